@@ -1,0 +1,159 @@
+package ticks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The geometry is part of the format: a decoder refuses any other.
+const (
+	// HighestMicros is the longest duration told apart. A tick of a minute is a
+	// hung server, and what lies above is counted as a minute.
+	HighestMicros = 60_000_000
+	// Digits are the significant decimal digits kept: percentiles within 0.1 %.
+	Digits = 3
+	// maxBuckets bounds what a decoder accepts: more than the geometry has.
+	maxBuckets = 1 << 15
+)
+
+// Histogram counts durations in microseconds. The zero value is empty and ready.
+// It belongs to one goroutine or is guarded by its owner's lock; never copy one in use.
+type Histogram struct {
+	hdr *hdrhistogram.Histogram // nil until the first record: a zero Histogram costs nothing
+}
+
+// Record adds one duration. A negative one counts as 0 and one above a minute as a minute.
+// It allocates only on the first call.
+func (h *Histogram) Record(d time.Duration) {
+	if h.hdr == nil {
+		h.hdr = newHDR()
+	}
+	micros := min(max(int64(d/time.Microsecond), 0), HighestMicros)
+	// Within the range it can only fail once 2^63 values were recorded.
+	_ = h.hdr.RecordValue(micros)
+}
+
+// Count is the number of durations recorded.
+func (h *Histogram) Count() uint64 {
+	if h.hdr == nil {
+		return 0
+	}
+	return uint64(h.hdr.TotalCount())
+}
+
+// Percentile returns the duration that p per cent of the records do not exceed, p in
+// (0, 100], and 0 when there is none. It is the upper edge of its bucket.
+func (h *Histogram) Percentile(p float64) time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.hdr.ValueAtPercentile(p)) * time.Microsecond
+}
+
+// Max returns the upper edge of the highest bucket in use, and 0 when there is no record.
+func (h *Histogram) Max() time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.hdr.Max()) * time.Microsecond
+}
+
+// Clone returns a copy that shares nothing with h.
+func (h *Histogram) Clone() Histogram {
+	if h.hdr == nil {
+		return Histogram{}
+	}
+	return Histogram{hdr: h.hdr.Clone()}
+}
+
+// Equal tells whether both hold the same counts.
+func (h *Histogram) Equal(o *Histogram) bool {
+	if h.Count() == 0 || o.Count() == 0 {
+		return h.Count() == o.Count()
+	}
+	return h.hdr.Equals(o.hdr)
+}
+
+// sub returns what h holds beyond before. A bucket that shrank means that the two are
+// not of the same server run.
+func (h *Histogram) sub(before *Histogram) (Histogram, error) {
+	if before.Count() == 0 {
+		return h.Clone(), nil
+	}
+	if h.Count() < before.Count() {
+		return Histogram{}, errRestarted
+	}
+	later, earlier := h.hdr.Export(), before.hdr.Export()
+	for i := range later.Counts {
+		later.Counts[i] -= earlier.Counts[i]
+		if later.Counts[i] < 0 {
+			return Histogram{}, errRestarted
+		}
+	}
+	return Histogram{hdr: hdrhistogram.Import(later)}, nil
+}
+
+// wire is the JSON form: only buckets in use, as [lowest microsecond of the bucket, count],
+// ascending, so that a person and jq can read it.
+type wire struct {
+	Highest int64      `json:"highest"`
+	Digits  int        `json:"digits"`
+	Counts  [][2]int64 `json:"counts"`
+}
+
+// MarshalJSON writes the buckets in use.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	w := wire{Highest: HighestMicros, Digits: Digits, Counts: [][2]int64{}}
+	if h.hdr != nil {
+		for _, bar := range h.hdr.Distribution() {
+			if bar.Count > 0 {
+				w.Counts = append(w.Counts, [2]int64{bar.From, bar.Count})
+			}
+		}
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. It takes nothing on trust: another
+// geometry, an unordered or unaligned bucket, and a count that overflows are errors.
+func (h *Histogram) UnmarshalJSON(b []byte) error {
+	var w wire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	if w.Highest != HighestMicros || w.Digits != Digits {
+		return fmt.Errorf("ticks: histogram with highest %d and %d digits, want %d and %d",
+			w.Highest, w.Digits, int64(HighestMicros), Digits)
+	}
+	if len(w.Counts) > maxBuckets {
+		return fmt.Errorf("ticks: histogram with %d buckets, at most %d exist", len(w.Counts), maxBuckets)
+	}
+	hdr, last := newHDR(), int64(-1)
+	for _, c := range w.Counts {
+		value, count := c[0], c[1]
+		switch {
+		case value <= last:
+			return fmt.Errorf("ticks: histogram bucket %d after %d", value, last)
+		case value > HighestMicros:
+			return fmt.Errorf("ticks: histogram bucket %d beyond %d µs", value, int64(HighestMicros))
+		case last >= 0 && hdr.ValuesAreEquivalent(value, last):
+			return fmt.Errorf("ticks: histogram bucket %d is not the start of a bucket", value)
+		case count <= 0:
+			return fmt.Errorf("ticks: histogram bucket %d holds %d", value, count)
+		}
+		if err := hdr.RecordValues(value, count); err != nil {
+			return fmt.Errorf("ticks: histogram bucket %d: %w", value, err)
+		}
+		last = value
+	}
+	h.hdr = hdr
+	return nil
+}
+
+func newHDR() *hdrhistogram.Histogram { return hdrhistogram.New(1, HighestMicros, Digits) }
+
+var errRestarted = errors.New("ticks: the counts went backwards: the two snapshots are of different server runs")
