@@ -1,0 +1,47 @@
+// Package loop is the deterministic core of a room and of a client: seven
+// stages, the systems that run in them, and the arithmetic of ticks.
+//
+// # The flow of one tick
+//
+//	Pacer.Next(now)      says that tick n is due and fills an Input
+//	Loop.Step(in)        runs it: synchronous, one goroutine, no I/O wait
+//	  Initialization     1. additions asked for since the last tick take effect
+//	                        (Spec.Ask is asked stage by stage, lists are rebuilt)
+//	                     2. the systems of the stage run
+//	  EarlyUpdate        ...
+//	  FixedUpdate        with at least one step: the Once systems, once;
+//	                     then every step runs the other systems in order
+//	  PreUpdate, Update, PreLateUpdate, PostLateUpdate
+//	returns the Record   what each stage and system cost, and who panicked
+//
+// Run is the short loop around it: ask the Pacer, wait or step, until the
+// context ends.
+//
+// # Lists
+//
+// A running stage walks a frozen list. Removal marks the system, and the mark
+// is read before every call, so a system removed earlier in a stage does not
+// run later in it. Additions wait for the next Initialization, where new lists
+// are built beside the old ones. Hence no change made during a stage can skip
+// or repeat anybody.
+//
+// # Order within a stage
+//
+//  1. Explicit anchors (Spec.Before, Spec.After) always hold between systems
+//     that are both in the stage.
+//  2. Place: Head, then Body, then Tail. No priority passes a built-in of Head
+//     or Tail; only an explicit anchor goes beyond one.
+//  3. Priority, lower first.
+//  4. Order of registration.
+//
+// The system that names the anchor is the one that moves: "before x" takes the
+// place of x in the order if that is earlier, and brings along what must come
+// before it; "after x" waits for x.
+//
+// # Time
+//
+// The package reads no clock. Every outside fact enters through Input, and the
+// clock handed to New fills the Record and nothing else. All arithmetic of
+// ticks is integer with 128-bit products, so it neither drifts nor depends on
+// the platform.
+package loop

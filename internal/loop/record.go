@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"fmt"
+	"time"
+)
+
+// Record says what one tick cost. The loop owns it and its slices: they are
+// valid until the next Step.
+type Record struct {
+	Tick uint64
+	// Deadline and Start are those of the input; Start - Deadline is the lateness.
+	Deadline, Start time.Duration
+	// Duration is the whole of Step, by the clock of the loop.
+	Duration   time.Duration
+	Dropped    uint64
+	FixedSteps int
+	// Stages holds the duration of each stage, at index Stage-1.
+	Stages [NumStages]time.Duration
+	// Systems has one row per stage and system in the order of running, also for
+	// those that did not run in this tick (Runs is 0).
+	Systems []SystemCost
+	// Panics were isolated during the tick.
+	Panics []Panic
+}
+
+// SystemCost is what a system cost in one stage of one tick.
+type SystemCost struct {
+	Name  string
+	Stage Stage
+	Cost  time.Duration
+	// Runs is the number of calls: more than one only in FixedUpdate.
+	Runs int
+}
+
+// Panic is a panic of a system that the loop caught.
+type Panic struct {
+	System string
+	Stage  Stage
+	Value  any
+	Stack  []byte
+}
+
+// PanicError is the error of a loop that was closed by the panic of a Critical
+// system.
+type PanicError struct{ Panic Panic }
+
+// Error names the system and the stage.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("loop: critical system %q panicked in %v: %v", e.Panic.System, e.Panic.Stage, e.Panic.Value)
+}
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Panic.Value.(error)
+	return err
+}

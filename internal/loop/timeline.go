@@ -1,0 +1,196 @@
+package loop
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// MaxRatePart bounds numerator and denominator of a Rate. It keeps every
+// product of two parts, and of one part and a second in nanoseconds, within 64
+// bits, so that a third factor fits the 128 bits of the arithmetic.
+const MaxRatePart = 1 << 30
+
+// second is one second in the unit of game time.
+const second = uint64(time.Second)
+
+// Rate is a number of ticks or steps per second, as the rational Num/Den.
+type Rate struct{ Num, Den uint64 }
+
+// Hz is the rate of n per second.
+func Hz(n uint64) Rate { return Rate{Num: n, Den: 1} }
+
+// Check returns an error unless both parts are from 1 to MaxRatePart.
+func (r Rate) Check() error {
+	if r.Num == 0 || r.Den == 0 || r.Num > MaxRatePart || r.Den > MaxRatePart {
+		return fmt.Errorf("loop: rate %d/%d: both parts must be from 1 to %d", r.Num, r.Den, MaxRatePart)
+	}
+	return nil
+}
+
+// String returns for example "60 Hz" or "30000/1001 Hz".
+func (r Rate) String() string {
+	if r.Den == 1 {
+		return fmt.Sprintf("%d Hz", r.Num)
+	}
+	return fmt.Sprintf("%d/%d Hz", r.Num, r.Den)
+}
+
+// Period is 1/r, rounded to the nearest nanosecond. It is the constant delta of
+// a fixed step and the budget to show for a tick; ticks themselves are placed
+// by Timeline, which does not accumulate the rounding.
+func (r Rate) Period() time.Duration {
+	return time.Duration((r.Den*second + r.Num/2) / r.Num)
+}
+
+// Timeline maps tick numbers to game time and to fixed steps. Both rates are
+// fixed for the life of a room; they must pass Check.
+type Timeline struct{ Rate, Fixed Rate }
+
+// Check returns an error unless both rates are usable.
+func (t Timeline) Check() error {
+	if err := t.Rate.Check(); err != nil {
+		return fmt.Errorf("tick rate: %w", err)
+	}
+	if err := t.Fixed.Check(); err != nil {
+		return fmt.Errorf("fixed rate: %w", err)
+	}
+	return nil
+}
+
+// GameTime is the game time of a tick: floor(tick * 1e9 * Den / Num) ns. That
+// of tick 0, which never runs, is 0.
+func (t Timeline) GameTime(tick uint64) time.Duration {
+	q, _ := mulDiv(tick, t.Rate.Den*second, t.Rate.Num)
+	return clampDuration(q)
+}
+
+// FixedSteps is the number of fixed steps done when the tick has run:
+// floor(tick * fixed / rate).
+func (t Timeline) FixedSteps(tick uint64) uint64 {
+	q, _ := mulDiv(tick, t.Fixed.Num*t.Rate.Den, t.Fixed.Den*t.Rate.Num)
+	return q
+}
+
+// Fraction says how far the tick reaches beyond its last fixed step, as a part
+// of a step in [0, 1).
+func (t Timeline) Fraction(tick uint64) float64 {
+	div := t.Fixed.Den * t.Rate.Num
+	_, rem := mulDiv(tick, t.Fixed.Num*t.Rate.Den, div)
+	// The conversion of both sides could round up to 1 just below it.
+	return math.Min(float64(rem)/float64(div), math.Nextafter(1, 0))
+}
+
+// TickAt is the greatest tick whose GameTime is not later than gameTime; 0 for
+// a negative one.
+func (t Timeline) TickAt(gameTime time.Duration) uint64 {
+	if gameTime < 0 {
+		return 0
+	}
+	// floor(n*d/num) <= g  <=>  n*d < (g+1)*num  <=>  n <= ((g+1)*num - 1) / d
+	hi, lo := bits.Mul64(uint64(gameTime)+1, t.Rate.Num)
+	lo, borrow := bits.Sub64(lo, 1, 0)
+	return div128(hi-borrow, lo, t.Rate.Den*second)
+}
+
+// Epoch maps ticks to real time: Tick is due at the monotonic time At.
+type Epoch struct {
+	Tick uint64
+	At   time.Duration
+}
+
+// Deadline is the monotonic time at which the tick is due.
+func (t Timeline) Deadline(e Epoch, tick uint64) time.Duration {
+	return e.At + t.GameTime(tick) - t.GameTime(e.Tick)
+}
+
+// Due is the greatest tick whose Deadline is not later than the monotonic time
+// at; 0 if even the first is later.
+func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
+	return t.TickAt(at - e.At + t.GameTime(e.Tick))
+}
+
+// Now is what the running call may know. The loop writes it and the capability
+// reads it. There is one per loop; it is never copied per call.
+type Now struct {
+	Tick uint64
+	// Stage is 0 and System is "" outside of a call: the capability is dead.
+	Stage  Stage
+	System string
+	// GameTime is that of the tick, in every stage.
+	GameTime time.Duration
+	// Delta is the length of the tick, or of the fixed step while in FixedUpdate.
+	Delta time.Duration
+	// Wall is the recorded wall clock of the tick.
+	Wall time.Time
+	// FixedStep is the step being run in FixedUpdate, and elsewhere the last
+	// step done. The first is 1.
+	FixedStep uint64
+	// Fraction is how far the tick reaches beyond its last step, in [0, 1).
+	Fraction float64
+}
+
+// Input holds every outside fact of one tick that the loop itself needs.
+// Recorded inputs replay to the same ticks.
+type Input struct {
+	Tick            uint64
+	GameTime, Delta time.Duration
+	// FixedSteps steps run in this tick; FirstFixedStep is the number of the first.
+	FixedSteps     int
+	FirstFixedStep uint64
+	FixedDelta     time.Duration
+	Fraction       float64
+	Wall           time.Time
+	// Start and Deadline are monotonic: when the tick began and when it was due.
+	Start, Deadline time.Duration
+	// Dropped ticks were given up just before this one.
+	Dropped uint64
+	// Epoch is the one in force; EpochMoved says that the drop just before this
+	// tick moved it.
+	Epoch      Epoch
+	EpochMoved bool
+	Overload   uint8
+}
+
+// Input returns the part of the input that follows from the tick number, which
+// is at least 1.
+func (t Timeline) Input(tick uint64) Input {
+	before, after := t.FixedSteps(tick-1), t.FixedSteps(tick)
+	return Input{
+		Tick:           tick,
+		GameTime:       t.GameTime(tick),
+		Delta:          t.GameTime(tick) - t.GameTime(tick-1),
+		FixedSteps:     int(after - before),
+		FirstFixedStep: before + 1,
+		FixedDelta:     t.Fixed.Period(),
+		Fraction:       t.Fraction(tick),
+	}
+}
+
+// mulDiv returns floor(a*b/div) and the remainder, with a 128-bit product. A
+// quotient beyond 64 bits saturates.
+func mulDiv(a, b, div uint64) (quo, rem uint64) {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= div {
+		return math.MaxUint64, 0
+	}
+	return bits.Div64(hi, lo, div)
+}
+
+// div128 returns floor(hi:lo / div) and saturates.
+func div128(hi, lo, div uint64) uint64 {
+	if hi >= div {
+		return math.MaxUint64
+	}
+	q, _ := bits.Div64(hi, lo, div)
+	return q
+}
+
+// clampDuration saturates: beyond 292 years game time stands still.
+func clampDuration(ns uint64) time.Duration {
+	if ns > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}
