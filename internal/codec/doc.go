@@ -1,0 +1,2 @@
+// Package codec turns plain Go structs into bytes and back.
+package codec

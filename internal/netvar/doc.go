@@ -1,0 +1,2 @@
+// Package netvar replicates objects from a server to its clients.
+package netvar
