@@ -1,0 +1,68 @@
+package metrics
+
+import "time"
+
+// The methods below feed what ObserveTick does not see. Add takes a difference, Set the
+// running total of whoever counts; one source uses one of them. Any goroutine may call
+// them; none of them blocks or, for known labels, allocates.
+
+// Directions of traffic, seen from this process.
+const (
+	In  = "in"
+	Out = "out"
+)
+
+// ObserveFlushLag takes the time from a flush to the last datagram of one client accepted
+// by the transport. Waiting for the client's congestion window is choke, not flush lag.
+func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Seconds()) }
+
+// SetClients says how many clients the room has.
+func (m *Metrics) SetClients(n int) { m.clients.set(natural(n)) }
+
+// AddRPC counts n messages of a method at a stage with one outcome.
+func (m *Metrics) AddRPC(method, stage, outcome string, n uint64) {
+	m.rpcs.add(n, method, stage, outcome)
+}
+
+// SetRPC is AddRPC for a running total.
+func (m *Metrics) SetRPC(method, stage, outcome string, total uint64) {
+	m.rpcs.set(total, method, stage, outcome)
+}
+
+// SetQueueDepth says how many entries wait in a queue.
+func (m *Metrics) SetQueueDepth(queue string, n int) { m.queueDepth.set(natural(n), queue) }
+
+// AddDrop counts n entries that a queue dropped for a reason.
+func (m *Metrics) AddDrop(queue, reason string, n uint64) { m.drops.add(n, queue, reason) }
+
+// SetDrops is AddDrop for a running total.
+func (m *Metrics) SetDrops(queue, reason string, total uint64) { m.drops.set(total, queue, reason) }
+
+// SetChoked takes the total of snapshots held back because a client's path was full.
+func (m *Metrics) SetChoked(total uint64) { m.choked.set(total) }
+
+// SetSnapshots takes the totals of object records and bytes in snapshots.
+func (m *Metrics) SetSnapshots(records, bytes uint64) {
+	m.snapshotRecords.set(records)
+	m.snapshotBytes.set(bytes)
+}
+
+// SetFullStates takes the total of records sent in full for a reason.
+func (m *Metrics) SetFullStates(reason string, total uint64) { m.fullStates.set(total, reason) }
+
+// SetTransport takes the totals of packets and bytes in a direction (In or Out).
+func (m *Metrics) SetTransport(direction string, packets, bytes uint64) {
+	m.packets.set(packets, direction)
+	m.bytes.set(bytes, direction)
+}
+
+// AddDisconnect counts one connection that ended with a code.
+func (m *Metrics) AddDisconnect(code string) { m.disconnects.add(1, code) }
+
+// SetDisconnects is AddDisconnect for a running total.
+func (m *Metrics) SetDisconnects(code string, total uint64) { m.disconnects.set(total, code) }
+
+// SetLogsDropped takes the total of log lines lost.
+func (m *Metrics) SetLogsDropped(total uint64) { m.logsDropped.set(total) }
+
+func natural(n int) uint64 { return uint64(max(n, 0)) }

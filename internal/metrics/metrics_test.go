@@ -1,0 +1,342 @@
+package metrics
+
+import (
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+const budget = time.Second / 60
+
+// fake is a clock that a test sets.
+type fake struct {
+	mu sync.Mutex
+	t  time.Duration
+}
+
+func (f *fake) now() time.Duration { f.mu.Lock(); defer f.mu.Unlock(); return f.t }
+func (f *fake) set(t time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.t = t
+}
+
+func newMetrics(t testing.TB) (*Metrics, *fake) {
+	t.Helper()
+	clock := &fake{}
+	m, err := New(nil, clock.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, clock
+}
+
+func record(n uint64) *loop.Record {
+	at := time.Duration(n) * budget
+	rec := &loop.Record{Tick: n, Deadline: at, Start: at + 300*time.Microsecond, Duration: 2 * time.Millisecond, FixedSteps: 1}
+	for i, s := range loop.Stages() {
+		rec.Stages[i] = 100 * time.Microsecond
+		rec.Systems = append(rec.Systems, loop.SystemCost{Name: "arena.move", Stage: s, Cost: 50 * time.Microsecond, Runs: 1})
+	}
+	return rec
+}
+
+// play runs ticks from..to with the clock in step.
+func play(m *Metrics, clock *fake, from, to uint64) {
+	for n := from; n <= to; n++ {
+		rec := record(n)
+		clock.set(rec.Start + rec.Duration)
+		m.ObserveTick(rec, budget)
+	}
+}
+
+func scrape(t testing.TB, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func expect(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains("\n"+text, "\n"+line+"\n") {
+			t.Errorf("no line %q", line)
+		}
+	}
+}
+
+// feed calls every method that feeds a series.
+func feed(m *Metrics) {
+	m.SetClients(100)
+	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
+	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
+	m.SetRPC("arena.Chat", "Update", "late", 5)
+	m.SetQueueDepth("inbox", -1)
+	m.AddDrop("inbox", "full", 2)
+	m.SetDrops("rpc", "client_gone", 4)
+	m.ObserveFlushLag(150 * time.Microsecond)
+	m.SetChoked(9)
+	m.SetSnapshots(11, 1200)
+	m.SetFullStates("first", 6)
+	m.SetTransport(In, 1, 100)
+	m.SetTransport(Out, 2, 200)
+	m.AddDisconnect("kicked")
+	m.SetDisconnects("timeout", 8)
+	m.SetLogsDropped(12)
+}
+
+func TestScrapeSaysWhatWasFed(t *testing.T) {
+	m, clock := newMetrics(t)
+	feed(m)
+	play(m, clock, 1, 600)
+	slow := record(601)
+	slow.Duration, slow.Dropped = 40*time.Millisecond, 3
+	slow.Panics = []loop.Panic{{System: "arena.move"}}
+	m.ObserveTick(slow, budget)
+	var runs int
+	m.OnCollect(func() { runs++; m.SetClients(99) })
+
+	text := scrape(t, m)
+	expect(t, text,
+		"netloop_ticks_total 601", "netloop_tick_overruns_total 1", "netloop_dropped_ticks_total 3",
+		"netloop_tick_duration_seconds_count 601", "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
+		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
+		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
+		`netloop_system_panics_total{system="arena.move"} 1`,
+		"netloop_clients 99",
+		`netloop_rpcs_total{method="arena.Steer",outcome="ran",stage="FixedUpdate"} 10`,
+		`netloop_rpcs_total{method="arena.Chat",outcome="late",stage="Update"} 5`,
+		`netloop_queue_depth{queue="inbox"} 0`,
+		`netloop_queue_drops_total{queue="inbox",reason="full"} 2`,
+		`netloop_queue_drops_total{queue="rpc",reason="client_gone"} 4`,
+		"netloop_flush_lag_seconds_count 1", "netloop_choke_total 9",
+		"netloop_snapshot_records_total 11", "netloop_snapshot_bytes_total 1200",
+		`netloop_full_states_total{reason="first"} 6`,
+		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
+		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="timeout"} 8`,
+		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
+	)
+	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("the hook ran %d times in one scrape", runs)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	m, clock := newMetrics(t)
+	play(m, clock, 1, 10)
+	rec := record(11)
+	if n := testing.AllocsPerRun(1000, func() { m.ObserveTick(rec, budget) }); n != 0 {
+		t.Errorf("ObserveTick: %v allocations", n)
+	}
+	feed(m)
+	if n := testing.AllocsPerRun(1000, func() { feed(m) }); n != 0 {
+		t.Errorf("feeding: %v allocations", n)
+	}
+}
+
+func TestTickRate(t *testing.T) {
+	m, clock := newMetrics(t)
+	rate := func() float64 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.rate.hertz(clock.now(), budget)
+	}
+	if rate() != 0 {
+		t.Error("a rate before the first tick")
+	}
+	play(m, clock, 1, 6000)
+	if got := rate(); math.Abs(got-60) > 0.01 {
+		t.Errorf("got %v Hz, want 60", got)
+	}
+	clock.set(clock.now() + 2500*time.Millisecond)
+	if got := rate(); got < 25 || got > 35 {
+		t.Errorf("after 2.5 s without a tick: %v Hz, want about half", got)
+	}
+	clock.set(clock.now() + time.Minute)
+	if got := rate(); got != 0 {
+		t.Errorf("after a minute without a tick: %v Hz", got)
+	}
+}
+
+func TestTicksWindowIsExact(t *testing.T) {
+	m, clock := newMetrics(t)
+	play(m, clock, 1, 100)
+	before := m.Ticks()
+	play(m, clock, 101, 1300)
+	after := m.Ticks()
+	window, err := after.Sub(&before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if window.Ticks != 1200 || math.Abs(window.RateHz()-60) > 1e-4 {
+		t.Errorf("%d ticks at %v Hz", window.Ticks, window.RateHz())
+	}
+	if got := window.Tick.Percentile(99); got < 2*time.Millisecond || got > 2002*time.Microsecond {
+		t.Errorf("p99 %v", got)
+	}
+	if since, period := m.Progress(); since != 0 || period != budget {
+		t.Errorf("progress %v, %v", since, period)
+	}
+	clock.set(clock.now() + 3*time.Second)
+	if since, _ := m.Progress(); since != 3*time.Second {
+		t.Errorf("progress %v after 3 s", since)
+	}
+}
+
+func TestLabelSetsAreBounded(t *testing.T) {
+	m, _ := newMetrics(t)
+	rec := record(1)
+	for i := range maxSystems + 50 {
+		rec.Systems = []loop.SystemCost{{Name: strings.Repeat("x", i), Stage: loop.Update, Runs: 1}}
+		m.ObserveTick(rec, budget)
+	}
+	for i := range maxOthers + 30 {
+		m.AddDrop("q", strings.Repeat("x", i), 1)
+	}
+	m.AddDrop("q", "\xff", 1)
+	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 81")
+}
+
+func TestForeignNamesCannotBreakAScrape(t *testing.T) {
+	m, _ := newMetrics(t)
+	rec := record(1)
+	rec.Systems = []loop.SystemCost{{Name: "\xff", Stage: loop.Update, Runs: 1}, {Name: "idle", Stage: loop.Update}}
+	rec.Panics = []loop.Panic{{System: "\xfe"}}
+	m.ObserveTick(rec, budget)
+	text := scrape(t, m)
+	expect(t, text, `netloop_system_panics_total{system="?"} 1`, `netloop_system_duration_seconds_count{stage="Update",system="?"} 1`)
+	if strings.Contains(text, `system="idle"`) {
+		t.Error("a system that did not run has a cost")
+	}
+}
+
+func TestAlsoRegistersWithTheCaller(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	clock := &fake{}
+	for _, name := range []string{"one", "two"} {
+		if _, err := New(prometheus.WrapRegistererWith(prometheus.Labels{"server": name}, reg), clock.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := reg.Gather(); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(prometheus.WrapRegistererWith(prometheus.Labels{"server": "two"}, reg), clock.now); err == nil {
+		t.Error("the same series twice must be an error")
+	}
+}
+
+func TestFedFromManyGoroutines(t *testing.T) {
+	m, clock := newMetrics(t)
+	var wg sync.WaitGroup
+	wg.Go(func() { play(m, clock, 1, 300) })
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				m.AddDisconnect("lost")
+				m.ObserveFlushLag(time.Millisecond)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 5 {
+			scrape(t, m)
+			m.Ticks()
+		}
+	})
+	wg.Wait()
+	expect(t, scrape(t, m), `netloop_disconnects_total{code="lost"} 400`, "netloop_ticks_total 300")
+}
+
+// Names are netloop_, base units, and no label that grows with the number of clients.
+func TestNamesKeepTheRules(t *testing.T) {
+	m, clock := newMetrics(t)
+	feed(m)
+	play(m, clock, 1, 2)
+	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|le)$`)
+	label := regexp.MustCompile(`(\w+)="`)
+	for line := range strings.Lines(scrape(t, m)) {
+		if !strings.HasPrefix(line, "netloop_") {
+			continue
+		}
+		for _, l := range label.FindAllStringSubmatch(line, -1) {
+			if !allowed.MatchString(l[1]) {
+				t.Errorf("label %q in %s", l[1], line)
+			}
+		}
+		if strings.Contains(line, "_ms") || strings.Contains(line, "_us") {
+			t.Errorf("not a base unit: %s", line)
+		}
+	}
+}
+
+func TestPromtoolFindsNothing(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed (Debian package prometheus)")
+	}
+	m, clock := newMetrics(t)
+	feed(m)
+	play(m, clock, 1, 10)
+	cmd := exec.Command(promtool, "check", "metrics")
+	cmd.Stdin = strings.NewReader(scrape(t, m))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+type failing struct{}
+
+func (failing) Describe(ch chan<- *prometheus.Desc) {
+	ch <- prometheus.NewDesc("netloop_broken", "Broken.", nil, nil)
+}
+
+func (failing) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("netloop_broken", "Broken.", nil, nil), io.ErrUnexpectedEOF)
+}
+
+func TestBrokenSeriesFailsTheScrapeLoudly(t *testing.T) {
+	m, _ := newMetrics(t)
+	m.registry.MustRegister(failing{})
+	var out strings.Builder
+	w := httptest.NewRecorder()
+	m.Handler(slog.New(slog.NewTextHandler(&out, nil))).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(out.String(), "netloop_broken") {
+		t.Errorf("status %d, log %q", w.Code, out.String())
+	}
+}
+
+func BenchmarkObserveTick(b *testing.B) {
+	m, clock := newMetrics(b)
+	play(m, clock, 1, 2)
+	rec := record(3)
+	for len(rec.Systems) < 50 {
+		rec.Systems = append(rec.Systems, rec.Systems...)
+	}
+	rec.Systems = rec.Systems[:50]
+	b.ReportAllocs()
+	for b.Loop() {
+		m.ObserveTick(rec, budget)
+	}
+}
