@@ -1,8 +1,7 @@
 package loop
 
 import (
-	"context"
-	"errors"
+	"math/bits"
 	"time"
 )
 
@@ -17,28 +16,69 @@ const FirstTick = 1
 
 // Pacer decides which tick runs when. It reads no clock: it is a function of
 // the times that it is given. One goroutine uses it.
+//
+// Real time is cut into slots, slot m beginning m/rate after Start. A tick uses
+// the next slot; when more than Burst slots have begun without a tick, the
+// surplus is dropped at once, and the epoch moves by that many whole slots.
+// Counting slots from Start, rather than adding periods, keeps the n-th slot
+// exact however often ticks were dropped before it.
 type Pacer struct {
 	Timeline Timeline
 	// Burst is how many ticks may be due at once; 0 is DefaultBurst.
 	Burst int
 
 	started  bool
-	start    time.Duration // when the first slot was due
+	start    time.Duration // when slot 0 began
 	executed uint64        // ticks handed out
 	dropped  uint64        // slots given up
 	next     uint64        // number of the next tick
 	epoch    Epoch
 }
 
-// Start makes the tick due at once.
-func (p *Pacer) Start(now time.Duration, tick uint64) { panic("loop: not yet") }
-
-// Next reports whether a tick is due at now.
-func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration) {
-	panic("loop: not yet")
+// Start makes the tick due at once and forgets what was counted before.
+func (p *Pacer) Start(now time.Duration, tick uint64) {
+	*p = Pacer{
+		Timeline: p.Timeline,
+		Burst:    p.Burst,
+		started:  true,
+		start:    now,
+		next:     tick,
+		epoch:    Epoch{Tick: tick, At: now},
+	}
 }
 
-// Epoch is the one in force.
+// Next reports whether a tick is due at now. If one is, the caller must run it:
+// Next counts it as executed, after dropping what no longer fits. If none is,
+// wait is the monotonic time at which the next one will be.
+//
+// A tick never begins before its exact time, so whenever none is due,
+// Executed + Dropped = floor(elapsed * rate) + 1.
+func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration) {
+	if !p.started {
+		p.Start(now, FirstTick)
+	}
+	used := p.executed + p.dropped
+	behind := p.begun(now) - min(used, p.begun(now))
+	if behind == 0 {
+		return Input{}, false, p.start + p.slot(used, true)
+	}
+	surplus := behind - min(behind, p.burst())
+	if surplus > 0 {
+		p.dropped += surplus
+		p.epoch = Epoch{Tick: p.next, At: p.start + p.slot(used+surplus, false)}
+	}
+	in = p.Timeline.Input(p.next)
+	in.Start = now
+	in.Deadline = p.Timeline.Deadline(p.epoch, p.next)
+	in.Dropped = surplus
+	in.Epoch = p.epoch
+	in.EpochMoved = surplus > 0
+	p.next++
+	p.executed++
+	return in, true, 0
+}
+
+// Epoch is the one in force. It moves only when ticks are dropped.
 func (p *Pacer) Epoch() Epoch { return p.epoch }
 
 // Executed is the number of ticks handed out since Start.
@@ -47,17 +87,31 @@ func (p *Pacer) Executed() uint64 { return p.executed }
 // Dropped is the number of ticks given up since Start.
 func (p *Pacer) Dropped() uint64 { return p.dropped }
 
-// Clock is what Run needs of time.
-type Clock interface {
-	// Now is monotonic.
-	Now() time.Duration
-	// Wall is the time of day.
-	Wall() time.Time
-	// WaitUntil returns at the monotonic time at, or earlier with the error of ctx.
-	WaitUntil(ctx context.Context, at time.Duration) error
+func (p *Pacer) burst() uint64 {
+	if p.Burst <= 0 {
+		return DefaultBurst
+	}
+	return uint64(p.Burst)
 }
 
-// Run paces step until ctx ends.
-func Run(ctx context.Context, c Clock, p *Pacer, step func(Input) error) error {
-	return errors.New("loop: not yet")
+// begun is the number of slots that have begun at now: floor(elapsed*rate) + 1.
+func (p *Pacer) begun(now time.Duration) uint64 {
+	if now < p.start {
+		return 0
+	}
+	r := p.Timeline.Rate
+	m, _ := mulDiv(uint64(now-p.start), r.Num, r.Den*second)
+	return m + 1
+}
+
+// slot is when slot m begins, measured from Start. The exact time is mostly no
+// whole nanosecond: rounded up it is the first instant at which the slot has
+// begun, rounded down it is what Timeline.GameTime would say.
+func (p *Pacer) slot(m uint64, roundUp bool) time.Duration {
+	r := p.Timeline.Rate
+	ns, rem := mulDiv(m, r.Den*second, r.Num)
+	if roundUp && rem > 0 {
+		ns, _ = bits.Add64(ns, 1, 0)
+	}
+	return clampDuration(ns)
 }

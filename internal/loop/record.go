@@ -5,6 +5,11 @@ import (
 	"time"
 )
 
+// MaxPanics bounds Record.Panics: each holds a stack trace of some kilobytes,
+// and a system that panics in every one of many fixed steps says nothing new.
+// What does not fit is counted in Record.MorePanics.
+const MaxPanics = 64
+
 // Record says what one tick cost. The loop owns it and its slices: they are
 // valid until the next Step.
 type Record struct {
@@ -20,8 +25,10 @@ type Record struct {
 	// Systems has one row per stage and system in the order of running, also for
 	// those that did not run in this tick (Runs is 0).
 	Systems []SystemCost
-	// Panics were isolated during the tick.
+	// Panics were isolated during the tick, at most MaxPanics.
 	Panics []Panic
+	// MorePanics is the number of those beyond.
+	MorePanics int
 }
 
 // SystemCost is what a system cost in one stage of one tick.
@@ -36,9 +43,10 @@ type SystemCost struct {
 // Panic is a panic of a system that the loop caught.
 type Panic struct {
 	System string
-	Stage  Stage
-	Value  any
-	Stack  []byte
+	// Stage is the one that ran, or the one that the system was asked about.
+	Stage Stage
+	Value any
+	Stack []byte
 }
 
 // PanicError is the error of a loop that was closed by the panic of a Critical
@@ -47,11 +55,36 @@ type PanicError struct{ Panic Panic }
 
 // Error names the system and the stage.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("loop: critical system %q panicked in %v: %v", e.Panic.System, e.Panic.Stage, e.Panic.Value)
+	return fmt.Sprintf("loop: system %q panicked in %v: %v", e.Panic.System, e.Panic.Stage, e.Panic.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Panic.Value.(error)
 	return err
+}
+
+// begin resets the record for a tick and keeps its memory.
+func (r *Record) begin(in *Input) {
+	r.Tick = in.Tick
+	r.Deadline, r.Start = in.Deadline, in.Start
+	r.Duration = 0
+	r.Dropped = in.Dropped
+	r.FixedSteps = in.FixedSteps
+	r.Stages = [NumStages]time.Duration{}
+	for i := range r.Systems {
+		r.Systems[i].Cost, r.Systems[i].Runs = 0, 0
+	}
+	clear(r.Panics) // the stacks are garbage from now on
+	r.Panics = r.Panics[:0]
+	r.MorePanics = 0
+}
+
+// panicked notes a panic.
+func (r *Record) panicked(p Panic) {
+	if len(r.Panics) >= MaxPanics {
+		r.MorePanics++
+		return
+	}
+	r.Panics = append(r.Panics, p)
 }

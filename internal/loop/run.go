@@ -1,0 +1,36 @@
+package loop
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is what Run needs of time. Internal/clock has implementations.
+type Clock interface {
+	// Now is monotonic.
+	Now() time.Duration
+	// Wall is the time of day.
+	Wall() time.Time
+	// WaitUntil returns at the monotonic time at, or earlier with the error of ctx.
+	WaitUntil(ctx context.Context, at time.Duration) error
+}
+
+// Run calls step for every tick that p says is due, and waits in between. It
+// starts p if nobody has. It returns nil when ctx ended, which it looks at
+// between ticks only, or the first error of step or of the clock.
+func Run(ctx context.Context, c Clock, p *Pacer, step func(Input) error) error {
+	for ctx.Err() == nil {
+		in, due, wait := p.Next(c.Now())
+		if !due {
+			if err := c.WaitUntil(ctx, wait); err != nil && ctx.Err() == nil {
+				return err
+			}
+			continue
+		}
+		in.Wall = c.Wall()
+		if err := step(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
