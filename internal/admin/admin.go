@@ -1,0 +1,157 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+// The limits on what a connection may cost. Requests here are one line and a few headers.
+const (
+	readTimeout  = 5 * time.Second  // a whole request
+	writeTimeout = 15 * time.Second // a whole answer: a scrape takes milliseconds
+	idleTimeout  = 2 * time.Minute  // above the usual scrape interval, so that connections are reused
+	maxHeader    = 8 << 10
+	// maxConns is ample for Prometheus, probes and people; more wait in the backlog.
+	maxConns = 64
+	// shutdownGrace is what answers under way get once the server stops.
+	shutdownGrace = 2 * time.Second
+)
+
+// A tick is missing after the longer of stallFloor and stallPeriods tick periods. Below two
+// seconds a garbage collection or a busy machine would restart servers that recover by
+// themselves; at slow rates a few periods are no stall.
+const (
+	stallFloor   = 2 * time.Second
+	stallPeriods = 10
+)
+
+// Config says what the pages answer. Every function may be called from any goroutine.
+type Config struct {
+	// Listen is the TCP address; port 0 picks a free one.
+	Listen string
+	// Metrics serves /metrics.
+	Metrics http.Handler
+	// Ticks is served at /ticks.
+	Ticks func() ticks.Snapshot
+	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
+	Progress func() (since, period time.Duration)
+	// Ready returns why clients may not come, nil if they may: /readyz.
+	Ready func() error
+	// Log takes what net/http complains about.
+	Log *slog.Logger
+}
+
+// Server is a bound admin listener.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// Listen binds the address. The error names the address and what can be done.
+func Listen(cfg Config) (*Server, error) {
+	ln, err := net.Listen("tcp", cfg.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("admin: %s is in use: stop what listens there or choose another port (0 picks a free one)", cfg.Listen)
+	case err != nil:
+		return nil, fmt.Errorf("admin: cannot listen on %q: %w", cfg.Listen, err)
+	}
+	return &Server{
+		listener: newLimited(ln, maxConns),
+		http: &http.Server{
+			Handler:        handler(cfg),
+			ReadTimeout:    readTimeout,
+			WriteTimeout:   writeTimeout,
+			IdleTimeout:    idleTimeout,
+			MaxHeaderBytes: maxHeader,
+			ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
+		},
+	}, nil
+}
+
+// Addr is the address bound.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers until ctx ends and returns when every goroutine of the listener has ended.
+// The error is nil unless the listener itself failed. It is called once; a server that is
+// never served is closed with Close.
+func (s *Server) Serve(ctx context.Context) error {
+	failed := make(chan error, 1) // one sender, one value
+	go func() { failed <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		_ = s.http.Close()
+		return fmt.Errorf("admin: serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if s.http.Shutdown(grace) != nil {
+		_ = s.http.Close() // whoever is still reading has had its time
+	}
+	<-failed
+	return nil
+}
+
+// Close releases the port of a server that was never served.
+func (s *Server) Close() error { return s.listener.Close() }
+
+const index = `netloop admin
+
+/metrics  Prometheus metrics
+/healthz  200 while ticks run
+/readyz   200 while clients may come
+/ticks    exact tick counts since the start, as JSON
+`
+
+func handler(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
+	mux.Handle("GET /metrics", cfg.Metrics)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg.Progress) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := cfg.Ready(); err != nil {
+			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+			return
+		}
+		text(w, http.StatusOK, "ready\n")
+	})
+	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) {
+		b, err := json.Marshal(cfg.Ticks())
+		if err != nil {
+			text(w, http.StatusInternalServerError, err.Error()+"\n")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(b) // the client went away: nothing to do about it
+	})
+	return mux
+}
+
+func healthz(w http.ResponseWriter, progress func() (since, period time.Duration)) {
+	since, period := progress()
+	if limit := max(stallFloor, stallPeriods*period); since > limit {
+		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
+		return
+	}
+	text(w, http.StatusOK, "ok\n")
+}
+
+// text answers with a line for people. Probes must see the present, so nothing is cached.
+func text(w http.ResponseWriter, status int, body string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body)) // the client went away: nothing to do about it
+}

@@ -1,0 +1,219 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// state is what the pages of a test server answer from.
+type state struct {
+	since, period atomic.Int64
+	notReady      atomic.Bool
+}
+
+func (s *state) config() Config {
+	return Config{
+		Listen:  "127.0.0.1:0",
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "netloop_ticks_total 1\n") }),
+		Ticks: func() ticks.Snapshot {
+			t := ticks.Snapshot{Ticks: 7, Budget: time.Second / 60}
+			t.Tick.Record(time.Millisecond)
+			return t
+		},
+		Progress: func() (since, period time.Duration) {
+			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
+		},
+		Ready: func() error {
+			if s.notReady.Load() {
+				return errors.New("the room is draining")
+			}
+			return nil
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// start serves until the test ends and proves that nothing is left behind.
+func start(t *testing.T, cfg Config) (base string) {
+	t.Helper()
+	s, err := Listen(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + s.Addr().String()
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestPages(t *testing.T) {
+	base := start(t, (&state{}).config())
+	for path, want := range map[string]string{
+		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
+	} {
+		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+	if status, _ := get(t, base+"/nothing"); status != http.StatusNotFound {
+		t.Errorf("unknown page: %d", status)
+	}
+	resp, err := http.Post(base+"/ticks", "text/plain", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", resp.StatusCode)
+	}
+	_, body := get(t, base+"/ticks")
+	if s, err := ticks.Decode([]byte(body)); err != nil || s.Ticks != 7 || s.Tick.Count() != 1 {
+		t.Errorf("decoded %+v, %v", s, err)
+	}
+}
+
+func TestHealthFollowsTicks(t *testing.T) {
+	var s state
+	base := start(t, s.config())
+	for _, c := range []struct {
+		since, period time.Duration
+		want          int
+	}{
+		{0, time.Second / 60, 200},
+		{2 * time.Second, time.Second / 60, 200},
+		{2*time.Second + 1, time.Second / 60, 503},
+		{9 * time.Second, time.Second, 200},
+		{11 * time.Second, time.Second, 503},
+		{3 * time.Second, 0, 503}, // no tick yet
+	} {
+		s.since.Store(int64(c.since))
+		s.period.Store(int64(c.period))
+		if status, body := get(t, base+"/healthz"); status != c.want {
+			t.Errorf("since %v, period %v: %d %q", c.since, c.period, status, body)
+		}
+	}
+}
+
+func TestReadySaysWhyNot(t *testing.T) {
+	var s state
+	base := start(t, s.config())
+	s.notReady.Store(true)
+	if status, body := get(t, base+"/readyz"); status != http.StatusServiceUnavailable || body != "the room is draining\n" {
+		t.Errorf("%d %q", status, body)
+	}
+}
+
+func TestPortInUseNamesTheAddress(t *testing.T) {
+	s, err := Listen((&state{}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := (&state{}).config()
+	cfg.Listen = s.Addr().String()
+	if _, err := Listen(cfg); err == nil || !strings.Contains(err.Error(), cfg.Listen) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want one line that names %s", err, cfg.Listen)
+	}
+	cfg.Listen = "nonsense"
+	if _, err := Listen(cfg); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	base := start(t, (&state{}).config())
+	req, err := http.NewRequest(http.MethodGet, base+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Long", strings.Repeat("x", 64<<10))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
+// At most n connections are open; when one goes, the next is accepted.
+func TestConnectionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 3
+		l := newLimited(pipes{}, n)
+		conns := make(chan net.Conn, 2*n)
+		done := make(chan error, 1)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					done <- err
+					return
+				}
+				conns <- c
+			}
+		}()
+		synctest.Wait()
+		if len(conns) != n {
+			t.Fatalf("%d connections open, want %d", len(conns), n)
+		}
+		first := <-conns
+		_ = first.Close()
+		_ = first.Close() // gives its place back once
+		synctest.Wait()
+		if len(conns) != n {
+			t.Errorf("%d connections after one was closed, want %d", len(conns), n)
+		}
+		_ = l.Close()
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept after Close: %v", err)
+		}
+	})
+}
+
+// pipes is a listener with always one more connection.
+type pipes struct{ net.Listener }
+
+func (pipes) Accept() (net.Conn, error) { c, _ := net.Pipe(); return c, nil }
+func (pipes) Close() error              { return nil }
