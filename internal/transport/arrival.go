@@ -1,0 +1,66 @@
+package transport
+
+import "time"
+
+// ArrivalKind tells what an Arrival carries.
+type ArrivalKind uint8
+
+// The kinds of arrivals.
+const (
+	// Joined is pushed by the owner's own Admission.Joined.
+	Joined ArrivalKind = 1 + iota
+	// Gone is the last arrival of a session, exactly once: Closed says why.
+	Gone
+	// Acks carries acknowledgements of state packets (server).
+	Acks
+	// MessageArrived carries a Message, and what Decode made of it.
+	MessageArrived
+	// State carries one state packet (client).
+	State
+	// TimeSample carries the four timestamps of a time request (client).
+	TimeSample
+	// EpochMoved carries the room's new epoch (client).
+	EpochMoved
+	// DigestRequest asks for digests in the next Value snapshots (server).
+	DigestRequest
+	// FullStateRequest asks for the full state (server).
+	FullStateRequest
+)
+
+// Arrival is one event of a session, in the order in which it arrived.
+type Arrival struct {
+	Kind    ArrivalKind
+	Session *Session
+	At      time.Duration // when it arrived, by SessionConfig.Clock's timeline
+	Message Message
+	Decoded any // what SessionConfig.Decode returned; for Joined the owner's own
+	// Acks is valid until the inbox that it came from is swapped again.
+	Acks []Range
+	// State belongs to the receiver.
+	State  []byte
+	T      [4]time.Duration // client sent, server received, server sent, client received
+	Epoch  Epoch
+	Closed *Closed
+	Value  uint64
+}
+
+// Range is a range of state packet ids, both ends included.
+type Range struct{ First, Last uint64 }
+
+// Epoch maps ticks to the server's monotonic time: Tick is due At.
+type Epoch struct {
+	Tick uint64
+	At   time.Duration
+}
+
+// Message is one RPC, one question of a call or one answer to it.
+type Message struct {
+	Method   uint32
+	Stage    uint8  // 1..7, 0 is unset
+	Call     uint64 // 0 is one-way
+	Reply    bool
+	Code     uint32 // of an answer: why there is no result
+	Text     string // of an answer without a result: why, for people
+	Reliable bool
+	Payload  []byte
+}

@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"fmt"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Code says why a connection was closed, a join refused or a call rejected. Codes
+// from CodeGame on are the game's own.
+type Code uint32
+
+// The codes, with the numbers of the wire schema.
+const (
+	CodeUnspecified     = Code(netloopv1.Code_CODE_UNSPECIFIED)
+	CodeLeft            = Code(netloopv1.Code_CODE_LEFT)
+	CodeClosing         = Code(netloopv1.Code_CODE_CLOSING)
+	CodeKicked          = Code(netloopv1.Code_CODE_KICKED)
+	CodeBadVersion      = Code(netloopv1.Code_CODE_BAD_VERSION)
+	CodeSchemaMismatch  = Code(netloopv1.Code_CODE_SCHEMA_MISMATCH)
+	CodeRoomUnknown     = Code(netloopv1.Code_CODE_ROOM_UNKNOWN)
+	CodeRefused         = Code(netloopv1.Code_CODE_REFUSED)
+	CodeFull            = Code(netloopv1.Code_CODE_FULL)
+	CodeProtocol        = Code(netloopv1.Code_CODE_PROTOCOL)
+	CodeFlood           = Code(netloopv1.Code_CODE_FLOOD)
+	CodeSlow            = Code(netloopv1.Code_CODE_SLOW)
+	CodeTimeout         = Code(netloopv1.Code_CODE_TIMEOUT)
+	CodeLost            = Code(netloopv1.Code_CODE_LOST)
+	CodeInternal        = Code(netloopv1.Code_CODE_INTERNAL)
+	CodeUnknownMethod   = Code(netloopv1.Code_CODE_UNKNOWN_METHOD)
+	CodeStageNotAllowed = Code(netloopv1.Code_CODE_STAGE_NOT_ALLOWED)
+	CodeInvalid         = Code(netloopv1.Code_CODE_INVALID)
+	CodeBusy            = Code(netloopv1.Code_CODE_BUSY)
+	CodeGame            = Code(netloopv1.Code_CODE_GAME)
+)
+
+// numCodes is how many codes are counted apart; the game's own share one counter.
+const numCodes = int(CodeBusy) + 2
+
+var codeTexts = [numCodes]string{
+	CodeUnspecified:     "no reason given",
+	CodeLeft:            "left",
+	CodeClosing:         "the server is closing",
+	CodeKicked:          "kicked",
+	CodeBadVersion:      "protocol version mismatch",
+	CodeSchemaMismatch:  "schema mismatch",
+	CodeRoomUnknown:     "no such room",
+	CodeRefused:         "refused",
+	CodeFull:            "full",
+	CodeProtocol:        "protocol error",
+	CodeFlood:           "sent too much",
+	CodeSlow:            "read too slowly",
+	CodeTimeout:         "timed out",
+	CodeLost:            "connection lost",
+	CodeInternal:        "internal error",
+	CodeUnknownMethod:   "unknown method",
+	CodeStageNotAllowed: "stage not allowed",
+	CodeInvalid:         "invalid request",
+	CodeBusy:            "busy",
+	numCodes - 1:        "game",
+}
+
+// String returns the code's text.
+func (c Code) String() string {
+	switch {
+	case c <= CodeBusy:
+		return codeTexts[c]
+	case c >= CodeGame:
+		return fmt.Sprintf("game code %d", uint32(c))
+	}
+	return fmt.Sprintf("code %d", uint32(c))
+}
+
+// counter returns the index of the code's counter: codes that this version does not
+// know share one with the game's.
+func (c Code) counter() int { return min(int(c), numCodes-1) }
+
+// Refusal is the error of a handshake that the server declined.
+type Refusal struct {
+	Code Code
+	Text string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return said("refused", r.Code, r.Text) }
+
+// Closed says why a connection ended.
+type Closed struct {
+	Code   Code
+	Text   string
+	Remote bool // the peer said so
+}
+
+// Error implements error.
+func (c *Closed) Error() string {
+	if c.Remote {
+		return said("closed by the peer", c.Code, c.Text)
+	}
+	return said("closed", c.Code, c.Text)
+}
+
+func said(what string, c Code, text string) string {
+	if text == "" || text == c.String() {
+		return "transport: " + what + ": " + c.String()
+	}
+	return "transport: " + what + ": " + c.String() + ": " + text
+}
+
+// clip bounds a text for people without cutting a character in two.
+func clip(text string) string {
+	if len(text) <= MaxText {
+		return text
+	}
+	end := MaxText
+	for end > 0 && text[end]&0xc0 == 0x80 {
+		end--
+	}
+	return text[:end]
+}

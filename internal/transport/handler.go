@@ -1,0 +1,26 @@
+package transport
+
+import (
+	"context"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Handler decides who comes in. The server's owner implements it.
+type Handler interface {
+	// Admit runs on its own goroutine and may block until ctx ends. An error that is
+	// a *Refusal reaches the peer in words; any other is logged, and the peer reads
+	// "internal error".
+	Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*Admission, error)
+}
+
+// Admission is what a driver needs of a client that was let in. Once a driver has it,
+// it calls Joined exactly once, and the session ends with exactly one arrival Gone,
+// even when the client vanished meanwhile: an owner never has to take a seat back.
+type Admission struct {
+	Welcome *netloopv1.Welcome
+	Session SessionConfig
+	// Joined is called before anything of the session is read. The owner pushes the
+	// arrival Joined from it.
+	Joined func(*Session)
+}

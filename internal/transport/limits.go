@@ -1,0 +1,65 @@
+package transport
+
+import "time"
+
+// Limits of the wire. Both sides hold them, and docs/WIRE.md repeats them.
+const (
+	// ProtocolVersion is the version of the protocol that this package speaks.
+	ProtocolVersion = 1
+	// MaxFrame bounds one frame on the stream, its length prefix not counted: large
+	// enough for every message of a game, small enough that a hostile length costs nothing.
+	MaxFrame = 16 << 10
+	// MaxText bounds a text for people. It also travels as the reason of a QUIC close,
+	// which must fit one packet with everything else in it.
+	MaxText = 512
+	// MaxPayload bounds the encoded message in a frame; the rest is room for the
+	// envelope's fields and the longest text.
+	MaxPayload = MaxFrame - 64 - MaxText
+	// MaxHandshake bounds a Hello and a Welcome: a schema table of about a thousand
+	// fields. Decoding this much hostile protobuf stays under 2 MB and 2 ms.
+	MaxHandshake = 32 << 10
+	// MaxDatagram bounds a datagram's payload: what every path carries inside one
+	// QUIC packet of 1200 B.
+	MaxDatagram = 1150
+	// MaxStatePacket bounds a state packet, so that a datagram has room for its number
+	// and a time reply beside it.
+	MaxStatePacket = 1100
+	// MaxStatePackets bounds the packets of one snapshot: QUIC's pacer sends the first
+	// ten packets of a burst at once and delays the rest.
+	MaxStatePackets = 10
+	// MaxDatagramPayload bounds the encoded unreliable message: it must fit a datagram
+	// that carries nothing else.
+	MaxDatagramPayload = MaxDatagram - 64
+	// DuplicateWindow is how many datagram numbers back a duplicate is recognised;
+	// anything older is discarded as stale.
+	DuplicateWindow = 1024
+	// AckWindow is how many state packets back acknowledgements reach.
+	AckWindow = 1024
+	// MaxAckRanges bounds the ranges in a datagram: at 20 % loss 32 ranges cover about
+	// 130 packets, and cost at most 130 B.
+	MaxAckRanges = 32
+)
+
+// Limits of this implementation.
+const (
+	// maxUnreliable and maxUnreliableBytes bound the unreliable messages that wait for
+	// one peer: more than fits the datagrams of several flushes.
+	maxUnreliable      = 512
+	maxUnreliableBytes = 64 << 10
+	// maxReliableBytes bounds the reliable data that waits for one peer. A healthy
+	// peer's queue is empty after every flush; a peer that is this far behind does not read.
+	maxReliableBytes = 512 << 10
+	// DefaultInboxPerSession bounds the arrivals of one session between two swaps:
+	// ten times what a client sends in 50 ms.
+	DefaultInboxPerSession = 1024
+	// maxInboxBytesPerSession bounds the bytes that the arrivals of one session hold:
+	// more than a second of the largest snapshots at 60 Hz.
+	maxInboxBytesPerSession = 1 << 20
+	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that a
+	// crowd of senders that each keep their own bound cannot exhaust the memory.
+	maxInbox      = 1 << 16
+	maxInboxBytes = 64 << 20
+	// chokeThreshold tells a send that waited for the peer's congestion window from
+	// one that did not: handing a datagram over takes microseconds.
+	chokeThreshold = time.Millisecond
+)

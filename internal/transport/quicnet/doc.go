@@ -1,0 +1,2 @@
+// Package quicnet drives transport sessions over QUIC.
+package quicnet

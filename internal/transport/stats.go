@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Drop names a reason for which something was discarded.
+type Drop uint8
+
+// The reasons, by the queue or decoder that they belong to.
+const (
+	DropInboxSession     Drop = iota // inbox: the session is over its own bound
+	DropInboxTotal                   // inbox: all sessions together are over the bound
+	DropInboxGone                    // inbox: it arrived after the session's end
+	DropUnreliable                   // mailbox: unreliable messages, the oldest first
+	DropReliable                     // mailbox: reliable data of a peer that does not read
+	DropOversize                     // mailbox: a message larger than its carrier allows
+	DropClosed                       // mailbox: sent after the close
+	DropDuplicate                    // datagram: its number was seen before
+	DropStale                        // datagram: its number is older than the window
+	DropDatagram                     // datagram: its envelope is broken
+	DropDatagramTooLarge             // datagram: it is larger than allowed
+	DropDatagramUnsent               // datagram: the link did not take it
+	DropRole                         // datagram: a field that this side never receives
+	DropMessage                      // message: its envelope is broken
+	DropStage                        // message: its stage does not exist
+	DropDecode                       // message: Decode refused it
+	DropFrame                        // stream: a frame of a kind that this version does not know
+	DropStream                       // stream: the protocol was broken, the connection closed
+	DropHello                        // handshake: garbage instead of a hello
+	DropHelloTimeout                 // handshake: no hello in time
+	DropHandshakes                   // handshake: too many at once
+	numDrops
+)
+
+var dropNames = [numDrops][2]string{
+	DropInboxSession:     {"inbox", "session_full"},
+	DropInboxTotal:       {"inbox", "full"},
+	DropInboxGone:        {"inbox", "session_gone"},
+	DropUnreliable:       {"mailbox", "unreliable_full"},
+	DropReliable:         {"mailbox", "reliable_full"},
+	DropOversize:         {"mailbox", "oversize"},
+	DropClosed:           {"mailbox", "closed"},
+	DropDuplicate:        {"datagram", "duplicate"},
+	DropStale:            {"datagram", "stale"},
+	DropDatagram:         {"datagram", "malformed"},
+	DropDatagramTooLarge: {"datagram", "oversize"},
+	DropDatagramUnsent:   {"datagram", "unsent"},
+	DropRole:             {"datagram", "wrong_direction"},
+	DropMessage:          {"message", "malformed"},
+	DropStage:            {"message", "unknown_stage"},
+	DropDecode:           {"message", "undecodable"},
+	DropFrame:            {"stream", "unknown_frame"},
+	DropStream:           {"stream", "malformed"},
+	DropHello:            {"handshake", "malformed"},
+	DropHelloTimeout:     {"handshake", "timeout"},
+	DropHandshakes:       {"handshake", "too_many"},
+}
+
+// Stats counts what the sessions of one owner did. Any goroutine may read it.
+type Stats struct {
+	DatagramsIn, DatagramsOut     atomic.Uint64
+	DatagramBytesIn               atomic.Uint64
+	DatagramBytesOut              atomic.Uint64
+	FramesIn, FramesOut           atomic.Uint64
+	StreamBytesIn, StreamBytesOut atomic.Uint64
+	// Chokes and ChokeNanos count the sends that waited for a peer's congestion window.
+	Chokes, ChokeNanos atomic.Uint64
+	// Handshakes counts connections that reached the point of a hello; Refused those
+	// that were declined.
+	Handshakes, Refused atomic.Uint64
+	// FlushLag observes the time from a flush to its last datagram being accepted by
+	// the link. Set it before the first session starts.
+	FlushLag func(time.Duration)
+
+	drops       [numDrops]atomic.Uint64
+	disconnects [numCodes]atomic.Uint64
+}
+
+// Drop counts n discards.
+func (s *Stats) Drop(d Drop, n uint64) { s.drops[d].Add(n) }
+
+// Dropped returns how often something was discarded for a reason.
+func (s *Stats) Dropped(d Drop) uint64 { return s.drops[d].Load() }
+
+// Drops calls fn for every reason, in a fixed order, counted or not.
+func (s *Stats) Drops(fn func(queue, reason string, n uint64)) {
+	for d := range s.drops {
+		fn(dropNames[d][0], dropNames[d][1], s.drops[d].Load())
+	}
+}
+
+// Disconnect counts the end of a connection.
+func (s *Stats) Disconnect(c Code) { s.disconnects[c.counter()].Add(1) }
+
+// Disconnects calls fn for every code, in a fixed order, counted or not. The game's
+// codes share the name "game".
+func (s *Stats) Disconnects(fn func(code string, n uint64)) {
+	for c := range s.disconnects {
+		fn(codeTexts[c], s.disconnects[c].Load())
+	}
+}
