@@ -1,0 +1,350 @@
+package netloop_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The rules of this repository that a compiler does not check. Each test names one; what
+// it allows stands in the tables below, so that an exception is a reviewed line.
+
+const module = "github.com/netloop/netloop"
+
+// core packages hold the deterministic part: they know neither network nor clock, log
+// nothing and export nothing, so that a recorded tick replays to the same state.
+var core = []string{"internal/codec", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
+
+// notInCore may not even be imported by what core imports. A trailing slash is a subtree.
+var notInCore = []string{
+	"net", "net/", "github.com/quic-go/", "go.uber.org/zap", "go.uber.org/zap/",
+	"github.com/prometheus/", "google.golang.org/", module + "/proto/",
+}
+
+// readsClock may call the clock of package time. Everything else is handed one.
+var readsClock = []string{
+	"app", "cmd/", "internal/admin", "internal/clock", "internal/transport/quicnet", "loadtest", "loadtest/", "scripts/",
+}
+
+// onlyIn says which packages may import a module. "" is the root package.
+var onlyIn = map[string][]string{
+	"github.com/quic-go/":                 {"internal/transport/quicnet"},
+	"go.uber.org/zap":                     {"", "app", "internal/logging"},
+	"github.com/prometheus/":              {"", "internal/metrics"},
+	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
+	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
+	"github.com/knadh/koanf/":             {"app", "app/"},
+	"pgregory.net/rapid":                  {},
+	"go.uber.org/goleak":                  {},
+	"github.com/google/go-cmp":            {},
+	"github.com/rogpeppe/go-internal":     {},
+	"google.golang.org/protobuf/testing/": {},
+}
+
+// layers: a package imports only what stands below it, or its own folder.
+var layers = []string{"internal proto", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
+
+// source is one Go file of the repository, parsed.
+type source struct {
+	name, dir string // slash-separated, relative to the root; the root's dir is ""
+	test      bool
+	generated bool
+	lines     int
+	file      *ast.File
+}
+
+var sources = sync.OnceValues(func() ([]source, error) {
+	var all []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); p != "." && (strings.HasPrefix(base, ".") || slices.Contains([]string{"bin", "node_modules", "testdata"}, base)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, p, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(p)
+		dir := path.Dir(name)
+		if dir == "." {
+			dir = ""
+		}
+		all = append(all, source{
+			name: name, dir: dir, file: file, test: strings.HasSuffix(name, "_test.go"),
+			generated: ast.IsGenerated(file), lines: bytes.Count(text, []byte("\n")),
+		})
+		return nil
+	})
+	return all, err
+})
+
+func parsed(t *testing.T) []source {
+	t.Helper()
+	all, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (s source) imports() []string {
+	var all []string
+	for _, spec := range s.file.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// matches tells whether p is one of the patterns, or below one that ends in a slash.
+func matches(p string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return p == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(p, pattern)
+	})
+}
+
+func TestEveryPackageHasADocComment(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range parsed(t) {
+		if s.test {
+			continue
+		}
+		documented[s.dir] = documented[s.dir] || s.generated || s.file.Doc != nil
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("package %q has no doc comment: say in doc.go what it is for and how data flows", "./"+dir)
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	layer := func(dir string) int {
+		top, _, _ := strings.Cut(dir, "/")
+		if top == "" {
+			top = "."
+		}
+		return slices.IndexFunc(layers, func(l string) bool { return slices.Contains(strings.Fields(l), top) })
+	}
+	for _, s := range parsed(t) {
+		if s.test {
+			continue
+		}
+		from := layer(s.dir)
+		if from < 0 {
+			t.Errorf("%s: its folder stands in no layer", s.name)
+			continue
+		}
+		for _, p := range s.imports() {
+			dir, ours := strings.CutPrefix(p, module)
+			if !ours {
+				continue
+			}
+			dir = strings.TrimPrefix(dir, "/")
+			top := func(d string) string { first, _, _ := strings.Cut(d, "/"); return first }
+			if to := layer(dir); to >= from && top(dir) != top(s.dir) && !(from == 0 && to == 0) {
+				t.Errorf("%s imports %s, which stands above it", s.name, p)
+			}
+		}
+	}
+}
+
+// cmd and examples are what a game author writes: they prove that the public API is enough.
+func TestGamesImportNoInternalPackage(t *testing.T) {
+	for _, s := range parsed(t) {
+		if !matches(s.dir, []string{"cmd/", "examples/"}) {
+			continue
+		}
+		for _, p := range s.imports() {
+			if strings.HasPrefix(p, module+"/internal") {
+				t.Errorf("%s imports %s", s.name, p)
+			}
+		}
+	}
+}
+
+func TestModulesStayInTheirPlace(t *testing.T) {
+	for _, s := range parsed(t) {
+		if s.test {
+			continue
+		}
+		for _, p := range s.imports() {
+			for prefix, where := range onlyIn {
+				if strings.HasPrefix(p, prefix) && !matches(s.dir, where) {
+					t.Errorf("%s imports %s, allowed only in %q", s.name, p, where)
+				}
+			}
+		}
+	}
+}
+
+func TestCoreKnowsNoNetwork(t *testing.T) {
+	for _, dir := range core {
+		if _, err := os.Stat(dir); err != nil {
+			t.Fatalf("the core package %s is gone: %v", dir, err)
+		}
+	}
+	args := []string{"list", "-deps", "-f", "{{.ImportPath}}"}
+	for _, dir := range core {
+		args = append(args, "./"+dir)
+	}
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		if matches(p, notInCore) {
+			t.Errorf("the core depends on %s: go list -deps ./internal/... | grep -B1 tells who imports it", p)
+		}
+	}
+}
+
+func TestOnlyTheEdgesReadTheClock(t *testing.T) {
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+	for _, s := range parsed(t) {
+		if s.test || matches(s.dir, readsClock) || !slices.Contains(s.imports(), "time") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, sel.Sel.Name) {
+				t.Errorf("%s calls time.%s: take a clock or a time as an argument", s.name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+func TestFilesStayReadable(t *testing.T) {
+	for _, s := range parsed(t) {
+		limit := 600
+		if !s.test && matches(s.name, []string{"cmd/server/", "cmd/loadclient/"}) {
+			limit = 40 // what a game author copies
+		}
+		if !s.generated && s.lines > limit {
+			t.Errorf("%s has %d lines, at most %d", s.name, s.lines, limit)
+		}
+	}
+	if text, err := os.ReadFile("README.md"); err != nil {
+		t.Error(err)
+	} else if n := bytes.Count(text, []byte("\n")); n > 150 {
+		t.Errorf("README.md has %d lines, at most 150", n)
+	}
+}
+
+func TestNothingIsLeftForLater(t *testing.T) {
+	later := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
+	for _, s := range parsed(t) {
+		if s.generated {
+			continue
+		}
+		for _, group := range s.file.Comments {
+			if m := later.FindString(group.Text()); m != "" {
+				t.Errorf("%s: a comment says %s: do it, or write down why not", s.name, m)
+			}
+		}
+	}
+}
+
+// functions returns the test functions by name, with the folders that have them.
+func functions(t *testing.T) map[string][]string {
+	found := map[string][]string{}
+	for _, s := range parsed(t) {
+		if !s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				found[f.Name.Name] = append(found[f.Name.Name], s.dir)
+			}
+		}
+	}
+	return found
+}
+
+func TestEveryFuzzTargetHasACorpus(t *testing.T) {
+	for name, dirs := range functions(t) {
+		if !strings.HasPrefix(name, "Fuzz") {
+			continue
+		}
+		for _, dir := range dirs {
+			if entries, err := os.ReadDir(filepath.Join(dir, "testdata", "fuzz", name)); err != nil || len(entries) == 0 {
+				t.Errorf("%s in %s has no committed corpus in testdata/fuzz/%s", name, dir, name)
+			}
+		}
+	}
+}
+
+// docs/FEATURES.md names the test that proves each feature; a name that no test bears is a
+// claim without proof.
+func TestFeaturesNameTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("docs/FEATURES.md")
+	if os.IsNotExist(err) {
+		t.Skip("docs/FEATURES.md is missing")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	found := functions(t)
+	for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z_]\w*`).FindAllString(string(text), -1) {
+		if found[name] == nil {
+			t.Errorf("docs/FEATURES.md names %s, which no test file has", name)
+		}
+	}
+}
+
+// quic-go is pinned because webtransport-go does not compile with a newer one, and new
+// direct dependencies are a decision: add them here with their reason in the commit.
+func TestDependenciesAreChosen(t *testing.T) {
+	chosen := []string{
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/go-viper/mapstructure/v2", "github.com/google/go-cmp",
+		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
+		"google.golang.org/protobuf", "pgregory.net/rapid",
+	}
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := false
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)(.*)$`).FindAllStringSubmatch(string(text), -1) {
+		if p, version, indirect := m[1], m[2], strings.Contains(m[3], "indirect"); !indirect {
+			if !matches(p, chosen) {
+				t.Errorf("go.mod requires %s, which is not among the chosen dependencies", p)
+			}
+			pinned = pinned || p == "github.com/quic-go/quic-go" && version == "v0.64.1"
+		}
+	}
+	if !pinned {
+		t.Error("go.mod must require github.com/quic-go/quic-go v0.64.1")
+	}
+}
