@@ -24,6 +24,7 @@ type Loop[C any] struct {
 	names   map[string]*System[C] // everybody not removed, pending or not
 	systems []*System[C]          // in effect, in order of registration
 	pending []*System[C]          // wait for the next Initialization
+	shaped  []*System[C]          // pending or not: those that a cycle could run through
 	seq     uint64
 	sealed  bool // Check has passed: an unknown anchor is an error from now on
 	stale   bool // something was removed since the lists were made
@@ -83,6 +84,9 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 	l.seq++
 	l.names[spec.Name] = s
 	l.pending = append(l.pending, s)
+	if s.shaped() {
+		l.shaped = append(l.shaped, s)
+	}
 	return s, nil
 }
 
@@ -91,41 +95,46 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 // tick it also lets what was added take effect, so that Dump shows the tick to
 // come; the error is then also that of an Ask that panicked.
 func (l *Loop[C]) Check() error {
-	if !l.sealed {
-		var errs []error
-		for _, s := range l.pending {
-			if !s.Removed() {
-				errs = append(errs, l.unknownAnchors(&s.spec))
-			}
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		l.sealed = true
+	if err := l.seal(); err != nil {
+		return err
 	}
 	if l.running {
 		return l.err
 	}
 	l.rec.begin(&Input{})
 	l.settle()
-	if len(l.rec.Panics) > 0 {
+	if l.err == nil && len(l.rec.Panics) > 0 {
 		return &PanicError{Panic: l.rec.Panics[0]}
 	}
 	return l.err
 }
 
+// seal ends the time in which an anchor may be unknown.
+func (l *Loop[C]) seal() error {
+	if l.sealed {
+		return nil
+	}
+	var errs []error
+	for _, s := range l.pending {
+		if !s.Removed() {
+			errs = append(errs, l.unknownAnchors(&s.spec))
+		}
+	}
+	err := errors.Join(errs...)
+	l.sealed = err == nil
+	return err
+}
+
 // Step runs one tick: synchronous and without a wait. The Record belongs to the
 // loop and is valid until the next Step. The error is that of a Critical
-// system, after which the loop is closed and returns it forever, or that of
-// Check if nobody has called it.
+// system, after which the loop is closed and returns it forever; or, before the
+// first tick, it names the unknown anchors.
 func (l *Loop[C]) Step(in Input) (*Record, error) {
 	if l.running {
 		panic("loop: Step called from within a system: the tick that runs must return first")
 	}
-	if !l.sealed {
-		if err := l.Check(); err != nil {
-			return &l.rec, err
-		}
+	if err := l.seal(); err != nil {
+		return &l.rec, err
 	}
 	if l.err != nil {
 		return &l.rec, l.err
@@ -137,8 +146,7 @@ func (l *Loop[C]) Step(in Input) (*Record, error) {
 	l.begin(&in)
 	for _, stage := range Stages() {
 		from := l.mark
-		if stage == Initialization && (l.stale || len(l.pending) > 0) {
-			l.settle()
+		if stage == Initialization && l.settle() {
 			l.mark = l.clock()
 		}
 		if stage == FixedUpdate {
@@ -163,7 +171,7 @@ func (l *Loop[C]) begin(in *Input) {
 		GameTime:  in.GameTime,
 		Delta:     in.Delta,
 		Wall:      in.Wall,
-		FixedStep: in.FirstFixedStep - 1,
+		FixedStep: max(in.FirstFixedStep, 1) - 1,
 		Fraction:  in.Fraction,
 	}
 }
@@ -192,7 +200,8 @@ func (l *Loop[C]) stage(stage Stage, list []entry[C]) {
 	}
 	l.now.Stage = stage
 	l.at = 0
-	for l.err == nil && !l.walk(stage.bit(), list) {
+	for done := false; !done && l.err == nil; {
+		done = l.walk(stage.bit(), list)
 	}
 	l.now.Stage, l.now.System = 0, ""
 }

@@ -167,6 +167,9 @@ func (h *readyHeap[C]) Pop() any {
 // anchored reports whether the system names any other.
 func (s *System[C]) anchored() bool { return len(s.spec.Before)+len(s.spec.After) > 0 }
 
+// shaped reports whether the system bears on whether an order exists at all.
+func (s *System[C]) shaped() bool { return s.anchored() || s.spec.Place != Body }
+
 // unknownAnchors names every anchor of the system that is not registered.
 func (l *Loop[C]) unknownAnchors(spec *Spec[C]) error {
 	var errs []error
@@ -188,10 +191,16 @@ func (l *Loop[C]) unknownAnchors(spec *Spec[C]) error {
 // which stages a system is in may change, whether its anchors make sense may
 // not. That the head of a stage comes before its tail counts as an anchor too.
 func (l *Loop[C]) cycle(s *System[C]) error {
+	if len(l.shaped) == 0 && !s.shaped() {
+		return nil
+	}
 	later := make(map[string][]string)
 	var heads, tails []string
-	see := func(o *System[C]) {
+	for _, o := range append(l.shaped, s) {
 		name := o.spec.Name
+		if o.Removed() {
+			continue
+		}
 		later[name] = append(later[name], o.spec.Before...)
 		for _, a := range o.spec.After {
 			later[a] = append(later[a], name)
@@ -204,17 +213,6 @@ func (l *Loop[C]) cycle(s *System[C]) error {
 		case Body:
 		}
 	}
-	for _, o := range l.systems {
-		if l.names[o.spec.Name] == o {
-			see(o)
-		}
-	}
-	for _, o := range l.pending {
-		if l.names[o.spec.Name] == o {
-			see(o)
-		}
-	}
-	see(s)
 	for _, h := range heads {
 		later[h] = append(later[h], tails...)
 	}

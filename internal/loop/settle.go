@@ -6,10 +6,10 @@ import (
 )
 
 // settle lets what was added since the last time take effect, forgets what was
-// removed, and makes new lists.
-func (l *Loop[C]) settle() {
+// removed, and makes new lists. It reports whether there was anything to do.
+func (l *Loop[C]) settle() bool {
 	if !l.stale && len(l.pending) == 0 {
-		return
+		return false
 	}
 	// Ask is code of the game: what it adds waits for the next time, and what it
 	// removes is left out below.
@@ -26,7 +26,9 @@ func (l *Loop[C]) settle() {
 	}
 	systems := slices.Concat(l.systems, asking)
 	l.systems = slices.DeleteFunc(systems, (*System[C]).Removed)
+	l.shaped = slices.DeleteFunc(l.shaped, (*System[C]).Removed)
 	l.relist()
+	return true
 }
 
 // ask asks a system what it runs in the stage; one that panics runs nothing.
