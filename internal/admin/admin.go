@@ -98,7 +98,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.http.Shutdown(grace) != nil {
 		_ = s.http.Close() // whoever is still reading has had its time
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("admin: serve: %w", err)
+	}
 	return nil
 }
 

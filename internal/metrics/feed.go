@@ -29,6 +29,12 @@ func (m *Metrics) SetRPC(method, stage, outcome string, total uint64) {
 	m.rpcs.set(total, method, stage, outcome)
 }
 
+// AddPanic counts one isolated panic outside of the tick record: of a hook or a handler.
+func (m *Metrics) AddPanic(name string) { m.panics.add(1, name) }
+
+// AddDeferred counts one snapshot that was due to a client and could not leave.
+func (m *Metrics) AddDeferred(reason string) { m.deferred.add(1, reason) }
+
 // SetQueueDepth says how many entries wait in a queue.
 func (m *Metrics) SetQueueDepth(queue string, n int) { m.queueDepth.set(natural(n), queue) }
 

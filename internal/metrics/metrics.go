@@ -62,6 +62,7 @@ type Metrics struct {
 	panics, rpcs, clients, queueDepth, drops     *family
 	choked, snapshotBytes, snapshotRecords       *family
 	fullStates, bytes, packets, disconnects      *family
+	deferred                                     *family
 	logsDropped                                  *family
 
 	hooksMu sync.Mutex
@@ -133,12 +134,13 @@ func (m *Metrics) makeFamilies() {
 		return f
 	}
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
-	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems that were isolated.", "system")
+	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems and hooks that were isolated.", "system")
 	m.clients = add(gauge, 1, "clients", "Clients in the room.")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
 	m.drops = add(counter, maxOthers, "queue_drops_total", "Entries that a queue did not take or did not keep.", "queue", "reason")
 	m.choked = add(counter, 1, "choke_total", "Snapshots held back because a client's path was full.")
+	m.deferred = add(counter, maxOthers, "snapshots_deferred_total", "Snapshots that were due and could not leave in their tick.", "reason")
 	m.snapshotBytes = add(counter, 1, "snapshot_bytes_total", "Bytes of snapshots handed to the transport.")
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
 	m.fullStates = add(counter, maxOthers, "full_states_total", "Object records sent in full instead of as a delta.", "reason")

@@ -87,6 +87,8 @@ func feed(m *Metrics) {
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
 	m.SetRPC("arena.Chat", "Update", "late", 5)
+	m.AddPanic("OnJoin")
+	m.AddDeferred("window_closed")
 	m.SetQueueDepth("inbox", -1)
 	m.AddDrop("inbox", "full", 2)
 	m.SetDrops("rpc", "client_gone", 4)
@@ -119,6 +121,8 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
+		`netloop_system_panics_total{system="OnJoin"} 1`,
+		`netloop_snapshots_deferred_total{reason="window_closed"} 1`,
 		"netloop_clients 99",
 		`netloop_rpcs_total{method="arena.Steer",outcome="ran",stage="FixedUpdate"} 10`,
 		`netloop_rpcs_total{method="arena.Chat",outcome="late",stage="Update"} 5`,
