@@ -1,11 +1,22 @@
 package rpcqueue
 
-import "github.com/netloop/netloop/internal/loop"
+import (
+	"errors"
+	"fmt"
+	"slices"
 
-// Method describes one RPC or Call. It is not changed once it is in a Table.
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// MaxMethodID bounds the ids of a table, which finds methods by index. Ids are
+// handed out from small to large, and 65 536 methods are no game's.
+const MaxMethodID = 1 << 16
+
+// Method describes one RPC or Call. It is not changed once it is in a Table, and
+// several tables may share it.
 type Method struct {
 	Name string
-	// ID is small and unique in its table.
+	// ID is unique in its table and less than MaxMethodID. Keep it small.
 	ID uint32
 	// Stages are those that the method allows; the first is its default. Empty
 	// means Update only.
@@ -20,28 +31,123 @@ type Method struct {
 	Append func(dst []byte, m any) ([]byte, error)
 }
 
-// Table is a fixed set of methods.
-type Table struct{}
+// Default is the stage of a message that wishes for none.
+func (m *Method) Default() loop.Stage {
+	if len(m.Stages) == 0 {
+		return loop.Update
+	}
+	return m.Stages[0]
+}
 
-// NewTable checks the methods.
-func NewTable(methods ...*Method) (*Table, error) { panic("rpcqueue: not yet") }
+// Allows reports whether a message may wish for the stage.
+func (m *Method) Allows(s loop.Stage) bool {
+	if len(m.Stages) == 0 {
+		return s == loop.Update
+	}
+	return slices.Contains(m.Stages, s)
+}
+
+// check returns an error that names the method and what is wrong with it.
+func (m *Method) check() error {
+	if m.Name == "" {
+		return fmt.Errorf("rpcqueue: the method with id %d needs a name", m.ID)
+	}
+	if m.ID >= MaxMethodID {
+		return fmt.Errorf("rpcqueue: method %q: id %d: the largest is %d", m.Name, m.ID, MaxMethodID-1)
+	}
+	for i, s := range m.Stages {
+		if !s.Valid() {
+			return fmt.Errorf("rpcqueue: method %q: stage %d: there is no such stage", m.Name, s)
+		}
+		if slices.Contains(m.Stages[:i], s) {
+			return fmt.Errorf("rpcqueue: method %q: stage %v is named twice", m.Name, s)
+		}
+	}
+	return nil
+}
+
+// Table is a fixed set of methods. It may be shared by any number of queues and
+// goroutines.
+type Table struct {
+	byID   []*Method // nil where an id is not used
+	byName map[string]*Method
+	sorted []*Method
+}
+
+// NewTable checks the methods: names and ids must be unique, stages valid. All
+// errors are reported.
+func NewTable(methods ...*Method) (*Table, error) {
+	t := &Table{byName: make(map[string]*Method, len(methods))}
+	var errs []error
+	for _, m := range methods {
+		if m == nil {
+			errs = append(errs, errors.New("rpcqueue: a method is nil"))
+			continue
+		}
+		if err := m.check(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if o, ok := t.ByID(m.ID); ok {
+			errs = append(errs, fmt.Errorf("rpcqueue: methods %q and %q share the id %d", o.Name, m.Name, m.ID))
+			continue
+		}
+		if t.byName[m.Name] != nil {
+			errs = append(errs, fmt.Errorf("rpcqueue: two methods are named %q", m.Name))
+			continue
+		}
+		if n := int(m.ID) + 1 - len(t.byID); n > 0 {
+			t.byID = append(t.byID, make([]*Method, n)...)
+		}
+		t.byID[m.ID] = m
+		t.byName[m.Name] = m
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	t.sorted = slices.DeleteFunc(slices.Clone(t.byID), func(m *Method) bool { return m == nil })
+	return t, nil
+}
 
 // ByID finds a method.
-func (t *Table) ByID(id uint32) (*Method, bool) { panic("rpcqueue: not yet") }
+func (t *Table) ByID(id uint32) (*Method, bool) {
+	if uint64(id) >= uint64(len(t.byID)) {
+		return nil, false
+	}
+	m := t.byID[id]
+	return m, m != nil
+}
 
 // ByName finds a method.
-func (t *Table) ByName(name string) (*Method, bool) { panic("rpcqueue: not yet") }
+func (t *Table) ByName(name string) (*Method, bool) {
+	m, ok := t.byName[name]
+	return m, ok
+}
 
-// Methods returns the methods in the order of their ids.
-func (t *Table) Methods() []*Method { panic("rpcqueue: not yet") }
+// Methods returns the methods in the order of their ids. The caller must not
+// change the result.
+func (t *Table) Methods() []*Method { return t.sorted }
+
+// holds reports whether this very method is in the table.
+func (t *Table) holds(m *Method) bool {
+	if m == nil {
+		return false
+	}
+	o, _ := t.ByID(m.ID)
+	return o == m
+}
+
+// wireStep is the distance of two stages on the wire. It leaves room for stages
+// between those of today.
+const wireStep = 10
 
 // WireStage is the stage as it travels: 0 for unset, then 10, 20 ... 70.
-func WireStage(s loop.Stage) uint32 { return uint32(s) * 10 }
+func WireStage(s loop.Stage) uint32 { return uint32(s) * wireStep }
 
-// StageFromWire is the inverse of WireStage.
-func StageFromWire(w uint32) (loop.Stage, bool) {
-	if w%10 != 0 || w > loop.NumStages*10 {
+// StageFromWire is the inverse of WireStage. What is no stage is not ok.
+func StageFromWire(w uint32) (s loop.Stage, ok bool) {
+	if w%wireStep != 0 || w > loop.NumStages*wireStep {
 		return 0, false
 	}
-	return loop.Stage(w / 10), true
+	return loop.Stage(w / wireStep), true
 }

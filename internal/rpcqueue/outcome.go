@@ -1,16 +1,19 @@
 package rpcqueue
 
+import "github.com/netloop/netloop/internal/loop"
+
 // Outcome is what became of a message. It is a metric label.
 type Outcome uint8
 
+// The outcomes of Push: the first two queue the message, the others drop it.
 const (
-	// Accepted: queued for a stage that has yet to run.
+	// Accepted: queued for a stage that has yet to run, or is running.
 	Accepted Outcome = iota
-	// Late: queued, but its stage has already run this tick.
+	// Late: queued for the next tick, because its stage has run in this one.
 	Late
-	// LateDropped: its stage has already run this tick and the method drops such.
+	// LateDropped: its stage has run this tick and the method drops such.
 	LateDropped
-	// UnknownMethod: no such method in the table.
+	// UnknownMethod: the method is not in the table.
 	UnknownMethod
 	// UnknownStage: the stage is none.
 	UnknownStage
@@ -18,10 +21,14 @@ const (
 	StageNotAllowed
 	// NoHandler: nobody handles the method here.
 	NoHandler
-	// Full: the queue of the stage is full.
+	// Full: the queue of the stage holds StageCapacity messages.
 	Full
+)
+
+// What becomes of a queued message.
+const (
 	// ClientGone: its sender left while it was queued.
-	ClientGone
+	ClientGone = Full + 1 + iota
 	// Ran: its handler returned nil.
 	Ran
 	// Failed: its handler returned an error.
@@ -30,5 +37,61 @@ const (
 	Panicked
 
 	// NumOutcomes is the number of outcomes.
-	NumOutcomes = iota
+	NumOutcomes = int(iota + Full + 1)
 )
+
+var outcomeNames = [NumOutcomes]string{
+	"accepted", "late", "late_dropped", "unknown_method", "unknown_stage",
+	"stage_not_allowed", "no_handler", "full", "client_gone", "ran", "failed", "panicked",
+}
+
+// String returns the outcome as a metric label, such as "late_dropped".
+func (o Outcome) String() string {
+	if int(o) >= NumOutcomes {
+		return "invalid"
+	}
+	return outcomeNames[o]
+}
+
+// Queued reports whether Push kept the message.
+func (o Outcome) Queued() bool { return o == Accepted || o == Late }
+
+// Dropped reports whether the message will never run.
+func (o Outcome) Dropped() bool { return o >= LateDropped && o <= ClientGone }
+
+// tally holds the counts of one method.
+type tally [loop.NumStages + 1][NumOutcomes]uint64
+
+// counts counts outcomes per method and stage. Walking it costs as much as there
+// are counts that were ever used, however many methods there are.
+type counts struct {
+	methods []*tally // by id + 1; 0 is no method
+	used    []cell
+}
+
+type cell struct {
+	method *Method
+	stage  loop.Stage
+	o      Outcome
+	n      *uint64
+}
+
+// newCounts returns the counts for ids below n.
+func newCounts(n int) counts { return counts{methods: make([]*tally, n+1)} }
+
+// add counts an outcome. The stage is 0 where there is none to speak of. The
+// first use of a count allocates.
+func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
+	i := 0
+	if m != nil {
+		i = int(m.ID) + 1
+	}
+	if c.methods[i] == nil {
+		c.methods[i] = new(tally)
+	}
+	p := &c.methods[i][s][o]
+	if *p == 0 {
+		c.used = append(c.used, cell{method: m, stage: s, o: o, n: p})
+	}
+	*p++
+}

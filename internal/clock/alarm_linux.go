@@ -1,0 +1,130 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxAlarms bounds the timerfds that wait unused. One is in use per waiting
+// goroutine, that is per room, and rooms wait at different times.
+const maxAlarms = 64
+
+// alarms are the timerfds of a clock. The runtime waits for its timers in epoll
+// with a timeout of whole milliseconds (golang/go#53824), so that they are late
+// by up to one; the expiry of a timerfd ends that wait on time.
+type alarms struct {
+	mu     sync.Mutex
+	closed bool
+	free   []*alarm
+}
+
+// wait returns after d, or when ctx ends; now and then earlier.
+func (a *alarms) wait(ctx context.Context, d time.Duration) {
+	al := a.take()
+	if al == nil {
+		waitTimer(ctx, d)
+		return
+	}
+	if !al.wait(ctx, d) {
+		_ = al.file.Close() // a timerfd has nothing to lose
+		waitTimer(ctx, d)
+		return
+	}
+	a.put(al)
+}
+
+// take returns an unused alarm, or nil where there are none to be had.
+func (a *alarms) take() *alarm {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil
+	}
+	if n := len(a.free); n > 0 {
+		al := a.free[n-1]
+		a.free = a.free[:n-1]
+		return al
+	}
+	return newAlarm()
+}
+
+func (a *alarms) put(al *alarm) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || len(a.free) >= maxAlarms {
+		_ = al.file.Close()
+		return
+	}
+	a.free = append(a.free, al)
+}
+
+func (a *alarms) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	var errs []error
+	for _, al := range a.free {
+		errs = append(errs, al.file.Close())
+	}
+	a.free = nil
+	return errors.Join(errs...)
+}
+
+// alarm is one timerfd, used by one goroutine at a time.
+type alarm struct {
+	file *os.File
+	// set arms the timerfd; it is made once because a closure per wait would
+	// allocate per tick.
+	set  func(fd uintptr)
+	spec unix.ItimerSpec
+	err  error
+	raw  rawControl
+	buf  [8]byte
+}
+
+type rawControl interface {
+	Control(f func(fd uintptr)) error
+}
+
+func newAlarm() *alarm {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil // out of descriptors, or forbidden: runtime timers do
+	}
+	al := &alarm{file: os.NewFile(uintptr(fd), "timerfd")}
+	if al.raw, err = al.file.SyscallConn(); err != nil {
+		_ = al.file.Close()
+		return nil
+	}
+	al.set = func(fd uintptr) { al.err = unix.TimerfdSettime(int(fd), 0, &al.spec, nil) }
+	return al
+}
+
+// wait reads the timerfd with a deadline at the same time, so that whichever of
+// the kernel and the runtime notices first ends it. It reports whether the
+// alarm is still of use.
+//
+// The end of ctx moves the deadline into the past. If it comes after the wait,
+// it costs the next user of the alarm one early return, which callers expect.
+func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
+	if al.file.SetReadDeadline(time.Now().Add(d)) != nil {
+		return false
+	}
+	al.spec.Value = unix.NsecToTimespec(int64(d))
+	if al.raw.Control(al.set) != nil || al.err != nil {
+		return false
+	}
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, al.cancel)
+		defer stop()
+	}
+	_, err := al.file.Read(al.buf[:])
+	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+func (al *alarm) cancel() { _ = al.file.SetReadDeadline(time.Unix(1, 0)) }
