@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"strings"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -106,8 +107,10 @@ func said(what string, c Code, text string) string {
 	return "transport: " + what + ": " + c.String() + ": " + text
 }
 
-// clip bounds a text for people without cutting a character in two.
+// clip bounds a text for people without cutting a character in two, and keeps it UTF-8:
+// the peer would have to refuse anything else.
 func clip(text string) string {
+	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= MaxText {
 		return text
 	}

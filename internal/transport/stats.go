@@ -23,6 +23,7 @@ const (
 	DropDatagramTooLarge             // datagram: it is larger than allowed
 	DropDatagramUnsent               // datagram: the link did not take it
 	DropRole                         // datagram: a field that this side never receives
+	DropTime                         // datagram: a time reply that runs backwards
 	DropMessage                      // message: its envelope is broken
 	DropStage                        // message: its stage does not exist
 	DropDecode                       // message: Decode refused it
@@ -48,6 +49,7 @@ var dropNames = [numDrops][2]string{
 	DropDatagramTooLarge: {"datagram", "oversize"},
 	DropDatagramUnsent:   {"datagram", "unsent"},
 	DropRole:             {"datagram", "wrong_direction"},
+	DropTime:             {"datagram", "bad_time"},
 	DropMessage:          {"message", "malformed"},
 	DropStage:            {"message", "unknown_stage"},
 	DropDecode:           {"message", "undecodable"},

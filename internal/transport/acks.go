@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"math/bits"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// maxAckRuns is the number of runs that MaxAckRanges ranges take: one missing run between
+// each two acknowledged ones.
+const maxAckRuns = 2*MaxAckRanges - 1
+
+// maxAckField bounds the encoded field: two tags with lengths, the newest id, and runs of
+// at most 2 bytes each.
+const maxAckField = 3 + 11 + 3 + 2*maxAckRuns
+
+// ackSet remembers which of the last AckWindow state packets arrived. The client's owner
+// keeps it.
+type ackSet struct {
+	any    bool
+	newest uint64
+	bits   [AckWindow / 64]uint64 // a ring by packet id
+}
+
+// add puts a packet into the set and reports whether that changed it.
+func (a *ackSet) add(id uint64) bool {
+	switch {
+	case !a.any:
+		a.any, a.newest = true, id
+	case id > a.newest:
+		a.advance(id)
+	case a.newest-id >= AckWindow:
+		return false // Too old to be named.
+	}
+	w, m := &a.bits[id/64%uint64(len(a.bits))], uint64(1)<<(id%64)
+	if *w&m != 0 {
+		return false
+	}
+	*w |= m
+	return true
+}
+
+// advance forgets the ids whose places the new ones take.
+func (a *ackSet) advance(id uint64) {
+	if id-a.newest >= AckWindow {
+		clear(a.bits[:])
+	} else {
+		for n := a.newest + 1; n <= id; n++ {
+			a.bits[n/64%uint64(len(a.bits))] &^= 1 << (n % 64)
+		}
+	}
+	a.newest = id
+}
+
+// run returns how many ids from id downwards are in the set (or are not), at most limit.
+func (a *ackSet) run(id uint64, in bool, limit int) int {
+	n := 0
+	for n < limit {
+		off := int(id % 64)
+		w := a.bits[id/64%uint64(len(a.bits))]
+		if !in {
+			w = ^w
+		}
+		k := min(bits.LeadingZeros64(^(w << (63 - off))), off+1)
+		n += k
+		if k <= off || uint64(k) > id {
+			break
+		}
+		id -= uint64(k)
+	}
+	return min(n, limit)
+}
+
+// appendField appends the set as the datagram's field, newest ids first; nothing while it
+// is empty. What does not fit MaxAckRanges has been sent many times already.
+func (a *ackSet) appendField(dst []byte) []byte {
+	if !a.any {
+		return dst
+	}
+	left := AckWindow
+	if a.newest < AckWindow {
+		left = int(a.newest) + 1
+	}
+	var runs [maxAckRuns]uint16
+	n, size, in := 0, 0, true
+	for id := a.newest; n < maxAckRuns && left > 0; n++ {
+		k := a.run(id, in, left)
+		runs[n] = uint16(k)
+		size += protowire.SizeVarint(uint64(k))
+		left -= k
+		id -= uint64(k)
+		in = !in
+	}
+	if n%2 == 0 { // The last run is of missing ids: it says nothing.
+		n--
+		size -= protowire.SizeVarint(uint64(runs[n]))
+	}
+	body := sizeField(a.newest) + 1 + protowire.SizeBytes(size)
+	dst = protowire.AppendTag(dst, fieldAcks, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(body))
+	dst = appendField(dst, 1, a.newest)
+	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(size))
+	for _, k := range runs[:n] {
+		dst = protowire.AppendVarint(dst, uint64(k))
+	}
+	return dst
+}
+
+// parseAcks reads an AckRanges message and appends its ranges to dst, newest first.
+func parseAcks(b []byte, dst []Range) ([]Range, error) {
+	var newest uint64
+	var packed []byte
+	for f := (fields{b: b}); f.next(); {
+		switch {
+		case f.err != nil:
+			return dst, f.err
+		case f.num == 1 && f.typ == protowire.VarintType:
+			newest = f.value
+		case f.num == 2 && f.typ == protowire.BytesType && packed == nil:
+			packed = f.bytes
+		case f.num == 2:
+			return dst, errAcks // Runs come packed, in one piece.
+		}
+	}
+	return appendRanges(dst, newest, packed)
+}
+
+// appendRanges turns runs into ranges.
+func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
+	span, n := uint64(0), 0
+	for ; len(packed) > 0; n++ {
+		k, size := protowire.ConsumeVarint(packed)
+		if size < 0 || k == 0 || k > AckWindow || n == maxAckRuns {
+			return dst, errAcks
+		}
+		packed = packed[size:]
+		if span+k > AckWindow || span+k-1 > newest {
+			return dst, errAcks
+		}
+		if n%2 == 0 {
+			dst = append(dst, Range{First: newest - (span + k - 1), Last: newest - span})
+		}
+		span += k
+	}
+	if n%2 == 0 {
+		return dst, errAcks
+	}
+	return dst, nil
+}
+
+// dupWindow recognises datagram numbers that were seen before.
+type dupWindow struct {
+	newest uint64 // 0: none yet
+	bits   [DuplicateWindow / 64]uint64
+}
+
+// check takes a number in, and reports whether it is new; if not, why.
+func (d *dupWindow) check(number uint64) (Drop, bool) {
+	switch {
+	case number > d.newest:
+		d.advance(number)
+	case d.newest-number >= DuplicateWindow:
+		return DropStale, false
+	}
+	w, m := &d.bits[number/64%uint64(len(d.bits))], uint64(1)<<(number%64)
+	if *w&m != 0 {
+		return DropDuplicate, false
+	}
+	*w |= m
+	return 0, true
+}
+
+func (d *dupWindow) advance(number uint64) {
+	if number-d.newest >= DuplicateWindow {
+		clear(d.bits[:])
+	} else {
+		for n := d.newest + 1; n <= number; n++ {
+			d.bits[n/64%uint64(len(d.bits))] &^= 1 << (n % 64)
+		}
+	}
+	d.newest = number
+}

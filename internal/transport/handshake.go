@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// maxLengthPrefix is how many bytes a frame's length may take.
+const maxLengthPrefix = 3
+
+// maxHandshakeText bounds the short strings of a Hello: room, schema and build.
+const maxHandshakeText = 256
+
+// ErrFrameTooLarge is the error of a frame, or of its length, beyond its bound.
+var ErrFrameTooLarge = errors.New("transport: frame too large")
+
+// CutFrame cuts the first frame, of at most limit bytes, from b. While it is incomplete,
+// frame is nil and rest is b.
+func CutFrame(b []byte, limit int) (frame, rest []byte, err error) {
+	size, n := frameLength(b)
+	switch {
+	case n < 0 || size > limit:
+		return nil, b, ErrFrameTooLarge
+	case n == 0 || len(b)-n < size:
+		return nil, b, nil
+	}
+	return b[n : n+size : n+size], b[n+size:], nil
+}
+
+// frameLength reads a length prefix of n bytes; n is 0 while it is incomplete, and
+// negative when it is too long.
+func frameLength(b []byte) (size, n int) {
+	for i := range min(len(b), maxLengthPrefix) {
+		size |= int(b[i]&0x7f) << (7 * i)
+		if b[i] < 0x80 {
+			return size, i + 1
+		}
+	}
+	if len(b) >= maxLengthPrefix {
+		return 0, -1
+	}
+	return 0, 0
+}
+
+// ReadFrame reads exactly one frame of at most limit bytes from r: nothing of what
+// follows it is lost.
+func ReadFrame(r io.Reader, limit int) ([]byte, error) {
+	var head [maxLengthPrefix]byte
+	for i := range head {
+		if _, err := io.ReadFull(r, head[i:i+1]); err != nil {
+			return nil, err
+		}
+		size, n := frameLength(head[:i+1])
+		if n < 0 || size > limit {
+			return nil, ErrFrameTooLarge
+		}
+		if n > 0 {
+			frame := make([]byte, size)
+			_, err := io.ReadFull(r, frame)
+			return frame, err
+		}
+	}
+	return nil, ErrFrameTooLarge
+}
+
+// AppendFrame appends a frame with its length.
+func AppendFrame(dst []byte, f *netloopv1.Frame) ([]byte, error) {
+	size := proto.Size(f)
+	if size > MaxHandshake {
+		return dst, fmt.Errorf("%w: %d bytes of at most %d", ErrFrameTooLarge, size, MaxHandshake)
+	}
+	dst = protowire.AppendVarint(dst, uint64(size))
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(dst, f)
+}
+
+// AppendHello appends the client's first frame.
+func AppendHello(dst []byte, h *netloopv1.Hello) ([]byte, error) {
+	return AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: h}})
+}
+
+// AppendWelcome appends the server's answer to a hello that it accepts.
+func AppendWelcome(dst []byte, w *netloopv1.Welcome) ([]byte, error) {
+	return AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Welcome{Welcome: w}})
+}
+
+// AppendRefused appends the server's answer to a hello that it does not accept.
+func AppendRefused(dst []byte, r *Refusal) []byte {
+	f := &netloopv1.Refused{Code: netloopv1.Code(r.Code), Text: clip(r.Text)}
+	b, err := AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
+	if err != nil { // Only a text that is not UTF-8 can do that.
+		f.Text = ""
+		b, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
+	}
+	return b
+}
+
+// decodeFrame decodes a frame of the handshake. The bounds on its size and depth also
+// bound what decoding it may cost.
+func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
+	if len(frame) > MaxHandshake {
+		return nil, ErrFrameTooLarge
+	}
+	var f netloopv1.Frame
+	err := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 32}.Unmarshal(frame, &f)
+	return &f, err
+}
+
+// DecodeHello decodes a client's first frame (without its length) and checks what does
+// not depend on the game. Every error is a *Refusal, ready to be sent.
+func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
+	f, err := decodeFrame(frame)
+	if err != nil {
+		return nil, &Refusal{CodeProtocol, "the first frame is malformed"}
+	}
+	h := f.GetHello()
+	switch {
+	case h == nil:
+		return nil, &Refusal{CodeProtocol, "the first frame is not a hello"}
+	case h.Protocol != ProtocolVersion:
+		return nil, &Refusal{CodeBadVersion, fmt.Sprintf("the server speaks protocol %d, the client %d", ProtocolVersion, h.Protocol)}
+	case len(h.Room) > maxHandshakeText || len(h.Schema) > maxHandshakeText || len(h.Build) > maxHandshakeText:
+		return nil, &Refusal{CodeProtocol, fmt.Sprintf("room, schema and build have at most %d bytes", maxHandshakeText)}
+	}
+	return h, nil
+}
+
+// DecodeAnswer decodes a server's first frame (without its length). A refusal is the
+// error *Refusal, anything else that is not a welcome a *Closed.
+func DecodeAnswer(frame []byte) (*netloopv1.Welcome, error) {
+	f, err := decodeFrame(frame)
+	if err != nil {
+		return nil, &Closed{Code: CodeProtocol, Text: "the server's first frame is malformed"}
+	}
+	switch k := f.Kind.(type) {
+	case *netloopv1.Frame_Refused:
+		return nil, &Refusal{Code(k.Refused.GetCode()), clip(k.Refused.GetText())}
+	case *netloopv1.Frame_Welcome:
+		w := k.Welcome
+		if w.GetTickRate().GetNum() == 0 || w.GetTickRate().GetDen() == 0 || w.GetFixedRate().GetNum() == 0 || w.GetFixedRate().GetDen() == 0 {
+			return nil, &Closed{Code: CodeProtocol, Text: "the server announces a rate of zero"}
+		}
+		return w, nil
+	}
+	return nil, &Closed{Code: CodeProtocol, Text: "the server's first frame is neither a welcome nor a refusal"}
+}
+
+// Declined turns an error of Handler.Admit into what the peer may read; said is false for
+// an error that is the server's own business, and which it should log.
+func Declined(err error) (r *Refusal, said bool) {
+	if errors.As(err, &r) {
+		return r, true
+	}
+	return &Refusal{CodeInternal, "internal error"}, false
+}

@@ -1,0 +1,148 @@
+package transport
+
+import "time"
+
+// mailbox is what waits for the peer. The session's mutex guards it: the owner fills it
+// in Flush, the driver's writers empty it.
+type mailbox struct {
+	unreliable messageQueue
+	reliable   byteQueue
+
+	packets    [][]byte // the snapshot's packets, borrowed from the owner's slot
+	next       int      // the next of them to send
+	lastInHand bool     // the writer has the last one, and the link not yet
+
+	acks    [maxAckField]byte // an encoded field, ready to copy
+	acksLen int
+	acksDue bool
+
+	beat         bool // client: a flush is worth a datagram, even an empty one
+	requestDue   bool // client: a time request is wanted
+	replyDue     bool // server: a time request waits for its reply
+	replyRequest time.Duration
+	replyArrived time.Duration
+
+	number uint64 // of the last datagram
+
+	flushing bool // a flush has not left completely
+	flushAt  time.Duration
+	choked   time.Duration // how long its sends waited for the peer
+
+	cause *Closed // an end is under way, and why
+	ended bool
+}
+
+// due reports whether there is a datagram to send.
+func (b *mailbox) due() bool {
+	return b.next < len(b.packets) || b.acksDue || b.beat || b.requestDue || b.replyDue || b.unreliable.len() > 0
+}
+
+// byteQueue is a queue of bytes in one piece of memory.
+type byteQueue struct {
+	buf []byte
+	off int
+}
+
+func (q *byteQueue) size() int { return len(q.buf) - q.off }
+
+func (q *byteQueue) reset() { q.buf, q.off = q.buf[:0], 0 }
+
+// append adds bytes, moving what is left to the front once more than half is used up.
+func (q *byteQueue) append(b []byte) {
+	if q.off > len(q.buf)/2 {
+		n := copy(q.buf, q.buf[q.off:])
+		q.buf, q.off = q.buf[:n], 0
+	}
+	q.buf = append(q.buf, b...)
+}
+
+// take moves at most limit bytes to dst.
+func (q *byteQueue) take(dst []byte, limit int) []byte {
+	n := min(q.size(), limit)
+	dst = append(dst, q.buf[q.off:q.off+n]...)
+	q.off += n
+	if q.off == len(q.buf) {
+		q.reset()
+	}
+	return dst
+}
+
+// messageQueue is a bounded queue of encoded unreliable messages in one piece of memory.
+// When it is full the oldest make room.
+type messageQueue struct {
+	buf   []byte
+	spans []span
+	head  int
+}
+
+type span struct{ start, end int }
+
+func (q *messageQueue) len() int { return len(q.spans) - q.head }
+
+func (q *messageQueue) size() int {
+	if q.len() == 0 {
+		return 0
+	}
+	return len(q.buf) - q.spans[q.head].start
+}
+
+func (q *messageQueue) reset() { q.buf, q.spans, q.head = q.buf[:0], q.spans[:0], 0 }
+
+// front returns the oldest entry.
+func (q *messageQueue) front() []byte {
+	s := q.spans[q.head]
+	return q.buf[s.start:s.end]
+}
+
+// pop discards the oldest entry.
+func (q *messageQueue) pop() {
+	q.head++
+	if q.head == len(q.spans) {
+		q.reset()
+	}
+}
+
+// room makes room for an entry of n bytes and returns how many of the oldest went for it.
+func (q *messageQueue) room(n int) (dropped int) {
+	for q.len() > 0 && (q.len() >= maxUnreliable || q.size()+n > maxUnreliableBytes) {
+		q.pop()
+		dropped++
+	}
+	if q.head > len(q.spans)/2 {
+		q.compact()
+	}
+	return dropped
+}
+
+// compact moves what is left to the front.
+func (q *messageQueue) compact() {
+	from := q.spans[q.head].start
+	n := copy(q.buf, q.buf[from:])
+	q.buf = q.buf[:n]
+	k := copy(q.spans, q.spans[q.head:])
+	q.spans, q.head = q.spans[:k], 0
+	for i := range q.spans {
+		q.spans[i].start -= from
+		q.spans[i].end -= from
+	}
+}
+
+// close ends the entry that was appended to buf since start.
+func (q *messageQueue) close(start int) { q.spans = append(q.spans, span{start, len(q.buf)}) }
+
+// appendAll moves the entries of from behind those of q.
+func (q *messageQueue) appendAll(from *messageQueue) (dropped int) {
+	if q.len() == 0 {
+		*q, *from = *from, *q
+		return 0
+	}
+	for from.len() > 0 {
+		b := from.front()
+		dropped += q.room(len(b))
+		start := len(q.buf)
+		q.buf = append(q.buf, b...)
+		q.close(start)
+		from.pop()
+	}
+	return dropped
+}

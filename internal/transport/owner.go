@@ -1,0 +1,199 @@
+package transport
+
+import "time"
+
+// outbox collects what the owner wants to send until the next flush. Only the owner's
+// goroutine touches it, so nothing in it needs a lock.
+type outbox struct {
+	unreliable messageQueue
+	reliable   byteQueue
+	slot       Slot
+	offered    bool // Slot was called since the last flush
+	acks       ackSet
+	acksField  [maxAckField]byte
+	acksLen    int
+	acksNew    bool
+	epoch      Epoch
+	epochDue   bool
+	closed     bool
+}
+
+// Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They are the
+// owner's until Flush, and the session's until Slot returns them again, emptied and with
+// their memory.
+type Slot struct{ Packets [][]byte }
+
+// Slot returns the slot to fill before the next Flush, or nil while the last snapshot
+// waits for the link. A slot that stays empty sends nothing.
+func (s *Session) Slot() *Slot {
+	if s.out.closed || s.slotBusy.Load() {
+		return nil
+	}
+	if !s.out.offered {
+		s.out.offered = true
+		s.out.slot.Packets = s.out.slot.Packets[:0]
+	}
+	return &s.out.slot
+}
+
+// Send queues a message for the next Flush, and copies its payload. It reports false, and
+// has counted why, for a message that can never leave: it is too large, or the session is
+// closed.
+func (s *Session) Send(m Message) bool {
+	if s.out.closed {
+		s.stats.Drop(DropClosed, 1)
+		return false
+	}
+	m.Text = clip(m.Text)
+	size := sizeMessage(&m)
+	if m.Stage > numStages || !m.Reliable && size > maxDatagramMessage || m.Reliable && size > maxFrameMessage {
+		s.stats.Drop(DropOversize, 1)
+		return false
+	}
+	if m.Reliable {
+		return s.sendReliable(&m, size)
+	}
+	q := &s.out.unreliable
+	if n := q.room(size + maxMessageHead); n > 0 {
+		s.stats.Drop(DropUnreliable, uint64(n))
+	}
+	start := len(q.buf)
+	q.buf = appendDatagramMessage(q.buf, &m, size)
+	q.close(start)
+	return true
+}
+
+func (s *Session) sendReliable(m *Message, size int) bool {
+	q := &s.out.reliable
+	if q.size()+size > maxReliableBytes {
+		s.slow()
+		return false
+	}
+	q.buf = appendMessageFrame(q.buf, m, size)
+	s.stats.FramesOut.Add(1)
+	return true
+}
+
+// slow gives up on a peer whose reliable queue is full.
+func (s *Session) slow() {
+	s.stats.Drop(DropReliable, 1)
+	s.out.closed = true
+	s.out.reliable.reset()
+	s.out.unreliable.reset()
+	s.Shutdown(CodeSlow, "the outbound queue is full")
+}
+
+// AckState acknowledges a state packet, on the client, once it is decoded. The next
+// datagrams carry it.
+func (s *Session) AckState(packet uint64) {
+	if s.out.acks.add(packet) {
+		s.out.acksNew = true
+	}
+}
+
+// PublishEpoch tells the client that the epoch moved. Of several between two flushes only
+// the last is sent.
+func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true }
+
+// RequestDigest asks the server for digests in the next snapshots.
+func (s *Session) RequestDigest(snapshots uint32) { s.request(snapshots, false) }
+
+// RequestFullState asks the server for the full state.
+func (s *Session) RequestFullState() { s.request(0, true) }
+
+func (s *Session) request(snapshots uint32, full bool) {
+	if s.out.closed || s.out.reliable.size() > maxReliableBytes/2 {
+		s.stats.Drop(DropClosed, 1)
+		return
+	}
+	s.out.reliable.buf = appendDigestFrame(s.out.reliable.buf, snapshots, full)
+	s.stats.FramesOut.Add(1)
+}
+
+// RequestTime asks the server for its time, with a datagram of its own at once unless one
+// is about to leave. Any goroutine may call it; the answer is an arrival TimeSample.
+func (s *Session) RequestTime() {
+	s.mu.Lock()
+	due := s.cfg.Client && s.box.cause == nil
+	s.box.requestDue = due
+	s.mu.Unlock()
+	if due {
+		signal(s.wakeDatagrams)
+	}
+}
+
+// Flush hands what was collected to the driver's writers: one lock, one signal each. On a
+// client every flush sends at least one datagram, which repeats the acknowledgements: that
+// is how the server tells a silent client from a lost one.
+func (s *Session) Flush(at time.Duration) {
+	if s.out.closed {
+		return
+	}
+	s.mu.Lock()
+	if s.box.cause != nil {
+		s.mu.Unlock()
+		s.out.closed = true
+		return
+	}
+	waiting := s.collectLocked()
+	s.box.beat = s.cfg.Client
+	datagrams, stream := s.box.due(), s.box.reliable.size() > 0
+	if datagrams && !s.box.flushing {
+		s.box.flushing, s.box.flushAt, s.box.choked = true, at, 0
+	}
+	s.mu.Unlock()
+	if waiting > maxReliableBytes {
+		s.slow()
+		return
+	}
+	if datagrams {
+		signal(s.wakeDatagrams)
+	}
+	if stream {
+		signal(s.wakeStream)
+	}
+}
+
+// collectLocked moves the outbox into the mailbox and returns how many reliable bytes now
+// wait there.
+func (s *Session) collectLocked() int {
+	o, b := &s.out, &s.box
+	if b.cause != nil {
+		o.closed = true
+		return 0
+	}
+	if o.epochDue {
+		o.reliable.buf = appendEpochFrame(o.reliable.buf, o.epoch)
+		o.epochDue = false
+		s.stats.FramesOut.Add(1)
+	}
+	if b.reliable.size() == 0 {
+		b.reliable, o.reliable = o.reliable, b.reliable
+	} else if o.reliable.size() > 0 {
+		b.reliable.append(o.reliable.buf)
+	}
+	o.reliable.reset()
+	if n := b.unreliable.appendAll(&o.unreliable); n > 0 {
+		s.stats.Drop(DropUnreliable, uint64(n))
+	}
+	s.collectStateLocked()
+	return b.reliable.size()
+}
+
+// collectStateLocked moves the snapshot and the acknowledgements.
+func (s *Session) collectStateLocked() {
+	o, b := &s.out, &s.box
+	if o.offered && len(o.slot.Packets) > 0 {
+		b.packets, b.next = o.slot.Packets, 0
+		o.offered = false
+		s.slotBusy.Store(true)
+	}
+	if o.acksNew {
+		o.acksLen = len(o.acks.appendField(o.acksField[:0]))
+		o.acksNew = false
+	}
+	if o.acksLen > 0 {
+		b.acksLen = copy(b.acks[:], o.acksField[:o.acksLen])
+		b.acksDue = true
+	}
+}

@@ -1,0 +1,230 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
+// may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
+func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
+	s.stats.DatagramsIn.Add(1)
+	s.stats.DatagramBytesIn.Add(uint64(len(b)))
+	if s.deaf.Load() {
+		s.stats.Drop(DropInboxGone, 1)
+		return
+	}
+	if len(b) > MaxDatagram {
+		s.stats.Drop(DropDatagramTooLarge, 1)
+		return
+	}
+	d, err := parseDatagram(b)
+	if err == nil && d.acks != nil {
+		s.ranges, err = parseAcks(d.acks, s.ranges[:0])
+	}
+	if err != nil {
+		s.stats.Drop(DropDatagram, 1)
+		return
+	}
+	if why, fresh := s.dup.check(d.number); !fresh {
+		s.stats.Drop(why, 1)
+		return
+	}
+	s.lastArrival.Store(int64(at))
+	s.receiveLinkFields(at, &d)
+	for f := (fields{b: d.messages}); f.next() && f.err == nil; {
+		if f.num == fieldMessages && f.typ == protowire.BytesType {
+			s.receiveMessage(at, f.bytes, false)
+		}
+	}
+}
+
+// receiveLinkFields takes what is in a datagram besides messages.
+func (s *Session) receiveLinkFields(at time.Duration, d *datagram) {
+	client := s.cfg.Client
+	if client && (d.acks != nil || d.hasRequest) || !client && (d.state != nil || d.hasReply) {
+		s.stats.Drop(DropRole, 1)
+	}
+	if client {
+		if d.hasReply {
+			s.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at})
+		}
+		if d.state != nil {
+			s.push(&Arrival{Kind: State, At: at, State: d.state}, len(d.state))
+		}
+		return
+	}
+	if d.hasRequest {
+		s.answerTime(at, d.requestSent)
+	}
+	if d.acks != nil {
+		s.push(&Arrival{Kind: Acks, At: at, Acks: s.ranges}, 0)
+	}
+}
+
+// receiveTime takes a time sample; one that runs backwards would poison the estimate.
+func (s *Session) receiveTime(t [4]time.Duration) {
+	if t[0] > t[3] || t[1] > t[2] {
+		s.stats.Drop(DropTime, 1)
+		return
+	}
+	s.push(&Arrival{Kind: TimeSample, At: t[3], T: t}, 0)
+}
+
+// answerTime queues the reply to a time request. It does not wait for a flush; of several
+// requests at once the last is answered.
+func (s *Session) answerTime(at, sent time.Duration) {
+	s.mu.Lock()
+	b := &s.box
+	b.replyDue = b.cause == nil
+	b.replyRequest, b.replyArrived = sent, at
+	s.mu.Unlock()
+	signal(s.wakeDatagrams)
+}
+
+// push adds an arrival of this session to the inbox.
+func (s *Session) push(a *Arrival, size int) bool {
+	a.Session = s
+	return s.cfg.Inbox.push(a, size)
+}
+
+// pushReliable adds an arrival that may not be lost: without room for it the session ends.
+func (s *Session) pushReliable(a *Arrival, size int) {
+	if !s.push(a, size) && !s.deaf.Load() {
+		s.Shutdown(CodeFlood, "too many messages at once")
+	}
+}
+
+// receiveMessage takes one message. What is wrong with it costs only itself.
+func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
+	m, err := parseMessage(b)
+	if err != nil {
+		if errors.Is(err, errStage) {
+			s.stats.Drop(DropStage, 1)
+		} else {
+			s.stats.Drop(DropMessage, 1)
+		}
+		return
+	}
+	m.Reliable = reliable
+	size := len(m.Payload)
+	decoded, err := s.decode(&m)
+	if err != nil {
+		s.stats.Drop(DropDecode, 1)
+		return
+	}
+	if decoded != nil {
+		m.Payload = nil
+	} else if reliable {
+		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
+	}
+	a := Arrival{Kind: MessageArrived, At: at, Message: m, Decoded: decoded}
+	if reliable {
+		s.pushReliable(&a, size)
+	} else {
+		s.push(&a, size)
+	}
+}
+
+// decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
+func (s *Session) decode(m *Message) (v any, err error) {
+	if s.cfg.Decode == nil {
+		return nil, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("transport: decoding method %d panicked: %v", m.Method, p)
+		}
+	}()
+	return s.cfg.Decode(m)
+}
+
+// ReceiveStream takes the next bytes of the stream; b may be used again. An error, always
+// a *Closed, ends the reading: the peer has closed, or it has broken the protocol, in
+// which case the session has begun to close by itself.
+func (s *Session) ReceiveStream(at time.Duration, b []byte) error {
+	s.stats.StreamBytesIn.Add(uint64(len(b)))
+	in := b
+	if len(s.stream) > 0 {
+		s.stream = append(s.stream, b...)
+		in = s.stream
+	}
+	for {
+		frame, rest, err := CutFrame(in, MaxFrame)
+		if err != nil {
+			return s.broken(err)
+		}
+		if frame == nil {
+			break
+		}
+		in = rest
+		if err := s.receiveFrame(at, frame); err != nil {
+			return err
+		}
+	}
+	s.stream = append(s.stream[:0], in...)
+	return nil
+}
+
+// broken closes a session whose stream makes no sense any more.
+func (s *Session) broken(err error) error {
+	s.stats.Drop(DropStream, 1)
+	s.Shutdown(CodeProtocol, err.Error())
+	return &Closed{Code: CodeProtocol, Text: err.Error()}
+}
+
+// receiveFrame takes one frame.
+func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
+	s.stats.FramesIn.Add(1)
+	kind, body, err := parseFrame(frame)
+	if err != nil {
+		return s.broken(err)
+	}
+	if kind == frameClose {
+		c, err := parseClose(body)
+		if err != nil {
+			return s.broken(err)
+		}
+		return &c
+	}
+	if s.deaf.Load() {
+		s.stats.Drop(DropInboxGone, 1)
+		return nil
+	}
+	s.lastArrival.Store(int64(at))
+	switch {
+	case kind == 0:
+		s.stats.Drop(DropFrame, 1)
+	case kind == frameMessage:
+		s.receiveMessage(at, body, true)
+	case kind == frameEpoch && s.cfg.Client:
+		e, err := parseEpoch(body)
+		if err != nil {
+			return s.broken(err)
+		}
+		s.pushReliable(&Arrival{Kind: EpochMoved, At: at, Epoch: e}, 0)
+	case kind == frameDigest && !s.cfg.Client:
+		return s.receiveDigest(at, body)
+	default:
+		return s.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
+	}
+	return nil
+}
+
+func (s *Session) receiveDigest(at time.Duration, body []byte) error {
+	snapshots, full, err := parseDigest(body)
+	if err != nil {
+		return s.broken(err)
+	}
+	if snapshots > 0 {
+		s.pushReliable(&Arrival{Kind: DigestRequest, At: at, Value: uint64(snapshots)}, 0)
+	}
+	if full {
+		s.pushReliable(&Arrival{Kind: FullStateRequest, At: at}, 0)
+	}
+	return nil
+}

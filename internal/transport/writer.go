@@ -1,0 +1,101 @@
+package transport
+
+import "time"
+
+// AppendDatagram appends the next datagram to send, and reports false when there is none.
+// The packets of a snapshot come first; acknowledgements, time sync and unreliable
+// messages fill the space that they leave. at stamps the time sync.
+func (s *Session) AppendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &s.box
+	s.releaseSlotLocked()
+	if b.ended || !b.due() {
+		return dst, false
+	}
+	base := len(dst)
+	b.number++
+	b.beat = false
+	dst = appendNumber(dst, b.number)
+	if b.acksDue {
+		dst = append(dst, b.acks[:b.acksLen]...)
+		b.acksDue = false
+	}
+	if b.requestDue {
+		dst = appendTimeRequest(dst, at)
+		b.requestDue = false
+	}
+	if b.replyDue {
+		dst = appendTimeReply(dst, b.replyRequest, b.replyArrived, at)
+		b.replyDue = false
+	}
+	dst = s.appendPacketLocked(dst)
+	for b.unreliable.len() > 0 && len(dst)-base+len(b.unreliable.front()) <= MaxDatagram {
+		dst = append(dst, b.unreliable.front()...)
+		b.unreliable.pop()
+	}
+	s.stats.DatagramsOut.Add(1)
+	s.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
+	return dst, true
+}
+
+// appendPacketLocked appends the snapshot's next packet.
+func (s *Session) appendPacketLocked(dst []byte) []byte {
+	b := &s.box
+	for b.next < len(b.packets) {
+		p := b.packets[b.next]
+		b.next++
+		b.lastInHand = b.next == len(b.packets)
+		if len(p) <= MaxStatePacket {
+			return appendState(dst, p)
+		}
+		s.stats.Drop(DropOversize, 1)
+	}
+	return dst
+}
+
+// releaseSlotLocked gives the slot back to the owner once the link has its last packet.
+func (s *Session) releaseSlotLocked() {
+	if s.box.lastInHand {
+		s.box.lastInHand = false
+		s.box.packets, s.box.next = nil, 0
+		s.slotBusy.Store(false)
+	}
+}
+
+// DatagramSent tells that the link took the last datagram, or that it failed to. The call
+// that handed it over ran from started to ended: when that is long, it waited for the
+// peer's congestion window, which counts as choke and not as flush lag.
+func (s *Session) DatagramSent(started, ended time.Duration, ok bool) {
+	if !ok {
+		s.stats.Drop(DropDatagramUnsent, 1)
+	}
+	s.mu.Lock()
+	b := &s.box
+	s.releaseSlotLocked()
+	if d := ended - started; d >= chokeThreshold {
+		b.choked += d
+		s.stats.Chokes.Add(1)
+		s.stats.ChokeNanos.Add(uint64(d))
+	}
+	done := b.flushing && !b.due()
+	lag := max(ended-b.flushAt-b.choked, 0)
+	if done {
+		b.flushing = false
+	}
+	s.mu.Unlock()
+	if done && s.stats.FlushLag != nil {
+		s.stats.FlushLag(lag)
+	}
+}
+
+// AppendStream appends the next reliable bytes, at most limit of them; none means that
+// nothing waits.
+func (s *Session) AppendStream(dst []byte, limit int) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(dst)
+	dst = s.box.reliable.take(dst, limit)
+	s.stats.StreamBytesOut.Add(uint64(len(dst) - n))
+	return dst
+}
