@@ -1,0 +1,84 @@
+# Everything here needs Go alone. What needs more (buf comes from npm, promtool from Debian)
+# says so and is left out where it is missing; .ci/run installs it.
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
+
+ADDR      ?= 127.0.0.1:4433# what `make load` plays on
+ADMIN     ?= 127.0.0.1:8080# where it reads the server's tick figures
+ARGS      ?=# further flags of `make run`, `make load` and `make demo`
+TESTFLAGS ?=# further flags of `go test`
+SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves play a few hundred
+SOAK      ?= 10m# how long its load runs
+FUZZTIME  ?= 30s# for each fuzz target
+
+# The race detector needs a C compiler; go env says whether there is one. Only packages
+# with goroutines pay for it, and their long simulations are cut short (-short).
+RACE := $(shell go env CGO_ENABLED)
+RACE_PACKAGES := . ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
+	./internal/admin ./internal/clock ./internal/logging ./internal/metrics ./internal/transport/...
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo run load test verify lint bench fuzz generate clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## compile the server, the load client and the demo into bin/
+	@mkdir -p bin
+	go build -o bin/ ./cmd/server ./cmd/loadclient ./scripts/demo
+
+demo: build ## serve the arena, let 100 bots play it for 20 s, print the figures
+	bin/demo $(ARGS)
+
+run: build ## serve the arena until interrupted
+	bin/server run $(ARGS)
+
+load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--clients 50"
+	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)
+
+test: ## vet, all tests, and those with goroutines again under the race detector
+	go vet ./...
+	go test -timeout 8m $(TESTFLAGS) ./...
+ifeq ($(RACE),1)
+	go test -race -short -timeout 8m $(TESTFLAGS) $(RACE_PACKAGES)
+else
+	@echo "race detector: left out, it needs a C compiler"
+endif
+
+verify: build ## the long proofs: SEEDS=20000 seeds of every simulation, then a load of SOAK=10m
+	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...
+	bin/demo -duration $(SOAK)
+
+lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
+	$(GOLANGCI) run ./...
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node_modules/.stamp && set -x && npx --no-install buf lint; \
+	else echo "buf lint: left out, it needs npm"; fi
+
+bench: ## all benchmarks with their allocations
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
+
+fuzz: ## every fuzz target for FUZZTIME=30s
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+generate: node_modules/.stamp ## the Go code of proto/, with buf from npm
+	npx --no-install buf generate
+
+clean: ## remove what was built here
+	rm -rf bin .tools node_modules coverage.out
+
+# The version is part of the name, so that a new one is built.
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/golangci-lint $@
+
+# Not npm ci: it demands every platform's package from the registry, and a mirror may carry
+# this platform's alone. The lock file still decides versions and checksums.
+node_modules/.stamp: package-lock.json
+	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
