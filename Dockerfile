@@ -1,0 +1,30 @@
+# The server as one static binary that runs as nobody, on nothing.
+#
+#   docker build -t netloop .
+#   docker run --rm -p 4433:4433/udp netloop
+#
+# This file has been read with care and not been run: the project's machines have no
+# container engine.
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+# The dependencies are a layer of their own: they change less often than the code.
+COPY go.mod go.sum ./
+RUN go mod download && go mod verify
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /out/server ./cmd/server
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/server /server
+# A number, because there is no /etc/passwd to look a name up in.
+USER 65532:65532
+# Game traffic is UDP. The admin listener tells much and asks nobody who they are: publish
+# its port to the monitoring network at most.
+EXPOSE 4433/udp 8080/tcp
+# The server tells every client why, lets the game save, and exits 0.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/server"]
+CMD ["run", "--listen", "0.0.0.0:4433", "--admin", "0.0.0.0:8080", "--log-format", "json"]
+# No HEALTHCHECK: there is no shell or curl to run one. Probe GET /healthz (are ticks
+# running?) and GET /readyz (may clients come?) on port 8080 from outside.
