@@ -11,6 +11,7 @@ TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves play a few hundred
 SOAK      ?= 10m# how long its load runs
 FUZZTIME  ?= 30s# for each fuzz target
+PACKAGES  ?= ./...# what `make fuzz` and `make bench` look at
 
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their long simulations are cut short (-short).
@@ -56,11 +57,12 @@ lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
 	else echo "buf lint: left out, it needs npm"; fi
 
 bench: ## all benchmarks with their allocations
-	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
 fuzz: ## every fuzz target for FUZZTIME=30s
-	@set -e; for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	@set -e; for pkg in $$(go list $(PACKAGES)); do \
+		listed=$$(go test -list '^Fuzz' $$pkg); \
+		for target in $$(echo "$$listed" | grep '^Fuzz' || true); do \
 			echo "== $$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \

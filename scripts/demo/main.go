@@ -142,7 +142,6 @@ func stopServer(server *exec.Cmd, ended <-chan error) error {
 		return nil
 	case <-time.After(stopLimit):
 		_ = server.Process.Kill()
-		<-ended
-		return fmt.Errorf("the server was still running %v after an interrupt", stopLimit)
+		return fmt.Errorf("the server was still running %v after an interrupt (it ended with: %w)", stopLimit, <-ended)
 	}
 }
