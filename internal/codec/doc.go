@@ -1,2 +1,46 @@
 // Package codec turns plain Go structs into bytes and back.
+//
+//	Compile(type) ─▶ Plan: a flat list of leaves, each a kind, an offset and its limits
+//	                  │
+//	  messages        ├─ Append, Decode: every leaf in order, from and to a struct in memory
+//	  netvar          └─ Capture: struct ─▶ Values (words and blobs, rounded to wire precision)
+//	                     AppendValues, ReadValues, AppendDiff, ReadDiff: Values ─▶ bytes ─▶ Values
+//	                     Restore: Values ─▶ struct
+//
+// A type is walked by reflection once, when it is compiled. After that a struct is reached
+// through unsafe offsets and a switch over the kind of each leaf, with no allocation except
+// for the strings and slices that a decoder makes.
+//
+// # Fields
+//
+//	bool                    one byte, 0 or 1
+//	int8 … int64, int       zigzag varint; int travels as 64 bits
+//	uint8 … uint64, uint    varint; uint travels as 64 bits
+//	float32, float64        4 or 8 bytes, little endian; NaN becomes 0
+//	float with quant=q      zigzag varint of the number of steps of size q, rounded half to even
+//	string, []byte          length, then the bytes
+//	[n]byte                 n bytes
+//	[n]T                    n times T
+//	[]T                     count, then the elements
+//	struct                  its fields in order
+//	Ref, Instant            varint of the id, zigzag varint of the nanoseconds
+//
+// Named types travel as what they are made of, so an enumeration is its integer. Maps,
+// pointers, interfaces, channels and functions have no place in a plain value and are refused,
+// as is an unexported field, which the codec of another build could not see.
+//
+// # Tags
+//
+//	`net:"-"`             the field is local: it is neither written nor touched
+//	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
+//	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice
+//
+// Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and
+// a slice [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a
+// captured state is cut to it and counted, because a tick cannot fail over one name that is
+// too long. An empty slice is read as nil.
+//
+// Quantised float32 are clamped to ±(2^31-1) steps and float64 to ±2^53, both infinities
+// included. A reader refuses NaN and everything out of the range of its field, so what comes
+// out of Decode is a value that the game could have made itself.
 package codec

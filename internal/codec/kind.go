@@ -1,0 +1,127 @@
+package codec
+
+// Kind is the type of one leaf. The numbers are internal: on the wire a class is described by
+// text (see Describe).
+type Kind uint8
+
+// The kinds up to Instant fit one 64-bit word each; those after it are blobs: bytes in their
+// wire form.
+const (
+	Bool Kind = 1 + iota
+	Int8
+	Int16
+	Int32
+	Int64
+	Int
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Uint
+	Float32
+	Float64
+	Quant32 // float32 as a count of steps
+	Quant64 // float64 as a count of steps
+	RefKind
+	InstantKind
+
+	String
+	Bytes
+	ByteArray
+	Slice
+
+	endOfKinds // the guard test counts up to here
+)
+
+// Blob tells whether values of this kind are kept as bytes instead of one word.
+func (k Kind) Blob() bool { return k >= String }
+
+func (k Kind) String() string {
+	switch k {
+	case Bool:
+		return "bool"
+	case Int8:
+		return "int8"
+	case Int16:
+		return "int16"
+	case Int32:
+		return "int32"
+	case Int64, Int:
+		return "int64"
+	case Uint8:
+		return "uint8"
+	case Uint16:
+		return "uint16"
+	case Uint32:
+		return "uint32"
+	case Uint64, Uint:
+		return "uint64"
+	case Float32, Quant32:
+		return "float32"
+	case Float64, Quant64:
+		return "float64"
+	case RefKind:
+		return "ref"
+	case InstantKind:
+		return "instant"
+	case String:
+		return "string"
+	case Bytes:
+		return "bytes"
+	case ByteArray:
+		return "bytearray"
+	case Slice:
+		return "slice"
+	case endOfKinds:
+	}
+	return "invalid"
+}
+
+// maxWire is the most bytes that a word of kind k takes in a message or full record, and
+// maxDiff the most that it takes as a difference.
+func (k Kind) maxWire() int {
+	switch k {
+	case Bool:
+		return 1
+	case Int8, Uint8:
+		return 2
+	case Int16, Uint16:
+		return 3
+	case Int32, Uint32, Quant32:
+		return 5
+	case Float32:
+		return 4
+	case Float64, Quant64:
+		return 8
+	default:
+		return 10
+	}
+}
+
+func (k Kind) maxDiff() int {
+	switch k {
+	case Bool:
+		return 0
+	case Float32:
+		return 5
+	case Float64:
+		return 10
+	default: // one bit more than the value itself, which its varint has room for
+		return k.maxWire()
+	}
+}
+
+// minWire is the fewest bytes that a value of kind k takes, so that a count of elements is
+// never believed beyond the bytes that are there.
+func (l *leaf) minWire() int {
+	switch l.kind {
+	case Float32:
+		return 4
+	case Float64:
+		return 8
+	case ByteArray:
+		return l.max
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,75 @@
+package codec
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// A message is its leaves in order, nothing between them:
+//
+//	message = leaf*            leaf = the form of its kind (doc.go)
+//
+// There are no field numbers: both sides have compared the type texts of Describe.
+
+// Append appends the struct at v, which must be of the plan's type. The error names the field
+// that is over its limit; dst is then returned as it was. NaN is written as 0.
+func (p *Plan) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
+	if v == nil {
+		return dst, errNil
+	}
+	var rep report
+	out := p.append(dst, v, &rep)
+	if rep.over != nil {
+		return dst, fmt.Errorf("codec: %s.%s: longer than its max of %d; raise max in its tag, or send less", p.typ.Name(), rep.over.name, rep.over.max)
+	}
+	return out, nil
+}
+
+func (p *Plan) append(dst []byte, v unsafe.Pointer, rep *report) []byte {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if l.kind.Blob() {
+			dst = l.appendBlob(dst, v, rep)
+			continue
+		}
+		w, clamped := l.load(v)
+		rep.clamped += clamped
+		dst = l.appendWord(dst, w)
+	}
+	return dst
+}
+
+// Decode reads a whole message into the struct at v, which must be of the plan's type. After
+// an error the struct holds part of the message: drop it. Fields that do not travel are not
+// touched. What it reserves is bounded by the limits of the fields and by the length of b.
+func (p *Plan) Decode(b []byte, v unsafe.Pointer) error {
+	if v == nil {
+		return errNil
+	}
+	r := wire.NewReader(b)
+	p.read(&r, v)
+	return r.Done()
+}
+
+func (p *Plan) read(r *wire.Reader, v unsafe.Pointer) {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if l.kind.Blob() {
+			l.storeBlob(v, r)
+		} else {
+			l.store(v, l.readWord(r))
+		}
+	}
+}
+
+func (p *Plan) skip(r *wire.Reader) {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.kind.Blob() {
+			l.skipBlob(r)
+		} else {
+			l.readWord(r)
+		}
+	}
+}

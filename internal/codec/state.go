@@ -1,0 +1,207 @@
+package codec
+
+import (
+	"bytes"
+	"reflect"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// Values are one captured state: a word per number and the wire bytes of everything else.
+// They share no memory with the struct that they came from.
+type Values struct {
+	Words []uint64 // at least Words() of the plan; a caller may keep more behind them
+	Blobs [][]byte // Blobs() of the plan
+}
+
+// Words is the number of words of a value.
+func (p *Plan) Words() int { return p.words }
+
+// Blobs is the number of blobs of a value.
+func (p *Plan) Blobs() int { return p.blobs }
+
+// Leaves is the number of values that change on their own: bits of the changed-field mask.
+func (p *Plan) Leaves() int { return len(p.leaves) }
+
+// Local tells whether a plain copy of the struct would share slices with the original.
+func (p *Plan) Local() bool { return p.local }
+
+// Capture reads the struct at v into to, reusing its memory, in wire precision: what Restore
+// makes of it is what every reader will see. It returns how many values had to be cut or
+// clamped to fit.
+func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if !l.kind.Blob() {
+			w, c := l.load(v)
+			to.Words[l.pos] = w
+			clamped += c
+			continue
+		}
+		var rep report
+		to.Blobs[l.pos] = l.appendBlob(to.Blobs[l.pos][:0], v, &rep)
+		clamped += rep.clamped
+	}
+	return clamped
+}
+
+// Restore writes from into the struct at v. With a non-nil old, which v then holds, blobs that
+// did not change are left alone: a frequent change of a number makes no garbage.
+func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if !l.kind.Blob() {
+			l.store(v, from.Words[l.pos])
+			continue
+		}
+		b := from.Blobs[l.pos]
+		if old != nil && bytes.Equal(b, old.Blobs[l.pos]) {
+			continue
+		}
+		r := wire.NewReader(b)
+		l.storeBlob(v, &r)
+	}
+}
+
+// Mark compares two values, sets ticks[i] = tick for each leaf i that differs, and tells
+// whether any does.
+func (p *Plan) Mark(ticks []uint64, tick uint64, a, b *Values) (changed bool) {
+	for i := range p.leaves {
+		if !p.leaves[i].equal(a, b) {
+			ticks[i] = tick
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (l *leaf) equal(a, b *Values) bool {
+	if l.kind.Blob() {
+		return bytes.Equal(a.Blobs[l.pos], b.Blobs[l.pos])
+	}
+	return a.Words[l.pos] == b.Words[l.pos]
+}
+
+// Equal compares two values.
+func (p *Plan) Equal(a, b *Values) bool {
+	for i := range p.leaves {
+		if !p.leaves[i].equal(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendValues writes all of v in the form of a message.
+func (p *Plan) AppendValues(dst []byte, v *Values) []byte {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.kind.Blob() {
+			dst = append(dst, v.Blobs[l.pos]...)
+		} else {
+			dst = l.appendWord(dst, v.Words[l.pos])
+		}
+	}
+	return dst
+}
+
+// ReadValues reads what AppendValues wrote and checks it wholly. The blobs alias the input.
+func (p *Plan) ReadValues(r *wire.Reader, v *Values) {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.kind.Blob() {
+			v.Blobs[l.pos] = l.readBlob(r)
+		} else {
+			v.Words[l.pos] = l.readWord(r)
+		}
+	}
+}
+
+func (l *leaf) readBlob(r *wire.Reader) []byte {
+	off := r.Offset()
+	l.skipBlob(r)
+	return r.Since(off)
+}
+
+// AppendDiff appends, for each leaf of v that differs from base, its difference (blobs: all of
+// it), and sets bit lead+i of the mask that lies in dst from maskAt on. The first lead bits
+// are the caller's.
+func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if l.kind.Blob() {
+			if bytes.Equal(v.Blobs[l.pos], base.Blobs[l.pos]) {
+				continue
+			}
+			dst = append(dst, v.Blobs[l.pos]...)
+		} else {
+			w, b := v.Words[l.pos], base.Words[l.pos]
+			if w == b {
+				continue
+			}
+			dst = l.appendDiff(dst, w, b)
+		}
+		bit := lead + i
+		dst[maskAt+bit>>3] |= 1 << (bit & 7)
+	}
+	return dst
+}
+
+// ReadDiff changes v, which holds the baseline, to what AppendDiff saw, and checks it wholly.
+// New blobs alias the input.
+func (p *Plan) ReadDiff(r *wire.Reader, mask []byte, lead int, v *Values) {
+	for i := range p.leaves {
+		bit := lead + i
+		if mask[bit>>3]>>(bit&7)&1 == 0 {
+			continue
+		}
+		if l := &p.leaves[i]; l.kind.Blob() {
+			v.Blobs[l.pos] = l.readBlob(r)
+		} else {
+			v.Words[l.pos] = l.readDiff(r, v.Words[l.pos])
+		}
+	}
+}
+
+// Clone makes the struct at dst a copy of the one at src that shares no slice with it.
+func (p *Plan) Clone(dst, src unsafe.Pointer) {
+	reflect.NewAt(p.typ, dst).Elem().Set(reflect.NewAt(p.typ, src).Elem())
+	if p.local {
+		p.cloneBlobs(dst)
+	}
+}
+
+func (p *Plan) cloneBlobs(v unsafe.Pointer) {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.kind.Blob() {
+			l.cloneBlob(v)
+		}
+	}
+}
+
+// MaxSize is the most bytes that a value takes, whole or as a difference, whichever is more,
+// and the name of the field that takes the largest part.
+func (p *Plan) MaxSize() (size int, largest string) {
+	most := -1
+	for i := range p.leaves {
+		n := p.leaves[i].maxSize()
+		size = min(size+n, 1<<30) // far beyond every limit; keeps nested limits from overflowing
+		if n > most {
+			most, largest = n, p.leaves[i].name
+		}
+	}
+	return size, largest
+}
+
+func (l *leaf) maxSize() int {
+	switch l.kind {
+	case String, Bytes:
+		return wire.UvarintLen(uint64(l.max)) + l.max
+	case ByteArray:
+		return l.max
+	case Slice:
+		n, _ := l.elem.MaxSize()
+		return min(wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
+	default:
+		return max(l.kind.maxWire(), l.kind.maxDiff())
+	}
+}

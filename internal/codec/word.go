@@ -1,0 +1,232 @@
+package codec
+
+import (
+	"errors"
+	"math"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// Instant is a point in game time. The codec also recognises a struct whose only named field
+// is an unexported Instant.
+type Instant struct{ At time.Duration }
+
+// ErrRange is the error of a value that its field cannot hold, NaN included.
+var ErrRange = errors.New("codec: value out of the range of its field")
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// load reads the word of l from the struct at v, in wire precision; clamped is 1 if the value
+// had to be changed to fit (NaN, infinity, beyond the range of steps).
+func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
+	q := unsafe.Add(v, l.off)
+	switch l.kind {
+	case Bool:
+		return b2u(*(*bool)(q)), 0
+	case Int8:
+		return uint64(int64(*(*int8)(q))), 0
+	case Int16:
+		return uint64(int64(*(*int16)(q))), 0
+	case Int32:
+		return uint64(int64(*(*int32)(q))), 0
+	case Int64:
+		return uint64(*(*int64)(q)), 0
+	case Int:
+		return uint64(int64(*(*int)(q))), 0
+	case Uint8:
+		return uint64(*(*uint8)(q)), 0
+	case Uint16:
+		return uint64(*(*uint16)(q)), 0
+	case Uint32:
+		return uint64(*(*uint32)(q)), 0
+	case Uint64:
+		return *(*uint64)(q), 0
+	case Uint:
+		return uint64(*(*uint)(q)), 0
+	case Float32:
+		f := *(*float32)(q)
+		if f != f {
+			return 0, 1
+		}
+		return uint64(math.Float32bits(f)), 0
+	case Float64:
+		f := *(*float64)(q)
+		if f != f {
+			return 0, 1
+		}
+		return math.Float64bits(f), 0
+	case Quant32:
+		return l.steps(float64(*(*float32)(q)))
+	case Quant64:
+		return l.steps(*(*float64)(q))
+	case RefKind:
+		return (*Ref)(q).ID, 0
+	case InstantKind:
+		return uint64((*Instant)(q).At), 0
+	default:
+		panic("codec: load of a kind that is no word: " + l.kind.String())
+	}
+}
+
+// steps rounds f to a whole number of steps. Two operations with one rounding each and no sum
+// after a product: the result is the same with and without fused multiply-add.
+func (l *leaf) steps(f float64) (uint64, int) {
+	s := f * l.den
+	if l.num != 1 {
+		s /= l.num
+	}
+	s = math.RoundToEven(s)
+	lim := float64(l.limit)
+	switch {
+	case s >= -lim && s <= lim:
+		return uint64(int64(s)), 0
+	case s > lim:
+		return uint64(l.limit), 1
+	case s < -lim:
+		return uint64(-l.limit), 1
+	default: // NaN
+		return 0, 1
+	}
+}
+
+// store writes the word into the struct at v. The word has passed check.
+func (l *leaf) store(v unsafe.Pointer, w uint64) {
+	q := unsafe.Add(v, l.off)
+	switch l.kind {
+	case Bool:
+		*(*bool)(q) = w != 0
+	case Int8, Uint8:
+		*(*uint8)(q) = uint8(w)
+	case Int16, Uint16:
+		*(*uint16)(q) = uint16(w)
+	case Int32, Uint32, Float32:
+		*(*uint32)(q) = uint32(w)
+	case Int64, Uint64, Float64, RefKind, InstantKind:
+		*(*uint64)(q) = w
+	case Int, Uint:
+		*(*uint)(q) = uint(w)
+	case Quant32:
+		*(*float32)(q) = float32(float64(int64(w)) * l.num / l.den)
+	case Quant64:
+		*(*float64)(q) = float64(int64(w)) * l.num / l.den
+	default:
+		panic("codec: store of a kind that is no word: " + l.kind.String())
+	}
+}
+
+// check tells whether the field can hold the word.
+func (l *leaf) check(w uint64) bool {
+	n := int64(w)
+	switch l.kind {
+	case Bool:
+		return w <= 1
+	case Int8:
+		return n == int64(int8(n))
+	case Int16:
+		return n == int64(int16(n))
+	case Int32:
+		return n == int64(int32(n))
+	case Int:
+		return n == int64(int(n))
+	case Uint8:
+		return w <= math.MaxUint8
+	case Uint16:
+		return w <= math.MaxUint16
+	case Uint32:
+		return w <= math.MaxUint32
+	case Uint:
+		return w <= math.MaxUint
+	case Float32:
+		f := math.Float32frombits(uint32(w))
+		return w <= math.MaxUint32 && f == f
+	case Float64:
+		f := math.Float64frombits(w)
+		return f == f
+	case Quant32, Quant64:
+		return n >= -l.limit && n <= l.limit
+	default:
+		return true
+	}
+}
+
+// appendWord writes the whole word, as messages and full records carry it.
+func (l *leaf) appendWord(dst []byte, w uint64) []byte {
+	switch l.kind {
+	case Bool:
+		return append(dst, byte(w))
+	case Int8, Int16, Int32, Int64, Int, Quant32, Quant64, InstantKind:
+		return wire.AppendZigzag(dst, int64(w))
+	case Uint8, Uint16, Uint32, Uint64, Uint, RefKind:
+		return wire.AppendUvarint(dst, w)
+	case Float32:
+		return wire.AppendUint32(dst, uint32(w))
+	case Float64:
+		return wire.AppendUint64(dst, w)
+	default:
+		panic("codec: no whole form for " + l.kind.String())
+	}
+}
+
+func (l *leaf) readWord(r *wire.Reader) uint64 {
+	var w uint64
+	switch l.kind {
+	case Bool:
+		w = uint64(r.Byte())
+	case Int8, Int16, Int32, Int64, Int, Quant32, Quant64, InstantKind:
+		w = uint64(r.Zigzag())
+	case Uint8, Uint16, Uint32, Uint64, Uint, RefKind:
+		w = r.Uvarint()
+	case Float32:
+		w = uint64(r.Uint32())
+	case Float64:
+		w = r.Uint64()
+	}
+	if !l.check(w) {
+		r.Fail(ErrRange)
+		return 0
+	}
+	return w
+}
+
+// appendDiff writes how w differs from base, which it does. A bool that differs is known, so
+// it takes no bytes; floats differ by the distance of their bit patterns, which is small for
+// values that are near each other.
+func (l *leaf) appendDiff(dst []byte, w, base uint64) []byte {
+	switch l.kind {
+	case Bool:
+		return dst
+	case Float32:
+		return wire.AppendZigzag(dst, int64(int32(uint32(w)-uint32(base))))
+	default:
+		return wire.AppendZigzag(dst, int64(w-base))
+	}
+}
+
+func (l *leaf) readDiff(r *wire.Reader, base uint64) uint64 {
+	var w uint64
+	switch l.kind {
+	case Bool:
+		w = base ^ 1
+	case Float32:
+		d := r.Zigzag()
+		if d != int64(int32(d)) {
+			r.Fail(ErrRange)
+			return 0
+		}
+		w = uint64(uint32(base) + uint32(d))
+	default:
+		w = base + uint64(r.Zigzag())
+	}
+	if !l.check(w) {
+		r.Fail(ErrRange)
+		return 0
+	}
+	return w
+}

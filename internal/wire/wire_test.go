@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"math"
+	"testing"
+	"testing/quick"
+)
+
+func TestVarintsRoundTripInTheirLength(t *testing.T) {
+	check := func(v uint64, shift uint8) bool {
+		v >>= shift & 63
+		b := AppendZigzag(AppendUvarint(nil, v), int64(v))
+		r := NewReader(b)
+		u, n := r.Uvarint(), r.Offset()
+		return u == v && n == UvarintLen(v) && r.Zigzag() == int64(v) && r.Done() == nil
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+	for _, v := range []int64{0, -1, 1, math.MinInt64, math.MaxInt64} {
+		if Unzigzag(Zigzag(v)) != v {
+			t.Errorf("zigzag loses %d", v)
+		}
+	}
+}
+
+func TestFirstErrorSticks(t *testing.T) {
+	r := NewReader([]byte{1, 2, 3})
+	if r.Uint32(); r.Err() != ErrShort {
+		t.Fatalf("error %v", r.Err())
+	}
+	r.Fail(ErrLimit)
+	if r.Byte() != 0 || r.Uvarint() != 0 || r.Uint64() != 0 || r.Bytes(1) != nil || r.Len() != 0 || r.Since(0) != nil {
+		t.Error("a failed reader still reads")
+	}
+	if r.Done() != ErrShort {
+		t.Errorf("error %v, want the first one", r.Err())
+	}
+}
+
+func TestReaderRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   []byte
+		read func(*Reader)
+		want error
+	}{
+		"end":              {nil, func(r *Reader) { r.Byte() }, ErrShort},
+		"open varint":      {[]byte{0x80}, func(r *Reader) { r.Uvarint() }, ErrShort},
+		"long varint":      {[]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, func(r *Reader) { r.Uvarint() }, ErrOverflow},
+		"trailing":         {[]byte{1}, func(*Reader) {}, ErrTrailing},
+		"negative":         {[]byte{1}, func(r *Reader) { r.Bytes(-1) }, ErrShort},
+		"over limit":       {[]byte{3, 0, 0, 0}, func(r *Reader) { r.Block(2) }, ErrLimit},
+		"count over bytes": {[]byte{3, 0, 0, 0}, func(r *Reader) { r.Count(9, 2) }, ErrShort},
+	} {
+		r := NewReader(c.in)
+		c.read(&r)
+		if err := r.Done(); err != c.want {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestWidenTickIsExactWithinHalfARange(t *testing.T) {
+	check := func(near uint64, d int32) bool {
+		near = near>>8 + 1<<33
+		tick := near + uint64(int64(d))
+		return WidenTick(near, uint32(tick)) == tick
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		near uint64
+		low  uint32
+		want uint64
+	}{
+		{0, 0, 0}, {0, 5, 5}, {5, 0, 0}, {0, math.MaxUint32, math.MaxUint32},
+		{math.MaxUint32, 3, 1<<32 + 3}, {1<<32 + 3, math.MaxUint32, math.MaxUint32},
+	} {
+		if got := WidenTick(c.near, c.low); got != c.want {
+			t.Errorf("WidenTick(%d, %d) = %d, want %d", c.near, c.low, got, c.want)
+		}
+	}
+}
+
+// No input makes the reader panic or read beyond its end.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6}, []byte{1, 2, 3, 0xff, 0x80, 9})
+	f.Add([]byte{4, 5, 1}, []byte{0x80, 0x80, 0x80})
+	f.Fuzz(func(t *testing.T, ops, in []byte) {
+		r := NewReader(in)
+		for _, op := range ops {
+			before := r.Offset()
+			switch op % 7 {
+			case 0:
+				r.Byte()
+			case 1:
+				r.Uvarint()
+			case 2:
+				r.Uint32()
+			case 3:
+				r.Uint64()
+			case 4:
+				r.Bytes(int(op))
+			case 5:
+				r.Block(int(op))
+			case 6:
+				r.Count(int(op), 3)
+			}
+			if r.Offset() < before || r.Offset() > len(in) || r.Len() < 0 {
+				t.Fatalf("offset %d of %d after %d", r.Offset(), len(in), before)
+			}
+		}
+	})
+}
