@@ -154,6 +154,16 @@ func (s *Session) shutdownLocked(c Closed) {
 // driver waits for the stream only for so long.
 func (s *Session) Closing() <-chan struct{} { return s.closing }
 
+// Cause returns why the session is ending, once it is.
+func (s *Session) Cause() (Closed, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.box.cause == nil {
+		return Closed{}, false
+	}
+	return *s.box.cause, true
+}
+
 // CloseRequested reports, with the reason, that this end wants the connection closed and
 // that AppendStream has nothing more to give.
 func (s *Session) CloseRequested() (Closed, bool) {

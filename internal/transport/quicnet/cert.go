@@ -1,0 +1,111 @@
+package quicnet
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// devCertificateLife is how long a development certificate is valid: browsers accept a
+// certificate by its hash only if it lives for less than 14 days.
+const devCertificateLife = 13 * 24 * time.Hour
+
+// DevCertificate makes a self-signed certificate for this machine, and its SHA-256, by
+// which clients elsewhere may pin it.
+func DevCertificate() (cert tls.Certificate, hash [sha256.Size]byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+	}
+	from := time.Now().Add(-time.Hour) // Clocks differ.
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "netloop development"},
+		NotBefore:    from,
+		NotAfter:     from.Add(devCertificateLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, sha256.Sum256(der), nil
+}
+
+// Trust says which server a client believes. The zero value trusts the system's
+// authorities, and on a loopback address any certificate.
+type Trust struct {
+	CAFile   string // a PEM file with the authorities to trust
+	CertHash string // the SHA-256 of the server's certificate, in hex
+}
+
+// ClientTLS makes the TLS configuration for dialling addr, a host and port.
+func ClientTLS(addr string, t Trust) (*tls.Config, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("quicnet: address %q: %w", addr, err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{ALPN}, ServerName: host}
+	switch {
+	case t.CertHash != "":
+		return c, pin(c, t.CertHash)
+	case t.CAFile != "":
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("quicnet: certificate authorities: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("quicnet: certificate authorities: %s holds no PEM certificate", t.CAFile)
+		}
+	case loopback(host):
+		// Who can answer on this machine's own loopback address has this machine
+		// already; a development certificate is new at every start.
+		c.InsecureSkipVerify = true
+	}
+	return c, nil
+}
+
+// pin accepts exactly the certificate with a hash, instead of asking authorities.
+func pin(c *tls.Config, text string) error {
+	want, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(want) != sha256.Size {
+		return fmt.Errorf("quicnet: certificate hash %q: want the SHA-256 as %d hex digits", text, 2*sha256.Size)
+	}
+	c.InsecureSkipVerify = true // Verification is the comparison below.
+	c.VerifyConnection = func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) == 0 {
+			return errors.New("quicnet: the server has no certificate")
+		}
+		if got := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(got[:], want) != 1 {
+			return fmt.Errorf("quicnet: the server's certificate has the hash %x", got)
+		}
+		return nil
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

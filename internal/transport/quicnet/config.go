@@ -1,0 +1,85 @@
+package quicnet
+
+import (
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
+
+// ALPN is the protocol that both ends negotiate in TLS.
+const ALPN = "netloop/1"
+
+const (
+	// handshakeIdleTimeout bounds a silent QUIC handshake: a half-open one holds four
+	// goroutines and 69 KiB.
+	handshakeIdleTimeout = 3 * time.Second
+	// idleTimeout is how long a connection lives without a sign of the peer.
+	idleTimeout = 10 * time.Second
+	// keepAlivePeriod keeps a connection up that neither side uses.
+	keepAlivePeriod = 3 * time.Second
+	// defaultHelloTimeout bounds the time from the end of the QUIC handshake to the
+	// last byte of the hello, so that a slow one holds nothing for long.
+	defaultHelloTimeout = 5 * time.Second
+	// defaultAdmitTimeout bounds Handler.Admit: it may ask a service elsewhere.
+	defaultAdmitTimeout = 10 * time.Second
+	// lingerTimeout is how long a closing session may take to bring out its stream.
+	lingerTimeout = 500 * time.Millisecond
+	// rttPeriod is how often a link tells its session the round trip.
+	rttPeriod = 200 * time.Millisecond
+
+	// defaultMaxConns bounds the connections of a listener, at about 100 KB each.
+	defaultMaxConns = 4096
+	// maxHandshakes bounds the connections that have not been let in: below the bound
+	// above, so that strangers cannot take every place.
+	maxHandshakes = 1024
+	// verifyRate and verifyBurst are how many connection attempts a second are served
+	// before addresses have to be proven by a Retry: above what players cause, below
+	// what a flood with forged addresses needs.
+	verifyRate  = 100
+	verifyBurst = 200
+
+	// streamChunk is how much a stream reader or writer moves at once.
+	streamChunk = 4 << 10
+	// serverWindow bounds the unread stream data that one client may leave on the
+	// server: 32 KiB hold a hello, or two of the largest frames.
+	serverWindow = 32 << 10
+	// clientWindow is that for a client, which reads from one server only.
+	clientWindow = 256 << 10
+)
+
+// serverQUIC is the configuration of the server's end.
+func serverQUIC() *quic.Config {
+	c := commonQUIC(serverWindow)
+	c.MaxIncomingStreams = 1 // The client opens one stream.
+	return c
+}
+
+// clientQUIC is the configuration of the client's end.
+func clientQUIC() *quic.Config {
+	c := commonQUIC(clientWindow)
+	c.MaxIncomingStreams = -1 // The server opens none.
+	return c
+}
+
+func commonQUIC(window uint64) *quic.Config {
+	return &quic.Config{
+		HandshakeIdleTimeout:           handshakeIdleTimeout,
+		MaxIdleTimeout:                 idleTimeout,
+		KeepAlivePeriod:                keepAlivePeriod,
+		InitialStreamReceiveWindow:     window,
+		MaxStreamReceiveWindow:         window,
+		InitialConnectionReceiveWindow: window * 3 / 2,
+		MaxConnectionReceiveWindow:     window * 3 / 2,
+		MaxIncomingUniStreams:          -1,
+		EnableDatagrams:                true,
+		// Datagrams stay below 1200 B anyway, and on a path that shrinks every larger
+		// one would be lost while the connection stays up.
+		DisablePathMTUDiscovery: true,
+	}
+}
+
+// sinceNow makes a monotonic clock that starts at zero.
+func sinceNow() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}

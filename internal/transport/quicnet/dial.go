@@ -1,0 +1,187 @@
+package quicnet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Dialer is one UDP socket for any number of clients.
+type Dialer struct {
+	socket    *net.UDPConn
+	transport *quic.Transport
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	links     sync.WaitGroup
+
+	mu     sync.Mutex // orders links.Add before links.Wait
+	closed bool
+}
+
+// NewDialer opens a socket on a free port.
+func NewDialer() (*Dialer, error) {
+	socket, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, fmt.Errorf("quicnet: open a socket: %w", err)
+	}
+	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Close closes the socket, after every connection on it: those that are still open tell
+// their server CodeLeft.
+func (d *Dialer) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cancel()
+	d.links.Wait()
+	return d.release()
+}
+
+func (d *Dialer) release() error {
+	d.cancel()
+	return errors.Join(d.transport.Close(), d.socket.Close())
+}
+
+// enter counts a connection, unless the dialer is closed.
+func (d *Dialer) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return net.ErrClosed
+	}
+	d.links.Add(1)
+	return nil
+}
+
+// DialConfig is what a dial needs to know.
+type DialConfig struct {
+	Addr  string      // host:port of the server
+	TLS   *tls.Config // nil: ClientTLS with the zero Trust
+	Hello *netloopv1.Hello
+	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
+	Session transport.SessionConfig
+	Dialer  *Dialer // nil: a socket of its own, closed with the connection
+}
+
+// Dial connects and waits for the server's answer. When that is a refusal, the error is a
+// *transport.Refusal; ctx bounds the whole of it.
+func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
+	conf, err := cfg.clientTLS()
+	if err != nil {
+		return nil, nil, err
+	}
+	addr, err := net.ResolveUDPAddr("udp", cfg.Addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("quicnet: dial %s: %w", cfg.Addr, err)
+	}
+	hello, err := transport.AppendHello(nil, cfg.Hello)
+	if err != nil {
+		return nil, nil, fmt.Errorf("quicnet: dial %s: the hello: %w", cfg.Addr, err)
+	}
+	d, release := cfg.Dialer, func() {}
+	if d == nil {
+		if d, err = NewDialer(); err != nil {
+			return nil, nil, err
+		}
+		release = func() { _ = d.release() }
+	}
+	if err := d.enter(); err != nil {
+		return nil, nil, fmt.Errorf("quicnet: dial %s: %w", cfg.Addr, err)
+	}
+	session, welcome, err := d.dial(ctx, addr, conf, cfg, hello, release)
+	if err != nil {
+		release()
+		d.links.Done()
+		return nil, nil, dialError(ctx, cfg.Addr, err)
+	}
+	return session, welcome, nil
+}
+
+// clientTLS completes the caller's TLS configuration, or makes one.
+func (cfg *DialConfig) clientTLS() (*tls.Config, error) {
+	if cfg.TLS == nil {
+		return ClientTLS(cfg.Addr, Trust{})
+	}
+	conf := cfg.TLS.Clone()
+	conf.NextProtos = []string{ALPN}
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(cfg.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("quicnet: address %q: %w", cfg.Addr, err)
+		}
+		conf.ServerName = host
+	}
+	return conf, nil
+}
+
+// dial connects, shakes hands and starts the link, whose end calls release.
+func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
+	conn, err := d.transport.Dial(ctx, addr, conf, clientQUIC())
+	if err != nil {
+		return nil, nil, err
+	}
+	stream, welcome, err := greet(ctx, conn, hello)
+	if err != nil {
+		closeConn(conn, transport.CodeLeft, "")
+		return nil, nil, err
+	}
+	cfg.Session.Client, cfg.Session.ID = true, welcome.ClientId
+	if cfg.Session.Clock == nil {
+		cfg.Session.Clock = sinceNow()
+	}
+	session := transport.NewSession(cfg.Session)
+	k := link{conn: conn, stream: stream, session: session, clock: cfg.Session.Clock}
+	go func() {
+		stop := context.AfterFunc(d.ctx, func() { session.Shutdown(transport.CodeLeft, "") })
+		end := k.run()
+		stop()
+		release()
+		session.End(end)
+		d.links.Done()
+	}()
+	return session, welcome, nil
+}
+
+// greet sends the hello and reads the answer.
+func greet(ctx context.Context, conn *quic.Conn, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
+	stream, err := conn.OpenStreamSync(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { closeConn(conn, transport.CodeLeft, "") })
+	defer stop()
+	if _, err := stream.Write(hello); err != nil {
+		return nil, nil, cause(conn, err)
+	}
+	frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
+	if err != nil {
+		return nil, nil, cause(conn, err)
+	}
+	welcome, err := transport.DecodeAnswer(frame)
+	if err == nil && !stop() {
+		err = ctx.Err() // The connection is being closed.
+	}
+	return stream, welcome, err
+}
+
+// cause prefers what ended the connection to what ended the stream.
+func cause(conn *quic.Conn, err error) error {
+	select {
+	case <-conn.Context().Done():
+		return context.Cause(conn.Context())
+	case <-time.After(lingerTimeout): // The close is under way: it follows a stream's end.
+		return err
+	}
+}

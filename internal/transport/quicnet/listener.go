@@ -1,0 +1,178 @@
+package quicnet
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"golang.org/x/time/rate"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// ServerConfig is what a listener needs to know.
+type ServerConfig struct {
+	Listen  string               // host:port of the UDP socket; port 0 picks a free one
+	TLS     *tls.Config          // nil: a development certificate
+	Clock   func() time.Duration // monotonic; stamps what arrives; nil: since Listen
+	Handler transport.Handler
+	Stats   *transport.Stats // nil: not counted
+	Log     *slog.Logger     // nil: silent
+
+	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
+	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
+	MaxConns     int           // 0: 4096 connections at once
+	// StatelessResetKey lets the clients of this instance notice within milliseconds
+	// that it has crashed and restarted; it must then be the same as before. nil: random.
+	StatelessResetKey *[32]byte
+}
+
+// Listener serves sessions on one UDP socket.
+type Listener struct {
+	cfg       ServerConfig
+	socket    *net.UDPConn
+	transport *quic.Transport
+	quic      *quic.Listener
+	hash      [sha256.Size]byte
+	accepting sync.WaitGroup
+	serving   sync.WaitGroup // Add is called under mu while refuse is nil
+
+	mu          sync.Mutex
+	conns       map[*quic.Conn]*transport.Session // nil while in the handshake
+	handshaking int
+	refuse      *transport.Refusal // nil: dials are welcome
+}
+
+// Listen opens the socket and serves until Close.
+func Listen(cfg ServerConfig) (*Listener, error) {
+	cfg = cfg.withDefaults()
+	l := &Listener{cfg: cfg, conns: make(map[*quic.Conn]*transport.Session)}
+	conf, err := l.serverTLS()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := net.ResolveUDPAddr("udp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err)
+	}
+	if l.socket, err = net.ListenUDP("udp", addr); err != nil {
+		return nil, fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err)
+	}
+	limiter := rate.NewLimiter(verifyRate, verifyBurst)
+	l.transport = &quic.Transport{
+		Conn:                l.socket,
+		StatelessResetKey:   (*quic.StatelessResetKey)(cfg.StatelessResetKey),
+		VerifySourceAddress: func(net.Addr) bool { return !limiter.Allow() },
+	}
+	if l.quic, err = l.transport.Listen(conf, serverQUIC()); err != nil {
+		return nil, errors.Join(fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())
+	}
+	l.accepting.Go(l.accept)
+	return l, nil
+}
+
+func (c ServerConfig) withDefaults() ServerConfig {
+	if c.Stats == nil {
+		c.Stats = new(transport.Stats)
+	}
+	if c.Clock == nil {
+		c.Clock = sinceNow()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.HelloTimeout <= 0 {
+		c.HelloTimeout = defaultHelloTimeout
+	}
+	if c.AdmitTimeout <= 0 {
+		c.AdmitTimeout = defaultAdmitTimeout
+	}
+	if c.MaxConns <= 0 {
+		c.MaxConns = defaultMaxConns
+	}
+	if c.StatelessResetKey == nil {
+		c.StatelessResetKey = new([32]byte)
+		_, _ = rand.Read(c.StatelessResetKey[:]) // It never fails.
+	}
+	return c
+}
+
+// serverTLS completes the caller's TLS configuration, or makes one.
+func (l *Listener) serverTLS() (*tls.Config, error) {
+	conf := l.cfg.TLS.Clone()
+	if conf == nil {
+		cert, hash, err := DevCertificate()
+		if err != nil {
+			return nil, err
+		}
+		l.hash = hash
+		conf = &tls.Config{Certificates: []tls.Certificate{cert}}
+	} else if len(conf.Certificates) > 0 && len(conf.Certificates[0].Certificate) > 0 {
+		l.hash = sha256.Sum256(conf.Certificates[0].Certificate[0])
+	}
+	conf.MinVersion = tls.VersionTLS13
+	conf.NextProtos = []string{ALPN}
+	return conf, nil
+}
+
+// Addr returns the socket's address.
+func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
+
+// CertHash returns the SHA-256 of the server's first certificate.
+func (l *Listener) CertHash() [32]byte { return l.hash }
+
+// Refuse answers every new dial at once with code and text; who is in stays.
+func (l *Listener) Refuse(code transport.Code, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = &transport.Refusal{Code: code, Text: text}
+}
+
+// Close ends every session with the reason given to Refuse, or CodeClosing, and returns
+// when every goroutine of the listener has ended. Sessions get until the end of ctx, and
+// at most lingerTimeout, to bring out what was sent. It is called once.
+func (l *Listener) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if l.refuse == nil {
+		l.refuse = &transport.Refusal{Code: transport.CodeClosing}
+	}
+	why := *l.refuse
+	var strangers []*quic.Conn
+	for conn, s := range l.conns {
+		if s != nil {
+			s.Shutdown(why.Code, why.Text)
+		} else {
+			strangers = append(strangers, conn)
+		}
+	}
+	l.mu.Unlock()
+	for _, conn := range strangers {
+		closeConn(conn, why.Code, why.Text)
+	}
+	stop := context.AfterFunc(ctx, func() { l.closeAll(why) })
+	l.serving.Wait() // New dials are still answered meanwhile.
+	stop()
+	err := l.quic.Close()
+	l.accepting.Wait()
+	return errors.Join(err, l.transport.Close(), l.socket.Close())
+}
+
+// closeAll closes what is left without waiting for anybody.
+func (l *Listener) closeAll(why transport.Refusal) {
+	l.mu.Lock()
+	conns := slices.Collect(maps.Keys(l.conns))
+	l.mu.Unlock()
+	for _, conn := range conns {
+		closeConn(conn, why.Code, why.Text)
+	}
+}

@@ -1,0 +1,380 @@
+package quicnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds the waits of tests; nothing measures against it.
+const patience = 20 * time.Second
+
+// host is a server under test: it admits with a function, and collects what arrives.
+type host struct {
+	*peer
+	t        *testing.T
+	listener *Listener
+	stats    *transport.Stats
+	admit    func(ctx context.Context, h *netloopv1.Hello) error
+
+	once     sync.Once
+	mu       sync.Mutex
+	lastID   uint64
+	sessions []*transport.Session
+}
+
+// peer is one owner of sessions.
+type peer struct {
+	inbox *transport.Inbox
+	seen  []transport.Arrival
+}
+
+// poll takes what has arrived.
+func (p *peer) poll() {
+	p.seen = append(p.seen, p.inbox.Swap(nil)...)
+}
+
+// find polls until an arrival satisfies ok.
+func (p *peer) find(t *testing.T, what string, ok func(*transport.Arrival) bool) *transport.Arrival {
+	t.Helper()
+	var found *transport.Arrival
+	eventually(t, what, func() bool {
+		p.poll()
+		for i := range p.seen {
+			if ok(&p.seen[i]) {
+				found = &p.seen[i]
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func kind(k transport.ArrivalKind) func(*transport.Arrival) bool {
+	return func(a *transport.Arrival) bool { return a.Kind == k }
+}
+
+// eventually waits until ok is true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.After(patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("waited in vain for", what)
+		}
+	}
+}
+
+func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	if h.admit != nil {
+		if err := h.admit(ctx, hello); err != nil {
+			return nil, err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lastID++
+	return &transport.Admission{
+		Welcome: welcomeFor(h.lastID),
+		Session: transport.SessionConfig{ID: h.lastID, Inbox: h.inbox},
+		Joined: func(s *transport.Session) {
+			h.mu.Lock()
+			h.sessions = append(h.sessions, s)
+			h.mu.Unlock()
+			h.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: s})
+		},
+	}, nil
+}
+
+func welcomeFor(id uint64) *netloopv1.Welcome {
+	return &netloopv1.Welcome{
+		Protocol: transport.ProtocolVersion, ClientId: id,
+		TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
+	}
+}
+
+func serve(t *testing.T, change func(*ServerConfig)) *host {
+	t.Helper()
+	h := &host{t: t, stats: new(transport.Stats)}
+	h.peer = &peer{inbox: transport.NewInbox(0, h.stats)}
+	cfg := ServerConfig{Listen: "127.0.0.1:0", Handler: h, Stats: h.stats}
+	if change != nil {
+		change(&cfg)
+	}
+	l, err := Listen(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listener = l
+	t.Cleanup(h.close)
+	return h
+}
+
+// close closes the listener, once.
+func (h *host) close() {
+	h.once.Do(func() {
+		if err := h.listener.Close(context.Background()); err != nil {
+			h.t.Error(err)
+		}
+	})
+}
+
+func hello() *netloopv1.Hello {
+	return &netloopv1.Hello{Protocol: transport.ProtocolVersion, Schema: "test"}
+}
+
+// guest is a client under test.
+type guest struct {
+	*peer
+	*transport.Session
+	welcome *netloopv1.Welcome
+}
+
+func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error) {
+	t.Helper()
+	g := &guest{peer: &peer{inbox: transport.NewInbox(0, nil)}}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	g.Session, g.welcome, err = Dial(ctx, DialConfig{
+		Addr: h.listener.Addr().String(), Hello: he, Dialer: d,
+		Session: transport.SessionConfig{Inbox: g.inbox},
+	})
+	return g, err
+}
+
+func mustDial(t *testing.T, h *host, d *Dialer) *guest {
+	t.Helper()
+	g, err := dial(t, h, d, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		g.Shutdown(transport.CodeLeft, "")
+		g.find(t, "the guest's end", kind(transport.Gone))
+	})
+	return g
+}
+
+// session is the server's end of a guest.
+func (h *host) session(g *guest) *transport.Session {
+	return h.find(h.t, "the join", func(a *transport.Arrival) bool {
+		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
+	}).Session
+}
+
+func TestMessagesStateAndTimeTravel(t *testing.T) {
+	h := serve(t, nil)
+	g := mustDial(t, h, nil)
+	if g.ID() != g.welcome.ClientId || g.ID() == 0 {
+		t.Error("the client's id is", g.ID())
+	}
+	s := h.session(g)
+
+	for i := range 20 {
+		g.Send(transport.Message{Method: uint32(i), Stage: 3, Reliable: true, Payload: make([]byte, 3000)})
+	}
+	g.Send(transport.Message{Method: 99, Payload: []byte("unreliable")})
+	g.RequestTime()
+	g.Flush(g.Now())
+	h.find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
+	h.find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
+	var order []uint32
+	for _, a := range h.seen {
+		if a.Message.Reliable {
+			order = append(order, a.Message.Method)
+		}
+	}
+	if fmt.Sprint(order) != "[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19]" {
+		t.Error("the order is", order)
+	}
+
+	slot := s.Slot()
+	for i := range transport.MaxStatePackets {
+		slot.Packets = append(slot.Packets, append(make([]byte, transport.MaxStatePacket-1), byte(i)))
+	}
+	s.Send(transport.Message{Method: 7, Call: 3, Reply: true, Code: uint32(transport.CodeRefused), Text: "no", Reliable: true})
+	s.PublishEpoch(transport.Epoch{Tick: 5, At: 6})
+	s.Flush(s.Now())
+	g.find(t, "the epoch", kind(transport.EpochMoved))
+	g.find(t, "the time", kind(transport.TimeSample))
+	a := g.find(t, "the reply", kind(transport.MessageArrived))
+	if a.Message.Text != "no" || a.Message.Code != uint32(transport.CodeRefused) || a.Message.Call != 3 {
+		t.Errorf("the reply is %+v", a.Message)
+	}
+	eventually(t, "the snapshot", func() bool {
+		g.poll()
+		n := uint64(0)
+		for _, a := range g.seen {
+			if a.Kind == transport.State {
+				n++
+				g.AckState(uint64(a.State[transport.MaxStatePacket-1]))
+			}
+		}
+		return n == transport.MaxStatePackets
+	})
+	g.Flush(g.Now())
+	if a := h.find(t, "the acks", kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
+		t.Error("acknowledged", a.Acks)
+	}
+	eventually(t, "the slot", func() bool { return s.Slot() != nil })
+}
+
+func TestCloseTellsTheOtherEndWhy(t *testing.T) {
+	h := serve(t, nil)
+	g := mustDial(t, h, nil)
+	s := h.session(g)
+	s.Send(transport.Message{Method: 1, Reliable: true, Payload: []byte("last words")})
+	s.Close(transport.CodeKicked, "cheated")
+	a := g.find(t, "the client's end", kind(transport.Gone))
+	if *a.Closed != (transport.Closed{Code: transport.CodeKicked, Text: "cheated", Remote: true}) {
+		t.Errorf("the client reads %+v", a.Closed)
+	}
+	g.find(t, "the last words", kind(transport.MessageArrived))
+	if a := h.find(t, "the server's end", kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+
+	g = mustDial(t, h, nil)
+	h.session(g)
+	g.Close(transport.CodeLeft, "bye")
+	a = h.find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
+	if *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+}
+
+func TestListenerCloseTellsEveryClient(t *testing.T) {
+	h := serve(t, nil)
+	d, err := NewDialer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	var guests []*guest
+	for range 20 {
+		guests = append(guests, mustDial(t, h, d))
+	}
+	h.listener.Refuse(transport.CodeClosing, "see you")
+	h.close()
+	for _, g := range guests {
+		a := g.find(t, "the client's end", kind(transport.Gone))
+		if a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
+			t.Errorf("the client reads %+v", a.Closed)
+		}
+	}
+}
+
+func TestRefusalsReachTheClientInWords(t *testing.T) {
+	h := serve(t, nil)
+	check := func(name string, he *netloopv1.Hello, code transport.Code, text string) {
+		t.Helper()
+		_, err := dial(t, h, nil, he)
+		var r *transport.Refusal
+		if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Text, text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h.admit = func(context.Context, *netloopv1.Hello) error {
+		return &transport.Refusal{Code: transport.CodeSchemaMismatch, Text: "class ship: field x"}
+	}
+	check("admission", hello(), transport.CodeSchemaMismatch, "class ship: field x")
+	h.admit = func(context.Context, *netloopv1.Hello) error { return errors.New("the database password is 1234") }
+	check("an error of the server's own", hello(), transport.CodeInternal, "internal error")
+	h.admit = func(context.Context, *netloopv1.Hello) error { panic("a bug in the game") }
+	check("a panic", hello(), transport.CodeInternal, "internal error")
+	h.admit = nil
+	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
+	h.listener.Refuse(transport.CodeClosing, "closing soon")
+	check("a draining server", hello(), transport.CodeClosing, "closing soon")
+	if n := h.stats.Refused.Load(); n != 5 {
+		t.Error(n, "refusals counted")
+	}
+}
+
+func TestAdmissionHasADeadline(t *testing.T) {
+	h := serve(t, func(c *ServerConfig) { c.AdmitTimeout = 10 * time.Millisecond })
+	h.admit = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
+	_, err := dial(t, h, nil, hello())
+	var r *transport.Refusal
+	if !errors.As(err, &r) || r.Code != transport.CodeTimeout {
+		t.Error(err)
+	}
+}
+
+func TestPortInUseIsNamed(t *testing.T) {
+	h := serve(t, nil)
+	addr := h.listener.Addr().String()
+	_, err := Listen(ServerConfig{Listen: addr, Handler: h})
+	if err == nil || !strings.Contains(err.Error(), addr) {
+		t.Error(err)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	dead, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dead.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Hello: hello(), Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), dead.LocalAddr().String()) {
+		t.Error(err)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	h := serve(t, nil)
+	addr := h.listener.Addr().String()
+	try := func(trust Trust) error {
+		conf, err := ClientTLS(addr, trust)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		g := &peer{inbox: transport.NewInbox(0, nil)}
+		s, _, err := Dial(ctx, DialConfig{Addr: addr, TLS: conf, Hello: hello(), Session: transport.SessionConfig{Inbox: g.inbox}})
+		if err == nil {
+			s.Close(transport.CodeLeft, "")
+			g.find(t, "the end", kind(transport.Gone))
+		}
+		return err
+	}
+	hash := h.listener.CertHash()
+	if err := try(Trust{CertHash: fmt.Sprintf("%x", hash)}); err != nil {
+		t.Error("the right hash:", err)
+	}
+	hash[0]++
+	if err := try(Trust{CertHash: fmt.Sprintf("%x", hash)}); err == nil {
+		t.Error("the wrong hash was accepted")
+	}
+	if err := try(Trust{CertHash: "12"}); err == nil || !strings.Contains(err.Error(), "64 hex digits") {
+		t.Error(err)
+	}
+	if err := try(Trust{CAFile: "none.pem"}); err == nil {
+		t.Error("no authorities were accepted")
+	}
+	if conf, err := ClientTLS("example.org:1", Trust{}); err != nil || conf.InsecureSkipVerify {
+		t.Error("a development certificate would do for another machine", err)
+	}
+}

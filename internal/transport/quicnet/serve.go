@@ -1,0 +1,174 @@
+package quicnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// accept takes connections until the listener is closed.
+func (l *Listener) accept() {
+	for {
+		conn, err := l.quic.Accept(context.Background()) // It ends with the listener.
+		if err != nil {
+			return
+		}
+		l.cfg.Stats.Handshakes.Add(1)
+		if r := l.enter(conn); r != nil {
+			l.cfg.Stats.Refused.Add(1)
+			closeConn(conn, r.Code, r.Text)
+		}
+	}
+}
+
+// enter starts to serve a connection, or says why it is refused.
+func (l *Listener) enter(conn *quic.Conn) *transport.Refusal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.refuse != nil:
+		return l.refuse
+	case len(l.conns) >= l.cfg.MaxConns || l.handshaking >= maxHandshakes:
+		l.cfg.Stats.Drop(transport.DropHandshakes, 1)
+		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
+	}
+	l.conns[conn] = nil
+	l.handshaking++
+	l.serving.Go(func() { l.serve(conn) })
+	return nil
+}
+
+// entered notes that a connection has become a session, or (nil) that it has not.
+func (l *Listener) entered(conn *quic.Conn, s *transport.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.handshaking--
+	if s != nil {
+		l.conns[conn] = s
+	}
+}
+
+func (l *Listener) left(conn *quic.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, conn)
+}
+
+// serve is the life of one connection.
+func (l *Listener) serve(conn *quic.Conn) {
+	defer l.left(conn)
+	stream, adm, err := l.handshake(conn)
+	if err != nil {
+		l.entered(conn, nil)
+		l.decline(conn, stream, err)
+		return
+	}
+	if adm.Session.Clock == nil {
+		adm.Session.Clock = l.cfg.Clock
+	}
+	if adm.Session.Stats == nil {
+		adm.Session.Stats = l.cfg.Stats
+	}
+	session := transport.NewSession(adm.Session)
+	welcomed := l.welcome(stream, adm.Welcome)
+	adm.Joined(session) // In any case: whoever was admitted leaves with a Gone.
+	l.entered(conn, session)
+	if welcomed != nil {
+		closeConn(conn, transport.CodeInternal, "the welcome could not be written")
+	}
+	k := link{conn: conn, stream: stream, session: session, clock: adm.Session.Clock}
+	session.End(k.run())
+}
+
+// handshake reads the hello and asks the handler.
+func (l *Listener) handshake(conn *quic.Conn) (*quic.Stream, *transport.Admission, error) {
+	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.HelloTimeout)
+	defer cancel()
+	stream, err := conn.AcceptStream(ctx)
+	if err != nil {
+		return nil, nil, l.noHello(err)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = stream.SetReadDeadline(deadline) // It never fails.
+	frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
+	if err != nil {
+		return stream, nil, l.noHello(err)
+	}
+	_ = stream.SetReadDeadline(time.Time{})
+	hello, err := transport.DecodeHello(frame)
+	if err != nil {
+		l.cfg.Stats.Drop(transport.DropHello, 1)
+		return stream, nil, err
+	}
+	adm, err := l.admit(conn, hello)
+	return stream, adm, err
+}
+
+// noHello says what kept the hello from arriving.
+func (l *Listener) noHello(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		l.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
+		return &transport.Refusal{Code: transport.CodeTimeout, Text: fmt.Sprintf("no hello within %v", l.cfg.HelloTimeout)}
+	case errors.Is(err, transport.ErrFrameTooLarge):
+		l.cfg.Stats.Drop(transport.DropHello, 1)
+		return &transport.Refusal{Code: transport.CodeProtocol, Text: fmt.Sprintf("a hello has at most %d bytes", transport.MaxHandshake)}
+	}
+	l.cfg.Stats.Drop(transport.DropHello, 1)
+	return &transport.Refusal{Code: transport.CodeProtocol, Text: "no hello"}
+}
+
+// admit asks the handler, whose panic is the server's own business.
+func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello) (adm *transport.Admission, err error) {
+	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.AdmitTimeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			adm, err = nil, fmt.Errorf("quicnet: admission panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	adm, err = l.cfg.Handler.Admit(ctx, hello, conn.RemoteAddr().String())
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = &transport.Refusal{Code: transport.CodeTimeout, Text: "the admission took too long"}
+	}
+	return adm, err
+}
+
+// decline tells the peer why it may not come in.
+func (l *Listener) decline(conn *quic.Conn, stream *quic.Stream, err error) {
+	if conn.Context().Err() != nil {
+		return // It has gone by itself.
+	}
+	r, said := transport.Declined(err)
+	if !said {
+		l.cfg.Log.Error("admission failed", "remote", conn.RemoteAddr().String(), "error", err)
+	}
+	l.cfg.Stats.Refused.Add(1)
+	if stream != nil {
+		_ = stream.SetWriteDeadline(time.Now().Add(lingerTimeout))
+		_, _ = stream.Write(transport.AppendRefused(nil, r)) // The close below says the same.
+	}
+	closeConn(conn, r.Code, r.Text)
+}
+
+// welcome writes the answer to a hello that was accepted.
+func (l *Listener) welcome(stream *quic.Stream, w *netloopv1.Welcome) error {
+	b, err := transport.AppendWelcome(nil, w)
+	if err != nil {
+		l.cfg.Log.Error("the welcome could not be encoded", "error", err)
+		return err
+	}
+	_ = stream.SetWriteDeadline(time.Now().Add(l.cfg.HelloTimeout))
+	if _, err = stream.Write(b); err != nil {
+		return err
+	}
+	return stream.SetWriteDeadline(time.Time{})
+}
