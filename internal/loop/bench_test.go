@@ -12,8 +12,6 @@ func monotonic() func() time.Duration {
 	return func() time.Duration { return time.Since(base) }
 }
 
-var at60 = Timeline{Rate: Hz(60), Fixed: Hz(60)}
-
 // filled returns a loop with n empty systems in each of the stages.
 func filled(tb testing.TB, n int, stages ...Stage) *Loop[*Now] {
 	tb.Helper()

@@ -191,8 +191,8 @@ func (l *Loop[C]) unknownAnchors(spec *Spec[C]) error {
 // which stages a system is in may change, whether its anchors make sense may
 // not. That the head of a stage comes before its tail counts as an anchor too.
 func (l *Loop[C]) cycle(s *System[C]) error {
-	if len(l.shaped) == 0 && !s.shaped() {
-		return nil
+	if !s.shaped() {
+		return nil // it adds no step to any way
 	}
 	later := make(map[string][]string)
 	var heads, tails []string
