@@ -1,0 +1,278 @@
+package memnet
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+const (
+	// IdleTimeout is after how long an end that can hear nothing gives the connection
+	// up, as in the configuration of the QUIC driver.
+	IdleTimeout = 10 * time.Second
+	// CloseLinger bounds how long a closing end waits for its reliable data, the close
+	// frame included, to arrive. Then the link's own close carries the code.
+	CloseLinger = time.Second
+	// closeSize is the payload of the packet that closes the link.
+	closeSize = 64
+)
+
+// Conn is one client's connection, and the switch board of its link.
+type Conn struct {
+	net            *Network
+	remote         string
+	client, server end
+	dropped        bool
+}
+
+// Counts is what became of the packets of one direction.
+type Counts struct {
+	Sent      uint64 // handed to the link, retransmissions included
+	Lost      uint64 // by the luck of Link.Loss
+	Tail      uint64 // by a full router queue
+	Hole      uint64 // by a cut, or unread by a stalled client
+	Delivered uint64 // copies included
+}
+
+// end is one end of a connection.
+type end struct {
+	conn    *Conn
+	peer    *end
+	session *transport.Session // nil until the handshake is over
+	out     path               // the direction away from this end
+	counts  Counts             // of out
+	offset  time.Duration      // of this end's clock
+	srtt    time.Duration
+
+	stream streamOut // towards the peer
+	in     streamIn
+	begun  []byte // handshake: the stream so far
+	read   func() // handshake: takes begun
+
+	deaf    bool   // nothing reaches this end
+	deafSeq uint64 // counts changes of deaf, so that an old timeout finds out
+	stalled bool   // takes nothing of what reaches it
+	closing bool   // the linger has begun
+	gone    bool
+	silent  bool // gone without a word to the peer
+}
+
+// SetLink changes both directions from now on. What is under way arrives as it would have.
+func (c *Conn) SetLink(l Link) { c.client.out.link, c.server.out.link = l, l }
+
+// Cut makes a black hole of both directions: nothing sent or arriving from now on gets
+// through, until Heal. After IdleTimeout both ends give up.
+func (c *Conn) Cut() {
+	c.CutDown()
+	c.CutUp()
+}
+
+// CutDown makes a black hole of the direction to the client.
+func (c *Conn) CutDown() { c.client.deafen() }
+
+// CutUp makes a black hole of the direction to the server.
+func (c *Conn) CutUp() { c.server.deafen() }
+
+// Heal ends every cut.
+func (c *Conn) Heal() {
+	if !c.dropped {
+		c.client.hear()
+		c.server.hear()
+	}
+}
+
+// Drop makes the client vanish without a word: a cut that never heals.
+func (c *Conn) Drop() {
+	c.dropped = true
+	c.Cut()
+}
+
+// Stall makes the client stop reading, or start again: meanwhile nothing is taken of what
+// the server sends to it, so that the server's slot stays taken, and what is under way is
+// not read. The connection stays up, as QUIC's stack keeps it up, and what the client
+// itself flushes still leaves.
+func (c *Conn) Stall(stall bool) {
+	c.client.stalled = stall
+	if !stall {
+		c.server.pump()
+	}
+}
+
+// SetClockOffset makes the client's clock differ from the network's: what its session is
+// told as time is that much later. Call it right after Dial; the client's owner then has
+// to use such a clock too.
+func (c *Conn) SetClockOffset(d time.Duration) { c.client.offset = d }
+
+// Counts returns what became of the packets to the server and to the client.
+func (c *Conn) Counts() (up, down Counts) { return c.client.counts, c.server.counts }
+
+// Open reports whether either end still holds the connection.
+func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
+
+// now is the time by this end's clock.
+func (e *end) now() time.Duration { return e.conn.net.now + e.offset }
+
+// start begins the session of this end.
+func (e *end) start(cfg transport.SessionConfig) *transport.Session {
+	if cfg.Clock == nil {
+		cfg.Clock = e.now
+	}
+	e.session = transport.NewSession(cfg)
+	e.session.SetRTT(e.rtt())
+	return e.session
+}
+
+// pump takes what the session has to send, and sees to its closing.
+func (e *end) pump() {
+	if e.gone || e.session == nil {
+		return
+	}
+	if !e.peer.stalled {
+		e.takeDatagrams()
+		e.takeStream()
+	}
+	e.close()
+}
+
+func (e *end) takeDatagrams() {
+	n, now := e.conn.net, e.now()
+	for {
+		b, ok := e.session.AppendDatagram(n.scratch[:0], now)
+		if !ok {
+			return
+		}
+		n.scratch = b
+		e.session.DatagramSent(now, now, true)
+		t := e.send(len(b))
+		for _, at := range t.at[:t.copies] {
+			// Each copy is one: the receiver owns what it gets.
+			n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.now})
+		}
+	}
+}
+
+// send sends a packet and counts what becomes of it.
+func (e *end) send(size int) transit {
+	e.counts.Sent++
+	if e.peer.deaf {
+		e.counts.Hole++
+		return transit{}
+	}
+	t := e.out.send(e.conn.net.now, size)
+	switch {
+	case t.tail:
+		e.counts.Tail++
+	case t.copies == 0:
+		e.counts.Lost++
+	}
+	return t
+}
+
+// receive takes a datagram.
+func (e *end) receive(d *event) {
+	if e.gone || e.session == nil {
+		return // It overtook the handshake, or comes too late.
+	}
+	if e.deaf || e.stalled {
+		e.peer.counts.Hole++
+		return
+	}
+	e.peer.counts.Delivered++
+	e.peer.measure(d.at - d.sent)
+	e.session.ReceiveDatagram(e.now(), d.data)
+	e.pump() // The answer to a time request does not wait for a flush.
+}
+
+// measure takes a round trip of a packet that this end sent and that took so long to
+// arrive; its acknowledgement waits for the way back as it is now.
+func (e *end) measure(transit time.Duration) {
+	back := &e.peer.out
+	sample := transit + back.link.Delay + back.backlog(e.conn.net.now)
+	if e.srtt == 0 {
+		e.srtt = sample
+	}
+	e.srtt += (sample - e.srtt) / 8 // RFC 6298, as in QUIC.
+	if e.session != nil {
+		e.session.SetRTT(e.srtt)
+	}
+}
+
+// rtt is the round trip as this end knows it.
+func (e *end) rtt() time.Duration {
+	if e.srtt > 0 {
+		return e.srtt
+	}
+	return e.out.link.Delay + e.peer.out.link.Delay
+}
+
+// deafen makes sure that nothing reaches this end, which then gives up in a while.
+func (e *end) deafen() {
+	if e.deaf || e.gone {
+		return
+	}
+	e.deaf = true
+	e.deafSeq++
+	seq := e.deafSeq
+	e.conn.net.after(IdleTimeout, func() {
+		if e.deafSeq == seq && !e.gone {
+			e.end(transport.Closed{Code: transport.CodeLost, Text: "no sign of the peer for " + IdleTimeout.String()})
+			e.silent = true
+			e.peer.deafen()
+		}
+	})
+}
+
+// hear ends deafness, unless there is nothing to hear any more.
+func (e *end) hear() {
+	if e.peer.silent {
+		return
+	}
+	e.deaf = false
+	e.deafSeq++
+}
+
+// close carries on what the session's Close or Shutdown began: once its reliable data has
+// arrived, or has had its time, the link is closed.
+func (e *end) close() {
+	if _, ending := e.session.Cause(); !ending {
+		return
+	}
+	if !e.closing {
+		e.closing = true
+		e.conn.net.after(CloseLinger, e.hangUp)
+	}
+	if _, ready := e.session.CloseRequested(); ready && e.stream.idle() {
+		e.hangUp()
+	}
+}
+
+// hangUp closes the link from this end, with the code for the peer.
+func (e *end) hangUp() {
+	if e.gone {
+		return
+	}
+	c, _ := e.session.Cause()
+	e.quit(c)
+}
+
+// quit ends this end and tells the peer, as QUIC's CONNECTION_CLOSE does.
+func (e *end) quit(c transport.Closed) {
+	e.end(c)
+	e.sure(closeSize, func() bool {
+		c.Remote = true
+		e.peer.end(c)
+		return true
+	})
+}
+
+// end is the end of this end.
+func (e *end) end(c transport.Closed) {
+	if e.gone {
+		return
+	}
+	e.gone = true
+	if e.session != nil {
+		e.session.End(c)
+	}
+}

@@ -1,0 +1,84 @@
+package memnet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Network is a server, its clients and what lies between them. It belongs to one
+// goroutine, and so do the sessions made on it.
+type Network struct {
+	// Stats counts what happens before there is a session; nil counts for nobody.
+	Stats *transport.Stats
+
+	seed    uint64
+	now     time.Duration
+	events  events
+	handler transport.Handler
+	dialled uint64
+	scratch []byte
+	conns   []*Conn // those with at least one end alive, in the order of dialling
+}
+
+// New makes a network. All its randomness comes from seed.
+func New(seed uint64) *Network { return &Network{Stats: new(transport.Stats), seed: seed} }
+
+// Now is the virtual time.
+func (n *Network) Now() time.Duration { return n.now }
+
+// Serve sets who admits clients. Until then, and with nil, nobody answers.
+func (n *Network) Serve(h transport.Handler) { n.handler = h }
+
+// Dial starts a connection. Its handshake happens in virtual time; done is called once,
+// inside Advance, with the session and the server's welcome, or with an error: a
+// *transport.Refusal when the server declined, a *transport.Closed otherwise. cfg needs an
+// Inbox; Client is set, and so are ID, from the welcome, and Clock where they are zero.
+func (n *Network) Dial(l Link, hello *netloopv1.Hello, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
+	n.dialled++
+	c := &Conn{net: n, remote: fmt.Sprintf("memory:%d", n.dialled)}
+	c.client = end{conn: c, peer: &c.server, out: newPath(l, n.seed, 2*n.dialled)}
+	c.server = end{conn: c, peer: &c.client, out: newPath(l, n.seed, 2*n.dialled+1)}
+	n.conns = append(n.conns, c)
+	c.dial(hello, cfg, done)
+	return c
+}
+
+// Advance takes what the sessions flushed, then runs the network until a time, which
+// becomes Now. A time that has passed changes nothing but what Take does.
+func (n *Network) Advance(to time.Duration) {
+	n.Take()
+	for {
+		e, ok := n.events.pop(to)
+		if !ok {
+			break
+		}
+		n.now = e.at
+		if e.to != nil {
+			e.to.receive(&e)
+		} else {
+			e.call()
+		}
+	}
+	n.now = max(n.now, to)
+}
+
+// Take hands what the sessions flushed to their links, at Now: their slots are free
+// afterwards, unless a client stalls.
+func (n *Network) Take() {
+	alive := n.conns[:0]
+	for _, c := range n.conns {
+		c.server.pump()
+		c.client.pump()
+		if !c.server.gone || !c.client.gone {
+			alive = append(alive, c)
+		}
+	}
+	clear(n.conns[len(alive):])
+	n.conns = alive
+}
+
+// after calls f in a while.
+func (n *Network) after(d time.Duration, f func()) { n.events.push(event{at: n.now + d, call: f}) }

@@ -1,0 +1,171 @@
+package memnet
+
+import (
+	"errors"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+const (
+	// segmentSize bounds the reliable bytes in one packet.
+	segmentSize = transport.MaxDatagram
+	// maxSegments bounds the packets of reliable data under way in one direction: it
+	// stands for QUIC's flow control. The rest waits in the session, whose queue is
+	// bounded and counted.
+	maxSegments = 64
+	// streamBacklog is the queue at the bottleneck beyond which no new reliable data is
+	// sent, as congestion control would see to: about a tick and a half.
+	streamBacklog = 25 * time.Millisecond
+	// leastResend bounds from below after how long a lost packet is sent again.
+	leastResend = 10 * time.Millisecond
+	// ackSize is the payload of a packet that only acknowledges.
+	ackSize = 20
+)
+
+// streamOut is the sending side of one direction's stream.
+type streamOut struct {
+	next    uint64 // number of the next segment
+	flight  int    // segments that the peer has not acknowledged
+	waiting []byte // handshake: bytes that no session holds
+	timed   bool   // a pump is scheduled for when the backlog is gone
+}
+
+func (s *streamOut) idle() bool { return s.flight == 0 && len(s.waiting) == 0 }
+
+// streamIn is the receiving side: it puts segments in order.
+type streamIn struct {
+	next uint64
+	held [][]byte // held[i] is segment next+i, nil while it is missing; at most maxSegments
+}
+
+// takeStream sends what the stream may send.
+func (e *end) takeStream() {
+	now := e.conn.net.now
+	for e.stream.flight < maxSegments {
+		// One segment is always under way, so that datagrams cannot starve the stream.
+		if wait := e.out.backlog(now) - streamBacklog; wait > 0 && e.stream.flight > 0 {
+			e.pumpIn(wait)
+			return
+		}
+		b := e.nextSegment()
+		if len(b) == 0 {
+			return
+		}
+		seq := e.stream.next
+		e.stream.next++
+		e.stream.flight++
+		e.sure(len(b), func() bool { return e.peer.receiveSegment(seq, b) })
+	}
+}
+
+// nextSegment takes the next bytes, those of the handshake first.
+func (e *end) nextSegment() []byte {
+	if w := e.stream.waiting; len(w) > 0 {
+		k := min(len(w), segmentSize)
+		e.stream.waiting = w[k:]
+		return w[:k:k]
+	}
+	if e.session == nil {
+		return nil
+	}
+	return e.session.AppendStream(nil, segmentSize)
+}
+
+func (e *end) pumpIn(d time.Duration) {
+	if e.stream.timed {
+		return
+	}
+	e.stream.timed = true
+	e.conn.net.after(d, func() {
+		e.stream.timed = false
+		if e.session == nil {
+			e.takeStream()
+			return
+		}
+		e.pump()
+	})
+}
+
+// sure sends a packet until arrive, called at the peer, says that it was taken.
+func (e *end) sure(size int, arrive func() bool) {
+	n := e.conn.net
+	again := func() {
+		if !e.peer.gone {
+			n.after(max(e.rtt()*3/2, leastResend), func() { e.sure(size, arrive) })
+		}
+	}
+	sent := n.now
+	t := e.send(size)
+	if t.copies == 0 {
+		again()
+		return
+	}
+	n.events.push(event{at: t.at[0], call: func() {
+		if e.peer.gone {
+			return
+		}
+		if e.peer.deaf || !arrive() {
+			e.counts.Hole++
+			again()
+			return
+		}
+		e.counts.Delivered++
+		e.measure(n.now - sent)
+	}})
+}
+
+// receiveSegment takes a segment, acknowledges it, and delivers what is in order. A
+// stalled client takes none.
+func (e *end) receiveSegment(seq uint64, b []byte) bool {
+	if e.stalled {
+		return false
+	}
+	e.sure(ackSize, func() bool {
+		e.peer.stream.flight--
+		if e.peer.session == nil {
+			e.peer.takeStream()
+		}
+		e.peer.pump()
+		return true
+	})
+	for uint64(len(e.in.held)) <= seq-e.in.next {
+		e.in.held = append(e.in.held, nil)
+	}
+	e.in.held[seq-e.in.next] = b
+	k := 0
+	for k < len(e.in.held) && e.in.held[k] != nil {
+		k++
+	}
+	ready := e.in.held[:k]
+	for _, b := range ready {
+		e.deliver(b)
+	}
+	e.in.next += uint64(k)
+	rest := copy(e.in.held, e.in.held[k:])
+	clear(e.in.held[rest:])
+	e.in.held = e.in.held[:rest]
+	e.pump()
+	return true
+}
+
+// deliver hands stream bytes that are in order to the session, or to the handshake.
+func (e *end) deliver(b []byte) {
+	if e.gone {
+		return
+	}
+	if e.session == nil {
+		e.begun = append(e.begun, b...)
+		if e.read != nil {
+			e.read()
+		}
+		return
+	}
+	err := e.session.ReceiveStream(e.now(), b)
+	var c *transport.Closed
+	if errors.As(err, &c) && c.Remote {
+		// The peer waits for nothing but the acknowledgement of its close.
+		e.end(*c)
+	}
+	// Any other error has made the session close by itself: pump sees to it.
+}
