@@ -152,10 +152,12 @@ func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
 		}
 	}
 	big := make([]byte, transport.MaxDatagram+20)
-	if err := r.SendDatagram(big); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the oversize datagram", func() bool { return h.stats.Dropped(transport.DropDatagramTooLarge) == 1 })
+	eventually(t, "the oversize datagram", func() bool { // quic-go drops what it has no room for.
+		if err := r.SendDatagram(big); err != nil {
+			t.Fatal(err)
+		}
+		return h.stats.Dropped(transport.DropDatagramTooLarge) > 0
+	})
 	if _, err := r.stream.Write([]byte{3, 0xff, 0xff, 0xff}); err != nil {
 		t.Fatal(err)
 	}
