@@ -137,6 +137,20 @@ func TestPrometheusScrapesARunningServer(t *testing.T) {
 	}
 }
 
+func TestPromtoolAcceptsARunningServersMetrics(t *testing.T) {
+	promtool := debian(t, "promtool")
+	resp, err := http.Get("http://" + serve(t) + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	cmd := exec.Command(promtool, "check", "metrics")
+	cmd.Stdin = resp.Body
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
 // query asks Prometheus for one number.
 func query(web, expr string) (float64, error) {
 	resp, err := http.Get("http://" + web + "/api/v1/query?query=" + url.QueryEscape(expr))
