@@ -20,6 +20,9 @@ const (
 	// maxSyncRTT bounds the round trip of a sample. Beyond it the peer is lost
 	// long since, or lies.
 	maxSyncRTT = 10 * time.Second
+	// maxSyncTime bounds a timestamp: 73 years, so that no difference of two
+	// overflows whatever the peer sends.
+	maxSyncTime = time.Duration(1 << 61)
 )
 
 // Sync estimates the server's monotonic clock on a client. One goroutine owns
@@ -44,6 +47,11 @@ type Sync struct {
 // receive, server send, client receive, each by the sender's or receiver's own
 // clock. It reports whether they make sense; nonsense is ignored.
 func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
+	for _, t := range [...]time.Duration{t1, t2, t3, t4} {
+		if t < -maxSyncTime || t > maxSyncTime {
+			return false
+		}
+	}
 	rtt := (t4 - t1) - (t3 - t2)
 	if t4 < t1 || t3 < t2 || rtt < 0 || rtt > maxSyncRTT {
 		return false

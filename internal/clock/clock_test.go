@@ -1,0 +1,143 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheSystemClockNeverWaitsTooShort(t *testing.T) {
+	s := NewSystem()
+	defer s.Close()
+	for range 20 {
+		at := s.Now() + 2*time.Millisecond
+		if err := s.WaitUntil(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		if now := s.Now(); now < at {
+			t.Fatalf("woke at %v, %v too early", now, at-now)
+		}
+	}
+}
+
+func TestATimePastIsNoWait(t *testing.T) {
+	s := NewSystem()
+	defer s.Close()
+	if err := s.WaitUntil(t.Context(), s.Now()-time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	s := NewSystem()
+	defer s.Close()
+	for range 20 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error)
+		go func() { done <- s.WaitUntil(ctx, s.Now()+time.Hour) }()
+		cancel(nil)
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
+		}
+		if err := s.WaitUntil(ctx, 0); !errors.Is(err, context.Canceled) {
+			t.Fatalf("an ended context waits with error %v", err)
+		}
+	}
+	// A cancellation does not reach the next wait, which may use the same timer.
+	at := s.Now() + 3*time.Millisecond
+	if err := s.WaitUntil(t.Context(), at); err != nil || s.Now() < at {
+		t.Fatalf("error %v at %v, want none at %v", err, s.Now(), at)
+	}
+}
+
+func TestManyMayWaitAtOnceAndAfterClose(t *testing.T) {
+	s := NewSystem()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			for k := range 5 {
+				at := s.Now() + time.Duration(i%7)*time.Millisecond
+				if err := s.WaitUntil(t.Context(), at); err != nil || s.Now() < at {
+					t.Errorf("error %v at %v, want none at %v", err, s.Now(), at)
+				}
+				if i == 50 && k == 2 {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := s.Now() + time.Millisecond
+	if err := s.WaitUntil(t.Context(), at); err != nil || s.Now() < at {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestTheSystemClockShowsTheTimeOfDay(t *testing.T) {
+	s := NewSystem()
+	from := time.Now()
+	if w := s.Wall(); w.Before(from) || w.Sub(from) > time.Minute {
+		t.Fatalf("wall %v at %v", w, from)
+	}
+}
+
+func TestTheVirtualClockMovesOnlyWhenMoved(t *testing.T) {
+	v := NewVirtual()
+	if v.Now() != 0 || v.Wall() != virtualWall {
+		t.Fatalf("begins at %v, %v", v.Now(), v.Wall())
+	}
+	v.Advance(time.Second)
+	v.Set(3 * time.Second)
+	v.Set(2 * time.Second) // the past
+	if err := v.WaitUntil(t.Context(), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if v.Now() != 5*time.Second || v.Wall().Sub(virtualWall) != 5*time.Second {
+		t.Fatalf("now %v, wall %v", v.Now(), v.Wall())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := v.WaitUntil(ctx, time.Hour); !errors.Is(err, context.Canceled) || v.Now() != 5*time.Second {
+		t.Fatalf("error %v, now %v", err, v.Now())
+	}
+}
+
+func TestTheVirtualClockDoesNotGoBack(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Fatal("Advance(-1) was accepted")
+		}
+	}()
+	NewVirtual().Advance(-1)
+}
+
+// BenchmarkLateness shows how late a wait of one tick at 60 Hz ends; the number
+// of runs is the number of ticks.
+func BenchmarkLateness(b *testing.B) {
+	s := NewSystem()
+	defer s.Close()
+	b.ReportAllocs()
+	var late, worst time.Duration
+	at := s.Now()
+	for range b.N {
+		at += time.Second / 60
+		if err := s.WaitUntil(b.Context(), at); err != nil {
+			b.Fatal(err)
+		}
+		l := s.Now() - at
+		late, worst = late+l, max(worst, l)
+	}
+	b.ReportMetric(float64(late.Microseconds())/float64(b.N), "µs-late/op")
+	b.ReportMetric(float64(worst.Microseconds()), "µs-worst")
+}
