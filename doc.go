@@ -1,1 +1,32 @@
+// Package netloop is a dedicated game-server runtime. A server process runs a
+// staged update loop as its tick, and a game is made of three things that it
+// declares here: systems, which run at a stage; RPCs, which run at the stage
+// that they name; and classes of replicated objects, whose changes reach every
+// client by themselves.
+//
+// # The flow of a tick
+//
+//	Initialization    systems added or changed since the last tick take effect
+//	EarlyUpdate       transport.poll: joins, leaves, acknowledgements, messages, in arrival order
+//	FixedUpdate       the simulation, 0..n fixed steps
+//	PreUpdate         what Update relies on
+//	Update            game logic; the default stage of systems and RPCs
+//	PreLateUpdate     last adjustments, then netvar.snapshot captures what was edited
+//	PostLateUpdate    bookkeeping, then transport.flush: one batch per client
+//
+// External events never drive game state. They wait in bounded queues, and the
+// tick takes them at its own pace, at a named stage. All code of a room
+// therefore runs on one goroutine, and needs no lock.
+//
+// # Writing a game
+//
+// A [Game] names a [Schema] and opens a [Room]. The schema's descriptors,
+// made by [NewClass], [NewRPC] and [NewCall], are package values that the
+// server, the clients, the bots and the tests share. Whatever changes a room
+// takes a [*Tick], the capability to touch it, which is alive only while the
+// function that it was handed to runs.
+//
+// Package app turns a Game into a server's main function, package client plays
+// it, package netlooptest tests it in memory and virtual time, and package
+// loadtest plays it a hundred times at once.
 package netloop

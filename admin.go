@@ -1,0 +1,43 @@
+package netloop
+
+import (
+	"errors"
+
+	"github.com/netloop/netloop/internal/admin"
+)
+
+// listenAdmin binds the admin listener to what the server knows of itself.
+func (s *Server) listenAdmin() (*admin.Server, error) {
+	return admin.Listen(admin.Config{
+		Listen:   s.cfg.Admin,
+		Metrics:  s.metrics.Handler(s.log),
+		Ticks:    s.metrics.Ticks,
+		Progress: s.metrics.Progress,
+		Ready:    s.readiness,
+		Log:      s.log,
+	})
+}
+
+// readiness says why clients may not come, or nil.
+func (s *Server) readiness() error {
+	switch {
+	case s.draining.Load():
+		return errors.New("the server is closing")
+	case !s.ready.Load():
+		return errors.New("the server is starting")
+	case s.room.seats.Load() >= int64(s.room.spec.MaxClients):
+		return errors.New("the room is full")
+	}
+	return nil
+}
+
+// reportTransport hands the transport's counters to the metrics.
+func (s *Server) reportTransport() {
+	m, t := s.metrics, s.transport
+	t.Drops(m.SetDrops)
+	t.Disconnects(m.SetDisconnects)
+	m.SetTransport("in", t.DatagramsIn.Load(), t.DatagramBytesIn.Load()+t.StreamBytesIn.Load())
+	m.SetTransport("out", t.DatagramsOut.Load(), t.DatagramBytesOut.Load()+t.StreamBytesOut.Load())
+	m.SetChoked(t.Chokes.Load())
+	m.SetLogsDropped(s.cfg.LogsDropped())
+}

@@ -1,0 +1,102 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// admission is the server as the transport sees it.
+type admission struct{ s *Server }
+
+// Admit implements transport.Handler.
+func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	return a.s.admit(ctx, hello, remote)
+}
+
+// admit decides about one client. The transport calls it on the connection's own
+// goroutine, after the hello arrived and before any other byte of the client is
+// read.
+func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if s.draining.Load() {
+		return nil, &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}
+	}
+	if err := s.schema.accepts(hello); err != nil {
+		return nil, s.refusal(err, remote)
+	}
+	r := s.room
+	if hello.GetRoom() != r.spec.Name {
+		return nil, &transport.Refusal{Code: CodeRoomUnknown, Text: fmt.Sprintf("there is no room %q", hello.GetRoom())}
+	}
+	if r.seats.Add(1) > int64(r.spec.MaxClients) {
+		r.seats.Add(-1)
+		return nil, &transport.Refusal{Code: CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
+	}
+	join := &Join{Token: hello.GetToken(), Addr: remote, params: hello.GetParams()}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
+	defer cancel()
+	for _, fn := range r.onAdmit {
+		if err := r.call("OnAdmit", func() error { return fn(ctx, join) }); err != nil {
+			r.seats.Add(-1)
+			return nil, s.refusal(err, remote)
+		}
+	}
+	return r.admission(join, hello), nil
+}
+
+// refusal turns an error of admission into what the client may read.
+func (s *Server) refusal(err error, remote string) error {
+	code, text, said := public(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		code, text = CodeTimeout, "admission took too long"
+	}
+	if !said {
+		s.log.Error("admission failed", "client", remote, "error", err)
+	}
+	return &transport.Refusal{Code: code, Text: text}
+}
+
+// admission gives a client its id and its place in the room's inbox.
+func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admission {
+	s := r.server
+	c := &Client{id: ClientID(s.lastID.Add(1)), room: r, join: join}
+	epoch := r.epoch.Load()
+	return &transport.Admission{
+		Welcome: &netloopv1.Welcome{
+			Protocol:    protocolVersion,
+			Minor:       min(uint32(s.schema.minor), hello.GetMinor()),
+			ClientId:    uint64(c.id),
+			InstanceId:  s.instance[:],
+			Room:        r.spec.Name,
+			TickRate:    &netloopv1.Rate{Num: r.spec.Rate.Num, Den: r.spec.Rate.Den},
+			FixedRate:   &netloopv1.Rate{Num: r.spec.FixedRate.Num, Den: r.spec.FixedRate.Den},
+			SendEvery:   uint32(r.spec.SendEvery),
+			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
+			Fingerprint: s.schema.print[:],
+		},
+		Session: transport.SessionConfig{
+			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.decode,
+		},
+		Joined: func(session *transport.Session) {
+			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: s.clock.Now(), Decoded: c})
+		},
+	}
+}
+
+// decode turns a message's bytes into the message, on the goroutine that read
+// them, so that a large one costs no tick. A method that the schema does not
+// have is left to the queue, which counts it.
+func (s *Schema) decode(m *transport.Message) (any, error) {
+	method, ok := s.method(m.Method)
+	if !ok {
+		return nil, nil
+	}
+	if m.Call != 0 != method.rq.Call || m.Reply {
+		return nil, errKind
+	}
+	return method.in.decode(m.Payload)
+}

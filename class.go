@@ -1,0 +1,124 @@
+package netloop
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// Class declares a kind of replicated object whose state is an S: a plain
+// struct whose fields are the network variables. Tags say how a field travels:
+//
+//	X    float32 `net:"quant=1/256"` // in steps of 1/256
+//	Name string  `net:"max=16"`      // at most 16 bytes
+//	Memo string  `net:"-"`           // not at all
+//
+// Fields may be booleans, integers and named integers, floats, strings, byte
+// slices, arrays, nested structs, slices, [Ref] and [Deadline]. Without quant a
+// float travels exactly. NaN becomes 0 where quant is given, and infinities and
+// values out of range are clamped.
+type Class[S any] struct{ c *class }
+
+// class is a Class with its type erased.
+type class struct {
+	schema *Schema
+	nv     *netvar.Class
+	plan   *codec.Plan
+	wrap   func(*netvar.Object) any // the *Object of an object
+}
+
+// NewClass declares a class. It panics if S has a field that cannot travel, and
+// the panic names the field and the remedy.
+func NewClass[S any](sc *Schema, name string) *Class[S] {
+	sc.claim("class", name)
+	nv, err := netvar.NewClass(name, reflect.TypeFor[S]())
+	if err != nil {
+		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
+	}
+	plan, err := codec.Compile(reflect.TypeFor[S]())
+	if err != nil {
+		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
+	}
+	c := &class{schema: sc, nv: nv, plan: plan, wrap: func(o *netvar.Object) any { return wrap[S](o) }}
+	sc.classes = append(sc.classes, c)
+	return &Class[S]{c}
+}
+
+// Name returns the name that the class was declared with.
+func (k *Class[S]) Name() string { return k.c.nv.Name() }
+
+func (k *Class[S]) class() *class { return k.c }
+
+// SpawnOption is an option of [Class.Spawn].
+type SpawnOption func(*spawn)
+
+type spawn struct {
+	owner ClientID
+	keep  bool
+}
+
+// OwnedBy makes a client the owner of the object.
+func OwnedBy(id ClientID) SpawnOption { return func(s *spawn) { s.owner = id } }
+
+// LeavePolicy says what becomes of an object when its owner leaves.
+type LeavePolicy uint8
+
+// What may become of an object when its owner leaves. By default it despawns,
+// after the room's OnLeave functions ran.
+const (
+	Despawn LeavePolicy = iota
+	Keep                // it stays, without an owner
+)
+
+// OnLeave says what becomes of the object when its owner leaves.
+func OnLeave(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
+
+// Spawn adds an object with the given state. Clients learn of it with the
+// snapshot of this tick. It panics on a client, and with the class of another
+// schema.
+func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
+	r := t.server("Class.Spawn")
+	if k.c.schema != r.schema {
+		panic(fmt.Sprintf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
+	}
+	var opt spawn
+	for _, apply := range o {
+		apply(&opt)
+	}
+	live := new(S)
+	*live = init
+	obj := wrap[S](r.world.Spawn(k.c.nv, unsafe.Pointer(live), uint64(opt.owner), t.now.Tick))
+	obj.keep = opt.keep
+	return obj
+}
+
+// All iterates over the objects of the class in the order of their ids. Objects
+// may be spawned and despawned meanwhile: one that is despawned does not come
+// any more, one that is spawned may or may not come.
+func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
+	t.check("Class.All")
+	return func(yield func(*Object[S]) bool) {
+		for o := range t.store.All(k.c.nv) {
+			if !yield(wrap[S](o)) {
+				return
+			}
+		}
+	}
+}
+
+// Owned iterates over the objects of the class that a client owns, in the order
+// of their ids.
+func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
+	t.check("Class.Owned")
+	return func(yield func(*Object[S]) bool) {
+		for o := range t.store.All(k.c.nv) {
+			if o.Owner() == uint64(by) && !yield(wrap[S](o)) {
+				return
+			}
+		}
+	}
+}

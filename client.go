@@ -1,0 +1,112 @@
+package netloop
+
+import (
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// ClientID names a client for as long as its server runs. 0 is nobody.
+type ClientID uint64
+
+// Client is one player's record on the server. Like everything of a room it
+// belongs to the room's goroutine.
+type Client struct {
+	id      ClientID
+	room    *Room
+	join    *Join
+	session *transport.Session
+	peer    *netvar.Peer      // what the client has acknowledged of the state
+	window  *transport.Window // how many snapshots may be under way to it
+	link    transport.LinkFacts
+	due     bool // a snapshot's turn came, and it could not be sent
+	joined  bool // OnJoin ran: OnLeave is owed
+	kicked  *LeaveReason
+	ranges  []netvar.Range // scratch of acknowledged
+}
+
+// ID returns the client's id.
+func (c *Client) ID() ClientID { return c.id }
+
+// Join returns what the client said when it asked to come in.
+func (c *Client) Join() *Join { return c.join }
+
+// Connected reports whether the client's connection is up.
+func (c *Client) Connected() bool { return c.joined && c.kicked == nil }
+
+// LinkStats says how a client's connection is doing.
+type LinkStats struct {
+	RTT      time.Duration // smoothed round trip
+	InFlight int           // snapshots sent and not acknowledged yet
+	Window   int           // how many may be
+}
+
+// Link returns how the client's connection was doing at the last poll.
+func (c *Client) Link() LinkStats {
+	return LinkStats{RTT: c.link.SRTT, InFlight: c.window.InFlight(), Window: c.window.Size()}
+}
+
+// Kick closes the client's connection after this tick's flush; code and text
+// reach the client. It leaves at the next poll.
+func (c *Client) Kick(t *Tick, code Code, why string) {
+	t.server("Client.Kick")
+	if c.kicked == nil {
+		c.kicked = &LeaveReason{code, why}
+	}
+}
+
+// answer sends the answer to a call.
+func (c *Client) answer(m *method, it *rpcqueue.Item, v any) error {
+	payload, err := m.out.append(c.room.payload[:0], v)
+	if err != nil {
+		c.refuse(it, err)
+		return err
+	}
+	c.room.payload = payload
+	c.session.Send(transport.Message{Method: m.rq.ID, Call: it.Call, Reply: true, Reliable: true, Payload: payload})
+	return nil
+}
+
+// refuse answers a call with an error, in words only if the game made it so.
+func (c *Client) refuse(it *rpcqueue.Item, err error) {
+	code, text, _ := public(err)
+	c.session.Send(transport.Message{
+		Method: it.Method.ID, Call: it.Call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
+	})
+}
+
+// acknowledged takes the acknowledgements that a poll brought.
+func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
+	c.window.Acked(now, ranges)
+	c.ranges = c.ranges[:0]
+	for _, r := range ranges {
+		c.ranges = append(c.ranges, netvar.Range(r))
+	}
+	c.peer.Ack(c.ranges)
+}
+
+func (cs *clients) find(id ClientID) (int, bool) {
+	return slices.BinarySearchFunc(cs.list, id, func(c *Client, id ClientID) int {
+		switch {
+		case c.id < id:
+			return -1
+		case c.id > id:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (cs *clients) add(c *Client) {
+	i, _ := cs.find(c.id)
+	cs.list = slices.Insert(cs.list, i, c)
+}
+
+func (cs *clients) remove(c *Client) {
+	if i, ok := cs.find(c.id); ok {
+		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1) // A running iteration keeps its list.
+	}
+}

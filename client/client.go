@@ -1,0 +1,239 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Client is one connection to a room and its mirror of the room's state. Unless
+// said otherwise its methods belong to the goroutine that calls Step.
+type Client struct {
+	cfg    Config
+	schema inside.Schema
+	clock  loop.Clock
+	log    *slog.Logger
+	id     netloop.ClientID
+	closer func() // ends what Dial started for this client alone
+
+	// The frame, in the order of the flow: what arrives, what runs, what leaves.
+	session  *transport.Session // nil while connecting
+	inbox    *transport.Inbox
+	arrivals []transport.Arrival // scratch of poll
+	replica  *netvar.Replica
+	rpcs     *rpcqueue.Queue[*netloop.Tick]
+	loop     *loop.Loop[*netloop.Tick]
+	now      loop.Now
+	tick     inside.Tick
+	payload  []byte // scratch of encode
+	pace     pace   // of flushes
+
+	time     serverTime
+	watchers map[*netvar.Class]watcher
+	calls    calls
+	verify   verification
+	state    State
+	onState  []func(State)
+	onSnap   []func(Snapshot)
+	stats    Stats
+	snapshot Snapshot // being received
+
+	mu      sync.Mutex
+	foreign []func(*netloop.Tick) // for the next poll; under mu
+	gone    *netloop.Closed       // under mu
+	done    chan struct{}         // closed with gone
+}
+
+// newClient makes a client that is not connected yet.
+func newClient(cfg Config, c loop.Clock) (*Client, error) {
+	if cfg.Schema == nil {
+		return nil, errors.New("client: Config.Schema: set it to the game's schema")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cl := &Client{cfg: cfg, clock: c, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
+	cl.inbox = transport.NewInbox(maxArrivals, nil)
+	cl.replica = netvar.NewReplica(cl.schema.Classes)
+	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs)
+	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
+		cl.log.Error("a handler panicked", "method", it.Method.Name, "panic", v, "stack", string(stack))
+	}
+	cl.rpcs.OnError = func(it *rpcqueue.Item, err error) {
+		cl.log.Error("a handler failed", "method", it.Method.Name, "error", err)
+	}
+	cl.tick = inside.Netloop.NewTick(inside.TickConfig{
+		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	})
+	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
+	cl.watchers = map[*netvar.Class]watcher{}
+	cl.calls.pending = map[uint64]pendingCall{}
+	cl.builtins()
+	return cl, nil
+}
+
+// maxArrivals bounds what waits for the next Step. A client that does not step
+// for longer than this lasts, 17 s of 60 snapshots a second, loses the newest
+// packets, and the server sends what was in them again.
+const maxArrivals = 1024
+
+// builtins registers what every client runs.
+func (c *Client) builtins() {
+	at := func(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
+		return func(s netloop.Stage) func(*netloop.Tick) {
+			if s != stage {
+				return nil
+			}
+			return fn
+		}
+	}
+	for _, s := range []loop.Spec[*netloop.Tick]{
+		{Name: "transport.poll", Place: loop.Head, Ask: at(netloop.EarlyUpdate, c.poll)},
+		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s netloop.Stage) func(*netloop.Tick) {
+			return func(t *netloop.Tick) { c.rpcs.Drain(s, t) }
+		}},
+		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() })},
+		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() })},
+	} {
+		if _, err := c.loop.Add(s); err != nil {
+			panic(err) // The names are ours and distinct.
+		}
+	}
+}
+
+// sessionConfig is how the transport hands over what arrives.
+func (c *Client) sessionConfig() transport.SessionConfig {
+	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Decode: c.schema.Decode}
+}
+
+// connected is called once, before the Step that shall see it.
+func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
+	if err := c.time.welcome(c.clock.Now(), w); err != nil {
+		s.Shutdown(transport.CodeProtocol, err.Error())
+		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
+		return
+	}
+	c.session = s
+	c.id = netloop.ClientID(w.GetClientId())
+	c.pace.period = c.time.timeline.Rate.Period()
+	c.setState(State{Phase: Loading})
+}
+
+// ID returns the client's id in the room, and 0 before it is connected.
+func (c *Client) ID() netloop.ClientID { return c.id }
+
+// On registers a function to run at a stage of every frame, as Room.On does on
+// the server.
+func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
+	spec := loop.Spec[*netloop.Tick]{Name: name, Ask: func(asked netloop.Stage) func(*netloop.Tick) {
+		if asked != s {
+			return nil
+		}
+		return fn
+	}}
+	for _, apply := range o {
+		apply(&spec)
+	}
+	added, err := c.loop.Add(spec)
+	return inside.Netloop.NewSystem(added, err).(*netloop.System)
+}
+
+// Step runs one frame: the seven stages once, and as many fixed steps as the
+// server's clock has gone on, at most 8. frame is the time since the last one,
+// which systems see as Delta. It never waits for the network.
+func (c *Client) Step(frame time.Duration) {
+	if c.session != nil {
+		c.time.request(c.clock.Now(), c.session)
+	}
+	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
+	c.rpcs.Begin(in.Tick)
+	rec, err := c.loop.Step(in)
+	for i := range rec.Panics {
+		p := &rec.Panics[i]
+		c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
+	}
+	if err != nil {
+		c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})
+	}
+}
+
+// Run steps the client at the server's tick rate until ctx ends, which returns
+// nil, or the connection is closed, which returns a *netloop.Closed. It does not
+// close the connection.
+func (c *Client) Run(ctx context.Context) error {
+	period := c.pace.period
+	if period == 0 {
+		period = time.Second / 60 // Not connected: Closed says why.
+	}
+	last := c.clock.Now()
+	for next := last; ; next += period {
+		now := c.clock.Now()
+		c.Step(now - last)
+		last = now
+		if closed := c.Closed(); closed != nil {
+			return closed
+		}
+		next = max(next, now-period) // After a stall one frame is made up for, not all.
+		if err := c.clock.WaitUntil(ctx, next+period); err != nil {
+			return nil //nolint:nilerr // The context's end is the ordinary end.
+		}
+	}
+}
+
+// Closed returns why the connection ended, or nil while it has not. It may be
+// called from any goroutine.
+func (c *Client) Closed() *netloop.Closed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}
+
+// Close says goodbye to the server and ends the connection. What was sent before
+// it still leaves; calls that wait for an answer fail. Closing twice does
+// nothing. It must not run beside Step.
+func (c *Client) Close() error {
+	if c.session != nil {
+		c.session.Close(netloop.CodeLeft, "")
+	}
+	if c.closer != nil {
+		c.closer()
+		c.closer = nil
+	}
+	c.end(netloop.Closed{Code: netloop.CodeLeft})
+	return nil
+}
+
+// inspect calls fn with a live tick between two frames.
+func (c *Client) inspect(fn func(tick any)) {
+	c.now.Stage, c.now.System = netloop.Update, "client.inspect"
+	defer func() { c.now.Stage, c.now.System = 0, "" }()
+	fn(c.tick.Tick)
+}
+
+// end notes the end of the connection, once, and fails what waited for it.
+func (c *Client) end(why netloop.Closed) {
+	c.mu.Lock()
+	if c.gone != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.gone = &why
+	c.mu.Unlock()
+	close(c.done)
+	c.calls.fail(c.tick.Tick.(*netloop.Tick), &why)
+	c.setState(State{Phase: Closed, Code: why.Code, Text: why.Text})
+}
+
+var systemClock = sync.OnceValue(func() loop.Clock { return clock.NewSystem() })

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// poll is the system transport.poll: it takes what has arrived since the last
+// frame, in the order of arrival.
+func (c *Client) poll(t *netloop.Tick) {
+	c.arrivals = c.inbox.Swap(c.arrivals)
+	for i := range c.arrivals {
+		c.arrive(t, &c.arrivals[i])
+	}
+	c.runForeign(t)
+	c.calls.expire(t, c.clock.Now())
+	c.verify.step(c, c.clock.Now())
+}
+
+// arrive handles one arrival.
+func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
+	switch a.Kind {
+	case transport.State:
+		c.apply(t, a)
+	case transport.MessageArrived:
+		c.receive(t, a)
+	case transport.TimeSample:
+		c.time.sync.Sample(a.T[0], a.T[1], a.T[2], a.T[3])
+	case transport.EpochMoved:
+		c.time.epoch = loop.Epoch(a.Epoch)
+	case transport.Gone:
+		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
+	}
+}
+
+// apply takes one state packet, and then tells the game what it changed.
+func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
+	applied, err := c.replica.Apply(a.State)
+	switch {
+	case err != nil:
+		c.stats.Malformed++
+		return
+	case !applied.Ack:
+		c.stats.Stale++
+		return
+	}
+	c.session.AckState(applied.Packet)
+	c.stats.Packets++
+	for _, e := range c.replica.Events() {
+		if watch := c.watchers[e.Object.Class()]; watch != nil {
+			c.guard("a watcher", func() { watch(t, &e) })
+		}
+	}
+	c.complete(a, applied.Tick, applied.SnapshotComplete)
+	state, _ := c.replica.Digest()
+	c.verify.compared(c, state)
+}
+
+// complete accounts for a snapshot whose packets come one by one.
+func (c *Client) complete(a *transport.Arrival, tick uint64, whole bool) {
+	if c.snapshot.Tick != tick {
+		c.snapshot = Snapshot{Tick: tick}
+	}
+	c.snapshot.Bytes += len(a.State)
+	c.snapshot.At = max(c.snapshot.At, a.At)
+	if !whole {
+		return
+	}
+	c.stats.Snapshots++
+	if c.state.Phase == Loading {
+		c.setState(State{Phase: Playing})
+	}
+	for _, fn := range c.onSnap {
+		fn(c.snapshot)
+	}
+}
+
+// receive queues a message for its stage, or hands an answer to who asked.
+func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
+	m := &a.Message
+	if m.Reply {
+		c.calls.answer(t, m, a.Decoded)
+		return
+	}
+	method, ok := c.schema.RPCs.ByID(m.Method)
+	if !ok {
+		return
+	}
+	c.rpcs.Push(rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded})
+}
+
+// guard isolates a panic of the game's code from the rest of the frame.
+func (c *Client) guard(what string, fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error(what+" panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	fn()
+}
+
+// flush is the system transport.flush.
+func (c *Client) flush() {
+	if c.session == nil {
+		return
+	}
+	now := c.clock.Now()
+	if c.pace.due(now, c.session.Link().LastArrival) {
+		c.session.Flush(now)
+	}
+}
+
+// later runs fn at the poll of the next frame. Any goroutine may call it.
+func (c *Client) later(fn func(*netloop.Tick)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.foreign = append(c.foreign, fn)
+}
+
+func (c *Client) runForeign(t *netloop.Tick) {
+	c.mu.Lock()
+	calls := c.foreign
+	c.foreign = nil
+	c.mu.Unlock()
+	for _, fn := range calls {
+		fn(t)
+	}
+}

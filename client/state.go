@@ -1,0 +1,97 @@
+package client
+
+import (
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+// Phase is where a client is in its life.
+type Phase uint8
+
+// The phases, in their order.
+const (
+	Connecting Phase = iota
+	Loading          // in the room; the first whole snapshot has not arrived
+	Playing
+	Closed
+)
+
+// String returns the phase's name.
+func (p Phase) String() string {
+	switch p {
+	case Connecting:
+		return "connecting"
+	case Loading:
+		return "loading"
+	case Playing:
+		return "playing"
+	case Closed:
+		return "closed"
+	}
+	return "unknown"
+}
+
+// State is a client's phase, and once it is closed, why.
+type State struct {
+	Phase Phase
+	Code  netloop.Code
+	Text  string
+}
+
+// OnState adds what is called when the client's state changes.
+func (c *Client) OnState(fn func(State)) { c.onState = append(c.onState, fn) }
+
+// State returns the client's state.
+func (c *Client) State() State { return c.state }
+
+func (c *Client) setState(s State) {
+	if s == c.state {
+		return
+	}
+	c.state = s
+	for _, fn := range c.onState {
+		fn(s)
+	}
+}
+
+// Snapshot describes a snapshot that arrived whole.
+type Snapshot struct {
+	Tick  uint64
+	At    time.Duration // when its last packet arrived, stamped as it was read, on the clock of [Client.Now]
+	Bytes int           // of its packets
+}
+
+// OnSnapshot adds what is called, in EarlyUpdate, for each snapshot that arrived
+// whole.
+func (c *Client) OnSnapshot(fn func(Snapshot)) { c.onSnap = append(c.onSnap, fn) }
+
+// Stats is how the connection has done so far.
+type Stats struct {
+	RTT        time.Duration // of the time synchronisation: the least of late
+	ServerTick uint64        // estimated
+	Applied    uint64        // tick of the newest state that was applied
+	Age        time.Duration // estimated server time minus the deadline of the newest tick applied
+	Synced     bool          // the estimates rest on enough samples
+	Snapshots  uint64        // that arrived whole
+	Packets    uint64        // of state, applied
+	Stale      uint64        // of state, discarded because a later tick had been applied
+	Malformed  uint64        // of state, that could not be decoded
+	Unequal    uint64        // complete digests that did not match
+	Jumped     uint64        // fixed steps left out because a frame was too long
+	Dropped    uint64        // sends after the end of the connection
+}
+
+// Stats returns how the connection has done so far.
+func (c *Client) Stats() Stats {
+	s, now := c.stats, c.clock.Now()
+	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
+	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
+	if s.Applied > 0 {
+		s.Age = c.time.age(now, s.Applied)
+	}
+	return s
+}
+
+// Now returns the time on the clock by which arrivals are stamped.
+func (c *Client) Now() time.Duration { return c.clock.Now() }

@@ -1,0 +1,138 @@
+package client
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// serverTime estimates where the server's clock and tick are, and turns that
+// into the frames of the client's loop.
+type serverTime struct {
+	timeline loop.Timeline
+	epoch    loop.Epoch
+	sync     clock.Sync
+	offset   time.Duration // server − client, until sync is ready
+	known    bool
+
+	tick     uint64 // the newest tick that a frame had
+	step     uint64 // fixed steps done
+	jumped   uint64 // fixed steps left out
+	asked    time.Duration
+	requests uint64
+}
+
+// welcome takes what the handshake said. An error means that the server's rates
+// are no rates.
+func (s *serverTime) welcome(now time.Duration, w *netloopv1.Welcome) error {
+	s.timeline = loop.Timeline{
+		Rate:  loop.Rate{Num: w.GetTickRate().GetNum(), Den: w.GetTickRate().GetDen()},
+		Fixed: loop.Rate{Num: w.GetFixedRate().GetNum(), Den: w.GetFixedRate().GetDen()},
+	}
+	if err := s.timeline.Check(); err != nil {
+		return err
+	}
+	s.epoch = loop.Epoch{Tick: w.GetEpoch().GetTick(), At: time.Duration(w.GetEpoch().GetServerNs())}
+	s.offset = time.Duration(w.GetServerNs()) - now
+	s.known = true
+	return nil
+}
+
+// server returns the server's monotonic time at a time of the client's clock.
+func (s *serverTime) server(now time.Duration) time.Duration {
+	if s.sync.Ready() {
+		return s.sync.Server(now)
+	}
+	return now + s.offset
+}
+
+// Time is asked for often until the filter is full, and then at a rate at which
+// the clocks cannot drift apart. The intervals are no multiple of a tick, so
+// that requests meet every phase of it.
+const (
+	askFirst  = 53 * time.Millisecond
+	askLater  = 487 * time.Millisecond
+	firstAsks = 40
+)
+
+// request asks for the server's time when its turn has come.
+func (s *serverTime) request(now time.Duration, session *transport.Session) {
+	interval := askLater
+	if s.requests < firstAsks {
+		interval = askFirst
+	}
+	if s.requests > 0 && now-s.asked < interval {
+		return
+	}
+	s.asked = now
+	s.requests++
+	session.RequestTime()
+}
+
+// gameTime returns the server's game time, which stands still before its epoch.
+func (s *serverTime) gameTime(now time.Duration) time.Duration {
+	return max(0, s.timeline.GameTime(s.epoch.Tick)+s.server(now)-s.epoch.At)
+}
+
+// maxSteps bounds the fixed steps of one frame. More would make a slow client
+// slower; the rest is left out, and counted.
+const maxSteps = 8
+
+// input describes the frame at now. Neither ticks nor steps ever go back: when
+// the server's clock turns out to be behind, they stand still until it has
+// caught up.
+func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duration) loop.Input {
+	if !s.known {
+		return loop.Input{Delta: frame, Start: now, Deadline: now, Wall: wall}
+	}
+	game := s.gameTime(now)
+	tick := max(s.tick, s.timeline.TickAt(game))
+	in := s.timeline.Input(tick)
+	in.GameTime, in.Delta, in.Start, in.Deadline, in.Wall = max(game, in.GameTime), frame, now, now, wall
+	target := s.timeline.FixedSteps(tick)
+	if s.tick == 0 {
+		s.step = target
+	}
+	if behind := target - s.step; behind > maxSteps {
+		s.jumped += behind - maxSteps
+		s.step = target - maxSteps
+	}
+	in.FixedSteps, in.FirstFixedStep = int(target-s.step), s.step+1
+	s.tick, s.step = tick, target
+	return in
+}
+
+// age is how long ago the server's tick was due: 0 before the clock is known.
+func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
+	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
+}
+
+// pace lets a flush happen at most at the tick rate, and at 10 Hz while the
+// server is silent, so that a link that swallows everything is not filled.
+type pace struct {
+	period time.Duration
+	next   time.Duration
+}
+
+const (
+	silence      = 500 * time.Millisecond
+	silentPeriod = 100 * time.Millisecond
+)
+
+// due reports whether a flush's turn has come. Frames are never exactly a tick
+// apart, so one that comes a quarter early counts, and one late flush is made up
+// for.
+func (p *pace) due(now, heard time.Duration) bool {
+	period := p.period
+	if now-heard > silence {
+		period = silentPeriod
+	}
+	if now+p.period/4 < p.next {
+		return false
+	}
+	p.next = max(p.next, now-period) + period
+	return true
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// ErrDiverged says that the client's state is not what the server has sent. It
+// cannot happen; if it does, the full state has been asked for.
+var ErrDiverged = errors.New("client: the state differs from the server's")
+
+// verification is a question whether client and server agree, under way.
+type verification struct {
+	then     []func(error)
+	deadline time.Duration // on the client's clock
+	asked    time.Duration
+}
+
+const (
+	verifyTimeout = 10 * time.Second
+	verifyAgain   = time.Second // the request or its answers may be late
+	verifyDigests = 60          // snapshots with a digest per request
+)
+
+// Verify asks the server for digests of the replicated state, and calls then
+// inside Step when one could be compared: with nil if both sides agree, with
+// [ErrDiverged] if not, and with another error if none came within 10 s or the
+// connection ended. Only a moment at which everything owed to the client has
+// arrived can be compared, so on a link that is always behind it fails.
+func (c *Client) Verify(then func(error)) {
+	v := &c.verify
+	v.then = append(v.then, then)
+	if len(v.then) == 1 {
+		v.deadline, v.asked = c.clock.Now()+verifyTimeout, 0
+	}
+}
+
+// step asks again, and gives up.
+func (v *verification) step(c *Client, now time.Duration) {
+	switch {
+	case len(v.then) == 0 || c.session == nil:
+	case now >= v.deadline:
+		v.done(fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
+	case v.asked == 0 || now-v.asked >= verifyAgain:
+		v.asked = max(now, 1)
+		c.session.RequestDigest(verifyDigests)
+	}
+}
+
+// compared takes what the newest snapshot said.
+func (v *verification) compared(c *Client, d netvar.DigestState) {
+	switch d {
+	case netvar.DigestNone:
+	case netvar.DigestEqual:
+		v.done(nil)
+	case netvar.DigestUnequal:
+		c.stats.Unequal++
+		c.session.RequestFullState()
+		v.done(ErrDiverged)
+	}
+}
+
+func (v *verification) done(err error) {
+	then := v.then
+	v.then = nil
+	for _, fn := range then {
+		fn(err)
+	}
+}

@@ -1,0 +1,128 @@
+package netloop
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+// Config is how a server runs. Its zero value works: it listens on the loopback
+// address with a development certificate.
+type Config struct {
+	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks
+	// a free one.
+	Listen string
+	// Admin is the TCP address of the admin listener, which serves /metrics,
+	// /healthz, /readyz and /ticks. Empty is none.
+	Admin string
+	// TLS holds the certificate that clients see. Nil makes a self-signed one for
+	// development, which clients accept from loopback addresses only.
+	TLS *tls.Config
+	// Room describes the default room.
+	Room RoomSpec
+	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
+	AdmitTimeout time.Duration
+	// DrainTimeout is how long the room goes on ticking after Run's context has
+	// ended while clients are still in it: time to finish a round. Default 0:
+	// clients are told at once. Work given to Go has 5 s at least.
+	DrainTimeout time.Duration
+	// Seed seeds the rooms' random numbers. 0 draws one, and logs it.
+	Seed uint64
+	// Registerer is where metrics are registered besides the server's own
+	// registry. Nil is nowhere.
+	Registerer prometheus.Registerer
+	// Logger takes the server's and the game's log. Nil is silent. Its sink should
+	// be bounded and never block: the tick logs too.
+	Logger *zap.Logger
+	// LogsDropped says how many lines the Logger's sink has dropped so far, for the
+	// metrics. Nil is none.
+	LogsDropped func() uint64
+}
+
+// ConfigError makes the error for a configuration value that cannot be used: one
+// line that names the key and the remedy. A game's Open returns it for its own
+// configuration.
+func ConfigError(key string, value any, remedy string, a ...any) error {
+	return fmt.Errorf("%s: %v cannot be used: %s", key, value, fmt.Sprintf(remedy, a...))
+}
+
+// Defaults and bounds of Config.
+const (
+	defaultListen       = "127.0.0.1:4433"
+	defaultMaxClients   = 256
+	maxMaxClients       = 10_000
+	maxSendEvery        = 60
+	defaultAdmitTimeout = 5 * time.Second
+)
+
+// validate returns the config with its defaults filled in, or an error that
+// names the key.
+func (c Config) validate() (Config, error) {
+	if c.Listen == "" {
+		c.Listen = defaultListen
+	}
+	if c.AdmitTimeout == 0 {
+		c.AdmitTimeout = defaultAdmitTimeout
+	}
+	if c.AdmitTimeout < 0 {
+		return c, ConfigError("AdmitTimeout", c.AdmitTimeout, "use 0 for %v, or more", defaultAdmitTimeout)
+	}
+	if c.DrainTimeout < 0 {
+		return c, ConfigError("DrainTimeout", c.DrainTimeout, "use 0 to end at once, or more")
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.LogsDropped == nil {
+		c.LogsDropped = func() uint64 { return 0 }
+	}
+	for c.Seed == 0 {
+		var b [8]byte
+		rand.Read(b[:]) // Never fails.
+		c.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	room, err := c.Room.validate()
+	c.Room = room
+	return c, err
+}
+
+func (s RoomSpec) validate() (RoomSpec, error) {
+	if s.Rate == (Rate{}) {
+		s.Rate = Hz(60)
+	}
+	if s.FixedRate == (Rate{}) {
+		s.FixedRate = s.Rate
+	}
+	if s.SendEvery == 0 {
+		s.SendEvery = 1
+	}
+	if s.MaxClients == 0 {
+		s.MaxClients = defaultMaxClients
+	}
+	if err := s.Rate.check("Room.Rate"); err != nil {
+		return s, err
+	}
+	if err := s.FixedRate.check("Room.FixedRate"); err != nil {
+		return s, err
+	}
+	if s.SendEvery < 1 || s.SendEvery > maxSendEvery {
+		return s, ConfigError("Room.SendEvery", s.SendEvery, "use 1 to %d", maxSendEvery)
+	}
+	if s.MaxClients < 1 || s.MaxClients > maxMaxClients {
+		return s, ConfigError("Room.MaxClients", s.MaxClients, "use 1 to %d", maxMaxClients)
+	}
+	if len(s.Name) > maxName {
+		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", maxName)
+	}
+	return s, nil
+}
+
+// sendPeriod is the time between two snapshots to a client.
+func (s RoomSpec) sendPeriod() time.Duration {
+	return s.Rate.Period() * time.Duration(s.SendEvery)
+}

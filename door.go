@@ -1,0 +1,91 @@
+package netloop
+
+import (
+	"math/rand/v2"
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// The one door to the packages built on this one: see package inside.
+var _ = openDoor()
+
+func openDoor() bool {
+	d := &inside.Netloop
+	d.Schema = func(schema any) inside.Schema { return schema.(*Schema).inside() }
+	d.Method = func(descriptor any) inside.Method {
+		return inside.Method{Queue: &descriptor.(interface{ method() *method }).method().rq}
+	}
+	d.Class = func(descriptor any) inside.Class {
+		c := descriptor.(interface{ class() *class }).class()
+		return inside.Class{State: c.nv, Wrap: c.wrap}
+	}
+	d.NewTick = newClientTick
+	d.NewSystem = func(s any, err error) any { return &System{s: s.(*loop.System[*Tick]), err: err} }
+	d.Refusal = func(code transport.Code, text string) error { return &Refusal{Code: code, Text: text} }
+	d.Server = func(server any) inside.Server { return &memoryServer{server.(*Server)} }
+	return true
+}
+
+func (s *Schema) inside() inside.Schema {
+	s.freeze()
+	return inside.Schema{
+		Classes: s.table,
+		RPCs:    s.rpcs,
+		Hello:   func() *netloopv1.Hello { return s.hello() },
+		Decode:  s.decodeOnClient,
+	}
+}
+
+// decodeOnClient is decode for what a server sends: RPCs and answers to calls.
+func (s *Schema) decodeOnClient(m *transport.Message) (any, error) {
+	method, ok := s.method(m.Method)
+	switch {
+	case !ok:
+		return nil, nil
+	case m.Reply != method.rq.Call:
+		return nil, errKind
+	case m.Reply && m.Code != 0:
+		return nil, nil
+	case m.Reply:
+		return method.out.decode(m.Payload)
+	}
+	return method.in.decode(m.Payload)
+}
+
+func newClientTick(cfg inside.TickConfig) inside.Tick {
+	ts := new(timers)
+	t := &Tick{now: cfg.Now, store: cfg.Store, timers: ts, rand: cfg.Rand, log: cfg.Log}
+	return inside.Tick{Tick: t, RunTimers: func() { ts.run(t) }}
+}
+
+// memoryServer drives a server on one goroutine, in virtual time.
+type memoryServer struct{ s *Server }
+
+func (m *memoryServer) UseClock(c loop.Clock)      { m.s.clock = c }
+func (m *memoryServer) Schema() any                { return m.s.schema }
+func (m *memoryServer) Handler() transport.Handler { return admission{m.s} }
+func (m *memoryServer) Timeline() loop.Timeline    { return m.s.room.timeline() }
+func (m *memoryServer) Step(in loop.Input) error   { return m.s.room.step(in) }
+func (m *memoryServer) Stages() []loop.DumpStage   { return m.s.room.loop.Dump() }
+func (m *memoryServer) Stats() *transport.Stats    { return m.s.transport }
+func (m *memoryServer) World() *netvar.World       { return m.s.room.world }
+func (m *memoryServer) Budget() time.Duration      { return m.s.room.spec.Rate.Period() }
+
+func (m *memoryServer) Inspect(fn func(tick any)) error {
+	return m.s.room.inspect(func(t *Tick) { fn(t) })
+}
+
+func (m *memoryServer) Finish(code transport.Code, text string) error {
+	return m.s.room.finish(LeaveReason{code, text})
+}
+
+// reseed starts the room's random numbers.
+func (r *Room) reseed(seed uint64) {
+	r.tick.rand = rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)) // The golden ratio: any other stream.
+}

@@ -1,0 +1,78 @@
+package arena
+
+import (
+	"github.com/netloop/netloop"
+)
+
+// Config is the arena's own configuration: flags, environment and file keys of
+// the server under the name arena.
+type Config struct {
+	Rocks   int `name:"rocks" help:"drifting rocks, 0 to 2000" default:"100"`
+	Pickups int `name:"pickups" help:"pickups waiting at a time, 0 to 100" default:"12"`
+}
+
+// Game is the arena.
+type Game struct{ cfg Config }
+
+// New makes the arena with its default configuration.
+func New() *Game { return &Game{Config{Rocks: 100, Pickups: 12}} }
+
+// Config returns the configuration to be filled in before the server opens.
+func (g *Game) Config() any { return &g.cfg }
+
+// Schema implements netloop.Game.
+func (g *Game) Schema() *netloop.Schema { return Schema }
+
+// room is the state of one room that is not replicated.
+type room struct {
+	cfg   Config
+	ships *netloop.PerClient[pilot]
+	shots int // alive
+}
+
+// pilot is what the room keeps about a client.
+type pilot struct{ ship *netloop.Object[Ship] }
+
+// JoinParams is what a client says about itself.
+type JoinParams struct{ Name string }
+
+// Open implements netloop.Game.
+func (g *Game) Open(r *netloop.Room) error {
+	if err := g.cfg.check(); err != nil {
+		return err
+	}
+	a := &room{cfg: g.cfg, ships: netloop.NewPerClient[pilot](r)}
+
+	r.OnStart(a.scatterRocks)
+	r.OnJoin(a.join)
+
+	SteerShip.Handle(r, a.steer)
+	FireShot.Handle(r, a.fire)
+	r.On(netloop.FixedUpdate, "arena.flight", a.flyShips)
+	r.On(netloop.FixedUpdate, "arena.rocks", a.driftRocks)
+	r.On(netloop.FixedUpdate, "arena.shots", a.flyShots)
+
+	r.On(netloop.PreUpdate, "arena.hits", a.hit)
+	r.On(netloop.PreUpdate, "arena.collect", a.collect)
+
+	Say.Handle(r, a.say)
+	Standings.Handle(r, a.standings)
+	r.On(netloop.Update, "arena.pickups", a.placePickups)
+	return nil
+}
+
+// Bounds of Config.
+const (
+	maxRocks   = 2000
+	maxPickups = 100
+)
+
+func (c Config) check() error {
+	if c.Rocks < 0 || c.Rocks > maxRocks {
+		return netloop.ConfigError("arena.rocks", c.Rocks, "use 0 to %d", maxRocks)
+	}
+	if c.Pickups < 0 || c.Pickups > maxPickups {
+		return netloop.ConfigError("arena.pickups", c.Pickups, "use 0 to %d", maxPickups)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package arena is a small real game: ships thrust, turn and shoot among
+// drifting rocks, collect pickups and talk. It is what cmd/server serves, and
+// what the load client plays.
+//
+// It is written against netloop's public packages only, in the order in which a
+// tick touches it:
+//
+//	schema.go  what server and clients share: classes, messages, calls
+//	arena.go   Open: which code runs at which stage
+//	ship.go    FixedUpdate: steering and flight, as plain functions of values
+//	rock.go    FixedUpdate: drifting rocks
+//	shot.go    FixedUpdate: shots, PreUpdate: what they hit
+//	pickup.go  PreUpdate: what ships collect
+//	chat.go    Update: chat and standings
+package arena

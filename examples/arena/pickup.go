@@ -1,0 +1,52 @@
+package arena
+
+import (
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+const (
+	pickupRadius   = 20
+	pickupInterval = time.Second // between two new ones
+	shieldTime     = 5 * time.Second
+	maxHull        = 5
+)
+
+// placePickups adds a pickup now and then, as long as some are missing.
+func (a *room) placePickups(t *netloop.Tick) {
+	if t.GameTime()%pickupInterval >= t.Delta() {
+		return
+	}
+	waiting := 0
+	for range Pickups.All(t) {
+		waiting++
+	}
+	if waiting >= a.cfg.Pickups {
+		return
+	}
+	at := anywhere(t.Rand())
+	Pickups.Spawn(t, Pickup{X: at.X, Y: at.Y, Kind: PickupKind(t.Rand().IntN(2))})
+}
+
+// collect gives pickups to the ships that touch them.
+func (a *room) collect(t *netloop.Tick) {
+	for o := range Pickups.All(t) {
+		p := o.State()
+		for ship := range Ships.All(t) {
+			if s := ship.State(); !near(p.X, p.Y, s.X, s.Y, shipRadius+pickupRadius) {
+				continue
+			}
+			s := ship.Edit(t)
+			s.Score++
+			switch p.Kind {
+			case Repair:
+				s.Hull = min(s.Hull+1, maxHull)
+			case Shield:
+				s.Shield = t.In(shieldTime)
+			}
+			o.Despawn(t)
+			break
+		}
+	}
+}

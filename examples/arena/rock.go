@@ -1,0 +1,26 @@
+package arena
+
+import "github.com/netloop/netloop"
+
+const (
+	rockSpeed  = 40 // units per second, at most, along each side
+	rockRadius = 24 // at most
+)
+
+// scatterRocks places the rocks before the first tick.
+func (a *room) scatterRocks(t *netloop.Tick) {
+	for range a.cfg.Rocks {
+		rock := Rock{Body: anywhere(t.Rand()), Radius: uint8(8 + t.Rand().IntN(rockRadius-8))}
+		rock.VX = (t.Rand().Float32()*2 - 1) * rockSpeed
+		rock.VY = (t.Rand().Float32()*2 - 1) * rockSpeed
+		Rocks.Spawn(t, rock)
+	}
+}
+
+// driftRocks is the rocks' part of a fixed step.
+func (a *room) driftRocks(t *netloop.Tick) {
+	dt := float32(t.Delta().Seconds())
+	for r := range Rocks.All(t) {
+		r.Edit(t).fly(dt)
+	}
+}

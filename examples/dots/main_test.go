@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// TestDotMoves plays the game over a bad link: the dot moves on the server, and
+// the client sees where it went.
+func TestDotMoves(t *testing.T) {
+	w := netlooptest.New(t, Game{})
+	c := w.Join("", nil, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.1})
+	w.Until(120, func() bool { return c.State().Phase == client.Playing })
+	client.Send(c, Moves, Move{DX: 60})
+	w.Step(120)
+	client.Send(c, Moves, Move{})
+	w.Step(60)
+
+	var want Dot
+	w.Tick(func(t *netloop.Tick) {
+		for dot := range Dots.Owned(t, c.ID()) {
+			want = dot.State()
+		}
+	})
+	if want.X < 60 {
+		t.Errorf("after two seconds at 60 units a second the dot is at %v", want.X)
+	}
+	var got Dot
+	client.Watch(c, Dots, client.Watcher[Dot]{Spawn: func(_ *netloop.Tick, o *netloop.Object[Dot]) { got = o.State() }})
+	w.Step(1)
+	if got.X-want.X > 1.0/8 || want.X-got.X > 1.0/8 || got.Score != want.Score {
+		t.Errorf("the client sees %+v, the server has %+v", got, want)
+	}
+}
+
+// TestReadmeShowsThisGame keeps the README's listing equal to the game.
+func TestReadmeShowsThisGame(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	game, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```go\n"+string(game)+"```") {
+		t.Error("README.md does not show examples/dots/main.go: copy it there")
+	}
+	if n := strings.Count(string(game), "\n"); n > 50 {
+		t.Errorf("the game has %d lines, and the README says at most 50", n)
+	}
+}

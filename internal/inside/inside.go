@@ -1,0 +1,138 @@
+// Package inside is the one door between package netloop and the packages that
+// are built on it: client, netlooptest, loadtest and app need more of netloop
+// than a game author does, and what they need shall not show in its
+// documentation. Package netloop fills in [Netloop] while it is initialised, and
+// nobody writes it later.
+//
+// Values of netloop's own types pass as any, because this package cannot import
+// netloop.
+package inside
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Netloop is what package netloop lets through.
+var Netloop struct {
+	// Schema opens a *netloop.Schema and freezes it.
+	Schema func(schema any) Schema
+	// Method opens a *netloop.RPC or *netloop.Call.
+	Method func(descriptor any) Method
+	// Class opens a *netloop.Class.
+	Class func(descriptor any) Class
+	// NewTick makes a *netloop.Tick for a client.
+	NewTick func(TickConfig) Tick
+	// NewSystem makes a *netloop.System of what a loop's Add returned.
+	NewSystem func(s any, err error) any
+	// Refusal makes the error that a peer's refusal of a call is.
+	Refusal func(code transport.Code, text string) error
+	// Server opens a *netloop.Server.
+	Server func(server any) Server
+}
+
+// Schema is an opened schema.
+type Schema struct {
+	Classes *netvar.Table
+	RPCs    *rpcqueue.Table
+	Hello   func() *netloopv1.Hello // name, versions, fingerprint and tables filled in
+	// Decode decodes what a server sends: RPCs and answers to calls.
+	Decode func(*transport.Message) (any, error)
+}
+
+// Method is an opened RPC or Call.
+type Method struct {
+	Queue *rpcqueue.Method
+}
+
+// Class is an opened class.
+type Class struct {
+	State *netvar.Class
+	Wrap  func(*netvar.Object) any // the *netloop.Object of an object
+}
+
+// TickConfig is what a client's tick shows.
+type TickConfig struct {
+	Now   *loop.Now
+	Store netvar.Store
+	Rand  *rand.Rand
+	Log   *slog.Logger
+}
+
+// Tick is a client's tick: the *netloop.Tick itself, and what the client's loop
+// drives it by.
+type Tick struct {
+	Tick      any
+	RunTimers func()
+}
+
+// Server is what a server in memory is driven by, on one goroutine, in virtual
+// time.
+type Server interface {
+	// UseClock replaces the clock before the first tick.
+	UseClock(loop.Clock)
+	// Schema is the game's *netloop.Schema.
+	Schema() any
+	// Handler admits clients.
+	Handler() transport.Handler
+	// Step runs one tick.
+	Step(loop.Input) error
+	// Timeline returns the default room's rates.
+	Timeline() loop.Timeline
+	// Inspect calls fn with a live *netloop.Tick between two ticks.
+	Inspect(fn func(tick any)) error
+	// Finish ends the default room as the end of Run does.
+	Finish(code transport.Code, text string) error
+	// Stages prints the loop: stage by stage the systems in order.
+	Stages() []loop.DumpStage
+	// World is the default room's replicated state.
+	World() *netvar.World
+	// Stats are the transport's counters.
+	Stats() *transport.Stats
+	// Budget is the tick's period.
+	Budget() time.Duration
+}
+
+// Clock is the clock of a client.
+type Clock = loop.Clock
+
+// Client is what package client lets through.
+var Client struct {
+	// New makes a *client.Client of a client.Config that is connected by hand.
+	New func(cfg any, clock Clock) (MemoryClient, error)
+	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
+	Inspect func(client any, fn func(tick any))
+}
+
+// MemoryClient is a client that waits to be connected.
+type MemoryClient struct {
+	Client    any // *client.Client
+	Hello     *netloopv1.Hello
+	Session   transport.SessionConfig
+	Connected func(*transport.Session, *netloopv1.Welcome, error)
+}
+
+// Open turns an erased message, a *M or a protobuf message, into an M.
+func Open[M any](m any) M {
+	if p, ok := m.(*M); ok {
+		return *p
+	}
+	return m.(M)
+}
+
+// Erase is the opposite of Open.
+func Erase[M any](m M) any {
+	if _, ok := any(m).(proto.Message); ok {
+		return m
+	}
+	return &m
+}

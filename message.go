@@ -1,0 +1,82 @@
+package netloop
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// messageCodec is how messages of one type travel: plain structs by the codec
+// of replicated state, protobuf messages as themselves. A decoded message is a
+// pointer to a struct that nobody else holds; erased, it is an any.
+type messageCodec struct {
+	name   string
+	plan   *codec.Plan              // plain structs
+	proto  protoreflect.MessageType // protobuf messages
+	decode func(b []byte) (any, error)
+	append func(dst []byte, m any) ([]byte, error)
+}
+
+// newMessageCodec compiles the codec of M, a plain struct or a pointer to a
+// generated protobuf message.
+func newMessageCodec[M any]() (messageCodec, error) {
+	t := reflect.TypeFor[M]()
+	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
+		return protoCodec(zero.ProtoReflect().Type()), nil
+	}
+	if t.Kind() != reflect.Struct {
+		return messageCodec{}, fmt.Errorf("message type %s: use a struct or a pointer to a protobuf message", t)
+	}
+	plan, err := codec.Compile(t)
+	if err != nil {
+		return messageCodec{}, fmt.Errorf("message type %s: %w", t, err)
+	}
+	return messageCodec{
+		name: t.Name(),
+		plan: plan,
+		decode: func(b []byte) (any, error) {
+			m := new(M)
+			return m, plan.Decode(b, unsafe.Pointer(m))
+		},
+		append: func(dst []byte, m any) ([]byte, error) {
+			return plan.Append(dst, unsafe.Pointer(m.(*M)))
+		},
+	}, nil
+}
+
+// recursionLimit bounds how deep a protobuf message may nest: parsing a deeper
+// one costs more stack and memory than any game message needs.
+const recursionLimit = 32
+
+func protoCodec(t protoreflect.MessageType) messageCodec {
+	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
+	out := proto.MarshalOptions{}
+	return messageCodec{
+		name:  string(t.Descriptor().FullName()),
+		proto: t,
+		decode: func(b []byte) (any, error) {
+			m := t.New().Interface()
+			return m, in.Unmarshal(b, m)
+		},
+		append: func(dst []byte, m any) ([]byte, error) {
+			return out.MarshalAppend(dst, m.(proto.Message))
+		},
+	}
+}
+
+// signature is the text by which two sides compare the type.
+func (c *messageCodec) signature() string {
+	if c.plan == nil {
+		return "proto " + c.name
+	}
+	s := "{"
+	for _, f := range c.plan.Describe() {
+		s += f.Name + " " + f.Type + ";"
+	}
+	return s + "}"
+}

@@ -1,0 +1,326 @@
+package netloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+func TestMessagesArriveInOrderExactlyOnce(t *testing.T) {
+	var got []uint64
+	w := open(t, func(r *netloop.Room) {
+		echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
+			got = append(got, m.N)
+			echo.Send(tick, netloop.Everyone(), m)
+			return nil
+		})
+	})
+	c := play(t, w, bad)
+	var back []uint64
+	client.Handle(c, echo, func(_ *netloop.Tick, m text) { back = append(back, m.N) })
+	var want []uint64
+	for n := range uint64(300) {
+		client.Send(c, echo, text{N: n})
+		want = append(want, n)
+		w.Step(1)
+	}
+	w.Step(300)
+	if !slices.Equal(got, want) {
+		t.Errorf("the server got %d of %d: %v", len(got), len(want), got)
+	}
+	if !slices.Equal(back, want) {
+		t.Errorf("the client got %d of %d back: %v", len(back), len(want), back)
+	}
+}
+
+func TestUnreliableMessagesAreNeverSeenTwice(t *testing.T) {
+	seen := map[uint64]int{}
+	w := open(t, func(r *netloop.Room) {
+		loose.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error { seen[m.N]++; return nil })
+	})
+	c := play(t, w, bad)
+	for n := range uint64(600) {
+		client.Send(c, loose, text{N: n})
+		w.Step(1)
+	}
+	w.Step(60)
+	if len(seen) < 400 || len(seen) == 600 {
+		t.Errorf("of 600 messages over a link that loses a fifth, %d arrived", len(seen))
+	}
+	for n, times := range seen {
+		if times != 1 {
+			t.Errorf("message %d ran %d times", n, times)
+		}
+	}
+}
+
+func TestServerToClientRPCRunsAtItsStage(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
+			told.Send(tick, netloop.Everyone(), text{N: 0})
+			told.Send(tick, netloop.Everyone(), text{N: 1}, netloop.RunAt(netloop.PostLateUpdate))
+		})
+	})
+	c := play(t, w, perfect)
+	at := map[uint64]netloop.Stage{}
+	client.Handle(c, told, func(tick *netloop.Tick, m text) { at[m.N] = tick.Stage() })
+	w.Step(5)
+	if at[0] != netloop.PreUpdate || at[1] != netloop.PostLateUpdate {
+		t.Errorf("ran at %v", at)
+	}
+}
+
+func TestTargetsNameWhoGetsIt(t *testing.T) {
+	var send func(tick *netloop.Tick)
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
+			if send != nil {
+				send(tick)
+			}
+			send = nil
+		})
+	})
+	clients := []*client.Client{play(t, w, perfect), play(t, w, perfect), play(t, w, perfect)}
+	ids := []netloop.ClientID{clients[0].ID(), clients[1].ID(), clients[2].ID()}
+	got := make([]int, 3)
+	for i, c := range clients {
+		client.Handle(c, told, func(*netloop.Tick, text) { got[i]++ })
+	}
+	var owned *netloop.Object[thing]
+	w.Tick(func(tick *netloop.Tick) { owned = things.Spawn(tick, thing{}, netloop.OwnedBy(ids[1])) })
+	for name, c := range map[string]struct {
+		to   netloop.Target
+		want []int
+	}{
+		"everyone":  {netloop.Everyone(), []int{1, 1, 1}},
+		"to":        {netloop.To(ids[2], ids[0]), []int{1, 0, 1}},
+		"to nobody": {netloop.To(), []int{0, 0, 0}},
+		"zero":      {netloop.Target{}, []int{0, 0, 0}},
+		"except":    {netloop.Except(ids[0]), []int{0, 1, 1}},
+		"owner":     {netloop.OwnerOf(owned), []int{0, 1, 0}},
+		"where":     {netloop.Where(func(c *netloop.Client) bool { return c.ID() == ids[2] }), []int{0, 0, 1}},
+	} {
+		clear(got)
+		send = func(tick *netloop.Tick) { told.Send(tick, c.to, text{}) }
+		w.Step(3)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: reached %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestCallsAnswerRefuseAndFail(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		add.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q pair) (sum, error) {
+			switch {
+			case q.A < 0:
+				return sum{}, netloop.Refuse(netloop.CodeGame, "%d is negative", q.A)
+			case q.A > 100:
+				return sum{}, errors.New("the secret of large numbers")
+			case q.A == 42:
+				panic("the secret of 42")
+			}
+			return sum{q.A + q.B}, nil
+		})
+	}, netlooptest.AllowPanics())
+	c := play(t, w, bad)
+	ask := func(q pair) (answer string) {
+		done := false
+		client.Ask(c, add, q, func(_ *netloop.Tick, s sum, err error) {
+			answer, done = fmt.Sprint(s.Sum, " ", err), true
+		})
+		w.Until(600, func() bool { return done })
+		return answer
+	}
+	if got := ask(pair{1, 2}); got != "3 <nil>" {
+		t.Error(got)
+	}
+	if got := ask(pair{A: -1}); !strings.Contains(got, "-1 is negative") {
+		t.Error(got)
+	}
+	for _, a := range []int64{101, 42} {
+		if got := ask(pair{A: a}); !strings.Contains(got, "internal error") || strings.Contains(got, "secret") {
+			t.Error(got)
+		}
+	}
+	var err error
+	client.Ask(c, add, pair{1, 1}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	if closeErr := c.Close(); closeErr != nil {
+		t.Fatal(closeErr)
+	}
+	var closed *netloop.Closed
+	if !errors.As(err, &closed) {
+		t.Errorf("a call that was open at the end got %v", err)
+	}
+}
+
+func TestUnansweredCallsTimeOut(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { return sum{}, nil })
+	})
+	c := play(t, w, perfect)
+	w.Cut(c)
+	var err error
+	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	w.Until(60*11, func() bool { return err != nil })
+}
+
+func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
+	var got []uint64
+	w := open(t, func(r *netloop.Room) {
+		echo.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error {
+			if m.N%3 == 1 {
+				panic(m.N)
+			}
+			got = append(got, m.N)
+			return nil
+		})
+	}, netlooptest.AllowPanics())
+	c := play(t, w, perfect)
+	for n := range uint64(9) {
+		client.Send(c, echo, text{N: n})
+	}
+	w.Step(3)
+	if want := []uint64{0, 2, 3, 5, 6, 8}; !slices.Equal(got, want) {
+		t.Errorf("handled %v, want %v", got, want)
+	}
+}
+
+func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
+	ran := 0
+	w := open(t, func(r *netloop.Room) {
+		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { ran++; return sum{}, nil })
+	})
+	c := play(t, w, perfect)
+	var err error
+	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e }, netloop.RunAt(netloop.PreUpdate))
+	w.Until(60, func() bool { return err != nil })
+	if ran != 0 {
+		t.Error("it ran")
+	}
+	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	w.Until(60, func() bool { return err == nil })
+	if ran != 1 {
+		t.Error("its neighbour did not run")
+	}
+}
+
+func TestInitializationRPCsAreLateAndFollowTheirPolicy(t *testing.T) {
+	ran := map[string]netloop.Stage{}
+	w := open(t, func(r *netloop.Room) {
+		echo.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error { ran[m.S] = tick.Stage(); return nil })
+		late.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error { ran[m.S] = tick.Stage(); return nil })
+	})
+	c := play(t, w, perfect)
+	client.Send(c, echo, text{S: "next tick"}, netloop.RunAt(netloop.Initialization))
+	client.Send(c, late, text{S: "dropped"})
+	w.Step(2)
+	if len(ran) != 0 {
+		t.Errorf("ran in the tick of the poll: %v", ran)
+	}
+	w.Step(2)
+	if ran["next tick"] != netloop.Initialization || len(ran) != 1 {
+		t.Errorf("ran: %v", ran)
+	}
+}
+
+func TestPostRunsInATickWithoutAClient(t *testing.T) {
+	var room *netloop.Room
+	var got []uint64
+	w := open(t, func(r *netloop.Room) {
+		room = r
+		echo.Handle(r, func(_ *netloop.Tick, from *netloop.Client, m text) error {
+			if from != nil {
+				t.Error("a posted message has a sender")
+			}
+			got = append(got, m.N)
+			return nil
+		})
+	})
+	var wg sync.WaitGroup
+	for n := range uint64(10) {
+		wg.Go(func() {
+			if err := echo.Post(room, text{N: n}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	w.Step(1)
+	slices.Sort(got)
+	if !slices.Equal(got, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+		t.Errorf("ran %v", got)
+	}
+	for n := range uint64(2000) {
+		if err := echo.Post(room, text{N: n}); err != nil {
+			if !errors.Is(err, netloop.ErrBusy) || n != 1024 {
+				t.Errorf("post %d: %v", n, err)
+			}
+			return
+		}
+	}
+	t.Error("posts are not bounded")
+}
+
+func TestGoHandsItsResultToALaterTick(t *testing.T) {
+	release := make(chan struct{})
+	var result string
+	var asked, came uint64
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			asked = tick.Number()
+			netloop.Go(tick, func(context.Context) (int, error) { <-release; return 6 * 7, nil },
+				func(tick *netloop.Tick, n int, err error) { result, came = fmt.Sprint(n, err), tick.Number() })
+			netloop.Go(tick, func(context.Context) (int, error) { panic("oops") },
+				func(_ *netloop.Tick, _ int, err error) {
+					if err == nil || !strings.Contains(err.Error(), "oops") {
+						t.Errorf("a panic became %v", err)
+					}
+				})
+		})
+	})
+	w.Step(3)
+	if result != "" {
+		t.Error("the result is there before the work is done")
+	}
+	close(release)
+	deadline := time.Now().Add(10 * time.Second)
+	for result == "" && time.Now().Before(deadline) {
+		w.Step(1)
+	}
+	if result != "42 <nil>" || came <= asked {
+		t.Errorf("got %q in tick %d", result, came)
+	}
+}
+
+func TestRefsResolveOnBothSides(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			a := things.Spawn(tick, thing{N: 1})
+			things.Spawn(tick, thing{N: 2, Other: a.Ref()})
+		})
+	})
+	c := play(t, w, perfect)
+	check := func(tick *netloop.Tick) {
+		for o := range things.All(tick) {
+			other, ok := o.State().Other.Get(tick)
+			if (o.State().N == 2) != ok || ok && other.State().N != 1 {
+				t.Errorf("thing %d refers to %v, %v", o.State().N, other, ok)
+			}
+			if _, ok := (netloop.Ref[note]{}).Get(tick); ok {
+				t.Error("the zero Ref refers to something")
+			}
+		}
+	}
+	w.Tick(check)
+	w.Look(c, check)
+}

@@ -1,0 +1,26 @@
+package netlooptest
+
+import (
+	"context"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport/memnet"
+)
+
+// clock is the world's clock.
+func (w *World) clock() loop.Clock { return netClock{w.net} }
+
+// netClock shows the network's virtual time. Nobody can wait by it: World.Step
+// moves it.
+type netClock struct{ net *memnet.Network }
+
+// wallStart is what the wall clock shows when a world begins.
+var wallStart = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (c netClock) Now() time.Duration { return c.net.Now() }
+func (c netClock) Wall() time.Time    { return wallStart.Add(c.net.Now()) }
+
+func (c netClock) WaitUntil(context.Context, time.Duration) error {
+	panic("netlooptest: a client of a world is stepped by World.Step, not by Run")
+}

@@ -1,0 +1,13 @@
+// Package netlooptest tests a game: a server and any number of clients in
+// memory, on one goroutine, in virtual time, over links with seeded delay, loss,
+// duplication and reordering.
+//
+//	w := netlooptest.New(t, game)
+//	c := w.Join("", JoinParams{Name: "ann"}, netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.05})
+//	w.Until(300, func() bool { return c.State().Phase == client.Playing })
+//	w.Step(60) // a second
+//	w.Tick(func(t *netloop.Tick) { /* look at the server's state, or change it */ })
+//
+// The same seed gives the same run, to the bit. A failing test prints its seed.
+// A panic in the game's systems, handlers or hooks fails the test.
+package netlooptest

@@ -1,0 +1,228 @@
+package netlooptest
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/memnet"
+)
+
+// World is a server and its clients. It belongs to the test's goroutine.
+type World struct {
+	tb      testing.TB
+	net     *memnet.Network
+	server  inside.Server
+	epoch   loop.Epoch
+	tick    uint64
+	clients []*seat
+}
+
+type seat struct {
+	c    *client.Client
+	conn *memnet.Conn
+}
+
+// Option is an option of [New].
+type Option func(*options)
+
+type options struct {
+	seed   uint64
+	cfg    netloop.Config
+	panics bool
+}
+
+// AllowPanics lets the game panic without failing the test.
+func AllowPanics() Option { return func(o *options) { o.panics = true } }
+
+// Seed sets the seed of the world: of its links, and of the room's random
+// numbers. Without it the seed is 1, or that in the environment variable
+// NETLOOP_SEED.
+func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
+
+// Room sets the room's rates and limits.
+func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
+
+// New makes a world with a server that has run no tick yet. When the test ends
+// the server closes, as at the end of its Run.
+func New(tb testing.TB, g netloop.Game, o ...Option) *World {
+	tb.Helper()
+	opt := options{seed: seedFromEnvironment(tb)}
+	for _, apply := range o {
+		apply(&opt)
+	}
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("seed %d: rerun with NETLOOP_SEED=%d go test -run '^%s$'", opt.seed, opt.seed, tb.Name())
+		}
+	})
+	opt.cfg.Seed = opt.seed
+	opt.cfg.Logger = logger(tb, opt.panics)
+	s, err := netloop.New(opt.cfg, g)
+	if err != nil {
+		tb.Fatalf("netlooptest: %v", err)
+	}
+	w := &World{tb: tb, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
+	w.epoch = loop.Epoch{Tick: 1, At: w.net.Now()}
+	w.server.UseClock(w.clock())
+	w.net.Serve(w.server.Handler())
+	tb.Cleanup(func() {
+		if err := w.server.Finish(transport.CodeClosing, "the test has ended"); err != nil {
+			tb.Errorf("netlooptest: closing the room: %v", err)
+		}
+	})
+	return w
+}
+
+func seedFromEnvironment(tb testing.TB) uint64 {
+	text := os.Getenv("NETLOOP_SEED")
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("netlooptest: NETLOOP_SEED: %v", err)
+	}
+	return seed
+}
+
+// logger shows the server's errors in the test's log, and lets a panic fail it.
+func logger(tb testing.TB, panics bool) *zap.Logger {
+	if panics {
+		return zap.NewNop()
+	}
+	return zaptest.NewLogger(tb, zaptest.Level(zap.ErrorLevel), zaptest.WrapOptions(zap.Hooks(func(e zapcore.Entry) error {
+		if strings.HasSuffix(e.Message, "panicked") {
+			tb.Errorf("netlooptest: %s", e.Message)
+		}
+		return nil
+	})))
+}
+
+// Link is how a client is connected. The zero Link is perfect: no delay, no loss
+// and no limit.
+type Link struct {
+	Delay     time.Duration // one way
+	Jitter    time.Duration // added to Delay, evenly from 0 to this
+	Loss      float64       // share of datagrams lost, each way
+	Duplicate float64       // share of datagrams delivered twice
+	Reorder   float64       // share of datagrams that later ones overtake
+	Bandwidth int           // bit/s each way; 0 is unlimited
+	Buffer    time.Duration // router buffer: how long a datagram may wait at Bandwidth
+}
+
+// Join lets a client come in over a link. The token is for the game's OnAdmit,
+// params are what the client says about itself. It is connected after some
+// steps: see client.State, or client.Closed when it was refused.
+func (w *World) Join(token string, params any, l Link) *client.Client {
+	w.tb.Helper()
+	return w.JoinAs(client.Config{Token: token, Join: params}, l)
+}
+
+// JoinAs is [World.Join] for a client of any configuration, such as one with
+// another schema. Without a schema it has the server's.
+func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
+	w.tb.Helper()
+	if cfg.Schema == nil {
+		cfg.Schema = w.server.Schema().(*netloop.Schema)
+	}
+	m, err := inside.Client.New(cfg, w.clock())
+	if err != nil {
+		w.tb.Fatalf("netlooptest: %v", err)
+	}
+	s := &seat{c: m.Client.(*client.Client)}
+	s.conn = w.net.Dial(memnet.Link(l), m.Hello, m.Session, m.Connected)
+	w.clients = append(w.clients, s)
+	return s.c
+}
+
+// Step runs n ticks. A client's frame comes half a tick after the server's tick.
+func (w *World) Step(n int) {
+	w.tb.Helper()
+	tl := w.server.Timeline()
+	for range n {
+		w.tick++
+		in := tl.Input(w.tick)
+		in.Deadline = tl.Deadline(w.epoch, w.tick)
+		w.net.Advance(in.Deadline)
+		in.Start, in.Wall = in.Deadline, w.clock().Wall()
+		in.Epoch, in.EpochMoved = w.epoch, w.tick == w.epoch.Tick
+		if err := w.server.Step(in); err != nil {
+			w.tb.Fatalf("netlooptest: tick %d: %v", w.tick, err)
+		}
+		period := tl.Rate.Period()
+		w.net.Advance(in.Deadline + period/2)
+		for _, s := range w.clients {
+			s.c.Step(period)
+		}
+	}
+}
+
+// Until runs ticks until done says so, checked after each. The test fails after
+// at most max ticks.
+func (w *World) Until(max int, done func() bool) {
+	w.tb.Helper()
+	for range max {
+		if done() {
+			return
+		}
+		w.Step(1)
+	}
+	if !done() {
+		w.tb.Fatalf("netlooptest: not done after %d ticks", max)
+	}
+}
+
+// Tick calls fn with the server's tick, between two ticks: to look at its state,
+// or to change it for the next tick's snapshot.
+func (w *World) Tick(fn func(*netloop.Tick)) {
+	w.tb.Helper()
+	if err := w.server.Inspect(func(t any) { fn(t.(*netloop.Tick)) }); err != nil {
+		w.tb.Fatalf("netlooptest: %v", err)
+	}
+}
+
+// Look calls fn with a client's tick, between two frames: to look at what the
+// client sees.
+func (w *World) Look(c *client.Client, fn func(*netloop.Tick)) {
+	w.tb.Helper()
+	inside.Client.Inspect(c, func(t any) { fn(t.(*netloop.Tick)) })
+}
+
+// Now returns the virtual time since the world was made.
+func (w *World) Now() time.Duration { return w.net.Now() }
+
+// SetLink changes a client's link from now on.
+func (w *World) SetLink(c *client.Client, l Link) { w.conn(c).SetLink(memnet.Link(l)) }
+
+// Cut makes a client's link a black hole: both sides keep sending, and nothing
+// arrives until Heal.
+func (w *World) Cut(c *client.Client) { w.conn(c).Cut() }
+
+// Heal ends what Cut began.
+func (w *World) Heal(c *client.Client) { w.conn(c).Heal() }
+
+// Drop takes a client away without a word: the server has to find out.
+func (w *World) Drop(c *client.Client) { w.conn(c).Drop() }
+
+func (w *World) conn(c *client.Client) *memnet.Conn {
+	w.tb.Helper()
+	for _, s := range w.clients {
+		if s.c == c {
+			return s.conn
+		}
+	}
+	w.tb.Fatal("netlooptest: the client is of another world")
+	return nil
+}

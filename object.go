@@ -1,0 +1,95 @@
+package netloop
+
+import (
+	"cmp"
+	"reflect"
+	"time"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// Object is one replicated object: on the server the original, on a client the
+// newest state that arrived.
+type Object[S any] struct {
+	o    *netvar.Object
+	keep bool // stays when its owner leaves
+}
+
+// wrap returns the one typed handle of an object.
+func wrap[S any](o *netvar.Object) *Object[S] {
+	if h, ok := o.Handle.(*Object[S]); ok {
+		return h
+	}
+	h := &Object[S]{o: o}
+	o.Handle = h
+	return h
+}
+
+// State returns a copy of the object's state. Slices in it are shared with the
+// object: copy them before changing them.
+func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
+
+// Edit returns the object's state to be changed, and marks the object as
+// changed. The pointer may be used until the running call of game code returns;
+// what is changed through it later may never be sent. Editing a despawned object
+// changes nothing that anybody sees. It panics on a client.
+func (o *Object[S]) Edit(t *Tick) *S {
+	t.server("Object.Edit").world.Edit(o.o)
+	return (*S)(o.o.Live())
+}
+
+// Owner returns the client that owns the object, or 0.
+func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }
+
+// SetOwner makes another client the owner of the object; 0 is nobody. It panics
+// on a client.
+func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
+	t.server("Object.SetOwner").world.SetOwner(o.o, uint64(c))
+}
+
+// Despawn removes the object. Clients learn of it with the snapshot of this
+// tick. Despawning twice does nothing. It panics on a client.
+func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").world.Despawn(o.o) }
+
+// Alive reports whether the object has not been despawned.
+func (o *Object[S]) Alive() bool { return o.o.Alive() }
+
+// Ref returns a reference that can travel in messages and in replicated state.
+func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
+
+// erased and kept serve code that does not know S.
+func (o *Object[S]) erased() *netvar.Object { return o.o }
+func (o *Object[S]) kept() bool             { return o.keep }
+
+// Ref refers to an object without holding it. The zero Ref refers to none.
+type Ref[S any] struct{ ref codec.Ref }
+
+// Get returns the object, unless it is despawned or, on a client, not there yet.
+func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
+	t.check("Ref.Get")
+	o, ok := t.store.Get(netvar.ID(r.ref.ID))
+	if !ok || o.Class().Type() != reflect.TypeFor[S]() { // A client may send the id of anything.
+		return nil, false
+	}
+	return wrap[S](o), true
+}
+
+// Compare orders Refs as All iterates over their objects: it returns −1, 0 or 1.
+func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.ref.ID) }
+
+// Zero reports whether the Ref refers to no object at all.
+func (r Ref[S]) Zero() bool { return r.ref.ID == 0 }
+
+// Deadline is a point in game time that can be replicated: both sides count
+// down to it. The zero Deadline has passed.
+type Deadline struct{ at codec.Instant }
+
+// Left returns the game time that is left until the deadline, at least 0.
+func (d Deadline) Left(t *Tick) time.Duration {
+	t.check("Deadline.Left")
+	return max(0, d.at.At-t.now.GameTime)
+}
+
+// Passed reports whether no time is left.
+func (d Deadline) Passed(t *Tick) bool { return d.Left(t) == 0 }

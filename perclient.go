@@ -1,0 +1,38 @@
+package netloop
+
+import "iter"
+
+// PerClient keeps a game's own record for each client of a room: made, zero,
+// before OnJoin runs and freed after OnLeave has run.
+type PerClient[T any] struct{ of map[ClientID]*T }
+
+// NewPerClient makes the records of a room. It belongs into [Game] Open.
+func NewPerClient[T any](r *Room) *PerClient[T] {
+	p := &PerClient[T]{of: map[ClientID]*T{}}
+	r.perClient = append(r.perClient, p)
+	return p
+}
+
+// Of returns the client's record. It panics for a client that has left.
+func (p *PerClient[T]) Of(c *Client) *T {
+	v, ok := p.of[c.id]
+	if !ok {
+		panic("netloop: PerClient.Of: the client has left; its record is freed once OnLeave has run")
+	}
+	return v
+}
+
+// All iterates over the clients and their records in the order of client ids.
+func (p *PerClient[T]) All(t *Tick) iter.Seq2[*Client, *T] {
+	clients := t.Clients()
+	return func(yield func(*Client, *T) bool) {
+		for c := range clients {
+			if !yield(c, p.of[c.id]) {
+				return
+			}
+		}
+	}
+}
+
+func (p *PerClient[T]) make(id ClientID) { p.of[id] = new(T) }
+func (p *PerClient[T]) free(id ClientID) { delete(p.of, id) }

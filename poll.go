@@ -1,0 +1,157 @@
+package netloop
+
+import (
+	"fmt"
+
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// poll is the system transport.poll: it takes everything that has arrived since
+// the last tick, in the order of arrival, and nothing that arrives meanwhile.
+func (r *Room) poll(t *Tick) {
+	r.arrivals = r.inbox.Swap(r.arrivals)
+	for i := range r.arrivals {
+		r.arrive(t, &r.arrivals[i])
+	}
+	clear(r.arrivals)
+	r.takePosts()
+	r.takeResults(t)
+	for _, c := range r.clients.list {
+		c.link = c.session.Link()
+	}
+}
+
+// arrive handles one arrival.
+func (r *Room) arrive(t *Tick, a *transport.Arrival) {
+	if a.Kind == transport.Joined {
+		r.join(t, a.Decoded.(*Client), a.Session)
+		return
+	}
+	c, ok := r.clients.get(ClientID(a.Session.ID()))
+	if !ok {
+		return // It has left; what it had sent before counts with its leave.
+	}
+	c.window.Arrived(a.At)
+	switch a.Kind {
+	case transport.Acks:
+		c.acknowledged(r.in.Start, a.Acks)
+	case transport.MessageArrived:
+		r.receive(c, a)
+	case transport.DigestRequest:
+		c.peer.RequestDigest(int(min(a.Value, maxDigests)))
+	case transport.FullStateRequest:
+		c.peer.RequestFull()
+	case transport.Gone:
+		r.leave(t, c, LeaveReason{a.Closed.Code, a.Closed.Text})
+	}
+}
+
+// maxDigests bounds for how many snapshots a client gets digests after it asked:
+// they cost a pass over its objects each.
+const maxDigests = 120
+
+// receive queues a message for its stage. What the queue does not accept it has
+// counted; the caller of a call learns why.
+func (r *Room) receive(c *Client, a *transport.Arrival) {
+	m, ok := r.schema.method(a.Message.Method)
+	if !ok {
+		r.server.metrics.AddDrop("rpc", "unknown_method", 1)
+		return
+	}
+	it := rpcqueue.Item{Method: &m.rq, From: uint64(c.id), Stage: Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
+	if out := r.rpcs.Push(it); out != rpcqueue.Accepted && out != rpcqueue.Late && it.Call != 0 {
+		c.refuse(&it, Refuse(CodeRefused, "%s: %s", m.rq.Name, out))
+	}
+}
+
+// takePosts queues what other goroutines posted.
+func (r *Room) takePosts() {
+	p := &r.posts
+	p.mu.Lock()
+	p.items, p.spare = p.spare[:0], p.items
+	p.mu.Unlock()
+	for i := range p.spare {
+		r.rpcs.Push(p.spare[i])
+	}
+	clear(p.spare)
+}
+
+// join brings a client in, or closes its connection when the game refuses it.
+func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
+	c.session = s
+	c.window = transport.NewWindow(r.spec.sendPeriod())
+	c.peer = r.world.NewPeer(t.now.Tick)
+	c.link = s.Link()
+	c.due = true // The first snapshot does not wait for its turn.
+	for _, p := range r.perClient {
+		p.make(c.id)
+	}
+	r.clients.add(c)
+	c.joined = true
+	s.PublishEpoch(transport.Epoch(r.in.Epoch))
+	t.from = c
+	defer t.forget()
+	for _, fn := range r.onJoin {
+		if err := r.call("OnJoin", func() error { return fn(t, c) }); err != nil {
+			code, text, said := public(err)
+			if !said {
+				t.log.Error("a client could not join", "error", err)
+			}
+			c.Kick(t, code, text)
+			return
+		}
+	}
+}
+
+// leave takes a client out: exactly once for each that joined.
+func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
+	if c.kicked != nil {
+		why = *c.kicked
+	}
+	t.from = c
+	defer t.forget()
+	for _, fn := range r.onLeave {
+		err := r.call("OnLeave", func() error { fn(t, c, why); return nil })
+		if err != nil {
+			t.log.Error("OnLeave failed", "error", err)
+		}
+	}
+	r.rpcs.Forget(uint64(c.id))
+	r.disown(c)
+	r.world.ClosePeer(c.peer)
+	r.clients.remove(c)
+	for _, p := range r.perClient {
+		p.free(c.id)
+	}
+	c.joined = false
+	r.seats.Add(-1)
+}
+
+// disown decides what becomes of a leaver's objects.
+func (r *Room) disown(c *Client) {
+	for _, class := range r.schema.classes {
+		for o := range r.world.All(class.nv) {
+			if o.Owner() != uint64(c.id) {
+				continue
+			}
+			if h, ok := o.Handle.(interface{ kept() bool }); ok && h.kept() {
+				r.world.SetOwner(o, 0)
+				continue
+			}
+			r.world.Despawn(o)
+		}
+	}
+}
+
+// call runs a hook of the game, and turns its panic into an error: one client
+// that upsets a hook costs nobody else the poll.
+func (r *Room) call(hook string, fn func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("netloop: %s panicked: %v", hook, v)
+			r.server.metrics.AddPanic(hook)
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,81 @@
+package netloop
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// snapshot is the system netvar.snapshot: it captures what was edited since the
+// last tick, and cuts for each client the packets of what it lacks.
+func (r *Room) snapshot(t *Tick) {
+	r.world.Capture(t.now.Tick)
+	turn := t.now.Tick%uint64(r.spec.SendEvery) == 0
+	for _, c := range r.clients.list {
+		if turn || c.due {
+			c.encode(t.now.Tick, r.in.Start)
+		}
+	}
+}
+
+// Limits of one snapshot to one client. More packets would be held back by the
+// pacing of the connection; a probe only asks whether anybody is there.
+var (
+	wholeSnapshot = netvar.Limit{Packets: transport.MaxStatePackets, PacketSize: transport.MaxStatePacket}
+	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
+)
+
+// encode cuts the client's snapshot, if its mailbox has room and its window is
+// open. A snapshot that cannot leave stays due, and nothing is encoded for it.
+func (c *Client) encode(tick uint64, now time.Duration) {
+	c.due = true
+	if !c.link.SlotFree {
+		c.room.server.metrics.AddDeferred("slot_busy")
+		return
+	}
+	send, asProbe := c.window.Open(now)
+	slot := c.session.Slot()
+	if slot == nil || !send && !asProbe {
+		c.room.server.metrics.AddDeferred("window_closed")
+		return
+	}
+	limit := wholeSnapshot
+	if asProbe {
+		limit = probe
+	}
+	var first uint64
+	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
+	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
+	c.due = asProbe
+}
+
+// flush is the system transport.flush: it hands each client's batch to its
+// writer, and never waits for the network.
+func (r *Room) flush(t *Tick) {
+	for _, c := range r.clients.list {
+		if r.in.EpochMoved {
+			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
+		}
+		if c.kicked != nil {
+			c.session.Close(c.kicked.Code, c.kicked.Text)
+		}
+		c.session.Flush(r.in.Start)
+	}
+}
+
+// encode makes the payload of a message, valid until the next one is made:
+// sessions copy it. It panics when the message exceeds what its declaration or
+// the wire allows, because the sender is the game itself.
+func (r *Room) encode(m *rpcqueue.Method, msg any) []byte {
+	payload, err := m.Append(r.payload[:0], msg)
+	if err == nil && len(payload) > transport.MaxPayload {
+		err = errTooLarge
+	}
+	if err != nil {
+		panic("netloop: sending " + m.Name + ": " + err.Error())
+	}
+	r.payload = payload
+	return payload
+}

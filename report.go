@@ -1,0 +1,37 @@
+package netloop
+
+import (
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// reportEvery is after how many ticks the room's plain counters go to the
+// metrics: four times a second at 60 Hz, far more often than they are scraped.
+const reportEvery = 15
+
+// report hands the room's plain counters to the metrics. They are plain because
+// the tick counts often and is scraped rarely.
+func (r *Room) report() {
+	m := r.server.metrics
+	m.SetClients(len(r.clients.list))
+	r.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
+		m.SetRPC(method.Name, s.String(), o.String(), n)
+	})
+	for _, s := range loop.Stages() {
+		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
+	}
+	state := r.world.Stats()
+	m.SetSnapshots(state.Records(), state.Bytes)
+	m.SetFullStates("first", state.FullFirst)
+	m.SetFullStates("requested", state.FullRequested)
+	m.SetFullStates("evicted", state.FullEvicted)
+	r.server.reportTransport()
+}
+
+// stageQueues are the metric labels of the queues of rpcqueue.
+var stageQueues = func() (names [loop.NumStages]string) {
+	for i, s := range loop.Stages() {
+		names[i] = "rpc_" + s.String()
+	}
+	return names
+}()

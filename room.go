@@ -1,0 +1,323 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Game is what a game author writes.
+type Game interface {
+	// Schema returns the declarations that server and clients share.
+	Schema() *Schema
+	// Open fills a room: systems, handlers, the first objects. It is called once
+	// per room before its first tick, so a Game keeps the state of a room in
+	// variables of Open, never in the Game itself. Registrations that were
+	// rejected fail it even if it returns nil.
+	Open(r *Room) error
+}
+
+// RoomSpec describes a room. Its rates hold for the life of the room.
+type RoomSpec struct {
+	// Name is how clients ask for the room; the default room's is empty.
+	Name string
+	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
+	Rate Rate
+	// FixedRate is the rate of the fixed steps; zero means the tick rate.
+	FixedRate Rate
+	// SendEvery lets every n-th tick send snapshots; zero means 1. From 1 to 60.
+	SendEvery int
+	// MaxClients is how many may be in the room at once; zero means 256. From 1
+	// to 10 000.
+	MaxClients int
+}
+
+// Room is one loop and one game state. Its goroutine owns all of it: what is not
+// said to be callable from elsewhere belongs into [Game] Open or into a tick.
+type Room struct {
+	server *Server
+	schema *Schema
+	spec   RoomSpec
+	log    *slog.Logger
+
+	// The tick, in the order of the flow: what arrives, what runs, what leaves.
+	inbox    *transport.Inbox
+	arrivals []transport.Arrival // scratch of poll
+	clients  clients
+	rpcs     *rpcqueue.Queue[*Tick]
+	loop     *loop.Loop[*Tick]
+	world    *netvar.World
+	in       loop.Input // of the running tick
+	now      loop.Now
+	tick     Tick
+	timers   timers
+	payload  []byte // scratch of encode
+
+	onStart   []func(*Tick)
+	onAdmit   []func(context.Context, *Join) error
+	onJoin    []func(*Tick, *Client) error
+	onLeave   []func(*Tick, *Client, LeaveReason)
+	onDrain   []func(*Tick, time.Duration)
+	onClose   []func(context.Context) error
+	perClient []interface {
+		make(ClientID)
+		free(ClientID)
+	}
+	opening bool
+	starter *loop.System[*Tick]
+	errs    []error // registrations rejected while Open runs
+
+	async   async
+	posts   posts
+	ctx     context.Context // of Go's work; ends with the room
+	cancel  context.CancelFunc
+	seats   atomic.Int64 // clients in the room or on their way in
+	epoch   atomic.Pointer[loop.Epoch]
+	closing *Closed // by Room.Close or a critical panic
+}
+
+// Closed says why a room ended before its server was told to.
+type Closed struct {
+	Code Code
+	Text string
+}
+
+// Error implements error.
+func (c *Closed) Error() string {
+	return fmt.Sprintf("netloop: the room was closed: %s: %s", c.Code, c.Text)
+}
+
+// openRoom makes a room and lets the game fill it.
+func openRoom(s *Server, spec RoomSpec) (*Room, error) {
+	r := &Room{server: s, schema: s.schema, spec: spec, opening: true}
+	r.log = slog.New(&tickHandler{Handler: s.log.Handler(), room: r})
+	r.inbox = transport.NewInbox(maxArrivalsPerClient, s.transport)
+	r.world = netvar.NewWorld(s.schema.table)
+	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
+	r.rpcs.OnPanic, r.rpcs.OnError = r.handlerPanicked, r.handlerFailed
+	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
+	r.reseed(s.cfg.Seed)
+	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.epoch.Store(&loop.Epoch{})
+	r.builtins()
+
+	err := s.game.Open(r)
+	r.opening = false
+	if err := errors.Join(append(r.errs, err, r.loop.Check())...); err != nil {
+		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
+	}
+	return r, nil
+}
+
+// maxArrivalsPerClient is how many messages of one client may wait for a poll:
+// enough for a client that sends 60 a second to survive a stall of 15 s.
+const maxArrivalsPerClient = 1024
+
+// builtins registers what every room runs. They are ordinary systems with names,
+// so a game may place its own around them.
+func (r *Room) builtins() {
+	at := func(stage Stage, fn func(*Tick)) func(Stage) func(*Tick) {
+		return func(s Stage) func(*Tick) {
+			if s != stage {
+				return nil
+			}
+			return fn
+		}
+	}
+	for _, s := range []loop.Spec[*Tick]{
+		{Name: "room.start", Place: loop.Head, Ask: at(Initialization, r.start)},
+		{Name: "transport.poll", Place: loop.Head, Ask: at(EarlyUpdate, r.poll)},
+		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s Stage) func(*Tick) {
+			return func(t *Tick) { r.rpcs.Drain(s, t) }
+		}},
+		{Name: "room.timers", Place: loop.Head, Ask: at(Update, r.timers.run)},
+		{Name: "netvar.snapshot", Place: loop.Tail, Ask: at(PreLateUpdate, r.snapshot)},
+		{Name: "transport.flush", Place: loop.Tail, Ask: at(PostLateUpdate, r.flush)},
+	} {
+		// A panic in a timer is the game's and costs one call; one in the others
+		// would leave the room half-done.
+		s.Critical = s.Name != "room.timers"
+		added, err := r.loop.Add(s)
+		if err != nil {
+			panic(err) // The names are ours and distinct.
+		}
+		if s.Name == "room.start" {
+			r.starter = added
+		}
+	}
+}
+
+// Spec returns the room's description with the defaults filled in.
+func (r *Room) Spec() RoomSpec { return r.spec }
+
+// Server returns the server that the room belongs to.
+func (r *Room) Server() *Server { return r.server }
+
+// On registers a function to run at a stage: the everyday form. A name may be
+// used once per room; it takes effect at the next Initialization.
+func (r *Room) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
+	return r.Add(name, func(asked Stage) func(*Tick) {
+		if asked != s {
+			return nil
+		}
+		return fn
+	}, o...)
+}
+
+// Add registers a system that is asked, stage by stage, for the function that it
+// runs there; nil is none, and costs nothing.
+func (r *Room) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
+	spec := loop.Spec[*Tick]{Name: name, Ask: ask}
+	for _, apply := range o {
+		apply(&spec)
+	}
+	s, err := r.loop.Add(spec)
+	if err != nil {
+		r.reject(err)
+	}
+	return &System{s: s, err: err}
+}
+
+// reject collects what Open registered wrongly; later it is logged.
+func (r *Room) reject(err error) {
+	if r.opening {
+		r.errs = append(r.errs, err)
+		return
+	}
+	r.log.Error("registration rejected", "error", err)
+}
+
+// handle registers the handler of a method.
+func (r *Room) handle(m *method, fn func(*Tick, *rpcqueue.Item) error) {
+	if m.schema != r.schema {
+		r.reject(fmt.Errorf("netloop: method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, r.schema.name))
+		return
+	}
+	err := r.rpcs.Handle(&m.rq, func(t *Tick, it *rpcqueue.Item) error {
+		t.from, _ = t.sender(it)
+		defer t.forget()
+		return fn(t, it)
+	})
+	if err != nil {
+		r.reject(err)
+	}
+}
+
+func (t *Tick) forget() { t.from = nil }
+
+// handlerPanicked accounts for a handler's panic, and tells who asked.
+func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
+	r.server.metrics.AddPanic(it.Method.Name)
+	r.log.Error("a handler panicked", "method", it.Method.Name, "from", it.From, "panic", fmt.Sprint(v), "stack", string(stack))
+	if c, ok := r.clients.get(ClientID(it.From)); ok && it.Call != 0 {
+		c.refuse(it, errors.New("panic"))
+	}
+}
+
+// handlerFailed logs a handler's error. A refusal is the game's ordinary answer.
+func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
+	level := slog.LevelError
+	if _, _, said := public(err); said {
+		level = slog.LevelDebug
+	}
+	r.log.Log(r.ctx, level, "a handler failed", "method", it.Method.Name, "from", it.From, "error", err)
+}
+
+// OnStart adds what happens once, at Initialization of the first tick, before
+// any client can join: spawn the first objects here.
+func (r *Room) OnStart(fn func(*Tick)) { r.onStart = append(r.onStart, fn) }
+
+// start is the system behind OnStart; it leaves after the first tick.
+func (r *Room) start(t *Tick) {
+	for _, fn := range r.onStart {
+		fn(t)
+	}
+	r.starter.Remove()
+}
+
+// OnAdmit adds a check that every client passes before it joins. It runs on its
+// own goroutine, may block until ctx ends ([Config] AdmitTimeout) and touches no
+// state of the room. A refusal reaches the client in words.
+func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
+	r.onAdmit = append(r.onAdmit, fn)
+}
+
+// OnJoin adds what happens when a client comes in, in EarlyUpdate and before any
+// message of this client. An error closes the connection.
+func (r *Room) OnJoin(fn func(*Tick, *Client) error) { r.onJoin = append(r.onJoin, fn) }
+
+// OnLeave adds what happens when a client has gone: exactly once for each that
+// joined, while its objects still exist.
+func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) { r.onLeave = append(r.onLeave, fn) }
+
+// OnDrain adds what happens when the server has been told to end: left is the
+// time until it does.
+func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) { r.onDrain = append(r.onDrain, fn) }
+
+// OnClose adds what happens after the last tick: save here. The error of Run
+// reports what it returns.
+func (r *Room) OnClose(fn func(ctx context.Context) error) { r.onClose = append(r.onClose, fn) }
+
+// Close ends the room after this tick. Every client is told the code and the text.
+// With [CodeClosing] the server's Run returns
+// nil, otherwise a [*Closed].
+func (r *Room) Close(t *Tick, c Code, why string) {
+	t.server("Room.Close")
+	if r.closing == nil {
+		r.closing = &Closed{c, why}
+	}
+}
+
+// clients holds the clients of a room in the order of their ids. The room's
+// goroutine owns it.
+type clients struct{ list []*Client }
+
+func (cs *clients) get(id ClientID) (*Client, bool) {
+	i, ok := cs.find(id)
+	if !ok {
+		return nil, false
+	}
+	return cs.list[i], true
+}
+
+func (cs *clients) all() iter.Seq[*Client] {
+	return func(yield func(*Client) bool) {
+		for _, c := range cs.list {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// posts bounds what RPC.Post hands over from other goroutines.
+type posts struct {
+	mu    sync.Mutex
+	items []rpcqueue.Item // under mu
+	spare []rpcqueue.Item // the room's
+}
+
+const maxPosts = 1024 // a burst of ten seconds at 100 a second
+
+func (r *Room) post(it rpcqueue.Item) error {
+	p := &r.posts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.items) >= maxPosts {
+		r.server.metrics.AddDrop("post", "full", 1)
+		return ErrBusy
+	}
+	p.items = append(p.items, it)
+	return nil
+}

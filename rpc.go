@@ -1,0 +1,185 @@
+package netloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// method is an RPC or a Call with its types erased.
+type method struct {
+	schema *Schema
+	rq     rpcqueue.Method
+	in     messageCodec
+	out    messageCodec // of a Call's answer
+}
+
+func (m *method) kind() string {
+	delivery := "unreliable"
+	if m.rq.Reliable {
+		delivery = "reliable"
+	}
+	if m.rq.Call {
+		return "call " + delivery
+	}
+	return "rpc " + delivery
+}
+
+func (m *method) signature() string {
+	if m.rq.Call {
+		return m.in.signature() + " -> " + m.out.signature()
+	}
+	return m.in.signature()
+}
+
+// RPCOption is an option of [NewRPC] and [NewCall].
+type RPCOption func(*rpcqueue.Method)
+
+// AtStage names the stages at which a method may run. The first is the one at
+// which it runs unless the sender picks another of them with [RunAt]. Without
+// AtStage a method runs at Update.
+func AtStage(first Stage, others ...Stage) RPCOption {
+	return func(m *rpcqueue.Method) { m.Stages = append([]Stage{first}, others...) }
+}
+
+// Unreliable sends a method's messages in datagrams: one that is lost on the
+// way is not sent again, and messages may overtake each other.
+func Unreliable() RPCOption { return func(m *rpcqueue.Method) { m.Reliable = false } }
+
+// LateDrop drops a message that arrives when its stage has already run in this
+// tick, instead of keeping it for the next one. Only a method that runs at
+// Initialization can be late.
+func LateDrop() RPCOption { return func(m *rpcqueue.Method) { m.LateDrop = true } }
+
+// newMethod checks and registers a declaration.
+func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method {
+	sc.claim("method", name)
+	in, err := newMessageCodec[M]()
+	if err != nil {
+		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
+	}
+	m := &method{schema: sc, in: in, rq: rpcqueue.Method{
+		Name: name, Call: call, Reliable: true, Decode: in.decode, Append: in.append,
+	}}
+	for _, apply := range o {
+		apply(&m.rq)
+	}
+	if len(m.rq.Stages) == 0 {
+		m.rq.Stages = []Stage{Update}
+	}
+	for _, s := range m.rq.Stages {
+		if !s.Valid() {
+			panic(fmt.Sprintf("netloop: method %q: AtStage(%d): use one of the seven stages", name, s))
+		}
+	}
+	if call && !m.rq.Reliable {
+		panic(fmt.Sprintf("netloop: call %q: a call is always reliable: leave Unreliable out", name))
+	}
+	sc.methods = append(sc.methods, m)
+	return m
+}
+
+// RPC declares a one-way message: from a client to the server, or from the
+// server to clients. M is a plain struct (its fields are tagged as those of a
+// [Class]) or a pointer to a protobuf message. Its handler runs exactly once per
+// accepted message, at the stage that the declaration or the sender names.
+type RPC[M any] struct{ m *method }
+
+// NewRPC declares an RPC: reliable and in order, at Update, unless options say
+// otherwise. It panics if M cannot travel.
+func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
+	return &RPC[M]{newMethod[M](sc, name, false, o)}
+}
+
+func (e *RPC[M]) method() *method { return e.m }
+
+// Handle sets the function that runs for each message of this kind that a
+// client sends. It belongs into [Game] Open; a second handler for the same RPC
+// fails it. The message is the handler's own. An error is logged and counted; a
+// panic is isolated, and costs nobody else a message. from is nil for what was
+// posted by the server itself.
+func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
+	r.handle(e.m, func(t *Tick, it *rpcqueue.Item) error {
+		from, ok := t.sender(it)
+		if !ok {
+			return nil
+		}
+		return fn(t, from, inside.Open[M](it.Msg))
+	})
+}
+
+// SendOption is an option of one send.
+type SendOption func(*transport.Message)
+
+// RunAt asks for one of the stages that the method allows, instead of its
+// default. The receiver rejects any other.
+func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = uint8(s) } }
+
+// Send sends a message to clients, with the flush of this tick. A message that
+// cannot be encoded (it exceeds a limit that its tags set, or 16 KiB) panics,
+// which costs the running system its call. It panics on a client: use
+// client.Send there.
+func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
+	r := t.server("RPC.Send")
+	out := transport.Message{Method: e.m.rq.ID, Reliable: e.m.rq.Reliable, Payload: r.encode(&e.m.rq, inside.Erase(m))}
+	for _, apply := range o {
+		apply(&out)
+	}
+	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.rq.Stages, s) {
+		panic(fmt.Sprintf("netloop: %q does not run at %s: its declaration allows %v", e.m.rq.Name, s, e.m.rq.Stages))
+	}
+	for _, c := range r.clients.list {
+		if to.includes(c) {
+			c.session.Send(out)
+		}
+	}
+}
+
+// ErrBusy is returned by [RPC.Post] when too many posted messages wait.
+var ErrBusy = errors.New("netloop: the room's queue of posted messages is full")
+
+// Post hands a message to the room from any goroutine. Its handler runs at the
+// method's default stage in one of the next ticks, with a nil client. At most
+// 1 024 messages may wait; beyond that Post returns [ErrBusy].
+func (e *RPC[M]) Post(r *Room, m M) error {
+	return r.post(rpcqueue.Item{Method: &e.m.rq, Msg: inside.Erase(m)})
+}
+
+// Call declares a question that a client asks and the server answers. Q and R
+// are message types like that of an [RPC].
+type Call[Q, R any] struct{ m *method }
+
+// NewCall declares a call. It panics if Q or R cannot travel.
+func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
+	m := newMethod[Q](sc, name, true, o)
+	out, err := newMessageCodec[R]()
+	if err != nil {
+		panic(fmt.Sprintf("netloop: call %q: %v", name, err))
+	}
+	m.out = out
+	return &Call[Q, R]{m}
+}
+
+func (k *Call[Q, R]) method() *method { return k.m }
+
+// Handle sets the function that answers. Its answer leaves with the flush of
+// the tick in which it ran. Only an error made by [Refuse] reaches the client in
+// words; any other is logged and arrives as "internal error".
+func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
+	r.handle(k.m, func(t *Tick, it *rpcqueue.Item) error {
+		from, ok := t.sender(it)
+		if !ok {
+			return nil
+		}
+		answer, err := fn(t, from, inside.Open[Q](it.Msg))
+		if err != nil {
+			from.refuse(it, err)
+			return err
+		}
+		return from.answer(k.m, it, inside.Erase(answer))
+	})
+}

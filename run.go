@@ -1,0 +1,133 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// One tick is r.step; what comes below paces it and ends it.
+
+// step runs one tick and accounts for it.
+func (r *Room) step(in loop.Input) error {
+	r.in = in
+	if in.EpochMoved {
+		epoch := in.Epoch
+		r.epoch.Store(&epoch)
+	}
+	r.rpcs.Begin(in.Tick)
+	rec, err := r.loop.Step(in)
+	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
+	for i := range rec.Panics {
+		p := &rec.Panics[i]
+		r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
+	if rec.Tick%reportEvery == 0 {
+		r.report()
+	}
+	if err != nil {
+		r.closing = &Closed{CodeInternal, err.Error()}
+	}
+	if r.closing != nil {
+		return r.closing
+	}
+	return nil
+}
+
+// timeline returns the room's rates.
+func (r *Room) timeline() loop.Timeline {
+	return loop.Timeline{Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate)}
+}
+
+// run ticks the room until ctx ends or the room closes itself, and then brings
+// it to its end.
+func (r *Room) run(ctx context.Context) error {
+	pacer := &loop.Pacer{Timeline: r.timeline()}
+	pacer.Start(r.server.clock.Now(), firstTick)
+	err := loop.Run(ctx, r.server.clock, pacer, r.step)
+	r.server.draining.Store(true)
+	r.server.ready.Store(false)
+	r.server.listener.Refuse(CodeClosing, "the server is closing")
+	if err == nil {
+		err = r.drain(pacer)
+	}
+	why := LeaveReason{CodeClosing, "the server is closing"}
+	if r.closing != nil {
+		why = LeaveReason{r.closing.Code, r.closing.Text}
+	}
+	closeErr := r.finish(why)
+	if r.closing != nil && r.closing.Code == CodeClosing {
+		err = nil
+	}
+	return errors.Join(err, closeErr)
+}
+
+// firstTick is the number of a room's first tick.
+const firstTick = 1
+
+// workGrace is how long a drain waits for work given to Go, at least.
+const workGrace = 5 * time.Second
+
+// errDrained ends the last ticks of a room.
+var errDrained = errors.New("netloop: drained")
+
+// drain goes on ticking while clients may finish, and while work is under way.
+func (r *Room) drain(pacer *loop.Pacer) error {
+	start := r.server.clock.Now()
+	limit := r.server.cfg.DrainTimeout
+	if err := r.inspect(func(t *Tick) {
+		for _, fn := range r.onDrain {
+			fn(t, limit)
+		}
+	}); err != nil {
+		return err
+	}
+	err := loop.Run(context.Background(), r.server.clock, pacer, func(in loop.Input) error {
+		if err := r.step(in); err != nil {
+			return err
+		}
+		elapsed := in.Start - start
+		if waiting := len(r.clients.list) > 0 && elapsed < limit || r.async.pending > 0 && elapsed < max(limit, workGrace); waiting {
+			return nil
+		}
+		return errDrained
+	})
+	if errors.Is(err, errDrained) {
+		return nil
+	}
+	return err
+}
+
+// finish lets every client leave, tells it why, and lets the game save.
+func (r *Room) finish(why LeaveReason) error {
+	err := r.inspect(func(t *Tick) {
+		for len(r.clients.list) > 0 {
+			c := r.clients.list[0]
+			r.leave(t, c, why)
+			c.session.Close(why.Code, why.Text)
+			c.session.Flush(r.server.clock.Now())
+		}
+	})
+	r.cancel()
+	r.async.wait.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	for _, fn := range r.onClose {
+		err = errors.Join(err, r.call("OnClose", func() error { return fn(ctx) }))
+	}
+	r.report()
+	return err
+}
+
+// saveTimeout bounds OnClose: as long as service managers wait before they kill.
+const saveTimeout = 60 * time.Second
+
+// inspect calls fn with a live tick between two ticks.
+func (r *Room) inspect(fn func(*Tick)) error {
+	r.now.Stage, r.now.System = Update, "room.inspect"
+	defer func() { r.now.Stage, r.now.System = 0, "" }()
+	return r.call("room.inspect", func() error { fn(&r.tick); return nil })
+}

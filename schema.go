@@ -1,0 +1,109 @@
+package netloop
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// Schema is what a server and its clients must agree on: classes of replicated
+// objects and messages, by name. It is filled by package-level declarations and
+// frozen when the first server or client uses it; a declaration that comes later
+// panics, and so does a bad one, as regexp.MustCompile does.
+//
+// A Schema may be shared by any number of servers and clients of a process.
+type Schema struct {
+	name         string
+	major, minor int
+
+	classes []*class
+	methods []*method
+	names   map[string]bool // "class x", "method x": taken
+
+	once   sync.Once
+	frozen bool
+	table  *netvar.Table
+	rpcs   *rpcqueue.Table
+	print  [sha256.Size]byte
+}
+
+// NewSchema makes an empty schema. Servers and clients with different major
+// versions refuse each other.
+func NewSchema(name string, major, minor int) *Schema {
+	if name == "" || major < 0 || minor < 0 {
+		panic("netloop: NewSchema needs a name and versions of at least 0")
+	}
+	return &Schema{name: name, major: major, minor: minor, names: map[string]bool{}}
+}
+
+// Name returns the name that the schema was made with.
+func (s *Schema) Name() string { return s.name }
+
+// claim reserves a name for a declaration.
+func (s *Schema) claim(kind, name string) {
+	switch key := kind + " " + name; {
+	case s.frozen:
+		panic(fmt.Sprintf("netloop: %s %q is declared after schema %q was first used: declare it as a package variable", kind, name, s.name))
+	case name == "" || len(name) > maxName:
+		panic(fmt.Sprintf("netloop: a %s of schema %q needs a name of 1 to %d bytes, not %q", kind, s.name, maxName, name))
+	case s.names[key]:
+		panic(fmt.Sprintf("netloop: %s %q is declared twice in schema %q", kind, name, s.name))
+	default:
+		s.names[key] = true
+	}
+}
+
+// maxName bounds the names that travel in the handshake, in bytes.
+const maxName = 64
+
+// freeze gives every declaration its place in the tables. The first server or
+// client that uses the schema calls it.
+func (s *Schema) freeze() {
+	s.once.Do(func() {
+		s.frozen = true
+		classes := make([]*netvar.Class, len(s.classes))
+		for i, c := range s.classes {
+			classes[i] = c.nv
+		}
+		s.table = netvar.NewTable(classes...)
+		methods := make([]*rpcqueue.Method, len(s.methods))
+		for i, m := range s.methods {
+			m.rq.ID = uint32(i) + 1 // 0 names no method on the wire.
+			methods[i] = &m.rq
+		}
+		table, err := rpcqueue.NewTable(methods...)
+		if err != nil {
+			panic(fmt.Sprintf("netloop: schema %q: %v", s.name, err)) // Every cause was checked when it was declared.
+		}
+		s.rpcs = table
+		h := sha256.New()
+		s.describe(h)
+		h.Sum(s.print[:0])
+	})
+}
+
+// describe writes the canonical text that the fingerprint is made of.
+func (s *Schema) describe(w io.Writer) {
+	fmt.Fprintf(w, "schema %q %d\n", s.name, s.major)
+	for _, c := range s.classes {
+		fmt.Fprintf(w, "class %q\n", c.nv.Name())
+		for _, f := range c.plan.Describe() {
+			fmt.Fprintf(w, "\t%q %s\n", f.Name, f.Type)
+		}
+	}
+	for _, m := range s.methods {
+		fmt.Fprintf(w, "method %q %s %s %v\n", m.rq.Name, m.kind(), m.signature(), m.rq.Stages)
+	}
+}
+
+// method returns the declaration behind a wire id.
+func (s *Schema) method(id uint32) (*method, bool) {
+	if id == 0 || uint64(id) > uint64(len(s.methods)) {
+		return nil, false
+	}
+	return s.methods[id-1], true
+}

@@ -1,0 +1,153 @@
+package netloop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+)
+
+// Server owns the ports, the sessions and the admin listener of a process, and
+// the room that its clients play in.
+type Server struct {
+	cfg       Config
+	game      Game
+	schema    *Schema
+	clock     loop.Clock
+	log       *slog.Logger
+	metrics   *metrics.Metrics
+	transport *transport.Stats
+	instance  [16]byte // drawn at start: clients notice a restart
+	room      *Room
+	lastID    atomic.Uint64
+	draining  atomic.Bool
+	ready     atomic.Bool // clients may come
+
+	listener *quicnet.Listener
+	admin    *admin.Server
+}
+
+// New makes a server and opens the game's default room. It takes no port yet.
+func New(cfg Config, g Game) (*Server, error) {
+	cfg, err := cfg.validate()
+	if err != nil {
+		return nil, fmt.Errorf("netloop: %w", err)
+	}
+	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: logging.Slog(cfg.Logger), transport: new(transport.Stats)}
+	system := clock.NewSystem()
+	s.clock = system
+	s.schema.freeze()
+	rand.Read(s.instance[:]) // Never fails.
+	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
+		return nil, fmt.Errorf("netloop: Registerer: %w", err)
+	}
+	s.transport.FlushLag = s.metrics.ObserveFlushLag
+	if s.room, err = openRoom(s, cfg.Room); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Listen takes the ports. Run does it too; call Listen before to learn the
+// addresses first. A port in use is an error that names the address.
+func (s *Server) Listen() error {
+	if s.listener != nil {
+		return nil
+	}
+	l, err := quicnet.Listen(quicnet.ServerConfig{
+		Listen: s.cfg.Listen, TLS: s.cfg.TLS, Clock: s.clock.Now,
+		Handler: admission{s}, Stats: s.transport, Log: s.log,
+	})
+	if err != nil {
+		return fmt.Errorf("netloop: Listen: %w", err)
+	}
+	if s.cfg.Admin != "" {
+		if s.admin, err = s.listenAdmin(); err != nil {
+			return errors.Join(fmt.Errorf("netloop: Admin: %w", err), l.Close(context.Background()))
+		}
+	}
+	s.listener = l
+	return nil
+}
+
+// Addr returns the UDP address that clients connect to, once Listen has
+// succeeded, and nil before.
+func (s *Server) Addr() net.Addr {
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
+
+// AdminAddr returns the TCP address of the admin listener, or nil.
+func (s *Server) AdminAddr() net.Addr {
+	if s.admin == nil {
+		return nil
+	}
+	return s.admin.Addr()
+}
+
+// CertHash returns the SHA-256 hash of the certificate that clients see, for
+// clients that pin it.
+func (s *Server) CertHash() [32]byte {
+	if s.listener == nil {
+		return [32]byte{}
+	}
+	return s.listener.CertHash()
+}
+
+// RoomInfo describes a room of a running server.
+type RoomInfo struct {
+	Spec    RoomSpec
+	Clients int // in the room or on their way in
+}
+
+// Rooms iterates over the server's rooms. It may be called from any goroutine.
+func (s *Server) Rooms() iter.Seq[RoomInfo] {
+	return func(yield func(RoomInfo) bool) {
+		yield(RoomInfo{Spec: s.room.spec, Clients: int(s.room.seats.Load())})
+	}
+}
+
+// Run serves until ctx ends or the room closes itself. Then it drains: new
+// clients are refused, those in the room are told why and leave, the game's
+// OnClose functions run, and every goroutine that Run started has ended when it
+// returns. It returns nil unless a port is taken, the room was closed with
+// another code than [CodeClosing], a critical system panicked, or OnClose failed. A
+// server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Listen(); err != nil {
+		return err
+	}
+	adminDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
+	adminCtx, stopAdmin := context.WithCancel(context.Background())
+	if s.admin != nil {
+		go func() { adminDone <- s.admin.Serve(adminCtx) }()
+	} else {
+		adminDone <- nil
+	}
+	s.ready.Store(true)
+	err := s.room.run(ctx)
+	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err = errors.Join(err, s.listener.Close(closeCtx))
+	stopAdmin()
+	return errors.Join(err, <-adminDone)
+}
+
+// closeTimeout bounds how long connections may take to close: a few round trips
+// of the slowest client that is worth waiting for.
+const closeTimeout = 2 * time.Second

@@ -1,0 +1,115 @@
+package netloop
+
+import (
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// Tick is the capability to touch a room, or on a client its mirror of one. It
+// is handed to every function of a game that runs inside a tick, and it is alive
+// only while that function runs, on that goroutine: used later it panics.
+//
+// On a client Number, GameTime and Time are the server's, estimated, and what
+// only a server can do panics and says so.
+type Tick struct {
+	now    *loop.Now
+	store  netvar.Store
+	timers *timers
+	rand   *rand.Rand
+	log    *slog.Logger
+	room   *Room   // nil on a client
+	from   *Client // whose message, join or leave is being handled
+}
+
+// check panics unless the tick's call is still running.
+func (t *Tick) check(what string) {
+	if t.now.Stage == 0 {
+		panic("netloop: " + what + ": this *Tick outlived its call. Use it only inside the function it was handed to; from elsewhere use RPC.Post or Go")
+	}
+}
+
+// server returns the room, or panics on a client.
+func (t *Tick) server(what string) *Room {
+	t.check(what)
+	if t.room == nil {
+		panic("netloop: " + what + " works on the server only. A client asks the server to do it, with an RPC or a Call")
+	}
+	return t.room
+}
+
+// Number returns the number of the tick. The first is 1.
+func (t *Tick) Number() uint64 { t.check("Tick.Number"); return t.now.Tick }
+
+// Stage returns the stage that is running.
+func (t *Tick) Stage() Stage { t.check("Tick.Stage"); return t.now.Stage }
+
+// Delta returns the game time that this call accounts for: of the fixed step in
+// FixedUpdate, of the tick in the other stages, of the frame on a client.
+func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta }
+
+// GameTime returns the game time at this tick: its number divided by the rate.
+func (t *Tick) GameTime() time.Duration { t.check("Tick.GameTime"); return t.now.GameTime }
+
+// Time returns the wall clock as it was when the tick began.
+func (t *Tick) Time() time.Time { t.check("Tick.Time"); return t.now.Wall }
+
+// Fraction returns how far the tick is between the last fixed step and the next,
+// from 0 to below 1. It is 0 when both rates are equal.
+func (t *Tick) Fraction() float64 { t.check("Tick.Fraction"); return t.now.Fraction }
+
+// Rand returns the room's random numbers. They are seeded by [Config] Seed, so
+// that a room with the same inputs draws the same numbers.
+func (t *Tick) Rand() *rand.Rand { t.check("Tick.Rand"); return t.rand }
+
+// Log returns a logger that adds room, tick, system and, while a client's
+// message is being handled, the client. It never blocks the tick: what the sink
+// cannot take is dropped and counted.
+func (t *Tick) Log() *slog.Logger { t.check("Tick.Log"); return t.log }
+
+// Room returns the room. It panics on a client.
+func (t *Tick) Room() *Room { return t.server("Tick.Room") }
+
+// Clients iterates over the clients that have joined, in the order of their ids.
+// It panics on a client.
+func (t *Tick) Clients() iter.Seq[*Client] { return t.server("Tick.Clients").clients.all() }
+
+// Client returns the client with the id, if it is in the room. It panics on a
+// client.
+func (t *Tick) Client(id ClientID) (*Client, bool) {
+	return t.server("Tick.Client").clients.get(id)
+}
+
+// In returns the deadline that lies d ahead of this tick.
+func (t *Tick) In(d time.Duration) Deadline {
+	t.check("Tick.In")
+	return Deadline{codec.Instant{At: t.now.GameTime + d}}
+}
+
+// After calls fn once, at the start of Update of the first tick at which d of
+// game time has passed, and at the earliest in the next tick.
+func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
+	t.check("Tick.After")
+	return t.timers.add(t.now.GameTime+max(d, 1), fn)
+}
+
+// sender returns the client whose message is handled, nil for a posted one. It
+// reports false for one that has left.
+func (t *Tick) sender(it *rpcqueue.Item) (*Client, bool) {
+	if it.From == 0 {
+		return nil, true
+	}
+	return t.room.clients.get(ClientID(it.From))
+}
+
+// String says where in the loop the tick is, for logs and failures.
+func (t *Tick) String() string {
+	return fmt.Sprintf("tick %d, %s", t.now.Tick, t.now.Stage)
+}
