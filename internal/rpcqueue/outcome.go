@@ -65,9 +65,14 @@ type tally [loop.NumStages + 1][NumOutcomes]uint64
 // counts counts outcomes per method and stage. Walking it costs as much as there
 // are counts that were ever used, however many methods there are.
 type counts struct {
-	methods []*tally // by id + 1; 0 is no method
+	unknown Method   // stands for those that are not in the table
+	methods []*tally // by id + 1; 0 is unknown
 	used    []cell
 }
+
+// UnknownName is the name under which Counts shows what was sent to methods that
+// are not in the table.
+const UnknownName = "(unknown)"
 
 type cell struct {
 	method *Method
@@ -77,10 +82,12 @@ type cell struct {
 }
 
 // newCounts returns the counts for ids below n.
-func newCounts(n int) counts { return counts{methods: make([]*tally, n+1)} }
+func newCounts(n int) counts {
+	return counts{unknown: Method{Name: UnknownName}, methods: make([]*tally, n+1)}
+}
 
-// add counts an outcome. The stage is 0 where there is none to speak of. The
-// first use of a count allocates.
+// add counts an outcome. The method is nil, and the stage 0, where there is none
+// to speak of. The first use of a count allocates.
 func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
 	i := 0
 	if m != nil {
@@ -91,6 +98,9 @@ func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
 	}
 	p := &c.methods[i][s][o]
 	if *p == 0 {
+		if m == nil {
+			m = &c.unknown
+		}
 		c.used = append(c.used, cell{method: m, stage: s, o: o, n: p})
 	}
 	*p++

@@ -75,7 +75,6 @@ func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 // keeps Msg.
 func (q *Queue[C]) Push(it Item) Outcome {
 	if !q.table.holds(it.Method) {
-		// An unknown method is counted as none: names from outside are no labels.
 		q.counts.add(nil, 0, UnknownMethod)
 		return UnknownMethod
 	}
@@ -202,7 +201,8 @@ func (q *Queue[C]) Forget(from uint64) int {
 
 // Counts visits every count that is not zero, in the order in which each was
 // first used; counts only grow. The stage is the one resolved, or 0 where there
-// is none; the method is nil for UnknownMethod. It costs as much as it visits.
+// is none. Methods that are not in the table count as one, named UnknownName:
+// names from outside make no labels. It costs as much as it visits.
 func (q *Queue[C]) Counts(fn func(m *Method, s loop.Stage, o Outcome, n uint64)) {
 	for i := range q.counts.used {
 		c := &q.counts.used[i]
