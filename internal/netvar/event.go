@@ -1,0 +1,68 @@
+package netvar
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// EventKind says what happened to an object.
+type EventKind uint8
+
+const (
+	Spawn   EventKind = 1 + iota // it is here, with its first value
+	Change                       // its value or owner is another
+	Despawn                      // it is gone; Alive is false
+)
+
+// Event is one thing that the game wants to know. For one lifetime there is one Spawn, then any
+// number of Changes, then one Despawn. A Change covers everything since the last call of
+// Events, so values in between may be skipped, and so may a change right after the spawn.
+type Event struct {
+	Kind   EventKind
+	Object *Object
+	Old    unsafe.Pointer // *S: before a Change, a deep copy valid until the next call of Events; of a Despawn the last value
+}
+
+// Events returns what happened since the last call, in the order of arrival. The slice and the
+// old values are valid until the next call.
+func (r *Replica) Events() []Event {
+	r.handed.reset()
+	r.events, r.handed = r.handed, r.events
+	r.eventGen++
+	return r.handed.list
+}
+
+// eventList is a list of events with the memory of their old values, by class.
+type eventList struct {
+	list []Event
+	olds []oldValues
+}
+
+type oldValues struct {
+	values []unsafe.Pointer
+	used   int
+}
+
+func newEventList(t *Table) eventList { return eventList{olds: make([]oldValues, len(t.classes))} }
+
+func (l *eventList) add(e Event) { l.list = append(l.list, e) }
+
+func (l *eventList) reset() {
+	clear(l.list) // objects of the past must not be kept alive
+	l.list = l.list[:0]
+	for i := range l.olds {
+		l.olds[i].used = 0
+	}
+}
+
+// old returns memory for one value of the class.
+func (l *eventList) old(c *Class) unsafe.Pointer {
+	o := &l.olds[c.index]
+	if o.used == len(o.values) {
+		o.values = append(o.values, newValue(c))
+	}
+	o.used++
+	return o.values[o.used-1]
+}
+
+func newValue(c *Class) unsafe.Pointer { return reflect.New(c.plan.Type()).UnsafePointer() }

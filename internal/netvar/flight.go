@@ -1,0 +1,153 @@
+package netvar
+
+// MaxInFlight bounds the packets of one client that are neither acknowledged nor lost: what
+// acknowledgements can name. The window of the transport keeps far fewer in flight.
+const MaxInFlight = 1024
+
+// sentRecord is one record of a packet in flight.
+type sentRecord struct {
+	version uint64
+	slot    uint32
+}
+
+type sentPacket struct {
+	tick    uint64
+	pending bool
+	records []sentRecord
+}
+
+// flight is the ring of packets that were sent, by id. Ids start at 1 and ticks never fall
+// from one id to the next.
+type flight struct {
+	ring   []sentPacket // length a power of two
+	oldest uint64       // all before it are decided
+	next   uint64
+	spare  [][]sentRecord
+}
+
+func newFlight() flight { return flight{ring: make([]sentPacket, 16), oldest: 1, next: 1} }
+
+func (f *flight) at(id uint64) *sentPacket { return &f.ring[id&uint64(len(f.ring)-1)] }
+
+// add gives the next packet its id. The caller makes room below MaxInFlight first.
+func (f *flight) add(tick uint64) *sentPacket {
+	if f.next-f.oldest == uint64(len(f.ring)) {
+		old := *f
+		f.ring = make([]sentPacket, 2*len(old.ring))
+		for id := f.oldest; id < f.next; id++ {
+			*f.at(id) = *old.at(id)
+		}
+	}
+	s := f.at(f.next)
+	f.next++
+	*s = sentPacket{tick: tick, pending: true}
+	if n := len(f.spare); n > 0 {
+		s.records, f.spare = f.spare[n-1][:0], f.spare[:n-1]
+	}
+	return s
+}
+
+// decided frees what the packet knew.
+func (f *flight) decided(s *sentPacket) {
+	s.pending = false
+	if cap(s.records) > 0 {
+		f.spare = append(f.spare, s.records)
+		s.records = nil
+	}
+	for f.oldest < f.next && !f.at(f.oldest).pending {
+		f.oldest++
+	}
+}
+
+// drop forgets all packets; their acknowledgements will be stale.
+func (f *flight) drop() {
+	for id := f.oldest; id < f.next; id++ {
+		if s := f.at(id); s.pending {
+			f.decided(s)
+		}
+	}
+}
+
+// Range is an inclusive range of packet ids.
+type Range struct{ First, Last uint64 }
+
+// Ack takes the packets that the client says it has applied, in any order. Ids that were never
+// sent are counted and ignored. What is older than a packet acknowledged here, and not
+// acknowledged, is lost, since the client applies nothing older than what it has applied.
+func (p *Peer) Ack(ranges []Range) {
+	f, st := &p.flight, &p.w.stats
+	budget := f.next - f.oldest // ranges of an honest client do not overlap
+	var newest uint64           // tick of the newest packet acknowledged
+	for _, g := range ranges {
+		if g.First == 0 || g.First > g.Last || g.Last >= f.next {
+			st.AckUnknown++
+		}
+		first, last := max(g.First, f.oldest), min(g.Last, f.next-1)
+		if first > last {
+			st.AckStale++
+			continue
+		}
+		if last-first >= budget {
+			st.AckOverlapped++
+			break
+		}
+		budget -= last - first + 1
+		for id := first; id <= last; id++ {
+			if s := f.at(id); s.pending {
+				newest = max(newest, s.tick)
+				p.acked(s)
+			}
+		}
+	}
+	for id := f.oldest; id < f.next && f.at(id).tick < newest; id++ {
+		if s := f.at(id); s.pending {
+			st.Lost++
+			p.lost(s)
+		}
+	}
+}
+
+// acked moves the baselines of what the packet carried.
+func (p *Peer) acked(s *sentPacket) {
+	p.w.stats.Acked++
+	for _, r := range s.records {
+		slot := int(r.slot)
+		e := &p.entries[slot]
+		if s.tick < e.life || e.phase == absent {
+			continue // of a lifetime that is over
+		}
+		if e.phase == ended { // a packet of this phase can only have carried the despawn
+			*e = entry{}
+			p.owed.unset(slot)
+			p.waiting.unset(slot)
+			continue
+		}
+		if r.version == e.sent && e.out > 0 {
+			e.out--
+		}
+		if r.version > e.base {
+			e.base, e.asked = r.version, false
+		}
+		if p.w.slots[slot].changed <= e.base {
+			p.owed.unset(slot)
+			p.waiting.unset(slot)
+		}
+	}
+	p.flight.decided(s)
+}
+
+// lost makes owed again what was only in this packet.
+func (p *Peer) lost(s *sentPacket) {
+	for _, r := range s.records {
+		slot := int(r.slot)
+		e := &p.entries[slot]
+		if s.tick < e.life || e.phase == absent || r.version != e.sent || e.out == 0 {
+			continue
+		}
+		if e.out--; e.out == 0 && e.base < e.sent {
+			e.copies = 0
+			p.waiting.unset(slot)
+		}
+	}
+	p.flight.decided(s)
+}

@@ -1,0 +1,156 @@
+package netvar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// Helpers of the tests: two classes, a lossy link, and a client that acknowledges over it.
+
+type item struct {
+	Name  string `net:"max=8"`
+	Count uint8
+}
+
+type ship struct {
+	X, Y  float32 `net:"quant=1/256"`
+	Angle float32
+	Armed bool
+	Name  string `net:"max=12"`
+	Bag   []item `net:"max=4"`
+	Foe   codec.Ref
+	Until codec.Instant
+	Local int `net:"-"`
+}
+
+type rock struct {
+	X, Y int32
+	Spin int16
+	Big  bool
+}
+
+type schema struct {
+	table      *Table
+	ship, rock *Class
+}
+
+func newSchema(tb testing.TB) schema {
+	tb.Helper()
+	return schema{ship: classOf[ship](tb, "ship"), rock: classOf[rock](tb, "rock")}.finish()
+}
+
+func (s schema) finish() schema {
+	s.table = NewTable(s.ship, s.rock)
+	return s
+}
+
+func classOf[T any](tb testing.TB, name string) *Class {
+	tb.Helper()
+	c, err := NewClass(name, reflect.TypeFor[T]())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func live[T any](o *Object) *T { return (*T)(o.Live()) }
+
+func (s schema) spawnRock(w *World, r rock, tick uint64) *Object {
+	return w.Spawn(s.rock, unsafe.Pointer(&r), 0, tick)
+}
+
+func (s schema) spawnShip(w *World, v ship, owner, tick uint64) *Object {
+	return w.Spawn(s.ship, unsafe.Pointer(&v), owner, tick)
+}
+
+var wide = Limit{Packets: 10, PacketSize: MaxPacket}
+
+// snap returns fresh packets of one snapshot, so that a test may keep them.
+func snap(p *Peer, tick uint64, lim Limit) ([][]byte, uint64) {
+	return p.AppendSnapshot(nil, tick, lim)
+}
+
+// mustApply applies packets and acknowledges those that ask for it.
+func mustApply(tb testing.TB, r *Replica, p *Peer, packets ...[]byte) {
+	tb.Helper()
+	for _, b := range packets {
+		a, err := r.Apply(b)
+		if err != nil {
+			tb.Fatalf("packet refused: %v", err)
+		}
+		if a.Ack && p != nil {
+			p.Ack([]Range{{a.Packet, a.Packet}})
+		}
+	}
+}
+
+// show is the comparable text of a replica or of what a world has captured: an own form that
+// shares nothing with the digest.
+func show(o *Object, life uint64) string {
+	switch o.Class().Name() {
+	case "ship":
+		s := *live[ship](o)
+		s.Local = 0
+		return fmt.Sprintf("%x@%d owner=%d %+v", uint64(o.ID()), life, o.Owner(), s)
+	default:
+		return fmt.Sprintf("%x@%d owner=%d %+v", uint64(o.ID()), life, o.Owner(), *live[rock](o))
+	}
+}
+
+// lossy is one direction of a link: it loses, repeats and reorders.
+type lossy struct {
+	rng            *rand.Rand
+	loss, dup      float64
+	delay, jitter  int // ticks
+	queue          []parcel
+	lost, repeated int
+}
+
+type parcel struct {
+	due   uint64
+	bytes []byte
+	acks  []Range
+}
+
+func (l *lossy) send(now uint64, p parcel) {
+	copies := 1
+	if l.rng.Float64() < l.dup {
+		copies = 2
+		l.repeated++
+	}
+	for range copies {
+		if l.rng.Float64() < l.loss {
+			l.lost++
+			continue
+		}
+		p.due = now + uint64(l.delay)
+		if l.jitter > 0 {
+			p.due += uint64(l.rng.IntN(l.jitter + 1))
+		}
+		l.queue = append(l.queue, p)
+	}
+}
+
+// receive returns what is due, in an order that has nothing to do with that of sending.
+func (l *lossy) receive(now uint64) (due []parcel) {
+	rest := l.queue[:0]
+	for _, p := range l.queue {
+		if p.due <= now {
+			due = append(due, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	l.queue = rest
+	if l.jitter > 0 {
+		l.rng.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	}
+	return due
+}
+
+func newShip(s *ship) unsafe.Pointer { return unsafe.Pointer(s) }

@@ -1,0 +1,409 @@
+package netvar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// The model test: random edits, spawns, despawns, owner changes, joins and leaves over links
+// that lose, repeat and reorder, and after every packet a comparison with an independent mirror
+// of what the server had captured.
+//
+//	NETLOOP_SEEDS=20000 go test -run TestModel ./internal/netvar   # the long proof
+//	NETLOOP_SEED=17     go test -run TestModel ./internal/netvar   # one seed again
+func TestModel(t *testing.T) {
+	seeds, first := 200, 0
+	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
+		seeds, _ = strconv.Atoi(s)
+	}
+	if s := os.Getenv("NETLOOP_SEED"); s != "" {
+		first, _ = strconv.Atoi(s)
+		seeds = 1
+	}
+	s := newSchema(t)
+	var total Stats
+	for seed := first; seed < first+seeds; seed++ {
+		m := newModel(s, uint64(seed))
+		if err := m.run(); err != nil {
+			t.Fatalf("seed %d: %v\nrerun: NETLOOP_SEED=%d go test -run TestModel ./internal/netvar", seed, err, seed)
+		}
+		total.Lost += m.w.stats.Lost
+		total.FullEvicted += m.w.stats.FullEvicted
+		total.Waited += m.w.stats.Waited
+		total.Despawns += m.w.stats.Despawns
+		total.FullRequested += m.w.stats.FullRequested
+		total.Deltas += m.w.stats.Deltas
+	}
+	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.Despawns == 0 || total.Deltas == 0 {
+		t.Errorf("the seeds do not reach everything: %+v", total)
+	}
+	t.Logf("%+v", total)
+}
+
+// model is one seed: a world, its mirror, and some clients.
+type model struct {
+	schema
+	rng     *rand.Rand
+	w       *World
+	tick    uint64
+	mirror  map[uint64]map[int]mirrored // by tick, by slot: what was captured
+	objects []*Object
+	touched map[*Object]bool // since the last capture
+	clients []*modelClient
+	lim     Limit
+	hot     float64 // share of objects edited per tick
+}
+
+type mirrored struct {
+	text    string // without lifetime
+	changed uint64
+	spawned uint64 // tick of the first capture
+}
+
+type modelClient struct {
+	p        *Peer
+	r        *Replica
+	joined   uint64
+	down, up lossy
+	acks     []Range
+	black    uint64          // no datagram passes before this tick
+	shown    map[ID]*Object  // by events alone
+	lives    map[string]bool // spawned already
+	newest   map[int]uint64  // by slot: version shown
+	complete uint64          // tick of the last whole snapshot
+	equal    uint64
+}
+
+func newModel(s schema, seed uint64) *model {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide}
+	if rng.IntN(2) == 0 {
+		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
+	}
+	m.tick = []uint64{0, 5, 1<<32 - 100, 1 << 40}[rng.IntN(4)]
+	m.hot = []float64{0.02, 0.3, 1}[rng.IntN(3)]
+	for range 1 + rng.IntN(3) {
+		m.clients = append(m.clients, nil)
+	}
+	return m
+}
+
+func (m *model) run() error {
+	for range 4 + m.rng.IntN(20) {
+		m.spawn()
+	}
+	steps := 130 + m.rng.IntN(170)
+	for range steps {
+		if err := m.step(true); err != nil {
+			return fmt.Errorf("tick %d: %w", m.tick, err)
+		}
+	}
+	// Edits stop and the links heal: everybody converges, and the digests say so.
+	for i := range m.clients {
+		if m.clients[i] == nil {
+			m.join(i)
+		}
+		c := m.clients[i]
+		c.down.loss, c.up.loss, c.black = 0, 0, 0
+		c.p.RequestDigest(MaxDigests)
+	}
+	for range 90 {
+		if err := m.step(false); err != nil {
+			return fmt.Errorf("tick %d, healing: %w", m.tick, err)
+		}
+	}
+	for i, c := range m.clients {
+		if c.complete+20 < m.tick || c.equal+20 < m.tick {
+			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d: not converged", i, c.complete, c.equal, m.tick)
+		}
+		if err := m.same(c, c.complete); err != nil {
+			return fmt.Errorf("client %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (m *model) step(edits bool) error {
+	m.tick++
+	for _, c := range m.clients {
+		if c != nil {
+			for _, p := range c.up.receive(m.tick) {
+				c.p.Ack(p.acks)
+			}
+		}
+	}
+	if edits {
+		m.play()
+	}
+	m.w.Capture(m.tick)
+	m.remember()
+	for i, c := range m.clients {
+		if c == nil {
+			continue
+		}
+		if m.rng.IntN(8) > 0 { // the window may be closed
+			packets, first := snap(c.p, m.tick, m.lim)
+			for j, b := range packets {
+				if want := first + uint64(j); c.p.flight.next <= want {
+					return fmt.Errorf("packet %d has no id", want)
+				}
+				if m.tick >= c.black {
+					c.down.send(m.tick, parcel{bytes: b})
+				}
+			}
+		}
+		if err := m.receive(c); err != nil {
+			return fmt.Errorf("client %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// play is one tick of the game.
+func (m *model) play() {
+	if m.rng.IntN(6) == 0 && len(m.objects) < 60 {
+		m.spawn()
+	}
+	for i := 0; i < len(m.objects); i++ {
+		o := m.objects[i]
+		if m.rng.Float64() < m.hot {
+			m.edit(o)
+		}
+		if m.rng.IntN(200) == 0 {
+			m.w.SetOwner(o, uint64(m.rng.IntN(4)))
+			m.touched[o] = true
+		}
+		if m.rng.IntN(250) == 0 {
+			m.w.Despawn(o)
+			m.objects = append(m.objects[:i], m.objects[i+1:]...)
+			if m.rng.IntN(2) == 0 {
+				m.spawn() // in the next tick it may take the slot
+			}
+		}
+	}
+	for i, c := range m.clients {
+		switch {
+		case c == nil && m.rng.IntN(20) == 0:
+			m.join(i)
+		case c == nil:
+		case m.rng.IntN(300) == 0:
+			m.w.ClosePeer(c.p)
+			m.clients[i] = nil
+		case m.rng.IntN(150) == 0:
+			c.black = m.tick + uint64(m.rng.IntN(200))
+		case m.rng.IntN(150) == 0:
+			c.p.RequestDigest(5)
+		case m.rng.IntN(400) == 0:
+			c.p.RequestFull()
+		}
+	}
+	if m.rng.IntN(50) == 0 { // never seen by anybody
+		m.w.Despawn(m.spawnRock(m.w, rock{}, m.tick))
+	}
+}
+
+func (m *model) spawn() {
+	var o *Object
+	if m.rng.IntN(2) == 0 {
+		o = m.spawnShip(m.w, ship{Name: "new"}, uint64(m.rng.IntN(3)), m.tick)
+	} else {
+		o = m.spawnRock(m.w, rock{}, m.tick)
+	}
+	m.touched[o] = true
+	m.objects = append(m.objects, o)
+}
+
+func (m *model) edit(o *Object) {
+	m.w.Edit(o)
+	m.touched[o] = true
+	if o.class == m.rock {
+		r := live[rock](o)
+		r.X += int32(m.rng.IntN(5)) - 2
+		r.Big = m.rng.IntN(2) == 0
+		return
+	}
+	s := live[ship](o)
+	switch m.rng.IntN(7) {
+	case 0:
+		s.X += m.rng.Float32() - 0.5
+	case 1:
+		s.Angle = m.rng.Float32()
+	case 2:
+		s.Armed = !s.Armed // A, B, A happens all the time
+	case 3:
+		s.Name = fmt.Sprint("n", m.rng.IntN(3))
+	case 4:
+		if len(s.Bag) < 4 {
+			s.Bag = append(s.Bag, item{Name: "x"})
+		} else {
+			s.Bag = s.Bag[:1]
+		}
+	case 5:
+		if len(s.Bag) > 0 {
+			s.Bag[0].Count++ // in place: captures must not alias
+		}
+	case 6:
+		if n := len(m.objects); n > 0 {
+			s.Foe = codec.Ref{ID: uint64(m.objects[m.rng.IntN(n)].ID())}
+		}
+	}
+}
+
+// remember mirrors what the world shows now, from the live values.
+func (m *model) remember() {
+	now := make(map[int]mirrored, len(m.objects))
+	before := m.mirror[m.tick-1]
+	for _, o := range m.objects {
+		if b, ok := before[o.id.slot()]; ok && !m.touched[o] {
+			now[o.id.slot()] = b
+			continue
+		}
+		text := m.text(o)
+		e := mirrored{text: text, changed: m.tick, spawned: m.tick}
+		if b, ok := before[o.id.slot()]; ok && b.spawned > 0 && b.text[:16] == text[:16] {
+			e.spawned = b.spawned
+			if b.text == text {
+				e.changed = b.changed
+			}
+		}
+		now[o.id.slot()] = e
+	}
+	clear(m.touched)
+	m.mirror[m.tick] = now
+	delete(m.mirror, m.tick-1500)
+}
+
+// text begins with the 16 digits of the id. Values are rounded as the wire does.
+func (m *model) text(o *Object) string {
+	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
+	if o.class == m.rock {
+		return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, *live[rock](o))
+	}
+	var s ship
+	o.class.plan.Capture(o.live, &v)
+	o.class.plan.Restore(newShip(&s), &v, nil)
+	s.Local = 0
+	return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, s)
+}
+
+func (m *model) join(i int) {
+	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 2))
+	loss := []float64{0, 0.1, 0.2, 0.4}[rng.IntN(4)]
+	link := lossy{rng: rng, loss: loss, dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(6), jitter: rng.IntN(6)}
+	c := &modelClient{p: m.w.NewPeer(m.tick), r: NewReplica(m.table), joined: m.tick, down: link, up: link,
+		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
+	c.r.StartAt(m.tick)
+	m.clients[i] = c
+}
+
+func (m *model) receive(c *modelClient) error {
+	for _, p := range c.down.receive(m.tick) {
+		was := c.r.Tick()
+		a, err := c.r.Apply(p.bytes)
+		if err != nil {
+			return fmt.Errorf("packet refused: %w", err)
+		}
+		if a.Ack != (a.Tick >= was) {
+			return fmt.Errorf("packet of tick %d after %d: ack %v", a.Tick, was, a.Ack)
+		}
+		if a.Ack && m.rng.IntN(10) > 0 {
+			c.acks = append(c.acks, Range{a.Packet, a.Packet})
+			if len(c.acks) > 30 {
+				c.acks = c.acks[1:]
+			}
+		}
+		if err := m.watch(c); err != nil {
+			return err
+		}
+		if a.SnapshotComplete {
+			c.complete = a.Tick
+			d, tick := c.r.Digest()
+			if d == DigestUnequal {
+				return fmt.Errorf("digest of complete snapshot %d differs", tick)
+			}
+			if d == DigestEqual {
+				c.equal = tick
+				if err := m.same(c, tick); err != nil {
+					return fmt.Errorf("equal digest, but %w", err)
+				}
+			}
+		}
+	}
+	if len(c.acks) > 0 && m.tick >= c.black {
+		c.up.send(m.tick, parcel{acks: append([]Range(nil), c.acks...)})
+	}
+	return nil
+}
+
+// watch follows the events and compares every object in them with the mirror of its version.
+func (m *model) watch(c *modelClient) error {
+	for _, e := range c.r.Events() {
+		o := e.Object
+		switch e.Kind {
+		case Spawn:
+			life := fmt.Sprint(o.id, "@", o.life)
+			if c.shown[o.id] != nil || c.lives[life] {
+				return fmt.Errorf("spawn of %x twice", uint64(o.id))
+			}
+			c.shown[o.id], c.lives[life] = o, true
+			delete(c.newest, o.id.slot())
+		case Change:
+			if c.shown[o.id] != o || e.Old == nil {
+				return fmt.Errorf("change of %x, which is not shown", uint64(o.id))
+			}
+		case Despawn:
+			if c.shown[o.id] != o || o.Alive() {
+				return fmt.Errorf("despawn of %x, which is not shown", uint64(o.id))
+			}
+			delete(c.shown, o.id)
+			continue
+		}
+		if !o.Alive() {
+			continue // its despawn follows
+		}
+		id, slot := o.id, o.id.slot()
+		if o.Changed() < c.newest[slot] {
+			return fmt.Errorf("%x shows version %d after %d", uint64(id), o.Changed(), c.newest[slot])
+		}
+		c.newest[slot] = o.Changed()
+		if old, ok := m.mirror[o.Changed()]; ok {
+			if old[slot].text != m.text(o) {
+				return fmt.Errorf("version %d is shown as %s, was %s", o.Changed(), m.text(o), old[slot].text)
+			}
+		}
+		if got, ok := c.r.Get(id); !ok || got != o {
+			return fmt.Errorf("Get(%x) does not find what the events have shown", uint64(id))
+		}
+	}
+	return nil
+}
+
+// same compares all that the client shows with the mirror of a tick.
+func (m *model) same(c *modelClient, tick uint64) error {
+	want := m.mirror[tick]
+	n := 0
+	for _, k := range m.table.classes {
+		last := -1
+		for o := range c.r.All(k) {
+			slot := o.id.slot()
+			if slot <= last {
+				return fmt.Errorf("All is not in id order")
+			}
+			last = slot
+			n++
+			w, ok := want[slot]
+			if !ok || w.text != m.text(o) || w.changed != o.Changed() || max(w.spawned, c.joined) != o.life {
+				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, m.text(o), o.Changed(), o.life, w)
+			}
+		}
+	}
+	if n != len(want) || n != len(c.shown) {
+		return fmt.Errorf("%d objects at tick %d, %d by events, want %d", n, tick, len(c.shown), len(want))
+	}
+	return nil
+}

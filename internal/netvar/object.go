@@ -1,0 +1,201 @@
+package netvar
+
+import (
+	"iter"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// MaxSlots bounds the objects of one world, and with it what a client reserves for any packet.
+const MaxSlots = 1 << 16
+
+// ID names an object: its slot in the upper 32 bits, so that ids sort as the objects are
+// iterated, and the generation of that slot in the lower. 0 names none.
+type ID uint64
+
+func makeID(slot int, gen uint32) ID { return ID(slot)<<32 | ID(gen) }
+
+func (id ID) slot() int   { return int(id >> 32) }
+func (id ID) gen() uint32 { return uint32(id) }
+
+// Object is one replicated value. It belongs to the goroutine of its World or Replica. Its
+// memory is never used for another object.
+type Object struct {
+	Handle any // the typed handle that the root package hangs on it
+
+	id      ID
+	class   *Class
+	live    unsafe.Pointer // *S
+	owner   uint64
+	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
+	changed uint64 // tick of the newest version
+	hist    history
+	alive   bool
+
+	// On a server.
+	dirty  bool     // is on the world's list
+	fields []uint64 // tick of the last change: owner, then each leaf
+	cache  residuals
+	hash   uint64 // of the newest version, for digests
+	hashed uint64 // the version that hash is of
+
+	// On a client.
+	life  uint64 // tick that names the lifetime
+	event uint64 // generation of events in which a spawn or change is already noted
+}
+
+// ID returns the id, which no other object of this world ever has.
+func (o *Object) ID() ID { return o.id }
+
+// Class returns the class.
+func (o *Object) Class() *Class { return o.class }
+
+// Live points to the S of the object: on a server the one that Edit hands out, on a client the
+// newest that was applied. After a despawn it keeps the last value.
+func (o *Object) Live() unsafe.Pointer { return o.live }
+
+// Owner returns the owning client, or 0.
+func (o *Object) Owner() uint64 { return o.owner }
+
+// Alive tells whether the object has not been despawned.
+func (o *Object) Alive() bool { return o.alive }
+
+// Changed returns the server tick of the value: the newest capture that found a change, or the
+// tick of the spawn before the first capture.
+func (o *Object) Changed() uint64 { return o.changed }
+
+// FieldChanged returns the tick at which leaf i last changed. It is kept on a server only.
+func (o *Object) FieldChanged(i int) uint64 { return o.fields[1+i] }
+
+// published tells whether a capture has made the object known to the peers.
+func (o *Object) published() bool { return o.hist.n > 0 }
+
+// valueHash hashes class, owner and the newest version; see digest.go.
+func (o *Object) valueHash(scratch *[]byte) uint64 {
+	if o.hashed == o.changed && o.hashed != 0 {
+		return o.hash
+	}
+	v := o.hist.newest()
+	*scratch = appendHashed((*scratch)[:0], o.class, &v)
+	o.hash, o.hashed = fnv(fnvStart, *scratch), o.changed
+	return o.hash
+}
+
+// Store is what both sides can be asked for.
+type Store interface {
+	// Get returns the living object of this id.
+	Get(ID) (*Object, bool)
+	// All iterates over the living objects of a class in id order. What is despawned meanwhile
+	// is left out, and so is what is spawned meanwhile.
+	All(*Class) iter.Seq[*Object]
+}
+
+// set holds objects by slot and the slots of the living ones by class.
+type set struct {
+	slots   []*Object
+	classes []bitset
+	serial  uint64
+}
+
+func newSet(t *Table) set { return set{classes: make([]bitset, len(t.classes))} }
+
+func (s *set) add(o *Object) {
+	slot := o.id.slot()
+	for len(s.slots) <= slot {
+		s.slots = append(s.slots, nil)
+	}
+	s.serial++
+	o.serial, o.alive = s.serial, true
+	s.slots[slot] = o
+	s.classes[o.class.index].set(slot)
+}
+
+// kill takes the object out of iterations; its slot still holds it.
+func (s *set) kill(o *Object) {
+	o.alive = false
+	s.classes[o.class.index].unset(o.id.slot())
+}
+
+// Get implements Store.
+func (s *set) Get(id ID) (*Object, bool) {
+	slot := id >> 32
+	if slot >= ID(len(s.slots)) {
+		return nil, false
+	}
+	o := s.slots[slot]
+	if o == nil || o.id != id || !o.alive {
+		return nil, false
+	}
+	return o, true
+}
+
+// All implements Store.
+func (s *set) All(c *Class) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		if c.index < 0 || c.index >= len(s.classes) {
+			return
+		}
+		last := s.serial
+		for i := s.classes[c.index].next(0); i >= 0; i = s.classes[c.index].next(i + 1) {
+			if o := s.slots[i]; o.class == c && o.serial <= last && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// residual is what a record carries after its head, for one baseline (0: all fields), as a
+// part of the world's arena.
+type residual struct {
+	base   uint64
+	off, n uint32
+}
+
+// maxResiduals is the number of baselines per object for which the bytes are kept during a
+// tick. Clients with similar round trips share one to three; beyond that it is computed anew.
+const maxResiduals = 8
+
+// residuals are the encodings of an object's newest version that this capture has needed.
+type residuals struct {
+	epoch uint64 // capture they belong to
+	n     int
+	list  [maxResiduals]residual
+}
+
+// residual returns the bytes of o's newest version against the version of tick base, or all
+// fields for base 0. It reports false when that version is gone. The bytes are valid until
+// the next capture.
+func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
+	c := &o.cache
+	if c.epoch != w.tick {
+		c.epoch, c.n = w.tick, 0
+	}
+	for i := range c.n {
+		if r := &c.list[i]; r.base == base {
+			return w.arena[r.off : r.off+r.n], true
+		}
+	}
+	var b codec.Values
+	if base != 0 {
+		var ok bool
+		if b, ok = o.hist.find(base); !ok {
+			return nil, false
+		}
+	}
+	v, off := o.hist.newest(), len(w.arena)
+	if base == 0 {
+		w.arena = o.class.appendFull(w.arena, &v)
+	} else {
+		w.arena = o.class.appendDiff(w.arena, &v, &b)
+	}
+	w.stats.Encoded++
+	if c.n < maxResiduals {
+		c.list[c.n] = residual{base: base, off: uint32(off), n: uint32(len(w.arena) - off)}
+		c.n++
+		return w.arena[off:], true
+	}
+	body := w.arena[off:]
+	w.arena = w.arena[:off] // not kept: valid until the next one is made, which is enough
+	return body, true
+}

@@ -1,0 +1,125 @@
+package netvar
+
+import "slices"
+
+// phase says what a peer's entry for a slot is about.
+type phase uint8
+
+const (
+	absent phase = iota // nothing to say: no object, or one that the client will never hear of
+	shown               // an object that the client shall have
+	ended               // a client that may have an object shall have none
+)
+
+// entry is what the server knows of one client and one slot.
+type entry struct {
+	life   uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
+	base   uint64 // version acknowledged, 0 = none
+	sent   uint64 // version last sent; of an ended phase its life
+	last   uint64 // tick of the last record, for staleness; the life at first
+	out    uint16 // packets in flight with sent
+	copies uint8  // snapshots that carried sent since it was last owed anew
+	phase  phase
+	known  bool // a record of this slot was ever sent and no despawn acknowledged since
+	asked  bool // the baseline is missing because of RequestFull
+}
+
+// Peer is the server's view of one client. It belongs to the goroutine of its World.
+type Peer struct {
+	w       *World
+	entries []entry // by slot
+	owed    bitset  // slots with a change later than the acknowledged version
+	waiting bitset  // of those: two copies are in flight
+	flight  flight
+	tick    uint64 // of the last snapshot
+	digests int    // snapshots that shall still carry a digest
+	cut     cutter // scratch of AppendSnapshot
+}
+
+// NewPeer adds a client that has nothing yet: all objects are owed to it in full, spread over
+// snapshots by the limit of each. tick is the current one; what the client sees begins there.
+func (w *World) NewPeer(tick uint64) *Peer {
+	p := &Peer{w: w, flight: newFlight()}
+	p.cut.p = p
+	p.entries = make([]entry, len(w.slots))
+	tick = max(tick, w.tick, 1)
+	p.tick = tick - 1
+	for slot, o := range w.slots {
+		if o != nil && o.published() {
+			p.publish(slot, tick)
+		}
+	}
+	w.peers = append(w.peers, p)
+	return p
+}
+
+// ClosePeer forgets the client.
+func (w *World) ClosePeer(p *Peer) {
+	if i := slices.Index(w.peers, p); i >= 0 {
+		w.peers = slices.Delete(w.peers, i, i+1)
+	}
+}
+
+func (p *Peer) entry(slot int) *entry {
+	for len(p.entries) <= slot {
+		p.entries = append(p.entries, entry{})
+	}
+	return &p.entries[slot]
+}
+
+// publish begins a lifetime.
+func (p *Peer) publish(slot int, tick uint64) {
+	e := p.entry(slot)
+	*e = entry{life: tick, last: tick, phase: shown, known: e.known}
+	p.owed.set(slot)
+	p.waiting.unset(slot)
+}
+
+// retire ends a lifetime. Only a client that was ever sent something must be told.
+func (p *Peer) retire(slot int, tick uint64) {
+	e := p.entry(slot)
+	p.waiting.unset(slot)
+	if !e.known {
+		*e = entry{}
+		p.owed.unset(slot)
+		return
+	}
+	*e = entry{life: tick, last: tick, phase: ended, known: true}
+	p.owed.set(slot)
+}
+
+// version is what a record for the entry carries now.
+func (p *Peer) version(slot int, e *entry) uint64 {
+	if e.phase == ended {
+		return e.life
+	}
+	return p.w.slots[slot].changed
+}
+
+// RequestFull forgets all baselines and everything in flight, because the client's copies are
+// in doubt: it gets all objects in full. Lifetimes go on, so the game there sees no spawn.
+func (p *Peer) RequestFull() {
+	p.w.stats.FullRequests++
+	p.flight.drop()
+	for slot := range p.entries {
+		e := &p.entries[slot]
+		if e.phase == absent {
+			continue
+		}
+		e.base, e.sent, e.out, e.copies, e.asked = 0, 0, 0, 0, true
+		p.owed.set(slot)
+	}
+	clear(p.waiting)
+}
+
+// RequestDigest makes the next snapshots carry a digest of what the client shall have. While
+// they do, whatever is owed goes into each of them, in flight or not, so that on a busy world
+// too one of them is complete.
+func (p *Peer) RequestDigest(snapshots int) {
+	p.w.stats.DigestRequests++
+	p.digests = max(p.digests, min(snapshots, MaxDigests))
+}
+
+// MaxDigests bounds one request: a client asks again if it is not satisfied, and none can make
+// the server hash for it for ever.
+const MaxDigests = 256

@@ -1,0 +1,277 @@
+package netvar
+
+import (
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// maxStored bounds the bytes of the versions that a client keeps for baselines: 65 536 objects
+// with 8 versions of 128 bytes are 64 MiB. Only a hostile server goes beyond four times that.
+const maxStored = 256 << 20
+
+// Replica is the client's side: the objects that the server has shown. It belongs to one
+// goroutine.
+type Replica struct {
+	set
+	table *Table
+
+	tick     uint64 // newest applied, 0 = none
+	near     uint64 // what the first packet's tick is near to
+	count    uint8  // packets of that tick's snapshot
+	arrived  uint64 // which of them are applied
+	verdict  DigestState
+	stored   int // bytes in all histories
+	staged   []stagedRecord
+	words    []uint64 // values of the packet being checked
+	blobs    [][]byte
+	bytes    []byte // hash scratch
+	events   eventList
+	handed   eventList // what the last call of Events returned
+	eventGen uint64
+	stats    ReplicaStats
+}
+
+// ReplicaStats are plain counters of one Replica.
+type ReplicaStats struct {
+	Packets        uint64 // applied
+	Discarded      uint64 // of an earlier tick than one already applied
+	Repeated       uint64 // applied before
+	Refused        uint64 // Apply returned an error
+	Records        uint64
+	Snapshots      uint64 // of which all packets were applied
+	DigestsEqual   uint64
+	DigestsUnequal uint64
+}
+
+// NewReplica makes an empty replica. The table must list the server's classes in its order.
+func NewReplica(t *Table) *Replica {
+	return &Replica{set: newSet(t), table: t, eventGen: 1,
+		events: newEventList(t), handed: newEventList(t)}
+}
+
+// StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
+// tick, and the first one has no other to be near to. Without it ticks are taken to be below 2^32.
+func (r *Replica) StartAt(tick uint64) { r.near = tick }
+
+// Tick is the newest tick applied, or 0.
+func (r *Replica) Tick() uint64 { return r.tick }
+
+// Stats returns the counters; they go on counting.
+func (r *Replica) Stats() *ReplicaStats { return &r.stats }
+
+// Applied tells what a packet was.
+type Applied struct {
+	Packet, Tick     uint64
+	Index, Count     int
+	Ack              bool // acknowledge it. False for one of an earlier tick than was applied: it was discarded
+	SnapshotComplete bool // with this packet all of its snapshot are applied
+}
+
+// Apply checks a packet wholly and then applies it wholly; after an error nothing has changed.
+// It keeps no reference to the packet.
+func (r *Replica) Apply(packet []byte) (Applied, error) {
+	in := wire.NewReader(packet)
+	near := r.tick
+	if near == 0 {
+		near = r.near
+	}
+	var h header
+	readHeader(&in, near, &h)
+	a := Applied{Packet: h.Packet, Tick: h.Tick, Index: int(h.Index), Count: int(h.Count)}
+	if in.Err() != nil {
+		r.stats.Refused++
+		return Applied{}, in.Err()
+	}
+	switch {
+	case h.Tick < r.tick:
+		r.stats.Discarded++
+		return a, nil
+	case h.Tick == r.tick && h.Count != r.count:
+		r.stats.Refused++
+		return Applied{}, ErrHeader
+	case h.Tick == r.tick && r.arrived>>h.Index&1 != 0:
+		r.stats.Repeated++
+		a.Ack = true
+		return a, nil
+	}
+	if err := r.check(&in, h.Tick); err != nil {
+		r.stats.Refused++
+		return Applied{}, err
+	}
+	if h.Tick > r.tick {
+		r.tick, r.count, r.arrived, r.verdict = h.Tick, h.Count, 0, DigestNone
+	}
+	for i := range r.staged {
+		r.apply(&r.staged[i])
+	}
+	r.arrived |= 1 << h.Index
+	r.stats.Packets++
+	r.stats.Records += uint64(len(r.staged))
+	a.Ack = true
+	if a.SnapshotComplete = r.arrived == ^uint64(0)>>(MaxPackets-h.Count); a.SnapshotComplete {
+		r.stats.Snapshots++
+		r.compare(&h)
+	}
+	return a, nil
+}
+
+// stagedRecord is a record that has been checked. Its values alias the packet and the baseline.
+type stagedRecord struct {
+	recordHead
+	class  *Class
+	object *Object // the one that it changes or ends; nil: a new one, or nothing to end
+	values codec.Values
+}
+
+// check reads all records into r.staged. Slots grow within a packet, so no record depends on
+// another one of it.
+func (r *Replica) check(in *wire.Reader, tick uint64) error {
+	r.staged, r.words, r.blobs = r.staged[:0], r.words[:0], r.blobs[:0]
+	prev, stored := -1, r.stored
+	for in.Len() > 0 {
+		var s stagedRecord
+		readRecordHead(in, tick, prev, &s.recordHead)
+		if in.Err() != nil {
+			break
+		}
+		prev = s.Slot
+		if s.Slot < len(r.slots) {
+			s.object = r.slots[s.Slot]
+		}
+		switch s.Kind {
+		case recordDelta:
+			r.checkDelta(in, &s)
+		case recordFull:
+			r.checkFull(in, &s)
+		case recordDespawn:
+		}
+		if in.Err() != nil {
+			break
+		}
+		for _, b := range s.values.Blobs {
+			stored += len(b)
+		}
+		if stored += 8 * (len(s.values.Words) + 1); stored > maxStored {
+			in.Fail(ErrMemory)
+		}
+		r.staged = append(r.staged, s)
+	}
+	return in.Err()
+}
+
+func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
+	o := s.object
+	if o == nil {
+		in.Fail(ErrBaseline)
+		return
+	}
+	base, ok := o.hist.find(s.Base)
+	if !ok {
+		in.Fail(ErrBaseline)
+		return
+	}
+	if s.Version < o.changed {
+		in.Fail(ErrOrder)
+		return
+	}
+	s.class = o.class
+	s.values = r.stage(s.class)
+	copy(s.values.Words, base.Words)
+	copy(s.values.Blobs, base.Blobs)
+	s.class.readDiff(in, &s.values)
+}
+
+func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
+	if s.class = r.table.class(s.Class); s.class == nil {
+		in.Fail(ErrClass)
+		return
+	}
+	switch o := s.object; {
+	case o == nil:
+	case s.Life < o.life:
+		in.Fail(ErrOrder)
+	case s.Life > o.life: // the despawn was missed
+		s.object = nil
+	case s.class != o.class || makeID(s.Slot, s.Gen) != o.id:
+		in.Fail(ErrRecord)
+	case s.Version < o.changed:
+		in.Fail(ErrOrder)
+	}
+	s.values = r.stage(s.class)
+	s.class.readFull(in, &s.values)
+}
+
+// stage takes room for one value of the class out of the scratch. Growing the scratch leaves
+// what was handed out before valid.
+func (r *Replica) stage(c *Class) codec.Values {
+	w, b := len(r.words), len(r.blobs)
+	for range c.words() {
+		r.words = append(r.words, 0)
+	}
+	for range c.plan.Blobs() {
+		r.blobs = append(r.blobs, nil)
+	}
+	return codec.Values{Words: r.words[w:len(r.words):len(r.words)], Blobs: r.blobs[b:len(r.blobs):len(r.blobs)]}
+}
+
+func (r *Replica) apply(s *stagedRecord) {
+	switch {
+	case s.Kind == recordDespawn:
+		if s.object != nil {
+			r.despawn(s.object)
+		}
+	case s.object == nil:
+		r.spawn(s)
+	default:
+		r.update(s)
+	}
+}
+
+func (r *Replica) despawn(o *Object) {
+	r.kill(o)
+	r.slots[o.id.slot()] = nil
+	r.stored -= o.hist.clear()
+	r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})
+}
+
+func (r *Replica) spawn(s *stagedRecord) {
+	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
+		r.despawn(r.slots[s.Slot])
+	}
+	o := &Object{id: makeID(s.Slot, s.Gen), class: s.class, life: s.Life, hist: newHistory(s.class), event: r.eventGen}
+	o.live = newValue(s.class)
+	s.class.plan.Restore(o.live, &s.values, nil)
+	r.keep(o, s)
+	r.add(o)
+	r.events.add(Event{Kind: Spawn, Object: o})
+}
+
+// update gives o the version that s carries. The live value is touched only if it differs.
+func (r *Replica) update(s *stagedRecord) {
+	o := s.object
+	now := o.hist.newest()
+	if !o.class.equal(&s.values, &now) {
+		if o.event != r.eventGen {
+			o.event = r.eventGen
+			old := r.events.old(o.class)
+			o.class.plan.Clone(old, o.live)
+			r.events.add(Event{Kind: Change, Object: o, Old: old})
+		}
+		o.class.plan.Restore(o.live, &s.values, &now)
+	}
+	r.keep(o, s)
+	if s.Kind == recordDelta { // the server will never name an older one again
+		r.stored -= o.hist.dropBefore(s.Base)
+	}
+}
+
+// keep stores the version for later differences.
+func (r *Replica) keep(o *Object, s *stagedRecord) {
+	if o.hist.n > 0 && s.Version == o.changed {
+		r.stored += o.hist.replaceNewest(&s.values) // differs only after RequestFull, which heals a fault
+		o.hashed = 0
+	} else {
+		r.stored += o.hist.push(s.Version, &s.values)
+	}
+	o.changed, o.owner = s.Version, o.class.owner(&s.values)
+}

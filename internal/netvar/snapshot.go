@@ -1,0 +1,298 @@
+package netvar
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Limit bounds one snapshot. Packets is at most MaxPackets.
+type Limit struct{ Packets, PacketSize int }
+
+// candidate is one slot that is owed to the client.
+type candidate struct {
+	version uint64
+	last    uint64 // tick of the last record: the smaller the staler
+	slot    uint32
+	rank    rank
+	packet  uint8 // index in the snapshot, or unplaced
+	full    bool  // was encoded without a baseline
+}
+
+const unplaced = 0xff
+
+// rank orders what competes for the room of a snapshot.
+type rank uint8
+
+const (
+	rankDespawn rank = iota // first: an object that is gone is the worst lie, and the record is tiny
+	rankOwed
+	rankCopy // second copies only if there is room
+)
+
+// maxMisfits is after how many records that no longer fit a full snapshot is left alone. Each
+// has cost an encoding; the stalest goes first next time, into an empty packet.
+const maxMisfits = 32
+
+// cutter cuts one snapshot into packets. It is scratch of a Peer.
+type cutter struct {
+	p       *Peer
+	header  header
+	lim     Limit
+	list    []candidate
+	packets [][]byte
+	from    int    // packets that were there before
+	buf     []byte // the open packet
+	prev    int    // slot of its last record, or -1
+	first   uint64 // id of the first packet
+}
+
+// AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns
+// the id of the first; the others follow it. The spare capacity of dst and of the packets in it
+// is used again. There is at least one packet even if nothing is owed. What does not fit waits:
+// despawns go first, then the stalest, then second copies. Limit{1, 100} makes a probe.
+//
+// The tick must be later than that of the client's last snapshot, and not before the last
+// capture.
+func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][]byte, first uint64) {
+	if tick <= p.tick || tick < p.w.tick {
+		panic(fmt.Sprintf("netvar: AppendSnapshot(%d) after snapshot %d and capture %d; ticks must grow", tick, p.tick, p.w.tick))
+	}
+	p.tick = tick
+	c := &p.cut
+	c.begin(dst, tick, lim)
+	c.gather()
+	if !c.inOrder() {
+		c.byNeed()
+	}
+	c.finish()
+	c.commit()
+	packets, c.packets = c.packets, nil
+	return packets, c.first
+}
+
+func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
+	p := c.p
+	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize}
+	for f := &p.flight; f.next-f.oldest > uint64(MaxInFlight-c.lim.Packets); {
+		p.w.stats.Overrun++
+		p.lost(f.at(f.oldest))
+	}
+	c.first = p.flight.next
+	c.header = header{Tick: tick, Packet: c.first}
+	if p.digests > 0 {
+		p.digests--
+		c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
+	}
+	c.packets, c.from = dst, len(dst)
+}
+
+// gather lists what is owed and not waiting, in slot order.
+func (c *cutter) gather() {
+	p := c.p
+	c.list = c.list[:0]
+	for k, w := range p.owed {
+		if !c.header.HasDigest && k < len(p.waiting) {
+			w &^= p.waiting[k]
+		}
+		for ; w != 0; w &= w - 1 {
+			slot := k<<6 + bits.TrailingZeros64(w)
+			e := &p.entries[slot]
+			n := candidate{slot: uint32(slot), version: p.version(slot, e), last: e.last, packet: unplaced}
+			switch {
+			case e.phase == ended:
+				n.rank = rankDespawn
+			case e.sent != n.version || e.copies == 0:
+				n.rank = rankOwed
+			default:
+				n.rank = rankCopy
+			}
+			c.list = append(c.list, n)
+		}
+	}
+}
+
+// inOrder writes everything in slot order and reports whether it fits: the common case.
+func (c *cutter) inOrder() bool {
+	c.open()
+	for i := range c.list {
+		n := &c.list[i]
+		if !c.put(n) {
+			if len(c.packets)-c.from == c.lim.Packets {
+				return false
+			}
+			if c.open(); !c.put(n) {
+				return false
+			}
+		}
+		n.packet = uint8(len(c.packets) - c.from - 1)
+	}
+	return true
+}
+
+// byNeed chooses what goes, the most needed first, and writes that in slot order.
+func (c *cutter) byNeed() {
+	slices.SortFunc(c.list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.last, b.last), cmp.Compare(a.slot, b.slot))
+	})
+	c.packets = c.packets[:c.from]
+	c.open()
+	room := c.lim.PacketSize - len(c.buf)
+	packet, used, misfits := 0, 0, 0
+	for i := range c.list {
+		n := &c.list[i]
+		n.packet = unplaced
+		if misfits >= maxMisfits {
+			continue
+		}
+		c.prev = -1 // the longest head that the record can have
+		start := len(c.buf)
+		c.buf = c.record(c.buf, n)
+		size := len(c.buf) - start
+		c.buf = c.buf[:start]
+		if size > room || used+size > room && packet+1 == c.lim.Packets {
+			misfits++
+			continue
+		}
+		if used += size; used > room {
+			packet, used = packet+1, size
+		}
+		n.packet = uint8(packet)
+	}
+	slices.SortFunc(c.list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
+	})
+	c.prev = -1
+	for i := range c.list {
+		n := &c.list[i]
+		if n.packet == unplaced {
+			break
+		}
+		if int(n.packet) != len(c.packets)-c.from-1 {
+			c.open()
+		}
+		c.buf = c.record(c.buf, n)
+		c.prev = int(n.slot)
+	}
+}
+
+// open ends the open packet and begins the next.
+func (c *cutter) open() {
+	n := len(c.packets)
+	if n > c.from {
+		c.packets[n-1] = c.buf
+	}
+	if n < cap(c.packets) {
+		c.packets = c.packets[:n+1]
+	} else {
+		c.packets = append(c.packets, nil)
+	}
+	c.buf = c.packets[n][:0]
+	if cap(c.buf) == 0 {
+		c.buf = make([]byte, 0, max(c.lim.PacketSize, maxHeader))
+	}
+	c.header.Index = uint8(n - c.from)
+	c.header.Packet = c.first + uint64(n-c.from)
+	c.buf = appendHeader(c.buf, &c.header)
+	c.prev = -1
+}
+
+// put writes the record into the open packet if it fits.
+func (c *cutter) put(n *candidate) bool {
+	start := len(c.buf)
+	c.buf = c.record(c.buf, n)
+	if len(c.buf) > c.lim.PacketSize {
+		c.buf = c.buf[:start]
+		return false
+	}
+	c.prev = int(n.slot)
+	return true
+}
+
+// record writes one record. Without a usable baseline it is a full one.
+func (c *cutter) record(dst []byte, n *candidate) []byte {
+	w, e := c.p.w, &c.p.entries[n.slot]
+	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
+	if e.phase == ended {
+		return appendRecordHead(dst, c.header.Tick, c.prev, &head)
+	}
+	o := w.slots[n.slot]
+	if e.base != 0 {
+		if body, ok := w.residual(o, e.base); ok {
+			head.Kind, head.Base, n.full = recordDelta, e.base, false
+			return append(appendRecordHead(dst, c.header.Tick, c.prev, &head), body...)
+		}
+	}
+	body, _ := w.residual(o, 0)
+	head.Kind, head.Life, n.full = recordFull, e.life, true
+	head.Class, head.Gen = uint64(o.class.index), o.id.gen()
+	return append(appendRecordHead(dst, c.header.Tick, c.prev, &head), body...)
+}
+
+// finish writes into all packets what is known only now.
+func (c *cutter) finish() {
+	c.packets[len(c.packets)-1] = c.buf
+	c.buf = nil
+	complete := c.header.HasDigest
+	if complete {
+		placed := 0
+		for i := range c.list {
+			if c.list[i].packet != unplaced {
+				placed++
+			}
+		}
+		complete = placed == c.p.owed.count()
+	}
+	for _, b := range c.packets[c.from:] {
+		b[atCount] = byte(len(c.packets) - c.from)
+		if complete {
+			b[atFlags] |= flagComplete
+		}
+		c.p.w.stats.Bytes += uint64(len(b))
+	}
+}
+
+// commit remembers what was sent.
+func (c *cutter) commit() {
+	p := c.p
+	st, f := &p.w.stats, &p.flight
+	count := len(c.packets) - c.from
+	for range count {
+		f.add(c.header.Tick)
+	}
+	st.Snapshots++
+	st.Packets += uint64(count)
+	for i := range c.list {
+		n := &c.list[i]
+		if n.packet == unplaced {
+			st.Waited++
+			continue
+		}
+		st.Records++
+		e := &p.entries[n.slot]
+		switch {
+		case n.rank == rankDespawn:
+			st.Despawns++
+		case !n.full:
+			st.Deltas++
+		case e.base != 0:
+			st.FullEvicted++
+		case e.asked:
+			st.FullRequested++
+		default:
+			st.FullFirst++
+		}
+		if e.sent != n.version {
+			e.sent, e.copies, e.out = n.version, 0, 0
+		}
+		e.out++
+		e.last, e.known = c.header.Tick, true
+		if e.copies++; e.copies >= 2 {
+			e.copies = 2
+			p.waiting.set(int(n.slot))
+		}
+		s := f.at(c.first + uint64(n.packet))
+		s.records = append(s.records, sentRecord{version: n.version, slot: n.slot})
+	}
+}

@@ -1,0 +1,31 @@
+package netvar
+
+// Stats are plain counters of one World, for its goroutine. All but Objects only grow.
+type Stats struct {
+	Objects   int    // alive
+	Captured  uint64 // edited objects looked at
+	Versions  uint64 // captures that found a change
+	Clamped   uint64 // values cut or clamped to fit their field, NaN included
+	Encoded   uint64 // residuals computed, as opposed to shared
+	Snapshots uint64
+	Packets   uint64
+	Bytes     uint64
+	Records   uint64 // of all kinds below
+	Deltas    uint64 // records that carry a difference
+	Despawns  uint64 // records that end a lifetime
+	Waited    uint64 // records that did not fit a snapshot
+
+	FullFirst     uint64 // full records: nothing acknowledged yet
+	FullRequested uint64 // full records: after RequestFull
+	FullEvicted   uint64 // full records: the baseline was too old
+
+	Acked         uint64 // packets
+	Lost          uint64 // packets
+	Overrun       uint64 // packets given up as lost because MaxInFlight were unanswered
+	AckUnknown    uint64 // ranges with ids that were never sent
+	AckStale      uint64 // ranges wholly of packets that are already decided
+	AckOverlapped uint64 // calls cut short because their ranges overlap
+
+	FullRequests   uint64 // calls of RequestFull
+	DigestRequests uint64 // calls of RequestDigest
+}

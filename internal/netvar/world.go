@@ -1,0 +1,165 @@
+package netvar
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// World is the server's side: all objects of a room, and a Peer for each client.
+type World struct {
+	set
+	table *Table
+	tick  uint64 // of the newest capture
+	gens  []uint32
+	free  []int // slots, last freed first used
+	dirty []*Object
+	gone  []*Object // despawned since the last capture; their slots are still theirs
+	moved bitset    // slots with a new version in the running capture
+	peers []*Peer
+	arena []byte         // residuals of this tick
+	buf   []codec.Values // capture scratch by class
+	bytes []byte         // hash scratch
+	stats Stats
+}
+
+// NewWorld makes an empty world with these classes.
+func NewWorld(t *Table) *World {
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes))}
+	for i, c := range t.classes {
+		w.buf[i] = codec.Values{Words: make([]uint64, c.words()), Blobs: make([][]byte, c.plan.Blobs())}
+	}
+	return w
+}
+
+// Stats returns the counters; they are the world's own and go on counting.
+func (w *World) Stats() *Stats { return &w.stats }
+
+// Spawn adds an object. live points to an S of the class and belongs to the world from now on.
+// It panics when the world is full or the class is not in its table: the game must bound what
+// it spawns.
+func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) *Object {
+	if !w.table.has(c) || live == nil {
+		panic("netvar: Spawn needs a class of this world's table and a value")
+	}
+	slot := len(w.gens)
+	if n := len(w.free); n > 0 {
+		slot, w.free = w.free[n-1], w.free[:n-1]
+	} else if slot == MaxSlots {
+		panic(fmt.Sprintf("netvar: %d objects are the most that a world holds; despawn some before spawning a %s", MaxSlots, c.name))
+	} else {
+		w.gens = append(w.gens, 0)
+	}
+	if w.gens[slot]++; w.gens[slot] == 0 {
+		w.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would make a nil id of slot 0
+	}
+	o := &Object{
+		id: makeID(slot, w.gens[slot]), class: c, live: live, owner: owner, changed: tick,
+		hist: newHistory(c), fields: make([]uint64, 1+c.plan.Leaves()),
+	}
+	w.add(o)
+	w.stats.Objects++
+	w.Edit(o)
+	return o
+}
+
+// Edit notes that the live value of o may change before the next capture. For a despawned
+// object it does nothing.
+func (w *World) Edit(o *Object) {
+	if o.dirty || !o.alive {
+		return
+	}
+	o.dirty = true
+	w.dirty = append(w.dirty, o)
+}
+
+// SetOwner makes owner (0: nobody) the owner of o.
+func (w *World) SetOwner(o *Object, owner uint64) {
+	if o.alive {
+		o.owner = owner
+		w.Edit(o)
+	}
+}
+
+// Despawn ends the life of o. Its slot is free after the next capture, so clients see at most
+// one object per slot and tick. Despawning twice does nothing.
+func (w *World) Despawn(o *Object) {
+	if !o.alive {
+		return
+	}
+	w.kill(o)
+	w.gone = append(w.gone, o)
+	w.stats.Objects--
+}
+
+// Capture makes a version of each edited object that has really changed, in wire precision,
+// and tells the peers what they are owed. Objects that were not edited are not looked at.
+// Ticks start at 1 and must grow.
+func (w *World) Capture(tick uint64) {
+	if tick <= w.tick {
+		panic(fmt.Sprintf("netvar: Capture(%d) after Capture(%d); ticks start at 1 and grow", tick, w.tick))
+	}
+	w.tick = tick
+	w.arena = w.arena[:0]
+	w.retire()
+	clear(w.moved)
+	for _, o := range w.dirty {
+		o.dirty = false
+		if o.alive {
+			w.capture(o)
+		}
+	}
+	clear(w.dirty)
+	w.dirty = w.dirty[:0]
+	for _, p := range w.peers {
+		p.owed.or(w.moved)
+		p.waiting.sub(w.moved)
+	}
+}
+
+// retire frees the slots of what was despawned. What the peers never heard of they need not
+// hear the end of.
+func (w *World) retire() {
+	for _, o := range w.gone {
+		slot := o.id.slot()
+		if o.published() {
+			for _, p := range w.peers {
+				p.retire(slot, w.tick)
+			}
+		}
+		w.slots[slot] = nil
+		w.free = append(w.free, slot)
+	}
+	clear(w.gone)
+	w.gone = w.gone[:0]
+}
+
+func (w *World) capture(o *Object) {
+	c := o.class
+	now := &w.buf[c.index]
+	now.Words[c.plan.Words()] = o.owner
+	w.stats.Clamped += uint64(c.plan.Capture(o.live, now))
+	w.stats.Captured++
+	if !o.published() {
+		for i := range o.fields {
+			o.fields[i] = w.tick
+		}
+		for _, p := range w.peers {
+			p.publish(o.id.slot(), w.tick)
+		}
+	} else {
+		last := o.hist.newest()
+		changed := c.plan.Mark(o.fields[1:], w.tick, now, &last)
+		if c.owner(now) != c.owner(&last) {
+			o.fields[0], changed = w.tick, true
+		}
+		if !changed {
+			return
+		}
+		w.moved.set(o.id.slot())
+	}
+	o.hist.push(w.tick, now)
+	o.changed = w.tick
+	w.stats.Versions++
+}
