@@ -21,7 +21,7 @@ func (r *Room) report() {
 		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
 	}
 	state := r.world.Stats()
-	m.SetSnapshots(state.Records(), state.Bytes)
+	m.SetSnapshots(state.Records, state.Bytes)
 	m.SetFullStates("first", state.FullFirst)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)

@@ -1,0 +1,280 @@
+package netloop_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// serve runs a server on a free port until the test ends, or stop is called,
+// which returns what Run returned.
+func serve(t *testing.T, g netloop.Game, rate uint64) (s *netloop.Server, stop func() error) {
+	t.Helper()
+	s, err := netloop.New(netloop.Config{
+		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(rate)},
+	}, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return s, stop
+}
+
+// dial connects a client and runs it on a goroutine of its own. prepare is
+// called before its first step.
+func dial(t *testing.T, addr string, prepare func(*client.Client)) *client.Client {
+	t.Helper()
+	c := connect(t, addr)
+	if prepare != nil {
+		prepare(c)
+	}
+	run, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Run(run) // Why it ended is read from Closed.
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	return c
+}
+
+// connect connects a client that the test steps itself, or not.
+func connect(t *testing.T, addr string) *client.Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := client.Dial(ctx, addr, client.Config{Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestServerOverQUIC(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+	closed := 0
+	s, stop := serve(t, script(func(r *netloop.Room) {
+		add.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q pair) (sum, error) { return sum{q.A + q.B}, nil })
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
+			things.Spawn(tick, thing{N: int32(c.ID())})
+			return nil
+		})
+		r.OnClose(func(context.Context) error { closed++; return nil })
+	}), 60)
+
+	seen := make(chan int32, 1)
+	c := dial(t, s.Addr().String(), func(c *client.Client) {
+		client.Watch(c, things, client.Watcher[thing]{Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) { seen <- o.State().N }})
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	got, err := client.Await(ctx, c, add, pair{40, 2})
+	if err != nil || got.Sum != 42 {
+		t.Fatalf("40 + 2 = %v, %v", got.Sum, err)
+	}
+	select {
+	case n := <-seen:
+		if n != int32(c.ID()) {
+			t.Errorf("client %d sees thing %d", c.ID(), n)
+		}
+	case <-ctx.Done():
+		t.Fatal("no state arrived")
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if closed != 1 {
+		t.Errorf("OnClose ran %d times", closed)
+	}
+	for c.Closed() == nil && ctx.Err() == nil {
+		_, _ = client.Await(ctx, c, add, pair{}) // It fails once the client has read the goodbye.
+	}
+	if why := c.Closed(); why == nil || why.Code != netloop.CodeClosing {
+		t.Errorf("the client was told %v", why)
+	}
+}
+
+func TestPortInUseNamesTheAddress(t *testing.T) {
+	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s, err := netloop.New(netloop.Config{Listen: taken.LocalAddr().String()}, script(func(*netloop.Room) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), taken.LocalAddr().String()) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// gaps counts the snapshots that a client missed between the first and the last
+// one that it got.
+type gaps struct{ last, got, missed atomic.Uint64 }
+
+func (g *gaps) watch(c *client.Client) {
+	c.OnSnapshot(func(s client.Snapshot) {
+		if last := g.last.Swap(s.Tick); last != 0 {
+			g.missed.Add(s.Tick - last - 1)
+		}
+		g.got.Add(1)
+	})
+}
+
+// TestSilentClientCostsNobodyASnapshot lets one client vanish without a word and
+// another stop reading its stream, which the server fills, and watches a healthy
+// one.
+func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
+	const rate, watched = 20, 60 // Hz, snapshots: slow enough for a busy machine.
+	var spam atomic.Uint64 // the client that gets it
+	ended := make(chan netloop.Code, 2)
+	s, _ := serve(t, script(func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			for range 100 {
+				things.Spawn(tick, thing{})
+			}
+		})
+		r.On(netloop.Update, "test.edit", func(tick *netloop.Tick) {
+			for o := range things.All(tick) {
+				o.Edit(tick).N++
+			}
+			if to := netloop.ClientID(spam.Load()); to != 0 { // 80 kB/s of reliable data.
+				for range 50 {
+					told.Send(tick, netloop.To(to), text{S: "a line that is sixty-four bytes long, as long as a line may be"})
+				}
+			}
+		})
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why netloop.LeaveReason) { ended <- why.Code })
+	}), rate)
+
+	var healthy gaps
+	dial(t, s.Addr().String(), healthy.watch)
+	relay := newRelay(t, s.Addr().String())
+	dial(t, relay.addr(), nil)
+	deaf := connect(t, s.Addr().String())
+
+	for deaf.State().Phase != client.Playing {
+		deaf.Step(time.Second / rate) // From here on it is deaf: nobody steps it.
+	}
+	waitFor(t, func() bool { return healthy.got.Load() > rate })
+	spam.Store(uint64(deaf.ID()))
+	relay.cut()
+	missedBefore, from := healthy.missed.Load(), healthy.got.Load()
+	waitFor(t, func() bool { return healthy.got.Load() >= from+watched })
+	if n := healthy.missed.Load() - missedBefore; n != 0 {
+		t.Errorf("the healthy client missed %d of %d snapshots", n, watched)
+	}
+	// The server finds out about both, and says so.
+	codes := map[netloop.Code]bool{}
+	for range 2 {
+		select {
+		case code := <-ended:
+			codes[code] = true
+		case <-time.After(60 * time.Second):
+			t.Fatal("the server never noticed")
+		}
+	}
+	if !codes[netloop.CodeLost] {
+		t.Errorf("they left with %v", codes)
+	}
+}
+
+// waitFor waits until ok, for at most a minute.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !ok() {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatal("it did not come to pass within a minute")
+		}
+	}
+}
+
+// relay passes datagrams on between one client and the server until it is cut:
+// then both sides see nothing but silence.
+type relay struct {
+	front, back *net.UDPConn
+	client      atomic.Pointer[net.UDPAddr]
+	silent      atomic.Bool
+}
+
+func newRelay(t *testing.T, server string) *relay {
+	t.Helper()
+	to, err := net.ResolveUDPAddr("udp", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(relay)
+	if r.front, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if r.back, err = net.DialUDP("udp", nil, to); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { r.pump(r.front, func(b []byte) { _, _ = r.back.Write(b) }) })
+	wg.Go(func() {
+		r.pump(r.back, func(b []byte) { _, _ = r.front.WriteToUDP(b, r.client.Load()) })
+	})
+	t.Cleanup(func() {
+		_ = r.front.Close()
+		_ = r.back.Close()
+		wg.Wait()
+	})
+	return r
+}
+
+func (r *relay) pump(from *net.UDPConn, pass func([]byte)) {
+	buf := make([]byte, 2048)
+	for {
+		n, addr, err := from.ReadFromUDP(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if from == r.front && err == nil {
+			r.client.Store(addr)
+		}
+		if err == nil && !r.silent.Load() {
+			pass(buf[:n])
+		}
+	}
+}
+
+func (r *relay) addr() string { return r.front.LocalAddr().String() }
+func (r *relay) cut()         { r.silent.Store(true) }
