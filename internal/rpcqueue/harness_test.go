@@ -1,0 +1,134 @@
+package rpcqueue
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// TestMain lets NETLOOP_SEEDS raise the number of rapid's cases.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if n := os.Getenv("NETLOOP_SEEDS"); n != "" {
+		if err := flag.Set("rapid.checks", n); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// room is a loop with the built-in systems of RPCs, and a poll that pushes what
+// the test has sent.
+type room struct {
+	tb    testing.TB
+	now   loop.Now
+	loop  *loop.Loop[*room]
+	queue *Queue[*room]
+	push  func(Item) Outcome // into queue
+	sent  []Item             // for the next poll
+	got   []Outcome          // of the last poll
+	ran   []string           // "Stage message"
+	tick  uint64
+}
+
+// method makes one whose messages are *string.
+func method(id uint32, name string, stages ...loop.Stage) *Method {
+	return &Method{ID: id, Name: name, Stages: stages}
+}
+
+func newRoom(tb testing.TB, methods ...*Method) *room {
+	tb.Helper()
+	table, err := NewTable(methods...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &room{tb: tb, queue: New[*room](table)}
+	r.push = func(it Item) Outcome { return r.queue.Push(it) }
+	r.loop = loop.New(r, &r.now, func() time.Duration { return 0 })
+	for _, m := range methods {
+		if err := r.queue.Handle(m, (*room).note); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	r.add("poll", (*room).poll, loop.EarlyUpdate)
+	stages := loop.Stages()
+	r.add("rpc", func(r *room) { r.queue.Drain(r.now.Stage, r) }, stages[:]...)
+	return r
+}
+
+// add registers a built-in system.
+func (r *room) add(name string, fn func(*room), stages ...loop.Stage) {
+	r.tb.Helper()
+	_, err := r.loop.Add(loop.Spec[*room]{Name: name, Place: loop.Head, Once: true, Critical: true, Ask: func(s loop.Stage) func(*room) {
+		if slices.Contains(stages, s) {
+			return fn
+		}
+		return nil
+	}})
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+func (r *room) poll() {
+	r.got = nil
+	for _, it := range r.sent {
+		r.got = append(r.got, r.push(it))
+	}
+	r.sent = nil
+}
+
+func (r *room) note(it *Item) error {
+	r.ran = append(r.ran, fmt.Sprintf("%v %v", r.now.Stage, it.Msg))
+	return nil
+}
+
+// step runs a tick with that many fixed steps.
+func (r *room) step(fixed int) {
+	r.tb.Helper()
+	r.tick++
+	r.ran = nil
+	r.queue.Begin(r.tick)
+	rec, err := r.loop.Step(loop.Input{Tick: r.tick, FixedSteps: fixed, FirstFixedStep: 1})
+	if err != nil || len(rec.Panics) > 0 {
+		r.tb.Fatalf("tick %d: error %v, panics %v", r.tick, err, rec.Panics)
+	}
+}
+
+func (r *room) wantRan(want ...string) {
+	r.tb.Helper()
+	if !slices.Equal(r.ran, want) {
+		r.tb.Fatalf("tick %d ran %q, want %q", r.tick, r.ran, want)
+	}
+}
+
+// count sums an outcome over methods and stages.
+func (r *room) count(o Outcome) (sum uint64) {
+	r.queue.Counts(func(_ *Method, _ loop.Stage, x Outcome, n uint64) {
+		if x == o {
+			sum += n
+		}
+	})
+	return sum
+}
+
+// nothingLost checks the account of the package comment.
+func (r *room) nothingLost() error {
+	queued := uint64(0)
+	for _, s := range loop.Stages() {
+		queued += uint64(r.queue.Depth(s))
+	}
+	in := r.count(Accepted) + r.count(Late)
+	out := r.count(Ran) + r.count(Failed) + r.count(Panicked) + r.count(ClientGone)
+	if in != out+queued {
+		return fmt.Errorf("%d accepted, but %d ended and %d are queued", in, out, queued)
+	}
+	return nil
+}

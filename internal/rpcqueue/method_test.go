@@ -1,0 +1,101 @@
+package rpcqueue
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+func TestATableFindsItsMethods(t *testing.T) {
+	a, b, c := method(7, "a"), method(0, "b"), method(3, "c", loop.FixedUpdate)
+	table, err := NewTable(a, b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Method{a, b, c} {
+		if got, ok := table.ByID(m.ID); !ok || got != m {
+			t.Errorf("id %d finds %v", m.ID, got)
+		}
+		if got, ok := table.ByName(m.Name); !ok || got != m {
+			t.Errorf("name %s finds %v", m.Name, got)
+		}
+	}
+	for _, id := range []uint32{1, 8, 1 << 31, 1<<32 - 1} {
+		if m, ok := table.ByID(id); ok {
+			t.Errorf("id %d finds %v", id, m)
+		}
+	}
+	if _, ok := table.ByName("d"); ok {
+		t.Error("found a method that is none")
+	}
+	if all := table.Methods(); len(all) != 3 || all[0] != b || all[1] != c || all[2] != a {
+		t.Errorf("methods %v", all)
+	}
+}
+
+func TestABadMethodIsRefusedByName(t *testing.T) {
+	for _, c := range []struct {
+		methods []*Method
+		says    string
+	}{
+		{[]*Method{nil}, "nil"},
+		{[]*Method{{ID: 4}}, "id 4"},
+		{[]*Method{method(MaxMethodID, "far")}, `"far"`},
+		{[]*Method{method(1, "a"), method(2, "a")}, `"a"`},
+		{[]*Method{method(1, "a"), method(1, "b")}, `"a" and "b"`},
+		{[]*Method{method(1, "a", 8)}, "stage 8"},
+		{[]*Method{method(1, "a", 0)}, "stage 0"},
+		{[]*Method{method(1, "a", loop.Update, loop.PreUpdate, loop.Update)}, "Update is named twice"},
+	} {
+		if _, err := NewTable(c.methods...); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("error %v, want one that says %q", err, c.says)
+		}
+	}
+	_, err := NewTable(method(1, "", loop.Update), method(2, "two", 9), method(3, "fine"))
+	if err == nil || !strings.Contains(err.Error(), "id 1") || !strings.Contains(err.Error(), `"two"`) {
+		t.Errorf("error %v does not name both", err)
+	}
+}
+
+func TestWireStagesAreTheirOwnInverse(t *testing.T) {
+	valid := make(map[uint32]loop.Stage)
+	for i, s := range append([]loop.Stage{0}, slicesOfStages()...) {
+		if w := WireStage(s); w != uint32(10*i) {
+			t.Errorf("%v travels as %d", s, w)
+		}
+		valid[WireStage(s)] = s
+	}
+	for w := range uint32(1000) {
+		s, ok := StageFromWire(w)
+		want, known := valid[w]
+		if ok != known || s != want {
+			t.Errorf("%d is read as %v, %v", w, s, ok)
+		}
+	}
+	if _, ok := StageFromWire(1<<32 - 6); ok {
+		t.Error("a wire stage that wraps was accepted")
+	}
+}
+
+func slicesOfStages() []loop.Stage {
+	all := loop.Stages()
+	return all[:]
+}
+
+func TestOutcomesHaveNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for o := range Outcome(NumOutcomes) {
+		if name := o.String(); name == "" || seen[name] {
+			t.Errorf("outcome %d is named %q", o, name)
+		}
+		seen[o.String()] = true
+		// Each outcome of Push queues or drops; each later one comes after queueing.
+		if o.Queued() && o.Dropped() {
+			t.Errorf("%v is queued and dropped", o)
+		}
+	}
+	if Panicked.String() != "panicked" || ClientGone.String() != "client_gone" || LateDropped.String() != "late_dropped" || Outcome(200).String() != "invalid" {
+		t.Error("the names are shifted")
+	}
+}

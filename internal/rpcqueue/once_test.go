@@ -1,0 +1,206 @@
+package rpcqueue
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// traffic plays random messages and knows what may become of each.
+type traffic struct {
+	*room
+	rnd     *rand.Rand
+	methods []*Method
+	pushed  []*letter
+	last    map[lane]int // the newest letter that ran, per sender and stage
+	wrong   error
+}
+
+// letter is a message that knows its fate.
+type letter struct {
+	number int
+	from   uint64
+	stage  loop.Stage // the one it must run at
+	out    Outcome    // of Push
+	tick   uint64     // in which it was pushed
+	in     loop.Stage // and the stage that ran then
+	ran    int
+	gone   bool
+}
+
+type lane struct {
+	from  uint64
+	stage loop.Stage
+}
+
+// Random traffic: stages, fixed-step counts, handlers that queue, fail and panic,
+// leavers, stages that fill up. Every message that was accepted runs exactly
+// once, at its stage, in the order of its sender, and no later than the rules
+// allow; or it is counted with a reason.
+func TestExactlyOnceOrCounted(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		x := newTraffic(t, rapid.Uint64().Draw(rt, "seed"))
+		burst := rapid.SampledFrom([]int{3, 30, 3000}).Draw(rt, "burst")
+		for range rapid.IntRange(1, 12).Draw(rt, "ticks") {
+			for range x.rnd.IntN(burst) {
+				x.sent = append(x.sent, x.write(x.rnd.IntN(20) == 0))
+			}
+			x.step(x.rnd.IntN(3))
+			if x.rnd.IntN(4) == 0 {
+				x.leave(uint64(1 + x.rnd.IntN(4)))
+			}
+			if err := errors.Join(x.wrong, x.nothingLost()); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		x.rnd = nil // handlers only note from now on
+		for range 3 {
+			x.step(1)
+		}
+		if err := errors.Join(x.wrong, x.nothingLost(), x.fates()); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func newTraffic(t *testing.T, seed uint64) *traffic {
+	x := &traffic{rnd: rand.New(rand.NewPCG(seed, 1)), last: make(map[lane]int)}
+	for id := range uint32(6) {
+		m := method(id, fmt.Sprint("m", id))
+		for _, s := range loop.Stages() {
+			if x.rnd.IntN(3) > 0 {
+				m.Stages = append(m.Stages, s)
+			}
+		}
+		m.LateDrop = x.rnd.IntN(3) == 0
+		x.methods = append(x.methods, m)
+	}
+	x.room = newRoom(t, x.methods...)
+	x.room.push = x.push
+	for _, m := range x.methods {
+		x.queue.handlers[m.ID] = func(_ *room, it *Item) error { return x.handle(it) }
+	}
+	x.room.add("sender", func(*room) {
+		if x.rnd != nil && x.rnd.IntN(3) == 0 {
+			x.push(x.write(false))
+		}
+	}, slicesOfStages()...)
+	return x
+}
+
+// write makes a message; a bad one asks for what its method does not allow.
+func (x *traffic) write(bad bool) Item {
+	m := x.methods[x.rnd.IntN(len(x.methods))]
+	it := Item{Method: m, From: uint64(x.rnd.IntN(5))}
+	l := &letter{from: it.From, stage: m.Default()}
+	switch {
+	case bad:
+		it.Stage = loop.Stage(x.rnd.IntN(256))
+	case x.rnd.IntN(2) == 0 && len(m.Stages) > 0:
+		it.Stage = m.Stages[x.rnd.IntN(len(m.Stages))]
+	}
+	if it.Stage != 0 {
+		l.stage = it.Stage
+	}
+	it.Msg = l
+	return it
+}
+
+func (x *traffic) push(it Item) Outcome {
+	l := it.Msg.(*letter)
+	l.number, l.tick, l.in = len(x.pushed), x.tick, x.now.Stage
+	l.out = x.queue.Push(it)
+	x.pushed = append(x.pushed, l)
+	ok := it.Stage == 0 || it.Method.Allows(it.Stage)
+	if !ok && l.out != StageNotAllowed && l.out != UnknownStage || ok && !l.out.Queued() && l.out != LateDropped && l.out != Full {
+		x.fail("a message for %v was %v", it.Stage, l.out)
+	}
+	return l.out
+}
+
+func (x *traffic) fail(format string, a ...any) {
+	x.wrong = errors.Join(x.wrong, fmt.Errorf("tick %d: "+format, append([]any{x.tick}, a...)...))
+}
+
+func (x *traffic) handle(it *Item) error {
+	l := it.Msg.(*letter)
+	l.ran++
+	// Late is exact: it says whether the stage of the letter had run when it came.
+	due := l.tick
+	if l.out == Late || l.in == l.stage {
+		due++
+	}
+	switch {
+	case l.ran > 1:
+		x.fail("letter %d ran %d times", l.number, l.ran)
+	case !l.out.Queued() || l.gone:
+		x.fail("letter %d ran, which was %v, gone %v", l.number, l.out, l.gone)
+	case x.now.Stage != l.stage || it.Stage != l.stage:
+		x.fail("letter %d for %v ran at %v", l.number, l.stage, x.now.Stage)
+	case l.stage != loop.FixedUpdate && x.tick > due:
+		x.fail("letter %d, pushed in tick %d at %v for %v and %v, was late", l.number, l.tick, l.in, l.stage, l.out)
+	case l.out == Late && x.tick == l.tick:
+		x.fail("letter %d was late and ran at once", l.number)
+	}
+	from := lane{l.from, l.stage}
+	if newest, ok := x.last[from]; ok && newest > l.number {
+		x.fail("letter %d ran after %d", l.number, newest)
+	}
+	x.last[from] = l.number
+	return x.act()
+}
+
+// act is what a handler does beyond noting: queue, forget, fail, panic.
+func (x *traffic) act() error {
+	if x.rnd == nil {
+		return nil
+	}
+	switch x.rnd.IntN(12) {
+	case 0, 1:
+		x.push(x.write(false))
+	case 2:
+		return errors.New("no")
+	case 3:
+		panic("ouch")
+	case 4:
+		if x.rnd.IntN(20) == 0 {
+			x.leave(uint64(1 + x.rnd.IntN(4)))
+		}
+	}
+	return nil
+}
+
+func (x *traffic) leave(from uint64) {
+	n := 0
+	for _, l := range x.pushed {
+		if l.from == from && l.out.Queued() && l.ran == 0 && !l.gone {
+			l.gone = true
+			n++
+		}
+	}
+	if got := x.queue.Forget(from); got != n {
+		x.fail("forgot %d of %d", got, n)
+	}
+}
+
+// fates checks every letter when everything has run.
+func (x *traffic) fates() error {
+	var outcomes [NumOutcomes]uint64
+	for _, l := range x.pushed {
+		outcomes[l.out]++
+		if l.out.Queued() && !l.gone && l.ran != 1 {
+			return fmt.Errorf("letter %d for %v, pushed in tick %d, was %v and ran %d times", l.number, l.stage, l.tick, l.out, l.ran)
+		}
+	}
+	for o := Accepted; o <= Full; o++ {
+		if x.count(o) != outcomes[o] {
+			return fmt.Errorf("%d %v counted, %d seen", x.count(o), o, outcomes[o])
+		}
+	}
+	return nil
+}
