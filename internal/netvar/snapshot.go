@@ -136,6 +136,7 @@ func (c *cutter) byNeed() {
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.last, b.last), cmp.Compare(a.slot, b.slot))
 	})
+	c.packets[len(c.packets)-1] = c.buf // may have grown: keep it for the next time
 	c.packets = c.packets[:c.from]
 	c.open()
 	room := c.lim.PacketSize - len(c.buf)

@@ -1,0 +1,178 @@
+package netvar
+
+import (
+	"fmt"
+	"testing"
+)
+
+// field is a world of rocks that all move, with clients behind a link of the given delay.
+type field struct {
+	schema
+	w       *World
+	rocks   []*Object
+	peers   []*Peer
+	packets [][][]byte // by peer, used again
+	acks    []uint64   // by tick: last packet id of peer 0; all peers are alike
+	tick    uint64
+	delay   int
+}
+
+func newField(tb testing.TB, rocks, peers, delay int) *field {
+	f := &field{schema: newSchema(tb), delay: delay, packets: make([][][]byte, peers), tick: 1 << 33}
+	f.w = NewWorld(f.table)
+	for i := range rocks {
+		f.rocks = append(f.rocks, f.spawnRock(f.w, rock{X: int32(i * 500), Y: int32(i * -300)}, 1))
+	}
+	for range peers {
+		f.peers = append(f.peers, f.w.NewPeer(f.tick))
+	}
+	return f
+}
+
+func (f *field) move() {
+	for i, o := range f.rocks {
+		f.w.Edit(o)
+		r := live[rock](o)
+		r.X += int32(i%7) - 3
+		r.Y += 2
+		r.Spin = int16(f.tick)
+	}
+}
+
+// step is one tick; every peer acknowledges what was sent delay ticks ago.
+func (f *field) step(move bool) {
+	f.tick++
+	if n := len(f.acks); n > f.delay {
+		last := f.acks[n-1-f.delay]
+		for _, p := range f.peers {
+			p.Ack([]Range{{max(last, 20) - 19, last}})
+		}
+	}
+	if move {
+		f.move()
+	}
+	f.w.Capture(f.tick)
+	var last uint64
+	for i, p := range f.peers {
+		var first uint64
+		f.packets[i], first = p.AppendSnapshot(f.packets[i][:0], f.tick, wide)
+		last = first + uint64(len(f.packets[i])) - 1
+	}
+	f.acks = append(f.acks, last)
+	if len(f.acks) > 256 {
+		f.acks = f.acks[:copy(f.acks, f.acks[128:])]
+	}
+}
+
+func (f *field) warm(move bool) *field {
+	for range 400 {
+		f.step(move)
+	}
+	return f
+}
+
+func TestCaptureOfUnchangedObjectsDoesNotAllocate(t *testing.T) {
+	f := newField(t, 1000, 1, 4).warm(true)
+	if n := testing.AllocsPerRun(100, func() {
+		f.tick++
+		f.w.Capture(f.tick)
+	}); n != 0 {
+		t.Errorf("unedited: %v allocations, want 0", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		f.tick++
+		for _, o := range f.rocks {
+			f.w.Edit(o)
+		}
+		f.w.Capture(f.tick)
+	}); n != 0 {
+		t.Errorf("edited to the same: %v allocations, want 0", n)
+	}
+}
+
+func TestSnapshotOfMovingWorldDoesNotAllocate(t *testing.T) {
+	f := newField(t, 250, 3, 6).warm(true)
+	if n := testing.AllocsPerRun(200, func() { f.step(true) }); n != 0 {
+		t.Errorf("capture, acknowledge and encode: %v allocations, want 0", n)
+	}
+}
+
+func TestSnapshotOfMoreThanFitsDoesNotAllocate(t *testing.T) {
+	f := newField(t, 2000, 2, 6).warm(true)
+	if f.w.stats.Waited == 0 {
+		t.Fatal("everything fits; spawn more")
+	}
+	if n := testing.AllocsPerRun(50, func() { f.step(true) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func BenchmarkCaptureMoving1000(b *testing.B) {
+	f := newField(b, 1000, 0, 0).warm(true)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.tick++
+		f.move()
+		f.w.Capture(f.tick)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/object")
+}
+
+func BenchmarkCaptureUnchanged1000(b *testing.B) {
+	f := newField(b, 1000, 0, 0).warm(true)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.tick++
+		f.w.Capture(f.tick)
+	}
+}
+
+func BenchmarkAppendSnapshotMoving250x100(b *testing.B) {
+	for _, delay := range []int{1, 6} {
+		b.Run(fmt.Sprintf("delay=%d", delay), func(b *testing.B) {
+			f := newField(b, 250, 100, delay).warm(true)
+			b.ReportAllocs()
+			for b.Loop() {
+				f.step(true)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250/100, "ns/object-peer")
+			b.ReportMetric(float64(f.w.stats.Bytes)/float64(f.w.stats.Records), "B/record")
+		})
+	}
+}
+
+func BenchmarkAppendSnapshotUnchanged1000x100(b *testing.B) {
+	f := newField(b, 1000, 100, 2).warm(false)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.step(false)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/peer")
+}
+
+func BenchmarkApplyMoving250(b *testing.B) {
+	f := newField(b, 250, 1, 0)
+	r := NewReplica(f.table)
+	r.StartAt(f.tick)
+	apply := func() {
+		for _, p := range f.packets[0] {
+			if _, err := r.Apply(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.Events()
+	}
+	for range 400 {
+		f.step(true)
+		apply()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		f.step(true)
+		b.StartTimer()
+		apply()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250, "ns/object")
+}
