@@ -1,0 +1,63 @@
+package bot
+
+import (
+	"fmt"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/arena"
+	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+	"github.com/netloop/netloop/loadtest"
+)
+
+// Bot plays the arena.
+type Bot struct{}
+
+// New makes the bot.
+func New() loadtest.Bot { return Bot{} }
+
+// Schema implements loadtest.Bot.
+func (Bot) Schema() *netloop.Schema { return arena.Schema }
+
+// Join implements loadtest.Bot.
+func (Bot) Join(n int) any { return arena.JoinParams{Name: fmt.Sprintf("bot %d", n)} }
+
+// standingsRate is how often a pilot looks at the standings, per second.
+const standingsRate = 2
+
+// Start implements loadtest.Bot.
+func (Bot) Start(c *client.Client, m *loadtest.Meter) {
+	p := &pilot{client: c, rand: m.Rand()}
+	client.Watch(c, arena.Ships, client.Watcher[arena.Ship]{
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[arena.Ship]) { p.meet(o) },
+		Despawn: func(_ *netloop.Tick, o *netloop.Object[arena.Ship], _ arena.Ship) { p.part(o) },
+	})
+	client.Watch(c, arena.Rocks, p.rocks.watcher())
+	client.Watch(c, arena.Pickups, p.pickups.watcher())
+	client.Handle(c, arena.Said, func(_ *netloop.Tick, in *arenav1.Said) { p.hear(in) })
+	c.On(netloop.Update, "bot.decide", p.decide)
+	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
+		return arena.StandingsQuery{Top: 10}
+	})
+}
+
+// seen lists the objects of a class that exist, in the order in which they came.
+type seen[S any] struct{ all []*netloop.Object[S] }
+
+func (s *seen[S]) add(o *netloop.Object[S]) { s.all = append(s.all, o) }
+
+func (s *seen[S]) remove(o *netloop.Object[S]) {
+	for i, have := range s.all {
+		if have == o {
+			s.all = append(s.all[:i], s.all[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *seen[S]) watcher() client.Watcher[S] {
+	return client.Watcher[S]{
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[S]) { s.add(o) },
+		Despawn: func(_ *netloop.Tick, o *netloop.Object[S], _ S) { s.remove(o) },
+	}
+}

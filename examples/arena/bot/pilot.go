@@ -1,0 +1,199 @@
+package bot
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/arena"
+	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+)
+
+// How a pilot plays. Angles are radians, distances units of the arena.
+const (
+	thinkEvery   = 100 * time.Millisecond
+	refreshEvery = 500 * time.Millisecond // controls travel unreliably: one that was lost is made good
+	fireEvery    = 500 * time.Millisecond
+	sayEvery     = 20 * time.Second // on average
+
+	steady    = 0.18 // a heading that is off by less is good enough
+	forward   = 0.8  // the engine runs only when it is off by less
+	rockSense = 160  // from a rock's edge
+	fireRange = 700
+	fireAngle = 0.12
+)
+
+// pilot is one bot in its ship.
+type pilot struct {
+	client *client.Client
+	rand   *rand.Rand
+
+	ship    *netloop.Object[arena.Ship] // its own; nil until it has come
+	ships   seen[arena.Ship]            // the others
+	rocks   seen[arena.Rock]
+	pickups seen[arena.Pickup]
+	heard   int // lines of chat
+
+	// When what is next due, in game time. Zero: not begun.
+	think, refresh, fire, say time.Duration
+
+	controls arena.Steer // as last sent
+}
+
+// meet and part keep the ships apart: the pilot's own, and the others.
+func (p *pilot) meet(o *netloop.Object[arena.Ship]) {
+	if o.Owner() == p.client.ID() {
+		p.ship = o
+		return
+	}
+	p.ships.add(o)
+}
+
+func (p *pilot) part(o *netloop.Object[arena.Ship]) {
+	if o == p.ship {
+		p.ship = nil
+		return
+	}
+	p.ships.remove(o)
+}
+
+func (p *pilot) hear(*arenav1.Said) { p.heard++ }
+
+// decide is the system bot.decide. Most frames it has nothing to do.
+func (p *pilot) decide(t *netloop.Tick) {
+	now := t.GameTime()
+	if p.think == 0 {
+		p.begin(now)
+	}
+	if p.ship == nil || now < p.think {
+		return
+	}
+	p.think = now + thinkEvery
+	me := p.ship.State()
+	p.steer(me, now)
+	if now >= p.fire && p.aimed(me) {
+		p.fire = now + fireEvery
+		client.Send(p.client, arena.FireShot, arena.Fire{})
+	}
+	if now >= p.say {
+		p.say = now + p.soon(sayEvery)
+		client.Send(p.client, arena.Say, &arenav1.Say{Text: lines[p.rand.IntN(len(lines))]})
+	}
+}
+
+// begin draws the pilot's phases, so that pilots do not act all at once.
+func (p *pilot) begin(now time.Duration) {
+	p.think = now + time.Duration(p.rand.Int64N(int64(thinkEvery)))
+	p.say = now + time.Duration(p.rand.Int64N(int64(sayEvery)))
+}
+
+// soon is d on average, from half of it to one and a half.
+func (p *pilot) soon(d time.Duration) time.Duration {
+	return d/2 + time.Duration(p.rand.Int64N(int64(d)))
+}
+
+// steer sends the controls when they change, and now and then when they do not.
+func (p *pilot) steer(me arena.Ship, now time.Duration) {
+	off := angle(p.course(me) - float64(me.Heading))
+	want := arena.Steer{Thrust: math.Abs(off) < forward}
+	switch {
+	case off > steady:
+		want.Turn = 1
+	case off < -steady:
+		want.Turn = -1
+	}
+	if want == p.controls && now < p.refresh {
+		return
+	}
+	p.controls, p.refresh = want, now+refreshEvery
+	client.Send(p.client, arena.SteerShip, want)
+}
+
+// course is the heading that the pilot would like: towards the nearest pickup, or
+// else the nearest ship, and away from rocks that are close.
+func (p *pilot) course(me arena.Ship) float64 {
+	x, y := float64(me.X), float64(me.Y)
+	tx, ty := p.target(x, y)
+	for _, o := range p.rocks.all {
+		r := o.State()
+		dx, dy := apart(float64(r.X), x), apart(float64(r.Y), y)
+		reach := rockSense + float64(r.Radius)
+		if dx > reach || dx < -reach || dy > reach || dy < -reach {
+			continue // Most rocks: spare the root.
+		}
+		if d := math.Hypot(dx, dy); d > 0 && d < reach {
+			push := 2 * (reach - d) / reach
+			tx -= push * dx / d
+			ty -= push * dy / d
+		}
+	}
+	return math.Atan2(ty, tx)
+}
+
+// target is the direction of what the pilot is after, as a vector of length 1; it is
+// zero in an empty arena.
+func (p *pilot) target(x, y float64) (dx, dy float64) {
+	best := math.Inf(1)
+	for _, o := range p.pickups.all {
+		s := o.State()
+		best, dx, dy = nearer(best, dx, dy, apart(float64(s.X), x), apart(float64(s.Y), y))
+	}
+	if math.IsInf(best, 1) {
+		for _, o := range p.ships.all {
+			s := o.State()
+			best, dx, dy = nearer(best, dx, dy, apart(float64(s.X), x), apart(float64(s.Y), y))
+		}
+	}
+	if d := math.Sqrt(best); d > 0 && !math.IsInf(d, 1) {
+		return dx / d, dy / d
+	}
+	return 0, 0
+}
+
+// nearer keeps the shorter of two ways; best is the square of the first one's length.
+func nearer(best, dx, dy, ox, oy float64) (d2, x, y float64) {
+	if d2 := ox*ox + oy*oy; d2 < best {
+		return d2, ox, oy
+	}
+	return best, dx, dy
+}
+
+// aimed reports whether a ship is ahead, in range and at the point of the gun.
+func (p *pilot) aimed(me arena.Ship) bool {
+	x, y := float64(me.X), float64(me.Y)
+	sin, cos := math.Sincos(float64(me.Heading))
+	for _, o := range p.ships.all {
+		s := o.State()
+		dx, dy := apart(float64(s.X), x), apart(float64(s.Y), y)
+		ahead := dx*cos + dy*sin
+		if ahead <= 0 || ahead > fireRange {
+			continue
+		}
+		if aside := math.Abs(dy*cos - dx*sin); aside < ahead*fireAngle {
+			return true
+		}
+	}
+	return false
+}
+
+// apart is the way from b to a along one side of the arena, which wraps around.
+func apart(a, b float64) float64 {
+	d := a - b
+	switch {
+	case d > arena.Size/2:
+		return d - arena.Size
+	case d < -arena.Size/2:
+		return d + arena.Size
+	}
+	return d
+}
+
+// angle brings an angle between −π and π.
+func angle(a float64) float64 { return math.Remainder(a, 2*math.Pi) }
+
+// lines are what pilots say.
+var lines = [...]string{
+	"good shot", "that was close", "watch the rocks", "who needs a shield?", "nice flying", "again!", "behind you", "well played",
+}

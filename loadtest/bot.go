@@ -1,0 +1,138 @@
+package loadtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// Bot plays a game. One Bot plays all clients of a load test, so what belongs to one
+// client it keeps in variables of Start.
+type Bot interface {
+	// Schema returns the game's, the same value that its server uses.
+	Schema() *netloop.Schema
+	// Join returns what client n, counted from 0, says about itself: see
+	// client.Config.Join. It is called from several goroutines.
+	Join(n int) any
+	// Start lets a client begin to play: it registers systems with c.On, handlers,
+	// watchers, and calls with [Calls]. It runs once per client, before the client's
+	// first frame and on the goroutine of its frames. That goroutine has the frames
+	// of other clients to run too: neither Start nor what it registers may wait.
+	Start(c *client.Client, m *Meter)
+}
+
+// Meter is a client's side of the load test. It belongs to the client's goroutine.
+type Meter struct {
+	n      int
+	rand   *rand.Rand
+	client *client.Client
+	worker *worker
+	offset time.Duration // of the client's clock from the run's
+
+	schedules []schedule
+	pending   int // measured calls that wait for their answer
+}
+
+// N returns the number of the client, from 0.
+func (m *Meter) N() int { return m.n }
+
+// Rand returns the client's own random numbers, seeded by --seed and N, so that a
+// bot that draws from nothing else decides the same in every run.
+func (m *Meter) Rand() *rand.Rand { return m.rand }
+
+// schedule is an endless series of calls, one per period. Its times are of the run's
+// clock.
+type schedule struct {
+	next   time.Duration
+	period time.Duration
+	ask    func(t *netloop.Tick, meant time.Duration, measured bool)
+}
+
+const (
+	// maxCallRate bounds one schedule: above it most frames would make many calls,
+	// and more clients are the better load.
+	maxCallRate = 1000
+	// maxBurst bounds the calls that a schedule makes up for in one frame. Beyond it
+	// they are left out and count as not sent: a generator that is that far behind is
+	// saturated, and shall not flood the server once it goes on.
+	maxBurst = 64
+)
+
+// Calls makes the client ask k perSecond times a second, above 0 and at most 1 000,
+// from a random phase on. q makes the question, inside Update of a frame. Calls
+// belongs into [Bot] Start; it may be used several times.
+//
+// The times are fixed beforehand, whether answers come or not. A call's latency runs
+// from the time at which it was meant to be sent until the frame in which its answer
+// is handed over: it includes the wait for the client's next frame, as a key press
+// does, and whatever delayed the client. Refused and unanswered calls have none.
+func Calls[Q, R any](m *Meter, perSecond float64, k *netloop.Call[Q, R], q func(*netloop.Tick) Q) {
+	m.schedule(perSecond, func(t *netloop.Tick, meant time.Duration, measured bool) {
+		client.Ask(m.client, k, q(t), func(_ *netloop.Tick, _ R, err error) { m.answered(meant, measured, err) })
+	})
+}
+
+func (m *Meter) schedule(perSecond float64, ask func(*netloop.Tick, time.Duration, bool)) {
+	if !(perSecond > 0 && perSecond <= maxCallRate) {
+		panic(fmt.Sprintf("loadtest: Calls with %v per second: use more than 0 and at most %d", perSecond, maxCallRate))
+	}
+	if len(m.schedules) == 0 {
+		m.client.On(netloop.Update, "loadtest.calls", m.dispatch)
+	}
+	period := time.Duration(float64(time.Second) / perSecond)
+	phase := time.Duration(m.rand.Float64() * float64(period))
+	m.schedules = append(m.schedules, schedule{next: m.now() + phase, period: period, ask: ask})
+}
+
+// now is the time on the run's clock.
+func (m *Meter) now() time.Duration { return m.client.Now() - m.offset }
+
+// dispatch is the system loadtest.calls: it makes the calls that are due.
+func (m *Meter) dispatch(t *netloop.Tick) { m.due(t, m.now()) }
+
+func (m *Meter) due(t *netloop.Tick, now time.Duration) {
+	for i := range m.schedules {
+		s := &m.schedules[i]
+		for made := 0; s.next <= now; s.next += s.period {
+			measured := m.worker.run.window.holds(s.next)
+			if measured {
+				m.worker.rec.intended++
+			}
+			if made == maxBurst {
+				continue
+			}
+			made++
+			if measured {
+				m.worker.rec.sent++
+				m.pending++
+			}
+			s.ask(t, s.next, measured)
+		}
+	}
+}
+
+// answered takes the end of a call.
+func (m *Meter) answered(meant time.Duration, measured bool, err error) {
+	m.took(m.now()-meant, measured, err)
+}
+
+func (m *Meter) took(latency time.Duration, measured bool, err error) {
+	rec := m.worker.rec
+	if measured {
+		m.pending--
+	}
+	switch {
+	case err != nil && measured:
+		rec.callErrors.add(reason(err))
+	case err != nil:
+	default:
+		record(m.worker.live.rtt, latency)
+		if measured {
+			rec.answered++
+			record(rec.rtt, latency)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Package loadtest plays a game with many bots at once, as real clients over the
+// real network, and measures what a player would notice.
+//
+//	func main() { loadtest.Main(bot.New()) }
+//
+// is the whole program of a load client: [Main] brings the command line, the
+// phases, the figures and the exit status; the game brings a [Bot].
+//
+// # The flow
+//
+//	ramp        clients connect, evenly over --ramp, 50 to a UDP socket
+//	warm-up     they play, nothing is counted
+//	measure     they play, everything is counted; /ticks of the server's admin listener is read before and after
+//	verify      every client compares a digest of its replicated state with the server's
+//	goodbye     they leave
+//
+// A few worker goroutines own the clients. Each runs the frames of its own, every
+// client once per frame period, their phases spread evenly over it, and each counts
+// into histograms of its own that are added up at the end: a frame takes no lock and
+// makes no garbage but what the game makes.
+//
+//	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result
+//	                            (snapshots and answers come in inside Step)
+//
+// The load is open: bots and calls keep to their schedule whether the server answers
+// or not, and what a slow server or a slow generator delays counts from when it was
+// meant to happen. A generator that cannot keep up says so in [Result] Saturated.
+package loadtest

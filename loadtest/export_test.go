@@ -1,0 +1,4 @@
+package loadtest
+
+// Execute is Main without the process.
+var Execute = execute

@@ -1,0 +1,88 @@
+package loadtest
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// nobody is a bot that never gets to play.
+type nobody struct{}
+
+var nothing = netloop.NewSchema("nothing", 1, 0)
+
+func (nobody) Schema() *netloop.Schema      { return nothing }
+func (nobody) Join(int) any                 { return nil }
+func (nobody) Start(*client.Client, *Meter) {}
+
+func TestBadFlagsAreNamed(t *testing.T) {
+	for _, c := range []struct{ args, names string }{
+		{"--clinets 5", "--clinets"},
+		{"run --clinets 5", "--clinets"},
+		{"walk", `"walk"`},
+		{"run extra", `"extra"`},
+		{"--clients many", "--clients"},
+		{"--clients 0", "--clients"},
+		{"--clients 10001", "--clients"},
+		{"--addr here", "--addr"},
+		{"--addr :4433", "--addr"},
+		{"--addr 127.0.0.1:0", "--addr"},
+		{"--ramp -1s", "--ramp"},
+		{"--warmup 1h", "--warmup"},
+		{"--duration 0s", "--duration"},
+		{"--duration 5", "--duration"},
+		{"--seed -1", "--seed"},
+		{"--frame-rate 0.5", "--frame-rate"},
+		{"--frame-rate 5000", "--frame-rate"},
+		{"--admin ftp://x", "--admin"},
+		{"--admin http://", "--admin"},
+		{"--out xml", "--out"},
+		{"--out json=", "--out"},
+		{"--out json=/does/not/exist/x.json", "--out"},
+		{"--ca /does/not/exist.pem", "--ca"},
+		{"--cert-hash 12", "--cert-hash"},
+		{"--ca a --cert-hash b", "--cert-hash"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := execute(t.Context(), append([]string{"/usr/bin/loadclient"}, strings.Fields(c.args)...), &stdout, &stderr, nobody{})
+		said := stderr.String()
+		if code != exitUsage || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.names) || !strings.HasPrefix(said, "loadclient: ") {
+			t.Errorf("%s: exit %d, said %q", c.args, code, said)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: wrote to stdout: %q", c.args, stdout.String())
+		}
+	}
+}
+
+func TestHelpListsTheFlags(t *testing.T) {
+	for _, args := range []string{"--help", "run --help"} {
+		var stdout, stderr bytes.Buffer
+		code := execute(t.Context(), append([]string{"loadclient"}, strings.Fields(args)...), &stdout, &stderr, nobody{})
+		if code != exitOK || stderr.Len() > 0 {
+			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
+		}
+		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "quiet"} {
+			if !strings.Contains(stdout.String(), "--"+flag) {
+				t.Errorf("%s does not list --%s", args, flag)
+			}
+		}
+	}
+}
+
+func TestAdminMayLackItsScheme(t *testing.T) {
+	for in, want := range map[string]string{
+		"127.0.0.1:8080":         "http://127.0.0.1:8080/ticks",
+		"http://127.0.0.1:8080":  "http://127.0.0.1:8080/ticks",
+		"http://127.0.0.1:8080/": "http://127.0.0.1:8080/ticks",
+		"https://x.example/game": "https://x.example/game/ticks",
+	} {
+		o := options{admin: in}
+		if err := o.parseAdmin(); err != nil || o.admin != want {
+			t.Errorf("%s became %s, %v", in, o.admin, err)
+		}
+	}
+}

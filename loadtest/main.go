@@ -1,0 +1,128 @@
+package loadtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses.
+const (
+	exitOK      = 0
+	exitRuntime = 1  // nobody could connect, --admin does not answer, a file could not be written
+	exitUsage   = 2  // a flag that does not exist or cannot be used
+	exitShort   = 99 // measured, but not what a good run needs
+)
+
+// Main runs a load test as its flags say and ends the program: --help lists them.
+//
+// The result goes to stdout, for people or as JSON ([Result]), progress to stderr.
+// The exit status is 0 only if all clients connected, none was lost, all converged
+// and the generator was not saturated; 99 if one of these failed; 1 if nothing could
+// be measured, because nobody answers for instance; and 2 for a flag that cannot be
+// used. An interrupt ends the run early: the figures so far are printed, and the
+// status is 99. A second one kills the program.
+func Main(b Bot) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	code := execute(ctx, os.Args, os.Stdout, os.Stderr, b)
+	stop()
+	os.Exit(code)
+}
+
+// execute is Main without the process: args[0] is the program's name.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	cmd, code := command(name, stdout, stderr, b)
+	cmd.SetArgs(args[1:])
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(stderr, "%s: %s\n", name, oneLine(err))
+		var failed runtimeError
+		if errors.As(err, &failed) {
+			return exitRuntime
+		}
+		return exitUsage
+	}
+	return *code
+}
+
+// runtimeError is an error that no other flag avoids.
+type runtimeError struct{ error }
+
+func (e runtimeError) Unwrap() error { return e.error }
+
+// command is the command line. The exit status stands in code after a run without
+// an error.
+func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, code *int) {
+	var o options
+	code = new(int)
+	play := func(cmd *cobra.Command, _ []string) (err error) {
+		if err := o.validate(); err != nil {
+			return err
+		}
+		*code, err = playAndPrint(cmd.Context(), &o, stdout, stderr, b)
+		return err
+	}
+	cmd = &cobra.Command{
+		Use: name, Short: "Play " + b.Schema().Name() + " with many bots, and measure what they notice",
+		Args: cobra.NoArgs, RunE: play, SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	run := &cobra.Command{Use: "run", Short: "Run the load test (also what no command means)", Args: cobra.NoArgs, RunE: play}
+	o.flags(cmd.PersistentFlags())
+	cmd.PersistentFlags().SortFlags = false
+	cmd.AddCommand(run)
+	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %s --help lists the flags", err, name)
+	})
+	return cmd, code
+}
+
+// playAndPrint runs the load test and puts the result where it belongs.
+func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b Bot) (int, error) {
+	r := newRun(*o, b, stderr)
+	rep, err := r.play(ctx)
+	if err != nil {
+		return exitRuntime, runtimeError{err}
+	}
+	text, err := json.MarshalIndent(rep.Result, "", "  ")
+	if err != nil {
+		return exitRuntime, runtimeError{err}
+	}
+	text = append(text, '\n')
+	short := rep.shortfalls()
+	if o.jsonFile != "" {
+		if err := os.WriteFile(o.jsonFile, text, 0o644); err != nil {
+			return exitRuntime, runtimeError{fmt.Errorf("--out: %w", err)}
+		}
+	}
+	if o.json {
+		if _, err := stdout.Write(text); err != nil {
+			return exitRuntime, runtimeError{fmt.Errorf("--out: %w", err)}
+		}
+		for _, why := range short {
+			r.screen.note("not ok: " + why)
+		}
+	} else {
+		writeSummary(stdout, o, rep)
+	}
+	if len(short) > 0 {
+		return exitShort, nil
+	}
+	return exitOK, nil
+}
+
+// oneLine joins what an error says on several lines.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,148 @@
+package loadtest
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop/internal/transport/quicnet"
+)
+
+// options are the command line.
+type options struct {
+	addr      string
+	clients   int
+	ramp      time.Duration
+	warmup    time.Duration
+	duration  time.Duration
+	seed      uint64
+	frameRate float64
+	admin     string
+	out       string
+	ca        string
+	certHash  string
+	quiet     bool
+
+	json     bool        // print JSON instead of text
+	jsonFile string      // write JSON there too
+	tls      *tls.Config // of ca, certHash and addr
+}
+
+// Bounds of the options.
+const (
+	maxClients  = 10_000 // a room has no more places
+	maxPhase    = 10 * time.Minute
+	minDuration = 100 * time.Millisecond
+	maxDuration = 24 * time.Hour
+	minFrames   = 1
+	maxFrames   = 1000
+)
+
+// flags declares the options with their defaults.
+func (o *options) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.addr, "addr", "127.0.0.1:4433", "the server, `HOST:PORT`")
+	f.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
+	f.DurationVar(&o.ramp, "ramp", 2*time.Second, "over which time they connect, 0 to 10m")
+	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "how long they play before anything is counted, 0 to 10m")
+	f.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
+	f.Uint64Var(&o.seed, "seed", 1, "of the bots' decisions: the same seed, the same bots")
+	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the server's tick rate)")
+	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
+	f.StringVar(&o.out, "out", "text", "text, json, or json=FILE: JSON into the file and text to stdout")
+	f.StringVar(&o.ca, "ca", "", "PEM `FILE` with the authority that vouches for the server")
+	f.StringVar(&o.certHash, "cert-hash", "", "SHA-256 of the server's certificate in `HEX`, instead of an authority")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
+}
+
+// validate completes the options, or returns an error that names the flag and the
+// remedy.
+func (o *options) validate() error {
+	for _, c := range []struct {
+		ok           bool
+		flag, remedy string
+		value        any
+	}{
+		{hostPort(o.addr), "addr", "use HOST:PORT, as in 127.0.0.1:4433", o.addr},
+		{o.clients >= 1 && o.clients <= maxClients, "clients", "use 1 to 10000", o.clients},
+		{o.ramp >= 0 && o.ramp <= maxPhase, "ramp", "use 0s to 10m", o.ramp},
+		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
+		{o.duration >= minDuration && o.duration <= maxDuration, "duration", "use 100ms to 24h", o.duration},
+		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the server's tick rate", o.frameRate},
+		{o.ca == "" || o.certHash == "", "cert-hash", "use either --ca or --cert-hash", o.certHash},
+	} {
+		if !c.ok {
+			return badFlag(c.flag, c.value, c.remedy)
+		}
+	}
+	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust())
+}
+
+func badFlag(flag string, value any, remedy string) error {
+	return fmt.Errorf("--%s: %v cannot be used: %s", flag, value, remedy)
+}
+
+func hostPort(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	return err == nil && host != "" && port != "" && port != "0"
+}
+
+// parseAdmin completes the URL: a bare host and port will do.
+func (o *options) parseAdmin() error {
+	if o.admin == "" {
+		return nil
+	}
+	text := o.admin
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return badFlag("admin", o.admin, "use a URL, as in http://127.0.0.1:8080")
+	}
+	o.admin = u.JoinPath("ticks").String()
+	return nil
+}
+
+// parseOut looks whether the file can be written before anything is measured.
+func (o *options) parseOut() error {
+	file, isFile := strings.CutPrefix(o.out, "json=")
+	switch {
+	case o.out == "text":
+	case o.out == "json":
+		o.json = true
+	case isFile && file != "":
+		o.jsonFile = file
+		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+			return badFlag("out", o.out, "its folder does not exist")
+		}
+	default:
+		return badFlag("out", o.out, "use text, json or json=FILE")
+	}
+	return nil
+}
+
+// parseTrust makes the TLS configuration. On loopback addresses any certificate will
+// do, because development servers make one at every start.
+func (o *options) parseTrust() error {
+	flag := "addr"
+	switch {
+	case o.ca != "":
+		flag = "ca"
+	case o.certHash != "":
+		flag = "cert-hash"
+	}
+	conf, err := quicnet.ClientTLS(o.addr, quicnet.Trust{CAFile: o.ca, CertHash: o.certHash})
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	o.tls = conf
+	return nil
+}

@@ -1,0 +1,144 @@
+package loadtest
+
+import (
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/netloop/netloop"
+)
+
+// Histograms count microseconds, as those of /ticks do.
+const (
+	highestMicros = 60_000_000 // what takes longer counts as a minute
+	digits        = 3          // percentiles within 0.1 %
+)
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, highestMicros, digits) }
+
+// record counts one duration. Negative ones, which clock estimates can make, count
+// as 0. It allocates nothing.
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	// Within the range it can only fail once 2^63 values were recorded.
+	_ = h.RecordValue(min(max(int64(d/time.Microsecond), 0), highestMicros))
+}
+
+// millis is a duration as the results give it: to the microsecond.
+func millis(d time.Duration) *float64 {
+	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
+	return &ms
+}
+
+// percentile returns what p per cent of the records do not exceed, and nil when
+// there is no record.
+func percentile(h *hdrhistogram.Histogram, p float64) *float64 {
+	if h.TotalCount() == 0 {
+		return nil
+	}
+	return millis(time.Duration(h.ValueAtPercentile(p)) * time.Microsecond)
+}
+
+// window is the measured time on the run's clock: from included, to excluded. It is
+// empty until it is opened.
+type window struct{ from, to atomic.Int64 }
+
+func (w *window) open(from, to time.Duration) {
+	w.to.Store(int64(to))
+	w.from.Store(int64(from))
+}
+
+// end closes the window early; one that is closed stays as it is.
+func (w *window) end(at time.Duration) { w.to.Store(min(w.to.Load(), int64(at))) }
+
+func (w *window) holds(at time.Duration) bool {
+	return int64(at) >= w.from.Load() && int64(at) < w.to.Load()
+}
+
+func (w *window) length() time.Duration {
+	return max(0, time.Duration(w.to.Load()-w.from.Load()))
+}
+
+// recorder is what one worker counts inside the measured window. The worker's
+// goroutine owns it until the worker has ended.
+type recorder struct {
+	rtt      *hdrhistogram.Histogram // of calls, by the time they were meant
+	interval *hdrhistogram.Histogram // between the arrivals of whole snapshots
+	age      *hdrhistogram.Histogram // of the newest state, at each frame
+	lateness *hdrhistogram.Histogram // of the generator's own frames
+
+	intended, sent, answered uint64 // calls
+	snapshots, bytes         uint64
+	callErrors               tally
+}
+
+func newRecorder() *recorder {
+	return &recorder{
+		rtt: newHistogram(), interval: newHistogram(), age: newHistogram(), lateness: newHistogram(),
+		callErrors: tally{},
+	}
+}
+
+// merge adds what another recorder counted.
+func (r *recorder) merge(o *recorder) {
+	r.rtt.Merge(o.rtt)
+	r.interval.Merge(o.interval)
+	r.age.Merge(o.age)
+	r.lateness.Merge(o.lateness)
+	r.intended += o.intended
+	r.sent += o.sent
+	r.answered += o.answered
+	r.snapshots += o.snapshots
+	r.bytes += o.bytes
+	r.callErrors.merge(o.callErrors)
+}
+
+// live is what the progress line shows: what happened since the last line.
+type live struct {
+	rtt, interval *hdrhistogram.Histogram
+	snapshots     uint64
+}
+
+func newLive() *live { return &live{rtt: newHistogram(), interval: newHistogram()} }
+
+func (l *live) merge(o *live) {
+	l.rtt.Merge(o.rtt)
+	l.interval.Merge(o.interval)
+	l.snapshots += o.snapshots
+}
+
+func (l *live) reset() {
+	l.rtt.Reset()
+	l.interval.Reset()
+	l.snapshots = 0
+}
+
+// tally counts reasons by their text.
+type tally map[string]uint64
+
+// maxReasons bounds a tally: texts come from the network.
+const maxReasons = 32
+
+func (t tally) add(text string) {
+	if _, ok := t[text]; !ok && len(t) >= maxReasons {
+		text = "other reasons"
+	}
+	t[text]++
+}
+
+func (t tally) merge(o tally) {
+	for text, n := range o {
+		t[text] += n
+	}
+}
+
+// reason is an error in as few words as tell it from others.
+func reason(err error) string {
+	var refused *netloop.Refusal
+	if errors.As(err, &refused) {
+		return "refused: " + refused.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,129 @@
+package loadtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+// report is the result and what the text says beyond it.
+type report struct {
+	Result
+
+	length      time.Duration // of the measured window
+	interrupted bool
+	rec         *recorder
+	tick        time.Duration
+
+	dialErrors, lost, notEqual tally
+	converged                  int // clients
+}
+
+// report adds up what the workers counted. They have ended.
+func (r *run) report() *report {
+	rep := &report{
+		rec: newRecorder(), length: r.window.length(), interrupted: r.interrupted, tick: r.tick,
+		dialErrors: r.dialErrors, lost: tally{}, notEqual: tally{},
+	}
+	var received []uint64
+	for _, w := range r.workers {
+		rep.rec.merge(w.rec)
+		rep.lost.merge(w.lost)
+		rep.notEqual.merge(w.notEqual)
+		for _, p := range w.players {
+			received = append(received, p.received)
+			if p.verify == equal {
+				rep.converged++
+			}
+		}
+	}
+	rep.Clients = Clients{
+		Wanted: r.opts.clients, Connected: len(received), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load()),
+	}
+	rep.fill(received)
+	rep.Server = serverResult(r.before, r.after, r.screen.note)
+	return rep
+}
+
+// fill derives the result from the records and from how many snapshots each client
+// received.
+func (r *report) fill(received []uint64) {
+	rec := r.rec
+	r.RPC = RPC{Sent: rec.sent, Answered: rec.answered, RTT: latency(rec.rtt)}
+	r.Snapshots = Snapshots{
+		Received: rec.snapshots, Rate: clientRate(received, r.length),
+		Interval: spread(rec.interval), Age: spread(rec.age),
+	}
+	if n := len(received); n > 0 && r.length > 0 {
+		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
+	}
+	r.Converged = r.converged > 0 && r.converged == r.Clients.Connected
+	r.Saturated = saturated(rec, r.tick)
+}
+
+// serverResult is what happened between two readings of /ticks.
+func serverResult(before, after *ticks.Snapshot, note func(string)) Server {
+	if before == nil || after == nil {
+		return Server{}
+	}
+	d, err := after.Sub(before)
+	if err != nil {
+		note("--admin: " + err.Error())
+		return Server{}
+	}
+	return Server{
+		Tick: spreadOf(&d.Tick), Lateness: spreadOf(&d.Lateness),
+		Overruns: &d.Overruns, DroppedTicks: &d.DroppedTicks, TickRate: hundredths(d.RateHz()),
+	}
+}
+
+// shortfalls says in words why the run is not a success, and is empty when it is.
+func (r *report) shortfalls() []string {
+	var all []string
+	add := func(format string, a ...any) { all = append(all, fmt.Sprintf(format, a...)) }
+	c := r.Clients
+	if r.interrupted {
+		add("interrupted: the figures are of what was measured until then")
+	}
+	if c.Connected < c.Wanted {
+		add("%d of %d clients did not connect%s", c.Wanted-c.Connected, c.Wanted, because(r.dialErrors))
+	}
+	if c.Disconnected > 0 {
+		add("%d clients lost their connection%s", c.Disconnected, because(r.lost))
+	}
+	if !r.Converged && !r.interrupted {
+		add("%d of %d clients could not find their state equal to the server's%s", c.Connected-r.converged, c.Connected, because(r.notEqual))
+	}
+	if r.Saturated {
+		add("the generator was too slow, so the figures mean nothing: p99 of its own lateness %s ms (at most %s, one tick), %d of %d intended calls sent (at least 99 %%): use fewer --clients, or more cores",
+			figure(percentile(r.rec.lateness, 99)), figure(millis(r.tick)), r.rec.sent, r.rec.intended)
+	}
+	return all
+}
+
+// because lists reasons, the most frequent first.
+func because(t tally) string {
+	reasons := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		if t[a] != t[b] {
+			return int(t[b]) - int(t[a])
+		}
+		return strings.Compare(a, b)
+	})
+	const most = 3 // a line shall stay readable
+	text := ""
+	for i, reason := range reasons[:min(len(reasons), most)] {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%s%d× %s", sep, t[reason], reason)
+	}
+	if len(reasons) > most {
+		text += "; and other reasons"
+	}
+	return text
+}

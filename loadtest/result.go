@@ -1,0 +1,136 @@
+package loadtest
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what a load test found: what --out json writes, under names that stay.
+// Times are milliseconds, rates are per second, and what is not known is null.
+// Everything but Clients, Converged and Saturated is of the measured window alone.
+type Result struct {
+	Clients   Clients   `json:"clients"`
+	RPC       RPC       `json:"rpc"`
+	Snapshots Snapshots `json:"snapshots"`
+	Server    Server    `json:"server"`
+	// Converged says that at the end every client that had connected compared a
+	// digest of its replicated state with the server's, and found it equal.
+	Converged bool `json:"converged"`
+	// Saturated says that the generator itself was too slow, so that the figures
+	// mean nothing: the 99th percentile of how late its own frames were exceeds one
+	// tick, or fewer than 99 % of the intended calls were sent.
+	Saturated bool `json:"saturated"`
+}
+
+// Clients counts the clients of the whole run.
+type Clients struct {
+	Wanted       int `json:"wanted"`       // as --clients says
+	Connected    int `json:"connected"`    // that the server let in
+	Failed       int `json:"failed"`       // that tried, and did not get in
+	Disconnected int `json:"disconnected"` // that got in, and lost the connection before the goodbye
+}
+
+// RPC is about the calls that [Calls] made, by the time at which each was meant to
+// be sent.
+type RPC struct {
+	Sent     uint64 `json:"sent"`     // questions
+	Answered uint64 `json:"answered"` // of them, neither refused nor left unanswered for 10 s
+	// RTT runs from the time at which a call was meant to be sent until the frame in
+	// which its answer is handed over.
+	RTT Latency `json:"rtt_ms"`
+}
+
+// Snapshots is about the snapshots that arrived whole.
+type Snapshots struct {
+	Received uint64 `json:"received"` // by all clients
+	// Rate is over clients: each one's snapshots divided by the length of the window.
+	Rate ClientRate `json:"rate_hz"`
+	// Interval pools the times between two snapshots of all clients. An interval ends
+	// where the packet that completes a snapshot arrives, before any frame sees it.
+	Interval Spread `json:"interval_ms"`
+	// Age is sampled at each frame of each client: the server's time as the client
+	// estimates it, minus the deadline of the newest tick that it has applied.
+	Age Spread `json:"age_ms"`
+	// Bytes are of the snapshots' packets, without the transport's share, per client
+	// and second.
+	Bytes *float64 `json:"bytes_per_client_per_second"`
+}
+
+// Server is the server's own account, exact: null without --admin.
+type Server struct {
+	Tick         Spread   `json:"tick_ms"`       // what ticks took
+	Lateness     Spread   `json:"lateness_ms"`   // how long after their deadline they began
+	Overruns     *uint64  `json:"overruns"`      // ticks that took longer than their period
+	DroppedTicks *uint64  `json:"dropped_ticks"` // real time that no tick represents
+	TickRate     *float64 `json:"tick_rate_hz"`  // ticks that ran, per second
+}
+
+// Latency is a distribution with its tail.
+type Latency struct {
+	P50  *float64 `json:"p50"`
+	P90  *float64 `json:"p90"`
+	P99  *float64 `json:"p99"`
+	P999 *float64 `json:"p999"` // 99.9 %
+	Max  *float64 `json:"max"`
+}
+
+// Spread is a distribution in short.
+type Spread struct {
+	P50 *float64 `json:"p50"`
+	P99 *float64 `json:"p99"`
+	Max *float64 `json:"max"`
+}
+
+// ClientRate is a distribution over clients.
+type ClientRate struct {
+	Min *float64 `json:"min"`
+	P50 *float64 `json:"p50"`
+}
+
+func latency(h *hdrhistogram.Histogram) Latency {
+	return Latency{percentile(h, 50), percentile(h, 90), percentile(h, 99), percentile(h, 99.9), percentile(h, 100)}
+}
+
+func spread(h *hdrhistogram.Histogram) Spread {
+	return Spread{percentile(h, 50), percentile(h, 99), percentile(h, 100)}
+}
+
+// counted is a distribution as /ticks gives it.
+type counted interface {
+	Count() uint64
+	Percentile(p float64) time.Duration
+	Max() time.Duration
+}
+
+func spreadOf(h counted) Spread {
+	if h.Count() == 0 {
+		return Spread{}
+	}
+	return Spread{millis(h.Percentile(50)), millis(h.Percentile(99)), millis(h.Max())}
+}
+
+// clientRate is over clients, by how many snapshots each received within a time. The
+// median of an even number is the lower of the two in the middle.
+func clientRate(received []uint64, length time.Duration) ClientRate {
+	if len(received) == 0 || length <= 0 {
+		return ClientRate{}
+	}
+	slices.Sort(received)
+	rate := func(n uint64) *float64 { return hundredths(float64(n) / length.Seconds()) }
+	return ClientRate{Min: rate(received[0]), P50: rate(received[(len(received)-1)/2])}
+}
+
+// hundredths rounds to two decimals.
+func hundredths(x float64) *float64 {
+	x = math.Round(x*100) / 100
+	return &x
+}
+
+// saturated judges the generator, by what it did in the measured window.
+func saturated(r *recorder, tick time.Duration) bool {
+	late := time.Duration(r.lateness.ValueAtPercentile(99)) * time.Microsecond
+	return late > tick || float64(r.sent) < 0.99*float64(r.intended)
+}

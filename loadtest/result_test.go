@@ -1,0 +1,131 @@
+package loadtest
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); go test ./loadtest -rewrite makes it anew:\n%s", name, diff)
+	}
+}
+
+// made is a report of made-up records.
+func made() *report {
+	r := &report{rec: newRecorder(), length: 20 * time.Second, tick: frame, dialErrors: tally{}, lost: tally{}, notEqual: tally{}}
+	r.Clients = Clients{Wanted: 2, Connected: 2}
+	for i := range 80 {
+		record(r.rec.rtt, time.Duration(20+i)*time.Millisecond)
+	}
+	r.rec.intended, r.rec.sent, r.rec.answered = 80, 80, 80
+	for range 2400 {
+		record(r.rec.interval, 16667*time.Microsecond)
+		record(r.rec.age, 9500*time.Microsecond)
+		record(r.rec.lateness, 300*time.Microsecond)
+		r.rec.snapshots++
+		r.rec.bytes += 1500
+	}
+	r.converged = 2
+	r.fill([]uint64{1199, 1201})
+	return r
+}
+
+// account is what a server's /ticks says after n ticks of 2 ms.
+func account(n uint64) *ticks.Snapshot {
+	s := &ticks.Snapshot{Ticks: n, Overruns: n / 100, DroppedTicks: n / 1000, Budget: time.Second / 60, Uptime: time.Duration(n) * time.Second / 60}
+	for range n {
+		s.Tick.Record(2 * time.Millisecond)
+		s.Lateness.Record(100 * time.Microsecond)
+	}
+	return s
+}
+
+func TestJSONNamesStay(t *testing.T) {
+	r := made()
+	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
+	text, err := json.MarshalIndent(r.Result, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "result.json", string(text)+"\n")
+}
+
+// What is not known is null, and every name is there all the same.
+func TestJSONOfNothingIsNull(t *testing.T) {
+	r := &report{rec: newRecorder(), tick: frame}
+	r.Clients.Wanted = 2
+	r.fill(nil)
+	text, err := json.MarshalIndent(r.Result, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "nothing.json", string(text)+"\n")
+}
+
+func TestSummaryOfAGoodRun(t *testing.T) {
+	r := made()
+	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
+	var b strings.Builder
+	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
+	golden(t, "good.txt", b.String())
+}
+
+func TestSummaryOfABadRun(t *testing.T) {
+	r := made()
+	r.Clients = Clients{Wanted: 5, Connected: 3, Failed: 2, Disconnected: 1}
+	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
+	r.converged, r.rec.sent = 1, 70
+	r.fill([]uint64{1199, 1201, 500})
+	var b strings.Builder
+	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
+	golden(t, "bad.txt", b.String())
+}
+
+func TestEachShortfallIsSaid(t *testing.T) {
+	if got := made().shortfalls(); len(got) != 0 {
+		t.Fatalf("a good run falls short: %q", got)
+	}
+	for name, spoil := range map[string]func(*report){
+		"did not connect": func(r *report) { r.Clients.Wanted++ },
+		"lost their":      func(r *report) { r.Clients.Disconnected++ },
+		"equal to the":    func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
+		"too slow":        func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
+		"interrupted":     func(r *report) { r.interrupted = true },
+	} {
+		r := made()
+		spoil(r)
+		if got := r.shortfalls(); len(got) != 1 || !strings.Contains(got[0], name) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestARestartedServerHasNoFigures(t *testing.T) {
+	said := ""
+	if got := serverResult(account(1800), account(600), func(text string) { said = text }); got != (Server{}) || said == "" {
+		t.Errorf("figures %+v, said %q", got, said)
+	}
+}

@@ -1,0 +1,293 @@
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+// phase is where a run is. Phases only go forward.
+type phase int32
+
+const (
+	ramping phase = iota
+	warming
+	measuring
+	verifying
+	goodbye
+)
+
+// String returns the word that the progress line has for the phase.
+func (p phase) String() string {
+	return [...]string{"connecting", "warming up", "measuring", "verifying", "leaving"}[p]
+}
+
+// run is one load test.
+type run struct {
+	opts   options
+	bot    Bot
+	clock  *clock.System
+	screen *screen
+	admin  *admin // nil without --admin
+
+	tick    time.Duration // the server's period
+	period  time.Duration // of frames
+	window  window
+	workers []*worker
+	ended   sync.WaitGroup // workers
+	dialers []*client.Dialer
+
+	at         atomic.Int32  // phase
+	verifyFrom time.Duration // written before the phase that reads it
+	connected  atomic.Int64
+	failed     atomic.Int64
+	gone       atomic.Int64
+	settled    atomic.Int64
+
+	mu          sync.Mutex
+	dialErrors  tally // under mu
+	interrupted bool
+	before      *ticks.Snapshot
+	after       *ticks.Snapshot
+}
+
+func newRun(o options, b Bot, stderr io.Writer) *run {
+	r := &run{opts: o, bot: b, clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}}
+	if o.admin != "" {
+		r.admin = newAdmin(o.admin)
+	}
+	return r
+}
+
+func (r *run) now() time.Duration { return r.clock.Now() }
+func (r *run) phase() phase       { return phase(r.at.Load()) }
+func (r *run) enter(p phase)      { r.at.Store(int32(p)) }
+
+// socketClients is how many clients share a UDP socket: one reader goroutine per
+// socket keeps up with as many at 60 Hz, and the kernel's receive buffer of 208 KiB
+// holds a snapshot of each.
+const socketClients = 50
+
+// play runs the load test and returns what it found. An error means that there was
+// nothing to find.
+func (r *run) play(ctx context.Context) (*report, error) {
+	defer func() { _ = r.clock.Close() }()
+	var account *ticks.Snapshot
+	if r.admin != nil {
+		s, err := r.admin.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		account = &s
+	}
+	defer r.hangUp()
+	for range (r.opts.clients + socketClients - 1) / socketClients {
+		d, err := client.NewDialer()
+		if err != nil {
+			return nil, err
+		}
+		r.dialers = append(r.dialers, d)
+	}
+	first, err := r.dial(ctx, 0)
+	if err != nil {
+		return nil, unreachable(r.opts.addr, err)
+	}
+	r.rates(first.client, account)
+	r.startWorkers()
+	stopProgress := r.startProgress(ctx)
+	defer stopProgress()
+	r.ramp(ctx, first)
+	r.phases(ctx)
+	r.enter(goodbye)
+	r.ended.Wait()
+	return r.report(), nil
+}
+
+// phases goes from the warm-up to the verification, as far as it gets.
+func (r *run) phases(ctx context.Context) {
+	r.enter(warming)
+	if !r.wait(ctx, r.opts.warmup) {
+		return
+	}
+	r.before = r.readTicks(ctx)
+	from := r.now()
+	r.window.open(from, from+r.opts.duration)
+	r.enter(measuring)
+	complete := r.wait(ctx, r.opts.duration)
+	r.window.end(r.now())
+	r.after = r.readTicks(context.WithoutCancel(ctx))
+	if !complete {
+		return
+	}
+	r.verifyFrom = r.now()
+	r.enter(verifying)
+	r.waitSettled(ctx)
+}
+
+// pollEvery is how often a phase looks whether it has become pointless.
+const pollEvery = 20 * time.Millisecond
+
+// wait waits for d. It reports false when the run was interrupted or every client
+// is gone.
+func (r *run) wait(ctx context.Context, d time.Duration) bool {
+	for end := r.now() + d; ; {
+		if ctx.Err() != nil {
+			r.interrupted = true
+			return false
+		}
+		if r.gone.Load() >= r.connected.Load() {
+			return false
+		}
+		left := end - r.now()
+		if left <= 0 {
+			return true
+		}
+		_ = r.clock.WaitUntil(ctx, r.now()+min(left, pollEvery)) // Its only error is that of ctx, above.
+	}
+}
+
+// Clients verify one after the other, because a digest of every client's view at
+// once would be a load of its own. verifyLimit is above client.Verify's own limit.
+const (
+	verifySpacing = 10 * time.Millisecond
+	verifyLimit   = 15 * time.Second
+)
+
+// turn is when client n may verify.
+func (r *run) turn(n int) time.Duration { return r.verifyFrom + time.Duration(n)*verifySpacing }
+
+// waitSettled waits until every client is verified or lost.
+func (r *run) waitSettled(ctx context.Context) {
+	limit := r.turn(r.opts.clients) + verifyLimit
+	for r.settled.Load() < r.connected.Load() && r.now() < limit {
+		if ctx.Err() != nil {
+			r.interrupted = true
+			return
+		}
+		_ = r.clock.WaitUntil(ctx, r.now()+pollEvery) // Its only error is that of ctx, above.
+	}
+}
+
+// startWorkers starts the goroutines that run the clients' frames: two per core, so
+// that a core stays busy while one of them waits for its next frame.
+func (r *run) startWorkers() {
+	n := min(r.opts.clients, 2*runtime.GOMAXPROCS(0))
+	for range n {
+		w := newWorker(r)
+		r.workers = append(r.workers, w)
+		r.ended.Go(w.loop)
+	}
+}
+
+// dialTimeout bounds one client's way in, handshake and admission.
+const dialTimeout = 10 * time.Second
+
+// dial connects client n.
+func (r *run) dial(ctx context.Context, n int) (*player, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := r.dialers[n/socketClients].Dial(ctx, r.opts.addr, client.Config{
+		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls,
+		Log: r.screen.logger().With("client", n),
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.connected.Add(1)
+	return &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}, nil
+}
+
+// ramp connects the clients evenly over the ramp, and returns when each is connected
+// or has failed.
+func (r *run) ramp(ctx context.Context, first *player) {
+	start := r.now()
+	r.workers[0].add <- first
+	var dials sync.WaitGroup
+	for n := 1; n < r.opts.clients; n++ {
+		at := start + time.Duration(int64(r.opts.ramp)*int64(n)/int64(r.opts.clients))
+		if r.clock.WaitUntil(ctx, at) != nil {
+			break
+		}
+		dials.Go(func() {
+			p, err := r.dial(ctx, n)
+			if err != nil {
+				if ctx.Err() == nil {
+					r.failed.Add(1)
+					r.mu.Lock()
+					r.dialErrors.add(reason(err))
+					r.mu.Unlock()
+				}
+				return
+			}
+			r.workers[n%len(r.workers)].add <- p
+		})
+	}
+	dials.Wait()
+}
+
+// rates takes the server's tick period, and makes the frames' of it unless --frame-rate
+// says another.
+func (r *run) rates(c any, s *ticks.Snapshot) {
+	r.tick = tickPeriod(c, s)
+	r.period = r.tick
+	if r.opts.frameRate > 0 {
+		r.period = time.Duration(float64(time.Second) / r.opts.frameRate)
+	}
+}
+
+// tickPeriod is the server's tick period as the client was told it, or else as /ticks
+// says, or else the period that servers have by default.
+func tickPeriod(c any, s *ticks.Snapshot) time.Duration {
+	if c, ok := c.(interface{ TickRate() netloop.Rate }); ok {
+		return c.TickRate().Period()
+	}
+	if s != nil && s.Budget > 0 {
+		return s.Budget
+	}
+	return netloop.Hz(60).Period()
+}
+
+// readTicks reads the server's account of its ticks. A failure costs the figures, not
+// the run.
+func (r *run) readTicks(ctx context.Context) *ticks.Snapshot {
+	if r.admin == nil {
+		return nil
+	}
+	s, err := r.admin.read(ctx)
+	if err != nil {
+		r.screen.note(err.Error())
+		return nil
+	}
+	return &s
+}
+
+// hangUp ends every connection and waits for its goroutines. Closing errors have
+// nobody to tell: the figures are complete.
+func (r *run) hangUp() {
+	r.enter(goodbye)
+	r.ended.Wait()
+	var closing sync.WaitGroup
+	for _, d := range r.dialers {
+		closing.Go(func() { _ = d.Close() })
+	}
+	closing.Wait()
+}
+
+// unreachable is the error of a run whose first client did not get in.
+func unreachable(addr string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted before the first client was connected")
+	}
+	return fmt.Errorf("no client could connect to %s: %w: start the server there, or say with --addr where it is", addr, err)
+}

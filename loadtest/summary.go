@@ -1,0 +1,105 @@
+package loadtest
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// figure prints a figure that may be unknown.
+func figure(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*x, 'f', 2, 64)
+}
+
+func count(x *uint64) string {
+	if x == nil {
+		return "–"
+	}
+	return grouped(*x)
+}
+
+// grouped prints a count with its thousands apart.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}
+
+// writeSummary prints the report for a person.
+func writeSummary(w io.Writer, o *options, r *report) {
+	fmt.Fprintf(w, "%d clients on %s, measured for %v, seed %d\n\n", r.Clients.Connected, o.addr, r.length.Round(10*time.Millisecond), o.seed)
+	writeCounts(w, r)
+	fmt.Fprintln(w)
+	writeTimes(w, r)
+	fmt.Fprintln(w)
+	bad := r.shortfalls()
+	if len(bad) == 0 {
+		fmt.Fprintln(w, "OK: every client connected and stayed, every state equals the server's, and the generator kept up.")
+		return
+	}
+	fmt.Fprintf(w, "NOT OK (exit %d):\n", exitShort)
+	for _, why := range bad {
+		fmt.Fprintf(w, "  - %s\n", why)
+	}
+}
+
+// writeCounts prints what is counted, one subject per line.
+func writeCounts(w io.Writer, r *report) {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(subject, format string, a ...any) {
+		fmt.Fprintf(tab, "%s\t%s\n", subject, fmt.Sprintf(format, a...))
+	}
+	c, s := r.Clients, r.Snapshots
+	line("clients", "%d wanted, %d connected, %d failed, %d disconnected", c.Wanted, c.Connected, c.Failed, c.Disconnected)
+	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
+	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
+	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server))
+	line("converged", "%s (%d of %d clients)", yesNo(r.Converged), r.converged, c.Connected)
+	line("saturated", "%s", yesNo(r.Saturated))
+	_ = tab.Flush() // What w does not take is lost, as with any print.
+}
+
+// writeTimes prints the distributions, in milliseconds.
+func writeTimes(w io.Writer, r *report) {
+	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	row := func(cells ...string) { fmt.Fprintln(tab, strings.Join(cells, "\t")+"\t") }
+	row("milliseconds", "p50", "p90", "p99", "p99.9", "max")
+	rtt := r.RPC.RTT
+	row("call latency", figure(rtt.P50), figure(rtt.P90), figure(rtt.P99), figure(rtt.P999), figure(rtt.Max))
+	short := func(name string, s Spread) { row(name, figure(s.P50), "", figure(s.P99), "", figure(s.Max)) }
+	short("snapshot interval", r.Snapshots.Interval)
+	short("snapshot age", r.Snapshots.Age)
+	short("server tick", r.Server.Tick)
+	short("server lateness", r.Server.Lateness)
+	short("own lateness", spread(r.rec.lateness))
+	_ = tab.Flush() // As above.
+}
+
+func kilo(bytes *float64) string {
+	if bytes == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*bytes/1000, 'f', 1, 64)
+}
+
+func unknown(s Server) string {
+	if s.TickRate == nil {
+		return " (--admin URL tells)"
+	}
+	return ""
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

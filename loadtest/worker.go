@@ -1,0 +1,232 @@
+package loadtest
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/client"
+)
+
+// player is one client of the load test. Its worker's goroutine owns it.
+type player struct {
+	client *client.Client
+	meter  Meter
+
+	deadline time.Duration // of the next frame, on the run's clock
+	last     time.Duration // when the last frame began
+	arrived  time.Duration // the newest whole snapshot, on the run's clock
+	received uint64        // snapshots in the measured window
+	gone     bool          // the connection ended
+	verify   verification
+	settled  bool // verified or beyond it, and nothing measured is under way
+}
+
+// verification is how far a client's comparison with the server is.
+type verification uint8
+
+const (
+	notAsked verification = iota
+	asked
+	equal
+	failed
+)
+
+// worker runs the frames of some of the clients.
+type worker struct {
+	run     *run
+	add     chan *player // from the dial goroutines; unbuffered
+	players []*player
+	rec     *recorder
+	timer   *time.Timer
+
+	// The line of progress puts a clean one into spare, and takes the one with the
+	// figures from full a moment later: no lock and no garbage on this side.
+	live        *live
+	spare, full atomic.Pointer[live]
+
+	lost     tally // why connections ended
+	notEqual tally // why clients could not be verified
+}
+
+func newWorker(r *run) *worker {
+	return &worker{run: r, add: make(chan *player), rec: newRecorder(), live: newLive(), lost: tally{}, notEqual: tally{}}
+}
+
+// idle bounds a worker's wait, so that it notices the end of the run without clients.
+const idle = 50 * time.Millisecond
+
+// loop runs until the run says goodbye.
+func (w *worker) loop() {
+	w.timer = time.NewTimer(idle)
+	defer w.timer.Stop()
+	for w.run.phase() != goodbye {
+		w.handOver()
+		w.wait(w.frames())
+	}
+	for _, p := range w.players {
+		_ = p.client.Close() // It ends either way.
+	}
+}
+
+// frames runs what is due, and returns when the next frame is.
+func (w *worker) frames() time.Duration {
+	now := w.run.now()
+	next := now + idle
+	for _, p := range w.players {
+		if p.gone {
+			continue
+		}
+		if p.deadline <= now {
+			w.frame(p, now)
+			now = w.run.now()
+		}
+		next = min(next, p.deadline)
+	}
+	return next
+}
+
+// wait waits until at or for a new client.
+func (w *worker) wait(at time.Duration) {
+	left := at - w.run.now()
+	if left <= 0 {
+		return
+	}
+	w.timer.Reset(left)
+	select {
+	case p := <-w.add:
+		w.start(p)
+	case <-w.timer.C:
+	}
+}
+
+// start lets a client begin, at its own phase of the frame period.
+func (w *worker) start(p *player) {
+	r, m := w.run, &p.meter
+	now := r.now()
+	m.client, m.worker, m.offset = p.client, w, p.client.Now()-now
+	period := r.period
+	phase := time.Duration(int64(period) * int64(m.n) / int64(r.opts.clients))
+	p.last = now
+	p.deadline = now - now%period + phase
+	for p.deadline <= now {
+		p.deadline += period
+	}
+	p.client.OnSnapshot(func(s client.Snapshot) { w.snapshot(p, s.At-m.offset, s.Bytes) })
+	r.bot.Start(p.client, m)
+	w.players = append(w.players, p)
+}
+
+// snapshot counts a whole snapshot by when its last packet arrived.
+func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
+	interval, first := at-p.arrived, p.arrived == 0
+	p.arrived = at
+	w.live.snapshots++
+	if !first {
+		record(w.live.interval, interval)
+	}
+	if !w.run.window.holds(at) {
+		return
+	}
+	p.received++
+	w.rec.snapshots++
+	w.rec.bytes += uint64(bytes)
+	if !first {
+		record(w.rec.interval, interval)
+	}
+}
+
+// frame runs one frame of a client, and counts what it shows.
+func (w *worker) frame(p *player, now time.Duration) {
+	w.late(p, now)
+	p.client.Step(now - p.last)
+	p.last = now
+	if closed := p.client.Closed(); closed != nil {
+		w.leave(p, closed)
+		return
+	}
+	if w.run.window.holds(now) {
+		if s := p.client.Stats(); s.Synced && s.Applied > 0 {
+			record(w.rec.age, s.Age)
+		}
+	}
+	if w.run.phase() == verifying {
+		w.check(p, now)
+	}
+}
+
+// late counts how late a frame is, and sets the next one's deadline. Frames that a
+// stall has swallowed count too, each from its own deadline, or a stall of a second
+// would pass for one late frame.
+func (w *worker) late(p *player, now time.Duration) {
+	for ; p.deadline <= now; p.deadline += w.run.period {
+		if w.run.window.holds(p.deadline) {
+			record(w.rec.lateness, now-p.deadline)
+		}
+	}
+}
+
+// leave notes the end of a connection that the run has not ended.
+func (w *worker) leave(p *player, why error) {
+	p.gone = true
+	w.lost.add(reason(why))
+	w.run.gone.Add(1)
+	p.verify = failed
+	w.settle(p)
+}
+
+// settle counts a client for which the run need not wait any more, once.
+func (w *worker) settle(p *player) {
+	if !p.settled {
+		p.settled = true
+		w.run.settled.Add(1)
+	}
+}
+
+// handOver gives the progress line what it has asked for.
+func (w *worker) handOver() {
+	if w.spare.Load() == nil {
+		return
+	}
+	clean := w.spare.Swap(nil)
+	w.full.Store(w.live)
+	w.live = clean
+}
+
+// request asks the worker for what happened since the last time, and collect adds it
+// to sum once the worker has come by, which takes it at most the time idle. They
+// belong to one other goroutine.
+func (w *worker) request(clean *live) { w.spare.Store(clean) }
+
+func (w *worker) collect(sum *live) (used *live) {
+	used = w.full.Swap(nil)
+	if used != nil {
+		sum.merge(used)
+		used.reset()
+	}
+	return used
+}
+
+// check lets a client compare its state with the server's when its turn has come.
+// Measured calls get their time to be answered, too.
+func (w *worker) check(p *player, now time.Duration) {
+	switch p.verify {
+	case notAsked:
+		if now < w.run.turn(p.meter.n) {
+			return
+		}
+		p.verify = asked
+		p.client.Verify(func(err error) {
+			if err != nil {
+				w.notEqual.add(reason(err))
+				p.verify = failed
+				return
+			}
+			p.verify = equal
+		})
+	case equal, failed:
+		if p.meter.pending == 0 {
+			w.settle(p)
+		}
+	case asked:
+	}
+}

@@ -1,0 +1,199 @@
+package loadtest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+const frame = 16 * time.Millisecond
+
+// bench is a worker with one player and a measured window from 1 s to 2 s.
+func bench() (*worker, *player) {
+	r := &run{opts: options{clients: 1}, period: frame, tick: frame}
+	r.window.open(time.Second, 2*time.Second)
+	w := newWorker(r)
+	p := &player{meter: Meter{worker: w, rand: rand.New(rand.NewPCG(1, 2))}}
+	return w, p
+}
+
+func TestIntervalsEndWhereTheWindowHoldsTheirEnd(t *testing.T) {
+	w, p := bench()
+	for _, ms := range []int{900, 985, 1001, 1030, 1990, 2001, 2020} {
+		w.snapshot(p, time.Duration(ms)*time.Millisecond, 100)
+	}
+	if p.received != 3 || w.rec.snapshots != 3 || w.rec.bytes != 300 {
+		t.Errorf("received %d, %d in all with %d bytes; want 3, 3, 300", p.received, w.rec.snapshots, w.rec.bytes)
+	}
+	// 985→1001 ends inside and counts; 1990→2001 ends outside and does not.
+	s := spread(w.rec.interval)
+	if w.rec.interval.TotalCount() != 3 || !is(percentile(w.rec.interval, 1), 16) || !is(s.P50, 29) || !is(s.Max, 960) {
+		t.Errorf("%d intervals, p50 %s, max %s", w.rec.interval.TotalCount(), figure(s.P50), figure(s.Max))
+	}
+	if w.live.snapshots != 7 || w.live.interval.TotalCount() != 6 {
+		t.Errorf("the progress line sees %d snapshots and %d intervals", w.live.snapshots, w.live.interval.TotalCount())
+	}
+}
+
+func TestTheFirstSnapshotEndsNoInterval(t *testing.T) {
+	w, p := bench()
+	w.snapshot(p, 1500*time.Millisecond, 1)
+	if p.received != 1 || w.rec.interval.TotalCount() != 0 {
+		t.Errorf("%d snapshots, %d intervals", p.received, w.rec.interval.TotalCount())
+	}
+}
+
+// A stall swallows frames; each counts from its own deadline.
+func TestStalledFramesAllCountAsLate(t *testing.T) {
+	w, p := bench()
+	p.deadline = time.Second
+	now := time.Second + 10*frame + time.Millisecond
+	w.late(p, now)
+	if n := w.rec.lateness.TotalCount(); n != 11 {
+		t.Errorf("%d frames counted, want 11", n)
+	}
+	if p.deadline != time.Second+11*frame {
+		t.Errorf("the next frame is due at %v", p.deadline)
+	}
+	if max := percentile(w.rec.lateness, 100); !is(max, 161) {
+		t.Errorf("max %s ms, want 161", figure(max))
+	}
+	if least := percentile(w.rec.lateness, 1); !is(least, 1) {
+		t.Errorf("least %s ms, want 1", figure(least))
+	}
+}
+
+func TestOnlyFramesOfTheWindowCount(t *testing.T) {
+	w, p := bench()
+	p.deadline = time.Second - frame
+	w.late(p, p.deadline)
+	p.deadline = 2 * time.Second
+	w.late(p, p.deadline)
+	if n := w.rec.lateness.TotalCount(); n != 0 {
+		t.Errorf("%d frames from outside of the window", n)
+	}
+}
+
+func TestFramesAndSnapshotsAllocateNothing(t *testing.T) {
+	w, p := bench()
+	at := time.Second
+	if n := testing.AllocsPerRun(1000, func() {
+		at += time.Millisecond / 2
+		p.deadline = at
+		w.late(p, at)
+		w.snapshot(p, at, 1)
+		w.handOver()
+		p.meter.due(nil, at)
+	}); n != 0 {
+		t.Errorf("%v allocations per frame", n)
+	}
+}
+
+// calls runs the schedule of a meter up to times, and returns when each call was meant.
+func calls(m *Meter, s schedule, times ...time.Duration) []time.Duration {
+	var meant []time.Duration
+	s.ask = func(_ *netloop.Tick, at time.Duration, _ bool) { meant = append(meant, at) }
+	m.schedules = []schedule{s}
+	for _, at := range times {
+		m.due(nil, at)
+	}
+	return meant
+}
+
+// The schedule is open: a late frame makes all calls that were meant, and none moves.
+func TestLateFramesDoNotMoveTheSchedule(t *testing.T) {
+	w, p := bench()
+	ms := time.Millisecond
+	got := calls(&p.meter, schedule{next: 900 * ms, period: 100 * ms}, 890*ms, 910*ms, 1000*ms, 1350*ms, 2100*ms)
+	if len(got) != 13 {
+		t.Fatalf("%d calls, want 13: %v", len(got), got)
+	}
+	for i, at := range got {
+		if want := (900 + time.Duration(i)*100) * ms; at != want {
+			t.Errorf("call %d was meant at %v, want %v", i, at, want)
+		}
+	}
+	// Those meant from 1 s until before 2 s are measured.
+	if w.rec.intended != 10 || w.rec.sent != 10 || p.meter.pending != 10 {
+		t.Errorf("%d intended, %d sent, %d pending; want 10 each", w.rec.intended, w.rec.sent, p.meter.pending)
+	}
+}
+
+func TestWhatAStallSwallowsIsIntendedButNotSent(t *testing.T) {
+	w, p := bench()
+	got := calls(&p.meter, schedule{next: time.Second, period: time.Millisecond}, 1500*time.Millisecond)
+	if len(got) != maxBurst || w.rec.sent != maxBurst || w.rec.intended != 501 {
+		t.Errorf("%d calls, %d sent, %d intended; want %d, %d, 501", len(got), w.rec.sent, w.rec.intended, maxBurst, maxBurst)
+	}
+	if next := p.meter.schedules[0].next; next != 1501*time.Millisecond {
+		t.Errorf("the next call is due at %v", next)
+	}
+}
+
+func TestOnlyMeasuredAnswersCount(t *testing.T) {
+	w, p := bench()
+	m := &p.meter
+	m.pending = 2
+	m.took(30*time.Millisecond, true, nil)
+	m.took(40*time.Millisecond, false, nil)
+	m.took(50*time.Millisecond, true, errors.New("refused"))
+	m.took(60*time.Millisecond, false, errors.New("refused"))
+	if w.rec.answered != 1 || w.rec.rtt.TotalCount() != 1 || !is(percentile(w.rec.rtt, 100), 30) {
+		t.Errorf("%d answered, max %s ms", w.rec.answered, figure(percentile(w.rec.rtt, 100)))
+	}
+	if m.pending != 0 || w.rec.callErrors["refused"] != 1 || w.live.rtt.TotalCount() != 2 {
+		t.Errorf("%d pending, %v, %d live", m.pending, w.rec.callErrors, w.live.rtt.TotalCount())
+	}
+}
+
+func TestCallsRefusesARateThatIsNone(t *testing.T) {
+	_, p := bench()
+	for _, rate := range []float64{0, -1, maxCallRate + 1} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v calls a second were accepted", rate)
+				}
+			}()
+			p.meter.schedule(rate, nil)
+		}()
+	}
+}
+
+// Every sample reaches the line of progress exactly once, whether the worker comes by
+// between a request and its collection or not.
+func TestProgressSeesEverySampleOnce(t *testing.T) {
+	w, p := bench()
+	sum, clean, at := newLive(), newLive(), time.Duration(0)
+	for i := range 20 {
+		if clean != nil {
+			w.request(clean)
+		}
+		for range 3 {
+			at += frame
+			w.snapshot(p, at, 1)
+			if i%3 != 0 {
+				w.handOver()
+			}
+		}
+		clean = w.collect(sum)
+	}
+	w.handOver()
+	w.collect(sum)
+	if sum.snapshots+w.live.snapshots != 60 || sum.snapshots < 40 {
+		t.Errorf("%d collected and %d waiting of 60 snapshots", sum.snapshots, w.live.snapshots)
+	}
+}
+
+func TestAClientSettlesOnce(t *testing.T) {
+	w, p := bench()
+	p.verify = equal
+	w.settle(p)
+	w.leave(p, errors.New("lost"))
+	if w.run.settled.Load() != 1 || w.run.gone.Load() != 1 || p.verify != failed || !p.gone {
+		t.Errorf("settled %d, gone %d, %v", w.run.settled.Load(), w.run.gone.Load(), p.verify)
+	}
+}
