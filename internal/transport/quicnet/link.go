@@ -3,6 +3,7 @@ package quicnet
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -82,11 +83,14 @@ func (l *link) readStream() {
 				return
 			}
 		}
-		if err != nil {
+		var reset *quic.StreamError
+		if errors.Is(err, io.EOF) || errors.As(err, &reset) {
 			// After a close of our own this is the peer's answer; otherwise the peer
 			// may not end its stream without a word.
 			l.session.Shutdown(transport.CodeProtocol, "the stream ended without a close")
-			return
+		}
+		if err != nil {
+			return // Else it is the connection that has ended, and says why itself.
 		}
 	}
 }
