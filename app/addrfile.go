@@ -1,0 +1,83 @@
+package app
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/netloop/netloop"
+)
+
+// addresses is what --addr-file holds.
+type addresses struct {
+	Listen   string `json:"listen"`
+	Admin    string `json:"admin"` // empty without an admin listener
+	CertHash string `json:"cert_hash"`
+}
+
+func addressesOf(s *netloop.Server) addresses {
+	hash := s.CertHash()
+	at := addresses{Listen: s.Addr().String(), CertHash: hex.EncodeToString(hash[:])}
+	if a := s.AdminAddr(); a != nil {
+		at.Admin = a.String()
+	}
+	return at
+}
+
+// addrFile is the file of --addr-file. It appears whole or not at all, because
+// other programs wait for it. A nil addrFile does nothing.
+type addrFile struct {
+	path string
+	temp *os.File
+}
+
+// newAddrFile removes what an earlier run left, so that nobody reads old
+// addresses, and makes sure that the new file can be written.
+func (c *configuration) newAddrFile() (*addrFile, error) {
+	path := c.options.AddrFile
+	if path == "" {
+		return nil, nil
+	}
+	bad := func(err error) error {
+		return c.bad("addr-file", path, "use a file in a folder that may be written: "+err.Error())
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, bad(errors.New("it is not a regular file"))
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, bad(err)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, bad(err)
+	}
+	return &addrFile{path, temp}, nil
+}
+
+// publish writes the addresses and lets the file appear.
+func (f *addrFile) publish(at addresses) error {
+	if f == nil {
+		return nil
+	}
+	text, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	const readable = 0o644 // Other users' tools wait for it; it holds no secret.
+	_, err = f.temp.Write(append(text, '\n'))
+	if err := errors.Join(err, f.temp.Chmod(readable), f.temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.temp.Name(), f.path)
+}
+
+// discard removes what publish did not need.
+func (f *addrFile) discard() {
+	if f != nil {
+		_ = f.temp.Close()
+		_ = os.Remove(f.temp.Name())
+	}
+}

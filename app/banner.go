@@ -1,0 +1,139 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// banner is what a server says of itself when it starts.
+type banner struct {
+	title   string
+	at      addresses
+	devCert bool
+	cfg     netloop.Config
+	stages  []loop.DumpStage
+}
+
+// announce prints the banner of a server that has its ports.
+func (p *program) announce(s *netloop.Server, cfg netloop.Config) error {
+	b := banner{
+		title:   versions(p.game),
+		at:      addressesOf(s),
+		devCert: cfg.TLS == nil,
+		cfg:     cfg,
+		stages:  inside.Netloop.Server(s).Stages(),
+	}
+	_, err := io.WriteString(p.stdout, b.String())
+	return err
+}
+
+// String is the banner as text.
+func (b *banner) String() string {
+	var w strings.Builder
+	line := func(key, format string, a ...any) {
+		fmt.Fprintf(&w, "  %-9s%s\n", key, fmt.Sprintf(format, a...))
+	}
+	fmt.Fprintf(&w, "%s\n\n", b.title)
+	line("listen", "%s (QUIC on UDP)", b.at.Listen)
+	if b.at.Admin == "" {
+		line("admin", "none (--admin 127.0.0.1:8080 serves metrics and health)")
+	} else {
+		line("admin", "http://%s  /metrics /healthz /readyz /ticks", b.at.Admin)
+	}
+	line("cert", "sha256 %s", b.at.CertHash)
+	if b.devCert {
+		line("", "for development: clients on other machines need this hash, or --tls-cert here")
+	}
+	room := b.cfg.Room
+	fixed := room.FixedRate
+	if fixed == (netloop.Rate{}) {
+		fixed = room.Rate
+	}
+	line("tick", "%v, so %.3f ms for everything; fixed steps at %v; snapshots every %s", room.Rate,
+		room.Rate.Period().Seconds()*1e3, fixed, ordinal(room.SendEvery))
+	line("clients", "at most %d", room.MaxClients)
+	line("seed", "%d", b.cfg.Seed)
+	w.WriteString("\n")
+	writeStages(&w, b.stages)
+	return w.String()
+}
+
+func ordinal(n int) string {
+	if n == 1 {
+		return "tick"
+	}
+	return fmt.Sprintf("%d ticks", n)
+}
+
+// tableWidth is where the names of a stage's systems wrap: a terminal's usual
+// width with some room for long names.
+const tableWidth = 100
+
+// writeStages prints the table of the tick: each stage with its systems in the
+// order in which they run.
+func writeStages(w *strings.Builder, stages []loop.DumpStage) {
+	const column = 20 // of the first system: two spaces, a digit, the longest stage name
+	fmt.Fprintf(w, "  %-*s%s\n", column-2, "stage", "systems in the order of running; netloop's own in (parentheses)")
+	for _, stage := range stages {
+		if stage.Stage == 0 {
+			fmt.Fprintf(w, "  %-*s", column-2, "not placed yet")
+		} else {
+			fmt.Fprintf(w, "  %d %-*s", stage.Stage, column-4, stage.Stage)
+		}
+		at := column
+		for i, s := range stage.Systems {
+			name := s.Name
+			if s.Place != loop.Body {
+				name = "(" + name + ")"
+			}
+			if i > 0 && at+1+len(name) > tableWidth {
+				fmt.Fprintf(w, "\n%*s", column, "")
+				at = column
+			} else if i > 0 {
+				w.WriteByte(' ')
+				at++
+			}
+			w.WriteString(name)
+			at += len(name)
+		}
+		w.WriteByte('\n')
+	}
+	w.WriteByte('\n')
+}
+
+// versions names what runs: game, netloop, Go.
+func versions(g netloop.Game) string {
+	hello := inside.Netloop.Schema(g.Schema()).Hello()
+	build, _ := debug.ReadBuildInfo()
+	return fmt.Sprintf("%s %d.%d, netloop %s, wire protocol %d, %s %s/%s", hello.GetSchema(), hello.GetMajor(), hello.GetMinor(),
+		netloopVersion(build), hello.GetProtocol(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// netloopVersion is the version of the netloop in this program, whether it is
+// the program's own module or a dependency.
+func netloopVersion(build *debug.BuildInfo) string {
+	const module = "github.com/netloop/netloop"
+	if build == nil {
+		return "of unknown version"
+	}
+	version := ""
+	if build.Main.Path == module {
+		version = build.Main.Version
+	}
+	for _, d := range build.Deps {
+		if d.Path == module {
+			version = d.Version
+		}
+	}
+	if version == "" || version == "(devel)" {
+		return "development version"
+	}
+	return version
+}

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop"
+)
+
+// execute parses the command line and runs what it says.
+func (p *program) execute(ctx context.Context, args []string) error {
+	c, err := newConfiguration(p.game)
+	if err != nil {
+		return err
+	}
+	root := p.root(c)
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// root makes the tree of commands. What no subcommand means is run.
+func (p *program) root(c *configuration) *cobra.Command {
+	name := p.game.Schema().Name()
+	serve := func(cmd *cobra.Command, _ []string) error {
+		if err := c.load(cmd.Flags(), p.env); err != nil {
+			return err
+		}
+		return p.serve(cmd.Context(), c)
+	}
+	root := &cobra.Command{
+		Use:   p.name,
+		Short: "Serve " + name,
+		Long: "Serves " + name + ".\n\n" +
+			"A flag such as --tick-rate may also be the environment variable NETLOOP_TICK_RATE or a line\n" +
+			"of the file that --config names. Flags win over the environment, and that over the file.\n\n" +
+			"SIGINT and SIGTERM close the server: every client is told, the game saves, the exit status\n" +
+			"is 0. A second signal ends it at once.",
+		RunE:              serve,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	run := &cobra.Command{Use: "run", Short: "Serve until a signal comes; also what no command means", RunE: serve}
+	config := &cobra.Command{
+		Use: "config", Short: "Print the effective configuration as YAML, fit for --config, and check it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.load(cmd.Flags(), p.env); err != nil {
+				return err
+			}
+			for _, w := range c.warnings {
+				fmt.Fprintf(p.stderr, "%s: %s\n", p.name, w)
+			}
+			return c.print(p.stdout)
+		},
+	}
+	version := &cobra.Command{
+		Use: "version", Short: "Print the versions of game, netloop and Go",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.stdout, versions(p.game))
+			return err
+		},
+	}
+	for _, cmd := range []*cobra.Command{root, run, config} {
+		c.addFlags(cmd.Flags())
+	}
+	root.AddCommand(run, config, version)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
+	for _, cmd := range []*cobra.Command{root, run, config, version} {
+		cmd.Args = noArgs
+	}
+	return root
+}
+
+// noArgs refuses words that are no flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasSubCommands():
+		return fmt.Errorf("%q is not a command%s (there are run, config and version)", args[0], suggest(args[0], []string{"run", "config", "version", "help"}))
+	}
+	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+}
+
+// addFlags makes a flag of every setting.
+func (c *configuration) addFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	for _, s := range c.settings {
+		f := flags.VarPF(&flagValue{s: s, text: s.text()}, s.key, "", s.help)
+		if s.kind() == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// flagValue keeps what a flag was given until everything is merged, but refuses
+// at once what its setting cannot parse.
+type flagValue struct {
+	s    *setting
+	text string
+}
+
+func (f *flagValue) String() string { return f.text }
+func (f *flagValue) Type() string   { return f.s.kind() }
+
+func (f *flagValue) Set(text string) error {
+	f.text = text
+	return f.s.parse(text)
+}
+
+// flagError puts pflag's errors in words that name the flag and the remedy.
+func (c *configuration) flagError(err error) error {
+	var (
+		unknown  *pflag.NotExistError
+		noValue  *pflag.ValueRequiredError
+		badValue *pflag.InvalidValueError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		dashes := "--"
+		if unknown.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		var names []string
+		for _, s := range c.settings {
+			names = append(names, s.key)
+		}
+		return fmt.Errorf("%s%s is not a flag%s (--help lists them)", dashes, name, strings.Replace(suggest(name, names), "mean ", "mean --", 1))
+	case errors.As(err, &noValue):
+		return fmt.Errorf("--%s has no value: write --%s=VALUE", noValue.GetSpecifiedName(), noValue.GetSpecifiedName())
+	case errors.As(err, &badValue):
+		return netloop.ConfigError("--"+badValue.GetFlag().Name, fmt.Sprintf("%q", badValue.GetValue()), "%s", badValue.Unwrap())
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop"
+)
+
+// Exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Main runs the command line of a dedicated server for a game, and exits.
+func Main(g netloop.Game) {
+	cobra.MousetrapHelpText = ""   // A server that is started by a double-click on Windows shall serve.
+	signal.Ignore(syscall.SIGPIPE) // Whoever read the log may go away; the game goes on.
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2) // Size 2: one signal to close, one to give up; more say nothing new.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(fmt.Errorf("signal %v", <-signals))
+		<-signals
+		os.Exit(exitFailed) // Without a word: writing one may be what hangs.
+	}()
+	os.Exit(run(ctx, os.Args, os.Environ(), os.Stdout, os.Stderr, g))
+}
+
+// program is one run of the command line.
+type program struct {
+	name           string // of the executable, for messages
+	env            []string
+	stdout, stderr io.Writer
+	game           netloop.Game
+}
+
+// run is Main without the process around it. args begins with the program's
+// name. When ctx ends, a server that runs closes.
+func run(ctx context.Context, args, env []string, stdout, stderr io.Writer, g netloop.Game) int {
+	p := &program{name: "server", env: env, stdout: stdout, stderr: stderr, game: g}
+	if len(args) > 0 {
+		p.name = strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+		args = args[1:]
+	}
+	err := p.execute(ctx, args)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", p.name, oneLine(err))
+	var f *failure
+	if errors.As(err, &f) {
+		return exitFailed
+	}
+	return exitUsage
+}
+
+// failure is an error of a server that ran. Every other error came before, so
+// that the operator can mend it.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
+
+// oneLine makes an error, which may be several joined and quote what a user
+// typed, exactly one line of printable text.
+func oneLine(err error) string {
+	var parts []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, strings.Join(parts, "; "))
+}

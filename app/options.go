@@ -1,0 +1,162 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// options are the settings of every server, whatever its game. The order is that
+// of --help.
+type options struct {
+	Listen     string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
+	Admin      string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz and /ticks, host:port; empty is none"`
+	TickRate   rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
+	FixedRate  rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
+	SendEvery  int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
+	MaxClients int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	For        time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
+	Seed       uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
+	Drain      time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
+	TLSCert    string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
+	TLSKey     string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
+	LogLevel   string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
+	LogFormat  string        `name:"log-format" help:"how the log is written: text or json"`
+	AddrFile   string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
+	Config     string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
+}
+
+// defaults are the values of settings that nobody sets.
+func defaults() *options {
+	return &options{
+		Listen:     "127.0.0.1:4433",
+		Admin:      "127.0.0.1:8080",
+		TickRate:   rate{60, 1},
+		SendEvery:  1,
+		MaxClients: 256,
+		LogLevel:   "info",
+		LogFormat:  "text",
+	}
+}
+
+// The bounds of options. netloop checks them again, under the names that its
+// Config has; here the error names what the operator wrote.
+const (
+	maxSendEvery = 60
+	maxClients   = 10_000
+	maxRate      = 1000 // Hz
+)
+
+// check reports the first option whose value cannot be used. bad makes the
+// error.
+func (o *options) check(bad func(key string, value any, remedy string) error) error {
+	switch {
+	case !hostPort(o.Listen):
+		return bad("listen", o.Listen, "use host:port, for instance 127.0.0.1:4433; port 0 picks a free one")
+	case o.Admin != "" && !hostPort(o.Admin):
+		return bad("admin", o.Admin, "use host:port, for instance 127.0.0.1:8080, or nothing for no admin listener")
+	case o.TickRate == rate{}:
+		return bad("tick-rate", o.TickRate, remedyRate)
+	case o.SendEvery < 1 || o.SendEvery > maxSendEvery:
+		return bad("send-every", o.SendEvery, "use 1 to "+strconv.Itoa(maxSendEvery))
+	case o.MaxClients < 1 || o.MaxClients > maxClients:
+		return bad("max-clients", o.MaxClients, "use 1 to "+strconv.Itoa(maxClients))
+	case o.For < 0:
+		return bad("for", o.For, "use a time such as 20s, or 0 to run until a signal")
+	case o.Drain < 0:
+		return bad("drain", o.Drain, "use a time such as 30s, or 0 to close at once")
+	case o.TLSCert != "" && o.TLSKey == "":
+		return bad("tls-cert", o.TLSCert, "set tls-key too, to the file with its key")
+	case o.TLSCert == "" && o.TLSKey != "":
+		return bad("tls-key", o.TLSKey, "set tls-cert too, to the file with its certificate")
+	case o.LogFormat != "text" && o.LogFormat != "json":
+		return bad("log-format", o.LogFormat, "use text or json")
+	}
+	if _, err := logging.ParseLevel(o.LogLevel); err != nil || o.LogLevel == "" {
+		return bad("log-level", o.LogLevel, "use debug, info, warn or error")
+	}
+	return nil
+}
+
+// hostPort reports whether an address has a host, which may be empty, and a port.
+func hostPort(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// certificate loads the files of tls-cert and tls-key. Nil is netloop's own
+// certificate for development.
+func (o *options) certificate() (*tls.Config, error) {
+	if o.TLSCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, nil
+}
+
+// server makes the configuration of a server.
+func (o *options) server() netloop.Config {
+	return netloop.Config{
+		Listen: o.Listen,
+		Admin:  o.Admin,
+		Room: netloop.RoomSpec{
+			Rate:       netloop.Rate(o.TickRate),
+			FixedRate:  netloop.Rate(o.FixedRate),
+			SendEvery:  o.SendEvery,
+			MaxClients: o.MaxClients,
+		},
+		DrainTimeout: o.Drain,
+		Seed:         o.Seed,
+	}
+}
+
+// rate is a netloop.Rate as a setting: 60, or 30000/1001. Its zero is 0.
+type rate netloop.Rate
+
+const remedyRate = "use 1 to 1000 Hz, for instance 60, or a fraction such as 30000/1001"
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *rate) UnmarshalText(text []byte) error {
+	num, den, fraction := strings.Cut(strings.TrimSpace(strings.TrimSuffix(string(text), "Hz")), "/")
+	n, err := strconv.ParseUint(num, 10, 64)
+	d := uint64(1)
+	if err == nil && fraction {
+		d, err = strconv.ParseUint(den, 10, 64)
+	}
+	if err == nil && n == 0 && d == 1 {
+		*r = rate{}
+		return nil
+	}
+	if err != nil || n > loop.MaxRatePart || d > loop.MaxRatePart || d == 0 || n < d || n > d*maxRate {
+		return errors.New(remedyRate)
+	}
+	*r = rate{n, d}
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (r rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+func (r rate) String() string {
+	switch r.Den {
+	case 0:
+		return "0"
+	case 1:
+		return strconv.FormatUint(r.Num, 10)
+	}
+	return strconv.FormatUint(r.Num, 10) + "/" + strconv.FormatUint(r.Den, 10)
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
+)
+
+// logGrace is how long the end waits for the log to be written out. Whoever
+// reads it may have stopped; that must not keep the process.
+const logGrace = 2 * time.Second
+
+// serve runs a server until ctx ends or its --for is over.
+func (p *program) serve(ctx context.Context, c *configuration) error {
+	o := c.options
+	log, err := logging.New(logging.Config{Level: o.LogLevel, Format: o.LogFormat, Out: p.stderr})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), logGrace)
+		defer cancel()
+		_ = log.Close(ctx) // A log that cannot be written cannot take this error either.
+	}()
+	for _, w := range c.warnings {
+		log.Slog().Warn(w)
+	}
+	s, err := p.open(c, log)
+	if err != nil {
+		return err
+	}
+	if o.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.For, fmt.Errorf("the time of --for is over: %v", o.For))
+		defer cancel()
+	}
+	out := log.Slog()
+	stop := context.AfterFunc(ctx, func() {
+		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error())
+	})
+	defer stop()
+	if err := s.Run(ctx); err != nil {
+		return &failure{err}
+	}
+	out.Info("closed")
+	return nil
+}
+
+// open makes a server that has its ports, and says so on stdout and in the
+// address file. What fails here the operator can mend.
+func (p *program) open(c *configuration, log *logging.Logger) (*netloop.Server, error) {
+	o, cfg := c.options, c.options.server()
+	var err error
+	if cfg.TLS, err = o.certificate(); err != nil {
+		return nil, c.bad("tls-cert", o.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+err.Error())
+	}
+	if cfg.Seed == 0 {
+		cfg.Seed = drawSeed()
+	}
+	cfg.Logger, cfg.LogsDropped = log.Zap(), log.Dropped
+	s, err := netloop.New(cfg, p.game)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.newAddrFile()
+	if err != nil {
+		return nil, err
+	}
+	defer file.discard()
+	if err := s.Listen(); err != nil {
+		return nil, c.portError(err)
+	}
+	at := addressesOf(s)
+	if err := p.announce(s, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), release(s))
+	}
+	if err := file.publish(at); err != nil {
+		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), release(s))
+	}
+	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "cert_hash", at.CertHash, "seed", cfg.Seed)
+	return s, nil
+}
+
+// portError says which address could not be taken, under the key that the
+// operator wrote.
+func (c *configuration) portError(err error) error {
+	const remedy = "stop what listens there or choose another port (0 picks a free one)"
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
+		return c.bad("admin", c.options.Admin, strings.TrimPrefix(text, "admin: "))
+	}
+	var op *net.OpError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return c.bad("listen", c.options.Listen, "the port is in use: "+remedy)
+	case errors.As(err, &op):
+		return c.bad("listen", c.options.Listen, fmt.Sprintf("choose another address: %v", op.Err))
+	}
+	return err
+}
+
+// release gives the ports back without a tick: a context that has ended leaves
+// Run nothing but the closing.
+func release(s *netloop.Server) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return s.Run(ctx)
+}
+
+// drawSeed makes a seed here rather than in netloop, so that it can be printed:
+// who has it can run the same game again.
+func drawSeed() uint64 {
+	var b [8]byte
+	for {
+		_, _ = rand.Read(b[:]) // Never fails.
+		if seed := binary.LittleEndian.Uint64(b[:]); seed != 0 {
+			return seed
+		}
+	}
+}
