@@ -70,9 +70,9 @@ func TestTranscriptOfWholeTicks(t *testing.T) {
 	dump(&log, h.Dump())
 	p := Pacer{Timeline: Timeline{Rate: Hz(60), Fixed: Hz(90)}}
 	p.Start(time.Second, FirstTick)
-	for _, late := range []time.Duration{0, 100, 200_000_000, 0} {
+	for _, late := range []time.Duration{0, 100 * time.Nanosecond, 200 * time.Millisecond, 0} {
 		_, _, wait := p.Next(0)
-		in, due, _ := p.Next(wait + late*time.Nanosecond)
+		in, due, _ := p.Next(wait + late)
 		if !due {
 			t.Fatal("not due")
 		}

@@ -294,11 +294,12 @@ func TestTheQueueLetsGoOfWhatRan(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t, m)
 	freed := make(chan bool, 1)
-	msg := new([64]byte)
-	runtime.AddCleanup(msg, func(c chan bool) { c <- true }, freed)
 	q := r.queue
-	q.Push(Item{Method: m, Msg: msg})
-	msg = nil
+	func() {
+		msg := new([64]byte)
+		runtime.AddCleanup(msg, func(c chan bool) { c <- true }, freed)
+		q.Push(Item{Method: m, Msg: msg})
+	}()
 	q.Begin(1)
 	q.handlers[m.ID] = func(*room, *Item) error { return nil }
 	q.Drain(loop.Update, r)
