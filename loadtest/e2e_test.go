@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -20,10 +23,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve runs an arena until the test ends, or until stop is called.
-func serve(t *testing.T, cfg netloop.Config) (s *netloop.Server, stop func()) {
+func serve(t *testing.T, cfg netloop.Config, g netloop.Game) (s *netloop.Server, stop func()) {
 	t.Helper()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
-	s, err := netloop.New(cfg, arena.New())
+	s, err := netloop.New(cfg, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +60,48 @@ func load(t *testing.T, ctx context.Context, args ...string) (code int, stdout, 
 	return code, out.String(), err.String()
 }
 
+// watched is an arena that sees what the bots do to it.
+type watched struct {
+	*arena.Game
+	ticked chan struct{} // closed at its 30th tick with clients
+
+	thrusting, turning, shots, scores atomic.Int64 // sums over ticks
+}
+
+func newWatched() *watched { return &watched{Game: arena.New(), ticked: make(chan struct{})} }
+
+func (g *watched) Open(r *netloop.Room) error {
+	n := 0
+	r.On(netloop.PostLateUpdate, "test.watch", func(t *netloop.Tick) {
+		ships := 0
+		for o := range arena.Ships.All(t) {
+			s := o.State()
+			ships++
+			if s.Thrust {
+				g.thrusting.Add(1)
+			}
+			if s.Turn != 0 {
+				g.turning.Add(1)
+			}
+			if s.Score > 0 {
+				g.scores.Add(1)
+			}
+		}
+		for range arena.Shots.All(t) {
+			g.shots.Add(1)
+		}
+		if ships > 0 {
+			if n++; n == 30 {
+				close(g.ticked)
+			}
+		}
+	})
+	return g.Game.Open(r)
+}
+
 func TestBotsPlayARealServer(t *testing.T) {
-	s, _ := serve(t, netloop.Config{})
+	g := newWatched()
+	s, stop := serve(t, netloop.Config{}, g)
 	file := filepath.Join(t.TempDir(), "result.json")
 	code, stdout, stderr := load(t, t.Context(), "run", "--addr", s.Addr().String(), "--admin", "http://"+s.AdminAddr().String(),
 		"--clients", "5", "--ramp", "100ms", "--warmup", "1s", "--duration", "2s", "--out", "json="+file)
@@ -77,6 +120,10 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 	if !r.Converged {
 		t.Error("not converged")
+	}
+	stop()
+	if g.thrusting.Load() == 0 || g.turning.Load() == 0 || g.shots.Load() == 0 {
+		t.Errorf("the bots do not play: %d ticks with thrust, %d with a turn, %d with shots", g.thrusting.Load(), g.turning.Load(), g.shots.Load())
 	}
 	if r.Saturated {
 		t.Skip("this machine is too busy to be measured")
@@ -105,5 +152,100 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "measuring") {
 		t.Errorf("no progress on stderr:\n%s", stderr)
+	}
+}
+
+// result runs the load client for JSON on stdout.
+func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string) (code int, r loadtest.Result, stderr string) {
+	t.Helper()
+	args = append([]string{"--addr", s.Addr().String(), "--ramp", "0s", "--warmup", "0s", "--out", "json", "--quiet"}, args...)
+	code, stdout, stderr := load(t, ctx, args...)
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v in %q", err, stdout)
+	}
+	return code, r, stderr
+}
+
+func TestAClosingServerLosesEveryClient(t *testing.T) {
+	g := newWatched()
+	s, stop := serve(t, netloop.Config{}, g)
+	var stopped sync.WaitGroup
+	stopped.Go(func() {
+		<-g.ticked
+		stop()
+	})
+	code, r, stderr := result(t, t.Context(), s, "--clients", "3", "--duration", "60s")
+	stopped.Wait()
+	if want := (loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}); code != 99 || r.Clients != want || r.Converged {
+		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
+	}
+	if !strings.Contains(stderr, "lost their connection: 3× the server is closing") {
+		t.Errorf("stderr does not say why: %s", stderr)
+	}
+}
+
+func TestAFullServerIsSaid(t *testing.T) {
+	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2}}, newWatched())
+	code, r, stderr := result(t, t.Context(), s, "--clients", "5", "--duration", "100ms")
+	if want := (loadtest.Clients{Wanted: 5, Connected: 2, Failed: 3}); code != 99 || r.Clients != want || !r.Converged {
+		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
+	}
+	if !strings.Contains(stderr, "3 of 5 clients did not connect: 3× refused: full") {
+		t.Errorf("stderr does not say why: %s", stderr)
+	}
+}
+
+func TestAnInterruptEndsTheRunEarly(t *testing.T) {
+	g := newWatched()
+	s, _ := serve(t, netloop.Config{}, g)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	stop := context.AfterFunc(t.Context(), interrupt)
+	defer stop()
+	go func() {
+		<-g.ticked
+		interrupt()
+	}()
+	code, r, stderr := result(t, ctx, s, "--clients", "2", "--duration", "60s")
+	if want := (loadtest.Clients{Wanted: 2, Connected: 2}); code != 99 || r.Clients != want {
+		t.Errorf("exit %d, %+v", code, r.Clients)
+	}
+	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("%d snapshots measured, said %q", r.Snapshots.Received, stderr)
+	}
+}
+
+func TestAnotherGamesServerIsSaid(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, otherGame{})
+	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--quiet")
+	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "schema mismatch") {
+		t.Errorf("exit %d, said %q and %q", code, stdout, stderr)
+	}
+}
+
+type otherGame struct{}
+
+var otherSchema = netloop.NewSchema("other", 1, 0)
+
+func (otherGame) Schema() *netloop.Schema  { return otherSchema }
+func (otherGame) Open(*netloop.Room) error { return nil }
+
+func TestASilentAddressIsSaid(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	code, stdout, stderr := load(t, t.Context(), "--addr", silent.LocalAddr().String())
+	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "--addr") || !strings.Contains(stderr, silent.LocalAddr().String()) {
+		t.Errorf("exit %d, said %q and %q", code, stdout, stderr)
+	}
+}
+
+func TestASilentAdminIsSaidAtOnce(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, newWatched())
+	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--admin", "http://"+s.Addr().String())
+	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "--admin") {
+		t.Errorf("exit %d, said %q and %q", code, stdout, stderr)
 	}
 }

@@ -136,9 +136,17 @@ func (t tally) merge(o tally) {
 
 // reason is an error in as few words as tell it from others.
 func reason(err error) string {
-	var refused *netloop.Refusal
-	if errors.As(err, &refused) {
+	var (
+		refused *netloop.Refusal
+		closed  *netloop.Closed
+	)
+	switch {
+	case errors.As(err, &refused):
 		return "refused: " + refused.Error()
+	case errors.As(err, &closed) && (closed.Text == "" || closed.Text == closed.Code.String()):
+		return closed.Code.String()
+	case errors.As(err, &closed):
+		return closed.Code.String() + ": " + closed.Text
 	}
 	return err.Error()
 }

@@ -131,8 +131,14 @@ func TestReasonsComeMostFrequentFirst(t *testing.T) {
 	if got := reason(fmt.Errorf("dial: %w", netloop.Refuse(netloop.CodeFull, "64 players"))); got != "refused: "+(&netloop.Refusal{Code: netloop.CodeFull, Text: "64 players"}).Error() {
 		t.Errorf("a refusal reads %q", got)
 	}
-	if got := reason(errors.New("x")); got != "x" {
-		t.Errorf("an error reads %q", got)
+	for want, err := range map[string]error{
+		"x":                                   errors.New("x"),
+		netloop.CodeClosing.String():          &netloop.Closed{Code: netloop.CodeClosing, Text: netloop.CodeClosing.String()},
+		netloop.CodeKicked.String() + ": bye": &netloop.Closed{Code: netloop.CodeKicked, Text: "bye"},
+	} {
+		if got := reason(err); got != want {
+			t.Errorf("%v reads %q, want %q", err, got, want)
+		}
 	}
 }
 

@@ -85,13 +85,10 @@ func (w *worker) frames() time.Duration {
 	return next
 }
 
-// wait waits until at or for a new client.
+// wait waits until at or for a new client. A worker that is behind does not wait, but
+// takes a new client all the same.
 func (w *worker) wait(at time.Duration) {
-	left := at - w.run.now()
-	if left <= 0 {
-		return
-	}
-	w.timer.Reset(left)
+	w.timer.Reset(max(0, at-w.run.now()))
 	select {
 	case p := <-w.add:
 		w.start(p)
