@@ -45,7 +45,8 @@ func (a *ackSet) advance(id uint64) {
 	if id-a.newest >= AckWindow {
 		clear(a.bits[:])
 	} else {
-		for n := a.newest + 1; n <= id; n++ {
+		for n := a.newest; n != id; { // The highest id has no successor.
+			n++
 			a.bits[n/64%uint64(len(a.bits))] &^= 1 << (n % 64)
 		}
 	}
@@ -175,7 +176,8 @@ func (d *dupWindow) advance(number uint64) {
 	if number-d.newest >= DuplicateWindow {
 		clear(d.bits[:])
 	} else {
-		for n := d.newest + 1; n <= number; n++ {
+		for n := d.newest; n != number; { // The highest number has no successor.
+			n++
 			d.bits[n/64%uint64(len(d.bits))] &^= 1 << (n % 64)
 		}
 	}

@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"testing"
+	"time"
+)
+
+// busy is a server's session with everything to send that a tick may bring.
+type busy struct {
+	*end
+	packet  [MaxStatePacket]byte
+	payload [40]byte
+	buf     []byte
+}
+
+func newBusy(client bool) *busy {
+	return &busy{end: newEnd(client, SessionConfig{}), buf: make([]byte, 0, 64<<10)}
+}
+
+// tick is what the owner does in one tick.
+func (b *busy) tick(n int) {
+	if slot := b.Slot(); slot != nil && !b.cfg.Client {
+		for range 3 {
+			slot.Packets = append(slot.Packets, b.packet[:])
+		}
+	}
+	b.AckState(uint64(n))
+	for i := range 4 {
+		b.Send(Message{Method: 3, Stage: 5, Call: uint64(n), Payload: b.payload[:], Reliable: i%2 == 0})
+	}
+	b.PublishEpoch(Epoch{uint64(n), time.Duration(n)})
+	b.RequestTime()
+	b.Flush(time.Duration(n))
+}
+
+// drain is what the writers do.
+func (b *busy) drain() (datagrams int) {
+	for {
+		out, ok := b.AppendDatagram(b.buf[:0], 1)
+		if !ok {
+			break
+		}
+		b.buf = out
+		b.DatagramSent(1, 1, true)
+		datagrams++
+	}
+	for len(b.AppendStream(b.buf[:0], 4096)) > 0 {
+	}
+	return datagrams
+}
+
+func TestFlushAndAppendDoNotAllocate(t *testing.T) {
+	for _, client := range []bool{false, true} {
+		b := newBusy(client)
+		b.stats.FlushLag = func(time.Duration) {}
+		n := 0
+		for range 100 {
+			n++
+			b.tick(n)
+			b.drain()
+		}
+		if a := testing.AllocsPerRun(500, func() {
+			n++
+			b.tick(n)
+			b.drain()
+		}); a != 0 {
+			t.Errorf("client=%v: %v allocations a tick", client, a)
+		}
+	}
+}
+
+func TestReceiveDoesNotAllocateForAcks(t *testing.T) {
+	server := newEnd(false, SessionConfig{})
+	client := newBusy(true)
+	var in [][]byte
+	for n := range 300 {
+		client.AckState(uint64(2 * n))
+		client.Flush(0)
+		b, _ := client.AppendDatagram(nil, 0)
+		in = append(in, b)
+	}
+	i := 0
+	step := func() {
+		server.ReceiveDatagram(0, in[i])
+		server.arrivals()
+		i++
+	}
+	for range 50 {
+		step()
+	}
+	if a := testing.AllocsPerRun(200, step); a != 0 {
+		t.Errorf("%v allocations a datagram", a)
+	}
+}
+
+func BenchmarkSessionFlushAppend(b *testing.B) {
+	s := newBusy(false)
+	b.ReportAllocs()
+	n, datagrams := 0, 0
+	for b.Loop() {
+		n++
+		s.tick(n)
+		datagrams += s.drain()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(datagrams), "ns/datagram")
+}
+
+func BenchmarkSessionReceive(b *testing.B) {
+	server := newEnd(false, SessionConfig{Decode: func(*Message) (any, error) { return server1, nil }})
+	client := newBusy(true)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		n++
+		client.AckState(uint64(n))
+		client.Send(Message{Method: 3, Payload: client.payload[:]})
+		client.Flush(0)
+		d, _ := client.AppendDatagram(nil, 0)
+		b.StartTimer()
+		server.ReceiveDatagram(0, d)
+		server.arrivals()
+	}
+}
+
+var server1 any = new(int)
