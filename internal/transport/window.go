@@ -6,17 +6,16 @@ import "time"
 // snapshot. It keeps the queue of a link that carries less than it is asked to
 // carry short, without slowing down a link that carries everything.
 //
-//	poll    Arrived, for every datagram     Acked, for its ranges
-//	flush   Open ── send ──▶ Sent(first, last, false)
-//	             └─ probe ─▶ Sent(first, last, true)
+//	poll    Arrived(LinkFacts.LastArrival)   Acked(ranges), for each arrival
+//	flush   Open ┬─ send ──▶ Sent(first, last, false)
+//	             ├─ probe ─▶ Sent(first, last, true)
 //	             └─ neither: the snapshot stays due
 //
-// Three ideas make it up. The window aims at a queueing delay D above the least
-// round trip R instead of at losses (the update is that of FAST TCP). What it
-// compares with R is the least round trip of the last 100 ms, which jitter does
-// not disturb (the standing round trip of Copa). And R is not trusted for ever:
-// a round trip that stays above R+D is either our own queue or a longer route,
-// and one snapshot sent alone tells which (the lone measurement of BBR).
+// It aims at a queueing delay D above the least round trip R, not at losses (the
+// update of FAST TCP). What it compares with R is the least round trip of the last
+// 100 ms, which jitter does not disturb (the standing round trip of Copa). And R is
+// not trusted for ever: a round trip that stays above R+D is our own queue or a
+// longer route, and one snapshot sent alone tells which (the measurement of BBR).
 const (
 	// MaxWindow bounds the snapshots in flight, and with them the memory of a
 	// Window. 128 at 60 Hz is a round trip of two seconds.
@@ -32,9 +31,9 @@ const (
 	// trip is uncertain by two ticks, and jitter comes on top.
 	windowSlack = 50 * time.Millisecond
 
-	// windowHold and windowHoldMax bound H: how long the round trip must stand
-	// above R+D before R is measured again. Each measurement that finds the old
-	// R confirmed doubles it, because draining the link costs snapshots.
+	// windowHold and windowHoldMax bound H, how long S must stand above R+D before
+	// R is measured again. A measurement that confirms R doubles it, because
+	// draining the link costs snapshots.
 	windowHold    = 500 * time.Millisecond
 	windowHoldMax = 8 * time.Second
 
@@ -42,9 +41,9 @@ const (
 	probeLeast = 100 * time.Millisecond
 	probeMost  = 500 * time.Millisecond
 
-	// windowSilence is after how much silence the client's next datagram admits
-	// one full snapshot. A client that hears nothing still sends at 10 Hz, so a
-	// hole of one direction never looks like this, and cannot fill with them.
+	// windowSilence is after how much silence the next arrival admits one full
+	// snapshot. A client that hears nothing still sends at 10 Hz, so a hole of one
+	// direction never looks like this, and cannot fill up with snapshots.
 	windowSilence = 300 * time.Millisecond
 
 	// windowPolls bounds the polls that S and N look back to. More than 32 in
@@ -89,6 +88,7 @@ type Window struct {
 	lastAck     time.Duration // last poll that acknowledged anything new
 	lastSent    time.Duration // last snapshot or probe
 	lastArrived time.Duration
+	heard       bool // anything arrived at all: what was before is no silence
 	admit       bool // one full snapshot may leave although the window is closed
 }
 
@@ -131,8 +131,7 @@ func (w *Window) Open(now time.Duration) (send, probe bool) {
 	if w.count < w.size || w.admit {
 		return true, false
 	}
-	// The interval counts from whatever happened last: an acknowledgement, the
-	// snapshot that closed the window, or the previous probe.
+	// The interval counts from the last acknowledgement, snapshot or probe.
 	return false, now-max(w.lastAck, w.lastSent) >= w.probeInterval()
 }
 
@@ -160,25 +159,23 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 	}
 	w.admit = false
 	if w.count == MaxWindow {
-		// Only snapshots admitted after silence go beyond W, one for each
-		// silence. The oldest is then seconds old and worth nothing.
-		w.pop()
+		w.pop() // Only those admitted after silence get here: this one is old.
 	}
 	w.count++
 	w.ring[(w.head+w.count-1)%MaxWindow] = flight{first: first, last: last, at: now, n: w.count}
 }
 
-// Arrived records that a datagram of the client arrived, whatever is in it. It
-// comes before Acked for the ranges of the same datagram.
+// Arrived records that anything of the client arrived. The owner calls it at a
+// poll with LinkFacts.LastArrival, if that has changed: an empty datagram counts.
 func (w *Window) Arrived(now time.Duration) {
-	if now-w.lastArrived >= windowSilence && w.count >= w.size {
+	if w.heard && now-w.lastArrived >= windowSilence && w.count >= w.size {
 		w.admit = true
 	}
-	w.lastArrived = now
+	w.heard, w.lastArrived = true, now
 }
 
-// Acked takes acknowledged packet ids at the poll of time now. Ids that were
-// never sent, and those known before, mean nothing. Ranges may come in any order.
+// Acked takes acknowledged packet ids, in any order, at the poll of time now. Ids
+// never sent mean nothing, and neither do those known already.
 func (w *Window) Acked(now time.Duration, ranges []Range) {
 	top := w.top
 	fresh := false
@@ -296,7 +293,7 @@ func (w *Window) measured(s time.Duration) {
 // limit is R+D: up to it a round trip is not held against the link.
 func (w *Window) limit() time.Duration { return w.least + max(windowSlack, w.least/4) }
 
-// remember adds a sample to those that recent looks back to.
+// remember adds a sample to what recent looks back to.
 func (w *Window) remember(now, s time.Duration, n int) {
 	if w.pollCount > 0 {
 		p := &w.polls[(w.pollHead+w.pollCount-1)%windowPolls]
@@ -351,4 +348,5 @@ func (w *Window) Least() time.Duration { return w.least }
 // Measuring says whether R is being measured again, with W = 1.
 func (w *Window) Measuring() bool { return w.measuring }
 
+// ceilDiv is ⌈a÷b⌉.
 func ceilDiv(a, b time.Duration) int { return int((a + b - 1) / b) }

@@ -1,0 +1,325 @@
+package transport
+
+import (
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// owner is a room that uses a window at 50 Hz, in virtual time: a send period of 20 ms
+// keeps the arithmetic of the tests readable.
+type owner struct {
+	t *testing.T
+	*Window
+	now  time.Duration
+	next uint64
+}
+
+const period = 20 * ms
+
+func newOwner(t *testing.T) *owner {
+	return &owner{t: t, Window: NewWindow(period), now: time.Second, next: 1}
+}
+
+// send sends a snapshot of so many packets, which must be allowed, and returns its ids.
+func (o *owner) send(packets uint64) Range {
+	o.t.Helper()
+	if send, _ := o.Open(o.now); !send {
+		o.t.Fatalf("at %v the window is closed: %d of %d in flight", o.now, o.InFlight(), o.Size())
+	}
+	return o.sent(packets, false)
+}
+
+func (o *owner) sent(packets uint64, probe bool) Range {
+	r := Range{o.next, o.next + packets - 1}
+	o.next += packets
+	o.Sent(o.now, r.First, r.Last, probe)
+	return r
+}
+
+func (o *owner) ack(r ...Range) { o.Acked(o.now, r) }
+
+// closed demands that nothing, or only a probe, may be sent.
+func (o *owner) closed(wantProbe bool) {
+	o.t.Helper()
+	if send, probe := o.Open(o.now); send || probe != wantProbe {
+		o.t.Fatalf("at %v: send %v, probe %v, want only probe %v", o.now, send, probe, wantProbe)
+	}
+}
+
+func (o *owner) size(want int) {
+	o.t.Helper()
+	if o.Size() != want {
+		o.t.Fatalf("at %v: W is %d, want %d", o.now, o.Size(), want)
+	}
+}
+
+func (o *owner) inFlight(want int) {
+	o.t.Helper()
+	if o.InFlight() != want {
+		o.t.Fatalf("at %v: %d in flight, want %d", o.now, o.InFlight(), want)
+	}
+}
+
+// fill sends single-packet snapshots until the window is closed.
+func (o *owner) fill() (sent []Range) {
+	for {
+		if send, _ := o.Open(o.now); !send {
+			return sent
+		}
+		sent = append(sent, o.sent(1, false))
+	}
+}
+
+func TestWindowStartsAtFour(t *testing.T) {
+	o := newOwner(t)
+	for range 4 {
+		o.send(3)
+	}
+	o.closed(false)
+}
+
+func TestOpenChangesNothing(t *testing.T) {
+	o := newOwner(t)
+	o.Arrived(o.now)
+	o.fill()
+	o.now += 600 * ms
+	for range 3 {
+		o.closed(true)
+	}
+	o.Arrived(o.now)
+	for range 3 {
+		if send, _ := o.Open(o.now); !send {
+			t.Fatal("the admission was used up by asking")
+		}
+	}
+}
+
+func TestSnapshotLeavesWhenAllItsPacketsAreAcknowledged(t *testing.T) {
+	o := newOwner(t)
+	a := o.send(3)
+	o.now += 40 * ms
+	o.ack(Range{a.First, a.First})
+	o.inFlight(1)
+	o.ack(Range{a.Last, a.Last}, Range{a.First, a.First})
+	o.inFlight(1)
+	o.ack(Range{a.First + 1, a.First + 1})
+	o.inFlight(0)
+}
+
+func TestSnapshotLeavesWhenALaterPacketIsAcknowledged(t *testing.T) {
+	o := newOwner(t)
+	o.send(2)
+	o.send(2)
+	c := o.send(2)
+	d := o.send(1)
+	o.now += 40 * ms
+	o.ack(Range{c.First, c.First}) // One of its two packets.
+	o.inFlight(2)
+	o.ack(d)
+	o.inFlight(0)
+}
+
+func TestAckOfAProbeFreesWhatWasSentBefore(t *testing.T) {
+	o := newOwner(t)
+	o.fill()
+	o.now += 500 * ms
+	o.closed(true)
+	p := o.sent(1, true)
+	o.inFlight(4)
+	o.now += 60 * ms
+	o.ack(p)
+	o.inFlight(0)
+	if o.SRTT() != 0 || o.Least() != 0 {
+		t.Fatal("a probe was sampled", o.SRTT(), o.Least())
+	}
+}
+
+func TestSampleEndsAtTheFirstAck(t *testing.T) {
+	o := newOwner(t)
+	a := o.send(3)
+	o.now += 40 * ms
+	o.ack(Range{a.First + 2, a.First + 2})
+	o.now += 200 * ms
+	o.ack(a)
+	if o.SRTT() != 40*ms || o.Least() != 40*ms {
+		t.Fatal("sampled", o.SRTT(), o.Least())
+	}
+}
+
+func TestOvertakenSnapshotIsNotSampled(t *testing.T) {
+	o := newOwner(t)
+	a := o.send(1)
+	o.now += 100 * ms
+	b := o.send(1)
+	o.now += 40 * ms
+	o.ack(b)
+	o.ack(a)
+	if o.Least() != 40*ms || o.SRTT() != 40*ms {
+		t.Fatal("sampled", o.SRTT(), o.Least())
+	}
+}
+
+// TestUpdateBelowTheLimit: W = min(⌈1.5·N⌉+1, ⌈(R+D)÷period⌉+2).
+func TestUpdateBelowTheLimit(t *testing.T) {
+	o := newOwner(t)
+	r := o.fill() // n = 1 to 4
+	for i, want := range []int{3, 4, 6, 7} {
+		o.now = time.Second + 100*ms
+		o.ack(r[i])
+		o.size(want)
+	}
+	// R+D is 150 ms: at most 8+2 snapshots, however many are in use.
+	for range 10 {
+		r = o.fill()
+		o.now += 100 * ms
+		o.ack(Range{r[0].First, r[len(r)-1].Last})
+	}
+	o.size(10)
+}
+
+// TestUpdateAboveTheLimit: W = ⌈N·(R+D)÷S⌉.
+func TestUpdateAboveTheLimit(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 100*ms) // R = 100 ms, R+D = 150 ms, N = 4
+	o.size(7)
+	r := o.fill()
+	o.now += 101 * ms // The samples before are forgotten.
+	o.ack(Range{r[0].First, r[5].Last})
+	o.size(10) // N = 6
+	o.fill()
+	o.now += 299 * ms
+	o.ack(r[6])
+	o.size(3) // One sample of 400 ms, n = 7: 7·150÷400 = 2.6
+}
+
+// ackAll acknowledges snapshots so much later.
+func (o *owner) ackAll(r []Range, after time.Duration) {
+	o.now += after
+	o.ack(Range{r[0].First, r[len(r)-1].Last})
+}
+
+func TestLeastSampleOfTheLast100msDecides(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll([]Range{o.send(1)}, 60*ms) // R+D = 110 ms
+	slow := o.send(1)
+	o.now += 100 * ms
+	fast := o.send(1)
+	o.now += 100 * ms
+	o.ack(slow, fast) // 200 and 100 ms at once: S = 100 ms, N = 2.
+	o.size(4)
+	late := o.send(1)
+	o.now += 200 * ms
+	o.ack(late) // S = 200 ms, N = 1.
+	o.size(1)
+}
+
+// overload makes the link answer every snapshot after so long, for a while, and returns
+// when the window began to measure.
+func (o *owner) overload(roundTrip, atMost time.Duration) time.Duration {
+	o.t.Helper()
+	type due struct {
+		r  Range
+		at time.Duration
+	}
+	var out []due
+	for end := o.now + atMost; o.now < end; o.now += period {
+		for len(out) > 0 && out[0].at <= o.now {
+			o.ack(out[0].r)
+			out = out[1:]
+		}
+		if o.Measuring() {
+			return o.now
+		}
+		if send, _ := o.Open(o.now); send {
+			out = append(out, due{o.sent(1, false), o.now + roundTrip})
+		}
+	}
+	o.t.Fatal("the window never measured")
+	return 0
+}
+
+// drain acknowledges everything in flight, then answers the lone snapshot.
+func (o *owner) drain(lone time.Duration) {
+	o.t.Helper()
+	o.size(1)
+	if o.InFlight() > 0 {
+		o.ack(Range{o.next - 1, o.next - 1})
+	}
+	o.inFlight(0)
+	r := o.send(1)
+	o.closed(false)
+	o.now += lone
+	o.ack(r)
+	if o.Measuring() {
+		o.t.Fatal("still measuring after the lone sample")
+	}
+}
+
+func TestLongerRouteIsMeasuredAndBelieved(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms) // R+D = 90 ms
+	start := o.now
+	began := o.overload(160*ms, 5*time.Second)
+	if d := began - start; d < 500*ms || d > 900*ms {
+		t.Fatal("measured after", d)
+	}
+	o.drain(160 * ms)
+	if o.Least() != 160*ms {
+		t.Fatal("R is", o.Least())
+	}
+	start = o.now
+	if d := o.overload(400*ms, 5*time.Second) - start; d > 1300*ms { // 0.4 s to the first sample, 0.5 s, and to the next
+		t.Fatal("H did not start again at 0.5 s:", d)
+	}
+}
+
+func TestConfirmedRouteIsMeasuredEverMoreSeldom(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms)
+	for _, hold := range []time.Duration{500 * ms, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
+		start := o.now
+		began := o.overload(200*ms, 20*time.Second)
+		if d := began - start; d < hold || d > hold+500*ms {
+			t.Fatalf("H should be %v, measured after %v", hold, d)
+		}
+		before := o.restore
+		o.drain(60 * ms)
+		o.size(before)
+		if o.Least() != 60*ms {
+			t.Fatal("R is", o.Least())
+		}
+	}
+}
+
+func TestSamplesAreIgnoredWhileMeasuring(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms)
+	o.overload(200*ms, 5*time.Second)
+	for o.InFlight() > 0 {
+		o.now += period
+		f := o.ring[o.head]
+		o.ack(Range{f.first, f.last})
+		if f.n > 1 {
+			o.size(1)
+		}
+	}
+}
+
+func TestLostLoneSnapshotIsReplaced(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms)
+	o.overload(200*ms, 5*time.Second)
+	o.ack(Range{o.next - 1, o.next - 1})
+	o.send(1) // Lost.
+	o.now += 500 * ms
+	o.closed(true)
+	p := o.sent(1, true)
+	o.now += 100 * ms
+	o.ack(p)
+	if !o.Measuring() {
+		t.Fatal("a probe ended the measurement")
+	}
+	o.drain(160 * ms)
+}
