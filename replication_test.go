@@ -19,6 +19,9 @@ import (
 // environment variable NETLOOP_SEEDS asks for more.
 func seeds(t *testing.T, n int) int {
 	t.Helper()
+	if testing.Short() {
+		n = max(1, n/10)
+	}
 	if text := os.Getenv("NETLOOP_SEEDS"); text != "" {
 		more, err := strconv.Atoi(text)
 		if err != nil {
