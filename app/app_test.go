@@ -70,7 +70,7 @@ type settingsStruct struct {
 }
 
 func newGame() *game {
-	return &game{schema: shooter, config: &settingsStruct{Bots: 4, MaxSpeed: 2.5, Round: 90 * time.Second}}
+	return &game{schema: shooter, config: &settingsStruct{Bots: 4, MaxSpeed: 2.5, Round: 90 * time.Second, private: 1}}
 }
 
 // result is what one run of the command line did.

@@ -44,11 +44,16 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		defer cancel()
 	}
 	out := log.Slog()
+	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(said)
 		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error())
 	})
-	defer stop()
-	if err := s.Run(ctx); err != nil {
+	err = s.Run(ctx)
+	if !stop() {
+		<-said // So that it stands before what follows.
+	}
+	if err != nil {
 		return &failure{err}
 	}
 	out.Info("closed")

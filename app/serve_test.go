@@ -237,7 +237,7 @@ func TestBadStartIsOneLine(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"port in use", newGame(), []string{"--listen", inUse}, []string{"--listen", inUse, "in use", "port 0", "0 picks a free one"}[:3]},
+		{"port in use", newGame(), []string{"--listen", inUse}, []string{"--listen", inUse, "the port is in use", "0 picks a free one"}},
 		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, "is in use: stop what listens there"}},
 		{"address of another machine", newGame(), []string{"--listen", "192.0.2.1:0"}, []string{"--listen", "choose another address"}},
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
