@@ -43,7 +43,7 @@ func (f *fields) next() bool {
 		return false
 	}
 	num, typ, n := protowire.ConsumeTag(f.b)
-	if n < 0 {
+	if n < 0 || num > protowire.MaxValidNumber { // ConsumeTag lets larger numbers through.
 		f.err = errWire
 		return true
 	}

@@ -62,8 +62,10 @@ func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 		}
 		if n > 0 {
 			frame := make([]byte, size)
-			_, err := io.ReadFull(r, frame)
-			return frame, err
+			if _, err := io.ReadFull(r, frame); err != nil {
+				return nil, err
+			}
+			return frame, nil
 		}
 	}
 	return nil, ErrFrameTooLarge
