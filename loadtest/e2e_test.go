@@ -179,7 +179,7 @@ func TestAClosingServerLosesEveryClient(t *testing.T) {
 	if want := (loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}); code != 99 || r.Clients != want || r.Converged {
 		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
 	}
-	if !strings.Contains(stderr, "lost their connection: 3× the server is closing") {
+	if !strings.Contains(stderr, "3 of 3 clients lost the connection: 3× the server is closing") {
 		t.Errorf("stderr does not say why: %s", stderr)
 	}
 }

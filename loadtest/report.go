@@ -93,7 +93,7 @@ func (r *report) shortfalls() []string {
 		add("%d of %d clients did not connect%s", c.Wanted-c.Connected, c.Wanted, because(r.dialErrors))
 	}
 	if c.Disconnected > 0 {
-		add("%d clients lost their connection%s", c.Disconnected, because(r.lost))
+		add("%d of %d clients lost the connection%s", c.Disconnected, c.Connected, because(r.lost))
 	}
 	if !r.Converged && !r.interrupted {
 		add("%d of %d clients could not find their state equal to the server's%s", c.Connected-r.converged, c.Connected, because(r.notEqual))

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -27,7 +28,15 @@ const standingsRate = 2
 
 // Start implements loadtest.Bot.
 func (Bot) Start(c *client.Client, m *loadtest.Meter) {
-	p := &pilot{client: c, rand: m.Rand()}
+	newPilot(c, m.Rand())
+	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
+		return arena.StandingsQuery{Top: 10}
+	})
+}
+
+// newPilot puts a pilot into a client's seat.
+func newPilot(c *client.Client, rng *rand.Rand) *pilot {
+	p := &pilot{client: c, rand: rng}
 	client.Watch(c, arena.Ships, client.Watcher[arena.Ship]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[arena.Ship]) { p.meet(o) },
 		Despawn: func(_ *netloop.Tick, o *netloop.Object[arena.Ship], _ arena.Ship) { p.part(o) },
@@ -36,9 +45,7 @@ func (Bot) Start(c *client.Client, m *loadtest.Meter) {
 	client.Watch(c, arena.Pickups, p.pickups.watcher())
 	client.Handle(c, arena.Said, func(_ *netloop.Tick, in *arenav1.Said) { p.hear(in) })
 	c.On(netloop.Update, "bot.decide", p.decide)
-	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
-		return arena.StandingsQuery{Top: 10}
-	})
+	return p
 }
 
 // seen lists the objects of a class that exist, in the order in which they came.
