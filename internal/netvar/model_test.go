@@ -103,6 +103,7 @@ func (m *model) run() error {
 			return fmt.Errorf("tick %d: %w", m.tick, err)
 		}
 	}
+	digests := m.rng.IntN(2) == 0
 	// Edits stop and the links heal: everybody converges, and the digests say so.
 	for i := range m.clients {
 		if m.clients[i] == nil {
@@ -110,7 +111,11 @@ func (m *model) run() error {
 		}
 		c := m.clients[i]
 		c.down.loss, c.up.loss, c.black = 0, 0, 0
-		c.p.RequestDigest(MaxDigests)
+		if digests { // they also resend what is in flight, so half of the seeds go without
+			c.p.RequestDigest(MaxDigests)
+		} else {
+			c.p.digests = 0
+		}
 	}
 	for range 90 {
 		if err := m.step(false); err != nil {
@@ -118,7 +123,7 @@ func (m *model) run() error {
 		}
 	}
 	for i, c := range m.clients {
-		if c.complete+20 < m.tick || c.equal+20 < m.tick {
+		if c.complete+20 < m.tick || digests && c.equal+20 < m.tick || c.p.owed.count() > 0 {
 			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d: not converged", i, c.complete, c.equal, m.tick)
 		}
 		if err := m.same(c, c.complete); err != nil {
@@ -178,7 +183,7 @@ func (m *model) play() {
 			m.w.SetOwner(o, uint64(m.rng.IntN(4)))
 			m.touched[o] = true
 		}
-		if m.rng.IntN(250) == 0 {
+		if young := m.tick-o.changed < 3 && o.hist.n <= 1; m.rng.IntN(250) == 0 || young && m.rng.IntN(8) == 0 {
 			m.w.Despawn(o)
 			m.objects = append(m.objects[:i], m.objects[i+1:]...)
 			if m.rng.IntN(2) == 0 {
@@ -335,7 +340,9 @@ func (m *model) receive(c *modelClient) error {
 		}
 	}
 	if len(c.acks) > 0 && m.tick >= c.black {
-		c.up.send(m.tick, parcel{acks: append([]Range(nil), c.acks...)})
+		acks := append([]Range(nil), c.acks...)
+		m.rng.Shuffle(len(acks), func(i, j int) { acks[i], acks[j] = acks[j], acks[i] })
+		c.up.send(m.tick, parcel{acks: acks})
 	}
 	return nil
 }

@@ -1,0 +1,194 @@
+package netvar
+
+import (
+	"bytes"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// scene is a replica in the middle of things and the packets of the next tick: what a fuzzer
+// needs to reach deltas.
+func scene(tb testing.TB) (s schema, r *Replica, next [][]byte) {
+	s = newSchema(tb)
+	w := NewWorld(s.table)
+	p := w.NewPeer(50)
+	r = NewReplica(s.table)
+	a := s.spawnShip(w, ship{Name: "a", Bag: []item{{"x", 1}}}, 1, 50)
+	b := s.spawnRock(w, rock{X: 5}, 50)
+	c := s.spawnRock(w, rock{X: 6}, 50)
+	for tick := uint64(50); tick < 53; tick++ {
+		w.Edit(a)
+		live[ship](a).X++
+		w.Edit(b)
+		live[rock](b).Big = !live[rock](b).Big
+		w.Capture(tick)
+		packets, _ := snap(p, tick, wide)
+		mustApply(tb, r, p, packets...)
+	}
+	r.Events()
+	w.Edit(a)
+	live[ship](a).Name, live[ship](a).Bag = "b", nil
+	w.Edit(b)
+	live[rock](b).Y--
+	w.Despawn(c)
+	w.SetOwner(b, 9)
+	s.spawnShip(w, ship{Angle: 1}, 3, 53)
+	p.RequestDigest(1)
+	w.Capture(53)
+	next, _ = snap(p, 53, wide)
+	return s, r, next
+}
+
+// picture is everything that a refused packet must not change.
+func (r *Replica) picture() []byte {
+	var b []byte
+	for i, o := range r.slots {
+		if o == nil {
+			continue
+		}
+		b = wire.AppendUvarint(b, uint64(i))
+		b = wire.AppendUvarint(b, uint64(o.id))
+		b = wire.AppendUvarint(b, o.life)
+		for j := range o.hist.n {
+			v := o.hist.at(j)
+			b = wire.AppendUvarint(b, o.hist.ticks[o.hist.ring(j)])
+			b = appendHashed(b, o.class, &v)
+		}
+		live, _ := o.class.plan.Append(nil, o.live)
+		b = append(b, live...)
+	}
+	return wire.AppendUvarint(wire.AppendUvarint(b, r.tick), r.arrived)
+}
+
+// Any bytes: no panic; an error changes nothing; what is applied leaves live values and stored
+// versions in agreement and events in pairs.
+func FuzzReplicaApply(f *testing.F) {
+	_, _, next := scene(f)
+	for _, b := range next {
+		f.Add(b, uint16(0), byte(0))
+		f.Add(b, uint16(9), byte(0x41))
+		f.Add(b[:len(b)-1], uint16(0), byte(0))
+	}
+	f.Add([]byte{1, 0, 0, 1, 60, 0, 0, 0, 9, 3, 3, 3}, uint16(0), byte(0))
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
+		_, r, _ := scene(t)
+		b = bytes.Clone(b)
+		if int(at) < len(b) { // mutated valid packets come from here
+			b[at] ^= flip
+		}
+		before := r.picture()
+		living := len(r.ids())
+		a, err := r.Apply(b)
+		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
+			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
+		}
+		for _, e := range r.Events() {
+			switch e.Kind {
+			case Spawn:
+				living++
+			case Despawn:
+				living--
+			case Change:
+				if e.Old == nil {
+					t.Fatal("change without the old value")
+				}
+			}
+		}
+		if n := len(r.ids()); n != living {
+			t.Fatalf("%d objects, %d by events", n, living)
+		}
+		stored := 0
+		for _, o := range r.slots {
+			if o == nil {
+				continue
+			}
+			for i := range o.hist.n {
+				v := o.hist.at(i)
+				stored += o.hist.size(&v)
+			}
+			v, newest := captured(o), o.hist.newest()
+			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) { // rocks hold integers: exact
+				t.Fatalf("live %v, newest version %v", v, newest)
+			}
+		}
+		if stored != r.stored {
+			t.Fatalf("%d bytes stored, counted %d", stored, r.stored)
+		}
+		after := r.picture()
+		if again, err := r.Apply(b); err == nil && again.Ack && !bytes.Equal(after, r.picture()) {
+			t.Fatal("the same packet had an effect twice")
+		}
+	})
+}
+
+func (r *Replica) ids() (ids []ID) {
+	for _, c := range r.table.classes {
+		for o := range r.All(c) {
+			ids = append(ids, o.ID())
+		}
+	}
+	return ids
+}
+
+func captured(o *Object) codec.Values {
+	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
+	o.class.plan.Capture(o.live, &v)
+	return v
+}
+
+// Any ranges in any order: no panic, bounded work, and the entries stay consistent: what is
+// owed is never forgotten, since an honest acknowledgement afterwards settles everything.
+func FuzzPeerAck(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 3, 255, 0, 7, 9})
+	f.Add([]byte{9, 1, 5, 5, 5, 5, 1, 9})
+	f.Add([]byte{128, 255, 0, 0, 20, 30, 10, 40})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		in = in[:min(len(in), 2000)] // a thousand ticks reach everything
+		s := newSchema(t)
+		w := NewWorld(s.table)
+		p := w.NewPeer(1)
+		var objects []*Object
+		for i := range 5 {
+			objects = append(objects, s.spawnRock(w, rock{X: int32(i)}, 1))
+		}
+		tick := uint64(0)
+		for len(in) >= 2 {
+			tick++
+			o := objects[int(tick)%len(objects)]
+			if w.Edit(o); o.alive {
+				live[rock](o).X++
+			}
+			if in[0]%16 == 0 {
+				w.Despawn(o)
+				objects[int(tick)%len(objects)] = w.Spawn(s.rock, unsafe.Pointer(&rock{}), 0, tick)
+			}
+			w.Capture(tick)
+			snap(p, tick, Limit{Packets: 2, PacketSize: 60})
+			ranges := []Range{{uint64(in[0]), uint64(in[1])}, {uint64(in[1]) / 2, uint64(in[0])}}
+			if in[0] == 255 {
+				ranges[0].Last = ^uint64(0)
+			}
+			p.Ack(ranges)
+			in = in[2:]
+		}
+		for range 20 { // honest again
+			tick++
+			w.Capture(tick)
+			packets, first := snap(p, tick, wide)
+			last := first + uint64(len(packets)) - 1
+			p.Ack([]Range{{first, last}})
+		}
+		if p.owed.count() != 0 || p.waiting.count() != 0 || p.flight.oldest != p.flight.next {
+			t.Fatalf("owed %v, waiting %v, in flight %d", p.owed, p.waiting, p.flight.next-p.flight.oldest)
+		}
+		for slot := range p.entries {
+			e := &p.entries[slot]
+			if e.phase == shown && e.base != w.slots[slot].changed || e.phase == ended {
+				t.Fatalf("slot %d: %+v", slot, *e)
+			}
+		}
+	})
+}

@@ -1,0 +1,714 @@
+package netvar
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// pair is one world with one client; the test decides what arrives.
+type pair struct {
+	schema
+	t    *testing.T
+	w    *World
+	p    *Peer
+	r    *Replica
+	tick uint64
+}
+
+func newPair(t *testing.T, tick uint64) *pair {
+	s := newSchema(t)
+	q := &pair{schema: s, t: t, w: NewWorld(s.table), r: NewReplica(s.table), tick: tick}
+	q.p = q.w.NewPeer(tick + 1)
+	q.r.StartAt(tick)
+	return q
+}
+
+// next is one tick of the server: capture and snapshot.
+func (q *pair) next() (packets [][]byte, first uint64) {
+	q.tick++
+	q.w.Capture(q.tick)
+	return snap(q.p, q.tick, wide)
+}
+
+// deliver is a tick whose packets arrive and are acknowledged.
+func (q *pair) deliver() {
+	q.t.Helper()
+	packets, _ := q.next()
+	mustApply(q.t, q.r, q.p, packets...)
+}
+
+func (q *pair) rock(id ID) rock {
+	q.t.Helper()
+	o, ok := q.r.Get(id)
+	if !ok {
+		q.t.Fatalf("client has no object %x", uint64(id))
+	}
+	return *live[rock](o)
+}
+
+func (q *pair) edit(o *Object) *rock { q.w.Edit(o); return live[rock](o) }
+
+func kinds(events []Event) (s string) {
+	for _, e := range events {
+		s += [...]string{Spawn: "S", Change: "C", Despawn: "D"}[e.Kind]
+	}
+	return s
+}
+
+// Rule 2: owed goes by the tick of the change. The client applied B, its acknowledgement is
+// lost, and back at A nothing differs from the acknowledged version: A must be sent all the same.
+func TestABAEditAcrossALostAcknowledgement(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	q.deliver() // A is acknowledged
+	q.edit(o).X = 2
+	b, _ := q.next()
+	mustApply(t, q.r, nil, b...) // B arrives, its acknowledgement does not
+	q.edit(o).X = 1
+	a, _ := q.next()
+	mustApply(t, q.r, q.p, a...)
+	if got := q.rock(o.ID()); got.X != 1 {
+		t.Errorf("client shows %+v", got)
+	}
+	if q.w.stats.Deltas != 2 {
+		t.Errorf("%d deltas, want 2", q.w.stats.Deltas)
+	}
+}
+
+// Rule 5: an acknowledgement that names a version that the server has dropped since moves the
+// baseline there, and the next record is full, counted as evicted.
+func TestLateAcknowledgementFromBeforeTheBaselineWasEvicted(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	old, first := q.next()
+	mustApply(t, q.r, nil, old...)
+	for range Horizon + 10 {
+		q.edit(o).X++
+		q.tick++
+		q.w.Capture(q.tick) // no snapshot: the window is closed
+	}
+	q.p.Ack([]Range{{first, first}})
+	q.edit(o).X++
+	q.deliver()
+	if st := q.w.Stats(); st.FullEvicted != 1 || st.Deltas != 0 {
+		t.Errorf("%d full evicted, %d deltas", st.FullEvicted, st.Deltas)
+	}
+	if got := q.rock(o.ID()); got.X != Horizon+11 {
+		t.Errorf("client shows %+v", got)
+	}
+	q.edit(o).X = 0
+	q.deliver()
+	if q.rock(o.ID()).X != 0 || q.w.stats.Deltas != 1 {
+		t.Error("no delta after the full record was acknowledged")
+	}
+}
+
+// Rule 4: acknowledgements of the slot's former object are worth nothing for the new one.
+func TestObjectRespawnedInTheSameSlot(t *testing.T) {
+	q := newPair(t, 0)
+	a := q.spawnRock(q.w, rock{X: 1}, 1)
+	b, first := q.next()
+	mustApply(t, q.r, nil, b...)
+	q.w.Despawn(a)
+	q.next() // the despawn is lost
+	c := q.spawnShip(q.w, ship{Name: "c"}, 7, q.tick)
+	if c.ID().slot() != a.ID().slot() || c.ID() == a.ID() {
+		t.Fatalf("ids %x and %x", uint64(a.ID()), uint64(c.ID()))
+	}
+	n, _ := q.next()
+	q.p.Ack([]Range{{first, first}}) // late, of the rock
+	mustApply(t, q.r, q.p, n...)
+	events := q.r.Events()
+	if got := kinds(events); got != "SDS" {
+		t.Fatalf("events %s, want spawn, despawn, spawn", got)
+	}
+	if _, ok := q.r.Get(a.ID()); ok || events[0].Object.Alive() {
+		t.Error("the former object is still found")
+	}
+	o, ok := q.r.Get(c.ID())
+	if !ok || live[ship](o).Name != "c" || o.Owner() != 7 {
+		t.Error("the new object is not there as it is")
+	}
+	q.w.Despawn(c)
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "D" {
+		t.Errorf("events %s, want despawn", got)
+	}
+}
+
+// Rule 8: a client that missed the despawn hears of it even if the slot's next object dies
+// before anything of it was sent.
+func TestDespawnIsRememberedAcrossLifetimes(t *testing.T) {
+	q := newPair(t, 0)
+	a := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.w.Despawn(a)
+	q.tick++
+	q.w.Capture(q.tick)
+	c := q.spawnRock(q.w, rock{}, q.tick)
+	q.tick++
+	q.w.Capture(q.tick)
+	q.w.Despawn(c)
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "SD" {
+		t.Errorf("events %s, want SD", got)
+	}
+	if packets, _ := q.next(); len(packets[0]) > maxHeader || q.p.owed.count() != 0 {
+		t.Error("the despawn is still owed after its acknowledgement")
+	}
+}
+
+func TestJoinerWithPendingChanges(t *testing.T) {
+	q := newPair(t, 40)
+	o := q.spawnRock(q.w, rock{X: 1}, 41)
+	q.deliver()
+	q.edit(o).X = 2 // not captured yet
+	d := q.spawnRock(q.w, rock{X: 9}, 41)
+	gone := q.spawnRock(q.w, rock{}, 41)
+	q.deliver()
+	q.w.Despawn(gone)
+	q.edit(o).X = 3
+	p, r := q.w.NewPeer(q.tick+1), NewReplica(q.table)
+	q.deliver()
+	packets, first := snap(p, q.tick, wide)
+	if first != 1 {
+		t.Errorf("first packet is %d, want 1", first)
+	}
+	mustApply(t, r, p, packets...)
+	if got := kinds(r.Events()); got != "SS" {
+		t.Errorf("events %s, want SS", got)
+	}
+	for id, want := range map[ID]int32{o.ID(): 3, d.ID(): 9} {
+		if got, ok := r.Get(id); !ok || live[rock](got).X != want {
+			t.Errorf("joiner shows %+v of %x", got, uint64(id))
+		}
+	}
+	if p.owed.count() != 0 {
+		t.Error("something is still owed to the joiner")
+	}
+}
+
+func TestSpawnAndDespawnInOneTickIsNothing(t *testing.T) {
+	q := newPair(t, 0)
+	q.w.Despawn(q.spawnRock(q.w, rock{}, 1))
+	packets, _ := q.next()
+	if len(packets) != 1 || q.w.stats.Records != 0 {
+		t.Errorf("%d packets, %d records", len(packets), q.w.stats.Records)
+	}
+	if o := q.spawnRock(q.w, rock{}, 2); o.ID() != makeID(0, 2) {
+		t.Errorf("id %x: the slot should be free and its generation another", uint64(o.ID()))
+	}
+}
+
+func TestEditWithNoClient(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	o := s.spawnRock(w, rock{}, 1)
+	for tick := uint64(1); tick < 300; tick++ {
+		w.Edit(o)
+		live[rock](o).X++
+		w.Capture(tick)
+	}
+	if o.FieldChanged(0) != 299 || o.FieldChanged(1) != 1 {
+		t.Errorf("X changed at %d, Y at %d", o.FieldChanged(0), o.FieldChanged(1))
+	}
+	if o.Changed() != 299 || o.hist.n != Horizon+1 { // and the newest older one
+		t.Errorf("version %d, %d kept", o.Changed(), o.hist.n)
+	}
+}
+
+// Rule 5 with an idle object: its newest version stays the baseline however old it is.
+func TestObjectIdleBeyondTheHorizonStillGetsADelta(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.tick += 5 * Horizon
+	for range 3 {
+		q.edit(o).X++
+		q.next() // all lost: the baseline is still the first version
+	}
+	q.edit(o).X++
+	q.deliver()
+	if st := q.w.Stats(); st.FullEvicted != 0 || st.Deltas != 4 || q.rock(o.ID()).X != 4 {
+		t.Errorf("%+v, client shows %+v", st, q.rock(o.ID()))
+	}
+	q.tick += Horizon
+	q.edit(o).X++
+	q.deliver() // the version before is the newest older one
+	if st := q.w.Stats(); st.FullEvicted != 0 || q.rock(o.ID()).X != 5 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Rule 14.
+func TestWireTicksWrapAround(t *testing.T) {
+	for _, start := range []uint64{1<<32 - 3, 7<<32 - 3, 1<<31 - 3} {
+		q := newPair(t, start)
+		o := q.spawnRock(q.w, rock{}, start+1)
+		for i := range int32(8) {
+			q.edit(o).X = i
+			q.deliver()
+			if q.r.Tick() != q.tick || q.rock(o.ID()).X != i {
+				t.Fatalf("tick %d became %d", q.tick, q.r.Tick())
+			}
+		}
+	}
+}
+
+// Rule 4: packets of one tick may come in any order; none of them makes another one lost.
+func TestTwoPacketsOfOneSnapshotSwapped(t *testing.T) {
+	q := newPair(t, 0)
+	for i := range 40 {
+		q.spawnRock(q.w, rock{X: int32(i)}, 1)
+	}
+	q.tick++
+	q.w.Capture(1)
+	packets, first := snap(q.p, 1, Limit{Packets: 10, PacketSize: 300})
+	if len(packets) != 2 || first != 1 {
+		t.Fatalf("%d packets from %d", len(packets), first)
+	}
+	for i, j := range []int{1, 0} {
+		a, err := q.r.Apply(packets[j])
+		if err != nil || !a.Ack || a.Index != j || a.Count != 2 || a.Packet != uint64(1+j) || a.SnapshotComplete != (i == 1) {
+			t.Errorf("%+v, %v", a, err)
+		}
+		q.p.Ack([]Range{{a.Packet, a.Packet}})
+	}
+	if a, err := q.r.Apply(packets[0]); err != nil || !a.Ack || a.SnapshotComplete {
+		t.Errorf("repeated: %+v, %v", a, err)
+	}
+	if st := q.w.stats; st.Acked != 2 || st.Lost != 0 || q.p.owed.count() != 0 {
+		t.Errorf("%+v", st)
+	}
+	if got := kinds(q.r.Events()); got != strings.Repeat("S", 40) {
+		t.Errorf("events %s", got)
+	}
+}
+
+func TestAcknowledgementOfANeverSentPacket(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	packets, _ := q.next()
+	q.p.Ack([]Range{{2, 2}, {9, math.MaxUint64}, {0, 0}, {5, 4}})
+	if st := q.w.stats; st.AckUnknown != 4 || st.Acked != 0 || st.Lost != 0 {
+		t.Errorf("%+v", st)
+	}
+	mustApply(t, q.r, q.p, packets...)
+	q.edit(o).X = 4
+	q.next()
+	q.p.Ack([]Range{{0, math.MaxUint64}}) // a liar harms only itself
+	if st := q.w.stats; st.Acked != 2 || q.p.owed.count() != 0 {
+		t.Errorf("%+v", st)
+	}
+	q.next()
+	q.p.Ack([]Range{{3, 3}, {1, 3}, {1, 3}, {1, 3}})
+	if st := q.w.stats; st.AckStale != 7 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Rule 3: two snapshots carry a version, then it waits; lost, it is owed again.
+func TestTwoCopiesThenWait(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnRock(q.w, rock{}, 1)
+	records := func() uint64 { return q.w.stats.Records }
+	var ids []uint64
+	for i, want := range []uint64{1, 2, 2, 2} {
+		_, id := q.next()
+		if ids = append(ids, id); records() != want {
+			t.Fatalf("snapshot %d: %d records, want %d", i, records(), want)
+		}
+	}
+	q.p.Ack([]Range{{ids[1], ids[1]}}) // the second copy arrived, the first is lost
+	if q.next(); records() != 2 || q.w.stats.Lost != 1 {
+		t.Errorf("%d records, %d lost", records(), q.w.stats.Lost)
+	}
+
+	q = newPair(t, 0)
+	q.spawnRock(q.w, rock{}, 1)
+	q.next()
+	q.next()
+	packets, _ := q.next()
+	mustApply(t, q.r, q.p, packets...) // both copies are lost
+	if q.next(); records() != 3 || q.w.stats.Lost != 2 {
+		t.Errorf("%d records, %d lost", records(), q.w.stats.Lost)
+	}
+}
+
+// Rule 4: an older packet is discarded without acknowledgement, and changes nothing.
+func TestPacketOfAnEarlierTickIsDiscarded(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	old, _ := q.next()
+	q.edit(o).X = 2
+	q.deliver()
+	q.r.Events()
+	a, err := q.r.Apply(old[0])
+	if err != nil || a.Ack || a.Tick != 1 || a.Packet != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if q.rock(o.ID()).X != 2 || len(q.r.Events()) != 0 || q.w.stats.Lost != 1 || q.r.stats.Discarded != 1 {
+		t.Error("an older packet had an effect")
+	}
+}
+
+// Rule 6.
+func TestEmptySnapshotIsOnePacket(t *testing.T) {
+	q := newPair(t, 0)
+	for want := uint64(1); want < 4; want++ {
+		packets, first := q.next()
+		if len(packets) != 1 || first != want || len(packets[0]) > 10 {
+			t.Errorf("%d packets from %d", len(packets), first)
+		}
+		a, err := q.r.Apply(packets[0])
+		if err != nil || !a.Ack || !a.SnapshotComplete || a.Tick != want {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+}
+
+// Rule 7 as far as it exists: what does not fit waits, and the stalest goes first, so that
+// everything is sent in turn; despawns pass everything.
+func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
+	q := newPair(t, 0)
+	var rocks []*Object
+	for range 60 {
+		rocks = append(rocks, q.spawnRock(q.w, rock{X: 1 << 30}, 1))
+	}
+	tight := Limit{Packets: 2, PacketSize: 120}
+	lastSent := map[int]uint64{}
+	for q.tick = 1; q.tick <= 60; q.tick++ {
+		for _, o := range rocks {
+			q.edit(o).Y++
+		}
+		if q.tick == 40 {
+			q.w.Despawn(rocks[59])
+			rocks = rocks[:59]
+		}
+		q.w.Capture(q.tick)
+		packets, _ := snap(q.p, q.tick, tight)
+		if len(packets) > 2 || len(packets[0]) > 120 || len(packets[1]) > 120 {
+			t.Fatalf("packets of %d and %d bytes", len(packets[0]), len(packets[1]))
+		}
+		for _, b := range packets {
+			mustApply(t, q.r, q.p, b)
+			for _, s := range q.r.staged {
+				if gap := q.tick - lastSent[s.Slot]; lastSent[s.Slot] != 0 && gap > 15 {
+					t.Errorf("slot %d waited %d ticks", s.Slot, gap)
+				}
+				lastSent[s.Slot] = q.tick
+			}
+		}
+		if _, ok := q.r.Get(makeID(59, 1)); q.tick == 40 && ok {
+			t.Error("the despawn waited")
+		}
+	}
+	if len(lastSent) != 60 {
+		t.Errorf("%d of 60 objects were ever sent", len(lastSent))
+	}
+}
+
+func TestProbeIsSmallAndNothingIsForgotten(t *testing.T) {
+	q := newPair(t, 0)
+	for i := range 30 {
+		q.spawnShip(q.w, ship{Name: "probe probe", X: float32(i)}, 1, 1)
+	}
+	q.tick++
+	q.w.Capture(1)
+	packets, _ := snap(q.p, 1, Limit{Packets: 1, PacketSize: 100})
+	if len(packets) != 1 || len(packets[0]) > 100 {
+		t.Fatalf("%d packets, %d bytes", len(packets), len(packets[0]))
+	}
+	q.deliver()
+	if n := len(q.r.Events()); n != 30 {
+		t.Errorf("%d objects after the full snapshot, want 30", n)
+	}
+	if packets, _ := snap(q.p, q.tick+1, Limit{}); len(packets) != 1 {
+		t.Error("a limit of nothing must still make a packet")
+	}
+}
+
+func TestOwnerTravels(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{}, 3, 1)
+	q.deliver()
+	q.r.Events()
+	q.w.SetOwner(o, math.MaxUint64)
+	q.deliver()
+	c, _ := q.r.Get(o.ID())
+	if got := kinds(q.r.Events()); got != "C" || c.Owner() != math.MaxUint64 || c.Changed() != 2 {
+		t.Errorf("events %s, owner %d, version %d", got, c.Owner(), c.Changed())
+	}
+}
+
+func TestOldIsADeepCopyUntilTheNextCall(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{Name: "a", Bag: []item{{"x", 1}}}, 0, 1)
+	q.deliver()
+	q.r.Events()
+	q.w.Edit(o)
+	live[ship](o).Name, live[ship](o).Bag[0].Count = "b", 2
+	q.deliver()
+	q.w.Edit(o)
+	live[ship](o).Bag[0].Count = 3
+	q.deliver()
+	events := q.r.Events()
+	if kinds(events) != "C" {
+		t.Fatalf("events %s: both changes are one", kinds(events))
+	}
+	old := (*ship)(events[0].Old)
+	now := live[ship](events[0].Object)
+	now.Bag[0].Count = 77 // a client must not, but old shall not notice
+	q.w.Edit(o)
+	live[ship](o).Name = "c"
+	q.deliver()
+	if old.Name != "a" || !reflect.DeepEqual(old.Bag, []item{{"x", 1}}) || now.Name != "c" {
+		t.Errorf("old %+v, now %+v", old, now)
+	}
+}
+
+func TestCaptureIsADeepCopy(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
+	q.tick++
+	q.w.Capture(1)
+	live[ship](o).Bag[0].Count = 9 // without Edit, after the capture
+	packets, _ := snap(q.p, 1, wide)
+	mustApply(t, q.r, q.p, packets...)
+	if c, _ := q.r.Get(o.ID()); live[ship](c).Bag[0].Count != 1 {
+		t.Error("a later write reached the captured version")
+	}
+	q.w.Edit(o)
+	q.deliver()
+	if c, _ := q.r.Get(o.ID()); live[ship](c).Bag[0].Count != 9 {
+		t.Error("the edit did not")
+	}
+}
+
+func TestRefToWhatIsNotHereResolvesToNothing(t *testing.T) {
+	q := newPair(t, 0)
+	foe := q.spawnRock(q.w, rock{}, 1)
+	o := q.spawnShip(q.w, ship{Foe: codec.Ref{ID: uint64(foe.ID())}}, 0, 1)
+	q.deliver()
+	c, _ := q.r.Get(o.ID())
+	ref := ID(live[ship](c).Foe.ID)
+	if _, ok := q.r.Get(ref); !ok {
+		t.Error("the reference is not resolved")
+	}
+	q.w.Despawn(foe)
+	q.deliver()
+	q.spawnRock(q.w, rock{}, q.tick) // takes the slot
+	q.deliver()
+	for _, id := range []ID{ref, 0, math.MaxUint64, makeID(MaxSlots, 1)} {
+		if _, ok := q.r.Get(id); ok {
+			t.Errorf("%x resolves on the client", uint64(id))
+		}
+		if _, ok := q.w.Get(id); ok {
+			t.Errorf("%x resolves on the server", uint64(id))
+		}
+	}
+}
+
+// Rule 15: a fault is found by the digest and healed by the full state, without a spawn.
+func TestUnequalDigestIsHealedByTheFullState(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	q.deliver()
+	if d, tick := q.r.Digest(); d != DigestNone || tick != 1 {
+		t.Errorf("digest %v of %d without a request", d, tick)
+	}
+	q.p.RequestDigest(1)
+	q.deliver()
+	if d, tick := q.r.Digest(); d != DigestEqual || tick != 2 {
+		t.Errorf("digest %v of %d", d, tick)
+	}
+	c, _ := q.r.Get(o.ID())
+	v := c.hist.newest()
+	v.Words[0], c.hashed = 99, 0 // a fault
+	q.p.RequestDigest(2)
+	q.deliver()
+	if d, _ := q.r.Digest(); d != DigestUnequal {
+		t.Errorf("digest %v of a wrong state", d)
+	}
+	q.r.Events()
+	q.edit(o).Y = 5
+	stale, first := q.next()
+	q.p.RequestFull()
+	mustApply(t, q.r, nil, stale...)
+	q.p.Ack([]Range{{first, first}}) // sent before: it proves nothing
+	q.p.RequestDigest(1)
+	q.deliver()
+	if d, _ := q.r.Digest(); d != DigestEqual || q.rock(o.ID()) != (rock{X: 1, Y: 5}) {
+		t.Errorf("digest %v, client shows %+v", d, q.rock(o.ID()))
+	}
+	if got := kinds(q.r.Events()); got != "C" || q.w.stats.FullRequested != 1 {
+		t.Errorf("events %s, %d full records requested", got, q.w.stats.FullRequested)
+	}
+}
+
+// A snapshot that leaves something out says so, and is not compared as complete.
+func TestIncompleteSnapshotIsNoFault(t *testing.T) {
+	q := newPair(t, 0)
+	for range 30 {
+		q.spawnShip(q.w, ship{Name: "name"}, 0, 1)
+	}
+	q.p.RequestDigest(1)
+	q.w.Capture(1)
+	packets, _ := snap(q.p, 1, Limit{Packets: 1, PacketSize: 200})
+	mustApply(t, q.r, q.p, packets...)
+	if d, _ := q.r.Digest(); d != DigestNone || q.w.stats.Waited == 0 {
+		t.Errorf("digest %v", d)
+	}
+}
+
+func TestUnansweredPacketsAreGivenUp(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	for range MaxInFlight + 500 {
+		q.edit(o).X++
+		q.next()
+	}
+	if n := q.p.flight.next - q.p.flight.oldest; n > MaxInFlight || q.w.stats.Overrun < 500 {
+		t.Errorf("%d in flight, %d given up", n, q.w.stats.Overrun)
+	}
+	q.deliver()
+	if q.p.owed.count() != 0 {
+		t.Error("still owed")
+	}
+}
+
+func TestAllIsInIDOrderAndSafeUnderSpawnAndDespawn(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	var objects []*Object
+	for range 100 {
+		objects = append(objects, s.spawnRock(w, rock{}, 1))
+	}
+	s.spawnShip(w, ship{}, 0, 1)
+	w.Despawn(objects[3])
+	w.Capture(1)
+	var seen []ID
+	for o := range w.All(s.rock) {
+		seen = append(seen, o.ID())
+		s.spawnRock(w, rock{}, 1) // one lands in the freed slot, the others behind
+		if i := o.ID().slot(); i == 50 {
+			w.Despawn(o)
+			w.Despawn(objects[51])
+		}
+		if len(seen) > 200 {
+			t.Fatal("what is spawned is visited")
+		}
+	}
+	if len(seen) != 98 {
+		t.Errorf("%d objects, want 98", len(seen))
+	}
+	for i := 1; i < len(seen); i++ {
+		if seen[i] <= seen[i-1] {
+			t.Errorf("%x after %x", uint64(seen[i]), uint64(seen[i-1]))
+		}
+	}
+	if w.stats.Objects != 1+100-1-2+98 {
+		t.Errorf("%d objects", w.stats.Objects)
+	}
+}
+
+func TestNaNIsCountedAndBecomesZero(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{X: float32(math.NaN()), Angle: float32(math.NaN()), Y: 1}, 0, 1)
+	q.deliver()
+	c, _ := q.r.Get(o.ID())
+	if s := live[ship](c); s.X != 0 || s.Angle != 0 || s.Y != 1 || q.w.stats.Clamped != 2 {
+		t.Errorf("%+v, %d clamped", s, q.w.stats.Clamped)
+	}
+}
+
+func TestClassThatMayExceedAPacketIsRefused(t *testing.T) {
+	type big struct {
+		A int32
+		B string `net:"max=1100"`
+		C []byte
+	}
+	if _, err := NewClass("big", reflect.TypeFor[big]()); err == nil || !strings.Contains(err.Error(), "class big") || !strings.Contains(err.Error(), "largest field is B") {
+		t.Errorf("error %v", err)
+	}
+	type most struct {
+		B string `net:"max=1000"`
+	}
+	c := classOf[most](t, "most")
+	w := NewWorld(NewTable(c))
+	v := most{strings.Repeat("x", 1000)}
+	w.Spawn(c, unsafe.Pointer(&v), math.MaxUint64, 1)
+	w.Capture(1 << 60)
+	p := w.NewPeer(1 << 60)
+	packets, _ := snap(p, 1<<62, Limit{Packets: 1, PacketSize: MaxPacket})
+	if w.stats.Waited != 0 || len(packets[0]) > MaxPacket {
+		t.Errorf("the largest class does not fit: %d bytes", len(packets[0]))
+	}
+	if _, err := NewClass("map", reflect.TypeFor[struct{ M map[int]int }]()); err == nil {
+		t.Error("a map is accepted")
+	}
+}
+
+func TestMisuseIsRefusedWithARemedy(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	w.Capture(5)
+	p := w.NewPeer(6)
+	snap(p, 6, wide)
+	other := classOf[rock](t, "other")
+	for name, fn := range map[string]func(){
+		"capture twice":        func() { w.Capture(5) },
+		"snapshot twice":       func() { snap(p, 6, wide) },
+		"foreign class":        func() { w.Spawn(other, unsafe.Pointer(&rock{}), 0, 6) },
+		"no value":             func() { w.Spawn(s.rock, nil, 0, 6) },
+		"duplicate class name": func() { NewTable(other, classOf[ship](t, "other")) },
+		"class in two tables":  func() { NewTable(s.rock) },
+		"nil class":            func() { NewTable(nil) },
+		"too many objects": func() {
+			for range MaxSlots + 1 {
+				w.Spawn(s.rock, unsafe.Pointer(&rock{}), 0, 6)
+			}
+		},
+	} {
+		func() {
+			defer func() {
+				if v, ok := recover().(string); !ok || !strings.HasPrefix(v, "netvar: ") {
+					t.Errorf("%s: %v", name, v)
+				}
+			}()
+			fn()
+		}()
+	}
+	o := s.spawnlessDead(w)
+	w.Edit(o)
+	w.SetOwner(o, 4)
+	w.Despawn(o)
+	if o.Owner() != 0 || o.Alive() {
+		t.Error("a despawned object still takes changes")
+	}
+}
+
+func (s schema) spawnlessDead(w *World) *Object {
+	for o := range w.All(s.rock) {
+		w.Despawn(o)
+		return o
+	}
+	return nil
+}
+
+func TestClosedPeerCostsNothing(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnRock(q.w, rock{}, 1)
+	q.next()
+	q.w.ClosePeer(q.p)
+	q.w.ClosePeer(q.p)
+	q.w.Capture(9)
+	if len(q.w.peers) != 0 {
+		t.Error("the peer is still there")
+	}
+}
