@@ -34,14 +34,30 @@ func TestATimePastIsNoWait(t *testing.T) {
 	}
 }
 
+// watched tells when somebody looks at what ends it.
+type watched struct {
+	context.Context
+	looked chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} {
+	select {
+	case w.looked <- struct{}{}:
+	default:
+	}
+	return w.Context.Done()
+}
+
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	s := NewSystem()
 	defer s.Close()
 	for range 20 {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		inner, cancel := context.WithCancel(t.Context())
+		ctx := watched{Context: inner, looked: make(chan struct{}, 10)}
 		done := make(chan error)
 		go func() { done <- s.WaitUntil(ctx, s.Now()+time.Hour) }()
-		cancel(nil)
+		<-ctx.looked // it goes to wait
+		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Fatalf("error %v", err)
 		}

@@ -143,6 +143,21 @@ func TestASmallErrorIsSlewedAway(t *testing.T) {
 	}
 }
 
+// However often it is read, the estimate slews by its share.
+func TestAnEstimateReadAllTheTimeSlewsToo(t *testing.T) {
+	s, p := settled()
+	p.offset += time.Microsecond
+	for range SyncWindow {
+		p.exchange(s, 0)
+	}
+	for local := time.Duration(0); local <= 100*time.Microsecond; local += 30 {
+		s.Server(local)
+	}
+	if e := p.server(100*time.Microsecond) - s.Server(100*time.Microsecond); e != 0 {
+		t.Fatalf("off by %v, want nothing after a hundred times the error", e)
+	}
+}
+
 func TestALargeErrorJumps(t *testing.T) {
 	for _, by := range []time.Duration{-time.Second, -SyncJump, SyncJump, time.Second} {
 		s, p := settled()

@@ -111,6 +111,36 @@ func TestALateMessageRunsNextTickOrIsDropped(t *testing.T) {
 	r.wantRan("PreUpdate next")
 }
 
+// With no fixed step FixedUpdate is over all the same once a later stage runs.
+func TestAStageThatWasLeftOutIsLateToo(t *testing.T) {
+	ask, answer := method(1, "ask", loop.PreUpdate), method(2, "answer", loop.FixedUpdate)
+	r := newRoom(t, ask, answer)
+	var got Outcome
+	r.queue.handlers[ask.ID] = func(r *room, _ *Item) error {
+		got = r.queue.Push(Item{Method: answer, Msg: "answer"})
+		return nil
+	}
+	r.sent = []Item{{Method: ask}}
+	r.step(0)
+	if got != Late {
+		t.Fatalf("outcome %v, want late", got)
+	}
+	r.step(1)
+	r.wantRan("FixedUpdate answer")
+}
+
+func TestBetweenTicksNothingIsLate(t *testing.T) {
+	m := method(1, "m", loop.Initialization)
+	r := newRoom(t, m)
+	r.step(1)
+	r.queue.Begin(2)
+	if o := r.queue.Push(Item{Method: m, Msg: "early"}); o != Accepted {
+		t.Fatalf("outcome %v", o)
+	}
+	r.step(1)
+	r.wantRan("Initialization early")
+}
+
 // A handler that queues for its own stage is answered next tick, be the method
 // one that drops what is late or not.
 func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
