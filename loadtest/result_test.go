@@ -110,7 +110,7 @@ func TestEachShortfallIsSaid(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*report){
 		"did not connect": func(r *report) { r.Clients.Wanted++ },
-		"lost the":      func(r *report) { r.Clients.Disconnected++ },
+		"lost the":        func(r *report) { r.Clients.Disconnected++ },
 		"equal to the":    func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
 		"too slow":        func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
 		"interrupted":     func(r *report) { r.interrupted = true },
