@@ -1,0 +1,87 @@
+package transport
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// goldens are the worked examples of the wire's description, by their name there.
+func goldens(t *testing.T) map[string][]byte {
+	server, client := pair(SessionConfig{})
+	question := Message{Method: 3, Stage: 3, Call: 9, Payload: []byte("hi")}
+	answer := Message{Method: 3, Call: 9, Reply: true, Code: uint32(CodeRefused), Text: "no"}
+	vectors := map[string][]byte{
+		"frame-message": appendMessageFrame(nil, &question, sizeMessage(&question)),
+		"frame-reply":   appendMessageFrame(nil, &answer, sizeMessage(&answer)),
+		"frame-epoch":   appendEpochFrame(nil, Epoch{Tick: 300, At: 5 * time.Second}),
+		"frame-digest":  appendDigestFrame(nil, 120, false),
+		"frame-full":    appendDigestFrame(nil, 0, true),
+		"frame-close":   appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
+		"frame-refused": AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
+		"frame-hello": frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: &netloopv1.Hello{
+			Protocol: 1, Schema: "arena", Major: 1, Minor: 2, Fingerprint: []byte{0xca, 0xfe}}}}),
+		"frame-welcome": mustWelcome(t, &netloopv1.Welcome{
+			Protocol: 1, Minor: 2, ClientId: 7, InstanceId: []byte{0x01, 0x02},
+			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1}, SendEvery: 1,
+			Epoch: &netloopv1.Epoch{Tick: 300, ServerNs: 5_000_000_000}, ServerNs: 5_000_100_000, Fingerprint: []byte{0xca, 0xfe}}),
+	}
+	for _, id := range []uint64{94, 95, 97, 98, 99, 100} {
+		client.AckState(id)
+	}
+	client.RequestTime()
+	client.Flush(0)
+	vectors["datagram-client"], _ = client.AppendDatagram(nil, 1_000_000)
+	server.ReceiveDatagram(2_000_000, vectors["datagram-client"])
+	server.Slot().Packets = [][]byte{{0xde, 0xad, 0xbe, 0xef}}
+	event := Message{Method: 5, Stage: 5, Payload: []byte{0x2a}}
+	server.Send(event)
+	server.Flush(0)
+	vectors["datagram-server"], _ = server.AppendDatagram(nil, 2_000_300)
+	return vectors
+}
+
+// TestGoldenVectorsOfTheDescription holds the examples in docs/ to what the code writes:
+// a block of hex behind a line "<!-- golden: name -->", comments behind #.
+func TestGoldenVectorsOfTheDescription(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "<!-- golden: ")[1:] {
+			name, rest, _ := strings.Cut(part, " -->")
+			block := strings.Split(rest, "```")
+			if len(block) < 3 {
+				t.Fatalf("%s: %s has no block", file, name)
+			}
+			_, lines, _ := strings.Cut(block[1], "\n")
+			found[name] = lines
+		}
+	}
+	for name, want := range goldens(t) {
+		text, ok := found[name]
+		if !ok {
+			t.Errorf("docs: no golden vector %s: % x", name, want)
+			continue
+		}
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			line, _, _ = strings.Cut(line, "#")
+			b.WriteString(strings.Join(strings.Fields(line), ""))
+		}
+		if got, err := hex.DecodeString(b.String()); err != nil || string(got) != string(want) {
+			t.Errorf("docs: golden vector %s: %v\nthere % x\nhere  % x", name, err, got, want)
+		}
+	}
+}
