@@ -31,7 +31,7 @@ type Config struct {
 	// ended while clients are still in it: time to finish a round. Default 0:
 	// clients are told at once. Work given to Go has 5 s at least.
 	DrainTimeout time.Duration
-	// Seed seeds the rooms' random numbers. 0 draws one, and logs it.
+	// Seed seeds the rooms' random numbers. 0 draws one.
 	Seed uint64
 	// Registerer is where metrics are registered besides the server's own
 	// registry. Nil is nowhere.
