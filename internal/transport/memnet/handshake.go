@@ -118,6 +118,9 @@ func (e *end) admit(hello *netloopv1.Hello) {
 	}
 	welcome, err := transport.AppendWelcome(nil, a.Welcome)
 	e.stream.waiting = welcome
+	if a.Session.Stats == nil {
+		a.Session.Stats = e.conn.net.Stats
+	}
 	s := e.start(a.Session)
 	a.Joined(s)
 	if err != nil {
