@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,13 +28,18 @@ type host struct {
 	t        *testing.T
 	listener *Listener
 	stats    *transport.Stats
-	admit    func(ctx context.Context, h *netloopv1.Hello) error
+	admit    atomic.Pointer[admission]
 
 	once     sync.Once
 	mu       sync.Mutex
 	lastID   uint64
 	sessions []*transport.Session
 }
+
+// admission decides on a hello.
+type admission func(context.Context, *netloopv1.Hello) error
+
+func (h *host) admitBy(a admission) { h.admit.Store(&a) }
 
 // peer is one owner of sessions.
 type peer struct {
@@ -83,8 +89,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
-	if h.admit != nil {
-		if err := h.admit(ctx, hello); err != nil {
+	if admit := h.admit.Load(); admit != nil {
+		if err := (*admit)(ctx, hello); err != nil {
 			return nil, err
 		}
 	}
@@ -292,15 +298,16 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	h.admit = func(context.Context, *netloopv1.Hello) error {
+	h.admitBy(func(context.Context, *netloopv1.Hello) error {
 		return &transport.Refusal{Code: transport.CodeSchemaMismatch, Text: "class ship: field x"}
-	}
+	})
+
 	check("admission", hello(), transport.CodeSchemaMismatch, "class ship: field x")
-	h.admit = func(context.Context, *netloopv1.Hello) error { return errors.New("the database password is 1234") }
+	h.admitBy(func(context.Context, *netloopv1.Hello) error { return errors.New("the database password is 1234") })
 	check("an error of the server's own", hello(), transport.CodeInternal, "internal error")
-	h.admit = func(context.Context, *netloopv1.Hello) error { panic("a bug in the game") }
+	h.admitBy(func(context.Context, *netloopv1.Hello) error { panic("a bug in the game") })
 	check("a panic", hello(), transport.CodeInternal, "internal error")
-	h.admit = nil
+	h.admit.Store(nil)
 	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
 	h.listener.Refuse(transport.CodeClosing, "closing soon")
 	check("a draining server", hello(), transport.CodeClosing, "closing soon")
@@ -311,7 +318,7 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 
 func TestAdmissionHasADeadline(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.AdmitTimeout = 10 * time.Millisecond })
-	h.admit = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
+	h.admitBy(func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() })
 	_, err := dial(t, h, nil, hello())
 	var r *transport.Refusal
 	if !errors.As(err, &r) || r.Code != transport.CodeTimeout {
