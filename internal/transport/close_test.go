@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestCloseReachesThePeerAfterWhatWasSent(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	server.Send(Message{Method: 1, Reliable: true})
+	server.Close(CodeKicked, "cheated")
+	if server.Send(Message{Method: 2, Reliable: true}) {
+		t.Error("sent after the close")
+	}
+	if _, ok := server.CloseRequested(); ok {
+		t.Error("the link may close before the close frame left")
+	}
+	carry(t, server, client, 0)
+	as := client.arrivals()
+	if len(as) != 2 || as[0].Message.Method != 1 || *as[1].Closed != (Closed{CodeKicked, "cheated", true}) {
+		t.Fatalf("arrivals %+v", as)
+	}
+	if c, ok := server.CloseRequested(); !ok || c != (Closed{CodeKicked, "cheated", false}) {
+		t.Error("close requested:", c, ok)
+	}
+	server.End(Closed{Code: CodeLost})
+	server.End(Closed{Code: CodeLost})
+	as = server.arrivals()
+	if len(as) != 1 || as[0].Kind != Gone || as[0].Closed.Code != CodeKicked {
+		t.Fatalf("arrivals %+v", as)
+	}
+}
+
+func TestPeerThatDoesNotReadIsClosedAndNobodyWaits(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	for i := 0; ; i++ {
+		if !server.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, MaxPayload)}) {
+			break
+		}
+		server.Flush(0)
+		if i > 1000 {
+			t.Fatal("unbounded")
+		}
+	}
+	c, ok := server.CloseRequested()
+	if !ok || c.Code != CodeSlow {
+		t.Fatal("close requested:", c, ok)
+	}
+	if n := server.stats.Dropped(DropReliable); n != 1 {
+		t.Error("counted", n)
+	}
+}
+
+func TestUnreliableQueueDropsTheOldest(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	const n = maxUnreliable + 100
+	for i := range n {
+		server.Send(Message{Method: uint32(i)})
+		if i%10 == 0 {
+			server.Flush(0)
+		}
+	}
+	server.Flush(0)
+	carry(t, server, client, 0)
+	as := client.arrivals()
+	if len(as) != maxUnreliable || as[0].Message.Method != 100 || as[len(as)-1].Message.Method != n-1 {
+		t.Errorf("%d arrived", len(as))
+	}
+	if d := server.stats.Dropped(DropUnreliable); d != 100 {
+		t.Error("counted", d)
+	}
+}
+
+func TestBrokenStreamClosesWithACode(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"oversize length":   {0xff, 0xff, 0x7f},
+		"endless length":    {0xff, 0xff, 0xff, 0xff},
+		"malformed frame":   {2, 0xff, 0xff},
+		"second hello":      {2, 1<<3 | 2, 0},
+		"epoch to a server": {2, 5<<3 | 2, 0},
+		"two kinds":         {4, 4<<3 | 2, 0, 6<<3 | 2, 0},
+		"malformed close":   {3, 7<<3 | 2, 1, 0xff},
+	} {
+		server, client := pair(SessionConfig{})
+		var closed *Closed
+		if err := server.ReceiveStream(0, b); !errors.As(err, &closed) || closed.Code != CodeProtocol {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		carry(t, server, client, 0)
+		if as := client.arrivals(); len(as) != 1 || as[0].Closed.Code != CodeProtocol || !as[0].Closed.Remote {
+			t.Errorf("%s: the peer got %+v", name, as)
+		}
+	}
+}
+
+func TestUnknownFrameIsSkipped(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	b := append([]byte{0, 3, 15<<3 | 2, 1, 9}, appendMessageFrame(nil, &Message{Method: 8}, sizeMessage(&Message{Method: 8}))...)
+	for _, c := range b { // byte by byte
+		if err := server.ReceiveStream(0, []byte{c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if as := server.arrivals(); len(as) != 1 || as[0].Message.Method != 8 || server.stats.Dropped(DropFrame) != 2 {
+		t.Errorf("arrivals %+v", as)
+	}
+}
+
+func TestFloodIsClosedForReliableAndDroppedForUnreliable(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	for range DefaultInboxPerSession + 1 {
+		b, _ := client.AppendDatagram(nil, 0)
+		client.Send(Message{Method: 1})
+		client.Flush(0)
+		server.ReceiveDatagram(0, b)
+	}
+	for range 2 {
+		b, _ := client.AppendDatagram(nil, 0)
+		server.ReceiveDatagram(0, b)
+		client.Flush(0)
+	}
+	if n := server.stats.Dropped(DropInboxSession); n != 1 {
+		t.Errorf("dropped %d", n)
+	}
+	if _, ok := server.CloseRequested(); ok {
+		t.Error("unreliable messages closed the session")
+	}
+	client.Send(Message{Method: 1, Reliable: true})
+	client.Flush(0)
+	carry(t, client, server, 0)
+	if as := server.arrivals(); len(as) != DefaultInboxPerSession {
+		t.Error("arrivals", len(as))
+	}
+	carry(t, server, client, 0)
+	if as := client.arrivals(); len(as) != 1 || as[0].Closed.Code != CodeFlood {
+		t.Errorf("arrivals %+v", as)
+	}
+}
+
+func TestNothingArrivesAfterGone(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	client.Send(Message{Method: 1})
+	client.Flush(0)
+	server.End(Closed{Code: CodeLost})
+	carry(t, client, server, 0)
+	if as := server.arrivals(); len(as) != 1 || as[0].Kind != Gone {
+		t.Errorf("arrivals %+v", as)
+	}
+}
+
+func TestFlushLagLeavesChokeOut(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	var lags []time.Duration
+	server.stats.FlushLag = func(d time.Duration) { lags = append(lags, d) }
+	server.Slot().Packets = [][]byte{{1}, {2}}
+	server.Flush(10 * time.Millisecond)
+	server.AppendDatagram(nil, 0)
+	server.DatagramSent(11*time.Millisecond, 111*time.Millisecond, true) // waited 100 ms for the peer
+	server.AppendDatagram(nil, 0)
+	server.DatagramSent(111*time.Millisecond, 112*time.Millisecond-1, true)
+	if len(lags) != 1 || lags[0] != 2*time.Millisecond-1 {
+		t.Error("lags", lags)
+	}
+	if n := server.stats.ChokeNanos.Load(); n != uint64(100*time.Millisecond) {
+		t.Error("choked", n)
+	}
+}
