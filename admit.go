@@ -76,7 +76,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 			FixedRate:   &netloopv1.Rate{Num: r.spec.FixedRate.Num, Den: r.spec.FixedRate.Den},
 			SendEvery:   uint32(r.spec.SendEvery),
 			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
-			Fingerprint: s.schema.print[:],
+			Fingerprint: s.schema.fingerprint[:],
 		},
 		Session: transport.SessionConfig{
 			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.decode,

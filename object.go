@@ -58,9 +58,8 @@ func (o *Object[S]) Alive() bool { return o.o.Alive() }
 // Ref returns a reference that can travel in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
 
-// erased and kept serve code that does not know S.
-func (o *Object[S]) erased() *netvar.Object { return o.o }
-func (o *Object[S]) kept() bool             { return o.keep }
+// kept serves code that does not know S.
+func (o *Object[S]) kept() bool { return o.keep }
 
 // Ref refers to an object without holding it. The zero Ref refers to none.
 type Ref[S any] struct{ ref codec.Ref }

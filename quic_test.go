@@ -158,7 +158,7 @@ func (g *gaps) watch(c *client.Client) {
 // one.
 func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	const rate, watched = 20, 60 // Hz, snapshots: slow enough for a busy machine.
-	var spam atomic.Uint64 // the client that gets it
+	var spam atomic.Uint64       // the client that gets it
 	ended := make(chan netloop.Code, 2)
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {

@@ -24,11 +24,11 @@ type Schema struct {
 	methods []*method
 	names   map[string]bool // "class x", "method x": taken
 
-	once   sync.Once
-	frozen bool
-	table  *netvar.Table
-	rpcs   *rpcqueue.Table
-	print  [sha256.Size]byte
+	once        sync.Once
+	frozen      bool
+	table       *netvar.Table
+	rpcs        *rpcqueue.Table
+	fingerprint [sha256.Size]byte
 }
 
 // NewSchema makes an empty schema. Servers and clients with different major
@@ -82,7 +82,7 @@ func (s *Schema) freeze() {
 		s.rpcs = table
 		h := sha256.New()
 		s.describe(h)
-		h.Sum(s.print[:0])
+		h.Sum(s.fingerprint[:0])
 	})
 }
 

@@ -19,7 +19,7 @@ func (s *Schema) hello() *netloopv1.Hello {
 		Schema:      s.name,
 		Major:       uint32(s.major),
 		Minor:       uint32(s.minor),
-		Fingerprint: s.print[:],
+		Fingerprint: s.fingerprint[:],
 		Tables:      s.tables(),
 	}
 }
@@ -58,7 +58,7 @@ func (s *Schema) accepts(h *netloopv1.Hello) error {
 		return Refuse(CodeSchemaMismatch, "the server runs %q, the client %q", s.name, h.GetSchema())
 	case h.GetMajor() != uint32(s.major):
 		return Refuse(CodeSchemaMismatch, "the server runs major version %d of %q, the client %d", s.major, s.name, h.GetMajor())
-	case !bytes.Equal(h.GetFingerprint(), s.print[:]):
+	case !bytes.Equal(h.GetFingerprint(), s.fingerprint[:]):
 		return Refuse(CodeSchemaMismatch, "schema %q differs: %s", s.name, difference(s.tables(), h.GetTables()))
 	}
 	return nil

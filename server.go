@@ -26,7 +26,8 @@ type Server struct {
 	cfg       Config
 	game      Game
 	schema    *Schema
-	clock     loop.Clock
+	system    *clock.System
+	clock     loop.Clock // system, except in memory
 	log       *slog.Logger
 	metrics   *metrics.Metrics
 	transport *transport.Stats
@@ -47,8 +48,8 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
 	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: logging.Slog(cfg.Logger), transport: new(transport.Stats)}
-	system := clock.NewSystem()
-	s.clock = system
+	s.system = clock.NewSystem()
+	s.clock = s.system
 	s.schema.freeze()
 	rand.Read(s.instance[:]) // Never fails.
 	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
@@ -145,7 +146,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	err = errors.Join(err, s.listener.Close(closeCtx))
 	stopAdmin()
-	return errors.Join(err, <-adminDone)
+	return errors.Join(err, <-adminDone, s.system.Close())
 }
 
 // closeTimeout bounds how long connections may take to close: a few round trips

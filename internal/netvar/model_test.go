@@ -111,6 +111,7 @@ func (m *model) run() error {
 		}
 		c := m.clients[i]
 		c.down.loss, c.up.loss, c.black = 0, 0, 0
+		c.down.jitter, c.up.jitter = 0, 0
 		if digests { // they also resend what is in flight, so half of the seeds go without
 			c.p.RequestDigest(MaxDigests)
 		} else {

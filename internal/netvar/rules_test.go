@@ -312,6 +312,42 @@ func TestAcknowledgementOfANeverSentPacket(t *testing.T) {
 	}
 }
 
+// Ranges that overlap would cost the server more than the client: the rest of them is ignored.
+func TestOverlappingRangesAreCutShort(t *testing.T) {
+	q := newPair(t, 0)
+	for range 4 { // of one tick each, all in flight
+		q.next()
+	}
+	q.p.flight.at(1).tick = 9 // keeps the oldest in the window
+	q.p.flight.at(1).pending = true
+	q.p.Ack([]Range{{2, 4}, {2, 4}, {1, 4}})
+	if st := q.w.stats; st.AckOverlapped != 1 || st.Acked != 3 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// The state that a hostile server can make a client keep is bounded.
+func TestStoredStateIsBounded(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.spawnRock(q.w, rock{}, 1)
+	packets, _ := q.next()
+	stored := q.r.stored
+	q.r.stored = maxStored - 8
+	if _, err := q.r.Apply(packets[0]); err != ErrMemory || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
+		t.Errorf("error %v, %d objects", err, len(q.r.ids()))
+	}
+	q.r.stored = stored
+	mustApply(t, q.r, q.p, packets...)
+	for o := range q.r.All(q.schema.rock) {
+		q.r.despawn(o)
+	}
+	if q.r.stored != 0 {
+		t.Errorf("%d bytes stored of nothing", q.r.stored)
+	}
+}
+
 // Rule 3: two snapshots carry a version, then it waits; lost, it is owed again.
 func TestTwoCopiesThenWait(t *testing.T) {
 	q := newPair(t, 0)
@@ -395,8 +431,11 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 		if len(packets) > 2 || len(packets[0]) > 120 || len(packets[1]) > 120 {
 			t.Fatalf("packets of %d and %d bytes", len(packets[0]), len(packets[1]))
 		}
-		for _, b := range packets {
+		for i, b := range packets {
 			mustApply(t, q.r, q.p, b)
+			if q.tick == 40 && i == 0 && q.r.staged[len(q.r.staged)-1].Kind != recordDespawn {
+				t.Error("the despawn is not in the first packet")
+			}
 			for _, s := range q.r.staged {
 				if gap := q.tick - lastSent[s.Slot]; lastSent[s.Slot] != 0 && gap > 15 {
 					t.Errorf("slot %d waited %d ticks", s.Slot, gap)
