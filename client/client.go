@@ -41,7 +41,7 @@ type Client struct {
 	pace     pace   // of flushes
 
 	time     serverTime
-	watchers map[*netvar.Class]watcher
+	watchers []watcher // by the index of the class
 	calls    calls
 	verify   verification
 	state    State
@@ -78,7 +78,7 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
-	cl.watchers = map[*netvar.Class]watcher{}
+	cl.watchers = make([]watcher, len(cl.schema.Classes.Classes()))
 	cl.calls.pending = map[uint64]pendingCall{}
 	cl.builtins()
 	return cl, nil

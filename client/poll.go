@@ -6,6 +6,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -51,10 +52,8 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	}
 	c.session.AckState(applied.Packet)
 	c.stats.Packets++
-	for _, e := range c.replica.Events() {
-		if watch := c.watchers[e.Object.Class()]; watch != nil {
-			c.guard("a watcher", func() { watch(t, &e) })
-		}
+	for events := c.replica.Events(); len(events) > 0; {
+		events = events[c.tell(t, events):]
 	}
 	c.complete(a, applied.Tick, applied.SnapshotComplete)
 	state, _ := c.replica.Digest()
@@ -94,14 +93,21 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 	c.rpcs.Push(rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded})
 }
 
-// guard isolates a panic of the game's code from the rest of the frame.
-func (c *Client) guard(what string, fn func()) {
+// tell calls the watchers, event by event, and returns how many it has told: all,
+// unless one of them panicked, which costs nobody else the news.
+func (c *Client) tell(t *netloop.Tick, events []netvar.Event) (told int) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.log.Error(what+" panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			c.log.Error("a watcher panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 		}
 	}()
-	fn()
+	for i := range events {
+		told++
+		if watch := c.watchers[events[i].Object.Class().Index()]; watch != nil {
+			watch(t, &events[i])
+		}
+	}
+	return told
 }
 
 // flush is the system transport.flush.

@@ -30,7 +30,7 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) {
 			}
 		}
 	}
-	c.watchers[class.State] = func(t *netloop.Tick, e *netvar.Event) {
+	c.watchers[class.State.Index()] = func(t *netloop.Tick, e *netvar.Event) {
 		o := class.Wrap(e.Object).(*netloop.Object[S])
 		switch {
 		case e.Kind == netvar.Spawn && w.Spawn != nil:
