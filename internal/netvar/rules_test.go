@@ -318,8 +318,6 @@ func TestOverlappingRangesAreCutShort(t *testing.T) {
 	for range 4 { // of one tick each, all in flight
 		q.next()
 	}
-	q.p.flight.at(1).tick = 9 // keeps the oldest in the window
-	q.p.flight.at(1).pending = true
 	q.p.Ack([]Range{{2, 4}, {2, 4}, {1, 4}})
 	if st := q.w.stats; st.AckOverlapped != 1 || st.Acked != 3 {
 		t.Errorf("%+v", st)
