@@ -78,6 +78,15 @@ func (c *Client) refuse(it *rpcqueue.Item, err error) {
 	})
 }
 
+// observeLink takes the facts by which this tick decides what is sent.
+func (c *Client) observeLink() {
+	link := c.session.Link()
+	if link.LastArrival != c.link.LastArrival {
+		c.window.Arrived(link.LastArrival)
+	}
+	c.link = link
+}
+
 // acknowledged takes the acknowledgements that a poll brought.
 func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.window.Acked(now, ranges)

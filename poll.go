@@ -10,6 +10,9 @@ import (
 // poll is the system transport.poll: it takes everything that has arrived since
 // the last tick, in the order of arrival, and nothing that arrives meanwhile.
 func (r *Room) poll(t *Tick) {
+	for _, c := range r.clients.list {
+		c.observeLink()
+	}
 	r.arrivals = r.inbox.Swap(r.arrivals)
 	for i := range r.arrivals {
 		r.arrive(t, &r.arrivals[i])
@@ -17,9 +20,6 @@ func (r *Room) poll(t *Tick) {
 	clear(r.arrivals)
 	r.takePosts()
 	r.takeResults(t)
-	for _, c := range r.clients.list {
-		c.link = c.session.Link()
-	}
 }
 
 // arrive handles one arrival.
@@ -32,7 +32,6 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	if !ok {
 		return // It has left; what it had sent before counts with its leave.
 	}
-	c.window.Arrived(a.At)
 	switch a.Kind {
 	case transport.Acks:
 		c.acknowledged(r.in.Start, a.Acks)
