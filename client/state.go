@@ -95,3 +95,6 @@ func (c *Client) Stats() Stats {
 
 // Now returns the time on the clock by which arrivals are stamped.
 func (c *Client) Now() time.Duration { return c.clock.Now() }
+
+// TickRate returns the server's tick rate, once connected.
+func (c *Client) TickRate() netloop.Rate { return netloop.Rate(c.time.timeline.Rate) }

@@ -83,13 +83,10 @@ const socketClients = 50
 // nothing to find.
 func (r *run) play(ctx context.Context) (*report, error) {
 	defer func() { _ = r.clock.Close() }()
-	var account *ticks.Snapshot
-	if r.admin != nil {
-		s, err := r.admin.read(ctx)
-		if err != nil {
+	if r.admin != nil { // A wrong --admin is found out before anything is measured.
+		if _, err := r.admin.read(ctx); err != nil {
 			return nil, err
 		}
-		account = &s
 	}
 	defer r.hangUp()
 	for range (r.opts.clients + socketClients - 1) / socketClients {
@@ -103,7 +100,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, unreachable(r.opts.addr, err)
 	}
-	r.rates(first.client, account)
+	r.rates(first.client.TickRate())
 	r.startWorkers()
 	stopProgress := r.startProgress(ctx)
 	defer stopProgress()
@@ -238,24 +235,12 @@ func (r *run) ramp(ctx context.Context, first *player) {
 
 // rates takes the server's tick period, and makes the frames' of it unless --frame-rate
 // says another.
-func (r *run) rates(c any, s *ticks.Snapshot) {
-	r.tick = tickPeriod(c, s)
+func (r *run) rates(tick netloop.Rate) {
+	r.tick = tick.Period()
 	r.period = r.tick
 	if r.opts.frameRate > 0 {
 		r.period = time.Duration(float64(time.Second) / r.opts.frameRate)
 	}
-}
-
-// tickPeriod is the server's tick period as the client was told it, or else as /ticks
-// says, or else the period that servers have by default.
-func tickPeriod(c any, s *ticks.Snapshot) time.Duration {
-	if c, ok := c.(interface{ TickRate() netloop.Rate }); ok {
-		return c.TickRate().Period()
-	}
-	if s != nil && s.Budget > 0 {
-		return s.Budget
-	}
-	return netloop.Hz(60).Period()
 }
 
 // readTicks reads the server's account of its ticks. A failure costs the figures, not
