@@ -32,6 +32,10 @@ func (r *Replica) Events() []Event {
 	return r.handed.list
 }
 
+// TellChanges says whether Events shall tell of the changes of a class, as it does unless told
+// otherwise: each costs a copy of the old value.
+func (r *Replica) TellChanges(c *Class, tell bool) { r.quiet[c.index] = !tell }
+
 // eventList is a list of events with the memory of their old values, by class.
 type eventList struct {
 	list []Event

@@ -54,7 +54,7 @@ func (r *Replica) picture() []byte {
 		b = wire.AppendUvarint(b, o.life)
 		for j := range o.hist.n {
 			v := o.hist.at(j)
-			b = wire.AppendUvarint(b, o.hist.ticks[o.hist.ring(j)])
+			b = wire.AppendUvarint(b, o.hist.tick(j))
 			b = appendHashed(b, o.class, &v)
 		}
 		live, _ := o.class.plan.Append(nil, o.live)

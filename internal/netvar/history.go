@@ -10,8 +10,11 @@ const Horizon = 128
 // older one, and the one being pushed before the oldest goes.
 const maxVersions = Horizon + 2
 
-// history is a ring of the versions of one object, oldest first. Memory of a dropped version
-// is used again, so an object that changes every tick allocates only until its ring is full.
+// history holds the versions of one object, oldest first, in one stretch of an array. Dropping
+// moves its beginning; when its end meets the array's, the stretch moves back to the front. Few
+// versions therefore touch little memory, however many there once were: a client has thousands
+// of objects, and what a packet costs there is mostly memory that is not in the cache. Memory of
+// a dropped version is used again, so an object that changes every tick soon allocates nothing.
 type history struct {
 	ticks []uint64
 	words []uint64 // stride nw
@@ -24,29 +27,30 @@ type history struct {
 
 func newHistory(c *Class) history { return history{nw: c.words(), nb: c.plan.Blobs()} }
 
-func (h *history) ring(i int) int {
-	if i += h.first; i >= len(h.ticks) {
-		i -= len(h.ticks)
-	}
-	return i
-}
+// tick returns the tick of version i, 0 being the oldest.
+func (h *history) tick(i int) uint64 { return h.ticks[h.first+i] }
 
-// at returns version i, 0 being the oldest. It stays valid until the version is dropped.
+// at returns version i, 0 being the oldest. It stays valid until the next push.
 func (h *history) at(i int) codec.Values {
-	k := h.ring(i)
+	k := h.first + i
 	return codec.Values{Words: h.words[k*h.nw : (k+1)*h.nw : (k+1)*h.nw], Blobs: h.blobs[k*h.nb : (k+1)*h.nb : (k+1)*h.nb]}
 }
 
 func (h *history) newest() codec.Values { return h.at(h.n - 1) }
 
-// find returns the version of exactly this tick. Baselines are recent, so it looks from the
-// newest back.
+// find returns the version of exactly this tick. Baselines are recent, and what changes often
+// has a version of every tick, so it looks first where that would be, and then further back:
+// no version is nearer to the newest than their ticks are.
 func (h *history) find(tick uint64) (codec.Values, bool) {
-	for i := h.n - 1; i >= 0; i-- {
-		switch t := h.ticks[h.ring(i)]; {
+	if h.n == 0 || tick > h.tick(h.n-1) {
+		return codec.Values{}, false
+	}
+	back := min(h.tick(h.n-1)-tick, uint64(h.n-1))
+	for i := h.n - 1 - int(back); i < h.n; i++ {
+		switch t := h.tick(i); {
 		case t == tick:
 			return h.at(i), true
-		case t < tick:
+		case t > tick:
 			return codec.Values{}, false
 		}
 	}
@@ -61,13 +65,13 @@ func (h *history) find(tick uint64) (codec.Values, bool) {
 // A client has seen some of the server's versions and pushed no later one, so what the server
 // still has and the client once had, the client still has.
 func (h *history) push(tick uint64, v *codec.Values) (grown int) {
-	if h.n == len(h.ticks) {
-		h.grow()
+	if h.first+h.n == len(h.ticks) {
+		h.makeRoom()
 	}
 	h.n++
-	h.ticks[h.ring(h.n-1)] = tick
+	h.ticks[h.first+h.n-1] = tick
 	grown = h.fill(v)
-	for h.n >= 2 && h.ticks[h.ring(1)]+Horizon <= tick {
+	for h.n >= 2 && h.tick(1)+Horizon <= tick {
 		grown -= h.dropFirst()
 	}
 	return grown
@@ -91,7 +95,7 @@ func (h *history) fill(v *codec.Values) int {
 
 // dropBefore drops the versions that are older than tick and returns their bytes.
 func (h *history) dropBefore(tick uint64) (bytes int) {
-	for h.n > 1 && h.ticks[h.first] < tick {
+	for h.n > 1 && h.tick(0) < tick {
 		bytes += h.dropFirst()
 	}
 	return bytes
@@ -99,7 +103,7 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 
 func (h *history) dropFirst() int {
 	v := h.at(0)
-	h.first = h.ring(1)
+	h.first++
 	h.n--
 	return h.size(&v)
 }
@@ -122,18 +126,33 @@ func (h *history) size(v *codec.Values) int {
 	return n
 }
 
-// grow doubles the ring, up to maxVersions, and puts the oldest version first.
-func (h *history) grow() {
-	size := min(max(4, 2*len(h.ticks)), maxVersions)
+// makeRoom moves the versions to the front, if that makes room for as many again, or else to
+// the front of a larger array.
+func (h *history) makeRoom() {
+	if h.first > h.n {
+		h.moveToFront()
+		return
+	}
+	size := min(max(4, 2*(h.n+1)), 2*maxVersions)
 	g := history{
 		ticks: make([]uint64, size), words: make([]uint64, size*h.nw), blobs: make([][]byte, size*h.nb),
 		nw: h.nw, nb: h.nb, n: h.n,
 	}
-	for i := range h.n {
-		k := h.ring(i)
-		g.ticks[i] = h.ticks[k]
-		copy(g.words[i*g.nw:(i+1)*g.nw], h.words[k*h.nw:])
-		copy(g.blobs[i*g.nb:(i+1)*g.nb], h.blobs[k*h.nb:])
-	}
+	end := h.first + h.n
+	copy(g.ticks, h.ticks[h.first:end])
+	copy(g.words, h.words[h.first*h.nw:end*h.nw])
+	copy(g.blobs, h.blobs[h.first*h.nb:end*h.nb])
 	*h = g
+}
+
+// moveToFront swaps the blobs rather than copying them: each place keeps memory of its own.
+func (h *history) moveToFront() {
+	end := h.first + h.n
+	copy(h.ticks, h.ticks[h.first:end])
+	copy(h.words, h.words[h.first*h.nw:end*h.nw])
+	from := h.first * h.nb
+	for i := range h.n * h.nb {
+		h.blobs[i], h.blobs[from+i] = h.blobs[from+i], h.blobs[i]
+	}
+	h.first = 0
 }

@@ -25,6 +25,7 @@ type Replica struct {
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
 	bytes    []byte // hash scratch
+	quiet    []bool // by class: nobody wants to hear of changes
 	events   eventList
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
@@ -45,7 +46,7 @@ type ReplicaStats struct {
 
 // NewReplica makes an empty replica. The table must list the server's classes in its order.
 func NewReplica(t *Table) *Replica {
-	return &Replica{set: newSet(t), table: t, eventGen: 1,
+	return &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
 		events: newEventList(t), handed: newEventList(t)}
 }
 
@@ -251,7 +252,7 @@ func (r *Replica) update(s *stagedRecord) {
 	o := s.object
 	now := o.hist.newest()
 	if !o.class.equal(&s.values, &now) {
-		if o.event != r.eventGen {
+		if o.event != r.eventGen && !r.quiet[o.class.index] {
 			o.event = r.eventGen
 			old := r.events.old(o.class)
 			o.class.plan.Clone(old, o.live)
