@@ -79,6 +79,9 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
 	cl.watchers = make([]watcher, len(cl.schema.Classes.Classes()))
+	for _, class := range cl.schema.Classes.Classes() {
+		cl.replica.TellChanges(class, false) // Until somebody watches.
+	}
 	cl.calls.pending = map[uint64]pendingCall{}
 	cl.builtins()
 	return cl, nil

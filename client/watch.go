@@ -30,6 +30,7 @@ func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) {
 			}
 		}
 	}
+	c.replica.TellChanges(class.State, w.Change != nil)
 	c.watchers[class.State.Index()] = func(t *netloop.Tick, e *netvar.Event) {
 		o := class.Wrap(e.Object).(*netloop.Object[S])
 		switch {
