@@ -65,7 +65,7 @@ func TestBlackHoleEndsAtOnce(t *testing.T) {
 			var worst time.Duration
 			for seed := range seeds(t, 12, 20) {
 				const from = 180 * frame
-				heal := from + (300+time.Duration(seed))*frame
+				heal := from + (300+time.Duration(seed%60))*frame
 				f := feed{link: memnet.Link{Delay: 30 * ms, Bandwidth: 10_000_000}, hz: 60, packets: 2, size: 1000, seed: seed}
 				var full int
 				f.at = func(f *feed, now time.Duration) {
@@ -103,7 +103,7 @@ func TestLongerRouteGetsItsFullRate(t *testing.T) {
 		for _, loss := range []float64{0, 0.02} {
 			var worst time.Duration
 			for seed := range seeds(t, 4, 50) {
-				change := (180 + 7*time.Duration(seed)) * frame
+				change := (180 + 7*time.Duration(seed%60)) * frame
 				f := feed{
 					link: memnet.Link{Delay: 20 * ms, Bandwidth: 10_000_000, Jitter: 2 * ms, Loss: loss}, seed: seed,
 					hz: snapshots.hz, packets: snapshots.packets, size: 1000,
