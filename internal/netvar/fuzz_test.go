@@ -52,7 +52,7 @@ func (r *Replica) picture() []byte {
 		b = wire.AppendUvarint(b, uint64(i))
 		b = wire.AppendUvarint(b, uint64(o.id))
 		b = wire.AppendUvarint(b, o.life)
-		for j := range o.hist.n {
+		for j := range int(o.hist.n) {
 			v := o.hist.at(j)
 			b = wire.AppendUvarint(b, o.hist.tick(j))
 			b = appendHashed(b, o.class, &v)
@@ -105,7 +105,7 @@ func FuzzReplicaApply(f *testing.F) {
 			if o == nil {
 				continue
 			}
-			for i := range o.hist.n {
+			for i := range int(o.hist.n) {
 				v := o.hist.at(i)
 				stored += o.hist.size(&v)
 			}

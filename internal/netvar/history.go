@@ -16,37 +16,47 @@ const maxVersions = Horizon + 2
 // of objects, and what a packet costs there is mostly memory that is not in the cache. Memory of
 // a dropped version is used again, so an object that changes every tick soon allocates nothing.
 type history struct {
-	ticks []uint64
-	words []uint64 // stride nw
-	blobs [][]byte // stride nb
-	first int
-	n     int
-	nw    int
-	nb    int
+	data  []uint64 // per version its tick and then its words: stride
+	blobs [][]byte // per version nb
+	first int32
+	n     int32
+	room  int32 // versions that data and blobs have room for
+	nw    int16
+	nb    int16
 }
 
-func newHistory(c *Class) history { return history{nw: c.words(), nb: c.plan.Blobs()} }
+func newHistory(c *Class) history {
+	return history{nw: int16(c.words()), nb: int16(c.plan.Blobs())}
+}
+
+func (h *history) stride() int { return int(h.nw) + 1 }
 
 // tick returns the tick of version i, 0 being the oldest.
-func (h *history) tick(i int) uint64 { return h.ticks[h.first+i] }
+func (h *history) tick(i int) uint64 { return h.data[(int(h.first)+i)*h.stride()] }
 
 // at returns version i, 0 being the oldest. It stays valid until the next push.
 func (h *history) at(i int) codec.Values {
-	k := h.first + i
-	return codec.Values{Words: h.words[k*h.nw : (k+1)*h.nw : (k+1)*h.nw], Blobs: h.blobs[k*h.nb : (k+1)*h.nb : (k+1)*h.nb]}
+	k := int(h.first) + i
+	from, to := k*h.stride(), (k+1)*h.stride()
+	v := codec.Values{Words: h.data[from+1 : to : to]}
+	if nb := int(h.nb); nb > 0 {
+		v.Blobs = h.blobs[k*nb : (k+1)*nb : (k+1)*nb]
+	}
+	return v
 }
 
-func (h *history) newest() codec.Values { return h.at(h.n - 1) }
+func (h *history) newest() codec.Values { return h.at(int(h.n) - 1) }
 
 // find returns the version of exactly this tick. Baselines are recent, and what changes often
 // has a version of every tick, so it looks first where that would be, and then further back:
 // no version is nearer to the newest than their ticks are.
 func (h *history) find(tick uint64) (codec.Values, bool) {
-	if h.n == 0 || tick > h.tick(h.n-1) {
+	last := int(h.n) - 1
+	if last < 0 || tick > h.tick(last) {
 		return codec.Values{}, false
 	}
-	back := min(h.tick(h.n-1)-tick, uint64(h.n-1))
-	for i := h.n - 1 - int(back); i < h.n; i++ {
+	back := min(h.tick(last)-tick, uint64(last))
+	for i := last - int(back); i <= last; i++ {
 		switch t := h.tick(i); {
 		case t == tick:
 			return h.at(i), true
@@ -65,14 +75,14 @@ func (h *history) find(tick uint64) (codec.Values, bool) {
 // A client has seen some of the server's versions and pushed no later one, so what the server
 // still has and the client once had, the client still has.
 func (h *history) push(tick uint64, v *codec.Values) (grown int) {
-	if h.first+h.n == len(h.ticks) {
+	if h.first+h.n == h.room {
 		h.makeRoom()
 	}
+	h.data[int(h.first+h.n)*h.stride()] = tick
 	h.n++
-	h.ticks[h.first+h.n-1] = tick
 	grown = h.fill(v)
 	for h.n >= 2 && h.tick(1)+Horizon <= tick {
-		grown -= h.dropFirst()
+		grown -= h.drop(1)
 	}
 	return grown
 }
@@ -93,65 +103,68 @@ func (h *history) fill(v *codec.Values) int {
 	return h.size(&to)
 }
 
-// dropBefore drops the versions that are older than tick and returns their bytes.
+// dropBefore drops the versions that are older than tick, but not the newest, and returns
+// their bytes.
 func (h *history) dropBefore(tick uint64) (bytes int) {
-	for h.n > 1 && h.tick(0) < tick {
-		bytes += h.dropFirst()
+	old := 0
+	for old < int(h.n)-1 && h.tick(old) < tick {
+		old++
 	}
-	return bytes
+	return h.drop(old)
 }
 
-func (h *history) dropFirst() int {
-	v := h.at(0)
-	h.first++
-	h.n--
-	return h.size(&v)
+// drop drops the oldest versions and returns their bytes.
+func (h *history) drop(old int) (bytes int) {
+	bytes = old * 8 * h.stride()
+	nb := int(h.nb)
+	for _, b := range h.blobs[int(h.first)*nb : (int(h.first)+old)*nb] {
+		bytes += len(b)
+	}
+	h.first += int32(old)
+	h.n -= int32(old)
+	return bytes
 }
 
 // clear gives up all versions and returns their bytes.
 func (h *history) clear() (bytes int) {
-	for h.n > 0 {
-		bytes += h.dropFirst()
-	}
+	bytes = h.drop(int(h.n))
 	*h = history{}
 	return bytes
 }
 
 // size is about what a version takes, for the limit on a replica's memory.
 func (h *history) size(v *codec.Values) int {
-	n := 8 * (h.nw + 1)
+	n := 8 * h.stride()
 	for _, b := range v.Blobs {
 		n += len(b)
 	}
 	return n
 }
 
-// makeRoom moves the versions to the front, if that makes room for as many again, or else to
-// the front of a larger array.
+// makeRoom moves the versions to the front, or, when that makes little room, to the front of a
+// larger array.
 func (h *history) makeRoom() {
-	if h.first > h.n {
+	n, end := int(h.n), int(h.first+h.n)
+	if free := int(h.first); free > n/4 {
 		h.moveToFront()
 		return
 	}
-	size := min(max(4, 2*(h.n+1)), 2*maxVersions)
-	g := history{
-		ticks: make([]uint64, size), words: make([]uint64, size*h.nw), blobs: make([][]byte, size*h.nb),
-		nw: h.nw, nb: h.nb, n: h.n,
+	size := min(n+n/2+3, maxVersions+maxVersions/2)
+	g := history{data: make([]uint64, size*h.stride()), n: h.n, room: int32(size), nw: h.nw, nb: h.nb}
+	copy(g.data, h.data[int(h.first)*h.stride():end*h.stride()])
+	if h.nb > 0 {
+		g.blobs = make([][]byte, size*int(h.nb))
+		copy(g.blobs, h.blobs[int(h.first)*int(h.nb):end*int(h.nb)])
 	}
-	end := h.first + h.n
-	copy(g.ticks, h.ticks[h.first:end])
-	copy(g.words, h.words[h.first*h.nw:end*h.nw])
-	copy(g.blobs, h.blobs[h.first*h.nb:end*h.nb])
 	*h = g
 }
 
 // moveToFront swaps the blobs rather than copying them: each place keeps memory of its own.
 func (h *history) moveToFront() {
-	end := h.first + h.n
-	copy(h.ticks, h.ticks[h.first:end])
-	copy(h.words, h.words[h.first*h.nw:end*h.nw])
-	from := h.first * h.nb
-	for i := range h.n * h.nb {
+	end := int(h.first + h.n)
+	copy(h.data, h.data[int(h.first)*h.stride():end*h.stride()])
+	from := int(h.first) * int(h.nb)
+	for i := range int(h.n) * int(h.nb) {
 		h.blobs[i], h.blobs[from+i] = h.blobs[from+i], h.blobs[i]
 	}
 	h.first = 0

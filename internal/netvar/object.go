@@ -22,27 +22,26 @@ func (id ID) gen() uint32 { return uint32(id) }
 // Object is one replicated value. It belongs to the goroutine of its World or Replica. Its
 // memory is never used for another object.
 type Object struct {
-	Handle any // the typed handle that the root package hangs on it
-
+	// What every packet of a client touches comes first, and together: see history.
 	id      ID
 	class   *Class
 	live    unsafe.Pointer // *S
+	changed uint64         // tick of the newest version
 	owner   uint64
-	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
-	changed uint64 // tick of the newest version
+	life    uint64 // on a client: the tick that names the lifetime
+	event   uint64 // on a client: the generation of events in which a spawn or change is noted
 	hist    history
+	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
 	alive   bool
 
-	// On a server.
-	dirty  bool     // is on the world's list
-	fields []uint64 // tick of the last change: owner, then each leaf
-	cache  residuals
-	hash   uint64 // of the newest version, for digests
-	hashed uint64 // the version that hash is of
+	Handle any // the typed handle that the root package hangs on it
 
-	// On a client.
-	life  uint64 // tick that names the lifetime
-	event uint64 // generation of events in which a spawn or change is already noted
+	// On a server.
+	dirty  bool       // is on the world's list
+	fields []uint64   // tick of the last change: owner, then each leaf
+	cache  *residuals // made when the first client needs it
+	hash   uint64     // of the newest version, for digests
+	hashed uint64     // the version that hash is of
 }
 
 // ID returns the id, which no other object of this world ever has.
@@ -167,7 +166,10 @@ type residuals struct {
 // fields for base 0. It reports false when that version is gone. The bytes are valid until
 // the next capture.
 func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
-	c := &o.cache
+	if o.cache == nil {
+		o.cache = new(residuals)
+	}
+	c := o.cache
 	if c.epoch != w.tick {
 		c.epoch, c.n = w.tick, 0
 	}

@@ -251,8 +251,8 @@ func (r *Replica) spawn(s *stagedRecord) {
 func (r *Replica) update(s *stagedRecord) {
 	o := s.object
 	now := o.hist.newest()
-	if !o.class.equal(&s.values, &now) {
-		if o.event != r.eventGen && !r.quiet[o.class.index] {
+	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, &now) {
+		if o.event != r.eventGen && !quiet {
 			o.event = r.eventGen
 			old := r.events.old(o.class)
 			o.class.plan.Clone(old, o.live)
