@@ -176,3 +176,42 @@ func BenchmarkApplyMoving250(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250, "ns/object")
 }
+
+// BenchmarkApplyMoving250x100 applies the same packets to the replicas of 100 clients in turn,
+// as a load test does: little of a client's memory is in the cache when its turn comes.
+func BenchmarkApplyMoving250x100(b *testing.B) {
+	const clients = 100
+	f := newField(b, 250, 1, 2)
+	var replicas []*Replica
+	for range clients {
+		r := NewReplica(f.table)
+		r.StartAt(f.tick)
+		for _, class := range f.table.Classes() {
+			r.TellChanges(class, false)
+		}
+		replicas = append(replicas, r)
+	}
+	apply := func() {
+		for _, r := range replicas {
+			for _, p := range f.packets[0] {
+				if _, err := r.Apply(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+			r.Events()
+		}
+	}
+	for range 100 {
+		f.step(true)
+		apply()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		f.step(true)
+		b.StartTimer()
+		apply()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250/clients, "ns/object")
+}

@@ -36,13 +36,9 @@ func (h *history) tick(i int) uint64 { return h.data[(int(h.first)+i)*h.stride()
 
 // at returns version i, 0 being the oldest. It stays valid until the next push.
 func (h *history) at(i int) codec.Values {
-	k := int(h.first) + i
-	from, to := k*h.stride(), (k+1)*h.stride()
-	v := codec.Values{Words: h.data[from+1 : to : to]}
-	if nb := int(h.nb); nb > 0 {
-		v.Blobs = h.blobs[k*nb : (k+1)*nb : (k+1)*nb]
-	}
-	return v
+	k, nb := int(h.first)+i, int(h.nb)
+	end := (k + 1) * h.stride()
+	return codec.Values{Words: h.data[end-int(h.nw) : end : end], Blobs: h.blobs[k*nb : (k+1)*nb : (k+1)*nb]}
 }
 
 func (h *history) newest() codec.Values { return h.at(int(h.n) - 1) }

@@ -130,7 +130,7 @@ func (r *Replica) check(in *wire.Reader, tick uint64) error {
 	r.staged, r.words, r.blobs = r.staged[:0], r.words[:0], r.blobs[:0]
 	prev, stored := -1, r.stored
 	for in.Len() > 0 {
-		var s stagedRecord
+		s := r.next()
 		readRecordHead(in, tick, prev, &s.recordHead)
 		if in.Err() != nil {
 			break
@@ -141,9 +141,9 @@ func (r *Replica) check(in *wire.Reader, tick uint64) error {
 		}
 		switch s.Kind {
 		case recordDelta:
-			r.checkDelta(in, &s)
+			r.checkDelta(in, s)
 		case recordFull:
-			r.checkFull(in, &s)
+			r.checkFull(in, s)
 		case recordDespawn:
 		}
 		if in.Err() != nil {
@@ -155,9 +155,21 @@ func (r *Replica) check(in *wire.Reader, tick uint64) error {
 		if stored += 8 * (len(s.values.Words) + 1); stored > maxStored {
 			in.Fail(ErrMemory)
 		}
-		r.staged = append(r.staged, s)
 	}
 	return in.Err()
+}
+
+// next returns the place of the next record in r.staged. Records are read in place: copying
+// them costs more than reading them.
+func (r *Replica) next() *stagedRecord {
+	if len(r.staged) == cap(r.staged) {
+		r.staged = append(r.staged, stagedRecord{})
+	} else {
+		r.staged = r.staged[:len(r.staged)+1]
+	}
+	s := &r.staged[len(r.staged)-1]
+	*s = stagedRecord{}
+	return s
 }
 
 func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
