@@ -43,24 +43,24 @@ func (h *history) at(i int) codec.Values {
 
 func (h *history) newest() codec.Values { return h.at(int(h.n) - 1) }
 
-// find returns the version of exactly this tick. Baselines are recent, and what changes often
+// find returns which version is of exactly this tick, or -1. Baselines are recent, and what changes often
 // has a version of every tick, so it looks first where that would be, and then further back:
 // no version is nearer to the newest than their ticks are.
-func (h *history) find(tick uint64) (codec.Values, bool) {
+func (h *history) find(tick uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick > h.tick(last) {
-		return codec.Values{}, false
+		return -1
 	}
 	back := min(h.tick(last)-tick, uint64(last))
 	for i := last - int(back); i <= last; i++ {
 		switch t := h.tick(i); {
 		case t == tick:
-			return h.at(i), true
+			return i
 		case t > tick:
-			return codec.Values{}, false
+			return -1
 		}
 	}
-	return codec.Values{}, false
+	return -1
 }
 
 // push adds a deep copy of v as the version of tick, which is later than all others, and then

@@ -180,10 +180,11 @@ func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
 	}
 	var b codec.Values
 	if base != 0 {
-		var ok bool
-		if b, ok = o.hist.find(base); !ok {
+		i := o.hist.find(base)
+		if i < 0 {
 			return nil, false
 		}
+		b = o.hist.at(i)
 	}
 	v, off := o.hist.newest(), len(w.arena)
 	if base == 0 {

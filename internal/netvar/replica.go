@@ -178,11 +178,12 @@ func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
 		in.Fail(ErrBaseline)
 		return
 	}
-	base, ok := o.hist.find(s.Base)
-	if !ok {
+	i := o.hist.find(s.Base)
+	if i < 0 {
 		in.Fail(ErrBaseline)
 		return
 	}
+	base := o.hist.at(i)
 	if s.Version < o.changed {
 		in.Fail(ErrOrder)
 		return
