@@ -14,6 +14,7 @@ const maxStored = 256 << 20
 type Replica struct {
 	set
 	table *Table
+	slabs []slab // by class
 
 	tick     uint64 // newest applied, 0 = none
 	near     uint64 // what the first packet's tick is near to
@@ -46,8 +47,12 @@ type ReplicaStats struct {
 
 // NewReplica makes an empty replica. The table must list the server's classes in its order.
 func NewReplica(t *Table) *Replica {
-	return &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
+	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
 		events: newEventList(t), handed: newEventList(t)}
+	for _, c := range t.classes {
+		r.slabs = append(r.slabs, slab{class: c})
+	}
+	return r
 }
 
 // StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
@@ -252,8 +257,8 @@ func (r *Replica) spawn(s *stagedRecord) {
 	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
 		r.despawn(r.slots[s.Slot])
 	}
-	o := &Object{id: makeID(s.Slot, s.Gen), class: s.class, life: s.Life, hist: newHistory(s.class), event: r.eventGen}
-	o.live = newValue(s.class)
+	o := r.slabs[s.class.index].next()
+	o.id, o.life, o.event = makeID(s.Slot, s.Gen), s.Life, r.eventGen
 	s.class.plan.Restore(o.live, &s.values, nil)
 	r.keep(o, s)
 	r.add(o)
