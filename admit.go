@@ -76,6 +76,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 			FixedRate:   &netloopv1.Rate{Num: r.spec.FixedRate.Num, Den: r.spec.FixedRate.Den},
 			SendEvery:   uint32(r.spec.SendEvery),
 			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
+			ServerNs:    uint64(s.clock.Now()),
 			Fingerprint: s.schema.fingerprint[:],
 		},
 		Session: transport.SessionConfig{

@@ -81,9 +81,9 @@ type Room struct {
 	posts   posts
 	ctx     context.Context // of Go's work; ends with the room
 	cancel  context.CancelFunc
-	seats   atomic.Int64 // clients in the room or on their way in
-	epoch   atomic.Pointer[loop.Epoch]
-	closing *Closed // by Room.Close or a critical panic
+	seats   atomic.Int64               // clients in the room or on their way in
+	epoch   atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
+	closing *Closed                    // by Room.Close or a critical panic
 }
 
 // Closed says why a room ended before its server was told to.

@@ -14,9 +14,8 @@ import (
 // step runs one tick and accounts for it.
 func (r *Room) step(in loop.Input) error {
 	r.in = in
-	if in.EpochMoved {
-		epoch := in.Epoch
-		r.epoch.Store(&epoch)
+	if in.Epoch != *r.epoch.Load() {
+		r.epoch.Store(new(in.Epoch))
 	}
 	r.rpcs.Begin(in.Tick)
 	rec, err := r.loop.Step(in)

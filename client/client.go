@@ -131,6 +131,7 @@ func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 	c.session = s
 	c.id = netloop.ClientID(w.GetClientId())
 	c.pace.period = c.time.timeline.Rate.Period()
+	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
 	c.setState(State{Phase: Loading})
 }
 

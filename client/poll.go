@@ -33,7 +33,7 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	case transport.TimeSample:
 		c.time.sync.Sample(a.T[0], a.T[1], a.T[2], a.T[3])
 	case transport.EpochMoved:
-		c.time.epoch = loop.Epoch(a.Epoch)
+		c.time.moved(loop.Epoch(a.Epoch))
 	case transport.Gone:
 		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}

@@ -37,9 +37,12 @@ func (s *serverTime) welcome(now time.Duration, w *netloopv1.Welcome) error {
 	}
 	s.epoch = loop.Epoch{Tick: w.GetEpoch().GetTick(), At: time.Duration(w.GetEpoch().GetServerNs())}
 	s.offset = time.Duration(w.GetServerNs()) - now
-	s.known = true
+	s.known = s.epoch.Tick != 0 // Else the room has not ticked yet: its epoch follows.
 	return nil
 }
+
+// moved takes an epoch that the server has published.
+func (s *serverTime) moved(e loop.Epoch) { s.epoch, s.known = e, true }
 
 // server returns the server's monotonic time at a time of the client's clock.
 func (s *serverTime) server(now time.Duration) time.Duration {
@@ -107,6 +110,9 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 
 // age is how long ago the server's tick was due: 0 before the clock is known.
 func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
+	if !s.known {
+		return 0
+	}
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
