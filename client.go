@@ -26,6 +26,8 @@ type Client struct {
 	joined  bool // OnJoin ran: OnLeave is owed
 	kicked  *LeaveReason
 	ranges  []netvar.Range // scratch of acknowledged
+
+	fullFrom time.Duration // game time from which on it may ask for the full state again
 }
 
 // ID returns the client's id.
@@ -50,7 +52,8 @@ func (c *Client) Link() LinkStats {
 }
 
 // Kick closes the client's connection after this tick's flush; code and text
-// reach the client. It leaves at the next poll.
+// reach the client. What it sends from now on is dropped. It leaves once the
+// connection has ended: some ticks later, at most half a second.
 func (c *Client) Kick(t *Tick, code Code, why string) {
 	t.server("Client.Kick")
 	if c.kicked == nil {
@@ -61,6 +64,9 @@ func (c *Client) Kick(t *Tick, code Code, why string) {
 // answer sends the answer to a call.
 func (c *Client) answer(m *method, it *rpcqueue.Item, v any) error {
 	payload, err := m.out.append(c.room.payload[:0], v)
+	if err == nil {
+		err = transport.CheckPayload(len(payload), true)
+	}
 	if err != nil {
 		c.refuse(it, err)
 		return err

@@ -56,7 +56,4 @@ const (
 	CodeGame            = transport.CodeGame
 )
 
-var (
-	errTooLarge = errors.New("the message exceeds 16 KiB")
-	errKind     = errors.New("netloop: a message of the wrong kind for its method")
-)
+var errKind = errors.New("netloop: a message of the wrong kind for its method")

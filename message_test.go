@@ -324,3 +324,47 @@ func TestRefsResolveOnBothSides(t *testing.T) {
 	w.Tick(check)
 	w.Look(c, check)
 }
+
+// TestMessagesThatCannotLeavePanic: the sender is the game itself, and silence
+// would hide it.
+func TestMessagesThatCannotLeavePanic(t *testing.T) {
+	type long struct {
+		S string `net:"max=2000"`
+	}
+	other := netloop.NewSchema("other", 1, 0)
+	foreign := netloop.NewRPC[text](other, "foreign")
+	own := netloop.NewSchema("own", 1, 0)
+	dgram := netloop.NewRPC[long](own, "dgram", netloop.Unreliable())
+	var room *netloop.Room
+	w := netlooptest.New(t, game{own, func(r *netloop.Room) { room = r }})
+	c := w.JoinAs(client.Config{}, perfect)
+	w.Until(60, func() bool { return c.State().Phase == client.Playing })
+	panics := func(what string, fn func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", what)
+			}
+		}()
+		fn()
+	}
+	tooLong := long{strings.Repeat("x", 1500)}
+	w.Tick(func(tick *netloop.Tick) {
+		panics("too long for a datagram", func() { dgram.Send(tick, netloop.Everyone(), tooLong) })
+		panics("of another schema", func() { foreign.Send(tick, netloop.Everyone(), text{}) })
+		dgram.Send(tick, netloop.Everyone(), long{strings.Repeat("x", 1000)})
+	})
+	panics("client, too long for a datagram", func() { client.Send(c, dgram, tooLong) })
+	panics("client, of another schema", func() { client.Send(c, foreign, text{}) })
+	if err := foreign.Post(room, text{}); err == nil {
+		t.Error("a message of another schema was posted")
+	}
+}
+
+// game is a script with a schema of its own.
+type game struct {
+	schema *netloop.Schema
+	script
+}
+
+func (g game) Schema() *netloop.Schema { return g.schema }

@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
@@ -40,7 +41,7 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	case transport.DigestRequest:
 		c.peer.RequestDigest(int(min(a.Value, maxDigests)))
 	case transport.FullStateRequest:
-		c.peer.RequestFull()
+		r.requestFull(c)
 	case transport.Gone:
 		r.leave(t, c, LeaveReason{a.Closed.Code, a.Closed.Text})
 	}
@@ -50,9 +51,28 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 // they cost a pass over its objects each.
 const maxDigests = 120
 
+// fullStateEvery is how much game time must lie between two full states that a
+// client asks for: each costs a pass over all objects, and then the objects.
+const fullStateEvery = time.Second
+
+// requestFull lets a client start anew, unless it has just done so.
+func (r *Room) requestFull(c *Client) {
+	if r.now.GameTime < c.fullFrom {
+		r.server.metrics.AddDrop("full_state", "too_often", 1)
+		return
+	}
+	c.fullFrom = r.now.GameTime + fullStateEvery
+	c.peer.RequestFull()
+}
+
 // receive queues a message for its stage. What the queue does not accept it has
-// counted; the caller of a call learns why.
+// counted; the caller of a call learns why. Who has been kicked, or refused by
+// OnJoin, says nothing more.
 func (r *Room) receive(c *Client, a *transport.Arrival) {
+	if c.kicked != nil {
+		r.server.metrics.AddDrop("rpc", "kicked", 1)
+		return
+	}
 	m, ok := r.schema.method(a.Message.Method)
 	if !ok {
 		r.server.metrics.AddDrop("rpc", "unknown_method", 1)
@@ -60,8 +80,21 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 	it := rpcqueue.Item{Method: &m.rq, From: uint64(c.id), Stage: Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
 	if out := r.rpcs.Push(it); out != rpcqueue.Accepted && out != rpcqueue.Late && it.Call != 0 {
-		c.refuse(&it, Refuse(CodeRefused, "%s: %s", m.rq.Name, out))
+		c.refuse(&it, Refuse(outcomeCode(out), "%s: %s", m.rq.Name, out))
 	}
+}
+
+// outcomeCode is the code with which a call that was not queued is answered.
+func outcomeCode(o rpcqueue.Outcome) Code {
+	switch o {
+	case rpcqueue.Full:
+		return CodeBusy
+	case rpcqueue.StageNotAllowed:
+		return CodeStageNotAllowed
+	case rpcqueue.NoHandler:
+		return CodeUnknownMethod
+	}
+	return CodeRefused
 }
 
 // takePosts queues what other goroutines posted.

@@ -70,8 +70,8 @@ func (r *Room) flush(t *Tick) {
 // the wire allows, because the sender is the game itself.
 func (r *Room) encode(m *rpcqueue.Method, msg any) []byte {
 	payload, err := m.Append(r.payload[:0], msg)
-	if err == nil && len(payload) > transport.MaxPayload {
-		err = errTooLarge
+	if err == nil {
+		err = transport.CheckPayload(len(payload), m.Reliable)
 	}
 	if err != nil {
 		panic("netloop: sending " + m.Name + ": " + err.Error())

@@ -200,8 +200,8 @@ func (r *Room) reject(err error) {
 
 // handle registers the handler of a method.
 func (r *Room) handle(m *method, fn func(*Tick, *rpcqueue.Item) error) {
-	if m.schema != r.schema {
-		r.reject(fmt.Errorf("netloop: method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, r.schema.name))
+	if err := m.belongs(r.schema); err != nil {
+		r.reject(err)
 		return
 	}
 	err := r.rpcs.Handle(&m.rq, func(t *Tick, it *rpcqueue.Item) error {
@@ -254,11 +254,13 @@ func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 }
 
 // OnJoin adds what happens when a client comes in, in EarlyUpdate and before any
-// message of this client. An error closes the connection.
+// message of this client. An error closes the connection, and no message of the
+// client runs; OnLeave follows all the same, with the PerClient records and
+// objects that were made so far.
 func (r *Room) OnJoin(fn func(*Tick, *Client) error) { r.onJoin = append(r.onJoin, fn) }
 
 // OnLeave adds what happens when a client has gone: exactly once for each that
-// joined, while its objects still exist.
+// OnJoin was called with, while its objects still exist.
 func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) { r.onLeave = append(r.onLeave, fn) }
 
 // OnDrain adds what happens when the server has been told to end: left is the

@@ -36,6 +36,15 @@ func (m *method) signature() string {
 	return m.in.signature()
 }
 
+// belongs reports a method of another schema than the room's: its id would name
+// another method there.
+func (m *method) belongs(room *Schema) error {
+	if m.schema == room {
+		return nil
+	}
+	return fmt.Errorf("netloop: method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, room.name)
+}
+
 // RPCOption is an option of [NewRPC] and [NewCall].
 type RPCOption func(*rpcqueue.Method)
 
@@ -120,11 +129,14 @@ type SendOption func(*transport.Message)
 func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = uint8(s) } }
 
 // Send sends a message to clients, with the flush of this tick. A message that
-// cannot be encoded (it exceeds a limit that its tags set, or 16 KiB) panics,
-// which costs the running system its call. It panics on a client: use
-// client.Send there.
+// cannot be sent (it exceeds a limit that its tags set, 15.5 KiB, or 1 KiB if the
+// RPC is unreliable) panics, which costs the running system its call. It panics
+// with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
+	if err := e.m.belongs(r.schema); err != nil {
+		panic(err.Error())
+	}
 	out := transport.Message{Method: e.m.rq.ID, Reliable: e.m.rq.Reliable, Payload: r.encode(&e.m.rq, inside.Erase(m))}
 	for _, apply := range o {
 		apply(&out)
@@ -146,6 +158,9 @@ var ErrBusy = errors.New("netloop: the room's queue of posted messages is full")
 // method's default stage in one of the next ticks, with a nil client. At most
 // 1 024 messages may wait; beyond that Post returns [ErrBusy].
 func (e *RPC[M]) Post(r *Room, m M) error {
+	if err := e.m.belongs(r.schema); err != nil {
+		return err
+	}
 	return r.post(rpcqueue.Item{Method: &e.m.rq, Msg: inside.Erase(m)})
 }
 
@@ -168,7 +183,8 @@ func (k *Call[Q, R]) method() *method { return k.m }
 
 // Handle sets the function that answers. Its answer leaves with the flush of
 // the tick in which it ran. Only an error made by [Refuse] reaches the client in
-// words; any other is logged and arrives as "internal error".
+// words; any other is logged and arrives as "internal error", and so does an
+// answer that exceeds 16 KiB or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
 	r.handle(k.m, func(t *Tick, it *rpcqueue.Item) error {
 		from, ok := t.sender(it)

@@ -14,14 +14,20 @@ import (
 )
 
 // Send sends a message to the server with the next flush. It belongs to Step's
-// goroutine. After the end of the connection it is dropped and counted. It
-// panics if the message exceeds what its declaration or the wire allows.
+// goroutine. Before the connection and after its end it is dropped and counted.
+// It panics if the message exceeds what its declaration or the wire allows.
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
 	c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o)
 }
 
 func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) bool {
+	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
+		panic("client: sending " + m.Queue.Name + ": it belongs to another schema than Config.Schema")
+	}
 	payload, err := m.Queue.Append(c.payload[:0], msg)
+	if err == nil {
+		err = transport.CheckPayload(len(payload), m.Queue.Reliable)
+	}
 	if err != nil {
 		panic("client: sending " + m.Queue.Name + ": " + err.Error())
 	}
@@ -95,7 +101,7 @@ func (c *Client) sendError() error {
 	if closed := c.Closed(); closed != nil {
 		return closed
 	}
-	return errors.New("client: not connected, or the message is too large")
+	return errors.New("client: not connected")
 }
 
 // Await asks the server and waits for the answer, while another goroutine runs

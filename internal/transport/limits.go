@@ -1,6 +1,9 @@
 package transport
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Limits of the wire. Both sides hold them, and docs/WIRE.md repeats them.
 const (
@@ -63,3 +66,15 @@ const (
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond
 )
+
+// CheckPayload reports a message of n encoded bytes that can never leave.
+func CheckPayload(n int, reliable bool) error {
+	kind, limit := "an unreliable", MaxDatagramPayload
+	if reliable {
+		kind, limit = "a reliable", MaxPayload
+	}
+	if n > limit {
+		return fmt.Errorf("transport: %s message has at most %d bytes, not %d", kind, limit, n)
+	}
+	return nil
+}

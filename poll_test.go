@@ -1,0 +1,160 @@
+package netloop
+
+import (
+	"context"
+	"testing"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// bare is a server without a network: its test plays the transport.
+type bare struct {
+	t    *testing.T
+	s    *Server
+	tick uint64
+}
+
+var (
+	bareSchema = NewSchema("bare", 1, 0)
+	bareWords  = NewRPC[struct{ N uint64 }](bareSchema, "words")
+	bareBig    = NewCall[struct{ N uint64 }, blob](bareSchema, "big")
+	bareNobody = NewCall[struct{ N uint64 }, struct{ N uint64 }](bareSchema, "nobody")
+)
+
+type blob struct {
+	B []byte `net:"max=20000"`
+}
+
+type bareGame func(*Room)
+
+func (bareGame) Schema() *Schema      { return bareSchema }
+func (g bareGame) Open(r *Room) error { g(r); return nil }
+
+func newBare(t *testing.T, g bareGame) *bare {
+	t.Helper()
+	s, err := New(Config{}, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bare{t: t, s: s}
+}
+
+func (b *bare) step() {
+	b.t.Helper()
+	b.tick++
+	in := b.s.room.timeline().Input(b.tick)
+	in.Epoch = loop.Epoch{Tick: 1}
+	if err := b.s.room.step(in); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// join lets a client in, whose Joined waits for the next step.
+func (b *bare) join() *transport.Session {
+	b.t.Helper()
+	adm, err := b.s.admit(context.Background(), bareSchema.hello(), "here")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	session := transport.NewSession(adm.Session)
+	adm.Joined(session)
+	return session
+}
+
+func (b *bare) push(s *transport.Session, a transport.Arrival) {
+	b.t.Helper()
+	a.Session = s
+	if !b.s.room.inbox.Push(a) {
+		b.t.Fatal("the inbox does not take it")
+	}
+}
+
+func TestFullStateIsGrantedOnceASecond(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s := b.join()
+	for range 120 {
+		for range 10 {
+			b.push(s, transport.Arrival{Kind: transport.FullStateRequest})
+		}
+		b.step()
+	}
+	if n := b.s.room.world.Stats().FullRequests; n != 2 {
+		t.Errorf("in two seconds the full state was granted %d times", n)
+	}
+}
+
+func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
+	ran, left := 0, 0
+	b := newBare(t, func(r *Room) {
+		r.OnJoin(func(*Tick, *Client) error { return Refuse(CodeGame, "not you") })
+		r.OnLeave(func(*Tick, *Client, LeaveReason) { left++ })
+		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { ran++; return nil })
+	})
+	s := b.join()
+	b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: 1}, Decoded: &struct{ N uint64 }{}})
+	b.step()
+	if cause, closing := s.Cause(); !closing || cause.Code != CodeGame {
+		t.Errorf("it was told %v", cause)
+	}
+	s.End(transport.Closed{Code: CodeLost})
+	b.step()
+	if ran != 0 || left != 1 {
+		t.Errorf("%d of its messages ran, and it left %d times", ran, left)
+	}
+	if n := b.s.room.seats.Load(); n != 0 {
+		t.Errorf("%d seats are taken", n)
+	}
+}
+
+// answers returns the codes of what a session has been sent on its stream.
+func answers(t *testing.T, s *transport.Session) (codes []Code) {
+	t.Helper()
+	b := s.AppendStream(nil, 1<<20)
+	inbox := transport.NewInbox(0, nil)
+	peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	if err := peer.ReceiveStream(0, b); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range inbox.Swap(nil) {
+		if a.Kind == transport.MessageArrived {
+			codes = append(codes, Code(a.Message.Code))
+		}
+	}
+	return codes
+}
+
+func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {
+	b := newBare(t, func(r *Room) {
+		bareBig.Handle(r, func(_ *Tick, _ *Client, q struct{ N uint64 }) (blob, error) {
+			return blob{make([]byte, q.N)}, nil
+		})
+	})
+	s := b.join()
+	ask := func(m *method, stage Stage, n uint64) Code {
+		b.push(s, transport.Arrival{
+			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{n},
+			Message: transport.Message{Method: m.rq.ID, Call: 7, Stage: uint8(stage)},
+		})
+		b.step()
+		codes := answers(t, s)
+		if len(codes) != 1 {
+			t.Fatalf("%s: answered %v", m.rq.Name, codes)
+		}
+		return codes[0]
+	}
+	b.step()
+	if c := ask(bareNobody.m, 0, 0); c != CodeUnknownMethod {
+		t.Errorf("a call without a handler got %v", c)
+	}
+	if c := ask(bareBig.m, PreUpdate, 0); c != CodeStageNotAllowed {
+		t.Errorf("a call at another stage got %v", c)
+	}
+	if c := ask(bareBig.m, 0, 1); c != 0 {
+		t.Errorf("a call got %v", c)
+	}
+	// An answer beyond what the wire carries is an error, not silence.
+	if c := ask(bareBig.m, 0, transport.MaxPayload+1); c != CodeInternal {
+		t.Errorf("a call whose answer is too large got %v", c)
+	}
+}
