@@ -3,8 +3,7 @@
 #   docker build -t netloop .
 #   docker run --rm -p 4433:4433/udp netloop
 #
-# This file has been read with care and not been run: the project's machines have no
-# container engine.
+# This file has been reviewed, and not been built or run yet.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src

@@ -79,8 +79,8 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
-# Not npm ci: it demands every platform's package from the registry, and a mirror may carry
-# this platform's alone. The lock file still decides versions and checksums.
+# Not npm ci: it demands the packages of every platform, and those of this one are enough. The
+# lock file still decides versions and checksums.
 node_modules/.stamp: package-lock.json
 	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
