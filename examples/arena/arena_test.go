@@ -159,7 +159,7 @@ func TestRocksAllMoveEveryTick(t *testing.T) {
 		Change: func(_ *netloop.Tick, o *netloop.Object[arena.Rock], _ arena.Rock) { moved[o.Ref()] = true },
 	})
 	w.Step(4)
-	if len(moved) < 95 { // The slowest move by less than a sixteenth in four ticks.
+	if len(moved) < 95 { // The slowest move by less than an eighth in four ticks.
 		t.Errorf("in four ticks %d of 100 rocks moved", len(moved))
 	}
 }

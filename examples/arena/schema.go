@@ -33,9 +33,9 @@ var (
 const Size = 4096
 
 // Body is where something is and how fast it moves. Positions travel in
-// sixteenths of a unit; speeds are the server's own business.
+// eighths of a unit; speeds are the server's own business.
 type Body struct {
-	X, Y   float32 `net:"quant=1/16"`
+	X, Y   float32 `net:"quant=1/8"`
 	VX, VY float32 `net:"-"` // units per second
 }
 
@@ -76,7 +76,7 @@ const (
 
 // Pickup waits to be collected.
 type Pickup struct {
-	X, Y float32 `net:"quant=1/16"`
+	X, Y float32 `net:"quant=1/8"`
 	Kind PickupKind
 }
 

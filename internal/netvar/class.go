@@ -75,13 +75,9 @@ func (c *Class) appendDiff(dst []byte, v, base *codec.Values) []byte {
 	return c.plan.AppendDiff(dst, at, 1, v, base)
 }
 
-// readDiff changes v from the baseline to the version. A bit beyond the last field is an error:
+// readDiff changes v from the baseline to the version, in the fields of the mask. A bit beyond the last field is an error:
 // it would come from a class that this side does not know.
-func (c *Class) readDiff(r *wire.Reader, v *codec.Values) {
-	mask := r.Bytes(c.mask)
-	if mask == nil {
-		return
-	}
+func (c *Class) readDiff(r *wire.Reader, mask []byte, v *codec.Values) {
 	if used := (1 + c.plan.Leaves()) & 7; used != 0 && mask[c.mask-1]>>used != 0 {
 		r.Fail(ErrRecord)
 		return

@@ -37,8 +37,8 @@ func golden(t *testing.T, name string) string {
 // The worked packets of docs/WIRE.md. Change one only together with the page's text, and raise
 // the coder id when a reader of the old layout would misread the new one.
 //
-// The digest there was worked apart from this code: value = FNV-1a(00 07 8404 ff01 00 02626f)
-// = 49a399a48ff9fed5; digest = FNV-1a(0100000000000000 64000000 value), little endian.
+// The digest there was worked apart from this code: value = FNV-1a(00 07 8404 8002 00 02626f)
+// = 04154a9b65d40ebb; digest = FNV-1a(0100000000000000 64000000 value), little endian.
 func TestGoldenPackets(t *testing.T) {
 	type pos struct {
 		X     float32 `net:"quant=1/256"`
@@ -68,6 +68,12 @@ func TestGoldenPackets(t *testing.T) {
 			v := live[pos](a)
 			v.X, v.Armed, v.Name = 1.0078125, false, "bo"
 			w.SetOwner(b, 2)
+		}},
+		{"state-repeat", 103, func() {
+			for _, o := range []*Object{a, b} {
+				w.Edit(o)
+				live[pos](o).Y++
+			}
 		}},
 		{"state-despawn", 104, func() { w.Despawn(b) }},
 		{"state-digest", 105, func() { p.RequestDigest(1) }},
@@ -133,6 +139,8 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	covered := map[string]bool{}
 	heads := []recordHead{
 		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 300},
+		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 7},
+		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 7, Repeat: true},
 		{Kind: recordDelta, Slot: MaxSlots - 1, Version: tick - 2, Base: 1},
 		{Kind: recordFull, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
 		{Kind: recordDespawn, Slot: 12},
@@ -140,9 +148,10 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	for _, h := range heads {
 		unset(t, reflect.ValueOf(h), covered)
 		for _, prev := range []int{-1, 8} {
-			b := appendRecordHead(nil, tick, prev, &h)
+			out, in := context{tick: tick, prev: prev, age: 7}, context{tick: tick, prev: prev, age: 7}
+			b := out.appendRecordHead(nil, &h)
 			r, back := wire.NewReader(b), recordHead{}
-			readRecordHead(&r, tick, prev, &back)
+			in.readRecordHead(&r, &back)
 			if err := r.Done(); err != nil || back != h {
 				t.Errorf("record %+v became %+v, %v", h, back, err)
 			}

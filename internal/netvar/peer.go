@@ -40,7 +40,7 @@ type Peer struct {
 // snapshots by the limit of each. tick is the current one; what the client sees begins there.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight()}
-	p.cut.p = p
+	p.cut.p, p.cut.context = p, newContext(w.table)
 	p.entries = make([]entry, len(w.slots))
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1

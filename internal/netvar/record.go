@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -11,16 +12,19 @@ import (
 //
 //	packet  = coder:1 flags:1 index:1 count:1 tick:4 packet:uvarint [digest:8] record*
 //	flags   : 1 = a digest follows, 2 = complete; all others 0
-//	record  = head:uvarint rest            head = slotStep<<2 | kind
+//	record  = head:uvarint rest            head = slotStep<<3 | kind
 //	          slotStep = slot - slot of the record before in this packet - 1 (before the first: -1)
-//	kind 0  : delta of a version of this tick    rest = baseAge:uvarint mask diffs
-//	kind 1  : delta of an older version          rest = age:uvarint baseAge:uvarint mask diffs
-//	kind 2  : full                               rest = flags:1 lifeAge:uvarint age:uvarint
+//	kind 0  : delta, baseAge and mask as before  rest = diffs
+//	kind 1  : delta, baseAge as before           rest = mask diffs
+//	kind 2  : delta                              rest = baseAge:uvarint mask diffs
+//	kind 3  : delta of an older version          rest = age:uvarint baseAge:uvarint mask diffs
+//	kind 4  : full                               rest = flags:1 lifeAge:uvarint age:uvarint
 //	                                                    class:uvarint gen:uvarint owner:uvarint fields
-//	kind 3  : despawn                            rest = nothing
+//	kind 5  : despawn                            rest = nothing
 //
-// The version of a record is tick - age, its baseline version - baseAge, its lifetime
-// tick - lifeAge. The records end where the packet ends.
+// The version of a record is tick - age (kinds 0 to 2: tick), its baseline version - baseAge, its
+// lifetime tick - lifeAge. As before: the baseAge of the last record of kind 2 in this packet, the
+// mask of the last delta of this class in this packet. The records end where the packet ends.
 const (
 	coderBytes = 1 // byte-aligned differences; the packet names its coder so that others may come
 
@@ -30,11 +34,34 @@ const (
 	atFlags = 1 // offsets that are patched when the snapshot is cut
 	atCount = 3
 
-	wireDelta   = 0
-	wireOlder   = 1
-	wireFull    = 2
-	wireDespawn = 3
+	wireRepeat  = 0
+	wireSameAge = 1
+	wireDelta   = 2
+	wireOlder   = 3
+	wireFull    = 4
+	wireDespawn = 5
+
+	kindBits = 3
 )
+
+// context is what the records of a packet have said so far; both sides keep it. Most objects
+// that move have the same baseline, and move in the same fields.
+type context struct {
+	tick  uint64
+	prev  int      // slot of the last record, or -1
+	age   uint64   // base age of the last record of kind 2, 0 before the first
+	masks [][]byte // by class: of its last delta, empty before the first
+}
+
+func newContext(t *Table) context { return context{masks: make([][]byte, len(t.classes))} }
+
+// begin forgets all, for a packet of this tick.
+func (x *context) begin(tick uint64) {
+	x.tick, x.prev, x.age = tick, -1, 0
+	for i := range x.masks {
+		x.masks[i] = x.masks[i][:0]
+	}
+}
 
 const (
 	// MaxPacket is the size that a full record must fit: what a datagram carries beside its
@@ -117,29 +144,24 @@ type recordHead struct {
 	Slot    int
 	Version uint64 // not of a despawn
 	Base    uint64 // of a delta
+	Repeat  bool   // of a delta: its mask is that of the last delta of its class
 	Life    uint64 // of a full record, with Class and Gen
 	Class   uint64
 	Gen     uint32
 }
 
-// appendRecordHead writes h in a packet of this tick, prev being the slot of the record before
-// or -1.
-func appendRecordHead(dst []byte, tick uint64, prev int, h *recordHead) []byte {
-	step := uint64(h.Slot-prev-1) << 2
+// appendRecordHead writes h.
+func (x *context) appendRecordHead(dst []byte, h *recordHead) []byte {
+	step := uint64(h.Slot-x.prev-1) << kindBits
+	x.prev = h.Slot
 	switch h.Kind {
 	case recordDelta:
-		if h.Version == tick {
-			dst = wire.AppendUvarint(dst, step|wireDelta)
-		} else {
-			dst = wire.AppendUvarint(dst, step|wireOlder)
-			dst = wire.AppendUvarint(dst, tick-h.Version)
-		}
-		return wire.AppendUvarint(dst, h.Version-h.Base)
+		return x.appendDeltaHead(dst, step, h)
 	case recordFull:
 		dst = wire.AppendUvarint(dst, step|wireFull)
 		dst = append(dst, 0)
-		dst = wire.AppendUvarint(dst, tick-h.Life)
-		dst = wire.AppendUvarint(dst, tick-h.Version)
+		dst = wire.AppendUvarint(dst, x.tick-h.Life)
+		dst = wire.AppendUvarint(dst, x.tick-h.Version)
 		dst = wire.AppendUvarint(dst, h.Class)
 		return wire.AppendUvarint(dst, uint64(h.Gen))
 	default:
@@ -147,27 +169,66 @@ func appendRecordHead(dst []byte, tick uint64, prev int, h *recordHead) []byte {
 	}
 }
 
-func readRecordHead(r *wire.Reader, tick uint64, prev int, h *recordHead) {
+func (x *context) appendDeltaHead(dst []byte, step uint64, h *recordHead) []byte {
+	age := h.Version - h.Base
+	switch {
+	case h.Version != x.tick:
+		dst = wire.AppendUvarint(dst, step|wireOlder)
+		dst = wire.AppendUvarint(dst, x.tick-h.Version)
+		return wire.AppendUvarint(dst, age)
+	case age != x.age:
+		x.age = age
+		dst = wire.AppendUvarint(dst, step|wireDelta)
+		return wire.AppendUvarint(dst, age)
+	case h.Repeat:
+		return wire.AppendUvarint(dst, step|wireRepeat)
+	default:
+		return wire.AppendUvarint(dst, step|wireSameAge)
+	}
+}
+
+// appendDelta writes a delta of a class whose body is its mask and then its differences.
+func (x *context) appendDelta(dst []byte, c *Class, h *recordHead, body []byte) []byte {
+	mask := body[:c.mask]
+	h.Repeat = h.Version == x.tick && h.Version-h.Base == x.age && bytes.Equal(mask, x.masks[c.index])
+	dst = x.appendRecordHead(dst, h)
+	if h.Repeat {
+		return append(dst, body[c.mask:]...)
+	}
+	x.masks[c.index] = append(x.masks[c.index][:0], mask...)
+	return append(dst, body...)
+}
+
+func (x *context) readRecordHead(r *wire.Reader, h *recordHead) {
 	head := r.Uvarint()
-	if head>>2 >= uint64(MaxSlots-prev-1) {
+	if head>>kindBits >= uint64(MaxSlots-x.prev-1) {
 		r.Fail(ErrSlot)
 		return
 	}
-	*h = recordHead{Slot: prev + 1 + int(head>>2)}
-	switch head & 3 {
-	case wireDelta, wireOlder:
-		h.Kind, h.Version = recordDelta, tick
-		if head&3 == wireOlder {
-			h.Version = before(r, tick, 1)
+	*h = recordHead{Slot: x.prev + 1 + int(head>>kindBits)}
+	x.prev = h.Slot
+	switch head & (1<<kindBits - 1) {
+	case wireRepeat, wireSameAge:
+		h.Kind, h.Version, h.Repeat = recordDelta, x.tick, head&(1<<kindBits-1) == wireRepeat
+		if x.age == 0 {
+			r.Fail(ErrRecord)
+			return
 		}
+		h.Base = x.tick - x.age
+	case wireDelta:
+		h.Kind, h.Version = recordDelta, x.tick
+		h.Base = before(r, h.Version, 1)
+		x.age = h.Version - h.Base
+	case wireOlder:
+		h.Kind, h.Version = recordDelta, before(r, x.tick, 1)
 		h.Base = before(r, h.Version, 1)
 	case wireFull:
 		h.Kind = recordFull
 		if r.Byte() != 0 {
 			r.Fail(ErrRecord)
 		}
-		h.Life = before(r, tick, 0)
-		h.Version = before(r, tick, 0)
+		h.Life = before(r, x.tick, 0)
+		h.Version = before(r, x.tick, 0)
 		h.Class = r.Uvarint()
 		gen := r.Uvarint()
 		h.Gen = uint32(gen)
@@ -176,7 +237,22 @@ func readRecordHead(r *wire.Reader, tick uint64, prev int, h *recordHead) {
 		}
 	case wireDespawn:
 		h.Kind = recordDespawn
+	default:
+		r.Fail(ErrRecord)
 	}
+}
+
+// readMask reads the mask of a delta, or takes that of the last one of its class. It is empty
+// after a failure.
+func (x *context) readMask(r *wire.Reader, c *Class, h *recordHead) []byte {
+	if !h.Repeat {
+		x.masks[c.index] = append(x.masks[c.index][:0], r.Bytes(c.mask)...)
+	}
+	mask := x.masks[c.index]
+	if len(mask) == 0 {
+		r.Fail(ErrRecord)
+	}
+	return mask
 }
 
 // before reads an age of at least least and returns the tick that is so much before; ticks

@@ -21,7 +21,8 @@ type Replica struct {
 	count    uint8  // packets of that tick's snapshot
 	arrived  uint64 // which of them are applied
 	verdict  DigestState
-	stored   int // bytes in all histories
+	stored   int     // bytes in all histories
+	context  context // of the packet being checked
 	staged   []stagedRecord
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
@@ -47,7 +48,7 @@ type ReplicaStats struct {
 
 // NewReplica makes an empty replica. The table must list the server's classes in its order.
 func NewReplica(t *Table) *Replica {
-	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
+	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)), context: newContext(t),
 		events: newEventList(t), handed: newEventList(t)}
 	for _, c := range t.classes {
 		r.slabs = append(r.slabs, slab{class: c})
@@ -133,14 +134,14 @@ type stagedRecord struct {
 // another one of it.
 func (r *Replica) check(in *wire.Reader, tick uint64) error {
 	r.staged, r.words, r.blobs = r.staged[:0], r.words[:0], r.blobs[:0]
-	prev, stored := -1, r.stored
+	r.context.begin(tick)
+	stored := r.stored
 	for in.Len() > 0 {
 		s := r.next()
-		readRecordHead(in, tick, prev, &s.recordHead)
+		r.context.readRecordHead(in, &s.recordHead)
 		if in.Err() != nil {
 			break
 		}
-		prev = s.Slot
 		if s.Slot < len(r.slots) {
 			s.object = r.slots[s.Slot]
 		}
@@ -197,7 +198,9 @@ func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
 	s.values = r.stage(s.class)
 	copy(s.values.Words, base.Words)
 	copy(s.values.Blobs, base.Blobs)
-	s.class.readDiff(in, &s.values)
+	if mask := r.context.readMask(in, s.class, &s.recordHead); len(mask) > 0 {
+		s.class.readDiff(in, mask, &s.values)
+	}
 }
 
 func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {

@@ -405,9 +405,10 @@ func TestEmptySnapshotIsOnePacket(t *testing.T) {
 // Rule 7 as far as it exists: what does not fit waits, and the stalest goes first, so that
 // everything is sent in turn; despawns pass everything.
 func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
+	const many = 120 // two bytes each, and room for 210
 	q := newPair(t, 0)
 	var rocks []*Object
-	for range 60 {
+	for range many {
 		rocks = append(rocks, q.spawnRock(q.w, rock{X: 1 << 30}, 1))
 	}
 	tight := Limit{Packets: 2, PacketSize: 120}
@@ -417,8 +418,8 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 			q.edit(o).Y++
 		}
 		if q.tick == 40 {
-			q.w.Despawn(rocks[59])
-			rocks = rocks[:59]
+			q.w.Despawn(rocks[many-1])
+			rocks = rocks[:many-1]
 		}
 		q.w.Capture(q.tick)
 		packets, _ := snap(q.p, q.tick, tight)
@@ -437,12 +438,12 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 				lastSent[s.Slot] = q.tick
 			}
 		}
-		if _, ok := q.r.Get(makeID(59, 1)); q.tick == 40 && ok {
+		if _, ok := q.r.Get(makeID(many-1, 1)); q.tick == 40 && ok {
 			t.Error("the despawn waited")
 		}
 	}
-	if len(lastSent) != 60 {
-		t.Errorf("%d of 60 objects were ever sent", len(lastSent))
+	if len(lastSent) != many {
+		t.Errorf("%d of %d objects were ever sent", len(lastSent), many)
 	}
 }
 

@@ -44,7 +44,7 @@ type cutter struct {
 	packets [][]byte
 	from    int    // packets that were there before
 	buf     []byte // the open packet
-	prev    int    // slot of its last record, or -1
+	context context
 	first   uint64 // id of the first packet
 }
 
@@ -147,7 +147,7 @@ func (c *cutter) byNeed() {
 		if misfits >= maxMisfits {
 			continue
 		}
-		c.prev = -1 // the longest head that the record can have
+		c.context.begin(c.header.Tick) // The longest that the record can be.
 		start := len(c.buf)
 		c.buf = c.record(c.buf, n)
 		size := len(c.buf) - start
@@ -164,7 +164,7 @@ func (c *cutter) byNeed() {
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
 	})
-	c.prev = -1
+	c.context.begin(c.header.Tick)
 	for i := range c.list {
 		n := &c.list[i]
 		if n.packet == unplaced {
@@ -174,7 +174,6 @@ func (c *cutter) byNeed() {
 			c.open()
 		}
 		c.buf = c.record(c.buf, n)
-		c.prev = int(n.slot)
 	}
 }
 
@@ -196,10 +195,11 @@ func (c *cutter) open() {
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
 	c.buf = appendHeader(c.buf, &c.header)
-	c.prev = -1
+	c.context.begin(c.header.Tick)
 }
 
-// put writes the record into the open packet if it fits.
+// put writes the record into the open packet if it fits. If not, the packet is full and must not
+// be written to any more.
 func (c *cutter) put(n *candidate) bool {
 	start := len(c.buf)
 	c.buf = c.record(c.buf, n)
@@ -207,7 +207,6 @@ func (c *cutter) put(n *candidate) bool {
 		c.buf = c.buf[:start]
 		return false
 	}
-	c.prev = int(n.slot)
 	return true
 }
 
@@ -216,19 +215,19 @@ func (c *cutter) record(dst []byte, n *candidate) []byte {
 	w, e := c.p.w, &c.p.entries[n.slot]
 	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
 	if e.phase == ended {
-		return appendRecordHead(dst, c.header.Tick, c.prev, &head)
+		return c.context.appendRecordHead(dst, &head)
 	}
 	o := w.slots[n.slot]
 	if e.base != 0 {
 		if body, ok := w.residual(o, e.base); ok {
 			head.Kind, head.Base, n.full = recordDelta, e.base, false
-			return append(appendRecordHead(dst, c.header.Tick, c.prev, &head), body...)
+			return c.context.appendDelta(dst, o.class, &head, body)
 		}
 	}
 	body, _ := w.residual(o, 0)
 	head.Kind, head.Life, n.full = recordFull, e.life, true
 	head.Class, head.Gen = uint64(o.class.index), o.id.gen()
-	return append(appendRecordHead(dst, c.header.Tick, c.prev, &head), body...)
+	return append(c.context.appendRecordHead(dst, &head), body...)
 }
 
 // finish writes into all packets what is known only now.
