@@ -86,7 +86,8 @@ type Room struct {
 	closing *Closed                    // by Room.Close or a critical panic
 }
 
-// Closed says why a room ended before its server was told to.
+// Closed says why a room ended before its server was told to, and on a client
+// why its connection ended.
 type Closed struct {
 	Code Code
 	Text string
@@ -94,7 +95,10 @@ type Closed struct {
 
 // Error implements error.
 func (c *Closed) Error() string {
-	return fmt.Sprintf("netloop: the room was closed: %s: %s", c.Code, c.Text)
+	if c.Text == "" || c.Text == c.Code.String() {
+		return fmt.Sprintf("netloop: closed: %s", c.Code)
+	}
+	return fmt.Sprintf("netloop: closed: %s: %s", c.Code, c.Text)
 }
 
 // openRoom makes a room and lets the game fill it.

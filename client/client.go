@@ -236,7 +236,13 @@ func (c *Client) end(why netloop.Closed) {
 	c.gone = &why
 	c.mu.Unlock()
 	close(c.done)
-	c.calls.fail(c.tick.Tick.(*netloop.Tick), &why)
+	fail := func(t any) { c.calls.fail(t.(*netloop.Tick), &why) }
+	if c.now.Stage != 0 {
+		fail(c.tick.Tick)
+	} else {
+		c.inspect(fail) // Close calls between two frames: what it fails gets a live tick too.
+	}
+	c.verify.done(c, &why)
 	c.setState(State{Phase: Closed, Code: why.Code, Text: why.Text})
 }
 

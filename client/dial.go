@@ -45,6 +45,9 @@ func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, er
 		return nil, dialError(addr, err)
 	}
 	c.connected(s, welcome)
+	if closed := c.Closed(); closed != nil {
+		return nil, dialError(addr, closed)
+	}
 	return c, nil
 }
 

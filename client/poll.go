@@ -14,11 +14,11 @@ import (
 // poll is the system transport.poll: it takes what has arrived since the last
 // frame, in the order of arrival.
 func (c *Client) poll(t *netloop.Tick) {
+	c.runForeign(t) // First: a new watcher is told of what exists before it hears what changes.
 	c.arrivals = c.inbox.Swap(c.arrivals)
 	for i := range c.arrivals {
 		c.arrive(t, &c.arrivals[i])
 	}
-	c.runForeign(t)
 	c.calls.expire(t, c.clock.Now())
 	c.verify.step(c, c.clock.Now())
 }
@@ -75,8 +75,18 @@ func (c *Client) complete(a *transport.Arrival, tick uint64, whole bool) {
 		c.setState(State{Phase: Playing})
 	}
 	for _, fn := range c.onSnap {
-		fn(c.snapshot)
+		c.guard("OnSnapshot", func() { fn(c.snapshot) })
 	}
+}
+
+// guard calls the game, whose panic costs nobody else what has arrived.
+func (c *Client) guard(what string, fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("a callback panicked", "callback", what, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	fn()
 }
 
 // receive queues a message for its stage, or hands an answer to who asked.
@@ -134,6 +144,6 @@ func (c *Client) runForeign(t *netloop.Tick) {
 	c.foreign = nil
 	c.mu.Unlock()
 	for _, fn := range calls {
-		fn(t)
+		c.guard("later", func() { fn(t) })
 	}
 }

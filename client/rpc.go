@@ -88,7 +88,7 @@ func Ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 			if err == nil {
 				r = inside.Open[R](answer)
 			}
-			then(t, r, err)
+			c.guard("Ask", func() { then(t, r, err) })
 		},
 	}
 	if !c.send(inside.Netloop.Method(k), inside.Erase(q), id, o) {
@@ -116,6 +116,9 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 		return answer{}.r, closed
 	}
 	c.later(func(*netloop.Tick) {
+		if ctx.Err() != nil {
+			return // Nobody waits any more.
+		}
 		Ask(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o...)
 	})
 	select {

@@ -51,7 +51,7 @@ func (c *Client) setState(s State) {
 	}
 	c.state = s
 	for _, fn := range c.onState {
-		fn(s)
+		c.guard("OnState", func() { fn(s) })
 	}
 }
 

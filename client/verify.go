@@ -43,7 +43,7 @@ func (v *verification) step(c *Client, now time.Duration) {
 	switch {
 	case len(v.then) == 0 || c.session == nil:
 	case now >= v.deadline:
-		v.done(fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
+		v.done(c, fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
 	case v.asked == 0 || now-v.asked >= verifyAgain:
 		v.asked = max(now, 1)
 		c.session.RequestDigest(verifyDigests)
@@ -55,18 +55,18 @@ func (v *verification) compared(c *Client, d netvar.DigestState) {
 	switch d {
 	case netvar.DigestNone:
 	case netvar.DigestEqual:
-		v.done(nil)
+		v.done(c, nil)
 	case netvar.DigestUnequal:
 		c.stats.Unequal++
 		c.session.RequestFullState()
-		v.done(ErrDiverged)
+		v.done(c, ErrDiverged)
 	}
 }
 
-func (v *verification) done(err error) {
+func (v *verification) done(c *Client, err error) {
 	then := v.then
 	v.then = nil
 	for _, fn := range then {
-		fn(err)
+		c.guard("Verify", func() { fn(err) })
 	}
 }

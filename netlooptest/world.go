@@ -1,6 +1,7 @@
 package netlooptest
 
 import (
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/memnet"
@@ -22,6 +24,7 @@ import (
 // World is a server and its clients. It belongs to the test's goroutine.
 type World struct {
 	tb      testing.TB
+	log     *slog.Logger // of the clients
 	net     *memnet.Network
 	server  inside.Server
 	epoch   loop.Epoch
@@ -73,7 +76,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	if err != nil {
 		tb.Fatalf("netlooptest: %v", err)
 	}
-	w := &World{tb: tb, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
+	w := &World{tb: tb, log: logging.Slog(opt.cfg.Logger), net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
 	w.epoch = loop.Epoch{Tick: 1, At: w.net.Now()}
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler())
@@ -136,6 +139,9 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 	w.tb.Helper()
 	if cfg.Schema == nil {
 		cfg.Schema = w.server.Schema().(*netloop.Schema)
+	}
+	if cfg.Log == nil {
+		cfg.Log = w.log
 	}
 	m, err := inside.Client.New(cfg, w.clock())
 	if err != nil {
