@@ -26,8 +26,10 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 
 // Go runs work on another goroutine and then, in EarlyUpdate of a later tick,
 // hands its result to then. The context is the room's: it ends when the room
-// does, and a client that leaves cancels nothing. work must not touch the room;
-// a panic in it becomes its error.
+// does, and a client that leaves cancels nothing. A room that ends waits for it
+// for 5 s, also for what OnLeave asks for at the very end, and hands over its
+// result before OnClose; work that ignores its context keeps Run from returning.
+// work must not touch the room; a panic in it becomes its error.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
 	a := &r.async
@@ -55,6 +57,17 @@ func guard[R any](ctx context.Context, work func(context.Context) (R, error)) (v
 		}
 	}()
 	return work(ctx)
+}
+
+// idle returns a channel that is closed when all work is done. Nothing may be
+// started meanwhile.
+func (a *async) idle() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.wait.Wait()
+	}()
+	return done
 }
 
 // takeResults hands the results that have come to the game.

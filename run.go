@@ -102,16 +102,17 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 
 // finish lets every client leave, tells it why, and lets the game save.
 func (r *Room) finish(why LeaveReason) error {
+	waited := r.async.pending
 	err := r.inspect(func(t *Tick) {
 		for len(r.clients.list) > 0 {
 			c := r.clients.list[0]
 			r.leave(t, c, why)
 			c.session.Close(why.Code, why.Text)
-			c.session.Flush(r.server.clock.Now())
 		}
 	})
-	r.cancel()
-	r.async.wait.Wait()
+	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
+	err = errors.Join(err, r.inspect(r.takeResults))
+	r.async.wait.Wait() // What the results asked for sees a context that has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	for _, fn := range r.onClose {
@@ -119,6 +120,22 @@ func (r *Room) finish(why LeaveReason) error {
 	}
 	r.report()
 	return err
+}
+
+// endWork ends the context of the room's work, after the grace if it has any, and
+// returns when all of it is done.
+func (r *Room) endWork(grace bool) {
+	idle := r.async.idle()
+	if grace {
+		ctx, cancel := context.WithTimeout(context.Background(), workGrace)
+		defer cancel()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
+	r.cancel()
+	<-idle
 }
 
 // saveTimeout bounds OnClose: as long as service managers wait before they kill.

@@ -70,7 +70,7 @@ func (s *Server) Listen() error {
 	}
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: s.cfg.TLS, Clock: s.clock.Now,
-		Handler: admission{s}, Stats: s.transport, Log: s.log,
+		Handler: admission{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
