@@ -157,9 +157,9 @@ func (g *gaps) watch(c *client.Client) {
 // another stop reading its stream, which the server fills, and watches a healthy
 // one.
 func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
-	const rate, watched = 20, 60 // Hz, snapshots: slow enough for a busy machine.
-	var spam atomic.Uint64       // the client that gets it
-	ended := make(chan netloop.Code, 2)
+	const rate, watched = 20, 60        // Hz, snapshots: slow enough for a busy machine.
+	var spam atomic.Uint64              // the client that gets it
+	ended := make(chan netloop.Code, 3) // Size 3: the healthy one leaves too, when nobody reads any more.
 	s, _ := serve(t, script(func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
 			for range 100 {

@@ -10,17 +10,21 @@ type Timer struct{ t *timer }
 
 // Stop keeps the call from happening. It reports whether it was in time.
 func (t Timer) Stop() bool {
-	pending := t.t != nil && t.t.fn != nil
-	if pending {
-		t.t.fn = nil
+	if t.t == nil || t.t.in == nil {
+		return false
 	}
-	return pending
+	// It is taken out at once: who sets and stops a long timer again and again,
+	// perhaps because a client makes it, shall not fill the memory.
+	heap.Remove(&t.t.in.heap, t.t.index)
+	return true
 }
 
 type timer struct {
-	at  time.Duration // game time
-	seq uint64        // order of registration, among equal times
-	fn  func(*Tick)   // nil: stopped or done
+	at    time.Duration // game time
+	seq   uint64        // order of registration, among equal times
+	fn    func(*Tick)
+	in    *timers // nil: stopped or done
+	index int     // in the heap
 }
 
 // timers is a heap of put-off calls, in the order (time, registration). The
@@ -34,7 +38,7 @@ type timers struct {
 // timer adds waits for the next tick, however short.
 func (ts *timers) add(at time.Duration, fn func(*Tick)) Timer {
 	ts.seq++
-	t := &timer{at: at, seq: ts.seq, fn: fn}
+	t := &timer{at: at, seq: ts.seq, fn: fn, in: ts}
 	heap.Push(&ts.heap, t)
 	return Timer{t}
 }
@@ -43,11 +47,7 @@ func (ts *timers) add(at time.Duration, fn func(*Tick)) Timer {
 // tick.
 func (ts *timers) run(t *Tick) {
 	for len(ts.heap) > 0 && ts.heap[0].at <= t.now.GameTime {
-		next := heap.Pop(&ts.heap).(*timer)
-		if fn := next.fn; fn != nil {
-			next.fn = nil
-			fn(t)
-		}
+		heap.Pop(&ts.heap).(*timer).fn(t)
 	}
 }
 
@@ -57,12 +57,20 @@ func (h timerHeap) Len() int { return len(h) }
 func (h timerHeap) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
 }
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)   { *h = append(*h, x.(*timer)) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
 func (h *timerHeap) Pop() any {
 	old := *h
 	t := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
+	t.in = nil
 	return t
 }
