@@ -31,7 +31,8 @@ func (s *Server) readiness() error {
 	return nil
 }
 
-// reportTransport hands the transport's counters to the metrics.
+// reportTransport hands the transport's counters to the metrics. They are atomics, so
+// the scrape itself asks for them, even when no tick runs.
 func (s *Server) reportTransport() {
 	m, t := s.metrics, s.transport
 	t.Drops(m.SetDrops)
@@ -39,5 +40,6 @@ func (s *Server) reportTransport() {
 	m.SetTransport("in", t.DatagramsIn.Load(), t.DatagramBytesIn.Load()+t.StreamBytesIn.Load())
 	m.SetTransport("out", t.DatagramsOut.Load(), t.DatagramBytesOut.Load()+t.StreamBytesOut.Load())
 	m.SetChoked(t.Chokes.Load())
+	m.SetHandshakes(t.Handshakes.Load(), t.Refused.Load())
 	m.SetLogsDropped(s.cfg.LogsDropped())
 }

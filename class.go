@@ -19,7 +19,7 @@ import (
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte
 // slices, arrays, nested structs, slices, [Ref] and [Deadline]. Without quant a
-// float travels exactly. NaN becomes 0 where quant is given, and infinities and
+// float travels exactly. NaN becomes 0; where quant is given, infinities and
 // values out of range are clamped.
 type Class[S any] struct{ c *class }
 

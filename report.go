@@ -6,8 +6,10 @@ import (
 )
 
 // reportEvery is after how many ticks the room's plain counters go to the
-// metrics: four times a second at 60 Hz, far more often than they are scraped.
-const reportEvery = 15
+// metrics: four times a second, far more often than they are scraped.
+func (r *Room) reportEvery() uint64 {
+	return max(1, r.spec.Rate.Num/r.spec.Rate.Den/4)
+}
 
 // report hands the room's plain counters to the metrics. They are plain because
 // the tick counts often and is scraped rarely.
@@ -25,7 +27,6 @@ func (r *Room) report() {
 	m.SetFullStates("first", state.FullFirst)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)
-	r.server.reportTransport()
 }
 
 // stageQueues are the metric labels of the queues of rpcqueue.

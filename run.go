@@ -24,7 +24,7 @@ func (r *Room) step(in loop.Input) error {
 		p := &rec.Panics[i]
 		r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
-	if rec.Tick%reportEvery == 0 {
+	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}
 	if err != nil {

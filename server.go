@@ -56,6 +56,7 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
+	s.metrics.OnCollect(s.reportTransport)
 	if s.room, err = openRoom(s, cfg.Room); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (m *Metrics) AddDrop(queue, reason string, n uint64) { m.drops.add(n, queue
 // SetDrops is AddDrop for a running total.
 func (m *Metrics) SetDrops(queue, reason string, total uint64) { m.drops.set(total, queue, reason) }
 
-// SetChoked takes the total of snapshots held back because a client's path was full.
+// SetChoked takes the total of datagrams that waited for a client's congestion window.
 func (m *Metrics) SetChoked(total uint64) { m.choked.set(total) }
 
 // SetSnapshots takes the totals of object records and bytes in snapshots.
@@ -67,6 +67,12 @@ func (m *Metrics) AddDisconnect(code string) { m.disconnects.add(1, code) }
 
 // SetDisconnects is AddDisconnect for a running total.
 func (m *Metrics) SetDisconnects(code string, total uint64) { m.disconnects.set(total, code) }
+
+// SetHandshakes takes the totals of connections that came and of those that were declined.
+func (m *Metrics) SetHandshakes(came, declined uint64) {
+	m.handshakes.set(came)
+	m.refusals.set(declined)
+}
 
 // SetLogsDropped takes the total of log lines lost.
 func (m *Metrics) SetLogsDropped(total uint64) { m.logsDropped.set(total) }

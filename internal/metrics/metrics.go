@@ -63,6 +63,7 @@ type Metrics struct {
 	choked, snapshotBytes, snapshotRecords       *family
 	fullStates, bytes, packets, disconnects      *family
 	deferred                                     *family
+	handshakes, refusals                         *family
 	logsDropped                                  *family
 
 	hooksMu sync.Mutex
@@ -139,7 +140,7 @@ func (m *Metrics) makeFamilies() {
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
 	m.drops = add(counter, maxOthers, "queue_drops_total", "Entries that a queue did not take or did not keep.", "queue", "reason")
-	m.choked = add(counter, 1, "choke_total", "Snapshots held back because a client's path was full.")
+	m.choked = add(counter, 1, "choke_total", "Datagrams that waited 1 ms or more for a client's congestion window.")
 	m.deferred = add(counter, maxOthers, "snapshots_deferred_total", "Snapshots that were due and could not leave in their tick.", "reason")
 	m.snapshotBytes = add(counter, 1, "snapshot_bytes_total", "Bytes of snapshots handed to the transport.")
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
@@ -147,6 +148,8 @@ func (m *Metrics) makeFamilies() {
 	m.bytes = add(counter, maxOthers, "transport_bytes_total", "Bytes of datagrams and stream data.", "direction")
 	m.packets = add(counter, maxOthers, "transport_packets_total", "Datagrams.", "direction")
 	m.disconnects = add(counter, maxOthers, "disconnects_total", "Connections that ended, by disconnect code.", "code")
+	m.handshakes = add(counter, 1, "handshakes_total", "Connections that finished the cryptographic handshake.")
+	m.refusals = add(counter, 1, "refusals_total", "Connections that were declined, by the server or by the game.")
 	m.logsDropped = add(counter, 1, "logs_dropped_total", "Log lines lost because the log output was too slow.")
 }
 
