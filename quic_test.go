@@ -153,6 +153,20 @@ func (g *gaps) watch(c *client.Client) {
 	})
 }
 
+// busy is a game of 100 objects that all change in every tick.
+func busy(r *netloop.Room) {
+	r.OnStart(func(tick *netloop.Tick) {
+		for range 100 {
+			things.Spawn(tick, thing{})
+		}
+	})
+	r.On(netloop.Update, "test.edit", func(tick *netloop.Tick) {
+		for o := range things.All(tick) {
+			o.Edit(tick).N++
+		}
+	})
+}
+
 // TestSilentClientCostsNobodyASnapshot lets one client vanish without a word and
 // another stop reading its stream, which the server fills, and watches a healthy
 // one.
@@ -161,15 +175,8 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	var spam atomic.Uint64              // the client that gets it
 	ended := make(chan netloop.Code, 3) // Size 3: the healthy one leaves too, when nobody reads any more.
 	s, _ := serve(t, script(func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) {
-			for range 100 {
-				things.Spawn(tick, thing{})
-			}
-		})
-		r.On(netloop.Update, "test.edit", func(tick *netloop.Tick) {
-			for o := range things.All(tick) {
-				o.Edit(tick).N++
-			}
+		busy(r)
+		r.On(netloop.Update, "test.spam", func(tick *netloop.Tick) {
 			if to := netloop.ClientID(spam.Load()); to != 0 { // 80 kB/s of reliable data.
 				for range 50 {
 					told.Send(tick, netloop.To(to), text{S: "a line that is sixty-four bytes long, as long as a line may be"})

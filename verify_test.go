@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 )
 
@@ -60,18 +59,7 @@ func (i *intervals) p99(t *testing.T, n int) time.Duration {
 func TestSilentClientMovesNobodysInterval(t *testing.T) {
 	verifyOnly(t)
 	const healthy, window = 20, 20 * 60 * 8 // clients; intervals of eight seconds
-	s, _ := serve(t, script(func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) {
-			for range 100 {
-				things.Spawn(tick, thing{})
-			}
-		})
-		r.On(netloop.Update, "test.edit", func(tick *netloop.Tick) {
-			for o := range things.All(tick) {
-				o.Edit(tick).N++
-			}
-		})
-	}), 60)
+	s, _ := serve(t, script(busy), 60)
 	var gaps intervals
 	for range healthy {
 		dial(t, s.Addr().String(), gaps.watch)

@@ -150,37 +150,15 @@ func BenchmarkAppendSnapshotUnchanged1000x100(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/peer")
 }
 
+// BenchmarkApplyMoving250 applies the same packets to the replicas of some clients in turn. Of a
+// hundred, as a load test has them, little is in the cache when a client's turn comes.
 func BenchmarkApplyMoving250(b *testing.B) {
-	f := newField(b, 250, 1, 0)
-	r := NewReplica(f.table)
-	r.StartAt(f.tick)
-	apply := func() {
-		for _, p := range f.packets[0] {
-			if _, err := r.Apply(p); err != nil {
-				b.Fatal(err)
-			}
-		}
-		r.Events()
+	for _, clients := range []int{1, 100} {
+		b.Run(fmt.Sprint("clients=", clients), func(b *testing.B) { benchmarkApply(b, clients) })
 	}
-	for range 400 {
-		f.step(true)
-		apply()
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		f.step(true)
-		b.StartTimer()
-		apply()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250, "ns/object")
 }
 
-// BenchmarkApplyMoving250x100 applies the same packets to the replicas of 100 clients in turn,
-// as a load test does: little of a client's memory is in the cache when its turn comes.
-func BenchmarkApplyMoving250x100(b *testing.B) {
-	const clients = 100
+func benchmarkApply(b *testing.B, clients int) {
 	f := newField(b, 250, 1, 2)
 	var replicas []*Replica
 	for range clients {
@@ -213,5 +191,5 @@ func BenchmarkApplyMoving250x100(b *testing.B) {
 		b.StartTimer()
 		apply()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250/clients, "ns/object")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/250/float64(clients), "ns/object")
 }
