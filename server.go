@@ -63,6 +63,10 @@ func New(cfg Config, g Game) (*Server, error) {
 	return s, nil
 }
 
+// spareConns is how many connections there may be beyond the room's clients: those
+// who only come to be told that it is full.
+const spareConns = 256
+
 // Listen takes the ports. Run does it too; call Listen before to learn the
 // addresses first. A port in use is an error that names the address.
 func (s *Server) Listen() error {
@@ -71,7 +75,8 @@ func (s *Server) Listen() error {
 	}
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: s.cfg.TLS, Clock: s.clock.Now,
-		Handler: admission{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
+		Handler: admission{s}, Stats: s.transport, Log: s.log,
+		AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)

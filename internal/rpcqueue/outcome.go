@@ -21,7 +21,8 @@ const (
 	StageNotAllowed
 	// NoHandler: nobody handles the method here.
 	NoHandler
-	// Full: the queue of the stage holds StageCapacity messages.
+	// Full: the queue of the stage holds StageCapacity messages, and SenderShare of
+	// them are the sender's.
 	Full
 )
 

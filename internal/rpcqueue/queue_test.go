@@ -192,6 +192,27 @@ func TestAFullStageDropsAndCounts(t *testing.T) {
 	}
 }
 
+func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
+	m := method(1, "m", loop.FixedUpdate)
+	r := newRoom(t, m)
+	for range StageCapacity + 100 {
+		r.sent = append(r.sent, Item{Method: m, From: 1})
+	}
+	for from := uint64(2); from < 5; from++ {
+		for range SenderShare {
+			r.sent = append(r.sent, Item{Method: m, From: from})
+		}
+	}
+	r.step(0)
+	if r.count(Full) != 100 || r.queue.Depth(loop.FixedUpdate) != StageCapacity+3*SenderShare {
+		t.Fatalf("%d dropped, %d queued", r.count(Full), r.queue.Depth(loop.FixedUpdate))
+	}
+	r.step(1)
+	if len(r.ran) != StageCapacity+3*SenderShare {
+		t.Fatalf("%d ran", len(r.ran))
+	}
+}
+
 func TestAPanicCostsOneMessage(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t)

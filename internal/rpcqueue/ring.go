@@ -4,42 +4,54 @@ package rpcqueue
 // of a thousand clients. Every tick empties a queue whose stage runs, and the
 // inbox bounds what one client adds per tick, so only a stage that does not run
 // comes near it. A queue takes 64 bytes a message and never shrinks.
-const StageCapacity = 1 << 14
+//
+// SenderShare is what each sender may have waiting for a stage even when others
+// have filled it: a flood costs a quiet client nothing.
+const (
+	StageCapacity = 1 << 14
+	SenderShare   = 256
+)
 
 // ringStart is the size of a ring at its first message.
 const ringStart = 64
 
-// ring is a FIFO of items that grows up to StageCapacity. Sizes are powers of two.
+// ring is a FIFO of items. It grows to StageCapacity and beyond it by the senders'
+// shares. Sizes are powers of two.
 type ring struct {
 	items []Item
 	head  uint64 // the oldest; only pop moves it
 	tail  uint64 // behind the newest
 	batch uint64 // of the oldest, how many the running drain still takes
+
+	waiting map[uint64]int // messages by sender
 }
 
 func (r *ring) len() int { return int(r.tail - r.head) }
 
 // push reports whether there was room.
 func (r *ring) push(it *Item) bool {
-	if r.len() == len(r.items) && !r.grow() {
+	if r.len() >= StageCapacity && r.waiting[it.From] >= SenderShare {
 		return false
 	}
+	if r.len() == len(r.items) {
+		r.grow()
+	}
+	r.waiting[it.From]++
 	r.items[r.tail&uint64(len(r.items)-1)] = *it
 	r.tail++
 	return true
 }
 
-func (r *ring) grow() bool {
-	size := max(2*len(r.items), ringStart)
-	if size > StageCapacity {
-		return false
+func (r *ring) grow() {
+	if r.waiting == nil {
+		r.waiting = map[uint64]int{}
 	}
+	size := max(2*len(r.items), ringStart)
 	items := make([]Item, size)
 	for i := r.head; i != r.tail; i++ {
 		items[i&uint64(size-1)] = *r.slot(i)
 	}
 	r.items = items
-	return true
 }
 
 func (r *ring) slot(i uint64) *Item { return &r.items[i&uint64(len(r.items)-1)] }
@@ -50,12 +62,14 @@ func (r *ring) pop(dst *Item) {
 	s := r.slot(r.head)
 	*dst = *s
 	*s = Item{}
+	r.waiting[dst.From]--
 	r.head++
 }
 
 // remove takes out the items of a sender, keeps the order of the others, and
 // calls gone for each that it takes. A drain that is running takes so many less.
 func (r *ring) remove(from uint64, gone func(*Item)) {
+	delete(r.waiting, from)
 	batch, to := r.batch, r.head
 	for i := r.head; i != r.tail; i++ {
 		it := r.slot(i)

@@ -66,7 +66,7 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 func (b *Inbox) admitLocked(a *Arrival, size int) (Drop, bool) {
 	s := a.Session
 	if s == nil {
-		return DropInboxTotal, len(b.arrivals) < maxInbox && b.bytes+size <= maxInboxBytes
+		return DropInboxTotal, !b.fullLocked(size)
 	}
 	u := &s.usage
 	if u.round != b.round {
@@ -82,12 +82,17 @@ func (b *Inbox) admitLocked(a *Arrival, size int) (Drop, bool) {
 		return 0, true
 	case u.count >= b.maxPerSession || u.bytes+size > maxInboxBytesPerSession:
 		return DropInboxSession, false
-	case len(b.arrivals) >= maxInbox || b.bytes+size > maxInboxBytes:
+	case b.fullLocked(size) && (u.count >= fairInbox || u.bytes+size > fairInboxBytes):
 		return DropInboxTotal, false
 	}
 	u.count++
 	u.bytes += size
 	return 0, true
+}
+
+// fullLocked says whether the arrivals of all sessions are at their bound.
+func (b *Inbox) fullLocked(size int) bool {
+	return len(b.arrivals) >= maxInbox || b.bytes+size > maxInboxBytes
 }
 
 // Swap takes all arrivals, each session's in their order. The owner gives back the slice

@@ -62,6 +62,11 @@ const (
 	// crowd of senders that each keep their own bound cannot exhaust the memory.
 	maxInbox      = 1 << 16
 	maxInboxBytes = 64 << 20
+	// fairInbox and fairInboxBytes are what a session may always add, however much the
+	// others have: a crowd that fills the inbox costs a quiet client nothing. It is
+	// what a client sends in two seconds.
+	fairInbox      = 128
+	fairInboxBytes = 32 << 10
 	// chokeThreshold tells a send that waited for the peer's congestion window from
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond

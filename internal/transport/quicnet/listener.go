@@ -12,6 +12,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -46,6 +47,7 @@ type Listener struct {
 	hash      [sha256.Size]byte
 	accepting sync.WaitGroup
 	serving   sync.WaitGroup // Add is called under mu while refuse is nil
+	open      atomic.Int64   // connections that quic-go has memory for, in whatever state
 
 	mu          sync.Mutex
 	conns       map[*quic.Conn]*transport.Session // nil while in the handshake
@@ -73,6 +75,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		Conn:                l.socket,
 		StatelessResetKey:   (*quic.StatelessResetKey)(cfg.StatelessResetKey),
 		VerifySourceAddress: func(net.Addr) bool { return !limiter.Allow() },
+		ConnContext:         l.opening,
 	}
 	if l.quic, err = l.transport.Listen(conf, serverQUIC()); err != nil {
 		return nil, errors.Join(fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())

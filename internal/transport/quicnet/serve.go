@@ -29,6 +29,21 @@ func (l *Listener) accept() {
 	}
 }
 
+// errCrowded refuses a connection before its cryptographic handshake.
+var errCrowded = errors.New("quicnet: too many connections")
+
+// opening bounds the connections that only begin, which accept does not see yet: each costs
+// four goroutines and 69 KiB until it comes to something or times out.
+func (l *Listener) opening(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
+	if l.open.Add(1) > int64(l.cfg.MaxConns+maxHandshakes) {
+		l.open.Add(-1)
+		l.cfg.Stats.Drop(transport.DropHandshakes, 1)
+		return nil, errCrowded
+	}
+	context.AfterFunc(ctx, func() { l.open.Add(-1) })
+	return ctx, nil
+}
+
 // enter starts to serve a connection, or says why it is refused.
 func (l *Listener) enter(conn *quic.Conn) *transport.Refusal {
 	l.mu.Lock()
