@@ -43,21 +43,21 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()
-		v, err := guard(r.ctx, work)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.done = append(a.done, func(t *Tick) { then(t, v, err) })
+		var v R
+		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("netloop: work given to Go panicked: %v", p)
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.done = append(a.done, func(t *Tick) { then(t, v, err) })
+		}()
+		v, err = work(r.ctx)
 	}()
 }
 
-func guard[R any](ctx context.Context, work func(context.Context) (R, error)) (v R, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("netloop: work given to Go panicked: %v", p)
-		}
-	}()
-	return work(ctx)
-}
+var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
 
 // idle returns a channel that is closed when all work is done. Nothing may be
 // started meanwhile.

@@ -9,6 +9,9 @@ type PerClient[T any] struct{ of map[ClientID]*T }
 // NewPerClient makes the records of a room. It belongs into [Game] Open.
 func NewPerClient[T any](r *Room) *PerClient[T] {
 	p := &PerClient[T]{of: map[ClientID]*T{}}
+	if !r.opening {
+		panic("netloop: NewPerClient belongs into the game's Open: the clients that have joined would have no record")
+	}
 	r.perClient = append(r.perClient, p)
 	return p
 }

@@ -14,7 +14,7 @@ func (r *Room) snapshot(t *Tick) {
 	r.world.Capture(t.now.Tick)
 	turn := t.now.Tick%uint64(r.spec.SendEvery) == 0
 	for _, c := range r.clients.list {
-		if turn || c.due {
+		if c.kicked == nil && (turn || c.due) {
 			c.encode(t.now.Tick, r.in.Start)
 		}
 	}
@@ -54,6 +54,7 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 // flush is the system transport.flush: it hands each client's batch to its
 // writer, and never waits for the network.
 func (r *Room) flush(t *Tick) {
+	now := r.server.clock.Now() // For the measurement of flush lag; nothing is decided by it.
 	for _, c := range r.clients.list {
 		if r.in.EpochMoved {
 			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
@@ -61,7 +62,7 @@ func (r *Room) flush(t *Tick) {
 		if c.kicked != nil {
 			c.session.Close(c.kicked.Code, c.kicked.Text)
 		}
-		c.session.Flush(r.in.Start)
+		c.session.Flush(now)
 	}
 }
 

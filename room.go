@@ -165,6 +165,10 @@ func (r *Room) builtins() {
 // Spec returns the room's description with the defaults filled in.
 func (r *Room) Spec() RoomSpec { return r.spec }
 
+// Log returns the server's logger, for code that runs outside of ticks, such as
+// OnAdmit functions and work given to [Go]. Any goroutine may use it.
+func (r *Room) Log() *slog.Logger { return r.server.log }
+
 // Server returns the server that the room belongs to.
 func (r *Room) Server() *Server { return r.server }
 
@@ -200,6 +204,15 @@ func (r *Room) reject(err error) {
 		return
 	}
 	r.log.Error("registration rejected", "error", err)
+}
+
+// hooks reports whether hooks may still be added: they are read by admissions on
+// other goroutines, and a client that has joined would have missed its OnJoin.
+func (r *Room) hooks(name string) bool {
+	if !r.opening {
+		r.reject(fmt.Errorf("netloop: %s belongs into the game's Open", name))
+	}
+	return r.opening
 }
 
 // handle registers the handler of a method.
@@ -240,7 +253,11 @@ func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
 
 // OnStart adds what happens once, at Initialization of the first tick, before
 // any client can join: spawn the first objects here.
-func (r *Room) OnStart(fn func(*Tick)) { r.onStart = append(r.onStart, fn) }
+func (r *Room) OnStart(fn func(*Tick)) {
+	if r.hooks("OnStart") {
+		r.onStart = append(r.onStart, fn)
+	}
+}
 
 // start is the system behind OnStart; it leaves after the first tick.
 func (r *Room) start(t *Tick) {
@@ -254,26 +271,44 @@ func (r *Room) start(t *Tick) {
 // own goroutine, may block until ctx ends ([Config] AdmitTimeout) and touches no
 // state of the room. A refusal reaches the client in words.
 func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
-	r.onAdmit = append(r.onAdmit, fn)
+	if r.hooks("OnAdmit") {
+		r.onAdmit = append(r.onAdmit, fn)
+	}
 }
 
 // OnJoin adds what happens when a client comes in, in EarlyUpdate and before any
 // message of this client. An error closes the connection, and no message of the
 // client runs; OnLeave follows all the same, with the PerClient records and
 // objects that were made so far.
-func (r *Room) OnJoin(fn func(*Tick, *Client) error) { r.onJoin = append(r.onJoin, fn) }
+func (r *Room) OnJoin(fn func(*Tick, *Client) error) {
+	if r.hooks("OnJoin") {
+		r.onJoin = append(r.onJoin, fn)
+	}
+}
 
 // OnLeave adds what happens when a client has gone: exactly once for each that
 // OnJoin was called with, while its objects still exist.
-func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) { r.onLeave = append(r.onLeave, fn) }
+func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) {
+	if r.hooks("OnLeave") {
+		r.onLeave = append(r.onLeave, fn)
+	}
+}
 
 // OnDrain adds what happens when the server has been told to end: left is the
 // time until it does.
-func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) { r.onDrain = append(r.onDrain, fn) }
+func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
+	if r.hooks("OnDrain") {
+		r.onDrain = append(r.onDrain, fn)
+	}
+}
 
 // OnClose adds what happens after the last tick: save here. The error of Run
 // reports what it returns.
-func (r *Room) OnClose(fn func(ctx context.Context) error) { r.onClose = append(r.onClose, fn) }
+func (r *Room) OnClose(fn func(ctx context.Context) error) {
+	if r.hooks("OnClose") {
+		r.onClose = append(r.onClose, fn)
+	}
+}
 
 // Close ends the room after this tick. Every client is told the code and the text.
 // With [CodeClosing] the server's Run returns

@@ -77,6 +77,9 @@ var errDrained = errors.New("netloop: drained")
 func (r *Room) drain(pacer *loop.Pacer) error {
 	start := r.server.clock.Now()
 	limit := r.server.cfg.DrainTimeout
+	if r.in.Tick == 0 {
+		return nil // Told to end before its first tick: there is nothing to finish.
+	}
 	if err := r.inspect(func(t *Tick) {
 		for _, fn := range r.onDrain {
 			fn(t, limit)

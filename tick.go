@@ -71,7 +71,8 @@ func (t *Tick) Rand() *rand.Rand { t.check("Tick.Rand"); return t.rand }
 
 // Log returns a logger that adds room, tick, system and, while a client's
 // message is being handled, the client. It never blocks the tick: what the sink
-// cannot take is dropped and counted.
+// cannot take is dropped and counted. Like the Tick it belongs to this call: for
+// other goroutines there is [Room.Log].
 func (t *Tick) Log() *slog.Logger { t.check("Tick.Log"); return t.log }
 
 // Room returns the room. It panics on a client.

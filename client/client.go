@@ -151,6 +151,9 @@ func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...n
 		apply(&spec)
 	}
 	added, err := c.loop.Add(spec)
+	if err != nil {
+		c.log.Error("system rejected", "system", name, "error", err)
+	}
 	return inside.Netloop.NewSystem(added, err).(*netloop.System)
 }
 

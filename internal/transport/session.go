@@ -186,6 +186,9 @@ func (s *Session) End(c Closed) {
 	s.box.ended = true
 	if s.box.cause == nil {
 		c.Text = clip(c.Text)
+		if c.Remote && !s.cfg.Client && c.Code < CodeGame {
+			c.Code = CodeLeft // A client may claim to have been kicked; all it can do is leave.
+		}
 		s.box.cause = &c
 		close(s.closing)
 	}
