@@ -108,7 +108,9 @@ func TestPrometheusScrapesARunningServer(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	defer func() {
 		_ = cmd.Process.Kill()
-		<-ended
+		if err := <-ended; err == nil {
+			t.Error("Prometheus ended by itself")
+		}
 		if t.Failed() {
 			t.Log(log.String())
 		}

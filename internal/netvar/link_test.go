@@ -1,7 +1,6 @@
 package netvar
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -86,19 +85,6 @@ func mustApply(tb testing.TB, r *Replica, p *Peer, packets ...[]byte) {
 		if a.Ack && p != nil {
 			p.Ack([]Range{{a.Packet, a.Packet}})
 		}
-	}
-}
-
-// show is the comparable text of a replica or of what a world has captured: an own form that
-// shares nothing with the digest.
-func show(o *Object, life uint64) string {
-	switch o.Class().Name() {
-	case "ship":
-		s := *live[ship](o)
-		s.Local = 0
-		return fmt.Sprintf("%x@%d owner=%d %+v", uint64(o.ID()), life, o.Owner(), s)
-	default:
-		return fmt.Sprintf("%x@%d owner=%d %+v", uint64(o.ID()), life, o.Owner(), *live[rock](o))
 	}
 }
 

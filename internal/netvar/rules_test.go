@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -329,7 +330,7 @@ func TestStoredStateIsBounded(t *testing.T) {
 	packets, _ := q.next()
 	stored := q.r.stored
 	q.r.stored = maxStored - 8
-	if _, err := q.r.Apply(packets[0]); err != ErrMemory || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
+	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrMemory) || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
 		t.Errorf("error %v, %d objects", err, len(q.r.ids()))
 	}
 	q.r.stored = stored

@@ -69,11 +69,11 @@ func TestBlackHoleEndsAtOnce(t *testing.T) {
 				f := feed{link: memnet.Link{Delay: 30 * ms, Bandwidth: 10_000_000}, hz: 60, packets: 2, size: 1000, seed: seed}
 				var full int
 				f.at = func(f *feed, now time.Duration) {
-					switch {
-					case now == from:
+					switch now {
+					case from:
 						cut(f.conn)
 						full = f.sent
-					case now == heal:
+					case heal:
 						f.conn.Heal()
 						full = f.sent - full
 					}
@@ -161,8 +161,8 @@ func TestEveryRateAndLoss(t *testing.T) {
 // judge compares what was measured with what the link allows.
 func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Duration) {
 	t.Helper()
-	bits := time.Duration(f.packets*(f.size+70)) * 8
-	carry := bits * time.Second / time.Duration(f.link.Bandwidth) // one snapshot
+	bits := int64(f.packets*(f.size+70)) * 8
+	carry := time.Duration(bits * int64(time.Second) / int64(f.link.Bandwidth)) // one snapshot
 	asked := float64(carry) * float64(f.hz) / float64(time.Second)
 	// Flushed, carried, applied at the next frame, and shown until the one after it.
 	least := rtt/2 + carry + frame + time.Second/time.Duration(f.hz)

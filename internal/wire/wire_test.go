@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"testing/quick"
@@ -26,14 +27,14 @@ func TestVarintsRoundTripInTheirLength(t *testing.T) {
 
 func TestFirstErrorSticks(t *testing.T) {
 	r := NewReader([]byte{1, 2, 3})
-	if r.Uint32(); r.Err() != ErrShort {
+	if r.Uint32(); !errors.Is(r.Err(), ErrShort) {
 		t.Fatalf("error %v", r.Err())
 	}
 	r.Fail(ErrLimit)
 	if r.Byte() != 0 || r.Uvarint() != 0 || r.Uint64() != 0 || r.Bytes(1) != nil || r.Len() != 0 || r.Since(0) != nil {
 		t.Error("a failed reader still reads")
 	}
-	if r.Done() != ErrShort {
+	if !errors.Is(r.Done(), ErrShort) {
 		t.Errorf("error %v, want the first one", r.Err())
 	}
 }
@@ -54,7 +55,7 @@ func TestReaderRefuses(t *testing.T) {
 	} {
 		r := NewReader(c.in)
 		c.read(&r)
-		if err := r.Done(); err != c.want {
+		if err := r.Done(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}

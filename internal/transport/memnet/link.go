@@ -92,8 +92,8 @@ func (p *path) enqueue(now time.Duration, size int) (out time.Duration, ok bool)
 	if wait > buffer {
 		return 0, false
 	}
-	bits := time.Duration(size+overhead) * 8
-	p.busy = now + wait + bits*time.Second/time.Duration(p.link.Bandwidth)
+	bits := int64(size+overhead) * 8
+	p.busy = now + wait + time.Duration(bits*int64(time.Second)/int64(p.link.Bandwidth))
 	return p.busy, true
 }
 

@@ -70,11 +70,11 @@ func TestSharesAreAsAsked(t *testing.T) {
 	var lost, twice, late float64
 	for range n {
 		tr := p.send(0, 100)
-		switch {
-		case tr.copies == 0:
+		switch tr.copies {
+		case 0:
 			lost++
 			continue
-		case tr.copies == 2:
+		case 2:
 			twice++
 			if tr.at[1] < tr.at[0] || tr.at[1] > tr.at[0]+duplicateDelay {
 				t.Fatal("the copy came", tr.at[1]-tr.at[0], "after")

@@ -440,7 +440,7 @@ func trace(t *testing.T, seed uint64) uint64 {
 	h := fnv.New64a()
 	note := func(who string, as []transport.Arrival) {
 		for _, a := range as {
-			fmt.Fprintln(h, who, a.Kind, a.At, a.Message, a.Acks, a.State, a.T, a.Closed)
+			fmt.Fprintf(h, "%s %d %d %v %v %x %v %v\n", who, a.Kind, a.At, a.Message, a.Acks, a.State, a.T, a.Closed)
 		}
 	}
 	var ps []*player
