@@ -46,13 +46,16 @@ func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	return clamped
 }
 
-// Restore writes from into the struct at v. With a non-nil old, which v then holds, blobs that
-// did not change are left alone: a frequent change of a number makes no garbage.
+// Restore writes from into the struct at v. With a non-nil old, which v then holds, what did
+// not change is left alone: mostly it is little, and a frequent change of a number makes no
+// garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
 		if !l.kind.Blob() {
-			l.store(v, from.Words[l.pos])
+			if w := from.Words[l.pos]; old == nil || w != old.Words[l.pos] {
+				l.store(v, w)
+			}
 			continue
 		}
 		b := from.Blobs[l.pos]

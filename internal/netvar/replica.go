@@ -1,6 +1,8 @@
 package netvar
 
 import (
+	"slices"
+
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -223,16 +225,12 @@ func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
 	s.class.readFull(in, &s.values)
 }
 
-// stage takes room for one value of the class out of the scratch. Growing the scratch leaves
+// stage takes room for one value of the class, to be written whole, out of the scratch. Growing the scratch leaves
 // what was handed out before valid.
 func (r *Replica) stage(c *Class) codec.Values {
 	w, b := len(r.words), len(r.blobs)
-	for range c.words() {
-		r.words = append(r.words, 0)
-	}
-	for range c.plan.Blobs() {
-		r.blobs = append(r.blobs, nil)
-	}
+	r.words = slices.Grow(r.words, c.words())[:w+c.words()]
+	r.blobs = slices.Grow(r.blobs, c.plan.Blobs())[:b+c.plan.Blobs()]
 	return codec.Values{Words: r.words[w:len(r.words):len(r.words)], Blobs: r.blobs[b:len(r.blobs):len(r.blobs)]}
 }
 
