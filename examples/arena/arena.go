@@ -50,7 +50,7 @@ func (g *Game) Open(r *netloop.Room) error {
 	FireShot.Handle(r, a.fire)
 	r.On(netloop.FixedUpdate, "arena.flight", a.flyShips)
 	r.On(netloop.FixedUpdate, "arena.rocks", a.driftRocks)
-	r.On(netloop.FixedUpdate, "arena.shots", a.flyShots)
+	r.On(netloop.FixedUpdate, "arena.shots", a.endShots)
 
 	r.On(netloop.PreUpdate, "arena.hits", a.hit)
 	r.On(netloop.PreUpdate, "arena.collect", a.collect)

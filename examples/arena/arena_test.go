@@ -100,6 +100,27 @@ func TestShotsHitAndScore(t *testing.T) {
 	}
 }
 
+func TestShotsFlyAlikeOnBothSides(t *testing.T) {
+	w := game(t, 0)
+	ann := enter(w, "ann")
+	w.Step(120) // Until the clocks agree.
+	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.VX, s.VY, s.Heading = 1000, 1000, 0, 0, 0 })
+	client.Send(ann, arena.FireShot, arena.Fire{})
+	w.Step(40)
+	position := func(t *netloop.Tick) (x float32) {
+		for o := range arena.Shots.All(t) {
+			x, _ = o.State().Position(t)
+		}
+		return x
+	}
+	var here, there float32
+	w.Tick(func(t *netloop.Tick) { here = position(t) })
+	w.Look(ann, func(t *netloop.Tick) { there = position(t) })
+	if here < 1100 || there < 1100 || math.Abs(float64(here-there)) > 30 { // 50 ms of flight.
+		t.Errorf("the shot is at %v on the server, at %v on the client", here, there)
+	}
+}
+
 func TestShotsAreBounded(t *testing.T) {
 	w := game(t, 0)
 	var players []*client.Client

@@ -9,7 +9,7 @@
 //	arena.go   Open: which code runs at which stage
 //	ship.go    FixedUpdate: steering and flight, as plain functions of values
 //	rock.go    FixedUpdate: drifting rocks
-//	shot.go    FixedUpdate: shots, PreUpdate: what they hit
+//	shot.go    FixedUpdate: shots that end, PreUpdate: what they hit
 //	pickup.go  PreUpdate: what ships collect
 //	chat.go    Update: chat and standings
 package arena

@@ -58,11 +58,14 @@ type Rock struct {
 	Radius uint8
 }
 
-// Shot flies straight until it hits or its time is over.
+// Shot flies straight until it hits or its time is over. Where it is follows from
+// where and when it was fired, so it is sent once and never changes: see
+// [Shot.Position].
 type Shot struct {
-	Body
-	By  netloop.Ref[Ship]
-	End netloop.Deadline
+	X, Y   float32 `net:"quant=1/8"` // where it was fired
+	VX, VY float32 `net:"quant=1/8"` // units per second
+	By     netloop.Ref[Ship]
+	End    netloop.Deadline
 }
 
 // PickupKind says what a pickup is good for.

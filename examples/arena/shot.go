@@ -22,24 +22,27 @@ func (a *room) fire(t *netloop.Tick, from *netloop.Client, _ Fire) error {
 		return nil
 	}
 	sin, cos := math.Sincos(float64(s.Heading))
-	shot := Shot{Body: s.Body, By: ship.Ref(), End: t.In(shotLife)}
-	shot.VX += float32(cos) * shotSpeed
-	shot.VY += float32(sin) * shotSpeed
-	Shots.Spawn(t, shot)
+	Shots.Spawn(t, Shot{
+		X: s.X, Y: s.Y, By: ship.Ref(), End: t.In(shotLife),
+		VX: s.VX + float32(cos)*shotSpeed, VY: s.VY + float32(sin)*shotSpeed,
+	})
 	a.shots++
 	ship.Edit(t).Reload = t.GameTime() + reloadTime
 	return nil
 }
 
-// flyShots is the shots' part of a fixed step.
-func (a *room) flyShots(t *netloop.Tick) {
-	dt := float32(t.Delta().Seconds())
+// Position returns where the shot is at this tick, on the server and on a client.
+func (s Shot) Position(t *netloop.Tick) (x, y float32) {
+	flown := float32((shotLife - s.End.Left(t)).Seconds())
+	return wrap(s.X + s.VX*flown), wrap(s.Y + s.VY*flown)
+}
+
+// endShots takes away the shots whose time is over.
+func (a *room) endShots(t *netloop.Tick) {
 	for s := range Shots.All(t) {
 		if s.State().End.Passed(t) {
 			a.spend(t, s)
-			continue
 		}
-		s.Edit(t).fly(dt)
 	}
 }
 
@@ -52,32 +55,33 @@ func (a *room) spend(t *netloop.Tick, s *netloop.Object[Shot]) {
 func (a *room) hit(t *netloop.Tick) {
 	for o := range Shots.All(t) {
 		shot := o.State()
-		if a.hitsRock(t, shot) {
+		x, y := shot.Position(t)
+		if a.hitsRock(t, x, y) {
 			a.spend(t, o)
 			continue
 		}
-		if ship, ok := a.hitsShip(t, shot); ok {
+		if ship, ok := a.hitsShip(t, x, y, shot.By); ok {
 			a.spend(t, o)
 			a.damage(t, ship, shot.By)
 		}
 	}
 }
 
-func (a *room) hitsRock(t *netloop.Tick, shot Shot) bool {
+func (a *room) hitsRock(t *netloop.Tick, x, y float32) bool {
 	for o := range Rocks.All(t) {
-		if r := o.State(); near(shot.X, shot.Y, r.X, r.Y, float32(r.Radius)) {
+		if r := o.State(); near(x, y, r.X, r.Y, float32(r.Radius)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (a *room) hitsShip(t *netloop.Tick, shot Shot) (*netloop.Object[Ship], bool) {
+func (a *room) hitsShip(t *netloop.Tick, x, y float32, by netloop.Ref[Ship]) (*netloop.Object[Ship], bool) {
 	for o := range Ships.All(t) {
-		if o.Ref() == shot.By {
+		if o.Ref() == by {
 			continue
 		}
-		if s := o.State(); s.Shield.Passed(t) && near(shot.X, shot.Y, s.X, s.Y, shipRadius) {
+		if s := o.State(); s.Shield.Passed(t) && near(x, y, s.X, s.Y, shipRadius) {
 			return o, true
 		}
 	}
