@@ -55,7 +55,7 @@ func TestPilotsPlay(t *testing.T) {
 		}
 	}
 	t.Logf("score %d, %d shots seen, %d lines heard", score, shots, heard)
-	// Each line is heard by all six; a pilot says one in about 20 s.
+	// Each line is heard by all six; a pilot says one in about a minute.
 	if score < 20 || shots < 3 || heard < 6*6 {
 		t.Errorf("score %d, %d shots seen, %d lines heard", score, shots, heard)
 	}

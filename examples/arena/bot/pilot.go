@@ -15,8 +15,8 @@ import (
 const (
 	thinkEvery   = 100 * time.Millisecond
 	refreshEvery = 500 * time.Millisecond // controls travel unreliably: one that was lost is made good
-	fireEvery    = 500 * time.Millisecond
-	sayEvery     = 20 * time.Second // on average
+	fireEvery    = 2 * time.Second
+	sayEvery     = 60 * time.Second // on average
 
 	steady    = 0.18 // a heading that is off by less is good enough
 	forward   = 0.8  // the engine runs only when it is off by less
