@@ -63,6 +63,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 
 	addrFile := filepath.Join(dir, "addr.json")
 	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--addr-file", addrFile)
+	server.Env = halfTheCores(os.Environ())
 	if err := server.Start(); err != nil {
 		return 1, fmt.Errorf("start the server: %w", err)
 	}
@@ -90,6 +91,17 @@ func run(ctx context.Context, o options) (code int, err error) {
 		return 1, fmt.Errorf("load client: %w", err)
 	}
 	return 0, nil
+}
+
+// halfTheCores leaves the other half to the bots, unless the environment says how many the
+// server shall have. Both programs take every core by default, and on a machine that runs both
+// they then take them from each other in the middle of a tick: on two cores the tick's p99 was
+// 7 to 11 ms instead of 5, and the snapshot interval's 26 ms instead of 24.
+func halfTheCores(env []string) []string {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return env
+	}
+	return append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 }
 
 // command is a program of ours on this terminal. When ctx ends it is interrupted.
