@@ -31,13 +31,13 @@ var (
 // open. A snapshot that cannot leave stays due, and nothing is encoded for it.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
-	if !c.link.SlotFree {
+	slot := c.session.Slot() // Asked now and not at the poll: a busy machine's writer has had the tick's time.
+	if slot == nil {
 		c.room.server.metrics.AddDeferred("slot_busy")
 		return
 	}
 	send, asProbe := c.window.Open(now)
-	slot := c.session.Slot()
-	if slot == nil || !send && !asProbe {
+	if !send && !asProbe {
 		c.room.server.metrics.AddDeferred("window_closed")
 		return
 	}
