@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
@@ -27,7 +26,6 @@ type Class[S any] struct{ c *class }
 type class struct {
 	schema *Schema
 	nv     *netvar.Class
-	plan   *codec.Plan
 	wrap   func(*netvar.Object) any // the *Object of an object
 }
 
@@ -39,11 +37,7 @@ func NewClass[S any](sc *Schema, name string) *Class[S] {
 	if err != nil {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}
-	plan, err := codec.Compile(reflect.TypeFor[S]())
-	if err != nil {
-		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
-	}
-	c := &class{schema: sc, nv: nv, plan: plan, wrap: func(o *netvar.Object) any { return wrap[S](o) }}
+	c := &class{schema: sc, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }}
 	sc.classes = append(sc.classes, c)
 	return &Class[S]{c}
 }

@@ -2,13 +2,11 @@ package netloop
 
 import (
 	"math/rand/v2"
-	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -73,9 +71,6 @@ func (m *memoryServer) Handler() transport.Handler { return admission{m.s} }
 func (m *memoryServer) Timeline() loop.Timeline    { return m.s.room.timeline() }
 func (m *memoryServer) Step(in loop.Input) error   { return m.s.room.step(in) }
 func (m *memoryServer) Stages() []loop.DumpStage   { return m.s.room.loop.Dump() }
-func (m *memoryServer) Stats() *transport.Stats    { return m.s.transport }
-func (m *memoryServer) World() *netvar.World       { return m.s.room.world }
-func (m *memoryServer) Budget() time.Duration      { return m.s.room.spec.Rate.Period() }
 
 func (m *memoryServer) Inspect(fn func(tick any)) error {
 	return m.s.room.inspect(func(t *Tick) { fn(t) })

@@ -16,8 +16,7 @@ import (
 // pointer to a struct that nobody else holds; erased, it is an any.
 type messageCodec struct {
 	name   string
-	plan   *codec.Plan              // plain structs
-	proto  protoreflect.MessageType // protobuf messages
+	plan   *codec.Plan // plain structs
 	decode func(b []byte) (any, error)
 	append func(dst []byte, m any) ([]byte, error)
 }
@@ -57,8 +56,7 @@ func protoCodec(t protoreflect.MessageType) messageCodec {
 	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
 	out := proto.MarshalOptions{}
 	return messageCodec{
-		name:  string(t.Descriptor().FullName()),
-		proto: t,
+		name: string(t.Descriptor().FullName()),
 		decode: func(b []byte) (any, error) {
 			m := t.New().Interface()
 			return m, in.Unmarshal(b, m)

@@ -91,7 +91,7 @@ func (s *Schema) describe(w io.Writer) {
 	fmt.Fprintf(w, "schema %q %d\n", s.name, s.major)
 	for _, c := range s.classes {
 		fmt.Fprintf(w, "class %q\n", c.nv.Name())
-		for _, f := range c.plan.Describe() {
+		for _, f := range c.nv.Describe() {
 			fmt.Fprintf(w, "\t%q %s\n", f.Name, f.Type)
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Schema) tables() *netloopv1.SchemaTables {
 	t := new(netloopv1.SchemaTables)
 	for _, c := range s.classes {
 		class := &netloopv1.ClassTable{Name: c.nv.Name()}
-		for _, f := range c.plan.Describe() {
+		for _, f := range c.nv.Describe() {
 			class.Fields = append(class.Fields, &netloopv1.FieldTable{Name: f.Name, Type: f.Type})
 		}
 		t.Classes = append(t.Classes, class)

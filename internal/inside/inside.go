@@ -1,5 +1,5 @@
 // Package inside is the one door between package netloop and the packages that
-// are built on it: client, netlooptest, loadtest and app need more of netloop
+// are built on it: client, netlooptest and app need more of netloop
 // than a game author does, and what they need shall not show in its
 // documentation. Package netloop fills in [Netloop] while it is initialised, and
 // nobody writes it later.
@@ -11,7 +11,6 @@ package inside
 import (
 	"log/slog"
 	"math/rand/v2"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -94,12 +93,6 @@ type Server interface {
 	Finish(code transport.Code, text string) error
 	// Stages prints the loop: stage by stage the systems in order.
 	Stages() []loop.DumpStage
-	// World is the default room's replicated state.
-	World() *netvar.World
-	// Stats are the transport's counters.
-	Stats() *transport.Stats
-	// Budget is the tick's period.
-	Budget() time.Duration
 }
 
 // Clock is the clock of a client.
