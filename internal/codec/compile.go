@@ -18,15 +18,16 @@ type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string or slice of the flattened struct.
 type leaf struct {
-	name     string // path below the struct, for errors: "Pos.X", "Items[].Name"
-	kind     Kind
-	off      uintptr
-	pos      int // index among the words or among the blobs
-	max      int
-	num, den float64
-	limit    int64 // of a quantised value, in steps, either sign
-	elem     *Plan // of a Slice
-	typ      reflect.Type
+	kind      Kind
+	pos       int // index among the words or among the blobs
+	off       uintptr
+	low, span uint64 // of a word: it is from low to low+span, as two's complement
+	num, den  float64
+	limit     int64 // of a quantised value, in steps, either sign
+	max       int
+	name      string // path below the struct, for errors: "Pos.X", "Items[].Name"
+	elem      *Plan  // of a Slice
+	typ       reflect.Type
 }
 
 // Plan is the compiled form of one struct type. It never changes after Compile and may be
@@ -35,7 +36,9 @@ type Plan struct {
 	typ    reflect.Type
 	leaves []leaf
 	words  int
+	byWord []uint16 // which leaf a word belongs to
 	blobs  int
+	byBlob []uint16
 	local  bool // has slices somewhere: a plain copy would share memory
 	fields []FieldInfo
 	least  int // fewest wire bytes of one value
@@ -267,9 +270,12 @@ func (c *compiler) leaf(p *Plan, l leaf, g tag) (string, error) {
 	}
 	if l.kind.Blob() {
 		l.pos = p.blobs
+		p.byBlob = append(p.byBlob, uint16(len(p.leaves)))
 		p.blobs++
 	} else {
 		l.pos = p.words
+		l.low, l.span = l.interval()
+		p.byWord = append(p.byWord, uint16(len(p.leaves)))
 		p.words++
 	}
 	p.leaves = append(p.leaves, l)

@@ -2,7 +2,9 @@ package codec
 
 import (
 	"bytes"
+	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -50,20 +52,16 @@ func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 // not change is left alone: mostly it is little, and a frequent change of a number makes no
 // garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
-	for i := range p.leaves {
-		l := &p.leaves[i]
-		if !l.kind.Blob() {
-			if w := from.Words[l.pos]; old == nil || w != old.Words[l.pos] {
-				l.store(v, w)
-			}
-			continue
+	for i, w := range from.Words[:p.words] {
+		if old == nil || w != old.Words[i] {
+			p.leaves[p.byWord[i]].store(v, w)
 		}
-		b := from.Blobs[l.pos]
-		if old != nil && bytes.Equal(b, old.Blobs[l.pos]) {
-			continue
+	}
+	for i, b := range from.Blobs[:p.blobs] {
+		if old == nil || !bytes.Equal(b, old.Blobs[i]) {
+			r := wire.NewReader(b)
+			p.leaves[p.byBlob[i]].storeBlob(v, &r)
 		}
-		r := wire.NewReader(b)
-		l.storeBlob(v, &r)
 	}
 }
 
@@ -88,12 +86,7 @@ func (l *leaf) equal(a, b *Values) bool {
 
 // Equal compares two values.
 func (p *Plan) Equal(a, b *Values) bool {
-	for i := range p.leaves {
-		if !p.leaves[i].equal(a, b) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(a.Words[:p.words], b.Words[:p.words]) && slices.EqualFunc(a.Blobs[:p.blobs], b.Blobs[:p.blobs], bytes.Equal)
 }
 
 // AppendValues writes all of v in the form of a message.
@@ -150,17 +143,18 @@ func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte 
 }
 
 // ReadDiff changes v, which holds the baseline, to what AppendDiff saw, and checks it wholly.
-// New blobs alias the input.
+// Of the mask it reads the bits from lead on, at most 8, to the last leaf's. New blobs alias the input.
 func (p *Plan) ReadDiff(r *wire.Reader, mask []byte, lead int, v *Values) {
-	for i := range p.leaves {
-		bit := lead + i
-		if mask[bit>>3]>>(bit&7)&1 == 0 {
-			continue
-		}
-		if l := &p.leaves[i]; l.kind.Blob() {
-			v.Blobs[l.pos] = l.readBlob(r)
-		} else {
-			v.Words[l.pos] = l.readDiff(r, v.Words[l.pos])
+	skip := byte(1<<lead - 1)
+	for at, set := range mask {
+		set &^= skip
+		for skip = 0; set != 0; set &= set - 1 {
+			i := at<<3 + bits.TrailingZeros8(set) - lead
+			if l := &p.leaves[i]; l.kind.Blob() {
+				v.Blobs[l.pos] = l.readBlob(r)
+			} else {
+				v.Words[l.pos] = l.readDiff(r, v.Words[l.pos])
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"math"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -121,36 +122,47 @@ func (l *leaf) store(v unsafe.Pointer, w uint64) {
 	}
 }
 
-// check tells whether the field can hold the word.
-func (l *leaf) check(w uint64) bool {
-	n := int64(w)
+// interval returns the least word that the field can hold, and how far above it the greatest is.
+func (l *leaf) interval() (low, span uint64) {
+	signed := func(bits int) (uint64, uint64) { return ^uint64(0) << (bits - 1), 1<<bits - 1 }
 	switch l.kind {
 	case Bool:
-		return w <= 1
+		return 0, 1
 	case Int8:
-		return n == int64(int8(n))
+		return signed(8)
 	case Int16:
-		return n == int64(int16(n))
+		return signed(16)
 	case Int32:
-		return n == int64(int32(n))
+		return signed(32)
 	case Int:
-		return n == int64(int(n))
+		return signed(strconv.IntSize)
 	case Uint8:
-		return w <= math.MaxUint8
+		return 0, math.MaxUint8
 	case Uint16:
-		return w <= math.MaxUint16
-	case Uint32:
-		return w <= math.MaxUint32
+		return 0, math.MaxUint16
+	case Uint32, Float32:
+		return 0, math.MaxUint32
 	case Uint:
-		return w <= math.MaxUint
+		return 0, math.MaxUint
+	case Quant32, Quant64:
+		return uint64(-l.limit), uint64(2 * l.limit)
+	default:
+		return 0, math.MaxUint64
+	}
+}
+
+// check tells whether the field can hold the word.
+func (l *leaf) check(w uint64) bool {
+	if w-l.low > l.span {
+		return false
+	}
+	switch l.kind {
 	case Float32:
 		f := math.Float32frombits(uint32(w))
-		return w <= math.MaxUint32 && f == f
+		return f == f
 	case Float64:
 		f := math.Float64frombits(w)
 		return f == f
-	case Quant32, Quant64:
-		return n >= -l.limit && n <= l.limit
 	default:
 		return true
 	}

@@ -107,7 +107,10 @@ func FuzzReplicaApply(f *testing.F) {
 			}
 			for i := range int(o.hist.n) {
 				v := o.hist.at(i)
-				stored += o.hist.size(&v)
+				stored += 8 * (len(v.Words) + 1)
+				for _, b := range v.Blobs {
+					stored += len(b)
+				}
 			}
 			v, newest := captured(o), o.hist.newest()
 			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) { // rocks hold integers: exact

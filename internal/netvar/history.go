@@ -31,27 +31,36 @@ func newHistory(c *Class) history {
 
 func (h *history) stride() int { return int(h.nw) + 1 }
 
+// words returns those of version i, 0 being the oldest; n means the draft.
+func (h *history) words(i int) []uint64 {
+	end := (int(h.first) + i + 1) * h.stride()
+	return h.data[end-int(h.nw) : end]
+}
+
 // tick returns the tick of version i, 0 being the oldest.
 func (h *history) tick(i int) uint64 { return h.data[(int(h.first)+i)*h.stride()] }
 
-// at returns version i, 0 being the oldest. It stays valid until the next push.
-func (h *history) at(i int) codec.Values {
+func (h *history) blobsOf(i int) [][]byte {
 	k, nb := int(h.first)+i, int(h.nb)
-	end := (k + 1) * h.stride()
-	return codec.Values{Words: h.data[end-int(h.nw) : end : end], Blobs: h.blobs[k*nb : (k+1)*nb : (k+1)*nb]}
+	return h.blobs[k*nb : (k+1)*nb]
+}
+
+// at returns version i, 0 being the oldest. It stays valid until the next draft or push.
+func (h *history) at(i int) codec.Values {
+	return codec.Values{Words: h.words(i), Blobs: h.blobsOf(i)}
 }
 
 func (h *history) newest() codec.Values { return h.at(int(h.n) - 1) }
 
-// find returns which version is of exactly this tick, or -1. Baselines are recent, and what changes often
-// has a version of every tick, so it looks first where that would be, and then further back:
-// no version is nearer to the newest than their ticks are.
-func (h *history) find(tick uint64) int {
+// find returns which version is of exactly this tick, or -1; newest is the newest one's tick. Baselines are
+// recent, and what changes often has a version of every tick, so it looks first where that would
+// be: no version is nearer to the newest than their ticks are.
+func (h *history) find(tick, newest uint64) int {
 	last := int(h.n) - 1
-	if last < 0 || tick > h.tick(last) {
+	if last < 0 || tick > newest {
 		return -1
 	}
-	back := min(h.tick(last)-tick, uint64(last))
+	back := min(newest-tick, uint64(last))
 	for i := last - int(back); i <= last; i++ {
 		switch t := h.tick(i); {
 		case t == tick:
@@ -63,20 +72,34 @@ func (h *history) find(tick uint64) int {
 	return -1
 }
 
-// push adds a deep copy of v as the version of tick, which is later than all others, and then
-// drops the versions that are Horizon ticks or more older than it, except the newest of those.
-// It returns by how many bytes the history has grown.
+// draft returns the words of the version that comes next, for the caller to fill before commit:
+// it saves a copy, and with it memory that is not in the cache. A draft that is not committed
+// does no harm.
+func (h *history) draft() []uint64 {
+	if h.first+h.n == h.room {
+		h.makeRoom()
+	}
+	return h.words(int(h.n))
+}
+
+// push adds a deep copy of v: see commit.
+func (h *history) push(tick uint64, v *codec.Values) (grown int) {
+	copy(h.draft(), v.Words)
+	return h.commit(tick, v.Blobs)
+}
+
+// commit makes the draft, with a copy of these blobs, the version of tick, which is later than
+// all others, and then drops the versions that are Horizon ticks or more older than it, except
+// the newest of those. It returns by how many bytes the history has grown.
 //
 // Server and client drop by the ticks of versions alone, never by the tick at which they look.
 // A client has seen some of the server's versions and pushed no later one, so what the server
 // still has and the client once had, the client still has.
-func (h *history) push(tick uint64, v *codec.Values) (grown int) {
-	if h.first+h.n == h.room {
-		h.makeRoom()
-	}
-	h.data[int(h.first+h.n)*h.stride()] = tick
+func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
+	last := int(h.n)
 	h.n++
-	grown = h.fill(v)
+	h.data[(int(h.first)+last)*h.stride()] = tick
+	grown = 8*h.stride() + h.fillBlobs(last, blobs)
 	for h.n >= 2 && h.tick(1)+Horizon <= tick {
 		grown -= h.drop(1)
 	}
@@ -85,18 +108,25 @@ func (h *history) push(tick uint64, v *codec.Values) (grown int) {
 
 // replaceNewest makes the newest version a deep copy of v.
 func (h *history) replaceNewest(v *codec.Values) (grown int) {
-	now := h.newest()
-	grown = -h.size(&now)
-	return grown + h.fill(v)
+	last := int(h.n) - 1
+	for _, b := range h.blobsOf(last) {
+		grown -= len(b)
+	}
+	copy(h.words(last), v.Words)
+	return grown + h.fillBlobs(last, v.Blobs)
 }
 
-func (h *history) fill(v *codec.Values) int {
-	to := h.newest()
-	copy(to.Words, v.Words)
-	for i, b := range v.Blobs {
-		to.Blobs[i] = append(to.Blobs[i][:0], b...)
+// fillBlobs makes the blobs of version i a deep copy and returns their bytes.
+func (h *history) fillBlobs(i int, blobs [][]byte) (bytes int) {
+	if h.nb == 0 {
+		return 0
 	}
-	return h.size(&to)
+	to := h.blobsOf(i)
+	for j, b := range blobs {
+		to[j] = append(to[j][:0], b...)
+		bytes += len(b)
+	}
+	return bytes
 }
 
 // dropBefore drops the versions that are older than tick, but not the newest, and returns
@@ -112,9 +142,10 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 // drop drops the oldest versions and returns their bytes.
 func (h *history) drop(old int) (bytes int) {
 	bytes = old * 8 * h.stride()
-	nb := int(h.nb)
-	for _, b := range h.blobs[int(h.first)*nb : (int(h.first)+old)*nb] {
-		bytes += len(b)
+	if nb := int(h.nb); nb > 0 {
+		for _, b := range h.blobs[int(h.first)*nb : (int(h.first)+old)*nb] {
+			bytes += len(b)
+		}
 	}
 	h.first += int32(old)
 	h.n -= int32(old)
@@ -126,15 +157,6 @@ func (h *history) clear() (bytes int) {
 	bytes = h.drop(int(h.n))
 	*h = history{}
 	return bytes
-}
-
-// size is about what a version takes, for the limit on a replica's memory.
-func (h *history) size(v *codec.Values) int {
-	n := 8 * h.stride()
-	for _, b := range v.Blobs {
-		n += len(b)
-	}
-	return n
 }
 
 // makeRoom moves the versions to the front, or, when that makes little room, to the front of a

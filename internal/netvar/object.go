@@ -180,7 +180,7 @@ func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
 	}
 	var b codec.Values
 	if base != 0 {
-		i := o.hist.find(base)
+		i := o.hist.find(base, o.changed)
 		if i < 0 {
 			return nil, false
 		}

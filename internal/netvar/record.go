@@ -138,7 +138,7 @@ const (
 	recordDespawn
 )
 
-// recordHead is what stands before the fields of a record.
+// recordHead is what stands before the fields of a record. What its kind has not is undefined.
 type recordHead struct {
 	Kind    recordKind
 	Slot    int
@@ -205,7 +205,7 @@ func (x *context) readRecordHead(r *wire.Reader, h *recordHead) {
 		r.Fail(ErrSlot)
 		return
 	}
-	*h = recordHead{Slot: x.prev + 1 + int(head>>kindBits)}
+	h.Slot, h.Repeat = x.prev+1+int(head>>kindBits), false
 	x.prev = h.Slot
 	switch head & (1<<kindBits - 1) {
 	case wireRepeat, wireSameAge:

@@ -28,6 +28,7 @@ type Replica struct {
 	staged   []stagedRecord
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
+	now      codec.Values // the newest version of the object being updated
 	bytes    []byte // hash scratch
 	quiet    []bool // by class: nobody wants to hear of changes
 	events   eventList
@@ -124,7 +125,8 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	return a, nil
 }
 
-// stagedRecord is a record that has been checked. Its values alias the packet and the baseline.
+// stagedRecord is a record that has been checked. Its words are the draft of the object's history, if it
+// has an object; its blobs alias the packet and the baseline.
 type stagedRecord struct {
 	recordHead
 	class  *Class
@@ -167,8 +169,8 @@ func (r *Replica) check(in *wire.Reader, tick uint64) error {
 	return in.Err()
 }
 
-// next returns the place of the next record in r.staged. Records are read in place: copying
-// them costs more than reading them.
+// next returns the place of the next record in r.staged, without values. Records are read in
+// place: copying them costs more than reading them.
 func (r *Replica) next() *stagedRecord {
 	if len(r.staged) == cap(r.staged) {
 		r.staged = append(r.staged, stagedRecord{})
@@ -176,7 +178,7 @@ func (r *Replica) next() *stagedRecord {
 		r.staged = r.staged[:len(r.staged)+1]
 	}
 	s := &r.staged[len(r.staged)-1]
-	*s = stagedRecord{}
+	s.object, s.values.Words, s.values.Blobs = nil, nil, nil
 	return s
 }
 
@@ -186,20 +188,22 @@ func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
 		in.Fail(ErrBaseline)
 		return
 	}
-	i := o.hist.find(s.Base)
+	i := o.hist.find(s.Base, o.changed)
 	if i < 0 {
 		in.Fail(ErrBaseline)
 		return
 	}
-	base := o.hist.at(i)
 	if s.Version < o.changed {
 		in.Fail(ErrOrder)
 		return
 	}
 	s.class = o.class
-	s.values = r.stage(s.class)
-	copy(s.values.Words, base.Words)
-	copy(s.values.Blobs, base.Blobs)
+	s.values.Words = o.hist.draft()
+	copy(s.values.Words, o.hist.words(i))
+	if o.hist.nb > 0 {
+		s.values.Blobs = r.stageBlobs(s.class)
+		copy(s.values.Blobs, o.hist.blobsOf(i))
+	}
 	if mask := r.context.readMask(in, s.class, &s.recordHead); len(mask) > 0 {
 		s.class.readDiff(in, mask, &s.values)
 	}
@@ -218,20 +222,29 @@ func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
 		s.object = nil
 	case s.class != o.class || makeID(s.Slot, s.Gen) != o.id:
 		in.Fail(ErrRecord)
+		return
 	case s.Version < o.changed:
 		in.Fail(ErrOrder)
+		return
 	}
-	s.values = r.stage(s.class)
+	if s.values = r.stage(s.class); s.object != nil {
+		s.values.Words = s.object.hist.draft()
+	}
 	s.class.readFull(in, &s.values)
 }
 
 // stage takes room for one value of the class, to be written whole, out of the scratch. Growing the scratch leaves
 // what was handed out before valid.
 func (r *Replica) stage(c *Class) codec.Values {
-	w, b := len(r.words), len(r.blobs)
+	w := len(r.words)
 	r.words = slices.Grow(r.words, c.words())[:w+c.words()]
+	return codec.Values{Words: r.words[w:len(r.words):len(r.words)], Blobs: r.stageBlobs(c)}
+}
+
+func (r *Replica) stageBlobs(c *Class) [][]byte {
+	b := len(r.blobs)
 	r.blobs = slices.Grow(r.blobs, c.plan.Blobs())[:b+c.plan.Blobs()]
-	return codec.Values{Words: r.words[w:len(r.words):len(r.words)], Blobs: r.blobs[b:len(r.blobs):len(r.blobs)]}
+	return r.blobs[b:len(r.blobs):len(r.blobs)]
 }
 
 func (r *Replica) apply(s *stagedRecord) {
@@ -261,37 +274,33 @@ func (r *Replica) spawn(s *stagedRecord) {
 	o := r.slabs[s.class.index].next()
 	o.id, o.life, o.event = makeID(s.Slot, s.Gen), s.Life, r.eventGen
 	s.class.plan.Restore(o.live, &s.values, nil)
-	r.keep(o, s)
+	r.stored += o.hist.push(s.Version, &s.values)
+	o.changed, o.owner = s.Version, o.class.owner(&s.values)
 	r.add(o)
 	r.events.add(Event{Kind: Spawn, Object: o})
 }
 
 // update gives o the version that s carries. The live value is touched only if it differs.
 func (r *Replica) update(s *stagedRecord) {
-	o := s.object
-	now := o.hist.newest()
-	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, &now) {
+	o, now := s.object, &r.now // filled in place, as staged records are
+	now.Words, now.Blobs = o.hist.words(int(o.hist.n)-1), o.hist.blobsOf(int(o.hist.n)-1)
+	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, now) {
 		if o.event != r.eventGen && !quiet {
 			o.event = r.eventGen
 			old := r.events.old(o.class)
 			o.class.plan.Clone(old, o.live)
 			r.events.add(Event{Kind: Change, Object: o, Old: old})
 		}
-		o.class.plan.Restore(o.live, &s.values, &now)
+		o.class.plan.Restore(o.live, &s.values, now)
 	}
-	r.keep(o, s)
-	if s.Kind == recordDelta { // the server will never name an older one again
-		r.stored -= o.hist.dropBefore(s.Base)
-	}
-}
-
-// keep stores the version for later differences.
-func (r *Replica) keep(o *Object, s *stagedRecord) {
-	if o.hist.n > 0 && s.Version == o.changed {
+	if s.Version == o.changed {
 		r.stored += o.hist.replaceNewest(&s.values) // differs only after RequestFull, which heals a fault
 		o.hashed = 0
 	} else {
-		r.stored += o.hist.push(s.Version, &s.values)
+		r.stored += o.hist.commit(s.Version, s.values.Blobs)
 	}
 	o.changed, o.owner = s.Version, o.class.owner(&s.values)
+	if s.Kind == recordDelta { // the server will never name an older one again
+		r.stored -= o.hist.dropBefore(s.Base)
+	}
 }
