@@ -1,6 +1,10 @@
 package netvar
 
-import "github.com/netloop/netloop/internal/codec"
+import (
+	"bytes"
+
+	"github.com/netloop/netloop/internal/codec"
+)
 
 // Horizon is the number of ticks for which an object keeps its versions: 2 s at 60 Hz, longer
 // than any round trip that is worth a delta.
@@ -14,7 +18,8 @@ const maxVersions = Horizon + 2
 // moves its beginning; when its end meets the array's, the stretch moves back to the front. Few
 // versions therefore touch little memory, however many there once were: a client has thousands
 // of objects, and what a packet costs there is mostly memory that is not in the cache. Memory of
-// a dropped version is used again, so an object that changes every tick soon allocates nothing.
+// a dropped version is used again, so an object whose words change every tick soon allocates
+// nothing; blobs are shared between versions, and a new one is allocated.
 type history struct {
 	data  []uint64 // per version its tick and then its words: stride
 	blobs [][]byte // per version nb
@@ -116,17 +121,22 @@ func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	return grown + h.fillBlobs(last, v.Blobs)
 }
 
-// fillBlobs makes the blobs of version i a deep copy and returns their bytes.
-func (h *history) fillBlobs(i int, blobs [][]byte) (bytes int) {
+// fillBlobs gives version i these blobs and returns their bytes. A blob never changes once it is
+// here, and mostly it is that of the version before, which is then kept instead of a copy.
+func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	if h.nb == 0 {
 		return 0
 	}
 	to := h.blobsOf(i)
 	for j, b := range blobs {
-		to[j] = append(to[j][:0], b...)
-		bytes += len(b)
+		if i > 0 && bytes.Equal(h.blobsOf(i - 1)[j], b) {
+			to[j] = h.blobsOf(i - 1)[j]
+		} else {
+			to[j] = bytes.Clone(b)
+		}
+		size += len(b)
 	}
-	return bytes
+	return size
 }
 
 // dropBefore drops the versions that are older than tick, but not the newest, and returns
@@ -177,13 +187,10 @@ func (h *history) makeRoom() {
 	*h = g
 }
 
-// moveToFront swaps the blobs rather than copying them: each place keeps memory of its own.
 func (h *history) moveToFront() {
 	end := int(h.first + h.n)
 	copy(h.data, h.data[int(h.first)*h.stride():end*h.stride()])
-	from := int(h.first) * int(h.nb)
-	for i := range int(h.n) * int(h.nb) {
-		h.blobs[i], h.blobs[from+i] = h.blobs[from+i], h.blobs[i]
-	}
+	copy(h.blobs, h.blobs[int(h.first)*int(h.nb):end*int(h.nb)])
+	clear(h.blobs[int(h.n)*int(h.nb) : end*int(h.nb)])
 	h.first = 0
 }

@@ -29,8 +29,8 @@ type Replica struct {
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
 	now      codec.Values // the newest version of the object being updated
-	bytes    []byte // hash scratch
-	quiet    []bool // by class: nobody wants to hear of changes
+	bytes    []byte       // hash scratch
+	quiet    []bool       // by class: nobody wants to hear of changes
 	events   eventList
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
