@@ -15,6 +15,7 @@ import (
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Name string  `net:"max=16"`      // at most 16 bytes
 //	Memo string  `net:"-"`           // not at all
+//	Pace float32 `net:"name=Speed"`  // under the name that it had before
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte
 // slices, arrays, nested structs, slices, [Ref] and [Deadline]. Without quant a

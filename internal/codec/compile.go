@@ -4,22 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 )
 
 // Ref is a reference to a replicated object; 0 refers to nothing. The codec also recognises a
 // struct whose only named field is an unexported Ref, so that a public type can wrap it.
 type Ref struct{ ID uint64 }
 
-// FieldInfo describes one field of the struct for the class table and the fingerprint: equal
-// texts mean that one side can read what the other writes.
+// FieldInfo describes one field of the struct for the fingerprint: equal texts mean that one
+// side can read what the other writes.
 type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string or slice of the flattened struct.
 type leaf struct {
 	kind      Kind
-	pos       int // index among the words or among the blobs
+	absent    bool // of a foreign layout, without a place here: it is passed over, and written as zero
+	pos       int  // index among the words or among the blobs
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
@@ -30,8 +29,8 @@ type leaf struct {
 	typ       reflect.Type
 }
 
-// Plan is the compiled form of one struct type. It never changes after Compile and may be
-// used by any number of goroutines at once.
+// Plan is the compiled form of one struct type. It never changes after Compile or Bind and
+// may be used by any number of goroutines at once.
 type Plan struct {
 	typ    reflect.Type
 	leaves []leaf
@@ -40,233 +39,115 @@ type Plan struct {
 	blobs  int
 	byBlob []uint16
 	local  bool // has slices somewhere: a plain copy would share memory
-	fields []FieldInfo
-	least  int // fewest wire bytes of one value
+	layout Type // of a whole struct, not of a slice's elements
+	least  int  // fewest wire bytes of one value
 	size   uintptr
 }
 
 // Compile makes the plan of struct type t. The error names the field and says what to do.
 func Compile(t reflect.Type) (*Plan, error) {
-	if t == nil || t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("codec: %v is not a struct; declare one with the fields to send", t)
+	n, w, err := walk(t)
+	if err != nil {
+		return nil, err
 	}
-	c := compiler{root: t.Name()}
-	if c.root == "" {
-		c.root = "struct"
+	return w.compile(n, new(Budget))
+}
+
+// Budget bounds what compiling costs: arrays of slices of arrays multiply, and a layout may
+// come from a peer. The zero value is a whole one; plans that share it share its bound.
+type Budget struct{ spent int }
+
+// maxParts is the bound: ten times what a schema of 500 methods and 100 classes takes, and
+// some 20 ms.
+const maxParts = 1 << 17
+
+// compile makes the plan of a whole struct.
+func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
+	w.budget = budget
+	p, err := w.plan(n, "")
+	if err != nil {
+		return nil, err
 	}
-	return c.plan(t, "", tag{}, true)
+	p.layout = n.describe()
+	return p, nil
 }
 
-// compiler walks one type. The stack of types being walked finds recursion, which only a
-// slice can make.
-type compiler struct {
-	root  string
-	stack []reflect.Type
-}
-
-func (c *compiler) fail(path string, format string, a ...any) error {
-	return fmt.Errorf("codec: %s%s: %s", c.root, dotted(path), fmt.Sprintf(format, a...))
-}
-
-func dotted(path string) string {
-	if path == "" {
-		return ""
+// plan flattens a node into a plan of its own.
+func (w *walker) plan(n *node, path string) (*Plan, error) {
+	p := &Plan{typ: n.typ}
+	if n.typ != nil { // Else a slice's elements that have no place here.
+		p.size = n.typ.Size()
 	}
-	return "." + path
-}
-
-func (c *compiler) plan(t reflect.Type, path string, g tag, top bool) (*Plan, error) {
-	p := &Plan{typ: t, size: t.Size()}
-	if top {
-		text, err := c.fieldsOf(p, t, path, 0, g)
-		if err != nil {
-			return nil, err
-		}
-		p.fields = text
-	} else {
-		text, err := c.add(p, t, path, 0, g)
-		if err != nil {
-			return nil, err
-		}
-		p.fields = []FieldInfo{{Type: text}}
+	if err := w.flatten(p, n, path, 0); err != nil {
+		return nil, err
 	}
 	for i := range p.leaves {
-		p.least += p.leaves[i].minWire()
-		if k := p.leaves[i].kind; k == Slice || k == Bytes {
+		l := &p.leaves[i]
+		p.least = min(p.least+l.minWire(), 1<<30) // far beyond every limit
+		if !l.absent && (l.kind == Slice || l.kind == Bytes) {
 			p.local = true
 		}
 	}
 	return p, nil
 }
 
-// fieldsOf adds the fields of struct t, which lies at off, and returns their descriptions.
-func (c *compiler) fieldsOf(p *Plan, t reflect.Type, path string, off uintptr, g tag) ([]FieldInfo, error) {
-	if slices.Contains(c.stack, t) {
-		return nil, c.fail(path, "%v contains itself; refer to other objects by Ref or by index", t)
+// flatten appends the leaves of a node that lies at off.
+func (w *walker) flatten(p *Plan, n *node, path string, off uintptr) error {
+	if w.budget.spent++; w.budget.spent > maxParts {
+		return w.fail(path, "too many parts in all; nest fewer arrays and slices in each other")
 	}
-	c.stack = append(c.stack, t)
-	defer func() { c.stack = c.stack[:len(c.stack)-1] }()
-	var infos []FieldInfo
-	for i := range t.NumField() {
-		f := t.Field(i)
-		sub := f.Name
-		if path != "" {
-			sub = path + "." + f.Name
-		}
-		text, set := f.Tag.Lookup("net")
-		own, err := parseTag(text)
-		if err != nil {
-			return nil, c.fail(sub, "%v", err)
-		}
-		if own.skip {
-			continue
-		}
-		if !f.IsExported() {
-			return nil, c.fail(sub, "unexported field; export it, or tag it `net:\"-\"` to keep it local")
-		}
-		if own.quant == "" { // a step given further out holds for the floats inside
-			own.num, own.den, own.quant = g.num, g.den, g.quant
-			set = false
-		}
-		before := len(p.leaves)
-		desc, err := c.add(p, f.Type, sub, off+f.Offset, own)
-		if err != nil {
-			return nil, err
-		}
-		if set && !quantUsed(p.leaves[before:]) {
-			return nil, c.fail(sub, "quant on a field without floats; remove it")
-		}
-		infos = append(infos, FieldInfo{Name: f.Name, Type: desc})
-	}
-	return infos, nil
-}
-
-func quantUsed(leaves []leaf) bool {
-	for i := range leaves {
-		l := &leaves[i]
-		if l.kind == Quant32 || l.kind == Quant64 || l.kind == Slice && quantUsed(l.elem.leaves) {
-			return true
-		}
-	}
-	return false
-}
-
-var (
-	refType     = reflect.TypeFor[Ref]()
-	instantType = reflect.TypeFor[Instant]()
-)
-
-// wrapped returns the recognised type that t is or wraps, or nil.
-func wrapped(t reflect.Type) reflect.Type {
-	if t == refType || t == instantType {
-		return t
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	var found reflect.Type
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch {
-		case f.Name == "_" && f.Type.Size() == 0: // a phantom field that carries a type parameter
-		case found == nil && f.Offset == 0 && !f.IsExported() && (f.Type == refType || f.Type == instantType):
-			found = f.Type
-		default:
-			return nil
-		}
-	}
-	return found
-}
-
-// add appends the leaves of one value of type t at off and returns the text of its type.
-func (c *compiler) add(p *Plan, t reflect.Type, path string, off uintptr, g tag) (string, error) {
-	if w := wrapped(t); w != nil {
-		k := RefKind
-		if w == instantType {
-			k = InstantKind
-		}
-		return c.leaf(p, leaf{name: path, kind: k, off: off}, g)
-	}
-	if k, ok := scalars[t.Kind()]; ok {
-		l := leaf{name: path, kind: k, off: off}
-		if g.quant != "" && (k == Float32 || k == Float64) {
-			l.kind, l.num, l.den, l.limit = Quant32, g.num, g.den, 1<<31-1
-			if k == Float64 {
-				l.kind, l.limit = Quant64, 1<<53
+	switch n.kind {
+	case Struct:
+		for i := range n.fields {
+			f := &n.fields[i]
+			if err := w.flatten(p, f.node, join(path, f.path), off+f.off); err != nil {
+				return err
 			}
 		}
-		return c.leaf(p, l, g)
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return c.leaf(p, leaf{name: path, kind: String, off: off, max: orDefault(g.max, DefaultMaxString)}, tag{})
-	case reflect.Slice:
-		return c.slice(p, t, path, off, g)
-	case reflect.Array:
-		return c.array(p, t, path, off, g)
-	case reflect.Struct:
-		if g.max != 0 {
-			return "", c.fail(path, "max on a struct; put it on the string or slice inside")
-		}
-		infos, err := c.fieldsOf(p, t, path, off, g)
-		if err != nil {
-			return "", err
-		}
-		return structText(infos), nil
+		return nil
+	case Array:
+		return w.flattenArray(p, n, path, off)
 	default:
-		return "", c.fail(path, "a %v cannot be sent; use a plain struct, a slice or a Ref, or tag it `net:\"-\"`", t.Kind())
+		return w.leaf(p, n, path, off)
 	}
 }
 
-func (c *compiler) slice(p *Plan, t reflect.Type, path string, off uintptr, g tag) (string, error) {
-	e := t.Elem()
-	if e.Kind() == reflect.Uint8 {
-		return c.leaf(p, leaf{name: path, kind: Bytes, off: off, typ: t, max: orDefault(g.max, DefaultMaxBytes)}, tag{})
+func (w *walker) flattenArray(p *Plan, n *node, path string, off uintptr) error {
+	var step uintptr
+	if n.elem.typ != nil {
+		step = n.elem.typ.Size()
 	}
-	if e.Kind() == reflect.Slice && e.Elem().Kind() != reflect.Uint8 {
-		return "", c.fail(path, "a slice of slices; wrap the inner one in a struct, where it has a max of its own")
+	for i := range n.max {
+		before := len(p.leaves)
+		if err := w.flatten(p, n.elem, fmt.Sprintf("%s[%d]", path, i), off+uintptr(i)*step); err != nil {
+			return err
+		}
+		if len(p.leaves) == before {
+			break // Nothing is in any of the elements.
+		}
 	}
-	l := leaf{name: path, kind: Slice, off: off, typ: t, max: orDefault(g.max, DefaultMaxSlice)}
-	inner := g
-	inner.max = 0
-	var err error
-	if l.elem, err = c.plan(e, path+"[]", inner, false); err != nil {
-		return "", err
-	}
-	if l.elem.least == 0 {
-		return "", c.fail(path, "elements without any field to send; a count alone is an integer")
-	}
-	return c.leaf(p, l, tag{})
+	return nil
 }
 
-func (c *compiler) array(p *Plan, t reflect.Type, path string, off uintptr, g tag) (string, error) {
-	e := t.Elem()
-	if e.Kind() == reflect.Uint8 {
-		if g.max != 0 {
-			return "", c.fail(path, "max on an array, whose length is its type; remove it")
-		}
-		if t.Len() > largestMax {
-			return "", c.fail(path, "an array of %d bytes; the most is %d", t.Len(), largestMax)
-		}
-		return c.leaf(p, leaf{name: path, kind: ByteArray, off: off, max: t.Len()}, g)
-	}
-	var text string
-	for i := range t.Len() {
-		var err error
-		if text, err = c.add(p, e, fmt.Sprintf("%s[%d]", path, i), off+uintptr(i)*e.Size(), g); err != nil {
-			return "", err
-		}
-	}
-	return fmt.Sprintf("[%d]%s", t.Len(), text), nil
-}
-
-// leaf appends l. The tag g holds what has not been used up yet: max on a number is a mistake.
-func (c *compiler) leaf(p *Plan, l leaf, g tag) (string, error) {
-	if g.max != 0 {
-		return "", c.fail(l.name, "max on a %v; it belongs on a string, []byte or slice", l.kind)
-	}
+// leaf appends one leaf.
+func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	if len(p.leaves) >= MaxLeaves {
-		return "", c.fail(l.name, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
+		return w.fail(path, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
+	}
+	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, typ: n.typ}
+	switch n.kind {
+	case Quant32:
+		l.num, l.den, l.limit = float64(n.num), float64(n.den), 1<<31-1
+	case Quant64:
+		l.num, l.den, l.limit = float64(n.num), float64(n.den), 1<<53
+	case Slice:
+		var err error
+		if l.elem, err = w.plan(n.elem, path+"[]"); err != nil {
+			return err
+		}
+		if l.elem.least == 0 {
+			return w.fail(path, "elements without any field to send; a count alone is an integer")
+		}
 	}
 	if l.kind.Blob() {
 		l.pos = p.blobs
@@ -279,57 +160,28 @@ func (c *compiler) leaf(p *Plan, l leaf, g tag) (string, error) {
 		p.words++
 	}
 	p.leaves = append(p.leaves, l)
-	return l.text(), nil
-}
-
-func orDefault(v, d int) int {
-	if v == 0 {
-		return d
-	}
-	return v
-}
-
-var scalars = map[reflect.Kind]Kind{
-	reflect.Bool: Bool,
-	reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32, reflect.Int64: Int64, reflect.Int: Int,
-	reflect.Uint8: Uint8, reflect.Uint16: Uint16, reflect.Uint32: Uint32, reflect.Uint64: Uint64, reflect.Uint: Uint,
-	reflect.Float32: Float32, reflect.Float64: Float64,
-}
-
-// text is the type of the leaf in the class table.
-func (l *leaf) text() string {
-	switch l.kind {
-	case Quant32, Quant64:
-		return fmt.Sprintf("%v quant=%v/%v", l.kind, l.num, l.den)
-	case String, Bytes:
-		return fmt.Sprintf("%v max=%d", l.kind, l.max)
-	case ByteArray:
-		return fmt.Sprintf("[%d]byte", l.max)
-	case Slice:
-		return fmt.Sprintf("[]%s max=%d", l.elem.fields[0].Type, l.max)
-	default:
-		return l.kind.String()
-	}
-}
-
-func structText(infos []FieldInfo) string {
-	var b strings.Builder
-	b.WriteString("{")
-	for i, f := range infos {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString(f.Name + " " + f.Type)
-	}
-	b.WriteString("}")
-	return b.String()
+	return nil
 }
 
 // Describe lists the fields that travel, in order, with their types, limits and steps.
-func (p *Plan) Describe() []FieldInfo { return slices.Clone(p.fields) }
+func (p *Plan) Describe() []FieldInfo {
+	var infos []FieldInfo
+	for i := range p.layout.Fields {
+		f := &p.layout.Fields[i]
+		infos = append(infos, FieldInfo{Name: f.Name, Type: f.Type.String()})
+	}
+	return infos
+}
+
+// Layout is the wire layout of the plan, for the tables that a server sends. The caller must
+// not change what it refers to.
+func (p *Plan) Layout() Type { return p.layout }
 
 // Type is the struct type of the plan.
 func (p *Plan) Type() reflect.Type { return p.typ }
+
+// MinSize is the fewest bytes that a message takes.
+func (p *Plan) MinSize() int { return p.least }
 
 // errNil is what a caller gets for a missing struct: it is a mistake in this program.
 var errNil = errors.New("codec: nil struct")

@@ -7,6 +7,8 @@
 //	                     AppendValues, ReadValues, AppendDiff, ReadDiff: Values ─▶ bytes ─▶ Values
 //	                     Restore: Values ─▶ struct
 //
+//	Bind(type, layout) ─▶ Plan of the other side's layout, matched by the names of fields
+//
 // A type is walked by reflection once, when it is compiled. After that a struct is reached
 // through unsafe offsets and a switch over the kind of each leaf, with no allocation except
 // for the strings and slices that a decoder makes.
@@ -34,6 +36,7 @@
 //	`net:"-"`             the field is local: it is neither written nor touched
 //	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
 //	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice
+//	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
 // Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and
 // a slice [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a

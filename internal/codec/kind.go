@@ -1,8 +1,10 @@
 package codec
 
-// Kind is the type of one leaf. The numbers are internal: on the wire a class is described by
-// text (see Describe).
+// Kind is the type of one leaf, or of a Type. The numbers are internal: the wire has its own.
 type Kind uint8
+
+// Invalid is no kind.
+const Invalid Kind = 0
 
 // The kinds up to Instant fit one 64-bit word each; those after it are blobs: bytes in their
 // wire form.
@@ -31,7 +33,23 @@ const (
 	Slice
 
 	endOfKinds // the guard test counts up to here
+
+	// What only a Type has: in a plan they are their parts.
+	Array
+	Struct
 )
+
+// onWire is the kind as it travels.
+func (k Kind) onWire() Kind {
+	switch k {
+	case Int:
+		return Int64
+	case Uint:
+		return Uint64
+	default:
+		return k
+	}
+}
 
 // Blob tells whether values of this kind are kept as bytes instead of one word.
 func (k Kind) Blob() bool { return k >= String }
@@ -72,7 +90,11 @@ func (k Kind) String() string {
 		return "bytearray"
 	case Slice:
 		return "slice"
-	case endOfKinds:
+	case Array:
+		return "array"
+	case Struct:
+		return "struct"
+	case Invalid, endOfKinds:
 	}
 	return "invalid"
 }

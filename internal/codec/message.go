@@ -11,7 +11,8 @@ import (
 //
 //	message = leaf*            leaf = the form of its kind (doc.go)
 //
-// There are no field numbers: both sides have compared the type texts of Describe.
+// There are no field numbers: the layout is the writer's own, or the reader's that Bind has
+// bound to the writer's struct.
 
 // Append appends the struct at v, which must be of the plan's type. The error names the field
 // that is over its limit; dst is then returned as it was. NaN is written as 0.
@@ -30,6 +31,10 @@ func (p *Plan) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
 func (p *Plan) append(dst []byte, v unsafe.Pointer, rep *report) []byte {
 	for i := range p.leaves {
 		l := &p.leaves[i]
+		if l.absent {
+			dst = l.appendZero(dst)
+			continue
+		}
 		if l.kind.Blob() {
 			dst = l.appendBlob(dst, v, rep)
 			continue
@@ -56,9 +61,12 @@ func (p *Plan) Decode(b []byte, v unsafe.Pointer) error {
 func (p *Plan) read(r *wire.Reader, v unsafe.Pointer) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		if l.kind.Blob() {
+		switch {
+		case l.absent:
+			l.skip(r)
+		case l.kind.Blob():
 			l.storeBlob(v, r)
-		} else {
+		default:
 			l.store(v, l.readWord(r))
 		}
 	}
@@ -66,10 +74,27 @@ func (p *Plan) read(r *wire.Reader, v unsafe.Pointer) {
 
 func (p *Plan) skip(r *wire.Reader) {
 	for i := range p.leaves {
-		if l := &p.leaves[i]; l.kind.Blob() {
-			l.skipBlob(r)
-		} else {
-			l.readWord(r)
-		}
+		p.leaves[i].skip(r)
+	}
+}
+
+// skip reads past one leaf and checks it.
+func (l *leaf) skip(r *wire.Reader) {
+	if l.kind.Blob() {
+		l.skipBlob(r)
+	} else {
+		l.readWord(r)
+	}
+}
+
+// appendZero writes the zero of a leaf.
+func (l *leaf) appendZero(dst []byte) []byte {
+	switch {
+	case l.kind == ByteArray:
+		return append(dst, make([]byte, l.max)...)
+	case l.kind.Blob():
+		return append(dst, 0) // A length, or a count.
+	default:
+		return l.appendWord(dst, 0)
 	}
 }

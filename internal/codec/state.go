@@ -35,6 +35,10 @@ func (p *Plan) Local() bool { return p.local }
 func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
+		if l.absent {
+			l.captureZero(to)
+			continue
+		}
 		if !l.kind.Blob() {
 			w, c := l.load(v)
 			to.Words[l.pos] = w
@@ -48,19 +52,31 @@ func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	return clamped
 }
 
+func (l *leaf) captureZero(to *Values) {
+	if l.kind.Blob() {
+		to.Blobs[l.pos] = l.appendZero(to.Blobs[l.pos][:0])
+	} else {
+		to.Words[l.pos] = 0
+	}
+}
+
 // Restore writes from into the struct at v. With a non-nil old, which v then holds, what did
 // not change is left alone: mostly it is little, and a frequent change of a number makes no
 // garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
 	for i, w := range from.Words[:p.words] {
 		if old == nil || w != old.Words[i] {
-			p.leaves[p.byWord[i]].store(v, w)
+			if l := &p.leaves[p.byWord[i]]; !l.absent {
+				l.store(v, w)
+			}
 		}
 	}
 	for i, b := range from.Blobs[:p.blobs] {
 		if old == nil || !bytes.Equal(b, old.Blobs[i]) {
-			r := wire.NewReader(b)
-			p.leaves[p.byBlob[i]].storeBlob(v, &r)
+			if l := &p.leaves[p.byBlob[i]]; !l.absent {
+				r := wire.NewReader(b)
+				l.storeBlob(v, &r)
+			}
 		}
 	}
 }
@@ -82,6 +98,17 @@ func (l *leaf) equal(a, b *Values) bool {
 		return bytes.Equal(a.Blobs[l.pos], b.Blobs[l.pos])
 	}
 	return a.Words[l.pos] == b.Words[l.pos]
+}
+
+// Shows tells whether two values differ in a field that the struct has. Without a foreign
+// layout that is any difference.
+func (p *Plan) Shows(a, b *Values) bool {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
+			return true
+		}
+	}
+	return false
 }
 
 // Equal compares two values.
@@ -169,7 +196,7 @@ func (p *Plan) Clone(dst, src unsafe.Pointer) {
 
 func (p *Plan) cloneBlobs(v unsafe.Pointer) {
 	for i := range p.leaves {
-		if l := &p.leaves[i]; l.kind.Blob() {
+		if l := &p.leaves[i]; !l.absent && l.kind.Blob() {
 			l.cloneBlob(v)
 		}
 	}

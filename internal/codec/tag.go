@@ -25,9 +25,9 @@ const (
 // tag is one parsed `net` tag.
 type tag struct {
 	skip     bool
-	max      int // 0: none given
-	num, den float64
-	quant    string // text of the step in lowest terms, "" = none
+	max      int    // 0: none given
+	num, den uint64 // of the step in lowest terms, 0 = none
+	name     string // on the wire, "" = that of the field
 }
 
 func parseTag(s string) (tag, error) {
@@ -50,8 +50,12 @@ func parseTag(s string) (tag, error) {
 			if err != nil || t.max < 1 || t.max > largestMax {
 				err = fmt.Errorf("max=%s is not a number from 1 to %d", value, largestMax)
 			}
+		case "name":
+			if t.name = value; !validName(value) {
+				err = fmt.Errorf("name=%s is not a name of letters, digits and underscores with at most %d bytes", value, MaxName)
+			}
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant and max, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, max and name, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err
@@ -67,11 +71,9 @@ func (t *tag) setQuant(value string) error {
 	if !ok || r.Sign() <= 0 {
 		return fmt.Errorf("quant=%s is not a positive step; write for instance quant=1/256 or quant=0.01", value)
 	}
-	if r.Num().BitLen() > 20 || r.Denom().BitLen() > 40 {
+	if !r.Num().IsUint64() || r.Num().Uint64() > maxNum || !r.Denom().IsUint64() || r.Denom().Uint64() > maxDen {
 		return errors.New("quant is beyond its range; a step lies between 2^-39 and 2^20")
 	}
-	t.num, _ = new(big.Float).SetInt(r.Num()).Float64()
-	t.den, _ = new(big.Float).SetInt(r.Denom()).Float64()
-	t.quant = r.RatString()
+	t.num, t.den = r.Num().Uint64(), r.Denom().Uint64()
 	return nil
 }

@@ -14,6 +14,9 @@ type Class struct {
 	index int // -1 until it is in a table
 	plan  *codec.Plan
 	mask  int // bytes of the changed-field mask: bit 0 is the owner, then one bit per leaf
+
+	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
+	unknown bool   // nothing on this side declares it
 }
 
 // NewClass compiles struct type t. It refuses a class with a value that might not fit one
@@ -23,12 +26,18 @@ func NewClass(name string, t reflect.Type) (*Class, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
 	}
-	c := &Class{name: name, index: -1, plan: p, mask: (1 + p.Leaves() + 7) / 8}
+	c := newClass(name, p)
 	size, largest := p.MaxSize()
 	if room := MaxPacket - maxHeader - maxRecordHead - c.mask; size > room {
 		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and a packet has room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
 	}
 	return c, nil
+}
+
+func newClass(name string, p *codec.Plan) *Class {
+	c := &Class{name: name, index: -1, plan: p, mask: (1 + p.Leaves() + 7) / 8}
+	c.own = c
+	return c
 }
 
 // Name is the name that the class was declared with.
@@ -40,8 +49,11 @@ func (c *Class) Index() int { return c.index }
 // Type is the struct type of the class.
 func (c *Class) Type() reflect.Type { return c.plan.Type() }
 
-// Describe lists the fields with their wire types, for the class table and the fingerprint.
+// Describe lists the fields with their wire types, for the fingerprint.
 func (c *Class) Describe() []codec.FieldInfo { return c.plan.Describe() }
+
+// Layout is the wire layout, for the class table.
+func (c *Class) Layout() codec.Type { return c.plan.Layout() }
 
 // words is the number of words of one captured value: the plan's, then the owner.
 func (c *Class) words() int { return c.plan.Words() + 1 }

@@ -34,7 +34,11 @@ func (r *Replica) Events() []Event {
 
 // TellChanges says whether Events shall tell of the changes of a class, as it does unless told
 // otherwise: each costs a copy of the old value.
-func (r *Replica) TellChanges(c *Class, tell bool) { r.quiet[c.index] = !tell }
+func (r *Replica) TellChanges(c *Class, tell bool) {
+	if c = r.served(c); c != nil {
+		r.quiet[c.index] = !tell
+	}
+}
 
 // eventList is a list of events with the memory of their old values, by class.
 type eventList struct {

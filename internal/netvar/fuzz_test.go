@@ -13,9 +13,14 @@ import (
 // needs to reach deltas.
 func scene(tb testing.TB) (s schema, r *Replica, next [][]byte) {
 	s = newSchema(tb)
+	r = NewReplica(s.table)
+	return s, r, s.play(tb, r)
+}
+
+// play brings a replica into the middle of things and returns the packets of the next tick.
+func (s schema) play(tb testing.TB, r *Replica) (next [][]byte) {
 	w := NewWorld(s.table)
 	p := w.NewPeer(50)
-	r = NewReplica(s.table)
 	a := s.spawnShip(w, ship{Name: "a", Bag: []item{{"x", 1}}}, 1, 50)
 	b := s.spawnRock(w, rock{X: 5}, 50)
 	c := s.spawnRock(w, rock{X: 6}, 50)
@@ -39,7 +44,7 @@ func scene(tb testing.TB) (s schema, r *Replica, next [][]byte) {
 	p.RequestDigest(1)
 	w.Capture(53)
 	next, _ = snap(p, 53, wide)
-	return s, r, next
+	return next
 }
 
 // picture is everything that a refused packet must not change.

@@ -47,8 +47,8 @@ type Object struct {
 // ID returns the id, which no other object of this world ever has.
 func (o *Object) ID() ID { return o.id }
 
-// Class returns the class.
-func (o *Object) Class() *Class { return o.class }
+// Class returns the class that this side has declared.
+func (o *Object) Class() *Class { return o.class.own }
 
 // Live points to the S of the object: on a server the one that Edit hands out, on a client the
 // newest that was applied. After a despawn it keeps the last value.

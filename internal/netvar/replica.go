@@ -16,7 +16,8 @@ const maxStored = 256 << 20
 type Replica struct {
 	set
 	table *Table
-	slabs []slab // by class
+	bound []*Class // by the index of a class of this side: the server's; nil while they are the same
+	slabs []slab   // by class
 
 	tick     uint64 // newest applied, 0 = none
 	near     uint64 // what the first packet's tick is near to
@@ -49,7 +50,8 @@ type ReplicaStats struct {
 	DigestsUnequal uint64
 }
 
-// NewReplica makes an empty replica. The table must list the server's classes in its order.
+// NewReplica makes an empty replica. The table must list the server's classes in its order;
+// of a server with others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
 	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)), context: newContext(t),
 		events: newEventList(t), handed: newEventList(t)}
@@ -264,7 +266,9 @@ func (r *Replica) despawn(o *Object) {
 	r.kill(o)
 	r.slots[o.id.slot()] = nil
 	r.stored -= o.hist.clear()
-	r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})
+	if !o.class.unknown {
+		r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})
+	}
 }
 
 func (r *Replica) spawn(s *stagedRecord) {
@@ -277,7 +281,9 @@ func (r *Replica) spawn(s *stagedRecord) {
 	r.stored += o.hist.push(s.Version, &s.values)
 	o.changed, o.owner = s.Version, o.class.owner(&s.values)
 	r.add(o)
-	r.events.add(Event{Kind: Spawn, Object: o})
+	if !o.class.unknown {
+		r.events.add(Event{Kind: Spawn, Object: o})
+	}
 }
 
 // update gives o the version that s carries. The live value is touched only if it differs.
@@ -285,7 +291,7 @@ func (r *Replica) update(s *stagedRecord) {
 	o, now := s.object, &r.now // filled in place, as staged records are
 	now.Words, now.Blobs = o.hist.words(int(o.hist.n)-1), o.hist.blobsOf(int(o.hist.n)-1)
 	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, now) {
-		if o.event != r.eventGen && !quiet {
+		if o.event != r.eventGen && !quiet && (o.class.own == o.class || o.class.shows(&s.values, now)) {
 			o.event = r.eventGen
 			old := r.events.old(o.class)
 			o.class.plan.Clone(old, o.live)

@@ -1,0 +1,93 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Mismatch is the error of a field that has one type on each side, by its name on the wire.
+type Mismatch struct {
+	Field       string // the path below the struct, such as "Pos.X"
+	Here, There string // the type texts
+}
+
+func (m *Mismatch) Error() string {
+	return fmt.Sprintf("codec: field %s is %s there, but %s here", m.Field, m.There, m.Here)
+}
+
+// Bind makes the plan that reads and writes the layout of the other side, with the struct
+// type t of this side. Fields are matched by their names on the wire, at every level:
+//
+//   - A field that only the layout has is passed over by readers and written as zero. It
+//     stays in captured Values: they are of the layout, whatever t has of it.
+//   - A field that only t has is neither written nor touched.
+//   - A field that both have must be of the same kind, with the same step or array length;
+//     otherwise the error is a *Mismatch. The limit of a string, byte string or slice may
+//     differ: that of the layout holds.
+//
+// The layout need not be sound, since the other side has sent it.
+func Bind(t reflect.Type, layout Type, budget *Budget) (*Plan, error) {
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	if layout.Kind != Struct {
+		return nil, fmt.Errorf("codec: the layout is a %v, not a struct", layout.Kind)
+	}
+	own, w, err := walk(t)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := bind(&layout, own, "")
+	if err != nil {
+		return nil, err
+	}
+	return w.compile(bound, budget)
+}
+
+// bind makes the node of a layout whose values lie where those of own do; a nil own is
+// nowhere.
+func bind(t *Type, own *node, path string) (*node, error) {
+	n := &node{kind: t.Kind, num: t.Num, den: t.Den, max: t.Max}
+	if own != nil {
+		if !t.fits(own) {
+			here := own.describe()
+			return nil, &Mismatch{Field: path, Here: here.String(), There: t.String()}
+		}
+		n.kind, n.typ = own.kind, own.typ
+	}
+	if t.Elem != nil {
+		var elem *node
+		if own != nil {
+			elem = own.elem
+		}
+		var err error
+		if n.elem, err = bind(t.Elem, elem, path+"[]"); err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		there := nodeField{name: f.Name, path: f.Name}
+		var value *node
+		if own != nil {
+			if here := own.field(f.Name); here != nil {
+				there.off, there.path, value = here.off, here.path, here.node
+			}
+		}
+		var err error
+		if there.node, err = bind(&f.Type, value, join(path, f.Name)); err != nil {
+			return nil, err
+		}
+		n.fields = append(n.fields, there)
+	}
+	return n, nil
+}
+
+// fits tells whether values of the type can lie where those of n do, apart from what is
+// inside.
+func (t *Type) fits(n *node) bool {
+	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den {
+		return false
+	}
+	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind == Slice
+}

@@ -1,0 +1,127 @@
+package codec
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Type says how a value travels, apart from any Go type: it is what one side tells the other
+// of its layout. Two sides with equal Types write the same bytes.
+type Type struct {
+	Kind     Kind    // never Int or Uint, which travel as Int64 and Uint64
+	Num, Den uint64  // of Quant32 and Quant64: the step is Num/Den
+	Max      int     // String, Bytes and Slice: the limit; ByteArray and Array: the length
+	Elem     *Type   // of Array and Slice
+	Fields   []Field // of Struct, in wire order
+}
+
+// Field is a field of a struct by its name on the wire.
+type Field struct {
+	Name string
+	Type Type
+}
+
+// String is the type text of docs/WIRE.md. Equal texts mean equal types.
+func (t *Type) String() string {
+	var b strings.Builder
+	t.text(&b)
+	return b.String()
+}
+
+func (t *Type) text(b *strings.Builder) {
+	switch t.Kind {
+	case Quant32, Quant64:
+		fmt.Fprintf(b, "%v quant=%d/%d", t.Kind, t.Num, t.Den)
+	case String, Bytes:
+		fmt.Fprintf(b, "%v max=%d", t.Kind, t.Max)
+	case ByteArray:
+		fmt.Fprintf(b, "[%d]byte", t.Max)
+	case Slice:
+		b.WriteString("[]")
+		t.Elem.text(b)
+		fmt.Fprintf(b, " max=%d", t.Max)
+	case Array:
+		fmt.Fprintf(b, "[%d]", t.Max)
+		t.Elem.text(b)
+	case Struct:
+		b.WriteString("{")
+		for i := range t.Fields {
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			b.WriteString(t.Fields[i].Name + " ")
+			t.Fields[i].Type.text(b)
+		}
+		b.WriteString("}")
+	default:
+		b.WriteString(t.Kind.String())
+	}
+}
+
+// Limits of a Type, so that what a peer describes costs no more than what a game declares.
+const (
+	// MaxName bounds a field's name, in bytes: a table of them travels in the handshake.
+	MaxName = 64
+	// MaxDepth bounds how deep structs, arrays and slices are nested in each other.
+	MaxDepth = 24
+	// maxNum and maxDen bound the two parts of a step: a step lies between 2^-39 and 2^20.
+	maxNum = 1<<20 - 1
+	maxDen = 1<<40 - 1
+)
+
+// validName tells whether a field may have the name on the wire: letters, digits and
+// underscores, as an identifier, so that a type text reads in one way only.
+func validName(name string) bool {
+	if name == "" || len(name) > MaxName {
+		return false
+	}
+	for i, r := range name {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Check tells what is wrong with a Type that a peer has sent.
+func (t *Type) Check() error { return t.check(0) }
+
+func (t *Type) check(depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("codec: a type is nested deeper than %d levels", MaxDepth)
+	}
+	least, most := 0, 0 // of Max
+	switch k := t.Kind; {
+	case k == String || k == Bytes || k == Slice:
+		least, most = 1, largestMax
+	case k == ByteArray || k == Array:
+		most = largestMax
+	case k == Int || k == Uint || k == Invalid || k == endOfKinds || k > Struct:
+		return fmt.Errorf("codec: there is no kind %d of types", k)
+	}
+	if t.Max < least || t.Max > most {
+		return fmt.Errorf("codec: a limit of %d for a %v", t.Max, t.Kind)
+	}
+	if quant := t.Kind == Quant32 || t.Kind == Quant64; quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen {
+		return fmt.Errorf("codec: a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
+	}
+	if (t.Kind == Slice || t.Kind == Array) != (t.Elem != nil) || t.Kind != Struct && len(t.Fields) > 0 {
+		return fmt.Errorf("codec: a %v with the parts of another type", t.Kind)
+	}
+	if t.Elem != nil {
+		return t.Elem.check(depth + 1)
+	}
+	names := make(map[string]bool, len(t.Fields))
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		if !validName(f.Name) || names[f.Name] {
+			return fmt.Errorf("codec: a field cannot be named %q, or not twice", f.Name)
+		}
+		names[f.Name] = true
+		if err := f.Type.check(depth + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

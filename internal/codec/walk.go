@@ -1,0 +1,264 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// node is a Type together with the Go type that holds its values. A node without one is of
+// a foreign layout and has no place here.
+type node struct {
+	kind     Kind // Go's own: an int is an Int
+	num, den uint64
+	max      int
+	typ      reflect.Type
+	elem     *node
+	fields   []nodeField
+}
+
+// nodeField is a field of a struct.
+type nodeField struct {
+	name string // on the wire
+	path string // in Go, for errors
+	off  uintptr
+	node *node
+}
+
+// describe returns the Type of the node.
+func (n *node) describe() Type {
+	t := Type{Kind: n.kind.onWire(), Num: n.num, Den: n.den, Max: n.max}
+	if n.elem != nil {
+		e := n.elem.describe()
+		t.Elem = &e
+	}
+	for i := range n.fields {
+		t.Fields = append(t.Fields, Field{n.fields[i].name, n.fields[i].node.describe()})
+	}
+	return t
+}
+
+// field finds a field by its name on the wire.
+func (n *node) field(name string) *nodeField {
+	for i := range n.fields {
+		if n.fields[i].name == name {
+			return &n.fields[i]
+		}
+	}
+	return nil
+}
+
+func (n *node) quantised() bool {
+	return n.kind == Quant32 || n.kind == Quant64 || n.elem != nil && n.elem.quantised() ||
+		slices.ContainsFunc(n.fields, func(f nodeField) bool { return f.node.quantised() })
+}
+
+// walker turns a Go type into nodes. The stack of types being walked finds recursion, which
+// only a slice can make.
+type walker struct {
+	root   string
+	stack  []reflect.Type
+	budget *Budget // of flattening
+}
+
+// walk walks the struct type t.
+func walk(t reflect.Type) (*node, *walker, error) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, nil, fmt.Errorf("codec: %v is not a struct; declare one with the fields to send", t)
+	}
+	w := &walker{root: t.Name()}
+	if w.root == "" {
+		w.root = "struct"
+	}
+	n, err := w.structure(t, "", tag{}, 0)
+	return n, w, err
+}
+
+func (w *walker) fail(path string, format string, a ...any) error {
+	if path != "" {
+		path = "." + path
+	}
+	return fmt.Errorf("codec: %s%s: %s", w.root, path, fmt.Sprintf(format, a...))
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node, error) {
+	if slices.Contains(w.stack, t) {
+		return nil, w.fail(path, "%v contains itself; refer to other objects by Ref or by index", t)
+	}
+	w.stack = append(w.stack, t)
+	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
+	n := &node{kind: Struct, typ: t}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		sub := join(path, f.Name)
+		text, set := f.Tag.Lookup("net")
+		own, err := parseTag(text)
+		if err != nil {
+			return nil, w.fail(sub, "%v", err)
+		}
+		if own.skip {
+			continue
+		}
+		if !f.IsExported() {
+			return nil, w.fail(sub, "unexported field; export it, or tag it `net:\"-\"` to keep it local")
+		}
+		quant := set && own.num != 0
+		if own.num == 0 { // a step given further out holds for the floats inside
+			own.num, own.den = g.num, g.den
+		}
+		v, err := w.value(f.Type, sub, own, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if quant && !v.quantised() {
+			return nil, w.fail(sub, "quant on a field without floats; remove it")
+		}
+		name, err := w.name(n, sub, f.Name, own.name)
+		if err != nil {
+			return nil, err
+		}
+		n.fields = append(n.fields, nodeField{name: name, path: f.Name, off: f.Offset, node: v})
+	}
+	return n, nil
+}
+
+// name returns the name of a field on the wire, which no field before it has.
+func (w *walker) name(n *node, path, name, given string) (string, error) {
+	if given != "" {
+		name = given
+	}
+	if len(name) > MaxName {
+		return "", w.fail(path, "its name has more than %d bytes; give it a shorter one on the wire with name= in its tag", MaxName)
+	}
+	if f := n.field(name); f != nil {
+		return "", w.fail(path, "it is named %s on the wire, as %s is; change one of the tags", name, f.path)
+	}
+	return name, nil
+}
+
+var (
+	refType     = reflect.TypeFor[Ref]()
+	instantType = reflect.TypeFor[Instant]()
+)
+
+// wrapped returns the recognised type that t is or wraps, or nil.
+func wrapped(t reflect.Type) reflect.Type {
+	if t == refType || t == instantType {
+		return t
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var found reflect.Type
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case f.Name == "_" && f.Type.Size() == 0: // a phantom field that carries a type parameter
+		case found == nil && f.Offset == 0 && !f.IsExported() && (f.Type == refType || f.Type == instantType):
+			found = f.Type
+		default:
+			return nil
+		}
+	}
+	return found
+}
+
+// value walks one value of type t.
+func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, error) {
+	if depth > MaxDepth {
+		return nil, w.fail(path, "nested deeper than %d levels; flatten it", MaxDepth)
+	}
+	if found := wrapped(t); found != nil {
+		k := RefKind
+		if found == instantType {
+			k = InstantKind
+		}
+		return w.scalar(&node{kind: k, typ: t}, path, g)
+	}
+	if k, ok := scalars[t.Kind()]; ok {
+		n := &node{kind: k, typ: t}
+		if g.num != 0 && (k == Float32 || k == Float64) {
+			n.kind, n.num, n.den = Quant32, g.num, g.den
+			if k == Float64 {
+				n.kind = Quant64
+			}
+		}
+		return w.scalar(n, path, g)
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return &node{kind: String, typ: t, max: orDefault(g.max, DefaultMaxString)}, nil
+	case reflect.Slice:
+		return w.slice(t, path, g, depth)
+	case reflect.Array:
+		return w.array(t, path, g, depth)
+	case reflect.Struct:
+		if g.max != 0 {
+			return nil, w.fail(path, "max on a struct; put it on the string or slice inside")
+		}
+		return w.structure(t, path, g, depth)
+	default:
+		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice or a Ref, or tag it `net:\"-\"`", t.Kind())
+	}
+}
+
+// scalar refuses a limit on a value that has a fixed size.
+func (w *walker) scalar(n *node, path string, g tag) (*node, error) {
+	if g.max != 0 {
+		return nil, w.fail(path, "max on a %v; it belongs on a string, []byte or slice", n.kind)
+	}
+	return n, nil
+}
+
+func (w *walker) slice(t reflect.Type, path string, g tag, depth int) (*node, error) {
+	e := t.Elem()
+	if e.Kind() == reflect.Uint8 {
+		return &node{kind: Bytes, typ: t, max: orDefault(g.max, DefaultMaxBytes)}, nil
+	}
+	if e.Kind() == reflect.Slice && e.Elem().Kind() != reflect.Uint8 {
+		return nil, w.fail(path, "a slice of slices; wrap the inner one in a struct, where it has a max of its own")
+	}
+	n := &node{kind: Slice, typ: t, max: orDefault(g.max, DefaultMaxSlice)}
+	g.max = 0
+	var err error
+	n.elem, err = w.value(e, path+"[]", g, depth+1)
+	return n, err
+}
+
+func (w *walker) array(t reflect.Type, path string, g tag, depth int) (*node, error) {
+	if t.Len() > largestMax {
+		return nil, w.fail(path, "an array of %d elements; the most is %d", t.Len(), largestMax)
+	}
+	n := &node{kind: Array, typ: t, max: t.Len()}
+	if t.Elem().Kind() == reflect.Uint8 {
+		if g.max != 0 {
+			return nil, w.fail(path, "max on an array, whose length is its type; remove it")
+		}
+		n.kind = ByteArray
+		return n, nil
+	}
+	var err error
+	n.elem, err = w.value(t.Elem(), path+"[]", g, depth+1)
+	return n, err
+}
+
+func orDefault(v, d int) int {
+	if v == 0 {
+		return d
+	}
+	return v
+}
+
+var scalars = map[reflect.Kind]Kind{
+	reflect.Bool: Bool,
+	reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32, reflect.Int64: Int64, reflect.Int: Int,
+	reflect.Uint8: Uint8, reflect.Uint16: Uint16, reflect.Uint32: Uint32, reflect.Uint64: Uint64, reflect.Uint: Uint,
+	reflect.Float32: Float32, reflect.Float64: Float64,
+}

@@ -1,0 +1,78 @@
+package netvar
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// A server may have other classes than its client, and other fields in them. The client then
+// reads the server's layout: it binds each class of the server's table to its own of the
+// same name, and packets, masks, stored versions and digests are the server's throughout.
+// Only the live value, an S of this side, shows what both have.
+
+// BindClass makes the client's end of a class of the server's: with that name and layout
+// there, and shown as own here. A nil own is a class that this side does not know: its
+// objects are kept, since records and digests count them, but nobody sees them. The error
+// of a field that has another type here is a *codec.Mismatch.
+func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget) (*Class, error) {
+	t := reflect.TypeFor[nobody]()
+	if own != nil {
+		t = own.Type()
+	}
+	p, err := codec.Bind(t, layout, budget)
+	if err != nil {
+		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
+	}
+	c := newClass(name, p)
+	if c.unknown = own == nil; !c.unknown {
+		c.own = own
+	}
+	return c, nil
+}
+
+// nobody is the live value of what is not known here. No game can name it.
+type nobody struct{}
+
+// shows tells whether two values differ in what this side sees: the owner, or a field that
+// both sides have.
+func (c *Class) shows(a, b *codec.Values) bool {
+	return c.owner(a) != c.owner(b) || c.plan.Shows(a, b)
+}
+
+// Adapt makes the replica read the classes of another server: those of the table, made by
+// BindClass in the server's order. It belongs before the first packet. What TellChanges has
+// said stays; classes that the server has not, stay empty.
+func (r *Replica) Adapt(server *Table) {
+	own, told := r.table, r.quiet
+	*r = *NewReplica(server)
+	r.bound = make([]*Class, len(own.classes))
+	for _, c := range server.classes {
+		r.quiet[c.index] = c.unknown
+		if !c.unknown {
+			r.bound[c.own.index] = c
+			r.quiet[c.index] = told[c.own.index]
+		}
+	}
+}
+
+// served returns the class of the server's that a class of this side is bound to, or nil.
+func (r *Replica) served(c *Class) *Class {
+	if r.bound == nil {
+		return c
+	}
+	if c.index < 0 || c.index >= len(r.bound) {
+		return nil
+	}
+	return r.bound[c.index]
+}
+
+// All implements Store.
+func (r *Replica) All(c *Class) iter.Seq[*Object] {
+	if c = r.served(c); c == nil {
+		return func(func(*Object) bool) {}
+	}
+	return r.set.All(c)
+}

@@ -1,0 +1,177 @@
+package netvar
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// What another build of the client declares: classes in another order, one that the server
+// has not, none of two that it has, and other fields in ship.
+type otherShip struct {
+	Bag []struct {
+		Name string `net:"max=8"`
+	} `net:"max=4"`
+	Shield int32
+	Title  string  `net:"max=12,name=Name"`
+	Y      float32 `net:"quant=1/256"`
+}
+
+type otherBuild struct {
+	table       *Table
+	ship, stone *Class
+}
+
+func newOtherBuild(tb testing.TB) otherBuild {
+	o := otherBuild{stone: classOf[rock](tb, "stone"), ship: classOf[otherShip](tb, "ship")}
+	o.table = NewTable(o.stone, o.ship)
+	return o
+}
+
+// bindTable makes the client's end of a server's table.
+func bindTable(tb testing.TB, own, server *Table) *Table {
+	tb.Helper()
+	var classes []*Class
+	for _, c := range server.Classes() {
+		i := slices.IndexFunc(own.Classes(), func(o *Class) bool { return o.Name() == c.Name() })
+		var mine *Class
+		if i >= 0 {
+			mine = own.Classes()[i]
+		}
+		bound, err := BindClass(c.Name(), mine, c.Layout(), new(codec.Budget))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		classes = append(classes, bound)
+	}
+	return NewTable(classes...)
+}
+
+// newForeignPair is newPair with a client of the other build.
+func newForeignPair(t *testing.T, tick uint64) (*pair, otherBuild) {
+	q, o := newPair(t, tick), newOtherBuild(t)
+	q.r = NewReplica(o.table)
+	q.r.Adapt(bindTable(t, o.table, q.table))
+	q.r.StartAt(tick)
+	return q, o
+}
+
+func TestReplicaOfAnotherBuildFollows(t *testing.T) {
+	q, o := newForeignPair(t, 100)
+	a := q.spawnShip(q.w, ship{X: 1, Y: 2, Name: "ann", Bag: []item{{"axe", 3}}}, 7, 101)
+	b := q.spawnRock(q.w, rock{X: 5}, 101)
+	q.deliver()
+	var seen []*Object
+	for obj := range q.r.All(o.ship) {
+		seen = append(seen, obj)
+	}
+	if len(seen) != 1 || seen[0].Class() != o.ship || seen[0].Owner() != 7 {
+		t.Fatalf("of the ships it sees %v", seen)
+	}
+	for range q.r.All(o.stone) {
+		t.Error("a class that the server has not has objects")
+	}
+	if got := kinds(q.r.Events()); got != "S" {
+		t.Errorf("events %s: the rock is not known here", got)
+	}
+	got := live[otherShip](seen[0])
+	if got.Y != 2 || got.Title != "ann" || got.Shield != 0 || len(got.Bag) != 1 || got.Bag[0].Name != "axe" {
+		t.Errorf("it shows %+v", got)
+	}
+
+	q.w.Edit(a)
+	live[ship](a).X, live[ship](a).Foe = 9, codec.Ref{ID: 3}
+	q.edit(b).Y = 4
+	q.p.RequestDigest(1)
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "" {
+		t.Errorf("events %s for what cannot be seen here", got)
+	}
+	if d, _ := q.r.Digest(); d != DigestEqual {
+		t.Errorf("digest state %d", d)
+	}
+	q.w.Edit(a)
+	live[ship](a).Y, live[ship](a).Bag = 3, nil
+	q.w.Despawn(b)
+	q.p.RequestDigest(1)
+	q.deliver()
+	if events := q.r.Events(); kinds(events) != "C" || (*otherShip)(events[0].Old).Y != 2 || len((*otherShip)(events[0].Old).Bag) != 1 {
+		t.Errorf("events %s", kinds(events))
+	}
+	if d, _ := q.r.Digest(); d != DigestEqual || got.Y != 3 || got.Bag != nil || got.Title != "ann" {
+		t.Errorf("digest state %d, it shows %+v", d, got)
+	}
+}
+
+// What was asked of the replica before it knew its server holds afterwards.
+func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
+	s, o := newSchema(t), newOtherBuild(t)
+	for _, tell := range []bool{false, true} {
+		r := NewReplica(o.table)
+		r.TellChanges(o.ship, tell)
+		r.TellChanges(o.stone, tell)
+		r.Adapt(bindTable(t, o.table, s.table))
+		for _, c := range r.table.Classes() {
+			if want := c.own != o.ship || !tell; r.quiet[c.index] != want {
+				t.Errorf("tell %v: %s is quiet: %v", tell, c.name, r.quiet[c.index])
+			}
+		}
+		r.TellChanges(o.stone, tell) // The server has none: nothing to tell.
+		r.TellChanges(o.ship, !tell)
+		if r.quiet[r.served(o.ship).index] != tell {
+			t.Error("a later wish is lost")
+		}
+	}
+}
+
+func TestBindClassNamesClassAndField(t *testing.T) {
+	s := newSchema(t)
+	other := classOf[struct{ X string }](t, "ship")
+	_, err := BindClass("ship", other, s.ship.Layout(), new(codec.Budget))
+	var m *codec.Mismatch
+	if !errors.As(err, &m) || m.Field != "X" || m.Here != "string max=128" || err.Error()[:19] != "netvar: class ship:" {
+		t.Error(err)
+	}
+}
+
+// Any bytes, for a replica whose layout is the server's and whose structs are its own: no
+// panic, an error changes nothing, and what is live is what is stored.
+func FuzzAdaptedApply(f *testing.F) {
+	_, _, next := scene(f)
+	for _, b := range next {
+		f.Add(b, uint16(0), byte(0))
+		f.Add(b, uint16(11), byte(0x21))
+	}
+	o := newOtherBuild(f)
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
+		s := newSchema(t)
+		r := NewReplica(o.table)
+		r.Adapt(bindTable(t, o.table, s.table))
+		s.play(t, r)
+		b = bytes.Clone(b)
+		if int(at) < len(b) {
+			b[at] ^= flip
+		}
+		before := r.picture()
+		r.Events()
+		a, err := r.Apply(b)
+		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
+			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
+		}
+		for _, obj := range r.slots {
+			if obj == nil || obj.class.unknown {
+				continue
+			}
+			fresh, v := reflect.New(reflect.TypeFor[otherShip]()), obj.hist.newest()
+			obj.class.plan.Restore(fresh.UnsafePointer(), &v, nil)
+			want, _ := obj.class.plan.Append(nil, fresh.UnsafePointer())
+			if got, _ := obj.class.plan.Append(nil, obj.live); !bytes.Equal(got, want) {
+				t.Fatalf("live %x, stored %x", got, want)
+			}
+		}
+	})
+}
