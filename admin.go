@@ -25,6 +25,8 @@ func (s *Server) readiness() error {
 		return errors.New("the server is closing")
 	case !s.ready.Load():
 		return errors.New("the server is starting")
+	case s.room.Overload() >= OverloadRefusing:
+		return errors.New("the server is overloaded")
 	case s.room.seats.Load() >= int64(s.room.spec.MaxClients):
 		return errors.New("the room is full")
 	}

@@ -32,6 +32,9 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 	if hello.GetRoom() != r.spec.Name {
 		return nil, &transport.Refusal{Code: CodeRoomUnknown, Text: fmt.Sprintf("there is no room %q", hello.GetRoom())}
 	}
+	if r.Overload() >= OverloadRefusing {
+		return nil, &transport.Refusal{Code: CodeBusy, Text: "the server is overloaded: try again later"}
+	}
 	if r.seats.Add(1) > int64(r.spec.MaxClients) {
 		r.seats.Add(-1)
 		return nil, &transport.Refusal{Code: CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}

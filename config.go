@@ -121,8 +121,3 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	return s, nil
 }
-
-// sendPeriod is the time between two snapshots to a client.
-func (s RoomSpec) sendPeriod() time.Duration {
-	return s.Rate.Period() * time.Duration(s.SendEvery)
-}

@@ -70,6 +70,7 @@ func (m *memoryServer) Schema() any                { return m.s.schema }
 func (m *memoryServer) Handler() transport.Handler { return admission{m.s} }
 func (m *memoryServer) Timeline() loop.Timeline    { return m.s.room.timeline() }
 func (m *memoryServer) Step(in loop.Input) error   { return m.s.room.step(in) }
+func (m *memoryServer) Overload() uint8            { return m.s.room.nextOverload() }
 func (m *memoryServer) Stages() []loop.DumpStage   { return m.s.room.loop.Dump() }
 
 func (m *memoryServer) Inspect(fn func(tick any)) error {

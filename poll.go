@@ -112,7 +112,7 @@ func (r *Room) takePosts() {
 // join brings a client in, or closes its connection when the game refuses it.
 func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	c.session = s
-	c.window = transport.NewWindow(r.spec.sendPeriod())
+	c.window = transport.NewWindow(r.spec.Rate.Period() * time.Duration(r.sendEvery()))
 	c.peer = r.world.NewPeer(t.now.Tick)
 	c.link = s.Link()
 	c.due = true // The first snapshot does not wait for its turn.
@@ -122,6 +122,9 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	r.clients.add(c)
 	c.joined = true
 	s.PublishEpoch(transport.Epoch(r.in.Epoch))
+	if r.Overload() != OverloadNone {
+		s.PublishOverload(r.overload())
+	}
 	t.from = c
 	defer t.forget()
 	for _, fn := range r.onJoin {

@@ -187,7 +187,11 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	}), rate)
 
 	var healthy gaps
-	dial(t, s.Addr().String(), healthy.watch)
+	var worst atomic.Uint32 // level of overload
+	dial(t, s.Addr().String(), func(c *client.Client) {
+		healthy.watch(c)
+		c.OnOverload(func(o netloop.Overload) { worst.Store(max(worst.Load(), uint32(o))) })
+	})
 	relay := newRelay(t, s.Addr().String())
 	dial(t, relay.addr(), nil)
 	deaf := connect(t, s.Addr().String())
@@ -202,6 +206,9 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	waitFor(t, func() bool { return healthy.got.Load() >= from+watched })
 	if n := healthy.missed.Load() - missedBefore; n != 0 {
 		t.Errorf("the healthy client missed %d of %d snapshots", n, watched)
+	}
+	if o := netloop.Overload(worst.Load()); o != netloop.OverloadNone {
+		t.Errorf("two clients made the server %v", o)
 	}
 	// The server finds out about both, and says so.
 	codes := map[netloop.Code]bool{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -79,6 +80,7 @@ type Room struct {
 
 	async   async
 	posts   posts
+	load    overloaded
 	ctx     context.Context // of Go's work; ends with the room
 	cancel  context.CancelFunc
 	seats   atomic.Int64               // clients in the room or on their way in
@@ -111,6 +113,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.rpcs.OnPanic, r.rpcs.OnError = r.handlerPanicked, r.handlerFailed
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
+	r.load.ladder = overload.New(spec.Rate.Period())
 	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.epoch.Store(&loop.Epoch{})

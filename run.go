@@ -17,9 +17,11 @@ func (r *Room) step(in loop.Input) error {
 	if in.Epoch != *r.epoch.Load() {
 		r.epoch.Store(new(in.Epoch))
 	}
+	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick)
 	rec, err := r.loop.Step(in)
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
+	r.observeLoad(rec)
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
 		r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
@@ -36,6 +38,12 @@ func (r *Room) step(in loop.Input) error {
 	return nil
 }
 
+// paced runs a tick that the pacer found due: with what else enters it.
+func (r *Room) paced(in loop.Input) error {
+	in.Overload = r.nextOverload()
+	return r.step(in)
+}
+
 // timeline returns the room's rates.
 func (r *Room) timeline() loop.Timeline {
 	return loop.Timeline{Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate)}
@@ -46,7 +54,7 @@ func (r *Room) timeline() loop.Timeline {
 func (r *Room) run(ctx context.Context) error {
 	pacer := &loop.Pacer{Timeline: r.timeline()}
 	pacer.Start(r.server.clock.Now(), firstTick)
-	err := loop.Run(ctx, r.server.clock, pacer, r.step)
+	err := loop.Run(ctx, r.server.clock, pacer, r.paced)
 	r.server.draining.Store(true)
 	r.server.ready.Store(false)
 	r.server.listener.Refuse(CodeClosing, "the server is closing")
@@ -88,7 +96,7 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 		return err
 	}
 	err := loop.Run(context.Background(), r.server.clock, pacer, func(in loop.Input) error {
-		if err := r.step(in); err != nil {
+		if err := r.paced(in); err != nil {
 			return err
 		}
 		elapsed := in.Start - start

@@ -47,6 +47,8 @@ type Client struct {
 	state    State
 	onState  []func(State)
 	onSnap   []func(Snapshot)
+	overload netloop.Overload
+	onLoad   []func(netloop.Overload)
 	stats    Stats
 	snapshot Snapshot // being received
 

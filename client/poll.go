@@ -34,6 +34,8 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 		c.time.sync.Sample(a.T[0], a.T[1], a.T[2], a.T[3])
 	case transport.EpochMoved:
 		c.time.moved(loop.Epoch(a.Epoch))
+	case transport.OverloadChanged:
+		c.setOverload(netloop.Overload(a.Overload.Level))
 	case transport.Gone:
 		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}

@@ -55,6 +55,26 @@ func (c *Client) setState(s State) {
 	}
 }
 
+// OnOverload adds what is called, in EarlyUpdate, when the server's level of
+// overload changes: to tell the player why everything is coarser for a while, for
+// instance.
+func (c *Client) OnOverload(fn func(netloop.Overload)) { c.onLoad = append(c.onLoad, fn) }
+
+// Overload returns the server's level of overload, as it was last told.
+func (c *Client) Overload() netloop.Overload { return c.overload }
+
+// setOverload takes a level. One of a newer server's own counts as the highest.
+func (c *Client) setOverload(level netloop.Overload) {
+	level = min(level, netloop.OverloadRefusing)
+	if level == c.overload {
+		return
+	}
+	c.overload = level
+	for _, fn := range c.onLoad {
+		c.guard("OnOverload", func() { fn(level) })
+	}
+}
+
 // Snapshot describes a snapshot that arrived whole.
 type Snapshot struct {
 	Tick  uint64

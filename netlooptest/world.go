@@ -27,8 +27,7 @@ type World struct {
 	log     *slog.Logger // of the clients
 	net     *memnet.Network
 	server  inside.Server
-	epoch   loop.Epoch
-	tick    uint64
+	pacer   loop.Pacer
 	clients []*seat
 }
 
@@ -77,7 +76,8 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 		tb.Fatalf("netlooptest: %v", err)
 	}
 	w := &World{tb: tb, log: logging.Slog(opt.cfg.Logger), net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
-	w.epoch = loop.Epoch{Tick: 1, At: w.net.Now()}
+	w.pacer.Timeline = w.server.Timeline()
+	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler())
 	tb.Cleanup(func() {
@@ -153,26 +153,45 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 	return s.c
 }
 
-// Step runs n ticks. A client's frame comes half a tick after the server's tick.
+// Step runs n ticks. A client's frame comes half a tick after the server's tick,
+// or as soon as a tick that took longer has ended.
 func (w *World) Step(n int) {
 	w.tb.Helper()
-	tl := w.server.Timeline()
+	period := w.pacer.Timeline.Rate.Period()
 	for range n {
-		w.tick++
-		in := tl.Input(w.tick)
-		in.Deadline = tl.Deadline(w.epoch, w.tick)
-		w.net.Advance(in.Deadline)
-		in.Start, in.Wall = in.Deadline, w.clock().Wall()
-		in.Epoch, in.EpochMoved = w.epoch, w.tick == w.epoch.Tick
+		in := w.next()
 		if err := w.server.Step(in); err != nil {
-			w.tb.Fatalf("netlooptest: tick %d: %v", w.tick, err)
+			w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
 		}
-		period := tl.Rate.Period()
 		w.net.Advance(in.Deadline + period/2)
 		for _, s := range w.clients {
-			s.c.Step(period)
+			s.c.Step(period * time.Duration(1+in.Dropped))
 		}
 	}
+}
+
+// next waits for the next tick, and returns its input.
+func (w *World) next() loop.Input {
+	in, due, wait := w.pacer.Next(w.net.Now())
+	for !due {
+		w.net.Advance(wait)
+		in, due, wait = w.pacer.Next(w.net.Now())
+	}
+	w.net.Advance(in.Start) // What was flushed meanwhile leaves.
+	in.Wall = w.clock().Wall()
+	in.Overload = w.server.Overload()
+	return in
+}
+
+// Spend lets virtual time pass within a tick: called by a system or a handler of
+// the server, it makes the running tick take d longer. A server that spends more
+// than it has falls behind, drops ticks and climbs its overload ladder as a real
+// one does.
+func (w *World) Spend(d time.Duration) {
+	if d < 0 {
+		w.tb.Fatalf("netlooptest: Spend(%v): time does not go back", d)
+	}
+	w.net.Advance(w.net.Now() + d)
 }
 
 // Until runs ticks until done says so, checked after each. The test fails after

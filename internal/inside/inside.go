@@ -83,6 +83,8 @@ type Server interface {
 	Schema() any
 	// Handler admits clients.
 	Handler() transport.Handler
+	// Overload is the level that the next tick's input has.
+	Overload() uint8
 	// Step runs one tick.
 	Step(loop.Input) error
 	// Timeline returns the default room's rates.

@@ -19,6 +19,12 @@ func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Second
 // SetClients says how many clients the room has.
 func (m *Metrics) SetClients(n int) { m.clients.set(natural(n)) }
 
+// SetOverload says how far up the overload ladder the room is.
+func (m *Metrics) SetOverload(level uint8) { m.overload.set(uint64(level)) }
+
+// AddOverloadedTick counts one tick that ran above the ladder's bottom.
+func (m *Metrics) AddOverloadedTick() { m.overloadedTicks.add(1) }
+
 // AddRPC counts n messages of a method at a stage with one outcome.
 func (m *Metrics) AddRPC(method, stage, outcome string, n uint64) {
 	m.rpcs.add(n, method, stage, outcome)

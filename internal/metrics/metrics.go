@@ -64,6 +64,7 @@ type Metrics struct {
 	fullStates, bytes, packets, disconnects      *family
 	deferred                                     *family
 	handshakes, refusals                         *family
+	overload, overloadedTicks                    *family
 	logsDropped                                  *family
 
 	hooksMu sync.Mutex
@@ -137,6 +138,8 @@ func (m *Metrics) makeFamilies() {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
 	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems and hooks that were isolated.", "system")
 	m.clients = add(gauge, 1, "clients", "Clients in the room.")
+	m.overload = add(gauge, 1, "overload_level", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.")
+	m.overloadedTicks = add(counter, 1, "overloaded_ticks_total", "Ticks that ran at an overload level above 0.")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
 	m.drops = add(counter, maxOthers, "queue_drops_total", "Entries that a queue did not take or did not keep.", "queue", "reason")

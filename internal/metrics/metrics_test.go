@@ -84,6 +84,8 @@ func expect(t *testing.T, text string, lines ...string) {
 // feed calls every method that feeds a series.
 func feed(m *Metrics) {
 	m.SetClients(100)
+	m.SetOverload(2)
+	m.AddOverloadedTick()
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
 	m.SetRPC("arena.Chat", "Update", "late", 5)

@@ -21,6 +21,8 @@ const (
 	TimeSample
 	// EpochMoved carries the room's new epoch (client).
 	EpochMoved
+	// OverloadChanged carries the server's level of overload (client).
+	OverloadChanged
 	// DigestRequest asks for digests in the next Value snapshots (server).
 	DigestRequest
 	// FullStateRequest asks for the full state (server).
@@ -37,11 +39,13 @@ type Arrival struct {
 	// Acks is valid until the inbox that it came from is swapped again.
 	Acks []Range
 	// State belongs to the receiver.
-	State  []byte
-	T      [4]time.Duration // client sent, server received, server sent, client received
-	Epoch  Epoch
-	Closed *Closed
-	Value  uint64
+	State []byte
+	T     [4]time.Duration // client sent, server received, server sent, client received
+	Epoch Epoch
+	// Overload is the one that begins.
+	Overload Overload
+	Closed   *Closed
+	Value    uint64
 }
 
 // Range is a range of state packet ids, both ends included.
@@ -51,6 +55,13 @@ type Range struct{ First, Last uint64 }
 type Epoch struct {
 	Tick uint64
 	At   time.Duration
+}
+
+// Overload is how much a server gives up while it cannot keep up: package overload names
+// the levels, 0 is nothing. A snapshot is sent every SendEvery ticks.
+type Overload struct {
+	Level     uint8
+	SendEvery uint32
 }
 
 // Message is one RPC, one question of a call or one answer to it.

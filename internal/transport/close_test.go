@@ -74,13 +74,14 @@ func TestUnreliableQueueDropsTheOldest(t *testing.T) {
 
 func TestBrokenStreamClosesWithACode(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"oversize length":   {0xff, 0xff, 0x7f},
-		"endless length":    {0xff, 0xff, 0xff, 0xff},
-		"malformed frame":   {2, 0xff, 0xff},
-		"second hello":      {2, 1<<3 | 2, 0},
-		"epoch to a server": {2, 5<<3 | 2, 0},
-		"two kinds":         {4, 4<<3 | 2, 0, 6<<3 | 2, 0},
-		"malformed close":   {3, 7<<3 | 2, 1, 0xff},
+		"oversize length":      {0xff, 0xff, 0x7f},
+		"endless length":       {0xff, 0xff, 0xff, 0xff},
+		"malformed frame":      {2, 0xff, 0xff},
+		"second hello":         {2, 1<<3 | 2, 0},
+		"epoch to a server":    {2, 5<<3 | 2, 0},
+		"overload to a server": {2, 8<<3 | 2, 0},
+		"two kinds":            {4, 4<<3 | 2, 0, 6<<3 | 2, 0},
+		"malformed close":      {3, 7<<3 | 2, 1, 0xff},
 	} {
 		server, client := pair(SessionConfig{})
 		var closed *Closed

@@ -219,7 +219,7 @@ func parseFrame(b []byte) (kind protowire.Number, body []byte, err error) {
 		if f.err != nil {
 			return 0, nil, f.err
 		}
-		if f.num > frameClose || f.typ != protowire.BytesType {
+		if f.num >= frameUnknown || f.typ != protowire.BytesType {
 			continue
 		}
 		if kind != 0 {
@@ -275,4 +275,20 @@ func parseClose(b []byte) (c Closed, err error) {
 		}
 	}
 	return c, nil
+}
+
+// parseOverload reads an unset level as none, and one that this version does not know as
+// the highest that fits.
+func parseOverload(b []byte) (o Overload, err error) {
+	for f := (fields{b: b}); f.next(); {
+		switch {
+		case f.err != nil:
+			return o, f.err
+		case f.num == 1 && f.typ == protowire.VarintType:
+			o.Level = uint8(min(max(f.value, 1)-1, math.MaxUint8))
+		case f.num == 2 && f.typ == protowire.VarintType:
+			o.SendEvery = uint32(min(f.value, math.MaxUint32))
+		}
+	}
+	return o, nil
 }

@@ -18,7 +18,7 @@
 //
 // # Who may call what
 //
-// The owner's goroutine calls Send, Slot, AckState, PublishEpoch, RequestDigest,
+// The owner's goroutine calls Send, Slot, AckState, PublishEpoch, PublishOverload, RequestDigest,
 // RequestFullState, Flush, Close and Link. One goroutine of the driver calls
 // ReceiveDatagram, one ReceiveStream, one AppendDatagram and DatagramSent, one
 // AppendStream. Shutdown, RequestTime, SetRTT, Wake, Closing and CloseRequested are for

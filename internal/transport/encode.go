@@ -11,7 +11,7 @@ import (
 // of proto/netloop/v1:
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
-//	Frame      4 message | 5 epoch | 6 digest_request | 7 close, behind a varint length
+//	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload, behind a varint length
 //	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload
 
 // Field numbers of Datagram.
@@ -33,6 +33,8 @@ const (
 	frameEpoch
 	frameDigest
 	frameClose
+	frameOverload
+	frameUnknown // the first that this version does not know
 )
 
 const (
@@ -129,6 +131,12 @@ func appendEpochFrame(dst []byte, e Epoch) []byte {
 	at := nanos(e.At)
 	dst = appendFrameHead(dst, frameEpoch, sizeField(e.Tick)+sizeField(at))
 	return appendField(appendField(dst, 1, e.Tick), 2, at)
+}
+
+func appendOverloadFrame(dst []byte, o Overload) []byte {
+	level := uint64(o.Level) + 1 // 0 means that nothing was said.
+	dst = appendFrameHead(dst, frameOverload, sizeField(level)+sizeField(uint64(o.SendEvery)))
+	return appendField(appendField(dst, 1, level), 2, uint64(o.SendEvery))
 }
 
 func appendDigestFrame(dst []byte, snapshots uint32, full bool) []byte {

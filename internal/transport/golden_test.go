@@ -17,13 +17,14 @@ func goldens(t *testing.T) map[string][]byte {
 	question := Message{Method: 3, Stage: 3, Call: 9, Payload: []byte("hi")}
 	answer := Message{Method: 3, Call: 9, Reply: true, Code: uint32(CodeRefused), Text: "no"}
 	vectors := map[string][]byte{
-		"frame-message": appendMessageFrame(nil, &question, sizeMessage(&question)),
-		"frame-reply":   appendMessageFrame(nil, &answer, sizeMessage(&answer)),
-		"frame-epoch":   appendEpochFrame(nil, Epoch{Tick: 300, At: 5 * time.Second}),
-		"frame-digest":  appendDigestFrame(nil, 120, false),
-		"frame-full":    appendDigestFrame(nil, 0, true),
-		"frame-close":   appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
-		"frame-refused": AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
+		"frame-message":  appendMessageFrame(nil, &question, sizeMessage(&question)),
+		"frame-reply":    appendMessageFrame(nil, &answer, sizeMessage(&answer)),
+		"frame-epoch":    appendEpochFrame(nil, Epoch{Tick: 300, At: 5 * time.Second}),
+		"frame-overload": appendOverloadFrame(nil, Overload{Level: 1, SendEvery: 2}),
+		"frame-digest":   appendDigestFrame(nil, 120, false),
+		"frame-full":     appendDigestFrame(nil, 0, true),
+		"frame-close":    appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
+		"frame-refused":  AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
 		"frame-hello": frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: &netloopv1.Hello{
 			Protocol: 1, Schema: "arena", Major: 1, Minor: 2, Fingerprint: []byte{0xca, 0xfe}}}}),
 		"frame-welcome": mustWelcome(t, &netloopv1.Welcome{

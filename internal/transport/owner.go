@@ -15,6 +15,8 @@ type outbox struct {
 	acksNew    bool
 	epoch      Epoch
 	epochDue   bool
+	overload   Overload
+	loadDue    bool
 	closed     bool
 }
 
@@ -95,6 +97,10 @@ func (s *Session) AckState(packet uint64) {
 // the last is sent.
 func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true }
 
+// PublishOverload tells the client that the level of overload changed. Of several between
+// two flushes only the last is sent.
+func (s *Session) PublishOverload(o Overload) { s.out.overload, s.out.loadDue = o, true }
+
 // RequestDigest asks the server for digests in the next snapshots.
 func (s *Session) RequestDigest(snapshots uint32) { s.request(snapshots, false) }
 
@@ -165,6 +171,11 @@ func (s *Session) collectLocked() int {
 	if o.epochDue {
 		o.reliable.buf = appendEpochFrame(o.reliable.buf, o.epoch)
 		o.epochDue = false
+		s.stats.FramesOut.Add(1)
+	}
+	if o.loadDue {
+		o.reliable.buf = appendOverloadFrame(o.reliable.buf, o.overload)
+		o.loadDue = false
 		s.stats.FramesOut.Add(1)
 	}
 	if b.reliable.size() == 0 {

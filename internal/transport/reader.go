@@ -207,6 +207,12 @@ func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
 			return s.broken(err)
 		}
 		s.pushReliable(&Arrival{Kind: EpochMoved, At: at, Epoch: e}, 0)
+	case kind == frameOverload && s.cfg.Client:
+		o, err := parseOverload(body)
+		if err != nil {
+			return s.broken(err)
+		}
+		s.pushReliable(&Arrival{Kind: OverloadChanged, At: at, Overload: o}, 0)
 	case kind == frameDigest && !s.cfg.Client:
 		return s.receiveDigest(at, body)
 	default:

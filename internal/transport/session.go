@@ -43,8 +43,9 @@ type Session struct {
 
 	srtt        atomic.Int64
 	lastArrival atomic.Int64
-	slotBusy    atomic.Bool // the mailbox holds the slot's packets
-	deaf        atomic.Bool // closing or ended: what still arrives is dropped
+	flushLag    atomic.Int64 // of the newest flush that has left, since it was last taken; 0 is none
+	slotBusy    atomic.Bool  // the mailbox holds the slot's packets
+	deaf        atomic.Bool  // closing or ended: what still arrives is dropped
 
 	dup    dupWindow // datagram reader
 	ranges []Range   // datagram reader: scratch
@@ -112,6 +113,13 @@ func (s *Session) Link() LinkFacts {
 		SlotFree:    !s.slotBusy.Load(),
 		LastArrival: time.Duration(s.lastArrival.Load()),
 	}
+}
+
+// TakeFlushLag returns the time from the newest flush that has left to its last datagram
+// being accepted by the link. It reports false if none has left since it was last called.
+func (s *Session) TakeFlushLag() (time.Duration, bool) {
+	lag := s.flushLag.Swap(0)
+	return time.Duration(lag), lag > 0
 }
 
 // Close ends the session on the owner's behalf, after all that it has sent: the peer gets

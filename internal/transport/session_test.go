@@ -210,6 +210,54 @@ func TestEpochAndRequestsTravel(t *testing.T) {
 	}
 }
 
+func TestOverloadTravels(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	server.PublishOverload(Overload{2, 4})
+	server.PublishOverload(Overload{3, 2})
+	server.Flush(0)
+	server.Flush(0)
+	carry(t, server, client, 0)
+	if as := client.arrivals(); len(as) != 1 || as[0].Kind != OverloadChanged || as[0].Overload != (Overload{3, 2}) {
+		t.Fatalf("arrivals %+v", as)
+	}
+	for name, c := range map[string]struct {
+		body []byte
+		want Overload
+	}{
+		"nothing":       {nil, Overload{}},
+		"unset":         {[]byte{8, 0, 16, 3}, Overload{0, 3}},
+		"normal":        {[]byte{8, 1, 16, 3}, Overload{0, 3}},
+		"from tomorrow": {[]byte{8, 0xff, 0xff, 3, 24, 9}, Overload{255, 0}},
+	} {
+		if got, err := parseOverload(c.body); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if _, err := parseOverload([]byte{8}); err == nil {
+		t.Error("a cut field was read")
+	}
+}
+
+func TestFlushLagIsTakenOnce(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	if lag, ok := server.TakeFlushLag(); ok {
+		t.Errorf("%v before any flush", lag)
+	}
+	slot := server.Slot()
+	slot.Packets = append(slot.Packets, []byte("a packet"))
+	server.Flush(5 * time.Millisecond)
+	if _, ok := server.AppendDatagram(nil, 0); !ok {
+		t.Fatal("nothing to send")
+	}
+	server.DatagramSent(6*time.Millisecond, 6500*time.Microsecond, true)
+	if lag, ok := server.TakeFlushLag(); !ok || lag != 1500*time.Microsecond {
+		t.Errorf("%v, %v", lag, ok)
+	}
+	if lag, ok := server.TakeFlushLag(); ok {
+		t.Errorf("%v a second time", lag)
+	}
+}
+
 func TestDuplicatesAndStaleDatagramsAreDiscarded(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	var sent [][]byte

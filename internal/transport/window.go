@@ -124,6 +124,15 @@ func NewWindow(sendPeriod time.Duration) *Window {
 	return &Window{period: sendPeriod, size: windowStart, hold: windowHold}
 }
 
+// SetPeriod changes the time between two snapshots. What is in flight stays so; W follows
+// with the next samples.
+func (w *Window) SetPeriod(sendPeriod time.Duration) {
+	if sendPeriod <= 0 {
+		panic("transport: Window.SetPeriod needs a positive send period")
+	}
+	w.period = sendPeriod
+}
+
 // Open says what may be sent to the client at this flush: a snapshot, a probe
 // (a snapshot of at most one small packet), or, with both false, nothing: the
 // snapshot then stays due. It changes nothing; Sent does.

@@ -179,6 +179,21 @@ func TestUpdateBelowTheLimit(t *testing.T) {
 	o.size(10)
 }
 
+// TestPeriodMayChange: a room that sends half as often needs half as many in flight.
+func TestPeriodMayChange(t *testing.T) {
+	o := newOwner(t)
+	for _, c := range []struct {
+		period time.Duration
+		want   int // ⌈150 ms÷period⌉+2
+	}{{period, 10}, {2 * period, 6}, {period, 10}} {
+		o.SetPeriod(c.period)
+		for range 10 {
+			o.ackAll(o.fill(), 101*ms)
+		}
+		o.size(c.want)
+	}
+}
+
 // TestUpdateAboveTheLimit: W = ⌈N·(R+D)÷S⌉.
 func TestUpdateAboveTheLimit(t *testing.T) {
 	o := newOwner(t)

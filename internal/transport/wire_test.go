@@ -77,6 +77,8 @@ func TestEnvelopesEqualProtoMarshal(t *testing.T) {
 	}{
 		"epoch":      {appendEpochFrame(nil, Epoch{1 << 40, 5}), &netloopv1.Frame{Kind: &netloopv1.Frame_Epoch{Epoch: epoch}}},
 		"zero epoch": {appendEpochFrame(nil, Epoch{0, -1}), &netloopv1.Frame{Kind: &netloopv1.Frame_Epoch{Epoch: &netloopv1.Epoch{}}}},
+		"overload": {appendOverloadFrame(nil, Overload{3, 120}), &netloopv1.Frame{Kind: &netloopv1.Frame_Overload{
+			Overload: &netloopv1.Overload{Level: netloopv1.OverloadLevel_OVERLOAD_LEVEL_REFUSING, SendEvery: 120}}}},
 		"digest": {appendDigestFrame(nil, 300, true), &netloopv1.Frame{Kind: &netloopv1.Frame_DigestRequest{
 			DigestRequest: &netloopv1.DigestRequest{Snapshots: 300, FullState: true}}}},
 		"close": {appendCloseFrame(nil, Closed{Code: 1<<31 + 5, Text: "bye"}), &netloopv1.Frame{Kind: &netloopv1.Frame_Close{

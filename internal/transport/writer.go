@@ -84,6 +84,9 @@ func (s *Session) DatagramSent(started, ended time.Duration, ok bool) {
 		b.flushing = false
 	}
 	s.mu.Unlock()
+	if done {
+		s.flushLag.Store(int64(max(lag, 1)))
+	}
 	if done && s.stats.FlushLag != nil {
 		s.stats.FlushLag(lag)
 	}

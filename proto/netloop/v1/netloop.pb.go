@@ -145,7 +145,7 @@ const (
 	Code_CODE_STAGE_NOT_ALLOWED Code = 16
 	// The request cannot be understood or is out of bounds.
 	Code_CODE_INVALID Code = 17
-	// A queue of the receiver is full.
+	// A queue of the receiver is full, or the server is overloaded.
 	Code_CODE_BUSY Code = 18
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
@@ -277,6 +277,68 @@ func (x MethodKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use MethodKind.Descriptor instead.
 func (MethodKind) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
+}
+
+// OverloadLevel says how much a server gives up while it cannot keep up. What a
+// level gives up, all higher ones give up too.
+type OverloadLevel int32
+
+const (
+	// Not set: nothing is given up.
+	OverloadLevel_OVERLOAD_LEVEL_UNSPECIFIED OverloadLevel = 0
+	// Nothing is given up.
+	OverloadLevel_OVERLOAD_LEVEL_NORMAL OverloadLevel = 1
+	// Every client gets half of the snapshots.
+	OverloadLevel_OVERLOAD_LEVEL_HALVED OverloadLevel = 2
+	// Objects of low priority may be missing from snapshots.
+	OverloadLevel_OVERLOAD_LEVEL_SHEDDING OverloadLevel = 3
+	// Nobody else may join.
+	OverloadLevel_OVERLOAD_LEVEL_REFUSING OverloadLevel = 4
+)
+
+// Enum value maps for OverloadLevel.
+var (
+	OverloadLevel_name = map[int32]string{
+		0: "OVERLOAD_LEVEL_UNSPECIFIED",
+		1: "OVERLOAD_LEVEL_NORMAL",
+		2: "OVERLOAD_LEVEL_HALVED",
+		3: "OVERLOAD_LEVEL_SHEDDING",
+		4: "OVERLOAD_LEVEL_REFUSING",
+	}
+	OverloadLevel_value = map[string]int32{
+		"OVERLOAD_LEVEL_UNSPECIFIED": 0,
+		"OVERLOAD_LEVEL_NORMAL":      1,
+		"OVERLOAD_LEVEL_HALVED":      2,
+		"OVERLOAD_LEVEL_SHEDDING":    3,
+		"OVERLOAD_LEVEL_REFUSING":    4,
+	}
+)
+
+func (x OverloadLevel) Enum() *OverloadLevel {
+	p := new(OverloadLevel)
+	*p = x
+	return p
+}
+
+func (x OverloadLevel) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OverloadLevel) Descriptor() protoreflect.EnumDescriptor {
+	return file_netloop_v1_netloop_proto_enumTypes[3].Descriptor()
+}
+
+func (OverloadLevel) Type() protoreflect.EnumType {
+	return &file_netloop_v1_netloop_proto_enumTypes[3]
+}
+
+func (x OverloadLevel) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OverloadLevel.Descriptor instead.
+func (OverloadLevel) EnumDescriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
 }
 
 // Hello is the first frame of a client.
@@ -1119,6 +1181,61 @@ func (x *DigestRequest) GetFullState() bool {
 	return false
 }
 
+// Overload says that the server gives up more, or less, from now on.
+type Overload struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How much.
+	Level OverloadLevel `protobuf:"varint,1,opt,name=level,proto3,enum=netloop.v1.OverloadLevel" json:"level,omitempty"`
+	// A snapshot is sent every so many ticks, as in Welcome; never zero.
+	SendEvery     uint32 `protobuf:"varint,2,opt,name=send_every,json=sendEvery,proto3" json:"send_every,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Overload) Reset() {
+	*x = Overload{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Overload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Overload) ProtoMessage() {}
+
+func (x *Overload) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Overload.ProtoReflect.Descriptor instead.
+func (*Overload) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Overload) GetLevel() OverloadLevel {
+	if x != nil {
+		return x.Level
+	}
+	return OverloadLevel_OVERLOAD_LEVEL_UNSPECIFIED
+}
+
+func (x *Overload) GetSendEvery() uint32 {
+	if x != nil {
+		return x.SendEvery
+	}
+	return 0
+}
+
 // Close is the last frame of its sender.
 type Close struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1132,7 +1249,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1261,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1274,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Close) GetCode() Code {
@@ -1188,6 +1305,7 @@ type Frame struct {
 	//	*Frame_Epoch
 	//	*Frame_DigestRequest
 	//	*Frame_Close
+	//	*Frame_Overload
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1195,7 +1313,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1325,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1338,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Frame) GetKind() isFrame_Kind {
@@ -1293,6 +1411,15 @@ func (x *Frame) GetClose() *Close {
 	return nil
 }
 
+func (x *Frame) GetOverload() *Overload {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_Overload); ok {
+			return x.Overload
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -1332,6 +1459,11 @@ type Frame_Close struct {
 	Close *Close `protobuf:"bytes,7,opt,name=close,proto3,oneof"`
 }
 
+type Frame_Overload struct {
+	// Server to client: the level of overload changed.
+	Overload *Overload `protobuf:"bytes,8,opt,name=overload,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -1345,6 +1477,8 @@ func (*Frame_Epoch) isFrame_Kind() {}
 func (*Frame_DigestRequest) isFrame_Kind() {}
 
 func (*Frame_Close) isFrame_Kind() {}
+
+func (*Frame_Overload) isFrame_Kind() {}
 
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
@@ -1361,7 +1495,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1507,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1520,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -1414,7 +1548,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1560,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1573,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -1464,7 +1598,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1610,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1623,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -1534,7 +1668,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1680,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1693,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -1676,10 +1810,14 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\rDigestRequest\x12\x1c\n" +
 	"\tsnapshots\x18\x01 \x01(\rR\tsnapshots\x12\x1d\n" +
 	"\n" +
-	"full_state\x18\x02 \x01(\bR\tfullState\"A\n" +
+	"full_state\x18\x02 \x01(\bR\tfullState\"Z\n" +
+	"\bOverload\x12/\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x19.netloop.v1.OverloadLevelR\x05level\x12\x1d\n" +
+	"\n" +
+	"send_every\x18\x02 \x01(\rR\tsendEvery\"A\n" +
 	"\x05Close\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xe7\x02\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x9b\x03\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -1687,7 +1825,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x01(\v2\x13.netloop.v1.MessageH\x00R\amessage\x12)\n" +
 	"\x05epoch\x18\x05 \x01(\v2\x11.netloop.v1.EpochH\x00R\x05epoch\x12B\n" +
 	"\x0edigest_request\x18\x06 \x01(\v2\x19.netloop.v1.DigestRequestH\x00R\rdigestRequest\x12)\n" +
-	"\x05close\x18\a \x01(\v2\x11.netloop.v1.CloseH\x00R\x05closeB\x06\n" +
+	"\x05close\x18\a \x01(\v2\x11.netloop.v1.CloseH\x00R\x05close\x122\n" +
+	"\boverload\x18\b \x01(\v2\x14.netloop.v1.OverloadH\x00R\boverloadB\x06\n" +
 	"\x04kind\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
@@ -1745,7 +1884,13 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"MethodKind\x12\x1b\n" +
 	"\x17METHOD_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMETHOD_KIND_RPC\x10\x01\x12\x14\n" +
-	"\x10METHOD_KIND_CALL\x10\x02B7Z5github.com/netloop/netloop/proto/netloop/v1;netloopv1b\x06proto3"
+	"\x10METHOD_KIND_CALL\x10\x02*\x9f\x01\n" +
+	"\rOverloadLevel\x12\x1e\n" +
+	"\x1aOVERLOAD_LEVEL_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15OVERLOAD_LEVEL_NORMAL\x10\x01\x12\x19\n" +
+	"\x15OVERLOAD_LEVEL_HALVED\x10\x02\x12\x1b\n" +
+	"\x17OVERLOAD_LEVEL_SHEDDING\x10\x03\x12\x1b\n" +
+	"\x17OVERLOAD_LEVEL_REFUSING\x10\x04B7Z5github.com/netloop/netloop/proto/netloop/v1;netloopv1b\x06proto3"
 
 var (
 	file_netloop_v1_netloop_proto_rawDescOnce sync.Once
@@ -1759,60 +1904,64 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 	return file_netloop_v1_netloop_proto_rawDescData
 }
 
-var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),            // 0: netloop.v1.Stage
 	(Code)(0),             // 1: netloop.v1.Code
 	(MethodKind)(0),       // 2: netloop.v1.MethodKind
-	(*Hello)(nil),         // 3: netloop.v1.Hello
-	(*SchemaTables)(nil),  // 4: netloop.v1.SchemaTables
-	(*ClassTable)(nil),    // 5: netloop.v1.ClassTable
-	(*FieldTable)(nil),    // 6: netloop.v1.FieldTable
-	(*MethodTable)(nil),   // 7: netloop.v1.MethodTable
-	(*Rate)(nil),          // 8: netloop.v1.Rate
-	(*Epoch)(nil),         // 9: netloop.v1.Epoch
-	(*Welcome)(nil),       // 10: netloop.v1.Welcome
-	(*Refused)(nil),       // 11: netloop.v1.Refused
-	(*Message)(nil),       // 12: netloop.v1.Message
-	(*DigestRequest)(nil), // 13: netloop.v1.DigestRequest
-	(*Close)(nil),         // 14: netloop.v1.Close
-	(*Frame)(nil),         // 15: netloop.v1.Frame
-	(*AckRanges)(nil),     // 16: netloop.v1.AckRanges
-	(*TimeRequest)(nil),   // 17: netloop.v1.TimeRequest
-	(*TimeReply)(nil),     // 18: netloop.v1.TimeReply
-	(*Datagram)(nil),      // 19: netloop.v1.Datagram
+	(OverloadLevel)(0),    // 3: netloop.v1.OverloadLevel
+	(*Hello)(nil),         // 4: netloop.v1.Hello
+	(*SchemaTables)(nil),  // 5: netloop.v1.SchemaTables
+	(*ClassTable)(nil),    // 6: netloop.v1.ClassTable
+	(*FieldTable)(nil),    // 7: netloop.v1.FieldTable
+	(*MethodTable)(nil),   // 8: netloop.v1.MethodTable
+	(*Rate)(nil),          // 9: netloop.v1.Rate
+	(*Epoch)(nil),         // 10: netloop.v1.Epoch
+	(*Welcome)(nil),       // 11: netloop.v1.Welcome
+	(*Refused)(nil),       // 12: netloop.v1.Refused
+	(*Message)(nil),       // 13: netloop.v1.Message
+	(*DigestRequest)(nil), // 14: netloop.v1.DigestRequest
+	(*Overload)(nil),      // 15: netloop.v1.Overload
+	(*Close)(nil),         // 16: netloop.v1.Close
+	(*Frame)(nil),         // 17: netloop.v1.Frame
+	(*AckRanges)(nil),     // 18: netloop.v1.AckRanges
+	(*TimeRequest)(nil),   // 19: netloop.v1.TimeRequest
+	(*TimeReply)(nil),     // 20: netloop.v1.TimeReply
+	(*Datagram)(nil),      // 21: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
-	4,  // 0: netloop.v1.Hello.tables:type_name -> netloop.v1.SchemaTables
-	5,  // 1: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
-	7,  // 2: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
-	6,  // 3: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
+	5,  // 0: netloop.v1.Hello.tables:type_name -> netloop.v1.SchemaTables
+	6,  // 1: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
+	8,  // 2: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
+	7,  // 3: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
 	2,  // 4: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
 	0,  // 5: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
-	8,  // 6: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
-	8,  // 7: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
-	9,  // 8: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
+	9,  // 6: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
+	9,  // 7: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
+	10, // 8: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
 	1,  // 9: netloop.v1.Refused.code:type_name -> netloop.v1.Code
 	0,  // 10: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
 	1,  // 11: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	1,  // 12: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	3,  // 13: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	10, // 14: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	11, // 15: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	12, // 16: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	9,  // 17: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	13, // 18: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	14, // 19: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	16, // 20: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	17, // 21: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	18, // 22: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	12, // 23: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	3,  // 12: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 13: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	4,  // 14: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	11, // 15: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	12, // 16: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	13, // 17: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	10, // 18: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	14, // 19: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	16, // 20: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	15, // 21: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	18, // 22: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	19, // 23: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	20, // 24: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	13, // 25: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -1820,7 +1969,7 @@ func file_netloop_v1_netloop_proto_init() {
 	if File_netloop_v1_netloop_proto != nil {
 		return
 	}
-	file_netloop_v1_netloop_proto_msgTypes[12].OneofWrappers = []any{
+	file_netloop_v1_netloop_proto_msgTypes[13].OneofWrappers = []any{
 		(*Frame_Hello)(nil),
 		(*Frame_Welcome)(nil),
 		(*Frame_Refused)(nil),
@@ -1828,14 +1977,15 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_Epoch)(nil),
 		(*Frame_DigestRequest)(nil),
 		(*Frame_Close)(nil),
+		(*Frame_Overload)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   17,
+			NumEnums:      4,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,184 @@
+package overload
+
+import (
+	"slices"
+	"time"
+)
+
+// Level is a step of the ladder. What a step gives up, all higher steps give up too.
+type Level uint8
+
+const (
+	// Normal gives nothing up.
+	Normal Level = iota
+	// Halved sends every client half of the snapshots.
+	Halved
+	// Shedding leaves low-priority objects out of snapshots. It is published, but sheds
+	// nothing as long as objects have no priorities.
+	Shedding
+	// Refusing lets nobody else in.
+	Refusing
+)
+
+// Highest is the top of the ladder.
+const Highest = Refusing
+
+// String returns the level's name.
+func (l Level) String() string {
+	switch l {
+	case Normal:
+		return "normal"
+	case Halved:
+		return "halved"
+	case Shedding:
+		return "shedding"
+	case Refusing:
+		return "refusing"
+	}
+	return "unknown"
+}
+
+// A window is judged as a whole. It is as long as the longer of the two: half a second is
+// what players put up with before somebody acts, and with 16 ticks even a stall of many
+// seconds, which makes the five ticks after it late, stays below the thresholds.
+const (
+	windowTime  = 500 * time.Millisecond
+	windowTicks = 16
+)
+
+// outlier is what one tick may add to a window, in tick periods: one tick of a second is
+// no more overload than one of 67 ms at 60 Hz.
+const outlier = 4
+
+// The thresholds, as shares of the tick period. A window is hot if any of its means is at
+// or above hot, calm if all of them are below calm, and neither in between.
+const (
+	// A room that uses nine tenths of its time has none left for what varies; below
+	// seven tenths there is room for what the next step down costs.
+	hotLoad, calmLoad = 0.9, 0.7
+	// On average a whole tick late: the machine gives the room its time too late, however
+	// little it needs. Timers and collections make up to a few hundredths.
+	hotLateness, calmLateness = 1.0, 0.5
+	// Snapshots of the median client leave a whole tick after their flush: the network
+	// code starves, which the tick itself does not see.
+	hotLag, calmLag = 1.0, 0.5
+)
+
+// How many calm windows in a row a step down takes. When the load returns within as many
+// windows after it, the step up is taken at once as always and the next step down takes
+// twice as long: a load that only a higher level can carry is tried again ever more rarely
+// instead of flapping. Ten windows are 5 s at 60 Hz, 640 more than five minutes.
+const (
+	holdWindows    = 10
+	maxHoldWindows = 640
+)
+
+// MinClients is from how many clients on their median counts. Of two, one alone would
+// decide, and a single client never moves the ladder.
+const MinClients = 3
+
+// Sample is what one tick tells the ladder.
+type Sample struct {
+	// Duration is what the tick took, Lateness how long after its deadline it began.
+	Duration, Lateness time.Duration
+	// FlushLag is the median over the clients. It is looked at in the tick that ends a
+	// window, see WindowEnds; 0 is no lag, and also what is said when nobody knows.
+	FlushLag time.Duration
+}
+
+// Ladder follows the load of one room. One goroutine owns it.
+type Ladder struct {
+	period time.Duration
+	ticks  int // in a window
+
+	seen           int           // ticks of this window so far
+	load, lateness time.Duration // their sums
+	level          Level
+	calm           int // calm windows in a row
+	hold           int // calm windows that the next step down takes
+	since          int // windows since the last step down
+}
+
+// New returns a ladder at Normal for a room with the tick period, which is positive.
+func New(period time.Duration) *Ladder {
+	ticks := int((windowTime + period - 1) / period)
+	return &Ladder{period: period, ticks: max(ticks, windowTicks), hold: holdWindows, since: maxHoldWindows}
+}
+
+// Level is the step of the moment.
+func (l *Ladder) Level() Level { return l.level }
+
+// Window is how many ticks are judged together.
+func (l *Ladder) Window() int { return l.ticks }
+
+// WindowEnds reports whether the next sample ends a window, so that its FlushLag counts.
+func (l *Ladder) WindowEnds() bool { return l.seen+1 >= l.ticks }
+
+// Observe takes a tick and returns the level that follows from it.
+func (l *Ladder) Observe(s Sample) Level {
+	most := outlier * l.period
+	l.load += min(max(s.Duration, 0), most)
+	l.lateness += min(max(s.Lateness, 0), most)
+	l.seen++
+	if l.seen < l.ticks {
+		return l.level
+	}
+	l.judge(s.FlushLag)
+	l.seen, l.load, l.lateness = 0, 0, 0
+	return l.level
+}
+
+// judge ends a window.
+func (l *Ladder) judge(lag time.Duration) {
+	whole := float64(l.period) * float64(l.ticks)
+	load, late, behind := float64(l.load)/whole, float64(l.lateness)/whole, float64(lag)/float64(l.period)
+	l.since = min(l.since+1, maxHoldWindows)
+	switch {
+	case load >= hotLoad || late >= hotLateness || behind >= hotLag:
+		l.up()
+	case load < calmLoad && late < calmLateness && behind < calmLag:
+		l.down()
+	default:
+		l.calm = 0
+	}
+}
+
+// up takes a step up. A load that came back soon after a step down shows that the step was
+// taken too early.
+func (l *Ladder) up() {
+	l.calm = 0
+	if l.level == Highest {
+		return
+	}
+	l.level++
+	if l.since <= l.hold {
+		l.hold = min(2*l.hold, maxHoldWindows)
+		l.since = maxHoldWindows // The steps above belong to the same return.
+	}
+}
+
+// down counts a calm window, and takes a step down after enough of them. At Normal the
+// same time brings the hold back to its beginning.
+func (l *Ladder) down() {
+	l.calm++
+	if l.calm < l.hold {
+		return
+	}
+	l.calm = 0
+	if l.level == Normal {
+		l.hold = holdWindows
+		return
+	}
+	l.level--
+	l.since = 0
+}
+
+// Median returns the middle of the lags, the lower of two, and 0 when there are fewer than
+// MinClients. It sorts them.
+func Median(lags []time.Duration) time.Duration {
+	if len(lags) < MinClients {
+		return 0
+	}
+	slices.Sort(lags)
+	return lags[(len(lags)-1)/2]
+}

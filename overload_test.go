@@ -1,0 +1,179 @@
+package netloop_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// heavy makes a world whose ticks take as long as load says, a busy game aside.
+func heavy(t *testing.T, load *time.Duration, spec netloop.RoomSpec) *netlooptest.World {
+	t.Helper()
+	var w *netlooptest.World
+	w = open(t, func(r *netloop.Room) {
+		busy(r)
+		r.On(netloop.Update, "test.load", func(*netloop.Tick) { w.Spend(*load) })
+	}, netlooptest.Room(spec))
+	return w
+}
+
+// sent counts the snapshots that reach a client during n ticks.
+func sent(w *netlooptest.World, c *client.Client, n int) uint64 {
+	before := c.Stats().Snapshots
+	w.Step(n)
+	return c.Stats().Snapshots - before
+}
+
+// TestOverloadedServerClimbsAndRecovers makes ticks longer than their period and then
+// short again: snapshots are halved, joins refused, and all of it ends by itself.
+func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
+	for _, every := range []int{1, 2} {
+		var load time.Duration
+		w := heavy(t, &load, netloop.RoomSpec{SendEvery: every})
+		c := play(t, w, perfect)
+		var told []netloop.Overload
+		c.OnOverload(func(o netloop.Overload) { told = append(told, o) })
+		w.Step(60)
+		if n := sent(w, c, 60); n != uint64(60/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks before", every, n)
+		}
+
+		load = 20 * time.Millisecond // Of 16.7.
+		w.Step(120)
+		if got := c.Overload(); got != netloop.OverloadRefusing {
+			t.Fatalf("after two seconds of overload the client hears of %v", got)
+		}
+		if n := sent(w, c, 60); n != uint64(30/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks under overload", every, n)
+		}
+		late := w.Join("", nil, perfect)
+		w.Step(10)
+		if why := late.Closed(); why == nil || why.Code != netloop.CodeBusy || why.Text == "" {
+			t.Errorf("who came late was told %v", why)
+		}
+
+		load = 0
+		w.Until(20*60, func() bool { return c.Overload() == netloop.OverloadNone })
+		w.Step(60)
+		if n := sent(w, c, 60); n != uint64(60/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks afterwards", every, n)
+		}
+		play(t, w, perfect)
+		want := []netloop.Overload{
+			netloop.OverloadHalved, netloop.OverloadShedding, netloop.OverloadRefusing,
+			netloop.OverloadShedding, netloop.OverloadHalved, netloop.OverloadNone,
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("the client heard of %v", told)
+		}
+	}
+}
+
+// TestOneStallIsNoOverload: a long tick now and then costs ticks, and nothing else.
+func TestOneStallIsNoOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	c := play(t, w, perfect)
+	c.OnOverload(func(o netloop.Overload) { t.Errorf("the server is %v", o) })
+	for range 10 {
+		load = 700 * time.Millisecond
+		w.Step(1)
+		load = 0
+		w.Step(60)
+	}
+}
+
+// TestJoinersHearOfTheOverload: who comes while the server is overloaded is told, and gets
+// the rate of the others.
+func TestJoinersHearOfTheOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	load = 20 * time.Millisecond
+	w.Step(31) // A window, and the tick that the level enters.
+	load = 14 * time.Millisecond
+	c := play(t, w, perfect)
+	if got := c.Overload(); got != netloop.OverloadHalved {
+		t.Errorf("the joiner hears of %v", got)
+	}
+	if n := sent(w, c, 20); n != 10 {
+		t.Errorf("%d snapshots in 20 ticks", n)
+	}
+}
+
+// TestVanishedClientIsNoOverload: links that swallow everything move the ladder as little
+// as ones that never were.
+func TestVanishedClientIsNoOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	healthy := play(t, w, perfect)
+	healthy.OnOverload(func(o netloop.Overload) { t.Errorf("the server is %v", o) })
+	for range 4 {
+		w.Cut(play(t, w, perfect))
+	}
+	if n := sent(w, healthy, 600); n != 600 {
+		t.Errorf("the healthy client got %d of 600 snapshots", n)
+	}
+}
+
+// TestOverloadIsAnInputThatIsLoggedAndMeasured enters levels by hand.
+func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	registry := prometheus.NewRegistry()
+	var room *netloop.Room
+	var seen []netloop.Overload
+	s, err := netloop.New(netloop.Config{Logger: zap.New(core), Registerer: registry}, script(func(r *netloop.Room) {
+		room = r
+		r.On(netloop.Initialization, "test.look", func(*netloop.Tick) { seen = append(seen, room.Overload()) })
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := inside.Netloop.Server(s)
+	levels := []netloop.Overload{netloop.OverloadNone, netloop.OverloadHalved, netloop.OverloadHalved, netloop.OverloadRefusing, netloop.OverloadNone}
+	for i, level := range levels {
+		in := m.Timeline().Input(uint64(i + 1))
+		in.Overload = uint8(level)
+		if err := m.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		if got := gauge(t, registry, "netloop_overload_level"); got != float64(level) {
+			t.Errorf("the gauge shows %v at level %v", got, level)
+		}
+	}
+	if !slices.Equal(seen, levels) {
+		t.Errorf("the first systems of the ticks saw %v", seen)
+	}
+	var lines []string
+	for _, e := range logs.All() {
+		lines = append(lines, e.ContextMap()["was"].(string)+" to "+e.ContextMap()["level"].(string))
+	}
+	if want := []string{"normal to halved", "halved to refusing", "refusing to normal"}; !slices.Equal(lines, want) {
+		t.Errorf("logged %q", lines)
+	}
+}
+
+// gauge reads a metric without labels.
+func gauge(t *testing.T, g prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
