@@ -77,10 +77,12 @@ func (c *Client) answer(m *method, it *rpcqueue.Item, v any) error {
 }
 
 // refuse answers a call with an error, in words only if the game made it so.
-func (c *Client) refuse(it *rpcqueue.Item, err error) {
+func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
+
+func (c *Client) refuseCall(method uint32, call uint64, err error) {
 	code, text, _ := public(err)
 	c.session.Send(transport.Message{
-		Method: it.Method.ID, Call: it.Call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
+		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
 	})
 }
 

@@ -46,6 +46,7 @@ const (
 	CodeRoomUnknown     = transport.CodeRoomUnknown
 	CodeRefused         = transport.CodeRefused
 	CodeFull            = transport.CodeFull
+	CodeFlood           = transport.CodeFlood
 	CodeUnknownMethod   = transport.CodeUnknownMethod
 	CodeStageNotAllowed = transport.CodeStageNotAllowed
 	CodeInvalid         = transport.CodeInvalid

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,8 @@ type Config struct {
 	TLS *tls.Config
 	// Room describes the default room.
 	Room RoomSpec
+	// RPC bounds what the messages of clients may cost.
+	RPC RPCLimits
 	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
 	AdmitTimeout time.Duration
 	// DrainTimeout is how long the room goes on ticking after Run's context has
@@ -86,9 +89,10 @@ func (c Config) validate() (Config, error) {
 		rand.Read(b[:]) // Never fails.
 		c.Seed = binary.LittleEndian.Uint64(b[:])
 	}
-	room, err := c.Room.validate()
-	c.Room = room
-	return c, err
+	var roomErr, rpcErr error
+	c.Room, roomErr = c.Room.validate()
+	c.RPC, rpcErr = c.RPC.validate()
+	return c, errors.Join(roomErr, rpcErr)
 }
 
 func (s RoomSpec) validate() (RoomSpec, error) {

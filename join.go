@@ -33,6 +33,25 @@ func (j *Join) Params(dst any) error {
 	return nil
 }
 
+// RoleClaim is the claim that [Join.Role] reads.
+const RoleClaim = "role"
+
+// Role returns what the player may do, for [MinRole]: the claim [RoleClaim], a
+// whole number that the game gives its meaning, such as 0 for a player and 1 for a
+// moderator. Without the claim, or with one that is no number, it is 0. Claims of
+// a JSON token are numbers too.
+func (j *Join) Role() int {
+	switch role := j.Claims[RoleClaim].(type) {
+	case int:
+		return role
+	case int64:
+		return int(role)
+	case float64:
+		return int(role)
+	}
+	return 0
+}
+
 // LeaveReason says why a client left.
 type LeaveReason struct {
 	Code Code

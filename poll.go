@@ -73,14 +73,13 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 		r.server.metrics.AddDrop("rpc", "kicked", 1)
 		return
 	}
-	m, ok := r.schema.method(a.Message.Method)
-	if !ok {
-		r.server.metrics.AddDrop("rpc", "unknown_method", 1)
-		return
+	it := rpcqueue.Item{From: uint64(c.id), Stage: Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
+	name := rpcqueue.UnknownName
+	if m, ok := r.schema.method(a.Message.Method); ok {
+		it.Method, name = &m.rq, m.rq.Name
 	}
-	it := rpcqueue.Item{Method: &m.rq, From: uint64(c.id), Stage: Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
-	if out := r.rpcs.Push(it); out != rpcqueue.Accepted && out != rpcqueue.Late && it.Call != 0 {
-		c.refuse(&it, Refuse(outcomeCode(out), "%s: %s", m.rq.Name, out))
+	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 {
+		c.refuseCall(a.Message.Method, it.Call, Refuse(outcomeCode(out), "%s: %s", name, out))
 	}
 }
 
@@ -89,10 +88,12 @@ func outcomeCode(o rpcqueue.Outcome) Code {
 	switch o {
 	case rpcqueue.Full:
 		return CodeBusy
-	case rpcqueue.StageNotAllowed:
+	case rpcqueue.UnknownStage, rpcqueue.StageNotAllowed:
 		return CodeStageNotAllowed
-	case rpcqueue.NoHandler:
+	case rpcqueue.UnknownMethod, rpcqueue.NoHandler:
 		return CodeUnknownMethod
+	case rpcqueue.ClientLimited, rpcqueue.MethodLimited, rpcqueue.TickLimited:
+		return CodeFlood
 	}
 	return CodeRefused
 }

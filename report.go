@@ -19,6 +19,9 @@ func (r *Room) report() {
 	r.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
 		m.SetRPC(method.Name, s.String(), o.String(), n)
 	})
+	r.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
+		m.SetLimit(limit.String(), did.String(), dry, n)
+	})
 	for _, s := range loop.Stages() {
 		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
 	}

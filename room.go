@@ -110,7 +110,10 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.inbox = transport.NewInbox(maxArrivalsPerClient, s.transport)
 	r.world = netvar.NewWorld(s.schema.table)
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
-	r.rpcs.OnPanic, r.rpcs.OnError = r.handlerPanicked, r.handlerFailed
+	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
+	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {
+		return nil, err
+	}
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
 	r.load.ladder = overload.New(spec.Rate.Period())
@@ -219,15 +222,27 @@ func (r *Room) hooks(name string) bool {
 }
 
 // handle registers the handler of a method.
-func (r *Room) handle(m *method, fn func(*Tick, *rpcqueue.Item) error) {
+func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) {
 	if err := m.belongs(r.schema); err != nil {
 		r.reject(err)
 		return
 	}
 	err := r.rpcs.Handle(&m.rq, func(t *Tick, it *rpcqueue.Item) error {
-		t.from, _ = t.sender(it)
+		from, ok := t.sender(it)
+		if !ok {
+			return nil // It has left in this very drain.
+		}
+		t.from = from
 		defer t.forget()
-		return fn(t, it)
+		if from != nil {
+			if err := m.permits(t, from, it); err != nil {
+				if it.Call != 0 {
+					from.refuse(it, err)
+				}
+				return err
+			}
+		}
+		return fn(t, from, it)
 	})
 	if err != nil {
 		r.reject(err)

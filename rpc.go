@@ -3,6 +3,7 @@ package netloop
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/netloop/netloop/internal/inside"
@@ -14,6 +15,7 @@ import (
 type method struct {
 	schema *Schema
 	rq     rpcqueue.Method
+	policy policy
 	in     messageCodec
 	out    messageCodec // of a Call's answer
 }
@@ -45,25 +47,6 @@ func (m *method) belongs(room *Schema) error {
 	return fmt.Errorf("netloop: method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, room.name)
 }
 
-// RPCOption is an option of [NewRPC] and [NewCall].
-type RPCOption func(*rpcqueue.Method)
-
-// AtStage names the stages at which a method may run. The first is the one at
-// which it runs unless the sender picks another of them with [RunAt]. Without
-// AtStage a method runs at Update.
-func AtStage(first Stage, others ...Stage) RPCOption {
-	return func(m *rpcqueue.Method) { m.Stages = append([]Stage{first}, others...) }
-}
-
-// Unreliable sends a method's messages in datagrams: one that is lost on the
-// way is not sent again, and messages may overtake each other.
-func Unreliable() RPCOption { return func(m *rpcqueue.Method) { m.Reliable = false } }
-
-// LateDrop drops a message that arrives when its stage has already run in this
-// tick, instead of keeping it for the next one. Only a method that runs at
-// Initialization can be late.
-func LateDrop() RPCOption { return func(m *rpcqueue.Method) { m.LateDrop = true } }
-
 // newMethod checks and registers a declaration.
 func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method {
 	sc.claim("method", name)
@@ -75,7 +58,7 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method
 		Name: name, Call: call, Reliable: true, Decode: in.decode, Append: in.append,
 	}}
 	for _, apply := range o {
-		apply(&m.rq)
+		apply(m)
 	}
 	if len(m.rq.Stages) == 0 {
 		m.rq.Stages = []Stage{Update}
@@ -84,6 +67,9 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method
 		if !s.Valid() {
 			panic(fmt.Sprintf("netloop: method %q: AtStage(%d): use one of the seven stages", name, s))
 		}
+	}
+	if err := m.settle(reflect.TypeFor[M]()); err != nil {
+		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
 	if call && !m.rq.Reliable {
 		panic(fmt.Sprintf("netloop: call %q: a call is always reliable: leave Unreliable out", name))
@@ -112,11 +98,7 @@ func (e *RPC[M]) method() *method { return e.m }
 // panic is isolated, and costs nobody else a message. from is nil for what was
 // posted by the server itself.
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
-	r.handle(e.m, func(t *Tick, it *rpcqueue.Item) error {
-		from, ok := t.sender(it)
-		if !ok {
-			return nil
-		}
+	r.handle(e.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
 		return fn(t, from, inside.Open[M](it.Msg))
 	})
 }
@@ -186,11 +168,7 @@ func (k *Call[Q, R]) method() *method { return k.m }
 // words; any other is logged and arrives as "internal error", and so does an
 // answer that exceeds 16 KiB or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
-	r.handle(k.m, func(t *Tick, it *rpcqueue.Item) error {
-		from, ok := t.sender(it)
-		if !ok {
-			return nil
-		}
+	r.handle(k.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
 		answer, err := fn(t, from, inside.Open[Q](it.Msg))
 		if err != nil {
 			from.refuse(it, err)

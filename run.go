@@ -18,7 +18,7 @@ func (r *Room) step(in loop.Input) error {
 		r.epoch.Store(new(in.Epoch))
 	}
 	r.beginOverload(&in)
-	r.rpcs.Begin(in.Tick)
+	r.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := r.loop.Step(in)
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)

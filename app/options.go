@@ -16,33 +16,40 @@ import (
 // options are the settings of every server, whatever its game. The order is that
 // of --help.
 type options struct {
-	Listen     string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
-	Admin      string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz and /ticks, host:port; empty is none"`
-	TickRate   rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
-	FixedRate  rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
-	SendEvery  int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
-	MaxClients int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
-	For        time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
-	Seed       uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
-	Drain      time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
-	TLSCert    string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
-	TLSKey     string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
-	LogLevel   string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
-	LogFormat  string        `name:"log-format" help:"how the log is written: text or json"`
-	AddrFile   string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
-	Config     string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
+	Listen      string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
+	Admin       string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz and /ticks, host:port; empty is none"`
+	TickRate    rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
+	FixedRate   rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
+	SendEvery   int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
+	MaxClients  int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	ClientRate  float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is any number"`
+	ClientBurst int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
+	ClientKick  int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
+	LimitsDry   bool          `name:"limits-dry" help:"count what the limits of messages would do, and drop and kick nobody"`
+	For         time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
+	Seed        uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
+	Drain       time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
+	TLSCert     string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
+	TLSKey      string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
+	LogLevel    string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
+	LogFormat   string        `name:"log-format" help:"how the log is written: text or json"`
+	AddrFile    string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
+	Config      string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
 }
 
 // defaults are the values of settings that nobody sets.
 func defaults() *options {
 	return &options{
-		Listen:     "127.0.0.1:4433",
-		Admin:      "127.0.0.1:8080",
-		TickRate:   rate{60, 1},
-		SendEvery:  1,
-		MaxClients: 256,
-		LogLevel:   "info",
-		LogFormat:  "text",
+		Listen:      "127.0.0.1:4433",
+		Admin:       "127.0.0.1:8080",
+		TickRate:    rate{60, 1},
+		SendEvery:   1,
+		MaxClients:  256,
+		ClientRate:  1000,
+		ClientBurst: 2000,
+		ClientKick:  10_000,
+		LogLevel:    "info",
+		LogFormat:   "text",
 	}
 }
 
@@ -52,6 +59,10 @@ const (
 	maxSendEvery = 60
 	maxClients   = 10_000
 	maxRate      = 1000 // Hz
+
+	maxClientRate  = 1_000_000
+	maxClientBurst = 65_536
+	maxClientKick  = 1 << 20
 )
 
 // check reports the first option whose value cannot be used. bad makes the
@@ -68,6 +79,12 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("send-every", o.SendEvery, "use 1 to "+strconv.Itoa(maxSendEvery))
 	case o.MaxClients < 1 || o.MaxClients > maxClients:
 		return bad("max-clients", o.MaxClients, "use 1 to "+strconv.Itoa(maxClients))
+	case !(o.ClientRate == -1 || o.ClientRate >= 1 && o.ClientRate <= maxClientRate):
+		return bad("client-rate", o.ClientRate, "use 1 to 1000000, or -1 for any number")
+	case o.ClientBurst < 1 || o.ClientBurst > maxClientBurst:
+		return bad("client-burst", o.ClientBurst, "use 1 to "+strconv.Itoa(maxClientBurst))
+	case o.ClientKick == 0 || o.ClientKick < -1 || o.ClientKick > maxClientKick:
+		return bad("client-kick", o.ClientKick, "use 1 to "+strconv.Itoa(maxClientKick)+", or -1 for never")
 	case o.For < 0:
 		return bad("for", o.For, "use a time such as 20s, or 0 to run until a signal")
 	case o.Drain < 0:
@@ -118,6 +135,9 @@ func (o *options) server() netloop.Config {
 			FixedRate:  netloop.Rate(o.FixedRate),
 			SendEvery:  o.SendEvery,
 			MaxClients: o.MaxClients,
+		},
+		RPC: netloop.RPCLimits{
+			PerSecond: o.ClientRate, Burst: o.ClientBurst, KickAfter: o.ClientKick, Dry: o.LimitsDry,
 		},
 		DrainTimeout: o.Drain,
 		Seed:         o.Seed,

@@ -167,7 +167,7 @@ func (c *Client) Step(frame time.Duration) {
 		c.time.request(c.clock.Now(), c.session)
 	}
 	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
-	c.rpcs.Begin(in.Tick)
+	c.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := c.loop.Step(in)
 	for i := range rec.Panics {
 		p := &rec.Panics[i]

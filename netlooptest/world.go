@@ -56,6 +56,9 @@ func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 // Room sets the room's rates and limits.
 func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
 
+// Limits sets what the messages of clients may cost the room.
+func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = l } }
+
 // New makes a world with a server that has run no tick yet. When the test ends
 // the server closes, as at the end of its Run.
 func New(tb testing.TB, g netloop.Game, o ...Option) *World {

@@ -1,6 +1,9 @@
 package metrics
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // The methods below feed what ObserveTick does not see. Add takes a difference, Set the
 // running total of whoever counts; one source uses one of them. Any goroutine may call
@@ -33,6 +36,12 @@ func (m *Metrics) AddRPC(method, stage, outcome string, n uint64) {
 // SetRPC is AddRPC for a running total.
 func (m *Metrics) SetRPC(method, stage, outcome string, total uint64) {
 	m.rpcs.set(total, method, stage, outcome)
+}
+
+// SetLimit takes the total of how often a limit of messages did something, or in a dry run
+// would have done it.
+func (m *Metrics) SetLimit(limit, action string, dry bool, total uint64) {
+	m.limits.set(total, limit, action, strconv.FormatBool(dry))
 }
 
 // AddPanic counts one isolated panic outside of the tick record: of a hook or a handler.

@@ -62,7 +62,7 @@ type Metrics struct {
 	panics, rpcs, clients, queueDepth, drops     *family
 	choked, snapshotBytes, snapshotRecords       *family
 	fullStates, bytes, packets, disconnects      *family
-	deferred                                     *family
+	deferred, limits                             *family
 	handshakes, refusals                         *family
 	overload, overloadedTicks                    *family
 	logsDropped                                  *family
@@ -142,6 +142,7 @@ func (m *Metrics) makeFamilies() {
 	m.overloadedTicks = add(counter, 1, "overloaded_ticks_total", "Ticks that ran at an overload level above 0.")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
+	m.limits = add(counter, maxOthers, "rpc_limits_total", "What the limits of messages did to clients, or would have done.", "limit", "action", "dry")
 	m.drops = add(counter, maxOthers, "queue_drops_total", "Entries that a queue did not take or did not keep.", "queue", "reason")
 	m.choked = add(counter, 1, "choke_total", "Datagrams that waited 1 ms or more for a client's congestion window.")
 	m.deferred = add(counter, maxOthers, "snapshots_deferred_total", "Snapshots that were due and could not leave in their tick.", "reason")

@@ -27,7 +27,7 @@ var (
 )
 
 func pushAndDrain(q *Queue[*int], m *Method, n int) {
-	q.Begin(1)
+	q.Begin(1, 0)
 	for range n {
 		q.Push(Item{Method: m, From: 1, Msg: pushed})
 	}

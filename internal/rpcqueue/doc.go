@@ -3,12 +3,19 @@
 //
 // # The flow of one message
 //
-//	Push      from the poll, or from a handler or system: the method, the stage
-//	          that it allows and the room in the queue are checked; one that
-//	          fails is counted and touches no other
+//	Push      from the poll, or from a handler or system: the message is checked,
+//	          in this order; one that fails is counted and touches no other
+//	            what its sender may push in all  ClientLimited
+//	            the method                       UnknownMethod
+//	            the stage                        UnknownStage, StageNotAllowed
+//	            a handler                        NoHandler
+//	            what its sender may push of it   MethodLimited, TickLimited
+//	            too late, if it minds            LateDropped
+//	            room in the queue                Full
 //	queue     one FIFO per stage, which persists across ticks
-//	Drain     takes what was queued when it began and hands each message to the
-//	          handler of its method; a panic or an error costs that message only
+//	Drain     takes what was queued when it began, or as much of it as its budget
+//	          allows, and hands each message to the handler of its method; a panic
+//	          or an error costs that message only
 //
 // # What holds
 //
@@ -21,8 +28,12 @@
 //   - A drain takes only what was queued when it began. A handler that queues
 //     for its own stage is not late; it runs in the next tick.
 //   - Every message ends in exactly one count:
-//     Accepted + Late = Ran + Failed + Panicked + ClientGone + queued, and
-//     pushed = Accepted + Late + every other outcome of Push.
+//     Accepted + Late = Ran + Failed + Panicked + Forbidden + Invalid + NotOwner +
+//     ClientGone + queued, and pushed = Accepted + Late + every other outcome of
+//     Push.
+//   - Messages of one sender for one stage run in the order in which they came.
+//     When a budget cuts a drain short, every sender gets an equal share of it.
 //
-// A queue is owned by one goroutine, decodes nothing, and knows no time.
+// A queue is owned by one goroutine, decodes nothing, and knows no time but that
+// of the game, which Begin tells.
 package rpcqueue

@@ -1,6 +1,7 @@
 package rpcqueue
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -13,13 +14,11 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// TestMain lets NETLOOP_SEEDS raise the number of rapid's cases.
+// TestMain plays 500 seeds of each property, or as many as NETLOOP_SEEDS says.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if n := os.Getenv("NETLOOP_SEEDS"); n != "" {
-		if err := flag.Set("rapid.checks", n); err != nil {
-			panic(err)
-		}
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("NETLOOP_SEEDS"), "500")); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -95,7 +94,7 @@ func (r *room) step(fixed int) {
 	r.tb.Helper()
 	r.tick++
 	r.ran = nil
-	r.queue.Begin(r.tick)
+	r.queue.Begin(r.tick, time.Duration(r.tick)*time.Second/60)
 	rec, err := r.loop.Step(loop.Input{Tick: r.tick, FixedSteps: fixed, FirstFixedStep: 1})
 	if err != nil || len(rec.Panics) > 0 {
 		r.tb.Fatalf("tick %d: error %v, panics %v", r.tick, err, rec.Panics)
@@ -126,7 +125,8 @@ func (r *room) nothingLost() error {
 		queued += uint64(r.queue.Depth(s))
 	}
 	in := r.count(Accepted) + r.count(Late)
-	out := r.count(Ran) + r.count(Failed) + r.count(Panicked) + r.count(ClientGone)
+	out := r.count(Ran) + r.count(Failed) + r.count(Panicked) + r.count(ClientGone) +
+		r.count(Forbidden) + r.count(Invalid) + r.count(NotOwner)
 	if in != out+queued {
 		return fmt.Errorf("%d accepted, but %d ended and %d are queued", in, out, queued)
 	}

@@ -26,6 +26,10 @@ type Method struct {
 	// LateDrop drops a message whose stage has already run this tick; otherwise
 	// it runs in the next tick.
 	LateDrop bool
+	// Limit is what each sender may push of the method; PerTick how many of them in
+	// one tick, 0 any number. What is beyond is dropped.
+	Limit   Bucket
+	PerTick int
 	// Decode and Append convert between bytes and a *M. The queue calls neither.
 	Decode func([]byte) (any, error)
 	Append func(dst []byte, m any) ([]byte, error)
@@ -54,6 +58,12 @@ func (m *Method) check() error {
 	}
 	if m.ID >= MaxMethodID {
 		return fmt.Errorf("rpcqueue: method %q: id %d: the largest is %d", m.Name, m.ID, MaxMethodID-1)
+	}
+	if err := m.Limit.Check(); err != nil {
+		return fmt.Errorf("rpcqueue: method %q: limit: %w", m.Name, err)
+	}
+	if m.PerTick < 0 || m.PerTick > MaxBurst {
+		return fmt.Errorf("rpcqueue: method %q: %d a tick: use 0 for any number, or 1 to %d", m.Name, m.PerTick, MaxBurst)
 	}
 	for i, s := range m.Stages {
 		if !s.Valid() {

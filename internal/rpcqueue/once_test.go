@@ -18,6 +18,7 @@ type traffic struct {
 	methods []*Method
 	pushed  []*letter
 	last    map[lane]int // the newest letter that ran, per sender and stage
+	limits  Limits
 	wrong   error
 }
 
@@ -38,10 +39,11 @@ type lane struct {
 	stage loop.Stage
 }
 
-// Random traffic: stages, fixed-step counts, handlers that queue, fail and panic,
-// leavers, stages that fill up. Every message that was accepted runs exactly
-// once, at its stage, in the order of its sender, and no later than the rules
-// allow; or it is counted with a reason.
+// Random traffic: stages, fixed-step counts, handlers that queue, fail, reject and
+// panic, leavers, stages that fill up, budgets, and limits that drop, kick or run
+// dry. Every message that was accepted runs exactly once, at its stage, in the
+// order of its sender, and no later than the rules allow; or it is counted with a
+// reason.
 func TestExactlyOnceOrCounted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := newTraffic(t, rapid.Uint64().Draw(rt, "seed"))
@@ -62,6 +64,9 @@ func TestExactlyOnceOrCounted(t *testing.T) {
 		for range 3 {
 			x.step(1)
 		}
+		for x.waits() {
+			x.step(1) // A small budget needs some more.
+		}
 		if err := errors.Join(x.wrong, x.nothingLost(), x.fates()); err != nil {
 			rt.Fatal(err)
 		}
@@ -78,10 +83,17 @@ func newTraffic(t *testing.T, seed uint64) *traffic {
 			}
 		}
 		m.LateDrop = x.rnd.IntN(3) == 0
+		if x.rnd.IntN(3) == 0 {
+			m.PerTick = x.rnd.IntN(5)
+		}
+		if x.rnd.IntN(3) == 0 {
+			m.Limit = Bucket{PerSecond: 1 + 100*x.rnd.Float64(), Burst: 1 + x.rnd.IntN(20)}
+		}
 		x.methods = append(x.methods, m)
 	}
 	x.room = newRoom(t, x.methods...)
 	x.room.push = x.push
+	x.limit()
 	for _, m := range x.methods {
 		x.queue.handlers[m.ID] = func(_ *room, it *Item) error { return x.handle(it) }
 	}
@@ -91,6 +103,38 @@ func newTraffic(t *testing.T, seed uint64) *traffic {
 		}
 	}, slicesOfStages()...)
 	return x
+}
+
+// limit chooses the limits of the queue.
+func (x *traffic) limit() {
+	if x.rnd.IntN(2) == 0 {
+		x.limits.Budget = 1 + x.rnd.IntN(200)
+	}
+	if x.rnd.IntN(2) == 0 {
+		x.limits.Sender = Bucket{PerSecond: 1 + 1000*x.rnd.Float64(), Burst: 1 + x.rnd.IntN(500)}
+		x.limits.Kick = x.rnd.IntN(100)
+		x.limits.Dry = x.rnd.IntN(3) == 0
+	}
+	if err := x.queue.SetLimits(x.limits); err != nil {
+		x.tb.Fatal(err)
+	}
+	x.queue.OnLimit = func(from uint64, _ *Method, r Rung) {
+		if r == Kick && !x.limits.Dry && !x.draining() {
+			x.leave(from)
+		}
+	}
+}
+
+func (x *traffic) draining() bool { return x.queue.draining }
+
+// waits reports whether anything is queued.
+func (x *traffic) waits() bool {
+	for _, s := range loop.Stages() {
+		if x.queue.Depth(s) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // write makes a message; a bad one asks for what its method does not allow.
@@ -117,7 +161,12 @@ func (x *traffic) push(it Item) Outcome {
 	l.out = x.queue.Push(it)
 	x.pushed = append(x.pushed, l)
 	ok := it.Stage == 0 || it.Method.Allows(it.Stage)
-	if !ok && l.out != StageNotAllowed && l.out != UnknownStage || ok && !l.out.Queued() && l.out != LateDropped && l.out != Full {
+	limited := l.out == ClientLimited || l.out == MethodLimited || l.out == TickLimited
+	switch {
+	case limited && (x.limits.Dry || it.From == 0):
+		x.fail("a message of %d was %v", it.From, l.out)
+	case limited:
+	case !ok && l.out != StageNotAllowed && l.out != UnknownStage, ok && !l.out.Queued() && l.out != LateDropped && l.out != Full:
 		x.fail("a message for %v was %v", it.Stage, l.out)
 	}
 	return l.out
@@ -142,7 +191,7 @@ func (x *traffic) handle(it *Item) error {
 		x.fail("letter %d ran, which was %v, gone %v", l.number, l.out, l.gone)
 	case x.now.Stage != l.stage || it.Stage != l.stage:
 		x.fail("letter %d for %v ran at %v", l.number, l.stage, x.now.Stage)
-	case l.stage != loop.FixedUpdate && x.tick > due:
+	case l.stage != loop.FixedUpdate && x.tick > due && x.limits.Budget == 0:
 		x.fail("letter %d, pushed in tick %d at %v for %v and %v, was late", l.number, l.tick, l.in, l.stage, l.out)
 	case l.out == Late && x.tick == l.tick:
 		x.fail("letter %d was late and ran at once", l.number)
@@ -167,6 +216,8 @@ func (x *traffic) act() error {
 		return errors.New("no")
 	case 3:
 		panic("ouch")
+	case 5:
+		return &Rejection{Forbidden + Outcome(x.rnd.IntN(3)), errors.New("no")}
 	case 4:
 		if x.rnd.IntN(20) == 0 {
 			x.leave(uint64(1 + x.rnd.IntN(4)))
@@ -197,7 +248,7 @@ func (x *traffic) fates() error {
 			return fmt.Errorf("letter %d for %v, pushed in tick %d, was %v and ran %d times", l.number, l.stage, l.tick, l.out, l.ran)
 		}
 	}
-	for o := Accepted; o <= Full; o++ {
+	for o := Accepted; o <= TickLimited; o++ {
 		if x.count(o) != outcomes[o] {
 			return fmt.Errorf("%d %v counted, %d seen", x.count(o), o, outcomes[o])
 		}

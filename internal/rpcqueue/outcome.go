@@ -1,6 +1,10 @@
 package rpcqueue
 
-import "github.com/netloop/netloop/internal/loop"
+import (
+	"errors"
+
+	"github.com/netloop/netloop/internal/loop"
+)
 
 // Outcome is what became of a message. It is a metric label.
 type Outcome uint8
@@ -24,12 +28,22 @@ const (
 	// Full: the queue of the stage holds StageCapacity messages, and SenderShare of
 	// them are the sender's.
 	Full
+	// ClientLimited: its sender pushes more than Limits.Sender allows.
+	ClientLimited
+	// MethodLimited: its sender pushes more of it than Method.Limit allows.
+	MethodLimited
+	// TickLimited: its sender has pushed Method.PerTick of it in this tick.
+	TickLimited
 )
 
 // What becomes of a queued message.
 const (
 	// ClientGone: its sender left while it was queued.
-	ClientGone = Full + 1 + iota
+	ClientGone = TickLimited + 1 + iota
+	// Forbidden, Invalid, NotOwner: its handler returned a Rejection that says so.
+	Forbidden
+	Invalid
+	NotOwner
 	// Ran: its handler returned nil.
 	Ran
 	// Failed: its handler returned an error.
@@ -38,12 +52,13 @@ const (
 	Panicked
 
 	// NumOutcomes is the number of outcomes.
-	NumOutcomes = int(iota + Full + 1)
+	NumOutcomes = int(iota + TickLimited + 1)
 )
 
 var outcomeNames = [NumOutcomes]string{
 	"accepted", "late", "late_dropped", "unknown_method", "unknown_stage",
-	"stage_not_allowed", "no_handler", "full", "client_gone", "ran", "failed", "panicked",
+	"stage_not_allowed", "no_handler", "full", "client_limited", "method_limited", "tick_limited",
+	"client_gone", "forbidden", "invalid", "not_owner", "ran", "failed", "panicked",
 }
 
 // String returns the outcome as a metric label, such as "late_dropped".
@@ -58,7 +73,29 @@ func (o Outcome) String() string {
 func (o Outcome) Queued() bool { return o == Accepted || o == Late }
 
 // Dropped reports whether the message will never run.
-func (o Outcome) Dropped() bool { return o >= LateDropped && o <= ClientGone }
+func (o Outcome) Dropped() bool { return o >= LateDropped && o <= NotOwner }
+
+// Rejection is what a handler returns for a message that it has checked and not
+// run. Why is Forbidden, Invalid or NotOwner.
+type Rejection struct {
+	Why Outcome
+	Err error
+}
+
+// Error implements error.
+func (r *Rejection) Error() string { return r.Why.String() + ": " + r.Err.Error() }
+
+// Unwrap returns the reason in words.
+func (r *Rejection) Unwrap() error { return r.Err }
+
+// ended is the outcome of a message whose handler returned an error.
+func ended(err error) Outcome {
+	var r *Rejection
+	if errors.As(err, &r) && r.Why >= Forbidden && r.Why <= NotOwner {
+		return r.Why
+	}
+	return Failed
+}
 
 // tally holds the counts of one method.
 type tally [loop.NumStages + 1][NumOutcomes]uint64

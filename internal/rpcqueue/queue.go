@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -20,6 +21,8 @@ type Item struct {
 	Call uint64
 	// Msg holds a *M. It belongs to the handler.
 	Msg any
+
+	sender *sender // of From, once pushed
 }
 
 // Handler runs a message. The item is valid during the call; its Msg belongs to
@@ -36,11 +39,17 @@ type Queue[C any] struct {
 	// OnError, if set, is told of a handler that returned an error. The item is
 	// valid during the call.
 	OnError func(it *Item, err error)
+	// OnLimit, if set, is told once per episode of a sender that has reached a rung
+	// of the ladder of limits. The method is that of the message that did it, nil
+	// if it is not known.
+	OnLimit func(from uint64, m *Method, r Rung)
 
 	table    *Table
 	handlers []Handler[C] // by method id
 	rings    [loop.NumStages + 1]ring
 	counts   counts
+	senders  senders
+	limits   limiter
 
 	past loop.Stage // the last stage that has run in this tick
 
@@ -54,7 +63,20 @@ type Queue[C any] struct {
 
 // New returns an empty queue for the methods of the table.
 func New[C any](t *Table) *Queue[C] {
-	return &Queue[C]{table: t, handlers: make([]Handler[C], len(t.byID)), counts: newCounts(len(t.byID))}
+	return &Queue[C]{
+		table: t, handlers: make([]Handler[C], len(t.byID)), counts: newCounts(len(t.byID)),
+		senders: senders{byID: map[uint64]*sender{}}, limits: newLimiter(t),
+	}
+}
+
+// SetLimits bounds what senders may cost. It belongs before the first Push; the
+// limits of methods hold without it.
+func (q *Queue[C]) SetLimits(l Limits) error {
+	if err := l.Check(); err != nil {
+		return fmt.Errorf("rpcqueue: limits: %w", err)
+	}
+	q.limits.set(l)
+	return nil
 }
 
 // Handle registers the handler of a method. A method has one at most.
@@ -72,51 +94,77 @@ func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 }
 
 // Push queues a message, or counts and says why not. It copies the item and
-// keeps Msg.
+// keeps Msg. The checks are made in the order of the package comment.
 func (q *Queue[C]) Push(it Item) Outcome {
+	it.sender = q.senders.get(it.From)
 	if !q.table.holds(it.Method) {
-		q.counts.add(nil, 0, UnknownMethod)
-		return UnknownMethod
+		it.Method = nil
 	}
-	o := q.admit(&it)
+	o, climbed := q.admit(&it)
 	stage := it.Stage
-	if o == UnknownStage {
+	if o == UnknownStage || it.Method == nil || o == ClientLimited {
 		stage = 0
 	}
 	if o.Queued() && !q.rings[stage].push(&it) {
 		o = Full
 	}
 	q.counts.add(it.Method, stage, o)
+	if climbed != Calm && q.OnLimit != nil {
+		q.OnLimit(it.From, it.Method, climbed)
+	}
 	return o
 }
 
-// admit resolves the stage of a message of a known method and judges it.
-func (q *Queue[C]) admit(it *Item) Outcome {
+// admit resolves the stage of a message and judges it. The method is nil if it
+// is not known.
+func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
+	ok := true
+	if it.From != 0 {
+		ok, climbed = q.limits.sender(it.sender)
+	}
+	switch {
+	case !ok:
+		return ClientLimited, climbed
+	case it.Method == nil:
+		return UnknownMethod, climbed
+	}
 	m := it.Method
 	if it.Stage == 0 {
 		it.Stage = m.Default()
 	}
 	switch {
 	case !it.Stage.Valid():
-		return UnknownStage
+		return UnknownStage, climbed
 	case !m.Allows(it.Stage):
-		return StageNotAllowed
+		return StageNotAllowed, climbed
 	case q.handlers[m.ID] == nil:
-		return NoHandler
-	case it.Stage > q.past:
-		return Accepted
-	case m.LateDrop:
-		return LateDropped
+		return NoHandler, climbed
 	}
-	return Late
+	if it.From != 0 {
+		o, r := q.limits.method(it.sender, m)
+		climbed = max(climbed, r)
+		if o != Accepted {
+			return o, climbed
+		}
+	}
+	switch {
+	case it.Stage > q.past:
+		return Accepted, climbed
+	case m.LateDrop:
+		return LateDropped, climbed
+	}
+	return Late, climbed
 }
 
-// Begin starts a tick: no stage has run in it. The number is for the reader of
-// the call; queues persist across ticks.
-func (q *Queue[C]) Begin(uint64) { q.past = 0 }
+// Begin starts a tick at a game time: no stage has run in it. Queues persist
+// across ticks; what senders may push grows with game time.
+func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
+	q.past = 0
+	q.limits.tick, q.limits.now = tick, now
+}
 
-// Drain runs the messages that were queued for the stage when it began, and
-// returns how many it ran. It is called once per tick and stage, in the order of
+// Drain runs the messages that were queued for the stage when it began, or of
+// each sender its share of Limits.Budget, and returns how many it ran. It is called once per tick and stage, in the order of
 // the stages; a stage that does not run is left out. Call it from no handler.
 func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	if !s.Valid() {
@@ -127,7 +175,7 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	}
 	// What is pushed for this stage from now until the drain ends is not late.
 	q.past = s - 1
-	n := q.drain(&q.rings[s], c)
+	n := q.drain(&q.rings[s], s, c)
 	q.past = s
 	return n
 }
@@ -135,15 +183,19 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 // drain runs the batch of a ring. What a handler makes of its message is counted
 // before anybody is told. Should the one who is told panic, the rest of the batch
 // stays queued.
-func (q *Queue[C]) drain(r *ring, c C) int {
-	start := r.head
+func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
+	start, batch := r.head, r.len()
+	if budget := q.limits.Budget; budget > 0 && batch > budget {
+		q.senders.share(r, stage, budget)
+		batch = budget
+	}
 	q.draining = true
 	defer func() {
 		q.draining = false
 		q.cur = Item{}
 		r.batch = 0
 	}()
-	for r.batch = uint64(r.len()); r.batch > 0; {
+	for r.batch = uint64(batch); r.batch > 0; {
 		q.caught, q.stack, q.err = nil, nil, nil
 		q.walk(r, c)
 		switch {
@@ -153,7 +205,7 @@ func (q *Queue[C]) drain(r *ring, c C) int {
 				q.OnPanic(&q.cur, q.caught, q.stack)
 			}
 		case q.err != nil:
-			q.counts.add(q.cur.Method, q.cur.Stage, Failed)
+			q.counts.add(q.cur.Method, q.cur.Stage, ended(q.err))
 			if q.OnError != nil {
 				q.OnError(&q.cur, q.err)
 			}
@@ -196,6 +248,7 @@ func (q *Queue[C]) Forget(from uint64) int {
 			n++
 		})
 	}
+	q.senders.forget(from)
 	return n
 }
 

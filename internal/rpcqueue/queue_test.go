@@ -133,7 +133,7 @@ func TestBetweenTicksNothingIsLate(t *testing.T) {
 	m := method(1, "m", loop.Initialization)
 	r := newRoom(t, m)
 	r.step(1)
-	r.queue.Begin(2)
+	r.queue.Begin(2, 0)
 	if o := r.queue.Push(Item{Method: m, Msg: "early"}); o != Accepted {
 		t.Fatalf("outcome %v", o)
 	}
@@ -285,7 +285,7 @@ func TestAPanicOfOnPanicLosesNothing(t *testing.T) {
 		}()
 		q.Drain(loop.Update, &got)
 	}()
-	q.Begin(2)
+	q.Begin(2, 0)
 	q.Drain(loop.Update, &got)
 	if fmt.Sprint(got) != "[1 3 4]" {
 		t.Fatalf("ran %v", got)
@@ -351,7 +351,7 @@ func TestTheQueueLetsGoOfWhatRan(t *testing.T) {
 		runtime.AddCleanup(msg, func(c chan bool) { c <- true }, freed)
 		q.Push(Item{Method: m, Msg: msg})
 	}()
-	q.Begin(1)
+	q.Begin(1, 0)
 	q.handlers[m.ID] = func(*room, *Item) error { return nil }
 	q.Drain(loop.Update, r)
 	for range 100 {

@@ -3,7 +3,7 @@ package rpcqueue
 // StageCapacity bounds the messages that wait for one stage: sixteen from each
 // of a thousand clients. Every tick empties a queue whose stage runs, and the
 // inbox bounds what one client adds per tick, so only a stage that does not run
-// comes near it. A queue takes 64 bytes a message and never shrinks.
+// comes near it. A queue takes 56 bytes a message and never shrinks.
 //
 // SenderShare is what each sender may have waiting for a stage even when others
 // have filled it: a flood costs a quiet client nothing.
@@ -23,29 +23,27 @@ type ring struct {
 	tail  uint64 // behind the newest
 	batch uint64 // of the oldest, how many the running drain still takes
 
-	waiting map[uint64]int // messages by sender
+	cursor uint64 // the last sender to whom a budget's rest went
 }
 
 func (r *ring) len() int { return int(r.tail - r.head) }
 
 // push reports whether there was room.
 func (r *ring) push(it *Item) bool {
-	if r.len() >= StageCapacity && r.waiting[it.From] >= SenderShare {
+	waiting := &it.sender.waiting[it.Stage]
+	if r.len() >= StageCapacity && *waiting >= SenderShare {
 		return false
 	}
 	if r.len() == len(r.items) {
 		r.grow()
 	}
-	r.waiting[it.From]++
+	*waiting++
 	r.items[r.tail&uint64(len(r.items)-1)] = *it
 	r.tail++
 	return true
 }
 
 func (r *ring) grow() {
-	if r.waiting == nil {
-		r.waiting = map[uint64]int{}
-	}
 	size := max(2*len(r.items), ringStart)
 	items := make([]Item, size)
 	for i := r.head; i != r.tail; i++ {
@@ -62,14 +60,13 @@ func (r *ring) pop(dst *Item) {
 	s := r.slot(r.head)
 	*dst = *s
 	*s = Item{}
-	r.waiting[dst.From]--
+	dst.sender.waiting[dst.Stage]--
 	r.head++
 }
 
 // remove takes out the items of a sender, keeps the order of the others, and
 // calls gone for each that it takes. A drain that is running takes so many less.
 func (r *ring) remove(from uint64, gone func(*Item)) {
-	delete(r.waiting, from)
 	batch, to := r.batch, r.head
 	for i := r.head; i != r.tail; i++ {
 		it := r.slot(i)

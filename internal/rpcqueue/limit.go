@@ -1,0 +1,293 @@
+package rpcqueue
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// Bucket is a token bucket in game time: Burst messages at once, and PerSecond of
+// them a second for ever. The zero Bucket has no bottom.
+//
+// It is kept as one instant, the one at which it is full again (the virtual
+// scheduling form of the generic cell rate algorithm, ITU-T I.371): integers that
+// repeat exactly, and 8 bytes a bucket.
+type Bucket struct {
+	PerSecond float64
+	Burst     int
+}
+
+// The bounds of a Bucket. Their products fit a time.Duration many times over.
+const (
+	MinPerSecond = 1. / 3600
+	MaxPerSecond = 1e6
+	MaxBurst     = 1 << 16
+)
+
+// MaxKick and MaxBudget bound Limits.
+const (
+	MaxKick   = 1 << 20
+	MaxBudget = 1 << 20
+)
+
+// Check returns an error that says what is wrong with the bucket.
+func (b Bucket) Check() error {
+	switch {
+	case b == Bucket{}:
+		return nil
+	case !(b.PerSecond >= MinPerSecond && b.PerSecond <= MaxPerSecond): // NaN too.
+		return fmt.Errorf("%v a second: use 1 an hour to %.0f a second", b.PerSecond, MaxPerSecond)
+	case b.Burst < 1 || b.Burst > MaxBurst:
+		return fmt.Errorf("a burst of %d: use 1 to %d", b.Burst, MaxBurst)
+	}
+	return nil
+}
+
+// price is the time that one message costs; 0 is nothing.
+func (b Bucket) price() time.Duration {
+	if b == (Bucket{}) {
+		return 0
+	}
+	return time.Duration(math.Round(float64(time.Second) / b.PerSecond))
+}
+
+// bucket is the state of a Bucket.
+type bucket struct{ full time.Duration } // when it is full again
+
+// debt is what is missing, in time, after one more message of that price.
+func (b *bucket) debt(now, price time.Duration) time.Duration {
+	return max(b.full-now, 0) + price
+}
+
+func (b *bucket) take(now, price time.Duration) { b.full = max(b.full, now) + price }
+
+// Limits bounds what senders may cost the owner of a queue. The zero Limits
+// bounds nothing. Who sends as nobody (0) is not limited.
+type Limits struct {
+	// Sender is what each sender may push, of all methods together. Beyond the
+	// burst messages are still taken, and warned about; beyond twice the burst they
+	// are dropped.
+	Sender Bucket
+	// Kick is how many messages of a sender may be dropped by limits before Rung
+	// says Kick. What was dropped is forgotten at the rate of Sender. 0 is never.
+	Kick int
+	// Budget is how many messages a drain runs at most; 0 is all of them. When more
+	// wait, each sender gets an equal share, and the rest waits in its order.
+	Budget int
+	// Dry counts what the limits would do, and does nothing.
+	Dry bool
+}
+
+// Rung is how far a sender has come on the ladder of limits.
+type Rung uint8
+
+// The rungs.
+const (
+	Calm Rung = iota
+	Warned
+	Dropping
+	Kick
+)
+
+var rungNames = [...]string{"calm", "warn", "drop", "kick"}
+
+// String returns the rung as a metric label.
+func (r Rung) String() string { return rungNames[min(int(r), len(rungNames)-1)] }
+
+// Scope says which limit was exceeded. It is a metric label.
+type Scope uint8
+
+// The scopes.
+const (
+	OfSender Scope = iota // Limits.Sender
+	OfMethod              // Method.Limit
+	OfTick                // Method.PerTick
+	numScopes
+)
+
+var scopeNames = [numScopes]string{"client", "method", "tick"}
+
+// String returns the scope as a metric label.
+func (s Scope) String() string { return scopeNames[min(s, numScopes-1)] }
+
+// sender is what the queue knows of one sender. Its memory is bounded by the
+// methods of the table that have limits, and freed by Forget.
+type sender struct {
+	id      uint64
+	waiting [loop.NumStages + 1]int32 // messages in the queues
+	quota   int32                     // scratch of share
+	bucket  bucket
+	strikes bucket        // what was dropped
+	rung    Rung          // of the running episode
+	trouble time.Duration // when it last exceeded a limit
+	meters  []meter
+}
+
+// meter is what one sender has used of one limited method.
+type meter struct {
+	bucket bucket
+	tick   uint64
+	count  int32 // in that tick
+}
+
+// limited is a method of the table that has a limit of its own.
+type limited struct {
+	index int // of the meter
+	price time.Duration
+	debt  time.Duration
+	each  int32 // per tick; 0 is any
+}
+
+// limiter judges what senders push. It is part of a Queue.
+type limiter struct {
+	Limits
+	price, warn, drop, kick time.Duration
+
+	now     time.Duration
+	tick    uint64
+	methods []limited // by method id
+	meters  int
+	counts  [numScopes][Kick + 1][2]uint64 // the last index: done, would have been done
+}
+
+func newLimiter(t *Table) limiter {
+	l := limiter{methods: make([]limited, len(t.byID))}
+	for _, m := range t.sorted {
+		if m.Limit == (Bucket{}) && m.PerTick == 0 {
+			continue
+		}
+		price := m.Limit.price()
+		l.methods[m.ID] = limited{l.meters + 1, price, price * time.Duration(m.Limit.Burst), int32(m.PerTick)}
+		l.meters++
+	}
+	return l
+}
+
+// Check returns an error that says what is wrong with the limits.
+func (l Limits) Check() error {
+	if err := l.Sender.Check(); err != nil {
+		return err
+	}
+	switch {
+	case l.Kick < 0 || l.Kick > MaxKick:
+		return fmt.Errorf("kick after %d drops: use 0 for never, or 1 to %d", l.Kick, MaxKick)
+	case l.Kick > 0 && l.Sender == Bucket{}:
+		return fmt.Errorf("kick after %d drops: it needs a limit of the sender, at whose rate drops are forgotten", l.Kick)
+	case l.Budget < 0 || l.Budget > MaxBudget:
+		return fmt.Errorf("a budget of %d messages: use 0 for any number, or 1 to %d", l.Budget, MaxBudget)
+	}
+	return nil
+}
+
+func (l *limiter) set(limits Limits) {
+	l.Limits = limits
+	l.price = limits.Sender.price()
+	l.warn = l.price * time.Duration(limits.Sender.Burst)
+	l.drop = 2 * l.warn
+	l.kick = l.price * time.Duration(limits.Kick)
+}
+
+// sender judges by what the sender may push of all methods together. It reports
+// false for a message to drop. climbed is the rung that the sender has reached
+// with it, Calm if that is no news.
+func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
+	if l.price == 0 {
+		return true, Calm
+	}
+	switch debt := s.bucket.debt(l.now, l.price); {
+	case debt > l.drop:
+		return l.strike(s, OfSender)
+	case debt > l.warn:
+		l.counts[OfSender][Warned][0]++
+		climbed = l.climb(s, Warned)
+	}
+	s.bucket.take(l.now, l.price)
+	return true, climbed
+}
+
+// method judges by the limits of one method.
+func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
+	lim := &l.methods[m.ID]
+	if lim.index == 0 {
+		return Accepted, Calm
+	}
+	if s.meters == nil {
+		s.meters = make([]meter, l.meters)
+	}
+	use := &s.meters[lim.index-1]
+	if use.tick != l.tick {
+		use.tick, use.count = l.tick, 0
+	}
+	over, scope := Accepted, OfMethod
+	switch {
+	case lim.price > 0 && use.bucket.debt(l.now, lim.price) > lim.debt:
+		over = MethodLimited
+	case lim.each > 0 && use.count >= lim.each:
+		over, scope = TickLimited, OfTick
+	}
+	if over != Accepted {
+		ok, climbed := l.strike(s, scope)
+		if ok {
+			over = Accepted
+		}
+		return over, climbed
+	}
+	use.bucket.take(l.now, lim.price)
+	use.count++
+	return Accepted, Calm
+}
+
+// strike accounts for a message that a limit drops, unless it runs dry.
+func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
+	dry := 0
+	if l.Dry {
+		dry = 1
+	}
+	l.counts[scope][Dropping][dry]++
+	rung := Dropping
+	if l.kick > 0 {
+		s.strikes.take(l.now, l.price)
+		if s.strikes.full-l.now > l.kick {
+			rung = Kick
+		}
+	}
+	climbed = l.climb(s, rung)
+	if climbed == Kick {
+		l.counts[scope][Kick][dry]++
+	}
+	return l.Dry, climbed
+}
+
+// calmFor is how long a sender must keep within its limits before an episode
+// counts as over: shorter, and one that hovers around a limit would be news again
+// and again.
+const calmFor = 10 * time.Second
+
+// climb tells of a rung once in an episode.
+func (l *limiter) climb(s *sender, to Rung) Rung {
+	if l.now-s.trouble >= calmFor {
+		s.rung = Calm
+	}
+	s.trouble = l.now
+	if to <= s.rung {
+		return Calm
+	}
+	s.rung = to
+	return to
+}
+
+// LimitCounts visits how often each limit did something, and in a dry run would
+// have done it. Counts only grow; those that are 0 are left out.
+func (q *Queue[C]) LimitCounts(fn func(limit Scope, did Rung, dry bool, n uint64)) {
+	for scope := range q.limits.counts {
+		for rung := range q.limits.counts[scope] {
+			for dry, n := range q.limits.counts[scope][rung] {
+				if n > 0 {
+					fn(Scope(scope), Rung(rung), dry == 1, n)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package netloop
+
+import (
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// RPCLimits bounds what the messages of clients may cost a room. Its zero value
+// is generous: a client that is no attack never meets a limit.
+//
+// A client that exceeds its rate climbs a ladder: beyond its burst its messages
+// still run, and a warning is logged; beyond twice its burst they are dropped;
+// after KickAfter drops it is kicked with [CodeFlood]. Each rung is logged once
+// per episode, which ends after ten seconds within the limits. All of it counts
+// in game time, so that a recorded room repeats it.
+type RPCLimits struct {
+	// PerSecond is how many messages a client may send in a second, of all kinds
+	// together. Default 1 000, from one an hour to a million; -1 is any number.
+	PerSecond float64
+	// Burst is how many it may send at once. Default 2 000, from 1 to 65 536.
+	Burst int
+	// KickAfter is after how many messages dropped by limits a client is kicked.
+	// They are forgotten at the rate of PerSecond. Default 10 000, from 1 to
+	// 1 048 576; -1 is never.
+	KickAfter int
+	// Budget is how many messages one stage of one tick runs. When more wait, every
+	// client gets an equal share, and the rest waits in its order. Default 4 096,
+	// from 1 to 1 048 576; -1 is any number.
+	Budget int
+	// Answers is how many answers may be owed to one client, by HandleLater. Default
+	// 256, from 1 to 65 536. A call beyond is refused with CodeBusy.
+	Answers int
+	// Dry counts what the limits of clients and methods would do, and drops and
+	// kicks nobody. Budget and Answers hold all the same.
+	Dry bool
+}
+
+// Defaults and bounds of RPCLimits. 1 000 messages a second are sixteen in each
+// tick of 60 Hz, and a burst of 2 000 is what a client that sends 100 a second has
+// to say after a stall of 20 s.
+const (
+	defaultPerSecond = 1000
+	defaultBurst     = 2000
+	defaultKickAfter = 10_000
+	defaultBudget    = 4096
+	defaultAnswers   = 256
+	maxAnswers       = 1 << 16
+)
+
+// validate fills in the defaults, or returns an error that names the key.
+func (l RPCLimits) validate() (RPCLimits, error) {
+	fill := func(v *int, standard int) {
+		if *v == 0 {
+			*v = standard
+		}
+	}
+	if l.PerSecond == 0 {
+		l.PerSecond = defaultPerSecond
+	}
+	fill(&l.Burst, defaultBurst)
+	fill(&l.KickAfter, defaultKickAfter)
+	fill(&l.Budget, defaultBudget)
+	fill(&l.Answers, defaultAnswers)
+	if err := (rpcqueue.Bucket{PerSecond: 1, Burst: l.Burst}).Check(); err != nil {
+		return l, ConfigError("RPC.Burst", l.Burst, "use 1 to %d", rpcqueue.MaxBurst)
+	}
+	if err := (rpcqueue.Bucket{PerSecond: l.PerSecond, Burst: 1}).Check(); err != nil && l.PerSecond != -1 {
+		return l, ConfigError("RPC.PerSecond", l.PerSecond, "use one an hour to %.0f, or -1 for any number", rpcqueue.MaxPerSecond)
+	}
+	if l.KickAfter < -1 || l.KickAfter > rpcqueue.MaxKick {
+		return l, ConfigError("RPC.KickAfter", l.KickAfter, "use 1 to %d, or -1 for never", rpcqueue.MaxKick)
+	}
+	if l.Budget < -1 || l.Budget > rpcqueue.MaxBudget {
+		return l, ConfigError("RPC.Budget", l.Budget, "use 1 to %d, or -1 for any number", rpcqueue.MaxBudget)
+	}
+	if l.Answers < 1 || l.Answers > maxAnswers {
+		return l, ConfigError("RPC.Answers", l.Answers, "use 1 to %d", maxAnswers)
+	}
+	return l, nil
+}
+
+// queue is what of the limits the queue of a room enforces.
+func (l RPCLimits) queue() rpcqueue.Limits {
+	q := rpcqueue.Limits{Budget: max(l.Budget, 0), Dry: l.Dry}
+	if l.PerSecond != -1 {
+		q.Sender = rpcqueue.Bucket{PerSecond: l.PerSecond, Burst: l.Burst}
+		q.Kick = max(l.KickAfter, 0)
+	}
+	return q
+}
+
+// limited takes what the queue tells of a client that exceeds its limits: once
+// per rung and episode.
+func (r *Room) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
+	name := rpcqueue.UnknownName
+	if m != nil {
+		name = m.Name
+	}
+	r.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(), "dry", r.server.cfg.RPC.Dry)
+	if c, ok := r.clients.get(ClientID(from)); ok && rung == rpcqueue.Kick && !r.server.cfg.RPC.Dry && c.kicked == nil {
+		c.kicked = &LeaveReason{CodeFlood, "too many messages"}
+	}
+}

@@ -1,0 +1,188 @@
+package netloop
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// policy is what a declaration demands of a message before its handler runs, and
+// of a call's answer. It binds clients only: what the server sends or posts is
+// the game's own.
+type policy struct {
+	checks  []check
+	timeout time.Duration // of a call
+}
+
+// check judges a message of a client, just before its handler would run.
+type check struct {
+	option  string
+	message reflect.Type // that the option was made for; nil is any
+	fn      func(t *Tick, from *Client, msg any) error
+}
+
+// RPCOption is an option of [NewRPC] and [NewCall].
+//
+// What the receiver checks of a message of a client, in this order; the first
+// that fails decides. Each is counted in netloop_rpcs_total under its outcome,
+// costs this message only, and answers a call with the code.
+//
+//	check                                          outcome            code
+//	the client's own rate (Config RPC)             client_limited     CodeFlood
+//	the method exists                              unknown_method     CodeUnknownMethod
+//	the stage exists, and the method allows it     unknown_stage      CodeStageNotAllowed
+//	                                               stage_not_allowed  CodeStageNotAllowed
+//	the room handles it                            no_handler         CodeUnknownMethod
+//	Limit                                          method_limited     CodeFlood
+//	LimitPerTick                                   tick_limited       CodeFlood
+//	LateDrop                                       late_dropped       CodeRefused
+//	the stage's queue has room                     full               CodeBusy
+//	when its stage runs: its sender is still here  client_gone        none
+//	MinRole                                        forbidden          CodeRefused
+//	Validate                                       invalid            CodeInvalid
+//	OwnerOnly                                      not_owner          CodeRefused
+//	HandleLater: not too many answers are owed     failed             CodeBusy
+type RPCOption func(*method)
+
+// AtStage names the stages at which a method may run. The first is the one at
+// which it runs unless the sender picks another of them with [RunAt]. Without
+// AtStage a method runs at Update.
+func AtStage(first Stage, others ...Stage) RPCOption {
+	return func(m *method) { m.rq.Stages = append([]Stage{first}, others...) }
+}
+
+// Unreliable sends a method's messages in datagrams: one that is lost on the
+// way is not sent again, and messages may overtake each other.
+func Unreliable() RPCOption { return func(m *method) { m.rq.Reliable = false } }
+
+// LateDrop drops a message that arrives when its stage has already run in this
+// tick, instead of keeping it for the next one. Only a method that runs at
+// Initialization can be late.
+func LateDrop() RPCOption { return func(m *method) { m.rq.LateDrop = true } }
+
+// Limit bounds how many messages of this kind each client may send: burst at
+// once (1 to 65 536), and perSecond of them a second for ever (one an hour to a
+// million), in game time. What is beyond is dropped.
+func Limit(perSecond float64, burst int) RPCOption {
+	return func(m *method) { m.rq.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }
+}
+
+// LimitPerTick bounds how many messages of this kind one tick takes of each
+// client, from 1 to 65 536. What is beyond is dropped. The network bunches what
+// was sent evenly, so leave room, or use [Limit].
+func LimitPerTick(n int) RPCOption {
+	return func(m *method) {
+		if n < 1 {
+			panic(fmt.Sprintf("netloop: method %q: LimitPerTick(%d): use 1 or more", m.rq.Name, n))
+		}
+		m.rq.PerTick = n
+	}
+}
+
+// Timeout is how long the client waits for the answer to a call, and the server
+// for a [Reply] that [Call.HandleLater] owes: 10 s unless this says otherwise,
+// from 1 ms to an hour.
+func Timeout(d time.Duration) RPCOption {
+	return func(m *method) {
+		if d < time.Millisecond || d > maxCallTimeout {
+			panic(fmt.Sprintf("netloop: call %q: Timeout(%v): use 1ms to %v", m.rq.Name, d, maxCallTimeout))
+		}
+		m.policy.timeout = d
+	}
+}
+
+const (
+	defaultCallTimeout = 10 * time.Second
+	maxCallTimeout     = time.Hour
+)
+
+// MinRole lets only clients send the message whose [Join.Role] is at least the
+// one given.
+func MinRole(role int) RPCOption {
+	return withCheck("MinRole", nil, func(_ *Tick, from *Client, _ any) error {
+		if from.join.Role() >= role {
+			return nil
+		}
+		return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "it takes a higher role")}
+	})
+}
+
+// Validate checks each message of a client before its handler runs. The client
+// whose call is invalid reads what [Refuse] says, or [CodeInvalid] for any other
+// error. fn must judge the message alone: it is shared by every room.
+func Validate[M any](fn func(m M) error) RPCOption {
+	return withCheck("Validate", reflect.TypeFor[M](), func(_ *Tick, _ *Client, msg any) error {
+		err := fn(inside.Open[M](msg))
+		if err == nil {
+			return nil
+		}
+		if _, _, said := public(err); !said {
+			err = fmt.Errorf("%w: %w", Refuse(CodeInvalid, "the message is invalid"), err)
+		}
+		return &rpcqueue.Rejection{Why: rpcqueue.Invalid, Err: err}
+	})
+}
+
+// OwnerOnly lets only the owner of an object send a message about it: ref finds
+// the object that the message names. Ownership is judged when the message runs,
+// and one that names no object any more is nobody's.
+func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
+	return withCheck("OwnerOnly", reflect.TypeFor[M](), func(t *Tick, from *Client, msg any) error {
+		if o, ok := ref(inside.Open[M](msg)).Get(t); ok && o.Owner() == from.id {
+			return nil
+		}
+		return &rpcqueue.Rejection{Why: rpcqueue.NotOwner, Err: Refuse(CodeRefused, "the object is not yours")}
+	})
+}
+
+// withCheck makes an option of a check. They run in the order of RPCOption's
+// table, whatever the order of the options.
+func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any) error) RPCOption {
+	return func(m *method) {
+		c := check{option, message, fn}
+		at := 0
+		for at < len(m.policy.checks) && checkOrder[m.policy.checks[at].option] <= checkOrder[option] {
+			at++
+		}
+		m.policy.checks = append(m.policy.checks[:at:at], append([]check{c}, m.policy.checks[at:]...)...)
+	}
+}
+
+var checkOrder = map[string]int{"MinRole": 0, "Validate": 1, "OwnerOnly": 2}
+
+// settle completes a declaration whose options have been applied, or reports
+// what they got wrong.
+func (m *method) settle(message reflect.Type) error {
+	for _, c := range m.policy.checks {
+		if c.message != nil && c.message != message {
+			return fmt.Errorf("%s takes a %v, but the message is a %v", c.option, c.message, message)
+		}
+	}
+	if err := m.rq.Limit.Check(); err != nil {
+		return fmt.Errorf("Limit: %w", err)
+	}
+	if m.rq.PerTick > rpcqueue.MaxBurst {
+		return fmt.Errorf("LimitPerTick(%d): use at most %d", m.rq.PerTick, rpcqueue.MaxBurst)
+	}
+	switch {
+	case !m.rq.Call && m.policy.timeout != 0:
+		return errors.New("Timeout is for calls: nothing answers an RPC")
+	case m.rq.Call && m.policy.timeout == 0:
+		m.policy.timeout = defaultCallTimeout
+	}
+	return nil
+}
+
+// permits runs the checks of a message of a client.
+func (m *method) permits(t *Tick, from *Client, it *rpcqueue.Item) error {
+	for i := range m.policy.checks {
+		if err := m.policy.checks[i].fn(t, from, it.Msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A schema with one call per policy, each an order about a ship.
+var (
+	policies   = NewSchema("policies", 1, 0)
+	ships      = NewClass[ship](policies, "ship")
+	limitedTo3 = NewCall[order, nothing](policies, "limited", Limit(1, 3))
+	twoATick   = NewCall[order, nothing](policies, "two a tick", LimitPerTick(2))
+	ownersOnly = NewCall[order, nothing](policies, "owners", OwnerOnly(order.ship))
+	valid      = NewCall[order, nothing](policies, "valid", Validate(order.validate))
+	admins     = NewCall[order, nothing](policies, "admins", MinRole(2))
+	strict     = NewCall[order, nothing](policies, "strict", OwnerOnly(order.ship), Validate(order.validate), MinRole(2))
+	atOnce     = NewCall[order, nothing](policies, "at once", AtStage(Initialization), LateDrop())
+	unhandled  = NewCall[order, nothing](policies, "unhandled")
+)
+
+type (
+	ship    struct{ N int32 }
+	nothing struct{}
+	order   struct {
+		Ship Ref[ship]
+		N    int32
+	}
+)
+
+func (o order) ship() Ref[ship] { return o.Ship }
+
+func (o order) validate() error {
+	switch {
+	case o.N < 0:
+		return errors.New("the secret of negative numbers")
+	case o.N > 100:
+		return Refuse(CodeGame, "%d is too far", o.N)
+	}
+	return nil
+}
+
+// policyGame counts what ran.
+type policyGame struct {
+	ran  map[string]int
+	open func(*Room)
+}
+
+func (policyGame) Schema() *Schema { return policies }
+
+func (g policyGame) Open(r *Room) error {
+	for name, k := range map[string]*Call[order, nothing]{
+		"limited": limitedTo3, "two a tick": twoATick, "owners": ownersOnly, "valid": valid, "admins": admins, "strict": strict, "at once": atOnce,
+	} {
+		k.Handle(r, func(*Tick, *Client, order) (nothing, error) { g.ran[name]++; return nothing{}, nil })
+	}
+	if g.open != nil {
+		g.open(r)
+	}
+	return nil
+}
+
+// court is a room in which a test plays the transport of a client.
+type court struct {
+	*bare
+	game    policyGame
+	session *transport.Session
+}
+
+func newCourt(t *testing.T, cfg Config, open func(*Room)) *court {
+	t.Helper()
+	g := policyGame{map[string]int{}, open}
+	s, err := New(cfg, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &court{bare: &bare{t: t, s: s}, game: g}
+	c.session = c.enter(nil)
+	c.step()
+	return c
+}
+
+// enter lets a client in.
+func (c *court) enter(claims map[string]any) *transport.Session {
+	c.t.Helper()
+	adm, err := c.s.admit(context.Background(), policies.hello(), "here")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	session := transport.NewSession(adm.Session)
+	session.Inbox().Push(transport.Arrival{Kind: transport.Joined, Session: session, Decoded: &Client{
+		id: ClientID(session.ID()), room: c.s.room, join: &Join{Claims: claims},
+	}})
+	return session
+}
+
+// ask asks and returns the code of the answer, 0 for a result.
+func (c *court) ask(s *transport.Session, method uint32, o order) Code {
+	c.t.Helper()
+	c.send(s, method, 0, o)
+	c.step()
+	codes := answers(c.t, s)
+	if len(codes) != 1 {
+		c.t.Fatalf("method %d: answered %v", method, codes)
+	}
+	return codes[0]
+}
+
+func (c *court) send(s *transport.Session, method uint32, stage Stage, o order) {
+	c.t.Helper()
+	c.push(s, transport.Arrival{
+		Kind: transport.MessageArrived, Decoded: &o,
+		Message: transport.Message{Method: method, Call: 7, Stage: uint8(stage)},
+	})
+}
+
+// outcomes sums what became of the messages of a method.
+func (c *court) outcomes(name string) map[string]uint64 {
+	sum := map[string]uint64{}
+	c.s.room.rpcs.Counts(func(m *rpcqueue.Method, _ loop.Stage, o rpcqueue.Outcome, n uint64) {
+		if m.Name == name {
+			sum[o.String()] += n
+		}
+	})
+	return sum
+}
+
+func (c *court) spawn(owner ClientID) (o *Object[ship]) {
+	c.t.Helper()
+	if err := c.s.room.inspect(func(t *Tick) { o = ships.Spawn(t, ship{}, OwnedBy(owner)) }); err != nil {
+		c.t.Fatal(err)
+	}
+	return o
+}
+
+func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
+	c := newCourt(t, Config{}, nil)
+	me := ClientID(c.session.ID())
+	mine, other := c.spawn(me), c.spawn(me+1)
+	gone := c.spawn(me)
+	if err := c.s.room.inspect(func(t *Tick) { gone.Despawn(t) }); err != nil {
+		t.Fatal(err)
+	}
+	for i, tt := range []struct {
+		k    *Call[order, nothing]
+		o    order
+		code Code
+		out  string
+	}{
+		{ownersOnly, order{Ship: mine.Ref()}, 0, "ran"},
+		{ownersOnly, order{Ship: other.Ref()}, CodeRefused, "not_owner"},
+		{ownersOnly, order{Ship: gone.Ref()}, CodeRefused, "not_owner"},
+		{ownersOnly, order{}, CodeRefused, "not_owner"},
+		{valid, order{N: 5}, 0, "ran"},
+		{valid, order{N: -1}, CodeInvalid, "invalid"},
+		{valid, order{N: 101}, CodeGame, "invalid"},
+		{admins, order{}, CodeRefused, "forbidden"},
+		{strict, order{N: -1}, CodeRefused, "forbidden"}, // The role comes first.
+		{atOnce, order{}, CodeRefused, "late_dropped"},
+		{unhandled, order{}, CodeUnknownMethod, "no_handler"},
+	} {
+		before := c.outcomes(tt.k.m.rq.Name)[tt.out]
+		if code := c.ask(c.session, tt.k.m.rq.ID, tt.o); code != tt.code {
+			t.Errorf("%d: %s answers %v, want %v", i, tt.k.m.rq.Name, code, tt.code)
+		}
+		if n := c.outcomes(tt.k.m.rq.Name)[tt.out]; n != before+1 {
+			t.Errorf("%d: %s: %d messages were %s", i, tt.k.m.rq.Name, n-before, tt.out)
+		}
+	}
+	if code := c.ask(c.session, 99, order{}); code != CodeUnknownMethod {
+		t.Errorf("an unknown method answers %v", code)
+	}
+	if want := (map[string]int{"owners": 1, "valid": 1}); fmt.Sprint(c.game.ran) != fmt.Sprint(want) {
+		t.Errorf("ran %v, want %v", c.game.ran, want)
+	}
+}
+
+func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
+	c := newCourt(t, Config{}, nil)
+	s := c.enter(map[string]any{RoleClaim: float64(2)}) // As a JSON token has it.
+	c.step()
+	mine := c.spawn(ClientID(s.ID()))
+	for _, tt := range []struct {
+		o    order
+		code Code
+	}{
+		{order{N: -1}, CodeInvalid}, // Validate, although it is nobody's ship either.
+		{order{N: 1}, CodeRefused},
+		{order{N: 1, Ship: mine.Ref()}, 0},
+	} {
+		if code := c.ask(s, strict.m.rq.ID, tt.o); code != tt.code {
+			t.Errorf("%+v answers %v, want %v", tt.o, code, tt.code)
+		}
+	}
+	if code := c.ask(c.session, strict.m.rq.ID, order{N: -1}); code != CodeRefused {
+		t.Errorf("a client without the role reads %v", code)
+	}
+}
+
+func TestLimitsOfMethodsHoldPerClient(t *testing.T) {
+	c := newCourt(t, Config{}, nil)
+	other := c.enter(nil)
+	c.step()
+	for range 5 {
+		c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
+		c.send(c.session, twoATick.m.rq.ID, 0, order{})
+	}
+	c.send(other, twoATick.m.rq.ID, 0, order{})
+	c.send(other, limitedTo3.m.rq.ID, 0, order{})
+	c.step()
+	if c.game.ran["limited"] != 4 || c.game.ran["two a tick"] != 3 {
+		t.Errorf("ran %v", c.game.ran)
+	}
+	var flood int
+	for _, code := range answers(t, c.session) {
+		if code == CodeFlood {
+			flood++
+		}
+	}
+	if flood != 5 {
+		t.Errorf("%d of the 5 that were dropped were told", flood)
+	}
+	for range 60 { // A second grants one more.
+		c.step()
+	}
+	c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
+	c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
+	c.step()
+	if c.game.ran["limited"] != 5 {
+		t.Errorf("a second later %d ran", c.game.ran["limited"])
+	}
+}
+
+func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
+	limits := RPCLimits{PerSecond: 10, Burst: 20, KickAfter: 30}
+	c := newCourt(t, Config{RPC: limits}, nil)
+	quiet := c.enter(nil)
+	c.step()
+	for range 40 {
+		c.send(c.session, valid.m.rq.ID, 0, order{})
+	}
+	c.step()
+	if c.game.ran["valid"] != 40 {
+		t.Errorf("%d of twice the burst ran", c.game.ran["valid"])
+	}
+	for range 40 {
+		c.send(c.session, valid.m.rq.ID, 0, order{})
+	}
+	c.send(quiet, valid.m.rq.ID, 0, order{})
+	c.step()
+	if c.game.ran["valid"] != 41 {
+		t.Errorf("%d ran; of the second flood none, and the quiet client's one", c.game.ran["valid"])
+	}
+	if cause, closing := c.session.Cause(); !closing || cause.Code != CodeFlood {
+		t.Errorf("the client was told %v", cause)
+	}
+	if _, closing := quiet.Cause(); closing {
+		t.Error("the quiet client was kicked too")
+	}
+
+	limits.Dry = true
+	c = newCourt(t, Config{RPC: limits}, nil)
+	for range 200 {
+		c.send(c.session, valid.m.rq.ID, 0, order{})
+	}
+	c.step()
+	if _, closing := c.session.Cause(); c.game.ran["valid"] != 200 || closing {
+		t.Errorf("in a dry run %d of 200 ran, closing %v", c.game.ran["valid"], closing)
+	}
+}
+
+func TestABudgetPutsOffWhatIsBeyondIt(t *testing.T) {
+	c := newCourt(t, Config{RPC: RPCLimits{Budget: 10}}, nil)
+	for range 25 {
+		c.send(c.session, valid.m.rq.ID, 0, order{})
+	}
+	var ran []int
+	for range 4 {
+		c.step()
+		ran = append(ran, c.game.ran["valid"])
+	}
+	if !slices.Equal(ran, []int{10, 20, 25, 25}) {
+		t.Errorf("ran %v", ran)
+	}
+}
+
+func TestBadPoliciesPanicWithTheRemedy(t *testing.T) {
+	sc := NewSchema("bad", 1, 0)
+	for want, declare := range map[string]func(){
+		"Validate takes":       func() { NewRPC[ship](sc, "a", Validate(order.validate)) },
+		"OwnerOnly takes":      func() { NewRPC[ship](sc, "b", OwnerOnly(order.ship)) },
+		"Limit: NaN":           func() { NewRPC[ship](sc, "c", Limit(math.NaN(), 1)) },
+		"a burst of 0":         func() { NewRPC[ship](sc, "d", Limit(1, 0)) },
+		"LimitPerTick(0)":      func() { NewRPC[ship](sc, "e", LimitPerTick(0)) },
+		"LimitPerTick(100000)": func() { NewRPC[ship](sc, "f", LimitPerTick(100_000)) },
+		"Timeout is for calls": func() { NewRPC[ship](sc, "g", Timeout(time.Second)) },
+		"Timeout(0s)":          func() { NewCall[ship, ship](sc, "h", Timeout(0)) },
+	} {
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); !strings.Contains(v, want) {
+					t.Errorf("recovered %q, want %q", v, want)
+				}
+			}()
+			declare()
+		}()
+	}
+}
+
+func TestBadRPCLimitsNameTheirKey(t *testing.T) {
+	for key, l := range map[string]RPCLimits{
+		"RPC.PerSecond": {PerSecond: -2}, "RPC.Burst": {Burst: -1}, "RPC.KickAfter": {KickAfter: -2},
+		"RPC.Budget": {Budget: -2}, "RPC.Answers": {Answers: 1 << 20},
+	} {
+		if _, err := New(Config{RPC: l}, policyGame{}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%+v: error %v", l, err)
+		}
+	}
+	if _, err := New(Config{RPC: RPCLimits{PerSecond: -1, KickAfter: -1, Budget: -1}}, policyGame{ran: map[string]int{}}); err != nil {
+		t.Error(err)
+	}
+}
