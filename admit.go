@@ -84,6 +84,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 		},
 		Session: transport.SessionConfig{
 			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.decode,
+			Sent: r.leaving.sender(c.id),
 		},
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: s.clock.Now(), Decoded: c})

@@ -5,15 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/netloop/netloop/internal/recording"
 )
 
 // async is the work that a room has under way on other goroutines.
 type async struct {
 	mu      sync.Mutex
-	done    []func(*Tick) // results in the order in which they came; under mu
-	spare   []func(*Tick) // the room's
-	pending int           // the room's
+	done    []result // in the order in which they came; under mu
+	spare   []result // the room's
+	pending int      // the room's
+	started uint64   // the room's: numbers the work
 	wait    sync.WaitGroup
+
+	// recorded, in a replay, makes the results of work that a recording holds, by its
+	// number: nothing is done again.
+	recorded map[uint64]func(*recording.Result) (result, error)
+}
+
+// result is what a piece of work came to.
+type result struct {
+	work  uint64 // its number, from 1
+	value any    // a *R
+	err   error
+	then  func(*Tick)
+}
+
+// take empties the list of results. What it returns is valid until the next call.
+func (a *async) take() []result {
+	clear(a.spare) // Let go of the values.
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done, a.spare = a.spare[:0], a.done
+	return a.spare
 }
 
 // maxAsync is how much work of a room may be under way at once: each is a
@@ -40,10 +64,19 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 		return
 	}
 	a.pending++
+	a.started++
+	number := a.started
+	if a.recorded != nil {
+		a.recorded[number] = func(rec *recording.Result) (result, error) {
+			v, err := new(R), recordedError(rec)
+			return result{number, v, err, func(t *Tick) { then(t, *v, err) }}, recording.ReadValue(rec.Value, v)
+		}
+		return
+	}
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()
-		var v R
+		v := new(R)
 		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
 		defer func() {
 			if p := recover(); p != nil {
@@ -51,9 +84,9 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.done = append(a.done, func(t *Tick) { then(t, v, err) })
+			a.done = append(a.done, result{number, v, err, func(t *Tick) { then(t, *v, err) }})
 		}()
-		v, err = work(r.ctx)
+		*v, err = work(r.ctx)
 	}()
 }
 
@@ -72,15 +105,10 @@ func (a *async) idle() <-chan struct{} {
 
 // takeResults hands the results that have come to the game.
 func (r *Room) takeResults(t *Tick) {
-	a := &r.async
-	a.mu.Lock()
-	a.done, a.spare = a.spare[:0], a.done
-	a.mu.Unlock()
-	for _, then := range a.spare {
-		a.pending--
-		if err := r.call("Go", func() error { then(t); return nil }); err != nil {
+	for _, res := range r.feed.results() {
+		r.async.pending--
+		if err := r.call("Go", func() error { res.then(t); return nil }); err != nil {
 			t.log.Error("the result of asynchronous work was mishandled", "error", err)
 		}
 	}
-	clear(a.spare)
 }

@@ -88,7 +88,7 @@ func (c *Client) refuseCall(method uint32, call uint64, err error) {
 
 // observeLink takes the facts by which this tick decides what is sent.
 func (c *Client) observeLink() {
-	link := c.session.Link()
+	link := c.room.feed.link(c)
 	if link.LastArrival != c.link.LastArrival {
 		c.window.Arrived(link.LastArrival)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,6 +37,14 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Seed seeds the rooms' random numbers. 0 draws one.
 	Seed uint64
+	// Record takes a recording of the default room, from which [NewReplay] runs it again:
+	// a head, and then one Write per tick on the tick's goroutine, so it should not
+	// block. An error ends the recording, not the room. A recording holds what clients
+	// send, their tokens included. Nil is none.
+	Record io.Writer
+	// RecordNotes goes into the head of the recording: what whoever replays it has to
+	// know besides, such as the game's own settings. At most 1 MiB with the rest of it.
+	RecordNotes map[string]string
 	// Registerer is where metrics are registered besides the server's own
 	// registry. Nil is nowhere.
 	Registerer prometheus.Registerer

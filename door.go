@@ -74,6 +74,7 @@ func (m *memoryServer) Overload() uint8            { return m.s.room.nextOverloa
 func (m *memoryServer) Stages() []loop.DumpStage   { return m.s.room.loop.Dump() }
 
 func (m *memoryServer) Inspect(fn func(tick any)) error {
+	m.s.room.feed.unrecorded("a look between two ticks, which may change the state")
 	return m.s.room.inspect(func(t *Tick) { fn(t) })
 }
 

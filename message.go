@@ -17,6 +17,7 @@ import (
 type messageCodec struct {
 	name   string
 	plan   *codec.Plan // plain structs
+	make   func() any  // an empty message
 	decode func(b []byte) (any, error)
 	append func(dst []byte, m any) ([]byte, error)
 }
@@ -38,6 +39,7 @@ func newMessageCodec[M any]() (messageCodec, error) {
 	return messageCodec{
 		name: t.Name(),
 		plan: plan,
+		make: func() any { return new(M) },
 		decode: func(b []byte) (any, error) {
 			m := new(M)
 			return m, plan.Decode(b, unsafe.Pointer(m))
@@ -57,6 +59,7 @@ func protoCodec(t protoreflect.MessageType) messageCodec {
 	out := proto.MarshalOptions{}
 	return messageCodec{
 		name: string(t.Descriptor().FullName()),
+		make: func() any { return t.New().Interface() },
 		decode: func(b []byte) (any, error) {
 			m := t.New().Interface()
 			return m, in.Unmarshal(b, m)

@@ -14,7 +14,7 @@ func (r *Room) poll(t *Tick) {
 	for _, c := range r.clients.list {
 		c.observeLink()
 	}
-	r.arrivals = r.inbox.Swap(r.arrivals)
+	r.arrivals = r.feed.arrivals(r.arrivals)
 	for i := range r.arrivals {
 		r.arrive(t, &r.arrivals[i])
 	}
@@ -100,14 +100,9 @@ func outcomeCode(o rpcqueue.Outcome) Code {
 
 // takePosts queues what other goroutines posted.
 func (r *Room) takePosts() {
-	p := &r.posts
-	p.mu.Lock()
-	p.items, p.spare = p.spare[:0], p.items
-	p.mu.Unlock()
-	for i := range p.spare {
-		r.rpcs.Push(p.spare[i])
+	for _, it := range r.feed.posts() {
+		r.rpcs.Push(it)
 	}
-	clear(p.spare)
 }
 
 // join brings a client in, or closes its connection when the game refuses it.
@@ -115,7 +110,7 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	c.session = s
 	c.window = transport.NewWindow(r.spec.Rate.Period() * time.Duration(r.sendEvery()))
 	c.peer = r.world.NewPeer(t.now.Tick)
-	c.link = s.Link()
+	c.link = r.feed.link(c)
 	c.due = true // The first snapshot does not wait for its turn.
 	for _, p := range r.perClient {
 		p.make(c.id)

@@ -31,7 +31,7 @@ var (
 // open. A snapshot that cannot leave stays due, and nothing is encoded for it.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
-	slot := c.session.Slot() // Asked now and not at the poll: a busy machine's writer has had the tick's time.
+	slot := c.room.feed.slot(c)
 	if slot == nil {
 		c.room.server.metrics.AddDeferred("slot_busy")
 		return
@@ -49,6 +49,7 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
 	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
 	c.due = asProbe
+	c.room.leaving.packets(c.id, slot.Packets)
 }
 
 // flush is the system transport.flush: it hands each client's batch to its
@@ -60,6 +61,7 @@ func (r *Room) flush(t *Tick) {
 			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
 		}
 		if c.kicked != nil {
+			r.leaving.closed(c.id, c.kicked)
 			c.session.Close(c.kicked.Code, c.kicked.Text)
 		}
 		c.session.Flush(now)

@@ -52,6 +52,7 @@ type Room struct {
 	log    *slog.Logger
 
 	// The tick, in the order of the flow: what arrives, what runs, what leaves.
+	feed     feed
 	inbox    *transport.Inbox
 	arrivals []transport.Arrival // scratch of poll
 	clients  clients
@@ -62,7 +63,8 @@ type Room struct {
 	now      loop.Now
 	tick     Tick
 	timers   timers
-	payload  []byte // scratch of encode
+	payload  []byte    // scratch of encode
+	leaving  *outgoing // sums up what leaves, while recorded or replayed
 
 	onStart   []func(*Tick)
 	onAdmit   []func(context.Context, *Join) error
@@ -79,7 +81,7 @@ type Room struct {
 	errs    []error // registrations rejected while Open runs
 
 	async   async
-	posts   posts
+	queued  posts
 	load    overloaded
 	ctx     context.Context // of Go's work; ends with the room
 	cancel  context.CancelFunc
@@ -107,6 +109,7 @@ func (c *Closed) Error() string {
 func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r := &Room{server: s, schema: s.schema, spec: spec, opening: true}
 	r.log = slog.New(&tickHandler{Handler: s.log.Handler(), room: r})
+	r.feed = network{r}
 	r.inbox = transport.NewInbox(maxArrivalsPerClient, s.transport)
 	r.world = netvar.NewWorld(s.schema.table)
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
@@ -369,8 +372,17 @@ type posts struct {
 
 const maxPosts = 1024 // a burst of ten seconds at 100 a second
 
+// take empties the queue. What it returns is valid until the next call.
+func (p *posts) take() []rpcqueue.Item {
+	clear(p.spare) // Let go of the messages.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items, p.spare = p.spare[:0], p.items
+	return p.spare
+}
+
 func (r *Room) post(it rpcqueue.Item) error {
-	p := &r.posts
+	p := &r.queued
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.items) >= maxPosts {

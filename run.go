@@ -14,12 +14,14 @@ import (
 // step runs one tick and accounts for it.
 func (r *Room) step(in loop.Input) error {
 	r.in = in
+	r.feed.begin(&r.in)
 	if in.Epoch != *r.epoch.Load() {
 		r.epoch.Store(new(in.Epoch))
 	}
 	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := r.loop.Step(in)
+	r.feed.end()
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)
 	for i := range rec.Panics {
@@ -88,11 +90,7 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 	if r.in.Tick == 0 {
 		return nil // Told to end before its first tick: there is nothing to finish.
 	}
-	if err := r.inspect(func(t *Tick) {
-		for _, fn := range r.onDrain {
-			fn(t, limit)
-		}
-	}); err != nil {
+	if err := r.tellDrain(limit); err != nil {
 		return err
 	}
 	err := loop.Run(context.Background(), r.server.clock, pacer, func(in loop.Input) error {
@@ -109,6 +107,16 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 		return nil
 	}
 	return err
+}
+
+// tellDrain tells the game that the room ends.
+func (r *Room) tellDrain(limit time.Duration) error {
+	r.feed.drain(limit)
+	return r.inspect(func(t *Tick) {
+		for _, fn := range r.onDrain {
+			fn(t, limit)
+		}
+	})
 }
 
 // finish lets every client leave, tells it why, and lets the game save.

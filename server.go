@@ -60,6 +60,11 @@ func New(cfg Config, g Game) (*Server, error) {
 	if s.room, err = openRoom(s, cfg.Room); err != nil {
 		return nil, err
 	}
+	if cfg.Record != nil {
+		if err := s.room.record(&cfg); err != nil {
+			return nil, fmt.Errorf("netloop: Record: %w", err)
+		}
+	}
 	return s, nil
 }
 

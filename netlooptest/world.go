@@ -1,6 +1,7 @@
 package netlooptest
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -58,6 +59,10 @@ func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s 
 
 // Limits sets what the messages of clients may cost the room.
 func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = l } }
+
+// Record writes a recording of the run, for netloop.NewReplay. A look with
+// [World.Tick] may change the state and cannot be replayed: it marks the recording.
+func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
 
 // New makes a world with a server that has run no tick yet. When the test ends
 // the server closes, as at the end of its Run.

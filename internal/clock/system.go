@@ -17,8 +17,9 @@ func NewSystem() *System { return &System{base: time.Now()} }
 // Now is the monotonic time since the clock was made.
 func (s *System) Now() time.Duration { return time.Since(s.base) }
 
-// Wall is the time of day.
-func (s *System) Wall() time.Time { return time.Now() }
+// Wall is the time of day, without the monotonic reading that time.Now adds: differences
+// of two are then those of what a recording keeps.
+func (s *System) Wall() time.Time { return time.Now().Round(0) }
 
 // WaitUntil returns at the monotonic time at, never before it, or earlier with
 // the error of ctx. A time already past returns at once.

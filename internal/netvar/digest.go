@@ -61,6 +61,18 @@ func (w *World) Digest(p *Peer) uint64 {
 	return h
 }
 
+// StateDigest returns the digest of all objects as they were last captured: what Digest is
+// for a client that has everything, without lifetimes.
+func (w *World) StateDigest() uint64 {
+	h := uint64(fnvStart)
+	for _, o := range w.slots {
+		if o != nil && o.published() {
+			h = fnvUint64(fnvUint64(h, uint64(o.id)), o.valueHash(&w.bytes))
+		}
+	}
+	return h
+}
+
 // DigestState is the result of a comparison.
 type DigestState uint8
 

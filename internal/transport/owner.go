@@ -42,6 +42,9 @@ func (s *Session) Slot() *Slot {
 // has counted why, for a message that can never leave: it is too large, or the session is
 // closed.
 func (s *Session) Send(m Message) bool {
+	if s.cfg.Sent != nil {
+		s.cfg.Sent(m)
+	}
 	if s.out.closed {
 		s.stats.Drop(DropClosed, 1)
 		return false

@@ -24,6 +24,9 @@ type SessionConfig struct {
 	// message's Payload is only valid during the call, and is handed on only if the
 	// result is nil. A nil Decode hands on every payload.
 	Decode func(m *Message) (any, error)
+	// Sent, if set, is told of every message that the owner gives to Send, whatever
+	// becomes of it, on the owner's goroutine.
+	Sent func(m Message)
 }
 
 // Session is one connection after its handshake, either end. See the package doc for who

@@ -1,0 +1,153 @@
+package recording
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// magic begins every file; its last byte is the version of the format.
+const magic = "netloop recording\n\x01"
+
+const (
+	// MaxHead bounds the head: room and settings are a few kilobytes.
+	MaxHead = 1 << 20
+	// MaxRecord bounds one tick. A tick takes in what arrived since the last one: 16 MiB
+	// are a second of a thousand clients that send as much as they may.
+	MaxRecord = 16 << 20
+)
+
+// The errors of a file, wrapped with where.
+var (
+	// ErrNotRecording says that a file is none of ours, or of another version.
+	ErrNotRecording = errors.New("recording: not a recording of this version")
+	// ErrTruncated says that a file breaks off within a record. What came before is good.
+	ErrTruncated = errors.New("recording: the file breaks off")
+	// ErrCorrupt says that a record is not as it was written.
+	ErrCorrupt = errors.New("recording: the file is damaged")
+	// ErrTooLarge says that a head or a record exceeds its bound.
+	ErrTooLarge = errors.New("recording: a record is too large")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// prefix is the length of a record and the checksum of both.
+const prefix = 8
+
+// Writer writes a recording, one Write of the underlying writer per record, so that what a
+// crash leaves behind ends with few torn records.
+type Writer struct {
+	w   io.Writer
+	buf []byte
+}
+
+// NewWriter begins a recording.
+func NewWriter(w io.Writer, head []byte) (*Writer, error) {
+	out := &Writer{w: w}
+	return out, out.write([]byte(magic), head, MaxHead)
+}
+
+// Write appends a record.
+func (w *Writer) Write(record []byte) error { return w.write(nil, record, MaxRecord) }
+
+func (w *Writer) write(before, record []byte, limit int) error {
+	if len(record) > limit {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(record), limit)
+	}
+	w.buf = append(w.buf[:0], before...)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(record)))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, checksum(record))
+	w.buf = append(w.buf, record...)
+	if _, err := w.w.Write(w.buf); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
+}
+
+// checksum covers the length too: a record that lost its end is noticed even if the rest
+// is zeros.
+func checksum(record []byte) uint32 {
+	var n [4]byte
+	binary.LittleEndian.PutUint32(n[:], uint32(len(record)))
+	return crc32.Update(crc32.Checksum(n[:], castagnoli), castagnoli, record)
+}
+
+// Reader reads a recording.
+type Reader struct {
+	r     *bufio.Reader
+	buf   []byte
+	count uint64 // records read
+}
+
+// NewReader opens a recording and returns its head.
+func NewReader(r io.Reader) (*Reader, []byte, error) {
+	in := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
+	var begin [len(magic)]byte
+	if _, err := io.ReadFull(in.r, begin[:]); err != nil || string(begin[:]) != magic {
+		return nil, nil, ErrNotRecording
+	}
+	head, err := in.read(MaxHead)
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrTruncated
+		}
+		return nil, nil, fmt.Errorf("%w in its head", err)
+	}
+	return in, append([]byte(nil), head...), nil
+}
+
+// Next returns the next record, valid until the next call. At the end it returns io.EOF,
+// or ErrTruncated if something less than a record is left.
+func (r *Reader) Next() ([]byte, error) {
+	record, err := r.read(MaxRecord)
+	switch {
+	case err == nil:
+		r.count++
+		return record, nil
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	}
+	return nil, fmt.Errorf("%w after %d ticks", err, r.count)
+}
+
+func (r *Reader) read(limit int) ([]byte, error) {
+	var head [prefix]byte
+	if n, err := io.ReadFull(r.r, head[:]); err != nil {
+		if n > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, ErrTruncated
+		}
+		return nil, err
+	}
+	size := int(binary.LittleEndian.Uint32(head[:]))
+	if size > limit {
+		return nil, ErrCorrupt
+	}
+	if err := r.fill(size); err != nil {
+		return nil, err
+	}
+	if checksum(r.buf) != binary.LittleEndian.Uint32(head[4:]) {
+		return nil, ErrCorrupt
+	}
+	return r.buf, nil
+}
+
+// fill reads size bytes, and reserves no more than the file has: a damaged length costs
+// nothing.
+func (r *Reader) fill(size int) error {
+	const step = 1 << 16
+	r.buf = r.buf[:0]
+	for len(r.buf) < size {
+		from := len(r.buf)
+		r.buf = append(r.buf, make([]byte, min(step, size-from))...)
+		if _, err := io.ReadFull(r.r, r.buf[from:]); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return ErrTruncated
+			}
+			return err
+		}
+	}
+	return nil
+}

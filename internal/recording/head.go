@@ -1,0 +1,37 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Head is what a file begins with.
+type Head struct {
+	Schema      string            // its name, for people
+	Fingerprint []byte            // of the schema
+	Layout      uint64            `json:",string"` // of Tick
+	Config      json.RawMessage   // of the room, as its owner wrote it
+	Seed        uint64            `json:",string"`
+	Notes       map[string]string `json:",omitempty"`
+}
+
+// Append appends the head as it stands in a file.
+func (h *Head) Append(dst []byte) ([]byte, error) {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return dst, fmt.Errorf("recording: %w", err)
+	}
+	return append(dst, b...), nil
+}
+
+// ReadHead reads what Append wrote, and refuses a head of ticks with other fields.
+func ReadHead(b []byte) (Head, error) {
+	var h Head
+	if err := json.Unmarshal(b, &h); err != nil {
+		return h, fmt.Errorf("%w: %w", ErrNotRecording, err)
+	}
+	if h.Layout != Layout() {
+		return h, fmt.Errorf("%w: its ticks have other fields: replay it with the program that recorded it", ErrNotRecording)
+	}
+	return h, nil
+}

@@ -1,0 +1,171 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+type inner struct {
+	n    int16
+	text string
+	next *inner
+}
+
+type everything struct {
+	B     bool
+	I     int
+	I8    int8
+	U64   uint64
+	F32   float32
+	F64   float64
+	S     string
+	Bytes []byte
+	Ints  []int32
+	Fixed [3]uint8
+	Map   map[string]inner
+	Ptr   *int
+	Any   any
+	Anys  []any
+	D     time.Duration
+	At    time.Time
+	Proto *netloopv1.Rate
+	inner inner
+}
+
+func roundTrip[T any](t interface{ Fatalf(string, ...any) }, v T) T {
+	b, err := AppendValue(nil, &v)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	got := new(T)
+	if err := ReadValue(b, got); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return *got
+}
+
+func TestValuesComeBackExactly(t *testing.T) {
+	text := rapid.StringN(0, 8, -1)
+	in := rapid.Custom(func(t *rapid.T) inner {
+		v := inner{n: rapid.Int16().Draw(t, "n"), text: text.Draw(t, "text")}
+		if rapid.Bool().Draw(t, "next") {
+			v.next = &inner{n: 1}
+		}
+		return v
+	})
+	anys := rapid.SampledFrom([]any{nil, true, "x", []byte{1}, []byte{}, 7, int8(-7), uint16(9), float32(0.5), math.Inf(1), time.Second, []any{1, nil}, []string{}, map[string]any{"a": 1.5}})
+	rapid.Check(t, func(t *rapid.T) {
+		v := everything{
+			B: rapid.Bool().Draw(t, "b"), I: rapid.Int().Draw(t, "i"), I8: rapid.Int8().Draw(t, "i8"), U64: rapid.Uint64().Draw(t, "u"),
+			F32: rapid.Float32().Draw(t, "f32"), F64: rapid.Float64().Draw(t, "f64"), S: text.Draw(t, "s"),
+			Bytes: rapid.SampledFrom([][]byte{nil, {}, {1, 2}}).Draw(t, "bytes"),
+			Ints:  rapid.SampledFrom([][]int32{nil, {}, {-1, 2}}).Draw(t, "ints"),
+			Fixed: [3]uint8{1, 2, 3},
+			Map:   rapid.OneOf(rapid.Just(map[string]inner(nil)), rapid.MapOfN(text, in, 0, 4)).Draw(t, "map"),
+			Any:   anys.Draw(t, "any"), Anys: rapid.SliceOfN(anys, 0, 3).Draw(t, "anys"), D: time.Duration(rapid.Int64().Draw(t, "d")),
+			At:    time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "at"), 5).UTC(),
+			inner: in.Draw(t, "inner"),
+		}
+		if rapid.Bool().Draw(t, "ptr") {
+			v.Ptr = new(int) // A pointer to zero is not nil.
+		}
+		if got := roundTrip(t, v); !reflect.DeepEqual(got, v) {
+			t.Fatalf("%+v came back as %+v", v, got)
+		}
+	})
+	rate := &netloopv1.Rate{Num: 60, Den: 1}
+	if got := roundTrip(t, everything{Proto: rate}); !proto.Equal(got.Proto, rate) {
+		t.Fatalf("%v came back as %v", rate, got.Proto)
+	}
+	b, err := AppendValue(nil, rate)
+	again := new(netloopv1.Rate)
+	if err = errors.Join(err, ReadValue(b, again)); err != nil || !proto.Equal(again, rate) {
+		t.Fatalf("%v came back as %v, error %v", rate, again, err)
+	}
+	if got := roundTrip(t, math.NaN()); !math.IsNaN(got) {
+		t.Fatalf("NaN came back as %v", got)
+	}
+}
+
+// Equal values are equal bytes, whatever the order of a map.
+func TestMapsAreWrittenInOneOrder(t *testing.T) {
+	m := map[string]int{}
+	for i := range 100 {
+		m[fmt.Sprint(i)] = i
+	}
+	first, err := AppendValue(nil, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if b, _ := AppendValue(nil, &m); string(b) != string(first) {
+			t.Fatal("the same map has other bytes")
+		}
+	}
+}
+
+func TestWhatStandsForSomethingIsRefusedByName(t *testing.T) {
+	loop := &inner{}
+	loop.next = loop
+	type player struct {
+		Name string
+		Conn any
+	}
+	for _, c := range []struct {
+		v    any
+		want string
+	}{
+		{&struct{ F func() }{func() {}}, ".F of type func()"},
+		{&struct{ A []chan int }{[]chan int{make(chan int)}}, ".A[0] of type chan int"},
+		{&player{Conn: &net.TCPConn{}}, "recording.player.Conn of type *net.TCPConn"},
+		{&map[string]any{"conn": make(chan int)}, "[conn] of type chan int"},
+		{&struct{ E error }{io.EOF}, ".E of type *errors.errorString"},
+		{&struct{ X any }{struct{ A int }{1}}, ".X of type struct { A int }"},
+		{loop, "nests too deep, or refers to itself"},
+	} {
+		_, err := AppendValue(nil, c.v)
+		var v *ValueError
+		if !errors.As(err, &v) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%T: error %v, want %q", c.v, err, c.want)
+		}
+	}
+}
+
+func TestErrorsAreKnownAgain(t *testing.T) {
+	sentinel := errors.New("no such player")
+	err := fmt.Errorf("loading %d: %w", 7, errors.Join(sentinel, context.DeadlineExceeded))
+	e, inexact := NewError(err)
+	if inexact != nil {
+		t.Fatal(inexact)
+	}
+	again := roundTrip(t, *e)
+	switch {
+	case again.Error() != err.Error():
+		t.Errorf("text %q", again.Error())
+	case !errors.Is(&again, sentinel), !errors.Is(&again, context.DeadlineExceeded), errors.Is(&again, io.EOF), errors.Is(&again, context.Canceled):
+		t.Error("errors.Is finds others than before")
+	}
+	if _, inexact := NewError(fmt.Errorf("asking: %w", &net.OpError{Op: "dial", Err: io.EOF})); inexact == nil || !strings.Contains(inexact.Error(), "*net.OpError") {
+		t.Errorf("a typed error: %v", inexact)
+	}
+	deep := sentinel
+	for range maxErrors {
+		deep = fmt.Errorf("under: %w", deep)
+	}
+	if _, inexact := NewError(deep); inexact == nil {
+		t.Error("the tree of errors has no bound")
+	}
+}

@@ -1,0 +1,91 @@
+package netloop
+
+import (
+	"hash/crc64"
+
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// outgoing sums up what leaves a room in a tick, in the order in which the room decides
+// it: messages as they are sent, packets as they are cut, connections as they are
+// closed. Nil sums up nothing and costs nothing.
+type outgoing struct {
+	sum     uint64
+	stopped bool // nobody will take the sum any more
+	buf     []byte
+}
+
+var crcTable = crc64.MakeTable(crc64.ECMA)
+
+// The tags that tell apart what is summed up.
+const (
+	sentMessage = 1 + iota
+	sentPacket
+	sentClose
+)
+
+// begin starts an entry.
+func (o *outgoing) begin(tag byte, id ClientID) {
+	o.buf = wire.AppendUvarint(append(o.buf[:0], tag), uint64(id))
+}
+
+func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
+
+// sender returns what a client's session tells its messages to, or nil.
+func (o *outgoing) sender(id ClientID) func(transport.Message) {
+	if o == nil {
+		return nil
+	}
+	return func(m transport.Message) { o.message(id, &m) }
+}
+
+func (o *outgoing) message(id ClientID, m *transport.Message) {
+	if o.stopped {
+		return
+	}
+	o.begin(sentMessage, id)
+	flags := byte(0)
+	if m.Reply {
+		flags |= 1
+	}
+	if m.Reliable {
+		flags |= 2
+	}
+	o.buf = append(o.buf, m.Stage, flags)
+	o.buf = wire.AppendUvarint(o.buf, uint64(m.Method))
+	o.buf = wire.AppendUvarint(o.buf, m.Call)
+	o.buf = wire.AppendUvarint(o.buf, uint64(m.Code))
+	o.buf = wire.AppendString(o.buf, m.Text)
+	o.buf = wire.AppendBytes(o.buf, m.Payload)
+	o.end()
+}
+
+func (o *outgoing) packets(id ClientID, packets [][]byte) {
+	if o == nil || o.stopped {
+		return
+	}
+	for _, p := range packets {
+		o.begin(sentPacket, id)
+		o.buf = wire.AppendBytes(o.buf, p)
+		o.end()
+	}
+}
+
+func (o *outgoing) closed(id ClientID, why *LeaveReason) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentClose, id)
+	o.buf = wire.AppendString(wire.AppendUvarint(o.buf, uint64(why.Code)), why.Text)
+	o.end()
+}
+
+// take returns the sum, and begins the next.
+func (o *outgoing) take() uint64 {
+	sum := o.sum
+	o.sum = 0
+	return sum
+}
+
+func (o *outgoing) stop() { o.stopped = true }

@@ -1,0 +1,170 @@
+package netloop
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// Replay runs a recorded room again, tick by tick: what comes from outside comes from
+// the recording, so there is no network, no clock and no other goroutine. The game's
+// OnAdmit, its work given to [Go] and OnClose do not run; what they came to is
+// recorded, or has no part in any tick.
+//
+// One goroutine uses it.
+type Replay struct {
+	room  *Room
+	feed  *replayer
+	in    *recording.Reader
+	clock *clock.Virtual
+	notes map[string]string
+	err   error
+	buf   []byte // scratch of send
+}
+
+// ReplayTick says what a tick came to. Equal numbers mean equal states and equal
+// messages.
+type ReplayTick struct {
+	Tick  uint64
+	State uint64 // digest of all objects, as captured
+	Sent  uint64 // digest of all messages and snapshots that left
+}
+
+// Divergence is the error of a replay that does not do what the recorded room did.
+type Divergence struct {
+	Tick               uint64
+	What               string // what differs
+	Recorded, Replayed uint64 // digests, if it is one
+}
+
+// Error names tick and difference.
+func (e *Divergence) Error() string {
+	if e.Recorded == e.Replayed {
+		return fmt.Sprintf("netloop: the replay diverges at tick %d: %s", e.Tick, e.What)
+	}
+	return fmt.Sprintf("netloop: the replay diverges at tick %d: %s, recorded %016x, replayed %016x", e.Tick, e.What, e.Recorded, e.Replayed)
+}
+
+// NotReplayable is the error of a replay that has come to a tick into which something
+// entered that a recording cannot hold.
+type NotReplayable struct {
+	Tick uint64
+	What []string
+}
+
+// Error names tick and cause.
+func (e *NotReplayable) Error() string {
+	return fmt.Sprintf("netloop: tick %d cannot be replayed, because something entered it unrecorded: %s", e.Tick, e.What[0])
+}
+
+// NewReplay opens a game with the room, the rates and the seed of a recording. Of the
+// configuration only the Logger counts. The game must have the recorded one's schema,
+// and, to do the same again, its code and its settings.
+func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
+	in, b, err := recording.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("netloop: %w", err)
+	}
+	head, err := recording.ReadHead(b)
+	if err != nil {
+		return nil, fmt.Errorf("netloop: %w", err)
+	}
+	var config recordedConfig
+	if err := json.Unmarshal(head.Config, &config); err != nil {
+		return nil, fmt.Errorf("netloop: the recorded configuration: %w", err)
+	}
+	s, err := New(Config{Logger: cfg.Logger, Seed: head.Seed, Room: config.Room, RPC: config.RPC}, g)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(s.schema.fingerprint[:], head.Fingerprint) {
+		return nil, fmt.Errorf("netloop: the recording is of another schema %q than the game's %q", head.Schema, s.schema.name)
+	}
+	p := &Replay{room: s.room, in: in, clock: clock.NewVirtual(), notes: head.Notes}
+	s.clock = p.clock
+	p.feed = newReplayer(s.room)
+	return p, nil
+}
+
+// Notes returns Config.RecordNotes of the recorded server.
+func (p *Replay) Notes() map[string]string { return p.notes }
+
+// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, a
+// *NotReplayable, or that of a file which breaks off or is damaged; after the first
+// error every Step returns it.
+func (p *Replay) Step() (ReplayTick, error) {
+	if p.err != nil {
+		return ReplayTick{}, p.err
+	}
+	t, err := p.step()
+	if err != nil && !errors.Is(err, io.EOF) {
+		var d *Divergence
+		var n *NotReplayable
+		if !errors.As(err, &d) && !errors.As(err, &n) {
+			err = fmt.Errorf("netloop: replay: %w", err)
+		}
+	}
+	p.err = err
+	return t, err
+}
+
+func (p *Replay) step() (ReplayTick, error) {
+	b, err := p.in.Next()
+	if err != nil {
+		return ReplayTick{}, err
+	}
+	rec := &p.feed.tick
+	if err := recording.ReadTick(b, rec); err != nil {
+		return ReplayTick{}, err
+	}
+	in := rec.Input
+	if in.Tick != p.room.in.Tick+1 {
+		return ReplayTick{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
+	}
+	if len(rec.Unrecorded) > 0 {
+		return ReplayTick{}, &NotReplayable{in.Tick, slices.Clone(rec.Unrecorded)}
+	}
+	p.clock.Set(in.Start)
+	if rec.Drain {
+		if err := p.room.tellDrain(rec.DrainLimit); err != nil {
+			return ReplayTick{}, err
+		}
+	}
+	// The error says that the room closes itself, which the recorded one did too.
+	_ = p.room.step(in)
+	p.send()
+	done := ReplayTick{in.Tick, p.room.world.StateDigest(), p.room.leaving.take()}
+	return done, p.feed.compare(done)
+}
+
+// send takes what the room flushed, as the links of the recorded room did.
+func (p *Replay) send() {
+	at := p.clock.Now()
+	for _, c := range p.room.clients.list {
+		for more := true; more; {
+			if p.buf, more = c.session.AppendDatagram(p.buf[:0], at); more {
+				c.session.DatagramSent(at, at, true)
+			}
+		}
+		for p.buf = c.session.AppendStream(p.buf[:0], maxTake); len(p.buf) > 0; {
+			p.buf = c.session.AppendStream(p.buf[:0], maxTake)
+		}
+	}
+}
+
+// maxTake is how much of a session's stream is taken at once.
+const maxTake = 1 << 16
+
+// Look calls fn with a live tick between two ticks, to look at the state. What it
+// changes makes the replay diverge.
+func (p *Replay) Look(fn func(*Tick)) error { return p.room.inspect(fn) }
+
+// GameTime returns the game time of the last tick.
+func (p *Replay) GameTime() time.Duration { return p.room.now.GameTime }
