@@ -2,6 +2,7 @@ package netloop_test
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -15,21 +16,35 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// seeds returns how many seeds a property is tried with: n, unless the
-// environment variable NETLOOP_SEEDS asks for more.
-func seeds(t *testing.T, n int) int {
+// seeds returns the seeds that a property is tried with: 1 to n. The environment
+// variable NETLOOP_SEEDS asks for another n, NETLOOP_SEED for one seed alone.
+func seeds(t *testing.T, n int) iter.Seq[uint64] {
 	t.Helper()
-	if testing.Short() {
-		n = max(1, n/10)
-	}
-	if text := os.Getenv("NETLOOP_SEEDS"); text != "" {
-		more, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("NETLOOP_SEEDS: %v", err)
+	number := func(name string) (uint64, bool) {
+		text := os.Getenv(name)
+		if text == "" {
+			return 0, false
 		}
-		return more
+		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return v, true
 	}
-	return n
+	first, last := uint64(1), uint64(n)
+	if testing.Short() {
+		last = max(1, last/10)
+	}
+	if more, ok := number("NETLOOP_SEEDS"); ok {
+		last = more
+	}
+	if one, ok := number("NETLOOP_SEED"); ok {
+		first, last = one, one
+	}
+	return func(yield func(uint64) bool) {
+		for seed := first; seed <= last && yield(seed); seed++ {
+		}
+	}
 }
 
 // mirror is what the test knows of the server's objects: it makes every change
@@ -109,6 +124,7 @@ func (m *mirror) pickNote() map[netloop.Ref[note]]*netloop.Object[note] {
 type observer struct {
 	t     *testing.T
 	c     *client.Client
+	link  netlooptest.Link
 	alive map[netloop.Ref[thing]]int32 // the newest N seen
 }
 
@@ -172,7 +188,7 @@ func (m *mirror) compare(w *netlooptest.World, o *observer) error {
 // with a mirror kept by the test once the edits have stopped.
 func TestEveryClientConvergesOverBadLinks(t *testing.T) {
 	for seed := range seeds(t, 200) {
-		t.Run(strconv.Itoa(seed+1), func(t *testing.T) { converge(t, uint64(seed+1)) })
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { converge(t, seed) })
 	}
 }
 
@@ -190,7 +206,9 @@ func converge(t *testing.T, seed uint64) {
 			Jitter: time.Duration(m.rng.IntN(30)) * time.Millisecond,
 			Loss:   0.2, Duplicate: 0.1, Reorder: 0.1,
 		}
-		observers = append(observers, observe(t, w.Join("", nil, l)))
+		o := observe(t, w.Join("", nil, l))
+		o.link = l
+		observers = append(observers, o)
 	}
 	join()
 	for range 200 + m.rng.IntN(200) { // Some worlds are idle for longer than versions are kept.
@@ -215,7 +233,11 @@ func converge(t *testing.T, seed uint64) {
 	w.Until(600, func() bool { // Who came last may still be shaking hands.
 		return !slices.ContainsFunc(observers, func(o *observer) bool { return o.c.State().Phase != client.Playing })
 	})
-	// Healing: 1 s + 2 RTT, at most 260 ms each, on a link that still is as bad.
+	// Healing: within 1 s + 2 RTT, at most 260 ms each, of the end of the losses.
+	for _, o := range observers {
+		o.link.Loss = 0
+		w.SetLink(o.c, o.link)
+	}
 	w.Step(60 + 2*16)
 	agreed := 0
 	for _, o := range observers {
