@@ -26,6 +26,7 @@ type Client struct {
 	joined  bool // OnJoin ran: OnLeave is owed
 	kicked  *LeaveReason
 	ranges  []netvar.Range // scratch of acknowledged
+	owes    []*owed        // answers, by HandleLater
 
 	fullFrom time.Duration // game time from which on it may ask for the full state again
 }
@@ -59,21 +60,6 @@ func (c *Client) Kick(t *Tick, code Code, why string) {
 	if c.kicked == nil {
 		c.kicked = &LeaveReason{code, why}
 	}
-}
-
-// answer sends the answer to a call.
-func (c *Client) answer(m *method, it *rpcqueue.Item, v any) error {
-	payload, err := m.out.append(c.room.payload[:0], v)
-	if err == nil {
-		err = transport.CheckPayload(len(payload), true)
-	}
-	if err != nil {
-		c.refuse(it, err)
-		return err
-	}
-	c.room.payload = payload
-	c.session.Send(transport.Message{Method: m.rq.ID, Call: it.Call, Reply: true, Reliable: true, Payload: payload})
-	return nil
 }
 
 // refuse answers a call with an error, in words only if the game made it so.

@@ -17,7 +17,8 @@ func openDoor() bool {
 	d := &inside.Netloop
 	d.Schema = func(schema any) inside.Schema { return schema.(*Schema).inside() }
 	d.Method = func(descriptor any) inside.Method {
-		return inside.Method{Queue: &descriptor.(interface{ method() *method }).method().rq}
+		m := descriptor.(interface{ method() *method }).method()
+		return inside.Method{Queue: &m.rq, Timeout: m.policy.timeout}
 	}
 	d.Class = func(descriptor any) inside.Class {
 		c := descriptor.(interface{ class() *class }).class()

@@ -21,6 +21,7 @@ var (
 	loose = netloop.NewRPC[text](schema, "loose", netloop.Unreliable())
 	late  = netloop.NewRPC[text](schema, "late", netloop.AtStage(netloop.Initialization), netloop.LateDrop())
 	add   = netloop.NewCall[pair, sum](schema, "add")
+	quick = netloop.NewCall[pair, sum](schema, "quick", netloop.Timeout(time.Second))
 )
 
 type thing struct {

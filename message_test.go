@@ -195,22 +195,27 @@ func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
 	}
 }
 
-func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
-	ran := 0
-	w := open(t, func(r *netloop.Room) {
-		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { ran++; return sum{}, nil })
-	})
+func TestSendAtAStageThatIsNotAllowedPanics(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
 	c := play(t, w, perfect)
-	var err error
-	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e }, netloop.RunAt(netloop.PreUpdate))
-	w.Until(60, func() bool { return err != nil })
-	if ran != 0 {
-		t.Error("it ran")
+	panics := func(what string, fn func()) {
+		t.Helper()
+		defer func() {
+			if v := fmt.Sprint(recover()); !strings.Contains(v, "does not run at") {
+				t.Errorf("%s: recovered %q", what, v)
+			}
+		}()
+		fn()
 	}
-	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
-	w.Until(60, func() bool { return err == nil })
-	if ran != 1 {
-		t.Error("its neighbour did not run")
+	w.Tick(func(tick *netloop.Tick) {
+		panics("server", func() { told.Send(tick, netloop.Everyone(), text{}, netloop.RunAt(netloop.Update)) })
+	})
+	panics("client", func() { client.Send(c, told, text{}, netloop.RunAt(netloop.Update)) })
+	panics("call", func() {
+		client.Ask(c, add, pair{}, func(*netloop.Tick, sum, error) { t.Error("it was answered") }, netloop.RunAt(netloop.PreUpdate))
+	})
+	if n := c.Stats().Calls; n != 0 {
+		t.Errorf("%d calls wait", n)
 	}
 }
 

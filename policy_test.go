@@ -185,6 +185,20 @@ func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
 	}
 }
 
+// A client of this module cannot send it; one of another make can.
+func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
+	c := newCourt(t, Config{}, nil)
+	c.send(c.session, valid.m.rq.ID, PreUpdate, order{})
+	c.send(c.session, valid.m.rq.ID, 0, order{})
+	c.step()
+	if codes := answers(t, c.session); !slices.Equal(codes, []Code{CodeStageNotAllowed, 0}) {
+		t.Errorf("answered %v", codes)
+	}
+	if c.game.ran["valid"] != 1 {
+		t.Errorf("%d ran, want the neighbour alone", c.game.ran["valid"])
+	}
+}
+
 func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 	c := newCourt(t, Config{}, nil)
 	s := c.enter(map[string]any{RoleClaim: float64(2)}) // As a JSON token has it.

@@ -155,7 +155,7 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	for _, p := range r.perClient {
 		p.free(c.id)
 	}
-	c.joined = false
+	c.joined, c.owes = false, nil
 	r.seats.Add(-1)
 }
 

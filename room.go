@@ -65,6 +65,7 @@ type Room struct {
 	timers   timers
 	payload  []byte    // scratch of encode
 	leaving  *outgoing // sums up what leaves, while recorded or replayed
+	owing    *owed     // what the running handler answers later
 
 	onStart   []func(*Tick)
 	onAdmit   []func(context.Context, *Join) error
@@ -258,9 +259,7 @@ func (t *Tick) forget() { t.from = nil }
 func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
 	r.server.metrics.AddPanic(it.Method.Name)
 	r.log.Error("a handler panicked", "method", it.Method.Name, "from", it.From, "panic", fmt.Sprint(v), "stack", string(stack))
-	if c, ok := r.clients.get(ClientID(it.From)); ok && it.Call != 0 {
-		c.refuse(it, errors.New("panic"))
-	}
+	r.panicked(it)
 }
 
 // handlerFailed logs a handler's error. A refusal is the game's ordinary answer.

@@ -174,6 +174,6 @@ func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, err
 			from.refuse(it, err)
 			return err
 		}
-		return from.answer(k.m, it, inside.Erase(answer))
+		return (&owed{from: from, m: k.m, call: it.Call}).answer(inside.Erase(answer))
 	})
 }

@@ -50,6 +50,7 @@ type Client struct {
 	overload netloop.Overload
 	onLoad   []func(netloop.Overload)
 	stats    Stats
+	traffic  transport.Stats
 	snapshot Snapshot // being received
 
 	mu      sync.Mutex
@@ -67,7 +68,7 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cl := &Client{cfg: cfg, clock: c, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
-	cl.inbox = transport.NewInbox(maxArrivals, nil)
+	cl.inbox = transport.NewInbox(maxArrivals, &cl.traffic)
 	cl.replica = netvar.NewReplica(cl.schema.Classes)
 	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs)
 	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
@@ -84,7 +85,6 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	for _, class := range cl.schema.Classes.Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.
 	}
-	cl.calls.pending = map[uint64]pendingCall{}
 	cl.builtins()
 	return cl, nil
 }
@@ -120,7 +120,7 @@ func (c *Client) builtins() {
 
 // sessionConfig is how the transport hands over what arrives.
 func (c *Client) sessionConfig() transport.SessionConfig {
-	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Decode: c.schema.Decode}
+	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Stats: &c.traffic, Decode: c.schema.Decode}
 }
 
 // connected is called once, before the Step that shall see it.
@@ -241,7 +241,7 @@ func (c *Client) end(why netloop.Closed) {
 	c.gone = &why
 	c.mu.Unlock()
 	close(c.done)
-	fail := func(t any) { c.calls.fail(t.(*netloop.Tick), &why) }
+	fail := func(t any) { c.calls.failAll(t.(*netloop.Tick), &why) }
 	if c.now.Stage != 0 {
 		fail(c.tick.Tick)
 	} else {

@@ -100,9 +100,12 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 	}
 	method, ok := c.schema.RPCs.ByID(m.Method)
 	if !ok {
+		c.stats.Rejected++
 		return
 	}
-	c.rpcs.Push(rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded})
+	if out := c.rpcs.Push(rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded}); !out.Queued() {
+		c.stats.Rejected++
+	}
 }
 
 // tell calls the watchers, event by event, and returns how many it has told: all,
@@ -133,11 +136,23 @@ func (c *Client) flush() {
 	}
 }
 
-// later runs fn at the poll of the next frame. Any goroutine may call it.
+// later runs fn at the poll of the next frame. It is for Step's goroutine, which
+// adds no more than there are watchers and calls.
 func (c *Client) later(fn func(*netloop.Tick)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.foreign = append(c.foreign, fn)
+}
+
+// request is later for other goroutines: without a Step for long it reports false.
+func (c *Client) request(fn func(*netloop.Tick)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.foreign) >= maxCalls {
+		return false
+	}
+	c.foreign = append(c.foreign, fn)
+	return true
 }
 
 func (c *Client) runForeign(t *netloop.Tick) {

@@ -3,9 +3,7 @@ package client
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"time"
+	"fmt"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
@@ -15,7 +13,8 @@ import (
 
 // Send sends a message to the server with the next flush. It belongs to Step's
 // goroutine. Before the connection and after its end it is dropped and counted.
-// It panics if the message exceeds what its declaration or the wire allows.
+// It panics if the message exceeds what its declaration or the wire allows, and
+// with [netloop.RunAt] of a stage that the declaration does not allow.
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
 	c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o)
 }
@@ -36,6 +35,9 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 	for _, apply := range o {
 		apply(&out)
 	}
+	if s := netloop.Stage(out.Stage); s != 0 && !m.Queue.Allows(s) {
+		panic(fmt.Sprintf("client: %q does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
+	}
 	if c.session == nil || c.Closed() != nil || !c.session.Send(out) {
 		c.stats.Dropped++
 		return false
@@ -55,45 +57,38 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	}
 }
 
-// calls are the questions that wait for an answer. They belong to Step's
-// goroutine.
-type calls struct {
-	last    uint64 // id of the newest
-	oldest  uint64 // none with a smaller id waits
-	pending map[uint64]pendingCall
-}
-
-type pendingCall struct {
-	then     func(t *netloop.Tick, answer any, err error)
-	deadline time.Duration
-}
-
-// callTimeout is how long an answer may take.
-const callTimeout = 10 * time.Second
-
-// ErrTimeout is the error of a call that was not answered within 10 s.
-var ErrTimeout = errors.New("client: the call was not answered in time")
-
 // Ask asks the server. then gets the answer inside a later Step, in EarlyUpdate,
-// or an error: a *netloop.Refusal in the server's words, [ErrTimeout], or a
-// *netloop.Closed when the connection ended first. It belongs to Step's
-// goroutine.
+// or an error: a *netloop.Refusal in the server's words, [ErrTimeout],
+// [ErrTooManyCalls], or a *netloop.Closed when the connection ended first. It
+// belongs to Step's goroutine. It panics when 1 024 calls of one frame have been
+// refused with ErrTooManyCalls, because then the game asks in a loop.
 func Ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
-	id := c.calls.last + 1
-	c.calls.last = id
-	c.calls.pending[id] = pendingCall{
-		deadline: c.clock.Now() + callTimeout,
-		then: func(t *netloop.Tick, answer any, err error) {
-			var r R
-			if err == nil {
-				r = inside.Open[R](answer)
-			}
-			c.guard("Ask", func() { then(t, r, err) })
-		},
+	ask(c, k, q, then, o)
+}
+
+// ask returns the id of the call, 0 if it was refused.
+func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o []netloop.SendOption) uint64 {
+	answered := func(t *netloop.Tick, answer any, err error) {
+		var r R
+		if err == nil {
+			r = inside.Open[R](answer)
+		}
+		c.guard("Ask", func() { then(t, r, err) })
 	}
-	if !c.send(inside.Netloop.Method(k), inside.Erase(q), id, o) {
-		c.later(func(t *netloop.Tick) { c.calls.finish(t, id, nil, c.sendError()) })
+	m := inside.Netloop.Method(k)
+	if len(c.calls.waiting) >= maxCalls {
+		if c.calls.refused++; c.calls.refused > maxCalls {
+			panic("client: asking " + m.Queue.Name + ": too many calls wait for their answers: ask again once some have come")
+		}
+		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
+		return 0
 	}
+	sent := c.send(m, inside.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
+	id := c.calls.add(c.clock.Now(), m.Timeout, answered)
+	if !sent {
+		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, c.sendError()) })
+	}
+	return id
 }
 
 // sendError says why nothing can be sent.
@@ -105,7 +100,11 @@ func (c *Client) sendError() error {
 }
 
 // Await asks the server and waits for the answer, while another goroutine runs
-// Step or Run. In a callback it would wait for itself: use [Ask] there.
+// Step or Run. In a callback it would wait for itself: use [Ask] there. When ctx
+// ends it returns the context's error; an answer that comes later is dropped and
+// counted, and the server is not told: it owes an answer for no longer than the
+// call's [netloop.Timeout]. At most 1 024 calls may wait for their Step; one
+// beyond fails with [ErrTooManyCalls].
 func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q, o ...netloop.SendOption) (R, error) {
 	type answer struct {
 		r   R
@@ -115,55 +114,27 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 	if closed := c.Closed(); closed != nil {
 		return answer{}.r, closed
 	}
-	c.later(func(*netloop.Tick) {
+	var id uint64 // Step's goroutine
+	if !c.request(func(*netloop.Tick) {
 		if ctx.Err() != nil {
 			return // Nobody waits any more.
 		}
-		Ask(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o...)
-	})
+		defer func() {
+			if v := recover(); v != nil { // The mistake is the caller's, who is on another goroutine.
+				done <- answer{err: fmt.Errorf("client: Await: %v", v)}
+			}
+		}()
+		id = ask(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o)
+	}) {
+		return answer{}.r, ErrTooManyCalls
+	}
 	select {
 	case a := <-done:
 		return a.r, a.err
 	case <-c.done:
 		return answer{}.r, c.Closed()
 	case <-ctx.Done():
+		c.request(func(*netloop.Tick) { c.calls.take(id) }) // Without room for it, the call times out by itself.
 		return answer{}.r, ctx.Err()
-	}
-}
-
-// answer hands an answer to who asked. One that nobody waits for any more is
-// ignored.
-func (cs *calls) answer(t *netloop.Tick, m *transport.Message, decoded any) {
-	if m.Code != 0 {
-		cs.finish(t, m.Call, nil, inside.Netloop.Refusal(transport.Code(m.Code), m.Text))
-		return
-	}
-	cs.finish(t, m.Call, decoded, nil)
-}
-
-func (cs *calls) finish(t *netloop.Tick, id uint64, answer any, err error) {
-	call, ok := cs.pending[id]
-	if !ok {
-		return
-	}
-	delete(cs.pending, id)
-	call.then(t, answer, err)
-}
-
-// expire fails what has waited too long, oldest first: all wait equally long.
-func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
-	for ; cs.oldest <= cs.last; cs.oldest++ {
-		call, waits := cs.pending[cs.oldest]
-		if waits && now < call.deadline {
-			return
-		}
-		cs.finish(t, cs.oldest, nil, ErrTimeout)
-	}
-}
-
-// fail fails everything, oldest first.
-func (cs *calls) fail(t *netloop.Tick, err error) {
-	for _, id := range slices.Sorted(maps.Keys(cs.pending)) {
-		cs.finish(t, id, nil, err)
 	}
 }

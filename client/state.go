@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // Phase is where a client is in its life.
@@ -99,7 +100,11 @@ type Stats struct {
 	Malformed  uint64        // of state, that could not be decoded
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
-	Dropped    uint64        // sends after the end of the connection
+	Dropped    uint64        // sends before the connection and after its end
+	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
+	Rejected   uint64        // messages that arrived and could not run: unknown, not handled, at a wrong stage
+	Calls      int           // that wait for their answer
+	LateCalls  uint64        // answers that came when nobody waited for them any more
 }
 
 // Stats returns how the connection has done so far.
@@ -107,6 +112,8 @@ func (c *Client) Stats() Stats {
 	s, now := c.stats, c.clock.Now()
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
+	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
+	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
 	if s.Applied > 0 {
 		s.Age = c.time.age(now, s.Applied)
 	}

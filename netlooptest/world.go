@@ -35,6 +35,8 @@ type World struct {
 type seat struct {
 	c    *client.Client
 	conn *memnet.Conn
+
+	frozen bool
 }
 
 // Option is an option of [New].
@@ -173,7 +175,9 @@ func (w *World) Step(n int) {
 		}
 		w.net.Advance(in.Deadline + period/2)
 		for _, s := range w.clients {
-			s.c.Step(period * time.Duration(1+in.Dropped))
+			if !s.frozen {
+				s.c.Step(period * time.Duration(1+in.Dropped))
+			}
 		}
 	}
 }
@@ -249,11 +253,20 @@ func (w *World) Heal(c *client.Client) { w.conn(c).Heal() }
 // Drop takes a client away without a word: the server has to find out.
 func (w *World) Drop(c *client.Client) { w.conn(c).Drop() }
 
-func (w *World) conn(c *client.Client) *memnet.Conn {
+// Freeze lets a client run no frames until Thaw, as a program that hangs: its
+// connection goes on, and what arrives waits.
+func (w *World) Freeze(c *client.Client) { w.seat(c).frozen = true }
+
+// Thaw ends what Freeze began.
+func (w *World) Thaw(c *client.Client) { w.seat(c).frozen = false }
+
+func (w *World) conn(c *client.Client) *memnet.Conn { w.tb.Helper(); return w.seat(c).conn }
+
+func (w *World) seat(c *client.Client) *seat {
 	w.tb.Helper()
 	for _, s := range w.clients {
 		if s.c == c {
-			return s.conn
+			return s
 		}
 	}
 	w.tb.Fatal("netlooptest: the client is of another world")

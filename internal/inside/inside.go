@@ -11,6 +11,7 @@ package inside
 import (
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -50,7 +51,8 @@ type Schema struct {
 
 // Method is an opened RPC or Call.
 type Method struct {
-	Queue *rpcqueue.Method
+	Queue   *rpcqueue.Method
+	Timeout time.Duration // of a Call
 }
 
 // Class is an opened class.
