@@ -14,13 +14,17 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Ticks:    s.metrics.Ticks,
 		Progress: s.metrics.Progress,
 		Ready:    s.readiness,
+		Health:   s.room.watchdog.Err,
 		Log:      s.log,
 	})
 }
 
 // readiness says why clients may not come, or nil.
 func (s *Server) readiness() error {
+	hung := s.room.watchdog.Err()
 	switch {
+	case hung != nil:
+		return hung
 	case s.draining.Load():
 		return errors.New("the server is closing")
 	case !s.ready.Load():
@@ -33,9 +37,9 @@ func (s *Server) readiness() error {
 	return nil
 }
 
-// reportTransport hands the transport's counters to the metrics. They are atomics, so
+// collect hands counters that live elsewhere to the metrics. They are atomics, so
 // the scrape itself asks for them, even when no tick runs.
-func (s *Server) reportTransport() {
+func (s *Server) collect() {
 	m, t := s.metrics, s.transport
 	t.Drops(m.SetDrops)
 	t.Disconnects(m.SetDisconnects)
@@ -43,5 +47,6 @@ func (s *Server) reportTransport() {
 	m.SetTransport("out", t.DatagramsOut.Load(), t.DatagramBytesOut.Load()+t.StreamBytesOut.Load())
 	m.SetChoked(t.Chokes.Load())
 	m.SetHandshakes(t.Handshakes.Load(), t.Refused.Load())
+	m.SetHungTicks(s.room.watchdog.Hangs())
 	m.SetLogsDropped(s.cfg.LogsDropped())
 }

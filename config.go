@@ -35,6 +35,15 @@ type Config struct {
 	// ended while clients are still in it: time to finish a round. Default 0:
 	// clients are told at once. Work given to Go has 5 s at least.
 	DrainTimeout time.Duration
+	// Watchdog is how long a tick may take before it counts as hung: the log then
+	// says where, with the stacks of all goroutines, and /readyz and /healthz fail.
+	// Default 10 s, longer than any garbage collection, swapping or lock that a
+	// server gets over; at least 100 ms. Negative is never.
+	Watchdog time.Duration
+	// WatchdogExit lets Run return an error when a tick hangs, after it has told the
+	// clients. It does not wait for OnLeave and OnClose, which belong to the
+	// goroutine that hangs, and that stays behind: end the process.
+	WatchdogExit bool
 	// Seed seeds the rooms' random numbers. 0 draws one.
 	Seed uint64
 	// Record takes a recording of the default room, from which [NewReplay] runs it again:
@@ -70,6 +79,8 @@ const (
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60
 	defaultAdmitTimeout = 5 * time.Second
+	defaultWatchdog     = 10 * time.Second
+	minWatchdog         = 100 * time.Millisecond
 )
 
 // validate returns the config with its defaults filled in, or an error that
@@ -86,6 +97,12 @@ func (c Config) validate() (Config, error) {
 	}
 	if c.DrainTimeout < 0 {
 		return c, ConfigError("DrainTimeout", c.DrainTimeout, "use 0 to end at once, or more")
+	}
+	if c.Watchdog == 0 {
+		c.Watchdog = defaultWatchdog
+	}
+	if c.Watchdog > 0 && c.Watchdog < minWatchdog {
+		return c, ConfigError("Watchdog", c.Watchdog, "use 0 for %v, %v or more, or less than 0 for none", defaultWatchdog, minWatchdog)
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

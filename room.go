@@ -15,6 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/watchdog"
 )
 
 // Game is what a game author writes.
@@ -83,12 +84,15 @@ type Room struct {
 
 	async   async
 	queued  posts
-	load    overloaded
 	ctx     context.Context // of Go's work; ends with the room
 	cancel  context.CancelFunc
 	seats   atomic.Int64               // clients in the room or on their way in
 	epoch   atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
 	closing *Closed                    // by Room.Close or a critical panic
+
+	load      overloaded
+	watchdog  *watchdog.Watchdog
+	finishing bool // finish has begun
 }
 
 // Closed says why a room ended before its server was told to, and on a client
@@ -120,6 +124,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	}
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
+	r.watchdog = watchdog.New(s.cfg.Watchdog)
 	r.load.ladder = overload.New(spec.Rate.Period())
 	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -153,7 +158,7 @@ func (r *Room) builtins() {
 		{Name: "room.start", Place: loop.Head, Ask: at(Initialization, r.start)},
 		{Name: "transport.poll", Place: loop.Head, Ask: at(EarlyUpdate, r.poll)},
 		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s Stage) func(*Tick) {
-			return func(t *Tick) { r.rpcs.Drain(s, t) }
+			return func(t *Tick) { r.watchdog.Stage(s); r.rpcs.Drain(s, t) }
 		}},
 		{Name: "room.timers", Place: loop.Head, Ask: at(Update, r.timers.run)},
 		{Name: "netvar.snapshot", Place: loop.Tail, Ask: at(PreLateUpdate, r.snapshot)},

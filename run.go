@@ -20,7 +20,11 @@ func (r *Room) step(in loop.Input) error {
 	}
 	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick, in.GameTime)
+	r.watchdog.Begin(in.Tick, in.Start)
 	rec, err := r.loop.Step(in)
+	if h := r.watchdog.End(); h != nil {
+		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
+	}
 	r.feed.end()
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)
@@ -57,9 +61,7 @@ func (r *Room) run(ctx context.Context) error {
 	pacer := &loop.Pacer{Timeline: r.timeline()}
 	pacer.Start(r.server.clock.Now(), firstTick)
 	err := loop.Run(ctx, r.server.clock, pacer, r.paced)
-	r.server.draining.Store(true)
-	r.server.ready.Store(false)
-	r.server.listener.Refuse(CodeClosing, "the server is closing")
+	r.server.endAdmission(CodeClosing, "the server is closing")
 	if err == nil {
 		err = r.drain(pacer)
 	}
@@ -121,6 +123,7 @@ func (r *Room) tellDrain(limit time.Duration) error {
 
 // finish lets every client leave, tells it why, and lets the game save.
 func (r *Room) finish(why LeaveReason) error {
+	r.finishing = true
 	waited := r.async.pending
 	err := r.inspect(func(t *Tick) {
 		for len(r.clients.list) > 0 {

@@ -56,7 +56,6 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
-	s.metrics.OnCollect(s.reportTransport)
 	if s.room, err = openRoom(s, cfg.Room); err != nil {
 		return nil, err
 	}
@@ -65,6 +64,7 @@ func New(cfg Config, g Game) (*Server, error) {
 			return nil, fmt.Errorf("netloop: Record: %w", err)
 		}
 	}
+	s.metrics.OnCollect(s.collect)
 	return s, nil
 }
 
@@ -138,7 +138,8 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // clients are refused, those in the room are told why and leave, the game's
 // OnClose functions run, and every goroutine that Run started has ended when it
 // returns. It returns nil unless a port is taken, the room was closed with
-// another code than [CodeClosing], a critical system panicked, or OnClose failed. A
+// another code than [CodeClosing], a critical system panicked, the room's
+// goroutine was ended or hangs (see [Config] WatchdogExit), or OnClose failed. A
 // server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(); err != nil {
@@ -152,7 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 		adminDone <- nil
 	}
 	s.ready.Store(true)
-	err := s.room.run(ctx)
+	err := s.supervise(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err = errors.Join(err, s.listener.Close(closeCtx))

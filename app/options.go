@@ -16,25 +16,27 @@ import (
 // options are the settings of every server, whatever its game. The order is that
 // of --help.
 type options struct {
-	Listen      string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
-	Admin       string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz and /ticks, host:port; empty is none"`
-	TickRate    rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
-	FixedRate   rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
-	SendEvery   int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
-	MaxClients  int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
-	ClientRate  float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is any number"`
-	ClientBurst int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
-	ClientKick  int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
-	LimitsDry   bool          `name:"limits-dry" help:"count what the limits of messages would do, and drop and kick nobody"`
-	For         time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
-	Seed        uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
-	Drain       time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
-	TLSCert     string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
-	TLSKey      string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
-	LogLevel    string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
-	LogFormat   string        `name:"log-format" help:"how the log is written: text or json"`
-	AddrFile    string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
-	Config      string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
+	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
+	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz and /ticks, host:port; empty is none"`
+	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
+	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
+	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
+	MaxClients   int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	ClientRate   float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is any number"`
+	ClientBurst  int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
+	ClientKick   int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
+	LimitsDry    bool          `name:"limits-dry" help:"count what the limits of messages would do, and drop and kick nobody"`
+	For          time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
+	Seed         uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
+	Drain        time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
+	Watchdog     time.Duration `name:"watchdog" help:"time after which a tick counts as hung, 100ms or more: the log says where; negative is never"`
+	WatchdogExit bool          `name:"watchdog-exit" help:"end with status 1 when a tick hangs, so that a service manager starts anew"`
+	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
+	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
+	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
+	LogFormat    string        `name:"log-format" help:"how the log is written: text or json"`
+	AddrFile     string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
+	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
 }
 
 // defaults are the values of settings that nobody sets.
@@ -48,6 +50,7 @@ func defaults() *options {
 		ClientRate:  1000,
 		ClientBurst: 2000,
 		ClientKick:  10_000,
+		Watchdog:    10 * time.Second,
 		LogLevel:    "info",
 		LogFormat:   "text",
 	}
@@ -63,6 +66,7 @@ const (
 	maxClientRate  = 1_000_000
 	maxClientBurst = 65_536
 	maxClientKick  = 1 << 20
+	minWatchdog    = 100 * time.Millisecond
 )
 
 // check reports the first option whose value cannot be used. bad makes the
@@ -89,6 +93,8 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("for", o.For, "use a time such as 20s, or 0 to run until a signal")
 	case o.Drain < 0:
 		return bad("drain", o.Drain, "use a time such as 30s, or 0 to close at once")
+	case o.Watchdog >= 0 && o.Watchdog < minWatchdog:
+		return bad("watchdog", o.Watchdog, "use "+minWatchdog.String()+" or more, or -1s for none")
 	case o.TLSCert != "" && o.TLSKey == "":
 		return bad("tls-cert", o.TLSCert, "set tls-key too, to the file with its key")
 	case o.TLSCert == "" && o.TLSKey != "":
@@ -140,6 +146,8 @@ func (o *options) server() netloop.Config {
 			PerSecond: o.ClientRate, Burst: o.ClientBurst, KickAfter: o.ClientKick, Dry: o.LimitsDry,
 		},
 		DrainTimeout: o.Drain,
+		Watchdog:     o.Watchdog,
+		WatchdogExit: o.WatchdogExit,
 		Seed:         o.Seed,
 	}
 }

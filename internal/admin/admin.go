@@ -44,6 +44,8 @@ type Config struct {
 	Ticks func() ticks.Snapshot
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
+	// Health returns what is wrong although ticks may run, nil if nothing is: /healthz.
+	Health func() error
 	// Ready returns why clients may not come, nil if they may: /readyz.
 	Ready func() error
 	// Log takes what net/http complains about.
@@ -119,7 +121,7 @@ func handler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
 	mux.Handle("GET /metrics", cfg.Metrics)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg.Progress) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := cfg.Ready(); err != nil {
 			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
@@ -139,8 +141,12 @@ func handler(cfg Config) http.Handler {
 	return mux
 }
 
-func healthz(w http.ResponseWriter, progress func() (since, period time.Duration)) {
-	since, period := progress()
+func healthz(w http.ResponseWriter, cfg Config) {
+	if err := cfg.Health(); err != nil {
+		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+		return
+	}
+	since, period := cfg.Progress()
 	if limit := max(stallFloor, stallPeriods*period); since > limit {
 		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
 		return

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type state struct {
 	since, period atomic.Int64
 	notReady      atomic.Bool
+	sick          atomic.Bool
 }
 
 func (s *state) config() Config {
@@ -37,6 +38,12 @@ func (s *state) config() Config {
 		},
 		Progress: func() (since, period time.Duration) {
 			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
+		},
+		Health: func() error {
+			if s.sick.Load() {
+				return errors.New("tick 7 hangs")
+			}
+			return nil
 		},
 		Ready: func() error {
 			if s.notReady.Load() {
@@ -129,6 +136,15 @@ func TestHealthFollowsTicks(t *testing.T) {
 		if status, body := get(t, base+"/healthz"); status != c.want {
 			t.Errorf("since %v, period %v: %d %q", c.since, c.period, status, body)
 		}
+	}
+}
+
+func TestHealthSaysWhatHangs(t *testing.T) {
+	var s state
+	base := start(t, s.config())
+	s.sick.Store(true)
+	if status, body := get(t, base+"/healthz"); status != http.StatusServiceUnavailable || body != "tick 7 hangs\n" {
+		t.Errorf("%d %q", status, body)
 	}
 }
 

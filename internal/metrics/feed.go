@@ -25,6 +25,9 @@ func (m *Metrics) SetClients(n int) { m.clients.set(natural(n)) }
 // SetOverload says how far up the overload ladder the room is.
 func (m *Metrics) SetOverload(level uint8) { m.overload.set(uint64(level)) }
 
+// SetHungTicks takes the total of ticks that the watchdog reported.
+func (m *Metrics) SetHungTicks(total uint64) { m.hungTicks.set(total) }
+
 // AddOverloadedTick counts one tick that ran above the ladder's bottom.
 func (m *Metrics) AddOverloadedTick() { m.overloadedTicks.add(1) }
 

@@ -86,6 +86,7 @@ func feed(m *Metrics) {
 	m.SetClients(100)
 	m.SetOverload(2)
 	m.AddOverloadedTick()
+	m.SetHungTicks(1)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
 	m.SetRPC("arena.Chat", "Update", "late", 5)

@@ -1,0 +1,101 @@
+package watchdog
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// The limits of a dump. The stacks of all goroutines are read into memory at once, which
+// stops the process for some milliseconds; of a thousand clients they take 3 MiB. A log
+// line takes less: the one goroutine in question whole, of the others as many as fit.
+const (
+	maxStacks = 8 << 20
+	maxOwn    = 16 << 10
+	maxOthers = 64 << 10
+)
+
+// Dump is what a process does at a moment.
+type Dump struct {
+	// Own is the stack of the goroutine that runs the ticks, empty if it is gone.
+	Own string
+	// Function is what the loop has called there, with file and line: the system that
+	// hangs, or a handler or hook if it hangs in a built-in.
+	Function string
+	// Others are the stacks of other goroutines, and Omitted is how many did not fit.
+	Others  string
+	Omitted int
+}
+
+// Dump reads the stacks of all goroutines.
+func (w *Watchdog) Dump() Dump {
+	buf := make([]byte, 64<<10)
+	n := runtime.Stack(buf, true)
+	for n == len(buf) && len(buf) < maxStacks {
+		buf = make([]byte, 4*len(buf))
+		n = runtime.Stack(buf, true)
+	}
+	return arrange(string(buf[:n]), w.goroutine.Load())
+}
+
+// arrange sorts the stacks of a dump.
+func arrange(all string, own uint64) Dump {
+	var d Dump
+	var others strings.Builder
+	for stack := range strings.SplitSeq(strings.TrimSpace(all), "\n\n") {
+		switch {
+		case number(stack) == own && own != 0:
+			d.Own, d.Function = cut(stack, maxOwn), called(stack)
+		case others.Len()+len(stack) > maxOthers:
+			d.Omitted++
+		default:
+			others.WriteString(stack)
+			others.WriteString("\n\n")
+		}
+	}
+	d.Others = strings.TrimSpace(others.String())
+	return d
+}
+
+// called finds the frame that the loop has called: in a stack the one above the first of
+// the loop's own. A frame is a line with the function and one with the place.
+func called(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i := 3; i < len(lines); i += 2 {
+		if !strings.Contains(lines[i], "/internal/loop.(*Loop") {
+			continue
+		}
+		name := lines[i-2]
+		if at := strings.LastIndexByte(name, '('); at > 0 {
+			name = name[:at] // What follows are the arguments.
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i-1]), " ")
+		return name + " " + place
+	}
+	return ""
+}
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "\n..."
+}
+
+// current is the number of the calling goroutine, as stacks show it: the only place where
+// the runtime tells it.
+func current() uint64 {
+	var buf [64]byte
+	return number(string(buf[:runtime.Stack(buf[:], false)]))
+}
+
+// number reads "goroutine 7 [running]:", 0 if it is no such line.
+func number(stack string) uint64 {
+	text, _ := strings.CutPrefix(stack, "goroutine ")
+	digits, _, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,160 @@
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+const limit = 10 * time.Second
+
+func TestAHangIsReportedOnce(t *testing.T) {
+	w := New(limit)
+	w.Begin(7, 100*time.Second)
+	w.Stage(loop.Update)
+	for _, now := range []time.Duration{100 * time.Second, 110 * time.Second} {
+		if h, hung := w.Check(now); hung || w.Err() != nil {
+			t.Fatalf("at %v: %+v", now, h)
+		}
+	}
+	h, hung := w.Check(110*time.Second + 1)
+	if want := (Hang{7, loop.Update, limit + 1}); !hung || h != want {
+		t.Fatalf("%+v, want %+v", h, want)
+	}
+	if _, again := w.Check(200 * time.Second); again || w.Hangs() != 1 {
+		t.Errorf("reported again: %v, %d", again, w.Hangs())
+	}
+	var got *Hang
+	if err := w.Err(); !errors.As(err, &got) || *got != h || !strings.Contains(err.Error(), "tick 7") || !strings.Contains(err.Error(), "Update") {
+		t.Errorf("Err: %v", err)
+	}
+	// It returns after all, and the next one hangs too.
+	if h := w.End(); h == nil || h.Tick != 7 || w.Err() != nil {
+		t.Errorf("End says %v, Err %v", h, w.Err())
+	}
+	w.Begin(8, 300*time.Second)
+	if h, hung := w.Check(320 * time.Second); !hung || h.Stage != 0 || w.Hangs() != 2 {
+		t.Errorf("the next tick: %+v, %v", h, hung)
+	}
+}
+
+func TestTicksThatReturnAreNoHang(t *testing.T) {
+	w := New(limit)
+	if _, hung := w.Check(time.Hour); hung {
+		t.Error("hung before the first tick")
+	}
+	for tick := range uint64(100) {
+		at := time.Duration(tick) * time.Second
+		w.Begin(tick+1, at)
+		if _, hung := w.Check(at + time.Second); hung {
+			t.Fatalf("tick %d", tick)
+		}
+		if h := w.End(); h != nil {
+			t.Fatalf("tick %d: %v", tick, h)
+		}
+	}
+	if _, hung := w.Check(time.Hour); hung {
+		t.Error("hung between ticks")
+	}
+	off := New(0)
+	off.Begin(1, 0)
+	if _, hung := off.Check(time.Hour); hung {
+		t.Error("a watchdog that is off reports")
+	}
+}
+
+// hang is a system that does not return until it may.
+func hang(may <-chan struct{}) { <-may }
+
+func TestDumpNamesWhatHangs(t *testing.T) {
+	w, now := New(limit), new(loop.Now)
+	l := loop.New(struct{}{}, now, func() time.Duration { return 0 })
+	in, may, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	if _, err := l.Add(loop.Spec[struct{}]{Name: "test.hang", Ask: func(s loop.Stage) func(struct{}) {
+		if s != loop.Update {
+			return nil
+		}
+		return func(struct{}) { close(in); hang(may) }
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(done)
+		w.Adopt()
+		_, _ = l.Step(loop.Input{Tick: 1}) // Its system hangs, that is all.
+	}()
+	<-in
+	d := w.Dump()
+	close(may)
+	<-done
+	if !strings.Contains(d.Function, "TestDumpNamesWhatHangs") || !strings.Contains(d.Function, "watchdog_test.go:") {
+		t.Errorf("the function that hangs is %q of\n%s", d.Function, d.Own)
+	}
+	if !strings.HasPrefix(d.Own, "goroutine ") || !strings.Contains(d.Own, "loop.(*Loop") {
+		t.Errorf("its stack:\n%s", d.Own)
+	}
+	if !strings.Contains(d.Others, "testing.") || strings.Contains(d.Others, "loop.(*Loop") {
+		t.Errorf("the others:\n%s", d.Others)
+	}
+}
+
+func TestDumpIsBounded(t *testing.T) {
+	frame := "some.function(0x1)\n\t/some/file.go:1 +0x1\n"
+	stack := func(n string, frames int) string {
+		return "goroutine " + n + " [select]:\n" + strings.Repeat(frame, frames)
+	}
+	all := stack("1", 10)
+	for range 100 {
+		all += "\n" + stack("2", 100)
+	}
+	all += "\n" + stack("3", 10_000)
+	d := arrange(all, 3)
+	if len(d.Own) > maxOwn+10 || !strings.HasPrefix(d.Own, "goroutine 3 ") {
+		t.Errorf("its stack has %d bytes", len(d.Own))
+	}
+	if len(d.Others) > maxOthers || !strings.HasPrefix(d.Others, "goroutine 1 ") || d.Omitted == 0 {
+		t.Errorf("the others have %d bytes, %d omitted", len(d.Others), d.Omitted)
+	}
+	for _, nothing := range []string{"", "x", "goroutine", "goroutine x [", "\n\n\n"} {
+		if d := arrange(nothing, 3); d.Own != "" || d.Function != "" {
+			t.Errorf("%q: %+v", nothing, d)
+		}
+	}
+}
+
+func TestTicksCostTheWatchdogNoMemory(t *testing.T) {
+	w := New(limit)
+	if n := testing.AllocsPerRun(1000, func() {
+		w.Begin(1, 2)
+		w.Stage(loop.Update)
+		_ = w.End() // No hang was reported.
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Ticks and checks at the same time, for the race detector: whatever is reported is of a
+// tick that ran, and nothing stays reported.
+func TestTicksAndChecksAtOnce(t *testing.T) {
+	w := New(time.Nanosecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := uint64(1); ctx.Err() == nil; tick++ {
+			w.Begin(tick, 0)
+			_ = w.End() // Reported or not: only the race detector judges.
+		}
+	}()
+	for range 10_000 {
+		if h, hung := w.Check(time.Second); hung && h.Tick == 0 {
+			t.Error("a hang of no tick")
+		}
+	}
+	cancel()
+	<-done
+}

@@ -1,0 +1,125 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// A room's goroutine may die or hang, and then nobody else would say so: Run
+// stands beside it and watches.
+
+// supervise runs the room on a goroutine of its own and returns how it ended. A
+// room that hangs is left behind if the configuration says so, or when the server
+// is told to end: its goroutine cannot be stopped, so the process should end.
+func (s *Server) supervise(ctx context.Context) error {
+	ended := make(chan error, 1) // Size 1: a room that comes back later finds nobody.
+	live, end := context.WithCancel(ctx)
+	defer end() // A room that was left behind and comes back ends too.
+	go s.room.live(live, ended)
+
+	given := make(chan error, 1) // Size 1: so does giving up on it.
+	watch, stop := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(watch, ctx, given) })
+	defer watching.Wait()
+	defer stop()
+
+	select {
+	case err := <-ended:
+		return err
+	case err := <-given:
+		s.endAdmission(CodeInternal, "the server hangs")
+		return err
+	}
+}
+
+// The watchdog looks ten times within its limit, but no more often than need be.
+const (
+	watchShare   = 10
+	watchLongest = time.Second
+)
+
+// watch reports a tick that hangs, until its own context ends. It gives up on the
+// room if it should, or once run has ended too.
+func (s *Server) watch(ctx, run context.Context, given chan<- error) {
+	if s.cfg.Watchdog < 0 {
+		return
+	}
+	for pause(ctx, min(s.cfg.Watchdog/watchShare, watchLongest)) {
+		if h, hung := s.room.watchdog.Check(s.clock.Now()); hung {
+			d := s.room.watchdog.Dump()
+			s.log.Error("a tick hangs", "tick", h.Tick, "stage", h.Stage.String(), "for", h.For, "in", d.Function,
+				"stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted)
+		}
+		if err := s.room.watchdog.Err(); err != nil && (s.cfg.WatchdogExit || run.Err() != nil) {
+			given <- fmt.Errorf("netloop: %w", err)
+			return
+		}
+	}
+}
+
+// pause waits for d, and reports false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-wait.Done()
+	return ctx.Err() == nil
+}
+
+// live runs the room to its end, whatever that is: nothing that the room's
+// goroutine can do, short of crashing the process, keeps it from saying so.
+func (r *Room) live(ctx context.Context, ended chan<- error) {
+	err := errGone
+	defer func() { ended <- err }()
+	alive := true
+	defer func() {
+		if alive {
+			err = r.died(recover())
+			err = errors.Join(err, r.bury())
+		}
+	}()
+	r.watchdog.Adopt()
+	err = r.run(ctx)
+	alive = false
+}
+
+// errGone is the error of a room whose goroutine has ended in the midst of its
+// end.
+var errGone = errors.New("netloop: the room's goroutine was ended by runtime.Goexit while the room was closing")
+
+// died says what ended the room's goroutine: a panic outside of every system, or
+// runtime.Goexit, which is what the FailNow of a test calls.
+func (r *Room) died(panicked any) error {
+	where := r.now.System
+	if panicked != nil {
+		r.log.Error("the room panicked", "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+		return fmt.Errorf("netloop: the room panicked: %v", panicked)
+	}
+	if err := r.loop.Check(); err != nil {
+		return fmt.Errorf("netloop: the room's goroutine has ended: %w", err)
+	}
+	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
+}
+
+// bury is the end of a room whose goroutine has died: as after the panic of a
+// critical system clients are told and the game saves, whatever state that is.
+func (r *Room) bury() error {
+	_ = r.watchdog.End() // If it hung before it died, that is over.
+	r.server.endAdmission(CodeInternal, "the server has failed")
+	if r.finishing {
+		return nil // It died of it.
+	}
+	return r.finish(LeaveReason{CodeInternal, "the server has failed"})
+}
+
+// endAdmission refuses whoever comes from now on, with the reason that clients
+// are told at the end.
+func (s *Server) endAdmission(code Code, text string) {
+	s.draining.Store(true)
+	s.ready.Store(false)
+	s.listener.Refuse(code, text)
+}

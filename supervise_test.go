@@ -1,0 +1,204 @@
+package netloop_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// supervised runs a server on free ports, and returns it with what Run will return.
+func supervised(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Game) (*netloop.Server, <-chan error) {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		goleak.VerifyNone(t, leaks)
+	})
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	s, err := netloop.New(cfg, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return s, done
+}
+
+// ended waits for the end of Run.
+func ended(t *testing.T, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Minute):
+		t.Fatal("Run has not returned within a minute")
+		return nil
+	}
+}
+
+// closedWith waits until the client knows of its end, and returns the code.
+func closedWith(t *testing.T, c *client.Client) netloop.Code {
+	t.Helper()
+	waitFor(t, func() bool { return c.Closed() != nil })
+	return c.Closed().Code
+}
+
+// page reads a page of the server's admin listener.
+func page(t *testing.T, s *netloop.Server, path string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get("http://" + s.AdminAddr().String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// A system that ends the room's goroutine ends the server: with an error that names it, the
+// clients told, and the game saved.
+func TestASystemThatEndsItsGoroutineEndsTheServer(t *testing.T) {
+	var armed atomic.Bool
+	saved, left := 0, 0
+	s, done := supervised(t.Context(), t, netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.die", func(*netloop.Tick) {
+			if armed.Load() {
+				runtime.Goexit()
+			}
+		})
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) { left++ })
+		r.OnClose(func(context.Context) error { saved++; return nil })
+	}))
+	c := dial(t, s.Addr().String(), nil)
+	waitFor(t, func() bool { return clients(s) == 1 })
+	armed.Store(true)
+	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "test.die") || !strings.Contains(err.Error(), "Goexit") {
+		t.Errorf("Run: %v", err)
+	}
+	if saved != 1 || left != 1 {
+		t.Errorf("OnClose ran %d times, OnLeave %d", saved, left)
+	}
+	if code := closedWith(t, c); code != netloop.CodeInternal {
+		t.Errorf("the client was told %v", code)
+	}
+}
+
+// clients is how many the server has.
+func clients(s *netloop.Server) (n int) {
+	for room := range s.Rooms() {
+		n = room.Clients
+	}
+	return n
+}
+
+// Even what ends its goroutine while the room closes keeps Run from nothing.
+func TestAHookThatEndsItsGoroutineEndsTheServer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, done := supervised(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
+		r.OnClose(func(context.Context) error { runtime.Goexit(); return nil })
+	}))
+	cancel()
+	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "Goexit") {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// hanging is a game with a system that does not return, once it is told to, until it may.
+type hanging struct {
+	hang atomic.Bool
+	may  chan struct{}
+}
+
+func (h *hanging) open(r *netloop.Room) {
+	r.On(netloop.PreUpdate, "test.hang", func(*netloop.Tick) {
+		if h.hang.Load() {
+			<-h.may
+		}
+	})
+}
+
+// TestAHangIsNoticed hangs a tick, reads what is said of it, and lets it go on.
+func TestAHangIsNoticed(t *testing.T) {
+	core, logs := logtest.New(zapcore.WarnLevel)
+	h := hanging{may: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	s, done := supervised(ctx, t, netloop.Config{Logger: zap.New(core), Watchdog: 100 * time.Millisecond}, script(h.open))
+	h.hang.Store(true)
+	waitFor(t, func() bool { return logs.FilterMessage("a tick hangs").Len() > 0 })
+	said := logs.FilterMessage("a tick hangs").All()[0].ContextMap()
+	if said["stage"] != "PreUpdate" || !strings.Contains(said["in"].(string), "hanging).open") || !strings.Contains(said["in"].(string), "supervise_test.go:") {
+		t.Errorf("it hangs in stage %v, in %v", said["stage"], said["in"])
+	}
+	if !strings.Contains(said["stack"].(string), "chan receive") || said["goroutines"] == "" {
+		t.Errorf("stack %v\nothers %v", said["stack"], said["goroutines"])
+	}
+	for _, path := range []string{"/readyz", "/healthz"} {
+		if status, body := page(t, s, path); status != http.StatusServiceUnavailable || !strings.Contains(body, "hangs") {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+	if _, body := page(t, s, "/metrics"); !strings.Contains(body, "\nnetloop_hung_ticks_total 1\n") {
+		t.Error("the metrics do not count it")
+	}
+	h.hang.Store(false)
+	close(h.may)
+	waitFor(t, func() bool { status, _ := page(t, s, "/readyz"); return status == http.StatusOK })
+	if logs.FilterMessage("a tick that hung has returned").Len() != 1 {
+		t.Error("the log does not say that it returned")
+	}
+	cancel()
+	if err := ended(t, done); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestAHangEndsTheServer: with WatchdogExit, and without it once the server is told to end.
+func TestAHangEndsTheServer(t *testing.T) {
+	for _, exit := range []bool{true, false} {
+		h := hanging{may: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		s, done := supervised(ctx, t, netloop.Config{Watchdog: 100 * time.Millisecond, WatchdogExit: exit}, script(h.open))
+		c := dial(t, s.Addr().String(), nil)
+		h.hang.Store(true)
+		if !exit {
+			waitFor(t, func() bool { status, _ := page(t, s, "/readyz"); return status != http.StatusOK })
+			cancel()
+		}
+		if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "hangs") {
+			t.Errorf("exit %v: Run: %v", exit, err)
+		}
+		if code := closedWith(t, c); code != netloop.CodeInternal {
+			t.Errorf("exit %v: the client was told %v", exit, code)
+		}
+		close(h.may) // It comes back and ends, which the check for leaks waits for.
+		defer cancel()
+	}
+}
+
+func TestWatchdogLimits(t *testing.T) {
+	for limit, ok := range map[time.Duration]bool{0: true, -1: true, 100 * time.Millisecond: true, time.Millisecond: false} {
+		_, err := netloop.New(netloop.Config{Watchdog: limit}, script(func(*netloop.Room) {}))
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "Watchdog") {
+			t.Errorf("%v: %v", limit, err)
+		}
+	}
+}
