@@ -70,7 +70,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 	for _, cmd := range []*cobra.Command{root, run, config} {
 		c.addFlags(cmd.Flags())
 	}
-	root.AddCommand(run, config, version)
+	root.AddCommand(run, config, version, p.replayCommand(c))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
 		cmd.Args = noArgs
@@ -84,7 +84,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasSubCommands():
-		return fmt.Errorf("%q is not a command%s (there are run, config and version)", args[0], suggest(args[0], []string{"run", "config", "version", "help"}))
+		return fmt.Errorf("%q is not a command%s (there are run, replay, config and version)", args[0], suggest(args[0], []string{"run", "replay", "config", "version", "help"}))
 	}
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }

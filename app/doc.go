@@ -11,6 +11,7 @@
 //	           what nobody knows is refused with the nearest name that exists
 //	serve      the game opens, the ports are taken, the addresses and the stage
 //	           table go to stdout, the log goes to stderr
+//	replay     runs what --record has written again, and compares every tick
 //	end        SIGINT, SIGTERM or --for: clients are told, the game saves, exit 0
 //
 // # The game's own configuration

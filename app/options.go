@@ -36,6 +36,7 @@ type options struct {
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
 	LogFormat    string        `name:"log-format" help:"how the log is written: text or json"`
 	AddrFile     string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
+	Record       string        `name:"record" help:"new file to record the game in, for the command replay; it holds what clients send, tokens too"`
 	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
 }
 

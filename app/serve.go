@@ -34,9 +34,13 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	for _, w := range c.warnings {
 		log.Slog().Warn(w)
 	}
-	s, err := p.open(c, log)
+	record, err := c.newRecording()
 	if err != nil {
 		return err
+	}
+	s, err := p.open(c, log, record)
+	if err != nil {
+		return errors.Join(err, record.close(false))
 	}
 	if o.For > 0 {
 		var cancel context.CancelFunc
@@ -49,7 +53,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		defer close(said)
 		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error())
 	})
-	err = s.Run(ctx)
+	err = errors.Join(s.Run(ctx), record.close(true))
 	if !stop() {
 		<-said // So that it stands before what follows.
 	}
@@ -62,7 +66,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 
 // open makes a server that has its ports, and says so on stdout and in the
 // address file. What fails here the operator can mend.
-func (p *program) open(c *configuration, log *logging.Logger) (*netloop.Server, error) {
+func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	var err error
 	if cfg.TLS, err = o.certificate(); err != nil {
@@ -72,6 +76,7 @@ func (p *program) open(c *configuration, log *logging.Logger) (*netloop.Server, 
 		cfg.Seed = drawSeed()
 	}
 	cfg.Logger, cfg.LogsDropped = log.Zap(), log.Dropped
+	record.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
 		return nil, err

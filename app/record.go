@@ -1,0 +1,156 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// recordingFile is the file of --record. A nil one does nothing.
+type recordingFile struct {
+	file *os.File
+	sink *recording.Sink
+}
+
+// newRecording makes the file, which must not be there yet: after a crash it is the
+// very run that somebody wants to look at. Others may not read it, because it holds
+// tokens.
+func (c *configuration) newRecording() (*recordingFile, error) {
+	path := c.options.Record
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, c.bad("record", path, "it is there already: move it away or choose another file")
+	}
+	if err != nil {
+		return nil, c.bad("record", path, "use a file in a folder that may be written: "+err.Error())
+	}
+	return &recordingFile{f, recording.NewSink(f)}, nil
+}
+
+// begin lets a server write to the file.
+func (f *recordingFile) begin(c *configuration, cfg *netloop.Config) {
+	if f != nil {
+		cfg.Record, cfg.RecordNotes = f.sink, c.gameSettings()
+	}
+}
+
+// close ends the file. One of a server that never ran is removed.
+func (f *recordingFile) close(ran bool) error {
+	if f == nil {
+		return nil
+	}
+	err := errors.Join(f.sink.Close(), f.file.Close())
+	if !ran {
+		err = errors.Join(err, os.Remove(f.file.Name()))
+	}
+	return err
+}
+
+// gameSettings are the values of the game's own settings, by key.
+func (c *configuration) gameSettings() map[string]string {
+	texts := map[string]string{}
+	for _, s := range c.settings {
+		if strings.Contains(s.key, ".") {
+			texts[s.key] = s.text()
+		}
+	}
+	return texts
+}
+
+// useGameSettings gives the game the settings that it was recorded with.
+func (c *configuration) useGameSettings(texts map[string]string) error {
+	for key, text := range texts {
+		s := c.find(key)
+		if s == nil || !strings.Contains(key, ".") {
+			return fmt.Errorf("the game was recorded with %s=%q, and this one has no such setting: replay it with the program that recorded it", key, text)
+		}
+		if err := s.parse(text); err != nil {
+			return netloop.ConfigError(key, fmt.Sprintf("%q", text), "the game was recorded with it: %s", err)
+		}
+	}
+	return nil
+}
+
+// replayCommand runs a recording again.
+func (p *program) replayCommand(c *configuration) *cobra.Command {
+	var ticks bool
+	cmd := &cobra.Command{
+		Use: "replay FILE", Short: "Run a recording again and compare every tick: exit status 0 if all are identical",
+		Long: "Runs a recording that --record made, without network and clock, and compares the state and the\n" +
+			"messages of every tick with the recorded ones.\n\n" +
+			"Exit status: 0 all ticks are identical (of a file that breaks off, all whole ones); 1 a tick\n" +
+			"differs, cannot be replayed, or the file is damaged there; 2 the file is no recording of this game.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes one recording: %s FILE", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return p.replay(c, args[0], ticks) },
+	}
+	cmd.Flags().BoolVar(&ticks, "ticks", false, "print a line for every tick")
+	return cmd
+}
+
+// replay runs the recording in a file, up to the first tick that differs.
+func (p *program) replay(c *configuration, path string, ticks bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("replay: cannot read %q: name a file that is there: %w", path, err)
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	r, err := c.openReplay(p.game, f)
+	if err != nil {
+		return fmt.Errorf("replay: cannot use %q: %w", path, err)
+	}
+	var last netloop.ReplayTick
+	for {
+		t, err := r.Step()
+		switch {
+		case errors.Is(err, recording.ErrTruncated):
+			fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
+			fallthrough
+		case errors.Is(err, io.EOF):
+			_, err = fmt.Fprintf(p.stdout, "identical: %d ticks, the last with state %016x, sent %016x\n", last.Tick, last.State, last.Sent)
+			return err
+		case err != nil:
+			return &failure{err}
+		}
+		if last = t; ticks {
+			if _, err := fmt.Fprintf(p.stdout, "tick %d state %016x sent %016x\n", t.Tick, t.State, t.Sent); err != nil {
+				return &failure{err}
+			}
+		}
+	}
+}
+
+// openReplay reads a recording's head twice: the game must have its settings before it
+// opens.
+func (c *configuration) openReplay(g netloop.Game, f io.ReadSeeker) (*netloop.Replay, error) {
+	_, b, err := recording.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	head, err := recording.ReadHead(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.useGameSettings(head.Notes); err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return netloop.NewReplay(netloop.Config{}, g, f)
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// drone is what the recorded game has.
+type drone struct{ X int32 }
+
+var drones = netloop.NewClass[drone](shooter, "drone")
+
+// recorded is a game whose state depends on its setting, the seed and the time of day.
+func recorded() *game {
+	g := newGame()
+	g.open = func(r *netloop.Room) error {
+		bots := g.config.(*settingsStruct).Bots
+		r.On(netloop.Update, "shooter.fly", func(t *netloop.Tick) {
+			if t.Number() == 1 {
+				drones.Spawn(t, drone{})
+			}
+			for o := range drones.All(t) {
+				o.Edit(t).X += t.Rand().Int32N(9) + int32(bots) + int32(t.Time().Nanosecond())
+			}
+		})
+		return nil
+	}
+	return g
+}
+
+// recordRun serves for a moment and returns the file.
+func recordRun(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.rec")
+	r := command(t, recorded(), nil, "run", "--listen", "127.0.0.1:0", "--admin", "", "--for", "300ms", "--record", path, "--shooter.bots", "9")
+	if r.exit != 0 {
+		t.Fatalf("exit %d: %s", r.exit, r.stderr)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the recording: %v, error %v", info, err)
+	}
+	return path
+}
+
+func TestRecordedRunReplays(t *testing.T) {
+	path := recordRun(t)
+	// The settings come from the recording, not from here.
+	r := command(t, recorded(), []string{"NETLOOP_SHOOTER_BOTS=3"}, "replay", "--ticks", path)
+	if r.exit != 0 || r.stderr != "" {
+		t.Fatalf("exit %d: %s", r.exit, r.stderr)
+	}
+	all := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if len(all) < 3 || !strings.HasPrefix(all[0], "tick 1 state ") || !strings.HasPrefix(all[len(all)-1], "identical: ") {
+		t.Errorf("printed:\n%s", r.stdout)
+	}
+
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = command(t, recorded(), nil, "replay", write(t, "torn.rec", string(file[:len(file)-1])))
+	if r.exit != 0 || !strings.Contains(r.stdout, "identical: ") || !strings.Contains(r.stderr, "breaks off") {
+		t.Errorf("torn: exit %d: %s%s", r.exit, r.stdout, r.stderr)
+	}
+	file[len(file)-1] ^= 1
+	r = command(t, recorded(), nil, "replay", write(t, "bad.rec", string(file)))
+	if r.exit != 1 || !strings.Contains(r.stderr, "damaged") {
+		t.Errorf("damaged: exit %d: %s%s", r.exit, r.stdout, r.stderr)
+	}
+	// Another program is another game.
+	other := recorded()
+	open := other.open
+	other.open = func(r *netloop.Room) error {
+		r.On(netloop.PreUpdate, "shooter.cheat", func(t *netloop.Tick) {
+			for o := range drones.All(t) {
+				if t.Number() == 4 {
+					o.Edit(t).X++
+				}
+			}
+		})
+		return open(r)
+	}
+	r = command(t, other, nil, "replay", path)
+	if r.exit != 1 || !strings.Contains(r.stderr, "diverges at tick 4: the state") {
+		t.Errorf("another game: exit %d: %s%s", r.exit, r.stdout, r.stderr)
+	}
+}
+
+func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
+	there := write(t, "there.rec", "not a recording")
+	var foreign bytes.Buffer
+	head := recording.Head{Layout: recording.Layout(), Config: []byte("{}"), Notes: map[string]string{"shooter.lasers": "5"}}
+	b, err := head.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recording.NewWriter(&foreign, b); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "--record", there}, "it is there already"},
+		{[]string{"run", "--record", filepath.Join(there, "below")}, "use a file in a folder that may be written"},
+		{[]string{"replay"}, "takes one recording"},
+		{[]string{"replay", "no.rec"}, "name a file that is there"},
+		{[]string{"replay", there}, "not a recording"},
+		{[]string{"replay", write(t, "foreign.rec", foreign.String())}, `recorded with shooter.lasers="5"`},
+	} {
+		r := command(t, newGame(), nil, c.args...)
+		if r.exit != 2 || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d: %s", c.args, r.exit, r.stderr)
+		}
+	}
+}
+
+// A server that never ran leaves no recording behind, which would be in the way of the
+// next try.
+func TestServerThatCannotOpenLeavesNoRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.rec")
+	g := newGame()
+	g.open = func(*netloop.Room) error { return netloop.ConfigError("shooter.bots", 65, "use 0 to 64") }
+	if r := command(t, g, nil, "run", "--record", path, "--for", time.Millisecond.String()); r.exit != 2 {
+		t.Errorf("exit %d: %s", r.exit, r.stderr)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the file: %v", err)
+	}
+}
