@@ -17,11 +17,13 @@ var (
 	notes  = netloop.NewClass[note](schema, "note")
 	echo   = netloop.NewRPC[text](schema, "echo", netloop.AtStage(netloop.Update,
 		netloop.Initialization, netloop.EarlyUpdate, netloop.FixedUpdate, netloop.PreUpdate, netloop.PreLateUpdate, netloop.PostLateUpdate))
-	told  = netloop.NewRPC[text](schema, "told", netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
-	loose = netloop.NewRPC[text](schema, "loose", netloop.Unreliable())
-	late  = netloop.NewRPC[text](schema, "late", netloop.AtStage(netloop.Initialization), netloop.LateDrop())
-	add   = netloop.NewCall[pair, sum](schema, "add")
-	quick = netloop.NewCall[pair, sum](schema, "quick", netloop.Timeout(time.Second))
+	told    = netloop.NewRPC[text](schema, "told", netloop.AtStage(netloop.PreUpdate, netloop.PostLateUpdate))
+	loose   = netloop.NewRPC[text](schema, "loose", netloop.Unreliable())
+	late    = netloop.NewRPC[text](schema, "late", netloop.AtStage(netloop.Initialization), netloop.LateDrop())
+	add     = netloop.NewCall[pair, sum](schema, "add")
+	spawned = netloop.NewRPC[birth](schema, "spawned")
+	bulk    = netloop.NewRPC[parcel](schema, "bulk")
+	quick   = netloop.NewCall[pair, sum](schema, "quick", netloop.Timeout(time.Second))
 )
 
 type thing struct {
@@ -40,6 +42,16 @@ type note struct {
 type text struct {
 	S string `net:"max=64"`
 	N uint64
+}
+
+type birth struct {
+	Thing netloop.Ref[thing]
+	N     uint64
+}
+
+type parcel struct {
+	N uint64
+	B []byte `net:"max=16000"`
 }
 type pair struct{ A, B int64 }
 type sum struct{ Sum int64 }

@@ -96,18 +96,34 @@ func TestTargetsNameWhoGetsIt(t *testing.T) {
 		client.Handle(c, told, func(*netloop.Tick, text) { got[i]++ })
 	}
 	var owned *netloop.Object[thing]
-	w.Tick(func(tick *netloop.Tick) { owned = things.Spawn(tick, thing{}, netloop.OwnedBy(ids[1])) })
+	var gone, ofNobody *netloop.Object[thing]
+	w.Tick(func(tick *netloop.Tick) {
+		owned = things.Spawn(tick, thing{}, netloop.OwnedBy(ids[1]))
+		ofNobody = things.Spawn(tick, thing{})
+		gone = things.Spawn(tick, thing{})
+	})
+	w.Step(1)
+	w.Tick(func(tick *netloop.Tick) { gone.Despawn(tick) })
+	first := func(c *netloop.Client) bool { return c.ID() == ids[0] }
 	for name, c := range map[string]struct {
 		to   netloop.Target
 		want []int
 	}{
-		"everyone":  {netloop.Everyone(), []int{1, 1, 1}},
-		"to":        {netloop.To(ids[2], ids[0]), []int{1, 0, 1}},
-		"to nobody": {netloop.To(), []int{0, 0, 0}},
-		"zero":      {netloop.Target{}, []int{0, 0, 0}},
-		"except":    {netloop.Except(ids[0]), []int{0, 1, 1}},
-		"owner":     {netloop.OwnerOf(owned), []int{0, 1, 0}},
-		"where":     {netloop.Where(func(c *netloop.Client) bool { return c.ID() == ids[2] }), []int{0, 0, 1}},
+		"everyone":                  {netloop.Everyone(), []int{1, 1, 1}},
+		"to":                        {netloop.To(ids[2], ids[0]), []int{1, 0, 1}},
+		"to nobody":                 {netloop.To(), []int{0, 0, 0}},
+		"zero":                      {netloop.Target{}, []int{0, 0, 0}},
+		"except":                    {netloop.Except(ids[0]), []int{0, 1, 1}},
+		"owner":                     {netloop.OwnerOf(owned), []int{0, 1, 0}},
+		"owner of nobody's":         {netloop.OwnerOf(ofNobody), []int{0, 0, 0}},
+		"observers":                 {netloop.Observers(owned), []int{1, 1, 1}},
+		"observers of what is gone": {netloop.Observers(gone), []int{0, 0, 0}},
+		"observers but one":         {netloop.Observers(owned).Except(ids[1]), []int{1, 0, 1}},
+		"except twice":              {netloop.Except(ids[0]).Except(ids[2]), []int{0, 1, 0}},
+		"both":                      {netloop.Except(ids[2]).And(netloop.To(ids[1], ids[2])), []int{0, 1, 0}},
+		"either, once":              {netloop.OwnerOf(owned).Or(netloop.Where(first)).Or(netloop.To(ids[0])), []int{1, 1, 0}},
+		"nobody and all":            {netloop.To().And(netloop.Everyone()), []int{0, 0, 0}},
+		"where":                     {netloop.Where(func(c *netloop.Client) bool { return c.ID() == ids[2] }), []int{0, 0, 1}},
 	} {
 		clear(got)
 		send = func(tick *netloop.Tick) { told.Send(tick, c.to, text{}) }
@@ -373,3 +389,24 @@ type game struct {
 }
 
 func (g game) Schema() *netloop.Schema { return g.schema }
+
+// TestObserversKnowWhatWasJustSpawned: an object of this very tick is on its way
+// to everyone, a client of this very tick is shown what exists.
+func TestObserversKnowWhatWasJustSpawned(t *testing.T) {
+	var old *netloop.Object[thing]
+	got := 0
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { old = things.Spawn(tick, thing{}) })
+		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error {
+			told.Send(tick, netloop.Observers(old), text{S: "old"})
+			told.Send(tick, netloop.Observers(things.Spawn(tick, thing{})), text{S: "new"})
+			return nil
+		})
+	})
+	c := w.Join("", nil, perfect)
+	client.Handle(c, told, func(*netloop.Tick, text) { got++ })
+	w.Step(5)
+	if got != 2 {
+		t.Errorf("%d of 2 messages came", got)
+	}
+}

@@ -58,6 +58,10 @@ func (o *Object[S]) Alive() bool { return o.o.Alive() }
 // Ref returns a reference that can travel in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
 
+// observedBy reports whether a client has the object, or will have it with the
+// next snapshot.
+func (o *Object[S]) observedBy(c *Client) bool { return c.peer.Shows(o.o) }
+
 // kept serves code that does not know S.
 func (o *Object[S]) kept() bool { return o.keep }
 

@@ -57,6 +57,7 @@ func (o *outgoing) message(id ClientID, m *transport.Message) {
 	o.buf = wire.AppendUvarint(o.buf, m.Call)
 	o.buf = wire.AppendUvarint(o.buf, uint64(m.Code))
 	o.buf = wire.AppendString(o.buf, m.Text)
+	o.buf = wire.AppendUvarint(o.buf, m.Tick)
 	o.buf = wire.AppendBytes(o.buf, m.Payload)
 	o.end()
 }

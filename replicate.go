@@ -12,6 +12,7 @@ import (
 // last tick, and cuts for each client the packets of what it lacks.
 func (r *Room) snapshot(t *Tick) {
 	r.world.Capture(t.now.Tick)
+	r.captured = t.now.Tick
 	turn := t.now.Tick%uint64(r.sendEvery()) == 0
 	for _, c := range r.clients.list {
 		if c.kicked == nil && (turn || c.due) {

@@ -60,6 +60,7 @@ type Room struct {
 	rpcs     *rpcqueue.Queue[*Tick]
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
+	captured uint64     // the tick whose state was captured last
 	in       loop.Input // of the running tick
 	now      loop.Now
 	tick     Tick

@@ -3,6 +3,7 @@ package netloop
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -110,6 +111,29 @@ type SendOption func(*transport.Message)
 // default. The receiver rejects any other.
 func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = uint8(s) } }
 
+// WithState holds a message on the client until its replicated state has reached
+// the tick of sending: until a whole snapshot of that tick, or a later one, has
+// been applied. So a handler finds the objects that the message refers to, unless
+// the packet that told of one was lost and what makes up for it is still under
+// way: [Ref.Get] says so.
+//
+// Messages that are held run in the order in which they came; others overtake
+// them. A client holds at most 256 messages and 64 KiB, each for at most 120
+// ticks; beyond that the oldest runs early, which the client counts. Only the
+// server sends with state.
+func WithState() SendOption { return func(m *transport.Message) { m.Tick = withState } }
+
+// withState stands for the tick until Send knows it.
+const withState = math.MaxUint64
+
+// stateTick is the tick whose snapshot has the state as it is now.
+func (r *Room) stateTick() uint64 {
+	if r.captured == r.now.Tick {
+		return r.now.Tick + 1 // What has been changed since leaves in the next.
+	}
+	return r.now.Tick
+}
+
 // Send sends a message to clients, with the flush of this tick. A message that
 // cannot be sent (it exceeds a limit that its tags set, 15.5 KiB, or 1 KiB if the
 // RPC is unreliable) panics, which costs the running system its call. It panics
@@ -122,6 +146,9 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	out := transport.Message{Method: e.m.rq.ID, Reliable: e.m.rq.Reliable, Payload: r.encode(&e.m.rq, inside.Erase(m))}
 	for _, apply := range o {
 		apply(&out)
+	}
+	if out.Tick == withState {
+		out.Tick = r.stateTick()
 	}
 	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.rq.Stages, s) {
 		panic(fmt.Sprintf("netloop: %q does not run at %s: its declaration allows %v", e.m.rq.Name, s, e.m.rq.Stages))

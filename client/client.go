@@ -43,6 +43,7 @@ type Client struct {
 	time     serverTime
 	watchers []watcher // by the index of the class
 	calls    calls
+	held     held
 	verify   verification
 	state    State
 	onState  []func(State)

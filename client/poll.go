@@ -19,6 +19,7 @@ func (c *Client) poll(t *netloop.Tick) {
 	for i := range c.arrivals {
 		c.arrive(t, &c.arrivals[i])
 	}
+	c.held.expire(c.time.tick, c.queue)
 	c.calls.expire(t, c.clock.Now())
 	c.verify.step(c, c.clock.Now())
 }
@@ -73,6 +74,7 @@ func (c *Client) complete(a *transport.Arrival, tick uint64, whole bool) {
 		return
 	}
 	c.stats.Snapshots++
+	c.held.reached(tick, c.queue)
 	if c.state.Phase == Loading {
 		c.setState(State{Phase: Playing})
 	}
@@ -103,7 +105,15 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 		c.stats.Rejected++
 		return
 	}
-	if out := c.rpcs.Push(rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded}); !out.Queued() {
+	it := rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded}
+	if m.Tick == 0 || !c.held.hold(heldMessage{item: it, tick: m.Tick, came: c.time.tick, size: a.Size}, c.queue) {
+		c.queue(it)
+	}
+}
+
+// queue queues a message for its stage.
+func (c *Client) queue(it rpcqueue.Item) {
+	if out := c.rpcs.Push(it); !out.Queued() {
 		c.stats.Rejected++
 	}
 }

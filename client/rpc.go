@@ -35,6 +35,9 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 	for _, apply := range o {
 		apply(&out)
 	}
+	if out.Tick != 0 {
+		panic("client: sending " + m.Queue.Name + ": WithState is for the server: it has no state of the client's to wait for")
+	}
 	if s := netloop.Stage(out.Stage); s != 0 && !m.Queue.Allows(s) {
 		panic(fmt.Sprintf("client: %q does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
 	}

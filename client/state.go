@@ -103,6 +103,8 @@ type Stats struct {
 	Dropped    uint64        // sends before the connection and after its end
 	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
 	Rejected   uint64        // messages that arrived and could not run: unknown, not handled, at a wrong stage
+	Held       int           // messages that wait for the state that they were sent with
+	Early      uint64        // messages that ran before that state came, because they had waited too long or too many did
 	Calls      int           // that wait for their answer
 	LateCalls  uint64        // answers that came when nobody waited for them any more
 }
@@ -113,6 +115,7 @@ func (c *Client) Stats() Stats {
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
 	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
+	s.Held, s.Early = len(c.held.queue), c.held.early
 	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
 	if s.Applied > 0 {
 		s.Age = c.time.age(now, s.Applied)

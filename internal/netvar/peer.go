@@ -96,6 +96,16 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 	return p.w.slots[slot].changed
 }
 
+// Shows reports whether the client has the object, or will have heard of it with the snapshot
+// of the next capture.
+func (p *Peer) Shows(o *Object) bool {
+	if !o.alive || !o.published() {
+		return o.alive
+	}
+	slot := o.id.slot()
+	return slot < len(p.entries) && p.entries[slot].phase == shown
+}
+
 // RequestFull forgets all baselines and everything in flight, because the client's copies are
 // in doubt: it gets all objects in full. Lifetimes go on, so the game there sees no spawn.
 func (p *Peer) RequestFull() {

@@ -35,6 +35,7 @@ type Arrival struct {
 	Session *Session
 	At      time.Duration // when it arrived, by SessionConfig.Clock's timeline
 	Message Message
+	Size    int // of an encoded message, in bytes
 	Decoded any // what SessionConfig.Decode returned; for Joined the owner's own
 	// Acks is valid until the inbox that it came from is swapped again.
 	Acks []Range
@@ -74,4 +75,5 @@ type Message struct {
 	Text     string // of an answer without a result: why, for people
 	Reliable bool
 	Payload  []byte
+	Tick     uint64 // to a client: hold it until the state has reached this tick; 0 is at once
 }

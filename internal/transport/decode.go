@@ -187,6 +187,8 @@ func parseMessage(b []byte) (m Message, err error) {
 			}
 		case f.num == 7 && f.typ == protowire.BytesType:
 			m.Payload = f.bytes
+		case f.num == 8 && f.typ == protowire.VarintType:
+			m.Tick = f.value
 		}
 	}
 	return m, nil

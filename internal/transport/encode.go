@@ -12,7 +12,7 @@ import (
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload, behind a varint length
-//	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload
+//	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload  8 tick
 
 // Field numbers of Datagram.
 const (
@@ -91,7 +91,7 @@ func sizeMessage(m *Message) int {
 	if m.Reply {
 		n += 2
 	}
-	return n + sizeField(enum(m.Code)) + sizeBytesField(len(m.Text)) + sizeBytesField(len(m.Payload))
+	return n + sizeField(enum(m.Code)) + sizeBytesField(len(m.Text)) + sizeBytesField(len(m.Payload)) + sizeField(m.Tick)
 }
 
 func appendMessage(dst []byte, m *Message) []byte {
@@ -108,7 +108,7 @@ func appendMessage(dst []byte, m *Message) []byte {
 	if len(m.Payload) > 0 {
 		dst = append(appendHead(dst, 7, len(m.Payload)), m.Payload...)
 	}
-	return dst
+	return appendField(dst, 8, m.Tick)
 }
 
 // appendDatagramMessage appends a message of the given size as a field of a datagram.

@@ -111,6 +111,9 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		return
 	}
 	m.Reliable = reliable
+	if !s.cfg.Client {
+		m.Tick = 0 // Only a client has a state that is behind.
+	}
 	size := len(m.Payload)
 	decoded, err := s.decode(&m)
 	if err != nil {
@@ -122,7 +125,7 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	a := Arrival{Kind: MessageArrived, At: at, Message: m, Decoded: decoded}
+	a := Arrival{Kind: MessageArrived, At: at, Message: m, Size: size, Decoded: decoded}
 	if reliable {
 		s.pushReliable(&a, size)
 	} else {

@@ -18,7 +18,7 @@ import (
 func protoMessage(m *Message) *netloopv1.Message {
 	return &netloopv1.Message{
 		Method: m.Method, Stage: netloopv1.Stage(m.Stage * stageStep), Call: m.Call, Reply: m.Reply,
-		Code: netloopv1.Code(m.Code), Text: m.Text, Payload: m.Payload,
+		Code: netloopv1.Code(m.Code), Text: m.Text, Payload: m.Payload, Tick: m.Tick,
 	}
 }
 
@@ -45,7 +45,7 @@ func randomMessage(rng *rand.Rand) Message {
 	pick := func(v uint64) uint64 { return v & (1<<rng.IntN(64) - 1) * uint64(rng.IntN(2)) }
 	return Message{
 		Method: uint32(pick(rng.Uint64())), Stage: uint8(rng.IntN(8)), Call: pick(rng.Uint64()),
-		Reply: rng.IntN(2) == 0, Code: uint32(pick(rng.Uint64())),
+		Reply: rng.IntN(2) == 0, Code: uint32(pick(rng.Uint64())), Tick: pick(rng.Uint64()),
 		Text: strings.Repeat("é", rng.IntN(3)*rng.IntN(100)), Payload: make([]byte, rng.IntN(2)*rng.IntN(300)),
 	}
 }
@@ -127,16 +127,17 @@ func TestDatagramEqualsProtoMarshal(t *testing.T) {
 func TestLargestMessagesFit(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	full := Message{Method: 1<<32 - 1, Stage: 7, Call: 1<<64 - 1, Reply: true, Code: 1<<32 - 1}
+	held := Message{Method: 1<<32 - 1, Stage: 7, Tick: 1<<64 - 1, Payload: make([]byte, MaxDatagramPayload)} // Answers are not held.
 	large := full
 	large.Reliable, large.Text, large.Payload = true, strings.Repeat("x", MaxText+10), make([]byte, MaxPayload)
 	small := full
 	small.Payload = make([]byte, MaxDatagramPayload)
-	if !server.Send(large) || !server.Send(small) {
+	if !server.Send(large) || !server.Send(small) || !server.Send(held) {
 		t.Fatal("refused")
 	}
 	server.Flush(0)
 	carry(t, server, client, 0)
-	if as := client.arrivals(); len(as) != 2 || len(as[1].Message.Text) != MaxText {
+	if as := client.arrivals(); len(as) != 3 || len(as[2].Message.Text) != MaxText || as[1].Message.Tick != held.Tick {
 		t.Errorf("%d arrivals", len(as))
 	}
 	large.Payload = make([]byte, MaxFrame)

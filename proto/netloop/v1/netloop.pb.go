@@ -1042,7 +1042,10 @@ type Message struct {
 	// Only in an answer without a result: why, for people.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	// The encoded message.
-	Payload       []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	Payload []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	// Server to client: the tick whose state the client shall have before the
+	// message runs; zero if it may run at once.
+	Tick          uint64 `protobuf:"varint,8,opt,name=tick,proto3" json:"tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1124,6 +1127,13 @@ func (x *Message) GetPayload() []byte {
 		return x.Payload
 	}
 	return nil
+}
+
+func (x *Message) GetTick() uint64 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
 }
 
 // DigestRequest asks the server for proof of the replicated state.
@@ -1798,7 +1808,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\vfingerprint\x18\v \x01(\fR\vfingerprint\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xc8\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
 	"\aMessage\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\rR\x06method\x12'\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x11.netloop.v1.StageR\x05stage\x12\x12\n" +
@@ -1806,7 +1816,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05reply\x18\x04 \x01(\bR\x05reply\x12$\n" +
 	"\x04code\x18\x05 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x18\n" +
-	"\apayload\x18\a \x01(\fR\apayload\"L\n" +
+	"\apayload\x18\a \x01(\fR\apayload\x12\x12\n" +
+	"\x04tick\x18\b \x01(\x04R\x04tick\"L\n" +
 	"\rDigestRequest\x12\x1c\n" +
 	"\tsnapshots\x18\x01 \x01(\rR\tsnapshots\x12\x1d\n" +
 	"\n" +
