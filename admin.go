@@ -12,6 +12,8 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Listen:   s.cfg.Admin,
 		Metrics:  s.metrics.Handler(s.log),
 		Ticks:    s.metrics.Ticks,
+		Last:     func() any { return s.room.slow.Last() },
+		Slow:     func() any { return s.room.slow.Worst() },
 		Progress: s.metrics.Progress,
 		Ready:    s.readiness,
 		Health:   s.room.watchdog.Err,
@@ -47,6 +49,9 @@ func (s *Server) collect() {
 	m.SetTransport("out", t.DatagramsOut.Load(), t.DatagramBytesOut.Load()+t.StreamBytesOut.Load())
 	m.SetChoked(t.Chokes.Load())
 	m.SetHandshakes(t.Handshakes.Load(), t.Refused.Load())
+	if s.flight != nil {
+		m.SetTraces(s.flight.Counts())
+	}
 	m.SetHungTicks(s.room.watchdog.Hangs())
 	m.SetLogsDropped(s.cfg.LogsDropped())
 }

@@ -20,7 +20,7 @@ type Config struct {
 	// a free one.
 	Listen string
 	// Admin is the TCP address of the admin listener, which serves /metrics,
-	// /healthz, /readyz and /ticks. Empty is none.
+	// /healthz, /readyz, /ticks, /ticks/last and /ticks/slow. Empty is none.
 	Admin string
 	// TLS holds the certificate that clients see. Nil makes a self-signed one for
 	// development, which clients accept from loopback addresses only.
@@ -44,6 +44,13 @@ type Config struct {
 	// clients. It does not wait for OnLeave and OnClose, which belong to the
 	// goroutine that hangs, and that stays behind: end the process.
 	WatchdogExit bool
+	// TraceDir is a directory for execution traces, made if need be: when a tick
+	// takes longer than its period, the seconds before it are written there, for go
+	// tool trace. At most one file in 30 s is, and 20 of them or 64 MiB are kept.
+	// Go has one flight recorder per process: servers in one process share it, and
+	// beside one of the program's own Listen fails. Recording costs some per cent of
+	// the CPU. Empty is none.
+	TraceDir string
 	// Seed seeds the rooms' random numbers. 0 draws one.
 	Seed uint64
 	// Record takes a recording of the default room, from which [NewReplay] runs it again:

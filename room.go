@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/slowtick"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/watchdog"
 )
@@ -92,6 +93,7 @@ type Room struct {
 	closing *Closed                    // by Room.Close or a critical panic
 
 	load      overloaded
+	slow      *slowtick.Log
 	watchdog  *watchdog.Watchdog
 	finishing bool // finish has begun
 }
@@ -126,6 +128,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
 	r.watchdog = watchdog.New(s.cfg.Watchdog)
+	r.slow = slowtick.New(spec.Rate.Period())
 	r.load.ladder = overload.New(spec.Rate.Period())
 	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
 	r.ctx, r.cancel = context.WithCancel(context.Background())

@@ -21,13 +21,16 @@ func (r *Room) step(in loop.Input) error {
 	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick, in.GameTime)
 	r.watchdog.Begin(in.Tick, in.Start)
+	end := traced(in.Tick)
 	rec, err := r.loop.Step(in)
+	end()
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
 	}
 	r.feed.end()
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)
+	r.observeTick(rec)
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
 		r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))

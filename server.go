@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/flight"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
@@ -39,6 +40,7 @@ type Server struct {
 
 	listener *quicnet.Listener
 	admin    *admin.Server
+	flight   *flight.Dumper // nil without a TraceDir
 }
 
 // New makes a server and opens the game's default room. It takes no port yet.
@@ -90,6 +92,13 @@ func (s *Server) Listen() error {
 		if s.admin, err = s.listenAdmin(); err != nil {
 			return errors.Join(fmt.Errorf("netloop: Admin: %w", err), l.Close(context.Background()))
 		}
+	}
+	if err := s.openTraces(); err != nil {
+		if s.admin != nil {
+			err = errors.Join(err, s.admin.Close())
+			s.admin = nil
+		}
+		return errors.Join(err, l.Close(context.Background()))
 	}
 	s.listener = l
 	return nil
@@ -158,6 +167,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	err = errors.Join(err, s.listener.Close(closeCtx))
 	stopAdmin()
+	s.closeTraces()
 	return errors.Join(err, <-adminDone, s.system.Close())
 }
 

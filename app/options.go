@@ -31,6 +31,7 @@ type options struct {
 	Drain        time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
 	Watchdog     time.Duration `name:"watchdog" help:"time after which a tick counts as hung, 100ms or more: the log says where; negative is never"`
 	WatchdogExit bool          `name:"watchdog-exit" help:"end with status 1 when a tick hangs, so that a service manager starts anew"`
+	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
@@ -148,6 +149,7 @@ func (o *options) server() netloop.Config {
 		},
 		DrainTimeout: o.Drain,
 		Watchdog:     o.Watchdog,
+		TraceDir:     o.TraceDir,
 		WatchdogExit: o.WatchdogExit,
 		Seed:         o.Seed,
 	}

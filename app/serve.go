@@ -100,12 +100,15 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	return s, nil
 }
 
-// portError says which address could not be taken, under the key that the
-// operator wrote.
+// portError says which address could not be taken, or that traces have no place,
+// under the key that the operator wrote.
 func (c *configuration) portError(err error) error {
 	const remedy = "stop what listens there or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
 		return c.bad("admin", c.options.Admin, strings.TrimPrefix(text, "admin: "))
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
+		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))
 	}
 	var op *net.OpError
 	switch {

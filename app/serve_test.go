@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -183,11 +184,19 @@ func TestRunTimeFailureExitsWithOne(t *testing.T) {
 			r.OnClose(func(context.Context) error { return errors.New("no more\nmaps") })
 			return nil
 		},
+		"its goroutine ended": func(r *netloop.Room) error {
+			r.On(netloop.Update, "shooter.end", func(*netloop.Tick) { runtime.Goexit() })
+			return nil
+		},
+		"a tick hangs": func(r *netloop.Room) error {
+			r.On(netloop.Update, "shooter.end", func(*netloop.Tick) { <-t.Context().Done() })
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGame()
 			g.open = open
-			exit, log := start(t, g, nil, "--log-level", "error").wait()
+			exit, log := start(t, g, nil, "--log-level", "error", "--watchdog", "100ms", "--watchdog-exit").wait()
 			if exit != 1 {
 				t.Errorf("exit %d: %s", exit, log)
 			}
@@ -243,6 +252,7 @@ func TestBadStartIsOneLine(t *testing.T) {
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
 		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "may be written"}},
 		{"address file that is a folder", newGame(), []string{"--addr-file", folder}, []string{"--addr-file", "not a regular file"}},
+		{"traces in a file", newGame(), []string{"--trace-dir", notPEM}, []string{"--trace-dir", "use a directory"}},
 		{"registration in Open", twice, nil, []string{"shooter.move", "; shooter.bots: 4 cannot be used: use 0 to 3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,6 +43,8 @@ type Config struct {
 	Metrics http.Handler
 	// Ticks is served at /ticks.
 	Ticks func() ticks.Snapshot
+	// Last and Slow return what is served, as JSON, at /ticks/last and /ticks/slow.
+	Last, Slow func() any
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
 	// Health returns what is wrong although ticks may run, nil if nothing is: /healthz.
@@ -115,6 +118,8 @@ const index = `netloop admin
 /healthz  200 while ticks run
 /readyz   200 while clients may come
 /ticks    exact tick counts since the start, as JSON
+/ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
+/ticks/last  the last 600 ticks, likewise
 `
 
 func handler(cfg Config) http.Handler {
@@ -129,15 +134,10 @@ func handler(cfg Config) http.Handler {
 		}
 		text(w, http.StatusOK, "ready\n")
 	})
-	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) {
-		b, err := json.Marshal(cfg.Ticks())
-		if err != nil {
-			text(w, http.StatusInternalServerError, err.Error()+"\n")
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(b) // the client went away: nothing to do about it
-	})
+	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
+	var large sync.Mutex
+	mux.HandleFunc("GET /ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
+	mux.HandleFunc("GET /ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
 	return mux
 }
 
@@ -152,6 +152,27 @@ func healthz(w http.ResponseWriter, cfg Config) {
 		return
 	}
 	text(w, http.StatusOK, "ok\n")
+}
+
+// oneByOne answers with what is large: some MiB at most, so one at a time is made and sent.
+func oneByOne(w http.ResponseWriter, large *sync.Mutex, page func() any) {
+	if !large.TryLock() {
+		w.Header().Set("Retry-After", "1")
+		text(w, http.StatusServiceUnavailable, "somebody else reads the ticks: try again\n")
+		return
+	}
+	defer large.Unlock()
+	asJSON(w, page())
+}
+
+func asJSON(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		text(w, http.StatusInternalServerError, err.Error()+"\n")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b) // the client went away: nothing to do about it
 }
 
 // text answers with a line for people. Probes must see the present, so nothing is cached.

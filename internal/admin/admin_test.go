@@ -25,6 +25,7 @@ type state struct {
 	since, period atomic.Int64
 	notReady      atomic.Bool
 	sick          atomic.Bool
+	reading       func() // called while /ticks/slow is made
 }
 
 func (s *state) config() Config {
@@ -38,6 +39,13 @@ func (s *state) config() Config {
 		},
 		Progress: func() (since, period time.Duration) {
 			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
+		},
+		Last: func() any { return []string{"the last"} },
+		Slow: func() any {
+			if s.reading != nil {
+				s.reading()
+			}
+			return []string{"the worst"}
 		},
 		Health: func() error {
 			if s.sick.Load() {
@@ -95,6 +103,7 @@ func TestPages(t *testing.T) {
 	base := start(t, (&state{}).config())
 	for path, want := range map[string]string{
 		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
+		"/ticks/last": `["the last"]`, "/ticks/slow": `["the worst"]`,
 	} {
 		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -145,6 +154,29 @@ func TestHealthSaysWhatHangs(t *testing.T) {
 	s.sick.Store(true)
 	if status, body := get(t, base+"/healthz"); status != http.StatusServiceUnavailable || body != "tick 7 hangs\n" {
 		t.Errorf("%d %q", status, body)
+	}
+}
+
+// What is large is made for one reader at a time; the others are told to come again.
+func TestLargePagesAreMadeOneByOne(t *testing.T) {
+	var s state
+	var base string
+	s.reading = func() {
+		for _, path := range []string{"/ticks/slow", "/ticks/last"} {
+			if status, body := get(t, base+path); status != http.StatusServiceUnavailable || !strings.Contains(body, "try again") {
+				t.Errorf("%s meanwhile: %d %q", path, status, body)
+			}
+		}
+		if status, _ := get(t, base+"/ticks"); status != http.StatusOK {
+			t.Errorf("/ticks meanwhile: %d", status)
+		}
+	}
+	base = start(t, s.config())
+	if status, body := get(t, base+"/ticks/slow"); status != http.StatusOK || body != `["the worst"]` {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, _ := get(t, base+"/ticks/last"); status != http.StatusOK {
+		t.Errorf("afterwards: %d", status)
 	}
 }
 

@@ -28,6 +28,13 @@ func (m *Metrics) SetOverload(level uint8) { m.overload.set(uint64(level)) }
 // SetHungTicks takes the total of ticks that the watchdog reported.
 func (m *Metrics) SetHungTicks(total uint64) { m.hungTicks.set(total) }
 
+// SetTraces takes the totals of slow ticks by what became of their trace.
+func (m *Metrics) SetTraces(written, skipped, failed uint64) {
+	m.traces.set(written, "written")
+	m.traces.set(skipped, "skipped")
+	m.traces.set(failed, "failed")
+}
+
 // AddOverloadedTick counts one tick that ran above the ladder's bottom.
 func (m *Metrics) AddOverloadedTick() { m.overloadedTicks.add(1) }
 

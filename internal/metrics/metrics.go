@@ -64,7 +64,7 @@ type Metrics struct {
 	fullStates, bytes, packets, disconnects      *family
 	deferred, limits                             *family
 	handshakes, refusals                         *family
-	overload, overloadedTicks, hungTicks         *family
+	overload, overloadedTicks, hungTicks, traces *family
 	logsDropped                                  *family
 
 	hooksMu sync.Mutex
@@ -141,6 +141,7 @@ func (m *Metrics) makeFamilies() {
 	m.overload = add(gauge, 1, "overload_level", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.")
 	m.overloadedTicks = add(counter, 1, "overloaded_ticks_total", "Ticks that ran at an overload level above 0.")
 	m.hungTicks = add(counter, 1, "hung_ticks_total", "Ticks that the watchdog reported because they did not return.")
+	m.traces = add(counter, maxOthers, "slow_tick_traces_total", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.", "outcome")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
 	m.limits = add(counter, maxOthers, "rpc_limits_total", "What the limits of messages did to clients, or would have done.", "limit", "action", "dry")

@@ -87,6 +87,7 @@ func feed(m *Metrics) {
 	m.SetOverload(2)
 	m.AddOverloadedTick()
 	m.SetHungTicks(1)
+	m.SetTraces(1, 2, 3)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
 	m.SetRPC("arena.Chat", "Update", "late", 5)

@@ -1,0 +1,44 @@
+package slowtick
+
+import (
+	"runtime/metrics"
+	"time"
+)
+
+// collector reads what the garbage collector has done: 0.1 µs and no allocation a time.
+type collector struct {
+	samples [3]metrics.Sample
+	last    GC
+}
+
+// read returns what was done since it was last called. The runtime corrects its estimates of
+// CPU time, so that a sum may be lower than before: that is nothing done.
+func (c *collector) read() GC {
+	if c.samples[0].Name == "" {
+		c.samples = [...]metrics.Sample{
+			{Name: "/gc/cycles/total:gc-cycles"},
+			{Name: "/cpu/classes/gc/total:cpu-seconds"},
+			{Name: "/cpu/classes/gc/pause:cpu-seconds"},
+		}
+	}
+	metrics.Read(c.samples[:])
+	now := GC{Cycles: count(c.samples[0].Value), CPU: seconds(c.samples[1].Value), Pauses: seconds(c.samples[2].Value)}
+	was := c.last
+	c.last = now
+	return GC{Cycles: now.Cycles - was.Cycles, CPU: max(now.CPU-was.CPU, 0), Pauses: max(now.Pauses-was.Pauses, 0)}
+}
+
+// count and seconds read values that a runtime to come may no longer have: nothing, then.
+func count(v metrics.Value) uint64 {
+	if v.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return v.Uint64()
+}
+
+func seconds(v metrics.Value) time.Duration {
+	if v.Kind() != metrics.KindFloat64 {
+		return 0
+	}
+	return time.Duration(v.Float64() * float64(time.Second))
+}

@@ -1,0 +1,178 @@
+package slowtick
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+const (
+	// LastTicks is how many ticks are remembered whatever they took: ten seconds at
+	// 60 Hz, with 3.4 KiB each.
+	LastTicks = 600
+	// WorstTicks is how many of the slowest are kept, for WorstFor: long enough that
+	// somebody who heard of it can still look.
+	WorstTicks = 50
+	WorstFor   = time.Hour
+)
+
+// slot holds one record. A reader locks it; the tick does not wait for that.
+type slot struct {
+	mu     sync.Mutex
+	record Record // under mu
+}
+
+// Log remembers the ticks of one room.
+type Log struct {
+	budget time.Duration
+	gc     func() GC // since it was last called
+
+	// The goroutine of the ticks owns what is not in a slot.
+	last    []slot // a ring, but for slots that a reader held
+	next    int
+	worst   []slot
+	kept    [WorstTicks]kept // what the slots of worst hold
+	floor   time.Duration    // up to which a tick is not among the worst
+	expires time.Duration    // when the oldest of the worst goes
+}
+
+// kept is what decides about a slot of the worst.
+type kept struct {
+	used            bool
+	start, duration time.Duration
+}
+
+// New returns an empty log for ticks that may take budget.
+func New(budget time.Duration) *Log {
+	return newLog(budget, new(collector).read)
+}
+
+func newLog(budget time.Duration, gc func() GC) *Log {
+	l := &Log{budget: budget, gc: gc, last: make([]slot, LastTicks), worst: make([]slot, WorstTicks)}
+	// One piece of memory for the systems of all records: none is made later.
+	systems := make([]System, (LastTicks+WorstTicks)*maxSystems)
+	for _, slots := range [...][]slot{l.last, l.worst} {
+		for i := range slots {
+			slots[i].record.Systems = systems[:0:maxSystems]
+			systems = systems[maxSystems:]
+		}
+	}
+	l.gc()
+	return l
+}
+
+// Observe takes a tick that has just ended. It keeps nothing of rec.
+// It returns what took longest.
+func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
+	s := l.last[l.next].lock(l)
+	l.next = (l.next + 1) % LastTicks
+	s.record.fill(rec, f, l.gc())
+	l.keep(&s.record)
+	blame = s.record.Blame
+	s.mu.Unlock()
+	return blame
+}
+
+// lock returns the slot, locked, or the next one that no reader holds. There are fewer
+// readers than slots.
+func (s *slot) lock(l *Log) *slot {
+	for !s.mu.TryLock() {
+		l.next = (l.next + 1) % LastTicks
+		s = &l.last[l.next]
+	}
+	return s
+}
+
+// keep puts a tick among the worst if it is one of them.
+func (l *Log) keep(r *Record) {
+	if r.Duration <= l.floor && r.Start < l.expires {
+		return
+	}
+	if i := l.victim(r); i >= 0 && l.worst[i].mu.TryLock() {
+		l.worst[i].record.copyFrom(r)
+		l.worst[i].mu.Unlock()
+		l.kept[i] = kept{used: true, start: r.Start, duration: r.Duration}
+	}
+	l.bounds()
+}
+
+// victim returns the slot that a tick takes: a free one, one that is too old, or that of
+// the fastest of the worst if the tick is slower. -1 is none.
+func (l *Log) victim(r *Record) int {
+	fastest := 0
+	for i := range l.kept {
+		if k := &l.kept[i]; !k.used || r.Start-k.start >= WorstFor {
+			return i
+		} else if k.duration < l.kept[fastest].duration {
+			fastest = i
+		}
+	}
+	if r.Duration > l.kept[fastest].duration {
+		return fastest
+	}
+	return -1
+}
+
+// bounds notes from when on, or from what duration on, the worst change.
+func (l *Log) bounds() {
+	l.floor, l.expires = l.kept[0].duration, l.kept[0].start+WorstFor
+	for i := range l.kept {
+		k := &l.kept[i]
+		if !k.used {
+			l.floor, l.expires = 0, 0
+			return
+		}
+		l.floor, l.expires = min(l.floor, k.duration), min(l.expires, k.start+WorstFor)
+	}
+}
+
+// Report is what is remembered, for people and programs.
+type Report struct {
+	Budget time.Duration `json:"budget_ns"` // the tick period
+	Ticks  []Record      `json:"ticks"`
+}
+
+// Last returns the last ticks, the oldest first. Any goroutine may call it.
+func (l *Log) Last() Report {
+	r := l.report(l.last)
+	slices.SortFunc(r.Ticks, func(a, b Record) int { return cmp.Compare(a.Tick, b.Tick) })
+	return r
+}
+
+// Worst returns the slowest ticks of the last WorstFor, the slowest first. Any goroutine
+// may call it.
+func (l *Log) Worst() Report {
+	r := l.report(l.worst)
+	var now time.Duration
+	for i := range l.last {
+		l.last[i].mu.Lock()
+		now = max(now, l.last[i].record.Start)
+		l.last[i].mu.Unlock()
+	}
+	r.Ticks = slices.DeleteFunc(r.Ticks, func(t Record) bool { return now-t.Start >= WorstFor })
+	slices.SortFunc(r.Ticks, func(a, b Record) int {
+		if a.Duration != b.Duration {
+			return cmp.Compare(b.Duration, a.Duration)
+		}
+		return cmp.Compare(a.Tick, b.Tick)
+	})
+	return r
+}
+
+// report copies the slots in use.
+func (l *Log) report(slots []slot) Report {
+	ticks := make([]Record, 0, len(slots))
+	for i := range slots {
+		s := &slots[i]
+		s.mu.Lock()
+		if s.record.Tick != 0 {
+			ticks = append(ticks, Record{Systems: []System{}})
+			ticks[len(ticks)-1].copyFrom(&s.record)
+		}
+		s.mu.Unlock()
+	}
+	return Report{Budget: l.budget, Ticks: ticks}
+}

@@ -1,0 +1,105 @@
+package slowtick
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// maxSystems is how many systems a record names. Those that took less than that part of the
+// tick are added up: they are not why it was slow, and so no record can be too small.
+const maxSystems = 64
+
+// Record is one tick. Times are in nanoseconds of the server's monotonic clock.
+type Record struct {
+	Tick     uint64        `json:"tick"`
+	Start    time.Duration `json:"start_ns"`
+	Lateness time.Duration `json:"lateness_ns"` // from its deadline to its start
+	Duration time.Duration `json:"duration_ns"`
+	// Blame is what took longest.
+	Blame System `json:"blame"`
+	// Stages are the durations of the seven stages.
+	Stages [loop.NumStages]time.Duration `json:"stages_ns"`
+	// Systems are those that took at least a sixty-fourth of the tick, in the order of
+	// running, stage by stage; Others is the sum of the rest.
+	Systems []System `json:"systems"`
+	Others  Others   `json:"others"`
+	// Dropped ticks were given up just before this one.
+	Dropped    uint64 `json:"dropped"`
+	FixedSteps int    `json:"fixed_steps"`
+	Facts
+	GC GC `json:"gc"`
+}
+
+// System is what one system took at one stage.
+type System struct {
+	Name  string        `json:"name"`
+	Stage string        `json:"stage"`
+	Cost  time.Duration `json:"cost_ns"`
+	Runs  int           `json:"runs"`
+}
+
+// Others is what systems took that a record does not name.
+type Others struct {
+	Systems int           `json:"systems"`
+	Cost    time.Duration `json:"cost_ns"`
+}
+
+// Facts is what the room knows of a tick besides the loop's record.
+type Facts struct {
+	Overload uint8 `json:"overload"` // level
+	Clients  int   `json:"clients"`
+	Arrivals int   `json:"arrivals"` // that its poll took
+	// Queues is how many messages wait for each stage after the tick, and Work how much
+	// work given to Go is under way.
+	Queues [loop.NumStages]int `json:"queues"`
+	Work   int                 `json:"work"`
+}
+
+// GC is what the garbage collector did from the end of the tick before to the end of this
+// one, in the whole process.
+type GC struct {
+	Cycles uint64        `json:"cycles"`   // that ended
+	CPU    time.Duration `json:"cpu_ns"`   // of all its threads; helping it counts, so a busy cycle shows that has not ended
+	Pauses time.Duration `json:"pause_ns"` // the time that everything stood still, times the threads that did
+}
+
+// fill writes a tick into a record, whose Systems have room for maxSystems.
+func (r *Record) fill(rec *loop.Record, f *Facts, gc GC) {
+	systems := r.Systems[:0]
+	*r = Record{
+		Tick: rec.Tick, Start: rec.Start, Lateness: max(rec.Start-rec.Deadline, 0), Duration: rec.Duration,
+		Stages: rec.Stages, Dropped: rec.Dropped, FixedSteps: rec.FixedSteps, Facts: *f, GC: gc,
+	}
+	worst := -1
+	for i := range rec.Systems {
+		s := &rec.Systems[i]
+		switch {
+		case s.Runs == 0:
+			continue
+		case s.Cost >= rec.Duration/maxSystems && s.Cost > 0 && len(systems) < maxSystems:
+			systems = append(systems, system(s))
+		default:
+			r.Others.Systems++
+			r.Others.Cost += s.Cost
+		}
+		if worst < 0 || s.Cost > rec.Systems[worst].Cost {
+			worst = i
+		}
+	}
+	if worst >= 0 {
+		r.Blame = system(&rec.Systems[worst])
+	}
+	r.Systems = systems
+}
+
+func system(s *loop.SystemCost) System {
+	return System{Name: s.Name, Stage: s.Stage.String(), Cost: s.Cost, Runs: s.Runs}
+}
+
+// copyFrom makes r a copy that shares nothing with from.
+func (r *Record) copyFrom(from *Record) {
+	systems := append(r.Systems[:0], from.Systems...)
+	*r = *from
+	r.Systems = systems
+}

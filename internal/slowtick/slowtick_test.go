@@ -1,0 +1,255 @@
+package slowtick
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+const period = time.Second / 60
+
+// noGC keeps the tests from what the process does.
+func noGC() GC { return GC{} }
+
+// tick is a record of the n-th tick with systems of given costs in Update.
+func tick(n uint64, costs ...time.Duration) *loop.Record {
+	rec := &loop.Record{Tick: n, Start: time.Duration(n) * period, Deadline: time.Duration(n)*period - time.Millisecond}
+	for i, c := range costs {
+		rec.Systems = append(rec.Systems, loop.SystemCost{Name: fmt.Sprint("test.", i), Stage: loop.Update, Cost: c, Runs: 1})
+		rec.Duration += c
+	}
+	rec.Stages[loop.Update-1] = rec.Duration
+	return rec
+}
+
+func TestARecordSaysWhatATickCost(t *testing.T) {
+	l := newLog(period, func() GC { return GC{Cycles: 1, CPU: 2, Pauses: 3} })
+	rec := tick(9, 4*time.Millisecond, 20*time.Millisecond, time.Millisecond, 10*time.Microsecond, 20*time.Microsecond)
+	rec.Systems = append(rec.Systems, loop.SystemCost{Name: "test.idle", Stage: loop.PreUpdate})
+	rec.Dropped, rec.FixedSteps = 2, 3
+	f := Facts{Overload: 1, Clients: 4, Arrivals: 5, Queues: [loop.NumStages]int{loop.Update - 1: 6}, Work: 7}
+	if blame := l.Observe(rec, &f); blame.Name != "test.1" {
+		t.Errorf("%v is blamed", blame)
+	}
+	rec.Systems[0].Name = "nothing of it is kept"
+	got := l.Last()
+	if got.Budget != period || len(got.Ticks) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	want := Record{
+		Tick: 9, Start: rec.Start, Lateness: time.Millisecond, Duration: rec.Duration, Stages: rec.Stages,
+		Blame: System{"test.1", "Update", 20 * time.Millisecond, 1},
+		Systems: []System{
+			{"test.0", "Update", 4 * time.Millisecond, 1}, {"test.1", "Update", 20 * time.Millisecond, 1}, {"test.2", "Update", time.Millisecond, 1},
+		},
+		Others:  Others{Systems: 2, Cost: 30 * time.Microsecond},
+		Dropped: 2, FixedSteps: 3, Facts: f, GC: GC{1, 2, 3},
+	}
+	a, b := encode(t, got.Ticks[0]), encode(t, want)
+	if a != b {
+		t.Errorf("got  %s\nwant %s", a, b)
+	}
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Whatever the systems cost, no record outgrows its memory, and none of it goes missing.
+func TestCostsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		costs := rapid.SliceOfN(rapid.Int64Range(0, 1e6), 0, 300).Draw(t, "costs")
+		var r Record
+		r.Systems = make([]System, 0, maxSystems)
+		var all []time.Duration
+		for _, c := range costs {
+			all = append(all, time.Duration(c))
+		}
+		rec := tick(1, all...)
+		r.fill(rec, &Facts{}, GC{})
+		if len(r.Systems) > maxSystems || cap(r.Systems) != maxSystems {
+			t.Fatalf("%d systems", len(r.Systems))
+		}
+		sum := r.Others.Cost
+		for _, s := range r.Systems {
+			sum += s.Cost
+			if s.Cost > r.Blame.Cost {
+				t.Fatalf("%v took longer than what is blamed, %v", s, r.Blame)
+			}
+		}
+		if sum != rec.Duration || len(r.Systems)+r.Others.Systems != len(costs) {
+			t.Fatalf("%v in %d and %d systems, want %v in %d", sum, len(r.Systems), r.Others.Systems, rec.Duration, len(costs))
+		}
+	})
+}
+
+func TestLastTicksAreKept(t *testing.T) {
+	l := newLog(period, noGC)
+	if r := l.Last(); len(r.Ticks) != 0 || encode(t, r.Ticks) != "[]" {
+		t.Errorf("before the first tick: %+v", r)
+	}
+	for n := range uint64(LastTicks + 250) {
+		l.Observe(tick(n+1, time.Millisecond), &Facts{})
+	}
+	r := l.Last()
+	if len(r.Ticks) != LastTicks || r.Ticks[0].Tick != 251 || r.Ticks[LastTicks-1].Tick != LastTicks+250 {
+		t.Fatalf("%d ticks from %d to %d", len(r.Ticks), r.Ticks[0].Tick, r.Ticks[len(r.Ticks)-1].Tick)
+	}
+}
+
+// The worst are those that a sort of everything younger than an hour would say.
+func TestTheWorstAreKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLog(period, noGC)
+		var all []Record
+		var start time.Duration
+		for n := range rapid.IntRange(1, 400).Draw(t, "ticks") {
+			start += rapid.SampledFrom([]time.Duration{period, time.Minute}).Draw(t, "gap")
+			rec := tick(uint64(n+1), time.Duration(rapid.IntRange(0, 50).Draw(t, "cost")))
+			rec.Start, rec.Deadline = start, start
+			l.Observe(rec, &Facts{})
+			all = append(all, Record{Start: start, Duration: rec.Duration})
+		}
+		all = slices.DeleteFunc(all, func(r Record) bool { return start-r.Start >= WorstFor })
+		slices.SortFunc(all, func(a, b Record) int { return cmp.Compare(b.Duration, a.Duration) })
+		got := l.Worst().Ticks
+		if len(got) > WorstTicks || len(got) == 0 {
+			t.Fatalf("%d ticks", len(got))
+		}
+		// What aged out leaves room for what comes after it only.
+		if got[0].Duration != all[0].Duration {
+			t.Fatalf("the worst is %v, not %v", got[0].Duration, all[0].Duration)
+		}
+		for i := 1; i < len(got); i++ {
+			if got[i].Duration > got[i-1].Duration || start-got[i].Start >= WorstFor {
+				t.Fatalf("%v after %v, %v old", got[i].Duration, got[i-1].Duration, start-got[i].Start)
+			}
+		}
+	})
+}
+
+func TestTheWorstOfAnHour(t *testing.T) {
+	l := newLog(period, noGC)
+	for n := range uint64(10_000) {
+		cost := time.Millisecond
+		if n%100 == 50 {
+			cost = time.Duration(n) * time.Microsecond
+		}
+		l.Observe(tick(n+1, cost), &Facts{})
+	}
+	got := l.Worst().Ticks
+	if len(got) != WorstTicks {
+		t.Fatalf("%d ticks", len(got))
+	}
+	for i, r := range got {
+		if want := uint64(9950 - 100*i); r.Tick != want+1 || r.Duration != time.Duration(want)*time.Microsecond {
+			t.Fatalf("place %d is tick %d with %v", i+1, r.Tick, r.Duration)
+		}
+	}
+	late := tick(1_000_000, 2*time.Millisecond)
+	l.Observe(late, &Facts{})
+	if got := l.Worst().Ticks; len(got) != 1 || got[0].Tick != 1_000_000 {
+		t.Errorf("hours later %d ticks are left", len(got))
+	}
+}
+
+func TestObserveAllocatesNothing(t *testing.T) {
+	l := New(period)
+	rec := tick(0, make([]time.Duration, 200)...)
+	if n := testing.AllocsPerRun(2*LastTicks, func() {
+		rec.Tick++
+		rec.Start += time.Minute
+		rec.Duration += time.Microsecond // Always one of the worst.
+		rec.Systems[rec.Tick%200].Cost += time.Microsecond
+		l.Observe(rec, &Facts{})
+	}); n != 0 {
+		t.Errorf("%v allocations a tick", n)
+	}
+}
+
+// A tick that meets readers goes on, whatever they hold.
+func TestReadersNeverHoldUpATick(t *testing.T) {
+	l := newLog(period, noGC)
+	for i := range LastTicks - 1 {
+		l.last[i].mu.Lock() // Readers in all slots but one.
+	}
+	for i := range l.worst {
+		l.worst[i].mu.Lock()
+	}
+	for n := range uint64(3) {
+		l.Observe(tick(n+1, time.Second), &Facts{})
+	}
+	for i := range LastTicks - 1 {
+		l.last[i].mu.Unlock()
+	}
+	for i := range l.worst {
+		l.worst[i].mu.Unlock()
+	}
+	if r := l.Last(); len(r.Ticks) != 1 || r.Ticks[0].Tick != 3 {
+		t.Errorf("%d ticks", len(r.Ticks))
+	}
+}
+
+// Ticks and readers at once, for the race detector.
+func TestTicksAndReadersAtOnce(t *testing.T) {
+	l := New(period)
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for _, r := range append(l.Last().Ticks, l.Worst().Ticks...) {
+					if len(r.Systems) != 1 || r.Systems[0].Cost != r.Duration {
+						t.Errorf("tick %d: %+v", r.Tick, r)
+						return
+					}
+				}
+			}
+		})
+	}
+	for n := range uint64(5000) {
+		l.Observe(tick(n+1, time.Duration(n%777+1)), &Facts{})
+	}
+	close(done)
+	readers.Wait()
+}
+
+func TestGarbageCollectionsAreSeen(t *testing.T) {
+	var c collector
+	c.read()
+	runtime.GC()
+	gc := c.read()
+	if gc.Cycles == 0 || gc.CPU <= 0 {
+		t.Errorf("after a collection: %+v", gc)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	l := New(period)
+	rec := tick(1, slices.Repeat([]time.Duration{20 * time.Microsecond}, 70)...)
+	b.ReportAllocs()
+	for b.Loop() {
+		rec.Tick++
+		rec.Start += period
+		l.Observe(rec, &Facts{})
+	}
+}
