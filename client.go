@@ -109,6 +109,7 @@ func (cs *clients) add(c *Client) {
 }
 
 func (cs *clients) remove(c *Client) {
+	cs.last = nil
 	if i, ok := cs.find(c.id); ok {
 		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1) // A running iteration keeps its list.
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -351,14 +350,21 @@ func (r *Room) Close(t *Tick, c Code, why string) {
 
 // clients holds the clients of a room in the order of their ids. The room's
 // goroutine owns it.
-type clients struct{ list []*Client }
+type clients struct {
+	list []*Client
+	last *Client // found: the messages of one packet have one sender
+}
 
 func (cs *clients) get(id ClientID) (*Client, bool) {
+	if cs.last != nil && cs.last.id == id {
+		return cs.last, true
+	}
 	i, ok := cs.find(id)
 	if !ok {
 		return nil, false
 	}
-	return cs.list[i], true
+	cs.last = cs.list[i]
+	return cs.last, true
 }
 
 func (cs *clients) all() iter.Seq[*Client] {
@@ -369,34 +375,4 @@ func (cs *clients) all() iter.Seq[*Client] {
 			}
 		}
 	}
-}
-
-// posts bounds what RPC.Post hands over from other goroutines.
-type posts struct {
-	mu    sync.Mutex
-	items []rpcqueue.Item // under mu
-	spare []rpcqueue.Item // the room's
-}
-
-const maxPosts = 1024 // a burst of ten seconds at 100 a second
-
-// take empties the queue. What it returns is valid until the next call.
-func (p *posts) take() []rpcqueue.Item {
-	clear(p.spare) // Let go of the messages.
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.items, p.spare = p.spare[:0], p.items
-	return p.spare
-}
-
-func (r *Room) post(it rpcqueue.Item) error {
-	p := &r.queued
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.items) >= maxPosts {
-		r.server.metrics.AddDrop("post", "full", 1)
-		return ErrBusy
-	}
-	p.items = append(p.items, it)
-	return nil
 }

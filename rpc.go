@@ -1,7 +1,6 @@
 package netloop
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -158,19 +157,6 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 			c.session.Send(out)
 		}
 	}
-}
-
-// ErrBusy is returned by [RPC.Post] when too many posted messages wait.
-var ErrBusy = errors.New("netloop: the room's queue of posted messages is full")
-
-// Post hands a message to the room from any goroutine. Its handler runs at the
-// method's default stage in one of the next ticks, with a nil client. At most
-// 1 024 messages may wait; beyond that Post returns [ErrBusy].
-func (e *RPC[M]) Post(r *Room, m M) error {
-	if err := e.m.belongs(r.schema); err != nil {
-		return err
-	}
-	return r.post(rpcqueue.Item{Method: &e.m.rq, Msg: inside.Erase(m)})
 }
 
 // Call declares a question that a client asks and the server answers. Q and R

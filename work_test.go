@@ -1,0 +1,193 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// scraped reports whether a scrape of the server has the line.
+func (b *bare) scraped(line string) bool {
+	b.t.Helper()
+	w := httptest.NewRecorder()
+	b.s.metrics.Handler(b.s.log).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return slices.Contains(strings.Split(string(text), "\n"), line)
+}
+
+func TestPostIsBoundedAndCounted(t *testing.T) {
+	ran := 0
+	b := newBare(t, func(r *Room) {
+		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { ran++; return nil })
+	})
+	for round := range 2 {
+		for n := range maxPosts + 3 {
+			err := bareWords.Post(b.s.room, struct{ N uint64 }{})
+			if (n < maxPosts) != (err == nil) || err != nil && !errors.Is(err, ErrBusy) {
+				t.Fatalf("post %d: %v", n, err)
+			}
+		}
+		b.step()
+		if want := maxPosts * (round + 1); ran != want {
+			t.Errorf("%d ran, want %d", ran, want)
+		}
+	}
+	if line := `netloop_queue_drops_total{queue="post",reason="full"} 6`; !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}
+
+func TestWorkIsBoundedAndCounted(t *testing.T) {
+	release := make(chan struct{})
+	done, refused := 0, 0
+	b := newBare(t, func(r *Room) {
+		r.OnStart(func(tick *Tick) {
+			for range maxAsync + 5 {
+				Go(tick, func(context.Context) (int, error) { <-release; return 0, nil }, func(_ *Tick, _ int, err error) {
+					switch {
+					case err == nil:
+						done++
+					case errors.Is(err, ErrTooMuchWork):
+						refused++
+					}
+				})
+			}
+		})
+	})
+	b.step()
+	b.step()
+	if refused != 5 || done != 0 {
+		t.Errorf("%d were refused, %d done", refused, done)
+	}
+	close(release)
+	b.s.room.async.wait.Wait()
+	b.step()
+	if done != maxAsync {
+		t.Errorf("%d of %d are done", done, maxAsync)
+	}
+	if line := `netloop_queue_drops_total{queue="async",reason="full"} 5`; !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}
+
+// TestALeaverCancelsNoWork: the context of work is the room's, not that of the
+// client whose message asked for it.
+func TestALeaverCancelsNoWork(t *testing.T) {
+	release := make(chan struct{})
+	var result string
+	b := newBare(t, func(r *Room) {
+		bareWords.Handle(r, func(tick *Tick, from *Client, _ struct{ N uint64 }) error {
+			Go(tick, func(ctx context.Context) (string, error) { <-release; return "saved", ctx.Err() },
+				func(tick *Tick, s string, err error) {
+					_, here := tick.Client(from.ID())
+					result = fmt.Sprint(s, " ", err, " ", here)
+				})
+			return nil
+		})
+	})
+	s := b.join()
+	b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: bareWords.m.rq.ID}, Decoded: &struct{ N uint64 }{}})
+	b.step()
+	s.End(transport.Closed{Code: CodeLost})
+	b.step()
+	close(release)
+	b.s.room.async.wait.Wait()
+	b.step()
+	if result != "saved <nil> false" {
+		t.Errorf("the work came to %q", result)
+	}
+}
+
+// closing is a room on a virtual clock that is told to drain after its first tick.
+type closing struct {
+	*bare
+	clock *clock.Virtual
+	pacer *loop.Pacer
+}
+
+func newClosing(t *testing.T, g bareGame) *closing {
+	t.Helper()
+	c := &closing{bare: newBare(t, g), clock: clock.NewVirtual()}
+	c.s.clock = c.clock
+	c.pacer = &loop.Pacer{Timeline: c.s.room.timeline()}
+	c.pacer.Start(0, firstTick)
+	in, due, _ := c.pacer.Next(0)
+	if !due {
+		t.Fatal("the first tick is not due")
+	}
+	if err := c.s.room.step(in); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *closing) drain() {
+	c.t.Helper()
+	if err := c.s.room.drain(c.pacer); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *closing) finish() {
+	c.t.Helper()
+	if err := c.s.room.finish(LeaveReason{CodeClosing, "bye"}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestADrainWaitsForWorkBoundedAndThenCancels(t *testing.T) {
+	var calls []string
+	c := newClosing(t, func(r *Room) {
+		r.OnStart(func(tick *Tick) {
+			Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+				func(_ *Tick, _ int, err error) { calls = append(calls, err.Error()) })
+		})
+		r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
+	})
+	c.drain()
+	if waited := c.clock.Now(); waited < workGrace || waited > workGrace+time.Second {
+		t.Errorf("the drain waited for %v, want %v", waited, workGrace)
+	}
+	if err := c.s.room.ctx.Err(); err != nil || len(calls) != 0 {
+		t.Errorf("while it waited: %v, %v", err, calls)
+	}
+	c.finish()
+	if want := []string{context.Canceled.Error(), "closed"}; !slices.Equal(calls, want) {
+		t.Errorf("called %q, want %q", calls, want)
+	}
+}
+
+func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
+	release := make(chan struct{})
+	result := ""
+	c := newClosing(t, func(r *Room) {
+		r.OnStart(func(tick *Tick) {
+			Go(tick, func(ctx context.Context) (string, error) { <-release; return "saved", ctx.Err() },
+				func(_ *Tick, s string, err error) { result = fmt.Sprint(s, " ", err) })
+		})
+		r.On(Update, "test.release", func(tick *Tick) {
+			if tick.Number() == 61 {
+				close(release)
+				r.async.wait.Wait()
+			}
+		})
+	})
+	c.drain()
+	if waited := c.clock.Now().Round(time.Second); waited != time.Second || result != "saved <nil>" {
+		t.Errorf("the drain waited for %v, the work came to %q", waited, result)
+	}
+	c.finish()
+}
