@@ -69,3 +69,17 @@ func BenchmarkTickThatEditsEverything(b *testing.B) {
 		step()
 	}
 }
+
+// dropping is a stepper whose ticks come after so many dropped ones.
+func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
+	in := inside.Netloop.Server(server)
+	tick := uint64(0)
+	return func(dropped uint64) {
+		tick++
+		input := in.Timeline().Input(tick)
+		input.Dropped = dropped
+		if err := in.Step(input); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}

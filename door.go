@@ -25,7 +25,12 @@ func openDoor() bool {
 		return inside.Class{State: c.nv, Wrap: c.wrap}
 	}
 	d.NewTick = newClientTick
-	d.NewSystem = func(s any, err error) any { return &System{s: s.(*loop.System[*Tick]), err: err} }
+	d.System = func(s Stage, name string, fn any, o any) any {
+		return onSpec(s, name, fn.(func(*Tick)), o.([]SystemOption))
+	}
+	d.NewSystem = func(s any, err error, reject func(error)) any {
+		return &System{s: s.(*loop.System[*Tick]), err: err, reject: reject}
+	}
 	d.Refusal = func(code transport.Code, text string) error { return &Refusal{Code: code, Text: text} }
 	d.Server = func(server any) inside.Server { return &memoryServer{server.(*Server)} }
 	return true

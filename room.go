@@ -91,6 +91,8 @@ type Room struct {
 	epoch   atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
 	closing *Closed                    // by Room.Close or a critical panic
 
+	quarantined atomic.Int64 // systems: see reportFaults
+
 	load      overloaded
 	slow      *slowtick.Log
 	watchdog  *watchdog.Watchdog
@@ -130,6 +132,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.slow = slowtick.New(spec.Rate.Period())
 	r.load.ladder = overload.New(spec.Rate.Period())
 	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
+	r.loop.Follow(r.timeline())
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.epoch.Store(&loop.Epoch{})
 	r.builtins()
@@ -158,14 +161,14 @@ func (r *Room) builtins() {
 		}
 	}
 	for _, s := range []loop.Spec[*Tick]{
-		{Name: "room.start", Place: loop.Head, Ask: at(Initialization, r.start)},
-		{Name: "transport.poll", Place: loop.Head, Ask: at(EarlyUpdate, r.poll)},
+		{Name: "room.start", Place: loop.Head, Ask: at(Initialization, r.start), BuiltIn: "OnStart functions would not run"},
+		{Name: "transport.poll", Place: loop.Head, Ask: at(EarlyUpdate, r.poll), BuiltIn: "nothing from clients would reach the room"},
 		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s Stage) func(*Tick) {
 			return func(t *Tick) { r.watchdog.Stage(s); r.rpcs.Drain(s, t) }
-		}},
-		{Name: "room.timers", Place: loop.Head, Ask: at(Update, r.timers.run)},
-		{Name: "netvar.snapshot", Place: loop.Tail, Ask: at(PreLateUpdate, r.snapshot)},
-		{Name: "transport.flush", Place: loop.Tail, Ask: at(PostLateUpdate, r.flush)},
+		}, BuiltIn: "messages would wait for ever"},
+		{Name: "room.timers", Place: loop.Head, Ask: at(Update, r.timers.run), BuiltIn: "Tick.After would call nothing"},
+		{Name: "netvar.snapshot", Place: loop.Tail, Ask: at(PreLateUpdate, r.snapshot), BuiltIn: "clients would see no state"},
+		{Name: "transport.flush", Place: loop.Tail, Ask: at(PostLateUpdate, r.flush), BuiltIn: "nothing would reach clients"},
 	} {
 		// A panic in a timer is the game's and costs one call; one in the others
 		// would leave the room half-done.
@@ -189,31 +192,6 @@ func (r *Room) Log() *slog.Logger { return r.server.log }
 
 // Server returns the server that the room belongs to.
 func (r *Room) Server() *Server { return r.server }
-
-// On registers a function to run at a stage: the everyday form. A name may be
-// used once per room; it takes effect at the next Initialization.
-func (r *Room) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
-	return r.Add(name, func(asked Stage) func(*Tick) {
-		if asked != s {
-			return nil
-		}
-		return fn
-	}, o...)
-}
-
-// Add registers a system that is asked, stage by stage, for the function that it
-// runs there; nil is none, and costs nothing.
-func (r *Room) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
-	spec := loop.Spec[*Tick]{Name: name, Ask: ask}
-	for _, apply := range o {
-		apply(&spec)
-	}
-	s, err := r.loop.Add(spec)
-	if err != nil {
-		r.reject(err)
-	}
-	return &System{s: s, err: err}
-}
 
 // reject collects what Open registered wrongly; later it is logged.
 func (r *Room) reject(err error) {

@@ -3,7 +3,6 @@ package netloop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -27,14 +26,14 @@ func (r *Room) step(in loop.Input) error {
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
 	}
+	for _, name := range rec.Cancelled {
+		r.feed.unrecorded("the end of the context of system " + name)
+	}
 	r.feed.end()
 	r.server.metrics.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)
 	r.observeTick(rec)
-	for i := range rec.Panics {
-		p := &rec.Panics[i]
-		r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
-	}
+	r.reportFaults(rec)
 	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}

@@ -99,7 +99,7 @@ func (r *Room) died(panicked any) error {
 		r.log.Error("the room panicked", "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 		return fmt.Errorf("netloop: the room panicked: %v", panicked)
 	}
-	if err := r.loop.Check(); err != nil {
+	if err := r.loop.Err(); err != nil {
 		return fmt.Errorf("netloop: the room's goroutine has ended: %w", err)
 	}
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)

@@ -91,7 +91,7 @@ func TestASystemThatEndsItsGoroutineEndsTheServer(t *testing.T) {
 	c := dial(t, s.Addr().String(), nil)
 	waitFor(t, func() bool { return clients(s) == 1 })
 	armed.Store(true)
-	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "test.die") || !strings.Contains(err.Error(), "Goexit") {
+	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), `"test.die" ended its goroutine in Update`) || !strings.Contains(err.Error(), "Goexit") {
 		t.Errorf("Run: %v", err)
 	}
 	if saved != 1 || left != 1 {

@@ -1,13 +1,40 @@
 package netloop
 
-import "github.com/netloop/netloop/internal/loop"
+import (
+	"context"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
 
 // System is a registered system: a named piece of code that runs at one stage or
 // at several. Its name is its place in the order, its label in the metrics and
 // its line in the printed loop.
 type System struct {
-	s   *loop.System[*Tick]
-	err error
+	s      *loop.System[*Tick]
+	err    error
+	reject func(error) // of the room or client
+}
+
+// On registers a function to run at a stage, [Update] if it is 0: the everyday
+// form. A name may be used once per room; it takes effect at the next
+// Initialization.
+func (r *Room) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
+	return r.add(onSpec(s, name, fn, o))
+}
+
+// Add registers a system that is asked, stage by stage, for the function that it
+// runs there; nil is none, and costs nothing.
+func (r *Room) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
+	return r.add(changed(loop.Spec[*Tick]{Name: name, Ask: ask}, o))
+}
+
+func (r *Room) add(spec loop.Spec[*Tick]) *System {
+	s, err := r.loop.Add(spec)
+	if err != nil {
+		r.reject(err)
+	}
+	return &System{s: s, err: err, reject: r.reject}
 }
 
 // Name returns the name that the system was registered with.
@@ -18,9 +45,52 @@ func (s *System) Name() string {
 	return s.s.Name()
 }
 
-// Err returns why the system was rejected, or nil. A system that is rejected
-// while [Game] Open runs fails it.
+// Err returns why the system, or the last Change of it, was rejected; or nil. A
+// system that is rejected while [Game] Open runs fails it.
 func (s *System) Err() error { return s.err }
+
+// Change gives the system other options from the next Initialization on: those
+// that are named replace what they named before, the others stay. Its timer
+// goes on: with another [Every], the time that has passed counts. A change that
+// is rejected changes nothing, and Err says why.
+func (s *System) Change(o ...SystemOption) {
+	if s.s == nil {
+		return // It was rejected itself, and has said so.
+	}
+	s.err = s.s.Change(changed(s.s.Spec(), o))
+	if s.err != nil {
+		s.reject(s.err)
+	}
+}
+
+// onSpec describes a function that runs at a stage.
+func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*Tick] {
+	if s == 0 {
+		s = Update
+	}
+	spec := loop.Spec[*Tick]{Name: name, Stages: []Stage{s}}
+	if fn != nil {
+		spec.Ask = func(Stage) func(*Tick) { return fn }
+	}
+	return changed(spec, o)
+}
+
+// changed applies options to a description. Anchors are named in several
+// options, so that those of one call together replace the former ones.
+func changed(spec loop.Spec[*Tick], o []SystemOption) loop.Spec[*Tick] {
+	before, after := spec.Before, spec.After
+	spec.Before, spec.After = nil, nil
+	for _, apply := range o {
+		apply(&spec)
+	}
+	if spec.Before == nil {
+		spec.Before = before
+	}
+	if spec.After == nil {
+		spec.After = after
+	}
+	return spec
+}
 
 // Remove takes the system out of some stages, or of all when none is named. It
 // acts at once, even later in the stage that is running, and its name is free
@@ -31,19 +101,84 @@ func (s *System) Remove(from ...Stage) {
 	}
 }
 
-// SystemOption is an option of [Room.On] and [Room.Add].
+// SystemOption is an option of [Room.On], [Room.Add] and [System.Change].
 type SystemOption func(*loop.Spec[*Tick])
 
-// Before lets the system run before another one in the stages that they share.
-// The built-in transport.poll, netvar.snapshot and transport.flush can be named
-// too.
-func Before(system string) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.Before = append(s.Before, system) }
+// Stages lets the system run at these stages instead of the one that it was
+// registered for; a system of [Room.Add] is asked for these alone.
+func Stages(s ...Stage) SystemOption {
+	return func(spec *loop.Spec[*Tick]) { spec.Stages = append([]Stage(nil), s...) }
 }
 
-// After lets the system run after another one in the stages that they share.
-func After(system string) SystemOption {
-	return func(s *loop.Spec[*Tick]) { s.After = append(s.After, system) }
+// Before lets the system run before others in the stages that they share. The
+// built-in transport.poll, netvar.snapshot and transport.flush can be named too.
+// Without a name it takes such anchors away: see [System.Change].
+func Before(systems ...string) SystemOption {
+	return func(s *loop.Spec[*Tick]) { s.Before = append(append([]string{}, s.Before...), systems...) }
+}
+
+// After lets the system run after others in the stages that they share. Without
+// a name it takes such anchors away: see [System.Change].
+func After(systems ...string) SystemOption {
+	return func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }
+}
+
+// In puts the system into a group: see [Loop.Group]. The group may be registered
+// later while [Game] Open runs.
+func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
+
+// Every lets the system run only when a time has passed since it last did: once,
+// with that time as [Tick.Delta]. The first call is at the first tick. Runs keep
+// their phase, so that there are as many as periods have passed, whatever the
+// tick rate; but after a stall one call stands for all that were due. Every(0)
+// is every tick, with a Delta that counts dropped ticks too.
+//
+// Time is game time: that of the ticks that ran, and of those that the room
+// dropped because it was late. In [FixedUpdate] it is that of the fixed steps, of
+// which each may be the one at which a system is due.
+//
+// With [CatchUp] the system runs as often as periods have passed instead.
+func Every(d time.Duration, o ...EveryOption) SystemOption {
+	return func(s *loop.Spec[*Tick]) {
+		s.Periodic, s.Period, s.CatchUp = true, d, 0
+		for _, apply := range o {
+			apply(s)
+		}
+	}
+}
+
+// EveryOption is an option of [Every].
+type EveryOption func(*loop.Spec[*Tick])
+
+// DefaultCatchUp is what CatchUp(0) means.
+const DefaultCatchUp = 5
+
+// CatchUp lets a system of [Every] run up to n times in a tick, from 1 to 1 000,
+// each time with its period as [Tick.Delta], if so many periods have passed:
+// after a stall, or because the period is shorter than a tick. The first call
+// is due after one period. Periods beyond n are given up and counted, in
+// netloop_system_missed_total. 0 is [DefaultCatchUp].
+func CatchUp(n int) EveryOption {
+	if n == 0 {
+		n = DefaultCatchUp
+	}
+	return func(s *loop.Spec[*Tick]) { s.CatchUp = n }
+}
+
+// RunIf lets the system run only while a condition holds. It is asked right
+// before each call, also whether a system of [Every] runs that is due; when it
+// says no, that turn is skipped. Nil is no condition. A condition that panics is
+// a no, and counts as a panic of the system.
+func RunIf(condition func(*Tick) bool) SystemOption {
+	return func(s *loop.Spec[*Tick]) { s.RunIf = condition }
+}
+
+// WithContext removes the system at the beginning of the first tick that finds
+// the context ended. Ticks look at it, at Initialization: no call of the system
+// is cut short, and a context that ends within a tick acts in the next. A
+// recording cannot know why it ended: from there on it is not replayable.
+func WithContext(ctx context.Context) SystemOption {
+	return func(s *loop.Spec[*Tick]) { s.Context = ctx }
 }
 
 // Priorities within a stage. Any other int will do; smaller ones run earlier,
@@ -60,8 +195,10 @@ const (
 // Explicit anchors, [Before] and [After], count more.
 func Priority(p int) SystemOption { return func(s *loop.Spec[*Tick]) { s.Priority = p } }
 
-// Critical closes the room with an error when the system panics, instead of
-// isolating and counting the panic.
+// Critical closes the room with an error when the system panics. Other systems
+// lose the call that panicked, and after three panics in a row they do not run
+// for a while: 64 ticks, and twice as long every time that they go on so, up to
+// 4 096. A panic undoes nothing of what the call had done until then.
 func Critical() SystemOption { return func(s *loop.Spec[*Tick]) { s.Critical = true } }
 
 // OnRemove is called when the system has been removed, by whomever.

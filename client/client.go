@@ -106,12 +106,12 @@ func (c *Client) builtins() {
 		}
 	}
 	for _, s := range []loop.Spec[*netloop.Tick]{
-		{Name: "transport.poll", Place: loop.Head, Ask: at(netloop.EarlyUpdate, c.poll)},
+		{Name: "transport.poll", Place: loop.Head, Ask: at(netloop.EarlyUpdate, c.poll), BuiltIn: "nothing from the server would arrive"},
 		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s netloop.Stage) func(*netloop.Tick) {
 			return func(t *netloop.Tick) { c.rpcs.Drain(s, t) }
-		}},
-		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() })},
-		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() })},
+		}, BuiltIn: "messages would wait for ever"},
+		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() }), BuiltIn: "Tick.After would call nothing"},
+		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() }), BuiltIn: "nothing would reach the server"},
 	} {
 		if _, err := c.loop.Add(s); err != nil {
 			panic(err) // The names are ours and distinct.
@@ -142,22 +142,15 @@ func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 func (c *Client) ID() netloop.ClientID { return c.id }
 
 // On registers a function to run at a stage of every frame, as Room.On does on
-// the server.
+// the server. With Every it counts the time of frames.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
-	spec := loop.Spec[*netloop.Tick]{Name: name, Ask: func(asked netloop.Stage) func(*netloop.Tick) {
-		if asked != s {
-			return nil
-		}
-		return fn
-	}}
-	for _, apply := range o {
-		apply(&spec)
-	}
+	spec := inside.Netloop.System(s, name, fn, o).(loop.Spec[*netloop.Tick])
+	reject := func(err error) { c.log.Error("system rejected", "system", name, "error", err) }
 	added, err := c.loop.Add(spec)
 	if err != nil {
-		c.log.Error("system rejected", "system", name, "error", err)
+		reject(err)
 	}
-	return inside.Netloop.NewSystem(added, err).(*netloop.System)
+	return inside.Netloop.NewSystem(added, err, reject).(*netloop.System)
 }
 
 // Step runs one frame: the seven stages once, and as many fixed steps as the
@@ -171,8 +164,9 @@ func (c *Client) Step(frame time.Duration) {
 	c.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := c.loop.Step(in)
 	for i := range rec.Panics {
-		p := &rec.Panics[i]
-		c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
+		if p := &rec.Panics[i]; p.First {
+			c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
+		}
 	}
 	if err != nil {
 		c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})

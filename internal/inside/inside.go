@@ -32,8 +32,11 @@ var Netloop struct {
 	Class func(descriptor any) Class
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
-	// NewSystem makes a *netloop.System of what a loop's Add returned.
-	NewSystem func(s any, err error) any
+	// System makes a loop.Spec of the arguments of a client's On.
+	System func(s loop.Stage, name string, fn, options any) any
+	// NewSystem makes a *netloop.System of what a loop's Add returned. It hands
+	// later errors to reject.
+	NewSystem func(s any, err error, reject func(error)) any
 	// Refusal makes the error that a peer's refusal of a call is.
 	Refusal func(code transport.Code, text string) error
 	// Server opens a *netloop.Server.

@@ -5,9 +5,13 @@
 //
 //	Pacer.Next(now)      says that tick n is due and fills an Input
 //	Loop.Step(in)        runs it: synchronous, one goroutine, no I/O wait
-//	  Initialization     1. additions asked for since the last tick take effect
-//	                        (Spec.Ask is asked stage by stage, lists are rebuilt)
-//	                     2. the systems of the stage run
+//	  Initialization     1. systems whose context has ended are removed, and those
+//	                        whose quarantine has ended run again
+//	                     2. what was asked for since the last tick takes effect:
+//	                        additions (Spec.Ask is asked stage by stage), changes,
+//	                        a tree that was Set; lists are rebuilt
+//	                     3. the timers that are due are taken from a heap
+//	                     4. the systems of the stage run
 //	  EarlyUpdate        ...
 //	  FixedUpdate        with at least one step: the Once systems, once;
 //	                     then every step runs the other systems in order
@@ -21,9 +25,13 @@
 //
 // A running stage walks a frozen list. Removal marks the system, and the mark
 // is read before every call, so a system removed earlier in a stage does not
-// run later in it. Additions wait for the next Initialization, where new lists
-// are built beside the old ones. Hence no change made during a stage can skip
-// or repeat anybody.
+// run later in it. Additions and changes wait for the next Initialization, where
+// new lists are built beside the old ones. Hence no change made during a stage
+// can skip or repeat anybody.
+//
+// A list has two parts, ordered as one: who always runs, and who has a period.
+// Of the latter a pass sees only those that are due. The registry is what was
+// asked for, the lists are what is in effect: they differ only within a tick.
 //
 // # Order within a stage
 //
@@ -36,7 +44,20 @@
 //
 // The system that names the anchor is the one that moves: "before x" takes the
 // place of x in the order if that is earlier, and brings along what must come
-// before it; "after x" waits for x.
+// before it; "after x" waits for x. A group stands in this order as one, and has
+// the same order inside; an anchor across its border speaks for the group.
+//
+// # Time of periods
+//
+// A period is measured in game time: of the ticks that ran and of those that
+// were dropped, in FixedUpdate of the fixed steps. Both are functions of a
+// number, so nothing adds up to a drift. A timer keeps its phase.
+//
+// # Failures
+//
+// A panic costs one call. After a row of them the system is quarantined for a
+// number of ticks, which doubles while the episode lasts. A Critical system
+// closes the loop instead, and so does runtime.Goexit in whatever system.
 //
 // # Time
 //

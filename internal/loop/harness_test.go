@@ -69,7 +69,7 @@ func (h *harness) add(s Spec[*Now]) *System[*Now] {
 }
 
 func (h *harness) try(s Spec[*Now]) (*System[*Now], error) {
-	if s.Ask == nil {
+	if s.Ask == nil && !s.IsGroup {
 		s.Ask = at(h.note, Update)
 	}
 	return h.Add(s)

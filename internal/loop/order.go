@@ -3,10 +3,7 @@ package loop
 import (
 	"cmp"
 	"container/heap"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // The bands of a stage in their order.
@@ -39,7 +36,7 @@ func (s *System[C]) key() key {
 	return key{place: place, priority: s.spec.Priority, seq: s.seq}
 }
 
-// node is a system while the order of a stage is being found.
+// node is a system or group while the order of a stage is being found.
 type node[C any] struct {
 	sys *System[C]
 	own key
@@ -47,7 +44,8 @@ type node[C any] struct {
 	eff     key
 	solved  bool
 	next    []edge
-	waiting int // systems that must come first and have not been placed
+	waiting int   // of those beside it that must come first and have not been placed
+	inside  []int // of a group
 }
 
 // edge leads to a node that must come later.
@@ -57,33 +55,41 @@ type edge struct {
 	pulls bool
 }
 
-// arrange puts the members of one stage, given in order of registration, in the
-// order of the package comment. The anchors among them hold no cycle: Add has
-// refused it.
+// arrange returns the members of one stage, given in order of registration, in
+// the order of the package comment. The anchors among them hold no cycle: Add,
+// Change and Set have refused it.
 //
-// It is a topological sort that always takes the ready system with the least
+// Every group is ordered by itself and stands among the others as a whole.
+func arrange[C any](members []*System[C]) []*System[C] {
+	if !slices.ContainsFunc(members, func(s *System[C]) bool { return s.anchored() || s.group != nil }) {
+		slices.SortFunc(members, func(a, b *System[C]) int { return a.key().compare(b.key()) })
+		return members
+	}
+	nodes, top := connect(members)
+	return flatten(nodes, top, make([]*System[C], 0, len(members)))
+}
+
+// flatten appends the systems of a group, or of no group, in order.
+//
+// It is a topological sort that always takes the ready node with the least
 // effective key, so that where no anchor speaks, place, priority and
 // registration decide.
-func arrange[C any](members []*System[C]) {
-	if !slices.ContainsFunc(members, (*System[C]).anchored) {
-		slices.SortFunc(members, func(a, b *System[C]) int { return a.key().compare(b.key()) })
-		return
-	}
-	nodes := connect(members)
-	for i := range nodes {
-		solve(nodes, i)
-	}
+func flatten[C any](nodes []node[C], inside []int, order []*System[C]) []*System[C] {
 	ready := readyHeap[C]{nodes: nodes}
-	for i := range nodes {
+	for _, i := range inside {
+		solve(nodes, i)
 		if nodes[i].waiting == 0 {
 			ready.index = append(ready.index, i)
 		}
 	}
 	heap.Init(&ready)
-	members = members[:0]
 	for len(ready.index) > 0 {
 		n := &nodes[heap.Pop(&ready).(int)]
-		members = append(members, n.sys)
+		if n.sys.spec.IsGroup {
+			order = flatten(nodes, n.inside, order)
+		} else {
+			order = append(order, n.sys)
+		}
 		for _, e := range n.next {
 			nodes[e.to].waiting--
 			if nodes[e.to].waiting == 0 {
@@ -91,34 +97,58 @@ func arrange[C any](members []*System[C]) {
 			}
 		}
 	}
+	return order
 }
 
-// connect makes the graph of a stage from the anchors that are both in it.
-func connect[C any](members []*System[C]) []node[C] {
-	nodes := make([]node[C], len(members))
+// connect makes the graph of a stage from the anchors that are both in it, and
+// returns it with the nodes that are in no group.
+func connect[C any](members []*System[C]) (nodes []node[C], top []int) {
 	index := make(map[string]int, len(members))
-	for i, s := range members {
-		nodes[i] = node[C]{sys: s, own: s.key(), eff: s.key()}
+	var place func(s *System[C]) int
+	place = func(s *System[C]) int {
+		i, ok := index[s.spec.Name]
+		if ok {
+			return i
+		}
+		i = len(nodes)
+		nodes = append(nodes, node[C]{sys: s, own: s.key(), eff: s.key()})
 		index[s.spec.Name] = i
+		if s.group == nil {
+			top = append(top, i)
+		} else {
+			g := place(s.group)
+			nodes[g].inside = append(nodes[g].inside, i)
+		}
+		return i
+	}
+	for _, s := range members {
+		place(s)
 	}
 	link := func(from, to int, pulls bool) {
-		nodes[from].next = append(nodes[from].next, edge{to: to, pulls: pulls})
-		nodes[to].waiting++
+		// Both stand in the order of one group: that of the innermost around both.
+		if a, b := beside(nodes[from].sys, nodes[to].sys, (*System[C]).inEffect); a != nil {
+			from, to = index[a.spec.Name], index[b.spec.Name]
+			nodes[from].next = append(nodes[from].next, edge{to: to, pulls: pulls})
+			nodes[to].waiting++
+		}
 	}
-	for i, s := range members {
-		for _, name := range s.spec.Before {
+	for i := range nodes {
+		for _, name := range nodes[i].sys.spec.Before {
 			if j, ok := index[name]; ok {
 				link(i, j, true)
 			}
 		}
-		for _, name := range s.spec.After {
+		for _, name := range nodes[i].sys.spec.After {
 			if j, ok := index[name]; ok {
 				link(j, i, false)
 			}
 		}
 	}
-	return nodes
+	return nodes, top
 }
+
+// inEffect is the group around the system as of the last settle.
+func (s *System[C]) inEffect() *System[C] { return s.group }
 
 // solve finds the effective key: a system that asked to be before another takes
 // its key if that is earlier, and so does whatever must come before a system
@@ -162,82 +192,4 @@ func (h *readyHeap[C]) Pop() any {
 	last := h.index[len(h.index)-1]
 	h.index = h.index[:len(h.index)-1]
 	return last
-}
-
-// anchored reports whether the system names any other.
-func (s *System[C]) anchored() bool { return len(s.spec.Before)+len(s.spec.After) > 0 }
-
-// shaped reports whether the system bears on whether an order exists at all.
-func (s *System[C]) shaped() bool { return s.anchored() || s.spec.Place != Body }
-
-// unknownAnchors names every anchor of the system that is not registered.
-func (l *Loop[C]) unknownAnchors(spec *Spec[C]) error {
-	var errs []error
-	for _, name := range spec.Before {
-		if l.names[name] == nil && name != spec.Name {
-			errs = append(errs, fmt.Errorf("loop: system %q is to run before %q, which is not registered", spec.Name, name))
-		}
-	}
-	for _, name := range spec.After {
-		if l.names[name] == nil && name != spec.Name {
-			errs = append(errs, fmt.Errorf("loop: system %q is to run after %q, which is not registered", spec.Name, name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// cycle returns an error if the anchors of the system, with those of everybody
-// else, ask it to run before itself. It looks at names, whatever the stages:
-// which stages a system is in may change, whether its anchors make sense may
-// not. That the head of a stage comes before its tail counts as an anchor too.
-func (l *Loop[C]) cycle(s *System[C]) error {
-	if !s.shaped() {
-		return nil // it adds no step to any way
-	}
-	later := make(map[string][]string)
-	var heads, tails []string
-	for _, o := range append(l.shaped, s) {
-		name := o.spec.Name
-		if o.Removed() {
-			continue
-		}
-		later[name] = append(later[name], o.spec.Before...)
-		for _, a := range o.spec.After {
-			later[a] = append(later[a], name)
-		}
-		switch o.spec.Place {
-		case Head:
-			heads = append(heads, name)
-		case Tail:
-			tails = append(tails, name)
-		case Body:
-		}
-	}
-	for _, h := range heads {
-		later[h] = append(later[h], tails...)
-	}
-	path := findPath(later, s.spec.Name, s.spec.Name, make(map[string]bool))
-	if path == nil {
-		return nil
-	}
-	return fmt.Errorf("loop: systems %q and %q must each run before the other (%s)",
-		s.spec.Name, path[len(path)-2], strings.Join(path, " before "))
-}
-
-// findPath returns the names from one to another along later, both included,
-// or nil. The way has at least one step.
-func findPath(later map[string][]string, from, to string, seen map[string]bool) []string {
-	for _, next := range later[from] {
-		if next == to {
-			return []string{from, to}
-		}
-		if seen[next] {
-			continue
-		}
-		seen[next] = true
-		if rest := findPath(later, next, to, seen); rest != nil {
-			return append([]string{from}, rest...)
-		}
-	}
-	return nil
 }

@@ -29,6 +29,11 @@ type Record struct {
 	Panics []Panic
 	// MorePanics is the number of those beyond.
 	MorePanics int
+	// Released names the systems whose quarantine has ended with this tick.
+	Released []string
+	// Cancelled names the systems that a context has removed with this tick: an
+	// outside fact that is no part of the Input.
+	Cancelled []string
 }
 
 // SystemCost is what a system cost in one stage of one tick.
@@ -36,8 +41,12 @@ type SystemCost struct {
 	Name  string
 	Stage Stage
 	Cost  time.Duration
-	// Runs is the number of calls: more than one only in FixedUpdate.
+	// Runs is the number of calls: more than one only in FixedUpdate, and of a
+	// system that catches up.
 	Runs int
+	// Missed is the number of calls that a system owed and will never make: it
+	// catches up only so many in a tick, and none in quarantine.
+	Missed int
 }
 
 // Panic is a panic of a system that the loop caught.
@@ -46,7 +55,12 @@ type Panic struct {
 	// Stage is the one that ran, or the one that the system was asked about.
 	Stage Stage
 	Value any
+	// First says that the system has not panicked for long. Only then there is a
+	// Stack: what goes on panicking says nothing new.
+	First bool
 	Stack []byte
+	// Quarantine is for how many ticks the system does not run now. 0: it does.
+	Quarantine uint64
 }
 
 // PanicError is the error of a loop that was closed by the panic of a Critical
@@ -73,11 +87,12 @@ func (r *Record) begin(in *Input) {
 	r.FixedSteps = in.FixedSteps
 	r.Stages = [NumStages]time.Duration{}
 	for i := range r.Systems {
-		r.Systems[i].Cost, r.Systems[i].Runs = 0, 0
+		r.Systems[i].Cost, r.Systems[i].Runs, r.Systems[i].Missed = 0, 0, 0
 	}
 	clear(r.Panics) // the stacks are garbage from now on
 	r.Panics = r.Panics[:0]
 	r.MorePanics = 0
+	r.Released, r.Cancelled = r.Released[:0], r.Cancelled[:0]
 }
 
 // panicked notes a panic.

@@ -1,5 +1,7 @@
 package loop
 
+import "fmt"
+
 // Stage is one of the seven stages of a tick. The zero value is unset.
 type Stage uint8
 
@@ -42,6 +44,20 @@ func Stages() [NumStages]Stage {
 	}
 }
 
+// MarshalText writes the name of the stage.
+func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote of a stage, or of none.
+func (s *Stage) UnmarshalText(text []byte) error {
+	for i, name := range stageNames {
+		if name == string(text) {
+			*s = Stage(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("loop: %q is no stage", text)
+}
+
 // index is the position of a valid stage in arrays of NumStages.
 func (s Stage) index() int { return int(s) - 1 }
 
@@ -56,3 +72,29 @@ const allStages stageSet = (1<<(NumStages+1) - 1) &^ 1
 
 // has reports whether s is in the set.
 func (x stageSet) has(s Stage) bool { return x&s.bit() != 0 }
+
+// setOf is the set of some stages; of all if none is named.
+func setOf(stages []Stage) stageSet {
+	if len(stages) == 0 {
+		return allStages
+	}
+	var x stageSet
+	for _, s := range stages {
+		x |= s.bit()
+	}
+	return x
+}
+
+// list names the stages of the set in order. That of all stages is nil: see setOf.
+func (x stageSet) list() []Stage {
+	if x == allStages {
+		return nil
+	}
+	var list []Stage
+	for _, s := range Stages() {
+		if x.has(s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -35,16 +35,19 @@ func TestAPanicCostsOnlyTheSystemThatPanics(t *testing.T) {
 	h.add(Spec[*Now]{Name: "b", Ask: at(func(*Now) { nilMap["x"] = 1 }, Update)})
 	h.add(Spec[*Now]{Name: "c", Ask: at(func(*Now) { panic("twice") }, PreUpdate, Update)})
 	h.add(Spec[*Now]{Name: "d"})
-	for range 3 {
+	for tick := range 2 {
 		rec, err := h.stepRecord()
 		if err != nil {
 			t.Fatal(err)
 		}
 		h.wantRan("a", "d")
 		var who []string
-		for _, p := range rec.Panics {
+		for i, p := range rec.Panics {
 			who = append(who, fmt.Sprint(p.Stage, " ", p.System, " ", p.Value))
-			if !strings.Contains(string(p.Stack), "step_test.go") {
+			if p.First != (tick == 0 && i < 2) {
+				t.Errorf("tick %d: panic %d is the first of its episode: %v", tick, i, p.First)
+			}
+			if p.First && !strings.Contains(string(p.Stack), "step_test.go") {
 				t.Errorf("the stack of %s does not show where: %s", p.System, p.Stack)
 			}
 		}
@@ -95,12 +98,15 @@ func TestAPanicOfAskIsIsolated(t *testing.T) {
 
 func TestPanicsBeyondTheLimitAreCounted(t *testing.T) {
 	h := newHarness(t)
-	h.add(Spec[*Now]{Name: "a", Ask: at(func(*Now) { panic("again") }, FixedUpdate)})
-	in := at60.Input(1)
-	in.FixedSteps = MaxPanics + 7
-	rec, err := h.Step(in)
+	for i := range MaxPanics + 7 {
+		h.add(Spec[*Now]{Name: fmt.Sprint(i), Ask: at(func(*Now) { panic("again") }, FixedUpdate)})
+	}
+	rec, err := h.Step(at60.Input(1))
 	if err != nil || len(rec.Panics) != MaxPanics || rec.MorePanics != 7 {
 		t.Fatalf("error %v, %d panics and %d more", err, len(rec.Panics), rec.MorePanics)
+	}
+	for i := range MaxPanics + 6 {
+		h.names[fmt.Sprint(i)].Remove()
 	}
 	if rec, err = h.Step(at60.Input(2)); err != nil || len(rec.Panics) != 1 || rec.MorePanics != 0 {
 		t.Fatalf("the next tick reports %d panics and %d more, error %v", len(rec.Panics), rec.MorePanics, err)
@@ -168,7 +174,7 @@ func TestTheRecordAddsUp(t *testing.T) {
 		Tick: 9, Start: 70, Deadline: 50, Dropped: 3, FixedSteps: 2, Duration: 11*ms + 4*us,
 		Stages: [NumStages]time.Duration{2: 6*ms + 2*us, 4: 5*ms + 2*us},
 		Systems: []SystemCost{
-			{"a", FixedUpdate, 6*ms + 2*us, 2}, {"a", Update, 3*ms + us, 1}, {"b", Update, 2*ms + us, 1},
+			{"a", FixedUpdate, 6*ms + 2*us, 2, 0}, {"a", Update, 3*ms + us, 1, 0}, {"b", Update, 2*ms + us, 1, 0},
 		},
 	}
 	if got := fmt.Sprintf("%+v", *rec); got != fmt.Sprintf("%+v", want) {

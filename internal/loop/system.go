@@ -1,6 +1,12 @@
 package loop
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Place is the band of a stage's order in which a system stands.
 type Place uint8
@@ -27,6 +33,20 @@ func (p Place) String() string {
 	return "invalid"
 }
 
+// MarshalText writes the name of the place.
+func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote of a place.
+func (p *Place) UnmarshalText(text []byte) error {
+	for _, place := range []Place{Body, Head, Tail} {
+		if place.String() == string(text) {
+			*p = place
+			return nil
+		}
+	}
+	return fmt.Errorf("loop: %q is no place", text)
+}
+
 // The usual priorities. Any int is one; lower runs first.
 const (
 	First  = -2
@@ -36,21 +56,47 @@ const (
 	Last   = 2
 )
 
-// Spec describes a system to add.
+// MaxCatchUp bounds Spec.CatchUp. More calls in one tick would make a loop that
+// is behind fall further behind.
+const MaxCatchUp = 1000
+
+// Spec describes a system, or a group of them.
 type Spec[C any] struct {
 	// Name is unique in the loop: ordering anchor, metric label, dump line.
 	Name string
-	// Ask is asked stage by stage, when the system takes effect, for what it
-	// runs there. Nil means that it is not there, which costs nothing.
+	// Ask is asked stage by stage, when the system takes effect and when Change
+	// gives it other stages, for what it runs there. Nil means that it is not
+	// there, which costs nothing.
 	Ask func(Stage) func(C)
+	// Stages are those that Ask is asked for; none means all.
+	Stages []Stage
+	// IsGroup makes this a group: it has no Ask and runs nothing, but is ordered
+	// as a whole, with its members in their own order inside.
+	IsGroup bool
+	// Group is the name of the group that the system, or group, belongs to.
+	Group string
 	// Place is Body for game systems.
 	Place Place
-	// Before and After name systems that must run later, or earlier, in every
-	// stage that both are in. An anchor that is removed later stops binding, and
-	// binds again when its name is registered again.
+	// Before and After name systems and groups that must run later, or earlier,
+	// in every stage that both are in. An anchor in another group orders the
+	// groups: their members stay together. An anchor that is removed later stops
+	// binding, and binds again when its name is registered again.
 	Before, After []string
-	// Priority orders systems of one place; lower runs first.
+	// Priority orders what stands in one group and place; lower runs first.
 	Priority int
+	// Periodic makes the system run once Period has passed, and in every pass if
+	// Period is 0; its Delta is then the time since it last ran. With CatchUp it
+	// runs up to so many times in a pass instead, each with Period as Delta.
+	Periodic bool
+	Period   time.Duration
+	CatchUp  int
+	// RunIf is asked in every pass of a stage, right before the system or the
+	// first member of the group would run. If it says no, nothing of it runs.
+	RunIf func(C) bool
+	// Context removes the system when it ends: at the next Initialization.
+	Context context.Context
+	// Disabled systems and groups keep their name, place and timer, and do not run.
+	Disabled bool
 	// Once makes the system run in FixedUpdate once per tick, before the first
 	// step and only if there is one, hence before every system that runs per
 	// step. Elsewhere it changes nothing.
@@ -58,52 +104,148 @@ type Spec[C any] struct {
 	// Critical closes the loop with an error when the system panics, instead of
 	// isolating the panic.
 	Critical bool
+	// BuiltIn says, as the rest of a sentence, what would happen without the
+	// system. Then it can be anchored to, but neither changed, disabled nor left
+	// out of a tree, and it is never quarantined.
+	BuiltIn string
 	// OnRemove is told, at once, that the system was removed altogether.
 	OnRemove func()
 }
 
-// System is the handle of a registered system. Only the owner of the loop may
-// use it.
+// check returns what is wrong with the description by itself.
+func (s *Spec[C]) check() error {
+	fail := func(format string, a ...any) error {
+		return fmt.Errorf("loop: system %q: %s", s.Name, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case s.Name == "":
+		return errors.New("loop: a system needs a name")
+	case s.IsGroup && s.Ask != nil:
+		return fail("a group runs nothing itself: add systems to it")
+	case s.IsGroup && s.Periodic:
+		return fail("a group has no period: give its members one, or use RunIf")
+	case !s.IsGroup && s.Ask == nil:
+		return fail("there is no function to run")
+	case s.Place > Tail:
+		return fail("place %d is none", s.Place)
+	case s.Period < 0:
+		return fail("a period of %v is negative", s.Period)
+	case s.CatchUp != 0 && s.Period == 0:
+		return fail("catching up needs a period above 0")
+	case s.CatchUp < 0 || s.CatchUp > MaxCatchUp:
+		return fail("catching up %d calls a tick: use 1 to %d", s.CatchUp, MaxCatchUp)
+	case s.Once && s.Periodic:
+		return fail("what runs once a tick has no period")
+	}
+	for _, stage := range s.Stages {
+		if !stage.Valid() {
+			return fail("there is no stage %d", stage)
+		}
+	}
+	return nil
+}
+
+// clone copies what the caller could change later.
+func (s *Spec[C]) clone() Spec[C] {
+	c := *s
+	c.Stages = slices.Clone(s.Stages)
+	c.Before, c.After = slices.Clone(s.Before), slices.Clone(s.After)
+	return c
+}
+
+// System is the handle of a registered system or group. Only the owner of the
+// loop may use it.
 type System[C any] struct {
 	loop *Loop[C]
-	spec Spec[C]
-	seq  uint64 // order of registration
-	gone stageSet
-	// asked says that the system has taken effect; fns are its answers.
-	asked bool
-	fns   [NumStages]func(C)
+	// spec is what was asked for last. What a tick reads of it is copied when it
+	// takes effect, into the fields below and into the lists.
+	spec   Spec[C]
+	stages stageSet // spec.Stages
+	seq    uint64   // order of registration
+	// pending says that it has not taken effect yet, changed that its newest
+	// description has not, leaving that Set has left it out, removed that it is no
+	// longer registered.
+	pending, changed, leaving, removed bool
+
+	gone   stageSet // where it does not run, whatever the lists say
+	flags  flags
+	fns    [NumStages]func(C) // the answers of Ask
+	asked  stageSet           // what Ask was asked for
+	off    bool               // it, or a group around it, is disabled
+	group  *System[C]         // around it
+	cond   condition[C]
+	timers [numFlows]timer
+	slots  [NumStages]int32 // in list.timed; -1: not there
+	timing timing
+	fault  fault
+	costs  [NumStages]*Histogram
 }
+
+// flags are what a call must look at before it is made. Almost always there are
+// none, which is one comparison.
+type flags uint8
+
+const (
+	leftStage   flags = 1 << iota // gone has a stage in it
+	failing                       // its last call in some stage panicked
+	quarantined                   // it does not run for a while
+)
 
 // Name is the name that the system was registered with.
 func (s *System[C]) Name() string { return s.spec.Name }
 
+// Spec is what the system was last asked to be. The caller owns the copy.
+func (s *System[C]) Spec() Spec[C] { return s.spec.clone() }
+
 // Removed reports whether the system was removed from all stages.
-func (s *System[C]) Removed() bool { return s.gone == allStages }
+func (s *System[C]) Removed() bool { return s.removed }
 
 // Remove takes the system out of the given stages, or of all if none is given.
 // It acts at once, even later in the stage that is running. When nothing is
 // left, the name is free and OnRemove has been called. Removing twice does
-// nothing.
+// nothing. A group goes with all its members.
 func (s *System[C]) Remove(from ...Stage) {
 	if s.Removed() {
 		return
-	}
-	if len(from) == 0 {
-		s.gone = allStages
 	}
 	for _, stage := range from {
 		if !stage.Valid() {
 			panic(fmt.Sprintf("loop: Remove of system %q from stage %d: there is no such stage", s.spec.Name, stage))
 		}
-		s.gone |= stage.bit()
 	}
-	s.loop.stale = true
-	if s.gone == allStages || s.asked && !s.anywhere() {
-		s.gone = allStages
-		delete(s.loop.names, s.spec.Name)
-		if s.spec.OnRemove != nil {
-			s.spec.OnRemove()
+	l := s.loop
+	l.stale = true
+	l.version++
+	if s.spec.IsGroup {
+		if len(from) == 0 {
+			s.forget()
 		}
+		for _, m := range l.membersOf(s) {
+			m.Remove(from...)
+		}
+		return
+	}
+	s.gone |= setOf(from)
+	s.flags |= leftStage
+	s.stages &^= setOf(from)
+	s.asked &^= setOf(from)
+	if s.stages == 0 || !s.pending && !s.changed && !s.anywhere() {
+		s.forget()
+		return
+	}
+	s.spec.Stages = s.stages.list()
+}
+
+// forget ends the registration.
+func (s *System[C]) forget() {
+	s.removed = true
+	s.gone = allStages
+	s.flags |= leftStage
+	if l := s.loop; l.names[s.spec.Name] == s {
+		delete(l.names, s.spec.Name)
+	}
+	if s.spec.OnRemove != nil {
+		s.spec.OnRemove()
 	}
 }
 
@@ -120,4 +262,60 @@ func (s *System[C]) anywhere() bool {
 		}
 	}
 	return false
+}
+
+// Change gives the system another description from the next Initialization on:
+// everything but its name, what it is and its Ask, which stay. It keeps its
+// timer: time that has passed counts towards another period. When stages are
+// added, Ask is asked anew for all. On an error nothing changes.
+func (s *System[C]) Change(spec Spec[C]) error {
+	l, old := s.loop, s.spec
+	switch {
+	case s.Removed() || s.leaving:
+		return fmt.Errorf("loop: system %q was removed and cannot be changed", old.Name)
+	case old.BuiltIn != "":
+		return old.keep("changed")
+	}
+	next := *s
+	next.describe(spec.clone())
+	if err := next.spec.check(); err != nil {
+		return err
+	}
+	s.spec = next.spec
+	err := l.fits(s)
+	if err == nil && spec.Group != old.Group && l.sealed {
+		err = l.whole() // Others may be inside of it.
+	}
+	if err != nil {
+		s.spec = old
+		return err
+	}
+	s.stages = next.stages
+	l.version++
+	if s.shaped() && !slices.Contains(l.shaped, s) {
+		l.shaped = append(l.shaped, s)
+	}
+	l.wait(s)
+	return nil
+}
+
+// describe gives the system another description, but for what stays.
+func (s *System[C]) describe(spec Spec[C]) {
+	spec.Name, spec.IsGroup, spec.Ask = s.spec.Name, s.spec.IsGroup, s.spec.Ask
+	s.spec = spec
+	s.stages = setOf(spec.Stages)
+}
+
+// wait lets a change take effect at the next Initialization.
+func (l *Loop[C]) wait(s *System[C]) {
+	if !s.pending && !s.changed {
+		s.changed = true
+		l.changed = append(l.changed, s)
+	}
+}
+
+// keep is the error of an attempt on a built-in.
+func (s *Spec[C]) keep(verb string) error {
+	return fmt.Errorf("loop: system %q is built in and cannot be %s: without it %s. Anchor systems before or after it instead",
+		s.Name, verb, s.BuiltIn)
 }

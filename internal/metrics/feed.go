@@ -57,6 +57,9 @@ func (m *Metrics) SetLimit(limit, action string, dry bool, total uint64) {
 // AddPanic counts one isolated panic outside of the tick record: of a hook or a handler.
 func (m *Metrics) AddPanic(name string) { m.panics.add(1, name) }
 
+// SetQuarantined says how many systems do not run because they panicked again and again.
+func (m *Metrics) SetQuarantined(n int) { m.quarantined.set(natural(n)) }
+
 // AddDeferred counts one snapshot that was due to a client and could not leave.
 func (m *Metrics) AddDeferred(reason string) { m.deferred.add(1, reason) }
 

@@ -60,6 +60,7 @@ type Metrics struct {
 	refused                                      atomic.Uint64
 	families                                     []*family
 	panics, rpcs, clients, queueDepth, drops     *family
+	missed, quarantined                          *family
 	choked, snapshotBytes, snapshotRecords       *family
 	fullStates, bytes, packets, disconnects      *family
 	deferred, limits                             *family
@@ -137,6 +138,8 @@ func (m *Metrics) makeFamilies() {
 	}
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
 	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems and hooks that were isolated.", "system")
+	m.missed = add(counter, maxSystems, "system_missed_total", "Calls that periodic systems owed and gave up.", "system")
+	m.quarantined = add(gauge, 1, "systems_quarantined", "Systems that do not run because they panicked again and again.")
 	m.clients = add(gauge, 1, "clients", "Clients in the room.")
 	m.overload = add(gauge, 1, "overload_level", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.")
 	m.overloadedTicks = add(counter, 1, "overloaded_ticks_total", "Ticks that ran at an overload level above 0.")

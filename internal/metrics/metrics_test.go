@@ -114,6 +114,9 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 	slow := record(601)
 	slow.Duration, slow.Dropped = 40*time.Millisecond, 3
 	slow.Panics = []loop.Panic{{System: "arena.move"}}
+	slow.MorePanics = 2
+	slow.Systems[0].Missed = 4
+	m.SetQuarantined(1)
 	m.ObserveTick(slow, budget)
 	var runs int
 	m.OnCollect(func() { runs++; m.SetClients(99) })
@@ -126,6 +129,9 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
 		`netloop_system_panics_total{system="OnJoin"} 1`,
+		`netloop_system_panics_total{system="others"} 2`,
+		`netloop_system_missed_total{system="arena.move"} 4`,
+		"netloop_systems_quarantined 1",
 		`netloop_snapshots_deferred_total{reason="window_closed"} 1`,
 		"netloop_clients 99",
 		`netloop_rpcs_total{method="arena.Steer",outcome="ran",stage="FixedUpdate"} 10`,

@@ -35,9 +35,15 @@ func (m *Metrics) ObserveTick(rec *loop.Record, budget time.Duration) {
 		if s := &rec.Systems[i]; s.Runs > 0 {
 			m.observeSystem(s)
 		}
+		if missed := rec.Systems[i].Missed; missed > 0 {
+			m.missed.add(uint64(missed), rec.Systems[i].Name)
+		}
 	}
 	for i := range rec.Panics {
 		m.panics.add(1, rec.Panics[i].System)
+	}
+	if rec.MorePanics > 0 {
+		m.panics.add(uint64(rec.MorePanics), "others")
 	}
 }
 

@@ -1,0 +1,218 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxDepth bounds how deep groups may be nested. Nobody needs more than a few;
+// a group that is inside itself is deeper than any bound.
+const MaxDepth = 16
+
+// anchored reports whether the system names any other.
+func (s *System[C]) anchored() bool { return len(s.spec.Before)+len(s.spec.After) > 0 }
+
+// shaped reports whether the system bears on whether an order exists at all.
+func (s *System[C]) shaped() bool { return s.anchored() || s.spec.Place != Body }
+
+// parent is the group around a system, or nil. A group that is not registered
+// is none.
+func (l *Loop[C]) parent(s *System[C]) *System[C] {
+	if s.spec.Group == "" {
+		return nil
+	}
+	return l.names[s.spec.Group]
+}
+
+// depth is how many groups are around a system: at most MaxDepth+1.
+func (l *Loop[C]) depth(s *System[C]) int { return depth(s, l.parent) }
+
+func depth[C any](s *System[C], around func(*System[C]) *System[C]) int {
+	n := 0
+	for at := around(s); at != nil && n <= MaxDepth; at = around(at) {
+		n++
+	}
+	return n
+}
+
+// beside returns the two systems, or the groups around them that stand beside
+// each other: the order of the two is decided there. It returns nils if one is
+// inside the other. around is parent, or the group that is in effect.
+func beside[C any](a, b *System[C], around func(*System[C]) *System[C]) (_, _ *System[C]) {
+	da, db := depth(a, around), depth(b, around)
+	for ; da > db; da-- {
+		a = around(a)
+	}
+	for ; db > da; db-- {
+		b = around(b)
+	}
+	if a == b {
+		return nil, nil
+	}
+	for around(a) != around(b) {
+		a, b = around(a), around(b)
+	}
+	return a, b
+}
+
+// misplaced names every anchor of the system that is not registered, or that it
+// is inside of, and a group that is none.
+func (l *Loop[C]) misplaced(s *System[C]) error {
+	var errs []error
+	if g := s.spec.Group; g != "" {
+		if around := l.names[g]; around == nil {
+			errs = append(errs, fmt.Errorf("loop: system %q is to be in group %q, which is not registered", s.spec.Name, g))
+		} else if !around.spec.IsGroup {
+			errs = append(errs, fmt.Errorf("loop: system %q is to be in group %q, which is a system", s.spec.Name, g))
+		}
+	}
+	check := func(order string, names []string) {
+		for _, name := range names {
+			if name == s.spec.Name {
+				continue // A cycle, and reported as one.
+			}
+			anchor := l.names[name]
+			if anchor == nil {
+				errs = append(errs, fmt.Errorf("loop: system %q is to run %s %q, which is not registered", s.spec.Name, order, name))
+			} else if a, _ := beside(s, anchor, l.parent); a == nil {
+				errs = append(errs, fmt.Errorf("loop: system %q is to run %s %q, but one of them is a group with the other in it", s.spec.Name, order, name))
+			}
+		}
+	}
+	check("before", s.spec.Before)
+	check("after", s.spec.After)
+	return errors.Join(errs...)
+}
+
+// nested returns an error if a group is inside itself, or too deep.
+func (l *Loop[C]) nested(s *System[C]) error {
+	if l.depth(s) > MaxDepth {
+		return fmt.Errorf("loop: %q in group %q: groups are nested more than %d deep, or in themselves", s.spec.Name, s.spec.Group, MaxDepth)
+	}
+	return nil
+}
+
+// cycle returns an error if anchors ask anybody to run before itself; s is the
+// one that was added or changed. It looks at names, whatever the stages: which
+// stages a system is in may change, whether its anchors make sense may not. That
+// the head of a stage comes before its tail counts as an anchor too. No s asks
+// for all of them.
+func (l *Loop[C]) cycle(s *System[C]) error {
+	shaped := l.shaped
+	if s != nil {
+		if !l.bears(s) {
+			return nil // It adds no step to any way.
+		}
+		shaped = append(l.shaped[:len(l.shaped):len(l.shaped)], s)
+	}
+	path := l.findCycle(shaped)
+	if path == nil {
+		return nil
+	}
+	// It is told from the one that was added, or the group around it.
+	path = path[:len(path)-1]
+	for at := s; at != nil; at = l.parent(at) {
+		if i := slices.Index(path, at.spec.Name); i >= 0 {
+			path = slices.Concat(path[i:], path[:i])
+			break
+		}
+	}
+	path = append(path, path[0])
+	return fmt.Errorf("loop: systems %q and %q must each run before the other (%s)",
+		path[0], path[len(path)-2], strings.Join(path, " before "))
+}
+
+// bears reports whether a cycle could run through a new description.
+func (l *Loop[C]) bears(s *System[C]) bool {
+	return s.shaped() || s.spec.IsGroup || slices.ContainsFunc(l.shaped, func(o *System[C]) bool {
+		return slices.Contains(o.spec.Before, s.spec.Name) || slices.Contains(o.spec.After, s.spec.Name)
+	})
+}
+
+// whole checks every description against the others.
+func (l *Loop[C]) whole() error {
+	var errs []error
+	for _, s := range l.registered() {
+		errs = append(errs, l.misplaced(s), l.nested(s))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return l.cycle(nil)
+}
+
+// findCycle returns names of which each must run before the next, and of which
+// the last is the first; or nil.
+func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
+	later := make(map[string][]string)
+	var heads, tails []string
+	link := func(from, to string) {
+		a, b := l.names[from], l.names[to]
+		if a != nil && b != nil && a != b {
+			if a, b = beside(a, b, l.parent); a == nil {
+				return
+			}
+			from, to = a.spec.Name, b.spec.Name
+		}
+		later[from] = append(later[from], to)
+	}
+	for _, o := range shaped {
+		if o.Removed() || o.leaving {
+			continue
+		}
+		for _, name := range o.spec.Before {
+			link(o.spec.Name, name)
+		}
+		for _, name := range o.spec.After {
+			link(name, o.spec.Name)
+		}
+		switch o.spec.Place {
+		case Head:
+			heads = append(heads, o.spec.Name)
+		case Tail:
+			tails = append(tails, o.spec.Name)
+		case Body:
+		}
+	}
+	for _, h := range heads {
+		later[h] = append(later[h], tails...)
+	}
+	w := way{later: later, state: make(map[string]int)}
+	for _, o := range shaped {
+		for at := o; at != nil; at = l.parent(at) {
+			if w.walk(at.spec.Name) {
+				return w.cycle
+			}
+		}
+	}
+	return nil
+}
+
+// way searches a graph depth first.
+type way struct {
+	later map[string][]string
+	state map[string]int // 1: on the path, 2: done
+	path  []string
+	cycle []string
+}
+
+// walk reports whether there is a cycle among the names from this one on.
+func (w *way) walk(name string) bool {
+	switch w.state[name] {
+	case 1:
+		w.cycle = append(slices.Clone(w.path[slices.Index(w.path, name):]), name)
+		return true
+	case 2:
+		return false
+	}
+	w.state[name] = 1
+	w.path = append(w.path, name)
+	if slices.ContainsFunc(w.later[name], w.walk) {
+		return true
+	}
+	w.path = w.path[:len(w.path)-1]
+	w.state[name] = 2
+	return false
+}

@@ -1,0 +1,78 @@
+package loop
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Histogram counts durations in buckets of which four make a doubling, so that a
+// quantile is right within 12.5 % of itself; above 70 s they are one bucket. The
+// zero value is empty.
+type Histogram struct {
+	Count   uint64
+	Total   time.Duration
+	buckets [histogramBuckets]uint32
+}
+
+// histogramBuckets reach from 0 to 2^36 ns. A histogram is some 600 bytes, and
+// there is one per system and stage.
+const histogramBuckets = 140
+
+// Add counts a duration. A bucket that is full stays full, after 2^32 calls.
+func (h *Histogram) Add(d time.Duration) {
+	h.Count++
+	h.Total += d
+	b := &h.buckets[bucketOf(d)]
+	*b += 1 - *b/^uint32(0)
+}
+
+// bucketOf is the bucket of a duration: the position of its first bit, and the
+// two bits that follow it.
+func bucketOf(d time.Duration) int {
+	ns := uint64(max(d, 0))
+	if ns < 4 {
+		return int(ns)
+	}
+	high := bits.Len64(ns) - 1
+	return min(4*(high-1)+int(ns>>(high-2))&3, histogramBuckets-1)
+}
+
+// middle is the duration that stands for a bucket.
+func middle(bucket int) time.Duration {
+	if bucket < 4 {
+		return time.Duration(bucket)
+	}
+	high := bucket/4 + 1
+	width := uint64(1) << (high - 2)
+	return time.Duration(uint64(4+bucket%4)*width + width/2)
+}
+
+// Mean is the average, 0 of nothing.
+func (h *Histogram) Mean() time.Duration {
+	if h.Count == 0 {
+		return 0
+	}
+	return h.Total / time.Duration(h.Count)
+}
+
+// Quantile is the duration that a part q of those counted, from 0 to 1, did not
+// exceed; 0 of nothing.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	var total uint64
+	for _, n := range h.buckets {
+		total += uint64(n)
+	}
+	rank := uint64(q * float64(total))
+	for i, n := range h.buckets {
+		if rank < uint64(n) {
+			return middle(i)
+		}
+		rank -= uint64(n)
+	}
+	for i := len(h.buckets) - 1; i >= 0; i-- {
+		if h.buckets[i] > 0 {
+			return middle(i)
+		}
+	}
+	return 0
+}

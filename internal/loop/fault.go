@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// A system that panics costs its call. One that does nothing but panic is
+// quarantined: it would cost time in every tick and never get anywhere.
+const (
+	// quarantineAfter panics in a row, at one stage, a system is quarantined. Two
+	// may be one cause that outlives a tick; three say that the next call will
+	// fail as well.
+	quarantineAfter = 3
+	// firstQuarantine is how many ticks the first one lasts, about a second, and
+	// maxQuarantine how many the longest does, about a minute: each is twice as
+	// long as the one before. What mends itself is not kept out for long, and
+	// what does not costs next to nothing.
+	firstQuarantine = 64
+	maxQuarantine   = 4096
+	// calmTicks without a panic, quarantine not counted, end an episode: the next
+	// panic is news and is reported, and its quarantine is short again.
+	calmTicks = 600
+)
+
+// fault is what the loop remembers of a system's panics.
+type fault struct {
+	row     [NumStages]uint8 // panics in a row
+	last    uint64           // Loop.count of the last panic, or of the last release
+	episode bool             // there was one
+	backoff uint64           // ticks of the last quarantine; 0: none in this episode
+	until   uint64           // Loop.count at which it ends
+	panics  uint64           // since the system was registered
+}
+
+// isolate is deferred: it catches the panic of the system that the walker has
+// come to.
+func (l *Loop[C]) isolate(list *list[C], done *bool) {
+	if *done {
+		return
+	}
+	v := recover()
+	e := list.last(&l.walker)
+	stage := l.now.Stage
+	l.now.Delta = l.delta
+	if v == nil {
+		l.exited(e.name, stage)
+		return
+	}
+	l.charge(e)
+	l.panicked(e.sys, stage, v)
+}
+
+// guarded is deferred around calls of game code outside of its turn in a stage.
+func (l *Loop[C]) guarded(s *System[C], stage Stage, finished *bool) {
+	if *finished {
+		return
+	}
+	if v := recover(); v != nil {
+		l.panicked(s, stage, v)
+		return
+	}
+	l.exited(s.spec.Name, stage)
+}
+
+// exited closes the loop: a call neither returned nor panicked, so it has ended
+// its goroutine, and with it this Step. What is left of the stack is unwinding.
+func (l *Loop[C]) exited(name string, stage Stage) {
+	if l.err == nil {
+		l.err = &ExitError{System: name, Stage: stage}
+	}
+	l.running = false
+	l.now.Stage, l.now.System = 0, ""
+}
+
+// ExitError is the error of a loop whose system called runtime.Goexit, or a
+// testing.T's FailNow, which does. Step did not return then: its goroutine is
+// gone.
+type ExitError struct {
+	System string
+	Stage  Stage
+}
+
+// Error names the system and the stage.
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("loop: system %q ended its goroutine in %v: runtime.Goexit must not be called in a system", e.System, e.Stage)
+}
+
+// panicked notes a panic: it is reported if it begins an episode, closes the
+// loop if the system is critical, and may lead to a quarantine.
+func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
+	f := &s.fault
+	if f.episode && l.count-f.last > calmTicks {
+		f.episode, f.backoff = false, 0
+		f.row = [NumStages]uint8{}
+	}
+	p := Panic{System: s.spec.Name, Stage: stage, Value: v}
+	p.First = !f.episode || s.spec.BuiltIn != "" || s.spec.Critical
+	if p.First {
+		p.Stack = debug.Stack()
+	}
+	f.episode, f.last = true, l.count
+	f.panics++
+	if s.spec.Critical {
+		if l.err == nil {
+			l.err = &PanicError{Panic: p}
+		}
+	} else if stage != 0 && s.spec.BuiltIn == "" && !s.Removed() {
+		s.flags |= failing
+		f.row[stage.index()]++
+		if f.row[stage.index()] >= quarantineAfter && s.flags&quarantined == 0 {
+			p.Quarantine = l.quarantine(s)
+		}
+	}
+	l.rec.panicked(p)
+}
+
+// quarantine keeps a system from running for a while and returns how many ticks.
+func (l *Loop[C]) quarantine(s *System[C]) uint64 {
+	f := &s.fault
+	f.backoff = min(max(firstQuarantine, 2*f.backoff), maxQuarantine)
+	f.until = l.count + f.backoff + 1
+	s.flags |= quarantined
+	l.caught = append(l.caught, s)
+	return f.backoff
+}
+
+// release lets those run again whose quarantine is over. A row begins anew: the
+// first call may still fail for the old reason.
+func (l *Loop[C]) release() {
+	if len(l.caught) == 0 {
+		return
+	}
+	kept := l.caught[:0]
+	for _, s := range l.caught {
+		switch {
+		case s.Removed():
+		case l.count < s.fault.until:
+			kept = append(kept, s)
+		default:
+			s.flags &^= quarantined | failing
+			s.fault.row = [NumStages]uint8{}
+			s.fault.last = l.count
+			l.rec.Released = append(l.rec.Released, s.spec.Name)
+		}
+	}
+	clear(l.caught[len(kept):])
+	l.caught = kept
+}
+
+// Quarantined is the number of systems and groups that do not run because they
+// panicked again and again.
+func (l *Loop[C]) Quarantined() int {
+	n := 0
+	for _, s := range l.caught {
+		if !s.Removed() {
+			n++
+		}
+	}
+	return n
+}
+
+// succeeded ends a row of panics.
+func (s *System[C]) succeeded(stage Stage) {
+	s.fault.row[stage.index()] = 0
+	if s.fault.row == [NumStages]uint8{} {
+		s.flags &^= failing
+	}
+}

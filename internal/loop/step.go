@@ -1,0 +1,336 @@
+package loop
+
+import (
+	"math"
+	"time"
+)
+
+// walker is where in its list the stage that runs is.
+type walker struct {
+	at    int   // the next entry of always
+	next  int   // the next of due
+	until int32 // its pos: always runs up to there
+	timed bool  // the system that runs is one of due
+	left  int   // calls that it still owes in this pass
+}
+
+// Step runs one tick: synchronous and without a wait. The Record belongs to the
+// loop and is valid until the next Step. The error is that of a Critical
+// system, or names the system that ended its goroutine, after which the loop is
+// closed and returns it forever; or, before the first tick, it names the unknown
+// anchors.
+func (l *Loop[C]) Step(in Input) (*Record, error) {
+	if l.running {
+		panic("loop: Step called from within a system: the tick that runs must return first")
+	}
+	if err := l.seal(); err != nil {
+		return &l.rec, err
+	}
+	if l.err != nil {
+		return &l.rec, l.err
+	}
+	l.running = true
+	l.rec.begin(&in)
+	start := l.clock()
+	l.mark = start
+	l.begin(&in)
+	for _, stage := range Stages() {
+		from := l.mark
+		switch stage {
+		case Initialization:
+			l.prepare()
+			l.stage(stage, &l.lists[stage.index()])
+		case FixedUpdate:
+			l.fixed(&in)
+		default:
+			l.stage(stage, &l.lists[stage.index()])
+		}
+		l.rec.Stages[stage.index()] = l.mark - from
+		if l.err != nil {
+			break
+		}
+	}
+	l.rec.Duration = l.mark - start
+	l.running = false
+	return &l.rec, l.err
+}
+
+// begin writes what all calls of the tick may know.
+func (l *Loop[C]) begin(in *Input) {
+	*l.now = Now{
+		Tick:      in.Tick,
+		GameTime:  in.GameTime,
+		Delta:     in.Delta,
+		Wall:      in.Wall,
+		FixedStep: max(in.FirstFixedStep, 1) - 1,
+		Fraction:  in.Fraction,
+	}
+	l.delta = in.Delta
+	l.count++
+	l.tickPasses(in)
+}
+
+// prepare is what happens before the first system of a tick: what was asked for
+// takes effect, who has served its time comes back, and who is due is found.
+func (l *Loop[C]) prepare() {
+	l.endContexts()
+	l.release()
+	settled := l.settle()
+	if l.replan() || settled {
+		l.mark = l.clock()
+	}
+	l.collect(perTick)
+}
+
+// endContexts removes the systems whose context has ended.
+func (l *Loop[C]) endContexts() {
+	for _, list := range [...][]*System[C]{l.contexts, l.pending, l.changed} {
+		for _, s := range list {
+			if s.spec.Context != nil && s.spec.Context.Err() != nil && !s.Removed() {
+				l.rec.Cancelled = append(l.rec.Cancelled, s.spec.Name)
+				l.guard(s, func() { s.Remove() })
+			}
+		}
+	}
+}
+
+// fixed runs FixedUpdate: what runs once, then step by step the others.
+func (l *Loop[C]) fixed(in *Input) {
+	if in.FixedSteps <= 0 {
+		return
+	}
+	l.delta = in.FixedDelta
+	l.now.Delta = in.FixedDelta
+	l.now.FixedStep = in.FirstFixedStep
+	l.stage(FixedUpdate, &l.once)
+	for i := 0; i < in.FixedSteps && l.err == nil; i++ {
+		l.now.FixedStep = in.FirstFixedStep + uint64(i)
+		l.stepPasses(in)
+		l.collect(perStep)
+		l.stage(FixedUpdate, &l.lists[FixedUpdate.index()])
+	}
+	l.delta = in.Delta
+	l.now.Delta = in.Delta
+	l.now.FixedStep = in.FirstFixedStep + uint64(in.FixedSteps) - 1
+}
+
+// stage walks a list to its end; a panic costs the one system only.
+func (l *Loop[C]) stage(stage Stage, list *list[C]) {
+	if len(list.always)+len(list.due) == 0 || l.err != nil {
+		return
+	}
+	l.now.Stage = stage
+	l.pass++
+	l.walker = walker{until: list.dueAt(0)}
+	for done := false; !done && l.err == nil; {
+		done = l.walk(stage, list)
+	}
+	l.now.Stage, l.now.System = 0, ""
+	list.due = list.due[:0]
+}
+
+// dueAt is the pos of the n-th that is due, or beyond all.
+func (x *list[C]) dueAt(n int) int32 {
+	if n >= len(x.due) {
+		return math.MaxInt32
+	}
+	return x.timed[x.due[n]].pos
+}
+
+// walk calls the systems of the list from where the walker is and reports
+// whether it came to the end. A panic ends it early, with the walker behind the
+// one that panicked, so that one deferred call serves the whole list.
+func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
+	defer l.isolate(list, &done)
+	if l.timed {
+		l.owed(stage, list)
+	}
+	for {
+		for l.at < len(list.always) {
+			e := &list.always[l.at]
+			if e.pos > l.until {
+				break
+			}
+			l.at++
+			if e.careful || e.sys.flags != 0 {
+				l.carefully(stage, e)
+				continue
+			}
+			l.now.System = e.name
+			e.fn(l.c)
+			l.charge(e)
+		}
+		if l.next == len(list.due) {
+			return true
+		}
+		l.next++
+		l.until = list.dueAt(l.next)
+		if e := list.last(&l.walker); l.may(stage, e) {
+			l.timed, l.left = true, e.sys.timers[flowOf(stage)].calls
+			l.owed(stage, list)
+		}
+	}
+}
+
+// last is the entry that the walker has come to.
+func (x *list[C]) last(w *walker) *entry[C] {
+	if w.at == 0 || w.next > 0 && x.timed[x.due[w.next-1]].pos > x.always[w.at-1].pos {
+		return &x.timed[x.due[w.next-1]]
+	}
+	return &x.always[w.at-1]
+}
+
+// carefully calls a system that has flags, a condition or a period of 0.
+func (l *Loop[C]) carefully(stage Stage, e *entry[C]) {
+	if !l.may(stage, e) {
+		return
+	}
+	flow := flowOf(stage)
+	if t := &e.sys.timers[flow]; t.on {
+		l.now.Delta = t.begin(&l.flows[flow].passage, l.delta)
+	}
+	l.call(stage, e)
+}
+
+// owed makes the calls that the system which is due has left.
+func (l *Loop[C]) owed(stage Stage, list *list[C]) {
+	e := list.last(&l.walker)
+	s, flow := e.sys, flowOf(stage)
+	t := &s.timers[flow]
+	for l.left > 0 && !s.gone.has(stage) {
+		if s.flags&quarantined != 0 {
+			l.rec.Systems[e.row].Missed += t.missable(l.left)
+			break
+		}
+		l.left--
+		l.now.Delta = t.begin(&l.flows[flow].passage, l.delta)
+		if t.catchUp > 0 {
+			l.now.Delta = t.period
+		}
+		l.call(stage, e)
+	}
+	l.timed, l.left = false, 0
+}
+
+// may reports whether the system runs in this pass.
+func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
+	s := e.sys
+	return !s.gone.has(stage) && s.flags&quarantined == 0 && (!e.careful || l.open(s))
+}
+
+// call runs a system that is not to be taken lightly.
+func (l *Loop[C]) call(stage Stage, e *entry[C]) {
+	l.now.System = e.name
+	e.fn(l.c)
+	l.charge(e)
+	l.now.Delta = l.delta
+	if e.sys.flags&failing != 0 {
+		e.sys.succeeded(stage)
+	}
+}
+
+// charge books the time since the last boundary: one clock read is the end of
+// this system and the start of the next.
+func (l *Loop[C]) charge(e *entry[C]) {
+	now := l.clock()
+	d := now - l.mark
+	cost := &l.rec.Systems[e.row]
+	cost.Cost += d
+	cost.Runs++
+	e.cost.Add(d)
+	l.mark = now
+}
+
+// condition is the RunIf of a system or group that is in effect, asked at most
+// once in every pass.
+type condition[C any] struct {
+	ask  func(C) bool
+	pass uint64 // of the answer
+	open bool
+}
+
+// open reports whether the conditions of the system and of the groups around it
+// let it run: the outer ones are asked first, and nobody after the first no.
+func (l *Loop[C]) open(s *System[C]) bool {
+	if s.cond.pass != l.pass {
+		s.cond.pass = l.pass
+		s.cond.open = false // Also if the question panics.
+		s.cond.open = (s.group == nil || l.open(s.group)) && l.met(s)
+	}
+	return s.cond.open
+}
+
+// met asks the system's own condition.
+func (l *Loop[C]) met(s *System[C]) (yes bool) {
+	if s.flags&quarantined != 0 {
+		return false
+	}
+	if s.cond.ask == nil {
+		return true
+	}
+	stage := l.now.Stage
+	l.now.System = s.spec.Name
+	l.guard(s, func() {
+		yes = s.cond.ask(l.c)
+		if s.flags&failing != 0 && s.spec.IsGroup {
+			s.succeeded(stage)
+		}
+	})
+	if !yes {
+		l.mark = l.clock() // What it took is nobody's but the stage's.
+	}
+	return yes
+}
+
+// tickPasses and stepPasses move the time of periods. With a timeline it is the
+// time of the ticks that ran and of those that were dropped, so it is exact;
+// without one it is the sum of the deltas.
+func (l *Loop[C]) tickPasses(in *Input) {
+	now := l.flows[perTick].now + in.Delta
+	if l.timeline.Rate.Num != 0 {
+		if l.count == 1 { // The first tick of a loop need not be that of its room.
+			l.flows[perStep].now = l.stepTime(max(in.FirstFixedStep, 1) - 1)
+		}
+		l.dropped += in.Dropped
+		now = l.timeline.GameTime(in.Tick + l.dropped)
+		if in.Dropped > 0 && in.Tick > 0 {
+			// The steps that the dropped ticks would have had. Never fewer than
+			// before, whatever the rounding: time does not go back.
+			before := in.Tick - 1
+			l.skipped = max(l.skipped, l.timeline.FixedSteps(before+l.dropped)-l.timeline.FixedSteps(before))
+		}
+	}
+	l.flows[perTick].pass(now)
+}
+
+func (l *Loop[C]) stepPasses(in *Input) {
+	now := l.flows[perStep].now + in.FixedDelta
+	if l.timeline.Fixed.Num != 0 {
+		now = l.stepTime(l.now.FixedStep)
+	}
+	l.flows[perStep].pass(now)
+}
+
+// stepTime is the time at the end of a fixed step.
+func (l *Loop[C]) stepTime(step uint64) time.Duration {
+	return Timeline{Rate: l.timeline.Fixed}.GameTime(step + l.skipped)
+}
+
+// Follow lets periods count the ticks of a timeline, the dropped ones too,
+// instead of adding up deltas. Call it before the first Step.
+func (l *Loop[C]) Follow(t Timeline) { l.timeline = t }
+
+// guard calls what the game handed in outside of its turn in a stage.
+func (l *Loop[C]) guard(s *System[C], fn func()) {
+	finished := false
+	defer l.guarded(s, l.now.Stage, &finished)
+	fn()
+	finished = true
+}
+
+// passage is the time of a flow.
+type passage struct {
+	now  time.Duration
+	done time.Duration // the time up to which a system without a period has run
+	turn uint64        // ticks, or steps
+}

@@ -1,0 +1,141 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Tree is the registry as a value: take it, change it, Set it.
+type Tree[C any] struct {
+	// Items stand in order of registration.
+	Items   []Item[C]
+	version uint64
+}
+
+// Item is a system or group of a Tree.
+type Item[C any] struct {
+	// System is nil for one to be added.
+	System *System[C]
+	Spec   Spec[C]
+	// Changed says that Spec is not what System was registered with.
+	Changed bool
+}
+
+// Tree is what the registry holds, with all that was asked for and waits for
+// the next Initialization.
+func (l *Loop[C]) Tree() Tree[C] {
+	t := Tree[C]{version: l.version}
+	for _, s := range l.registered() {
+		t.Items = append(t.Items, Item[C]{System: s, Spec: s.Spec()})
+	}
+	return t
+}
+
+// Set makes the registry what the tree says, from the next Initialization on:
+// adds, changes, and removes who is not in it. The order of its items is the
+// order of registration from then on. It is checked as a whole first, and on an
+// error nothing changes; so it is when the registry has changed since the tree
+// was taken.
+func (l *Loop[C]) Set(t Tree[C]) error {
+	if t.version != l.version {
+		return errors.New("loop: systems were added, changed or removed since this tree was taken: take it again, change it and set it in one go")
+	}
+	if err := l.acceptable(t.Items); err != nil {
+		return err
+	}
+	undo := l.undo()
+	l.replace(t.Items)
+	if err := l.whole(); err != nil {
+		undo()
+		return err
+	}
+	l.version++
+	l.stale = true // The order may be another one, if nothing else is.
+	return nil
+}
+
+// acceptable returns what is wrong with the items one by one.
+func (l *Loop[C]) acceptable(items []Item[C]) error {
+	if len(items) > MaxSystems {
+		return fmt.Errorf("loop: a tree of %d systems is too large: a loop holds %d", len(items), MaxSystems)
+	}
+	var errs []error
+	names := make(map[string]bool, len(items))
+	kept := make(map[*System[C]]bool, len(items))
+	for i := range items {
+		spec, s := &items[i].Spec, items[i].System
+		errs = append(errs, spec.check())
+		if names[spec.Name] {
+			errs = append(errs, fmt.Errorf("loop: the name %q is in the tree twice", spec.Name))
+		}
+		names[spec.Name] = true
+		switch {
+		case s == nil:
+			continue
+		case s.loop != l || s.Removed() || s.leaving || kept[s]:
+			errs = append(errs, fmt.Errorf("loop: system %q is in the tree, but not in the loop, or twice", spec.Name))
+		case items[i].Changed && s.spec.BuiltIn != "":
+			errs = append(errs, s.spec.keep("changed"))
+		}
+		kept[s] = true
+	}
+	for _, s := range l.registered() {
+		if s.spec.BuiltIn != "" && !kept[s] {
+			errs = append(errs, s.spec.keep("removed or replaced"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// replace makes the registry what the items say.
+func (l *Loop[C]) replace(items []Item[C]) {
+	was := l.registered()
+	for _, s := range was {
+		s.leaving = true
+	}
+	clear(l.names)
+	var added []*System[C]
+	for i := range items {
+		it := &items[i]
+		s := it.System
+		switch {
+		case s == nil:
+			s = l.made(it.Spec)
+			added = append(added, s)
+		case it.Changed:
+			s.describe(it.Spec.clone())
+			l.wait(s)
+		}
+		s.leaving = false
+		l.number(s)
+		l.names[s.spec.Name] = s
+	}
+	for _, s := range was {
+		if s.leaving {
+			l.leaving = append(l.leaving, s)
+		}
+	}
+	l.pending = append(l.pending, added...)
+	l.reshape()
+}
+
+// undo returns what takes back a replace.
+func (l *Loop[C]) undo() func() {
+	was := l.registered()
+	states := make([]System[C], len(was))
+	for i, s := range was {
+		states[i] = *s
+	}
+	names, seq := maps.Clone(l.names), l.seq
+	pending, changed, leaving := slices.Clone(l.pending), slices.Clone(l.changed), slices.Clone(l.leaving)
+	return func() {
+		for i, s := range was {
+			*s = states[i]
+		}
+		l.names, l.seq = names, seq
+		l.pending, l.changed, l.leaving = pending, changed, leaving
+		l.reshape()
+	}
+}
