@@ -13,20 +13,30 @@ import (
 // admission is the server as the transport sees it.
 type admission struct{ s *Server }
 
+// Tables implements transport.Handler.
+func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
+	if a.s.draining.Load() {
+		return nil, errDraining
+	}
+	if err := a.s.schema.accepts(hello); err != nil {
+		return nil, a.s.refusal(err, "")
+	}
+	return a.s.schema.tablesFor(hello), nil
+}
+
 // Admit implements transport.Handler.
 func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	return a.s.admit(ctx, hello, remote)
 }
 
-// admit decides about one client. The transport calls it on the connection's own
-// goroutine, after the hello arrived and before any other byte of the client is
-// read.
+var errDraining = &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}
+
+// admit decides about one client, whose schema Tables has found to fit. The
+// transport calls it on the connection's own goroutine, after the handshake's
+// frames and before any other byte of the client is read.
 func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	if s.draining.Load() {
-		return nil, &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}
-	}
-	if err := s.schema.accepts(hello); err != nil {
-		return nil, s.refusal(err, remote)
+		return nil, errDraining
 	}
 	r := s.room
 	if hello.GetRoom() != r.spec.Name {
@@ -39,7 +49,10 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 		r.seats.Add(-1)
 		return nil, &transport.Refusal{Code: CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
 	}
-	join := &Join{Token: hello.GetToken(), Addr: remote, params: hello.GetParams()}
+	join := &Join{
+		Token: hello.GetToken(), Addr: remote, params: hello.GetParams(),
+		Minor: int(min(uint32(s.schema.minor), hello.GetMinor())),
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
 	for _, fn := range r.onAdmit {
@@ -71,7 +84,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    protocolVersion,
-			Minor:       min(uint32(s.schema.minor), hello.GetMinor()),
+			Minor:       uint32(join.Minor),
 			ClientId:    uint64(c.id),
 			InstanceId:  s.instance[:],
 			Room:        r.spec.Name,

@@ -43,23 +43,36 @@ func (s *Schema) inside() inside.Schema {
 		RPCs:    s.rpcs,
 		Hello:   func() *netloopv1.Hello { return s.hello() },
 		Decode:  s.decodeOnClient,
+		Adapt: func(t *netloopv1.SchemaTables) (*inside.Foreign, error) {
+			f, err := s.adapt(t)
+			if err != nil {
+				return nil, err
+			}
+			return f.inside(), nil
+		},
 	}
 }
 
 // decodeOnClient is decode for what a server sends: RPCs and answers to calls.
 func (s *Schema) decodeOnClient(m *transport.Message) (any, error) {
 	method, ok := s.method(m.Method)
+	if !ok {
+		return nil, ignored(m)
+	}
+	return decodeFromServer(m, method, &method.in, &method.out)
+}
+
+// decodeFromServer decodes a message of a known method by the layouts given.
+func decodeFromServer(m *transport.Message, method *method, in, out *messageCodec) (any, error) {
 	switch {
-	case !ok:
-		return nil, nil
 	case m.Reply != method.rq.Call:
 		return nil, errKind
 	case m.Reply && m.Code != 0:
 		return nil, nil
 	case m.Reply:
-		return method.out.decode(m.Payload)
+		return out.decode(m.Payload)
 	}
-	return method.in.decode(m.Payload)
+	return in.decode(m.Payload)
 }
 
 func newClientTick(cfg inside.TickConfig) inside.Tick {

@@ -17,6 +17,9 @@ type Join struct {
 	Token string
 	// Addr is the address that the client comes from.
 	Addr string
+	// Minor is the minor version of the schema that is in force: the smaller of the
+	// server's and the client's.
+	Minor int
 
 	params []byte
 }

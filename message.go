@@ -20,6 +20,9 @@ type messageCodec struct {
 	make   func() any  // an empty message
 	decode func(b []byte) (any, error)
 	append func(dst []byte, m any) ([]byte, error)
+	// bind makes the codec of the same type in another side's layout; nil of a protobuf
+	// message, which is the same everywhere.
+	bind func(layout codec.Type, budget *codec.Budget) (messageCodec, error)
 }
 
 // newMessageCodec compiles the codec of M, a plain struct or a pointer to a
@@ -36,8 +39,13 @@ func newMessageCodec[M any]() (messageCodec, error) {
 	if err != nil {
 		return messageCodec{}, fmt.Errorf("message type %s: %w", t, err)
 	}
+	return planCodec[M](t.Name(), plan), nil
+}
+
+// planCodec is the codec of a plain struct M.
+func planCodec[M any](name string, plan *codec.Plan) messageCodec {
 	return messageCodec{
-		name: t.Name(),
+		name: name,
 		plan: plan,
 		make: func() any { return new(M) },
 		decode: func(b []byte) (any, error) {
@@ -47,7 +55,14 @@ func newMessageCodec[M any]() (messageCodec, error) {
 		append: func(dst []byte, m any) ([]byte, error) {
 			return plan.Append(dst, unsafe.Pointer(m.(*M)))
 		},
-	}, nil
+		bind: func(layout codec.Type, budget *codec.Budget) (messageCodec, error) {
+			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget)
+			if err != nil {
+				return messageCodec{}, err
+			}
+			return planCodec[M](name, bound), nil
+		},
+	}
 }
 
 // recursionLimit bounds how deep a protobuf message may nest: parsing a deeper

@@ -8,12 +8,21 @@ import (
 
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // Schema is what a server and its clients must agree on: classes of replicated
 // objects and messages, by name. It is filled by package-level declarations and
 // frozen when the first server or client uses it; a declaration that comes later
 // panics, and so does a bad one, as regexp.MustCompile does.
+//
+// Server and client may be of different builds of a game. Classes, methods and
+// fields are matched by their names; a client without something ignores it, a
+// field that only the client has keeps its zero value, and a method that only the
+// client has cannot be sent. What both have must be of one type. A class or method
+// keeps its name when the Go variable is renamed, and a field with the tag name=:
+//
+//	Velocity Vec `net:"name=Speed"` // older builds know it as Speed
 //
 // A Schema may be shared by any number of servers and clients of a process.
 type Schema struct {
@@ -29,10 +38,12 @@ type Schema struct {
 	table       *netvar.Table
 	rpcs        *rpcqueue.Table
 	fingerprint [sha256.Size]byte
+	frames      []byte // the tables, as a client with another fingerprint is told them
 }
 
-// NewSchema makes an empty schema. Servers and clients with different major
-// versions refuse each other.
+// NewSchema makes an empty schema. Servers refuse clients with another major
+// version: raise it when the meaning of something changes that keeps its name. The
+// smaller of both minor versions is in force, see [Join] and the client's Minor.
 func NewSchema(name string, major, minor int) *Schema {
 	if name == "" || major < 0 || minor < 0 {
 		panic("netloop: NewSchema needs a name and versions of at least 0")
@@ -50,6 +61,8 @@ func (s *Schema) claim(kind, name string) {
 		panic(fmt.Sprintf("netloop: %s %q is declared after schema %q was first used: declare it as a package variable", kind, name, s.name))
 	case name == "" || len(name) > maxName:
 		panic(fmt.Sprintf("netloop: a %s of schema %q needs a name of 1 to %d bytes, not %q", kind, s.name, maxName, name))
+	case len(s.names) >= maxDeclarations:
+		panic(fmt.Sprintf("netloop: schema %q has more than %d classes and methods", s.name, maxDeclarations))
 	case s.names[key]:
 		panic(fmt.Sprintf("netloop: %s %q is declared twice in schema %q", kind, name, s.name))
 	default:
@@ -57,8 +70,13 @@ func (s *Schema) claim(kind, name string) {
 	}
 }
 
-// maxName bounds the names that travel in the handshake, in bytes.
-const maxName = 64
+const (
+	// maxName bounds the names that travel in the handshake, in bytes.
+	maxName = 64
+	// maxDeclarations bounds the classes and methods of a schema: what a client makes
+	// room for when a server tells it of others. The tables of so many are too large.
+	maxDeclarations = 1 << 13
+)
 
 // freeze gives every declaration its place in the tables. The first server or
 // client that uses the schema calls it.
@@ -83,6 +101,9 @@ func (s *Schema) freeze() {
 		h := sha256.New()
 		s.describe(h)
 		h.Sum(s.fingerprint[:0])
+		if s.frames, err = transport.AppendTables(nil, s.tables()); err != nil {
+			panic(fmt.Sprintf("netloop: schema %q is too large for clients of another build: %v", s.name, err))
+		}
 	})
 }
 

@@ -2,10 +2,10 @@ package netloop
 
 import (
 	"bytes"
-	"fmt"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
@@ -20,7 +20,6 @@ func (s *Schema) hello() *netloopv1.Hello {
 		Major:       uint32(s.major),
 		Minor:       uint32(s.minor),
 		Fingerprint: s.fingerprint[:],
-		Tables:      s.tables(),
 	}
 }
 
@@ -28,18 +27,15 @@ func (s *Schema) hello() *netloopv1.Hello {
 func (s *Schema) tables() *netloopv1.SchemaTables {
 	t := new(netloopv1.SchemaTables)
 	for _, c := range s.classes {
-		class := &netloopv1.ClassTable{Name: c.nv.Name()}
-		for _, f := range c.nv.Describe() {
-			class.Fields = append(class.Fields, &netloopv1.FieldTable{Name: f.Name, Type: f.Type})
-		}
-		t.Classes = append(t.Classes, class)
+		layout := c.nv.Layout()
+		t.Classes = append(t.Classes, &netloopv1.ClassTable{Name: c.nv.Name(), Fields: tableOf(&layout).GetFields()})
 	}
 	for _, m := range s.methods {
 		method := &netloopv1.MethodTable{
-			Name: m.rq.Name, Kind: netloopv1.MethodKind_METHOD_KIND_RPC, Reliable: m.rq.Reliable, Message: m.in.signature(),
+			Name: m.rq.Name, Kind: netloopv1.MethodKind_METHOD_KIND_RPC, Reliable: m.rq.Reliable, Message: m.in.table(),
 		}
 		if m.rq.Call {
-			method.Kind, method.Reply = netloopv1.MethodKind_METHOD_KIND_CALL, m.out.signature()
+			method.Kind, method.Reply = netloopv1.MethodKind_METHOD_KIND_CALL, m.out.table()
 		}
 		for _, stage := range m.rq.Stages {
 			method.Stages = append(method.Stages, netloopv1.Stage(rpcqueue.WireStage(stage)))
@@ -58,57 +54,87 @@ func (s *Schema) accepts(h *netloopv1.Hello) error {
 		return Refuse(CodeSchemaMismatch, "the server runs %q, the client %q", s.name, h.GetSchema())
 	case h.GetMajor() != uint32(s.major):
 		return Refuse(CodeSchemaMismatch, "the server runs major version %d of %q, the client %d", s.major, s.name, h.GetMajor())
-	case !bytes.Equal(h.GetFingerprint(), s.fingerprint[:]):
-		return Refuse(CodeSchemaMismatch, "schema %q differs: %s", s.name, difference(s.tables(), h.GetTables()))
 	}
 	return nil
 }
 
-// difference names the first thing in which two tables differ.
-func difference(here, there *netloopv1.SchemaTables) string {
-	if there == nil {
-		return "the client did not say in what"
+// tablesFor returns the frames that a client needs before it can play on this schema.
+func (s *Schema) tablesFor(h *netloopv1.Hello) []byte {
+	if bytes.Equal(h.GetFingerprint(), s.fingerprint[:]) {
+		return nil
 	}
-	for i, c := range here.GetClasses() {
-		if i >= len(there.GetClasses()) {
-			return fmt.Sprintf("the client lacks class %q", c.GetName())
-		}
-		if d := classDifference(c, there.GetClasses()[i]); d != "" {
-			return d
-		}
-	}
-	if n := len(here.GetClasses()); len(there.GetClasses()) > n {
-		return fmt.Sprintf("the server lacks class %q", there.GetClasses()[n].GetName())
-	}
-	for i, m := range here.GetMethods() {
-		if i >= len(there.GetMethods()) {
-			return fmt.Sprintf("the client lacks method %q", m.GetName())
-		}
-		if other := there.GetMethods()[i]; m.String() != other.String() {
-			return fmt.Sprintf("method %q of the server is not method %q of the client", m.GetName(), other.GetName())
-		}
-	}
-	if n := len(here.GetMethods()); len(there.GetMethods()) > n {
-		return fmt.Sprintf("the server lacks method %q", there.GetMethods()[n].GetName())
-	}
-	return "the fingerprints were made by different rules"
+	return s.frames
 }
 
-func classDifference(here, there *netloopv1.ClassTable) string {
-	if here.GetName() != there.GetName() {
-		return fmt.Sprintf("class %q of the server is class %q of the client", here.GetName(), there.GetName())
+// table describes the message's type.
+func (c *messageCodec) table() *netloopv1.Type {
+	if c.plan == nil {
+		return &netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_PROTO, Proto: c.name}
 	}
-	for i, f := range here.GetFields() {
-		if i >= len(there.GetFields()) {
-			return fmt.Sprintf("class %q: the client lacks field %s", here.GetName(), f.GetName())
+	layout := c.plan.Layout()
+	return tableOf(&layout)
+}
+
+// wireKinds are the kinds of a type as they travel. A float in steps is a float with a
+// step.
+var wireKinds = [...]netloopv1.TypeKind{
+	codec.Bool:        netloopv1.TypeKind_TYPE_KIND_BOOL,
+	codec.Int8:        netloopv1.TypeKind_TYPE_KIND_INT8,
+	codec.Int16:       netloopv1.TypeKind_TYPE_KIND_INT16,
+	codec.Int32:       netloopv1.TypeKind_TYPE_KIND_INT32,
+	codec.Int64:       netloopv1.TypeKind_TYPE_KIND_INT64,
+	codec.Uint8:       netloopv1.TypeKind_TYPE_KIND_UINT8,
+	codec.Uint16:      netloopv1.TypeKind_TYPE_KIND_UINT16,
+	codec.Uint32:      netloopv1.TypeKind_TYPE_KIND_UINT32,
+	codec.Uint64:      netloopv1.TypeKind_TYPE_KIND_UINT64,
+	codec.Float32:     netloopv1.TypeKind_TYPE_KIND_FLOAT32,
+	codec.Float64:     netloopv1.TypeKind_TYPE_KIND_FLOAT64,
+	codec.Quant32:     netloopv1.TypeKind_TYPE_KIND_FLOAT32,
+	codec.Quant64:     netloopv1.TypeKind_TYPE_KIND_FLOAT64,
+	codec.RefKind:     netloopv1.TypeKind_TYPE_KIND_REF,
+	codec.InstantKind: netloopv1.TypeKind_TYPE_KIND_INSTANT,
+	codec.String:      netloopv1.TypeKind_TYPE_KIND_STRING,
+	codec.Bytes:       netloopv1.TypeKind_TYPE_KIND_BYTES,
+	codec.ByteArray:   netloopv1.TypeKind_TYPE_KIND_BYTE_ARRAY,
+	codec.Array:       netloopv1.TypeKind_TYPE_KIND_ARRAY,
+	codec.Slice:       netloopv1.TypeKind_TYPE_KIND_SLICE,
+	codec.Struct:      netloopv1.TypeKind_TYPE_KIND_STRUCT,
+}
+
+// tableOf describes a type to the other side.
+func tableOf(t *codec.Type) *netloopv1.Type {
+	w := &netloopv1.Type{Kind: wireKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den}
+	if t.Elem != nil {
+		w.Element = tableOf(t.Elem)
+	}
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		w.Fields = append(w.Fields, &netloopv1.FieldTable{Name: f.Name, Type: tableOf(&f.Type)})
+	}
+	return w
+}
+
+// typeOf is the inverse of tableOf. What the other side made up is of no kind, or is found
+// when it is bound.
+func typeOf(w *netloopv1.Type) codec.Type {
+	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Max: int(w.GetMax())}
+	for k, wire := range wireKinds {
+		if quant := codec.Kind(k) == codec.Quant32 || codec.Kind(k) == codec.Quant64; wire == w.GetKind() && quant == (t.Den != 0) {
+			t.Kind = codec.Kind(k)
+			break
 		}
-		g := there.GetFields()[i]
-		if f.GetName() != g.GetName() || f.GetType() != g.GetType() {
-			return fmt.Sprintf("class %q: field %s is %s on the server, but %s %s on the client", here.GetName(), f.GetName(), f.GetType(), g.GetName(), g.GetType())
-		}
 	}
-	if n := len(here.GetFields()); len(there.GetFields()) > n {
-		return fmt.Sprintf("class %q: the server lacks field %s", here.GetName(), there.GetFields()[n].GetName())
+	if w.GetElement() != nil {
+		e := typeOf(w.GetElement())
+		t.Elem = &e
 	}
-	return ""
+	t.Fields = fieldsOf(w.GetFields())
+	return t
+}
+
+func fieldsOf(w []*netloopv1.FieldTable) (fields []codec.Field) {
+	for _, f := range w {
+		fields = append(fields, codec.Field{Name: f.GetName(), Type: typeOf(f.GetType())})
+	}
+	return fields
 }

@@ -23,6 +23,9 @@ import (
 type Client struct {
 	cfg    Config
 	schema inside.Schema
+	served *inside.Foreign // the server's schema, if it is another
+	warned map[uint32]bool // methods that the server lacks, by id
+	minor  int
 	clock  loop.Clock
 	log    *slog.Logger
 	id     netloop.ClientID
@@ -121,7 +124,7 @@ func (c *Client) builtins() {
 
 // sessionConfig is how the transport hands over what arrives.
 func (c *Client) sessionConfig() transport.SessionConfig {
-	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Stats: &c.traffic, Decode: c.schema.Decode}
+	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Stats: &c.traffic, Decode: c.decode}
 }
 
 // connected is called once, before the Step that shall see it.
@@ -133,6 +136,7 @@ func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 	}
 	c.session = s
 	c.id = netloop.ClientID(w.GetClientId())
+	c.minor = int(w.GetMinor())
 	c.pace.period = c.time.timeline.Rate.Period()
 	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
 	c.setState(State{Phase: Loading})
@@ -140,6 +144,10 @@ func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 
 // ID returns the client's id in the room, and 0 before it is connected.
 func (c *Client) ID() netloop.ClientID { return c.id }
+
+// Minor returns the minor version of the schema that is in force, once connected:
+// the smaller of the server's and the client's.
+func (c *Client) Minor() int { return c.minor }
 
 // On registers a function to run at a stage of every frame, as Room.On does on
 // the server. With Every it counts the time of frames.

@@ -7,12 +7,13 @@ import (
 	"log/slog"
 
 	"github.com/netloop/netloop"
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // Config is what a client needs to connect. Only Schema must be set.
 type Config struct {
-	// Schema is the game's, the same value that its server uses.
+	// Schema is the game's: the same that its server uses, or that of another build
+	// of the game, to which the client then adapts.
 	Schema *netloop.Schema
 	// Room names the room to join. Empty is the server's default room.
 	Room string
@@ -29,16 +30,16 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// hello is the first thing that the client says.
-func (c *Client) hello() (*netloopv1.Hello, error) {
+// greeting is how the client introduces itself.
+func (c *Client) greeting() (transport.Greeting, error) {
 	h := c.schema.Hello()
 	h.Room, h.Token, h.Build = c.cfg.Room, c.cfg.Token, "netloop-go"
 	if c.cfg.Join != nil {
 		params, err := json.Marshal(c.cfg.Join)
 		if err != nil {
-			return nil, fmt.Errorf("client: Config.Join: %w", err)
+			return transport.Greeting{}, fmt.Errorf("client: Config.Join: %w", err)
 		}
 		h.Params = params
 	}
-	return h, nil
+	return transport.Greeting{Hello: h, Adapt: c.adapt}, nil
 }

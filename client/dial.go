@@ -30,17 +30,19 @@ func NewDialer() (*Dialer, error) {
 func (d *Dialer) Close() error { return d.d.Close() }
 
 // Dial connects to a server at addr, host:port, and joins its room. A
-// *netloop.Refusal says why the server did not let the client in.
+// *netloop.Refusal says why the server did not let the client in, or in what a
+// server of another build does not fit: it has CodeSchemaMismatch and names the
+// class or method, the field, and both types.
 func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	c, err := newClient(cfg, systemClock())
 	if err != nil {
 		return nil, err
 	}
-	hello, err := c.hello()
+	greeting, err := c.greeting()
 	if err != nil {
 		return nil, err
 	}
-	s, welcome, err := quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Hello: hello, Session: c.sessionConfig()})
+	s, welcome, err := quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: greeting, Session: c.sessionConfig()})
 	if err != nil {
 		return nil, dialError(addr, err)
 	}
@@ -81,9 +83,9 @@ func init() { //nolint:gochecknoinits // The one door: see package inside.
 		if err != nil {
 			return inside.MemoryClient{}, err
 		}
-		hello, err := c.hello()
+		greeting, err := c.greeting()
 		return inside.MemoryClient{
-			Client: c, Hello: hello, Session: c.sessionConfig(),
+			Client: c, Greeting: greeting, Session: c.sessionConfig(),
 			Connected: func(s *transport.Session, w *netloopv1.Welcome, err error) {
 				if err != nil {
 					var refused *transport.Refusal

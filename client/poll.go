@@ -102,7 +102,7 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 	}
 	method, ok := c.schema.RPCs.ByID(m.Method)
 	if !ok {
-		c.stats.Rejected++
+		c.stats.Unknown++
 		return
 	}
 	it := rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded}

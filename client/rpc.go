@@ -12,26 +12,21 @@ import (
 )
 
 // Send sends a message to the server with the next flush. It belongs to Step's
-// goroutine. Before the connection and after its end it is dropped and counted.
+// goroutine. Before the connection and after its end it is dropped and counted, and
+// so is a message of a method that the server's build does not have ([Stats]).
 // It panics if the message exceeds what its declaration or the wire allows, and
 // with [netloop.RunAt] of a stage that the declaration does not allow.
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
-	c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o)
+	_ = c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o) // Counted.
 }
 
-func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) bool {
+// send sends a message, or says why it cannot be sent.
+func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) error {
 	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
 		panic("client: sending " + m.Queue.Name + ": it belongs to another schema than Config.Schema")
 	}
-	payload, err := m.Queue.Append(c.payload[:0], msg)
-	if err == nil {
-		err = transport.CheckPayload(len(payload), m.Queue.Reliable)
-	}
-	if err != nil {
-		panic("client: sending " + m.Queue.Name + ": " + err.Error())
-	}
-	c.payload = payload
-	out := transport.Message{Method: m.Queue.ID, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
+	id, payload, err := c.encode(m, msg)
+	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
 	for _, apply := range o {
 		apply(&out)
 	}
@@ -41,11 +36,14 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 	if s := netloop.Stage(out.Stage); s != 0 && !m.Queue.Allows(s) {
 		panic(fmt.Sprintf("client: %q does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
 	}
+	if err != nil {
+		return err
+	}
 	if c.session == nil || c.Closed() != nil || !c.session.Send(out) {
 		c.stats.Dropped++
-		return false
+		return c.sendError()
 	}
-	return true
+	return nil
 }
 
 // Handle sets what happens when the server sends a message of this kind: fn runs
@@ -61,7 +59,8 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 }
 
 // Ask asks the server. then gets the answer inside a later Step, in EarlyUpdate,
-// or an error: a *netloop.Refusal in the server's words, [ErrTimeout],
+// or an error: a *netloop.Refusal in the server's words, or of CodeUnknownMethod if
+// the server's build does not have the call, [ErrTimeout],
 // [ErrTooManyCalls], or a *netloop.Closed when the connection ended first. It
 // belongs to Step's goroutine. It panics when 1 024 calls of one frame have been
 // refused with ErrTooManyCalls, because then the game asks in a loop.
@@ -86,10 +85,10 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
 	}
-	sent := c.send(m, inside.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
+	err := c.send(m, inside.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
 	id := c.calls.add(c.clock.Now(), m.Timeout, answered)
-	if !sent {
-		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, c.sendError()) })
+	if err != nil {
+		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, err) })
 	}
 	return id
 }

@@ -102,7 +102,9 @@ type Stats struct {
 	Jumped     uint64        // fixed steps left out because a frame was too long
 	Dropped    uint64        // sends before the connection and after its end
 	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
-	Rejected   uint64        // messages that arrived and could not run: unknown, not handled, at a wrong stage
+	Rejected   uint64        // messages that arrived and could not run: not handled, at a wrong stage
+	Unknown    uint64        // messages of methods that this build of the game does not have
+	Unsent     uint64        // sends that the server's build cannot take: it lacks the method, or allows less
 	Held       int           // messages that wait for the state that they were sent with
 	Early      uint64        // messages that ran before that state came, because they had waited too long or too many did
 	Calls      int           // that wait for their answer

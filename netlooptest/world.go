@@ -158,7 +158,7 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
 	s := &seat{c: m.Client.(*client.Client)}
-	s.conn = w.net.Dial(memnet.Link(l), m.Hello, m.Session, m.Connected)
+	s.conn = w.net.Dial(memnet.Link(l), m.Greeting, m.Session, m.Connected)
 	w.clients = append(w.clients, s)
 	return s.c
 }

@@ -22,7 +22,8 @@ type Field struct {
 	Type Type
 }
 
-// String is the type text of docs/WIRE.md. Equal texts mean equal types.
+// String is the type text of docs/WIRE.md. Equal texts mean equal types. It shows what is
+// unsound too, which Check refuses.
 func (t *Type) String() string {
 	var b strings.Builder
 	t.text(&b)
@@ -30,6 +31,10 @@ func (t *Type) String() string {
 }
 
 func (t *Type) text(b *strings.Builder) {
+	if t == nil {
+		b.WriteString("nothing")
+		return
+	}
 	switch t.Kind {
 	case Quant32, Quant64:
 		fmt.Fprintf(b, "%v quant=%d/%d", t.Kind, t.Num, t.Den)

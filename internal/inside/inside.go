@@ -47,9 +47,28 @@ var Netloop struct {
 type Schema struct {
 	Classes *netvar.Table
 	RPCs    *rpcqueue.Table
-	Hello   func() *netloopv1.Hello // name, versions, fingerprint and tables filled in
+	Hello   func() *netloopv1.Hello // name, versions and fingerprint filled in
 	// Decode decodes what a server sends: RPCs and answers to calls.
 	Decode func(*transport.Message) (any, error)
+	// Adapt matches the schema with that of a server of another build. Its error is a
+	// *transport.Refusal or a *transport.Closed.
+	Adapt func(*netloopv1.SchemaTables) (*Foreign, error)
+}
+
+// Foreign is the schema of a server of another build, matched with one's own.
+type Foreign struct {
+	Classes *netvar.Table // the server's, for Replica.Adapt
+	// Decode is that of Schema. It replaces the server's id of a method by one's own,
+	// and that of a method that is not known by 0.
+	Decode func(*transport.Message) (any, error)
+	// Method finds a method by one's own id, unless the server does not have it.
+	Method func(own uint32) (ForeignMethod, bool)
+}
+
+// ForeignMethod is how a method is sent to such a server.
+type ForeignMethod struct {
+	ID     uint32
+	Append func(dst []byte, m any) ([]byte, error)
 }
 
 // Method is an opened RPC or Call.
@@ -116,7 +135,7 @@ var Client struct {
 // MemoryClient is a client that waits to be connected.
 type MemoryClient struct {
 	Client    any // *client.Client
-	Hello     *netloopv1.Hello
+	Greeting  transport.Greeting
 	Session   transport.SessionConfig
 	Connected func(*transport.Session, *netloopv1.Welcome, error)
 }

@@ -34,6 +34,8 @@ const (
 	frameDigest
 	frameClose
 	frameOverload
+	frameSchemaPart
+	frameSchemaAccepted
 	frameUnknown // the first that this version does not know
 )
 

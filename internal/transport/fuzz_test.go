@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -137,8 +138,76 @@ func FuzzHandshake(f *testing.F) {
 		if h, err := DecodeHello(frame); err != nil && !errors.As(err, &refusal) || err == nil && len(h.Room) > maxHandshakeText {
 			t.Fatal(h, err)
 		}
-		if w, err := DecodeAnswer(frame); err == nil && w.TickRate.Den == 0 || err != nil && !errors.As(err, &refusal) && !errors.As(err, &closed) {
+		g := Greeting{}
+		if _, w, err := g.Take(frame); err == nil && w.GetTickRate().GetDen() == 0 && g.parts == 0 || err != nil && !errors.As(err, &refusal) && !errors.As(err, &closed) {
 			t.Fatal(w, err)
+		}
+	})
+}
+
+// FuzzGreeting: whatever a server answers, in however many frames, the client ends with a
+// welcome or a typed error, and holds no more than the tables may have.
+func FuzzGreeting(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		adapted := 0
+		g := Greeting{Adapt: func(*netloopv1.SchemaTables) error { adapted++; return nil }}
+		for {
+			frame, rest, err := CutFrame(b, MaxHandshake)
+			if err != nil || frame == nil {
+				return
+			}
+			b = rest
+			answer, w, err := g.Take(frame)
+			var refusal *Refusal
+			var closed *Closed
+			if err != nil && !errors.As(err, &refusal) && !errors.As(err, &closed) || adapted > 1 || len(g.tables) > MaxTables {
+				t.Fatal(err, adapted, len(g.tables))
+			}
+			if (answer != nil) != (err == nil && w == nil && g.done) {
+				t.Fatalf("it answers %x to %x", answer, frame)
+			}
+			if err != nil {
+				if bye := g.Goodbye(err); len(bye.Text) > MaxText {
+					t.Fatal(bye)
+				}
+			}
+			if err != nil || w != nil {
+				return
+			}
+		}
+	})
+}
+
+// nobodysTables is a Handler that sends these frames to every client.
+type nobodysTables []byte
+
+func (n nobodysTables) Tables(*netloopv1.Hello) ([]byte, error) { return n, nil }
+func (n nobodysTables) Admit(context.Context, *netloopv1.Hello, string) (*Admission, error) {
+	return nil, errors.New("nobody")
+}
+
+// FuzzReception: whatever a client sends, it is admitted after a hello and one acceptance,
+// or refused.
+func FuzzReception(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := Reception{Handler: nobodysTables{1}, Stats: new(Stats)}
+		for n := 0; ; n++ {
+			frame, rest, err := CutFrame(b, MaxHandshake)
+			if err != nil || frame == nil {
+				return
+			}
+			b = rest
+			answer, hello, err := r.Take(frame)
+			var refusal *Refusal
+			if err != nil && !errors.As(err, &refusal) || (err == nil) != (r.Stats.Dropped(DropHello) == 0) {
+				t.Fatal(err)
+			}
+			if (answer != nil) != (err == nil && n == 0) || (hello != nil) != (err == nil && n == 1) {
+				t.Fatalf("frame %d: answer %x, hello %v", n, answer, hello)
+			}
+			if err != nil || hello != nil {
+				return
+			}
 		}
 	})
 }

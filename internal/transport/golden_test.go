@@ -32,6 +32,25 @@ func goldens(t *testing.T) map[string][]byte {
 			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1}, SendEvery: 1,
 			Epoch: &netloopv1.Epoch{Tick: 300, ServerNs: 5_000_000_000}, ServerNs: 5_000_100_000, Fingerprint: []byte{0xca, 0xfe}}),
 	}
+	number := func(kind netloopv1.TypeKind, step uint64) *netloopv1.Type {
+		if step == 0 {
+			return &netloopv1.Type{Kind: kind}
+		}
+		return &netloopv1.Type{Kind: kind, StepNum: 1, StepDen: step}
+	}
+	tables, err := AppendTables(nil, &netloopv1.SchemaTables{
+		Classes: []*netloopv1.ClassTable{{Name: "pos", Fields: []*netloopv1.FieldTable{
+			{Name: "X", Type: number(netloopv1.TypeKind_TYPE_KIND_FLOAT32, 256)}}}},
+		Methods: []*netloopv1.MethodTable{{Name: "hop", Kind: netloopv1.MethodKind_METHOD_KIND_RPC, Reliable: true,
+			Stages: []netloopv1.Stage{netloopv1.Stage_STAGE_UPDATE},
+			Message: &netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_STRUCT, Fields: []*netloopv1.FieldTable{
+				{Name: "N", Type: number(netloopv1.TypeKind_TYPE_KIND_UINT8, 0)}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors["frame-schema-part"] = tables
+	vectors["frame-schema-accepted"] = frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaAccepted{SchemaAccepted: &netloopv1.SchemaAccepted{}}})
 	for _, id := range []uint64{94, 95, 97, 98, 99, 100} {
 		client.AckState(id)
 	}

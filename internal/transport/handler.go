@@ -8,9 +8,13 @@ import (
 
 // Handler decides who comes in. The server's owner implements it.
 type Handler interface {
-	// Admit runs on its own goroutine and may block until ctx ends. An error that is
-	// a *Refusal reaches the peer in words; any other is logged, and the peer reads
-	// "internal error".
+	// Tables is asked first. It returns the frames of the server's tables, made by
+	// AppendTables, if this client needs them, or nil if it has the same. Its error is
+	// like that of Admit.
+	Tables(hello *netloopv1.Hello) ([]byte, error)
+	// Admit is asked once the client knows the tables. It runs on its own goroutine and
+	// may block until ctx ends. An error that is a *Refusal reaches the peer in words;
+	// any other is logged, and the peer reads "internal error".
 	Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*Admission, error)
 }
 

@@ -102,11 +102,14 @@ func AppendRefused(dst []byte, r *Refusal) []byte {
 	return b
 }
 
-// decodeFrame decodes a frame of the handshake. The bounds on its size and depth also
-// bound what decoding it may cost.
+// decodeFrame decodes a frame of the handshake, which holds exactly one kind. The bounds on
+// its size and depth also bound what decoding it may cost.
 func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 	if len(frame) > MaxHandshake {
 		return nil, ErrFrameTooLarge
+	}
+	if _, _, err := parseFrame(frame); err != nil {
+		return nil, err
 	}
 	var f netloopv1.Frame
 	err := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 32}.Unmarshal(frame, &f)
@@ -132,13 +135,9 @@ func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	return h, nil
 }
 
-// DecodeAnswer decodes a server's first frame (without its length). A refusal is the
-// error *Refusal, anything else that is not a welcome a *Closed.
-func DecodeAnswer(frame []byte) (*netloopv1.Welcome, error) {
-	f, err := decodeFrame(frame)
-	if err != nil {
-		return nil, &Closed{Code: CodeProtocol, Text: "the server's first frame is malformed"}
-	}
+// decodeAnswer takes a server's answer. A refusal is the error *Refusal, anything else that
+// is not a welcome a *Closed.
+func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	switch k := f.Kind.(type) {
 	case *netloopv1.Frame_Refused:
 		return nil, &Refusal{Code(k.Refused.GetCode()), clip(k.Refused.GetText())}
@@ -149,7 +148,7 @@ func DecodeAnswer(frame []byte) (*netloopv1.Welcome, error) {
 		}
 		return w, nil
 	}
-	return nil, &Closed{Code: CodeProtocol, Text: "the server's first frame is neither a welcome nor a refusal"}
+	return nil, &Closed{Code: CodeProtocol, Text: "the server's answer is neither a welcome nor a refusal"}
 }
 
 // Declined turns an error of Handler.Admit into what the peer may read; said is false for

@@ -18,8 +18,8 @@ const (
 	// MaxPayload bounds the encoded message in a frame; the rest is room for the
 	// envelope's fields and the longest text.
 	MaxPayload = MaxFrame - 64 - MaxText
-	// MaxHandshake bounds a Hello and a Welcome: a schema table of about a thousand
-	// fields. Decoding this much hostile protobuf stays under 2 MB and 2 ms.
+	// MaxHandshake bounds a Hello and a Welcome: room for a large token and for what a
+	// player brings along. Decoding this much hostile protobuf stays under 2 MB and 2 ms.
 	MaxHandshake = 32 << 10
 	// MaxDatagram bounds a datagram's payload: what every path carries inside one
 	// QUIC packet of 1200 B.

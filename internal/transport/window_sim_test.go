@@ -79,6 +79,9 @@ type snapshot struct {
 	count int
 }
 
+// Tables implements transport.Handler.
+func (f *feed) Tables(*netloopv1.Hello) ([]byte, error) { return nil, nil }
+
 // Admit implements transport.Handler.
 func (f *feed) Admit(context.Context, *netloopv1.Hello, string) (*transport.Admission, error) {
 	rate := &netloopv1.Rate{Num: 60, Den: 1}
@@ -96,7 +99,7 @@ func (f *feed) connect(t *testing.T) {
 	f.net.Serve(f)
 	f.inbox, f.cInbox = transport.NewInbox(0, nil), transport.NewInbox(0, nil)
 	var failed error
-	f.conn = f.net.Dial(f.link, &netloopv1.Hello{Protocol: transport.ProtocolVersion}, transport.SessionConfig{Inbox: f.cInbox},
+	f.conn = f.net.Dial(f.link, transport.Greeting{Hello: &netloopv1.Hello{Protocol: transport.ProtocolVersion}}, transport.SessionConfig{Inbox: f.cInbox},
 		func(s *transport.Session, _ *netloopv1.Welcome, err error) { f.client, failed = s, err })
 	for f.client == nil && failed == nil {
 		f.net.Advance(f.net.Now() + frame)

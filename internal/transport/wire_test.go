@@ -253,13 +253,13 @@ func TestHandshake(t *testing.T) {
 
 	frame, _, _ = CutFrame(AppendRefused(nil, &Refusal{CodeFull, "come back \xff later"}), MaxHandshake)
 	var r *Refusal
-	if _, err := DecodeAnswer(frame); !errors.As(err, &r) || r.Code != CodeFull || r.Text != "come back ? later" {
+	if _, _, err := new(Greeting).Take(frame); !errors.As(err, &r) || r.Code != CodeFull || r.Text != "come back ? later" {
 		t.Error(err)
 	}
 	for _, f := range [][]byte{frameOf(t, &netloopv1.Frame{}), mustWelcome(t, &netloopv1.Welcome{}), {1, 0xff}} {
 		var c *Closed
 		frame, _, _ := CutFrame(f, MaxHandshake)
-		if _, err := DecodeAnswer(frame); !errors.As(err, &c) || c.Code != CodeProtocol {
+		if _, _, err := new(Greeting).Take(frame); !errors.As(err, &c) || c.Code != CodeProtocol {
 			t.Error(err)
 		}
 	}

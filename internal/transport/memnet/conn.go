@@ -50,6 +50,8 @@ type end struct {
 	begun  []byte // handshake: the stream so far
 	read   func() // handshake: takes begun
 
+	reception *transport.Reception // the server's half of the handshake
+
 	deaf    bool   // nothing reaches this end
 	deafSeq uint64 // counts changes of deaf, so that an old timeout finds out
 	stalled bool   // takes nothing of what reaches it

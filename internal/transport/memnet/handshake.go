@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -17,7 +18,7 @@ const (
 
 // dial performs the client's half of the handshake: one round trip for QUIC's own, then
 // the hello and its answer on the stream.
-func (c *Conn) dial(hello *netloopv1.Hello, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
+func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 	e := &c.client
 	cfg.Client = true
 	finished := false
@@ -38,7 +39,7 @@ func (c *Conn) dial(hello *netloopv1.Hello, cfg transport.SessionConfig, done fu
 		done(s, w, nil)
 		e.handOver()
 	}
-	first, err := transport.AppendHello(nil, hello)
+	first, err := g.Open(nil)
 	if err != nil {
 		c.server.gone = true
 		c.net.after(0, func() { finish(nil, &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}) })
@@ -51,7 +52,7 @@ func (c *Conn) dial(hello *netloopv1.Hello, cfg transport.SessionConfig, done fu
 			finish(nil, &late)
 		}
 	})
-	e.read = func() { e.readAnswer(finish) }
+	e.read = func() { e.readAnswer(&g, finish) }
 	c.server.read = c.server.readHello
 	e.sure(initialSize, func() bool {
 		if c.net.handler == nil {
@@ -66,47 +67,69 @@ func (c *Conn) dial(hello *netloopv1.Hello, cfg transport.SessionConfig, done fu
 	})
 }
 
-// readAnswer is the client's reader until the server has answered.
-func (e *end) readAnswer(finish func(*netloopv1.Welcome, error)) {
-	frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
-	if err != nil {
-		broken := transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
-		e.quit(broken)
-		finish(nil, &broken)
-		return
+// readAnswer is the client's reader until the handshake is over.
+func (e *end) readAnswer(g *transport.Greeting, finish func(*netloopv1.Welcome, error)) {
+	for {
+		frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
+		if err == nil && frame == nil {
+			return
+		}
+		var answer []byte
+		var w *netloopv1.Welcome
+		if err == nil {
+			e.begun = rest
+			answer, w, err = g.Take(frame)
+		}
+		if errors.Is(err, transport.ErrFrameTooLarge) {
+			err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
+		}
+		if err != nil {
+			e.quit(g.Goodbye(err))
+		}
+		if err != nil || w != nil {
+			finish(w, err)
+			return
+		}
+		e.say(answer)
 	}
-	if frame == nil {
-		return
-	}
-	e.begun = rest
-	w, err := transport.DecodeAnswer(frame)
-	if err != nil {
-		e.quit(transport.Closed{Code: transport.CodeLeft})
-	}
-	finish(w, err)
 }
 
-// readHello is the server's reader until it has a whole hello.
+// say sends bytes of the handshake.
+func (e *end) say(b []byte) {
+	e.stream.waiting = append(e.stream.waiting, b...)
+	e.takeStream()
+}
+
+// readHello is the server's reader until the client may be admitted.
 func (e *end) readHello() {
-	frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
-	if err == nil && frame == nil {
-		return
+	for {
+		frame, rest, err := transport.CutFrame(e.begun, transport.MaxHandshake)
+		if err == nil && frame == nil {
+			return
+		}
+		if e.reception == nil {
+			e.conn.net.Stats.Handshakes.Add(1)
+			e.reception = &transport.Reception{Handler: e.conn.net.handler, Stats: e.conn.net.Stats}
+		}
+		var answer []byte
+		var hello *netloopv1.Hello
+		if err != nil {
+			e.conn.net.Stats.Drop(transport.DropHello, 1)
+			err = &transport.Refusal{Code: transport.CodeProtocol, Text: err.Error()}
+		} else {
+			e.begun = rest
+			answer, hello, err = e.reception.Take(frame)
+		}
+		switch {
+		case err != nil:
+			e.refuse(err)
+			return
+		case hello != nil:
+			e.admit(hello)
+			return
+		}
+		e.say(answer)
 	}
-	stats := e.conn.net.Stats
-	stats.Handshakes.Add(1)
-	var hello *netloopv1.Hello
-	if err != nil {
-		err = &transport.Refusal{Code: transport.CodeProtocol, Text: err.Error()}
-	} else {
-		hello, err = transport.DecodeHello(frame)
-	}
-	if err != nil {
-		stats.Drop(transport.DropHello, 1)
-		e.refuse(err)
-		return
-	}
-	e.begun = rest
-	e.admit(hello)
 }
 
 // admit asks the handler, and makes the session of whom it lets in.
@@ -117,7 +140,7 @@ func (e *end) admit(hello *netloopv1.Hello) {
 		return
 	}
 	welcome, err := transport.AppendWelcome(nil, a.Welcome)
-	e.stream.waiting = welcome
+	e.stream.waiting = append(e.stream.waiting, welcome...)
 	if a.Session.Stats == nil {
 		a.Session.Stats = e.conn.net.Stats
 	}
@@ -134,8 +157,7 @@ func (e *end) refuse(err error) {
 	e.conn.net.Stats.Refused.Add(1)
 	r, _ := transport.Declined(err)
 	e.read = nil
-	e.stream.waiting = transport.AppendRefused(nil, r)
-	e.takeStream()
+	e.say(transport.AppendRefused(nil, r))
 }
 
 // handOver ends the handshake at this end: the bytes behind its frame are the session's.

@@ -36,13 +36,13 @@ func (n *Network) Serve(h transport.Handler) { n.handler = h }
 // inside Advance, with the session and the server's welcome, or with an error: a
 // *transport.Refusal when the server declined, a *transport.Closed otherwise. cfg needs an
 // Inbox; Client is set, and so are ID, from the welcome, and Clock where they are zero.
-func (n *Network) Dial(l Link, hello *netloopv1.Hello, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
+func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
 	n.dialled++
 	c := &Conn{net: n, remote: fmt.Sprintf("memory:%d", n.dialled)}
 	c.client = end{conn: c, peer: &c.server, out: newPath(l, n.seed, 2*n.dialled)}
 	c.server = end{conn: c, peer: &c.client, out: newPath(l, n.seed, 2*n.dialled+1)}
 	n.conns = append(n.conns, c)
-	c.dial(hello, cfg, done)
+	c.dial(g, cfg, done)
 	return c
 }
 

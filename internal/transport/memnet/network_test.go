@@ -25,6 +25,7 @@ type world struct {
 	batch   []transport.Arrival
 	joined  []*transport.Session
 	refuse  error
+	tables  []byte
 	greeted func(*transport.Session) // in Joined
 }
 
@@ -34,6 +35,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.net.Serve(w)
 	return w
 }
+
+// Tables has the world's.
+func (w *world) Tables(*netloopv1.Hello) ([]byte, error) { return w.tables, nil }
 
 func (w *world) Admit(context.Context, *netloopv1.Hello, string) (*transport.Admission, error) {
 	if w.refuse != nil {
@@ -79,7 +83,7 @@ func hello() *netloopv1.Hello { return &netloopv1.Hello{Protocol: transport.Prot
 func (w *world) dial(l Link) *player {
 	p := &player{stats: new(transport.Stats)}
 	p.inbox = transport.NewInbox(0, p.stats)
-	p.Conn = w.net.Dial(l, hello(), transport.SessionConfig{Inbox: p.inbox, Stats: p.stats}, func(s *transport.Session, wel *netloopv1.Welcome, err error) {
+	p.Conn = w.net.Dial(l, transport.Greeting{Hello: hello()}, transport.SessionConfig{Inbox: p.inbox, Stats: p.stats}, func(s *transport.Session, wel *netloopv1.Welcome, err error) {
 		p.session, p.welcome, p.err, p.at = s, wel, err, w.net.Now()
 		p.calls++
 	})
@@ -199,7 +203,7 @@ func TestRefusalReachesTheClientInWords(t *testing.T) {
 func TestWrongVersionIsRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	var got error
-	w.net.Dial(Link{}, &netloopv1.Hello{Protocol: 99}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
+	w.net.Dial(Link{}, transport.Greeting{Hello: &netloopv1.Hello{Protocol: 99}}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
 		func(_ *transport.Session, _ *netloopv1.Welcome, err error) { got = err })
 	w.run(time.Second)
 	var r *transport.Refusal
@@ -211,7 +215,7 @@ func TestWrongVersionIsRefused(t *testing.T) {
 func TestHelloThatCannotBeSentFailsTheDial(t *testing.T) {
 	w := newWorld(t, 1)
 	var got error
-	w.net.Dial(Link{}, &netloopv1.Hello{Token: string(make([]byte, transport.MaxHandshake))}, transport.SessionConfig{},
+	w.net.Dial(Link{}, transport.Greeting{Hello: &netloopv1.Hello{Token: string(make([]byte, transport.MaxHandshake))}}, transport.SessionConfig{},
 		func(_ *transport.Session, _ *netloopv1.Welcome, err error) { got = err })
 	w.run(time.Second)
 	if got == nil {

@@ -67,9 +67,9 @@ func (d *Dialer) enter() error {
 
 // DialConfig is what a dial needs to know.
 type DialConfig struct {
-	Addr  string      // host:port of the server
-	TLS   *tls.Config // nil: ClientTLS with the zero Trust
-	Hello *netloopv1.Hello
+	Addr     string      // host:port of the server
+	TLS      *tls.Config // nil: ClientTLS with the zero Trust
+	Greeting transport.Greeting
 	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
 	Dialer  *Dialer // nil: a socket of its own, closed with the connection
@@ -86,7 +86,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 	if err != nil {
 		return nil, nil, fmt.Errorf("quicnet: dial %s: %w", cfg.Addr, err)
 	}
-	hello, err := transport.AppendHello(nil, cfg.Hello)
+	hello, err := cfg.Greeting.Open(nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("quicnet: dial %s: the hello: %w", cfg.Addr, err)
 	}
@@ -132,9 +132,10 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, welcome, err := greet(ctx, conn, hello)
+	stream, welcome, err := greet(ctx, conn, &cfg.Greeting, hello)
 	if err != nil {
-		closeConn(conn, transport.CodeLeft, "")
+		bye := cfg.Greeting.Goodbye(err)
+		closeConn(conn, bye.Code, bye.Text)
 		return nil, nil, err
 	}
 	cfg.Session.Client, cfg.Session.ID = true, welcome.ClientId
@@ -154,26 +155,37 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	return session, welcome, nil
 }
 
-// greet sends the hello and reads the answer.
-func greet(ctx context.Context, conn *quic.Conn, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
+// greet shakes hands on a new stream.
+func greet(ctx context.Context, conn *quic.Conn, g *transport.Greeting, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { closeConn(conn, transport.CodeLeft, "") })
 	defer stop()
-	if _, err := stream.Write(hello); err != nil {
-		return nil, nil, cause(conn, err)
+	for say := hello; ; {
+		if _, err := stream.Write(say); err != nil {
+			return nil, nil, cause(conn, err)
+		}
+		frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
+		if errors.Is(err, transport.ErrFrameTooLarge) {
+			return nil, nil, err
+		}
+		if err != nil {
+			return nil, nil, cause(conn, err)
+		}
+		var welcome *netloopv1.Welcome
+		if say, welcome, err = g.Take(frame); err != nil {
+			return nil, nil, err
+		}
+		if welcome == nil {
+			continue
+		}
+		if !stop() {
+			err = ctx.Err() // The connection is being closed.
+		}
+		return stream, welcome, err
 	}
-	frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
-	if err != nil {
-		return nil, nil, cause(conn, err)
-	}
-	welcome, err := transport.DecodeAnswer(frame)
-	if err == nil && !stop() {
-		err = ctx.Err() // The connection is being closed.
-	}
-	return stream, welcome, err
 }
 
 // cause prefers what ended the connection to what ended the stream.

@@ -59,7 +59,7 @@ func (r *raw) join(t *testing.T) {
 		b, err = transport.ReadFrame(r.stream, transport.MaxHandshake)
 	}
 	if err == nil {
-		_, err = transport.DecodeAnswer(b)
+		_, _, err = new(transport.Greeting).Take(b)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ type host struct {
 	once     sync.Once
 	mu       sync.Mutex
 	lastID   uint64
+	tables   []byte // what every client is told
 	sessions []*transport.Session
 }
 
@@ -86,6 +87,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatal("waited in vain for", what)
 		}
 	}
+}
+
+// Tables are those of the test.
+func (h *host) Tables(*netloopv1.Hello) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tables, nil
 }
 
 func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
@@ -160,7 +168,7 @@ func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error)
 	defer cancel()
 	var err error
 	g.Session, g.welcome, err = Dial(ctx, DialConfig{
-		Addr: h.listener.Addr().String(), Hello: he, Dialer: d,
+		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: he}, Dialer: d,
 		Session: transport.SessionConfig{Inbox: g.inbox},
 	})
 	return g, err
@@ -343,7 +351,7 @@ func TestNobodyAnswers(t *testing.T) {
 	defer func() { _ = dead.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Hello: hello(), Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), dead.LocalAddr().String()) {
 		t.Error(err)
 	}
@@ -360,7 +368,7 @@ func TestCertificates(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		g := &peer{inbox: transport.NewInbox(0, nil)}
-		s, _, err := Dial(ctx, DialConfig{Addr: addr, TLS: conf, Hello: hello(), Session: transport.SessionConfig{Inbox: g.inbox}})
+		s, _, err := Dial(ctx, DialConfig{Addr: addr, TLS: conf, Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: g.inbox}})
 		if err == nil {
 			s.Close(transport.CodeLeft, "")
 			g.find(t, "the end", kind(transport.Gone))

@@ -103,7 +103,12 @@ func (l *Listener) serve(conn *quic.Conn) {
 	session.End(k.run())
 }
 
-// handshake reads the hello and asks the handler.
+// errLeft is the error of a client that left because of the server's tables. It has closed
+// the connection itself, and says why to its own user.
+var errLeft = errors.New("quicnet: the client cannot play by the server's schema")
+
+// handshake reads the hello, tells a client with another schema the server's, and asks the
+// handler.
 func (l *Listener) handshake(conn *quic.Conn) (*quic.Stream, *transport.Admission, error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.HelloTimeout)
 	defer cancel()
@@ -112,19 +117,30 @@ func (l *Listener) handshake(conn *quic.Conn) (*quic.Stream, *transport.Admissio
 		return nil, nil, l.noHello(err)
 	}
 	deadline, _ := ctx.Deadline()
-	_ = stream.SetReadDeadline(deadline) // It never fails.
-	frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
-	if err != nil {
-		return stream, nil, l.noHello(err)
+	_ = stream.SetDeadline(deadline) // It never fails.
+	r := transport.Reception{Handler: l.cfg.Handler, Stats: l.cfg.Stats}
+	for {
+		frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
+		var app *quic.ApplicationError
+		switch {
+		case r.Waits() && errors.As(err, &app) && app.Remote:
+			return stream, nil, errLeft
+		case err != nil:
+			return stream, nil, l.noHello(err)
+		}
+		answer, hello, err := r.Take(frame)
+		if err != nil {
+			return stream, nil, err
+		}
+		if hello != nil {
+			_ = stream.SetDeadline(time.Time{})
+			adm, err := l.admit(conn, hello)
+			return stream, adm, err
+		}
+		if _, err := stream.Write(answer); err != nil {
+			return stream, nil, l.noHello(err)
+		}
 	}
-	_ = stream.SetReadDeadline(time.Time{})
-	hello, err := transport.DecodeHello(frame)
-	if err != nil {
-		l.cfg.Stats.Drop(transport.DropHello, 1)
-		return stream, nil, err
-	}
-	adm, err := l.admit(conn, hello)
-	return stream, adm, err
 }
 
 // noHello says what kept the hello from arriving.
@@ -159,6 +175,10 @@ func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello) (adm *transpor
 
 // decline tells the peer why it may not come in.
 func (l *Listener) decline(conn *quic.Conn, stream *quic.Stream, err error) {
+	if errors.Is(err, errLeft) {
+		l.cfg.Stats.Refused.Add(1)
+		return
+	}
 	if conn.Context().Err() != nil {
 		return // It has gone by itself.
 	}

@@ -226,6 +226,131 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{1}
 }
 
+// TypeKind tells types apart.
+type TypeKind int32
+
+const (
+	// Not set.
+	TypeKind_TYPE_KIND_UNSPECIFIED TypeKind = 0
+	// True or false.
+	TypeKind_TYPE_KIND_BOOL TypeKind = 1
+	// A signed integer of 8 bits.
+	TypeKind_TYPE_KIND_INT8 TypeKind = 2
+	// A signed integer of 16 bits.
+	TypeKind_TYPE_KIND_INT16 TypeKind = 3
+	// A signed integer of 32 bits.
+	TypeKind_TYPE_KIND_INT32 TypeKind = 4
+	// A signed integer of 64 bits.
+	TypeKind_TYPE_KIND_INT64 TypeKind = 5
+	// An unsigned integer of 8 bits.
+	TypeKind_TYPE_KIND_UINT8 TypeKind = 6
+	// An unsigned integer of 16 bits.
+	TypeKind_TYPE_KIND_UINT16 TypeKind = 7
+	// An unsigned integer of 32 bits.
+	TypeKind_TYPE_KIND_UINT32 TypeKind = 8
+	// An unsigned integer of 64 bits.
+	TypeKind_TYPE_KIND_UINT64 TypeKind = 9
+	// A float of 32 bits, in steps if it has any.
+	TypeKind_TYPE_KIND_FLOAT32 TypeKind = 10
+	// A float of 64 bits, in steps if it has any.
+	TypeKind_TYPE_KIND_FLOAT64 TypeKind = 11
+	// A reference to an object.
+	TypeKind_TYPE_KIND_REF TypeKind = 12
+	// A point in game time.
+	TypeKind_TYPE_KIND_INSTANT TypeKind = 13
+	// A string.
+	TypeKind_TYPE_KIND_STRING TypeKind = 14
+	// A byte string.
+	TypeKind_TYPE_KIND_BYTES TypeKind = 15
+	// Bytes of a fixed number.
+	TypeKind_TYPE_KIND_BYTE_ARRAY TypeKind = 16
+	// Elements of a fixed number.
+	TypeKind_TYPE_KIND_ARRAY TypeKind = 17
+	// Elements of any number up to max.
+	TypeKind_TYPE_KIND_SLICE TypeKind = 18
+	// Fields.
+	TypeKind_TYPE_KIND_STRUCT TypeKind = 19
+	// A protobuf message, in its own encoding; only a whole message or reply.
+	TypeKind_TYPE_KIND_PROTO TypeKind = 20
+)
+
+// Enum value maps for TypeKind.
+var (
+	TypeKind_name = map[int32]string{
+		0:  "TYPE_KIND_UNSPECIFIED",
+		1:  "TYPE_KIND_BOOL",
+		2:  "TYPE_KIND_INT8",
+		3:  "TYPE_KIND_INT16",
+		4:  "TYPE_KIND_INT32",
+		5:  "TYPE_KIND_INT64",
+		6:  "TYPE_KIND_UINT8",
+		7:  "TYPE_KIND_UINT16",
+		8:  "TYPE_KIND_UINT32",
+		9:  "TYPE_KIND_UINT64",
+		10: "TYPE_KIND_FLOAT32",
+		11: "TYPE_KIND_FLOAT64",
+		12: "TYPE_KIND_REF",
+		13: "TYPE_KIND_INSTANT",
+		14: "TYPE_KIND_STRING",
+		15: "TYPE_KIND_BYTES",
+		16: "TYPE_KIND_BYTE_ARRAY",
+		17: "TYPE_KIND_ARRAY",
+		18: "TYPE_KIND_SLICE",
+		19: "TYPE_KIND_STRUCT",
+		20: "TYPE_KIND_PROTO",
+	}
+	TypeKind_value = map[string]int32{
+		"TYPE_KIND_UNSPECIFIED": 0,
+		"TYPE_KIND_BOOL":        1,
+		"TYPE_KIND_INT8":        2,
+		"TYPE_KIND_INT16":       3,
+		"TYPE_KIND_INT32":       4,
+		"TYPE_KIND_INT64":       5,
+		"TYPE_KIND_UINT8":       6,
+		"TYPE_KIND_UINT16":      7,
+		"TYPE_KIND_UINT32":      8,
+		"TYPE_KIND_UINT64":      9,
+		"TYPE_KIND_FLOAT32":     10,
+		"TYPE_KIND_FLOAT64":     11,
+		"TYPE_KIND_REF":         12,
+		"TYPE_KIND_INSTANT":     13,
+		"TYPE_KIND_STRING":      14,
+		"TYPE_KIND_BYTES":       15,
+		"TYPE_KIND_BYTE_ARRAY":  16,
+		"TYPE_KIND_ARRAY":       17,
+		"TYPE_KIND_SLICE":       18,
+		"TYPE_KIND_STRUCT":      19,
+		"TYPE_KIND_PROTO":       20,
+	}
+)
+
+func (x TypeKind) Enum() *TypeKind {
+	p := new(TypeKind)
+	*p = x
+	return p
+}
+
+func (x TypeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TypeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_netloop_v1_netloop_proto_enumTypes[2].Descriptor()
+}
+
+func (TypeKind) Type() protoreflect.EnumType {
+	return &file_netloop_v1_netloop_proto_enumTypes[2]
+}
+
+func (x TypeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TypeKind.Descriptor instead.
+func (TypeKind) EnumDescriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
+}
+
 // MethodKind tells the kinds of methods apart.
 type MethodKind int32
 
@@ -263,11 +388,11 @@ func (x MethodKind) String() string {
 }
 
 func (MethodKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_netloop_v1_netloop_proto_enumTypes[2].Descriptor()
+	return file_netloop_v1_netloop_proto_enumTypes[3].Descriptor()
 }
 
 func (MethodKind) Type() protoreflect.EnumType {
-	return &file_netloop_v1_netloop_proto_enumTypes[2]
+	return &file_netloop_v1_netloop_proto_enumTypes[3]
 }
 
 func (x MethodKind) Number() protoreflect.EnumNumber {
@@ -276,7 +401,7 @@ func (x MethodKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MethodKind.Descriptor instead.
 func (MethodKind) EnumDescriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
 }
 
 // OverloadLevel says how much a server gives up while it cannot keep up. What a
@@ -325,11 +450,11 @@ func (x OverloadLevel) String() string {
 }
 
 func (OverloadLevel) Descriptor() protoreflect.EnumDescriptor {
-	return file_netloop_v1_netloop_proto_enumTypes[3].Descriptor()
+	return file_netloop_v1_netloop_proto_enumTypes[4].Descriptor()
 }
 
 func (OverloadLevel) Type() protoreflect.EnumType {
-	return &file_netloop_v1_netloop_proto_enumTypes[3]
+	return &file_netloop_v1_netloop_proto_enumTypes[4]
 }
 
 func (x OverloadLevel) Number() protoreflect.EnumNumber {
@@ -338,7 +463,7 @@ func (x OverloadLevel) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OverloadLevel.Descriptor instead.
 func (OverloadLevel) EnumDescriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{4}
 }
 
 // Hello is the first frame of a client.
@@ -352,10 +477,9 @@ type Hello struct {
 	Major uint32 `protobuf:"varint,3,opt,name=major,proto3" json:"major,omitempty"`
 	// The schema's minor version: the smaller of both is in force.
 	Minor uint32 `protobuf:"varint,4,opt,name=minor,proto3" json:"minor,omitempty"`
-	// A fingerprint of the schema's tables; equal fingerprints mean equal tables.
+	// A fingerprint of the schema's tables; equal fingerprints mean equal tables,
+	// and any other one that the server sends its own.
 	Fingerprint []byte `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// The client's tables; may be left out if the server knows the fingerprint.
-	Tables *SchemaTables `protobuf:"bytes,6,opt,name=tables,proto3" json:"tables,omitempty"`
 	// The room to join; empty is the default room.
 	Room string `protobuf:"bytes,7,opt,name=room,proto3" json:"room,omitempty"`
 	// The game's own join parameters.
@@ -433,13 +557,6 @@ func (x *Hello) GetFingerprint() []byte {
 	return nil
 }
 
-func (x *Hello) GetTables() *SchemaTables {
-	if x != nil {
-		return x.Tables
-	}
-	return nil
-}
-
 func (x *Hello) GetRoom() string {
 	if x != nil {
 		return x.Room
@@ -468,7 +585,8 @@ func (x *Hello) GetBuild() string {
 	return ""
 }
 
-// SchemaTables lists what a schema declares. Both sides match it by name.
+// SchemaTables lists what the server's schema declares. A client with another
+// schema matches it by name, and speaks the server's.
 type SchemaTables struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replicated classes; the index in the list is the class's id.
@@ -578,13 +696,13 @@ func (x *ClassTable) GetFields() []*FieldTable {
 	return nil
 }
 
-// FieldTable describes a field of a class.
+// FieldTable describes a field of a class, a message or a struct inside them.
 type FieldTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field's name; nested fields are joined by a dot.
+	// The field's name, at most 64 bytes; a renamed field keeps its old one here.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its type with quantisation and limits, as text.
-	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Its type.
+	Type          *Type `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -626,9 +744,110 @@ func (x *FieldTable) GetName() string {
 	return ""
 }
 
-func (x *FieldTable) GetType() string {
+func (x *FieldTable) GetType() *Type {
 	if x != nil {
 		return x.Type
+	}
+	return nil
+}
+
+// Type says how a value travels.
+type Type struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	Kind TypeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=netloop.v1.TypeKind" json:"kind,omitempty"`
+	// The most bytes of a string or of bytes, the most elements of a slice; the
+	// length of a byte array or an array.
+	Max uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	// Only of a quantised float: its step is step_num / step_den.
+	StepNum uint64 `protobuf:"varint,3,opt,name=step_num,json=stepNum,proto3" json:"step_num,omitempty"`
+	// See step_num.
+	StepDen uint64 `protobuf:"varint,4,opt,name=step_den,json=stepDen,proto3" json:"step_den,omitempty"`
+	// The elements of an array or a slice.
+	Element *Type `protobuf:"bytes,5,opt,name=element,proto3" json:"element,omitempty"`
+	// The fields of a struct, in wire order.
+	Fields []*FieldTable `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The full name of a protobuf message.
+	Proto         string `protobuf:"bytes,7,opt,name=proto,proto3" json:"proto,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Type) Reset() {
+	*x = Type{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Type) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Type) ProtoMessage() {}
+
+func (x *Type) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Type.ProtoReflect.Descriptor instead.
+func (*Type) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Type) GetKind() TypeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return TypeKind_TYPE_KIND_UNSPECIFIED
+}
+
+func (x *Type) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Type) GetStepNum() uint64 {
+	if x != nil {
+		return x.StepNum
+	}
+	return 0
+}
+
+func (x *Type) GetStepDen() uint64 {
+	if x != nil {
+		return x.StepDen
+	}
+	return 0
+}
+
+func (x *Type) GetElement() *Type {
+	if x != nil {
+		return x.Element
+	}
+	return nil
+}
+
+func (x *Type) GetFields() []*FieldTable {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Type) GetProto() string {
+	if x != nil {
+		return x.Proto
 	}
 	return ""
 }
@@ -640,21 +859,21 @@ type MethodTable struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What kind of method it is.
 	Kind MethodKind `protobuf:"varint,2,opt,name=kind,proto3,enum=netloop.v1.MethodKind" json:"kind,omitempty"`
-	// The type of the message, as text.
-	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// The type of the reply, as text; empty for a one-way method.
-	Reply string `protobuf:"bytes,4,opt,name=reply,proto3" json:"reply,omitempty"`
 	// The stages that the method allows; the first is its default.
 	Stages []Stage `protobuf:"varint,5,rep,packed,name=stages,proto3,enum=netloop.v1.Stage" json:"stages,omitempty"`
 	// Whether it travels on the stream (reliable, ordered) or in datagrams.
-	Reliable      bool `protobuf:"varint,6,opt,name=reliable,proto3" json:"reliable,omitempty"`
+	Reliable bool `protobuf:"varint,6,opt,name=reliable,proto3" json:"reliable,omitempty"`
+	// The type of the message.
+	Message *Type `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	// The type of the reply; only of a call.
+	Reply         *Type `protobuf:"bytes,8,opt,name=reply,proto3" json:"reply,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MethodTable) Reset() {
 	*x = MethodTable{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +885,7 @@ func (x *MethodTable) String() string {
 func (*MethodTable) ProtoMessage() {}
 
 func (x *MethodTable) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +898,7 @@ func (x *MethodTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MethodTable.ProtoReflect.Descriptor instead.
 func (*MethodTable) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{4}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MethodTable) GetName() string {
@@ -696,20 +915,6 @@ func (x *MethodTable) GetKind() MethodKind {
 	return MethodKind_METHOD_KIND_UNSPECIFIED
 }
 
-func (x *MethodTable) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
-}
-
-func (x *MethodTable) GetReply() string {
-	if x != nil {
-		return x.Reply
-	}
-	return ""
-}
-
 func (x *MethodTable) GetStages() []Stage {
 	if x != nil {
 		return x.Stages
@@ -722,6 +927,112 @@ func (x *MethodTable) GetReliable() bool {
 		return x.Reliable
 	}
 	return false
+}
+
+func (x *MethodTable) GetMessage() *Type {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *MethodTable) GetReply() *Type {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+// SchemaPart is a part of the server's tables.
+type SchemaPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many bytes all parts together carry; the same in each.
+	Size uint32 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// The next bytes of the encoded SchemaTables.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchemaPart) Reset() {
+	*x = SchemaPart{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchemaPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchemaPart) ProtoMessage() {}
+
+func (x *SchemaPart) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchemaPart.ProtoReflect.Descriptor instead.
+func (*SchemaPart) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SchemaPart) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *SchemaPart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// SchemaAccepted says that the client can play by the server's tables.
+type SchemaAccepted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchemaAccepted) Reset() {
+	*x = SchemaAccepted{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchemaAccepted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchemaAccepted) ProtoMessage() {}
+
+func (x *SchemaAccepted) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchemaAccepted.ProtoReflect.Descriptor instead.
+func (*SchemaAccepted) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{7}
 }
 
 // Rate is a rational number of events per second.
@@ -737,7 +1048,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +1060,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +1073,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{5}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Rate) GetNum() uint64 {
@@ -793,7 +1104,7 @@ type Epoch struct {
 
 func (x *Epoch) Reset() {
 	*x = Epoch{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1116,7 @@ func (x *Epoch) String() string {
 func (*Epoch) ProtoMessage() {}
 
 func (x *Epoch) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1129,7 @@ func (x *Epoch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Epoch.ProtoReflect.Descriptor instead.
 func (*Epoch) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{6}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Epoch) GetTick() uint64 {
@@ -866,7 +1177,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1189,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1202,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{7}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Welcome) GetProtocol() uint32 {
@@ -984,7 +1295,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1307,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1320,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{8}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Refused) GetCode() Code {
@@ -1052,7 +1363,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1375,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1388,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{9}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Message) GetMethod() uint32 {
@@ -1149,7 +1460,7 @@ type DigestRequest struct {
 
 func (x *DigestRequest) Reset() {
 	*x = DigestRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1472,7 @@ func (x *DigestRequest) String() string {
 func (*DigestRequest) ProtoMessage() {}
 
 func (x *DigestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1485,7 @@ func (x *DigestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DigestRequest.ProtoReflect.Descriptor instead.
 func (*DigestRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{10}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DigestRequest) GetSnapshots() uint32 {
@@ -1204,7 +1515,7 @@ type Overload struct {
 
 func (x *Overload) Reset() {
 	*x = Overload{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1527,7 @@ func (x *Overload) String() string {
 func (*Overload) ProtoMessage() {}
 
 func (x *Overload) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1540,7 @@ func (x *Overload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overload.ProtoReflect.Descriptor instead.
 func (*Overload) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Overload) GetLevel() OverloadLevel {
@@ -1259,7 +1570,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1582,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1595,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Close) GetCode() Code {
@@ -1316,6 +1627,8 @@ type Frame struct {
 	//	*Frame_DigestRequest
 	//	*Frame_Close
 	//	*Frame_Overload
+	//	*Frame_SchemaPart
+	//	*Frame_SchemaAccepted
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1323,7 +1636,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1648,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1661,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Frame) GetKind() isFrame_Kind {
@@ -1430,6 +1743,24 @@ func (x *Frame) GetOverload() *Overload {
 	return nil
 }
 
+func (x *Frame) GetSchemaPart() *SchemaPart {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_SchemaPart); ok {
+			return x.SchemaPart
+		}
+	}
+	return nil
+}
+
+func (x *Frame) GetSchemaAccepted() *SchemaAccepted {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_SchemaAccepted); ok {
+			return x.SchemaAccepted
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -1474,6 +1805,16 @@ type Frame_Overload struct {
 	Overload *Overload `protobuf:"bytes,8,opt,name=overload,proto3,oneof"`
 }
 
+type Frame_SchemaPart struct {
+	// Server to client, first frames: see SchemaTables.
+	SchemaPart *SchemaPart `protobuf:"bytes,9,opt,name=schema_part,json=schemaPart,proto3,oneof"`
+}
+
+type Frame_SchemaAccepted struct {
+	// Client to server, second frame: the answer to the last SchemaPart.
+	SchemaAccepted *SchemaAccepted `protobuf:"bytes,10,opt,name=schema_accepted,json=schemaAccepted,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -1490,6 +1831,10 @@ func (*Frame_Close) isFrame_Kind() {}
 
 func (*Frame_Overload) isFrame_Kind() {}
 
+func (*Frame_SchemaPart) isFrame_Kind() {}
+
+func (*Frame_SchemaAccepted) isFrame_Kind() {}
+
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1505,7 +1850,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1862,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1875,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -1558,7 +1903,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1915,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1928,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -1608,7 +1953,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1965,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1978,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -1678,7 +2023,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +2035,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +2048,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -1753,37 +2098,49 @@ var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"\x18netloop/v1/netloop.proto\x12\n" +
-	"netloop.v1\"\x9f\x02\n" +
+	"netloop.v1\"\xf3\x01\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x14\n" +
 	"\x05major\x18\x03 \x01(\rR\x05major\x12\x14\n" +
 	"\x05minor\x18\x04 \x01(\rR\x05minor\x12 \n" +
-	"\vfingerprint\x18\x05 \x01(\fR\vfingerprint\x120\n" +
-	"\x06tables\x18\x06 \x01(\v2\x18.netloop.v1.SchemaTablesR\x06tables\x12\x12\n" +
+	"\vfingerprint\x18\x05 \x01(\fR\vfingerprint\x12\x12\n" +
 	"\x04room\x18\a \x01(\tR\x04room\x12\x16\n" +
 	"\x06params\x18\b \x01(\fR\x06params\x12\x14\n" +
 	"\x05token\x18\t \x01(\tR\x05token\x12\x14\n" +
 	"\x05build\x18\n" +
-	" \x01(\tR\x05buildJ\x04\b\v\x10\fJ\x04\b\f\x10\r\"s\n" +
+	" \x01(\tR\x05buildJ\x04\b\x06\x10\aJ\x04\b\v\x10\fJ\x04\b\f\x10\r\"s\n" +
 	"\fSchemaTables\x120\n" +
 	"\aclasses\x18\x01 \x03(\v2\x16.netloop.v1.ClassTableR\aclasses\x121\n" +
 	"\amethods\x18\x02 \x03(\v2\x17.netloop.v1.MethodTableR\amethods\"P\n" +
 	"\n" +
 	"ClassTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x06fields\x18\x02 \x03(\v2\x16.netloop.v1.FieldTableR\x06fields\"4\n" +
+	"\x06fields\x18\x02 \x03(\v2\x16.netloop.v1.FieldTableR\x06fields\"L\n" +
 	"\n" +
 	"FieldTable\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\"\xc4\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
+	"\x04type\x18\x03 \x01(\v2\x10.netloop.v1.TypeR\x04typeJ\x04\b\x02\x10\x03\"\xea\x01\n" +
+	"\x04Type\x12(\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x14.netloop.v1.TypeKindR\x04kind\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\rR\x03max\x12\x19\n" +
+	"\bstep_num\x18\x03 \x01(\x04R\astepNum\x12\x19\n" +
+	"\bstep_den\x18\x04 \x01(\x04R\astepDen\x12*\n" +
+	"\aelement\x18\x05 \x01(\v2\x10.netloop.v1.TypeR\aelement\x12.\n" +
+	"\x06fields\x18\x06 \x03(\v2\x16.netloop.v1.FieldTableR\x06fields\x12\x14\n" +
+	"\x05proto\x18\a \x01(\tR\x05proto\"\xf4\x01\n" +
 	"\vMethodTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x16.netloop.v1.MethodKindR\x04kind\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
-	"\x05reply\x18\x04 \x01(\tR\x05reply\x12)\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.netloop.v1.MethodKindR\x04kind\x12)\n" +
 	"\x06stages\x18\x05 \x03(\x0e2\x11.netloop.v1.StageR\x06stages\x12\x1a\n" +
-	"\breliable\x18\x06 \x01(\bR\breliable\"*\n" +
+	"\breliable\x18\x06 \x01(\bR\breliable\x12*\n" +
+	"\amessage\x18\a \x01(\v2\x10.netloop.v1.TypeR\amessage\x12&\n" +
+	"\x05reply\x18\b \x01(\v2\x10.netloop.v1.TypeR\x05replyJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"4\n" +
+	"\n" +
+	"SchemaPart\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\rR\x04size\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x10\n" +
+	"\x0eSchemaAccepted\"*\n" +
 	"\x04Rate\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12\x10\n" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
@@ -1828,7 +2185,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"send_every\x18\x02 \x01(\rR\tsendEvery\"A\n" +
 	"\x05Close\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x9b\x03\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x9d\x04\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -1837,7 +2194,11 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05epoch\x18\x05 \x01(\v2\x11.netloop.v1.EpochH\x00R\x05epoch\x12B\n" +
 	"\x0edigest_request\x18\x06 \x01(\v2\x19.netloop.v1.DigestRequestH\x00R\rdigestRequest\x12)\n" +
 	"\x05close\x18\a \x01(\v2\x11.netloop.v1.CloseH\x00R\x05close\x122\n" +
-	"\boverload\x18\b \x01(\v2\x14.netloop.v1.OverloadH\x00R\boverloadB\x06\n" +
+	"\boverload\x18\b \x01(\v2\x14.netloop.v1.OverloadH\x00R\boverload\x129\n" +
+	"\vschema_part\x18\t \x01(\v2\x16.netloop.v1.SchemaPartH\x00R\n" +
+	"schemaPart\x12E\n" +
+	"\x0fschema_accepted\x18\n" +
+	" \x01(\v2\x1a.netloop.v1.SchemaAcceptedH\x00R\x0eschemaAcceptedB\x06\n" +
 	"\x04kind\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
@@ -1890,7 +2251,30 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x16CODE_STAGE_NOT_ALLOWED\x10\x10\x12\x10\n" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
 	"\tCODE_BUSY\x10\x12\x12\x0e\n" +
-	"\tCODE_GAME\x10\xe8\a*T\n" +
+	"\tCODE_GAME\x10\xe8\a*\xd5\x03\n" +
+	"\bTypeKind\x12\x19\n" +
+	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eTYPE_KIND_BOOL\x10\x01\x12\x12\n" +
+	"\x0eTYPE_KIND_INT8\x10\x02\x12\x13\n" +
+	"\x0fTYPE_KIND_INT16\x10\x03\x12\x13\n" +
+	"\x0fTYPE_KIND_INT32\x10\x04\x12\x13\n" +
+	"\x0fTYPE_KIND_INT64\x10\x05\x12\x13\n" +
+	"\x0fTYPE_KIND_UINT8\x10\x06\x12\x14\n" +
+	"\x10TYPE_KIND_UINT16\x10\a\x12\x14\n" +
+	"\x10TYPE_KIND_UINT32\x10\b\x12\x14\n" +
+	"\x10TYPE_KIND_UINT64\x10\t\x12\x15\n" +
+	"\x11TYPE_KIND_FLOAT32\x10\n" +
+	"\x12\x15\n" +
+	"\x11TYPE_KIND_FLOAT64\x10\v\x12\x11\n" +
+	"\rTYPE_KIND_REF\x10\f\x12\x15\n" +
+	"\x11TYPE_KIND_INSTANT\x10\r\x12\x14\n" +
+	"\x10TYPE_KIND_STRING\x10\x0e\x12\x13\n" +
+	"\x0fTYPE_KIND_BYTES\x10\x0f\x12\x18\n" +
+	"\x14TYPE_KIND_BYTE_ARRAY\x10\x10\x12\x13\n" +
+	"\x0fTYPE_KIND_ARRAY\x10\x11\x12\x13\n" +
+	"\x0fTYPE_KIND_SLICE\x10\x12\x12\x14\n" +
+	"\x10TYPE_KIND_STRUCT\x10\x13\x12\x13\n" +
+	"\x0fTYPE_KIND_PROTO\x10\x14*T\n" +
 	"\n" +
 	"MethodKind\x12\x1b\n" +
 	"\x17METHOD_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -1915,64 +2299,75 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 	return file_netloop_v1_netloop_proto_rawDescData
 }
 
-var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_netloop_v1_netloop_proto_goTypes = []any{
-	(Stage)(0),            // 0: netloop.v1.Stage
-	(Code)(0),             // 1: netloop.v1.Code
-	(MethodKind)(0),       // 2: netloop.v1.MethodKind
-	(OverloadLevel)(0),    // 3: netloop.v1.OverloadLevel
-	(*Hello)(nil),         // 4: netloop.v1.Hello
-	(*SchemaTables)(nil),  // 5: netloop.v1.SchemaTables
-	(*ClassTable)(nil),    // 6: netloop.v1.ClassTable
-	(*FieldTable)(nil),    // 7: netloop.v1.FieldTable
-	(*MethodTable)(nil),   // 8: netloop.v1.MethodTable
-	(*Rate)(nil),          // 9: netloop.v1.Rate
-	(*Epoch)(nil),         // 10: netloop.v1.Epoch
-	(*Welcome)(nil),       // 11: netloop.v1.Welcome
-	(*Refused)(nil),       // 12: netloop.v1.Refused
-	(*Message)(nil),       // 13: netloop.v1.Message
-	(*DigestRequest)(nil), // 14: netloop.v1.DigestRequest
-	(*Overload)(nil),      // 15: netloop.v1.Overload
-	(*Close)(nil),         // 16: netloop.v1.Close
-	(*Frame)(nil),         // 17: netloop.v1.Frame
-	(*AckRanges)(nil),     // 18: netloop.v1.AckRanges
-	(*TimeRequest)(nil),   // 19: netloop.v1.TimeRequest
-	(*TimeReply)(nil),     // 20: netloop.v1.TimeReply
-	(*Datagram)(nil),      // 21: netloop.v1.Datagram
+	(Stage)(0),             // 0: netloop.v1.Stage
+	(Code)(0),              // 1: netloop.v1.Code
+	(TypeKind)(0),          // 2: netloop.v1.TypeKind
+	(MethodKind)(0),        // 3: netloop.v1.MethodKind
+	(OverloadLevel)(0),     // 4: netloop.v1.OverloadLevel
+	(*Hello)(nil),          // 5: netloop.v1.Hello
+	(*SchemaTables)(nil),   // 6: netloop.v1.SchemaTables
+	(*ClassTable)(nil),     // 7: netloop.v1.ClassTable
+	(*FieldTable)(nil),     // 8: netloop.v1.FieldTable
+	(*Type)(nil),           // 9: netloop.v1.Type
+	(*MethodTable)(nil),    // 10: netloop.v1.MethodTable
+	(*SchemaPart)(nil),     // 11: netloop.v1.SchemaPart
+	(*SchemaAccepted)(nil), // 12: netloop.v1.SchemaAccepted
+	(*Rate)(nil),           // 13: netloop.v1.Rate
+	(*Epoch)(nil),          // 14: netloop.v1.Epoch
+	(*Welcome)(nil),        // 15: netloop.v1.Welcome
+	(*Refused)(nil),        // 16: netloop.v1.Refused
+	(*Message)(nil),        // 17: netloop.v1.Message
+	(*DigestRequest)(nil),  // 18: netloop.v1.DigestRequest
+	(*Overload)(nil),       // 19: netloop.v1.Overload
+	(*Close)(nil),          // 20: netloop.v1.Close
+	(*Frame)(nil),          // 21: netloop.v1.Frame
+	(*AckRanges)(nil),      // 22: netloop.v1.AckRanges
+	(*TimeRequest)(nil),    // 23: netloop.v1.TimeRequest
+	(*TimeReply)(nil),      // 24: netloop.v1.TimeReply
+	(*Datagram)(nil),       // 25: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
-	5,  // 0: netloop.v1.Hello.tables:type_name -> netloop.v1.SchemaTables
-	6,  // 1: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
-	8,  // 2: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
-	7,  // 3: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
-	2,  // 4: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
-	0,  // 5: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
-	9,  // 6: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
-	9,  // 7: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
-	10, // 8: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
-	1,  // 9: netloop.v1.Refused.code:type_name -> netloop.v1.Code
-	0,  // 10: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
-	1,  // 11: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	3,  // 12: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
-	1,  // 13: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	4,  // 14: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	11, // 15: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	12, // 16: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	13, // 17: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	10, // 18: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	14, // 19: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	16, // 20: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	15, // 21: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
-	18, // 22: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	19, // 23: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	20, // 24: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	13, // 25: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	7,  // 0: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
+	10, // 1: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
+	8,  // 2: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
+	9,  // 3: netloop.v1.FieldTable.type:type_name -> netloop.v1.Type
+	2,  // 4: netloop.v1.Type.kind:type_name -> netloop.v1.TypeKind
+	9,  // 5: netloop.v1.Type.element:type_name -> netloop.v1.Type
+	8,  // 6: netloop.v1.Type.fields:type_name -> netloop.v1.FieldTable
+	3,  // 7: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
+	0,  // 8: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
+	9,  // 9: netloop.v1.MethodTable.message:type_name -> netloop.v1.Type
+	9,  // 10: netloop.v1.MethodTable.reply:type_name -> netloop.v1.Type
+	13, // 11: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
+	13, // 12: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
+	14, // 13: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
+	1,  // 14: netloop.v1.Refused.code:type_name -> netloop.v1.Code
+	0,  // 15: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
+	1,  // 16: netloop.v1.Message.code:type_name -> netloop.v1.Code
+	4,  // 17: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 18: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	5,  // 19: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	15, // 20: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	16, // 21: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	17, // 22: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	14, // 23: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	18, // 24: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	20, // 25: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	19, // 26: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	11, // 27: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
+	12, // 28: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
+	22, // 29: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	23, // 30: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	24, // 31: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	17, // 32: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -1980,7 +2375,7 @@ func file_netloop_v1_netloop_proto_init() {
 	if File_netloop_v1_netloop_proto != nil {
 		return
 	}
-	file_netloop_v1_netloop_proto_msgTypes[13].OneofWrappers = []any{
+	file_netloop_v1_netloop_proto_msgTypes[16].OneofWrappers = []any{
 		(*Frame_Hello)(nil),
 		(*Frame_Welcome)(nil),
 		(*Frame_Refused)(nil),
@@ -1989,14 +2384,16 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_DigestRequest)(nil),
 		(*Frame_Close)(nil),
 		(*Frame_Overload)(nil),
+		(*Frame_SchemaPart)(nil),
+		(*Frame_SchemaAccepted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   18,
+			NumEnums:      5,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,180 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// The handshake, without I/O. A driver cuts frames and hands them in; it writes what comes
+// out.
+//
+//	client: Greeting                    server: Reception
+//	Open   ── hello ──────────────────▶ Take
+//	                                      the client's fingerprint is another: Handler.Tables
+//	Take   ◀───────────── schema_part ──
+//	Take   ◀───────────── schema_part ──
+//	  all of them are here: Adapt
+//	       ── schema_accepted ────────▶ Take
+//	                                      Handler.Admit
+//	Take   ◀───── welcome or refused ──
+const (
+	// maxTableParts bounds the frames that carry a server's tables, each of MaxFrame.
+	maxTableParts = 16
+	// tablePart is how many bytes of the tables a part carries: a frame with the fields
+	// and the length around them.
+	tablePart = MaxFrame - 16
+	// MaxTables bounds a server's tables: 500 methods and 100 classes of many fields take half of it.
+	// All parts and their lengths together stay within 256 KiB.
+	MaxTables = maxTableParts * tablePart
+	// tableDepth bounds how deep messages are nested in tables: types of the depth that
+	// a schema may have.
+	tableDepth = 64
+)
+
+// AppendTables appends the frames of a server's tables.
+func AppendTables(dst []byte, t *netloopv1.SchemaTables) ([]byte, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(t)
+	if err != nil {
+		return dst, err
+	}
+	if len(b) > MaxTables {
+		return dst, fmt.Errorf("transport: the tables take %d bytes, and a handshake carries at most %d", len(b), MaxTables)
+	}
+	for size := len(b); ; {
+		k := min(len(b), tablePart)
+		part := &netloopv1.SchemaPart{Size: uint32(size), Data: b[:k]}
+		if dst, err = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaPart{SchemaPart: part}}); err != nil {
+			return dst, err
+		}
+		if b = b[k:]; len(b) == 0 {
+			return dst, nil
+		}
+	}
+}
+
+// Greeting is the client's half of one handshake.
+type Greeting struct {
+	Hello *netloopv1.Hello
+	// Adapt is told the tables of a server whose fingerprint is another, before the
+	// client is let in. Its error, a *Refusal or a *Closed, says why the client cannot
+	// play there. A nil Adapt cannot play by any tables.
+	Adapt func(*netloopv1.SchemaTables) error
+
+	parts  int
+	size   int
+	tables []byte
+	done   bool // the tables are accepted
+}
+
+// Open appends the client's first frame.
+func (g *Greeting) Open(dst []byte) ([]byte, error) { return AppendHello(dst, g.Hello) }
+
+// Take takes the server's next frame, without its length. It returns the bytes to answer
+// with, if any, and the welcome once it is there. After an error the handshake is over;
+// [Greeting.Goodbye] says how.
+func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err error) {
+	f, err := decodeFrame(frame)
+	if err != nil {
+		return nil, nil, &Closed{Code: CodeProtocol, Text: "the server's answer is malformed"}
+	}
+	part, ok := f.Kind.(*netloopv1.Frame_SchemaPart)
+	if !ok || len(frame) > MaxFrame {
+		w, err = decodeAnswer(f)
+		if err == nil && g.parts > 0 && !g.done {
+			return nil, nil, &Closed{Code: CodeProtocol, Text: "the server's tables are cut short"}
+		}
+		return nil, w, err
+	}
+	whole, err := g.takePart(part.SchemaPart)
+	if err != nil || !whole {
+		return nil, nil, err
+	}
+	if err := g.adapt(); err != nil {
+		return nil, nil, err
+	}
+	accepted := &netloopv1.Frame_SchemaAccepted{SchemaAccepted: &netloopv1.SchemaAccepted{}}
+	answer, err = AppendFrame(nil, &netloopv1.Frame{Kind: accepted})
+	return answer, nil, err
+}
+
+// takePart takes a part of the tables and tells whether they are whole.
+func (g *Greeting) takePart(p *netloopv1.SchemaPart) (whole bool, err error) {
+	if g.parts++; g.parts == 1 {
+		g.size = int(p.GetSize())
+	}
+	if g.done || g.size > MaxTables || g.parts > maxTableParts || int(p.GetSize()) != g.size || len(g.tables)+len(p.GetData()) > g.size {
+		return false, &Closed{Code: CodeProtocol, Text: "the server's tables are too large, or do not fit together"}
+	}
+	g.tables = append(g.tables, p.GetData()...)
+	return len(g.tables) == g.size, nil
+}
+
+func (g *Greeting) adapt() error {
+	var t netloopv1.SchemaTables
+	err := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: tableDepth}.Unmarshal(g.tables, &t)
+	if err != nil {
+		return &Closed{Code: CodeProtocol, Text: "the server's tables are malformed"}
+	}
+	g.tables, g.done = nil, true
+	if g.Adapt == nil {
+		return &Refusal{CodeSchemaMismatch, "the server has another schema"}
+	}
+	return g.Adapt(&t)
+}
+
+// Goodbye is how a client closes the connection after an error of the handshake: the server
+// is told what it did wrong, or why the client cannot play by its tables.
+func (g *Greeting) Goodbye(err error) Closed {
+	var closed *Closed
+	var refusal *Refusal
+	switch {
+	case errors.As(err, &closed) && !closed.Remote:
+		return Closed{Code: closed.Code, Text: clip(closed.Text)}
+	case errors.Is(err, ErrFrameTooLarge):
+		return Closed{Code: CodeProtocol, Text: ErrFrameTooLarge.Error()}
+	case errors.As(err, &refusal) && refusal.Code == CodeSchemaMismatch && g.done:
+		return Closed{Code: CodeSchemaMismatch, Text: clip(refusal.Text)}
+	}
+	return Closed{Code: CodeLeft}
+}
+
+// Reception is the server's half of one handshake.
+type Reception struct {
+	Handler Handler
+	Stats   *Stats // counts frames that make no sense
+
+	hello *netloopv1.Hello // the client has been sent the tables
+}
+
+// Take takes the client's next frame, without its length. It returns the bytes to answer
+// with, if any, and the hello once the client may be admitted. An error that is a *Refusal
+// is for the client to read.
+func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, err error) {
+	if r.hello == nil {
+		hello, err := DecodeHello(frame)
+		if err != nil {
+			r.Stats.Drop(DropHello, 1)
+			return nil, nil, err
+		}
+		tables, err := r.Handler.Tables(hello)
+		if err != nil || tables == nil {
+			return nil, hello, err
+		}
+		r.hello = hello
+		return tables, nil, nil
+	}
+	f, err := decodeFrame(frame)
+	if _, ok := f.GetKind().(*netloopv1.Frame_SchemaAccepted); err != nil || !ok {
+		r.Stats.Drop(DropHello, 1)
+		return nil, nil, &Refusal{CodeProtocol, "the second frame does not accept the schema"}
+	}
+	return nil, r.hello, nil
+}
+
+// Waits tells whether the client has been sent the tables: if it leaves now, it does so
+// because of them.
+func (r *Reception) Waits() bool { return r.hello != nil }

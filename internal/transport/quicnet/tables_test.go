@@ -1,0 +1,151 @@
+package quicnet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// tell makes the host send tables of several frames.
+func (h *host) tell(t *testing.T) {
+	t.Helper()
+	tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{
+		Classes: []*netloopv1.ClassTable{{Name: strings.Repeat("c", 3*transport.MaxFrame)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tables = tables
+}
+
+// adaptTo dials with an Adapt.
+func adaptTo(h *host, adapt func(*netloopv1.SchemaTables) error) (*transport.Session, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, _, err := Dial(ctx, DialConfig{
+		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: hello(), Adapt: adapt},
+		Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
+	})
+	return s, err
+}
+
+func TestTablesTravelBeforeAdmission(t *testing.T) {
+	h := serve(t, nil)
+	h.tell(t)
+	var adapted atomic.Bool
+	h.admitBy(func(context.Context, *netloopv1.Hello) error {
+		if !adapted.Load() {
+			return errors.New("asked before the client knew the tables")
+		}
+		return nil
+	})
+	s, err := adaptTo(h, func(tables *netloopv1.SchemaTables) error {
+		adapted.Store(len(tables.GetClasses()) == 1 && len(tables.GetClasses()[0].GetName()) == 3*transport.MaxFrame)
+		return nil
+	})
+	if err != nil || !adapted.Load() {
+		t.Fatal(adapted.Load(), err)
+	}
+	s.Close(transport.CodeLeft, "")
+}
+
+func TestClientThatCannotAdaptIsNeverAdmitted(t *testing.T) {
+	h := serve(t, nil)
+	h.tell(t)
+	h.admitBy(func(context.Context, *netloopv1.Hello) error {
+		t.Error("admitted")
+		return nil
+	})
+	_, err := adaptTo(h, func(*netloopv1.SchemaTables) error {
+		return &transport.Refusal{Code: transport.CodeSchemaMismatch, Text: "of two minds"}
+	})
+	var refusal *transport.Refusal
+	if !errors.As(err, &refusal) || refusal.Code != transport.CodeSchemaMismatch || refusal.Text != "of two minds" {
+		t.Error(err)
+	}
+	eventually(t, "the refusal to be counted", func() bool { return h.stats.Refused.Load() == 1 })
+	if n := h.stats.Dropped(transport.DropHello); n != 0 {
+		t.Error(n, "hellos counted as malformed")
+	}
+}
+
+func TestClientThatNeverAcceptsTimesOut(t *testing.T) {
+	h := serve(t, func(c *ServerConfig) { c.HelloTimeout = 100 * time.Millisecond })
+	h.tell(t)
+	r := rawDial(t, h, clientWindow)
+	b, err := transport.AppendHello(nil, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.stream.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if code := r.closedWith(t); code != transport.CodeTimeout {
+		t.Error("closed with", code)
+	}
+}
+
+// TestServerThatBreaksTheProtocolIsTold answers a hello with what no server may say.
+func TestServerThatBreaksTheProtocolIsTold(t *testing.T) {
+	cert, _, err := DevCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{ALPN}, MinVersion: tls.VersionTLS13}
+	l, err := quic.ListenAddr("127.0.0.1:0", conf, serverQUIC())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for name, answer := range map[string]string{
+		"garbage":            "\x02\xff\xff",
+		"an endless length":  "\xff\xff\xff",
+		"a hello":            "\x02\x0a\x00",
+		"two kinds":          "\x04\x12\x00\x1a\x00",
+		"parts without end":  strings.Repeat("\x04\x4a\x02\x08\x05", 40),
+		"malformed tables":   "\x08\x4a\x06\x08\x02\x12\x02\xff\xff",
+		"a welcome too soon": "\x07\x4a\x05\x08\x05\x12\x01\x00\x06\x12\x04\x32\x00\x3a\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := make(chan error, 1)
+			go func() {
+				conn, err := l.Accept(context.Background())
+				if err != nil {
+					told <- err
+					return
+				}
+				stream, err := conn.AcceptStream(context.Background())
+				if err == nil {
+					_, err = stream.Write([]byte(answer))
+				}
+				if err == nil {
+					<-conn.Context().Done()
+					err = context.Cause(conn.Context())
+				}
+				told <- err
+			}()
+			_, _, err := Dial(context.Background(), DialConfig{
+				Addr: l.Addr().String(), Greeting: transport.Greeting{Hello: hello()},
+				Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
+			})
+			if err == nil {
+				t.Error("the client is content")
+			}
+			var app *quic.ApplicationError
+			if err := <-told; !errors.As(err, &app) || !app.Remote || transport.Code(app.ErrorCode) != transport.CodeProtocol {
+				t.Error("the server is told", err)
+			}
+		})
+	}
+}
