@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 func (b *bare) scraped(line string) bool {
 	b.t.Helper()
 	w := httptest.NewRecorder()
-	b.s.metrics.Handler(b.s.log).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	b.s.metrics.Handler(b.s.log).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text, err := io.ReadAll(w.Body)
 	if err != nil {
 		b.t.Fatal(err)

@@ -123,6 +123,13 @@ func (r *room) nothingLost() error {
 	queued := uint64(0)
 	for _, s := range loop.Stages() {
 		queued += uint64(r.queue.Depth(s))
+		waiting := 0
+		for _, from := range r.queue.senders.order {
+			waiting += int(from.waiting[s])
+		}
+		if waiting != r.queue.Depth(s) {
+			return fmt.Errorf("%v: %d are queued, but the senders count %d", s, r.queue.Depth(s), waiting)
+		}
 	}
 	in := r.count(Accepted) + r.count(Late)
 	out := r.count(Ran) + r.count(Failed) + r.count(Panicked) + r.count(ClientGone) +
