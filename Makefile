@@ -20,7 +20,7 @@ RACE_PACKAGES := . ./app/... ./client/... ./loadtest/... ./netlooptest/... ./exa
 	./internal/admin ./internal/clock ./internal/logging ./internal/metrics ./internal/transport/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test verify lint bench fuzz generate clean
+.PHONY: help build demo run load test verify lint bench lateness fuzz generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
 
 bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
+
+lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes
+	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock
 
 fuzz: ## every fuzz target for FUZZTIME=30s
 	@set -e; for pkg in $$(go list $(PACKAGES)); do \

@@ -23,7 +23,9 @@ type alarms struct {
 	free   []*alarm
 }
 
-// wait returns after d, or when ctx ends; now and then earlier.
+// newWaiter returns what this system waits with.
+func newWaiter() waiter { return new(alarms) }
+
 func (a *alarms) wait(ctx context.Context, d time.Duration) {
 	al := a.take()
 	if al == nil {
@@ -31,7 +33,7 @@ func (a *alarms) wait(ctx context.Context, d time.Duration) {
 		return
 	}
 	if !al.wait(ctx, d) {
-		_ = al.file.Close() // a timerfd has nothing to lose
+		_ = al.close() // a timerfd has nothing to lose
 		waitTimer(ctx, d)
 		return
 	}
@@ -57,7 +59,7 @@ func (a *alarms) put(al *alarm) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed || len(a.free) >= maxAlarms {
-		_ = al.file.Close()
+		_ = al.close()
 		return
 	}
 	a.free = append(a.free, al)
@@ -69,7 +71,7 @@ func (a *alarms) close() error {
 	a.closed = true
 	var errs []error
 	for _, al := range a.free {
-		errs = append(errs, al.file.Close())
+		errs = append(errs, al.close())
 	}
 	a.free = nil
 	return errors.Join(errs...)
@@ -85,6 +87,11 @@ type alarm struct {
 	err  error
 	raw  rawControl
 	buf  [8]byte
+	// ended is the Done of the context whose end stops the wait, and forget undoes that. It
+	// stays from wait to wait: a room has one context, and telling it anew would allocate
+	// per tick.
+	ended  <-chan struct{}
+	forget func() bool
 }
 
 type rawControl interface {
@@ -112,19 +119,39 @@ func newAlarm() *alarm {
 // The end of ctx moves the deadline into the past. If it comes after the wait,
 // it costs the next user of the alarm one early return, which callers expect.
 func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
+	if done := ctx.Done(); done != al.ended {
+		al.follow(ctx, done)
+	}
 	if al.file.SetReadDeadline(time.Now().Add(d)) != nil {
 		return false
+	}
+	if ctx.Err() != nil {
+		return true // It may have ended before the deadline was set, which then outlived it.
 	}
 	al.spec.Value = unix.NsecToTimespec(int64(d))
 	if al.raw.Control(al.set) != nil || al.err != nil {
 		return false
 	}
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, al.cancel)
-		defer stop()
-	}
 	_, err := al.file.Read(al.buf[:])
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
+// follow lets the end of ctx stop the wait, instead of that of the last one.
+func (al *alarm) follow(ctx context.Context, done <-chan struct{}) {
+	if al.forget != nil {
+		al.forget()
+	}
+	al.ended, al.forget = done, nil
+	if done != nil {
+		al.forget = context.AfterFunc(ctx, al.cancel)
+	}
+}
+
 func (al *alarm) cancel() { _ = al.file.SetReadDeadline(time.Unix(1, 0)) }
+
+func (al *alarm) close() error {
+	if al.forget != nil {
+		al.forget()
+	}
+	return al.file.Close()
+}

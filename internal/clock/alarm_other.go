@@ -2,14 +2,5 @@
 
 package clock
 
-import (
-	"context"
-	"time"
-)
-
-// alarms on this system are the timers of the runtime.
-type alarms struct{}
-
-func (*alarms) wait(ctx context.Context, d time.Duration) { waitTimer(ctx, d) }
-
-func (*alarms) close() error { return nil }
+// newWaiter returns what this system waits with: there is no timerfd.
+func newWaiter() waiter { return timers{} }

@@ -12,9 +12,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheSystemClockNeverWaitsTooShort(t *testing.T) {
-	s := NewSystem()
-	defer s.Close()
+// systems runs a test with the clock of this system, and with the one that systems
+// without a timerfd have.
+func systems(t *testing.T, test func(t *testing.T, s *System)) {
+	for name, w := range map[string]waiter{"of this system": newWaiter(), "portable": timers{}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(w)
+			test(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTheSystemClockNeverWaitsTooShort(t *testing.T) { systems(t, neverTooShort) }
+
+func neverTooShort(t *testing.T, s *System) {
 	for range 20 {
 		at := s.Now() + 2*time.Millisecond
 		if err := s.WaitUntil(t.Context(), at); err != nil {
@@ -26,9 +40,9 @@ func TestTheSystemClockNeverWaitsTooShort(t *testing.T) {
 	}
 }
 
-func TestATimePastIsNoWait(t *testing.T) {
-	s := NewSystem()
-	defer s.Close()
+func TestATimePastIsNoWait(t *testing.T) { systems(t, pastIsNoWait) }
+
+func pastIsNoWait(t *testing.T, s *System) {
 	if err := s.WaitUntil(t.Context(), s.Now()-time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +62,9 @@ func (w watched) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
-	s := NewSystem()
-	defer s.Close()
+func TestAWaitEndsWithItsContext(t *testing.T) { systems(t, endsWithItsContext) }
+
+func endsWithItsContext(t *testing.T, s *System) {
 	for range 20 {
 		inner, cancel := context.WithCancel(t.Context())
 		ctx := watched{Context: inner, looked: make(chan struct{}, 10)}
@@ -72,8 +86,9 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestManyMayWaitAtOnceAndAfterClose(t *testing.T) {
-	s := NewSystem()
+func TestManyMayWaitAtOnceAndAfterClose(t *testing.T) { systems(t, manyAtOnce) }
+
+func manyAtOnce(t *testing.T, s *System) {
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
@@ -103,8 +118,12 @@ func TestManyMayWaitAtOnceAndAfterClose(t *testing.T) {
 func TestTheSystemClockShowsTheTimeOfDay(t *testing.T) {
 	s := NewSystem()
 	from := time.Now()
-	if w := s.Wall(); w.Before(from) || w.Sub(from) > time.Minute {
+	w := s.Wall()
+	if w.Before(from.Round(0)) || w.Sub(from) > time.Minute {
 		t.Fatalf("wall %v at %v", w, from)
+	}
+	if b, err := w.MarshalBinary(); err != nil || w != w.Round(0) {
+		t.Fatalf("wall %v has more to it than its encoding %x, error %v", w, b, err)
 	}
 }
 

@@ -7,12 +7,22 @@ import (
 
 // System is the clock of the machine. Safe for use by many goroutines.
 type System struct {
-	base   time.Time
-	alarms alarms
+	base  time.Time
+	waits waiter
+}
+
+// waiter is how a System waits: alarms on Linux, timers elsewhere.
+type waiter interface {
+	// wait returns after d, or when ctx ends; now and then earlier.
+	wait(ctx context.Context, d time.Duration)
+	// close releases what waits hold. Waits go on, less exactly.
+	close() error
 }
 
 // NewSystem returns a clock whose Now is 0. Close releases what its waits hold.
-func NewSystem() *System { return &System{base: time.Now()} }
+func NewSystem() *System { return newSystem(newWaiter()) }
+
+func newSystem(w waiter) *System { return &System{base: time.Now(), waits: w} }
 
 // Now is the monotonic time since the clock was made.
 func (s *System) Now() time.Duration { return time.Since(s.base) }
@@ -35,12 +45,19 @@ func (s *System) WaitUntil(ctx context.Context, at time.Duration) error {
 		if left <= 0 {
 			return nil
 		}
-		s.alarms.wait(ctx, left)
+		s.waits.wait(ctx, left)
 	}
 }
 
 // Close releases the timers of the clock. Waits go on, less exactly.
-func (s *System) Close() error { return s.alarms.close() }
+func (s *System) Close() error { return s.waits.close() }
+
+// timers waits with the timers of the runtime: on every system, to about 1 ms.
+type timers struct{}
+
+func (timers) wait(ctx context.Context, d time.Duration) { waitTimer(ctx, d) }
+
+func (timers) close() error { return nil }
 
 // waitTimer waits for d or for the end of ctx with a timer of the runtime.
 func waitTimer(ctx context.Context, d time.Duration) {

@@ -148,20 +148,28 @@ func runHours(t *testing.T, rate Rate, hours time.Duration, stall func() time.Du
 	return p
 }
 
+// stalls make one tick in fifty take up to twenty periods.
+func stalls(r Rate, rnd *rand.Rand) func() time.Duration {
+	return func() time.Duration {
+		if rnd.IntN(50) != 0 {
+			return 0
+		}
+		return time.Duration(rnd.Int64N(20 * int64(r.Period())))
+	}
+}
+
+// Every rate runs for some minutes, or a day with NETLOOP_SEEDS=1440 and more; three run
+// for a day always.
 func TestExecutedPlusDroppedIsElapsedTimesRate(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(3, 4))
-	hours := time.Duration(min(seeds(t, 1), 24*60)) * time.Minute // a day with NETLOOP_SEEDS=1440 and more
+	const day = 24 * time.Hour
+	some := min(time.Duration(seeds(t, 2))*time.Minute, day)
+	spans := map[Rate]time.Duration{Hz(1): day, Hz(25): day, {30_000, 1001}: day}
 	rates := []Rate{{30_000, 1001}, {60_000, 1001}, {1, 3}}
 	for hz := uint64(1); hz <= 240; hz++ {
 		rates = append(rates, Hz(hz))
 	}
-	for _, r := range rates {
-		p := runHours(t, r, hours, func() time.Duration {
-			if rnd.IntN(50) != 0 {
-				return 0
-			}
-			return time.Duration(rnd.Int64N(20 * int64(r.Period())))
-		})
+	for i, r := range rates {
+		p := runHours(t, r, max(some, spans[r]), stalls(r, rand.New(rand.NewPCG(3, uint64(i)))))
 		if r.Num/r.Den >= 20 && p.Dropped() == 0 {
 			t.Fatalf("rate %v: the stalls dropped nothing, so nothing was tested", r)
 		}

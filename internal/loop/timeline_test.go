@@ -44,6 +44,40 @@ func TestFixedStepsKeepTheirPhase(t *testing.T) {
 	}
 }
 
+// What a room computes at tick 2^40, which is 580 years of 60 Hz, is as exact as at tick 1:
+// the figures are those of integers without bounds.
+func TestArithmeticAtTick2To40(t *testing.T) {
+	const at = 1 << 40
+	for _, c := range []struct {
+		tl    Timeline
+		game  time.Duration
+		steps uint64
+	}{
+		{Timeline{Rate{30_000, 1001}, Hz(50)}, clampDuration(math.MaxUint64), 1_834_351_899_006},
+		{Timeline{Rate{30_000, 1001}, Rate{60_000, 1001}}, clampDuration(math.MaxUint64), 2 << 40},
+		{Timeline{Hz(240), Hz(50)}, 4_581_298_449_066_666_666, 229_064_922_453},
+		{Timeline{Hz(1000), Rate{30_000, 1001}}, 1_099_511_627_776_000_000, 32_952_396_436},
+	} {
+		if got := c.tl.GameTime(at); got != c.game {
+			t.Errorf("%v: game time %d, want %d", c.tl, got, c.game)
+		}
+		if got := c.tl.FixedSteps(at); got != c.steps {
+			t.Errorf("%v: %d steps, want %d", c.tl, got, c.steps)
+		}
+		next := c.tl.FixedSteps(at-5) + 1
+		for n := uint64(at) - 4; n < at+1000; n++ {
+			in := c.tl.Input(n)
+			if in.FirstFixedStep != next || in.Fraction < 0 || in.Fraction >= 1 {
+				t.Fatalf("%v: tick %d begins with step %d and ends at fraction %v; the step before was %d", c.tl, n, in.FirstFixedStep, in.Fraction, next-1)
+			}
+			next += uint64(in.FixedSteps)
+		}
+		if got, want := next-1-c.tl.FixedSteps(at-5), c.tl.FixedSteps(at+999)-c.tl.FixedSteps(at-5); got != want {
+			t.Fatalf("%v: %d steps in 1004 ticks, want %d", c.tl, got, want)
+		}
+	}
+}
+
 // rateGen makes rates from one a minute to a thousand a second and beyond.
 func rateGen() *rapid.Generator[Rate] {
 	return rapid.Custom(func(t *rapid.T) Rate {

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package clock
+
+import "time"
+
+// systemWaits are those of Linux only.
+var systemWaits []waiting
+
+func processTime() time.Duration { return 0 }
