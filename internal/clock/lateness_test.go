@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -159,9 +160,11 @@ func TestWakeUpBesideCyclictest(t *testing.T) {
 			stop = busyCores(t)
 		}
 		all := make([]figures, len(waits))
-		for range rounds { // In turns, so that what else the machine does is shared.
-			for i, w := range waits {
-				all[i].measure(t, w)
+		// In turns, so that what else the machine does is shared, and not always behind the
+		// same one: the scheduler remembers who has spun.
+		for round := range rounds {
+			for _, i := range rand.New(rand.NewPCG(1, uint64(round))).Perm(len(waits)) {
+				all[i].measure(t, waits[i])
 			}
 		}
 		stop()
