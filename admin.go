@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"errors"
+	"time"
 
 	"github.com/netloop/netloop/internal/admin"
 )
@@ -14,11 +15,21 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Ticks:    s.metrics.Ticks,
 		Last:     func() any { return s.room.slow.Last() },
 		Slow:     func() any { return s.room.slow.Worst() },
-		Progress: s.metrics.Progress,
+		Progress: s.progress,
 		Ready:    s.readiness,
 		Health:   s.room.watchdog.Err,
 		Log:      s.log,
 	})
+}
+
+// progress returns how long ago the newest tick ended, and the tick period. A room
+// that saves runs no more ticks and is alive for as long as it may take.
+func (s *Server) progress() (since, period time.Duration) {
+	since, period = s.metrics.Progress()
+	if at := s.room.finishAt.Load(); at != 0 && s.clock.Now()-time.Duration(at) < workGrace+saveTimeout {
+		return 0, period
+	}
+	return since, period
 }
 
 // readiness says why clients may not come, or nil.

@@ -1,6 +1,9 @@
 package netloop_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -159,6 +162,53 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	}
 	if want := []string{"normal to halved", "halved to refusing", "refusing to normal"}; !slices.Equal(lines, want) {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+// TestOverloadReplays records a server that climbs and descends, and replays it without any
+// load: what was given up is given up again, in the same ticks.
+func TestOverloadReplays(t *testing.T) {
+	var file bytes.Buffer
+	var w *netlooptest.World
+	var load time.Duration
+	highest := netloop.OverloadNone
+	spend := func() { w.Spend(load) }
+	game := func(r *netloop.Room) {
+		busy(r)
+		r.On(netloop.Update, "test.load", func(tick *netloop.Tick) {
+			spend()
+			highest = max(highest, r.Overload())
+			for o := range things.All(tick) {
+				o.Edit(tick).X += float32(r.Overload())
+			}
+			for c := range tick.Clients() {
+				things.Spawn(tick, thing{N: int32(c.Link().InFlight)})
+			}
+		})
+	}
+	w = open(t, game, netlooptest.Record(&file), netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30)}))
+	w.Join("", nil, netlooptest.Link{Delay: 50 * time.Millisecond})
+	for n := range 700 {
+		load = 0
+		if n < 90 {
+			load = 40 * time.Millisecond
+		}
+		w.Step(1)
+	}
+	if highest != netloop.OverloadRefusing {
+		t.Fatalf("it climbed to %v only", highest)
+	}
+	spend = func() {}
+	p, err := netloop.NewReplay(netloop.Config{}, script(game), &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; err == nil; ticks++ {
+		_, err = p.Step() // Compares the state's digest.
+	}
+	if !errors.Is(err, io.EOF) || ticks != 701 {
+		t.Errorf("tick %d: %v", ticks, err)
 	}
 }
 

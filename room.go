@@ -96,7 +96,7 @@ type Room struct {
 	load      overloaded
 	slow      *slowtick.Log
 	watchdog  *watchdog.Watchdog
-	finishing bool // finish has begun
+	finishAt  atomic.Int64 // when finish began; 0 is not yet
 }
 
 // Closed says why a room ended before its server was told to, and on a client

@@ -125,7 +125,7 @@ func (r *Room) tellDrain(limit time.Duration) error {
 
 // finish lets every client leave, tells it why, and lets the game save.
 func (r *Room) finish(why LeaveReason) error {
-	r.finishing = true
+	r.finishAt.Store(int64(max(r.server.clock.Now(), 1)))
 	waited := r.async.pending
 	err := r.inspect(func(t *Tick) {
 		for len(r.clients.list) > 0 {

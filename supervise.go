@@ -110,7 +110,7 @@ func (r *Room) died(panicked any) error {
 func (r *Room) bury() error {
 	_ = r.watchdog.End() // If it hung before it died, that is over.
 	r.server.endAdmission(CodeInternal, "the server has failed")
-	if r.finishing {
+	if r.finishAt.Load() != 0 {
 		return nil // It died of it.
 	}
 	return r.finish(LeaveReason{CodeInternal, "the server has failed"})

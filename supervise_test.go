@@ -17,6 +17,8 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inside"
 )
 
 // supervised runs a server on free ports, and returns it with what Run will return.
@@ -200,5 +202,46 @@ func TestWatchdogLimits(t *testing.T) {
 		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "Watchdog") {
 			t.Errorf("%v: %v", limit, err)
 		}
+	}
+}
+
+// TestAServerThatSavesIsHealthy lets the saving take a minute of virtual time, and too long.
+func TestAServerThatSavesIsHealthy(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		goleak.VerifyNone(t, leaks)
+	})
+	virtual := clock.NewVirtual()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var s *netloop.Server
+	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0"}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.end", func(tick *netloop.Tick) {
+			if tick.Number() == 10 {
+				cancel()
+			}
+		})
+		r.OnClose(func(context.Context) error {
+			virtual.Advance(time.Minute)
+			if status, body := page(t, s, "/healthz"); status != http.StatusOK {
+				t.Errorf("after a minute: %d %q", status, body)
+			}
+			if status, body := page(t, s, "/readyz"); status != http.StatusServiceUnavailable {
+				t.Errorf("ready: %d %q", status, body)
+			}
+			virtual.Advance(time.Minute)
+			if status, body := page(t, s, "/healthz"); status != http.StatusServiceUnavailable {
+				t.Errorf("after two: %d %q", status, body)
+			}
+			return nil
+		})
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside.Netloop.Server(s).UseClock(virtual)
+	if err := s.Run(ctx); err != nil {
+		t.Errorf("Run: %v", err)
 	}
 }
