@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
@@ -17,7 +18,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Slow:     func() any { return s.room.slow.Worst() },
 		Progress: s.progress,
 		Ready:    s.readiness,
-		Health:   s.room.watchdog.Err,
+		Health:   s.health,
 		Log:      s.log,
 	})
 }
@@ -30,6 +31,16 @@ func (s *Server) progress() (since, period time.Duration) {
 		return 0, period
 	}
 	return since, period
+}
+
+// health says what is wrong with the server. A quarantined system is noted only: it
+// comes back by itself, and a new process would cost every player the game. One
+// that the game cannot do without is Critical, and ends the server.
+func (s *Server) health() (note string, err error) {
+	if n := s.room.Quarantined(); n > 0 {
+		note = fmt.Sprintf("systems that panicked again and again are quarantined: %d", n)
+	}
+	return note, s.room.watchdog.Err()
 }
 
 // readiness says why clients may not come, or nil.

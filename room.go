@@ -93,10 +93,10 @@ type Room struct {
 
 	quarantined atomic.Int64 // systems: see reportFaults
 
-	load      overloaded
-	slow      *slowtick.Log
-	watchdog  *watchdog.Watchdog
-	finishAt  atomic.Int64 // when finish began; 0 is not yet
+	load     overloaded
+	slow     *slowtick.Log
+	watchdog *watchdog.Watchdog
+	finishAt atomic.Int64 // when finish began; 0 is not yet
 }
 
 // Closed says why a room ended before its server was told to, and on a client

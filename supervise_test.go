@@ -245,3 +245,22 @@ func TestAServerThatSavesIsHealthy(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 }
+
+// TestAQuarantineIsNotedByHealth: it is said, and nobody should restart the server for it.
+func TestAQuarantineIsNotedByHealth(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, done := supervised(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.broken", func(*netloop.Tick) { panic("as always") })
+	}))
+	waitFor(t, func() bool { // It comes back now and then, for three calls.
+		status, body := page(t, s, "/healthz")
+		return status == http.StatusOK && strings.Contains(body, "quarantined: 1")
+	})
+	if status, body := page(t, s, "/readyz"); status != http.StatusOK {
+		t.Errorf("ready: %d %q", status, body)
+	}
+	cancel()
+	if err := ended(t, done); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}

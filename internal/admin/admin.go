@@ -47,8 +47,9 @@ type Config struct {
 	Last, Slow func() any
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
-	// Health returns what is wrong although ticks may run, nil if nothing is: /healthz.
-	Health func() error
+	// Health returns what is wrong although ticks may run: an error if a new process
+	// would help, a note if it would not or not for sure, neither if nothing is: /healthz.
+	Health func() (note string, err error)
 	// Ready returns why clients may not come, nil if they may: /readyz.
 	Ready func() error
 	// Log takes what net/http complains about.
@@ -142,7 +143,8 @@ func handler(cfg Config) http.Handler {
 }
 
 func healthz(w http.ResponseWriter, cfg Config) {
-	if err := cfg.Health(); err != nil {
+	note, err := cfg.Health()
+	if err != nil {
 		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
@@ -151,7 +153,10 @@ func healthz(w http.ResponseWriter, cfg Config) {
 		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
 		return
 	}
-	text(w, http.StatusOK, "ok\n")
+	if note != "" {
+		note = ", but " + note
+	}
+	text(w, http.StatusOK, "ok"+note+"\n")
 }
 
 // oneByOne answers with what is large: some MiB at most, so one at a time is made and sent.

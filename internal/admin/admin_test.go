@@ -25,6 +25,7 @@ type state struct {
 	since, period atomic.Int64
 	notReady      atomic.Bool
 	sick          atomic.Bool
+	note          string
 	reading       func() // called while /ticks/slow is made
 }
 
@@ -47,11 +48,11 @@ func (s *state) config() Config {
 			}
 			return []string{"the worst"}
 		},
-		Health: func() error {
+		Health: func() (string, error) {
 			if s.sick.Load() {
-				return errors.New("tick 7 hangs")
+				return "", errors.New("tick 7 hangs")
 			}
-			return nil
+			return s.note, nil
 		},
 		Ready: func() error {
 			if s.notReady.Load() {
@@ -153,6 +154,13 @@ func TestHealthSaysWhatHangs(t *testing.T) {
 	base := start(t, s.config())
 	s.sick.Store(true)
 	if status, body := get(t, base+"/healthz"); status != http.StatusServiceUnavailable || body != "tick 7 hangs\n" {
+		t.Errorf("%d %q", status, body)
+	}
+}
+
+func TestHealthNotesWhatIsWrong(t *testing.T) {
+	s := state{note: "1 system is quarantined"}
+	if status, body := get(t, start(t, s.config())+"/healthz"); status != http.StatusOK || body != "ok, but 1 system is quarantined\n" {
 		t.Errorf("%d %q", status, body)
 	}
 }
