@@ -26,6 +26,8 @@ var (
 	admins     = NewCall[order, nothing](policies, "admins", MinRole(2))
 	strict     = NewCall[order, nothing](policies, "strict", OwnerOnly(order.ship), Validate(order.validate), MinRole(2))
 	atOnce     = NewCall[order, nothing](policies, "at once", AtStage(Initialization), LateDrop())
+	anything   = NewCall[order, nothing](policies, "anything", AtStage(Update, Initialization, FixedUpdate), Timeout(maxCallTimeout))
+	whatever   = NewCall[order, nothing](policies, "whatever", AtStage(FixedUpdate, Update), LateDrop())
 	unhandled  = NewCall[order, nothing](policies, "unhandled")
 )
 
