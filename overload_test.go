@@ -128,6 +128,40 @@ func TestVanishedClientIsNoOverload(t *testing.T) {
 	}
 }
 
+// TestFlushLagOfTheMedianClientCounts holds back what leaves for some of five clients until
+// the end of each window: of two that is theirs, of three it is the server's.
+func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
+	for held := range 6 {
+		var load time.Duration
+		w := heavy(t, &load, netloop.RoomSpec{})
+		var room *netloop.Room
+		w.Tick(func(tick *netloop.Tick) { room = tick.Room() })
+		var all []*client.Client
+		for range 5 {
+			all = append(all, w.Join("", nil, perfect))
+		}
+		w.Step(30) // The first window: they join.
+		for range 3 {
+			for _, c := range all[:held] {
+				w.Stall(c, true)
+			}
+			w.Step(29)
+			for _, c := range all[:held] {
+				w.Stall(c, false)
+			}
+			w.Step(1)
+		}
+		w.Step(1) // The level enters the next tick.
+		want := netloop.OverloadNone
+		if held >= 3 {
+			want = netloop.OverloadRefusing
+		}
+		if got := room.Overload(); got != want {
+			t.Errorf("%d of 5 held back: %v, want %v", held, got, want)
+		}
+	}
+}
+
 // TestOverloadIsAnInputThatIsLoggedAndMeasured enters levels by hand.
 func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)

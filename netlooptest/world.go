@@ -250,6 +250,11 @@ func (w *World) Cut(c *client.Client) { w.conn(c).Cut() }
 // Heal ends what Cut began.
 func (w *World) Heal(c *client.Client) { w.conn(c).Heal() }
 
+// Stall lets what the server sends to a client wait at the server, until it is
+// called again with false: as when the client, or the server's own network code,
+// gets no time. What the client sends still arrives.
+func (w *World) Stall(c *client.Client, stall bool) { w.conn(c).Stall(stall) }
+
 // Drop takes a client away without a word: the server has to find out.
 func (w *World) Drop(c *client.Client) { w.conn(c).Drop() }
 
