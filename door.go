@@ -31,6 +31,7 @@ func openDoor() bool {
 	d.NewSystem = func(s any, err error, reject func(error)) any {
 		return &System{s: s.(*loop.System[*Tick]), err: err, reject: reject}
 	}
+	d.Loop = func(l any, reject func(error)) any { return newLoop(l.(*loop.Loop[*Tick]), reject) }
 	d.Refusal = func(code transport.Code, text string) error { return &Refusal{Code: code, Text: text} }
 	d.Server = func(server any) inside.Server { return &memoryServer{server.(*Server)} }
 	return true

@@ -13,7 +13,8 @@ import (
 type System struct {
 	s      *loop.System[*Tick]
 	err    error
-	reject func(error) // of the room or client
+	reject func(error)      // of the room or client
+	spec   loop.Spec[*Tick] // of one that a Loop is to add
 }
 
 // On registers a function to run at a stage, [Update] if it is 0: the everyday
@@ -34,13 +35,13 @@ func (r *Room) add(spec loop.Spec[*Tick]) *System {
 	if err != nil {
 		r.reject(err)
 	}
-	return &System{s: s, err: err, reject: r.reject}
+	return &System{s: s, err: err, reject: r.reject, spec: spec}
 }
 
 // Name returns the name that the system was registered with.
 func (s *System) Name() string {
 	if s.s == nil {
-		return ""
+		return s.spec.Name
 	}
 	return s.s.Name()
 }
@@ -123,7 +124,11 @@ func After(systems ...string) SystemOption {
 	return func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }
 }
 
-// In puts the system into a group: see [Loop.Group]. The group may be registered
+// Disabled keeps the system from running, or lets it run again: it keeps its
+// name, its place and its timer.
+func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
+
+// In puts the system into a group: see [Room.Group]. The group may be registered
 // later while [Game] Open runs.
 func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
 

@@ -153,12 +153,18 @@ func (c *Client) Minor() int { return c.minor }
 // the server. With Every it counts the time of frames.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
 	spec := inside.Netloop.System(s, name, fn, o).(loop.Spec[*netloop.Tick])
-	reject := func(err error) { c.log.Error("system rejected", "system", name, "error", err) }
 	added, err := c.loop.Add(spec)
 	if err != nil {
-		reject(err)
+		c.reject(err)
 	}
-	return inside.Netloop.NewSystem(added, err, reject).(*netloop.System)
+	return inside.Netloop.NewSystem(added, err, c.reject).(*netloop.System)
+}
+
+func (c *Client) reject(err error) { c.log.Error("registration rejected", "error", err) }
+
+// Loop returns the tree of the client's systems, as Room.Loop does on the server.
+func (c *Client) Loop() *netloop.Loop {
+	return inside.Netloop.Loop(c.loop, c.reject).(*netloop.Loop)
 }
 
 // Step runs one frame: the seven stages once, and as many fixed steps as the

@@ -37,6 +37,8 @@ var Netloop struct {
 	// NewSystem makes a *netloop.System of what a loop's Add returned. It hands
 	// later errors to reject.
 	NewSystem func(s any, err error, reject func(error)) any
+	// Loop makes a *netloop.Loop of a client's loop.
+	Loop func(l any, reject func(error)) any
 	// Refusal makes the error that a peer's refusal of a call is.
 	Refusal func(code transport.Code, text string) error
 	// Server opens a *netloop.Server.

@@ -158,6 +158,9 @@ func (l *Loop[C]) seal() error {
 	return err
 }
 
+// Find returns the system or group with the name, or nil.
+func (l *Loop[C]) Find(name string) *System[C] { return l.names[name] }
+
 // Err is why the loop is closed, or nil.
 func (l *Loop[C]) Err() error { return l.err }
 

@@ -149,7 +149,7 @@ func (l *Loop[C]) relist() {
 		var once, each []*System[C]
 		for _, s := range l.systems {
 			switch {
-			case s.off || !s.in(stage):
+			case !s.in(stage):
 			case stage == FixedUpdate && s.spec.Once:
 				once = append(once, s)
 			default:
@@ -167,6 +167,9 @@ func (l *Loop[C]) relist() {
 func (l *Loop[C]) list(stage Stage, members []*System[C]) list[C] {
 	var x list[C]
 	for pos, s := range arrange(members) {
+		if s.off {
+			continue // It orders the others all the same.
+		}
 		cost := &s.costs[stage.index()]
 		if *cost == nil {
 			*cost = new(Histogram)

@@ -1,0 +1,156 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func group(name, in string) Spec[*Now] { return Spec[*Now]{Name: name, IsGroup: true, Group: in} }
+
+func TestAGroupGoesWithItsMembers(t *testing.T) {
+	h := newHarness(t)
+	var told []string
+	tell := func(s Spec[*Now]) Spec[*Now] {
+		s.OnRemove = func() { told = append(told, s.Name) }
+		return s
+	}
+	g := h.add(tell(group("g", "")))
+	h.add(tell(group("inner", "g")))
+	h.add(tell(Spec[*Now]{Name: "a", Group: "g"}))
+	h.add(tell(Spec[*Now]{Name: "b", Group: "inner"}))
+	h.add(Spec[*Now]{Name: "c"})
+	h.step()
+	h.wantRan("b", "a", "c")
+	g.Remove()
+	slices.Sort(told)
+	if want := []string{"a", "b", "g", "inner"}; !slices.Equal(told, want) {
+		t.Fatalf("told %v, want %v", told, want)
+	}
+	h.step()
+	h.wantRan("c")
+	h.add(Spec[*Now]{Name: "g"}) // The names are free.
+}
+
+func TestGroupsAreNestedOnlySoDeep(t *testing.T) {
+	h := newHarness(t)
+	in := ""
+	for i := range MaxDepth + 1 {
+		name := fmt.Sprint("g", i)
+		h.add(group(name, in))
+		in = name
+	}
+	_, err := h.try(group("deep", in))
+	wantNames(t, err, "deep", in)
+	_, err = h.try(group("self", "self"))
+	wantNames(t, err, "self")
+}
+
+func TestAMoveIntoAGroupIsCheckedForEverybody(t *testing.T) {
+	h := newHarness(t)
+	h.add(group("g", ""))
+	inner := h.add(group("inner", ""))
+	h.add(Spec[*Now]{Name: "a", Group: "inner", Before: []string{"g"}})
+	h.step()
+	spec := inner.Spec()
+	spec.Group = "g" // Then a is to run before what it is inside of.
+	wantNames(t, inner.Change(spec), "a", "g")
+	if inner.Spec().Group != "" {
+		t.Fatal("the change that was refused was made")
+	}
+}
+
+func TestAGroupWhoseConditionPanicsIsQuarantined(t *testing.T) {
+	h := newHarness(t)
+	g := group("g", "")
+	g.RunIf = func(n *Now) bool {
+		if n.Tick <= 3 {
+			panic("no answer")
+		}
+		return true
+	}
+	h.add(g)
+	h.add(Spec[*Now]{Name: "a", Group: "g"})
+	for range 10 {
+		h.step()
+		h.wantRan()
+	}
+	if h.Quarantined() != 1 {
+		t.Fatalf("%d quarantined", h.Quarantined())
+	}
+	for range 64 {
+		h.step()
+	}
+	h.wantRan("a")
+}
+
+// Whatever nesting and anchors Add accepts: members of a group stand together
+// and every anchor holds, between the groups if it crosses their border.
+func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHarness(t)
+		if err := h.Check(); err != nil { // From now on Add checks everything.
+			rt.Fatal(err)
+		}
+		n := rapid.IntRange(1, 14).Draw(rt, "n")
+		name := func(i int) string { return fmt.Sprint("s", i) }
+		accepted := make(map[string]Spec[*Now])
+		for i := range n {
+			s := Spec[*Now]{Name: name(i), Priority: rapid.IntRange(-1, 1).Draw(rt, "priority"), IsGroup: rapid.IntRange(0, 2).Draw(rt, "kind") == 0}
+			for j := range i {
+				if accepted[name(j)].IsGroup && rapid.Bool().Draw(rt, "in") {
+					s.Group = name(j)
+				}
+			}
+			if i > 0 && rapid.Bool().Draw(rt, "before") {
+				s.Before = []string{name(rapid.IntRange(0, i-1).Draw(rt, "before"))}
+			}
+			if i > 0 && rapid.Bool().Draw(rt, "after") {
+				s.After = []string{name(rapid.IntRange(0, i-1).Draw(rt, "after"))}
+			}
+			if _, err := h.try(s); err == nil {
+				accepted[s.Name] = s
+			}
+		}
+		ran := h.step()
+		within := func(s, g string) bool {
+			for at := s; at != ""; at = accepted[at].Group {
+				if at == g {
+					return true
+				}
+			}
+			return false
+		}
+		span := func(s string) (from, to int) {
+			from, to = len(ran), -1
+			count := 0
+			for i, x := range ran {
+				if within(x, s) {
+					from, to, count = min(from, i), max(to, i), count+1
+				}
+			}
+			if to >= 0 && to-from+1 != count {
+				rt.Fatalf("%s does not stand together: %v", s, ran)
+			}
+			return from, to
+		}
+		for s, spec := range accepted {
+			from, to := span(s)
+			if to < 0 {
+				continue
+			}
+			for _, a := range spec.Before {
+				if first, last := span(a); last >= 0 && to > first {
+					rt.Fatalf("%s is not before %s: %v", s, a, ran)
+				}
+			}
+			for _, a := range spec.After {
+				if _, last := span(a); last >= 0 && from < last {
+					rt.Fatalf("%s is not after %s: %v", s, a, ran)
+				}
+			}
+		}
+	})
+}

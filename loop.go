@@ -1,0 +1,328 @@
+package netloop
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// Loop is the tree of a room's or client's systems and groups, as a value: take
+// it with [Room.Loop], change it, and Set it. Until then nothing happens; then it
+// is checked as a whole and takes effect at the next Initialization, or, on an
+// error, not at all. What the methods in between find wrong Set reports too.
+//
+// It is for those who rearrange what others have registered. [Room.On] is enough
+// for everything else.
+type Loop struct {
+	owner  *loop.Loop[*Tick]
+	reject func(error)
+	tree   loop.Tree[*Tick]
+	added  []*System // in tree.Items with a nil System
+	errs   []error
+}
+
+// Loop returns the tree as it is, with everything that waits for the next
+// Initialization.
+func (r *Room) Loop() *Loop { return newLoop(r.loop, r.reject) }
+
+func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
+	return &Loop{owner: owner, reject: reject, tree: owner.Tree()}
+}
+
+// Group registers a group for others to be [In], as [Loop.Group] does in a tree.
+func (r *Room) Group(name string, o ...SystemOption) *System {
+	return r.add(groupSpec(name, o))
+}
+
+func groupSpec(name string, o []SystemOption) loop.Spec[*Tick] {
+	return changed(loop.Spec[*Tick]{Name: name, IsGroup: true}, o)
+}
+
+// NewSystem makes a system for a [Loop], as [Room.On] makes one of a room. Its
+// methods but Name do nothing until the tree was Set.
+func NewSystem(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
+	return &System{spec: onSpec(s, name, fn, o)}
+}
+
+// Default returns the tree that every room, or client, begins with: the built-in
+// systems alone. To Set it removes all others.
+func (l *Loop) Default() *Loop {
+	d := newLoop(l.owner, l.reject)
+	d.tree.Items = slices.DeleteFunc(d.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.BuiltIn == "" })
+	return d
+}
+
+// Append adds systems behind those that are there. Their options order them.
+func (l *Loop) Append(s ...*System) {
+	for _, one := range s {
+		l.insert(len(l.tree.Items), one, one.spec)
+	}
+}
+
+// InsertBefore adds a system to the group of a named one, before it in every
+// stage that they share.
+func (l *Loop) InsertBefore(name string, s *System) {
+	if i := l.index("insert before", name); i >= 0 {
+		spec := s.spec
+		spec.Before = append([]string{name}, spec.Before...)
+		spec.Group = l.tree.Items[i].Spec.Group
+		l.insert(i, s, spec)
+	}
+}
+
+// InsertAfter adds a system to the group of a named one, after it in every stage
+// that they share.
+func (l *Loop) InsertAfter(name string, s *System) {
+	if i := l.index("insert after", name); i >= 0 {
+		spec := s.spec
+		spec.After = append([]string{name}, spec.After...)
+		spec.Group = l.tree.Items[i].Spec.Group
+		l.insert(i+1, s, spec)
+	}
+}
+
+// Replace puts a system where a named one is: into its group, between the same
+// anchors, with its priority, unless it has its own. The old one is removed when
+// the tree takes effect; the new one may have its name.
+func (l *Loop) Replace(name string, s *System) {
+	i := l.index("replace", name)
+	if i < 0 {
+		return
+	}
+	old, spec := &l.tree.Items[i].Spec, s.spec
+	if spec.Before == nil && spec.After == nil {
+		spec.Before, spec.After = old.Before, old.After
+	}
+	if spec.Priority == 0 {
+		spec.Priority = old.Priority
+	}
+	if spec.Group == "" {
+		spec.Group = old.Group
+	}
+	l.drop(i)
+	l.insert(i, s, spec)
+}
+
+// Remove takes systems out of the tree, and groups with all that is in them.
+func (l *Loop) Remove(names ...string) {
+	for _, name := range names {
+		i := l.index("remove", name)
+		if i < 0 {
+			continue
+		}
+		spec := l.tree.Items[i].Spec
+		l.drop(i)
+		if !spec.IsGroup {
+			continue
+		}
+		var members []string
+		for _, it := range l.tree.Items {
+			if it.Spec.Group == name {
+				members = append(members, it.Spec.Name)
+			}
+		}
+		l.Remove(members...)
+	}
+}
+
+// Change gives a named system or group other options, as [System.Change] does.
+func (l *Loop) Change(name string, o ...SystemOption) {
+	if i := l.index("change", name); i >= 0 {
+		it := &l.tree.Items[i]
+		it.Spec, it.Changed = changed(it.Spec, o), true
+	}
+}
+
+// Disable keeps named systems or groups from running. They keep their names,
+// their places and their timers.
+func (l *Loop) Disable(names ...string) {
+	for _, name := range names {
+		l.Change(name, Disabled(true))
+	}
+}
+
+// Enable lets them run again.
+func (l *Loop) Enable(names ...string) {
+	for _, name := range names {
+		l.Change(name, Disabled(false))
+	}
+}
+
+// Group adds a group: systems that are ordered among themselves, stand in every
+// stage as one, and run only while the [RunIf] of the group holds. It may be
+// anchored and have a priority like a system, and be in another group.
+func (l *Loop) Group(name string, o ...SystemOption) *Group {
+	l.Append(&System{spec: groupSpec(name, o)})
+	return &Group{l, name}
+}
+
+// Group is a group that is being filled: see [Loop.Group].
+type Group struct {
+	loop *Loop
+	name string
+}
+
+// Append adds systems to the group.
+func (g *Group) Append(s ...*System) *Group {
+	for _, one := range s {
+		one.spec.Group = g.name
+		g.loop.Append(one)
+	}
+	return g
+}
+
+// Group adds a group inside the group.
+func (g *Group) Group(name string, o ...SystemOption) *Group {
+	return g.loop.Group(name, append(o[:len(o):len(o)], In(g.name))...)
+}
+
+// Set checks the tree and lets it take effect at the next Initialization. An
+// error names all that is wrong, and then nothing changes: unknown anchors,
+// cycles, names that are there twice, a built-in system that was changed, or that
+// somebody else has changed the loop since this tree was taken.
+func (l *Loop) Set() error {
+	err := errors.Join(l.errs...)
+	if err == nil {
+		err = l.owner.Set(l.tree)
+	}
+	if err != nil {
+		return fmt.Errorf("netloop: the tree cannot be set: %w", err)
+	}
+	for _, s := range l.added {
+		// Not there if it was taken out again.
+		s.s, s.reject = l.owner.Find(s.spec.Name), l.reject
+	}
+	return nil
+}
+
+// insert puts a new system at i.
+func (l *Loop) insert(i int, s *System, spec loop.Spec[*Tick]) {
+	if s.s != nil || slices.Contains(l.added, s) {
+		l.errs = append(l.errs, fmt.Errorf("netloop: system %q is registered: change it by its name, or make another", s.Name()))
+		return
+	}
+	s.spec = spec
+	l.added = append(l.added, s)
+	l.tree.Items = slices.Insert(l.tree.Items, i, loop.Item[*Tick]{Spec: spec})
+}
+
+// drop takes the item at i out.
+func (l *Loop) drop(i int) {
+	name := l.tree.Items[i].Spec.Name
+	if l.tree.Items[i].System == nil {
+		l.added = slices.DeleteFunc(l.added, func(s *System) bool { return s.spec.Name == name })
+	}
+	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
+}
+
+// index finds a name; it is an error that none has it.
+func (l *Loop) index(what, name string) int {
+	i := slices.IndexFunc(l.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.Name == name })
+	if i < 0 {
+		l.errs = append(l.errs, fmt.Errorf("netloop: %s %q: the loop has no such system", what, name))
+	}
+	return i
+}
+
+// Node describes a system or group of a [Loop].
+type Node struct {
+	Name string
+	// Group is the name of the group that it is in, if any.
+	Group   string
+	IsGroup bool
+	// BuiltIn systems may be anchored to, and nothing else.
+	BuiltIn  bool
+	Disabled bool
+	Priority int
+	// Before and After are its anchors.
+	Before, After []string
+	// Stages are those that it is asked for; none means all.
+	Stages []Stage
+	// Periodic systems run once Period has passed; CatchUp is how often in a tick
+	// they may catch up, and 0 says that they do not.
+	Periodic bool
+	Period   time.Duration
+	CatchUp  int
+	// Conditional says that it has a RunIf.
+	Conditional bool
+	Critical    bool
+}
+
+// All iterates over the tree in the order of registration.
+func (l *Loop) All() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for i := range l.tree.Items {
+			if !yield(node(&l.tree.Items[i].Spec)) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the system or group with the name, if there is one.
+func (l *Loop) Find(name string) (Node, bool) {
+	for n := range l.All() {
+		if n.Name == name {
+			return n, true
+		}
+	}
+	return Node{}, false
+}
+
+func node(s *loop.Spec[*Tick]) Node {
+	return Node{
+		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Priority: s.Priority,
+		Before: slices.Clone(s.Before), After: slices.Clone(s.After), Stages: slices.Clone(s.Stages),
+		Periodic: s.Periodic, Period: s.Period, CatchUp: s.CatchUp, Conditional: s.RunIf != nil, Critical: s.Critical,
+	}
+}
+
+// String prints the tree, a line for each system, those of a group below it. In
+// which order they run stage by stage is what the command loop print shows.
+func (l *Loop) String() string {
+	var w strings.Builder
+	l.print(&w, "", "")
+	return w.String()
+}
+
+func (l *Loop) print(w *strings.Builder, group, indent string) {
+	for n := range l.All() {
+		if n.Group != group {
+			continue
+		}
+		w.WriteString(indent + n.Name)
+		for _, said := range n.said() {
+			w.WriteString("  " + said)
+		}
+		w.WriteByte('\n')
+		if n.IsGroup && len(indent) <= 2*loop.MaxDepth {
+			l.print(w, n.Name, indent+"  ")
+		}
+	}
+}
+
+// said is what is to be said of a node besides its name.
+func (n *Node) said() (all []string) {
+	say := func(yes bool, format string, a ...any) {
+		if yes {
+			all = append(all, fmt.Sprintf(format, a...))
+		}
+	}
+	say(n.BuiltIn, "built in")
+	say(n.IsGroup, "group")
+	say(len(n.Stages) > 0 && !n.BuiltIn, "at %v", n.Stages)
+	say(len(n.Before) > 0, "before %s", strings.Join(n.Before, ", "))
+	say(len(n.After) > 0, "after %s", strings.Join(n.After, ", "))
+	say(n.Priority != 0, "priority %d", n.Priority)
+	say(n.Periodic, "every %v", n.Period)
+	say(n.CatchUp > 0, "up to %d times", n.CatchUp)
+	say(n.Conditional, "on a condition")
+	say(n.Critical && !n.BuiltIn, "critical")
+	say(n.Disabled, "disabled")
+	return all
+}
