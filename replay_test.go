@@ -310,6 +310,11 @@ func TestUnrecordedInputIsNamed(t *testing.T) {
 				return nil
 			})
 		}, "the claims of client 1: netloop.Join.Claims[session] of type chan int"},
+		"a context": {func(r *netloop.Room) {
+			ctx, cancel := context.WithCancel(context.Background())
+			r.On(netloop.Update, "test.guest", func(*netloop.Tick) {}, netloop.WithContext(ctx))
+			work(r, 5, func(*netloop.Tick) { cancel() })
+		}, "the end of the context of system test.guest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var file bytes.Buffer

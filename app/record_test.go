@@ -30,6 +30,11 @@ func recorded() *game {
 				o.Edit(t).X += t.Rand().Int32N(9) + int32(bots) + int32(t.Time().Nanosecond())
 			}
 		})
+		r.OnDrain(func(t *netloop.Tick, left time.Duration) {
+			for o := range drones.All(t) {
+				o.Edit(t).X += int32(left.Milliseconds())
+			}
+		})
 		return nil
 	}
 	return g
@@ -39,7 +44,7 @@ func recorded() *game {
 func recordRun(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.rec")
-	r := command(t, recorded(), nil, "run", "--listen", "127.0.0.1:0", "--admin", "", "--for", "300ms", "--record", path, "--shooter.bots", "9")
+	r := command(t, recorded(), nil, "run", "--listen", "127.0.0.1:0", "--admin", "", "--for", "300ms", "--drain", "7s", "--record", path, "--shooter.bots", "9")
 	if r.exit != 0 {
 		t.Fatalf("exit %d: %s", r.exit, r.stderr)
 	}
