@@ -182,6 +182,15 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 		return nil
 	}})
 	c := enter(t, w, old, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.05})
+	server, err := netloop.New(netloop.Config{}, anyGame{served, func(*netloop.Room) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := inside.Netloop.Server(server).Handler().Tables(inside.Netloop.Schema(old).Hello())
+	if err != nil || len(tables) > 256<<10 {
+		t.Errorf("the tables take %d bytes: %v", len(tables), err)
+	}
+	t.Logf("the tables take %d bytes", len(tables))
 	var answer int64
 	client.Ask(c, oldCall, message{Amount: 9}, func(_ *netloop.Tick, s sum, _ error) { answer = s.Sum })
 	w.Step(60)
@@ -195,6 +204,29 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 		t.Errorf("it was answered %d and sees %d", answer, score)
 	}
 	agree(t, w, c)
+}
+
+// TestOnlyAnotherFingerprintIsToldTheTables asks the server's handler as the transport does.
+func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
+	s, err := netloop.New(netloop.Config{}, newHarbour())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := inside.Netloop.Server(s).Handler()
+	hello := inside.Netloop.Schema(newHarbour().schema).Hello()
+	if tables, err := h.Tables(hello); err != nil || tables != nil {
+		t.Errorf("the same schema: %d bytes, %v", len(tables), err)
+	}
+	for _, fingerprint := range [][]byte{nil, {1, 2, 3}} {
+		hello.Fingerprint = fingerprint
+		if tables, err := h.Tables(hello); err != nil || len(tables) == 0 {
+			t.Errorf("another: %d bytes, %v", len(tables), err)
+		}
+	}
+	hello.Major++
+	if tables, err := h.Tables(hello); err == nil || tables != nil {
+		t.Errorf("another major version: %d bytes", len(tables))
+	}
 }
 
 // anyGame is a game of any schema.

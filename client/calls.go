@@ -23,6 +23,7 @@ type calls struct {
 
 type waitingCall struct {
 	id       uint64
+	method   uint32 // that it asks
 	deadline time.Duration
 	then     func(t *netloop.Tick, answer any, err error)
 }
@@ -40,19 +41,19 @@ var ErrTimeout = errors.New("client: the call was not answered in time")
 var ErrTooManyCalls = errors.New("client: too many calls wait for their answers")
 
 // add notes a call and returns its id.
-func (cs *calls) add(now, timeout time.Duration, then func(*netloop.Tick, any, error)) uint64 {
+func (cs *calls) add(method uint32, now, timeout time.Duration, then func(*netloop.Tick, any, error)) uint64 {
 	cs.last++
 	deadline := now + timeout
 	if len(cs.waiting) == 0 || deadline < cs.next {
 		cs.next = deadline
 	}
-	cs.waiting = append(cs.waiting, waitingCall{cs.last, deadline, then})
+	cs.waiting = append(cs.waiting, waitingCall{cs.last, method, deadline, then})
 	return cs.last
 }
 
 // take removes a call that waits.
 func (cs *calls) take(id uint64) (call waitingCall, ok bool) {
-	i, ok := slices.BinarySearchFunc(cs.waiting, id, func(w waitingCall, id uint64) int { return cmp.Compare(w.id, id) })
+	i, ok := cs.find(id)
 	if ok {
 		call = cs.waiting[i]
 		cs.waiting = slices.Delete(cs.waiting, i, i+1)
@@ -60,13 +61,22 @@ func (cs *calls) take(id uint64) (call waitingCall, ok bool) {
 	return call, ok
 }
 
+// find returns where a call waits.
+func (cs *calls) find(id uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(cs.waiting, id, func(w waitingCall, id uint64) int { return cmp.Compare(w.id, id) })
+}
+
 // answer hands an answer to who asked. One that nobody waits for any more is
-// dropped and counted.
+// dropped and counted, and so is one of another method than the call asked.
 func (cs *calls) answer(t *netloop.Tick, m *transport.Message, decoded any) {
-	call, ok := cs.take(m.Call)
-	switch {
-	case !ok:
+	i, ok := cs.find(m.Call)
+	if !ok || cs.waiting[i].method != m.Method {
 		cs.late++
+		return
+	}
+	call := cs.waiting[i]
+	cs.waiting = slices.Delete(cs.waiting, i, i+1)
+	switch {
 	case m.Code != 0:
 		call.then(t, nil, inside.Netloop.Refusal(transport.Code(m.Code), m.Text))
 	default:

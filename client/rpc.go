@@ -86,7 +86,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		return 0
 	}
 	err := c.send(m, inside.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
-	id := c.calls.add(c.clock.Now(), m.Timeout, answered)
+	id := c.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
 	if err != nil {
 		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, err) })
 	}

@@ -107,6 +107,46 @@ func TestReplicaOfAnotherBuildFollows(t *testing.T) {
 	}
 }
 
+// A client of another build pays no garbage for it.
+func TestApplyOfAnotherBuildDoesNotAllocate(t *testing.T) {
+	q, _ := newForeignPair(t, 100)
+	var ships []*Object
+	for range 20 {
+		ships = append(ships, q.spawnShip(q.w, ship{Name: "a"}, 0, 101), q.spawnRock(q.w, rock{}, 101))
+	}
+	var packets [][]byte
+	ranges := make([]Range, 1)
+	step := func() {
+		q.tick++
+		for _, o := range ships {
+			q.w.Edit(o)
+			if o.Class() == q.ship {
+				live[ship](o).X++
+				live[ship](o).Y--
+			} else {
+				live[rock](o).Y++
+			}
+		}
+		q.w.Capture(q.tick)
+		packets, _ = q.p.AppendSnapshot(packets[:0], q.tick, wide)
+		for _, b := range packets {
+			a, err := q.r.Apply(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ranges[0] = Range{a.Packet, a.Packet}
+			q.p.Ack(ranges)
+		}
+		q.r.Events()
+	}
+	for range 3 * Horizon {
+		step()
+	}
+	if n := testing.AllocsPerRun(100, step); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
 // What was asked of the replica before it knew its server holds afterwards.
 func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 	s, o := newSchema(t), newOtherBuild(t)

@@ -84,7 +84,7 @@ func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err 
 	part, ok := f.Kind.(*netloopv1.Frame_SchemaPart)
 	if !ok || len(frame) > MaxFrame {
 		w, err = decodeAnswer(f)
-		if err == nil && g.parts > 0 && !g.done {
+		if err == nil && g.Reads() {
 			return nil, nil, &Closed{Code: CodeProtocol, Text: "the server's tables are cut short"}
 		}
 		return nil, w, err
@@ -125,6 +125,9 @@ func (g *Greeting) adapt() error {
 	}
 	return g.Adapt(&t)
 }
+
+// Reads tells whether a part of the tables is here and another is to come.
+func (g *Greeting) Reads() bool { return g.parts > 0 && !g.done }
 
 // Goodbye is how a client closes the connection after an error of the handshake: the server
 // is told what it did wrong, or why the client cannot play by its tables.

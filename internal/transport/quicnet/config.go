@@ -20,6 +20,9 @@ const (
 	// defaultHelloTimeout bounds the time from the end of the QUIC handshake to the
 	// last byte of the hello, so that a slow one holds nothing for long.
 	defaultHelloTimeout = 5 * time.Second
+	// defaultTablesTimeout bounds for a client the time from the first part of the
+	// server's tables to the last: the dial's own context may have no end.
+	defaultTablesTimeout = 5 * time.Second
 	// defaultAdmitTimeout bounds Handler.Admit: it may ask a service elsewhere.
 	defaultAdmitTimeout = 10 * time.Second
 	// lingerTimeout is how long a closing session may take to bring out its stream.

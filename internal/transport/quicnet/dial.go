@@ -1,11 +1,13 @@
 package quicnet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -70,6 +72,9 @@ type DialConfig struct {
 	Addr     string      // host:port of the server
 	TLS      *tls.Config // nil: ClientTLS with the zero Trust
 	Greeting transport.Greeting
+	// TablesTimeout bounds the time that a server may take to tell all of its tables
+	// once it has begun; 0: 5 s.
+	TablesTimeout time.Duration
 	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
 	Dialer  *Dialer // nil: a socket of its own, closed with the connection
@@ -132,7 +137,7 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, welcome, err := greet(ctx, conn, &cfg.Greeting, hello)
+	stream, welcome, err := cfg.greet(ctx, conn, hello)
 	if err != nil {
 		bye := cfg.Greeting.Goodbye(err)
 		closeConn(conn, bye.Code, bye.Text)
@@ -156,19 +161,23 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 }
 
 // greet shakes hands on a new stream.
-func greet(ctx context.Context, conn *quic.Conn, g *transport.Greeting, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
+func (cfg *DialConfig) greet(ctx context.Context, conn *quic.Conn, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { closeConn(conn, transport.CodeLeft, "") })
 	defer stop()
+	g, begun := &cfg.Greeting, false
 	for say := hello; ; {
 		if _, err := stream.Write(say); err != nil {
 			return nil, nil, cause(conn, err)
 		}
 		frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
-		if errors.Is(err, transport.ErrFrameTooLarge) {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, nil, &transport.Closed{Code: transport.CodeTimeout, Text: "the server's tables did not come in time"}
+		case errors.Is(err, transport.ErrFrameTooLarge):
 			return nil, nil, err
 		}
 		if err != nil {
@@ -179,6 +188,10 @@ func greet(ctx context.Context, conn *quic.Conn, g *transport.Greeting, hello []
 			return nil, nil, err
 		}
 		if welcome == nil {
+			if reads := g.Reads(); reads != begun { // The first part, and then the last.
+				begun = reads
+				cfg.limitTables(stream, begun)
+			}
 			continue
 		}
 		if !stop() {
@@ -186,6 +199,15 @@ func greet(ctx context.Context, conn *quic.Conn, g *transport.Greeting, hello []
 		}
 		return stream, welcome, err
 	}
+}
+
+// limitTables begins or ends the time for the server's tables.
+func (cfg *DialConfig) limitTables(stream *quic.Stream, begin bool) {
+	var end time.Time
+	if begin {
+		end = time.Now().Add(cmp.Or(cfg.TablesTimeout, defaultTablesTimeout))
+	}
+	_ = stream.SetReadDeadline(end) // It never fails.
 }
 
 // cause prefers what ended the connection to what ended the stream.

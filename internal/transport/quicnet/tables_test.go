@@ -98,16 +98,7 @@ func TestClientThatNeverAcceptsTimesOut(t *testing.T) {
 
 // TestServerThatBreaksTheProtocolIsTold answers a hello with what no server may say.
 func TestServerThatBreaksTheProtocolIsTold(t *testing.T) {
-	cert, _, err := DevCertificate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{ALPN}, MinVersion: tls.VersionTLS13}
-	l, err := quic.ListenAddr("127.0.0.1:0", conf, serverQUIC())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
+	l := rawListen(t)
 	for name, answer := range map[string]string{
 		"garbage":            "\x02\xff\xff",
 		"an endless length":  "\xff\xff\xff",
@@ -118,34 +109,66 @@ func TestServerThatBreaksTheProtocolIsTold(t *testing.T) {
 		"a welcome too soon": "\x07\x4a\x05\x08\x05\x12\x01\x00\x06\x12\x04\x32\x00\x3a\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := make(chan error, 1)
-			go func() {
-				conn, err := l.Accept(context.Background())
-				if err != nil {
-					told <- err
-					return
-				}
-				stream, err := conn.AcceptStream(context.Background())
-				if err == nil {
-					_, err = stream.Write([]byte(answer))
-				}
-				if err == nil {
-					<-conn.Context().Done()
-					err = context.Cause(conn.Context())
-				}
-				told <- err
-			}()
-			_, _, err := Dial(context.Background(), DialConfig{
-				Addr: l.Addr().String(), Greeting: transport.Greeting{Hello: hello()},
-				Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
-			})
+			told, err := answered(l, answer, 0)
 			if err == nil {
 				t.Error("the client is content")
 			}
-			var app *quic.ApplicationError
-			if err := <-told; !errors.As(err, &app) || !app.Remote || transport.Code(app.ErrorCode) != transport.CodeProtocol {
-				t.Error("the server is told", err)
+			if told != transport.CodeProtocol {
+				t.Error("the server is told", told)
 			}
 		})
 	}
+}
+
+// TestTablesThatDoNotEndTimeOut sends a part and then nothing, for a dial without an end.
+func TestTablesThatDoNotEndTimeOut(t *testing.T) {
+	told, err := answered(rawListen(t), "\x07\x4a\x05\x08\x05\x12\x01\x00", 50*time.Millisecond)
+	var closed *transport.Closed
+	if !errors.As(err, &closed) || closed.Code != transport.CodeTimeout || told != transport.CodeTimeout {
+		t.Errorf("%v, and the server is told %v", err, told)
+	}
+}
+
+// rawListen listens as a server that does as it likes.
+func rawListen(t *testing.T) *quic.Listener {
+	t.Helper()
+	cert, _, err := DevCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{ALPN}, MinVersion: tls.VersionTLS13}
+	l, err := quic.ListenAddr("127.0.0.1:0", conf, serverQUIC())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// answered dials a server that answers the hello with these bytes and says nothing more. It
+// returns the error of the dial, and the code with which the client closed.
+func answered(l *quic.Listener, answer string, patience time.Duration) (told transport.Code, dialled error) {
+	closed := make(chan transport.Code, 1)
+	go func() {
+		defer close(closed)
+		conn, err := l.Accept(context.Background())
+		if err != nil {
+			return
+		}
+		stream, err := conn.AcceptStream(context.Background())
+		if err != nil {
+			return
+		}
+		_, _ = stream.Write([]byte(answer)) // A client that has gone by now has said why.
+		<-conn.Context().Done()
+		var app *quic.ApplicationError
+		if errors.As(context.Cause(conn.Context()), &app) && app.Remote {
+			closed <- transport.Code(app.ErrorCode)
+		}
+	}()
+	_, _, dialled = Dial(context.Background(), DialConfig{
+		Addr: l.Addr().String(), Greeting: transport.Greeting{Hello: hello()}, TablesTimeout: patience,
+		Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
+	})
+	return <-closed, dialled
 }
