@@ -284,6 +284,17 @@ func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
 		t.Error("the quiet client was kicked too")
 	}
 
+	c.s.room.report()
+	for _, line := range []string{
+		`netloop_rpc_limits_total{action="warn",dry="false",limit="client"} 20`,
+		`netloop_rpc_limits_total{action="kick",dry="false",limit="client"} 1`,
+		`netloop_rpcs_total{method="valid",outcome="client_limited",stage="unset"} 31`,
+	} {
+		if !c.scraped(line) {
+			t.Errorf("the scrape lacks %s", line)
+		}
+	}
+
 	limits.Dry = true
 	c = newCourt(t, Config{RPC: limits}, nil)
 	for range 200 {

@@ -91,6 +91,7 @@ func feed(m *Metrics) {
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
 	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
 	m.SetRPC("arena.Chat", "Update", "late", 5)
+	m.SetLimit("client", "drop", true, 3)
 	m.AddPanic("OnJoin")
 	m.AddDeferred("window_closed")
 	m.SetQueueDepth("inbox", -1)
@@ -127,6 +128,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		"netloop_tick_duration_seconds_count 601", "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
 		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
+		`netloop_rpc_limits_total{action="drop",dry="true",limit="client"} 3`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
 		`netloop_system_panics_total{system="OnJoin"} 1`,
 		`netloop_system_panics_total{system="others"} 2`,
@@ -288,7 +290,7 @@ func TestNamesKeepTheRules(t *testing.T) {
 	m, clock := newMetrics(t)
 	feed(m)
 	play(m, clock, 1, 2)
-	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|le)$`)
+	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|limit|action|dry|le)$`)
 	label := regexp.MustCompile(`(\w+)="`)
 	for line := range strings.Lines(scrape(t, m)) {
 		if !strings.HasPrefix(line, "netloop_") {
