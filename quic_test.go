@@ -169,8 +169,53 @@ func busy(r *netloop.Room) {
 
 // TestSilentClientCostsNobodyASnapshot lets one client vanish without a word and
 // another stop reading its stream, which the server fills, and watches a healthy
-// one.
+// one. While the machine itself stands still everybody misses something: what
+// happens then says nothing, and is played again.
 func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
+	for range 5 {
+		var missed uint64
+		var worst netloop.Overload
+		still := standstill(func() {
+			t.Run("play", func(t *testing.T) { missed, worst = besideSilentClients(t) })
+		})
+		switch {
+		case t.Failed() || missed == 0 && worst == netloop.OverloadNone:
+			return
+		case still < 25*time.Millisecond: // Half a period.
+			t.Fatalf("the healthy client missed %d snapshots, and the overload was %v", missed, worst)
+		}
+		t.Logf("missed %d, overload %v, but the machine stood still for %v", missed, worst, still)
+	}
+	t.Skip("the machine is too busy to tell")
+}
+
+// standstill returns for how long at most the machine let a goroutine that is
+// always due wait, while fn ran.
+func standstill(fn func()) (longest time.Duration) {
+	const every = 5 * time.Millisecond
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		poll := time.NewTicker(every)
+		defer poll.Stop()
+		for last := time.Now(); ; last = time.Now() {
+			select {
+			case <-poll.C:
+				longest = max(longest, time.Since(last)-every)
+			case <-end:
+				return
+			}
+		}
+	}()
+	fn()
+	close(end)
+	<-ended
+	return longest
+}
+
+// besideSilentClients returns what a healthy client missed beside two that went
+// silent, and the highest level of overload that it was told.
+func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 	const rate, watched = 20, 60        // Hz, snapshots: slow enough for a busy machine.
 	var spam atomic.Uint64              // the client that gets it
 	ended := make(chan netloop.Code, 3) // Size 3: the healthy one leaves too, when nobody reads any more.
@@ -187,10 +232,10 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	}), rate)
 
 	var healthy gaps
-	var worst atomic.Uint32 // level of overload
+	var level atomic.Uint32 // the highest level of overload
 	dial(t, s.Addr().String(), func(c *client.Client) {
 		healthy.watch(c)
-		c.OnOverload(func(o netloop.Overload) { worst.Store(max(worst.Load(), uint32(o))) })
+		c.OnOverload(func(o netloop.Overload) { level.Store(max(level.Load(), uint32(o))) })
 	})
 	relay := newRelay(t, s.Addr().String())
 	dial(t, relay.addr(), nil)
@@ -204,12 +249,7 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	relay.cut()
 	missedBefore, from := healthy.missed.Load(), healthy.got.Load()
 	waitFor(t, func() bool { return healthy.got.Load() >= from+watched })
-	if n := healthy.missed.Load() - missedBefore; n != 0 {
-		t.Errorf("the healthy client missed %d of %d snapshots", n, watched)
-	}
-	if o := netloop.Overload(worst.Load()); o != netloop.OverloadNone {
-		t.Errorf("two clients made the server %v", o)
-	}
+	missed, worst = healthy.missed.Load()-missedBefore, netloop.Overload(level.Load())
 	// The server finds out about both, and says so.
 	codes := map[netloop.Code]bool{}
 	for range 2 {
@@ -223,6 +263,7 @@ func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
 	if !codes[netloop.CodeLost] {
 		t.Errorf("they left with %v", codes)
 	}
+	return missed, worst
 }
 
 // waitFor waits until ok, for at most a minute.
