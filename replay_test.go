@@ -85,16 +85,17 @@ func mixed(room **netloop.Room) script {
 }
 
 // recordMixed plays the mixed game and returns its recording. Each tick, meanwhile may do more.
-func recordMixed(t *testing.T, ticks int, meanwhile func(w *netlooptest.World, tick int)) []byte {
+func recordMixed(t *testing.T, seed uint64, ticks int, meanwhile func(w *netlooptest.World, tick int)) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	var room *netloop.Room
-	w := open(t, mixed(&room), netlooptest.Record(&file))
+	w := open(t, mixed(&room), netlooptest.Seed(seed), netlooptest.Record(&file))
 	slow := netlooptest.Link{Delay: 30 * time.Millisecond, Loss: 0.1, Bandwidth: 60_000, Buffer: 100 * time.Millisecond}
+	rng := rand.New(rand.NewPCG(seed, 7))
 	clients := []*client.Client{w.Join("a", nil, perfect), w.Join("bcd", nil, bad), w.Join("", nil, slow)}
 	for n := range ticks {
 		for i, c := range clients {
-			if c.State().Phase != client.Playing {
+			if c.State().Phase != client.Playing || rng.IntN(8) == 0 {
 				continue
 			}
 			m := text{S: "hello", N: uint64(n)}
@@ -144,14 +145,16 @@ func replay(t *testing.T, file []byte) (ticks []netloop.ReplayTick, err error) {
 }
 
 func TestReplayIsIdentical(t *testing.T) {
-	file := recordMixed(t, 400, nil)
-	ticks, err := replay(t, file)
-	if err != nil || len(ticks) != 400 {
-		t.Fatalf("%d ticks, error %v", len(ticks), err)
-	}
-	again, err := replay(t, file)
-	if err != nil || !slices.Equal(again, ticks) {
-		t.Fatalf("a second replay differs, error %v", err)
+	for seed := range seeds(t, 10) {
+		file := recordMixed(t, seed, 400, nil)
+		ticks, err := replay(t, file)
+		if err != nil || len(ticks) != 400 {
+			t.Fatalf("seed %d: %d ticks, error %v", seed, len(ticks), err)
+		}
+		again, err := replay(t, file)
+		if err != nil || !slices.Equal(again, ticks) {
+			t.Fatalf("seed %d: a second replay differs, error %v", seed, err)
+		}
 	}
 }
 
@@ -186,7 +189,7 @@ func edit(t *testing.T, file []byte, fn func(*recording.Tick)) []byte {
 
 // Whatever fact of a tick is another one, the replay says so, and names the tick.
 func TestReplayOfOtherInputsDiverges(t *testing.T) {
-	file := recordMixed(t, 300, nil)
+	file := recordMixed(t, 1, 300, nil)
 	message := func(tick *recording.Tick) int {
 		return slices.IndexFunc(tick.Arrivals, func(a recording.Arrival) bool { return a.Decoded && a.Message.Call == 0 && a.Message.Method == 1 })
 	}
@@ -253,7 +256,7 @@ func TestReplayOfOtherInputsDiverges(t *testing.T) {
 }
 
 func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
-	file := recordMixed(t, 50, nil)
+	file := recordMixed(t, 1, 50, nil)
 	if ticks, err := replay(t, file[:len(file)-3]); len(ticks) != 49 || !errors.Is(err, recording.ErrTruncated) || !strings.Contains(err.Error(), "after 49 ticks") {
 		t.Errorf("cut: %d ticks, error %v", len(ticks), err)
 	}
@@ -339,7 +342,7 @@ func TestUnrecordedInputIsNamed(t *testing.T) {
 			}
 		})
 	}
-	file := recordMixed(t, 20, func(w *netlooptest.World, tick int) {
+	file := recordMixed(t, 1, 20, func(w *netlooptest.World, tick int) {
 		if tick == 9 {
 			w.Tick(func(*netloop.Tick) {})
 		}
