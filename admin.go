@@ -16,6 +16,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Ticks:    s.metrics.Ticks,
 		Last:     func() any { return s.room.slow.Last() },
 		Slow:     func() any { return s.room.slow.Worst() },
+		Loop:     s.room.view,
 		Progress: s.progress,
 		Ready:    s.readiness,
 		Health:   s.health,

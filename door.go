@@ -93,6 +93,8 @@ func (m *memoryServer) Step(in loop.Input) error   { return m.s.room.step(in) }
 func (m *memoryServer) Overload() uint8            { return m.s.room.nextOverload() }
 func (m *memoryServer) Stages() []loop.DumpStage   { return m.s.room.loop.Dump() }
 
+func (m *memoryServer) View() loop.View { return m.s.room.snapshotLoop(m.s.room.in.Tick) }
+
 func (m *memoryServer) Inspect(fn func(tick any)) error {
 	m.s.room.feed.unrecorded("a look between two ticks, which may change the state")
 	return m.s.room.inspect(func(t *Tick) { fn(t) })

@@ -92,6 +92,7 @@ type Room struct {
 	closing *Closed                    // by Room.Close or a critical panic
 
 	quarantined atomic.Int64 // systems: see reportFaults
+	views       views
 
 	load     overloaded
 	slow     *slowtick.Log

@@ -34,6 +34,7 @@ func (r *Room) step(in loop.Input) error {
 	r.observeLoad(rec)
 	r.observeTick(rec)
 	r.reportFaults(rec)
+	r.showLoop(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}

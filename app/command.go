@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,8 +71,10 @@ func (p *program) root(c *configuration) *cobra.Command {
 	for _, cmd := range []*cobra.Command{root, run, config} {
 		c.addFlags(cmd.Flags())
 	}
-	root.AddCommand(run, config, version, p.replayCommand(c))
+	loops, show := p.loopCommand(c)
+	root.AddCommand(run, config, version, p.replayCommand(c), loops)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
+	show.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err, "json", "dot", "admin") })
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
 		cmd.Args = noArgs
 	}
@@ -84,15 +87,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasSubCommands():
-		return fmt.Errorf("%q is not a command%s (there are run, replay, config and version)", args[0], suggest(args[0], []string{"run", "replay", "config", "version", "help"}))
+		return fmt.Errorf("%q is not a command%s (there are run, replay, config, loop and version)", args[0], suggest(args[0], []string{"run", "replay", "config", "loop", "version", "help"}))
 	}
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
-// addFlags makes a flag of every setting.
-func (c *configuration) addFlags(flags *pflag.FlagSet) {
+// addFlags makes a flag of every setting but some.
+func (c *configuration) addFlags(flags *pflag.FlagSet, but ...string) {
 	flags.SortFlags = false
 	for _, s := range c.settings {
+		if slices.Contains(but, s.key) {
+			continue
+		}
 		f := flags.VarPF(&flagValue{s: s, text: s.text()}, s.key, "", s.help)
 		if s.kind() == "bool" {
 			f.NoOptDefVal = "true"
@@ -116,7 +122,8 @@ func (f *flagValue) Set(text string) error {
 }
 
 // flagError puts pflag's errors in words that name the flag and the remedy.
-func (c *configuration) flagError(err error) error {
+// others are flags that are no settings.
+func (c *configuration) flagError(err error, others ...string) error {
 	var (
 		unknown  *pflag.NotExistError
 		noValue  *pflag.ValueRequiredError
@@ -129,7 +136,7 @@ func (c *configuration) flagError(err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		var names []string
+		names := others
 		for _, s := range c.settings {
 			names = append(names, s.key)
 		}

@@ -25,6 +25,8 @@ const (
 	maxConns = 64
 	// shutdownGrace is what answers under way get once the server stops.
 	shutdownGrace = 2 * time.Second
+	// loopTimeout is how long /loop waits for a tick to end.
+	loopTimeout = 3 * time.Second
 )
 
 // A tick is missing after the longer of stallFloor and stallPeriods tick periods. Below two
@@ -45,6 +47,9 @@ type Config struct {
 	Ticks func() ticks.Snapshot
 	// Last and Slow return what is served, as JSON, at /ticks/last and /ticks/slow.
 	Last, Slow func() any
+	// Loop is served, as JSON, at /loop. It may wait for the tick that runs, and its error says
+	// that none ended.
+	Loop func(context.Context) (any, error)
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
 	// Health returns what is wrong although ticks may run: an error if a new process
@@ -119,6 +124,7 @@ const index = `netloop admin
 /healthz  200 while ticks run
 /readyz   200 while clients may come
 /ticks    exact tick counts since the start, as JSON
+/loop     the systems of every stage: order, period, cost, state, as JSON
 /ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
 /ticks/last  the last 600 ticks, likewise
 `
@@ -136,6 +142,16 @@ func handler(cfg Config) http.Handler {
 		text(w, http.StatusOK, "ready\n")
 	})
 	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
+	mux.HandleFunc("GET /loop", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), loopTimeout)
+		defer cancel()
+		v, err := cfg.Loop(ctx)
+		if err != nil {
+			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+			return
+		}
+		asJSON(w, v)
+	})
 	var large sync.Mutex
 	mux.HandleFunc("GET /ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
 	mux.HandleFunc("GET /ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })

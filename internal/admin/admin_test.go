@@ -26,6 +26,7 @@ type state struct {
 	notReady      atomic.Bool
 	sick          atomic.Bool
 	note          string
+	stuck         bool   // no tick ends
 	reading       func() // called while /ticks/slow is made
 }
 
@@ -42,6 +43,12 @@ func (s *state) config() Config {
 			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
 		},
 		Last: func() any { return []string{"the last"} },
+		Loop: func(ctx context.Context) (any, error) {
+			if s.stuck {
+				return nil, errors.New("no tick ended")
+			}
+			return []string{"the loop"}, nil
+		},
 		Slow: func() any {
 			if s.reading != nil {
 				s.reading()
@@ -104,7 +111,7 @@ func TestPages(t *testing.T) {
 	base := start(t, (&state{}).config())
 	for path, want := range map[string]string{
 		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
-		"/ticks/last": `["the last"]`, "/ticks/slow": `["the worst"]`,
+		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/ticks/slow": `["the worst"]`,
 	} {
 		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -124,6 +131,13 @@ func TestPages(t *testing.T) {
 	_, body := get(t, base+"/ticks")
 	if s, err := ticks.Decode([]byte(body)); err != nil || s.Ticks != 7 || s.Tick.Count() != 1 {
 		t.Errorf("decoded %+v, %v", s, err)
+	}
+}
+
+func TestTheLoopIsServedByTheNextTickOrNotAtAll(t *testing.T) {
+	base := start(t, (&state{stuck: true}).config())
+	if status, body := get(t, base+"/loop"); status != http.StatusServiceUnavailable || !strings.Contains(body, "no tick ended") {
+		t.Errorf("%d %q", status, body)
 	}
 }
 

@@ -121,6 +121,8 @@ type Server interface {
 	Finish(code transport.Code, text string) error
 	// Stages prints the loop: stage by stage the systems in order.
 	Stages() []loop.DumpStage
+	// View describes the loop before the first tick, or between two.
+	View() loop.View
 }
 
 // Clock is the clock of a client.

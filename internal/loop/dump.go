@@ -5,6 +5,16 @@ import (
 	"time"
 )
 
+// View is the loop of a room as the admin listener serves it.
+type View struct {
+	// Tick is the one after which it was taken.
+	Tick        uint64      `json:"tick"`
+	Rate        string      `json:"rate"`
+	FixedRate   string      `json:"fixed_rate"`
+	Quarantined int         `json:"quarantined"`
+	Stages      []DumpStage `json:"stages"`
+}
+
 // DumpStage is one stage of the loop for printing.
 type DumpStage struct {
 	// Stage is 0 for the last group: systems that have not taken effect yet, so
@@ -73,7 +83,7 @@ func (l *Loop[C]) Dump() []DumpStage {
 			}
 			members = append(once, members...)
 		}
-		d := DumpStage{Stage: stage}
+		d := DumpStage{Stage: stage, Systems: []DumpSystem{}}
 		for _, s := range members {
 			if s.in(stage) {
 				d.Systems = append(d.Systems, l.dump(s, stage))

@@ -1,0 +1,288 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// The limits on what is read from an admin listener that may not be one: an
+// answer comes with the next tick, and describes at most some thousand systems.
+const (
+	viewTimeout = 10 * time.Second
+	maxView     = 64 << 20
+)
+
+// loopFlags are those of loop print besides the settings.
+type loopFlags struct {
+	json, dot bool
+	admin     string
+}
+
+// loopCommand makes the command that prints the loop.
+func (p *program) loopCommand(c *configuration) (parent, show *cobra.Command) {
+	var f loopFlags
+	parent = &cobra.Command{
+		Use: "loop", Short: "Show the systems of a tick",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			const what = "(there is print)"
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
+			}
+			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], []string{"print"}), what)
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	show = &cobra.Command{
+		Use: "print", Short: "Print the stages of a tick with their systems, in the order of running",
+		Long: "Prints the stages of a tick with their systems, in the order of running: as this game\n" +
+			"registers them with these settings, or with --admin as they are in a running server,\n" +
+			"with what they cost and those that wait, are disabled or quarantined.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.printLoop(cmd, c, &f) },
+	}
+	c.addFlags(show.Flags(), "admin")
+	show.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	show.Flags().BoolVar(&f.dot, "dot", false, "print a graph for Graphviz")
+	show.Flags().StringVar(&f.admin, "admin", "", "admin address of a running server, for instance http://127.0.0.1:8080")
+	parent.AddCommand(show)
+	return parent, show
+}
+
+func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) error {
+	if f.json && f.dot {
+		return errors.New("--json and --dot exclude each other: choose one")
+	}
+	var v loop.View
+	var err error
+	if f.admin != "" {
+		v, err = fetchLoop(cmd.Context(), f.admin)
+	} else {
+		v, err = p.openLoop(c, cmd.Flags())
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.json:
+		e := json.NewEncoder(p.stdout)
+		e.SetIndent("", "  ")
+		err = e.Encode(v)
+	case f.dot:
+		_, err = io.WriteString(p.stdout, dotOf(v))
+	default:
+		_, err = io.WriteString(p.stdout, tableOf(v, f.admin != ""))
+	}
+	if err != nil {
+		return &failure{err}
+	}
+	return nil
+}
+
+// openLoop lets the game fill a room that takes no port and runs no tick.
+func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, error) {
+	if err := c.load(flags, p.env); err != nil {
+		return loop.View{}, err
+	}
+	cfg := c.options.server()
+	cfg.Seed = 1 // What is drawn is not shown.
+	s, err := netloop.New(cfg, p.game)
+	if err != nil {
+		return loop.View{}, err
+	}
+	return inside.Netloop.Server(s).View(), nil
+}
+
+// fetchLoop asks a running server.
+func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
+	at, err := url.Parse(admin)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use a URL such as http://127.0.0.1:8080", admin)
+	}
+	at = at.JoinPath("loop")
+	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return v, fmt.Errorf("--admin: %w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return v, &failure{fmt.Errorf("--admin: no answer: %w", err)}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
+	switch {
+	case err != nil:
+		return v, &failure{fmt.Errorf("--admin: %s: %w", at, err)}
+	case resp.StatusCode != http.StatusOK:
+		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		return v, &failure{fmt.Errorf("--admin: %s says %s: %.200s", at, resp.Status, said)}
+	}
+	if err := json.Unmarshal(body, &v); err != nil || len(v.Stages) == 0 {
+		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at, err)}
+	}
+	return v, nil
+}
+
+// tableOf prints a line per system. Of a running server it has the cost too.
+func tableOf(v loop.View, running bool) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "ticks at %s, fixed steps at %s", v.Rate, v.FixedRate)
+	if running {
+		fmt.Fprintf(&w, ", after tick %d, %d quarantined", v.Tick, v.Quarantined)
+	}
+	w.WriteString("\n\n")
+	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
+	head := "stage and system\tplace\tpriority\tevery\torder"
+	if running {
+		head += "\tcalls\tmean\tp50\tp99\tstate"
+	}
+	fmt.Fprintln(t, head)
+	for _, stage := range v.Stages {
+		name := stage.Stage.String()
+		if stage.Stage == 0 {
+			name = "not placed yet"
+		}
+		fmt.Fprintln(t, name+strings.Repeat("\t", strings.Count(head, "\t"))) // A line without tabs would end the columns.
+		for i := range stage.Systems {
+			s := &stage.Systems[i]
+			line := []string{"  " + path(s), s.Place.String(), strconv.Itoa(s.Priority), every(s), order(s)}
+			if running {
+				line = append(append(line, cost(s.Cost)...), state(s))
+			}
+			fmt.Fprintln(t, strings.Join(line, "\t"))
+		}
+	}
+	_ = t.Flush() // A strings.Builder takes everything.
+	return trimLines(w.String())
+}
+
+// trimLines takes the blanks off the ends of lines that a table leaves.
+func trimLines(text string) string {
+	var w strings.Builder
+	for line := range strings.Lines(text) {
+		w.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return w.String()
+}
+
+// path is the name of a system with the groups around it.
+func path(s *loop.DumpSystem) string {
+	return strings.Join(append(s.Groups[:len(s.Groups):len(s.Groups)], s.Name), " / ")
+}
+
+// every is the period of a system.
+func every(s *loop.DumpSystem) string {
+	switch {
+	case s.Once:
+		return "once"
+	case !s.Periodic:
+		return "-"
+	case s.CatchUp > 0:
+		return fmt.Sprintf("%v, up to %d times", s.Period, s.CatchUp)
+	}
+	return s.Period.String()
+}
+
+// order is what else decides whether and when a system runs.
+func order(s *loop.DumpSystem) string {
+	var said []string
+	if len(s.Before) > 0 {
+		said = append(said, "before "+strings.Join(s.Before, ", "))
+	}
+	if len(s.After) > 0 {
+		said = append(said, "after "+strings.Join(s.After, ", "))
+	}
+	if s.Conditional {
+		said = append(said, "on a condition")
+	}
+	if s.Disabled {
+		said = append(said, "disabled")
+	}
+	if len(said) == 0 {
+		return "-"
+	}
+	return strings.Join(said, "; ")
+}
+
+// cost is what the calls of a system took, in four columns.
+func cost(c *loop.DumpCost) []string {
+	if c == nil {
+		return []string{"0", "-", "-", "-"}
+	}
+	columns := []string{strconv.FormatUint(c.Runs, 10)}
+	for _, d := range []time.Duration{c.Mean, c.P50, c.P99} {
+		columns = append(columns, fmt.Sprintf("%.1fµs", float64(d)/1e3))
+	}
+	return columns
+}
+
+// state is what is out of the ordinary with a system of a running server.
+func state(s *loop.DumpSystem) string {
+	var said []string
+	if s.Pending {
+		said = append(said, "pending")
+	}
+	if s.Quarantine > 0 {
+		said = append(said, fmt.Sprintf("quarantined for %d ticks", s.Quarantine))
+	}
+	if s.Panics > 0 {
+		said = append(said, fmt.Sprintf("panicked %d times", s.Panics))
+	}
+	if len(said) == 0 {
+		return "ok"
+	}
+	return strings.Join(said, ", ")
+}
+
+// dotOf is the loop as a graph: a cluster per stage, edges in the order of
+// running.
+func dotOf(v loop.View) string {
+	var w strings.Builder
+	w.WriteString("digraph loop {\n  rankdir=LR\n  node [shape=box]\n")
+	last := ""
+	for _, stage := range v.Stages {
+		fmt.Fprintf(&w, "  subgraph \"cluster_%v\" {\n    label=%q\n", stage.Stage, stage.Stage.String())
+		var edges []string
+		for i := range stage.Systems {
+			s := &stage.Systems[i]
+			id := stage.Stage.String() + "/" + s.Name
+			label := path(s)
+			if e := every(s); e != "-" {
+				label += "\n" + e
+			}
+			style := ""
+			switch {
+			case s.Disabled || s.Quarantine > 0 || s.Pending:
+				style = ", style=dashed"
+			case s.Place != loop.Body:
+				style = ", style=filled"
+			}
+			fmt.Fprintf(&w, "    %q [label=%q%s]\n", id, label, style)
+			if last != "" && stage.Stage != 0 {
+				edges = append(edges, fmt.Sprintf("  %q -> %q\n", last, id))
+			}
+			last = id
+		}
+		w.WriteString("  }\n" + strings.Join(edges, ""))
+	}
+	w.WriteString("}\n")
+	return w.String()
+}
