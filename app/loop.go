@@ -126,7 +126,7 @@ func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
 	if err != nil {
 		return v, &failure{fmt.Errorf("--admin: no answer: %w", err)}
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // It was only read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
 	switch {
 	case err != nil:

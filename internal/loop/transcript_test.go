@@ -101,3 +101,67 @@ func dump(w *strings.Builder, stages []DumpStage) {
 		}
 	}
 }
+
+// Whole ticks with periods in every kind of stage, 0, 1 and 2 fixed steps, ticks
+// that were dropped, a condition, a quarantine, a change and a tree.
+func TestTranscriptOfPeriods(t *testing.T) {
+	var log strings.Builder
+	for _, fixed := range []uint64{30, 50} {
+		fmt.Fprintf(&log, "40 Hz with steps of %d Hz\n", fixed)
+		transcribe(t, &log, Timeline{Rate: Hz(40), Fixed: Hz(fixed)})
+	}
+	golden(t, "periods", log.String())
+}
+
+func transcribe(t *testing.T, log *strings.Builder, line Timeline) {
+	h := newHarness(t)
+	h.Follow(line)
+	say := func(n *Now) {
+		fmt.Fprintf(log, "  %-14v %-8s delta %-12v step %d fraction %.2f\n", n.Stage, n.System, n.Delta, n.FixedStep, n.Fraction)
+	}
+	catching := every("catching", 10*ms, at(say, PreUpdate))
+	catching.CatchUp = 3
+	h.add(catching)
+	slow := h.add(every("slow", 60*ms, at(say, Update, FixedUpdate)))
+	h.add(Spec[*Now]{Name: "step", Ask: at(say, FixedUpdate)})
+	h.add(every("zero", 0, at(say, Update)))
+	even := group("even", "")
+	even.RunIf = func(n *Now) bool { return n.Tick%2 == 0 }
+	h.add(even)
+	h.add(Spec[*Now]{Name: "member", Group: "even", Ask: at(say, Update)})
+	h.add(Spec[*Now]{Name: "bad", Ask: at(func(n *Now) { say(n); panic("always") }, PostLateUpdate)})
+	for tick := range uint64(10) {
+		switch tick {
+		case 6:
+			spec := slow.Spec()
+			spec.Period, spec.Stages = 30*ms, []Stage{Update}
+			if err := slow.Change(spec); err != nil {
+				t.Fatal(err)
+			}
+		case 8:
+			tree := h.Tree()
+			tree.Items = tree.Items[1:]
+			tree.Items[len(tree.Items)-1].Spec.Disabled, tree.Items[len(tree.Items)-1].Changed = true, true
+			if err := h.Set(tree); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := line.Input(tick + 1)
+		if tick == 4 {
+			in.Dropped = 6
+		}
+		fmt.Fprintf(log, "tick %d: game %v, %d steps, dropped %d\n", in.Tick, in.GameTime, in.FixedSteps, in.Dropped)
+		rec, err := h.Step(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range rec.Systems {
+			if s.Missed > 0 {
+				fmt.Fprintf(log, "  %s missed %d\n", s.Name, s.Missed)
+			}
+		}
+		for _, p := range rec.Panics {
+			fmt.Fprintf(log, "  %s panicked: first %v, quarantine %d\n", p.System, p.First, p.Quarantine)
+		}
+	}
+}
