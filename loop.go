@@ -184,7 +184,8 @@ func (g *Group) Group(name string, o ...SystemOption) *Group {
 // Set checks the tree and lets it take effect at the next Initialization. An
 // error names all that is wrong, and then nothing changes: unknown anchors,
 // cycles, names that are there twice, a built-in system that was changed, or that
-// somebody else has changed the loop since this tree was taken.
+// somebody else has changed the loop since this tree was taken. While [Game] Open
+// runs it knows only what has been registered by then.
 func (l *Loop) Set() error {
 	err := errors.Join(l.errs...)
 	if err == nil {

@@ -52,7 +52,8 @@ func (t *Tick) Number() uint64 { t.check("Tick.Number"); return t.now.Tick }
 func (t *Tick) Stage() Stage { t.check("Tick.Stage"); return t.now.Stage }
 
 // Delta returns the game time that this call accounts for: of the fixed step in
-// FixedUpdate, of the tick in the other stages, of the frame on a client.
+// FixedUpdate, of the tick in the other stages, of the frame on a client; and for
+// a system of [Every] the time since it last ran, or its period if it catches up.
 func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta }
 
 // GameTime returns the game time at this tick: its number divided by the rate.

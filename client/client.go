@@ -180,6 +180,8 @@ func (c *Client) Step(frame time.Duration) {
 	for i := range rec.Panics {
 		if p := &rec.Panics[i]; p.First {
 			c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
+		} else if p.Quarantine > 0 {
+			c.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "panic", p.Value, "frames", p.Quarantine)
 		}
 	}
 	if err != nil {

@@ -290,3 +290,33 @@ func TestPeriodsAddUp(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsDisabledKeepsItsTimerAndOwesNothing(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(every("a", 60*ms, at(h.deltas, Update)))
+	c := every("c", 50*ms, at(h.deltas, PreUpdate))
+	c.CatchUp = 5
+	b := h.add(c)
+	set := func(disabled bool) {
+		for _, s := range []*System[*Now]{a, b} {
+			spec := s.Spec()
+			spec.Disabled = disabled
+			if err := s.Change(spec); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.run(hz50, 0)
+	h.wantRan("1:20ms")
+	set(true)
+	h.run(hz50, make([]uint64, 9)...)
+	h.wantRan()
+	set(false)
+	rec := h.run(hz50, 0, 0, 0, 0) // At 220 ms a is long due; c goes on in steps of 50 ms from 20 ms on.
+	h.wantRan("11:200ms", "14:50ms", "14:60ms")
+	for _, s := range rec.Systems {
+		if s.Missed > 0 {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
