@@ -94,7 +94,7 @@ func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
 	ran.want(t, "1 Update 20ms")
 }
 
-func TestBuiltInsCannotBeChanged(t *testing.T) {
+func TestTheNameOfABuiltInIsTaken(t *testing.T) {
 	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "transport.poll", func(*netloop.Tick) {})
 	}))
