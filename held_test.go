@@ -180,3 +180,21 @@ func TestOnlyTheServerSendsWithState(t *testing.T) {
 	}()
 	client.Send(c, echo, text{}, netloop.WithState())
 }
+
+// No snapshot follows the server's last words, so they do not wait for one.
+func TestWhatIsHeldRunsWhenTheConnectionEnds(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
+	var ran []string
+	client.Handle(c, told, func(_ *netloop.Tick, m text) { ran = append(ran, m.S) })
+	w.Tick(func(tick *netloop.Tick) {
+		told.Send(tick, netloop.Everyone(), text{S: "you lost"}, netloop.WithState())
+		for player := range tick.Clients() {
+			player.Kick(tick, netloop.CodeGame, "the match is over")
+		}
+	})
+	w.Until(60, func() bool { return c.Closed() != nil })
+	if s := c.Stats(); len(ran) != 1 || s.Held != 0 || s.Early != 1 {
+		t.Errorf("ran %v, %d are held, %d ran early", ran, s.Held, s.Early)
+	}
+}

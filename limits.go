@@ -16,7 +16,8 @@ type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.
 	PerSecond float64
-	// Burst is how many it may send at once. Default 2 000, from 1 to 65 536.
+	// Burst is how many it may send at once, at most 1 MiB of them in one tick.
+	// Default 2 000, from 1 to 65 536.
 	Burst int
 	// KickAfter is after how many messages dropped by limits a client is kicked.
 	// They are forgotten at the rate of PerSecond. Default 10 000, from 1 to
@@ -87,6 +88,14 @@ func (l RPCLimits) queue() rpcqueue.Limits {
 	}
 	return q
 }
+
+// minArrivals is room for what a client sends besides messages, acknowledgements
+// mostly: for a server that stalls for 15 s at 60 of them a second.
+const minArrivals = 1024
+
+// arrivals is how much of one client may wait for a poll: whoever sends more at
+// once is disconnected before the limits see it, so all that they take must fit.
+func (l RPCLimits) arrivals() int { return minArrivals + 2*l.Burst }
 
 // limited takes what the queue tells of a client that exceeds its limits: once
 // per rung and episode.

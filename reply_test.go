@@ -298,3 +298,31 @@ func TestAClientThatDoesNotStepCountsWhatItLoses(t *testing.T) {
 		t.Error("nothing is counted")
 	}
 }
+
+// A game that asks again whenever it gets no answer does so after the end, too.
+func TestAskingAgainAfterEveryErrorEnds(t *testing.T) {
+	var d desk
+	w := d.open(t)
+	c := play(t, w, perfect)
+	failed := 0
+	var again func(*netloop.Tick, sum, error)
+	again = func(_ *netloop.Tick, _ sum, err error) {
+		if err == nil {
+			return
+		}
+		if failed++; failed > 100 {
+			panic("it asks for ever")
+		}
+		client.Ask(c, add, pair{}, again)
+	}
+	client.Ask(c, add, pair{}, again)
+	client.Ask(c, add, pair{}, again)
+	w.Step(3)
+	if err := c.Close(); err != nil || failed != 2 {
+		t.Errorf("%d calls failed, %v", failed, err)
+	}
+	c.Step(0)
+	if failed != 4 {
+		t.Errorf("%d calls failed, want the two that were asked at the end too", failed)
+	}
+}

@@ -120,7 +120,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r := &Room{server: s, schema: s.schema, spec: spec, opening: true}
 	r.log = slog.New(&tickHandler{Handler: s.log.Handler(), room: r})
 	r.feed = network{r}
-	r.inbox = transport.NewInbox(maxArrivalsPerClient, s.transport)
+	r.inbox = transport.NewInbox(s.cfg.RPC.arrivals(), s.transport)
 	r.world = netvar.NewWorld(s.schema.table)
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
@@ -145,10 +145,6 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	}
 	return r, nil
 }
-
-// maxArrivalsPerClient is how many messages of one client may wait for a poll:
-// enough for a client that sends 60 a second to survive a stall of 15 s.
-const maxArrivalsPerClient = 1024
 
 // builtins registers what every room runs. They are ordinary systems with names,
 // so a game may place its own around them.

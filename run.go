@@ -119,7 +119,9 @@ func (r *Room) tellDrain(limit time.Duration) error {
 	r.feed.drain(limit)
 	return r.inspect(func(t *Tick) {
 		for _, fn := range r.onDrain {
-			fn(t, limit)
+			if err := r.call("OnDrain", func() error { fn(t, limit); return nil }); err != nil {
+				t.log.Error("OnDrain failed", "error", err)
+			}
 		}
 	})
 }
@@ -137,6 +139,9 @@ func (r *Room) finish(why LeaveReason) error {
 	})
 	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
 	err = errors.Join(err, r.inspect(r.takeResults))
+	if n := r.queued.close(); n > 0 {
+		r.server.metrics.AddDrop("post", "closed", uint64(n))
+	}
 	r.async.wait.Wait() // What the results asked for sees a context that has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()

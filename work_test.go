@@ -192,3 +192,38 @@ func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 	}
 	c.finish()
 }
+
+func TestAPanicInOnDrainCostsNobodyTheDrain(t *testing.T) {
+	var calls []string
+	c := newClosing(t, func(r *Room) {
+		r.OnStart(func(tick *Tick) {
+			Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }, func(*Tick, int, error) {})
+		})
+		r.OnDrain(func(*Tick, time.Duration) { panic("in OnDrain") })
+		r.OnDrain(func(*Tick, time.Duration) { calls = append(calls, "told") })
+	})
+	c.drain()
+	if waited := c.clock.Now(); waited < workGrace || len(calls) != 1 {
+		t.Errorf("the drain waited for %v, and told %v", waited, calls)
+	}
+	c.finish()
+}
+
+func TestARoomThatHasEndedTakesNoPosts(t *testing.T) {
+	c := newClosing(t, func(r *Room) {
+		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { return nil })
+	})
+	post := func() error { return bareWords.Post(c.s.room, struct{ N uint64 }{}) }
+	if err := post(); err != nil {
+		t.Fatal(err)
+	}
+	c.finish()
+	var closed *Closed
+	if err := post(); !errors.As(err, &closed) || closed.Code != CodeClosing {
+		t.Errorf("after the end: %v", err)
+	}
+	b := bare{t: t, s: c.s}
+	if line := `netloop_queue_drops_total{queue="post",reason="closed"} 2`; !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}

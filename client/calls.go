@@ -111,9 +111,12 @@ func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 	}
 }
 
-// failAll fails everything, oldest first.
+// failAll fails everything that waits, oldest first. What its callbacks ask again is
+// not among it: a game that does so each time would never come to an end.
 func (cs *calls) failAll(t *netloop.Tick, err error) {
-	for len(cs.waiting) > 0 {
-		cs.fail(t, cs.waiting[0].id, err)
+	waiting := cs.waiting
+	cs.waiting = nil
+	for i := range waiting {
+		waiting[i].then(t, nil, err)
 	}
 }

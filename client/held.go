@@ -61,6 +61,14 @@ func (h *held) expire(now uint64, run func(rpcqueue.Item)) {
 	}
 }
 
+// release runs everything: no state will come any more.
+func (h *held) release(run func(rpcqueue.Item)) {
+	for len(h.queue) > 0 {
+		h.early++
+		run(h.pop())
+	}
+}
+
 func (h *held) pop() rpcqueue.Item {
 	m := h.queue[0]
 	h.queue[0] = heldMessage{} // The message belongs to its handler now.

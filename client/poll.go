@@ -38,6 +38,7 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	case transport.OverloadChanged:
 		c.setOverload(netloop.Overload(a.Overload.Level))
 	case transport.Gone:
+		c.held.release(c.queue) // The server's last words, mostly.
 		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}
 }
