@@ -12,6 +12,22 @@ import (
 
 // step runs one tick and accounts for it.
 func (r *Room) step(in loop.Input) error {
+	r.begin(in)
+	end := traced(in.Tick)
+	rec, err := r.loop.Step(in)
+	end()
+	r.account(rec)
+	if err != nil {
+		r.closing = &Closed{CodeInternal, err.Error()}
+	}
+	if r.closing != nil {
+		return r.closing
+	}
+	return nil
+}
+
+// begin tells everybody whom a tick concerns that it begins, and with what input.
+func (r *Room) begin(in loop.Input) {
 	r.in = in
 	r.feed.begin(&r.in)
 	if in.Epoch != *r.epoch.Load() {
@@ -20,9 +36,10 @@ func (r *Room) step(in loop.Input) error {
 	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick, in.GameTime)
 	r.watchdog.Begin(in.Tick, in.Start)
-	end := traced(in.Tick)
-	rec, err := r.loop.Step(in)
-	end()
+}
+
+// account takes what a tick cost and what went wrong in it to whoever wants to know.
+func (r *Room) account(rec *loop.Record) {
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
 	}
@@ -38,13 +55,6 @@ func (r *Room) step(in loop.Input) error {
 	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}
-	if err != nil {
-		r.closing = &Closed{CodeInternal, err.Error()}
-	}
-	if r.closing != nil {
-		return r.closing
-	}
-	return nil
 }
 
 // paced runs a tick that the pacer found due: with what else enters it.
