@@ -198,3 +198,32 @@ func TestWhatIsHeldRunsWhenTheConnectionEnds(t *testing.T) {
 		t.Errorf("ran %v, %d are held, %d ran early", ran, s.Held, s.Early)
 	}
 }
+
+// A client that joins a large world gets it over many ticks. What it is told in OnJoin waits
+// for the object that it names, however far behind the client is in the rest.
+func TestMessageWithStateWaitsForWhatDidNotFit(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			for i := range 5000 {
+				things.Spawn(tick, thing{N: int32(i)})
+			}
+		})
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
+			o := things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))
+			spawned.Send(tick, netloop.To(c.ID()), birth{o.Ref(), 1}, netloop.WithState())
+			return nil
+		})
+	})
+	w.Step(1)
+	c := w.JoinAs(client.Config{Schema: schema}, perfect)
+	var b births
+	b.listen(c)
+	waited := 0
+	w.Until(100, func() bool {
+		waited = max(waited, c.Stats().Held)
+		return len(b.heard) == 1
+	})
+	if s := c.Stats(); b.found != 1 || waited != 1 || s.Early != 0 {
+		t.Errorf("found %d, %d were held, %d ran early", b.found, waited, s.Early)
+	}
+}

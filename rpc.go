@@ -112,7 +112,8 @@ func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = u
 
 // WithState holds a message on the client until its replicated state has reached
 // the tick of sending: until a whole snapshot of that tick, or a later one, has
-// been applied. So a handler finds the objects that the message refers to, unless
+// been applied, and with it everything up to that tick that did not fit into the
+// ones before. So a handler finds the objects that the message refers to, unless
 // the packet that told of one was lost and what makes up for it is still under
 // way: [Ref.Get] says so.
 //

@@ -10,7 +10,7 @@ import (
 type held struct {
 	queue []heldMessage // oldest first
 	bytes int
-	whole uint64 // tick of the newest snapshot that was applied whole
+	state uint64 // the tick that the state has reached
 	early uint64 // ran before their state, because of a bound
 }
 
@@ -33,7 +33,7 @@ const (
 // hold keeps a message, or reports that its state is there. run runs those that
 // must go for it.
 func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
-	if m.tick <= h.whole {
+	if m.tick <= h.state {
 		return false
 	}
 	for len(h.queue) > 0 && (len(h.queue) >= maxHeld || h.bytes+m.size > maxHeldBytes) {
@@ -45,10 +45,11 @@ func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
 	return true
 }
 
-// reached takes a snapshot that was applied whole, and runs what has waited for it.
+// reached takes the tick that the state has reached with a whole snapshot, and runs what
+// has waited for it.
 func (h *held) reached(tick uint64, run func(rpcqueue.Item)) {
-	h.whole = max(h.whole, tick)
-	for len(h.queue) > 0 && h.queue[0].tick <= h.whole {
+	h.state = max(h.state, tick)
+	for len(h.queue) > 0 && h.queue[0].tick <= h.state {
 		run(h.pop())
 	}
 }

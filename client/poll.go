@@ -59,23 +59,23 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	for events := c.replica.Events(); len(events) > 0; {
 		events = events[c.tell(t, events):]
 	}
-	c.complete(a, applied.Tick, applied.SnapshotComplete)
+	c.complete(a, &applied)
 	state, _ := c.replica.Digest()
 	c.verify.compared(c, state)
 }
 
 // complete accounts for a snapshot whose packets come one by one.
-func (c *Client) complete(a *transport.Arrival, tick uint64, whole bool) {
-	if c.snapshot.Tick != tick {
-		c.snapshot = Snapshot{Tick: tick}
+func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
+	if c.snapshot.Tick != applied.Tick {
+		c.snapshot = Snapshot{Tick: applied.Tick}
 	}
 	c.snapshot.Bytes += len(a.State)
 	c.snapshot.At = max(c.snapshot.At, a.At)
-	if !whole {
+	if !applied.SnapshotComplete {
 		return
 	}
 	c.stats.Snapshots++
-	c.held.reached(tick, c.queue)
+	c.held.reached(applied.Reached, c.queue)
 	if c.state.Phase == Loading {
 		c.setState(State{Phase: Playing})
 	}

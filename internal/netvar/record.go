@@ -10,8 +10,9 @@ import (
 // The layout of a state packet. uvarint is base 128, least significant group first; zigzag is
 // a uvarint of a signed number; fixed numbers are little endian.
 //
-//	packet  = coder:1 flags:1 index:1 count:1 tick:4 packet:uvarint [digest:8] record*
-//	flags   : 1 = a digest follows, 2 = complete; all others 0
+//	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] packet:uvarint [digest:8] record*
+//	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows; all others 0
+//	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
 //	record  = head:uvarint rest            head = slotStep<<3 | kind
 //	          slotStep = slot - slot of the record before in this packet - 1 (before the first: -1)
 //	kind 0  : delta, baseAge and mask as before  rest = diffs
@@ -30,9 +31,11 @@ const (
 
 	flagDigest   = 1
 	flagComplete = 2
+	flagBehind   = 4
 
-	atFlags = 1 // offsets that are patched when the snapshot is cut
-	atCount = 3
+	atFlags  = 1 // offsets that are patched when the snapshot is cut
+	atCount  = 3
+	atBehind = 8
 
 	wireRepeat  = 0
 	wireSameAge = 1
@@ -70,7 +73,7 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
-	maxHeader     = 8 + 10 + 8
+	maxHeader     = 8 + 1 + 10 + 8
 	maxRecordHead = 3 + 1 + 10 + 10 + 3 + 5 + 10
 )
 
@@ -94,6 +97,8 @@ type header struct {
 	Count     uint8
 	HasDigest bool
 	Complete  bool
+	HasBehind bool // something may not have fitted
+	Behind    uint8
 	Digest    uint64
 }
 
@@ -105,8 +110,14 @@ func appendHeader(dst []byte, h *header) []byte {
 	if h.Complete {
 		flags |= flagComplete
 	}
+	if h.HasBehind {
+		flags |= flagBehind
+	}
 	dst = append(dst, coderBytes, flags, h.Index, h.Count)
 	dst = wire.AppendUint32(dst, uint32(h.Tick))
+	if h.HasBehind {
+		dst = append(dst, h.Behind)
+	}
 	dst = wire.AppendUvarint(dst, h.Packet)
 	if h.HasDigest {
 		dst = wire.AppendUint64(dst, h.Digest)
@@ -119,12 +130,15 @@ func readHeader(r *wire.Reader, near uint64, h *header) {
 	coder, flags := r.Byte(), r.Byte()
 	h.Index, h.Count = r.Byte(), r.Byte()
 	h.Tick = wire.WidenTick(near, r.Uint32())
+	h.HasDigest, h.Complete, h.HasBehind = flags&flagDigest != 0, flags&flagComplete != 0, flags&flagBehind != 0
+	if h.HasBehind {
+		h.Behind = r.Byte()
+	}
 	h.Packet = r.Uvarint()
-	h.HasDigest, h.Complete = flags&flagDigest != 0, flags&flagComplete != 0
 	if h.HasDigest {
 		h.Digest = r.Uint64()
 	}
-	if coder != coderBytes || flags&^(flagDigest|flagComplete) != 0 || h.Complete && !h.HasDigest ||
+	if coder != coderBytes || flags&^(flagDigest|flagComplete|flagBehind) != 0 || h.Complete && !h.HasDigest ||
 		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 {
 		r.Fail(ErrHeader)
 	}

@@ -77,6 +77,10 @@ type Applied struct {
 	Index, Count     int
 	Ack              bool // acknowledge it. False for one of an earlier tick than was applied: it was discarded
 	SnapshotComplete bool // with this packet all of its snapshot are applied
+	// Reached, of a complete snapshot, is the tick of the state that the client now has of
+	// everything, but for what was lost and is still under way. It may be earlier than that of
+	// a snapshot before.
+	Reached uint64
 }
 
 // Apply checks a packet wholly and then applies it wholly; after an error nothing has changed.
@@ -123,6 +127,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	if a.SnapshotComplete = r.arrived == ^uint64(0)>>(MaxPackets-h.Count); a.SnapshotComplete {
 		r.stats.Snapshots++
 		r.compare(&h)
+		a.Reached = h.Tick - min(uint64(h.Behind), h.Tick)
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package netvar
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -138,6 +139,7 @@ func (c *cutter) byNeed() {
 	})
 	c.packets[len(c.packets)-1] = c.buf // may have grown: keep it for the next time
 	c.packets = c.packets[:c.from]
+	c.header.HasBehind = true
 	c.open()
 	room := c.lim.PacketSize - len(c.buf)
 	packet, used, misfits := 0, 0, 0
@@ -244,13 +246,35 @@ func (c *cutter) finish() {
 		}
 		complete = placed == c.p.owed.count()
 	}
+	behind := c.behind()
 	for _, b := range c.packets[c.from:] {
 		b[atCount] = byte(len(c.packets) - c.from)
+		if c.header.HasBehind {
+			b[atBehind] = behind
+		}
 		if complete {
 			b[atFlags] |= flagComplete
 		}
 		c.p.w.stats.Bytes += uint64(len(b))
 	}
+}
+
+// behind is by how many ticks the client stays behind in what did not fit: since its last
+// record, or since before its lifetime if it has none.
+func (c *cutter) behind() uint8 {
+	behind := uint64(0)
+	for i := range c.list {
+		n := &c.list[i]
+		if n.packet != unplaced || n.rank == rankCopy {
+			continue
+		}
+		reached := n.last
+		if c.p.entries[n.slot].sent == 0 {
+			reached--
+		}
+		behind = max(behind, c.header.Tick-reached)
+	}
+	return uint8(min(behind, math.MaxUint8))
 }
 
 // commit remembers what was sent.
