@@ -13,6 +13,8 @@ import (
 // struct whose fields are the network variables. Tags say how a field travels:
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
+//	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
+//	Rot  [4]float32 `net:"quat=10"`  // a rotation: three times 10 bits
 //	Name string  `net:"max=16"`      // at most 16 bytes
 //	Memo string  `net:"-"`           // not at all
 //	Pace float32 `net:"name=Speed"`  // under the name that it had before
@@ -20,7 +22,11 @@ import (
 // Fields may be booleans, integers and named integers, floats, strings, byte
 // slices, arrays, nested structs, slices, [Ref] and [Deadline]. Without quant a
 // float travels exactly. NaN becomes 0; where quant is given, infinities and
-// values out of range are clamped.
+// values out of range are clamped, counted, and named in the log once. A range that
+// is no whole number of steps reaches to the next one outside.
+//
+// quat is for four float32, as an array or a struct of them, in any order. What arrives is
+// of length 1 and has its largest component positive; all zeros stay zeros.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.

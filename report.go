@@ -27,6 +27,7 @@ func (r *Room) report() {
 	}
 	state := r.world.Stats()
 	m.SetSnapshots(state.Records, state.Bytes)
+	m.SetClamped(state.Clamped)
 	m.SetFullStates("first", state.FullFirst)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)

@@ -122,6 +122,9 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.feed = network{r}
 	r.inbox = transport.NewInbox(s.cfg.RPC.arrivals(), s.transport)
 	r.world = netvar.NewWorld(s.schema.table)
+	r.world.OnClamp(func(class, field string) {
+		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
+	})
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {

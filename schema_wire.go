@@ -91,6 +91,9 @@ var wireKinds = [...]netloopv1.TypeKind{
 	codec.Float64:     netloopv1.TypeKind_TYPE_KIND_FLOAT64,
 	codec.Quant32:     netloopv1.TypeKind_TYPE_KIND_FLOAT32,
 	codec.Quant64:     netloopv1.TypeKind_TYPE_KIND_FLOAT64,
+	codec.Range32:     netloopv1.TypeKind_TYPE_KIND_RANGE32,
+	codec.Range64:     netloopv1.TypeKind_TYPE_KIND_RANGE64,
+	codec.Quat:        netloopv1.TypeKind_TYPE_KIND_QUAT,
 	codec.RefKind:     netloopv1.TypeKind_TYPE_KIND_REF,
 	codec.InstantKind: netloopv1.TypeKind_TYPE_KIND_INSTANT,
 	codec.String:      netloopv1.TypeKind_TYPE_KIND_STRING,
@@ -103,7 +106,7 @@ var wireKinds = [...]netloopv1.TypeKind{
 
 // tableOf describes a type to the other side.
 func tableOf(t *codec.Type) *netloopv1.Type {
-	w := &netloopv1.Type{Kind: wireKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den}
+	w := &netloopv1.Type{Kind: wireKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den, Low: t.Low, High: t.High}
 	if t.Elem != nil {
 		w.Element = tableOf(t.Elem)
 	}
@@ -117,9 +120,9 @@ func tableOf(t *codec.Type) *netloopv1.Type {
 // typeOf is the inverse of tableOf. What the other side made up is of no kind, or is found
 // when it is bound.
 func typeOf(w *netloopv1.Type) codec.Type {
-	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Max: int(w.GetMax())}
+	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Low: w.GetLow(), High: w.GetHigh(), Max: int(w.GetMax())}
 	for k, wire := range wireKinds {
-		if quant := codec.Kind(k) == codec.Quant32 || codec.Kind(k) == codec.Quant64; wire == w.GetKind() && quant == (t.Den != 0) {
+		if codec.Kind(k).Steps() == (t.Den != 0) && wire == w.GetKind() {
 			t.Kind = codec.Kind(k)
 			break
 		}

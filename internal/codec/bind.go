@@ -21,7 +21,7 @@ func (m *Mismatch) Error() string {
 //   - A field that only the layout has is passed over by readers and written as zero. It
 //     stays in captured Values: they are of the layout, whatever t has of it.
 //   - A field that only t has is neither written nor touched.
-//   - A field that both have must be of the same kind, with the same step or array length;
+//   - A field that both have must be of the same kind, with the same step, range, bits or array length;
 //     otherwise the error is a *Mismatch. The limit of a string, byte string or slice may
 //     differ: that of the layout holds.
 //
@@ -47,7 +47,7 @@ func Bind(t reflect.Type, layout Type, budget *Budget) (*Plan, error) {
 // bind makes the node of a layout whose values lie where those of own do; a nil own is
 // nowhere.
 func bind(t *Type, own *node, path string) (*node, error) {
-	n := &node{kind: t.Kind, num: t.Num, den: t.Den, max: t.Max}
+	n := &node{kind: t.Kind, num: t.Num, den: t.Den, low: t.Low, high: t.High, max: t.Max}
 	if own != nil {
 		if !t.fits(own) {
 			here := own.describe()
@@ -86,7 +86,7 @@ func bind(t *Type, own *node, path string) (*node, error) {
 // fits tells whether values of the type can lie where those of n do, apart from what is
 // inside.
 func (t *Type) fits(n *node) bool {
-	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den {
+	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high {
 		return false
 	}
 	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind == Slice

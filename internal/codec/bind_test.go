@@ -159,7 +159,7 @@ func TestBoundPlanOfNothingPassesOverEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out every
-	if err := far.Decode(zero, unsafe.Pointer(&out)); err != nil || !reflect.DeepEqual(out, every{}) {
+	if err := far.Decode(zero, unsafe.Pointer(&out)); err != nil || !reflect.DeepEqual(out, every{R64: 10}) {
 		t.Errorf("%v: its zero is %+v", err, out)
 	}
 	empty := p.newValues()
@@ -184,6 +184,21 @@ func TestMismatchNamesFieldAndTypes(t *testing.T) {
 		}](), reflect.TypeFor[struct {
 			A float32 `net:"quant=1/16"`
 		}](), Mismatch{"A", "float32 quant=1/16", "float32 quant=1/8"}},
+		"range": {reflect.TypeFor[struct {
+			A float32 `net:"quant=1,range=0:9"`
+		}](), reflect.TypeFor[struct {
+			A float32 `net:"quant=1,range=0:8"`
+		}](), Mismatch{"A", "float32 quant=1/1 steps=0:8", "float32 quant=1/1 steps=0:9"}},
+		"no range": {reflect.TypeFor[struct {
+			A float32 `net:"quant=1,range=0:9"`
+		}](), reflect.TypeFor[struct {
+			A float32 `net:"quant=1"`
+		}](), Mismatch{"A", "float32 quant=1/1", "float32 quant=1/1 steps=0:9"}},
+		"bits": {reflect.TypeFor[struct {
+			A [4]float32 `net:"quat=9"`
+		}](), reflect.TypeFor[struct {
+			A [4]float32 `net:"quat=10"`
+		}](), Mismatch{"A", "quat bits=10", "quat bits=9"}},
 		"length":  {reflect.TypeFor[struct{ A [3]int8 }](), reflect.TypeFor[struct{ A [4]int8 }](), Mismatch{"A", "[4]int8", "[3]int8"}},
 		"bytes":   {reflect.TypeFor[struct{ A [3]byte }](), reflect.TypeFor[struct{ A []byte }](), Mismatch{"A", "bytes max=256", "[3]byte"}},
 		"nested":  {reflect.TypeFor[struct{ P vec }](), reflect.TypeFor[struct{ P struct{ Y int8 } }](), Mismatch{"P.Y", "int8", "float32"}},
@@ -254,6 +269,13 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 		"limit of a bool":  {Kind: Bool, Max: 1},
 		"no step":          {Kind: Quant32, Num: 1},
 		"step of an int":   {Kind: Int8, Num: 1, Den: 1},
+		"no range":         {Kind: Range32, Num: 1, Den: 1},
+		"range":            {Kind: Range32, Num: 1, Den: 1, Low: -1 << 31, High: 0},
+		"range of 64":      {Kind: Range64, Num: 1, Den: 1, Low: 0, High: 1<<53 + 1},
+		"range reversed":   {Kind: Range64, Num: 1, Den: 1, Low: 1, High: 0},
+		"range of a bool":  {Kind: Bool, Low: 0, High: 1},
+		"no bits":          {Kind: Quat},
+		"bits":             {Kind: Quat, Max: 21},
 		"step":             {Kind: Quant64, Num: 1, Den: maxDen + 1},
 		"no element":       {Kind: Slice, Max: 1},
 		"element":          {Kind: Bool, Elem: &bool1},
@@ -289,6 +311,13 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 	}
 }
 
+// fuzzKinds are the kinds by their numbers in the corpus of FuzzBind: a new one goes to the end.
+var fuzzKinds = [...]Kind{
+	Invalid, Bool, Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Float32, Float64,
+	Quant32, Quant64, RefKind, InstantKind, String, Bytes, ByteArray, Slice, endOfKinds, Array, Struct,
+	Range32, Range64, Quat,
+}
+
 // layoutOf makes a layout of bytes, sound or not: a kind, and what belongs to it.
 func layoutOf(b []byte, depth int) (Type, []byte) {
 	take := func() (v int) {
@@ -297,11 +326,13 @@ func layoutOf(b []byte, depth int) (Type, []byte) {
 		}
 		return v
 	}
-	t := Type{Kind: Kind(take())}
+	t := Type{Kind: fuzzKinds[take()%len(fuzzKinds)]}
 	switch t.Kind {
 	case Quant32, Quant64:
 		t.Num, t.Den = uint64(take()), uint64(take())
-	case String, Bytes, ByteArray:
+	case Range32, Range64:
+		t.Num, t.Den, t.Low, t.High = uint64(take()), uint64(take()), int64(int8(take())), int64(take())
+	case Quat, String, Bytes, ByteArray:
 		t.Max = take()
 	case Slice, Array:
 		var e Type

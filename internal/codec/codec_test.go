@@ -59,6 +59,9 @@ type every struct {
 	Grid   [3]int16
 	Names  []string       `net:"max=2"`
 	Local  map[string]int `net:"-"`
+	R32    float32        `net:"quant=1/8,range=-100:100"`
+	R64    float64        `net:"quant=0.01,range=10:20"`
+	Quat   [4]float32     `net:"quat=10"`
 }
 
 func mustPlan[T any](tb testing.TB) *Plan {
@@ -79,6 +82,7 @@ func sampleEvery() every {
 		Text: "héllo", Raw: []byte{1, 2, 3}, UUID: [16]byte{15: 9},
 		Items:  []item{{Name: "axe", Count: 3, Spot: vec{1, -2}, Raw: []byte{7}}, {Name: "", Count: 65535}},
 		Weapon: 4, Pos: vec{0.5, -0.25}, Grid: [3]int16{-1, 0, 1}, Names: []string{"a", "bc"},
+		R32: -2.5, R64: 12.25, Quat: [4]float32{0, 0, 0, 1},
 	}
 }
 
@@ -88,7 +92,7 @@ func (p *Plan) newValues() *Values {
 
 func TestMessageRoundTripsEveryKind(t *testing.T) {
 	p := mustPlan[every](t)
-	for _, in := range []every{{}, sampleEvery()} {
+	for _, in := range []every{{R64: 10}, sampleEvery()} {
 		b, err := p.Append([]byte("head"), unsafe.Pointer(&in))
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +161,7 @@ func TestGuardEveryKindIsEncoded(t *testing.T) {
 
 func TestStateRoundTripsWholeAndAsDifference(t *testing.T) {
 	p := mustPlan[every](t)
-	states := []every{{}, sampleEvery(), {I64: math.MaxInt64, U64: 1, F32: float32(math.Inf(1)), F64: math.Copysign(0, -1), Text: "x"}}
+	states := []every{{R64: 10}, sampleEvery(), {R64: 20, R32: -100, Quat: [4]float32{1, 0, 0, 0}, I64: math.MaxInt64, U64: 1, F32: float32(math.Inf(1)), F64: math.Copysign(0, -1), Text: "x"}}
 	for _, from := range states {
 		for _, to := range states {
 			vf, vt := p.newValues(), p.newValues()
@@ -220,11 +224,11 @@ func TestMaxSizeHoldsForExtremes(t *testing.T) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
 		for _, pair := range [][2]uint64{{vl.Words[l.pos], vh.Words[l.pos]}, {vh.Words[l.pos], vl.Words[l.pos]}} {
-			if n := len(l.appendWord(nil, pair[0])); n > l.kind.maxWire() {
-				t.Errorf("%s: %d bytes whole, limit %d", l.name, n, l.kind.maxWire())
+			if n := len(l.appendWord(nil, pair[0])); n > l.maxWire() {
+				t.Errorf("%s: %d bytes whole, limit %d", l.name, n, l.maxWire())
 			}
-			if n := len(l.appendDiff(nil, pair[0], pair[1])); n > l.kind.maxDiff() {
-				t.Errorf("%s: %d bytes as a difference, limit %d", l.name, n, l.kind.maxDiff())
+			if n := len(l.appendDiff(nil, pair[0], pair[1])); n > l.maxDiff() {
+				t.Errorf("%s: %d bytes as a difference, limit %d", l.name, n, l.maxDiff())
 			}
 		}
 	}
@@ -307,7 +311,7 @@ func TestOverMaxIsRefusedInAMessageAndCutInAState(t *testing.T) {
 	if _, err := p.Append(nil, unsafe.Pointer(&in)); err == nil || !strings.Contains(err.Error(), "every.Items[].Name") {
 		t.Errorf("error %v does not name the field", err)
 	}
-	in = every{Text: "123456789012345é", Raw: make([]byte, 17), Items: make([]item, 4)}
+	in = every{Text: "123456789012345é", Raw: make([]byte, 17), Items: make([]item, 4), R64: 10}
 	v, out := p.newValues(), every{}
 	if n := p.Capture(unsafe.Pointer(&in), v); n != 3 {
 		t.Errorf("%d values cut, want 3", n)
@@ -355,7 +359,7 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		{reflect.TypeFor[struct{ T time.Time }](), "T.wall: unexported field"},
 		{reflect.TypeFor[struct {
 			A int `net:"quant=1"`
-		}](), "A: quant on a field without floats"},
+		}](), "A: quant or range on a field without floats"},
 		{reflect.TypeFor[struct {
 			A int `net:"max=1"`
 		}](), "A: max on a int64"},
@@ -374,6 +378,33 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		{reflect.TypeFor[struct {
 			A float32 `net:"lerp=angle"`
 		}](), `A: unknown tag key "lerp"`},
+		{reflect.TypeFor[struct {
+			A float32 `net:"range=0:1"`
+		}](), "A: range without a step; add quant"},
+		{reflect.TypeFor[struct {
+			A float32 `net:"quant=1,range=1:1"`
+		}](), "A: range=1:1 is not two numbers, the smaller one first"},
+		{reflect.TypeFor[struct {
+			A float32 `net:"quant=1,range=5"`
+		}](), "A: range=5 is not two numbers"},
+		{reflect.TypeFor[struct {
+			A float32 `net:"quant=1/1000,range=0:1e7"`
+		}](), "A: range reaches beyond 2147483647 steps from 0; make the step larger"},
+		{reflect.TypeFor[struct {
+			A string `net:"quant=1,range=0:1"`
+		}](), "A: quant or range on a field without floats"},
+		{reflect.TypeFor[struct {
+			A [3]float32 `net:"quat=10"`
+		}](), "A: quat on a [3]float32; it belongs on four float32"},
+		{reflect.TypeFor[struct {
+			A [4]float64 `net:"quat=10"`
+		}](), "A: quat on a [4]float64"},
+		{reflect.TypeFor[struct {
+			A [4]float32 `net:"quat=21"`
+		}](), "A: quat=21 is not a number of bits from 3 to 20"},
+		{reflect.TypeFor[struct {
+			A [4]float32 `net:"quat=10,quant=1"`
+		}](), "A: quat together with quant"},
 		{reflect.TypeFor[struct {
 			A [][]int
 		}](), "A: a slice of slices; wrap"},
@@ -399,6 +430,7 @@ func TestDescribe(t *testing.T) {
 		{"Items", "[]{Name string max=12; Count uint16; Spot {X float32; Y float32}; Raw bytes max=4} max=3"},
 		{"Weapon", "uint8"}, {"Pos", "{X float32 quant=1/64; Y float32 quant=1/64}"}, {"Grid", "[3]int16"},
 		{"Names", "[]string max=128 max=2"},
+		{"R32", "float32 quant=1/8 steps=-800:800"}, {"R64", "float64 quant=1/100 steps=1000:2000"}, {"Quat", "quat bits=10"},
 	}
 	if got := mustPlan[every](t).Describe(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

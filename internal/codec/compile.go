@@ -22,7 +22,8 @@ type leaf struct {
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
-	limit     int64 // of a quantised value, in steps, either sign
+	least     float64 // of a quantised value, in steps; a whole number
+	most      float64
 	max       int
 	name      string // path below the struct, for errors: "Pos.X", "Items[].Name"
 	elem      *Plan  // of a Slice
@@ -136,10 +137,12 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	}
 	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, typ: n.typ}
 	switch n.kind {
-	case Quant32:
-		l.num, l.den, l.limit = float64(n.num), float64(n.den), 1<<31-1
-	case Quant64:
-		l.num, l.den, l.limit = float64(n.num), float64(n.den), 1<<53
+	case Quant32, Quant64, Range32, Range64:
+		l.num, l.den = float64(n.num), float64(n.den)
+		l.least, l.most = float64(-n.kind.maxSteps()), float64(n.kind.maxSteps())
+		if n.kind.ranged() {
+			l.least, l.most = float64(n.low), float64(n.high)
+		}
 	case Slice:
 		var err error
 		if l.elem, err = w.plan(n.elem, path+"[]"); err != nil {

@@ -21,6 +21,8 @@
 //	float32, float64        4 or 8 bytes, little endian; NaN becomes 0
 //	float with quant=q      zigzag varint of the number of steps of size q, rounded half to even
 //	string, []byte          length, then the bytes
+//	float with a range      varint of the number of steps above the least
+//	four floats with quat   the smallest three, in whole bytes (quat.go)
 //	[n]byte                 n bytes
 //	[n]T                    n times T
 //	[]T                     count, then the elements
@@ -35,6 +37,8 @@
 //
 //	`net:"-"`             the field is local: it is neither written nor touched
 //	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
+//	`net:"range=-9:9"`    limits of a float with a step, rounded outward to whole steps
+//	`net:"quat=10"`       bits of a component of a quaternion, on four float32
 //	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
@@ -43,7 +47,7 @@
 // captured state is cut to it and counted, because a tick cannot fail over one name that is
 // too long. An empty slice is read as nil.
 //
-// Quantised float32 are clamped to ±(2^31-1) steps and float64 to ±2^53, both infinities
-// included. A reader refuses NaN and everything out of the range of its field, so what comes
+// Quantised float32 without a range are clamped to ±(2^31-1) steps and float64 to ±2^53, both
+// infinities included. A reader refuses NaN and everything out of the range of its field, so what comes
 // out of Decode is a value that the game could have made itself.
 package codec

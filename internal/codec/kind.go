@@ -1,5 +1,7 @@
 package codec
 
+import "github.com/netloop/netloop/internal/wire"
+
 // Kind is the type of one leaf, or of a Type. The numbers are internal: the wire has its own.
 type Kind uint8
 
@@ -24,6 +26,9 @@ const (
 	Float64
 	Quant32 // float32 as a count of steps
 	Quant64 // float64 as a count of steps
+	Range32 // float32 as a count of steps above the least of its range
+	Range64 // float64, the same
+	Quat    // four float32 as the smallest three
 	RefKind
 	InstantKind
 
@@ -74,10 +79,12 @@ func (k Kind) String() string {
 		return "uint32"
 	case Uint64, Uint:
 		return "uint64"
-	case Float32, Quant32:
+	case Float32, Quant32, Range32:
 		return "float32"
-	case Float64, Quant64:
+	case Float64, Quant64, Range64:
 		return "float64"
+	case Quat:
+		return "quat"
 	case RefKind:
 		return "ref"
 	case InstantKind:
@@ -99,10 +106,29 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// maxWire is the most bytes that a word of kind k takes in a message or full record, and
-// maxDiff the most that it takes as a difference.
-func (k Kind) maxWire() int {
-	switch k {
+// Steps tells whether a value of kind k is a count of steps.
+func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
+
+// ranged tells whether the count has limits of its own.
+func (k Kind) ranged() bool { return k == Range32 || k == Range64 }
+
+// maxSteps is the most steps that a value of kind k may be away from 0: what an int32 holds,
+// and what a float64 holds exactly.
+func (k Kind) maxSteps() int64 {
+	if k == Quant64 || k == Range64 {
+		return 1 << 53
+	}
+	return 1<<31 - 1
+}
+
+// maxWire is the most bytes that a word takes in a message or full record, and maxDiff the
+// most that it takes as a difference.
+func (l *leaf) maxWire() int {
+	switch l.kind {
+	case Range32, Range64:
+		return wire.UvarintLen(l.span)
+	case Quat:
+		return quatSize(l.max)
 	case Bool:
 		return 1
 	case Int8, Uint8:
@@ -120,8 +146,12 @@ func (k Kind) maxWire() int {
 	}
 }
 
-func (k Kind) maxDiff() int {
-	switch k {
+func (l *leaf) maxDiff() int {
+	switch l.kind {
+	case Range32, Range64:
+		return wire.UvarintLen(2 * l.span)
+	case Quat:
+		return wire.UvarintLen(1<<(3*l.max+3) - 1)
 	case Bool:
 		return 0
 	case Float32:
@@ -129,7 +159,7 @@ func (k Kind) maxDiff() int {
 	case Float64:
 		return 10
 	default: // one bit more than the value itself, which its varint has room for
-		return k.maxWire()
+		return l.maxWire()
 	}
 }
 
@@ -143,6 +173,8 @@ func (l *leaf) minWire() int {
 		return 8
 	case ByteArray:
 		return l.max
+	case Quat:
+		return quatSize(l.max)
 	default:
 		return 1
 	}

@@ -95,6 +95,6 @@ func (l *leaf) appendZero(dst []byte) []byte {
 	case l.kind.Blob():
 		return append(dst, 0) // A length, or a count.
 	default:
-		return l.appendWord(dst, 0)
+		return l.appendWord(dst, l.zero())
 	}
 }

@@ -52,11 +52,30 @@ func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	return clamped
 }
 
+// Misfits names the fields of the struct at v that Capture has to cut or clamp, in their order.
+func (p *Plan) Misfits(v unsafe.Pointer) (names []string) {
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		var rep report
+		switch {
+		case l.absent:
+		case l.kind.Blob():
+			l.appendBlob(nil, v, &rep)
+		default:
+			_, rep.clamped = l.load(v)
+		}
+		if rep.clamped > 0 {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
 func (l *leaf) captureZero(to *Values) {
 	if l.kind.Blob() {
 		to.Blobs[l.pos] = l.appendZero(to.Blobs[l.pos][:0])
 	} else {
-		to.Words[l.pos] = 0
+		to.Words[l.pos] = l.zero()
 	}
 }
 
@@ -226,6 +245,6 @@ func (l *leaf) maxSize() int {
 		n, _ := l.elem.MaxSize()
 		return min(wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
 	default:
-		return max(l.kind.maxWire(), l.kind.maxDiff())
+		return max(l.maxWire(), l.maxDiff())
 	}
 }

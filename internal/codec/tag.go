@@ -25,9 +25,11 @@ const (
 // tag is one parsed `net` tag.
 type tag struct {
 	skip     bool
-	max      int    // 0: none given
-	num, den uint64 // of the step in lowest terms, 0 = none
-	name     string // on the wire, "" = that of the field
+	max      int      // 0: none given
+	num, den uint64   // of the step in lowest terms, 0 = none
+	from, to *big.Rat // the range, nil = none
+	quat     int      // bits of a component, 0 = no quaternion
+	name     string   // on the wire, "" = that of the field
 }
 
 func parseTag(s string) (tag, error) {
@@ -45,6 +47,13 @@ func parseTag(s string) (tag, error) {
 		switch key {
 		case "quant":
 			err = t.setQuant(value)
+		case "range":
+			err = t.setRange(value)
+		case "quat":
+			t.quat, err = strconv.Atoi(value)
+			if err != nil || t.quat < minQuatBits || t.quat > maxQuatBits {
+				err = fmt.Errorf("quat=%s is not a number of bits from %d to %d", value, minQuatBits, maxQuatBits)
+			}
 		case "max":
 			t.max, err = strconv.Atoi(value)
 			if err != nil || t.max < 1 || t.max > largestMax {
@@ -55,7 +64,7 @@ func parseTag(s string) (tag, error) {
 				err = fmt.Errorf("name=%s is not a name of letters, digits and underscores with at most %d bytes", value, MaxName)
 			}
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, max and name, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max and name, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err
@@ -75,5 +84,55 @@ func (t *tag) setQuant(value string) error {
 		return errors.New("quant is beyond its range; a step lies between 2^-39 and 2^20")
 	}
 	t.num, t.den = r.Num().Uint64(), r.Denom().Uint64()
+	return nil
+}
+
+// setRange keeps the range as it was written; how many steps it has is known once the step is.
+func (t *tag) setRange(value string) error {
+	low, high, ok := strings.Cut(value, ":")
+	from, fine := new(big.Rat).SetString(low)
+	to, good := new(big.Rat).SetString(high)
+	if !ok || !fine || !good || from.Cmp(to) >= 0 {
+		return fmt.Errorf("range=%s is not two numbers, the smaller one first; write for instance range=-100:100", value)
+	}
+	t.from, t.to = from, to
+	return nil
+}
+
+// steps returns a number in steps, rounded down.
+func (t *tag) steps(f *big.Rat) *big.Int {
+	s := new(big.Rat).Mul(f, new(big.Rat).SetFrac(new(big.Int).SetUint64(t.den), new(big.Int).SetUint64(t.num)))
+	return new(big.Int).Div(s.Num(), s.Denom()) // Euclid's, which is the floor for a positive divisor
+}
+
+// quantise gives the node of a float the step and the range of its tag. A range that is no
+// whole number of steps reaches to the next one outside.
+func (n *node) quantise(t tag) error {
+	wide := n.kind == Float64
+	switch {
+	case t.num == 0 && t.from == nil:
+		return nil
+	case t.num == 0:
+		return errors.New("range without a step; add quant, for instance quant=1/256")
+	case t.from == nil && wide:
+		n.kind = Quant64
+	case t.from == nil:
+		n.kind = Quant32
+	case wide:
+		n.kind = Range64
+	default:
+		n.kind = Range32
+	}
+	n.num, n.den = t.num, t.den
+	if t.from == nil {
+		return nil
+	}
+	low, high := t.steps(t.from), t.steps(new(big.Rat).Neg(t.to))
+	high.Neg(high) // rounded up
+	limit := big.NewInt(n.kind.maxSteps())
+	if low.CmpAbs(limit) > 0 || high.CmpAbs(limit) > 0 {
+		return fmt.Errorf("range reaches beyond %v steps from 0; make the step larger or the range smaller", limit)
+	}
+	n.low, n.high = low.Int64(), high.Int64()
 	return nil
 }

@@ -10,8 +10,10 @@ import (
 // of its layout. Two sides with equal Types write the same bytes.
 type Type struct {
 	Kind     Kind    // never Int or Uint, which travel as Int64 and Uint64
-	Num, Den uint64  // of Quant32 and Quant64: the step is Num/Den
-	Max      int     // String, Bytes and Slice: the limit; ByteArray and Array: the length
+	Num, Den uint64  // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
+	Low      int64   // of Range32 and Range64: the fewest steps
+	High     int64   // and the most
+	Max      int     // String, Bytes and Slice: the limit; ByteArray and Array: the length; Quat: the bits
 	Elem     *Type   // of Array and Slice
 	Fields   []Field // of Struct, in wire order
 }
@@ -38,6 +40,10 @@ func (t *Type) text(b *strings.Builder) {
 	switch t.Kind {
 	case Quant32, Quant64:
 		fmt.Fprintf(b, "%v quant=%d/%d", t.Kind, t.Num, t.Den)
+	case Range32, Range64:
+		fmt.Fprintf(b, "%v quant=%d/%d steps=%d:%d", t.Kind, t.Num, t.Den, t.Low, t.High)
+	case Quat:
+		fmt.Fprintf(b, "quat bits=%d", t.Max)
 	case String, Bytes:
 		fmt.Fprintf(b, "%v max=%d", t.Kind, t.Max)
 	case ByteArray:
@@ -102,14 +108,19 @@ func (t *Type) check(depth int) error {
 		least, most = 1, largestMax
 	case k == ByteArray || k == Array:
 		most = largestMax
+	case k == Quat:
+		least, most = minQuatBits, maxQuatBits
 	case k == Int || k == Uint || k == Invalid || k == endOfKinds || k > Struct:
 		return fmt.Errorf("codec: there is no kind %d of types", k)
 	}
 	if t.Max < least || t.Max > most {
 		return fmt.Errorf("codec: a limit of %d for a %v", t.Max, t.Kind)
 	}
-	if quant := t.Kind == Quant32 || t.Kind == Quant64; quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen {
+	if quant := t.Kind.Steps(); quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen {
 		return fmt.Errorf("codec: a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
+	}
+	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && t.Low != t.High || t.Low < -limit || t.High > limit {
+		return fmt.Errorf("codec: a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
 	}
 	if (t.Kind == Slice || t.Kind == Array) != (t.Elem != nil) || t.Kind != Struct && len(t.Fields) > 0 {
 		return fmt.Errorf("codec: a %v with the parts of another type", t.Kind)

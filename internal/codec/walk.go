@@ -11,6 +11,8 @@ import (
 type node struct {
 	kind     Kind // Go's own: an int is an Int
 	num, den uint64
+	low      int64
+	high     int64
 	max      int
 	typ      reflect.Type
 	elem     *node
@@ -27,7 +29,7 @@ type nodeField struct {
 
 // describe returns the Type of the node.
 func (n *node) describe() Type {
-	t := Type{Kind: n.kind.onWire(), Num: n.num, Den: n.den, Max: n.max}
+	t := Type{Kind: n.kind.onWire(), Num: n.num, Den: n.den, Low: n.low, High: n.high, Max: n.max}
 	if n.elem != nil {
 		e := n.elem.describe()
 		t.Elem = &e
@@ -49,7 +51,7 @@ func (n *node) field(name string) *nodeField {
 }
 
 func (n *node) quantised() bool {
-	return n.kind == Quant32 || n.kind == Quant64 || n.elem != nil && n.elem.quantised() ||
+	return n.kind.Steps() || n.elem != nil && n.elem.quantised() ||
 		slices.ContainsFunc(n.fields, func(f nodeField) bool { return f.node.quantised() })
 }
 
@@ -109,16 +111,19 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !f.IsExported() {
 			return nil, w.fail(sub, "unexported field; export it, or tag it `net:\"-\"` to keep it local")
 		}
-		quant := set && own.num != 0
-		if own.num == 0 { // a step given further out holds for the floats inside
+		quant := set && (own.num != 0 || own.from != nil)
+		if own.num == 0 { // a step given further out holds for the floats inside, and so does its range
 			own.num, own.den = g.num, g.den
+			if own.from == nil {
+				own.from, own.to = g.from, g.to
+			}
 		}
 		v, err := w.value(f.Type, sub, own, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		if quant && !v.quantised() {
-			return nil, w.fail(sub, "quant on a field without floats; remove it")
+			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
 		}
 		name, err := w.name(n, sub, f.Name, own.name)
 		if err != nil {
@@ -182,12 +187,14 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		}
 		return w.scalar(&node{kind: k, typ: t}, path, g)
 	}
+	if g.quat != 0 {
+		return w.quaternion(t, path, g)
+	}
 	if k, ok := scalars[t.Kind()]; ok {
 		n := &node{kind: k, typ: t}
-		if g.num != 0 && (k == Float32 || k == Float64) {
-			n.kind, n.num, n.den = Quant32, g.num, g.den
-			if k == Float64 {
-				n.kind = Quant64
+		if k == Float32 || k == Float64 {
+			if err := n.quantise(g); err != nil {
+				return nil, w.fail(path, "%v", err)
 			}
 		}
 		return w.scalar(n, path, g)
@@ -206,6 +213,34 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		return w.structure(t, path, g, depth)
 	default:
 		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice or a Ref, or tag it `net:\"-\"`", t.Kind())
+	}
+}
+
+// quaternion makes one leaf of four float32 that lie one behind the other.
+func (w *walker) quaternion(t reflect.Type, path string, g tag) (*node, error) {
+	if g.num != 0 || g.from != nil || g.max != 0 {
+		return nil, w.fail(path, "quat together with quant, range or max; the bits say it all")
+	}
+	if t.Size() != 16 || floats(t) != 4 {
+		return nil, w.fail(path, "quat on a %v; it belongs on four float32, as [4]float32 or a struct of them", t)
+	}
+	return &node{kind: Quat, typ: t, max: g.quat}, nil
+}
+
+// floats counts the float32 that t consists of; anything else in it makes more than four.
+func floats(t reflect.Type) (n int) {
+	switch t.Kind() {
+	case reflect.Float32:
+		return 1
+	case reflect.Array:
+		return t.Len() * floats(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			n += floats(t.Field(i).Type)
+		}
+		return n
+	default:
+		return 5
 	}
 }
 

@@ -63,10 +63,12 @@ func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
 			return 0, 1
 		}
 		return math.Float64bits(f), 0
-	case Quant32:
+	case Quant32, Range32:
 		return l.steps(float64(*(*float32)(q)))
-	case Quant64:
+	case Quant64, Range64:
 		return l.steps(*(*float64)(q))
+	case Quat:
+		return packQuat((*[4]float32)(q), l.max)
 	case RefKind:
 		return (*Ref)(q).ID, 0
 	case InstantKind:
@@ -84,17 +86,25 @@ func (l *leaf) steps(f float64) (uint64, int) {
 		s /= l.num
 	}
 	s = math.RoundToEven(s)
-	lim := float64(l.limit)
 	switch {
-	case s >= -lim && s <= lim:
+	case s >= l.least && s <= l.most:
 		return uint64(int64(s)), 0
-	case s > lim:
-		return uint64(l.limit), 1
-	case s < -lim:
-		return uint64(-l.limit), 1
+	case s > l.most:
+		return uint64(int64(l.most)), 1
+	case s < l.least:
+		return uint64(int64(l.least)), 1
 	default: // NaN
-		return 0, 1
+		return l.zero(), 1
 	}
+}
+
+// zero is the word of a value that is not there, and of NaN: 0, or what of its range is
+// nearest to it.
+func (l *leaf) zero() uint64 {
+	if l.kind.ranged() {
+		return uint64(int64(min(max(0, l.least), l.most)))
+	}
+	return 0
 }
 
 // store writes the word into the struct at v. The word has passed check.
@@ -113,10 +123,12 @@ func (l *leaf) store(v unsafe.Pointer, w uint64) {
 		*(*uint64)(q) = w
 	case Int, Uint:
 		*(*uint)(q) = uint(w)
-	case Quant32:
+	case Quant32, Range32:
 		*(*float32)(q) = float32(float64(int64(w)) * l.num / l.den)
-	case Quant64:
+	case Quant64, Range64:
 		*(*float64)(q) = float64(int64(w)) * l.num / l.den
+	case Quat:
+		unpackQuat((*[4]float32)(q), w, l.max)
 	default:
 		panic("codec: store of a kind that is no word: " + l.kind.String())
 	}
@@ -144,8 +156,10 @@ func (l *leaf) interval() (low, span uint64) {
 		return 0, math.MaxUint32
 	case Uint:
 		return 0, math.MaxUint
-	case Quant32, Quant64:
-		return uint64(-l.limit), uint64(2 * l.limit)
+	case Quant32, Quant64, Range32, Range64:
+		return uint64(int64(l.least)), uint64(int64(l.most - l.least))
+	case Quat:
+		return 0, 1<<(3*l.max+2) - 1
 	default:
 		return 0, math.MaxUint64
 	}
@@ -163,6 +177,8 @@ func (l *leaf) check(w uint64) bool {
 	case Float64:
 		f := math.Float64frombits(w)
 		return f == f
+	case Quat:
+		return soundQuat(w, l.max)
 	default:
 		return true
 	}
@@ -177,6 +193,10 @@ func (l *leaf) appendWord(dst []byte, w uint64) []byte {
 		return wire.AppendZigzag(dst, int64(w))
 	case Uint8, Uint16, Uint32, Uint64, Uint, RefKind:
 		return wire.AppendUvarint(dst, w)
+	case Range32, Range64:
+		return wire.AppendUvarint(dst, w-l.low)
+	case Quat:
+		return appendQuat(dst, w, l.max)
 	case Float32:
 		return wire.AppendUint32(dst, uint32(w))
 	case Float64:
@@ -195,6 +215,10 @@ func (l *leaf) readWord(r *wire.Reader) uint64 {
 		w = uint64(r.Zigzag())
 	case Uint8, Uint16, Uint32, Uint64, Uint, RefKind:
 		w = r.Uvarint()
+	case Range32, Range64:
+		w = l.low + r.Uvarint()
+	case Quat:
+		w = readQuat(r, l.max)
 	case Float32:
 		w = uint64(r.Uint32())
 	case Float64:
@@ -216,6 +240,8 @@ func (l *leaf) appendDiff(dst []byte, w, base uint64) []byte {
 		return dst
 	case Float32:
 		return wire.AppendZigzag(dst, int64(int32(uint32(w)-uint32(base))))
+	case Quat:
+		return appendQuatDiff(dst, w, base, l.max)
 	default:
 		return wire.AppendZigzag(dst, int64(w-base))
 	}
@@ -233,6 +259,8 @@ func (l *leaf) readDiff(r *wire.Reader, base uint64) uint64 {
 			return 0
 		}
 		w = uint64(uint32(base) + uint32(d))
+	case Quat:
+		w = readQuatDiff(r, base, l.max)
 	default:
 		w = base + uint64(r.Zigzag())
 	}

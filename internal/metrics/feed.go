@@ -81,6 +81,9 @@ func (m *Metrics) SetSnapshots(records, bytes uint64) {
 	m.snapshotBytes.set(bytes)
 }
 
+// SetClamped takes the total of values that did not fit their field.
+func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
+
 // SetFullStates takes the total of records sent in full for a reason.
 func (m *Metrics) SetFullStates(reason string, total uint64) { m.fullStates.set(total, reason) }
 

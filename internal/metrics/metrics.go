@@ -55,18 +55,18 @@ type Metrics struct {
 	stages                               [loop.NumStages]prometheus.Observer
 	systems                              map[systemStage]prometheus.Observer // the room's goroutine only
 
-	ticksTotal, overruns, droppedTicks, tickRate *prometheus.Desc
-	seriesRefused                                *prometheus.Desc
-	refused                                      atomic.Uint64
-	families                                     []*family
-	panics, rpcs, clients, queueDepth, drops     *family
-	missed, quarantined                          *family
-	choked, snapshotBytes, snapshotRecords       *family
-	fullStates, bytes, packets, disconnects      *family
-	deferred, limits                             *family
-	handshakes, refusals                         *family
-	overload, overloadedTicks, hungTicks, traces *family
-	logsDropped                                  *family
+	ticksTotal, overruns, droppedTicks, tickRate     *prometheus.Desc
+	seriesRefused                                    *prometheus.Desc
+	refused                                          atomic.Uint64
+	families                                         []*family
+	panics, rpcs, clients, queueDepth, drops         *family
+	missed, quarantined                              *family
+	choked, snapshotBytes, snapshotRecords           *family
+	clamped, fullStates, bytes, packets, disconnects *family
+	deferred, limits                                 *family
+	handshakes, refusals                             *family
+	overload, overloadedTicks, hungTicks, traces     *family
+	logsDropped                                      *family
 
 	hooksMu sync.Mutex
 	hooks   []func()
@@ -153,6 +153,7 @@ func (m *Metrics) makeFamilies() {
 	m.deferred = add(counter, maxOthers, "snapshots_deferred_total", "Snapshots that were due and could not leave in their tick.", "reason")
 	m.snapshotBytes = add(counter, 1, "snapshot_bytes_total", "Bytes of snapshots handed to the transport.")
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
+	m.clamped = add(counter, 1, "clamped_values_total", "Values cut or clamped to fit their field, NaN included.")
 	m.fullStates = add(counter, maxOthers, "full_states_total", "Object records sent in full instead of as a delta.", "reason")
 	m.bytes = add(counter, maxOthers, "transport_bytes_total", "Bytes of datagrams and stream data.", "direction")
 	m.packets = add(counter, maxOthers, "transport_packets_total", "Datagrams.", "direction")

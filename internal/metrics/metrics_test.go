@@ -101,6 +101,7 @@ func feed(m *Metrics) {
 	m.SetChoked(9)
 	m.SetSnapshots(11, 1200)
 	m.SetFullStates("first", 6)
+	m.SetClamped(13)
 	m.SetTransport(In, 1, 100)
 	m.SetTransport(Out, 2, 200)
 	m.AddDisconnect("kicked")
@@ -143,7 +144,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_queue_drops_total{queue="rpc",reason="client_gone"} 4`,
 		"netloop_flush_lag_seconds_count 1", "netloop_choke_total 9",
 		"netloop_snapshot_records_total 11", "netloop_snapshot_bytes_total 1200",
-		`netloop_full_states_total{reason="first"} 6`,
+		`netloop_full_states_total{reason="first"} 6`, "netloop_clamped_values_total 13",
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="timeout"} 8`,
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",

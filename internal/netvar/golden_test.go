@@ -124,6 +124,35 @@ func TestGoldenMessage(t *testing.T) {
 	}
 }
 
+// The worked message of quantised floats.
+func TestGoldenSteps(t *testing.T) {
+	type pose struct {
+		X    float32    `net:"quant=1/8,range=-100:100"`
+		Heat float64    `net:"quant=0.1,range=20:90"`
+		Q    [4]float32 `net:"quat=10"`
+		None [4]float32 `net:"quat=4"`
+	}
+	p, err := codec.Compile(reflect.TypeFor[pose]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := pose{X: -99.5, Heat: 36.6, Q: [4]float32{-0.5, 0.5, 0.1, -0.7}}
+	got, err := p.Append(nil, unsafe.Pointer(&m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := golden(t, "message-steps"); hex.EncodeToString(got) != want {
+		t.Errorf("got  %x\nwant %s", got, want)
+	}
+	old, now := codec.Values{Words: make([]uint64, 4)}, codec.Values{Words: make([]uint64, 4)}
+	p.Capture(unsafe.Pointer(&m), &old)
+	m.X, m.Heat, m.Q = -99, 36.5, [4]float32{-0.5, 0.5, 0.103, -0.7}
+	p.Capture(unsafe.Pointer(&m), &now)
+	if want, got := golden(t, "differences-steps"), p.AppendDiff([]byte{0}, 0, 0, &now, &old)[1:]; hex.EncodeToString(got) != want {
+		t.Errorf("got  %x\nwant %s", got, want)
+	}
+}
+
 // The guard: a field that is added to the header or to a record but not to its encoder, and a
 // sample here that does not set it, both fail.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {

@@ -22,6 +22,9 @@ type World struct {
 	buf   []codec.Values // capture scratch by class
 	bytes []byte         // hash scratch
 	stats Stats
+
+	tellClamp func(class, field string)
+	clamps    []clamps // by class
 }
 
 // NewWorld makes an empty world with these classes.
@@ -139,7 +142,10 @@ func (w *World) capture(o *Object) {
 	c := o.class
 	now := &w.buf[c.index]
 	now.Words[c.plan.Words()] = o.owner
-	w.stats.Clamped += uint64(c.plan.Capture(o.live, now))
+	if n := c.plan.Capture(o.live, now); n > 0 {
+		w.stats.Clamped += uint64(n)
+		w.clamped(o)
+	}
 	w.stats.Captured++
 	if !o.published() {
 		for i := range o.fields {

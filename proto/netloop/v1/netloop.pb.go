@@ -272,6 +272,12 @@ const (
 	TypeKind_TYPE_KIND_STRUCT TypeKind = 19
 	// A protobuf message, in its own encoding; only a whole message or reply.
 	TypeKind_TYPE_KIND_PROTO TypeKind = 20
+	// A float of 32 bits in steps, from low to high.
+	TypeKind_TYPE_KIND_RANGE32 TypeKind = 21
+	// A float of 64 bits in steps, from low to high.
+	TypeKind_TYPE_KIND_RANGE64 TypeKind = 22
+	// Four floats of 32 bits as the smallest three.
+	TypeKind_TYPE_KIND_QUAT TypeKind = 23
 )
 
 // Enum value maps for TypeKind.
@@ -298,6 +304,9 @@ var (
 		18: "TYPE_KIND_SLICE",
 		19: "TYPE_KIND_STRUCT",
 		20: "TYPE_KIND_PROTO",
+		21: "TYPE_KIND_RANGE32",
+		22: "TYPE_KIND_RANGE64",
+		23: "TYPE_KIND_QUAT",
 	}
 	TypeKind_value = map[string]int32{
 		"TYPE_KIND_UNSPECIFIED": 0,
@@ -321,6 +330,9 @@ var (
 		"TYPE_KIND_SLICE":       18,
 		"TYPE_KIND_STRUCT":      19,
 		"TYPE_KIND_PROTO":       20,
+		"TYPE_KIND_RANGE32":     21,
+		"TYPE_KIND_RANGE64":     22,
+		"TYPE_KIND_QUAT":        23,
 	}
 )
 
@@ -757,7 +769,7 @@ type Type struct {
 	// What it is.
 	Kind TypeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=netloop.v1.TypeKind" json:"kind,omitempty"`
 	// The most bytes of a string or of bytes, the most elements of a slice; the
-	// length of a byte array or an array.
+	// length of a byte array or an array; the bits of a quaternion.
 	Max uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
 	// Only of a quantised float: its step is step_num / step_den.
 	StepNum uint64 `protobuf:"varint,3,opt,name=step_num,json=stepNum,proto3" json:"step_num,omitempty"`
@@ -768,7 +780,11 @@ type Type struct {
 	// The fields of a struct, in wire order.
 	Fields []*FieldTable `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The full name of a protobuf message.
-	Proto         string `protobuf:"bytes,7,opt,name=proto,proto3" json:"proto,omitempty"`
+	Proto string `protobuf:"bytes,7,opt,name=proto,proto3" json:"proto,omitempty"`
+	// Only of a float with a range: its fewest steps.
+	Low int64 `protobuf:"zigzag64,8,opt,name=low,proto3" json:"low,omitempty"`
+	// And its most.
+	High          int64 `protobuf:"zigzag64,9,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -850,6 +866,20 @@ func (x *Type) GetProto() string {
 		return x.Proto
 	}
 	return ""
+}
+
+func (x *Type) GetLow() int64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Type) GetHigh() int64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
 }
 
 // MethodTable describes an RPC or a call.
@@ -2120,7 +2150,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"FieldTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
-	"\x04type\x18\x03 \x01(\v2\x10.netloop.v1.TypeR\x04typeJ\x04\b\x02\x10\x03\"\xea\x01\n" +
+	"\x04type\x18\x03 \x01(\v2\x10.netloop.v1.TypeR\x04typeJ\x04\b\x02\x10\x03\"\x90\x02\n" +
 	"\x04Type\x12(\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x14.netloop.v1.TypeKindR\x04kind\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\rR\x03max\x12\x19\n" +
@@ -2128,7 +2158,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\bstep_den\x18\x04 \x01(\x04R\astepDen\x12*\n" +
 	"\aelement\x18\x05 \x01(\v2\x10.netloop.v1.TypeR\aelement\x12.\n" +
 	"\x06fields\x18\x06 \x03(\v2\x16.netloop.v1.FieldTableR\x06fields\x12\x14\n" +
-	"\x05proto\x18\a \x01(\tR\x05proto\"\xf4\x01\n" +
+	"\x05proto\x18\a \x01(\tR\x05proto\x12\x10\n" +
+	"\x03low\x18\b \x01(\x12R\x03low\x12\x12\n" +
+	"\x04high\x18\t \x01(\x12R\x04high\"\xf4\x01\n" +
 	"\vMethodTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.netloop.v1.MethodKindR\x04kind\x12)\n" +
@@ -2251,7 +2283,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x16CODE_STAGE_NOT_ALLOWED\x10\x10\x12\x10\n" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
 	"\tCODE_BUSY\x10\x12\x12\x0e\n" +
-	"\tCODE_GAME\x10\xe8\a*\xd5\x03\n" +
+	"\tCODE_GAME\x10\xe8\a*\x97\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTYPE_KIND_BOOL\x10\x01\x12\x12\n" +
@@ -2274,7 +2306,10 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x0fTYPE_KIND_ARRAY\x10\x11\x12\x13\n" +
 	"\x0fTYPE_KIND_SLICE\x10\x12\x12\x14\n" +
 	"\x10TYPE_KIND_STRUCT\x10\x13\x12\x13\n" +
-	"\x0fTYPE_KIND_PROTO\x10\x14*T\n" +
+	"\x0fTYPE_KIND_PROTO\x10\x14\x12\x15\n" +
+	"\x11TYPE_KIND_RANGE32\x10\x15\x12\x15\n" +
+	"\x11TYPE_KIND_RANGE64\x10\x16\x12\x12\n" +
+	"\x0eTYPE_KIND_QUAT\x10\x17*T\n" +
 	"\n" +
 	"MethodKind\x12\x1b\n" +
 	"\x17METHOD_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
