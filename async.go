@@ -1,9 +1,11 @@
 package netloop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/netloop/netloop/internal/recording"
@@ -54,6 +56,10 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 // for 5 s, also for what OnLeave asks for at the very end, and hands over its
 // result before OnClose; work that ignores its context keeps Run from returning.
 // work must not touch the room; a panic in it becomes its error.
+//
+// At most 1 024 works of a room are under way at once; then gets [ErrTooMuchWork]
+// for one beyond. Results come in the order in which works end. It panics on a
+// client.
 func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, R, error)) {
 	r := t.server("Go")
 	a := &r.async
@@ -101,6 +107,15 @@ func (a *async) idle() <-chan struct{} {
 		a.wait.Wait()
 	}()
 	return done
+}
+
+// settle waits until all work is done, and puts its results in the order in which
+// it was asked for.
+func (a *async) settle() {
+	a.wait.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	slices.SortFunc(a.done, func(x, y result) int { return cmp.Compare(x.work, y.work) })
 }
 
 // takeResults hands the results that have come to the game.

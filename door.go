@@ -100,6 +100,8 @@ func (m *memoryServer) Inspect(fn func(tick any)) error {
 	return m.s.room.inspect(func(t *Tick) { fn(t) })
 }
 
+func (m *memoryServer) Settle() { m.s.room.async.settle() }
+
 func (m *memoryServer) Finish(code transport.Code, text string) error {
 	return m.s.room.finish(LeaveReason{code, text})
 }

@@ -42,7 +42,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 			"A flag such as --tick-rate may also be the environment variable NETLOOP_TICK_RATE or a line\n" +
 			"of the file that --config names. Flags win over the environment, and that over the file.\n\n" +
 			"SIGINT and SIGTERM close the server: every client is told, the game saves, the exit status\n" +
-			"is 0. A second signal ends it at once.",
+			"is 0. A second signal ends it at once, with status 1.",
 		RunE:              serve,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -71,10 +71,8 @@ func (p *program) root(c *configuration) *cobra.Command {
 	for _, cmd := range []*cobra.Command{root, run, config} {
 		c.addFlags(cmd.Flags())
 	}
-	loops, show := p.loopCommand(c)
-	root.AddCommand(run, config, version, p.replayCommand(c), loops)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
-	show.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err, "json", "dot", "admin") })
+	root.AddCommand(run, config, version, p.replayCommand(c), p.loopCommand(c))
+	root.SetFlagErrorFunc(c.flagError)
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
 		cmd.Args = noArgs
 	}
@@ -121,9 +119,9 @@ func (f *flagValue) Set(text string) error {
 	return f.s.parse(text)
 }
 
-// flagError puts pflag's errors in words that name the flag and the remedy.
-// others are flags that are no settings.
-func (c *configuration) flagError(err error, others ...string) error {
+// flagError puts pflag's errors in words that name the flag and the remedy. Only
+// the flags that the command has are suggested: not each takes the settings.
+func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError
 		noValue  *pflag.ValueRequiredError
@@ -136,10 +134,11 @@ func (c *configuration) flagError(err error, others ...string) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		names := others
-		for _, s := range c.settings {
-			names = append(names, s.key)
+		if c.find(name) != nil { // But not of this command.
+			return fmt.Errorf("--%s is not a flag of %s (%s --help lists them)", name, cmd.CommandPath(), cmd.CommandPath())
 		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return fmt.Errorf("%s%s is not a flag%s (--help lists them)", dashes, name, strings.Replace(suggest(name, names), "mean ", "mean --", 1))
 	case errors.As(err, &noValue):
 		return fmt.Errorf("--%s has no value: write --%s=VALUE", noValue.GetSpecifiedName(), noValue.GetSpecifiedName())

@@ -159,9 +159,9 @@ func (c *configuration) loadFile(path string) (*koanf.Koanf, error) {
 	k := koanf.New(".")
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if _, statErr := os.Stat(path); statErr != nil {
-			return nil, fmt.Errorf("config: cannot read %q: name a file that is there: %w", path, err)
+			return nil, fmt.Errorf("--config: cannot read %q: name a file that is there: %w", path, err)
 		}
-		return nil, fmt.Errorf("config: cannot use %q: correct it, or remove it from the command: %w", path, err)
+		return nil, fmt.Errorf("--config: cannot use %q: correct it, or remove it from the command: %w", path, err)
 	}
 	texts := map[string]any{}
 	for _, key := range k.Keys() {
@@ -222,13 +222,35 @@ func (s *setting) fromYAML(value any) (string, error) {
 }
 
 // bad makes the error for a value: one line with the key as the operator wrote
-// it, and the remedy.
+// it, or as the flag of a default, and the remedy.
 func (c *configuration) bad(key string, value any, remedy string) error {
-	if s := c.find(key); s != nil && s.from != "" {
-		key = s.from
-	}
+	key = c.written(key)
 	if text, ok := value.(string); ok {
 		value = strconv.Quote(text)
 	}
 	return netloop.ConfigError(key, value, "%s", remedy)
+}
+
+// written is a key as the operator wrote it. That of a default is the flag to set.
+func (c *configuration) written(key string) string {
+	switch s := c.find(key); {
+	case s == nil:
+		return key
+	case s.from == "":
+		return "--" + key
+	default:
+		return s.from
+	}
+}
+
+// gameError puts what the game's Open says about a setting as if it stood among the
+// server's own: under the key that the operator wrote.
+func (c *configuration) gameError(err error) error {
+	const from = "netloop: the game's Open: "
+	text, ok := strings.CutPrefix(err.Error(), from)
+	key, rest, found := strings.Cut(text, ": ")
+	if !ok || !found || !strings.Contains(key, ".") || c.find(key) == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %s", c.written(key), rest)
 }

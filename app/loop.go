@@ -35,9 +35,9 @@ type loopFlags struct {
 }
 
 // loopCommand makes the command that prints the loop.
-func (p *program) loopCommand(c *configuration) (parent, show *cobra.Command) {
+func (p *program) loopCommand(c *configuration) *cobra.Command {
 	var f loopFlags
-	parent = &cobra.Command{
+	parent := &cobra.Command{
 		Use: "loop", Short: "Show the systems of a tick",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			const what = "(there is print)"
@@ -48,7 +48,7 @@ func (p *program) loopCommand(c *configuration) (parent, show *cobra.Command) {
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	show = &cobra.Command{
+	show := &cobra.Command{
 		Use: "print", Short: "Print the stages of a tick with their systems, in the order of running",
 		Long: "Prints the stages of a tick with their systems, in the order of running: as this game\n" +
 			"registers them with these settings, or with --admin as they are in a running server,\n" +
@@ -59,9 +59,9 @@ func (p *program) loopCommand(c *configuration) (parent, show *cobra.Command) {
 	c.addFlags(show.Flags(), "admin")
 	show.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	show.Flags().BoolVar(&f.dot, "dot", false, "print a graph for Graphviz")
-	show.Flags().StringVar(&f.admin, "admin", "", "admin address of a running server, for instance http://127.0.0.1:8080")
+	show.Flags().StringVar(&f.admin, "admin", "", "admin address of a running server, host:port or a URL")
 	parent.AddCommand(show)
-	return parent, show
+	return parent
 }
 
 func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) error {
@@ -103,16 +103,20 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	cfg.Seed = 1 // What is drawn is not shown.
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
-		return loop.View{}, err
+		return loop.View{}, c.gameError(err)
 	}
 	return inside.Netloop.Server(s).View(), nil
 }
 
-// fetchLoop asks a running server.
+// fetchLoop asks a running server, at a URL or at a bare host and port.
 func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
-	at, err := url.Parse(admin)
-	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use a URL such as http://127.0.0.1:8080", admin)
+	full := admin
+	if !strings.Contains(full, "://") {
+		full = "http://" + full
+	}
+	at, err := url.Parse(full)
+	if err != nil || !hostPort(admin) && full != admin || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", admin)
 	}
 	at = at.JoinPath("loop")
 	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
@@ -124,7 +128,7 @@ func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return v, &failure{fmt.Errorf("--admin: no answer: %w", err)}
+		return v, &failure{fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener", err)}
 	}
 	defer func() { _ = resp.Body.Close() }() // It was only read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
@@ -192,7 +196,7 @@ func path(s *loop.DumpSystem) string {
 func every(s *loop.DumpSystem) string {
 	switch {
 	case s.Once:
-		return "once"
+		return "once a tick"
 	case !s.Periodic:
 		return "-"
 	case s.CatchUp > 0:

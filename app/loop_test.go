@@ -74,7 +74,7 @@ func TestLoopPrintAsksARunningServer(t *testing.T) {
 	banner := r.banner()
 	_, at, _ := strings.Cut(banner, "http://")
 	at, _, _ = strings.Cut(at, " ")
-	got := command(t, g, nil, "loop", "print", "--json", "--admin", "http://"+at)
+	got := command(t, g, nil, "loop", "print", "--json", "--admin", at) // No scheme: as the server has printed it.
 	var v loop.View
 	if got.exit != 0 || json.Unmarshal([]byte(got.stdout), &v) != nil {
 		_, log := r.stop()
@@ -116,7 +116,7 @@ func TestLoopPrintSaysWhatIsWrong(t *testing.T) {
 		{newGame(), 2, []string{"loop", "print", "--jsn"}, "--json"},
 		{newGame(), 2, []string{"loop", "print", "--json", "--dot"}, "exclude each other"},
 		{newGame(), 2, []string{"loop", "print", "--tick-rate", "0"}, "tick-rate"},
-		{newGame(), 2, []string{"loop", "print", "--admin", "127.0.0.1:8080"}, "use a URL such as"},
+		{newGame(), 2, []string{"loop", "print", "--admin", "localhost"}, "use host:port or a URL"},
 		{newGame(), 2, []string{"loop", "print", "--config", filepath.Join(t.TempDir(), "none")}, "config"},
 		{broken, 2, []string{"loop", "print"}, "nobody"},
 		{newGame(), 1, []string{"loop", "print", "--admin", "http://127.0.0.1:1"}, "no answer"},

@@ -93,7 +93,7 @@ func (p *program) replayCommand(c *configuration) *cobra.Command {
 			"differs, cannot be replayed, or the file is damaged there; 2 the file is no recording of this game.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("%s takes one recording: %s FILE", cmd.CommandPath(), cmd.CommandPath())
+				return fmt.Errorf("replay takes one recording: %s FILE", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -112,20 +112,20 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 	defer func() { _ = f.Close() }() // It was only read.
 	r, err := c.openReplay(p.game, f)
 	if err != nil {
-		return fmt.Errorf("replay: cannot use %q: %w", path, err)
+		return fmt.Errorf("replay: cannot use %q: %s", path, bare(err))
 	}
 	var last netloop.ReplayTick
 	for {
 		t, err := r.Step()
 		switch {
 		case errors.Is(err, recording.ErrTruncated):
-			fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
+			fmt.Fprintf(p.stderr, "%s: %v\n", p.name, ofFile(path, err))
 			fallthrough
 		case errors.Is(err, io.EOF):
 			_, err = fmt.Fprintf(p.stdout, "identical: %d ticks, the last with state %016x, sent %016x\n", last.Tick, last.State, last.Sent)
 			return err
 		case err != nil:
-			return &failure{err}
+			return &failure{ofFile(path, err)}
 		}
 		if last = t; ticks {
 			if _, err := fmt.Fprintf(p.stdout, "tick %d state %016x sent %016x\n", t.Tick, t.State, t.Sent); err != nil {
@@ -133,6 +133,18 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 			}
 		}
 	}
+}
+
+// ofFile says which recording an error is about.
+func ofFile(path string, err error) error { return fmt.Errorf("replay: %q: %s", path, bare(err)) }
+
+// bare is an error without the packages that it passed through.
+func bare(err error) string {
+	text := err.Error()
+	for _, by := range []string{"netloop: ", "replay: ", "recording: "} {
+		text = strings.TrimPrefix(text, by)
+	}
+	return text
 }
 
 // openReplay reads a recording's head twice: the game must have its settings before it
@@ -145,6 +157,9 @@ func (c *configuration) openReplay(g netloop.Game, f io.ReadSeeker) (*netloop.Re
 	head, err := recording.ReadHead(b)
 	if err != nil {
 		return nil, err
+	}
+	if own := g.Schema().Name(); head.Schema != "" && head.Schema != own {
+		return nil, fmt.Errorf("it is of the game %q, and this program is %q: replay it with the program that recorded it", head.Schema, own)
 	}
 	if err := c.useGameSettings(head.Notes); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func TestRecordedRunReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = command(t, recorded(), nil, "replay", write(t, "torn.rec", string(file[:len(file)-1])))
-	if r.exit != 0 || !strings.Contains(r.stdout, "identical: ") || !strings.Contains(r.stderr, "breaks off") {
+	if r.exit != 0 || !strings.Contains(r.stdout, "identical: ") || !strings.Contains(r.stderr, `torn.rec": the file breaks off after`) {
 		t.Errorf("torn: exit %d: %s%s", r.exit, r.stdout, r.stderr)
 	}
 	file[len(file)-1] ^= 1
@@ -102,14 +102,11 @@ func TestRecordedRunReplays(t *testing.T) {
 func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
 	there := write(t, "there.rec", "not a recording")
 	var foreign bytes.Buffer
-	head := recording.Head{Layout: recording.Layout(), Config: []byte("{}"), Notes: map[string]string{"shooter.lasers": "5"}}
-	b, err := head.Append(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := recording.NewWriter(&foreign, b); err != nil {
-		t.Fatal(err)
-	}
+	head := recording.Head{Schema: "shooter", Layout: recording.Layout(), Config: []byte("{}"), Notes: map[string]string{"shooter.lasers": "5"}}
+	writeHead(t, &foreign, &head)
+	var chess bytes.Buffer
+	head.Schema = "chess"
+	writeHead(t, &chess, &head)
 	for _, c := range []struct {
 		args []string
 		want string
@@ -118,13 +115,29 @@ func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
 		{[]string{"run", "--record", filepath.Join(there, "below")}, "use a file in a folder that may be written"},
 		{[]string{"replay"}, "takes one recording"},
 		{[]string{"replay", "no.rec"}, "name a file that is there"},
-		{[]string{"replay", there}, "not a recording"},
+		{[]string{"replay", there}, "there.rec\": not a recording of this version of netloop"},
+		{[]string{"replay", write(t, "empty.rec", "")}, "it is empty"},
+		{[]string{"replay", t.TempDir()}, "is a directory"},
+		{[]string{"replay", "--tick-rate", "30", there}, "--tick-rate is not a flag of server replay (server replay --help lists them)"},
+		{[]string{"replay", "--tikcs", there}, "did you mean --ticks?"},
+		{[]string{"replay", write(t, "chess.rec", chess.String())}, `it is of the game "chess", and this program is "shooter"`},
 		{[]string{"replay", write(t, "foreign.rec", foreign.String())}, `recorded with shooter.lasers="5"`},
 	} {
 		r := command(t, newGame(), nil, c.args...)
 		if r.exit != 2 || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d: %s", c.args, r.exit, r.stderr)
 		}
+	}
+}
+
+func writeHead(t *testing.T, w *bytes.Buffer, h *recording.Head) {
+	t.Helper()
+	b, err := h.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recording.NewWriter(w, b); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -79,7 +79,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	record.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
-		return nil, err
+		return nil, c.gameError(err)
 	}
 	file, err := c.newAddrFile()
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 func (c *configuration) portError(err error) error {
 	const remedy = "stop what listens there or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
-		return c.bad("admin", c.options.Admin, strings.TrimPrefix(text, "admin: "))
+		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
 		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))

@@ -240,14 +240,17 @@ func TestBadStartIsOneLine(t *testing.T) {
 		r.On(netloop.Update, "shooter.move", func(*netloop.Tick) {})
 		return netloop.ConfigError("shooter.bots", 4, "use 0 to %d", 3)
 	}
+	few := newGame()
+	few.open = func(*netloop.Room) error { return netloop.ConfigError("shooter.bots", 4, "use 0 to %d", 3) }
 	for _, tt := range []struct {
 		name string
 		game *game
 		args []string
 		want []string
 	}{
+		{"a setting of the game", few, []string{"--shooter.bots", "4"}, []string{"server: --shooter.bots: 4 cannot be used: use 0 to 3"}},
 		{"port in use", newGame(), []string{"--listen", inUse}, []string{"--listen", inUse, "the port is in use", "0 picks a free one"}},
-		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, "is in use: stop what listens there"}},
+		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
 		{"address of another machine", newGame(), []string{"--listen", "192.0.2.1:0"}, []string{"--listen", "choose another address"}},
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
 		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "may be written"}},

@@ -139,6 +139,9 @@ func (s *setting) parse(text string) error {
 	case "int":
 		n, err := strconv.ParseInt(text, 10, bits)
 		if err != nil {
+			if bits == 64 { // The bounds would say nothing.
+				return errors.New("use a whole number")
+			}
 			return fmt.Errorf("use a whole number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
 		}
 		s.v.SetInt(n)

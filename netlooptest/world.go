@@ -195,6 +195,17 @@ func (w *World) next() loop.Input {
 	return in
 }
 
+// Settle waits until all work that the game has given to [netloop.Go] so far is
+// done; the next tick hands over its results, in the order in which the work was
+// asked for. Work runs in real time, which virtual time does not wait for: without
+// Settle its results come some ticks later, in each run others, and a call whose
+// answer needs them may time out first. Work that waits for the test never ends.
+//
+//	w.Step(2)  // the message arrives, and its handler calls Go
+//	w.Settle() // the work is done
+//	w.Step(2)  // its result is handed over, and the answer arrives
+func (w *World) Settle() { w.server.Settle() }
+
 // Spend lets virtual time pass within a tick: called by a system or a handler of
 // the server, it makes the running tick take d longer. A server that spends more
 // than it has falls behind, drops ticks and climbs its overload ladder as a real

@@ -120,13 +120,13 @@ func (s *Server) Close() error { return s.listener.Close() }
 
 const index = `netloop admin
 
-/metrics  Prometheus metrics
-/healthz  200 while ticks run
-/readyz   200 while clients may come
-/ticks    exact tick counts since the start, as JSON
-/loop     the systems of every stage: order, period, cost, state, as JSON
+/metrics     Prometheus metrics
+/healthz     200 while ticks run
+/readyz      200 while clients may come
+/ticks       exact tick counts since the start, as JSON
 /ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
 /ticks/last  the last 600 ticks, likewise
+/loop        the systems of every stage: order, period, cost, state, as JSON
 `
 
 func handler(cfg Config) http.Handler {

@@ -23,7 +23,7 @@ const (
 // The errors of a file, wrapped with where.
 var (
 	// ErrNotRecording says that a file is none of ours, or of another version.
-	ErrNotRecording = errors.New("recording: not a recording of this version")
+	ErrNotRecording = errors.New("recording: not a recording of this version of netloop")
 	// ErrTruncated says that a file breaks off within a record. What came before is good.
 	ErrTruncated = errors.New("recording: the file breaks off")
 	// ErrCorrupt says that a record is not as it was written.
@@ -86,7 +86,16 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, []byte, error) {
 	in := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 	var begin [len(magic)]byte
-	if _, err := io.ReadFull(in.r, begin[:]); err != nil || string(begin[:]) != magic {
+	if n, err := io.ReadFull(in.r, begin[:]); err != nil {
+		switch {
+		case n == 0 && errors.Is(err, io.EOF):
+			return nil, nil, fmt.Errorf("%w: it is empty", ErrNotRecording)
+		case !errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, nil, fmt.Errorf("recording: %w", err)
+		}
+		return nil, nil, ErrNotRecording
+	}
+	if string(begin[:]) != magic {
 		return nil, nil, ErrNotRecording
 	}
 	head, err := in.read(MaxHead)
