@@ -299,6 +299,29 @@ func TestAClientThatDoesNotStepCountsWhatItLoses(t *testing.T) {
 	}
 }
 
+// A client that loads a level for half a minute is still there, and has every message.
+func TestAClientThatDoesNotStepForLongKeepsItsMessages(t *testing.T) {
+	n := uint64(0)
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
+			if tick.Number()%60 == 0 {
+				n++
+				spawned.Send(tick, netloop.Everyone(), birth{N: n})
+			}
+		})
+	})
+	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
+	heard := uint64(0)
+	client.Handle(c, spawned, func(*netloop.Tick, birth) { heard++ })
+	w.Freeze(c)
+	w.Step(40 * 60)
+	w.Thaw(c)
+	w.Step(30)
+	if s := c.Stats(); c.Closed() != nil || heard != n || s.Overflowed != 0 {
+		t.Errorf("heard %d of %d, closed: %v, %d overflowed", heard, n, c.Closed(), s.Overflowed)
+	}
+}
+
 // A game that asks again whenever it gets no answer does so after the end, too.
 func TestAskingAgainAfterEveryErrorEnds(t *testing.T) {
 	var d desk

@@ -94,8 +94,9 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 }
 
 // maxArrivals bounds what waits for the next Step. A client that does not step
-// for longer than this lasts, 17 s of 60 snapshots a second, loses the newest
-// packets, and the server sends what was in them again.
+// acknowledges nothing, so the server soon sends it a few probes a second and no more
+// state: messages are what fills this. Beyond it unreliable ones are dropped, and a
+// reliable one, which cannot be, ends the connection.
 const maxArrivals = 1024
 
 // builtins registers what every client runs.
