@@ -220,3 +220,20 @@ func (b *books) balance() error {
 	}
 	return nil
 }
+
+// A check that panics is a handler that panics: its caller gets an answer, and the messages
+// around it run.
+func TestACheckThatPanicsCostsOneMessage(t *testing.T) {
+	c := newCourt(t, Config{}, nil)
+	for _, n := range []int32{1, 66, 2} {
+		c.send(c.session, valid.m.rq.ID, 0, order{N: n})
+	}
+	c.step()
+	if got := answers(t, c.session); len(got) != 3 || c.game.ran["valid"] != 2 {
+		t.Errorf("answered %v, %d ran", got, c.game.ran["valid"])
+	}
+	c.s.room.report()
+	if line := `netloop_rpcs_total{method="valid",outcome="panicked",stage="Update"} 1`; !c.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}

@@ -46,6 +46,8 @@ func (o order) validate() error {
 	switch {
 	case o.N < 0:
 		return errors.New("the secret of negative numbers")
+	case o.N == 66:
+		panic("a mistake of the game's")
 	case o.N > 100:
 		return Refuse(CodeGame, "%d is too far", o.N)
 	}

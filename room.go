@@ -317,8 +317,7 @@ func (r *Room) OnClose(fn func(ctx context.Context) error) {
 }
 
 // Close ends the room after this tick. Every client is told the code and the text.
-// With [CodeClosing] the server's Run returns
-// nil, otherwise a [*Closed].
+// With [CodeClosing] the server's Run returns nil, otherwise a [*Closed].
 func (r *Room) Close(t *Tick, c Code, why string) {
 	t.server("Room.Close")
 	if r.closing == nil {

@@ -164,8 +164,9 @@ func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
 }
 
 // Drain runs the messages that were queued for the stage when it began, or of
-// each sender its share of Limits.Budget, and returns how many it ran. It is called once per tick and stage, in the order of
-// the stages; a stage that does not run is left out. Call it from no handler.
+// each sender its share of Limits.Budget, and returns how many it ran. It is
+// called once per tick and stage, in the order of the stages; a stage that does
+// not run is left out. Call it from no handler.
 func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	if !s.Valid() {
 		panic(fmt.Sprintf("rpcqueue: Drain of stage %d: there is no such stage", s))
