@@ -34,17 +34,23 @@ type class struct {
 	schema *Schema
 	nv     *netvar.Class
 	wrap   func(*netvar.Object) any // the *Object of an object
+
+	weight  float64
+	minRate float64 // per second, 0 = none
 }
 
 // NewClass declares a class. It panics if S has a field that cannot travel, and
 // the panic names the field and the remedy.
-func NewClass[S any](sc *Schema, name string) *Class[S] {
+func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.claim("class", name)
 	nv, err := netvar.NewClass(name, reflect.TypeFor[S]())
 	if err != nil {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}
-	c := &class{schema: sc, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }}
+	c := &class{schema: sc, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }, weight: 1}
+	for _, apply := range o {
+		apply(c)
+	}
 	sc.classes = append(sc.classes, c)
 	return &Class[S]{c}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/netloop/netloop/internal/netvar"
 )
 
 // Config is how a server runs. Its zero value works: it listens on the loopback
@@ -140,6 +142,12 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	if s.MaxClients == 0 {
 		s.MaxClients = defaultMaxClients
+	}
+	if s.Budget == 0 {
+		s.Budget = defaultClientBudget
+	}
+	if s.Budget < 1 || s.Budget > netvar.MaxBudget {
+		return s, ConfigError("Room.Budget", s.Budget, "use 1 to %d", netvar.MaxBudget)
 	}
 	if err := s.Rate.check("Room.Rate"); err != nil {
 		return s, err

@@ -17,7 +17,7 @@ type Overload = overload.Level
 const (
 	OverloadNone     = overload.Normal   // nothing is given up
 	OverloadHalved   = overload.Halved   // every client gets half of the snapshots
-	OverloadShedding = overload.Shedding // objects of low priority may be missing from snapshots; none have one so far
+	OverloadShedding = overload.Shedding // objects that weigh less than 1 (see [Weight]) are sent at their MinRate, or once a second
 	OverloadRefusing = overload.Refusing // nobody else may join: they are refused with CodeBusy
 )
 
@@ -49,6 +49,7 @@ func (r *Room) beginOverload(in *loop.Input) {
 	}
 	r.load.level.Store(uint32(now))
 	r.server.metrics.SetOverload(uint8(now))
+	r.shed()
 	if now > was {
 		r.log.Warn("overloaded: the server gives up more", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(r.clients.list))
 	} else {

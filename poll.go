@@ -110,6 +110,8 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	c.session = s
 	c.window = transport.NewWindow(r.spec.Rate.Period() * time.Duration(r.sendEvery()))
 	c.peer = r.world.NewPeer(t.now.Tick)
+	c.peer.Handle = c
+	c.setBudget(0)
 	c.link = r.feed.link(c)
 	c.due = true // The first snapshot does not wait for its turn.
 	for _, p := range r.perClient {

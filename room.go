@@ -42,6 +42,10 @@ type RoomSpec struct {
 	// MaxClients is how many may be in the room at once; zero means 256. From 1
 	// to 10 000.
 	MaxClients int
+	// Budget is how many bytes of object records a client is sent per tick, on
+	// average; zero means 11 000, as much as the packets of a tick carry. From 1 to
+	// 1 048 576. See [Client.SetBudget].
+	Budget int
 }
 
 // Room is one loop and one game state. Its goroutine owns all of it: what is not
@@ -125,6 +129,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
 	})
+	r.prioritize()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {

@@ -22,6 +22,7 @@ type options struct {
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
 	MaxClients   int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	ClientBudget int           `name:"client-budget" help:"bytes of object records that a client is sent per tick, 1 to 1048576"`
 	ClientRate   float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is any number"`
 	ClientBurst  int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
 	ClientKick   int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
@@ -44,17 +45,18 @@ type options struct {
 // defaults are the values of settings that nobody sets.
 func defaults() *options {
 	return &options{
-		Listen:      "127.0.0.1:4433",
-		Admin:       "127.0.0.1:8080",
-		TickRate:    rate{60, 1},
-		SendEvery:   1,
-		MaxClients:  256,
-		ClientRate:  1000,
-		ClientBurst: 2000,
-		ClientKick:  10_000,
-		Watchdog:    10 * time.Second,
-		LogLevel:    "info",
-		LogFormat:   "text",
+		Listen:       "127.0.0.1:4433",
+		Admin:        "127.0.0.1:8080",
+		TickRate:     rate{60, 1},
+		SendEvery:    1,
+		MaxClients:   256,
+		ClientBudget: 11_000,
+		ClientRate:   1000,
+		ClientBurst:  2000,
+		ClientKick:   10_000,
+		Watchdog:     10 * time.Second,
+		LogLevel:     "info",
+		LogFormat:    "text",
 	}
 }
 
@@ -64,6 +66,7 @@ const (
 	maxSendEvery = 60
 	maxClients   = 10_000
 	maxRate      = 1000 // Hz
+	maxBudget    = 1 << 20
 
 	maxClientRate  = 1_000_000
 	maxClientBurst = 65_536
@@ -85,6 +88,8 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("send-every", o.SendEvery, "use 1 to "+strconv.Itoa(maxSendEvery))
 	case o.MaxClients < 1 || o.MaxClients > maxClients:
 		return bad("max-clients", o.MaxClients, "use 1 to "+strconv.Itoa(maxClients))
+	case o.ClientBudget < 1 || o.ClientBudget > maxBudget:
+		return bad("client-budget", o.ClientBudget, "use 1 to "+strconv.Itoa(maxBudget))
 	case !(o.ClientRate == -1 || o.ClientRate >= 1 && o.ClientRate <= maxClientRate):
 		return bad("client-rate", o.ClientRate, "use 1 to 1000000, or -1 for any number")
 	case o.ClientBurst < 1 || o.ClientBurst > maxClientBurst:
@@ -143,6 +148,7 @@ func (o *options) server() netloop.Config {
 			FixedRate:  netloop.Rate(o.FixedRate),
 			SendEvery:  o.SendEvery,
 			MaxClients: o.MaxClients,
+			Budget:     o.ClientBudget,
 		},
 		RPC: netloop.RPCLimits{
 			PerSecond: o.ClientRate, Burst: o.ClientBurst, KickAfter: o.ClientKick, Dry: o.LimitsDry,

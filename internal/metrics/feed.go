@@ -84,6 +84,10 @@ func (m *Metrics) SetSnapshots(records, bytes uint64) {
 // SetClamped takes the total of values that did not fit their field.
 func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
 
+// SetWaited takes the total of object records that were owed and left out of a snapshot for a
+// reason.
+func (m *Metrics) SetWaited(reason string, total uint64) { m.waited.set(total, reason) }
+
 // SetFullStates takes the total of records sent in full for a reason.
 func (m *Metrics) SetFullStates(reason string, total uint64) { m.fullStates.set(total, reason) }
 

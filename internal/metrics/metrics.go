@@ -63,7 +63,7 @@ type Metrics struct {
 	missed, quarantined                              *family
 	choked, snapshotBytes, snapshotRecords           *family
 	clamped, fullStates, bytes, packets, disconnects *family
-	deferred, limits                                 *family
+	deferred, limits, waited                         *family
 	handshakes, refusals                             *family
 	overload, overloadedTicks, hungTicks, traces     *family
 	logsDropped                                      *family
@@ -154,6 +154,7 @@ func (m *Metrics) makeFamilies() {
 	m.snapshotBytes = add(counter, 1, "snapshot_bytes_total", "Bytes of snapshots handed to the transport.")
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
 	m.clamped = add(counter, 1, "clamped_values_total", "Values cut or clamped to fit their field, NaN included.")
+	m.waited = add(counter, maxOthers, "snapshot_records_waited_total", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, or because the server sheds.", "reason")
 	m.fullStates = add(counter, maxOthers, "full_states_total", "Object records sent in full instead of as a delta.", "reason")
 	m.bytes = add(counter, maxOthers, "transport_bytes_total", "Bytes of datagrams and stream data.", "direction")
 	m.packets = add(counter, maxOthers, "transport_packets_total", "Datagrams.", "direction")

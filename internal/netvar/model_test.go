@@ -35,11 +35,13 @@ func TestModel(t *testing.T) {
 		total.Lost += m.w.stats.Lost
 		total.FullEvicted += m.w.stats.FullEvicted
 		total.Waited += m.w.stats.Waited
+		total.OverBudget += m.w.stats.OverBudget
+		total.Shed += m.w.stats.Shed
 		total.Despawns += m.w.stats.Despawns
 		total.FullRequested += m.w.stats.FullRequested
 		total.Deltas += m.w.stats.Deltas
 	}
-	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.Despawns == 0 || total.Deltas == 0 {
+	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	t.Logf("%+v", total)
@@ -56,6 +58,7 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
+	budget  Budget  // of every client
 	hot     float64 // share of objects edited per tick
 }
 
@@ -84,6 +87,14 @@ func newModel(s schema, seed uint64) *model {
 	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide}
 	if rng.IntN(2) == 0 {
 		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
+	}
+	if rng.IntN(2) == 0 {
+		m.budget = Budget{PerTick: 100 + rng.IntN(500)}
+		m.budget.Burst = m.budget.PerTick * (1 + rng.IntN(4))
+		m.w.SetPriority(s.ship, 4, 0)
+		m.w.SetPriority(s.rock, 0.5, uint64(rng.IntN(20)))
+		m.w.SetFactor(s.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot()%3) - 0.5 })
+		m.w.Shed(uint64(rng.IntN(3) * 5))
 	}
 	m.tick = []uint64{0, 5, 1<<32 - 100, 1 << 40}[rng.IntN(4)]
 	m.hot = []float64{0.02, 0.3, 1}[rng.IntN(3)]
@@ -301,7 +312,9 @@ func (m *model) join(i int) {
 	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 2))
 	loss := []float64{0, 0.1, 0.2, 0.4}[rng.IntN(4)]
 	link := lossy{rng: rng, loss: loss, dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(6), jitter: rng.IntN(6)}
-	c := &modelClient{p: m.w.NewPeer(m.tick), r: NewReplica(m.table), joined: m.tick, down: link, up: link,
+	p := m.w.NewPeer(m.tick)
+	p.SetBudget(m.budget)
+	c := &modelClient{p: p, r: NewReplica(m.table), joined: m.tick, down: link, up: link,
 		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
 	c.r.StartAt(m.tick)
 	m.clients[i] = c

@@ -37,6 +37,7 @@ type Object struct {
 	Handle any // the typed handle that the root package hangs on it
 
 	// On a server.
+	weight uint32     // see weigh
 	dirty  bool       // is on the world's list
 	fields []uint64   // tick of the last change: owner, then each leaf
 	cache  *residuals // made when the first client needs it

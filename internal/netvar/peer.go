@@ -32,8 +32,11 @@ type Peer struct {
 	waiting bitset  // of those: two copies are in flight
 	flight  flight
 	tick    uint64 // of the last snapshot
+	bucket  bucket
 	digests int    // snapshots that shall still carry a digest
 	cut     cutter // scratch of AppendSnapshot
+
+	Handle any // what the root package knows of the client
 }
 
 // NewPeer adds a client that has nothing yet: all objects are owed to it in full, spread over

@@ -16,6 +16,7 @@ type candidate struct {
 	version uint64
 	last    uint64 // tick of the last record: the smaller the staler
 	slot    uint32
+	need    uint64 // among those of one rank; see weigh
 	rank    rank
 	packet  uint8 // index in the snapshot, or unplaced
 	full    bool  // was encoded without a baseline
@@ -28,12 +29,13 @@ type rank uint8
 
 const (
 	rankDespawn rank = iota // first: an object that is gone is the worst lie, and the record is tiny
+	rankOverdue
 	rankOwed
 	rankCopy // second copies only if there is room
 )
 
 // maxMisfits is after how many records that no longer fit a full snapshot is left alone. Each
-// has cost an encoding; the stalest goes first next time, into an empty packet.
+// has cost an encoding; the most needed goes first next time, into an empty packet.
 const maxMisfits = 32
 
 // cutter cuts one snapshot into packets. It is scratch of a Peer.
@@ -47,12 +49,15 @@ type cutter struct {
 	buf     []byte // the open packet
 	context context
 	first   uint64 // id of the first packet
+	budget  int    // bytes of records for this snapshot
+	left    int    // of them; a record may overdraw it
+	shed    uint64 // ticks that the client stays behind in what was shed
 }
 
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns
 // the id of the first; the others follow it. The spare capacity of dst and of the packets in it
 // is used again. There is at least one packet even if nothing is owed. What does not fit waits:
-// despawns go first, then the stalest, then second copies. Limit{1, 100} makes a probe.
+// see weigh for what goes first. Limit{1, 100} makes a probe.
 //
 // The tick must be later than that of the client's last snapshot, and not before the last
 // capture.
@@ -86,13 +91,16 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 		p.digests--
 		c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
 	}
+	c.budget = p.bucket.fill(tick)
+	c.left = c.budget
 	c.packets, c.from = dst, len(dst)
 }
 
 // gather lists what is owed and not waiting, in slot order.
 func (c *cutter) gather() {
 	p := c.p
-	c.list = c.list[:0]
+	c.list, c.shed = c.list[:0], 0
+	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
 	for k, w := range p.owed {
 		if !c.header.HasDigest && k < len(p.waiting) {
 			w &^= p.waiting[k]
@@ -109,6 +117,14 @@ func (c *cutter) gather() {
 			default:
 				n.rank = rankCopy
 			}
+			if shedding && n.rank != rankDespawn && c.sheds(p.w.slots[slot], e) {
+				p.w.stats.Shed++
+				if n.rank == rankOwed {
+					c.shed = max(c.shed, c.header.Tick-e.last)
+					c.header.HasBehind = true
+				}
+				continue
+			}
 			c.list = append(c.list, n)
 		}
 	}
@@ -119,6 +135,9 @@ func (c *cutter) inOrder() bool {
 	c.open()
 	for i := range c.list {
 		n := &c.list[i]
+		if c.left <= 0 {
+			return false
+		}
 		if !c.put(n) {
 			if len(c.packets)-c.from == c.lim.Packets {
 				return false
@@ -134,18 +153,26 @@ func (c *cutter) inOrder() bool {
 
 // byNeed chooses what goes, the most needed first, and writes that in slot order.
 func (c *cutter) byNeed() {
+	if c.budget > 0 { // or nothing may start
+		c.weigh()
+	}
 	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.last, b.last), cmp.Compare(a.slot, b.slot))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.need, a.need), cmp.Compare(a.slot, b.slot))
 	})
 	c.packets[len(c.packets)-1] = c.buf // may have grown: keep it for the next time
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
 	c.open()
+	c.left = c.budget
 	room := c.lim.PacketSize - len(c.buf)
 	packet, used, misfits := 0, 0, 0
 	for i := range c.list {
 		n := &c.list[i]
 		n.packet = unplaced
+		if c.left <= 0 {
+			c.p.w.stats.OverBudget++
+			continue
+		}
 		if misfits >= maxMisfits {
 			continue
 		}
@@ -162,11 +189,13 @@ func (c *cutter) byNeed() {
 			packet, used = packet+1, size
 		}
 		n.packet = uint8(packet)
+		c.left -= size
 	}
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
 	})
 	c.context.begin(c.header.Tick)
+	c.left = c.budget
 	for i := range c.list {
 		n := &c.list[i]
 		if n.packet == unplaced {
@@ -175,7 +204,9 @@ func (c *cutter) byNeed() {
 		if int(n.packet) != len(c.packets)-c.from-1 {
 			c.open()
 		}
+		start := len(c.buf)
 		c.buf = c.record(c.buf, n)
+		c.left -= len(c.buf) - start
 	}
 }
 
@@ -209,6 +240,7 @@ func (c *cutter) put(n *candidate) bool {
 		c.buf = c.buf[:start]
 		return false
 	}
+	c.left -= len(c.buf) - start
 	return true
 }
 
@@ -259,10 +291,10 @@ func (c *cutter) finish() {
 	}
 }
 
-// behind is by how many ticks the client stays behind in what did not fit: since its last
+// behind is by how many ticks the client stays behind in what did not fit or was shed: since its last
 // record, or since before its lifetime if it has none.
 func (c *cutter) behind() uint8 {
-	behind := uint64(0)
+	behind := c.shed
 	for i := range c.list {
 		n := &c.list[i]
 		if n.packet != unplaced || n.rank == rankCopy {
@@ -285,6 +317,7 @@ func (c *cutter) commit() {
 	for range count {
 		f.add(c.header.Tick)
 	}
+	p.bucket.spend(c.budget - c.left)
 	st.Snapshots++
 	st.Packets += uint64(count)
 	for i := range c.list {

@@ -15,6 +15,9 @@ type Stats struct {
 	Despawns  uint64 // records that end a lifetime
 	Waited    uint64 // records that did not fit a snapshot
 
+	OverBudget uint64 // of those that waited: for the client's budget
+	Shed       uint64 // records left out while the world sheds; not among those that waited
+
 	FullFirst     uint64 // full records: nothing acknowledged yet
 	FullRequested uint64 // full records: after RequestFull
 	FullEvicted   uint64 // full records: the baseline was too old

@@ -21,6 +21,8 @@ type World struct {
 	arena []byte         // residuals of this tick
 	buf   []codec.Values // capture scratch by class
 	bytes []byte         // hash scratch
+	kinds []kind         // by class
+	shed  uint64         // see Shed
 	stats Stats
 
 	tellClamp func(class, field string)
@@ -29,8 +31,9 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes))}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes))}
 	for i, c := range t.classes {
+		w.kinds[i].weight = weightOne
 		w.buf[i] = codec.Values{Words: make([]uint64, c.words()), Blobs: make([][]byte, c.plan.Blobs())}
 	}
 	return w
@@ -59,7 +62,7 @@ func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) 
 	}
 	o := &Object{
 		id: makeID(slot, w.gens[slot]), class: c, live: live, owner: owner, changed: tick,
-		hist: newHistory(c), fields: make([]uint64, 1+c.plan.Leaves()),
+		weight: w.kinds[c.index].weight, hist: newHistory(c), fields: make([]uint64, 1+c.plan.Leaves()),
 	}
 	w.add(o)
 	w.stats.Objects++

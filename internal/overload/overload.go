@@ -13,8 +13,7 @@ const (
 	Normal Level = iota
 	// Halved sends every client half of the snapshots.
 	Halved
-	// Shedding leaves low-priority objects out of snapshots. It is published, but sheds
-	// nothing as long as objects have no priorities.
+	// Shedding sends what changes of low-priority objects at their minimum rate only.
 	Shedding
 	// Refusing lets nobody else in.
 	Refusing

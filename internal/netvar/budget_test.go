@@ -1,0 +1,309 @@
+package netvar
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// rush is a world of rocks of which all change in every tick, with one client that gets all
+// that is sent, and acknowledges it.
+type rush struct {
+	*pair
+	rocks []*Object
+	ships []*Object
+	sent  [256]int    // by slot: records so far
+	last  [256]uint64 // by slot: tick of the last one
+	wait  [256]uint64 // by slot: the longest time without one, in ticks
+	bytes int         // of records
+}
+
+func newRush(t *testing.T, rocks int) *rush {
+	u := &rush{pair: newPair(t, 0)}
+	for range rocks {
+		u.rocks = append(u.rocks, u.spawnRock(u.w, rock{X: 1 << 30}, 1))
+	}
+	return u
+}
+
+// run plays ticks, with a snapshot in each.
+func (u *rush) run(ticks int) {
+	u.t.Helper()
+	for range ticks {
+		for _, o := range u.rocks {
+			u.edit(o).X++
+		}
+		for _, o := range u.ships {
+			u.w.Edit(o)
+			live[ship](o).Angle++
+		}
+		packets, _ := u.next()
+		for _, b := range packets {
+			mustApply(u.t, u.r, u.p, b)
+			header := 9
+			if b[atFlags]&flagBehind != 0 {
+				header++
+			}
+			for id := u.p.flight.next; id >= 1<<7; id >>= 7 {
+				header++
+			}
+			u.bytes += max(len(b)-header, 0)
+			for _, s := range u.r.staged {
+				u.sent[s.Slot]++
+				u.last[s.Slot] = u.tick
+			}
+		}
+		for i := range len(u.rocks) + len(u.ships) {
+			u.wait[i] = max(u.wait[i], u.tick-u.last[i])
+		}
+	}
+}
+
+// Rule 7: the records of a client take what its budget gives, in the long run and at once.
+func TestBudgetIsATokenBucket(t *testing.T) {
+	u := newRush(t, 250)
+	u.p.SetBudget(Budget{PerTick: 150, Burst: 600})
+	u.run(1)
+	if u.bytes < 450 || u.bytes > 600+40 { // chosen by the longest that a record may be
+		t.Errorf("the first snapshot takes %d bytes, want the burst of 600 and at most a record more", u.bytes)
+	}
+	before := u.bytes
+	u.run(400)
+	if got := u.bytes - before; got < 400*150-600 || got > 400*150+600 {
+		t.Errorf("%d bytes in 400 ticks, want 150 a tick", got)
+	}
+	if u.w.stats.OverBudget == 0 || u.w.stats.OverBudget > u.w.stats.Waited {
+		t.Errorf("%d records waited for the budget, %d in all", u.w.stats.OverBudget, u.w.stats.Waited)
+	}
+	u.tick += 100 // without a snapshot
+	before = u.bytes
+	u.run(1)
+	if got := u.bytes - before; got < 450 || got > 600+40 {
+		t.Errorf("%d bytes after 100 ticks of rest, want the burst of 600", got)
+	}
+	u.p.SetBudget(Budget{})
+	clear(u.sent[:])
+	u.run(1)
+	if u.sent[0] != 1 || u.sent[249] != 1 {
+		t.Error("without a budget not everything is sent")
+	}
+}
+
+// Rule 7: a record may start while tokens are positive; a larger one than the bucket goes too.
+func TestARecordMayOverdrawTheBudget(t *testing.T) {
+	q := newPair(t, 0)
+	q.p.SetBudget(Budget{PerTick: 2, Burst: 2})
+	a := q.spawnShip(q.w, ship{Name: "twelve bytes"}, 0, 1)
+	b := q.spawnShip(q.w, ship{Name: "twelve bytes"}, 0, 1)
+	q.deliver()
+	_, first := q.r.Get(a.ID())
+	if _, second := q.r.Get(b.ID()); !first || second {
+		t.Fatalf("one of two records larger than the bucket may go: %v, %v", first, second)
+	}
+	owes := -q.p.bucket.tokens
+	if owes < 20 {
+		t.Fatalf("the bucket owes %d bytes after a record of more than 20", owes)
+	}
+	for range (owes - 1) / 2 {
+		q.deliver()
+		if _, ok := q.r.Get(b.ID()); ok {
+			t.Fatalf("at tick %d the debt of %d is not paid", q.tick, owes)
+		}
+	}
+	q.deliver()
+	q.deliver()
+	if _, ok := q.r.Get(b.ID()); !ok {
+		t.Errorf("the second is not there at tick %d", q.tick)
+	}
+}
+
+func TestDespawnsGoFirstWhenTheBudgetIsShort(t *testing.T) {
+	u := newRush(t, 200)
+	u.run(3)
+	u.p.SetBudget(Budget{PerTick: 20, Burst: 20})
+	u.run(20)
+	gone := u.rocks[199]
+	u.rocks = u.rocks[:199]
+	u.w.Despawn(gone)
+	for n := 0; ; n++ {
+		if _, ok := u.r.Get(gone.ID()); !ok {
+			return
+		}
+		if n == 3 { // a debt of one record may have to be paid first
+			t.Fatal("the despawn waits behind changes")
+		}
+		u.run(1)
+	}
+}
+
+// The weights of what is always owed are the shares of what is sent.
+func TestWeightsAreSharesOfAShortBudget(t *testing.T) {
+	u := newRush(t, 120)
+	for i, o := range u.rocks {
+		u.w.SetWeight(o, []float64{1, 2, 4}[i%3])
+	}
+	u.run(3)
+	u.p.SetBudget(Budget{PerTick: 60, Burst: 60})
+	u.run(100)
+	clear(u.sent[:])
+	u.run(2000)
+	var share [3]int
+	for i, n := range u.sent[:120] {
+		share[i%3] += n
+	}
+	for i, want := range []float64{1, 2, 4} {
+		if got := float64(share[i]) / float64(share[0]); got < 0.9*want || got > 1.1*want {
+			t.Errorf("weight %v is sent %v times as often as weight 1, %v", want, got, share)
+		}
+	}
+}
+
+// With equal weights the stalest goes, and of equally stale ones the lower slot: in turn.
+func TestEqualWeightsTakeTurns(t *testing.T) {
+	u := newRush(t, 100)
+	u.run(3)
+	u.p.SetBudget(Budget{PerTick: 40, Burst: 40})
+	u.run(50)
+	clear(u.sent[:])
+	u.run(1000)
+	least, most := u.sent[0], u.sent[0]
+	for _, n := range u.sent[:100] {
+		least, most = min(least, n), max(most, n)
+	}
+	if least < 10 || most-least > 1 {
+		t.Errorf("from %d to %d records each, want turns", least, most)
+	}
+}
+
+// Whatever the weights: what may wait for a number of ticks waits no longer, plus the time that
+// the budget takes for all that fell due with it.
+func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		slow := 5 + rng.IntN(20)
+		u := newRush(t, 40+rng.IntN(60))
+		for _, o := range u.rocks {
+			u.w.SetWeight(o, float64(1+rng.IntN(64)))
+		}
+		const perTick, record = 40, 30 // a full record of such a ship takes less
+		due := uint64(slow*record/perTick + 2)
+		every := due + uint64(rng.IntN(60))
+		u.w.SetPriority(u.ship, MinWeight, every)
+		for range slow {
+			u.ships = append(u.ships, u.spawnShip(u.w, ship{}, 0, 1))
+		}
+		u.p.SetBudget(Budget{PerTick: perTick, Burst: perTick})
+		u.run(600)
+		for _, o := range u.ships {
+			if wait := u.wait[o.ID().slot()]; wait > every+due {
+				t.Fatalf("seed %d: ship %x waited %d ticks; it may %d, and %d of them take %d", seed, uint64(o.ID()), wait, every, slow, due)
+			}
+			if n := u.sent[o.ID().slot()]; every > 3*due && n > 2*600/int(every) {
+				t.Fatalf("seed %d: a ship of the least weight was sent %d times in 600 ticks, at a minimum of one in %d", seed, n, every)
+			}
+		}
+	}
+}
+
+// The factor is asked when not everything fits, about what is owed, and orders it.
+func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
+	u := newRush(t, 100)
+	asked := 0
+	u.w.SetFactor(u.schema.rock, func(p *Peer, o *Object) float64 {
+		if asked++; p != u.p {
+			t.Error("asked for another client")
+		}
+		switch slot := o.ID().slot(); {
+		case slot < 50:
+			return 4
+		case slot == 99:
+			return math.NaN() // counts as nothing, and yet waiting counts
+		default:
+			return 1
+		}
+	})
+	u.run(10)
+	if asked > 0 {
+		t.Fatalf("asked %d times although everything fits", asked)
+	}
+	u.p.SetBudget(Budget{PerTick: 40, Burst: 40})
+	u.run(100)
+	clear(u.sent[:])
+	u.run(1000)
+	if asked == 0 {
+		t.Fatal("never asked")
+	}
+	if near, far := u.sent[10], u.sent[60]; near < 3*far || near > 5*far {
+		t.Errorf("near %d, far %d records, want 4 to 1", near, far)
+	}
+	asked = 0
+	u.rocks = u.rocks[:3]
+	u.run(30)
+	asked = 0
+	u.p.SetBudget(Budget{PerTick: 8, Burst: 8})
+	u.run(1)
+	if asked > 3 {
+		t.Errorf("asked %d times about 3 changed objects", asked)
+	}
+}
+
+// While the world sheds, what weighs less than 1 goes at its minimum rate; all the rest, and
+// what the client does not have yet, goes as always.
+func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
+	u := newRush(t, 3)
+	u.w.SetWeight(u.rocks[0], 0.5)
+	u.w.SetPriority(u.ship, 0.9, 4)
+	u.ships = append(u.ships, u.spawnShip(u.w, ship{}, 0, 1))
+	u.run(20)
+	u.w.Shed(10)
+	clear(u.sent[:])
+	u.run(40)
+	if u.sent[0] != 4 || u.sent[1] != 40 || u.sent[2] != 40 || u.sent[3] != 10 {
+		t.Errorf("records in 40 ticks: %v; want 4 of the light rock, 40 of the others, 10 of the ship with its own rate", u.sent[:4])
+	}
+	if u.w.stats.Shed != 36+30 {
+		t.Errorf("%d counted as shed, want 66", u.w.stats.Shed)
+	}
+	u.edit(u.rocks[0]).X++
+	packets, _ := u.next()
+	if a, err := u.r.Apply(packets[0]); err != nil || a.Reached >= u.tick || a.Reached < u.tick-10 {
+		t.Errorf("at tick %d the client has reached %d without what was shed (%v)", u.tick, a.Reached, err)
+	}
+	fresh := u.spawnShip(u.w, ship{}, 0, u.tick)
+	u.run(1)
+	if _, ok := u.r.Get(fresh.ID()); !ok {
+		t.Error("a light object that the client does not have is shed")
+	}
+	u.w.Shed(0)
+	clear(u.sent[:])
+	u.run(10)
+	if u.sent[0] != 10 || u.sent[3] != 10 {
+		t.Errorf("records in 10 ticks after it: %v", u.sent[:4])
+	}
+}
+
+func TestAShortBudgetDoesNotAllocate(t *testing.T) {
+	f := newField(t, 250, 2, 6)
+	f.w.SetFactor(f.rock, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot()) })
+	for _, p := range f.peers {
+		p.SetBudget(Budget{PerTick: 200, Burst: 800})
+	}
+	f.warm(true)
+	if f.w.stats.OverBudget == 0 {
+		t.Fatal("the budget is not short")
+	}
+	if n := testing.AllocsPerRun(100, func() { f.step(true) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestWeightsAreClamped(t *testing.T) {
+	for w, want := range map[float64]uint32{0: 16, -1: 16, 1: weightOne, 1e9: 64 * weightOne, math.Inf(1): 64 * weightOne} {
+		if got := fixed(w); got != want {
+			t.Errorf("weight %v is %d, want %d", w, got, want)
+		}
+	}
+	if fixed(math.NaN()) != 16 || scale(5, math.NaN()) != 1 || scale(5, 0) != 1 || scale(5, math.Inf(1)) != 5*maxFactor {
+		t.Error("what is no number counts as something")
+	}
+}

@@ -1,0 +1,101 @@
+package netvar
+
+// When not everything that is owed to a client fits its snapshot, its budget or its packets,
+// the most needed goes first:
+//
+//	despawns     an object that is gone is the worst lie, and the record is tiny
+//	overdue      what waits for longer than its class allows, the longest overdue first
+//	owed         the largest of weight × ticks since it was last sent, and then the lower slot
+//	copies       second copies, in the same order
+//
+// Under a shortage that lasts, an object is sent as often as its weight is large: it goes when
+// weight × ticks reaches what all others wait for. None starves, since waiting alone makes it
+// the most needed; a minimum rate says how long that may take.
+
+// Weights are fixed-point numbers, so that the order is the same on every machine.
+const (
+	weightOne = 1 << 10
+	maxAge    = 1 << 32
+	maxFactor = 1 << 10
+
+	// MinWeight and MaxWeight bound the weight of an object. The weight of what says nothing is 1.
+	MinWeight, MaxWeight = 1.0 / 64, 64
+)
+
+// kind is what a world knows of a class beyond its shape.
+type kind struct {
+	weight uint32
+	every  uint64 // ticks that a change may wait, 0 = any number
+	factor func(*Peer, *Object) float64
+}
+
+// fixed makes a fixed-point number of a weight. NaN is the least.
+func fixed(weight float64) uint32 {
+	if !(weight > MinWeight) {
+		weight = MinWeight
+	}
+	return uint32(min(weight, MaxWeight) * weightOne)
+}
+
+// SetPriority says how much the objects of a class that are spawned from now on weigh, from
+// MinWeight to MaxWeight, and after how many ticks an owed one goes before all that are not
+// overdue; 0 is never.
+func (w *World) SetPriority(c *Class, weight float64, every uint64) {
+	w.kinds[c.index].weight, w.kinds[c.index].every = fixed(weight), every
+}
+
+// SetFactor makes fn say by what the weight of an object is multiplied for a client, from 0 to
+// 1 024. It is asked only for what is owed while not all of it fits, and must change nothing.
+func (w *World) SetFactor(c *Class, fn func(*Peer, *Object) float64) { w.kinds[c.index].factor = fn }
+
+// SetWeight gives one object a weight of its own.
+func (w *World) SetWeight(o *Object, weight float64) { o.weight = fixed(weight) }
+
+// Shed makes objects that weigh less than 1 go to clients that have them at their minimum rate
+// only, or every so many ticks if they have none; 0 sheds nothing.
+func (w *World) Shed(every uint64) { w.shed = every }
+
+// sheds reports whether an owed object has to wait because the server is overloaded. What a
+// client does not have yet is not shed: it would play in a world with holes.
+func (c *cutter) sheds(o *Object, e *entry) bool {
+	w := c.p.w
+	if o.weight >= weightOne || e.sent == 0 {
+		return false
+	}
+	every := w.kinds[o.class.index].every
+	if every == 0 {
+		every = w.shed
+	}
+	return c.header.Tick-e.last < every
+}
+
+// weigh says how much each candidate is needed.
+func (c *cutter) weigh() {
+	w := c.p.w
+	for i := range c.list {
+		n := &c.list[i]
+		if n.rank == rankDespawn {
+			continue
+		}
+		o := w.slots[n.slot]
+		k := &w.kinds[o.class.index]
+		age := min(max(c.header.Tick-n.last, 1), maxAge) // 0 in the tick in which it became visible
+		if n.rank == rankOwed && k.every > 0 && age >= k.every {
+			n.rank, n.need = rankOverdue, age-k.every
+			continue
+		}
+		weight := uint64(o.weight)
+		if k.factor != nil {
+			weight = scale(weight, k.factor(c.p, o))
+		}
+		n.need = age * weight
+	}
+}
+
+// scale multiplies a weight by a factor. The least is not 0: waiting has to count.
+func scale(weight uint64, factor float64) uint64 {
+	if !(factor > 0) {
+		return 1
+	}
+	return max(1, uint64(float64(weight)*min(factor, maxFactor)))
+}
