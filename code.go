@@ -8,7 +8,7 @@ import (
 )
 
 // Code says why a connection was closed, a join refused or a call rejected.
-// Codes from CodeGame on are the game's own.
+// Codes from [CodeGame] on, 1 000, are the game's own. Metrics count those as one.
 type Code = transport.Code
 
 // Refusal is an error that reaches the peer in words. Every other error that a
@@ -21,7 +21,11 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Text) }
 
-// Refuse makes an error that the peer may read.
+// Refuse makes an error that the peer may read: returned by OnAdmit, OnJoin, the
+// handler of a call or a Validate function, or given to [Reply.Send], it reaches
+// the client as a [*Refusal], or as a [*Closed] if it costs the connection. The
+// code is [CodeRefused] or another of netloop's own, or from [CodeGame] on; of the
+// text at most 512 bytes travel. Wrapped by another error it works too.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
 }
@@ -38,23 +42,23 @@ func public(err error) (Code, string, bool) {
 
 // Codes that netloop itself uses, and the first that a game may use.
 const (
-	CodeLeft            = transport.CodeLeft
-	CodeClosing         = transport.CodeClosing
-	CodeKicked          = transport.CodeKicked
-	CodeBadVersion      = transport.CodeBadVersion
-	CodeSchemaMismatch  = transport.CodeSchemaMismatch
-	CodeRoomUnknown     = transport.CodeRoomUnknown
-	CodeRefused         = transport.CodeRefused
-	CodeFull            = transport.CodeFull
-	CodeFlood           = transport.CodeFlood
-	CodeUnknownMethod   = transport.CodeUnknownMethod
-	CodeStageNotAllowed = transport.CodeStageNotAllowed
-	CodeInvalid         = transport.CodeInvalid
-	CodeBusy            = transport.CodeBusy
-	CodeTimeout         = transport.CodeTimeout
-	CodeLost            = transport.CodeLost
-	CodeInternal        = transport.CodeInternal
-	CodeGame            = transport.CodeGame
+	CodeLeft            = transport.CodeLeft            // the client has closed the connection
+	CodeClosing         = transport.CodeClosing         // the server, or the room, ends
+	CodeKicked          = transport.CodeKicked          // for Client.Kick, by the game
+	CodeBadVersion      = transport.CodeBadVersion      // another version of netloop's protocol
+	CodeSchemaMismatch  = transport.CodeSchemaMismatch  // another game, or a build that does not fit
+	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
+	CodeRefused         = transport.CodeRefused         // not allowed to: OnAdmit, MinRole, OwnerOnly, LateDrop
+	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are there
+	CodeFlood           = transport.CodeFlood           // sent more than the limits of messages allow
+	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that the other side does not have or handle
+	CodeStageNotAllowed = transport.CodeStageNotAllowed // a stage that the method's AtStage does not name
+	CodeInvalid         = transport.CodeInvalid         // a message that Validate refused
+	CodeBusy            = transport.CodeBusy            // overloaded, a full queue, or too many answers owed
+	CodeTimeout         = transport.CodeTimeout         // OnAdmit took longer than Config.AdmitTimeout, or a handshake too long
+	CodeLost            = transport.CodeLost            // no sign of the other side for long
+	CodeInternal        = transport.CodeInternal        // an error or a panic that is the server's own business
+	CodeGame            = transport.CodeGame            // the first of the game's own
 )
 
 var errKind = errors.New("netloop: a message of the wrong kind for its method")

@@ -16,7 +16,8 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 	return p
 }
 
-// Of returns the client's record. It panics for a client that has left.
+// Of returns the client's record, to be read and changed. It panics for a client
+// that has left, and for nil, which is the sender of a message that was posted.
 func (p *PerClient[T]) Of(c *Client) *T {
 	v, ok := p.of[c.id]
 	if !ok {

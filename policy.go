@@ -60,20 +60,23 @@ func AtStage(first Stage, others ...Stage) RPCOption {
 func Unreliable() RPCOption { return func(m *method) { m.rq.Reliable = false } }
 
 // LateDrop drops a message that arrives when its stage has already run in this
-// tick, instead of keeping it for the next one. Only a method that runs at
-// Initialization can be late.
+// tick, instead of keeping it for the next one. Messages arrive in EarlyUpdate: what
+// runs at a later stage never is late, and what runs at [Initialization] always is,
+// so with LateDrop it runs only if the sender picks another stage with [RunAt].
 func LateDrop() RPCOption { return func(m *method) { m.rq.LateDrop = true } }
 
 // Limit bounds how many messages of this kind each client may send: burst at
 // once (1 to 65 536), and perSecond of them a second for ever (one an hour to a
-// million), in game time. What is beyond is dropped.
+// million), in game time. What is beyond is dropped; a call is refused with
+// [CodeFlood].
 func Limit(perSecond float64, burst int) RPCOption {
 	return func(m *method) { m.rq.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }
 }
 
 // LimitPerTick bounds how many messages of this kind one tick takes of each
-// client, from 1 to 65 536. What is beyond is dropped. The network bunches what
-// was sent evenly, so leave room, or use [Limit].
+// client, from 1 to 65 536. What is beyond is dropped; a call is refused with
+// [CodeFlood]. The network bunches what was sent evenly, so leave room, or use
+// [Limit]. Of both the stricter holds.
 func LimitPerTick(n int) RPCOption {
 	return func(m *method) {
 		if n < 1 {

@@ -94,9 +94,10 @@ func (e *RPC[M]) method() *method { return e.m }
 
 // Handle sets the function that runs for each message of this kind that a
 // client sends. It belongs into [Game] Open; a second handler for the same RPC
-// fails it. The message is the handler's own. An error is logged and counted; a
-// panic is isolated, and costs nobody else a message. from is nil for what was
-// posted by the server itself.
+// fails it. The message is the handler's own. An error is counted and logged, one
+// made by [Refuse] at level debug; the client hears of neither: use a [Call] where
+// it should. A panic is isolated, and costs nobody else a message. from is nil for
+// what the server itself has posted ([RPC.Post]).
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 	r.handle(e.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
 		return fn(t, from, inside.Open[M](it.Msg))

@@ -136,7 +136,7 @@ func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group 
 // with that time as [Tick.Delta]. The first call is at the first tick. Runs keep
 // their phase, so that there are as many as periods have passed, whatever the
 // tick rate; but after a stall one call stands for all that were due. Every(0)
-// is every tick, with a Delta that counts dropped ticks too.
+// is every tick, with a Delta that counts dropped ticks too. A time below 0 is an error.
 //
 // Time is game time: that of the ticks that ran, and of those that the room
 // dropped because it was late. In [FixedUpdate] it is that of the fixed steps, of

@@ -96,7 +96,8 @@ func (t *Tick) In(d time.Duration) Deadline {
 }
 
 // After calls fn once, at the start of Update of the first tick at which d of
-// game time has passed, and at the earliest in the next tick.
+// game time has passed, and at the earliest in the next tick, which is what 0 and
+// less mean. When fn panics, it is counted and logged, and not called again.
 func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.After")
 	return t.timers.add(t.now.GameTime+max(d, 1), fn)

@@ -51,7 +51,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
-		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error())
+		out.Info("closing: clients are told, the game saves", "because", context.Cause(ctx).Error(), "drain", o.Drain.String())
 	})
 	err = errors.Join(s.Run(ctx), record.close(true))
 	if !stop() {

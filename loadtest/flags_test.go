@@ -24,7 +24,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"run --clinets 5", "--clinets"},
 		{"walk", `"walk"`},
 		{"run extra", `"extra"`},
-		{"--clients many", "--clients"},
+		{"--clients many", `--clients: "many" cannot be used: loadclient --help`},
 		{"--clients 0", "--clients"},
 		{"--clients 10001", "--clients"},
 		{"--addr here", "--addr"},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit statuses.
@@ -85,6 +86,10 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var bad *pflag.InvalidValueError
+		if errors.As(err, &bad) { // What strconv says of it helps nobody.
+			return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), name+" --help says what it takes")
+		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, name)
 	})
 	return cmd, code

@@ -36,7 +36,7 @@ func grouped(n uint64) string {
 // writeSummary prints the report for a person.
 func writeSummary(w io.Writer, o *options, r *report) {
 	fmt.Fprintf(w, "%d clients on %s, measured for %v, seed %d\n\n", r.Clients.Connected, o.addr, r.length.Round(10*time.Millisecond), o.seed)
-	writeCounts(w, r)
+	writeCounts(w, o, r)
 	fmt.Fprintln(w)
 	writeTimes(w, r)
 	fmt.Fprintln(w)
@@ -52,7 +52,7 @@ func writeSummary(w io.Writer, o *options, r *report) {
 }
 
 // writeCounts prints what is counted, one subject per line.
-func writeCounts(w io.Writer, r *report) {
+func writeCounts(w io.Writer, o *options, r *report) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(subject, format string, a ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", subject, fmt.Sprintf(format, a...))
@@ -61,7 +61,7 @@ func writeCounts(w io.Writer, r *report) {
 	line("clients", "%d wanted, %d connected, %d failed, %d disconnected", c.Wanted, c.Connected, c.Failed, c.Disconnected)
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
-	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server))
+	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
 	line("converged", "%s (%d of %d clients)", yesNo(r.Converged), r.converged, c.Connected)
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // What w does not take is lost, as with any print.
@@ -90,8 +90,8 @@ func kilo(bytes *float64) string {
 	return strconv.FormatFloat(*bytes/1000, 'f', 1, 64)
 }
 
-func unknown(s Server) string {
-	if s.TickRate == nil {
+func unknown(s Server, asked bool) string {
+	if s.TickRate == nil && !asked {
 		return " (--admin URL tells)"
 	}
 	return ""
