@@ -26,9 +26,6 @@ func (p *Plan) Blobs() int { return p.blobs }
 // Leaves is the number of values that change on their own: bits of the changed-field mask.
 func (p *Plan) Leaves() int { return len(p.leaves) }
 
-// Local tells whether a plain copy of the struct would share slices with the original.
-func (p *Plan) Local() bool { return p.local }
-
 // Capture reads the struct at v into to, reusing its memory, in wire precision: what Restore
 // makes of it is what every reader will see. It returns how many values had to be cut or
 // clamped to fit.

@@ -38,12 +38,7 @@ func (m *Metrics) SetTraces(written, skipped, failed uint64) {
 // AddOverloadedTick counts one tick that ran above the ladder's bottom.
 func (m *Metrics) AddOverloadedTick() { m.overloadedTicks.add(1) }
 
-// AddRPC counts n messages of a method at a stage with one outcome.
-func (m *Metrics) AddRPC(method, stage, outcome string, n uint64) {
-	m.rpcs.add(n, method, stage, outcome)
-}
-
-// SetRPC is AddRPC for a running total.
+// SetRPC takes the total of messages of a method at a stage with one outcome.
 func (m *Metrics) SetRPC(method, stage, outcome string, total uint64) {
 	m.rpcs.set(total, method, stage, outcome)
 }
@@ -97,10 +92,7 @@ func (m *Metrics) SetTransport(direction string, packets, bytes uint64) {
 	m.bytes.set(bytes, direction)
 }
 
-// AddDisconnect counts one connection that ended with a code.
-func (m *Metrics) AddDisconnect(code string) { m.disconnects.add(1, code) }
-
-// SetDisconnects is AddDisconnect for a running total.
+// SetDisconnects takes the total of connections that ended with a code.
 func (m *Metrics) SetDisconnects(code string, total uint64) { m.disconnects.set(total, code) }
 
 // SetHandshakes takes the totals of connections that came and of those that were declined.

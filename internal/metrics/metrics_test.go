@@ -88,8 +88,8 @@ func feed(m *Metrics) {
 	m.AddOverloadedTick()
 	m.SetHungTicks(1)
 	m.SetTraces(1, 2, 3)
-	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 7)
-	m.AddRPC("arena.Steer", "FixedUpdate", "ran", 3)
+	m.SetRPC("arena.Steer", "FixedUpdate", "ran", 7)
+	m.SetRPC("arena.Steer", "FixedUpdate", "ran", 10)
 	m.SetRPC("arena.Chat", "Update", "late", 5)
 	m.SetLimit("client", "drop", true, 3)
 	m.AddPanic("OnJoin")
@@ -104,7 +104,7 @@ func feed(m *Metrics) {
 	m.SetClamped(13)
 	m.SetTransport(In, 1, 100)
 	m.SetTransport(Out, 2, 200)
-	m.AddDisconnect("kicked")
+	m.SetDisconnects("kicked", 1)
 	m.SetDisconnects("timeout", 8)
 	m.SetLogsDropped(12)
 }
@@ -271,7 +271,7 @@ func TestFedFromManyGoroutines(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 100 {
-				m.AddDisconnect("lost")
+				m.AddPanic("OnLeave")
 				m.ObserveFlushLag(time.Millisecond)
 			}
 		})
@@ -283,7 +283,7 @@ func TestFedFromManyGoroutines(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	expect(t, scrape(t, m), `netloop_disconnects_total{code="lost"} 400`, "netloop_ticks_total 300")
+	expect(t, scrape(t, m), `netloop_system_panics_total{system="OnLeave"} 400`, "netloop_ticks_total 300")
 }
 
 // Names are netloop_, base units, and no label that grows with the number of clients.

@@ -153,11 +153,3 @@ const wireStep = 10
 
 // WireStage is the stage as it travels: 0 for unset, then 10, 20 ... 70.
 func WireStage(s loop.Stage) uint32 { return uint32(s) * wireStep }
-
-// StageFromWire is the inverse of WireStage. What is no stage is not ok.
-func StageFromWire(w uint32) (s loop.Stage, ok bool) {
-	if w%wireStep != 0 || w > loop.NumStages*wireStep {
-		return 0, false
-	}
-	return loop.Stage(w / wireStep), true
-}

@@ -58,23 +58,11 @@ func TestABadMethodIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestWireStagesAreTheirOwnInverse(t *testing.T) {
-	valid := make(map[uint32]loop.Stage)
+func TestStagesTravelInSteps(t *testing.T) {
 	for i, s := range append([]loop.Stage{0}, slicesOfStages()...) {
 		if w := WireStage(s); w != uint32(10*i) {
 			t.Errorf("%v travels as %d", s, w)
 		}
-		valid[WireStage(s)] = s
-	}
-	for w := range uint32(1000) {
-		s, ok := StageFromWire(w)
-		want, known := valid[w]
-		if ok != known || s != want {
-			t.Errorf("%d is read as %v, %v", w, s, ok)
-		}
-	}
-	if _, ok := StageFromWire(1<<32 - 6); ok {
-		t.Error("a wire stage that wraps was accepted")
 	}
 }
 
