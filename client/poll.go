@@ -76,8 +76,12 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	}
 	c.stats.Snapshots++
 	c.held.reached(applied.Reached, c.queue)
-	if c.state.Phase == Loading {
+	switch loaded := applied.Total - applied.Left; {
+	case c.state.Phase != Loading:
+	case applied.Left == 0:
 		c.setState(State{Phase: Playing})
+	default: // What is under way counts as missing again, but progress never goes back.
+		c.setState(State{Phase: Loading, Loaded: max(loaded, c.state.Loaded), Objects: applied.Total})
 	}
 	for _, fn := range c.onSnap {
 		c.guard("OnSnapshot", func() { fn(c.snapshot) })

@@ -13,7 +13,7 @@ type Phase uint8
 // The phases, in their order.
 const (
 	Connecting Phase = iota
-	Loading          // in the room; the first whole snapshot has not arrived
+	Loading          // in the room; the first state has not arrived as a whole
 	Playing
 	Closed
 )
@@ -36,11 +36,30 @@ func (p Phase) String() string {
 // State is a client's phase, and once it is closed, why.
 type State struct {
 	Phase Phase
-	Code  netloop.Code
-	Text  string
+
+	// Loaded is how many of the Objects of the first state have arrived while the
+	// client is loading: all that it may see as it joins. The server spreads them over
+	// as many snapshots as its budget takes. Both are 0 before the first snapshot, and
+	// when one snapshot brings everything.
+	Loaded, Objects int
+
+	Code netloop.Code
+	Text string
 }
 
-// OnState adds what is called when the client's state changes.
+// Progress is how much of the first state has arrived, from 0 to 1.
+func (s State) Progress() float64 {
+	switch {
+	case s.Phase == Playing:
+		return 1
+	case s.Objects == 0:
+		return 0
+	}
+	return float64(s.Loaded) / float64(s.Objects)
+}
+
+// OnState adds what is called when the client's state changes, its progress while
+// it loads included.
 func (c *Client) OnState(fn func(State)) { c.onState = append(c.onState, fn) }
 
 // State returns the client's state.

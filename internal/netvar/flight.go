@@ -127,6 +127,7 @@ func (p *Peer) acked(s *sentPacket) {
 		}
 		if r.version > e.base {
 			e.base, e.asked = r.version, false
+			p.endFirst(e)
 		}
 		if p.w.slots[slot].changed <= e.base {
 			p.owed.unset(slot)

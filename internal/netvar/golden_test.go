@@ -156,7 +156,8 @@ func TestGoldenSteps(t *testing.T) {
 // The guard: a field that is added to the header or to a record but not to its encoder, and a
 // sample here that does not set it, both fail.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
-	h := header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200, Digest: math.MaxUint64 - 1}
+	h := header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
+		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1}
 	unset(t, reflect.ValueOf(h), nil)
 	r := wire.NewReader(appendHeader(nil, &h))
 	var back header

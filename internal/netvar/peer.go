@@ -21,6 +21,7 @@ type entry struct {
 	copies uint8  // snapshots that carried sent since it was last owed anew
 	phase  phase
 	known  bool // a record of this slot was ever sent and no despawn acknowledged since
+	first  bool // of the first state, and not acknowledged: see progress.go
 	asked  bool // the baseline is missing because of RequestFull
 }
 
@@ -33,8 +34,9 @@ type Peer struct {
 	flight  flight
 	tick    uint64 // of the last snapshot
 	bucket  bucket
-	digests int    // snapshots that shall still carry a digest
-	cut     cutter // scratch of AppendSnapshot
+	first   progress // of the first state
+	digests int      // snapshots that shall still carry a digest
+	cut     cutter   // scratch of AppendSnapshot
 
 	Handle any // what the root package knows of the client
 }
@@ -73,7 +75,9 @@ func (p *Peer) entry(slot int) *entry {
 // publish begins a lifetime.
 func (p *Peer) publish(slot int, tick uint64) {
 	e := p.entry(slot)
+	p.endFirst(e)
 	*e = entry{life: tick, last: tick, phase: shown, known: e.known}
+	p.beginFirst(e)
 	p.owed.set(slot)
 	p.waiting.unset(slot)
 }
@@ -81,6 +85,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 // retire ends a lifetime. Only a client that was ever sent something must be told.
 func (p *Peer) retire(slot int, tick uint64) {
 	e := p.entry(slot)
+	p.endFirst(e)
 	p.waiting.unset(slot)
 	if !e.known {
 		*e = entry{}

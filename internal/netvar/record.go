@@ -10,9 +10,12 @@ import (
 // The layout of a state packet. uvarint is base 128, least significant group first; zigzag is
 // a uvarint of a signed number; fixed numbers are little endian.
 //
-//	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] packet:uvarint [digest:8] record*
-//	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows; all others 0
+//	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] [left:4 total:4] packet:uvarint
+//	          [digest:8] record*
+//	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows, 8 = left and total follow;
+//	          all others 0
 //	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
+//	left    : objects of the first state that the client lacks after this snapshot, of total: see progress.go
 //	record  = head:uvarint rest            head = slotStep<<3 | kind
 //	          slotStep = slot - slot of the record before in this packet - 1 (before the first: -1)
 //	kind 0  : delta, baseAge and mask as before  rest = diffs
@@ -32,6 +35,7 @@ const (
 	flagDigest   = 1
 	flagComplete = 2
 	flagBehind   = 4
+	flagLoading  = 8
 
 	atFlags  = 1 // offsets that are patched when the snapshot is cut
 	atCount  = 3
@@ -73,7 +77,7 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
-	maxHeader     = 8 + 1 + 10 + 8
+	maxHeader     = 8 + 1 + 8 + 10 + 8
 	maxRecordHead = 3 + 1 + 10 + 10 + 3 + 5 + 10
 )
 
@@ -91,15 +95,25 @@ var (
 
 // header is the start of a packet.
 type header struct {
-	Tick      uint64
-	Packet    uint64
-	Index     uint8
-	Count     uint8
-	HasDigest bool
-	Complete  bool
-	HasBehind bool // something may not have fitted
-	Behind    uint8
-	Digest    uint64
+	Tick        uint64
+	Packet      uint64
+	Index       uint8
+	Count       uint8
+	HasDigest   bool
+	Complete    bool
+	HasBehind   bool // something may not have fitted
+	Behind      uint8
+	HasLoading  bool // the first state is not acknowledged
+	Left, Total uint32
+	Digest      uint64
+}
+
+// atLeft is the offset of Left.
+func (h *header) atLeft() int {
+	if h.HasBehind {
+		return atBehind + 1
+	}
+	return atBehind
 }
 
 func appendHeader(dst []byte, h *header) []byte {
@@ -113,10 +127,16 @@ func appendHeader(dst []byte, h *header) []byte {
 	if h.HasBehind {
 		flags |= flagBehind
 	}
+	if h.HasLoading {
+		flags |= flagLoading
+	}
 	dst = append(dst, coderBytes, flags, h.Index, h.Count)
 	dst = wire.AppendUint32(dst, uint32(h.Tick))
 	if h.HasBehind {
 		dst = append(dst, h.Behind)
+	}
+	if h.HasLoading {
+		dst = wire.AppendUint32(wire.AppendUint32(dst, h.Left), h.Total)
 	}
 	dst = wire.AppendUvarint(dst, h.Packet)
 	if h.HasDigest {
@@ -134,12 +154,16 @@ func readHeader(r *wire.Reader, near uint64, h *header) {
 	if h.HasBehind {
 		h.Behind = r.Byte()
 	}
+	if h.HasLoading = flags&flagLoading != 0; h.HasLoading {
+		h.Left, h.Total = r.Uint32(), r.Uint32()
+	}
 	h.Packet = r.Uvarint()
 	if h.HasDigest {
 		h.Digest = r.Uint64()
 	}
-	if coder != coderBytes || flags&^(flagDigest|flagComplete|flagBehind) != 0 || h.Complete && !h.HasDigest ||
-		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 {
+	if coder != coderBytes || flags&^(flagDigest|flagComplete|flagBehind|flagLoading) != 0 || h.Complete && !h.HasDigest ||
+		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 ||
+		h.Left > h.Total || h.Total > MaxSlots {
 		r.Fail(ErrHeader)
 	}
 }

@@ -81,6 +81,9 @@ type Applied struct {
 	// everything, but for what was lost and is still under way. It may be earlier than that of
 	// a snapshot before.
 	Reached uint64
+	// Left, of a complete snapshot, is how many of the Total objects of the first state have
+	// not arrived. Total is 0 once the server knows that all have.
+	Left, Total int
 }
 
 // Apply checks a packet wholly and then applies it wholly; after an error nothing has changed.
@@ -127,6 +130,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	if a.SnapshotComplete = r.arrived == ^uint64(0)>>(MaxPackets-h.Count); a.SnapshotComplete {
 		r.stats.Snapshots++
 		r.compare(&h)
+		a.Left, a.Total = int(h.Left), int(h.Total)
 		a.Reached = h.Tick - min(uint64(h.Behind), h.Tick)
 	}
 	return a, nil

@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -87,6 +88,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	}
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
+	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	if p.digests > 0 {
 		p.digests--
 		c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
@@ -278,11 +280,14 @@ func (c *cutter) finish() {
 		}
 		complete = placed == c.p.owed.count()
 	}
-	behind := c.behind()
+	behind, left := c.behind(), c.missing()
 	for _, b := range c.packets[c.from:] {
 		b[atCount] = byte(len(c.packets) - c.from)
 		if c.header.HasBehind {
 			b[atBehind] = behind
+		}
+		if c.header.HasLoading {
+			binary.LittleEndian.PutUint32(b[c.header.atLeft():], uint32(left))
 		}
 		if complete {
 			b[atFlags] |= flagComplete
