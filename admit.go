@@ -55,13 +55,35 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
-	for _, fn := range r.onAdmit {
-		if err := r.call("OnAdmit", func() error { return fn(ctx, join) }); err != nil {
-			r.seats.Add(-1)
-			return nil, s.refusal(err, remote)
-		}
+	if err := r.askToAdmit(ctx, join); err != nil {
+		r.seats.Add(-1)
+		return nil, s.refusal(err, remote)
 	}
 	return r.admission(join, hello), nil
+}
+
+// errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
+var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
+
+// askToAdmit calls the game's OnAdmit functions. They get a goroutine of their own, so that
+// one which ends it takes neither the connection's with it nor the client's seat.
+func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
+	if len(r.onAdmit) == 0 {
+		return nil
+	}
+	answer := make(chan error, 1) // One sender, one value.
+	go func() {
+		err := errAdmitGone
+		defer func() { answer <- err }()
+		for _, fn := range r.onAdmit {
+			if e := r.call("OnAdmit", func() error { return fn(ctx, join) }); e != nil {
+				err = e
+				return
+			}
+		}
+		err = nil
+	}()
+	return <-answer
 }
 
 // refusal turns an error of admission into what the client may read.

@@ -62,6 +62,7 @@ type Room struct {
 	arrivals []transport.Arrival // scratch of poll
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Tick]
+	faults   map[fault]*said // of handlers, at most two per method
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
 	captured uint64     // the tick whose state was captured last
@@ -131,6 +132,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	})
 	r.prioritize()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
+	r.faults = map[fault]*said{}
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {
 		return nil, err
@@ -245,22 +247,6 @@ func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) 
 }
 
 func (t *Tick) forget() { t.from = nil }
-
-// handlerPanicked accounts for a handler's panic, and tells who asked.
-func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
-	r.server.metrics.AddPanic(it.Method.Name)
-	r.log.Error("a handler panicked", "method", it.Method.Name, "from", it.From, "panic", fmt.Sprint(v), "stack", string(stack))
-	r.panicked(it)
-}
-
-// handlerFailed logs a handler's error. A refusal is the game's ordinary answer.
-func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
-	level := slog.LevelError
-	if _, _, said := public(err); said {
-		level = slog.LevelDebug
-	}
-	r.log.Log(r.ctx, level, "a handler failed", "method", it.Method.Name, "from", it.From, "error", err)
-}
 
 // OnStart adds what happens once, at Initialization of the first tick, before
 // any client can join: spawn the first objects here.
