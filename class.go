@@ -16,11 +16,14 @@ import (
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
 //	Rot  [4]float32 `net:"quat=10"`  // a rotation: three times 10 bits
 //	Name string  `net:"max=16"`      // at most 16 bytes
+//	Bag  []Item  `net:"max=20,key=ID"` // at most 20, told apart by their field ID
+//	Ammo map[string]int32 `net:"max=8,each=12"` // at most 8, by names of at most 12 bytes
 //	Memo string  `net:"-"`           // not at all
 //	Pace float32 `net:"name=Speed"`  // under the name that it had before
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte
-// slices, arrays, nested structs, slices, [Ref] and [Deadline]. Without quant a
+// slices, arrays, nested structs, slices, maps by integers, strings and Refs, sets
+// (map[K]struct{}), [Ref] and [Deadline]. Without max a slice or map holds 64 elements. Without quant a
 // float travels exactly. NaN becomes 0; where quant is given, infinities and
 // values out of range are clamped, counted, and named in the log once. A range that
 // is no whole number of steps reaches to the next one outside.

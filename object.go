@@ -26,8 +26,8 @@ func wrap[S any](o *netvar.Object) *Object[S] {
 	return h
 }
 
-// State returns a copy of the object's state. Slices in it are shared with the
-// object: copy them before changing them.
+// State returns a copy of the object's state. Slices and maps in it are shared with
+// the object: copy them before changing them.
 func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
 
 // Edit returns the object's state to be changed, and marks the object as

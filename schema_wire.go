@@ -101,6 +101,7 @@ var wireKinds = [...]netloopv1.TypeKind{
 	codec.ByteArray:   netloopv1.TypeKind_TYPE_KIND_BYTE_ARRAY,
 	codec.Array:       netloopv1.TypeKind_TYPE_KIND_ARRAY,
 	codec.Slice:       netloopv1.TypeKind_TYPE_KIND_SLICE,
+	codec.Map:         netloopv1.TypeKind_TYPE_KIND_MAP,
 	codec.Struct:      netloopv1.TypeKind_TYPE_KIND_STRUCT,
 }
 

@@ -2,6 +2,9 @@ package netloop_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/netloop/netloop"
@@ -65,4 +68,39 @@ func TestQuantisedTypesReachTheClient(t *testing.T) {
 	})
 	// Out of its range it is the nearest in it.
 	follow(t, body{}, []func(*body){func(b *body) { b.Pos.Z = 1000 }}, func(s, c body) bool { return s.Pos.Z == 1000 && c.Pos.Z == 100 })
+}
+
+func TestListsReachTheClient(t *testing.T) {
+	type card struct {
+		ID    uint16
+		Value int8
+	}
+	type hand struct {
+		Cards []card              `net:"max=20,key=ID"`
+		Score map[string]int32    `net:"each=8,max=20"`
+		Seen  map[uint16]struct{} `net:"max=30"`
+		Moves []int16
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var changes []func(*hand)
+	for i := range 60 {
+		changes = append(changes, func(h *hand) {
+			if h.Score == nil {
+				h.Score = make(map[string]int32)
+			}
+			h.Score[strconv.Itoa(rng.IntN(12))]++
+			delete(h.Score, strconv.Itoa(rng.IntN(12)))
+			h.Moves = append(h.Moves, int16(i))[max(0, len(h.Moves)-10):]
+			h.Cards = append(h.Cards, card{ID: uint16(i)})
+			rng.Shuffle(len(h.Cards), func(i, j int) { h.Cards[i], h.Cards[j] = h.Cards[j], h.Cards[i] })
+			h.Cards = h.Cards[max(0, len(h.Cards)-12):]
+			h.Cards[0].Value++
+			if h.Seen == nil {
+				h.Seen = make(map[uint16]struct{})
+			}
+			h.Seen[h.Cards[0].ID] = struct{}{}
+			delete(h.Seen, uint16(i-20))
+		})
+	}
+	follow(t, hand{Moves: []int16{1}}, changes, func(s, c hand) bool { return len(s.Cards) == 12 && reflect.DeepEqual(s, c) })
 }

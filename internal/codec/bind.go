@@ -55,6 +55,9 @@ func bind(t *Type, own *node, path string) (*node, error) {
 		}
 		n.kind, n.typ = own.kind, own.typ
 	}
+	if t.Kind == Map {
+		n.key = entryKey
+	}
 	if t.Elem != nil {
 		var elem *node
 		if own != nil {
@@ -89,5 +92,8 @@ func (t *Type) fits(n *node) bool {
 	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high {
 		return false
 	}
-	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind == Slice
+	if t.Kind == Map && len(t.Elem.Fields) != len(n.elem.fields) {
+		return false // A set is no map.
+	}
+	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind.list()
 }

@@ -199,6 +199,8 @@ func TestMismatchNamesFieldAndTypes(t *testing.T) {
 		}](), reflect.TypeFor[struct {
 			A [4]float32 `net:"quat=10"`
 		}](), Mismatch{"A", "quat bits=10", "quat bits=9"}},
+		"key":     {reflect.TypeFor[struct{ A map[int8]bool }](), reflect.TypeFor[struct{ A map[int16]bool }](), Mismatch{"A[].Key", "int16", "int8"}},
+		"set":     {reflect.TypeFor[struct{ A map[int8]bool }](), reflect.TypeFor[struct{ A map[int8]struct{} }](), Mismatch{"A", "set[int8] max=64", "map[int8]bool max=64"}},
 		"length":  {reflect.TypeFor[struct{ A [3]int8 }](), reflect.TypeFor[struct{ A [4]int8 }](), Mismatch{"A", "[4]int8", "[3]int8"}},
 		"bytes":   {reflect.TypeFor[struct{ A [3]byte }](), reflect.TypeFor[struct{ A []byte }](), Mismatch{"A", "bytes max=256", "[3]byte"}},
 		"nested":  {reflect.TypeFor[struct{ P vec }](), reflect.TypeFor[struct{ P struct{ Y int8 } }](), Mismatch{"P.Y", "int8", "float32"}},
@@ -277,6 +279,10 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 		"no bits":          {Kind: Quat},
 		"bits":             {Kind: Quat, Max: 21},
 		"step":             {Kind: Quant64, Num: 1, Den: maxDen + 1},
+		"map of no entry":  {Kind: Map, Max: 1, Elem: &none},
+		"map of bools":     {Kind: Map, Max: 1, Elem: &bool1},
+		"bools as keys":    {Kind: Map, Max: 1, Elem: &Type{Kind: Struct, Fields: []Field{{entryKey, bool1}}}},
+		"keys of no name":  {Kind: Map, Max: 1, Elem: &Type{Kind: Struct, Fields: []Field{{"A", Type{Kind: Int8}}}}},
 		"no element":       {Kind: Slice, Max: 1},
 		"element":          {Kind: Bool, Elem: &bool1},
 		"fields of a bool": {Kind: Bool, Fields: []Field{{"A", bool1}}},
@@ -315,11 +321,11 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 var fuzzKinds = [...]Kind{
 	Invalid, Bool, Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Float32, Float64,
 	Quant32, Quant64, RefKind, InstantKind, String, Bytes, ByteArray, Slice, endOfKinds, Array, Struct,
-	Range32, Range64, Quat,
+	Range32, Range64, Quat, Map,
 }
 
 // layoutOf makes a layout of bytes, sound or not: a kind, and what belongs to it.
-func layoutOf(b []byte, depth int) (Type, []byte) {
+func layoutOf(b []byte, depth int, named Kind) (Type, []byte) {
 	take := func() (v int) {
 		if len(b) > 0 {
 			v, b = int(b[0]), b[1:]
@@ -334,10 +340,10 @@ func layoutOf(b []byte, depth int) (Type, []byte) {
 		t.Num, t.Den, t.Low, t.High = uint64(take()), uint64(take()), int64(int8(take())), int64(take())
 	case Quat, String, Bytes, ByteArray:
 		t.Max = take()
-	case Slice, Array:
+	case Slice, Array, Map:
 		var e Type
 		t.Max = take()
-		e, b = layoutOf(b, depth+1)
+		e, b = layoutOf(b, depth+1, t.Kind)
 		t.Elem = &e
 	case Struct:
 		for i := range take() % 32 {
@@ -345,7 +351,10 @@ func layoutOf(b []byte, depth int) (Type, []byte) {
 				break
 			}
 			f := Field{Name: string(rune('A' + i))}
-			f.Type, b = layoutOf(b, depth+1)
+			if named == Map {
+				f.Name = [...]string{entryKey, entryValue, "C"}[min(i, 2)]
+			}
+			f.Type, b = layoutOf(b, depth+1, Invalid)
 			t.Fields = append(t.Fields, f)
 		}
 	}
@@ -356,7 +365,7 @@ func layoutOf(b []byte, depth int) (Type, []byte) {
 // what is read as a state is written again as it came.
 func FuzzBind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, layout, msg []byte) {
-		l, _ := layoutOf(layout, 0)
+		l, _ := layoutOf(layout, 0, Invalid)
 		budget := new(Budget)
 		type mine struct {
 			A int32
@@ -364,6 +373,7 @@ func FuzzBind(f *testing.F) {
 			C []struct{ A uint8 }
 			D float32 `net:"quant=1/4"`
 			E [2]bool
+			F map[uint8]string
 		}
 		p, err := Bind(reflect.TypeFor[mine](), l, budget)
 		if budget.spent > maxParts+1 {

@@ -22,7 +22,7 @@ func (r *report) cut(l *leaf) {
 	}
 }
 
-// appendBlob writes the string, byte string or slice of the struct at v in its wire form, cut
+// appendBlob writes the string, byte string, slice or map of the struct at v in its wire form, cut
 // to its limit.
 func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 	q := unsafe.Add(v, l.off)
@@ -56,6 +56,8 @@ func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 			dst = l.elem.append(dst, unsafe.Add(first, uintptr(i)*l.elem.size), rep)
 		}
 		return dst
+	case Map:
+		return l.appendMap(dst, q, rep)
 	default:
 		panic("codec: no blob form for " + l.kind.String())
 	}
@@ -83,6 +85,8 @@ func (l *leaf) skipBlob(r *wire.Reader) {
 				return
 			}
 		}
+	case Map:
+		l.skipMap(r)
 	}
 }
 
@@ -115,6 +119,8 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 			}
 		}
 		field.Set(s)
+	case Map:
+		l.storeMap(q, r)
 	}
 }
 
@@ -124,6 +130,8 @@ func (l *leaf) cloneBlob(dst unsafe.Pointer) {
 	switch l.kind {
 	case Bytes:
 		*(*[]byte)(q) = append([]byte(nil), *(*[]byte)(q)...)
+	case Map:
+		l.cloneMap(q)
 	case Slice:
 		field := reflect.NewAt(l.typ, q).Elem()
 		if field.Len() == 0 {

@@ -31,6 +31,13 @@ type item struct {
 	Cache int    `net:"-"`
 }
 
+type hand struct {
+	ID    string
+	Cards []uint8
+	Marks map[string]bool
+	Left  int8
+}
+
 // every holds every kind once. The guard test counts on it.
 type every struct {
 	Bool   bool
@@ -62,6 +69,9 @@ type every struct {
 	R32    float32        `net:"quant=1/8,range=-100:100"`
 	R64    float64        `net:"quant=0.01,range=10:20"`
 	Quat   [4]float32     `net:"quat=10"`
+	Bag    map[int16]item `net:"max=3"`
+	Seen   map[Ref]struct{}
+	Hands  []hand `net:"key=ID"`
 }
 
 func mustPlan[T any](tb testing.TB) *Plan {
@@ -83,6 +93,8 @@ func sampleEvery() every {
 		Items:  []item{{Name: "axe", Count: 3, Spot: vec{1, -2}, Raw: []byte{7}}, {Name: "", Count: 65535}},
 		Weapon: 4, Pos: vec{0.5, -0.25}, Grid: [3]int16{-1, 0, 1}, Names: []string{"a", "bc"},
 		R32: -2.5, R64: 12.25, Quat: [4]float32{0, 0, 0, 1},
+		Bag: map[int16]item{-1: {Name: "a"}, 7: {Raw: []byte{1}}}, Seen: map[Ref]struct{}{{9}: {}, {1 << 40}: {}},
+		Hands: []hand{{ID: "b", Cards: []uint8{1, 2}, Marks: map[string]bool{"x": true, "": false}}, {ID: "a"}},
 	}
 }
 
@@ -133,9 +145,9 @@ func TestGuardEveryKindIsEncoded(t *testing.T) {
 	for k := reflect.Invalid + 1; k <= reflect.UnsafePointer; k++ {
 		_, scalar := scalars[k]
 		switch k {
-		case reflect.String, reflect.Slice, reflect.Array, reflect.Struct:
+		case reflect.String, reflect.Slice, reflect.Map, reflect.Array, reflect.Struct:
 		case reflect.Uintptr, reflect.Complex64, reflect.Complex128, reflect.Chan, reflect.Func,
-			reflect.Interface, reflect.Map, reflect.Pointer, reflect.UnsafePointer:
+			reflect.Interface, reflect.Pointer, reflect.UnsafePointer:
 			if scalar {
 				t.Errorf("%v must be refused", k)
 			}
@@ -328,6 +340,8 @@ func TestCaptureSharesNoMemoryWithTheStruct(t *testing.T) {
 	v := p.newValues()
 	p.Capture(unsafe.Pointer(&in), v)
 	in.Raw[0], in.Items[0].Count, in.Items[0].Raw[0], in.Names[0] = 99, 99, 99, "zz"
+	in.Bag[7].Raw[0], in.Hands[0].Marks["x"] = 99, false
+	delete(in.Seen, Ref{9})
 	var out every
 	p.Restore(unsafe.Pointer(&out), v, nil)
 	if !reflect.DeepEqual(out, sampleEvery()) {
@@ -336,6 +350,8 @@ func TestCaptureSharesNoMemoryWithTheStruct(t *testing.T) {
 	var twin every
 	p.Clone(unsafe.Pointer(&twin), unsafe.Pointer(&out))
 	out.Raw[0], out.Items[0].Count, out.Items[0].Raw[0], out.Names[0] = 99, 99, 99, "zz"
+	out.Bag[7].Raw[0], out.Hands[0].Marks["x"] = 99, false
+	delete(out.Seen, Ref{9})
 	if !reflect.DeepEqual(twin, sampleEvery()) {
 		t.Error("a clone changed with its source")
 	}
@@ -349,7 +365,31 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		want string
 	}{
 		{reflect.TypeFor[int](), "not a struct"},
-		{reflect.TypeFor[struct{ M map[string]int }](), "struct.M: a map cannot be sent"},
+		{reflect.TypeFor[struct{ M map[float32]int }](), "struct.M: a map by float32; keys are integers, strings and Refs"},
+		{reflect.TypeFor[struct{ M map[string][]int }](), "struct.M: a map of slices; wrap the inner one"},
+		{reflect.TypeFor[struct{ M []map[string]int }](), "struct.M: a slice of maps; wrap the inner one"},
+		{reflect.TypeFor[struct{ M map[string]*int }](), "struct.M[].Value: a ptr cannot"},
+		{reflect.TypeFor[struct {
+			A []int `net:"each=4"`
+		}](), "A: each on a slice; it belongs on"},
+		{reflect.TypeFor[struct {
+			A string `net:"each=4"`
+		}](), "A: each on a string; it belongs on"},
+		{reflect.TypeFor[struct {
+			A []string `net:"each=0"`
+		}](), "A: each=0 is not a number from 1"},
+		{reflect.TypeFor[struct {
+			A []vec `net:"key=X"`
+		}](), "A: key=X is not a field of its elements that is an integer"},
+		{reflect.TypeFor[struct {
+			A []int `net:"key=X"`
+		}](), "A: key=X is not a field"},
+		{reflect.TypeFor[struct {
+			A []vec `net:"key"`
+		}](), "A: key without a field"},
+		{reflect.TypeFor[struct {
+			A vec `net:"key=X"`
+		}](), "A: key on a struct"},
 		{reflect.TypeFor[node](), "node.Kids[].A: a ptr cannot be sent"},
 		{reflect.TypeFor[struct{ E error }](), "E: a interface cannot"},
 		{reflect.TypeFor[struct{ C chan int }](), "C: a chan cannot"},
@@ -431,6 +471,8 @@ func TestDescribe(t *testing.T) {
 		{"Weapon", "uint8"}, {"Pos", "{X float32 quant=1/64; Y float32 quant=1/64}"}, {"Grid", "[3]int16"},
 		{"Names", "[]string max=128 max=2"},
 		{"R32", "float32 quant=1/8 steps=-800:800"}, {"R64", "float64 quant=1/100 steps=1000:2000"}, {"Quat", "quat bits=10"},
+		{"Bag", "map[int16]{Name string max=12; Count uint16; Spot {X float32; Y float32}; Raw bytes max=4} max=3"}, {"Seen", "set[ref] max=64"},
+		{"Hands", "[]{ID string max=128; Cards bytes max=256; Marks map[string max=128]bool max=64; Left int8} max=64"},
 	}
 	if got := mustPlan[every](t).Describe(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Ref is a reference to a replicated object; 0 refers to nothing. The codec also recognises a
@@ -14,7 +15,7 @@ type Ref struct{ ID uint64 }
 // side can read what the other writes.
 type FieldInfo struct{ Name, Type string }
 
-// leaf is one scalar, string, byte string or slice of the flattened struct.
+// leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
 	kind      Kind
 	absent    bool // of a foreign layout, without a place here: it is passed over, and written as zero
@@ -25,8 +26,10 @@ type leaf struct {
 	least     float64 // of a quantised value, in steps; a whole number
 	most      float64
 	max       int
-	name      string // path below the struct, for errors: "Pos.X", "Items[].Name"
-	elem      *Plan  // of a Slice
+	name      string   // path below the struct, for errors: "Pos.X", "Items[].Name"
+	elem      *Plan    // of a Slice or a Map
+	key       int      // which leaf of elem is the key, -1 if elements are told by their index
+	entries   *entries // of a Map
 	typ       reflect.Type
 }
 
@@ -39,7 +42,7 @@ type Plan struct {
 	byWord []uint16 // which leaf a word belongs to
 	blobs  int
 	byBlob []uint16
-	local  bool // has slices somewhere: a plain copy would share memory
+	local  bool // has slices or maps somewhere: a plain copy would share memory
 	layout Type // of a whole struct, not of a slice's elements
 	least  int  // fewest wire bytes of one value
 	size   uintptr
@@ -85,7 +88,7 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
 		p.least = min(p.least+l.minWire(), 1<<30) // far beyond every limit
-		if !l.absent && (l.kind == Slice || l.kind == Bytes) {
+		if !l.absent && (l.kind.list() || l.kind == Bytes) {
 			p.local = true
 		}
 	}
@@ -143,13 +146,17 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		if n.kind.ranged() {
 			l.least, l.most = float64(n.low), float64(n.high)
 		}
-	case Slice:
+	case Slice, Map:
 		var err error
 		if l.elem, err = w.plan(n.elem, path+"[]"); err != nil {
 			return err
 		}
 		if l.elem.least == 0 {
 			return w.fail(path, "elements without any field to send; a count alone is an integer")
+		}
+		l.key = l.elem.find(path+"[].", n.key)
+		if n.kind == Map && !l.absent {
+			l.entries = &entries{typ: n.elem.typ}
 		}
 	}
 	if l.kind.Blob() {
@@ -164,6 +171,11 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	}
 	p.leaves = append(p.leaves, l)
 	return nil
+}
+
+// find returns which leaf has the name, or -1.
+func (p *Plan) find(prefix, name string) int {
+	return slices.IndexFunc(p.leaves, func(l leaf) bool { return name != "" && l.name == prefix+name })
 }
 
 // Describe lists the fields that travel, in order, with their types, limits and steps.

@@ -26,11 +26,13 @@
 //	[n]byte                 n bytes
 //	[n]T                    n times T
 //	[]T                     count, then the elements
+//	map[K]V                 count, then keys and values in the order of the keys (map.go)
+//	map[K]struct{}          the same without values: a set
 //	struct                  its fields in order
 //	Ref, Instant            varint of the id, zigzag varint of the nanoseconds
 //
-// Named types travel as what they are made of, so an enumeration is its integer. Maps,
-// pointers, interfaces, channels and functions have no place in a plain value and are refused,
+// Named types travel as what they are made of, so an enumeration is its integer. Pointers,
+// interfaces, channels and functions have no place in a plain value and are refused,
 // as is an unexported field, which the codec of another build could not see.
 //
 // # Tags
@@ -39,13 +41,16 @@
 //	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
 //	`net:"range=-9:9"`    limits of a float with a step, rounded outward to whole steps
 //	`net:"quat=10"`       bits of a component of a quaternion, on four float32
-//	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice
+//	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice or map
+//	`net:"each=16"`       most bytes of each string or []byte that is an element or a key
+//	`net:"key=ID"`        on a slice of structs: the field that tells its elements apart, so
+//	                      that a difference (script.go) follows them when they move
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
 // Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and
-// a slice [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a
+// a slice or map [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a
 // captured state is cut to it and counted, because a tick cannot fail over one name that is
-// too long. An empty slice is read as nil.
+// too long. An empty slice or map is read as nil.
 //
 // Quantised float32 without a range are clamped to ±(2^31-1) steps and float64 to ±2^53, both
 // infinities included. A reader refuses NaN and everything out of the range of its field, so what comes

@@ -36,6 +36,7 @@ const (
 	Bytes
 	ByteArray
 	Slice
+	Map // a set too, whose entries are keys alone
 
 	endOfKinds // the guard test counts up to here
 
@@ -97,6 +98,8 @@ func (k Kind) String() string {
 		return "bytearray"
 	case Slice:
 		return "slice"
+	case Map:
+		return "map"
 	case Array:
 		return "array"
 	case Struct:
@@ -108,6 +111,13 @@ func (k Kind) String() string {
 
 // Steps tells whether a value of kind k is a count of steps.
 func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
+
+// keys tells whether values of kind k can be keys: they are equal only if they are the same on
+// the wire, and both sides order them alike.
+func (k Kind) keys() bool { return k >= Int8 && k <= Uint || k == RefKind || k == String }
+
+// list tells whether a value of kind k is made of elements that change on their own.
+func (k Kind) list() bool { return k == Slice || k == Map }
 
 // ranged tells whether the count has limits of its own.
 func (k Kind) ranged() bool { return k == Range32 || k == Range64 }

@@ -161,8 +161,7 @@ func (l *leaf) readBlob(r *wire.Reader) []byte {
 	return r.Since(off)
 }
 
-// AppendDiff appends, for each leaf of v that differs from base, its difference (blobs: all of
-// it), and sets bit lead+i of the mask that lies in dst from maskAt on. The first lead bits
+// AppendDiff appends, for each leaf of v that differs from base, its difference, and sets bit lead+i of the mask that lies in dst from maskAt on. The first lead bits
 // are the caller's.
 func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte {
 	for i := range p.leaves {
@@ -171,7 +170,7 @@ func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte 
 			if bytes.Equal(v.Blobs[l.pos], base.Blobs[l.pos]) {
 				continue
 			}
-			dst = append(dst, v.Blobs[l.pos]...)
+			dst = l.appendBlobDiff(dst, v.Blobs[l.pos], base.Blobs[l.pos])
 		} else {
 			w, b := v.Words[l.pos], base.Words[l.pos]
 			if w == b {
@@ -186,7 +185,8 @@ func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte 
 }
 
 // ReadDiff changes v, which holds the baseline, to what AppendDiff saw, and checks it wholly.
-// Of the mask it reads the bits from lead on, at most 8, to the last leaf's. New blobs alias the input.
+// Of the mask it reads the bits from lead on, at most 8, to the last leaf's. Those of slices and maps are new; other
+// blobs alias the input.
 func (p *Plan) ReadDiff(r *wire.Reader, mask []byte, lead int, v *Values) {
 	skip := byte(1<<lead - 1)
 	for at, set := range mask {
@@ -194,7 +194,7 @@ func (p *Plan) ReadDiff(r *wire.Reader, mask []byte, lead int, v *Values) {
 		for skip = 0; set != 0; set &= set - 1 {
 			i := at<<3 + bits.TrailingZeros8(set) - lead
 			if l := &p.leaves[i]; l.kind.Blob() {
-				v.Blobs[l.pos] = l.readBlob(r)
+				v.Blobs[l.pos] = l.readBlobDiff(r, v.Blobs[l.pos])
 			} else {
 				v.Words[l.pos] = l.readDiff(r, v.Words[l.pos])
 			}
@@ -238,9 +238,9 @@ func (l *leaf) maxSize() int {
 		return wire.UvarintLen(uint64(l.max)) + l.max
 	case ByteArray:
 		return l.max
-	case Slice:
+	case Slice, Map: // As a difference it may be whole behind one byte that says so.
 		n, _ := l.elem.MaxSize()
-		return min(wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
+		return min(1+wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
 	default:
 		return max(l.maxWire(), l.maxDiff())
 	}

@@ -29,6 +29,8 @@ type tag struct {
 	num, den uint64   // of the step in lowest terms, 0 = none
 	from, to *big.Rat // the range, nil = none
 	quat     int      // bits of a component, 0 = no quaternion
+	each     int      // max of the strings in a slice or map, 0: none given
+	key      string   // which field tells the elements of a slice apart
 	name     string   // on the wire, "" = that of the field
 }
 
@@ -55,22 +57,33 @@ func parseTag(s string) (tag, error) {
 				err = fmt.Errorf("quat=%s is not a number of bits from %d to %d", value, minQuatBits, maxQuatBits)
 			}
 		case "max":
-			t.max, err = strconv.Atoi(value)
-			if err != nil || t.max < 1 || t.max > largestMax {
-				err = fmt.Errorf("max=%s is not a number from 1 to %d", value, largestMax)
+			t.max, err = parseMax(key, value)
+		case "each":
+			t.each, err = parseMax(key, value)
+		case "key":
+			if t.key = value; value == "" {
+				err = errors.New("key without a field; write for instance key=ID")
 			}
 		case "name":
 			if t.name = value; !validName(value) {
 				err = fmt.Errorf("name=%s is not a name of letters, digits and underscores with at most %d bytes", value, MaxName)
 			}
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max and name, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key and name, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err
 		}
 	}
 	return t, nil
+}
+
+func parseMax(key, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > largestMax {
+		return 0, fmt.Errorf("%s=%s is not a number from 1 to %d", key, value, largestMax)
+	}
+	return n, nil
 }
 
 // setQuant keeps the step as a fraction of two integers that a float64 holds exactly: both

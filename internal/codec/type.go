@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -13,8 +14,8 @@ type Type struct {
 	Num, Den uint64  // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
 	Low      int64   // of Range32 and Range64: the fewest steps
 	High     int64   // and the most
-	Max      int     // String, Bytes and Slice: the limit; ByteArray and Array: the length; Quat: the bits
-	Elem     *Type   // of Array and Slice
+	Max      int     // String, Bytes, Slice and Map: the limit; ByteArray and Array: the length; Quat: the bits
+	Elem     *Type   // of Array and Slice; of Map: a Struct of Key and, unless it is a set, Value
 	Fields   []Field // of Struct, in wire order
 }
 
@@ -52,6 +53,8 @@ func (t *Type) text(b *strings.Builder) {
 		b.WriteString("[]")
 		t.Elem.text(b)
 		fmt.Fprintf(b, " max=%d", t.Max)
+	case Map:
+		t.mapText(b)
 	case Array:
 		fmt.Fprintf(b, "[%d]", t.Max)
 		t.Elem.text(b)
@@ -68,6 +71,33 @@ func (t *Type) text(b *strings.Builder) {
 	default:
 		b.WriteString(t.Kind.String())
 	}
+}
+
+func (t *Type) mapText(b *strings.Builder) {
+	if !t.entries() {
+		b.WriteString("map of nothing")
+		return
+	}
+	open, f := "map[", t.Elem.Fields
+	if len(f) == 1 {
+		open = "set["
+	}
+	b.WriteString(open)
+	f[0].Type.text(b)
+	b.WriteString("]")
+	if len(f) == 2 {
+		f[1].Type.text(b)
+	}
+	fmt.Fprintf(b, " max=%d", t.Max)
+}
+
+// entries tells whether the elements of a Map are entries.
+func (t *Type) entries() bool {
+	if t.Elem == nil || t.Elem.Kind != Struct {
+		return false
+	}
+	f := t.Elem.Fields
+	return (len(f) == 1 || len(f) == 2 && f[1].Name == entryValue) && f[0].Name == entryKey && f[0].Type.Kind.keys()
 }
 
 // Limits of a Type, so that what a peer describes costs no more than what a game declares.
@@ -104,7 +134,7 @@ func (t *Type) check(depth int) error {
 	}
 	least, most := 0, 0 // of Max
 	switch k := t.Kind; {
-	case k == String || k == Bytes || k == Slice:
+	case k == String || k == Bytes || k == Slice || k == Map:
 		least, most = 1, largestMax
 	case k == ByteArray || k == Array:
 		most = largestMax
@@ -122,7 +152,10 @@ func (t *Type) check(depth int) error {
 	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && t.Low != t.High || t.Low < -limit || t.High > limit {
 		return fmt.Errorf("codec: a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
 	}
-	if (t.Kind == Slice || t.Kind == Array) != (t.Elem != nil) || t.Kind != Struct && len(t.Fields) > 0 {
+	if t.Kind == Map && !t.entries() {
+		return errors.New("codec: a map whose elements are no entries")
+	}
+	if (t.Kind.list() || t.Kind == Array) != (t.Elem != nil) || t.Kind != Struct && len(t.Fields) > 0 {
 		return fmt.Errorf("codec: a %v with the parts of another type", t.Kind)
 	}
 	if t.Elem != nil {

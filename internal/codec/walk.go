@@ -15,6 +15,7 @@ type node struct {
 	high     int64
 	max      int
 	typ      reflect.Type
+	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	elem     *node
 	fields   []nodeField
 }
@@ -53,6 +54,30 @@ func (n *node) field(name string) *nodeField {
 func (n *node) quantised() bool {
 	return n.kind.Steps() || n.elem != nil && n.elem.quantised() ||
 		slices.ContainsFunc(n.fields, func(f nodeField) bool { return f.node.quantised() })
+}
+
+// holdsText tells whether the elements of a slice or map are strings or byte strings, or its
+// keys or values.
+func (n *node) holdsText() bool {
+	text := func(n *node) bool { return n.kind == String || n.kind == Bytes }
+	switch n.kind {
+	case Slice:
+		return text(n.elem)
+	case Map:
+		return slices.ContainsFunc(n.elem.fields, func(f nodeField) bool { return text(f.node) })
+	default:
+		return false
+	}
+}
+
+// inside returns the tag of what lies in a slice or map of elements of type t.
+func (g tag) inside(t reflect.Type) tag {
+	g.max, g.key = 0, ""
+	if t.Kind() == reflect.String || t.Kind() == reflect.Slice {
+		g.max = g.each
+	}
+	g.each = 0
+	return g
 }
 
 // walker turns a Go type into nodes. The stack of types being walked finds recursion, which
@@ -124,6 +149,12 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		}
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
+		}
+		if own.key != "" && v.kind != Slice {
+			return nil, w.fail(sub, "key on a %v; it belongs on a slice of structs", v.kind)
+		}
+		if own.each != 0 && !v.holdsText() {
+			return nil, w.fail(sub, "each on a %v; it belongs on a slice or map of strings or []byte, or on a map by strings", v.kind)
 		}
 		name, err := w.name(n, sub, f.Name, own.name)
 		if err != nil {
@@ -202,6 +233,8 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 	switch t.Kind() {
 	case reflect.String:
 		return &node{kind: String, typ: t, max: orDefault(g.max, DefaultMaxString)}, nil
+	case reflect.Map:
+		return w.mapping(t, path, g, depth)
 	case reflect.Slice:
 		return w.slice(t, path, g, depth)
 	case reflect.Array:
@@ -212,7 +245,7 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		}
 		return w.structure(t, path, g, depth)
 	default:
-		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice or a Ref, or tag it `net:\"-\"`", t.Kind())
+		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice, a map or a Ref, or tag it `net:\"-\"`", t.Kind())
 	}
 }
 
@@ -257,14 +290,53 @@ func (w *walker) slice(t reflect.Type, path string, g tag, depth int) (*node, er
 	if e.Kind() == reflect.Uint8 {
 		return &node{kind: Bytes, typ: t, max: orDefault(g.max, DefaultMaxBytes)}, nil
 	}
-	if e.Kind() == reflect.Slice && e.Elem().Kind() != reflect.Uint8 {
-		return nil, w.fail(path, "a slice of slices; wrap the inner one in a struct, where it has a max of its own")
+	if listed(e) {
+		return nil, w.fail(path, "a slice of %ss; wrap the inner one in a struct, where it has a max of its own", e.Kind())
 	}
-	n := &node{kind: Slice, typ: t, max: orDefault(g.max, DefaultMaxSlice)}
-	g.max = 0
+	n := &node{kind: Slice, typ: t, max: orDefault(g.max, DefaultMaxSlice), key: g.key}
 	var err error
-	n.elem, err = w.value(e, path+"[]", g, depth+1)
-	return n, err
+	if n.elem, err = w.value(e, path+"[]", g.inside(e), depth+1); err != nil || n.key == "" {
+		return n, err
+	}
+	i := slices.IndexFunc(n.elem.fields, func(f nodeField) bool { return f.path == n.key })
+	if i < 0 || !n.elem.fields[i].node.kind.keys() {
+		return nil, w.fail(path, "key=%s is not a field of its elements that is an integer, a string or a Ref", n.key)
+	}
+	return n, nil
+}
+
+// listed tells whether a type would be a Slice or a Map.
+func listed(t reflect.Type) bool {
+	return t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
+}
+
+// mapping walks a map. It travels as a slice of entries in the order of their keys; a set is a map
+// to the empty struct, and its entries are keys alone.
+func (w *walker) mapping(t reflect.Type, path string, g tag, depth int) (*node, error) {
+	if listed(t.Elem()) {
+		return nil, w.fail(path, "a map of %ss; wrap the inner one in a struct, where it has a max of its own", t.Elem().Kind())
+	}
+	n := &node{kind: Map, typ: t, max: orDefault(g.max, DefaultMaxSlice), key: entryKey}
+	key, err := w.value(t.Key(), path+"[]."+entryKey, tag{each: g.each}.inside(t.Key()), depth+1)
+	if err != nil {
+		return nil, err
+	}
+	if !key.kind.keys() {
+		return nil, w.fail(path, "a map by %v; keys are integers, strings and Refs", t.Key())
+	}
+	n.elem = &node{kind: Struct, fields: []nodeField{{name: entryKey, path: entryKey, node: key}}}
+	if t.Elem().Kind() != reflect.Struct || t.Elem().NumField() > 0 {
+		value, err := w.value(t.Elem(), path+"[]."+entryValue, g.inside(t.Elem()), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.elem.fields = append(n.elem.fields, nodeField{name: entryValue, path: entryValue, node: value})
+	}
+	n.elem.typ = entryOf(t)
+	if len(n.elem.fields) == 2 {
+		n.elem.fields[1].off = n.elem.typ.Field(1).Offset
+	}
+	return n, nil
 }
 
 func (w *walker) array(t reflect.Type, path string, g tag, depth int) (*node, error) {

@@ -153,6 +153,44 @@ func TestGoldenSteps(t *testing.T) {
 	}
 }
 
+// The worked message of lists, and their differences.
+func TestGoldenLists(t *testing.T) {
+	type item struct {
+		ID    uint16
+		Count int8
+	}
+	type bag struct {
+		Items []item `net:"key=ID"`
+		Ammo  map[string]uint8
+		Seen  map[int16]struct{}
+	}
+	p, err := codec.Compile(reflect.TypeFor[bag]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture := func(b bag) *codec.Values {
+		v := &codec.Values{Blobs: make([][]byte, 3)}
+		p.Capture(unsafe.Pointer(&b), v)
+		return v
+	}
+	old := capture(bag{
+		Items: []item{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}},
+		Ammo:  map[string]uint8{"arrow": 20, "bolt": 5, "stone": 9},
+		Seen:  map[int16]struct{}{-4: {}, 3: {}},
+	})
+	if want, got := golden(t, "message-lists"), p.AppendValues(nil, old); hex.EncodeToString(got) != want {
+		t.Errorf("got  %x\nwant %s", got, want)
+	}
+	now := capture(bag{
+		Items: []item{{2, 2}, {3, 7}, {4, 4}, {5, 5}, {6, 6}, {9, -1}},
+		Ammo:  map[string]uint8{"arrow": 19, "stone": 9},
+		Seen:  map[int16]struct{}{8: {}},
+	})
+	if want, got := golden(t, "differences-lists"), p.AppendDiff([]byte{0}, 0, 0, now, old)[1:]; hex.EncodeToString(got) != want {
+		t.Errorf("got  %x\nwant %s", got, want)
+	}
+}
+
 // The guard: a field that is added to the header or to a record but not to its encoder, and a
 // sample here that does not set it, both fail.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {

@@ -278,6 +278,9 @@ const (
 	TypeKind_TYPE_KIND_RANGE64 TypeKind = 22
 	// Four floats of 32 bits as the smallest three.
 	TypeKind_TYPE_KIND_QUAT TypeKind = 23
+	// Entries in the order of their keys, any number up to max. The elements are
+	// structs of the fields Key and, unless it is a set, Value.
+	TypeKind_TYPE_KIND_MAP TypeKind = 24
 )
 
 // Enum value maps for TypeKind.
@@ -307,6 +310,7 @@ var (
 		21: "TYPE_KIND_RANGE32",
 		22: "TYPE_KIND_RANGE64",
 		23: "TYPE_KIND_QUAT",
+		24: "TYPE_KIND_MAP",
 	}
 	TypeKind_value = map[string]int32{
 		"TYPE_KIND_UNSPECIFIED": 0,
@@ -333,6 +337,7 @@ var (
 		"TYPE_KIND_RANGE32":     21,
 		"TYPE_KIND_RANGE64":     22,
 		"TYPE_KIND_QUAT":        23,
+		"TYPE_KIND_MAP":         24,
 	}
 )
 
@@ -768,14 +773,14 @@ type Type struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	Kind TypeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=netloop.v1.TypeKind" json:"kind,omitempty"`
-	// The most bytes of a string or of bytes, the most elements of a slice; the
+	// The most bytes of a string or of bytes, the most elements of a slice or map; the
 	// length of a byte array or an array; the bits of a quaternion.
 	Max uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
 	// Only of a quantised float: its step is step_num / step_den.
 	StepNum uint64 `protobuf:"varint,3,opt,name=step_num,json=stepNum,proto3" json:"step_num,omitempty"`
 	// See step_num.
 	StepDen uint64 `protobuf:"varint,4,opt,name=step_den,json=stepDen,proto3" json:"step_den,omitempty"`
-	// The elements of an array or a slice.
+	// The elements of an array, a slice or a map.
 	Element *Type `protobuf:"bytes,5,opt,name=element,proto3" json:"element,omitempty"`
 	// The fields of a struct, in wire order.
 	Fields []*FieldTable `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
@@ -2283,7 +2288,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x16CODE_STAGE_NOT_ALLOWED\x10\x10\x12\x10\n" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
 	"\tCODE_BUSY\x10\x12\x12\x0e\n" +
-	"\tCODE_GAME\x10\xe8\a*\x97\x04\n" +
+	"\tCODE_GAME\x10\xe8\a*\xaa\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTYPE_KIND_BOOL\x10\x01\x12\x12\n" +
@@ -2309,7 +2314,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x0fTYPE_KIND_PROTO\x10\x14\x12\x15\n" +
 	"\x11TYPE_KIND_RANGE32\x10\x15\x12\x15\n" +
 	"\x11TYPE_KIND_RANGE64\x10\x16\x12\x12\n" +
-	"\x0eTYPE_KIND_QUAT\x10\x17*T\n" +
+	"\x0eTYPE_KIND_QUAT\x10\x17\x12\x11\n" +
+	"\rTYPE_KIND_MAP\x10\x18*T\n" +
 	"\n" +
 	"MethodKind\x12\x1b\n" +
 	"\x17METHOD_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +

@@ -1,0 +1,201 @@
+package codec
+
+import (
+	"bytes"
+	"cmp"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// A map travels as its entries in rising order of the keys: integers by value, strings by
+// bytes. So equal maps are equal bytes, and an entry is a struct like any other.
+
+// The fields of an entry, in Go and on the wire.
+const (
+	entryKey   = "Key"
+	entryValue = "Value"
+)
+
+// entryOf returns the struct type of a map's entries.
+func entryOf(t reflect.Type) reflect.Type {
+	return reflect.StructOf([]reflect.StructField{{Name: entryKey, Type: t.Key()}, {Name: entryValue, Type: t.Elem()}})
+}
+
+// entries lends the scratch of one map type to whoever walks such a map: a plan itself never
+// changes. One is kept; a second goroutine at the same time makes its own.
+type entries struct {
+	typ  reflect.Type
+	idle atomic.Pointer[entryScratch]
+}
+
+func (e *entries) borrow() *entryScratch {
+	if s := e.idle.Swap(nil); s != nil {
+		return s
+	}
+	v := reflect.New(e.typ)
+	s := &entryScratch{at: v.UnsafePointer(), entry: v.Elem()}
+	s.key, s.value = s.entry.Field(0), s.entry.Field(1)
+	return s
+}
+
+// giveBack returns s, without what it would keep alive.
+func (e *entries) giveBack(s *entryScratch) {
+	s.entry.SetZero()
+	s.iter.Reset(reflect.Value{})
+	s.buf, s.list = s.buf[:0], s.list[:0]
+	e.idle.Store(s)
+}
+
+type entryScratch struct {
+	entry, key, value reflect.Value // one entry, and its fields
+	at                unsafe.Pointer
+	iter              reflect.MapIter
+	buf               []byte // entries in the order in which Go hands them out
+	list              []entry
+}
+
+// entry is a part of the scratch.
+type entry struct {
+	order      uint64 // of an integer key: rises with it
+	from, to   int    // all of it
+	text, stop int    // of a string key: its bytes
+}
+
+func (s *entryScratch) compare(a, b entry) int {
+	if c := cmp.Compare(a.order, b.order); c != 0 {
+		return c
+	}
+	return bytes.Compare(s.buf[a.text:a.stop], s.buf[b.text:b.stop])
+}
+
+// rising makes a word of kind k one that is larger the larger the value is.
+func (k Kind) rising(w uint64) uint64 {
+	switch k {
+	case Int8, Int16, Int32, Int64, Int:
+		return w ^ 1<<63
+	default:
+		return w
+	}
+}
+
+// appendMap writes the map at q. Of too many entries it leaves out the last ones, and of keys
+// those that are too long: cut, they might become each other.
+func (l *leaf) appendMap(dst []byte, q unsafe.Pointer, rep *report) []byte {
+	m := reflect.NewAt(l.typ, q).Elem()
+	if m.Len() == 0 {
+		return append(dst, 0)
+	}
+	s := l.entries.borrow()
+	defer l.entries.giveBack(s)
+	key := &l.elem.leaves[l.key]
+	for s.iter.Reset(m); s.iter.Next(); {
+		s.key.SetIterKey(&s.iter)
+		s.value.SetIterValue(&s.iter)
+		e := entry{from: len(s.buf)}
+		if key.kind == String {
+			n := s.key.Len()
+			if n > key.max {
+				rep.cut(key)
+				continue
+			}
+			e.text = e.from + wire.UvarintLen(uint64(n))
+			e.stop = e.text + n
+		} else {
+			w, _ := key.load(s.at)
+			e.order = key.kind.rising(w)
+		}
+		s.buf = l.elem.append(s.buf, s.at, rep)
+		e.to = len(s.buf)
+		s.list = append(s.list, e)
+	}
+	slices.SortFunc(s.list, s.compare)
+	if len(s.list) > l.max {
+		rep.cut(l)
+		s.list = s.list[:l.max]
+	}
+	dst = wire.AppendUvarint(dst, uint64(len(s.list)))
+	for _, e := range s.list {
+		dst = append(dst, s.buf[e.from:e.to]...)
+	}
+	return dst
+}
+
+// compareKeys compares the keys of the elements that the two readers are at.
+func (l *leaf) compareKeys(a, b wire.Reader) int {
+	for i := range l.key {
+		l.elem.leaves[i].skip(&a)
+		l.elem.leaves[i].skip(&b)
+	}
+	key := &l.elem.leaves[l.key]
+	if key.kind == String {
+		return bytes.Compare(a.Block(key.max), b.Block(key.max))
+	}
+	return cmp.Compare(key.kind.rising(key.readWord(&a)), key.kind.rising(key.readWord(&b)))
+}
+
+// skipMap reads past a map and checks it.
+func (l *leaf) skipMap(r *wire.Reader) {
+	var last wire.Reader
+	for i := range r.Count(l.max, l.elem.least) {
+		at := *r
+		l.elem.skip(r)
+		if r.Err() != nil {
+			return
+		}
+		if i > 0 && l.compareKeys(last, at) >= 0 {
+			r.Fail(ErrOrder)
+			return
+		}
+		last = at
+	}
+}
+
+// storeMap reads a map. It is a new one, so that who holds the old one keeps it as it was.
+func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
+	at := *r
+	n := r.Count(l.max, l.elem.least)
+	field := reflect.NewAt(l.typ, q).Elem()
+	if n == 0 {
+		field.SetZero()
+		return
+	}
+	*r = at
+	l.skipMap(r)
+	if r.Err() != nil {
+		return
+	}
+	at.Count(l.max, l.elem.least)
+	m := reflect.MakeMapWithSize(l.typ, n)
+	s := l.entries.borrow()
+	defer l.entries.giveBack(s)
+	for range n {
+		s.entry.SetZero()
+		l.elem.read(&at, s.at)
+		m.SetMapIndex(s.key, s.value)
+	}
+	field.Set(m)
+}
+
+// cloneMap gives the field at q, a plain copy, a map of its own.
+func (l *leaf) cloneMap(q unsafe.Pointer) {
+	field := reflect.NewAt(l.typ, q).Elem()
+	if field.IsNil() {
+		return
+	}
+	m := reflect.MakeMapWithSize(l.typ, field.Len())
+	s := l.entries.borrow()
+	defer l.entries.giveBack(s)
+	for s.iter.Reset(field); s.iter.Next(); {
+		s.key.SetIterKey(&s.iter)
+		s.value.SetIterValue(&s.iter)
+		if l.elem.local {
+			l.elem.cloneBlobs(s.at)
+		}
+		m.SetMapIndex(s.key, s.value)
+	}
+	field.Set(m)
+}

@@ -1,0 +1,320 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// The difference of a slice or a map is a script that makes the new value out of the baseline's
+// elements, from the first to the last:
+//
+//	difference = step* 0               what is left of the baseline is kept
+//	           | 1 value               the new value whole: a writer takes what is shorter
+//	step       = n << 2 | op, then
+//	  0 keep                           the next n elements stay
+//	  1 drop                           the next n elements go
+//	  2 edit   (mask difference*)^n    the next n elements change: a bit per leaf, none if there is but one
+//	  3 insert element^n               n new elements
+//
+// Which element was which only the writer decides: by index, by key, or in a map by the order
+// of keys. A reader needs to know nothing of it.
+
+const (
+	opKeep = iota
+	opDrop
+	opEdit
+	opInsert
+
+	scriptEnd   = 0
+	scriptWhole = 1
+	// maxRun is the most edits or inserts under one head, which then is one byte, written
+	// before they are counted.
+	maxRun = 31
+	// maxLookAhead is how far a writer looks for a key that is not at its place. What moved
+	// farther is sent again: a bound on the time, not on what can be said.
+	maxLookAhead = 32
+)
+
+// Errors of a reader.
+var (
+	// ErrScript is the error of a difference that does not fit its baseline.
+	ErrScript = errors.New("codec: a difference that does not fit its baseline")
+	// ErrOrder is the error of a map whose keys do not rise.
+	ErrOrder = errors.New("codec: the keys of a map do not rise")
+)
+
+// appendBlobDiff writes how a blob differs from base, which it does.
+func (l *leaf) appendBlobDiff(dst []byte, now, base []byte) []byte {
+	if !l.kind.list() {
+		return append(dst, now...)
+	}
+	start := len(dst)
+	if dst = l.appendScript(dst, now, base); len(dst)-start <= len(now) {
+		return dst
+	}
+	return append(append(dst[:start], scriptWhole), now...)
+}
+
+// script is a difference being written.
+type script struct {
+	dst []byte
+	op  int
+	n   uint64 // elements of the running step, 0 = there is none
+	at  int    // where the head of an edit or insert belongs
+}
+
+// step adds an element to the running step, or begins another one.
+func (s *script) step(op int) {
+	if s.n > 0 && s.op == op && (op < opEdit || s.n < maxRun) {
+		s.n++
+		return
+	}
+	s.finish()
+	s.op, s.n = op, 1
+	if op >= opEdit {
+		s.at = len(s.dst)
+		s.dst = append(s.dst, 0)
+	}
+}
+
+// finish writes the head of the running step.
+func (s *script) finish() {
+	head := s.n<<2 | uint64(s.op)
+	switch {
+	case s.n == 0:
+	case s.op >= opEdit:
+		s.dst[s.at] = byte(head)
+	default:
+		s.dst = wire.AppendUvarint(s.dst, head)
+	}
+	s.n = 0
+}
+
+// count reads the number of elements; an empty blob has none.
+func (l *leaf) count(r *wire.Reader) int {
+	if r.Len() == 0 {
+		return 0
+	}
+	return r.Count(l.max, l.elem.least)
+}
+
+// span reads past an element and returns its bytes.
+func (p *Plan) span(r *wire.Reader) []byte {
+	off := r.Offset()
+	p.skip(r)
+	return r.Since(off)
+}
+
+// appendScript writes the steps from base to now, or gives up when they are longer than now.
+func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
+	a, b := wire.NewReader(now), wire.NewReader(base)
+	na, nb := l.count(&a), l.count(&b)
+	s := script{dst: dst}
+	for na+nb > 0 && len(s.dst)-len(dst) <= len(now) {
+		switch op := l.next(a, b, na, nb); op {
+		case opInsert:
+			s.step(opInsert)
+			s.dst = append(s.dst, l.elem.span(&a)...)
+			na--
+		case opDrop:
+			s.step(opDrop)
+			l.elem.skip(&b)
+			nb--
+		default:
+			x, y := a, b
+			if bytes.Equal(l.elem.span(&a), l.elem.span(&b)) {
+				s.step(opKeep)
+			} else {
+				s.step(opEdit)
+				s.dst = l.elem.appendEdit(s.dst, &x, &y)
+			}
+			na--
+			nb--
+		}
+	}
+	if s.op != opKeep {
+		s.finish()
+	}
+	return append(s.dst, scriptEnd)
+}
+
+// next decides about the elements that the readers are at: whether that of now is new, that of
+// base gone, or one the other (opKeep).
+func (l *leaf) next(now, base wire.Reader, na, nb int) int {
+	switch {
+	case nb == 0:
+		return opInsert
+	case na == 0:
+		return opDrop
+	case l.key < 0:
+		return opKeep
+	}
+	c := l.compareKeys(now, base)
+	switch {
+	case c == 0:
+		return opKeep
+	case l.kind == Map && c < 0:
+		return opInsert
+	case l.kind == Map:
+		return opDrop
+	}
+	back := l.lookAhead(now, base, nb) // how much would have to be dropped to keep this element
+	if back < 0 {
+		return opInsert
+	}
+	if ahead := l.lookAhead(base, now, na); ahead < 0 || back <= ahead {
+		return opDrop
+	}
+	return opInsert
+}
+
+// lookAhead returns how many of the n elements at in come before the one with the key of that
+// at key, or -1.
+func (l *leaf) lookAhead(key, in wire.Reader, n int) int {
+	for i := range min(n, maxLookAhead) {
+		if l.compareKeys(key, in) == 0 {
+			return i
+		}
+		l.elem.skip(&in)
+	}
+	return -1
+}
+
+// editMask is the number of bytes of the mask of an edit.
+func (p *Plan) editMask() int {
+	if len(p.leaves) == 1 {
+		return 0
+	}
+	return (len(p.leaves) + 7) / 8
+}
+
+var noMask [(MaxLeaves + 7) / 8]byte
+
+// appendEdit writes how the element at now differs from that at base, which it does.
+func (p *Plan) appendEdit(dst []byte, now, base *wire.Reader) []byte {
+	at, n := len(dst), p.editMask()
+	dst = append(dst, noMask[:n]...)
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		if l.kind.Blob() {
+			a, b := l.readBlob(now), l.readBlob(base)
+			if bytes.Equal(a, b) {
+				continue
+			}
+			dst = l.appendBlobDiff(dst, a, b)
+		} else {
+			a, b := l.readWord(now), l.readWord(base)
+			if a == b {
+				continue
+			}
+			dst = l.appendDiff(dst, a, b)
+		}
+		if n > 0 {
+			dst[at+i>>3] |= 1 << (i & 7)
+		}
+	}
+	return dst
+}
+
+// readBlobDiff reads what appendBlobDiff wrote and checks it wholly.
+func (l *leaf) readBlobDiff(r *wire.Reader, base []byte) []byte {
+	if !l.kind.list() {
+		return l.readBlob(r)
+	}
+	head := r.Uvarint()
+	if head == scriptWhole {
+		return l.readBlob(r)
+	}
+	const room = 3 // for the count, which comes first and is known last
+	b := wire.NewReader(base)
+	left, n := l.count(&b), 0
+	out := make([]byte, room, room+len(base)+64)
+	for ; head != scriptEnd; head = r.Uvarint() {
+		k, op := head>>2, head&3
+		if k == 0 || op != opInsert && k > uint64(left) || op == opInsert && k > uint64(l.max) {
+			r.Fail(ErrScript)
+			return nil
+		}
+		if op != opInsert {
+			left -= int(k)
+		}
+		if op != opDrop {
+			n += int(k)
+		}
+		if out = l.readStep(out, r, &b, int(k), op); r.Err() != nil || n > l.max {
+			break
+		}
+	}
+	if n += left; n > l.max {
+		r.Fail(wire.ErrLimit)
+	}
+	if err := b.Err(); err != nil {
+		r.Fail(err)
+	}
+	if r.Err() != nil {
+		return nil
+	}
+	out = append(out, base[b.Offset():]...)
+	first := room - wire.UvarintLen(uint64(n))
+	wire.AppendUvarint(out[:first], uint64(n))
+	out = out[first:]
+	if l.kind == Map {
+		sorted := wire.NewReader(out)
+		l.skipMap(&sorted)
+		if err := sorted.Err(); err != nil {
+			r.Fail(err)
+			return nil
+		}
+	}
+	return out
+}
+
+// readStep does one step with k elements.
+func (l *leaf) readStep(out []byte, r, base *wire.Reader, k int, op uint64) []byte {
+	switch op {
+	case opEdit:
+		for i := 0; i < k && r.Err() == nil; i++ {
+			out = l.elem.readEdit(out, r, base)
+		}
+		return out
+	case opInsert:
+		base = r
+	}
+	off := base.Offset()
+	for i := 0; i < k && base.Err() == nil; i++ {
+		l.elem.skip(base)
+	}
+	if op == opDrop {
+		return out
+	}
+	return append(out, base.Since(off)...)
+}
+
+// readEdit changes one element of the baseline.
+func (p *Plan) readEdit(out []byte, r, base *wire.Reader) []byte {
+	n := p.editMask()
+	mask := r.Bytes(n)
+	if r.Err() != nil {
+		return out
+	}
+	if used := len(p.leaves) & 7; n > 0 && used != 0 && mask[n-1]>>used != 0 {
+		r.Fail(ErrScript)
+		return out
+	}
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		off := base.Offset()
+		switch {
+		case n > 0 && mask[i>>3]>>(i&7)&1 == 0:
+			l.skip(base)
+			out = append(out, base.Since(off)...)
+		case l.kind.Blob():
+			out = append(out, l.readBlobDiff(r, l.readBlob(base))...)
+		default:
+			out = l.appendWord(out, l.readDiff(r, l.readWord(base)))
+		}
+	}
+	return out
+}
