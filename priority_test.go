@@ -3,6 +3,7 @@ package netloop_test
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -210,4 +211,17 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 	if _, err := netloop.New(netloop.Config{}, other); err == nil || !strings.Contains(err.Error(), `class "ball"`) {
 		t.Errorf("a class of another schema: %v", err)
 	}
+}
+
+// TestBytesByClassAndFieldAreMetrics: whoever scrapes a server sees what its classes and their
+// fields take.
+func TestBytesByClassAndFieldAreMetrics(t *testing.T) {
+	s, _ := serve(t, script(busy), 60)
+	dial(t, s.Addr().String(), nil)
+	class := regexp.MustCompile(`netloop_replication_bytes_total\{class="thing"\} [1-9]`)
+	field := regexp.MustCompile(`netloop_replication_field_bytes_total\{class="thing",field="[A-Z]\w*(\[\d\])?"\} [1-9]`)
+	waitFor(t, func() bool {
+		_, body := page(t, s, "/metrics")
+		return class.MatchString(body) && field.MatchString(body)
+	})
 }

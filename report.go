@@ -28,6 +28,13 @@ func (r *Room) report() {
 	state := r.world.Stats()
 	m.SetSnapshots(state.Records, state.Bytes)
 	m.SetClamped(state.Clamped)
+	for _, c := range r.schema.classes {
+		m.SetSpent(c.nv.Name(), r.world.SpentOn(c.nv))
+		for i, bytes := range r.world.SpentOnFields(c.nv) {
+			m.SetSpentOnField(c.nv.Name(), c.nv.FieldName(i), bytes)
+		}
+	}
+	m.SetSpent("(despawned)", r.world.SpentOn(nil))
 	m.SetWaited("packets", state.Waited-state.OverBudget)
 	m.SetWaited("budget", state.OverBudget)
 	m.SetWaited("shed", state.Shed)

@@ -79,6 +79,16 @@ func (m *Metrics) SetSnapshots(records, bytes uint64) {
 // SetClamped takes the total of values that did not fit their field.
 func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
 
+// SetSpent takes the total of bytes that the object records of a class took.
+func (m *Metrics) SetSpent(class string, total uint64) { m.spent.set(total, class) }
+
+// SetSpentOnField takes the total of bytes of a field; one that never took any makes no series.
+func (m *Metrics) SetSpentOnField(class, field string, total uint64) {
+	if total > 0 {
+		m.spentOnFields.set(total, class, field)
+	}
+}
+
 // SetWaited takes the total of object records that were owed and left out of a snapshot for a
 // reason.
 func (m *Metrics) SetWaited(reason string, total uint64) { m.waited.set(total, reason) }

@@ -22,6 +22,8 @@ import (
 const (
 	maxSystems = 512  // (system, stage): about 0.6 KB each
 	maxRPCs    = 4096 // (method, stage, outcome)
+	maxClasses = 1024
+	maxFields  = 4096 // (class, field)
 	maxOthers  = 128
 )
 
@@ -64,6 +66,7 @@ type Metrics struct {
 	choked, snapshotBytes, snapshotRecords           *family
 	clamped, fullStates, bytes, packets, disconnects *family
 	deferred, limits, waited                         *family
+	spent, spentOnFields                             *family
 	handshakes, refusals                             *family
 	overload, overloadedTicks, hungTicks, traces     *family
 	logsDropped                                      *family
@@ -154,6 +157,8 @@ func (m *Metrics) makeFamilies() {
 	m.snapshotBytes = add(counter, 1, "snapshot_bytes_total", "Bytes of snapshots handed to the transport.")
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
 	m.clamped = add(counter, 1, "clamped_values_total", "Values cut or clamped to fit their field, NaN included.")
+	m.spent = add(counter, maxClasses, "replication_bytes_total", "Bytes of object records in snapshots, by class; despawns have one of their own.", "class")
+	m.spentOnFields = add(counter, maxFields, "replication_field_bytes_total", "Bytes of fields in object records, without the heads of records, estimated from one record in 64.", "class", "field")
 	m.waited = add(counter, maxOthers, "snapshot_records_waited_total", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, or because the server sheds.", "reason")
 	m.fullStates = add(counter, maxOthers, "full_states_total", "Object records sent in full instead of as a delta.", "reason")
 	m.bytes = add(counter, maxOthers, "transport_bytes_total", "Bytes of datagrams and stream data.", "direction")

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // rush is a world of rocks of which all change in every tick, with one client that gets all
@@ -40,14 +42,10 @@ func (u *rush) run(ticks int) {
 		packets, _ := u.next()
 		for _, b := range packets {
 			mustApply(u.t, u.r, u.p, b)
-			header := 9
-			if b[atFlags]&flagBehind != 0 {
-				header++
-			}
-			for id := u.p.flight.next; id >= 1<<7; id >>= 7 {
-				header++
-			}
-			u.bytes += max(len(b)-header, 0)
+			var h header
+			in := wire.NewReader(b)
+			readHeader(&in, u.tick, &h)
+			u.bytes += in.Len()
 			for _, s := range u.r.staged {
 				u.sent[s.Slot]++
 				u.last[s.Slot] = u.tick

@@ -15,8 +15,9 @@ type Limit struct{ Packets, PacketSize int }
 // candidate is one slot that is owed to the client.
 type candidate struct {
 	version uint64
-	last    uint64 // tick of the last record: the smaller the staler
 	slot    uint32
+	size    uint32 // of the record, once it is written
+	class   uint32 // its index; of a despawn the one after the last
 	need    uint64 // among those of one rank; see weigh
 	rank    rank
 	packet  uint8 // index in the snapshot, or unplaced
@@ -110,7 +111,7 @@ func (c *cutter) gather() {
 		for ; w != 0; w &= w - 1 {
 			slot := k<<6 + bits.TrailingZeros64(w)
 			e := &p.entries[slot]
-			n := candidate{slot: uint32(slot), version: p.version(slot, e), last: e.last, packet: unplaced}
+			n := candidate{slot: uint32(slot), version: p.version(slot, e), packet: unplaced}
 			switch {
 			case e.phase == ended:
 				n.rank = rankDespawn
@@ -208,7 +209,8 @@ func (c *cutter) byNeed() {
 		}
 		start := len(c.buf)
 		c.buf = c.record(c.buf, n)
-		c.left -= len(c.buf) - start
+		n.size = uint32(len(c.buf) - start)
+		c.left -= int(n.size)
 	}
 }
 
@@ -242,7 +244,8 @@ func (c *cutter) put(n *candidate) bool {
 		c.buf = c.buf[:start]
 		return false
 	}
-	c.left -= len(c.buf) - start
+	n.size = uint32(len(c.buf) - start)
+	c.left -= int(n.size)
 	return true
 }
 
@@ -251,9 +254,11 @@ func (c *cutter) record(dst []byte, n *candidate) []byte {
 	w, e := c.p.w, &c.p.entries[n.slot]
 	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
 	if e.phase == ended {
+		n.class = uint32(len(w.table.classes))
 		return c.context.appendRecordHead(dst, &head)
 	}
 	o := w.slots[n.slot]
+	n.class = uint32(o.class.index)
 	if e.base != 0 {
 		if body, ok := w.residual(o, e.base); ok {
 			head.Kind, head.Base, n.full = recordDelta, e.base, false
@@ -280,7 +285,14 @@ func (c *cutter) finish() {
 		}
 		complete = placed == c.p.owed.count()
 	}
-	behind, left := c.behind(), c.missing()
+	var behind uint8
+	if c.header.HasBehind {
+		behind = c.behind()
+	}
+	left := 0
+	if c.header.HasLoading {
+		left = c.missing()
+	}
 	for _, b := range c.packets[c.from:] {
 		b[atCount] = byte(len(c.packets) - c.from)
 		if c.header.HasBehind {
@@ -305,8 +317,9 @@ func (c *cutter) behind() uint8 {
 		if n.packet != unplaced || n.rank == rankCopy {
 			continue
 		}
-		reached := n.last
-		if c.p.entries[n.slot].sent == 0 {
+		e := &c.p.entries[n.slot]
+		reached := e.last
+		if e.sent == 0 {
 			reached--
 		}
 		behind = max(behind, c.header.Tick-reached)
@@ -317,7 +330,7 @@ func (c *cutter) behind() uint8 {
 // commit remembers what was sent.
 func (c *cutter) commit() {
 	p := c.p
-	st, f := &p.w.stats, &p.flight
+	st, spent, f := &p.w.stats, &p.w.spent, &p.flight
 	count := len(c.packets) - c.from
 	for range count {
 		f.add(c.header.Tick)
@@ -332,6 +345,10 @@ func (c *cutter) commit() {
 			continue
 		}
 		st.Records++
+		spent.classes[n.class] += uint64(n.size)
+		if spent.gap--; spent.gap == 0 {
+			c.sample(n)
+		}
 		e := &p.entries[n.slot]
 		switch {
 		case n.rank == rankDespawn:

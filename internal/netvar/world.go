@@ -23,6 +23,7 @@ type World struct {
 	bytes []byte         // hash scratch
 	kinds []kind         // by class
 	shed  uint64         // see Shed
+	spent spent
 	stats Stats
 
 	tellClamp func(class, field string)
@@ -31,7 +32,7 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes))}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t)}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.buf[i] = codec.Values{Words: make([]uint64, c.words()), Blobs: make([][]byte, c.plan.Blobs())}

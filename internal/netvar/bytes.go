@@ -1,0 +1,80 @@
+package netvar
+
+import "github.com/netloop/netloop/internal/wire"
+
+// spent counts what the records of all clients take: by class exactly, by field from a sample.
+// Which field of a record takes what is known only while it is encoded, once for all clients, so
+// counting it for each of them would cost more than sending it.
+type spent struct {
+	classes []uint64   // by class, and then despawns
+	fields  [][]uint64 // by class: the owner, then each leaf
+	gap     uint32     // records until the next sample
+	random  uint32
+	scratch []byte
+}
+
+// sampleEvery is how many records one sample stands for, on average; a power of two. The gaps
+// between samples are random, or else a world whose records come in a cycle would always show
+// the same objects.
+const sampleEvery = 64
+
+func newSpent(t *Table) spent {
+	s := spent{classes: make([]uint64, len(t.classes)+1), gap: 1, random: 1}
+	for _, c := range t.classes {
+		s.fields = append(s.fields, make([]uint64, 1+c.plan.Leaves()))
+	}
+	return s
+}
+
+// SpentOn returns the bytes that the records of a class have taken, for all clients together;
+// of despawns if c is nil.
+func (w *World) SpentOn(c *Class) uint64 {
+	if c == nil {
+		return w.spent.classes[len(w.table.classes)]
+	}
+	return w.spent.classes[c.index]
+}
+
+// SpentOnFields returns what the fields of a class have taken, the owner first: see
+// Class.FieldName. It is estimated from one record in sampleEvery, without the heads and masks of
+// records, and goes on counting.
+func (w *World) SpentOnFields(c *Class) []uint64 { return w.spent.fields[c.index] }
+
+// FieldName names what SpentOnFields counts.
+func (c *Class) FieldName(i int) string {
+	if i == 0 {
+		return "(owner)"
+	}
+	return c.plan.LeafName(i - 1)
+}
+
+// sample measures the fields of a record that was placed, and draws the next gap.
+func (c *cutter) sample(n *candidate) {
+	c.p.w.spent.draw()
+	if n.rank == rankDespawn {
+		return
+	}
+	w, o := c.p.w, c.p.w.slots[n.slot]
+	s, v := &w.spent, o.hist.newest()
+	sizes := s.fields[o.class.index]
+	if n.full {
+		s.scratch = wire.AppendUvarint(s.scratch[:0], o.class.owner(&v))
+		sizes[0] += sampleEvery * uint64(len(s.scratch))
+		s.scratch = o.class.plan.AddSizes(sizes[1:], sampleEvery, &v, nil, s.scratch)
+		return
+	}
+	base := o.hist.at(o.hist.find(c.p.entries[n.slot].base, o.changed))
+	if now, then := o.class.owner(&v), o.class.owner(&base); now != then {
+		s.scratch = wire.AppendZigzag(s.scratch[:0], int64(now-then))
+		sizes[0] += sampleEvery * uint64(len(s.scratch))
+	}
+	s.scratch = o.class.plan.AddSizes(sizes[1:], sampleEvery, &v, &base, s.scratch)
+}
+
+// draw makes a gap of sampleEvery records on average, by xorshift.
+func (s *spent) draw() {
+	s.random ^= s.random << 13
+	s.random ^= s.random >> 17
+	s.random ^= s.random << 5
+	s.gap = 1 + s.random%(2*sampleEvery-1)
+}
