@@ -1,7 +1,10 @@
 package netloop_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strings"
@@ -224,4 +227,50 @@ func TestBytesByClassAndFieldAreMetrics(t *testing.T) {
 		_, body := page(t, s, "/metrics")
 		return class.MatchString(body) && field.MatchString(body)
 	})
+}
+
+// TestPrioritiesReplay: what a short budget, weights, distances and shedding let go is sent
+// again, byte for byte, when the room is replayed.
+func TestPrioritiesReplay(t *testing.T) {
+	var file bytes.Buffer
+	var w *netlooptest.World
+	var load time.Duration
+	spend := func() { w.Spend(load) }
+	game := crowd{balls: 60, stars: 20, sparks: 20, open: func(r *netloop.Room) {
+		balls.Prioritize(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
+			return float64(uint64(c.ID()) * uint64(o.State().X%7))
+		})
+		r.On(netloop.Update, "test.load", func(t *netloop.Tick) {
+			spend()
+			for c := range t.Clients() {
+				c.SetBudget(t, int(20+t.Number()%64))
+			}
+		})
+	}}
+	w = netlooptest.New(t, game, netlooptest.Record(&file), netlooptest.Room(netloop.RoomSpec{Budget: 300}))
+	w.Join("", nil, bad)
+	c := w.Join("", nil, perfect)
+	shed := false
+	for n := range 400 {
+		if load = 0; n > 100 && n < 200 {
+			load = 20 * time.Millisecond
+		}
+		w.Step(1)
+		shed = shed || c.Overload() >= netloop.OverloadShedding
+	}
+	if !shed {
+		t.Fatal("the server never sheds")
+	}
+	spend = func() {}
+	p, err := netloop.NewReplay(netloop.Config{}, game, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; err == nil; ticks++ {
+		_, err = p.Step() // Compares the digest of all that was sent.
+	}
+	if !errors.Is(err, io.EOF) || ticks != 401 {
+		t.Errorf("tick %d: %v", ticks, err)
+	}
 }
