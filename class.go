@@ -23,7 +23,9 @@ import (
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte
 // slices, arrays, nested structs, slices, maps by integers, strings and Refs, sets
-// (map[K]struct{}), [Ref] and [Deadline]. Without max a slice or map holds 64 elements. Without quant a
+// (map[K]struct{}), pointers to generated protobuf messages, [Ref] and [Deadline]. Without max a slice or map holds 64 elements, a protobuf message
+// 256 bytes; one that is too long, or that cannot be encoded, is sent as nil and counted.
+// What was stored in a field of a protobuf message may be changed in place, after Edit. Without quant a
 // float travels exactly. NaN becomes 0; where quant is given, infinities and
 // values out of range are clamped, counted, and named in the log once. A range that
 // is no whole number of steps reaches to the next one outside.
@@ -46,7 +48,7 @@ type class struct {
 // the panic names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.claim("class", name)
-	nv, err := netvar.NewClass(name, reflect.TypeFor[S]())
+	nv, err := netvar.NewClass(name, reflect.TypeFor[S](), protoFields)
 	if err != nil {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}

@@ -35,7 +35,7 @@ func newMessageCodec[M any]() (messageCodec, error) {
 	if t.Kind() != reflect.Struct {
 		return messageCodec{}, fmt.Errorf("message type %s: use a struct or a pointer to a protobuf message", t)
 	}
-	plan, err := codec.Compile(t)
+	plan, err := codec.Compile(t, protoFields)
 	if err != nil {
 		return messageCodec{}, fmt.Errorf("message type %s: %w", t, err)
 	}
@@ -56,7 +56,7 @@ func planCodec[M any](name string, plan *codec.Plan) messageCodec {
 			return plan.Append(dst, unsafe.Pointer(m.(*M)))
 		},
 		bind: func(layout codec.Type, budget *codec.Budget) (messageCodec, error) {
-			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget)
+			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget, protoFields)
 			if err != nil {
 				return messageCodec{}, err
 			}

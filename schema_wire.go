@@ -102,12 +102,13 @@ var wireKinds = [...]netloopv1.TypeKind{
 	codec.Array:       netloopv1.TypeKind_TYPE_KIND_ARRAY,
 	codec.Slice:       netloopv1.TypeKind_TYPE_KIND_SLICE,
 	codec.Map:         netloopv1.TypeKind_TYPE_KIND_MAP,
+	codec.Proto:       netloopv1.TypeKind_TYPE_KIND_PROTO,
 	codec.Struct:      netloopv1.TypeKind_TYPE_KIND_STRUCT,
 }
 
 // tableOf describes a type to the other side.
 func tableOf(t *codec.Type) *netloopv1.Type {
-	w := &netloopv1.Type{Kind: wireKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den, Low: t.Low, High: t.High}
+	w := &netloopv1.Type{Kind: wireKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den, Low: t.Low, High: t.High, Proto: t.Proto}
 	if t.Elem != nil {
 		w.Element = tableOf(t.Elem)
 	}
@@ -121,7 +122,7 @@ func tableOf(t *codec.Type) *netloopv1.Type {
 // typeOf is the inverse of tableOf. What the other side made up is of no kind, or is found
 // when it is bound.
 func typeOf(w *netloopv1.Type) codec.Type {
-	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Low: w.GetLow(), High: w.GetHigh(), Max: int(w.GetMax())}
+	t := codec.Type{Num: w.GetStepNum(), Den: w.GetStepDen(), Low: w.GetLow(), High: w.GetHigh(), Proto: w.GetProto(), Max: int(w.GetMax())}
 	for k, wire := range wireKinds {
 		if codec.Kind(k).Steps() == (t.Den != 0) && wire == w.GetKind() {
 			t.Kind = codec.Kind(k)

@@ -1,14 +1,20 @@
 package netloop_test
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -103,4 +109,44 @@ func TestListsReachTheClient(t *testing.T) {
 		})
 	}
 	follow(t, hand{Moves: []int16{1}}, changes, func(s, c hand) bool { return len(s.Cards) == 12 && reflect.DeepEqual(s, c) })
+}
+
+func TestProtobufMessagesInStateReachTheClient(t *testing.T) {
+	type note struct {
+		Last *arenav1.Said           `net:"max=64"`
+		All  map[uint8]*arenav1.Said `net:"max=4,each=64"`
+	}
+	var changes []func(*note)
+	for i := range 20 {
+		changes = append(changes, func(n *note) {
+			if n.Last == nil {
+				n.Last, n.All = new(arenav1.Said), make(map[uint8]*arenav1.Said)
+			}
+			n.Last.Text = strconv.Itoa(i) // In place.
+			n.All[uint8(i%4)] = &arenav1.Said{Name: strconv.Itoa(i)}
+		})
+	}
+	same := func(s, c note) bool {
+		return proto.Equal(s.Last, c.Last) && maps.EqualFunc(s.All, c.All, func(a, b *arenav1.Said) bool { return proto.Equal(a, b) })
+	}
+	follow(t, note{}, changes, func(s, c note) bool { return c.Last.GetText() == "19" && same(s, c) })
+	follow(t, note{Last: &arenav1.Said{Name: "x"}}, []func(*note){func(n *note) { n.Last = nil }}, func(s, c note) bool { return c.Last == nil })
+	// What cannot be encoded is nil there, not a stale value.
+	follow(t, note{Last: &arenav1.Said{Name: "x"}}, []func(*note){func(n *note) { n.Last.Name = "\xff" }}, func(s, c note) bool { return c.Last == nil })
+}
+
+func TestOtherProtobufMessageInStateIsRefusedByName(t *testing.T) {
+	type noted struct{ Last *arenav1.Said }
+	type saying struct {
+		Last *arenav1.Say
+	}
+	schema, old := netloop.NewSchema("types", 1, 0), netloop.NewSchema("types", 1, 0)
+	netloop.NewClass[noted](schema, "it")
+	netloop.NewClass[saying](old, "it")
+	w := netlooptest.New(t, toy{schema})
+	c := w.JoinAs(client.Config{Schema: old}, perfect)
+	w.Until(60, func() bool { return c.State().Phase == client.Closed })
+	if text := fmt.Sprint(c.State()); !strings.Contains(text, `class "it": field Last is proto arena.v1.Said max=256 on the server, but proto arena.v1.Say max=256 on the client`) {
+		t.Error(text)
+	}
 }

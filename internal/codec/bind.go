@@ -26,14 +26,14 @@ func (m *Mismatch) Error() string {
 //     differ: that of the layout holds.
 //
 // The layout need not be sound, since the other side has sent it.
-func Bind(t reflect.Type, layout Type, budget *Budget) (*Plan, error) {
+func Bind(t reflect.Type, layout Type, budget *Budget, e ...Encodings) (*Plan, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
 	if layout.Kind != Struct {
 		return nil, fmt.Errorf("codec: the layout is a %v, not a struct", layout.Kind)
 	}
-	own, w, err := walk(t)
+	own, w, err := walk(t, e)
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func Bind(t reflect.Type, layout Type, budget *Budget) (*Plan, error) {
 // bind makes the node of a layout whose values lie where those of own do; a nil own is
 // nowhere.
 func bind(t *Type, own *node, path string) (*node, error) {
-	n := &node{kind: t.Kind, num: t.Num, den: t.Den, low: t.Low, high: t.High, max: t.Max}
+	n := &node{kind: t.Kind, num: t.Num, den: t.Den, low: t.Low, high: t.High, max: t.Max, proto: t.Proto}
 	if own != nil {
 		if !t.fits(own) {
 			here := own.describe()
 			return nil, &Mismatch{Field: path, Here: here.String(), There: t.String()}
 		}
-		n.kind, n.typ = own.kind, own.typ
+		n.kind, n.typ, n.encoding = own.kind, own.typ, own.encoding
 	}
 	if t.Kind == Map {
 		n.key = entryKey
@@ -89,11 +89,11 @@ func bind(t *Type, own *node, path string) (*node, error) {
 // fits tells whether values of the type can lie where those of n do, apart from what is
 // inside.
 func (t *Type) fits(n *node) bool {
-	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high {
+	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high || t.Proto != n.proto {
 		return false
 	}
 	if t.Kind == Map && len(t.Elem.Fields) != len(n.elem.fields) {
 		return false // A set is no map.
 	}
-	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind.list()
+	return t.Max == n.max || t.Kind == String || t.Kind == Bytes || t.Kind == Proto || t.Kind.list()
 }

@@ -279,6 +279,9 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 		"no bits":          {Kind: Quat},
 		"bits":             {Kind: Quat, Max: 21},
 		"step":             {Kind: Quant64, Num: 1, Den: maxDen + 1},
+		"proto":            {Kind: Proto, Proto: "a.B"},
+		"proto of no name": {Kind: Proto, Max: 1},
+		"name of a bool":   {Kind: Bool, Proto: "a.B"},
 		"map of no entry":  {Kind: Map, Max: 1, Elem: &none},
 		"map of bools":     {Kind: Map, Max: 1, Elem: &bool1},
 		"bools as keys":    {Kind: Map, Max: 1, Elem: &Type{Kind: Struct, Fields: []Field{{entryKey, bool1}}}},
@@ -321,7 +324,7 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 var fuzzKinds = [...]Kind{
 	Invalid, Bool, Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Float32, Float64,
 	Quant32, Quant64, RefKind, InstantKind, String, Bytes, ByteArray, Slice, endOfKinds, Array, Struct,
-	Range32, Range64, Quat, Map,
+	Range32, Range64, Quat, Map, Proto,
 }
 
 // layoutOf makes a layout of bytes, sound or not: a kind, and what belongs to it.
@@ -340,6 +343,8 @@ func layoutOf(b []byte, depth int, named Kind) (Type, []byte) {
 		t.Num, t.Den, t.Low, t.High = uint64(take()), uint64(take()), int64(int8(take())), int64(take())
 	case Quat, String, Bytes, ByteArray:
 		t.Max = take()
+	case Proto:
+		t.Max, t.Proto = take(), "test.Letter"
 	case Slice, Array, Map:
 		var e Type
 		t.Max = take()
@@ -374,8 +379,9 @@ func FuzzBind(f *testing.F) {
 			D float32 `net:"quant=1/4"`
 			E [2]bool
 			F map[uint8]string
+			G *letter
 		}
-		p, err := Bind(reflect.TypeFor[mine](), l, budget)
+		p, err := Bind(reflect.TypeFor[mine](), l, budget, letters)
 		if budget.spent > maxParts+1 {
 			t.Fatal("spent", budget.spent)
 		}

@@ -13,6 +13,7 @@ import (
 type report struct {
 	clamped int
 	over    *leaf
+	err     error // of what encodes itself
 }
 
 func (r *report) cut(l *leaf) {
@@ -58,6 +59,8 @@ func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 		return dst
 	case Map:
 		return l.appendMap(dst, q, rep)
+	case Proto:
+		return l.appendProto(dst, q, rep)
 	default:
 		panic("codec: no blob form for " + l.kind.String())
 	}
@@ -87,6 +90,8 @@ func (l *leaf) skipBlob(r *wire.Reader) {
 		}
 	case Map:
 		l.skipMap(r)
+	case Proto:
+		l.skipProto(r)
 	}
 }
 
@@ -121,6 +126,8 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 		field.Set(s)
 	case Map:
 		l.storeMap(q, r)
+	case Proto:
+		l.storeProto(q, r)
 	}
 }
 
@@ -132,6 +139,10 @@ func (l *leaf) cloneBlob(dst unsafe.Pointer) {
 		*(*[]byte)(q) = append([]byte(nil), *(*[]byte)(q)...)
 	case Map:
 		l.cloneMap(q)
+	case Proto:
+		if *(*unsafe.Pointer)(q) != nil {
+			l.encoding.Clone(q)
+		}
 	case Slice:
 		field := reflect.NewAt(l.typ, q).Elem()
 		if field.Len() == 0 {

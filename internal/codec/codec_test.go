@@ -71,12 +71,13 @@ type every struct {
 	Quat   [4]float32     `net:"quat=10"`
 	Bag    map[int16]item `net:"max=3"`
 	Seen   map[Ref]struct{}
-	Hands  []hand `net:"key=ID"`
+	Hands  []hand  `net:"key=ID"`
+	Mail   *letter `net:"max=5"`
 }
 
 func mustPlan[T any](tb testing.TB) *Plan {
 	tb.Helper()
-	p, err := Compile(reflect.TypeFor[T]())
+	p, err := Compile(reflect.TypeFor[T](), letters)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,6 +96,7 @@ func sampleEvery() every {
 		R32: -2.5, R64: 12.25, Quat: [4]float32{0, 0, 0, 1},
 		Bag: map[int16]item{-1: {Name: "a"}, 7: {Raw: []byte{1}}}, Seen: map[Ref]struct{}{{9}: {}, {1 << 40}: {}},
 		Hands: []hand{{ID: "b", Cards: []uint8{1, 2}, Marks: map[string]bool{"x": true, "": false}}, {ID: "a"}},
+		Mail:  &letter{"dear"},
 	}
 }
 
@@ -340,7 +342,7 @@ func TestCaptureSharesNoMemoryWithTheStruct(t *testing.T) {
 	v := p.newValues()
 	p.Capture(unsafe.Pointer(&in), v)
 	in.Raw[0], in.Items[0].Count, in.Items[0].Raw[0], in.Names[0] = 99, 99, 99, "zz"
-	in.Bag[7].Raw[0], in.Hands[0].Marks["x"] = 99, false
+	in.Bag[7].Raw[0], in.Hands[0].Marks["x"], in.Mail.text = 99, false, ""
 	delete(in.Seen, Ref{9})
 	var out every
 	p.Restore(unsafe.Pointer(&out), v, nil)
@@ -350,7 +352,7 @@ func TestCaptureSharesNoMemoryWithTheStruct(t *testing.T) {
 	var twin every
 	p.Clone(unsafe.Pointer(&twin), unsafe.Pointer(&out))
 	out.Raw[0], out.Items[0].Count, out.Items[0].Raw[0], out.Names[0] = 99, 99, 99, "zz"
-	out.Bag[7].Raw[0], out.Hands[0].Marks["x"] = 99, false
+	out.Bag[7].Raw[0], out.Hands[0].Marks["x"], out.Mail.text = 99, false, ""
 	delete(out.Seen, Ref{9})
 	if !reflect.DeepEqual(twin, sampleEvery()) {
 		t.Error("a clone changed with its source")
@@ -472,7 +474,7 @@ func TestDescribe(t *testing.T) {
 		{"Names", "[]string max=128 max=2"},
 		{"R32", "float32 quant=1/8 steps=-800:800"}, {"R64", "float64 quant=1/100 steps=1000:2000"}, {"Quat", "quat bits=10"},
 		{"Bag", "map[int16]{Name string max=12; Count uint16; Spot {X float32; Y float32}; Raw bytes max=4} max=3"}, {"Seen", "set[ref] max=64"},
-		{"Hands", "[]{ID string max=128; Cards bytes max=256; Marks map[string max=128]bool max=64; Left int8} max=64"},
+		{"Hands", "[]{ID string max=128; Cards bytes max=256; Marks map[string max=128]bool max=64; Left int8} max=64"}, {"Mail", "proto test.Letter max=5"},
 	}
 	if got := mustPlan[every](t).Describe(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

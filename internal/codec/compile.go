@@ -26,10 +26,11 @@ type leaf struct {
 	least     float64 // of a quantised value, in steps; a whole number
 	most      float64
 	max       int
-	name      string   // path below the struct, for errors: "Pos.X", "Items[].Name"
-	elem      *Plan    // of a Slice or a Map
-	key       int      // which leaf of elem is the key, -1 if elements are told by their index
-	entries   *entries // of a Map
+	name      string    // path below the struct, for errors: "Pos.X", "Items[].Name"
+	elem      *Plan     // of a Slice or a Map
+	key       int       // which leaf of elem is the key, -1 if elements are told by their index
+	entries   *entries  // of a Map
+	encoding  *Encoding // of a Proto; nil where it has no place
 	typ       reflect.Type
 }
 
@@ -46,11 +47,13 @@ type Plan struct {
 	layout Type // of a whole struct, not of a slice's elements
 	least  int  // fewest wire bytes of one value
 	size   uintptr
+
+	encodings []Encodings // what it was compiled with
 }
 
 // Compile makes the plan of struct type t. The error names the field and says what to do.
-func Compile(t reflect.Type) (*Plan, error) {
-	n, w, err := walk(t)
+func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
+	n, w, err := walk(t, e)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +76,7 @@ func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
 		return nil, err
 	}
 	p.layout = n.describe()
+	p.encodings = w.encodings
 	return p, nil
 }
 
@@ -88,7 +92,7 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
 		p.least = min(p.least+l.minWire(), 1<<30) // far beyond every limit
-		if !l.absent && (l.kind.list() || l.kind == Bytes) {
+		if !l.absent && (l.kind.list() || l.kind == Bytes || l.kind == Proto) {
 			p.local = true
 		}
 	}
@@ -138,7 +142,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	if len(p.leaves) >= MaxLeaves {
 		return w.fail(path, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
 	}
-	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, typ: n.typ}
+	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, typ: n.typ, encoding: n.encoding}
 	switch n.kind {
 	case Quant32, Quant64, Range32, Range64:
 		l.num, l.den = float64(n.num), float64(n.den)
@@ -191,6 +195,9 @@ func (p *Plan) Describe() []FieldInfo {
 // Layout is the wire layout of the plan, for the tables that a server sends. The caller must
 // not change what it refers to.
 func (p *Plan) Layout() Type { return p.layout }
+
+// Encodings are what the plan was compiled with.
+func (p *Plan) Encodings() []Encodings { return p.encodings }
 
 // Type is the struct type of the plan.
 func (p *Plan) Type() reflect.Type { return p.typ }

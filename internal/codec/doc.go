@@ -28,11 +28,12 @@
 //	[]T                     count, then the elements
 //	map[K]V                 count, then keys and values in the order of the keys (map.go)
 //	map[K]struct{}          the same without values: a set
+//	pointer to a message    length + 1, then the bytes; 0 for nil (encoding.go)
 //	struct                  its fields in order
 //	Ref, Instant            varint of the id, zigzag varint of the nanoseconds
 //
-// Named types travel as what they are made of, so an enumeration is its integer. Pointers,
-// interfaces, channels and functions have no place in a plain value and are refused,
+// Named types travel as what they are made of, so an enumeration is its integer. Other
+// pointers, interfaces, channels and functions have no place in a plain value and are refused,
 // as is an unexported field, which the codec of another build could not see.
 //
 // # Tags
@@ -41,8 +42,8 @@
 //	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
 //	`net:"range=-9:9"`    limits of a float with a step, rounded outward to whole steps
 //	`net:"quat=10"`       bits of a component of a quaternion, on four float32
-//	`net:"max=16"`        most bytes of a string or []byte, most elements of a slice or map
-//	`net:"each=16"`       most bytes of each string or []byte that is an element or a key
+//	`net:"max=16"`        most bytes of a string, []byte or protobuf message, most elements of a slice or map
+//	`net:"each=16"`       most bytes of each string, []byte or message in a slice or map
 //	`net:"key=ID"`        on a slice of structs: the field that tells its elements apart, so
 //	                      that a difference (script.go) follows them when they move
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it

@@ -36,7 +36,8 @@ const (
 	Bytes
 	ByteArray
 	Slice
-	Map // a set too, whose entries are keys alone
+	Map   // a set too, whose entries are keys alone
+	Proto // what encodes itself (encoding.go)
 
 	endOfKinds // the guard test counts up to here
 
@@ -100,6 +101,8 @@ func (k Kind) String() string {
 		return "slice"
 	case Map:
 		return "map"
+	case Proto:
+		return "proto"
 	case Array:
 		return "array"
 	case Struct:

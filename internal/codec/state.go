@@ -238,6 +238,8 @@ func (l *leaf) maxSize() int {
 		return wire.UvarintLen(uint64(l.max)) + l.max
 	case ByteArray:
 		return l.max
+	case Proto:
+		return wire.UvarintLen(uint64(l.max)+1) + l.max
 	case Slice, Map: // As a difference it may be whole behind one byte that says so.
 		n, _ := l.elem.MaxSize()
 		return min(1+wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)

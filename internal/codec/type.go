@@ -14,7 +14,8 @@ type Type struct {
 	Num, Den uint64  // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
 	Low      int64   // of Range32 and Range64: the fewest steps
 	High     int64   // and the most
-	Max      int     // String, Bytes, Slice and Map: the limit; ByteArray and Array: the length; Quat: the bits
+	Max      int     // String, Bytes, Slice, Map and Proto: the limit; ByteArray and Array: the length; Quat: the bits
+	Proto    string  // of Proto: the full name
 	Elem     *Type   // of Array and Slice; of Map: a Struct of Key and, unless it is a set, Value
 	Fields   []Field // of Struct, in wire order
 }
@@ -47,6 +48,8 @@ func (t *Type) text(b *strings.Builder) {
 		fmt.Fprintf(b, "quat bits=%d", t.Max)
 	case String, Bytes:
 		fmt.Fprintf(b, "%v max=%d", t.Kind, t.Max)
+	case Proto:
+		fmt.Fprintf(b, "proto %s max=%d", t.Proto, t.Max)
 	case ByteArray:
 		fmt.Fprintf(b, "[%d]byte", t.Max)
 	case Slice:
@@ -106,6 +109,8 @@ const (
 	MaxName = 64
 	// MaxDepth bounds how deep structs, arrays and slices are nested in each other.
 	MaxDepth = 24
+	// maxProto bounds the full name of a protobuf message.
+	maxProto = 256
 	// maxNum and maxDen bound the two parts of a step: a step lies between 2^-39 and 2^20.
 	maxNum = 1<<20 - 1
 	maxDen = 1<<40 - 1
@@ -134,7 +139,7 @@ func (t *Type) check(depth int) error {
 	}
 	least, most := 0, 0 // of Max
 	switch k := t.Kind; {
-	case k == String || k == Bytes || k == Slice || k == Map:
+	case k == String || k == Bytes || k == Slice || k == Map || k == Proto:
 		least, most = 1, largestMax
 	case k == ByteArray || k == Array:
 		most = largestMax
@@ -151,6 +156,9 @@ func (t *Type) check(depth int) error {
 	}
 	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && t.Low != t.High || t.Low < -limit || t.High > limit {
 		return fmt.Errorf("codec: a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
+	}
+	if t.Kind == Proto != (t.Proto != "") || len(t.Proto) > maxProto {
+		return fmt.Errorf("codec: a %v of protobuf type %.*q", t.Kind, maxProto, t.Proto)
 	}
 	if t.Kind == Map && !t.entries() {
 		return errors.New("codec: a map whose elements are no entries")

@@ -15,6 +15,8 @@ type node struct {
 	high     int64
 	max      int
 	typ      reflect.Type
+	proto    string // of a Proto: its name
+	encoding *Encoding
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	elem     *node
 	fields   []nodeField
@@ -30,7 +32,7 @@ type nodeField struct {
 
 // describe returns the Type of the node.
 func (n *node) describe() Type {
-	t := Type{Kind: n.kind.onWire(), Num: n.num, Den: n.den, Low: n.low, High: n.high, Max: n.max}
+	t := Type{Kind: n.kind.onWire(), Num: n.num, Den: n.den, Low: n.low, High: n.high, Max: n.max, Proto: n.proto}
 	if n.elem != nil {
 		e := n.elem.describe()
 		t.Elem = &e
@@ -56,10 +58,10 @@ func (n *node) quantised() bool {
 		slices.ContainsFunc(n.fields, func(f nodeField) bool { return f.node.quantised() })
 }
 
-// holdsText tells whether the elements of a slice or map are strings or byte strings, or its
-// keys or values.
+// holdsText tells whether the elements of a slice, or the keys or values of a map, are strings,
+// byte strings or protobuf messages, which have a max.
 func (n *node) holdsText() bool {
-	text := func(n *node) bool { return n.kind == String || n.kind == Bytes }
+	text := func(n *node) bool { return n.kind == String || n.kind == Bytes || n.kind == Proto }
 	switch n.kind {
 	case Slice:
 		return text(n.elem)
@@ -73,7 +75,7 @@ func (n *node) holdsText() bool {
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
 	g.max, g.key = 0, ""
-	if t.Kind() == reflect.String || t.Kind() == reflect.Slice {
+	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
 	g.each = 0
@@ -86,14 +88,16 @@ type walker struct {
 	root   string
 	stack  []reflect.Type
 	budget *Budget // of flattening
+
+	encodings []Encodings
 }
 
 // walk walks the struct type t.
-func walk(t reflect.Type) (*node, *walker, error) {
+func walk(t reflect.Type, e []Encodings) (*node, *walker, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, nil, fmt.Errorf("codec: %v is not a struct; declare one with the fields to send", t)
 	}
-	w := &walker{root: t.Name()}
+	w := &walker{root: t.Name(), encodings: e}
 	if w.root == "" {
 		w.root = "struct"
 	}
@@ -230,6 +234,11 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		}
 		return w.scalar(n, path, g)
 	}
+	for _, find := range w.encodings {
+		if e := find(t); e != nil {
+			return &node{kind: Proto, typ: t, max: orDefault(g.max, DefaultMaxBytes), proto: e.Name, encoding: e}, nil
+		}
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return &node{kind: String, typ: t, max: orDefault(g.max, DefaultMaxString)}, nil
@@ -245,7 +254,7 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		}
 		return w.structure(t, path, g, depth)
 	default:
-		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice, a map or a Ref, or tag it `net:\"-\"`", t.Kind())
+		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice, a map, a Ref or a protobuf message, or tag it `net:\"-\"`", t.Kind())
 	}
 }
 

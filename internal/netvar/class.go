@@ -21,8 +21,8 @@ type Class struct {
 
 // NewClass compiles struct type t. It refuses a class with a value that might not fit one
 // packet, and names the field that takes most of it.
-func NewClass(name string, t reflect.Type) (*Class, error) {
-	p, err := codec.Compile(t)
+func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error) {
+	p, err := codec.Compile(t, e...)
 	if err != nil {
 		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
 	}

@@ -18,11 +18,11 @@ import (
 // objects are kept, since records and digests count them, but nobody sees them. The error
 // of a field that has another type here is a *codec.Mismatch.
 func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget) (*Class, error) {
-	t := reflect.TypeFor[nobody]()
+	t, e := reflect.TypeFor[nobody](), []codec.Encodings(nil)
 	if own != nil {
-		t = own.Type()
+		t, e = own.Type(), own.plan.Encodings()
 	}
-	p, err := codec.Bind(t, layout, budget)
+	p, err := codec.Bind(t, layout, budget, e...)
 	if err != nil {
 		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
 	}

@@ -270,7 +270,8 @@ const (
 	TypeKind_TYPE_KIND_SLICE TypeKind = 18
 	// Fields.
 	TypeKind_TYPE_KIND_STRUCT TypeKind = 19
-	// A protobuf message, in its own encoding; only a whole message or reply.
+	// A protobuf message, in its own encoding: as a whole message or reply without
+	// max, as a field with it.
 	TypeKind_TYPE_KIND_PROTO TypeKind = 20
 	// A float of 32 bits in steps, from low to high.
 	TypeKind_TYPE_KIND_RANGE32 TypeKind = 21
@@ -773,7 +774,8 @@ type Type struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	Kind TypeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=netloop.v1.TypeKind" json:"kind,omitempty"`
-	// The most bytes of a string or of bytes, the most elements of a slice or map; the
+	// The most bytes of a string or of bytes, of a protobuf message in a field, the
+	// most elements of a slice or map; the
 	// length of a byte array or an array; the bits of a quaternion.
 	Max uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
 	// Only of a quantised float: its step is step_num / step_den.

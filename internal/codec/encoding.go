@@ -1,0 +1,86 @@
+package codec
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// Encoding is how the values of a pointer type travel that encode themselves: protobuf messages.
+// The codec knows no protobuf; who compiles a type hands in what is needed of it. Each function
+// takes the address of the field, which holds a pointer.
+//
+//	value = 0 for nil  |  length + 1, then the bytes
+type Encoding struct {
+	// Name is what both sides call the type.
+	Name string
+	// Append appends the bytes of what the pointer refers to, which is not nil: the same
+	// bytes for equal values.
+	Append func(dst []byte, field unsafe.Pointer) ([]byte, error)
+	// Check tells whether Store would take the bytes.
+	Check func(b []byte) error
+	// Store makes the pointer refer to a new value that shares no memory with the bytes.
+	Store func(field unsafe.Pointer, b []byte) error
+	// Clone makes the pointer, which is not nil, refer to a deep copy.
+	Clone func(field unsafe.Pointer)
+}
+
+// Encodings finds the encoding of a type, or returns nil.
+type Encodings func(reflect.Type) *Encoding
+
+// ErrEncoding is the error of bytes that the type of their field does not take.
+var ErrEncoding = errors.New("codec: bytes that are no message of the type of their field")
+
+// appendProto writes what the field at q refers to. What is too long, or has no encoding, is nil.
+func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
+	if *(*unsafe.Pointer)(q) == nil {
+		return append(dst, 0)
+	}
+	start := len(dst)
+	out, err := l.encoding.Append(dst, q)
+	n := len(out) - start
+	if err != nil || n > l.max {
+		if rep.cut(l); rep.over == l && err != nil {
+			rep.err = err
+		}
+		return append(dst, 0)
+	}
+	var head [10]byte
+	size := len(wire.AppendUvarint(head[:0], uint64(n)+1))
+	out = append(out, head[:size]...)
+	copy(out[start+size:], out[start:start+n])
+	copy(out[start:], head[:size])
+	return out
+}
+
+// proto reads the bytes of a message; not there, it is nil.
+func (l *leaf) proto(r *wire.Reader) (b []byte, there bool) {
+	n := r.Uvarint()
+	if n > uint64(l.max)+1 {
+		r.Fail(wire.ErrLimit)
+		return nil, false
+	}
+	if n == 0 {
+		return nil, false
+	}
+	b = r.Bytes(int(n - 1))
+	return b, r.Err() == nil
+}
+
+func (l *leaf) skipProto(r *wire.Reader) {
+	if b, there := l.proto(r); there && !l.absent && l.encoding.Check(b) != nil {
+		r.Fail(ErrEncoding)
+	}
+}
+
+func (l *leaf) storeProto(q unsafe.Pointer, r *wire.Reader) {
+	b, there := l.proto(r)
+	if !there {
+		*(*unsafe.Pointer)(q) = nil
+	} else if l.encoding.Store(q, b) != nil {
+		*(*unsafe.Pointer)(q) = nil
+		r.Fail(ErrEncoding)
+	}
+}

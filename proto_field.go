@@ -1,0 +1,48 @@
+package netloop
+
+import (
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// protoFields finds how the codec handles a field that is a pointer to a generated
+// protobuf message: it encodes deterministically, so that equal messages are equal
+// bytes, which is what state is compared by.
+func protoFields(t reflect.Type) *codec.Encoding {
+	if t.Kind() != reflect.Pointer {
+		return nil
+	}
+	zero, ok := reflect.Zero(t).Interface().(proto.Message)
+	if !ok {
+		return nil
+	}
+	message := zero.ProtoReflect().Type()
+	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
+	out := proto.MarshalOptions{Deterministic: true}
+	get := func(field unsafe.Pointer) proto.Message {
+		return reflect.NewAt(t, field).Elem().Interface().(proto.Message)
+	}
+	set := func(field unsafe.Pointer, m proto.Message) {
+		reflect.NewAt(t, field).Elem().Set(reflect.ValueOf(m))
+	}
+	return &codec.Encoding{
+		Name: string(message.Descriptor().FullName()),
+		Append: func(dst []byte, field unsafe.Pointer) ([]byte, error) {
+			return out.MarshalAppend(dst, get(field))
+		},
+		Check: func(b []byte) error { return in.Unmarshal(b, message.New().Interface()) },
+		Store: func(field unsafe.Pointer, b []byte) error {
+			m := message.New().Interface()
+			if err := in.Unmarshal(b, m); err != nil {
+				return err
+			}
+			set(field, m)
+			return nil
+		},
+		Clone: func(field unsafe.Pointer) { set(field, proto.Clone(get(field))) },
+	}
+}

@@ -1,0 +1,73 @@
+package netloop
+
+import (
+	"encoding/hex"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// The worked state of docs/WIRE.md.
+func TestGoldenProtobufField(t *testing.T) {
+	type state struct {
+		Last, None *arenav1.Said `net:"max=64"`
+	}
+	p, err := codec.Compile(reflect.TypeFor[state](), protoFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/WIRE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- golden: message-proto -->\n```\n")
+	text, _, _ := strings.Cut(rest, "```")
+	var want string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		want += strings.Join(strings.Fields(line), "")
+	}
+	s := state{Last: &arenav1.Said{Name: "ann", Text: "hi"}}
+	if got, err := p.Append(nil, unsafe.Pointer(&s)); err != nil || hex.EncodeToString(got) != want {
+		t.Errorf("%x, want %s: %v", got, want, err)
+	}
+}
+
+// A map inside of a message has no order in Go; the bytes of the field have.
+func TestProtobufFieldIsTheSameBytesEveryTime(t *testing.T) {
+	type state struct{ S *structpb.Struct }
+	p, err := codec.Compile(reflect.TypeFor[state](), protoFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for range 20 {
+		m, err := structpb.NewStruct(map[string]any{"a": 1, "b": "two", "c": true, "d": nil, "e": 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, twin := state{m}, state{}
+		p.Clone(unsafe.Pointer(&twin), unsafe.Pointer(&s))
+		delete(m.Fields, "a")
+		m.Fields["a"] = structpb.NewNumberValue(1)
+		b, err := p.Append(nil, unsafe.Pointer(&s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(m.Fields, "b")
+		other, err := p.Append(nil, unsafe.Pointer(&twin))
+		if first == nil {
+			first = b
+		}
+		if err != nil || string(b) != string(first) || string(other) != string(first) {
+			t.Fatalf("%x and %x, first %x: %v", b, other, first, err)
+		}
+	}
+}
