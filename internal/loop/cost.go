@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -9,7 +10,6 @@ import (
 // quantile is right within 12.5 % of itself; above 70 s they are one bucket. The
 // zero value is empty.
 type Histogram struct {
-	Count   uint64
 	Total   time.Duration
 	buckets [histogramBuckets]uint32
 }
@@ -20,10 +20,10 @@ const histogramBuckets = 140
 
 // Add counts a duration. A bucket that is full stays full, after 2^32 calls.
 func (h *Histogram) Add(d time.Duration) {
-	h.Count++
 	h.Total += d
-	b := &h.buckets[bucketOf(d)]
-	*b += 1 - *b/^uint32(0)
+	if b := &h.buckets[bucketOf(d)]; *b != math.MaxUint32 {
+		*b++
+	}
 }
 
 // bucketOf is the bucket of a duration: the position of its first bit, and the
@@ -47,22 +47,27 @@ func middle(bucket int) time.Duration {
 	return time.Duration(uint64(4+bucket%4)*width + width/2)
 }
 
+// Count is how many durations were counted.
+func (h *Histogram) Count() (n uint64) {
+	for _, b := range h.buckets {
+		n += uint64(b)
+	}
+	return n
+}
+
 // Mean is the average, 0 of nothing.
 func (h *Histogram) Mean() time.Duration {
-	if h.Count == 0 {
+	n := h.Count()
+	if n == 0 {
 		return 0
 	}
-	return h.Total / time.Duration(h.Count)
+	return h.Total / time.Duration(n)
 }
 
 // Quantile is the duration that a part q of those counted, from 0 to 1, did not
 // exceed; 0 of nothing.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	var total uint64
-	for _, n := range h.buckets {
-		total += uint64(n)
-	}
-	rank := uint64(q * float64(total))
+	rank := uint64(q * float64(h.Count()))
 	for i, n := range h.buckets {
 		if rank < uint64(n) {
 			return middle(i)

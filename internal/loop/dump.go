@@ -135,8 +135,8 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 	}
 	slices.Reverse(d.Groups)
 	if stage != 0 {
-		if h := s.costs[stage.index()]; h != nil && h.Count > 0 {
-			d.Cost = &DumpCost{Runs: h.Count, Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99)}
+		if h := s.costs[stage.index()]; h != nil && h.Count() > 0 {
+			d.Cost = &DumpCost{Runs: h.Count(), Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99)}
 		}
 	}
 	return d
