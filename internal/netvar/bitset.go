@@ -49,6 +49,30 @@ func (b *bitset) or(o bitset) {
 	}
 }
 
+// orBut adds the members of o that are not in but.
+func (b *bitset) orBut(o, but bitset) {
+	for len(*b) < len(o) {
+		*b = append(*b, 0)
+	}
+	for k, w := range o {
+		if k < len(but) {
+			w &^= but[k]
+		}
+		(*b)[k] |= w
+	}
+}
+
+// subBut removes the members of o that are not in but.
+func (b bitset) subBut(o, but bitset) {
+	for k := range min(len(b), len(o)) {
+		w := o[k]
+		if k < len(but) {
+			w &^= but[k]
+		}
+		b[k] &^= w
+	}
+}
+
 // sub removes the members of o.
 func (b bitset) sub(o bitset) {
 	for k := range min(len(b), len(o)) {

@@ -126,7 +126,7 @@ func (p *Peer) acked(s *sentPacket) {
 			e.out--
 		}
 		if r.version > e.base {
-			e.base, e.asked = r.version, false
+			e.base = r.version
 			p.endFirst(e)
 		}
 		if p.w.slots[slot].changed <= e.base {

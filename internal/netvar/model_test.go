@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The model test: random edits, spawns, despawns, owner changes, joins and leaves over links
+// The model test: random edits, spawns, despawns, owner changes, hiding, showing, joins and leaves over links
 // that lose, repeat and reorder, and after every packet a comparison with an independent mirror
 // of what the server had captured.
 //
@@ -39,9 +39,13 @@ func TestModel(t *testing.T) {
 		total.Shed += m.w.stats.Shed
 		total.Despawns += m.w.stats.Despawns
 		total.FullRequested += m.w.stats.FullRequested
+		total.FullVisible += m.w.stats.FullVisible
+		total.Shown += m.w.stats.Shown
+		total.Hidden += m.w.stats.Hidden
 		total.Deltas += m.w.stats.Deltas
 	}
-	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 {
+	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
+		total.FullVisible == 0 || total.Hidden == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	t.Logf("%+v", total)
@@ -58,20 +62,28 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
-	budget  Budget  // of every client
-	hot     float64 // share of objects edited per tick
+	budget  Budget                // of every client
+	hot     float64               // share of objects edited per tick
+	may     map[*Object]clientSet // who may see it; everybody if it is not here
 }
+
+// clientSet is a set of clients by their places in the model.
+type clientSet uint8
+
+// Includes implements Audience.
+func (s clientSet) Includes(p *Peer) bool { return s>>p.Handle.(int)&1 != 0 }
 
 type mirrored struct {
 	text    string // without lifetime
 	changed uint64
-	spawned uint64 // tick of the first capture
+	spawned uint64    // tick of the first capture
+	since   [3]uint64 // by client: since when it may see it without a break, 0 = it may not
 }
 
 type modelClient struct {
+	index    int
 	p        *Peer
 	r        *Replica
-	joined   uint64
 	down, up lossy
 	acks     []Range
 	black    uint64          // no datagram passes before this tick
@@ -84,7 +96,8 @@ type modelClient struct {
 
 func newModel(s schema, seed uint64) *model {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide}
+	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide,
+		may: map[*Object]clientSet{}}
 	if rng.IntN(2) == 0 {
 		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
 	}
@@ -118,7 +131,7 @@ func (m *model) run() error {
 	// Edits stop and the links heal: everybody converges, and the digests say so.
 	for i := range m.clients {
 		if m.clients[i] == nil {
-			m.join(i)
+			m.join(i, m.tick+1)
 		}
 		c := m.clients[i]
 		c.down.loss, c.up.loss, c.black = 0, 0, 0
@@ -195,8 +208,12 @@ func (m *model) play() {
 			m.w.SetOwner(o, uint64(m.rng.IntN(4)))
 			m.touched[o] = true
 		}
+		if m.rng.IntN(60) == 0 {
+			m.show(o)
+		}
 		if young := m.tick-o.changed < 3 && o.hist.n <= 1; m.rng.IntN(250) == 0 || young && m.rng.IntN(8) == 0 {
 			m.w.Despawn(o)
+			delete(m.may, o)
 			m.objects = append(m.objects[:i], m.objects[i+1:]...)
 			if m.rng.IntN(2) == 0 {
 				m.spawn() // in the next tick it may take the slot
@@ -206,7 +223,7 @@ func (m *model) play() {
 	for i, c := range m.clients {
 		switch {
 		case c == nil && m.rng.IntN(20) == 0:
-			m.join(i)
+			m.join(i, m.tick)
 		case c == nil:
 		case m.rng.IntN(300) == 0:
 			m.w.ClosePeer(c.p)
@@ -233,6 +250,22 @@ func (m *model) spawn() {
 	}
 	m.touched[o] = true
 	m.objects = append(m.objects, o)
+	if m.rng.IntN(4) == 0 {
+		m.show(o)
+	}
+}
+
+// show lets some other clients see the object, sometimes after a change of mind.
+func (m *model) show(o *Object) {
+	for range 1 + m.rng.IntN(2) {
+		if m.rng.IntN(4) == 0 {
+			m.w.SetAudience(o, nil)
+			delete(m.may, o)
+			continue
+		}
+		m.may[o] = clientSet(m.rng.IntN(8))
+		m.w.SetAudience(o, m.may[o])
+	}
 }
 
 func (m *model) edit(o *Object) {
@@ -277,6 +310,7 @@ func (m *model) remember() {
 	before := m.mirror[m.tick-1]
 	for _, o := range m.objects {
 		if b, ok := before[o.id.slot()]; ok && !m.touched[o] {
+			b.since = m.since(o, b)
 			now[o.id.slot()] = b
 			continue
 		}
@@ -287,12 +321,29 @@ func (m *model) remember() {
 			if b.text == text {
 				e.changed = b.changed
 			}
+			e.since = b.since
 		}
+		e.since = m.since(o, e)
 		now[o.id.slot()] = e
 	}
 	clear(m.touched)
 	m.mirror[m.tick] = now
 	delete(m.mirror, m.tick-1500)
+}
+
+// since returns since when each client sees o, if before is how it was at the last tick.
+func (m *model) since(o *Object, before mirrored) (since [3]uint64) {
+	may, guarded := m.may[o]
+	for i, c := range m.clients {
+		switch {
+		case c == nil || guarded && may>>i&1 == 0:
+		case before.since[i] > 0:
+			since[i] = before.since[i]
+		default:
+			since[i] = m.tick
+		}
+	}
+	return since
 }
 
 // text begins with the 16 digits of the id. Values are rounded as the wire does.
@@ -308,15 +359,16 @@ func (m *model) text(o *Object) string {
 	return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, s)
 }
 
-func (m *model) join(i int) {
+func (m *model) join(i int, tick uint64) {
 	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 2))
 	loss := []float64{0, 0.1, 0.2, 0.4}[rng.IntN(4)]
 	link := lossy{rng: rng, loss: loss, dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(6), jitter: rng.IntN(6)}
-	p := m.w.NewPeer(m.tick)
+	p := m.w.NewPeer(tick)
 	p.SetBudget(m.budget)
-	c := &modelClient{p: p, r: NewReplica(m.table), joined: m.tick, down: link, up: link,
+	c := &modelClient{index: i, p: p, r: NewReplica(m.table), down: link, up: link,
 		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
-	c.r.StartAt(m.tick)
+	c.p.Handle = i
+	c.r.StartAt(tick)
 	m.clients[i] = c
 }
 
@@ -392,6 +444,9 @@ func (m *model) watch(c *modelClient) error {
 			return fmt.Errorf("%x shows version %d after %d", uint64(id), o.Changed(), c.newest[slot])
 		}
 		c.newest[slot] = o.Changed()
+		if then, ok := m.mirror[c.r.Tick()]; ok && then[slot].since[c.index] != o.life {
+			return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(id), o.life, c.r.Tick(), then[slot].since[c.index])
+		}
 		if old, ok := m.mirror[o.Changed()]; ok {
 			if old[slot].text != m.text(o) {
 				return fmt.Errorf("version %d is shown as %s, was %s", o.Changed(), m.text(o), old[slot].text)
@@ -419,13 +474,19 @@ func (m *model) same(c *modelClient, tick uint64, healed bool) error {
 			last = slot
 			n++
 			w, ok := want[slot]
-			if !ok || w.text != m.text(o) || healed && w.changed != o.Changed() || max(w.spawned, c.joined) != o.life {
+			if !ok || w.text != m.text(o) || healed && w.changed != o.Changed() || w.since[c.index] != o.life {
 				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, m.text(o), o.Changed(), o.life, w)
 			}
 		}
 	}
-	if n != len(want) || n != len(c.shown) {
-		return fmt.Errorf("%d objects at tick %d, %d by events, want %d", n, tick, len(c.shown), len(want))
+	visible := 0
+	for _, w := range want {
+		if w.since[c.index] > 0 {
+			visible++
+		}
+	}
+	if n != visible || n != len(c.shown) {
+		return fmt.Errorf("%d objects at tick %d, %d by events, want %d", n, tick, len(c.shown), visible)
 	}
 	return nil
 }

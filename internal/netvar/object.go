@@ -43,6 +43,10 @@ type Object struct {
 	cache  *residuals // made when the first client needs it
 	hash   uint64     // of the newest version, for digests
 	hashed uint64     // the version that hash is of
+
+	audience Audience // nil: everybody
+	asking   bool     // the audience is being asked
+	judge    bool     // the next capture asks it
 }
 
 // ID returns the id, which no other object of this world ever has.

@@ -22,8 +22,17 @@ type entry struct {
 	phase  phase
 	known  bool // a record of this slot was ever sent and no despawn acknowledged since
 	first  bool // of the first state, and not acknowledged: see progress.go
-	asked  bool // the baseline is missing because of RequestFull
+	full   fullReason
 }
+
+// fullReason says why an entry without a baseline has none.
+type fullReason uint8
+
+const (
+	fullFirst     fullReason = iota // the object, or the client, is new
+	fullVisible                     // the object became visible to the client
+	fullRequested                   // the client is in doubt
+)
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
@@ -31,6 +40,8 @@ type Peer struct {
 	entries []entry // by slot
 	owed    bitset  // slots with a change later than the acknowledged version
 	waiting bitset  // of those: two copies are in flight
+	hidden  bitset  // slots of objects that the client may not see
+	fresh   bool    // what has an audience is not judged for it yet
 	flight  flight
 	tick    uint64 // of the last snapshot
 	bucket  bucket
@@ -43,6 +54,7 @@ type Peer struct {
 
 // NewPeer adds a client that has nothing yet: all objects are owed to it in full, spread over
 // snapshots by the limit of each. tick is the current one; what the client sees begins there.
+// Audiences are asked at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight()}
 	p.cut.p, p.cut.context = p, newContext(w.table)
@@ -50,11 +62,19 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1
 	for slot, o := range w.slots {
-		if o != nil && o.published() {
+		switch {
+		case o == nil || !o.published():
+		case o.audience == nil:
 			p.publish(slot, tick)
+		default:
+			p.hidden.set(slot)
+			p.fresh = true
 		}
 	}
 	w.peers = append(w.peers, p)
+	if p.fresh {
+		w.fresh = append(w.fresh, p)
+	}
 	return p
 }
 
@@ -62,6 +82,9 @@ func (w *World) NewPeer(tick uint64) *Peer {
 func (w *World) ClosePeer(p *Peer) {
 	if i := slices.Index(w.peers, p); i >= 0 {
 		w.peers = slices.Delete(w.peers, i, i+1)
+	}
+	if i := slices.Index(w.fresh, p); i >= 0 {
+		w.fresh = slices.Delete(w.fresh, i, i+1)
 	}
 }
 
@@ -84,7 +107,11 @@ func (p *Peer) publish(slot int, tick uint64) {
 
 // retire ends a lifetime. Only a client that was ever sent something must be told.
 func (p *Peer) retire(slot int, tick uint64) {
+	p.hidden.unset(slot)
 	e := p.entry(slot)
+	if e.phase != shown {
+		return
+	}
 	p.endFirst(e)
 	p.waiting.unset(slot)
 	if !e.known {
@@ -107,11 +134,13 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 // Shows reports whether the client has the object, or will have heard of it with the snapshot
 // of the next capture.
 func (p *Peer) Shows(o *Object) bool {
-	if !o.alive || !o.published() {
-		return o.alive
+	switch {
+	case !o.alive:
+		return false
+	case !o.published() || o.judge || p.fresh:
+		return o.admits(p)
 	}
-	slot := o.id.slot()
-	return slot < len(p.entries) && p.entries[slot].phase == shown
+	return p.shows(o)
 }
 
 // RequestFull forgets all baselines and everything in flight, because the client's copies are
@@ -124,7 +153,7 @@ func (p *Peer) RequestFull() {
 		if e.phase == absent {
 			continue
 		}
-		e.base, e.sent, e.out, e.copies, e.asked = 0, 0, 0, 0, true
+		e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullRequested
 		p.owed.set(slot)
 	}
 	clear(p.waiting)

@@ -357,8 +357,10 @@ func (c *cutter) commit() {
 			st.Deltas++
 		case e.base != 0:
 			st.FullEvicted++
-		case e.asked:
+		case e.full == fullRequested:
 			st.FullRequested++
+		case e.full == fullVisible:
+			st.FullVisible++
 		default:
 			st.FullFirst++
 		}

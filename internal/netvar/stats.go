@@ -19,8 +19,12 @@ type Stats struct {
 	Shed       uint64 // records left out while the world sheds; not among those that waited
 
 	FullFirst     uint64 // full records: nothing acknowledged yet
+	FullVisible   uint64 // full records: the object became visible
 	FullRequested uint64 // full records: after RequestFull
 	FullEvicted   uint64 // full records: the baseline was too old
+
+	Shown  uint64 // objects that became visible to a client by a judgement
+	Hidden uint64 // objects that were hidden from a client by a judgement
 
 	Acked         uint64 // packets
 	Lost          uint64 // packets

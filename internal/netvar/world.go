@@ -18,6 +18,11 @@ type World struct {
 	gone  []*Object // despawned since the last capture; their slots are still theirs
 	moved bitset    // slots with a new version in the running capture
 	peers []*Peer
+
+	guarded  bitset    // slots of living objects with an audience
+	unjudged []*Object // whose audience the next capture asks
+	fresh    []*Peer   // that have joined since the last capture
+
 	arena []byte         // residuals of this tick
 	buf   []codec.Values // capture scratch by class
 	bytes []byte         // hash scratch
@@ -86,6 +91,9 @@ func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
 		o.owner = owner
 		w.Edit(o)
+		if o.audience != nil {
+			w.Judge(o)
+		}
 	}
 }
 
@@ -96,6 +104,7 @@ func (w *World) Despawn(o *Object) {
 		return
 	}
 	w.kill(o)
+	w.guarded.unset(o.id.slot())
 	w.gone = append(w.gone, o)
 	w.stats.Objects--
 }
@@ -119,9 +128,9 @@ func (w *World) Capture(tick uint64) {
 	}
 	clear(w.dirty)
 	w.dirty = w.dirty[:0]
+	w.judge()
 	for _, p := range w.peers {
-		p.owed.or(w.moved)
-		p.waiting.sub(w.moved)
+		p.owe(w.moved)
 	}
 }
 
@@ -155,9 +164,7 @@ func (w *World) capture(o *Object) {
 		for i := range o.fields {
 			o.fields[i] = w.tick
 		}
-		for _, p := range w.peers {
-			p.publish(o.id.slot(), w.tick)
-		}
+		w.publish(o)
 	} else {
 		last := o.hist.newest()
 		changed := c.plan.Mark(o.fields[1:], w.tick, now, &last)

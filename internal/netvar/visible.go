@@ -1,0 +1,134 @@
+package netvar
+
+// Audience says which clients may see an object. It is asked at the capture after an object was
+// given it, after [World.Judge], and for a client that has joined: not each tick.
+type Audience interface{ Includes(p *Peer) bool }
+
+// SetAudience lets only the clients of the audience have o; nil is everybody, as it is at first.
+// It counts from the next capture on, so hiding and showing before it is nothing.
+func (w *World) SetAudience(o *Object, a Audience) {
+	if !o.alive {
+		return
+	}
+	o.audience = a
+	if w.guarded.unset(o.id.slot()); a != nil {
+		w.guarded.set(o.id.slot())
+	}
+	w.Judge(o)
+}
+
+// Judge lets the next capture ask the audience of o again.
+func (w *World) Judge(o *Object) {
+	if o.judge || !o.alive {
+		return
+	}
+	o.judge = true
+	w.unjudged = append(w.unjudged, o)
+}
+
+// Guarded iterates over the living objects with an audience, in id order.
+func (w *World) Guarded(yield func(*Object) bool) {
+	for slot := w.guarded.next(0); slot >= 0; slot = w.guarded.next(slot + 1) {
+		if !yield(w.slots[slot]) {
+			return
+		}
+	}
+}
+
+// Audience returns what SetAudience has set.
+func (o *Object) Audience() Audience { return o.audience }
+
+// admits asks the audience. One that asks for the observers of its own object gets what holds
+// so far.
+func (o *Object) admits(p *Peer) bool {
+	if o.audience == nil {
+		return true
+	}
+	if o.asking {
+		return p.shows(o)
+	}
+	o.asking = true
+	ok := o.audience.Includes(p)
+	o.asking = false
+	return ok
+}
+
+// judge gives each peer what it may see of what is to be judged, and takes what it may not. An
+// object that is published in this very capture has been judged by that.
+func (w *World) judge() {
+	for _, p := range w.fresh {
+		w.Guarded(func(o *Object) bool {
+			if o.published() && !o.judge {
+				w.judgeFor(o, p)
+			}
+			return true
+		})
+		p.fresh = false
+	}
+	clear(w.fresh)
+	w.fresh = w.fresh[:0]
+	for _, o := range w.unjudged {
+		if o.judge = false; !o.alive || !o.published() {
+			continue
+		}
+		for _, p := range w.peers {
+			w.judgeFor(o, p)
+		}
+	}
+	clear(w.unjudged)
+	w.unjudged = w.unjudged[:0]
+}
+
+func (w *World) judgeFor(o *Object, p *Peer) {
+	slot := o.id.slot()
+	switch may, has := o.admits(p), p.shows(o); {
+	case may && !has:
+		p.hidden.unset(slot)
+		p.publish(slot, w.tick)
+		if !p.fresh {
+			p.entries[slot].full = fullVisible
+		}
+		w.stats.Shown++
+	case !may && has:
+		p.hide(slot, w.tick)
+		w.stats.Hidden++
+	case !may:
+		p.hidden.set(slot)
+	}
+}
+
+// publish makes the object known to those who may see it.
+func (w *World) publish(o *Object) {
+	slot := o.id.slot()
+	for _, p := range w.peers {
+		if o.admits(p) {
+			p.hidden.unset(slot)
+			p.publish(slot, w.tick)
+		} else {
+			p.hidden.set(slot)
+		}
+	}
+}
+
+// hide ends the lifetime of an object that lives on: its changes are owed no more.
+func (p *Peer) hide(slot int, tick uint64) {
+	p.retire(slot, tick)
+	p.hidden.set(slot)
+}
+
+// shows reports whether the client shall have the object as of the last judgement.
+func (p *Peer) shows(o *Object) bool {
+	slot := o.id.slot()
+	return slot < len(p.entries) && p.entries[slot].phase == shown
+}
+
+// owe adds what has changed to what is owed, unless it is hidden.
+func (p *Peer) owe(moved bitset) {
+	if len(p.hidden) == 0 {
+		p.owed.or(moved)
+		p.waiting.sub(moved)
+		return
+	}
+	p.owed.orBut(moved, p.hidden)
+	p.waiting.subBut(moved, p.hidden)
+}
