@@ -69,8 +69,10 @@ func (k *Class[S]) class() *class { return k.c }
 type SpawnOption func(*spawn)
 
 type spawn struct {
-	owner ClientID
-	keep  bool
+	owner   ClientID
+	keep    bool
+	visible Target
+	guarded bool // by visible
 }
 
 // OwnedBy makes a client the owner of the object.
@@ -105,6 +107,9 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	*live = init
 	obj := wrap[S](r.world.Spawn(k.c.nv, unsafe.Pointer(live), uint64(opt.owner), t.now.Tick))
 	obj.keep = opt.keep
+	if opt.guarded {
+		r.setVisible(obj.o, opt.visible)
+	}
 	return obj
 }
 

@@ -27,6 +27,7 @@ type Client struct {
 	kicked  *LeaveReason
 	ranges  []netvar.Range // scratch of acknowledged
 	owes    []*owed        // answers, by HandleLater
+	groups  []*ClientGroup // that it is in
 
 	fullFrom time.Duration // game time from which on it may ask for the full state again
 }

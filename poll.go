@@ -157,7 +157,7 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	for _, p := range r.perClient {
 		p.free(c.id)
 	}
-	c.joined, c.owes = false, nil
+	c.joined, c.owes, c.groups = false, nil, nil
 	r.seats.Add(-1)
 }
 

@@ -39,6 +39,7 @@ func (r *Room) report() {
 	m.SetWaited("budget", state.OverBudget)
 	m.SetWaited("shed", state.Shed)
 	m.SetFullStates("first", state.FullFirst)
+	m.SetFullStates("became_visible", state.FullVisible)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)
 }

@@ -2,7 +2,8 @@ package netloop
 
 import "slices"
 
-// Target says which clients a message goes to. The zero Target is nobody.
+// Target says which clients a message goes to, or which may see an object
+// ([VisibleTo]). The zero Target is nobody.
 // Targets combine: Observers(ship).Except(from.ID()) is everyone who sees the ship
 // but the one who asked.
 type Target struct {
@@ -10,6 +11,8 @@ type Target struct {
 	to       []ClientID
 	matches  func(*Client) bool
 	observed interface{ observedBy(*Client) bool }
+	owned    interface{ Owner() ClientID }
+	groups   []*ClientGroup // that it names: when their members change it says something else
 
 	except []ClientID // of all of these
 }
@@ -23,8 +26,8 @@ func To(ids ...ClientID) Target { return Target{to: ids} }
 // Except is everyone but the clients named.
 func Except(ids ...ClientID) Target { return Target{all: true, except: ids} }
 
-// OwnerOf is the client that owns an object, or nobody.
-func OwnerOf(o interface{ Owner() ClientID }) Target { return To(o.Owner()) }
+// OwnerOf is the client that owns an object when the target is used, or nobody.
+func OwnerOf(o interface{ Owner() ClientID }) Target { return Target{owned: o} }
 
 // Observers is the clients that have an [Object], or will have it with the next
 // snapshot that they get. Nobody observes what is despawned.
@@ -41,14 +44,23 @@ func (g Target) Except(ids ...ClientID) Target {
 
 // And is the clients that are in both targets.
 func (g Target) And(other Target) Target {
-	return Where(func(c *Client) bool { return g.includes(c) && other.includes(c) })
+	return Target{
+		matches: func(c *Client) bool { return g.includes(c) && other.includes(c) },
+		groups:  slices.Concat(g.groups, other.groups),
+	}
 }
 
 // Or is the clients that are in at least one of both targets. Each gets the
 // message once.
 func (g Target) Or(other Target) Target {
-	return Where(func(c *Client) bool { return g.includes(c) || other.includes(c) })
+	return Target{
+		matches: func(c *Client) bool { return g.includes(c) || other.includes(c) },
+		groups:  slices.Concat(g.groups, other.groups),
+	}
 }
+
+// everyone reports whether the target is everybody, whoever may join.
+func (g *Target) everyone() bool { return g.all && len(g.except) == 0 }
 
 func (g *Target) includes(c *Client) bool {
 	switch {
@@ -60,6 +72,8 @@ func (g *Target) includes(c *Client) bool {
 		return g.matches(c)
 	case g.observed != nil:
 		return g.observed.observedBy(c)
+	case g.owned != nil:
+		return g.owned.Owner() == c.id
 	}
 	return slices.Contains(g.to, c.id)
 }

@@ -1,0 +1,192 @@
+package netvar
+
+import "testing"
+
+// only is an audience of one client, or of nobody.
+type only struct{ p *Peer }
+
+func (a only) Includes(p *Peer) bool { return a.p == p }
+
+var nobodyMay = only{}
+
+func TestHideAndShowInOneTickIsNothing(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	q.deliver()
+	q.w.SetAudience(o, nobodyMay)
+	if q.p.Shows(o) {
+		t.Error("a client that will lose the object observes it")
+	}
+	q.w.SetAudience(o, nil)
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "S" || q.w.stats.Records != 1 {
+		t.Errorf("events %s, %d records", got, q.w.stats.Records)
+	}
+	fresh := q.spawnRock(q.w, rock{}, q.tick)
+	q.w.SetAudience(fresh, nobodyMay)
+	if q.p.Shows(fresh) {
+		t.Error("what is spawned hidden is observed")
+	}
+	q.deliver()
+	if q.w.stats.Records != 1 {
+		t.Error("what is spawned hidden is sent")
+	}
+}
+
+// Rule 2: a change that the client may not see owes nothing.
+func TestHiddenChangesOweNothing(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.w.SetAudience(o, nobodyMay)
+	q.deliver()
+	sent := q.w.stats.Records
+	for range 5 {
+		q.edit(o).X++
+		q.deliver()
+	}
+	if q.w.stats.Records != sent || q.p.owed.count() != 0 {
+		t.Errorf("%d records of what is hidden", q.w.stats.Records-sent)
+	}
+	q.w.SetAudience(o, only{q.p})
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "SDS" || q.rock(o.ID()).X != 5 {
+		t.Errorf("events %s", got)
+	}
+	if q.w.stats.FullVisible != 1 || q.w.stats.Shown != 1 || q.w.stats.Hidden != 1 {
+		t.Errorf("counted %+v", q.w.stats)
+	}
+	q.edit(o).X++
+	q.deliver()
+	if q.w.stats.Deltas != 1 || q.rock(o.ID()).X != 6 {
+		t.Errorf("%d deltas after it was shown again", q.w.stats.Deltas)
+	}
+}
+
+// Rule 4: the acknowledgement of a packet from before the object was hidden and shown, twice in a
+// row before anything of the second lifetime was sent, is worth nothing.
+func TestAcknowledgementFromBeforeItWasHiddenAndShown(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	lost, first := q.next() // nothing of this ever arrives
+	for range 2 {
+		q.w.SetAudience(o, nobodyMay)
+		q.tick++
+		q.w.Capture(q.tick)
+		q.w.SetAudience(o, nil)
+		q.tick++
+		q.w.Capture(q.tick)
+	}
+	q.p.Ack([]Range{{first, first + uint64(len(lost)) - 1}})
+	if q.p.owed.count() != 1 || q.p.entries[0].base != 0 {
+		t.Fatal("the old acknowledgement counts for the new lifetime")
+	}
+	q.deliver()
+	if q.rock(o.ID()).X != 1 || q.p.owed.count() != 0 {
+		t.Error("the object is not there")
+	}
+}
+
+// Rule 8: shown again is a new lifetime. A client that missed the despawn fires despawn, spawn.
+func TestShownAgainAfterALostDespawn(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	q.deliver()
+	q.w.SetAudience(o, nobodyMay)
+	q.next() // lost
+	q.w.SetAudience(o, nil)
+	q.edit(o).X = 2
+	q.deliver()
+	events := q.r.Events()
+	if got := kinds(events); got != "SDS" || events[1].Object == events[2].Object || events[2].Object.ID() != o.ID() {
+		t.Errorf("events %s", got)
+	}
+}
+
+// Rule 8: that something was sent is remembered until a despawn is acknowledged, also when the
+// hidden object dies and the next of its slot is hidden from the start.
+func TestHiddenThenDespawnedIsToldOnce(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.w.SetAudience(o, nobodyMay)
+	q.next() // lost
+	q.w.Despawn(o)
+	q.next() // lost
+	next := q.spawnRock(q.w, rock{}, q.tick)
+	q.w.SetAudience(next, nobodyMay)
+	q.next() // both copies were in flight, so nothing is in it
+	q.edit(next).X++
+	q.deliver() // its acknowledgement tells that the others are lost
+	q.edit(next).X++
+	q.deliver()
+	if got := kinds(q.r.Events()); got != "SD" || q.p.owed.count() != 0 {
+		t.Errorf("events %s, %d owed", got, q.p.owed.count())
+	}
+	if next.ID().slot() != o.ID().slot() {
+		t.Fatal("the slot was not used again")
+	}
+}
+
+// A client that joins is judged at the next capture, when the game has made up its mind.
+func TestAudienceIsAskedForJoiners(t *testing.T) {
+	q := newPair(t, 0)
+	a, b, c := q.spawnRock(q.w, rock{X: 1}, 1), q.spawnRock(q.w, rock{X: 2}, 1), q.spawnRock(q.w, rock{X: 3}, 1)
+	q.w.SetAudience(a, only{q.p})
+	q.deliver()
+	p, r := q.w.NewPeer(q.tick+1), NewReplica(q.table)
+	q.w.SetAudience(b, only{p})
+	if p.Shows(a) || !p.Shows(b) || !p.Shows(c) {
+		t.Error("observers before the judgement are not what it will be")
+	}
+	q.edit(a).X = 9
+	q.deliver()
+	packets, _ := snap(p, q.tick, wide)
+	mustApply(t, r, p, packets...)
+	if got := kinds(r.Events()); got != "SS" {
+		t.Errorf("the joiner sees %s", got)
+	}
+	if got := kinds(q.r.Events()); got != "SSSD" {
+		t.Errorf("the other sees %s", got)
+	}
+	if q.w.Digest(p) == q.w.Digest(q.p) {
+		t.Error("two different views have one digest")
+	}
+	gone := q.w.NewPeer(q.tick + 1)
+	q.w.ClosePeer(gone)
+	q.deliver()
+}
+
+// An audience that refers to the observers of its own object gets what held before.
+func TestAudienceMayAskForItsOwnObject(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.w.SetAudience(o, self{o})
+	q.deliver()
+	if !q.p.Shows(o) || kinds(q.r.Events()) != "S" {
+		t.Error("what was visible is not any more")
+	}
+}
+
+type self struct{ o *Object }
+
+func (a self) Includes(p *Peer) bool { return p.Shows(a.o) }
+
+func TestSnapshotOfHalfHiddenWorldDoesNotAllocate(t *testing.T) {
+	f := newField(t, 250, 3, 6)
+	for i, o := range f.rocks {
+		if i%2 == 0 {
+			f.w.SetAudience(o, only{f.peers[i%3]})
+		}
+	}
+	f.warm(true)
+	i := 0
+	if n := testing.AllocsPerRun(200, func() {
+		i++
+		f.w.Judge(f.rocks[i*2%250])
+		f.step(true)
+	}); n != 0 {
+		t.Errorf("judge, capture, acknowledge and encode: %v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,126 @@
+package netloop
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// VisibleTo lets only the clients of the target have the object. Without it
+// everybody has it. See [Object.SetVisible] for when the target is asked.
+func VisibleTo(to Target) SpawnOption {
+	return func(s *spawn) { s.visible, s.guarded = to, true }
+}
+
+// SetVisible lets only the clients of the target have the object from the end of
+// this tick on; [Everyone] is everybody. A client for which that makes the object
+// appear sees a spawn, one that loses it a despawn; hiding it and showing it in one
+// tick is nothing. It panics on a client.
+//
+// The target stays with the object. It is asked at the end of the tick for every
+// client, and then again
+//
+//   - for each client that joins, after its OnJoin functions have run;
+//   - when the members of a [ClientGroup] that it names change;
+//   - when the object's owner changes: [OwnerOf] names whoever owns it then;
+//   - after [Object.Invalidate].
+//
+// It is not asked each tick: a function of [Where] that begins to answer differently
+// needs an Invalidate. So does [Observers] when others begin to see its object. A
+// function must not change the game's state; one that panics hides the object.
+func (o *Object[S]) SetVisible(t *Tick, to Target) {
+	t.server("Object.SetVisible").setVisible(o.o, to)
+}
+
+// Invalidate lets the target of [Object.SetVisible] be asked again at the end of
+// this tick, for every client. It panics on a client.
+func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").world.Judge(o.o) }
+
+func (r *Room) setVisible(o *netvar.Object, to Target) {
+	if to.everyone() {
+		r.world.SetAudience(o, nil)
+		return
+	}
+	r.world.SetAudience(o, &audience{r, to})
+}
+
+// audience is the target of an object, as package netvar asks for it.
+type audience struct {
+	room *Room
+	to   Target
+}
+
+// Includes implements netvar.Audience. It runs within netvar.snapshot, which is
+// critical, so a function of the game must not get its panic through.
+func (a *audience) Includes(p *netvar.Peer) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			ok = false
+			a.room.server.metrics.AddPanic("VisibleTo")
+			a.room.log.Error("a target panicked; the object is hidden", "panic", fmt.Sprint(v))
+		}
+	}()
+	return a.to.includes(p.Handle.(*Client))
+}
+
+// ClientGroup is a set of clients that targets can name: a team, a squad, who is in
+// a building. It belongs to the goroutine of the room whose clients are in it. A
+// client that leaves the room leaves its groups, after the OnLeave functions have run.
+type ClientGroup struct {
+	marked uint64 // 1 + the tick of the capture before which its objects were last marked
+}
+
+// NewClientGroup makes a group without members.
+func NewClientGroup() *ClientGroup { return new(ClientGroup) }
+
+// MaxClientGroups bounds the groups that a client is in at once: each is looked
+// through when a target asks.
+const MaxClientGroups = 64
+
+// Add puts a client into the group. The objects that are visible to the group
+// appear to it at the end of this tick. It panics when the client is in
+// [MaxClientGroups] groups already, and on a client.
+func (g *ClientGroup) Add(t *Tick, c *Client) {
+	r := t.server("ClientGroup.Add")
+	if g.Has(c) {
+		return
+	}
+	if len(c.groups) == MaxClientGroups {
+		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be; remove it from some", c.id, MaxClientGroups))
+	}
+	c.groups = append(c.groups, g)
+	r.mark(g)
+}
+
+// Remove takes a client out of the group. What it may see only as a member
+// disappears at the end of this tick. It panics on a client.
+func (g *ClientGroup) Remove(t *Tick, c *Client) {
+	r := t.server("ClientGroup.Remove")
+	if i := slices.Index(c.groups, g); i >= 0 {
+		c.groups = slices.Delete(c.groups, i, i+1)
+		r.mark(g)
+	}
+}
+
+// Has reports whether the client is in the group.
+func (g *ClientGroup) Has(c *Client) bool { return slices.Contains(c.groups, g) }
+
+// InGroup is the members of a group, as they are when the target is used.
+func InGroup(g *ClientGroup) Target {
+	return Target{matches: g.Has, groups: []*ClientGroup{g}}
+}
+
+// mark lets the objects that name a group be judged at the next capture. They are
+// looked for at most once per group and capture.
+func (r *Room) mark(g *ClientGroup) {
+	if g.marked == r.captured+1 {
+		return
+	}
+	g.marked = r.captured + 1
+	for o := range r.world.Guarded {
+		if a, ok := o.Audience().(*audience); ok && slices.Contains(a.to.groups, g) {
+			r.world.Judge(o)
+		}
+	}
+}
