@@ -119,7 +119,7 @@ func (r *Room) mark(g *ClientGroup) {
 	}
 	g.marked = r.captured + 1
 	for o := range r.world.Guarded {
-		if a, ok := o.Audience().(*audience); ok && slices.Contains(a.to.groups, g) {
+		if a, ok := r.world.Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
 			r.world.Judge(o)
 		}
 	}

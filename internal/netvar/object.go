@@ -39,14 +39,12 @@ type Object struct {
 	// On a server.
 	weight uint32     // see weigh
 	dirty  bool       // is on the world's list
+	asking bool       // its audience is being asked
+	judge  bool       // the next capture asks its audience
 	fields []uint64   // tick of the last change: owner, then each leaf
 	cache  *residuals // made when the first client needs it
 	hash   uint64     // of the newest version, for digests
 	hashed uint64     // the version that hash is of
-
-	audience Audience // nil: everybody
-	asking   bool     // the audience is being asked
-	judge    bool     // the next capture asks it
 }
 
 // ID returns the id, which no other object of this world ever has.

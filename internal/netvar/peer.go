@@ -64,7 +64,7 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	for slot, o := range w.slots {
 		switch {
 		case o == nil || !o.published():
-		case o.audience == nil:
+		case w.Audience(o) == nil:
 			p.publish(slot, tick)
 		default:
 			p.hidden.set(slot)
@@ -138,7 +138,7 @@ func (p *Peer) Shows(o *Object) bool {
 	case !o.alive:
 		return false
 	case !o.published() || o.judge || p.fresh:
-		return o.admits(p)
+		return p.w.admits(o, p)
 	}
 	return p.shows(o)
 }

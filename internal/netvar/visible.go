@@ -10,11 +10,32 @@ func (w *World) SetAudience(o *Object, a Audience) {
 	if !o.alive {
 		return
 	}
-	o.audience = a
-	if w.guarded.unset(o.id.slot()); a != nil {
-		w.guarded.set(o.id.slot())
-	}
+	w.setAudience(o.id.slot(), a)
 	w.Judge(o)
+}
+
+// setAudience keeps the audience by slot: objects are the same on clients, which have none, and
+// what they do not need costs them cache.
+func (w *World) setAudience(slot int, a Audience) {
+	if a == nil {
+		if w.guarded.unset(slot); slot < len(w.audiences) {
+			w.audiences[slot] = nil
+		}
+		return
+	}
+	for len(w.audiences) <= slot {
+		w.audiences = append(w.audiences, nil)
+	}
+	w.audiences[slot] = a
+	w.guarded.set(slot)
+}
+
+// Audience returns what SetAudience has set for a living object.
+func (w *World) Audience(o *Object) Audience {
+	if slot := o.id.slot(); slot < len(w.audiences) {
+		return w.audiences[slot]
+	}
+	return nil
 }
 
 // Judge lets the next capture ask the audience of o again.
@@ -35,20 +56,18 @@ func (w *World) Guarded(yield func(*Object) bool) {
 	}
 }
 
-// Audience returns what SetAudience has set.
-func (o *Object) Audience() Audience { return o.audience }
-
 // admits asks the audience. One that asks for the observers of its own object gets what holds
 // so far.
-func (o *Object) admits(p *Peer) bool {
-	if o.audience == nil {
+func (w *World) admits(o *Object, p *Peer) bool {
+	a := w.Audience(o)
+	if a == nil {
 		return true
 	}
 	if o.asking {
 		return p.shows(o)
 	}
 	o.asking = true
-	ok := o.audience.Includes(p)
+	ok := a.Includes(p)
 	o.asking = false
 	return ok
 }
@@ -81,7 +100,7 @@ func (w *World) judge() {
 
 func (w *World) judgeFor(o *Object, p *Peer) {
 	slot := o.id.slot()
-	switch may, has := o.admits(p), p.shows(o); {
+	switch may, has := w.admits(o, p), p.shows(o); {
 	case may && !has:
 		p.hidden.unset(slot)
 		p.publish(slot, w.tick)
@@ -101,7 +120,7 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
 	for _, p := range w.peers {
-		if o.admits(p) {
+		if w.admits(o, p) {
 			p.hidden.unset(slot)
 			p.publish(slot, w.tick)
 		} else {

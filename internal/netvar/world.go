@@ -19,9 +19,10 @@ type World struct {
 	moved bitset    // slots with a new version in the running capture
 	peers []*Peer
 
-	guarded  bitset    // slots of living objects with an audience
-	unjudged []*Object // whose audience the next capture asks
-	fresh    []*Peer   // that have joined since the last capture
+	audiences []Audience // by slot; nil and what is beyond the last: everybody
+	guarded   bitset     // slots of living objects with an audience
+	unjudged  []*Object  // whose audience the next capture asks
+	fresh     []*Peer    // that have joined since the last capture
 
 	arena []byte         // residuals of this tick
 	buf   []codec.Values // capture scratch by class
@@ -91,7 +92,7 @@ func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
 		o.owner = owner
 		w.Edit(o)
-		if o.audience != nil {
+		if w.Audience(o) != nil {
 			w.Judge(o)
 		}
 	}
@@ -104,7 +105,7 @@ func (w *World) Despawn(o *Object) {
 		return
 	}
 	w.kill(o)
-	w.guarded.unset(o.id.slot())
+	w.setAudience(o.id.slot(), nil)
 	w.gone = append(w.gone, o)
 	w.stats.Objects--
 }
