@@ -3,7 +3,6 @@ package netloop_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,11 +77,7 @@ func (s *seen) watch(t *testing.T, c *client.Client) {
 }
 
 func convergeBuilds(t *testing.T, seed uint64) {
-	m := &mirror{
-		rng:    rand.New(rand.NewPCG(seed, 2)),
-		things: map[netloop.Ref[thing]]thing{}, notes: map[netloop.Ref[note]]note{},
-		objT: map[netloop.Ref[thing]]*netloop.Object[thing]{}, objN: map[netloop.Ref[note]]*netloop.Object[note]{},
-	}
+	m := newMirror(seed, 2)
 	w := open(t, func(*netloop.Room) {}, netlooptest.Seed(seed))
 	l := netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}
 	less := w.JoinAs(client.Config{Schema: thingSchema}, l)

@@ -57,6 +57,15 @@ type mirror struct {
 	objN   map[netloop.Ref[note]]*netloop.Object[note]
 }
 
+// newMirror returns the mirror of an empty world; streams of one seed differ.
+func newMirror(seed, stream uint64) *mirror {
+	return &mirror{
+		rng:    rand.New(rand.NewPCG(seed, stream)),
+		things: map[netloop.Ref[thing]]thing{}, notes: map[netloop.Ref[note]]note{},
+		objT: map[netloop.Ref[thing]]*netloop.Object[thing]{}, objN: map[netloop.Ref[note]]*netloop.Object[note]{},
+	}
+}
+
 // order returns the keys of a map in an order that the seed decides alone.
 func order[S, V any](m map[netloop.Ref[S]]V) []netloop.Ref[S] {
 	return slices.SortedFunc(maps.Keys(m), netloop.Ref[S].Compare)
@@ -193,11 +202,7 @@ func TestEveryClientConvergesOverBadLinks(t *testing.T) {
 }
 
 func converge(t *testing.T, seed uint64) {
-	m := &mirror{
-		rng:    rand.New(rand.NewPCG(seed, 1)),
-		things: map[netloop.Ref[thing]]thing{}, notes: map[netloop.Ref[note]]note{},
-		objT: map[netloop.Ref[thing]]*netloop.Object[thing]{}, objN: map[netloop.Ref[note]]*netloop.Object[note]{},
-	}
+	m := newMirror(seed, 1)
 	w := open(t, func(*netloop.Room) {}, netlooptest.Seed(seed))
 	var observers []*observer
 	join := func() {

@@ -248,6 +248,20 @@ func TestMaxSizeHoldsForExtremes(t *testing.T) {
 	}
 }
 
+// becomes checks what is left of a value on the wire, and how much of it had to be clamped.
+func becomes[S comparable](t *testing.T, p *Plan, in, want S, clamped int) {
+	t.Helper()
+	v := p.newValues()
+	if n := p.Capture(unsafe.Pointer(&in), v); n != clamped {
+		t.Errorf("%+v: %d clamped, want %d", in, n, clamped)
+	}
+	var got S
+	p.Restore(unsafe.Pointer(&got), v, nil)
+	if got != want {
+		t.Errorf("%+v became %+v, want %+v", in, got, want)
+	}
+}
+
 func TestQuantRoundsClampsAndCounts(t *testing.T) {
 	type s struct {
 		A float32 `net:"quant=1/4"`
@@ -265,15 +279,7 @@ func TestQuantRoundsClampsAndCounts(t *testing.T) {
 		{s{float32(nan), nan, float32(nan)}, s{0, 0, 0}, 3},
 		{s{float32(inf), -inf, float32(inf)}, s{(1<<31 - 1) / 4.0, -(1 << 53) / 100.0, float32(inf)}, 2},
 	} {
-		v := p.newValues()
-		if n := p.Capture(unsafe.Pointer(&c.in), v); n != c.clamped {
-			t.Errorf("%+v: %d clamped, want %d", c.in, n, c.clamped)
-		}
-		var got s
-		p.Restore(unsafe.Pointer(&got), v, nil)
-		if got != c.want {
-			t.Errorf("%+v became %+v, want %+v", c.in, got, c.want)
-		}
+		becomes(t, p, c.in, c.want, c.clamped)
 	}
 }
 

@@ -26,15 +26,7 @@ func TestRangeIsRoundedOutwardClampedAndCounted(t *testing.T) {
 		{s{float32(nan), nan}, s{0, 5}, 2}, // 0, or what is nearest to it
 		{s{float32(inf), -inf}, s{0.75, 5}, 2},
 	} {
-		v := p.newValues()
-		if n := p.Capture(unsafe.Pointer(&c.in), v); n != c.clamped {
-			t.Errorf("%+v: %d clamped, want %d", c.in, n, c.clamped)
-		}
-		var got s
-		p.Restore(unsafe.Pointer(&got), v, nil)
-		if got != c.want {
-			t.Errorf("%+v became %+v, want %+v", c.in, got, c.want)
-		}
+		becomes(t, p, c.in, c.want, c.clamped)
 	}
 }
 
