@@ -128,12 +128,19 @@ func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 }
 
 // Owned iterates over the objects of the class that a client owns, in the order
-// of their ids.
+// of their ids, on a client those that it has. Objects may be spawned, despawned and
+// given away meanwhile: one that is not the client's any more does not come. It costs
+// by what the client owns, not by how many objects there are. For 0 the objects without
+// an owner come, of a walk over them all.
 func (k *Class[S]) Owned(t *Tick, by ClientID) iter.Seq[*Object[S]] {
 	t.check("Class.Owned")
 	return func(yield func(*Object[S]) bool) {
-		for o := range t.store.All(k.c.nv) {
-			if o.Owner() == uint64(by) && !yield(wrap[S](o)) {
+		objects := t.store.Owned(uint64(by))
+		if by == 0 {
+			objects = t.store.All(k.c.nv)
+		}
+		for o := range objects {
+			if o.Class() == k.c.nv && o.Owner() == uint64(by) && !yield(wrap[S](o)) {
 				return
 			}
 		}

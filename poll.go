@@ -163,17 +163,12 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 
 // disown decides what becomes of a leaver's objects.
 func (r *Room) disown(c *Client) {
-	for _, class := range r.schema.classes {
-		for o := range r.world.All(class.nv) {
-			if o.Owner() != uint64(c.id) {
-				continue
-			}
-			if h, ok := o.Handle.(interface{ kept() bool }); ok && h.kept() {
-				r.world.SetOwner(o, 0)
-				continue
-			}
-			r.world.Despawn(o)
+	for o := range r.world.Owned(uint64(c.id)) {
+		if h, ok := o.Handle.(interface{ kept() bool }); ok && h.kept() {
+			r.world.SetOwner(o, 0)
+			continue
 		}
+		r.world.Despawn(o)
 	}
 }
 

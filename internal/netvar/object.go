@@ -91,16 +91,20 @@ type Store interface {
 	// All iterates over the living objects of a class in id order. What is despawned meanwhile
 	// is left out, and so is what is spawned meanwhile.
 	All(*Class) iter.Seq[*Object]
+	// Owned iterates likewise over the living objects of all classes that an owner, which is
+	// not 0, has. What changes hands meanwhile comes or not, by whose it is when its turn comes.
+	Owned(owner uint64) iter.Seq[*Object]
 }
 
-// set holds objects by slot and the slots of the living ones by class.
+// set holds objects by slot and the slots of the living ones by class and by owner.
 type set struct {
 	slots   []*Object
 	classes []bitset
+	owners  owners
 	serial  uint64
 }
 
-func newSet(t *Table) set { return set{classes: make([]bitset, len(t.classes))} }
+func newSet(t *Table) set { return set{classes: make([]bitset, len(t.classes)), owners: make(owners)} }
 
 func (s *set) add(o *Object) {
 	slot := o.id.slot()
@@ -111,12 +115,14 @@ func (s *set) add(o *Object) {
 	o.serial, o.alive = s.serial, true
 	s.slots[slot] = o
 	s.classes[o.class.index].set(slot)
+	s.owners.add(o.owner, slot)
 }
 
 // kill takes the object out of iterations; its slot still holds it.
 func (s *set) kill(o *Object) {
 	o.alive = false
 	s.classes[o.class.index].unset(o.id.slot())
+	s.owners.remove(o.owner, o.id.slot())
 }
 
 // Get implements Store.

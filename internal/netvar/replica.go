@@ -314,7 +314,8 @@ func (r *Replica) update(s *stagedRecord) {
 	} else {
 		r.stored += o.hist.commit(s.Version, s.values.Blobs)
 	}
-	o.changed, o.owner = s.Version, o.class.owner(&s.values)
+	o.changed = s.Version
+	r.own(o, o.class.owner(&s.values))
 	if s.Kind == recordDelta { // the server will never name an older one again
 		r.stored -= o.hist.dropBefore(s.Base)
 	}

@@ -90,7 +90,7 @@ func (w *World) Edit(o *Object) {
 // SetOwner makes owner (0: nobody) the owner of o.
 func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
-		o.owner = owner
+		w.own(o, owner)
 		w.Edit(o)
 		if w.Audience(o) != nil {
 			w.Judge(o)

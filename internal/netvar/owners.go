@@ -1,0 +1,63 @@
+package netvar
+
+import (
+	"iter"
+	"slices"
+)
+
+// owners are the slots of the living objects that somebody owns, by owner and in their order.
+// Lists and not bitsets, so that no server can make a client keep more than it has objects:
+// with a bitset each 65 536 owners would take hundreds of megabytes.
+type owners map[uint64][]uint32
+
+func (b owners) add(owner uint64, slot int) {
+	if owner == 0 {
+		return
+	}
+	list := b[owner]
+	i, _ := slices.BinarySearch(list, uint32(slot))
+	b[owner] = slices.Insert(list, i, uint32(slot))
+}
+
+func (b owners) remove(owner uint64, slot int) {
+	list := b[owner]
+	i, ok := slices.BinarySearch(list, uint32(slot))
+	switch {
+	case !ok:
+	case len(list) == 1:
+		delete(b, owner)
+	default:
+		b[owner] = slices.Delete(list, i, i+1)
+	}
+}
+
+// next returns the owner's first slot that is at least slot, or -1.
+func (b owners) next(owner uint64, slot int) int {
+	list := b[owner]
+	if i, _ := slices.BinarySearch(list, uint32(slot)); i < len(list) {
+		return int(list[i])
+	}
+	return -1
+}
+
+// own makes owner the owner of a living object.
+func (s *set) own(o *Object, owner uint64) {
+	if owner == o.owner {
+		return
+	}
+	s.owners.remove(o.owner, o.id.slot())
+	s.owners.add(owner, o.id.slot())
+	o.owner = owner
+}
+
+// Owned implements Store.
+func (s *set) Owned(owner uint64) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		last := s.serial
+		for i := s.owners.next(owner, 0); i >= 0; i = s.owners.next(owner, i+1) {
+			if o := s.slots[i]; o.serial <= last && !yield(o) {
+				return
+			}
+		}
+	}
+}

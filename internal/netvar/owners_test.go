@@ -1,0 +1,107 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Whatever is spawned, despawned and given away, each owner's list is what a walk over
+// everything finds, in id order, on the server and on the client.
+func TestOwnersAgreeWithAWalkOverEverything(t *testing.T) {
+	q := newPair(t, 0)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var objects []*Object
+	for range 300 {
+		for range rng.IntN(4) {
+			objects = append(objects, q.spawnShip(q.w, ship{}, uint64(rng.IntN(4)), q.tick+1), q.spawnRock(q.w, rock{}, q.tick+1))
+		}
+		for range rng.IntN(6) {
+			if n := len(objects); n > 0 {
+				o := objects[rng.IntN(n)]
+				if rng.IntN(3) == 0 {
+					q.w.Despawn(o)
+				}
+				q.w.SetOwner(o, uint64(rng.IntN(4))) // of a despawned one it does nothing
+			}
+		}
+		q.deliver()
+		for _, s := range []*set{&q.w.set, &q.r.set} {
+			for owner := range uint64(5) {
+				sameOwned(t, s, owner)
+			}
+		}
+	}
+	for _, o := range objects {
+		q.w.Despawn(o)
+	}
+	q.deliver()
+	if len(q.w.owners)+len(q.r.owners) != 0 {
+		t.Errorf("%d and %d owners are kept of an empty world", len(q.w.owners), len(q.r.owners))
+	}
+}
+
+func sameOwned(t *testing.T, s *set, owner uint64) {
+	t.Helper()
+	var want, got []ID
+	for _, o := range s.slots {
+		if o != nil && o.alive && o.owner == owner && owner != 0 {
+			want = append(want, o.id)
+		}
+	}
+	for o := range s.Owned(owner) {
+		got = append(got, o.id)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d objects of owner %d, want %d", len(got), owner, len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("object %d of owner %d is %x, want %x", i, owner, uint64(got[i]), uint64(want[i]))
+		}
+	}
+}
+
+func TestOwnedIsSafeUnderChanges(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	var objects []*Object
+	for range 100 {
+		objects = append(objects, s.spawnShip(w, ship{}, 7, 1))
+	}
+	n := 0
+	for o := range w.Owned(7) {
+		switch n++; n {
+		case 10:
+			w.Despawn(o)
+			w.SetOwner(objects[50], 8)
+			w.Despawn(objects[51])
+		case 20:
+			s.spawnShip(w, ship{}, 7, 1)
+		}
+		if o == objects[50] || o == objects[51] || n > 98 {
+			t.Fatalf("call %d is for slot %d", n, o.id.slot())
+		}
+	}
+	if n != 98 {
+		t.Errorf("%d objects, want 98", n)
+	}
+}
+
+// A leaver's objects are found without looking at anybody else's.
+func BenchmarkOwnedOfManyObjects(b *testing.B) {
+	s := newSchema(b)
+	w := NewWorld(s.table)
+	for i := range 20_000 {
+		s.spawnShip(w, ship{}, uint64(1+i%1000), 1)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for range w.Owned(500) {
+			n++
+		}
+		if n != 20 {
+			b.Fatal(n)
+		}
+	}
+}
