@@ -75,22 +75,6 @@ type spawn struct {
 	guarded bool // by visible
 }
 
-// OwnedBy makes a client the owner of the object.
-func OwnedBy(id ClientID) SpawnOption { return func(s *spawn) { s.owner = id } }
-
-// LeavePolicy says what becomes of an object when its owner leaves.
-type LeavePolicy uint8
-
-// What may become of an object when its owner leaves. By default it despawns,
-// after the room's OnLeave functions ran.
-const (
-	Despawn LeavePolicy = iota
-	Keep                // it stays, without an owner
-)
-
-// OnLeave says what becomes of the object when its owner leaves.
-func OnLeave(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
-
 // Spawn adds an object with the given state. Clients learn of it with the
 // snapshot of this tick. It panics on a client, and with the class of another
 // schema.
@@ -105,8 +89,9 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	}
 	live := new(S)
 	*live = init
-	obj := wrap[S](r.world.Spawn(k.c.nv, unsafe.Pointer(live), uint64(opt.owner), t.now.Tick))
+	obj := wrap[S](r.world.Spawn(k.c.nv, unsafe.Pointer(live), 0, t.now.Tick))
 	obj.keep = opt.keep
+	r.setOwner(obj.o, opt.owner)
 	if opt.guarded {
 		r.setVisible(obj.o, opt.visible)
 	}

@@ -39,15 +39,6 @@ func (o *Object[S]) Edit(t *Tick) *S {
 	return (*S)(o.o.Live())
 }
 
-// Owner returns the client that owns the object, or 0.
-func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }
-
-// SetOwner makes another client the owner of the object; 0 is nobody. It panics
-// on a client.
-func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
-	t.server("Object.SetOwner").world.SetOwner(o.o, uint64(c))
-}
-
 // Despawn removes the object. Clients learn of it with the snapshot of this
 // tick. Despawning twice does nothing. It panics on a client.
 func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").world.Despawn(o.o) }
@@ -61,9 +52,6 @@ func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}
 // observedBy reports whether a client has the object, or will have it with the
 // next snapshot.
 func (o *Object[S]) observedBy(c *Client) bool { return c.peer.Shows(o.o) }
-
-// kept serves code that does not know S.
-func (o *Object[S]) kept() bool { return o.keep }
 
 // Ref refers to an object without holding it. The zero Ref refers to none.
 type Ref[S any] struct{ ref codec.Ref }

@@ -151,7 +151,7 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 		}
 	}
 	r.rpcs.Forget(uint64(c.id))
-	r.disown(c)
+	r.disownAll(c)
 	r.world.ClosePeer(c.peer)
 	r.clients.remove(c)
 	for _, p := range r.perClient {
@@ -159,17 +159,6 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	}
 	c.joined, c.owes, c.groups = false, nil, nil
 	r.seats.Add(-1)
-}
-
-// disown decides what becomes of a leaver's objects.
-func (r *Room) disown(c *Client) {
-	for o := range r.world.Owned(uint64(c.id)) {
-		if h, ok := o.Handle.(interface{ kept() bool }); ok && h.kept() {
-			r.world.SetOwner(o, 0)
-			continue
-		}
-		r.world.Despawn(o)
-	}
 }
 
 // call runs a hook of the game, and turns its panic into an error: one client

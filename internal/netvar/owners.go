@@ -42,9 +42,6 @@ func (b owners) next(owner uint64, slot int) int {
 
 // own makes owner the owner of a living object.
 func (s *set) own(o *Object, owner uint64) {
-	if owner == o.owner {
-		return
-	}
 	s.owners.remove(o.owner, o.id.slot())
 	s.owners.add(owner, o.id.slot())
 	o.owner = owner

@@ -315,7 +315,9 @@ func (r *Replica) update(s *stagedRecord) {
 		r.stored += o.hist.commit(s.Version, s.values.Blobs)
 	}
 	o.changed = s.Version
-	r.own(o, o.class.owner(&s.values))
+	if owner := o.class.owner(&s.values); owner != o.owner {
+		r.own(o, owner)
+	}
 	if s.Kind == recordDelta { // the server will never name an older one again
 		r.stored -= o.hist.dropBefore(s.Base)
 	}
