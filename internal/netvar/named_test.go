@@ -1,0 +1,233 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// Cases that have broken other replication systems, each a test of its name. Those that a rule
+// of docs/WIRE.md has of its own are in rules_test.go and visible_test.go; docs/FEATURES.md has
+// the list of them all.
+
+func TestAcknowledgementLost(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{X: 1}, 1)
+	packets, first := q.next()
+	mustApply(t, q.r, nil, packets...) // its acknowledgement is lost
+	for i := range int32(5) {          // and so are all those that follow
+		q.edit(o).X = 10 + i
+		packets, _ = q.next()
+		mustApply(t, q.r, nil, packets...)
+		if got := q.rock(o.ID()).X; got != 10+i {
+			t.Fatalf("the client shows %d, want %d", got, 10+i)
+		}
+	}
+	if st := q.w.stats; st.Deltas != 0 || st.FullFirst != 6 {
+		t.Errorf("%d deltas, %d full: nothing is acknowledged, so nothing may be a baseline", st.Deltas, st.FullFirst)
+	}
+	q.p.Ack([]Range{{first, first + 5}}) // one that comes through names them all
+	if q.p.owed.count() != 0 || q.w.stats.Lost != 0 {
+		t.Errorf("%d owed, %d lost", q.p.owed.count(), q.w.stats.Lost)
+	}
+	if got := kinds(q.r.Events()); got != "S" {
+		t.Errorf("events %s", got)
+	}
+}
+
+func TestAcknowledgementsReordered(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	var ids []uint64
+	for i := range int32(6) {
+		q.edit(o).X = i
+		packets, id := q.next()
+		mustApply(t, q.r, nil, packets...)
+		ids = append(ids, id)
+	}
+	newest := o.Changed()
+	for _, id := range slices.Backward(ids) {
+		q.p.Ack([]Range{{id, id}})
+		if base := q.p.entries[o.ID().slot()].base; base != newest || q.p.owed.count() != 0 {
+			t.Fatalf("after the acknowledgement of packet %d the baseline is %d, not %d; %d owed", id, base, newest, q.p.owed.count())
+		}
+	}
+	q.edit(o).Y = 7
+	q.deliver()
+	if q.rock(o.ID()) != (rock{X: 5, Y: 7}) || q.w.stats.Deltas != 1 {
+		t.Errorf("the client shows %+v, %d deltas", q.rock(o.ID()), q.w.stats.Deltas)
+	}
+}
+
+func TestAcknowledgementDuplicated(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	packets, first := q.next()
+	mustApply(t, q.r, nil, packets...)
+	again := []Range{{first, first}}
+	q.p.Ack(again)
+	q.edit(o).X = 3
+	lost, _ := q.next()
+	q.p.Ack(again) // it says nothing of what was sent since
+	if st := q.w.stats; st.Acked != 1 || st.AckStale != 1 || st.Lost != 0 || q.p.owed.count() != 1 {
+		t.Errorf("acked %d, stale %d, lost %d, owed %d", st.Acked, st.AckStale, st.Lost, q.p.owed.count())
+	}
+	q.deliver()
+	q.p.Ack(again)
+	if q.rock(o.ID()).X != 3 || q.p.owed.count() != 0 || len(lost) != 1 {
+		t.Errorf("the client shows %+v, %d owed", q.rock(o.ID()), q.p.owed.count())
+	}
+}
+
+// An acknowledgement from before a change of owner makes its version the baseline, of which the
+// owner is a part: the new owner is still owed.
+func TestAcknowledgementFromBeforeTheOwnerChanged(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{Name: "a"}, 3, 1)
+	old, first := q.next()
+	mustApply(t, q.r, nil, old...)
+	q.w.SetOwner(o, 4)
+	q.next() // lost
+	q.w.SetOwner(o, 3)
+	q.next() // lost, and the owner is again the one that the client knows
+	q.w.SetOwner(o, 5)
+	q.next() // lost
+	q.p.Ack([]Range{{first, first}})
+	if q.p.owed.count() != 1 {
+		t.Fatal("the acknowledgement of the old owner pays for the new one")
+	}
+	q.deliver()
+	q.deliver() // the copies in flight are known to be lost
+	if c, _ := q.r.Get(o.ID()); c.Owner() != 5 || live[ship](c).Name != "a" || q.p.owed.count() != 0 {
+		t.Errorf("owner %d, %+v, %d owed", c.Owner(), live[ship](c), q.p.owed.count())
+	}
+}
+
+func TestOwnerAndValueOfOneTickArriveTogether(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		q := newPair(t, 0)
+		o := q.spawnShip(q.w, ship{Name: "a"}, 3, 1)
+		q.deliver()
+		q.r.Events()
+		q.w.Edit(o)
+		live[ship](o).Name = "b"
+		q.w.SetOwner(o, 4)
+		live[ship](o).Armed = true
+		if lost {
+			q.next()
+		}
+		q.deliver()
+		events := q.r.Events()
+		if kinds(events) != "C" {
+			t.Fatalf("events %s: owner and value are one change", kinds(events))
+		}
+		c, old := events[0].Object, (*ship)(events[0].Old)
+		if v := live[ship](c); c.Owner() != 4 || v.Name != "b" || !v.Armed || old.Name != "a" || old.Armed {
+			t.Errorf("owner %d, %+v, before %+v", c.Owner(), v, old)
+		}
+	}
+}
+
+// Whichever of the packets with its spawn and its despawn are lost, an object is seen to come and
+// go in pairs or not at all, and at the end it is gone.
+func TestSpawnAndDespawnWithinLostPackets(t *testing.T) {
+	for pattern := range 1 << 6 {
+		q := newPair(t, 0)
+		var o *Object
+		for tick := range 6 {
+			switch tick {
+			case 0:
+				o = q.spawnRock(q.w, rock{X: 1}, q.tick+1)
+			case 1:
+				q.edit(o).X = 2
+			case 3:
+				q.w.Despawn(o)
+			}
+			if packets, _ := q.next(); pattern>>tick&1 == 0 {
+				mustApply(t, q.r, q.p, packets...)
+			}
+		}
+		q.deliver()
+		q.deliver()
+		if got := kinds(q.r.Events()); got != "" && got != "SD" && got != "SCD" || len(q.r.ids()) != 0 {
+			t.Errorf("losses %06b: events %q, %d objects", pattern, got, len(q.r.ids()))
+		}
+		if _, n := q.next(); q.p.owed.count() != 0 || q.p.flight.next != n+1 {
+			t.Errorf("losses %06b: %d owed", pattern, q.p.owed.count())
+		}
+	}
+}
+
+func TestEditsWithNoClientReachTheFirstJoiner(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	o, gone := s.spawnRock(w, rock{}, 1), s.spawnRock(w, rock{}, 1)
+	for tick := uint64(1); tick <= 3*Horizon; tick++ {
+		w.Edit(o)
+		live[rock](o).X = int32(tick)
+		if tick == Horizon {
+			w.Despawn(gone)
+		}
+		w.Capture(tick)
+	}
+	p, r := w.NewPeer(3*Horizon+1), NewReplica(s.table)
+	w.Capture(3*Horizon + 1)
+	packets, _ := snap(p, 3*Horizon+1, wide)
+	mustApply(t, r, p, packets...)
+	c, ok := r.Get(o.ID())
+	if got := kinds(r.Events()); got != "S" || !ok || live[rock](c).X != 3*Horizon || p.owed.count() != 0 {
+		t.Errorf("events %s, found %v, %d owed", got, ok, p.owed.count())
+	}
+}
+
+// A game may keep copies of a state, whose slices share memory with it, and put one back: each
+// version is what the state showed at its capture, whatever was written through whichever copy,
+// and so is the baseline of a delta.
+func TestSliceAliasedByAnOlderCopy(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		q := newPair(t, 0)
+		o := q.spawnShip(q.w, ship{Bag: make([]item, 1, 4)}, 0, 1)
+		older, checked := *live[ship](o), 0
+		for range 60 {
+			q.w.Edit(o)
+			v := live[ship](o)
+			switch rng.IntN(5) {
+			case 0:
+				older = *v
+			case 1:
+				*v = older
+			case 2:
+				if len(v.Bag) < cap(v.Bag) {
+					v.Bag = append(v.Bag, item{Name: "n"}) // within the memory of the older copy
+				}
+			case 3:
+				v.Bag = v.Bag[:rng.IntN(len(v.Bag)+1)]
+			}
+			for i := range v.Bag {
+				v.Bag[i].Count += uint8(rng.IntN(2)) // in place
+			}
+			want := slices.Clone(v.Bag)
+			packets, _ := q.next()
+			for i := range older.Bag {
+				older.Bag[i].Count++ // after the capture, and without Edit
+			}
+			if rng.IntN(3) == 0 {
+				continue // lost
+			}
+			mustApply(t, q.r, q.p, packets...)
+			c, _ := q.r.Get(o.ID())
+			if c.Changed() != o.Changed() {
+				continue // what was in flight already is not sent a third time
+			}
+			checked++
+			if got := live[ship](c).Bag; len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, tick %d: the client shows %v, captured was %v", seed, q.tick, got, want)
+			}
+		}
+		if checked < 10 {
+			t.Errorf("seed %d: only %d versions were looked at", seed, checked)
+		}
+	}
+}
