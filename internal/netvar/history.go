@@ -28,6 +28,8 @@ type history struct {
 	room  int32 // versions that data and blobs have room for
 	nw    int16
 	nb    int16
+
+	oldest uint64 // tick of version 0
 }
 
 func newHistory(c *Class) history {
@@ -104,11 +106,24 @@ func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 	last := int(h.n)
 	h.n++
 	h.data[(int(h.first)+last)*h.stride()] = tick
+	if last == 0 {
+		h.oldest = tick
+	}
 	grown = 8*h.stride() + h.fillBlobs(last, blobs)
-	for h.n >= 2 && h.tick(1)+Horizon <= tick {
-		grown -= h.drop(1)
+	for h.n >= 2 && h.second(tick)+Horizon <= tick {
+		grown -= h.drop(1, h.second(tick))
 	}
 	return grown
+}
+
+// second returns the tick of version 1, or one that is no later when neither has reached the horizon.
+// It looks there only if it must: an object that changes in every tick has a version of every tick,
+// and the oldest of them is seldom in the cache.
+func (h *history) second(newest uint64) uint64 {
+	if next := h.oldest + 1; next+Horizon > newest || newest-h.oldest == uint64(h.n)-1 {
+		return next
+	}
+	return h.tick(1)
 }
 
 // replaceNewest makes the newest version a deep copy of v.
@@ -146,11 +161,15 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 	for old < int(h.n)-1 && h.tick(old) < tick {
 		old++
 	}
-	return h.drop(old)
+	if old == 0 {
+		return 0
+	}
+	return h.drop(old, h.tick(old))
 }
 
-// drop drops the oldest versions and returns their bytes.
-func (h *history) drop(old int) (bytes int) {
+// drop drops the oldest versions, so that one of tick oldest comes first, and returns their bytes.
+func (h *history) drop(old int, oldest uint64) (bytes int) {
+	h.oldest = oldest
 	bytes = old * 8 * h.stride()
 	if nb := int(h.nb); nb > 0 {
 		for _, b := range h.blobs[int(h.first)*nb : (int(h.first)+old)*nb] {
@@ -164,7 +183,7 @@ func (h *history) drop(old int) (bytes int) {
 
 // clear gives up all versions and returns their bytes.
 func (h *history) clear() (bytes int) {
-	bytes = h.drop(int(h.n))
+	bytes = h.drop(int(h.n), 0)
 	*h = history{}
 	return bytes
 }
@@ -178,7 +197,7 @@ func (h *history) makeRoom() {
 		return
 	}
 	size := min(n+n/2+3, maxVersions+maxVersions/2)
-	g := history{data: make([]uint64, size*h.stride()), n: h.n, room: int32(size), nw: h.nw, nb: h.nb}
+	g := history{data: make([]uint64, size*h.stride()), n: h.n, room: int32(size), nw: h.nw, nb: h.nb, oldest: h.oldest}
 	copy(g.data, h.data[int(h.first)*h.stride():end*h.stride()])
 	if h.nb > 0 {
 		g.blobs = make([][]byte, size*int(h.nb))

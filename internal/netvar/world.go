@@ -155,6 +155,7 @@ func (w *World) retire() {
 func (w *World) capture(o *Object) {
 	c := o.class
 	now := &w.buf[c.index]
+	now.Words = o.hist.draft()
 	now.Words[c.plan.Words()] = o.owner
 	if n := c.plan.Capture(o.live, now); n > 0 {
 		w.stats.Clamped += uint64(n)
@@ -177,7 +178,7 @@ func (w *World) capture(o *Object) {
 		}
 		w.moved.set(o.id.slot())
 	}
-	o.hist.push(w.tick, now)
+	o.hist.commit(w.tick, now.Blobs)
 	o.changed = w.tick
 	w.stats.Versions++
 }
