@@ -12,6 +12,7 @@ SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves 
 SOAK      ?= 10m# how long its load runs
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# what `make fuzz` and `make bench` look at
+FILE      ?=# the capture that `make cubes` encodes, plain or .xz
 
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their long simulations are cut short (-short).
@@ -20,7 +21,7 @@ RACE_PACKAGES := . ./app/... ./client/... ./loadtest/... ./netlooptest/... ./exa
 	./internal/admin ./internal/clock ./internal/logging ./internal/metrics ./internal/transport/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test verify lint bench lateness fuzz generate clean
+.PHONY: help build demo run load test verify lint bench cubes lateness fuzz generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +59,9 @@ lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
 
 bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
+
+cubes: ## what state takes on the wire: FILE=path of a capture of moving cubes, plain or .xz
+	@go run ./internal/cubes/cmd -file "$(FILE)"
 
 lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock

@@ -35,7 +35,7 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "internal/admin", "internal/clock", "internal/transport/quicnet", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "internal/admin", "internal/clock", "internal/cubes/cmd", "internal/transport/quicnet", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
@@ -46,6 +46,7 @@ var onlyIn = map[string][]string{
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/"},
+	"github.com/ulikunitz/xz":             {"internal/cubes"},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
 	"github.com/google/go-cmp":            {},
@@ -337,7 +338,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/go-viper/mapstructure/v2", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
-		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
 		"google.golang.org/protobuf", "pgregory.net/rapid",
 	}

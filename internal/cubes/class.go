@@ -1,0 +1,49 @@
+package cubes
+
+import (
+	"reflect"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// state is a cube as the author of a game would declare it, whose physics keep rotations as their smallest
+// three. A `quat` field would not do: it has an odd number of values, so that a component of 0 stays 0, and settles which
+// of two nearly equal components is the largest, while a capture may hold either.
+type state struct {
+	X, Y     float32 `net:"quant=1/512,range=-16383/512:16383/512"`
+	Z        float32 `net:"quant=1/512,range=0:8191/512"`
+	Largest  uint8
+	Smallest [3]uint16
+	Touched  bool
+}
+
+func newTable() (*netvar.Table, *netvar.Class, error) {
+	class, err := netvar.NewClass("cube", reflect.TypeFor[state]())
+	if err != nil {
+		return nil, nil, err
+	}
+	return netvar.NewTable(class), class, nil
+}
+
+// set gives the cube the values of a capture.
+func (s *state) set(c *Cube) {
+	*s = state{
+		X: float32(c.Position[0]) / Steps, Y: float32(c.Position[1]) / Steps, Z: float32(c.Position[2]) / Steps,
+		Largest: uint8(c.Largest), Touched: c.Touched,
+	}
+	for i, v := range c.Smallest {
+		s.Smallest[i] = uint16(v)
+	}
+}
+
+// cube is the reverse of set. What is between two steps would differ from every cube of a capture.
+func (s *state) cube() Cube {
+	c := Cube{Largest: int32(s.Largest), Touched: s.Touched}
+	for i, f := range [3]float32{s.X, s.Y, s.Z} {
+		c.Position[i] = int32(f * Steps)
+	}
+	for i, v := range s.Smallest {
+		c.Smallest[i] = int32(v)
+	}
+	return c
+}

@@ -1,0 +1,213 @@
+package cubes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// Options say how a run goes.
+type Options struct {
+	Frames int                  // at most so many; 0 is all
+	Loss   float64              // of packets, from 0 to 1
+	Seed   uint64               // of what is lost
+	Clock  func() time.Duration // that only grows; nil measures no time
+}
+
+// Report is what a run has found.
+type Report struct {
+	Frames  int // of them all but the first six count below
+	Changed int // cubes that differ from the acknowledged frame
+	Records int // that were sent
+	Lost    int // packets
+	Sizes   []Size
+	Encode  time.Duration // of all counted snapshots
+}
+
+// Size is what the frames took of one coder; the first of a report is the real one.
+type Size struct {
+	Coder string
+	Bytes int
+}
+
+func (r *Report) counted() float64 { return float64(r.Frames - Delay) }
+
+// Kbits returns kbit/s.
+func (r *Report) Kbits(s *Size) float64 { return float64(s.Bytes) / r.counted() * Rate * 8 / 1000 }
+
+// BitsPerCube returns the bits per cube and frame, whether it has changed or not.
+func (r *Report) BitsPerCube(s *Size) float64 { return float64(s.Bytes) * 8 / r.counted() / Count }
+
+// Micros returns the mean time in µs that the encoding of a snapshot took.
+func (r *Report) Micros() float64 { return r.Encode.Seconds() * 1e6 / r.counted() }
+
+// ChangedShare is how many of the cubes differ from the acknowledged frame, on average.
+func (r *Report) ChangedShare() float64 { return float64(r.Changed) / r.counted() / Count }
+
+// runner is a server with one client.
+type runner struct {
+	opt     Options
+	random  *rand.Rand
+	world   *netvar.World
+	peer    *netvar.Peer
+	replica *netvar.Replica
+	objects [Count]*netvar.Object
+	frames  [2*Delay + 1]Frame    // the last ones, by number
+	acks    [Delay][]netvar.Range // by number of the frame
+	packets [][]byte
+	report  Report
+}
+
+// A snapshot may need many packets, and the first one does. The limit is that of netvar, not
+// that of a link.
+var limit = netvar.Limit{Packets: netvar.MaxPackets, PacketSize: netvar.MaxPacket}
+
+// Run takes all frames of a source through a server and a client, and counts. Without loss it fails if one frame is not
+// decoded exactly; with loss, if the client does not have the last one soon after.
+func Run(src Source, opt Options) (*Report, error) {
+	table, class, err := newTable()
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{opt: opt, random: rand.New(rand.NewPCG(opt.Seed, 0)), world: netvar.NewWorld(table), replica: netvar.NewReplica(table)}
+	r.peer = r.world.NewPeer(1)
+	for i := range r.objects {
+		r.objects[i] = r.world.Spawn(class, unsafe.Pointer(new(state)), 0, 1)
+	}
+	r.report.Sizes = append(r.report.Sizes, Size{Coder: "default"})
+	for _, c := range coders {
+		r.report.Sizes = append(r.report.Sizes, Size{Coder: c.name})
+	}
+	for opt.Frames == 0 || r.report.Frames < opt.Frames {
+		now := r.frame(r.report.Frames)
+		if err := src.Next(now); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if err := r.step(); err != nil {
+			return nil, fmt.Errorf("cubes: frame %d: %w", r.report.Frames, err)
+		}
+		r.report.Frames++
+	}
+	if r.report.Frames <= Delay {
+		return nil, fmt.Errorf("cubes: %d frames, of which the first %d do not count", r.report.Frames, Delay)
+	}
+	return &r.report, r.settle()
+}
+
+// frame returns frame n, or of those before the first that one.
+func (r *runner) frame(n int) *Frame { return &r.frames[max(n, 0)%len(r.frames)] }
+
+// step takes the next frame through server and client.
+func (r *runner) step() error {
+	n := r.report.Frames
+	now := r.frame(n)
+	for i := range now {
+		if n == 0 || now[i] != r.frame(n - 1)[i] {
+			r.world.Edit(r.objects[i])
+			(*state)(r.objects[i].Live()).set(&now[i])
+		}
+	}
+	bytes, spent, err := r.snapshot(n, r.opt.Loss)
+	if err != nil {
+		return err
+	}
+	if n >= Delay {
+		r.count(n, bytes, spent)
+	}
+	if r.opt.Loss == 0 {
+		return r.equal(now)
+	}
+	return nil
+}
+
+// snapshot sends what has changed at frame n. It returns the bytes of records and what encoding took.
+func (r *runner) snapshot(n int, loss float64) (bytes int, spent time.Duration, err error) {
+	acks := &r.acks[n%Delay]
+	if len(*acks) > 0 {
+		r.peer.Ack(*acks)
+	}
+	*acks = (*acks)[:0]
+	tick := uint64(n) + 1
+	r.world.Capture(tick)
+	start := r.now()
+	r.packets, _ = r.peer.AppendSnapshot(r.packets[:0], tick, limit)
+	spent = r.now() - start
+	for _, p := range r.packets {
+		size, err := netvar.RecordBytes(p)
+		if err != nil {
+			return 0, 0, err
+		}
+		bytes += size
+		if loss > 0 && r.random.Float64() < loss {
+			r.report.Lost++
+			continue
+		}
+		a, err := r.replica.Apply(p)
+		if err != nil {
+			return 0, 0, err
+		}
+		if a.Ack {
+			*acks = append(*acks, netvar.Range{First: a.Packet, Last: a.Packet})
+		}
+	}
+	r.replica.Events()
+	return bytes, spent, nil
+}
+
+func (r *runner) now() time.Duration {
+	if r.opt.Clock == nil {
+		return 0
+	}
+	return r.opt.Clock()
+}
+
+// count adds up what the coders take for frame n.
+func (r *runner) count(n, bytes int, spent time.Duration) {
+	now, base, before := r.frame(n), r.frame(n-Delay), r.frame(n-2*Delay)
+	r.report.Encode += spent
+	for i := range now {
+		if now[i] != base[i] {
+			r.report.Changed++
+		}
+	}
+	r.report.Sizes[0].Bytes += bytes
+	for i, c := range coders {
+		r.report.Sizes[1+i].Bytes += (c.bits(now, base, before) + 7) / 8
+	}
+}
+
+// equal compares what the client has with a frame.
+func (r *runner) equal(now *Frame) error {
+	for i := range now {
+		o, ok := r.replica.Get(r.objects[i].ID())
+		if !ok {
+			return fmt.Errorf("the client lacks cube %d", i)
+		}
+		if got := (*state)(o.Live()).cube(); got != now[i] {
+			return fmt.Errorf("cube %d is %+v for the client, want %+v", i, got, now[i])
+		}
+	}
+	return nil
+}
+
+// settle lets the client get what was lost: two snapshots after the loss is known it has everything.
+func (r *runner) settle() error {
+	r.report.Records = int(r.world.Stats().Records)
+	last := r.frame(r.report.Frames - 1)
+	for n := r.report.Frames; n < r.report.Frames+2*Delay; n++ {
+		if _, _, err := r.snapshot(n, 0); err != nil {
+			return err
+		}
+	}
+	if err := r.equal(last); err != nil {
+		return errors.Join(errors.New("cubes: after the last frame"), err)
+	}
+	return nil
+}

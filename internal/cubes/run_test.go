@@ -1,0 +1,135 @@
+package cubes
+
+import (
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// wander yields cubes of which some make random steps, and every value of a field comes up.
+type wander struct {
+	random *rand.Rand
+	left   int
+	frame  Frame
+}
+
+func newWander(frames int) *wander {
+	w := &wander{random: rand.New(rand.NewPCG(7, 7)), left: frames}
+	for i := range w.frame {
+		w.scatter(&w.frame[i])
+	}
+	return w
+}
+
+// scatter gives the cube any values.
+func (w *wander) scatter(c *Cube) {
+	c.Largest = w.random.Int32N(4)
+	for i := range 3 {
+		c.Smallest[i] = w.random.Int32N(MostSmallest + 1)
+		c.Position[i] = w.random.Int32N(2*MostXY+1) - MostXY
+	}
+	c.Position[2] = w.random.Int32N(MostZ + 1)
+	c.Touched = w.random.IntN(2) == 0
+}
+
+func (w *wander) Next(to *Frame) error {
+	if w.left == 0 {
+		return io.EOF
+	}
+	w.left--
+	for range 50 {
+		c := &w.frame[w.random.IntN(Count)]
+		switch w.random.IntN(4) {
+		case 0:
+			w.scatter(c)
+		case 1:
+			c.Touched = !c.Touched
+		default:
+			for i := range 3 {
+				c.Smallest[i] = min(max(c.Smallest[i]+w.random.Int32N(9)-4, 0), MostSmallest)
+				c.Position[i] = min(max(c.Position[i]+w.random.Int32N(65)-32, 0), MostZ)
+			}
+		}
+	}
+	*to = w.frame
+	return nil
+}
+
+func size(r *Report, coder string) *Size {
+	for i := range r.Sizes {
+		if r.Sizes[i].Coder == coder {
+			return &r.Sizes[i]
+		}
+	}
+	return &Size{}
+}
+
+func TestEveryFrameIsDecodedExactly(t *testing.T) {
+	r, err := Run(newWander(300), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Frames != 300 || r.ChangedShare() < 0.2 || r.ChangedShare() > 0.3 {
+		t.Errorf("%d frames, %.2f of the cubes change", r.Frames, r.ChangedShare())
+	}
+	ours, absolute := size(r, "default"), size(r, "absolute")
+	if ours.Bytes == 0 || ours.Bytes > absolute.Bytes {
+		t.Errorf("the records take %.0f kbit/s, with whole cubes %.0f", r.Kbits(ours), r.Kbits(absolute))
+	}
+}
+
+func TestAllThatWasLostComesLater(t *testing.T) {
+	r, err := Run(newWander(300), Options{Loss: 0.2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Lost < 30 {
+		t.Errorf("%d packets were lost, want more", r.Lost)
+	}
+}
+
+// wrong yields a frame in which a cube is where none can be.
+type wrong struct{ *wander }
+
+func (w wrong) Next(to *Frame) error {
+	err := w.wander.Next(to)
+	to[5].Position[2] = MostZ + 1
+	return err
+}
+
+func TestARunFailsWhereItMust(t *testing.T) {
+	for _, c := range []struct {
+		src  Source
+		want string
+	}{
+		{wrong{newWander(10)}, "frame 0: cube 5 is"},
+		{newWander(Delay), "6 frames, of which the first 6 do not count"},
+	} {
+		if _, err := Run(c.src, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want an error with %q", err, c.want)
+		}
+	}
+}
+
+func TestARunStopsAndMeasures(t *testing.T) {
+	var now time.Duration
+	r, err := Run(newWander(300), Options{Frames: 26, Clock: func() time.Duration { now += 10 * time.Microsecond; return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Frames != 26 || r.Micros() != 10 {
+		t.Errorf("%d frames, %v µs each, want 26 and 10", r.Frames, r.Micros())
+	}
+	raw, quantised := size(r, "raw"), size(r, "quantised")
+	if raw.Bytes != 20*25341 || quantised.Bytes != 20*Count*10 {
+		t.Errorf("raw %d, quantised %d bytes in 20 frames", raw.Bytes, quantised.Bytes)
+	}
+	if got := r.Kbits(quantised); got != 4324.8 {
+		t.Errorf("quantised %v kbit/s, want 4324.8", got)
+	}
+	if got := r.BitsPerCube(quantised); got != 80 {
+		t.Errorf("quantised %v bits per cube, want 80", got)
+	}
+}
