@@ -28,6 +28,7 @@ type Client struct {
 	ranges  []netvar.Range // scratch of acknowledged
 	owes    []*owed        // answers, by HandleLater
 	groups  []*ClientGroup // that it is in
+	unsent  uint64         // ranges of acknowledgements that name packets which were never sent
 
 	fullFrom time.Duration // game time from which on it may ask for the full state again
 }
@@ -80,16 +81,6 @@ func (c *Client) observeLink() {
 		c.window.Arrived(link.LastArrival)
 	}
 	c.link = link
-}
-
-// acknowledged takes the acknowledgements that a poll brought.
-func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
-	c.window.Acked(now, ranges)
-	c.ranges = c.ranges[:0]
-	for _, r := range ranges {
-		c.ranges = append(c.ranges, netvar.Range(r))
-	}
-	c.peer.Ack(c.ranges)
 }
 
 func (cs *clients) find(id ClientID) (int, bool) {

@@ -50,6 +50,7 @@ const (
 	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
 	CodeRefused         = transport.CodeRefused         // not allowed to: OnAdmit, MinRole, OwnerOnly, LateDrop
 	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are there
+	CodeProtocol        = transport.CodeProtocol        // what the other side sent is not netloop's protocol
 	CodeFlood           = transport.CodeFlood           // sent more than the limits of messages allow
 	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that the other side does not have or handle
 	CodeStageNotAllowed = transport.CodeStageNotAllowed // a stage that the method's AtStage does not name

@@ -35,7 +35,7 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	}
 	switch a.Kind {
 	case transport.Acks:
-		c.acknowledged(r.in.Start, a.Acks)
+		c.acknowledged(t, r.in.Start, a.Acks)
 	case transport.MessageArrived:
 		r.receive(c, a)
 	case transport.DigestRequest:
