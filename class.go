@@ -28,7 +28,8 @@ import (
 // What was stored in a field of a protobuf message may be changed in place, after Edit. Without quant a
 // float travels exactly. NaN becomes 0; where quant is given, infinities and
 // values out of range are clamped, counted, and named in the log once. A range that
-// is no whole number of steps reaches to the next one outside.
+// is no whole number of steps reaches to the next one outside. docs/ARCHITECTURE.md has
+// a table of all values that do not fit.
 //
 // quat is for four float32, as an array or a struct of them, in any order. What arrives is
 // of length 1 and has its largest component positive; all zeros stay zeros.
