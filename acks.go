@@ -22,13 +22,26 @@ func (c *Client) acknowledged(t *Tick, now time.Duration, ranges []transport.Ran
 	for _, r := range ranges {
 		c.ranges = append(c.ranges, netvar.Range(r))
 	}
-	stats := c.room.world.Stats()
-	before := stats.AckUnknown
+	before := c.room.world.Stats().AckUnknown
 	c.peer.Ack(c.ranges)
-	if n := stats.AckUnknown - before; n > 0 {
-		c.room.server.metrics.AddDrop("acks", "never_sent", n)
-		if c.unsent += n; c.unsent > maxUnsentAcks {
-			c.Kick(t, CodeProtocol, "acknowledged packets that were never sent")
-		}
+	c.countUnsent(t, before)
+}
+
+// acknowledgedRecords is the same for the records that went over the stream.
+func (c *Client) acknowledgedRecords(t *Tick, last uint64) {
+	before := c.room.world.Stats().AckUnknown
+	c.peer.AckLarge(last)
+	c.countUnsent(t, before)
+}
+
+// countUnsent counts the acknowledgements of what was never sent, since there were so many.
+func (c *Client) countUnsent(t *Tick, before uint64) {
+	n := c.room.world.Stats().AckUnknown - before
+	if n == 0 {
+		return
+	}
+	c.room.server.metrics.AddDrop("acks", "never_sent", n)
+	if c.unsent += n; c.unsent > maxUnsentAcks {
+		c.Kick(t, CodeProtocol, "acknowledged packets that were never sent")
 	}
 }

@@ -23,6 +23,7 @@ const (
 	sentMessage = 1 + iota
 	sentPacket
 	sentClose
+	sentRecord
 )
 
 // begin starts an entry.
@@ -71,6 +72,15 @@ func (o *outgoing) packets(id ClientID, packets [][]byte) {
 		o.buf = wire.AppendBytes(o.buf, p)
 		o.end()
 	}
+}
+
+func (o *outgoing) record(id ClientID, record []byte) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentRecord, id)
+	o.buf = wire.AppendBytes(o.buf, record)
+	o.end()
 }
 
 func (o *outgoing) closed(id ClientID, why *LeaveReason) {

@@ -36,6 +36,8 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	switch a.Kind {
 	case transport.Acks:
 		c.acknowledged(t, r.in.Start, a.Acks)
+	case transport.RecordsApplied:
+		c.acknowledgedRecords(t, a.Value)
 	case transport.MessageArrived:
 		r.receive(c, a)
 	case transport.DigestRequest:

@@ -45,7 +45,12 @@ func serve(t *testing.T, g netloop.Game, rate uint64) (s *netloop.Server, stop f
 // called before its first step.
 func dial(t *testing.T, addr string, prepare func(*client.Client)) *client.Client {
 	t.Helper()
-	c := connect(t, addr)
+	return start(t, connect(t, addr), prepare)
+}
+
+// start runs a client on a goroutine of its own.
+func start(t *testing.T, c *client.Client, prepare func(*client.Client)) *client.Client {
+	t.Helper()
 	if prepare != nil {
 		prepare(c)
 	}
@@ -64,6 +69,11 @@ func dial(t *testing.T, addr string, prepare func(*client.Client)) *client.Clien
 
 // connect connects a client that the test steps itself, or not.
 func connect(t *testing.T, addr string) *client.Client {
+	t.Helper()
+	return connectTo(t, addr, schema)
+}
+
+func connectTo(t *testing.T, addr string, schema *netloop.Schema) *client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -43,6 +43,7 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 		return
 	}
 	limit := wholeSnapshot
+	limit.Reliable = c.link.StreamFree
 	if asProbe {
 		limit = probe
 	}
@@ -51,6 +52,10 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
 	c.due = asProbe
 	c.room.leaving.packets(c.id, slot.Packets)
+	for _, record := range c.peer.Large() {
+		c.session.SendRecord(record)
+		c.room.leaving.record(c.id, record)
+	}
 }
 
 // flush is the system transport.flush: it hands each client's batch to its

@@ -28,8 +28,6 @@ func (r *Room) report() {
 	state := r.world.Stats()
 	m.SetSnapshots(state.Records, state.Bytes)
 	m.SetClamped(state.Clamped)
-	m.SetHeld("threshold", state.BelowThreshold)
-	m.SetHeld("interval", state.WithinInterval)
 	for _, c := range r.schema.classes {
 		m.SetSpent(c.nv.Name(), r.world.SpentOn(c.nv))
 		for i, bytes := range r.world.SpentOnFields(c.nv) {
@@ -37,13 +35,15 @@ func (r *Room) report() {
 		}
 	}
 	m.SetSpent("(despawned)", r.world.SpentOn(nil))
-	m.SetWaited("packets", state.Waited-state.OverBudget)
+	m.SetWaited("packets", state.Waited-state.OverBudget-state.WaitedLarge)
+	m.SetWaited("stream", state.WaitedLarge)
 	m.SetWaited("budget", state.OverBudget)
 	m.SetWaited("shed", state.Shed)
 	m.SetFullStates("first", state.FullFirst)
 	m.SetFullStates("became_visible", state.FullVisible)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)
+	m.SetFullStates("large", state.FullLarge)
 }
 
 // stageQueues are the metric labels of the queues of rpcqueue.

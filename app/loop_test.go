@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -39,7 +38,7 @@ func TestLoopPrintShowsTheTree(t *testing.T) {
 		if r.exit != 0 || r.stderr != "" {
 			t.Fatalf("exit %d: %s", r.exit, r.stderr)
 		}
-		golden.Check(t, "testdata/"+name, r.stdout)
+		golden(t, name, r.stdout)
 	}
 }
 
@@ -65,7 +64,7 @@ func TestLoopPrintShowsCostAndState(t *testing.T) {
 		if r.exit != 0 || r.stderr != "" {
 			t.Fatalf("exit %d: %s", r.exit, r.stderr)
 		}
-		golden.Check(t, "testdata/"+name, r.stdout)
+		golden(t, name, r.stdout)
 	}
 }
 

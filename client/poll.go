@@ -29,6 +29,8 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	switch a.Kind {
 	case transport.State:
 		c.apply(t, a)
+	case transport.Record:
+		c.applyRecord(t, a)
 	case transport.MessageArrived:
 		c.receive(t, a)
 	case transport.TimeSample:
@@ -56,12 +58,31 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	}
 	c.session.AckState(applied.Packet)
 	c.stats.Packets++
-	for events := c.replica.Events(); len(events) > 0; {
-		events = events[c.tell(t, events):]
-	}
+	c.tellAll(t)
 	c.complete(a, &applied)
 	state, _ := c.replica.Digest()
 	c.verify.compared(c, state)
+}
+
+// applyRecord takes a record of state that came over the stream. Without it all that follows
+// would be wrong, and nothing of a stream can be asked for again.
+func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
+	id, err := c.replica.ApplyLarge(a.State)
+	if err != nil {
+		c.stats.Malformed++
+		c.session.Close(transport.CodeProtocol, err.Error())
+		return
+	}
+	c.session.AckRecord(id)
+	c.stats.Records++
+	c.tellAll(t)
+}
+
+// tellAll tells the watchers what has happened.
+func (c *Client) tellAll(t *netloop.Tick) {
+	for events := c.replica.Events(); len(events) > 0; {
+		events = events[c.tell(t, events):]
+	}
 }
 
 // complete accounts for a snapshot whose packets come one by one.

@@ -115,8 +115,9 @@ type Stats struct {
 	Synced     bool          // the estimates rest on enough samples
 	Snapshots  uint64        // that arrived whole
 	Packets    uint64        // of state, applied
+	Records    uint64        // of state, larger than a packet, applied
 	Stale      uint64        // of state, discarded because a later tick had been applied
-	Malformed  uint64        // of state, that could not be decoded
+	Malformed  uint64        // of state, packets and records that could not be decoded
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
 	Dropped    uint64        // sends before the connection and after its end

@@ -13,26 +13,25 @@ type Class struct {
 	name  string
 	index int // -1 until it is in a table
 	plan  *codec.Plan
-	mask  int // bytes of the changed-field mask: bit 0 is the owner, then one bit per leaf
+	mask  int  // bytes of the changed-field mask: bit 0 is the owner, then one bit per leaf
+	large bool // a value may not fit a packet: see large.go
 
 	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
 	unknown bool   // nothing on this side declares it
 }
 
 // NewClass compiles struct type t. It refuses a class with a value that might not fit one
-// packet, and names the field that takes most of it.
+// record of MaxRecord bytes, and names the field that takes most of it.
 func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error) {
 	p, err := codec.Compile(t, e...)
 	if err != nil {
 		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
 	}
-	if field := p.Misplaced(); field != "" {
-		return nil, fmt.Errorf("netvar: class %s: field %s lies in a slice or map, which is captured as a whole: interval and threshold belong on fields outside, and interval on the slice or map itself", name, field)
-	}
 	c := newClass(name, p)
 	size, largest := p.MaxSize()
-	if room := MaxPacket - maxHeader - maxRecordHead - c.mask; size > room {
-		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and a packet has room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
+	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.mask
+	if room := MaxRecord - maxLargeHead; size > room {
+		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
 	}
 	return c, nil
 }

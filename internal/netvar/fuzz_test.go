@@ -65,7 +65,7 @@ func (r *Replica) picture() []byte {
 		live, _ := o.class.plan.Append(nil, o.live)
 		b = append(b, live...)
 	}
-	return wire.AppendUvarint(wire.AppendUvarint(b, r.tick), r.arrived)
+	return wire.AppendUvarint(wire.AppendUvarint(wire.AppendUvarint(b, r.tick), r.arrived), r.large)
 }
 
 // Any bytes: no panic; an error changes nothing; what is applied leaves live values and stored

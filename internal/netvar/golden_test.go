@@ -96,6 +96,29 @@ func TestGoldenPackets(t *testing.T) {
 	}
 }
 
+// The worked record of docs/WIRE.md, of a value that fits no packet because packets are small.
+func TestGoldenRecord(t *testing.T) {
+	type page struct {
+		Text string `net:"max=2000"`
+	}
+	c := classOf[page](t, "page")
+	w, r := NewWorld(NewTable(c)), NewReplica(NewTable(c))
+	p := w.NewPeer(300)
+	w.Spawn(c, unsafe.Pointer(&page{}), 0, 300)
+	w.Spawn(c, unsafe.Pointer(&page{"the quick brown fox jumps"}), 7, 300)
+	w.Capture(301)
+	snap(p, 301, Limit{Packets: 1, PacketSize: 100, Reliable: true})
+	if len(p.Large()) != 1 {
+		t.Fatalf("%d records", len(p.Large()))
+	}
+	if got, want := hex.EncodeToString(p.Large()[0]), golden(t, "state-record"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if id, err := r.ApplyLarge(p.Large()[0]); id != 1 || err != nil {
+		t.Errorf("id %d, %v", id, err)
+	}
+}
+
 // The worked message of docs/WIRE.md.
 func TestGoldenMessage(t *testing.T) {
 	type hit struct {

@@ -33,18 +33,33 @@ type rock struct {
 	Big  bool
 }
 
+// hoard is a class of values that may not fit a packet.
+type hoard struct {
+	Gold uint16
+	Loot []loot `net:"max=1000"`
+}
+
+type loot struct {
+	ID   uint32
+	Kind uint8
+}
+
 type schema struct {
-	table      *Table
-	ship, rock *Class
+	table             *Table
+	ship, rock, hoard *Class
 }
 
 func newSchema(tb testing.TB) schema {
 	tb.Helper()
-	return schema{ship: classOf[ship](tb, "ship"), rock: classOf[rock](tb, "rock")}.finish()
+	return schema{ship: classOf[ship](tb, "ship"), rock: classOf[rock](tb, "rock"), hoard: classOf[hoard](tb, "hoard")}.finish()
 }
 
 func (s schema) finish() schema {
-	s.table = NewTable(s.ship, s.rock)
+	if s.hoard == nil {
+		s.table = NewTable(s.ship, s.rock)
+	} else {
+		s.table = NewTable(s.ship, s.rock, s.hoard)
+	}
 	return s
 }
 
@@ -63,11 +78,15 @@ func (s schema) spawnRock(w *World, r rock, tick uint64) *Object {
 	return w.Spawn(s.rock, unsafe.Pointer(&r), 0, tick)
 }
 
+func (s schema) spawnHoard(w *World, h hoard, tick uint64) *Object {
+	return w.Spawn(s.hoard, unsafe.Pointer(&h), 0, tick)
+}
+
 func (s schema) spawnShip(w *World, v ship, owner, tick uint64) *Object {
 	return w.Spawn(s.ship, unsafe.Pointer(&v), owner, tick)
 }
 
-var wide = Limit{Packets: 10, PacketSize: MaxPacket}
+var wide = Limit{Packets: 10, PacketSize: MaxPacket, Reliable: true}
 
 // snap returns fresh packets of one snapshot, so that a test may keep them.
 func snap(p *Peer, tick uint64, lim Limit) ([][]byte, uint64) {
@@ -101,6 +120,8 @@ type parcel struct {
 	due   uint64
 	bytes []byte
 	acks  []Range
+	id    uint64
+	tick  uint64
 }
 
 func (l *lossy) send(now uint64, p parcel) {
@@ -140,3 +161,34 @@ func (l *lossy) receive(now uint64) (due []parcel) {
 }
 
 func newShip(s *ship) unsafe.Pointer { return unsafe.Pointer(s) }
+
+// pipe is one direction of a stream: late, but in order and without losses.
+type pipe struct {
+	rng   *rand.Rand
+	late  int // ticks, at most
+	queue []parcel
+	last  uint64
+}
+
+func (l *pipe) send(now uint64, p parcel) {
+	l.last = max(l.last, now+uint64(l.rng.IntN(l.late+1)))
+	p.due = l.last
+	l.queue = append(l.queue, p)
+}
+
+func (l *pipe) receive(now uint64) (due []parcel) {
+	n := 0
+	for n < len(l.queue) && l.queue[n].due <= now {
+		n++
+	}
+	due, l.queue = l.queue[:n], l.queue[n:]
+	return due
+}
+
+// heal lets everything arrive from now on.
+func (l *pipe) heal(now uint64) {
+	l.late, l.last = 1, now
+	for i := range l.queue {
+		l.queue[i].due = now
+	}
+}

@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,9 +44,12 @@ func TestModel(t *testing.T) {
 		total.Shown += m.w.stats.Shown
 		total.Hidden += m.w.stats.Hidden
 		total.Deltas += m.w.stats.Deltas
+		total.Large += m.w.stats.Large
+		total.FullLarge += m.w.stats.FullLarge
+		total.WaitedLarge += m.w.stats.WaitedLarge
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
-		total.FullVisible == 0 || total.Hidden == 0 {
+		total.FullVisible == 0 || total.Hidden == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	t.Logf("%+v", total)
@@ -62,6 +66,7 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
+	hoards  int                   // at most
 	budget  Budget                // of every client
 	hot     float64               // share of objects edited per tick
 	may     map[*Object]clientSet // who may see it; everybody if it is not here
@@ -85,6 +90,8 @@ type modelClient struct {
 	p        *Peer
 	r        *Replica
 	down, up lossy
+	stream   pipe // of large records
+	applied  pipe // of their acknowledgements
 	acks     []Range
 	black    uint64          // no datagram passes before this tick
 	shown    map[ID]*Object  // by events alone
@@ -111,6 +118,7 @@ func newModel(s schema, seed uint64) *model {
 	}
 	m.tick = []uint64{0, 5, 1<<32 - 100, 1 << 40}[rng.IntN(4)]
 	m.hot = []float64{0.02, 0.3, 1}[rng.IntN(3)]
+	m.hoards = []int{0, 3, 12}[rng.IntN(3)]
 	for range 1 + rng.IntN(3) {
 		m.clients = append(m.clients, nil)
 	}
@@ -136,6 +144,11 @@ func (m *model) run() error {
 		c := m.clients[i]
 		c.down.loss, c.up.loss, c.black = 0, 0, 0
 		c.down.jitter, c.up.jitter = 0, 0
+		c.stream.heal(m.tick)
+		c.applied.heal(m.tick)
+		if m.hoards > 0 && m.budget.PerTick > 0 { // or it takes as long as the budget takes for all of them
+			c.p.SetBudget(Budget{PerTick: 4000})
+		}
 		if digests { // they also resend what is in flight, so half of the seeds go without
 			c.p.RequestDigest(MaxDigests)
 		} else {
@@ -149,7 +162,7 @@ func (m *model) run() error {
 	}
 	for i, c := range m.clients {
 		if c.complete+20 < m.tick || digests && c.equal+20 < m.tick || c.p.owed.count() > 0 {
-			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d: not converged", i, c.complete, c.equal, m.tick)
+			return fmt.Errorf("client %d: last whole snapshot %d, last equal digest %d, now %d, %d owed, %d outstanding, limit %+v, budget %+v: not converged", i, c.complete, c.equal, m.tick, c.p.owed.count(), len(c.p.large.list), m.lim, c.p.bucket)
 		}
 		if err := m.same(c, c.complete, true); err != nil {
 			return fmt.Errorf("client %d: %w", i, err)
@@ -165,6 +178,9 @@ func (m *model) step(edits bool) error {
 			for _, p := range c.up.receive(m.tick) {
 				c.p.Ack(p.acks)
 			}
+			for _, p := range c.applied.receive(m.tick) {
+				c.p.AckLarge(p.id)
+			}
 		}
 	}
 	if edits {
@@ -177,7 +193,12 @@ func (m *model) step(edits bool) error {
 			continue
 		}
 		if m.rng.IntN(8) > 0 { // the window may be closed
-			packets, first := snap(c.p, m.tick, m.lim)
+			lim := m.lim
+			lim.Reliable = m.rng.IntN(20) > 0 // the stream may be full
+			packets, first := snap(c.p, m.tick, lim)
+			for _, b := range c.p.Large() {
+				c.stream.send(max(m.tick, c.black), parcel{bytes: bytes.Clone(b), tick: m.tick})
+			}
 			for j, b := range packets {
 				if want := first + uint64(j); c.p.flight.next <= want {
 					return fmt.Errorf("packet %d has no id", want)
@@ -243,7 +264,9 @@ func (m *model) play() {
 
 func (m *model) spawn() {
 	var o *Object
-	if m.rng.IntN(2) == 0 {
+	if m.living(m.hoard) < m.hoards && m.rng.IntN(4) == 0 {
+		o = m.spawnHoard(m.w, hoard{}, m.tick)
+	} else if m.rng.IntN(2) == 0 {
 		o = m.spawnShip(m.w, ship{Name: "new"}, uint64(m.rng.IntN(3)), m.tick)
 	} else {
 		o = m.spawnRock(m.w, rock{}, m.tick)
@@ -253,6 +276,14 @@ func (m *model) spawn() {
 	if m.rng.IntN(4) == 0 {
 		m.show(o)
 	}
+}
+
+// living counts the objects of a class.
+func (m *model) living(c *Class) (n int) {
+	for range m.w.All(c) {
+		n++
+	}
+	return n
 }
 
 // show lets some other clients see the object, sometimes after a change of mind.
@@ -275,6 +306,16 @@ func (m *model) edit(o *Object) {
 		r := live[rock](o)
 		r.X += int32(m.rng.IntN(5)) - 2
 		r.Big = m.rng.IntN(2) == 0
+		return
+	}
+	if o.class == m.hoard {
+		h := live[hoard](o)
+		h.Gold++
+		if m.rng.IntN(4) == 0 { // mostly it is a small change of a large value
+			h.Loot = m.loot()
+		} else if len(h.Loot) > 0 {
+			h.Loot[m.rng.IntN(len(h.Loot))].ID++
+		}
 		return
 	}
 	s := live[ship](o)
@@ -302,6 +343,15 @@ func (m *model) edit(o *Object) {
 			s.Foe = codec.Ref{ID: uint64(m.objects[m.rng.IntN(n)].ID())}
 		}
 	}
+}
+
+// loot is a list that takes from nothing to all that a record may.
+func (m *model) loot() []loot {
+	list := make([]loot, m.rng.IntN([]int{4, 80, 1000}[m.rng.IntN(3)]))
+	for i := range list {
+		list[i] = loot{ID: m.rng.Uint32(), Kind: uint8(m.rng.IntN(256))}
+	}
+	return list
 }
 
 // remember mirrors what the world shows now, from the live values.
@@ -352,6 +402,9 @@ func (m *model) text(o *Object) string {
 	if o.class == m.rock {
 		return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, *live[rock](o))
 	}
+	if o.class == m.hoard {
+		return fmt.Sprintf("%016x owner=%d %x", uint64(o.id), o.owner, *live[hoard](o))
+	}
 	var s ship
 	o.class.plan.Capture(o.live, &v)
 	o.class.plan.Restore(newShip(&s), &v, nil)
@@ -365,7 +418,8 @@ func (m *model) join(i int, tick uint64) {
 	link := lossy{rng: rng, loss: loss, dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(6), jitter: rng.IntN(6)}
 	p := m.w.NewPeer(tick)
 	p.SetBudget(m.budget)
-	c := &modelClient{index: i, p: p, r: NewReplica(m.table), down: link, up: link,
+	late := 1 + rng.IntN(40) // how many ticks a stream may be behind datagrams
+	c := &modelClient{index: i, p: p, r: NewReplica(m.table), down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late},
 		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
 	c.p.Handle = i
 	c.r.StartAt(tick)
@@ -388,7 +442,7 @@ func (m *model) receive(c *modelClient) error {
 				c.acks = c.acks[1:]
 			}
 		}
-		if err := m.watch(c); err != nil {
+		if err := m.watch(c, a.Tick); err != nil {
 			return err
 		}
 		if a.SnapshotComplete {
@@ -405,6 +459,16 @@ func (m *model) receive(c *modelClient) error {
 			}
 		}
 	}
+	for _, p := range c.stream.receive(m.tick) {
+		id, err := c.r.ApplyLarge(p.bytes)
+		if err != nil {
+			return fmt.Errorf("large record refused: %w", err)
+		}
+		if err := m.watch(c, p.tick); err != nil {
+			return err
+		}
+		c.applied.send(max(m.tick, c.black), parcel{id: id})
+	}
 	if len(c.acks) > 0 && m.tick >= c.black {
 		acks := append([]Range(nil), c.acks...)
 		m.rng.Shuffle(len(acks), func(i, j int) { acks[i], acks[j] = acks[j], acks[i] })
@@ -413,8 +477,9 @@ func (m *model) receive(c *modelClient) error {
 	return nil
 }
 
-// watch follows the events and compares every object in them with the mirror of its version.
-func (m *model) watch(c *modelClient) error {
+// watch follows the events of what was sent at a tick and compares every object in them with the
+// mirror of its version.
+func (m *model) watch(c *modelClient, sent uint64) error {
 	for _, e := range c.r.Events() {
 		o := e.Object
 		switch e.Kind {
@@ -444,12 +509,12 @@ func (m *model) watch(c *modelClient) error {
 			return fmt.Errorf("%x shows version %d after %d", uint64(id), o.Changed(), c.newest[slot])
 		}
 		c.newest[slot] = o.Changed()
-		if then, ok := m.mirror[c.r.Tick()]; ok && then[slot].since[c.index] != o.life {
-			return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(id), o.life, c.r.Tick(), then[slot].since[c.index])
+		if then, ok := m.mirror[sent]; ok && then[slot].since[c.index] != o.life {
+			return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(id), o.life, sent, then[slot].since[c.index])
 		}
 		if old, ok := m.mirror[o.Changed()]; ok {
 			if old[slot].text != m.text(o) {
-				return fmt.Errorf("version %d is shown as %s, was %s", o.Changed(), m.text(o), old[slot].text)
+				return fmt.Errorf("version %d is shown as %.200s, was %.200s", o.Changed(), m.text(o), old[slot].text)
 			}
 		}
 		if got, ok := c.r.Get(id); !ok || got != o {

@@ -43,6 +43,7 @@ type Peer struct {
 	hidden  bitset  // slots of objects that the client may not see
 	fresh   bool    // what has an audience is not judged for it yet
 	flight  flight
+	large   large
 	tick    uint64 // of the last snapshot
 	bucket  bucket
 	first   progress // of the first state
@@ -155,6 +156,9 @@ func (p *Peer) RequestFull() {
 		}
 		e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullRequested
 		p.owed.set(slot)
+	}
+	for i := range p.large.list {
+		p.large.list[i].void = true
 	}
 	clear(p.waiting)
 }

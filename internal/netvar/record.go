@@ -71,8 +71,8 @@ func (x *context) begin(tick uint64) {
 }
 
 const (
-	// MaxPacket is the size that a full record must fit: what a datagram carries beside its
-	// own envelope on every path that QUIC accepts.
+	// MaxPacket is the size of a packet: what a datagram carries beside its own envelope on every
+	// path that QUIC accepts.
 	MaxPacket = 1100
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64

@@ -21,8 +21,9 @@ type Replica struct {
 
 	tick     uint64 // newest applied, 0 = none
 	near     uint64 // what the first packet's tick is near to
-	count    uint8  // packets of that tick's snapshot
+	count    uint8  // packets of that tick's snapshot, 0 = none has arrived
 	arrived  uint64 // which of them are applied
+	large    uint64 // id of the last record that came over the stream
 	verdict  DigestState
 	stored   int     // bytes in all histories
 	context  context // of the packet being checked
@@ -45,6 +46,7 @@ type ReplicaStats struct {
 	Repeated       uint64 // applied before
 	Refused        uint64 // Apply returned an error
 	Records        uint64
+	Large          uint64 // of those: came over the stream
 	Snapshots      uint64 // of which all packets were applied
 	DigestsEqual   uint64
 	DigestsUnequal uint64
@@ -105,7 +107,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	case h.Tick < r.tick:
 		r.stats.Discarded++
 		return a, nil
-	case h.Tick == r.tick && h.Count != r.count:
+	case h.Tick == r.tick && r.count != 0 && h.Count != r.count:
 		r.stats.Refused++
 		return Applied{}, ErrHeader
 	case h.Tick == r.tick && r.arrived>>h.Index&1 != 0:
@@ -118,8 +120,9 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 		return Applied{}, err
 	}
 	if h.Tick > r.tick {
-		r.tick, r.count, r.arrived, r.verdict = h.Tick, h.Count, 0, DigestNone
+		r.tick, r.arrived, r.verdict = h.Tick, 0, DigestNone
 	}
+	r.count = h.Count
 	for i := range r.staged {
 		r.apply(&r.staged[i])
 	}
@@ -229,6 +232,7 @@ func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
 	case o == nil:
 	case s.Life < o.life:
 		in.Fail(ErrOrder)
+		return
 	case s.Life > o.life: // the despawn was missed
 		s.object = nil
 	case s.class != o.class || makeID(s.Slot, s.Gen) != o.id:

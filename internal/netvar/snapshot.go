@@ -9,8 +9,12 @@ import (
 	"slices"
 )
 
-// Limit bounds one snapshot. Packets is at most MaxPackets.
-type Limit struct{ Packets, PacketSize int }
+// Limit bounds one snapshot. Packets is at most MaxPackets. Reliable says that the client's stream
+// takes records that are larger than a packet; without it they wait.
+type Limit struct {
+	Packets, PacketSize int
+	Reliable            bool
+}
 
 // candidate is one slot that is owed to the client.
 type candidate struct {
@@ -20,11 +24,15 @@ type candidate struct {
 	class   uint32 // its index; of a despawn the one after the last
 	need    uint64 // among those of one rank; see weigh
 	rank    rank
-	packet  uint8 // index in the snapshot, or unplaced
+	packet  uint8 // index in the snapshot, or onStream, or unplaced
 	full    bool  // was encoded without a baseline
+	large   bool  // fits no packet
 }
 
-const unplaced = 0xff
+const (
+	onStream = 0xfe
+	unplaced = 0xff
+)
 
 // rank orders what competes for the room of a snapshot.
 type rank uint8
@@ -54,12 +62,16 @@ type cutter struct {
 	budget  int    // bytes of records for this snapshot
 	left    int    // of them; a record may overdraw it
 	shed    uint64 // ticks that the client stays behind in what was shed
+
+	largeRoom int    // bytes that may still go over the stream
+	crowded   uint64 // large records that found no room there
 }
 
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns
 // the id of the first; the others follow it. The spare capacity of dst and of the packets in it
 // is used again. There is at least one packet even if nothing is owed. What does not fit waits:
-// see weigh for what goes first. Limit{1, 100} makes a probe.
+// see weigh for what goes first. Limit{1, 100, false} makes a probe. Records that are larger than a
+// packet are returned by Large.
 //
 // The tick must be later than that of the client's last snapshot, and not before the last
 // capture.
@@ -82,7 +94,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 
 func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
-	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize}
+	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
 	for f := &p.flight; f.next-f.oldest > uint64(MaxInFlight-c.lim.Packets); {
 		p.w.stats.Overrun++
 		p.lost(f.at(f.oldest))
@@ -96,6 +108,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	}
 	c.budget = p.bucket.fill(tick)
 	c.left = c.budget
+	c.beginLarge()
 	c.packets, c.from = dst, len(dst)
 }
 
@@ -107,6 +120,9 @@ func (c *cutter) gather() {
 	for k, w := range p.owed {
 		if !c.header.HasDigest && k < len(p.waiting) {
 			w &^= p.waiting[k]
+		}
+		if k < len(p.large.slots) {
+			w &^= p.large.slots[k]
 		}
 		for ; w != 0; w &= w - 1 {
 			slot := k<<6 + bits.TrailingZeros64(w)
@@ -128,6 +144,9 @@ func (c *cutter) gather() {
 				}
 				continue
 			}
+			if p.w.large && n.rank != rankDespawn && p.w.slots[slot].class.large {
+				c.measure(&n, p.w.slots[slot], e)
+			}
 			c.list = append(c.list, n)
 		}
 	}
@@ -140,6 +159,12 @@ func (c *cutter) inOrder() bool {
 		n := &c.list[i]
 		if c.left <= 0 {
 			return false
+		}
+		if n.large {
+			if !c.takeLarge(n) && c.lim.Reliable {
+				return false
+			}
+			continue
 		}
 		if !c.put(n) {
 			if len(c.packets)-c.from == c.lim.Packets {
@@ -166,7 +191,7 @@ func (c *cutter) byNeed() {
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
 	c.open()
-	c.left = c.budget
+	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	room := c.lim.PacketSize - len(c.buf)
 	packet, used, misfits := 0, 0, 0
 	for i := range c.list {
@@ -174,6 +199,10 @@ func (c *cutter) byNeed() {
 		n.packet = unplaced
 		if c.left <= 0 {
 			c.p.w.stats.OverBudget++
+			continue
+		}
+		if n.large {
+			c.takeLarge(n)
 			continue
 		}
 		if misfits >= maxMisfits {
@@ -203,6 +232,10 @@ func (c *cutter) byNeed() {
 		n := &c.list[i]
 		if n.packet == unplaced {
 			break
+		}
+		if n.packet == onStream {
+			c.left -= int(n.size)
+			continue
 		}
 		if int(n.packet) != len(c.packets)-c.from-1 {
 			c.open()
@@ -265,9 +298,15 @@ func (c *cutter) record(dst []byte, n *candidate) []byte {
 			return c.context.appendDelta(dst, o.class, &head, body)
 		}
 	}
-	body, _ := w.residual(o, 0)
-	head.Kind, head.Life, n.full = recordFull, e.life, true
-	head.Class, head.Gen = uint64(o.class.index), o.id.gen()
+	n.full = true
+	return c.full(dst, n, e)
+}
+
+// full writes a full record.
+func (c *cutter) full(dst []byte, n *candidate, e *entry) []byte {
+	o := c.p.w.slots[n.slot]
+	body, _ := c.p.w.residual(o, 0)
+	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen()}
 	return append(c.context.appendRecordHead(dst, &head), body...)
 }
 
@@ -279,11 +318,11 @@ func (c *cutter) finish() {
 	if complete {
 		placed := 0
 		for i := range c.list {
-			if c.list[i].packet != unplaced {
+			if c.list[i].packet < onStream {
 				placed++
 			}
 		}
-		complete = placed == c.p.owed.count()
+		complete = placed == c.p.owed.count() && len(c.p.large.list) == 0
 	}
 	var behind uint8
 	if c.header.HasBehind {
@@ -311,18 +350,13 @@ func (c *cutter) finish() {
 // behind is by how many ticks the client stays behind in what did not fit or was shed: since its last
 // record, or since before its lifetime if it has none.
 func (c *cutter) behind() uint8 {
-	behind := c.shed
+	behind := max(c.shed, c.behindLarge())
 	for i := range c.list {
 		n := &c.list[i]
-		if n.packet != unplaced || n.rank == rankCopy {
+		if n.packet < onStream || n.rank == rankCopy {
 			continue
 		}
-		e := &c.p.entries[n.slot]
-		reached := e.last
-		if e.sent == 0 {
-			reached--
-		}
-		behind = max(behind, c.header.Tick-reached)
+		behind = max(behind, c.header.Tick-c.p.entries[n.slot].reached())
 	}
 	return uint8(min(behind, math.MaxUint8))
 }
@@ -336,6 +370,7 @@ func (c *cutter) commit() {
 		f.add(c.header.Tick)
 	}
 	p.bucket.spend(c.budget - c.left)
+	st.WaitedLarge += c.crowded
 	st.Snapshots++
 	st.Packets += uint64(count)
 	for i := range c.list {
@@ -350,11 +385,16 @@ func (c *cutter) commit() {
 			c.sample(n)
 		}
 		e := &p.entries[n.slot]
+		if n.packet == onStream {
+			c.commitLarge(n, e)
+		}
 		switch {
 		case n.rank == rankDespawn:
 			st.Despawns++
 		case !n.full:
 			st.Deltas++
+		case e.base != 0 && n.large:
+			st.FullLarge++
 		case e.base != 0:
 			st.FullEvicted++
 		case e.full == fullRequested:
@@ -367,8 +407,12 @@ func (c *cutter) commit() {
 		if e.sent != n.version {
 			e.sent, e.copies, e.out = n.version, 0, 0
 		}
-		e.out++
 		e.last, e.known = c.header.Tick, true
+		if n.packet == onStream {
+			e.copies = 1
+			continue
+		}
+		e.out++
 		if e.copies++; e.copies >= 2 {
 			e.copies = 2
 			p.waiting.set(int(n.slot))

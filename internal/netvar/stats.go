@@ -2,14 +2,10 @@ package netvar
 
 // Stats are plain counters of one World, for its goroutine. All but Objects only grow.
 type Stats struct {
-	Objects  int    // alive
-	Captured uint64 // edited objects looked at
-	Versions uint64 // captures that found a change
-	Clamped  uint64 // values cut or clamped to fit their field, NaN included
-
-	BelowThreshold uint64 // changed fields that a capture held back: see HoldReason
-	WithinInterval uint64
-
+	Objects   int    // alive
+	Captured  uint64 // edited objects looked at
+	Versions  uint64 // captures that found a change
+	Clamped   uint64 // values cut or clamped to fit their field, NaN included
 	Encoded   uint64 // residuals computed, as opposed to shared
 	Snapshots uint64
 	Packets   uint64
@@ -17,15 +13,18 @@ type Stats struct {
 	Records   uint64 // of all kinds below
 	Deltas    uint64 // records that carry a difference
 	Despawns  uint64 // records that end a lifetime
+	Large     uint64 // records that were larger than a packet
 	Waited    uint64 // records that did not fit a snapshot
 
-	OverBudget uint64 // of those that waited: for the client's budget
-	Shed       uint64 // records left out while the world sheds; not among those that waited
+	OverBudget  uint64 // of those that waited: for the client's budget
+	WaitedLarge uint64 // of those that waited: larger than a packet, for room on the stream
+	Shed        uint64 // records left out while the world sheds; not among those that waited
 
 	FullFirst     uint64 // full records: nothing acknowledged yet
 	FullVisible   uint64 // full records: the object became visible
 	FullRequested uint64 // full records: after RequestFull
 	FullEvicted   uint64 // full records: the baseline was too old
+	FullLarge     uint64 // full records: the difference was larger than a packet
 
 	Shown  uint64 // objects that became visible to a client by a judgement
 	Hidden uint64 // objects that were hidden from a client by a judgement

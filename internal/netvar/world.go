@@ -29,10 +29,9 @@ type World struct {
 	bytes []byte         // hash scratch
 	kinds []kind         // by class
 	shed  uint64         // see Shed
+	large bool           // a class has values that may not fit a packet
 	spent spent
 	stats Stats
-
-	holds holds
 
 	tellClamp func(class, field string)
 	clamps    []clamps // by class
@@ -40,9 +39,10 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t)}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t)}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
+		w.large = w.large || c.large
 		w.buf[i] = codec.Values{Words: make([]uint64, c.words()), Blobs: make([][]byte, c.plan.Blobs())}
 	}
 	return w
@@ -122,7 +122,6 @@ func (w *World) Capture(tick uint64) {
 	w.tick = tick
 	w.arena = w.arena[:0]
 	w.retire()
-	w.wake()
 	clear(w.moved)
 	for _, o := range w.dirty {
 		o.dirty = false
@@ -172,9 +171,6 @@ func (w *World) capture(o *Object) {
 		w.publish(o)
 	} else {
 		last := o.hist.newest()
-		if w.holds.by[c.index] != nil {
-			w.hold(o, now, &last)
-		}
 		changed := c.plan.Mark(o.fields[1:], w.tick, now, &last)
 		if c.owner(now) != c.owner(&last) {
 			o.fields[0], changed = w.tick, true

@@ -27,6 +27,11 @@ const (
 	DigestRequest
 	// FullStateRequest asks for the full state (server).
 	FullStateRequest
+	// Record carries, in State, one record of state that came over the stream (client).
+	Record
+	// RecordsApplied acknowledges the records that went over the stream, up to the id Value
+	// (server).
+	RecordsApplied
 )
 
 // Arrival is one event of a session, in the order in which it arrived.
@@ -39,7 +44,7 @@ type Arrival struct {
 	Decoded any // what SessionConfig.Decode returned; for Joined the owner's own
 	// Acks is valid until the inbox that it came from is swapped again.
 	Acks []Range
-	// State belongs to the receiver.
+	// State is one packet or record; it belongs to the receiver.
 	State []byte
 	T     [4]time.Duration // client sent, server received, server sent, client received
 	Epoch Epoch

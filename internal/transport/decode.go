@@ -262,6 +262,18 @@ func parseDigest(b []byte) (snapshots uint32, full bool, err error) {
 	return snapshots, full, nil
 }
 
+func parseApplied(b []byte) (record uint64, err error) {
+	for f := (fields{b: b}); f.next(); {
+		switch {
+		case f.err != nil:
+			return 0, f.err
+		case f.num == 1 && f.typ == protowire.VarintType:
+			record = f.value
+		}
+	}
+	return record, nil
+}
+
 func parseClose(b []byte) (c Closed, err error) {
 	c.Remote = true
 	for f := (fields{b: b}); f.next(); {

@@ -11,7 +11,8 @@ import (
 // of proto/netloop/v1:
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
-//	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload, behind a varint length
+//	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
+//	           12 state_applied, behind a varint length
 //	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload  8 tick
 
 // Field numbers of Datagram.
@@ -36,6 +37,8 @@ const (
 	frameOverload
 	frameSchemaPart
 	frameSchemaAccepted
+	frameState
+	frameStateApplied
 	frameUnknown // the first that this version does not know
 )
 
@@ -139,6 +142,14 @@ func appendOverloadFrame(dst []byte, o Overload) []byte {
 	level := uint64(o.Level) + 1 // 0 means that nothing was said.
 	dst = appendFrameHead(dst, frameOverload, sizeField(level)+sizeField(uint64(o.SendEvery)))
 	return appendField(appendField(dst, 1, level), 2, uint64(o.SendEvery))
+}
+
+func appendStateFrame(dst, record []byte) []byte {
+	return append(appendFrameHead(dst, frameState, len(record)), record...)
+}
+
+func appendAppliedFrame(dst []byte, record uint64) []byte {
+	return appendField(appendFrameHead(dst, frameStateApplied, sizeField(record)), 1, record)
 }
 
 func appendDigestFrame(dst []byte, snapshots uint32, full bool) []byte {

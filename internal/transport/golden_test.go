@@ -21,6 +21,8 @@ func goldens(t *testing.T) map[string][]byte {
 		"frame-reply":    appendMessageFrame(nil, &answer, sizeMessage(&answer)),
 		"frame-epoch":    appendEpochFrame(nil, Epoch{Tick: 300, At: 5 * time.Second}),
 		"frame-overload": appendOverloadFrame(nil, Overload{Level: 1, SendEvery: 2}),
+		"frame-state":    appendStateFrame(nil, []byte{0xde, 0xad, 0xbe, 0xef}),
+		"frame-applied":  appendAppliedFrame(nil, 9),
 		"frame-digest":   appendDigestFrame(nil, 120, false),
 		"frame-full":     appendDigestFrame(nil, 0, true),
 		"frame-close":    appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),

@@ -27,6 +27,8 @@ const (
 	// MaxStatePacket bounds a state packet, so that a datagram has room for its number
 	// and a time reply beside it.
 	MaxStatePacket = 1100
+	// MaxStateRecord bounds a record of state in a frame of its own.
+	MaxStateRecord = MaxFrame - 64
 	// MaxStatePackets bounds the packets of one snapshot: QUIC's pacer sends the first
 	// ten packets of a burst at once and delays the rest.
 	MaxStatePackets = 10

@@ -17,6 +17,8 @@ type outbox struct {
 	epochDue   bool
 	overload   Overload
 	loadDue    bool
+	applied    uint64 // the last record of the stream
+	appliedDue bool
 	closed     bool
 }
 
@@ -87,6 +89,26 @@ func (s *Session) slow() {
 	s.out.unreliable.reset()
 	s.Shutdown(CodeSlow, "the outbound queue is full")
 }
+
+// SendRecord queues a record of state for the next Flush, on the stream, and copies it.
+func (s *Session) SendRecord(record []byte) {
+	q := &s.out.reliable
+	switch {
+	case s.out.closed:
+		s.stats.Drop(DropClosed, 1)
+	case len(record) > MaxStateRecord:
+		s.stats.Drop(DropOversize, 1)
+	case q.size()+len(record) > maxReliableBytes:
+		s.slow()
+	default:
+		q.buf = appendStateFrame(q.buf, record)
+		s.stats.FramesOut.Add(1)
+	}
+}
+
+// AckRecord acknowledges, on the client, all records of the stream up to this one. Of several
+// between two flushes only the last is sent.
+func (s *Session) AckRecord(record uint64) { s.out.applied, s.out.appliedDue = record, true }
 
 // AckState acknowledges a state packet, on the client, once it is decoded. The next
 // datagrams carry it.
@@ -181,6 +203,11 @@ func (s *Session) collectLocked() int {
 		o.loadDue = false
 		s.stats.FramesOut.Add(1)
 	}
+	if o.appliedDue {
+		o.reliable.buf = appendAppliedFrame(o.reliable.buf, o.applied)
+		o.appliedDue = false
+		s.stats.FramesOut.Add(1)
+	}
 	if b.reliable.size() == 0 {
 		b.reliable, o.reliable = o.reliable, b.reliable
 	} else if o.reliable.size() > 0 {
@@ -191,6 +218,7 @@ func (s *Session) collectLocked() int {
 		s.stats.Drop(DropUnreliable, uint64(n))
 	}
 	s.collectStateLocked()
+	s.streamBehind.Store(b.reliable.size() > maxReliableBytes/2)
 	return b.reliable.size()
 }
 

@@ -216,6 +216,14 @@ func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
 			return s.broken(err)
 		}
 		s.pushReliable(&Arrival{Kind: OverloadChanged, At: at, Overload: o}, 0)
+	case kind == frameState && s.cfg.Client:
+		s.pushReliable(&Arrival{Kind: Record, At: at, State: bytes.Clone(body)}, len(body))
+	case kind == frameStateApplied && !s.cfg.Client:
+		record, err := parseApplied(body)
+		if err != nil {
+			return s.broken(err)
+		}
+		s.pushReliable(&Arrival{Kind: RecordsApplied, At: at, Value: record}, 0)
 	case kind == frameDigest && !s.cfg.Client:
 		return s.receiveDigest(at, body)
 	default:

@@ -48,7 +48,9 @@ type Session struct {
 	lastArrival atomic.Int64
 	flushLag    atomic.Int64 // of the newest flush that has left, since it was last taken; 0 is none
 	slotBusy    atomic.Bool  // the mailbox holds the slot's packets
-	deaf        atomic.Bool  // closing or ended: what still arrives is dropped
+
+	streamBehind atomic.Bool // half of the reliable data that may wait does
+	deaf         atomic.Bool // closing or ended: what still arrives is dropped
 
 	dup    dupWindow // datagram reader
 	ranges []Range   // datagram reader: scratch
@@ -106,6 +108,7 @@ func (s *Session) SetRTT(srtt time.Duration) { s.srtt.Store(int64(srtt)) }
 type LinkFacts struct {
 	SRTT        time.Duration // 0: not known yet
 	SlotFree    bool          // the last snapshot has left
+	StreamFree  bool          // less than half of the reliable data that may wait does
 	LastArrival time.Duration // when the last sound datagram or frame arrived
 }
 
@@ -114,6 +117,7 @@ func (s *Session) Link() LinkFacts {
 	return LinkFacts{
 		SRTT:        time.Duration(s.srtt.Load()),
 		SlotFree:    !s.slotBusy.Load(),
+		StreamFree:  !s.streamBehind.Load(),
 		LastArrival: time.Duration(s.lastArrival.Load()),
 	}
 }

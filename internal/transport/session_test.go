@@ -311,3 +311,50 @@ func TestMalformedMessageHarmsNoNeighbour(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordsTravelInOrderAndTheLastIsAcknowledged(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	small, largest := []byte{1}, bytes.Repeat([]byte{2}, MaxStateRecord)
+	server.SendRecord(small)
+	server.SendRecord(largest)
+	server.SendRecord(make([]byte, MaxStateRecord+1))
+	small[0] = 9 // it was copied
+	server.Flush(0)
+	carry(t, server, client, 0)
+	as := client.arrivals()
+	if !slices.Equal(kinds(as), []ArrivalKind{Record, Record}) || as[0].State[0] != 1 || !bytes.Equal(as[1].State, largest) {
+		t.Fatalf("arrivals %v", kinds(as))
+	}
+	if n := server.stats.Dropped(DropOversize); n != 1 {
+		t.Errorf("%d dropped as too large", n)
+	}
+	client.AckRecord(1)
+	client.AckRecord(2)
+	client.Flush(0)
+	client.Flush(0)
+	carry(t, client, server, 0)
+	if as := server.arrivals(); !slices.Equal(kinds(as), []ArrivalKind{RecordsApplied}) || as[0].Value != 2 {
+		t.Errorf("acknowledged: %+v", as)
+	}
+}
+
+// A stream that is behind takes no large state: it would wait behind everything, and help to
+// close the connection.
+func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	m := Message{Method: 1, Reliable: true, Payload: make([]byte, 1<<13)}
+	for range maxReliableBytes / 2 >> 13 {
+		server.Send(m)
+	}
+	if !server.Link().StreamFree {
+		t.Error("what is not flushed counts already")
+	}
+	server.Flush(0)
+	if server.Link().StreamFree {
+		t.Error("free with half of its bound waiting")
+	}
+	server.AppendStream(nil, 1<<14)
+	if !server.Link().StreamFree {
+		t.Error("not free with less")
+	}
+}

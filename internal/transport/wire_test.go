@@ -79,6 +79,9 @@ func TestEnvelopesEqualProtoMarshal(t *testing.T) {
 		"zero epoch": {appendEpochFrame(nil, Epoch{0, -1}), &netloopv1.Frame{Kind: &netloopv1.Frame_Epoch{Epoch: &netloopv1.Epoch{}}}},
 		"overload": {appendOverloadFrame(nil, Overload{3, 120}), &netloopv1.Frame{Kind: &netloopv1.Frame_Overload{
 			Overload: &netloopv1.Overload{Level: netloopv1.OverloadLevel_OVERLOAD_LEVEL_REFUSING, SendEvery: 120}}}},
+		"state": {appendStateFrame(nil, []byte{1, 2, 3}), &netloopv1.Frame{Kind: &netloopv1.Frame_State{State: []byte{1, 2, 3}}}},
+		"state applied": {appendAppliedFrame(nil, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_StateApplied{
+			StateApplied: &netloopv1.StateApplied{Record: 300}}}},
 		"digest": {appendDigestFrame(nil, 300, true), &netloopv1.Frame{Kind: &netloopv1.Frame_DigestRequest{
 			DigestRequest: &netloopv1.DigestRequest{Snapshots: 300, FullState: true}}}},
 		"close": {appendCloseFrame(nil, Closed{Code: 1<<31 + 5, Text: "bye"}), &netloopv1.Frame{Kind: &netloopv1.Frame_Close{

@@ -99,6 +99,7 @@ func (s *Session) AppendStream(dst []byte, limit int) []byte {
 	defer s.mu.Unlock()
 	n := len(dst)
 	dst = s.box.reliable.take(dst, limit)
+	s.streamBehind.Store(s.box.reliable.size() > maxReliableBytes/2)
 	s.stats.StreamBytesOut.Add(uint64(len(dst) - n))
 	return dst
 }

@@ -1649,6 +1649,52 @@ func (x *Close) GetText() string {
 	return ""
 }
 
+// StateApplied acknowledges the records of state that came over the stream.
+type StateApplied struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the last one that was applied; all before it were.
+	Record        uint64 `protobuf:"varint,1,opt,name=record,proto3" json:"record,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateApplied) Reset() {
+	*x = StateApplied{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateApplied) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateApplied) ProtoMessage() {}
+
+func (x *StateApplied) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateApplied.ProtoReflect.Descriptor instead.
+func (*StateApplied) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *StateApplied) GetRecord() uint64 {
+	if x != nil {
+		return x.Record
+	}
+	return 0
+}
+
 // Frame is what the stream carries, each prefixed by its length as a varint.
 type Frame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1666,6 +1712,8 @@ type Frame struct {
 	//	*Frame_Overload
 	//	*Frame_SchemaPart
 	//	*Frame_SchemaAccepted
+	//	*Frame_State
+	//	*Frame_StateApplied
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1673,7 +1721,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1733,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1746,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Frame) GetKind() isFrame_Kind {
@@ -1798,6 +1846,24 @@ func (x *Frame) GetSchemaAccepted() *SchemaAccepted {
 	return nil
 }
 
+func (x *Frame) GetState() []byte {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_State); ok {
+			return x.State
+		}
+	}
+	return nil
+}
+
+func (x *Frame) GetStateApplied() *StateApplied {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_StateApplied); ok {
+			return x.StateApplied
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -1852,6 +1918,16 @@ type Frame_SchemaAccepted struct {
 	SchemaAccepted *SchemaAccepted `protobuf:"bytes,10,opt,name=schema_accepted,json=schemaAccepted,proto3,oneof"`
 }
 
+type Frame_State struct {
+	// Server to client: a record of state that is larger than a packet.
+	State []byte `protobuf:"bytes,11,opt,name=state,proto3,oneof"`
+}
+
+type Frame_StateApplied struct {
+	// Client to server.
+	StateApplied *StateApplied `protobuf:"bytes,12,opt,name=state_applied,json=stateApplied,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -1872,6 +1948,10 @@ func (*Frame_SchemaPart) isFrame_Kind() {}
 
 func (*Frame_SchemaAccepted) isFrame_Kind() {}
 
+func (*Frame_State) isFrame_Kind() {}
+
+func (*Frame_StateApplied) isFrame_Kind() {}
+
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1887,7 +1967,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1979,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +1992,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -1940,7 +2020,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2032,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2045,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -1990,7 +2070,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2082,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2095,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2060,7 +2140,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2072,7 +2152,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2085,7 +2165,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2224,7 +2304,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"send_every\x18\x02 \x01(\rR\tsendEvery\"A\n" +
 	"\x05Close\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x9d\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"&\n" +
+	"\fStateApplied\x12\x16\n" +
+	"\x06record\x18\x01 \x01(\x04R\x06record\"\xf6\x04\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -2237,7 +2319,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\vschema_part\x18\t \x01(\v2\x16.netloop.v1.SchemaPartH\x00R\n" +
 	"schemaPart\x12E\n" +
 	"\x0fschema_accepted\x18\n" +
-	" \x01(\v2\x1a.netloop.v1.SchemaAcceptedH\x00R\x0eschemaAcceptedB\x06\n" +
+	" \x01(\v2\x1a.netloop.v1.SchemaAcceptedH\x00R\x0eschemaAccepted\x12\x16\n" +
+	"\x05state\x18\v \x01(\fH\x00R\x05state\x12?\n" +
+	"\rstate_applied\x18\f \x01(\v2\x18.netloop.v1.StateAppliedH\x00R\fstateAppliedB\x06\n" +
 	"\x04kind\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
@@ -2343,7 +2427,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),             // 0: netloop.v1.Stage
 	(Code)(0),              // 1: netloop.v1.Code
@@ -2366,11 +2450,12 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*DigestRequest)(nil),  // 18: netloop.v1.DigestRequest
 	(*Overload)(nil),       // 19: netloop.v1.Overload
 	(*Close)(nil),          // 20: netloop.v1.Close
-	(*Frame)(nil),          // 21: netloop.v1.Frame
-	(*AckRanges)(nil),      // 22: netloop.v1.AckRanges
-	(*TimeRequest)(nil),    // 23: netloop.v1.TimeRequest
-	(*TimeReply)(nil),      // 24: netloop.v1.TimeReply
-	(*Datagram)(nil),       // 25: netloop.v1.Datagram
+	(*StateApplied)(nil),   // 21: netloop.v1.StateApplied
+	(*Frame)(nil),          // 22: netloop.v1.Frame
+	(*AckRanges)(nil),      // 23: netloop.v1.AckRanges
+	(*TimeRequest)(nil),    // 24: netloop.v1.TimeRequest
+	(*TimeReply)(nil),      // 25: netloop.v1.TimeReply
+	(*Datagram)(nil),       // 26: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	7,  // 0: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
@@ -2402,15 +2487,16 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	19, // 26: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
 	11, // 27: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
 	12, // 28: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	22, // 29: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	23, // 30: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	24, // 31: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	17, // 32: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	21, // 29: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	23, // 30: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	24, // 31: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	25, // 32: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	17, // 33: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -2418,7 +2504,7 @@ func file_netloop_v1_netloop_proto_init() {
 	if File_netloop_v1_netloop_proto != nil {
 		return
 	}
-	file_netloop_v1_netloop_proto_msgTypes[16].OneofWrappers = []any{
+	file_netloop_v1_netloop_proto_msgTypes[17].OneofWrappers = []any{
 		(*Frame_Hello)(nil),
 		(*Frame_Welcome)(nil),
 		(*Frame_Refused)(nil),
@@ -2429,6 +2515,8 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_Overload)(nil),
 		(*Frame_SchemaPart)(nil),
 		(*Frame_SchemaAccepted)(nil),
+		(*Frame_State)(nil),
+		(*Frame_StateApplied)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2436,7 +2524,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,199 @@
+package netvar
+
+import (
+	"slices"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// A record that is larger than a packet goes reliably, in full, and by itself:
+//
+//	large = coder:1 tick:4 id:uvarint record      one full record, laid out as in a packet of this tick
+//
+// Ids start at 1 and have no gaps; the client applies the records in their order and says up to
+// which one it has. Acknowledgements of packets reach only some packets back, and a stream may be
+// much later than that, so a record has no id of a packet.
+//
+// Until a record is acknowledged nothing else of its slot is sent to that client, a despawn
+// included: a packet would overtake the record, and then be overwritten by it. It is never lost
+// while the connection lives, so there are no copies of it and nothing to find out about it. What
+// happens to the object meanwhile is owed, and goes once the record is acknowledged.
+const (
+	// MaxRecord bounds a record that goes reliably, all of it, so that it fits a frame.
+	MaxRecord = 15 << 10
+	// MaxOutstanding bounds the bytes of the records that one client has not acknowledged: four
+	// of the largest, an eighth of what may wait for a client's stream. The rest stays owed.
+	MaxOutstanding = 64 << 10
+
+	maxLargeHead = 1 + 4 + 10 + maxRecordHead
+)
+
+// largeRecord is one that is not acknowledged.
+type largeRecord struct {
+	tick, version uint64
+	since         uint64 // tick that the client had reached in this slot before
+	slot, size    uint32
+	void          bool // sent before the client's copies were in doubt: it is no baseline
+}
+
+// large is what a peer knows of its reliable records.
+type large struct {
+	list  []largeRecord // in the order of their ids, up to last
+	slots bitset        // of those in the list
+	bytes int           // of those in the list
+	last  uint64        // id of the last one sent
+	sent  [][]byte      // of the last snapshot
+}
+
+// Large returns the records of the last snapshot that are to go over the client's stream, in this
+// order. They are valid until the next one is cut.
+func (p *Peer) Large() [][]byte { return p.large.sent }
+
+// AckLarge takes the client's word that it has applied all records up to this id.
+func (p *Peer) AckLarge(id uint64) {
+	l, st := &p.large, &p.w.stats
+	if id > l.last {
+		st.AckUnknown++
+		return
+	}
+	waiting := int(l.last - id)
+	if waiting >= len(l.list) {
+		st.AckStale++
+		return
+	}
+	n := len(l.list) - waiting
+	for i := range l.list[:n] {
+		p.largeAcked(&l.list[i])
+	}
+	l.list = slices.Delete(l.list, 0, n)
+}
+
+// largeAcked moves the baseline, unless the record is of a lifetime that is over.
+func (p *Peer) largeAcked(r *largeRecord) {
+	slot := int(r.slot)
+	p.large.slots.unset(slot)
+	p.large.bytes -= int(r.size)
+	e := &p.entries[slot]
+	if r.void || r.tick < e.life || e.phase != shown {
+		return
+	}
+	if r.version > e.base {
+		e.base = r.version
+		p.endFirst(e)
+	}
+	if p.w.slots[slot].changed <= e.base {
+		p.owed.unset(slot)
+		p.waiting.unset(slot)
+	}
+}
+
+// beginLarge lets go of the records of the snapshot before.
+func (c *cutter) beginLarge() {
+	l := &c.p.large
+	l.sent = l.sent[:0]
+	c.largeRoom, c.crowded = MaxOutstanding-l.bytes, 0
+	c.header.HasBehind = len(l.list) > 0
+}
+
+// measure finds out whether the record of an object fits no packet, and then what it takes.
+func (c *cutter) measure(n *candidate, o *Object, e *entry) {
+	w, room := c.p.w, c.lim.PacketSize-maxHeader-maxRecordHead
+	full, _ := w.residual(o, 0)
+	size := len(full)
+	if e.base != 0 {
+		if body, ok := w.residual(o, e.base); ok {
+			size = len(body)
+		}
+	}
+	if size <= room {
+		return
+	}
+	c.header.HasBehind = true
+	n.large, n.full = true, true
+	n.size, n.class = uint32(maxLargeHead+len(full)), uint32(o.class.index)
+}
+
+// takeLarge gives a large record its place on the stream and reports whether there is one. What
+// finds none keeps the room from all after it, or small ones would keep it from the largest.
+func (c *cutter) takeLarge(n *candidate) bool {
+	if !c.lim.Reliable || int(n.size) > c.largeRoom {
+		c.largeRoom = 0
+		c.crowded++
+		return false
+	}
+	n.packet = onStream
+	c.largeRoom -= int(n.size)
+	c.left -= int(n.size)
+	return true
+}
+
+// commitLarge writes a large record and remembers it; e is its entry before.
+func (c *cutter) commitLarge(n *candidate, e *entry) {
+	p, l, tick := c.p, &c.p.large, c.header.Tick
+	i := len(l.sent)
+	if l.sent = slices.Grow(l.sent, 1)[:i+1]; cap(l.sent[i]) == 0 {
+		l.sent[i] = make([]byte, 0, n.size)
+	}
+	l.last++
+	c.context.begin(tick)
+	b := wire.AppendUint32(append(l.sent[i][:0], coderBytes), uint32(tick))
+	l.sent[i] = c.full(wire.AppendUvarint(b, l.last), n, e)
+	n.size = uint32(len(l.sent[i]))
+	p.w.stats.Large++
+	p.w.stats.Bytes += uint64(n.size)
+	l.list = append(l.list, largeRecord{tick: tick, version: n.version, since: e.reached(), slot: n.slot, size: n.size})
+	l.slots.set(int(n.slot))
+	l.bytes += int(n.size)
+}
+
+// behindLarge is by how many ticks the client stays behind in what is outstanding.
+func (c *cutter) behindLarge() (behind uint64) {
+	for i := range c.p.large.list {
+		behind = max(behind, c.header.Tick-c.p.large.list[i].since)
+	}
+	return behind
+}
+
+// reached is the tick that the client has reached with what was sent of the entry: that of the
+// last record, or the one before its lifetime.
+func (e *entry) reached() uint64 {
+	if e.sent == 0 {
+		return e.last - 1
+	}
+	return e.last
+}
+
+// ApplyLarge checks a record that came over the stream wholly, and then applies it; after an error
+// nothing has changed, and the stream is no use any more. It applies whatever was applied
+// meanwhile, because nothing of the object was. The id is to be acknowledged.
+func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
+	in := wire.NewReader(record)
+	near := r.tick
+	if near == 0 {
+		near = r.near
+	}
+	coder := in.Byte()
+	tick := wire.WidenTick(near, in.Uint32())
+	id = in.Uvarint()
+	if coder != coderBytes || tick == 0 || id != r.large+1 {
+		in.Fail(ErrHeader)
+	}
+	if err = in.Err(); err == nil {
+		err = r.check(&in, tick)
+	}
+	if err == nil && (len(r.staged) != 1 || r.staged[0].Kind != recordFull) {
+		err = ErrRecord
+	}
+	if err != nil {
+		r.stats.Refused++
+		return 0, err
+	}
+	r.large = id
+	if tick > r.tick { // as a packet of this tick does: an earlier one must not be applied any more
+		r.tick, r.count, r.arrived, r.verdict = tick, 0, 0, DigestNone
+	}
+	r.apply(&r.staged[0])
+	r.stats.Large++
+	r.stats.Records++
+	return id, nil
+}

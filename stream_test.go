@@ -1,0 +1,51 @@
+package netloop
+
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// scroll fits no packet.
+type scroll struct {
+	Text string `net:"max=8000"`
+}
+
+var bareScrolls = NewClass[scroll](bareSchema, "scroll")
+
+// While more than half of what may wait for a client's stream does, records that fit no packet
+// are held back, and counted.
+func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s := b.join()
+	b.step()
+	drain := func() {
+		for _, more := s.AppendDatagram(nil, 0); more; _, more = s.AppendDatagram(nil, 0) {
+			s.DatagramSent(0, 0, true)
+		}
+	}
+	drain()
+	for range 20 { // 300 kB
+		s.Send(transport.Message{Method: 1, Reliable: true, Payload: make([]byte, 15_000)})
+	}
+	b.step()
+	drain()
+	if err := b.s.room.inspect(func(t *Tick) { bareScrolls.Spawn(t, scroll{string(make([]byte, 8000))}) }); err != nil {
+		t.Fatal(err)
+	}
+	stats := b.s.room.world.Stats()
+	b.step() // a fifth snapshot would find the window closed
+	drain()
+	b.s.room.report()
+	if stats.Large != 0 || stats.WaitedLarge != 1 || !b.scraped(`netloop_snapshot_records_waited_total{reason="stream"} 1`) {
+		t.Errorf("%d sent, %d held back", stats.Large, stats.WaitedLarge)
+	}
+	s.AppendStream(nil, 1<<20)
+	b.step()
+	if stats.Large != 1 {
+		t.Error("not sent when the stream was free again")
+	}
+	if n := len(s.AppendStream(nil, 1<<20)); n < 8000 {
+		t.Errorf("%d bytes left", n)
+	}
+}
