@@ -20,6 +20,8 @@ import (
 //	Ammo map[string]int32 `net:"max=8,each=12"` // at most 8, by names of at most 12 bytes
 //	Memo string  `net:"-"`           // not at all
 //	Pace float32 `net:"name=Speed"`  // under the name that it had before
+//	Mood int32   `net:"interval=500ms"` // at most twice a second
+//	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
 //
 // A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes over the
 // client's stream, and while it is under way nothing else of its object is sent to that
@@ -37,6 +39,14 @@ import (
 //
 // quat is for four float32, as an array or a struct of them, in any order. What arrives is
 // of length 1 and has its largest component positive; all zeros stay zeros.
+//
+// interval and threshold hold changes back, from all clients alike; they are not for messages. A field with
+// an interval, in game time and up to a minute, is sent again when that has passed since its last
+// change was, edited meanwhile or not; what lies in a struct or array with an interval goes together. A
+// threshold is in the field's own unit, for a quaternion in degrees; on a struct or array it holds for
+// each number inside but not for booleans and what else has no size. A change is measured from what was sent
+// last, so that a slow drift is sent when it adds up; what never gets that far is never sent,
+// and then clients differ from the server by less than the threshold for good.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.

@@ -49,7 +49,7 @@ var onlyIn = map[string][]string{
 	"github.com/ulikunitz/xz":             {"internal/cubes"},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
-	"github.com/google/go-cmp":            {},
+	"github.com/google/go-cmp":            {"internal/golden"},
 	"github.com/rogpeppe/go-internal":     {},
 	"google.golang.org/protobuf/testing/": {},
 }

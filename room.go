@@ -130,6 +130,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
 	})
+	r.world.SetRate(spec.Rate.Num, spec.Rate.Den)
 	r.prioritize()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.faults = map[fault]*said{}

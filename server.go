@@ -37,13 +37,16 @@ type Server struct {
 	lastID    atomic.Uint64
 	draining  atomic.Bool
 	ready     atomic.Bool // clients may come
+	used      atomic.Bool // Run or Close has begun
+	ended     atomic.Bool // and is over
 
 	listener *quicnet.Listener
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
 }
 
-// New makes a server and opens the game's default room. It takes no port yet.
+// New makes a server and opens the game's default room. It takes no port yet. Run brings
+// the server to its end; one that is not Run is for [Server.Close].
 func New(cfg Config, g Game) (*Server, error) {
 	cfg, err := cfg.validate()
 	if err != nil {
@@ -75,8 +78,12 @@ func New(cfg Config, g Game) (*Server, error) {
 const spareConns = 256
 
 // Listen takes the ports. Run does it too; call Listen before to learn the
-// addresses first. A port in use is an error that names the address.
+// addresses first. A port in use is an error that names the address. A server that has
+// ended takes none.
 func (s *Server) Listen() error {
+	if s.ended.Load() {
+		return errUsed
+	}
 	if s.listener != nil {
 		return nil
 	}
@@ -149,11 +156,38 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // returns. It returns nil unless a port is taken, the room was closed with
 // another code than [CodeClosing], a critical system panicked, the room's
 // goroutine was ended or hangs (see [Config] WatchdogExit), or OnClose failed. A
-// server runs once.
+// server runs once, unless it was a port that kept it from running.
 func (s *Server) Run(ctx context.Context) error {
+	if !s.used.CompareAndSwap(false, true) {
+		return errUsed
+	}
 	if err := s.Listen(); err != nil {
+		s.used.Store(false)
 		return err
 	}
+	return s.serve(ctx)
+}
+
+var errUsed = errors.New("netloop: a server runs once, and not after Close; make another one with New")
+
+// Close ends a server that is not Run after all, whether it listens or not: it gives the
+// ports back, tells those who have connected meanwhile, and lets the game's OnClose
+// functions run, which close what Open has opened; one that saves knows from OnStart,
+// which has not run, that nothing was played. It returns as Run would with a context
+// that has ended. A server that runs, or has ended, it leaves alone and returns
+// nil: there the end of Run's context does it.
+func (s *Server) Close() error {
+	if !s.used.CompareAndSwap(false, true) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return s.serve(ctx)
+}
+
+// serve runs the room to its end, and releases everything that the server holds.
+func (s *Server) serve(ctx context.Context) error {
+	defer s.ended.Store(true)
 	adminDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
 	adminCtx, stopAdmin := context.WithCancel(context.Background())
 	if s.admin != nil {
@@ -161,11 +195,13 @@ func (s *Server) Run(ctx context.Context) error {
 	} else {
 		adminDone <- nil
 	}
-	s.ready.Store(true)
+	s.ready.Store(ctx.Err() == nil)
 	err := s.supervise(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err = errors.Join(err, s.listener.Close(closeCtx))
+	if s.listener != nil {
+		err = errors.Join(err, s.listener.Close(closeCtx))
+	}
 	stopAdmin()
 	s.closeTraces()
 	return errors.Join(err, <-adminDone, s.system.Close())

@@ -121,5 +121,7 @@ func (r *Room) bury() error {
 func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
 	s.ready.Store(false)
-	s.listener.Refuse(code, text)
+	if s.listener != nil { // One that is closed before it listened has none.
+		s.listener.Refuse(code, text)
+	}
 }

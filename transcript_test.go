@@ -1,37 +1,15 @@
 package netloop_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/netlooptest"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
-
-// golden compares a text with a file.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the transcript differs (run with -rewrite if that is meant):\n%s", diff)
-	}
-}
 
 // TestTranscriptOfMessages writes down whole ticks of a room and the frames
 // of its two clients: messages of every stage, fixed steps that are none or one, a
@@ -89,5 +67,5 @@ func TestTranscriptOfMessages(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "testdata/messages.txt", log.String())
+	golden.Check(t, "testdata/messages.txt", log.String())
 }

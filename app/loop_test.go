@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -38,7 +39,7 @@ func TestLoopPrintShowsTheTree(t *testing.T) {
 		if r.exit != 0 || r.stderr != "" {
 			t.Fatalf("exit %d: %s", r.exit, r.stderr)
 		}
-		golden(t, name, r.stdout)
+		golden.Check(t, "testdata/"+name, r.stdout)
 	}
 }
 
@@ -64,7 +65,7 @@ func TestLoopPrintShowsCostAndState(t *testing.T) {
 		if r.exit != 0 || r.stderr != "" {
 			t.Fatalf("exit %d: %s", r.exit, r.stderr)
 		}
-		golden(t, name, r.stdout)
+		golden.Check(t, "testdata/"+name, r.stdout)
 	}
 }
 

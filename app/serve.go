@@ -91,10 +91,10 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	}
 	at := addressesOf(s)
 	if err := p.announce(s, cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), release(s))
+		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), s.Close())
 	}
 	if err := file.publish(at); err != nil {
-		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), release(s))
+		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), s.Close())
 	}
 	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "cert_hash", at.CertHash, "seed", cfg.Seed)
 	return s, nil
@@ -118,14 +118,6 @@ func (c *configuration) portError(err error) error {
 		return c.bad("listen", c.options.Listen, fmt.Sprintf("choose another address: %v", op.Err))
 	}
 	return err
-}
-
-// release gives the ports back without a tick: a context that has ended leaves
-// Run nothing but the closing.
-func release(s *netloop.Server) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return s.Run(ctx)
 }
 
 // drawSeed makes a seed here rather than in netloop, so that it can be printed:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"net"
 	"net/http"
 	"os"
@@ -15,26 +14,9 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/loop"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
-
-// golden compares a text with a committed one.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines(t, got, string(want))
-}
 
 func TestBanner(t *testing.T) {
 	named := func(place loop.Place, names ...string) (all []loop.DumpSystem) {
@@ -59,9 +41,9 @@ func TestBanner(t *testing.T) {
 		cfg:     netloop.Config{Seed: 42, Room: netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Rate{Num: 30000, Den: 1001}, SendEvery: 1, MaxClients: 256}},
 		stages:  stages,
 	}
-	golden(t, "banner.txt", b.String())
+	golden.Check(t, "testdata/banner.txt", b.String())
 	b.at.Admin, b.devCert, b.cfg.Room.SendEvery, b.stages = "", false, 3, nil
-	golden(t, "banner_bare.txt", b.String())
+	golden.Check(t, "testdata/banner_bare.txt", b.String())
 }
 
 func TestHelpNamesUnitsAndRanges(t *testing.T) {
@@ -69,7 +51,7 @@ func TestHelpNamesUnitsAndRanges(t *testing.T) {
 	if r.exit != 0 || r.stderr != "" {
 		t.Errorf("exit %d: %s", r.exit, r.stderr)
 	}
-	golden(t, "help.txt", r.stdout)
+	golden.Check(t, "testdata/help.txt", r.stdout)
 }
 
 func TestVersion(t *testing.T) {

@@ -136,6 +136,7 @@ func TestBotsPlayARealServer(t *testing.T) {
 	for name, x := range map[string]*float64{
 		"rtt": r.RPC.RTT.P50, "rate": r.Snapshots.Rate.Min, "interval": r.Snapshots.Interval.P99, "age": r.Snapshots.Age.P50,
 		"bytes": r.Snapshots.Bytes, "tick": r.Server.Tick.P99, "lateness": r.Server.Lateness.Max, "tick rate": r.Server.TickRate,
+		"own lateness": r.Generator.Lateness.Max,
 	} {
 		if x == nil || *x <= 0 {
 			t.Errorf("%s is missing", name)

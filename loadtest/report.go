@@ -61,6 +61,7 @@ func (r *report) fill(received []uint64) {
 	if n := len(received); n > 0 && r.length > 0 {
 		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
 	}
+	r.Generator = Generator{Lateness: spread(rec.lateness)}
 	r.Converged = r.converged > 0 && r.converged == r.Clients.Connected
 	r.Saturated = saturated(rec, r.tick)
 }

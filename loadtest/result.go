@@ -16,11 +16,12 @@ type Result struct {
 	RPC       RPC       `json:"rpc"`
 	Snapshots Snapshots `json:"snapshots"`
 	Server    Server    `json:"server"`
+	Generator Generator `json:"generator"`
 	// Converged says that at the end every client that had connected compared a
 	// digest of its replicated state with the server's, and found it equal.
 	Converged bool `json:"converged"`
 	// Saturated says that the generator itself was too slow, so that the figures
-	// mean nothing: the 99th percentile of how late its own frames were exceeds one
+	// mean nothing: the 99th percentile of Generator.Lateness exceeds one
 	// tick, or fewer than 99 % of the intended calls were sent.
 	Saturated bool `json:"saturated"`
 }
@@ -66,6 +67,13 @@ type Server struct {
 	Overruns     *uint64  `json:"overruns"`      // ticks that took longer than their period
 	DroppedTicks *uint64  `json:"dropped_ticks"` // real time that no tick represents
 	TickRate     *float64 `json:"tick_rate_hz"`  // ticks that ran, per second
+}
+
+// Generator is how the load generator itself did: what it adds to every other figure.
+type Generator struct {
+	// Lateness is how long after its deadline each frame of each client began. Frames that
+	// a stall has swallowed count too, each from its own deadline.
+	Lateness Spread `json:"lateness_ms"`
 }
 
 // Latency is a distribution with its tail.

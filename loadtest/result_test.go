@@ -2,36 +2,13 @@ package loadtest
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test ./loadtest -rewrite makes it anew:\n%s", name, diff)
-	}
-}
 
 // made is a report of made-up records.
 func made() *report {
@@ -70,7 +47,7 @@ func TestJSONNamesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "result.json", string(text)+"\n")
+	golden.Check(t, "testdata/result.json", string(text)+"\n")
 }
 
 // What is not known is null, and every name is there all the same.
@@ -82,7 +59,7 @@ func TestJSONOfNothingIsNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "nothing.json", string(text)+"\n")
+	golden.Check(t, "testdata/nothing.json", string(text)+"\n")
 }
 
 func TestSummaryOfAGoodRun(t *testing.T) {
@@ -90,7 +67,7 @@ func TestSummaryOfAGoodRun(t *testing.T) {
 	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
-	golden(t, "good.txt", b.String())
+	golden.Check(t, "testdata/good.txt", b.String())
 }
 
 func TestSummaryOfABadRun(t *testing.T) {
@@ -101,7 +78,7 @@ func TestSummaryOfABadRun(t *testing.T) {
 	r.fill([]uint64{1199, 1201, 500})
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
-	golden(t, "bad.txt", b.String())
+	golden.Check(t, "testdata/bad.txt", b.String())
 }
 
 func TestEachShortfallIsSaid(t *testing.T) {

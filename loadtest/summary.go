@@ -79,7 +79,7 @@ func writeTimes(w io.Writer, r *report) {
 	short("snapshot age", r.Snapshots.Age)
 	short("server tick", r.Server.Tick)
 	short("server lateness", r.Server.Lateness)
-	short("own lateness", spread(r.rec.lateness))
+	short("own lateness", r.Generator.Lateness)
 	_ = tab.Flush() // As above.
 }
 

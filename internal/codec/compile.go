@@ -47,6 +47,9 @@ type Plan struct {
 	layout Type // of a whole struct, not of a slice's elements
 	least  int  // fewest wire bytes of one value
 	size   uintptr
+	groups []group // fields that are captured together, at most once in an interval
+	gaps   []gap   // of leaves with a threshold
+	inList string  // see Misplaced
 
 	encodings []Encodings // what it was compiled with
 }
@@ -76,7 +79,7 @@ func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
 		return nil, err
 	}
 	p.layout = n.describe()
-	p.encodings = w.encodings
+	p.encodings, p.inList = w.encodings, w.inList
 	return p, nil
 }
 
@@ -101,6 +104,13 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 
 // flatten appends the leaves of a node that lies at off.
 func (w *walker) flatten(p *Plan, n *node, path string, off uintptr) error {
+	from := len(p.leaves)
+	err := w.flattenParts(p, n, path, off)
+	w.group(p, n, path, from)
+	return err
+}
+
+func (w *walker) flattenParts(p *Plan, n *node, path string, off uintptr) error {
 	if w.budget.spent++; w.budget.spent > maxParts {
 		return w.fail(path, "too many parts in all; nest fewer arrays and slices in each other")
 	}
@@ -152,7 +162,10 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		}
 	case Slice, Map:
 		var err error
-		if l.elem, err = w.plan(n.elem, path+"[]"); err != nil {
+		w.lists++
+		l.elem, err = w.plan(n.elem, path+"[]")
+		w.lists--
+		if err != nil {
 			return err
 		}
 		if l.elem.least == 0 {
@@ -163,6 +176,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 			l.entries = &entries{typ: n.elem.typ}
 		}
 	}
+	w.gap(p, &l, n)
 	if l.kind.Blob() {
 		l.pos = p.blobs
 		p.byBlob = append(p.byBlob, uint16(len(p.leaves)))

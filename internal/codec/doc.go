@@ -46,6 +46,8 @@
 //	`net:"each=16"`       most bytes of each string, []byte or message in a slice or map
 //	`net:"key=ID"`        on a slice of structs: the field that tells its elements apart, so
 //	                      that a difference (script.go) follows them when they move
+//	`net:"interval=1s"`   on a field of state: it is captured at most once in a second, all inside together
+//	`net:"threshold=2"`   on numbers of state: a change of less is not captured (hold.go)
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
 // Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and

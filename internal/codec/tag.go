@@ -32,6 +32,7 @@ type tag struct {
 	each     int      // max of the strings in a slice or map, 0: none given
 	key      string   // which field tells the elements of a slice apart
 	name     string   // on the wire, "" = that of the field
+	hold     holdTag  // when a change is captured (hold.go)
 }
 
 func parseTag(s string) (tag, error) {
@@ -68,8 +69,10 @@ func parseTag(s string) (tag, error) {
 			if t.name = value; !validName(value) {
 				err = fmt.Errorf("name=%s is not a name of letters, digits and underscores with at most %d bytes", value, MaxName)
 			}
+		case "interval", "threshold":
+			err = t.hold.set(key, value)
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key and name, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, interval and threshold, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err

@@ -18,6 +18,7 @@ type node struct {
 	proto    string // of a Proto: its name
 	encoding *Encoding
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
+	hold     holdTag
 	elem     *node
 	fields   []nodeField
 }
@@ -74,7 +75,7 @@ func (n *node) holdsText() bool {
 
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
-	g.max, g.key = 0, ""
+	g.max, g.key, g.hold = 0, "", holdTag{}
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
@@ -88,6 +89,8 @@ type walker struct {
 	root   string
 	stack  []reflect.Type
 	budget *Budget // of flattening
+	lists  int     // around what is being flattened
+	inList string  // a field in a list that asks for what only whole lists have
 
 	encodings []Encodings
 }
@@ -147,9 +150,17 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 				own.from, own.to = g.from, g.to
 			}
 		}
+		threshold := own.hold.threshold != nil
+		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
+			own.hold.threshold = g.hold.threshold
+		}
 		v, err := w.value(f.Type, sub, own, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		v.hold.interval = own.hold.interval
+		if threshold && !v.holdsThreshold() {
+			return nil, w.fail(sub, "threshold on a field without numbers; remove it")
 		}
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
@@ -232,6 +243,9 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 				return nil, w.fail(path, "%v", err)
 			}
 		}
+		if err := n.setThreshold(g.hold.threshold); err != nil {
+			return nil, w.fail(path, "%v", err)
+		}
 		return w.scalar(n, path, g)
 	}
 	for _, find := range w.encodings {
@@ -266,7 +280,11 @@ func (w *walker) quaternion(t reflect.Type, path string, g tag) (*node, error) {
 	if t.Size() != 16 || floats(t) != 4 {
 		return nil, w.fail(path, "quat on a %v; it belongs on four float32, as [4]float32 or a struct of them", t)
 	}
-	return &node{kind: Quat, typ: t, max: g.quat}, nil
+	n := &node{kind: Quat, typ: t, max: g.quat}
+	if err := n.setThreshold(g.hold.threshold); err != nil {
+		return nil, w.fail(path, "%v", err)
+	}
+	return n, nil
 }
 
 // floats counts the float32 that t consists of; anything else in it makes more than four.

@@ -8,8 +8,6 @@ import (
 	"go.uber.org/goleak"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the transcripts in testdata anew")
-
 // TestMain lets NETLOOP_SEEDS raise the number of rapid's cases too.
 func TestMain(m *testing.M) {
 	flag.Parse()

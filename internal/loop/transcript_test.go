@@ -2,35 +2,12 @@ package loop
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/netloop/netloop/internal/golden"
 )
-
-// golden compares a transcript with testdata/name.txt, or writes it with -rewrite.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".txt")
-	if *rewrite {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Fatalf("the transcript differs (run with -rewrite if that is meant):\n%s", diff)
-	}
-}
 
 // Whole ticks of a small room: who runs when, what a call sees, what changes in
 // a tick do to it, and what the record says.
@@ -88,7 +65,7 @@ func TestTranscriptOfWholeTicks(t *testing.T) {
 		}
 	}
 	dump(&log, h.Dump())
-	golden(t, "ticks", log.String())
+	golden.Check(t, "testdata/ticks.txt", log.String())
 }
 
 func dump(w *strings.Builder, stages []DumpStage) {
@@ -110,7 +87,7 @@ func TestTranscriptOfPeriods(t *testing.T) {
 		fmt.Fprintf(&log, "40 Hz with steps of %d Hz\n", fixed)
 		transcribe(t, &log, Timeline{Rate: Hz(40), Fixed: Hz(fixed)})
 	}
-	golden(t, "periods", log.String())
+	golden.Check(t, "testdata/periods.txt", log.String())
 }
 
 func transcribe(t *testing.T, log *strings.Builder, line Timeline) {

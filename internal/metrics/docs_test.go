@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -10,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the table of docs/METRICS.md anew")
+	"github.com/netloop/netloop/internal/golden"
+)
 
 const docs = "../../docs/METRICS.md"
 
@@ -24,20 +23,11 @@ func TestEverySeriesIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	const mark = "| series | type | labels | what it says |\n|---|---|---|---|\n"
-	head, got, found := strings.Cut(string(text), mark)
+	head, _, found := strings.Cut(string(text), mark)
 	if !found {
 		t.Fatalf("%s has no table", docs)
 	}
-	want := strings.Join(table(t, m), "")
-	if *rewrite {
-		if err := os.WriteFile(docs, []byte(head+mark+want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got != want {
-		t.Errorf("%s is not what a server has: run go test ./internal/metrics -rewrite\n%s", docs, want)
-	}
+	golden.Check(t, docs, head+mark+strings.Join(table(t, m), ""))
 }
 
 // table is a row for every series, by name.

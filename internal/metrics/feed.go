@@ -79,6 +79,9 @@ func (m *Metrics) SetSnapshots(records, bytes uint64) {
 // SetClamped takes the total of values that did not fit their field.
 func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
 
+// SetHeld takes the total of changed values that captures held back for a reason.
+func (m *Metrics) SetHeld(reason string, total uint64) { m.held.set(total, reason) }
+
 // SetSpent takes the total of bytes that the object records of a class took.
 func (m *Metrics) SetSpent(class string, total uint64) { m.spent.set(total, class) }
 

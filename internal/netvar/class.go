@@ -27,6 +27,9 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 	if err != nil {
 		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
 	}
+	if field := p.Misplaced(); field != "" {
+		return nil, fmt.Errorf("netvar: class %s: field %s lies in a slice or map, which is captured as a whole: interval and threshold belong on fields outside, and interval on the slice or map itself", name, field)
+	}
 	c := newClass(name, p)
 	size, largest := p.MaxSize()
 	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.mask

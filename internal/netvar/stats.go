@@ -2,10 +2,14 @@ package netvar
 
 // Stats are plain counters of one World, for its goroutine. All but Objects only grow.
 type Stats struct {
-	Objects   int    // alive
-	Captured  uint64 // edited objects looked at
-	Versions  uint64 // captures that found a change
-	Clamped   uint64 // values cut or clamped to fit their field, NaN included
+	Objects  int    // alive
+	Captured uint64 // edited objects looked at
+	Versions uint64 // captures that found a change
+	Clamped  uint64 // values cut or clamped to fit their field, NaN included
+
+	BelowThreshold uint64 // changed fields that a capture held back: see HoldReason
+	WithinInterval uint64
+
 	Encoded   uint64 // residuals computed, as opposed to shared
 	Snapshots uint64
 	Packets   uint64

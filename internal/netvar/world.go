@@ -33,13 +33,15 @@ type World struct {
 	spent spent
 	stats Stats
 
+	holds holds
+
 	tellClamp func(class, field string)
 	clamps    []clamps // by class
 }
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t)}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t)}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.large = w.large || c.large
@@ -122,6 +124,7 @@ func (w *World) Capture(tick uint64) {
 	w.tick = tick
 	w.arena = w.arena[:0]
 	w.retire()
+	w.wake()
 	clear(w.moved)
 	for _, o := range w.dirty {
 		o.dirty = false
@@ -171,6 +174,9 @@ func (w *World) capture(o *Object) {
 		w.publish(o)
 	} else {
 		last := o.hist.newest()
+		if w.holds.by[c.index] != nil {
+			w.hold(o, now, &last)
+		}
 		changed := c.plan.Mark(o.fields[1:], w.tick, now, &last)
 		if c.owner(now) != c.owner(&last) {
 			o.fields[0], changed = w.tick, true

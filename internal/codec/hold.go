@@ -1,0 +1,300 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+	"unsafe"
+)
+
+// What the tags interval and threshold say holds changes back where they are captured:
+//
+//   - A change of less than the threshold from what was captured last is not captured. What is
+//     captured stays where it is, so a slow drift counts from there, and is captured when it adds up.
+//   - The fields under one interval are captured together, and not again before the interval
+//     has passed.
+
+// MaxInterval bounds the tag interval: a minute is far beyond what anybody throttles state to.
+const MaxInterval = time.Minute
+
+// holdTag is what a tag says about capturing.
+type holdTag struct {
+	interval  time.Duration // 0: none
+	threshold *big.Rat      // nil: none
+}
+
+func (h *holdTag) set(key, value string) error {
+	if key == "interval" {
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 || d > MaxInterval {
+			return fmt.Errorf("interval=%s is not a time of at most %v; write for instance interval=100ms", value, MaxInterval)
+		}
+		h.interval = d
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(value)
+	if !ok || r.Sign() <= 0 {
+		return fmt.Errorf("threshold=%s is not a positive number; write for instance threshold=0.5", value)
+	}
+	h.threshold = r
+	return nil
+}
+
+// holdsThreshold tells whether there is a number inside that has a threshold.
+func (n *node) holdsThreshold() bool {
+	if n.hold.threshold != nil || n.kind == Array && n.elem.holdsThreshold() {
+		return true
+	}
+	for i := range n.fields {
+		if n.kind == Struct && n.fields[i].node.holdsThreshold() {
+			return true
+		}
+	}
+	return false
+}
+
+// setThreshold checks a threshold against the numbers that the field can hold. Without one, and
+// of a kind that has none, it does nothing.
+func (n *node) setThreshold(r *big.Rat) error {
+	step, span := new(big.Rat), new(big.Rat) // of what the field can be
+	switch k := n.kind; {
+	case r == nil || k == Bool || k == RefKind || k == InstantKind:
+		return nil
+	case k == Quat:
+		if r.Cmp(big.NewRat(180, 1)) > 0 {
+			return errors.New("threshold of a quaternion is an angle of at most 180 degrees")
+		}
+		n.hold.threshold = r
+		return nil
+	case k == Float32 || k == Float64:
+		if f, _ := r.Float64(); f == 0 || math.IsInf(f, 0) {
+			return errors.New("threshold is beyond what a float can be")
+		}
+		n.hold.threshold = r
+		return nil
+	case k.Steps():
+		step.SetFrac(new(big.Int).SetUint64(n.num), new(big.Int).SetUint64(n.den))
+		low, high := -n.kind.maxSteps(), n.kind.maxSteps()
+		if k.ranged() {
+			low, high = n.low, n.high
+		}
+		span.Mul(step, new(big.Rat).SetInt64(high-low))
+	default:
+		l := leaf{kind: k}
+		_, most := l.interval()
+		step.SetInt64(1)
+		span.SetInt(new(big.Int).SetUint64(most))
+	}
+	switch {
+	case r.Cmp(step) <= 0:
+		return fmt.Errorf("threshold of %v for a field in steps of %v, each of which would pass it; make it larger or remove it", r.RatString(), step.RatString())
+	case r.Cmp(span) > 0:
+		return fmt.Errorf("threshold of %v, which is further than the field can change; make it smaller", r.RatString())
+	}
+	n.hold.threshold = r
+	return nil
+}
+
+// gap is the threshold of a leaf in terms of its word.
+type gap struct {
+	leaf  int
+	units uint64  // of an integer and of a count of steps: the fewest that pass
+	width float64 // of a float: the least difference; of a quaternion: the least chord
+}
+
+// gap notes the threshold of the leaf that comes next.
+func (w *walker) gap(p *Plan, l *leaf, n *node) {
+	r := n.hold.threshold
+	if r == nil || l.absent || w.lists > 0 {
+		return
+	}
+	g := gap{leaf: len(p.leaves)}
+	switch l.kind {
+	case Quat:
+		degrees, _ := r.Float64()
+		g.width = 2 * math.Sin(degrees/4*math.Pi/180) // rotations that are an angle a apart have a chord of 2·sin(a/4)
+	case Float32, Float64:
+		g.width, _ = r.Float64()
+	default:
+		units := new(big.Rat).Set(r)
+		if l.kind.Steps() {
+			units.Mul(units, new(big.Rat).SetFrac(new(big.Int).SetUint64(n.den), new(big.Int).SetUint64(n.num)))
+		}
+		up := new(big.Int).Add(units.Num(), units.Denom())
+		up.Sub(up, big.NewInt(1)).Div(up, units.Denom()) // rounded up
+		g.units = up.Uint64()
+	}
+	p.gaps = append(p.gaps, g)
+}
+
+// holds tells whether a word of l is too near to another to be captured after it.
+func (g *gap) holds(l *leaf, w, from uint64) bool {
+	switch {
+	case l.kind == Float32:
+		return math.Abs(float64(math.Float32frombits(uint32(w)))-float64(math.Float32frombits(uint32(from)))) < g.width
+	case l.kind == Float64:
+		return math.Abs(math.Float64frombits(w)-math.Float64frombits(from)) < g.width
+	case l.kind == Quat:
+		return w != 0 && from != 0 && chord(w, from, l.max) < g.width
+	case l.kind >= Uint8 && l.kind <= Uint:
+		return max(w, from)-min(w, from) < g.units
+	default:
+		a, b := int64(w), int64(from)
+		return uint64(max(a, b))-uint64(min(a, b)) < g.units
+	}
+}
+
+// chord is the distance between two rotations as points of the unit sphere, of which q and -q are one.
+func chord(a, b uint64, n int) float64 {
+	var p, q [4]float32
+	unpackQuat(&p, a, n)
+	unpackQuat(&q, b, n)
+	var minus, plus float64
+	for i := range p {
+		d, s := float64(p[i])-float64(q[i]), float64(p[i])+float64(q[i])
+		minus += d * d
+		plus += s * s
+	}
+	return math.Sqrt(min(minus, plus))
+}
+
+// group is the leaves under one interval.
+type group struct {
+	at       int // its place among the plan's
+	interval time.Duration
+	leaves   []int
+}
+
+// group makes one of the leaves from the given one on, if the node has an interval. What has a group
+// further in keeps it.
+func (w *walker) group(p *Plan, n *node, path string, from int) {
+	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
+	if w.lists > 0 {
+		if (n.hold.interval > 0 || inner) && w.inList == "" {
+			w.inList = path
+		}
+		return
+	}
+	if n.hold.interval == 0 {
+		return
+	}
+	g := group{at: len(p.groups), interval: n.hold.interval}
+	for i := from; i < len(p.leaves); i++ {
+		if !p.leaves[i].absent && p.groupOf(i) == nil {
+			g.leaves = append(g.leaves, i)
+		}
+	}
+	p.groups = append(p.groups, g)
+}
+
+// groupOf returns the group that leaf i is in, or nil.
+func (p *Plan) groupOf(i int) *group {
+	for k := range p.groups {
+		if slices.Contains(p.groups[k].leaves, i) {
+			return &p.groups[k]
+		}
+	}
+	return nil
+}
+
+// Misplaced names a field within the elements of a slice or map that has an interval or a
+// threshold, or is empty. They are captured as a whole, so it could have no effect.
+func (p *Plan) Misplaced() string { return p.inList }
+
+// Holds tells whether any field has an interval or a threshold.
+func (p *Plan) Holds() bool { return len(p.gaps) > 0 || len(p.groups) > 0 }
+
+// Intervals are those of the groups of fields that are held back together.
+func (p *Plan) Intervals() (all []time.Duration) {
+	for _, g := range p.groups {
+		all = append(all, g.interval)
+	}
+	return all
+}
+
+// Held counts what a capture held back.
+type Held struct {
+	Small int    // fields whose change is below their threshold
+	Early int    // fields whose interval is not over
+	Due   uint64 // tick at which the first of those intervals is over; 0 is none
+}
+
+// Hold lets fields of now keep what last has of them: where the change is below the threshold, and
+// where the interval has not passed at tick. ticks says when each leaf was captured last, intervals
+// what each of Intervals is in ticks.
+func (p *Plan) Hold(now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (held Held) {
+	for i := range p.gaps {
+		g := &p.gaps[i]
+		l := &p.leaves[g.leaf]
+		if w := now.Words[l.pos]; w != last.Words[l.pos] && g.holds(l, w, last.Words[l.pos]) {
+			now.Words[l.pos] = last.Words[l.pos]
+			held.Small++
+		}
+	}
+	for i := range p.groups {
+		g := &p.groups[i]
+		due := g.due(ticks, intervals[i])
+		if due <= tick {
+			continue
+		}
+		for _, k := range g.leaves {
+			l := &p.leaves[k]
+			if l.equal(now, last) {
+				continue
+			}
+			if held.Early++; held.Due == 0 || due < held.Due {
+				held.Due = due
+			}
+			if l.kind.Blob() { // now belongs to the caller, last to the history
+				now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
+			} else {
+				now.Words[l.pos] = last.Words[l.pos]
+			}
+		}
+	}
+	return held
+}
+
+// due returns the tick at which the group may be captured again.
+func (g *group) due(ticks []uint64, interval uint64) (due uint64) {
+	for _, k := range g.leaves {
+		due = max(due, ticks[k]+interval)
+	}
+	return due
+}
+
+// HeldLeaf tells why Hold would keep leaf i: small if its change is below the threshold, else the tick
+// at which its interval is over, 0 if it may be captured or has not changed.
+func (p *Plan) HeldLeaf(i int, now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (small bool, due uint64) {
+	l := &p.leaves[i]
+	if l.equal(now, last) {
+		return false, 0
+	}
+	for k := range p.gaps {
+		if g := &p.gaps[k]; g.leaf == i && g.holds(l, now.Words[l.pos], last.Words[l.pos]) {
+			return true, 0
+		}
+	}
+	g := p.groupOf(i)
+	if g == nil {
+		return false, 0
+	}
+	if due = g.due(ticks, intervals[g.at]); due <= tick {
+		return false, 0
+	}
+	return false, due
+}
+
+// CaptureLeaf is Capture of leaf i alone.
+func (p *Plan) CaptureLeaf(i int, v unsafe.Pointer, to *Values) {
+	l := &p.leaves[i]
+	if l.kind.Blob() {
+		var rep report
+		to.Blobs[l.pos] = l.appendBlob(to.Blobs[l.pos][:0], v, &rep)
+	} else {
+		to.Words[l.pos], _ = l.load(v)
+	}
+}

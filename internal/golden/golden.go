@@ -1,0 +1,36 @@
+// Package golden compares what a test has made with a file that is committed. A test that
+// imports it has the flag -rewrite, which writes the file anew:
+//
+//	go test ./internal/metrics -rewrite
+//
+// It is for tests alone.
+package golden
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// Check fails the test if the file at path does not hold got. With -rewrite it writes it,
+// so that git shows what has changed.
+func Check(tb testing.TB, path, got string) {
+	tb.Helper()
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatalf("%v: a new file is made by go test -rewrite", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		tb.Errorf("%s differs (-want +got); if that is meant, run go test -rewrite in this package:\n%s", path, diff)
+	}
+}

@@ -1,0 +1,47 @@
+package golden
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fake notes what Check says instead of failing.
+type fake struct {
+	testing.TB
+	said string
+}
+
+func (f *fake) Helper() {}
+
+func (f *fake) Errorf(format string, a ...any) { f.said += format }
+
+func (f *fake) Fatalf(format string, a ...any) { f.said += format }
+
+func TestADifferenceIsSaidAndRewriteMakesIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file.txt")
+	defer func(was bool) { *rewrite = was }(*rewrite)
+	for _, step := range []struct {
+		rewrite bool
+		got     string
+		says    string
+	}{
+		{false, "one\n", "a new file"},
+		{true, "one\n", ""},
+		{false, "one\n", ""},
+		{false, "two\n", "differs"},
+		{true, "two\n", ""},
+		{false, "two\n", ""},
+	} {
+		f := &fake{TB: t}
+		*rewrite = step.rewrite
+		Check(f, path, step.got)
+		if step.says == "" && f.said != "" || !strings.Contains(f.said, step.says) {
+			t.Errorf("%+v: said %q", step, f.said)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "two\n" {
+		t.Errorf("the file holds %q: %v", b, err)
+	}
+}
