@@ -53,6 +53,14 @@ type Config struct {
 	// beside one of the program's own Listen fails. Recording costs some per cent of
 	// the CPU. Empty is none.
 	TraceDir string
+	// CheckEdits makes the server look for fields that a game changed without Edit, through a
+	// pointer or a slice that it kept, and name them in the log. It is for development: every
+	// object is compared with its last capture in every tick, which costs more than a snapshot
+	// of a world where little moves. It changes nothing for clients.
+	CheckEdits bool
+	// CheckValues makes the server refuse values that do not fit their field, for development:
+	// instead of the nearest one that fits, clients keep what they had, and the log says so.
+	CheckValues bool
 	// Seed seeds the rooms' random numbers. 0 draws one.
 	Seed uint64
 	// Record takes a recording of the default room, from which [NewReplay] runs it again:

@@ -100,6 +100,8 @@ func (m *memoryServer) Inspect(fn func(tick any)) error {
 	return m.s.room.inspect(func(t *Tick) { fn(t) })
 }
 
+func (m *memoryServer) OnMisuse(tell func(text string)) { m.s.room.misuses.tell = tell }
+
 func (m *memoryServer) Settle() { m.s.room.async.settle() }
 
 func (m *memoryServer) Finish(code transport.Code, text string) error {

@@ -32,7 +32,8 @@ func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
 
 // Edit returns the object's state to be changed, and marks the object as
 // changed. The pointer may be used until the running call of game code returns;
-// what is changed through it later may never be sent. Editing a despawned object
+// what is changed through it later may never be sent. Package netlooptest finds that, and
+// a server with [Config] CheckEdits. Editing a despawned object
 // changes nothing that anybody sees. It panics on a client.
 func (o *Object[S]) Edit(t *Tick) *S {
 	t.server("Object.Edit").world.Edit(o.o)

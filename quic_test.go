@@ -20,9 +20,14 @@ import (
 // which returns what Run returned.
 func serve(t *testing.T, g netloop.Game, rate uint64) (s *netloop.Server, stop func() error) {
 	t.Helper()
-	s, err := netloop.New(netloop.Config{
-		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(rate)},
-	}, g)
+	return serveAs(t, g, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}})
+}
+
+// serveAs is serve with a configuration; its addresses are any.
+func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config) (s *netloop.Server, stop func() error) {
+	t.Helper()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	s, err := netloop.New(cfg, g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,14 @@ type recorder struct {
 
 // recordedConfig is the part of Config that decides what a room does.
 type recordedConfig struct {
-	Room RoomSpec
-	RPC  RPCLimits
+	Room        RoomSpec
+	RPC         RPCLimits
+	CheckValues bool
 }
 
 // record begins a recording of the room, before its first tick.
 func (r *Room) record(cfg *Config) error {
-	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC})
+	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC, cfg.CheckValues})
 	if err != nil {
 		return err
 	}

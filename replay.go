@@ -80,7 +80,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	if err := json.Unmarshal(head.Config, &config); err != nil {
 		return nil, fmt.Errorf("netloop: the recorded configuration: %w", err)
 	}
-	s, err := New(Config{Logger: cfg.Logger, Seed: head.Seed, Room: config.Room, RPC: config.RPC}, g)
+	s, err := New(Config{Logger: cfg.Logger, Seed: head.Seed, Room: config.Room, RPC: config.RPC, CheckValues: config.CheckValues}, g)
 	if err != nil {
 		return nil, err
 	}

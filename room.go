@@ -63,6 +63,7 @@ type Room struct {
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Tick]
 	faults   map[fault]*said // of handlers, at most two per method
+	misuses  misuses
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
 	captured uint64     // the tick whose state was captured last
@@ -130,6 +131,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
 	})
+	r.check()
 	r.world.SetRate(spec.Rate.Num, spec.Rate.Den)
 	r.prioritize()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)

@@ -33,6 +33,8 @@ type options struct {
 	Watchdog     time.Duration `name:"watchdog" help:"time after which a tick counts as hung, 100ms or more: the log says where; negative is never"`
 	WatchdogExit bool          `name:"watchdog-exit" help:"end with status 1 when a tick hangs, so that a service manager starts anew"`
 	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
+	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
+	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
@@ -157,6 +159,8 @@ func (o *options) server() netloop.Config {
 		Watchdog:     o.Watchdog,
 		TraceDir:     o.TraceDir,
 		WatchdogExit: o.WatchdogExit,
+		CheckEdits:   o.CheckEdits,
+		CheckValues:  o.CheckValues,
 		Seed:         o.Seed,
 	}
 }

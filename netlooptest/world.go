@@ -48,6 +48,11 @@ type options struct {
 	panics bool
 }
 
+// AllowMisfits lets the game store values that do not fit their field, as a server does that is
+// not told to check: clients get the nearest that does. Without it they are refused, and the
+// test fails.
+func AllowMisfits() Option { return func(o *options) { o.cfg.CheckValues = false } }
+
 // AllowPanics lets the game panic without failing the test.
 func AllowPanics() Option { return func(o *options) { o.panics = true } }
 
@@ -68,9 +73,14 @@ func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
 
 // New makes a world with a server that has run no tick yet. When the test ends
 // the server closes, as at the end of its Run.
+//
+// The world checks what the game does with its state. A field that was changed without
+// Edit, through a pointer or a slice that was kept, fails the test, and so does a value
+// that does not fit its field, see [AllowMisfits]: both by class, object and field.
 func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	tb.Helper()
 	opt := options{seed: seedFromEnvironment(tb)}
+	opt.cfg.CheckEdits, opt.cfg.CheckValues = true, true
 	for _, apply := range o {
 		apply(&opt)
 	}
@@ -86,6 +96,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 		tb.Fatalf("netlooptest: %v", err)
 	}
 	w := &World{tb: tb, log: logging.Slog(opt.cfg.Logger), net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
+	w.server.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
 	w.pacer.Timeline = w.server.Timeline()
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())

@@ -248,11 +248,7 @@ func (p *Plan) Hold(now, last *Values, ticks []uint64, tick uint64, intervals []
 			if held.Early++; held.Due == 0 || due < held.Due {
 				held.Due = due
 			}
-			if l.kind.Blob() { // now belongs to the caller, last to the history
-				now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
-			} else {
-				now.Words[l.pos] = last.Words[l.pos]
-			}
+			l.keep(now, last)
 		}
 	}
 	return held

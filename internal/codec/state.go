@@ -68,6 +68,30 @@ func (p *Plan) Misfits(v unsafe.Pointer) (names []string) {
 	return names
 }
 
+// Refuse names the fields of the struct at v that Capture had to cut or clamp, and lets those of now keep what
+// last has of them, unless it is nil.
+func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
+	names = p.Misfits(v)
+	for i := range p.leaves {
+		if l := &p.leaves[i]; last != nil && slices.Contains(names, l.name) {
+			l.keep(now, last)
+		}
+	}
+	return names
+}
+
+// keep lets the leaf of now be what last has, of which the caller owns only the former.
+func (l *leaf) keep(now, last *Values) {
+	if l.kind.Blob() {
+		now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
+	} else {
+		now.Words[l.pos] = last.Words[l.pos]
+	}
+}
+
+// Differs tells whether two values differ in leaf i.
+func (p *Plan) Differs(i int, a, b *Values) bool { return !p.leaves[i].equal(a, b) }
+
 func (l *leaf) captureZero(to *Values) {
 	if l.kind.Blob() {
 		to.Blobs[l.pos] = l.appendZero(to.Blobs[l.pos][:0])

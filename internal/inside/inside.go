@@ -117,6 +117,8 @@ type Server interface {
 	Timeline() loop.Timeline
 	// Inspect calls fn with a live *netloop.Tick between two ticks.
 	Inspect(fn func(tick any)) error
+	// OnMisuse sets who hears what the checks of Config find, instead of the log.
+	OnMisuse(func(text string))
 	// Settle waits until the work given to Go is done.
 	Settle()
 	// Finish ends the default room as the end of Run does.

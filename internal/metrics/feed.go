@@ -82,6 +82,9 @@ func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
 // SetHeld takes the total of changed values that captures held back for a reason.
 func (m *Metrics) SetHeld(reason string, total uint64) { m.held.set(total, reason) }
 
+// AddMisuse counts one thing that a check found a game do with its state.
+func (m *Metrics) AddMisuse(kind string) { m.misuses.add(1, kind) }
+
 // SetSpent takes the total of bytes that the object records of a class took.
 func (m *Metrics) SetSpent(class string, total uint64) { m.spent.set(total, class) }
 

@@ -65,7 +65,7 @@ type Metrics struct {
 	missed, quarantined                              *family
 	choked, snapshotBytes, snapshotRecords           *family
 	clamped, fullStates, bytes, packets, disconnects *family
-	deferred, limits, waited, held                   *family
+	deferred, limits, waited, held, misuses          *family
 	spent, spentOnFields                             *family
 	handshakes, refusals                             *family
 	overload, overloadedTicks, hungTicks, traces     *family
@@ -158,6 +158,7 @@ func (m *Metrics) makeFamilies() {
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
 	m.clamped = add(counter, 1, "clamped_values_total", "Values cut or clamped to fit their field, NaN included.")
 	m.held = add(counter, maxOthers, "held_values_total", "Changed values that a capture held back: below their threshold, or within their interval.", "reason")
+	m.misuses = add(counter, maxOthers, "state_misuses_total", "What checks of state found: fields changed without Edit, values refused because they do not fit.", "kind")
 	m.spent = add(counter, maxClasses, "replication_bytes_total", "Bytes of object records in snapshots, by class; despawns have one of their own.", "class")
 	m.spentOnFields = add(counter, maxFields, "replication_field_bytes_total", "Bytes of fields in object records, without the heads of records, estimated from one record in 64.", "class", "field")
 	m.waited = add(counter, maxOthers, "snapshot_records_waited_total", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.", "reason")

@@ -92,8 +92,7 @@ func (w *World) Held(o *Object, i int) (why HoldReason, until uint64) {
 	if intervals == nil || !o.alive || !o.published() {
 		return NotHeld, 0
 	}
-	now := &w.buf[o.class.index]
-	now.Words = o.hist.draft() // which may move the newest
+	now := w.draftOf(o) // which may move the newest
 	last := o.hist.newest()
 	o.class.plan.CaptureLeaf(i, o.live, now)
 	switch small, due := o.class.plan.HeldLeaf(i, now, &last, o.fields[1:], w.tick, intervals); {

@@ -34,6 +34,7 @@ type World struct {
 	stats Stats
 
 	holds holds
+	check *check // nil: none
 
 	tellClamp func(class, field string)
 	clamps    []clamps // by class
@@ -89,6 +90,9 @@ func (w *World) Edit(o *Object) {
 	}
 	o.dirty = true
 	w.dirty = append(w.dirty, o)
+	if w.check != nil {
+		w.checkEdit(o)
+	}
 }
 
 // SetOwner makes owner (0: nobody) the owner of o.
@@ -125,6 +129,9 @@ func (w *World) Capture(tick uint64) {
 	w.arena = w.arena[:0]
 	w.retire()
 	w.wake()
+	if w.check != nil {
+		w.checkAll()
+	}
 	clear(w.moved)
 	for _, o := range w.dirty {
 		o.dirty = false
@@ -159,12 +166,15 @@ func (w *World) retire() {
 
 func (w *World) capture(o *Object) {
 	c := o.class
-	now := &w.buf[c.index]
-	now.Words = o.hist.draft()
+	now := w.draftOf(o)
 	now.Words[c.plan.Words()] = o.owner
-	if n := c.plan.Capture(o.live, now); n > 0 {
-		w.stats.Clamped += uint64(n)
+	misfits := c.plan.Capture(o.live, now)
+	if misfits > 0 {
+		w.stats.Clamped += uint64(misfits)
 		w.clamped(o)
+	}
+	if w.check != nil {
+		w.checkCapture(o, now, misfits)
 	}
 	w.stats.Captured++
 	if !o.published() {

@@ -1,0 +1,131 @@
+package netvar
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// watched is a pair whose world tells what it finds.
+func watched(t *testing.T) (*pair, *[]string) {
+	q, told := newPair(t, 0), new([]string)
+	q.w.Check(true, true, func(o *Object, field string, what Misuse) {
+		*told = append(*told, fmt.Sprintf("%s %v %s %v", o.Class().Name(), o.ID(), field, what))
+	})
+	return q, told
+}
+
+func wantTold(t *testing.T, told *[]string, want ...string) {
+	t.Helper()
+	if !slices.Equal(*told, want) {
+		t.Errorf("told %q, want %q", *told, want)
+	}
+	*told = nil
+}
+
+// TestChangesWithoutEditAreFound: through a pointer that was kept, in an idle object and in one that is edited
+// later, and through a slice that the game still has; each once.
+func TestChangesWithoutEditAreFound(t *testing.T) {
+	q, told := watched(t)
+	bag := []item{{"x", 1}}
+	o := q.spawnShip(q.w, ship{Bag: bag}, 0, 1)
+	other := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.w.Edit(o)
+	live[ship](o).X = 5
+	q.deliver()
+	wantTold(t, told)
+
+	live[ship](o).Armed = true
+	live[ship](o).X = 5.0001 // rounds to what it was
+	live[ship](o).Local = 7  // does not travel
+	q.deliver()
+	wantTold(t, told, "ship 0.1 Armed unedited")
+	q.deliver()
+	wantTold(t, told)
+
+	bag[0].Count = 9 // An older copy of the state shares it.
+	q.deliver()
+	wantTold(t, told, "ship 0.1 Bag unedited")
+
+	live[rock](other).X = 3
+	q.w.Edit(other)
+	live[rock](other).Y = 4
+	wantTold(t, told, "rock 1.1 X unedited")
+	q.deliver()
+	wantTold(t, told)
+	live[rock](other).Spin = 1
+	q.w.Despawn(other)
+	q.deliver()
+	wantTold(t, told)
+}
+
+// TestHeldBackIsNotUnedited: what an interval or a threshold holds back differs from the version for
+// long, and was edited all the same.
+func TestHeldBackIsNotUnedited(t *testing.T) {
+	h := newHarbour(t)
+	h.w.Check(true, true, func(o *Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
+	o := h.spawn(buoy{})
+	h.deliver()
+	h.change(o, func(b *buoy) { b.Slow, b.Heat = 1, 1 })
+	for range 20 {
+		h.deliver()
+	}
+	if h.seen(o).Slow != 1 {
+		t.Error("it was never captured")
+	}
+}
+
+// TestMisfitsAreRefused: clients keep what they had of the field, get the others, and a new object has
+// what is nearest.
+func TestMisfitsAreRefused(t *testing.T) {
+	q, told := watched(t)
+	o := q.spawnShip(q.w, ship{X: 1, Name: "long enough to be cut"}, 0, 1)
+	q.deliver()
+	wantTold(t, told, "ship 0.1 Name misfit")
+	q.w.Edit(o)
+	s := live[ship](o)
+	s.X, s.Y, s.Name, s.Angle = float32(math.Inf(1)), 2, "short", float32(math.NaN())
+	q.deliver()
+	wantTold(t, told, "ship 0.1 X misfit", "ship 0.1 Angle misfit")
+	q.w.Edit(o)
+	s.Bag = make([]item, 5)
+	q.deliver()
+	c, _ := q.r.Get(o.ID())
+	if got := live[ship](c); got.X != 1 || got.Y != 2 || got.Name != "short" || got.Angle != 0 || got.Bag != nil {
+		t.Errorf("the client has %+v", got)
+	}
+	wantTold(t, told, "ship 0.1 X misfit", "ship 0.1 Angle misfit", "ship 0.1 Bag misfit")
+	if q.w.stats.Clamped != 1+2+3 {
+		t.Errorf("%d counted", q.w.stats.Clamped)
+	}
+}
+
+// TestCheckingChangesNothing: a checked world sends the same bytes.
+func TestCheckingChangesNothing(t *testing.T) {
+	q, told := watched(t)
+	plain := newPair(t, 0)
+	for _, q := range []*pair{q, plain} {
+		for i := range 20 {
+			q.spawnShip(q.w, ship{X: float32(i), Name: "a", Foe: codec.Ref{ID: 3}}, 0, 1)
+		}
+	}
+	for tick := range 50 {
+		var sent [2][][]byte
+		for k, q := range []*pair{q, plain} {
+			for slot := tick % 3; slot < 20; slot += 3 {
+				q.w.Edit(q.w.slots[slot])
+				live[ship](q.w.slots[slot]).X += 0.5
+			}
+			sent[k], _ = q.next()
+			mustApply(t, q.r, q.p, sent[k]...)
+		}
+		if !slices.EqualFunc(sent[0], sent[1], slices.Equal) {
+			t.Fatalf("tick %d differs", tick)
+		}
+	}
+	wantTold(t, told)
+}

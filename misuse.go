@@ -1,0 +1,49 @@
+package netloop
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// misuses is what the checks of Config have found.
+type misuses struct {
+	tell func(text string) // netlooptest; nil is the log
+	said map[misuse]time.Duration
+}
+
+// misuse is a kind of it, of one field. There are at most two of each field of the schema.
+type misuse struct {
+	class *netvar.Class
+	field string
+	what  netvar.Misuse
+}
+
+// check makes the world look for what the configuration says.
+func (r *Room) check() {
+	if cfg := &r.server.cfg; cfg.CheckEdits || cfg.CheckValues {
+		r.misuses.said = map[misuse]time.Duration{}
+		r.world.Check(cfg.CheckEdits, cfg.CheckValues, r.misused)
+	}
+}
+
+// misused counts a misuse, and tells of the same one at most every ten seconds of game time.
+func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
+	r.server.metrics.AddMisuse(what.String())
+	kind := misuse{o.Class(), field, what}
+	if until, ok := r.misuses.said[kind]; ok && r.now.GameTime < until {
+		return
+	}
+	r.misuses.said[kind] = r.now.GameTime + faultEvery
+	text := "was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
+	if what == netvar.Misfit {
+		text = "has a value that does not fit, and is refused: clients keep the last one that did"
+	}
+	text = fmt.Sprintf("field %s of %s %v %s", field, o.Class().Name(), o.ID(), text)
+	if r.misuses.tell != nil {
+		r.misuses.tell(text)
+		return
+	}
+	r.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field)
+}

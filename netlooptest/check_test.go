@@ -1,0 +1,100 @@
+package netlooptest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+type crate struct {
+	Weight float32 `net:"quant=1/4,range=0:100"`
+	Goods  []int16 `net:"max=4"`
+}
+
+var (
+	yard   = netloop.NewSchema("yard", 1, 0)
+	crates = netloop.NewClass[crate](yard, "crate")
+)
+
+type game struct{}
+
+func (game) Schema() *netloop.Schema    { return yard }
+func (game) Open(r *netloop.Room) error { return nil }
+
+// listener is a test that notes its failures instead of failing.
+type listener struct {
+	testing.TB
+	heard []string
+}
+
+func (l *listener) Errorf(format string, a ...any) {
+	l.heard = append(l.heard, fmt.Sprintf(format, a...))
+}
+
+func (l *listener) want(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(l.heard, want) {
+		t.Errorf("the test failed with %q, want %q", l.heard, want)
+	}
+	l.heard = nil
+}
+
+const remedy = " was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
+
+// TestAFieldChangedWithoutEditFailsTheTest: named by class, object and field, once for many ticks.
+func TestAFieldChangedWithoutEditFailsTheTest(t *testing.T) {
+	l := &listener{TB: t}
+	w := netlooptest.New(l, game{})
+	var o *netloop.Object[crate]
+	var kept *crate
+	w.Tick(func(tick *netloop.Tick) {
+		o = crates.Spawn(tick, crate{Goods: []int16{1, 2}})
+		kept = o.Edit(tick)
+		kept.Weight = 1
+	})
+	w.Step(3)
+	l.want(t)
+	for range 5 {
+		kept.Weight++
+		w.Step(1)
+	}
+	l.want(t, "netlooptest: field Weight of crate 0.1"+remedy)
+	old := o.State() // shares its slice with the object
+	old.Goods[0] = 9
+	w.Step(1)
+	l.want(t, "netlooptest: field Goods of crate 0.1"+remedy)
+}
+
+func TestAValueThatDoesNotFitFailsTheTest(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		l := &listener{TB: t}
+		var options []netlooptest.Option
+		if allowed {
+			options = append(options, netlooptest.AllowMisfits())
+		}
+		w := netlooptest.New(l, game{}, options...)
+		c := w.Join("", nil, netlooptest.Link{})
+		var o *netloop.Object[crate]
+		w.Step(5)
+		w.Tick(func(tick *netloop.Tick) { o = crates.Spawn(tick, crate{Weight: 7}) })
+		w.Step(3)
+		w.Tick(func(tick *netloop.Tick) { o.Edit(tick).Weight = 101 })
+		w.Step(3)
+		want := float32(100)
+		if !allowed {
+			want = 7
+			l.want(t, "netlooptest: field Weight of crate 0.1 has a value that does not fit, and is refused: clients keep the last one that did")
+		}
+		l.want(t)
+		w.Look(c, func(tick *netloop.Tick) {
+			for got := range crates.All(tick) {
+				if got.State().Weight != want {
+					t.Errorf("allowed %v: the client has %v, want %v", allowed, got.State().Weight, want)
+				}
+			}
+		})
+	}
+}
