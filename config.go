@@ -38,13 +38,16 @@ type Config struct {
 	// clients are told at once. Work given to Go has 5 s at least.
 	DrainTimeout time.Duration
 	// Watchdog is how long a tick may take before it counts as hung: the log then
-	// says where, with the stacks of all goroutines, and /readyz and /healthz fail.
-	// Default 10 s, longer than any garbage collection, swapping or lock that a
-	// server gets over; at least 100 ms. Negative is never.
+	// says where, with the stacks of all goroutines, and /readyz and /healthz fail. At
+	// the end it holds for OnDrain and each OnLeave too, and, beyond the time that they
+	// have anyway, for work given to Go and for OnClose. Default 10 s, longer than any
+	// garbage collection, swapping or lock that a server gets over; at least 100 ms.
+	// Negative is never.
 	Watchdog time.Duration
 	// WatchdogExit lets Run return an error when a tick hangs, after it has told the
-	// clients. It does not wait for OnLeave and OnClose, which belong to the
-	// goroutine that hangs, and that stays behind: end the process.
+	// clients; once Run's context has ended it does so anyway. It does not wait for
+	// OnLeave and OnClose, which belong to the goroutine that hangs, and that stays
+	// behind: end the process.
 	WatchdogExit bool
 	// TraceDir is a directory for execution traces, made if need be: when a tick
 	// takes longer than its period, the seconds before it are written there, for go

@@ -129,7 +129,9 @@ func (r *Room) tellDrain(limit time.Duration) error {
 	r.feed.drain(limit)
 	return r.inspect(func(t *Tick) {
 		for _, fn := range r.onDrain {
-			if err := r.call("OnDrain", func() error { fn(t, limit); return nil }); err != nil {
+			ended := r.watched("OnDrain", 0)
+			err := r.call("OnDrain", func() error { fn(t, limit); return nil })
+			if ended(); err != nil {
 				t.log.Error("OnDrain failed", "error", err)
 			}
 		}
@@ -143,20 +145,26 @@ func (r *Room) finish(why LeaveReason) error {
 	err := r.inspect(func(t *Tick) {
 		for len(r.clients.list) > 0 {
 			c := r.clients.list[0]
+			ended := r.watched("OnLeave", 0)
 			r.leave(t, c, why)
+			ended()
 			c.session.Close(why.Code, why.Text)
 		}
 	})
+	ended := r.watched("Go", workGrace)
 	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
 	err = errors.Join(err, r.inspect(r.takeResults))
 	if n := r.queued.close(); n > 0 {
 		r.server.metrics.AddDrop("post", "closed", uint64(n))
 	}
 	r.async.wait.Wait() // What the results asked for sees a context that has ended.
+	ended()
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	for _, fn := range r.onClose {
+		ended := r.watched("OnClose", saveTimeout)
 		err = errors.Join(err, r.call("OnClose", func() error { return fn(ctx) }))
+		ended()
 	}
 	r.report()
 	return err
@@ -180,6 +188,17 @@ func (r *Room) endWork(grace bool) {
 
 // saveTimeout bounds OnClose: as long as service managers wait before they kill.
 const saveTimeout = 60 * time.Second
+
+// watched lets the watchdog report a hook of the end that does not return, and that may
+// take so much longer than a tick. What it returns says that the hook has.
+func (r *Room) watched(hook string, allowed time.Duration) (ended func()) {
+	r.watchdog.BeginHook(hook, allowed, r.server.clock.Now())
+	return func() {
+		if h := r.watchdog.End(); h != nil {
+			r.log.Warn("a hook that hung has returned", "hook", hook)
+		}
+	}
+}
 
 // inspect calls fn with a live tick between two ticks.
 func (r *Room) inspect(fn func(*Tick)) error {

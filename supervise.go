@@ -43,7 +43,7 @@ const (
 	watchLongest = time.Second
 )
 
-// watch reports a tick that hangs, until its own context ends. It gives up on the
+// watch reports a tick or a hook at the end that hangs, until its own context ends. It gives up on the
 // room if it should, or once run has ended too.
 func (s *Server) watch(ctx, run context.Context, given chan<- error) {
 	if s.cfg.Watchdog < 0 {
@@ -52,8 +52,12 @@ func (s *Server) watch(ctx, run context.Context, given chan<- error) {
 	for pause(ctx, min(s.cfg.Watchdog/watchShare, watchLongest)) {
 		if h, hung := s.room.watchdog.Check(s.clock.Now()); hung {
 			d := s.room.watchdog.Dump()
-			s.log.Error("a tick hangs", "tick", h.Tick, "stage", h.Stage.String(), "for", h.For, "in", d.Function,
-				"stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted)
+			rest := []any{"for", h.For, "stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted}
+			if h.Hook != "" {
+				s.log.Error("a hook hangs", append(rest, "hook", h.Hook)...)
+			} else {
+				s.log.Error("a tick hangs", append(rest, "tick", h.Tick, "stage", h.Stage.String(), "in", d.Function)...)
+			}
 		}
 		if err := s.room.watchdog.Err(); err != nil && (s.cfg.WatchdogExit || run.Err() != nil) {
 			given <- fmt.Errorf("netloop: %w", err)

@@ -196,6 +196,29 @@ func TestAHangEndsTheServer(t *testing.T) {
 	}
 }
 
+// TestAHookThatHangsEndsTheServer: what hangs while the room closes keeps Run from nothing,
+// and the log says which hook it is.
+func TestAHookThatHangsEndsTheServer(t *testing.T) {
+	core, logs := logtest.New(zapcore.ErrorLevel)
+	ticked, may := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, done := supervised(ctx, t, netloop.Config{Logger: zap.New(core), Watchdog: 100 * time.Millisecond}, script(func(r *netloop.Room) {
+		r.OnStart(func(*netloop.Tick) { close(ticked) })
+		r.OnDrain(func(*netloop.Tick, time.Duration) { <-may })
+	}))
+	<-ticked
+	cancel()
+	if err := ended(t, done); err == nil || !strings.Contains(err.Error(), "OnDrain hangs") {
+		t.Errorf("Run: %v", err)
+	}
+	if said := logs.FilterMessage("a hook hangs").All(); len(said) != 1 || said[0].ContextMap()["hook"] != "OnDrain" ||
+		!strings.Contains(said[0].ContextMap()["stack"].(string), "chan receive") {
+		t.Errorf("the log says %v", said)
+	}
+	close(may) // It comes back and ends, which the check for leaks waits for.
+}
+
 func TestWatchdogLimits(t *testing.T) {
 	for limit, ok := range map[time.Duration]bool{0: true, -1: true, 100 * time.Millisecond: true, time.Millisecond: false} {
 		_, err := netloop.New(netloop.Config{Watchdog: limit}, script(func(*netloop.Room) {}))
@@ -216,7 +239,8 @@ func TestAServerThatSavesIsHealthy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var s *netloop.Server
-	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0"}, script(func(r *netloop.Room) {
+	cfg := netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Watchdog: -1} // It would give up in the end.
+	s, err := netloop.New(cfg, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "test.end", func(tick *netloop.Tick) {
 			if tick.Number() == 10 {
 				cancel()

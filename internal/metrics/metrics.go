@@ -146,7 +146,7 @@ func (m *Metrics) makeFamilies() {
 	m.clients = add(gauge, 1, "clients", "Clients in the room.")
 	m.overload = add(gauge, 1, "overload_level", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.")
 	m.overloadedTicks = add(counter, 1, "overloaded_ticks_total", "Ticks that ran at an overload level above 0.")
-	m.hungTicks = add(counter, 1, "hung_ticks_total", "Ticks that the watchdog reported because they did not return.")
+	m.hungTicks = add(counter, 1, "hung_ticks_total", "Ticks, and hooks at the end, that the watchdog reported because they did not return.")
 	m.traces = add(counter, maxOthers, "slow_tick_traces_total", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.", "outcome")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")

@@ -22,7 +22,7 @@ func TestAHangIsReportedOnce(t *testing.T) {
 		}
 	}
 	h, hung := w.Check(110*time.Second + 1)
-	if want := (Hang{7, loop.Update, limit + 1}); !hung || h != want {
+	if want := (Hang{Tick: 7, Stage: loop.Update, For: limit + 1}); !hung || h != want {
 		t.Fatalf("%+v, want %+v", h, want)
 	}
 	if _, again := w.Check(200 * time.Second); again || w.Hangs() != 1 {
