@@ -210,7 +210,12 @@ func (w *World) next() loop.Input {
 // done; the next tick hands over its results, in the order in which the work was
 // asked for. Work runs in real time, which virtual time does not wait for: without
 // Settle its results come some ticks later, in each run others, and a call whose
-// answer needs them may time out first. Work that waits for the test never ends.
+// answer needs them may time out first.
+//
+// Step does not do so by itself, because work that waits for what the test, or a
+// client that Step runs, does next would never end; and because a world that always
+// waits shows no game what its work still being under way looks like: a player that
+// leaves meanwhile, or an answer that comes too late.
 //
 //	w.Step(2)  // the message arrives, and its handler calls Go
 //	w.Settle() // the work is done
