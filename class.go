@@ -22,6 +22,8 @@ import (
 //	Pace float32 `net:"name=Speed"`  // under the name that it had before
 //	Mood int32   `net:"interval=500ms"` // at most twice a second
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
+//	Hand []Card  `net:"read=owner"`  // to the object's owner alone
+//	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
 //
 // A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes over the
 // client's stream, and while it is under way nothing else of its object is sent to that
@@ -36,6 +38,10 @@ import (
 // values out of range are clamped, counted, and named in the log once. A range that
 // is no whole number of steps reaches to the next one outside. docs/ARCHITECTURE.md has
 // a table of all values that do not fit.
+//
+// What a client may not read of an object is zero there, and a change of it sends that client
+// nothing. read= on a struct or array holds for what is inside, where read=all makes an exception;
+// a slice or map is read as a whole. The owner of an object is known to everybody.
 //
 // quat is for four float32, as an array or a struct of them, in any order. What arrives is
 // of length 1 and has its largest component positive; all zeros stay zeros.

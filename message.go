@@ -39,6 +39,11 @@ func newMessageCodec[M any]() (messageCodec, error) {
 	if err != nil {
 		return messageCodec{}, fmt.Errorf("message type %s: %w", t, err)
 	}
+	for i := range plan.Leaves() {
+		if rule := plan.ReadRule(i); rule != "" {
+			return messageCodec{}, fmt.Errorf("message type %s: field %s has read=%s, but who gets a message reads all of it; remove it, and choose whom the message is sent to", t, plan.LeafName(i), rule)
+		}
+	}
 	return planCodec[M](t.Name(), plan), nil
 }
 

@@ -14,6 +14,8 @@ import (
 type Object[S any] struct {
 	o    *netvar.Object
 	keep bool // stays when its owner leaves
+
+	readers []Target // on a server: by the rules of its class, see Class.Reads
 }
 
 // wrap returns the one typed handle of an object.
@@ -53,6 +55,9 @@ func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}
 // observedBy reports whether a client has the object, or will have it with the
 // next snapshot.
 func (o *Object[S]) observedBy(c *Client) bool { return c.peer.Shows(o.o) }
+
+// readBy serves code that does not know S.
+func (o *Object[S]) readBy() *[]Target { return &o.readers }
 
 // Ref refers to an object without holding it. The zero Ref refers to none.
 type Ref[S any] struct{ ref codec.Ref }

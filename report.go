@@ -43,6 +43,7 @@ func (r *Room) report() {
 	m.SetWaited("shed", state.Shed)
 	m.SetFullStates("first", state.FullFirst)
 	m.SetFullStates("became_visible", state.FullVisible)
+	m.SetFullStates("mask_changed", state.FullMasked)
 	m.SetFullStates("requested", state.FullRequested)
 	m.SetFullStates("evicted", state.FullEvicted)
 	m.SetFullStates("large", state.FullLarge)

@@ -67,6 +67,7 @@ type Room struct {
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
 	captured uint64     // the tick whose state was captured last
+	readers  []*readers // by class; nil for one whose fields everybody may read
 	in       loop.Input // of the running tick
 	now      loop.Now
 	tick     Tick
@@ -134,6 +135,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.check()
 	r.world.SetRate(spec.Rate.Num, spec.Rate.Den)
 	r.prioritize()
+	r.restrict()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.faults = map[fault]*said{}
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
@@ -153,7 +155,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 
 	err := s.game.Open(r)
 	r.opening = false
-	if err := errors.Join(append(r.errs, err, r.loop.Check())...); err != nil {
+	if err := errors.Join(append(r.errs, err, r.undefined(), r.loop.Check())...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}
 	return r, nil

@@ -33,8 +33,8 @@ func (o *Object[S]) SetVisible(t *Tick, to Target) {
 	t.server("Object.SetVisible").setVisible(o.o, to)
 }
 
-// Invalidate lets the target of [Object.SetVisible] be asked again at the end of
-// this tick, for every client. It panics on a client.
+// Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads],
+// be asked again at the end of this tick, for every client. It panics on a client.
 func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").world.Judge(o.o) }
 
 func (r *Room) setVisible(o *netvar.Object, to Target) {
@@ -120,6 +120,11 @@ func (r *Room) mark(g *ClientGroup) {
 	g.marked = r.captured + 1
 	for o := range r.world.Guarded {
 		if a, ok := r.world.Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
+			r.world.Judge(o)
+		}
+	}
+	for o := range r.world.Restricted {
+		if readableBy(o, g) {
 			r.world.Judge(o)
 		}
 	}

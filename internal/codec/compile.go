@@ -27,6 +27,7 @@ type leaf struct {
 	most      float64
 	max       int
 	name      string    // path below the struct, for errors: "Pos.X", "Items[].Name"
+	read      string    // the rule by which it is read, "" = by everybody
 	elem      *Plan     // of a Slice or a Map
 	key       int       // which leaf of elem is the key, -1 if elements are told by their index
 	entries   *entries  // of a Map
@@ -152,7 +153,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	if len(p.leaves) >= MaxLeaves {
 		return w.fail(path, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
 	}
-	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, typ: n.typ, encoding: n.encoding}
+	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, read: n.read, typ: n.typ, encoding: n.encoding}
 	switch n.kind {
 	case Quant32, Quant64, Range32, Range64:
 		l.num, l.den = float64(n.num), float64(n.den)

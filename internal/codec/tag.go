@@ -33,6 +33,7 @@ type tag struct {
 	key      string   // which field tells the elements of a slice apart
 	name     string   // on the wire, "" = that of the field
 	hold     holdTag  // when a change is captured (hold.go)
+	read     string   // who may read it: ReadAll, or a rule; "" = as what it lies in
 }
 
 func parseTag(s string) (tag, error) {
@@ -65,6 +66,10 @@ func parseTag(s string) (tag, error) {
 			if t.key = value; value == "" {
 				err = errors.New("key without a field; write for instance key=ID")
 			}
+		case "read":
+			if t.read = value; !validName(value) {
+				err = fmt.Errorf("read=%s is not all, owner or the name of a rule, of letters, digits and underscores with at most %d bytes", value, MaxName)
+			}
 		case "name":
 			if t.name = value; !validName(value) {
 				err = fmt.Errorf("name=%s is not a name of letters, digits and underscores with at most %d bytes", value, MaxName)
@@ -72,7 +77,7 @@ func parseTag(s string) (tag, error) {
 		case "interval", "threshold":
 			err = t.hold.set(key, value)
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, interval and threshold, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval and threshold, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err

@@ -17,6 +17,7 @@ type node struct {
 	typ      reflect.Type
 	proto    string // of a Proto: its name
 	encoding *Encoding
+	read     string // of what becomes a leaf: the rule by which it is read, "" = by everybody
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	hold     holdTag
 	elem     *node
@@ -91,6 +92,7 @@ type walker struct {
 	budget *Budget // of flattening
 	lists  int     // around what is being flattened
 	inList string  // a field in a list that asks for what only whole lists have
+	inside int     // how many slices and maps are around what is being walked
 
 	encodings []Encodings
 }
@@ -143,6 +145,11 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !f.IsExported() {
 			return nil, w.fail(sub, "unexported field; export it, or tag it `net:\"-\"` to keep it local")
 		}
+		if own.read == "" { // a rule given further out holds for what is inside
+			own.read = g.read
+		} else if w.inside > 0 {
+			return nil, w.fail(sub, "read=%s inside a slice or map, which is read as a whole; put it on the slice or map", own.read)
+		}
 		quant := set && (own.num != 0 || own.from != nil)
 		if own.num == 0 { // a step given further out holds for the floats inside, and so does its range
 			own.num, own.den = g.num, g.den
@@ -162,6 +169,7 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if threshold && !v.holdsThreshold() {
 			return nil, w.fail(sub, "threshold on a field without numbers; remove it")
 		}
+		v.readBy(own.read)
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
 		}
@@ -321,6 +329,8 @@ func (w *walker) slice(t reflect.Type, path string, g tag, depth int) (*node, er
 		return nil, w.fail(path, "a slice of %ss; wrap the inner one in a struct, where it has a max of its own", e.Kind())
 	}
 	n := &node{kind: Slice, typ: t, max: orDefault(g.max, DefaultMaxSlice), key: g.key}
+	w.inside++
+	defer func() { w.inside-- }()
 	var err error
 	if n.elem, err = w.value(e, path+"[]", g.inside(e), depth+1); err != nil || n.key == "" {
 		return n, err
@@ -344,6 +354,8 @@ func (w *walker) mapping(t reflect.Type, path string, g tag, depth int) (*node, 
 		return nil, w.fail(path, "a map of %ss; wrap the inner one in a struct, where it has a max of its own", t.Elem().Kind())
 	}
 	n := &node{kind: Map, typ: t, max: orDefault(g.max, DefaultMaxSlice), key: entryKey}
+	w.inside++
+	defer func() { w.inside-- }()
 	key, err := w.value(t.Key(), path+"[]."+entryKey, tag{each: g.each}.inside(t.Key()), depth+1)
 	if err != nil {
 		return nil, err

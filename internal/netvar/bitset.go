@@ -18,6 +18,8 @@ func (b bitset) unset(i int) {
 	}
 }
 
+func (b bitset) has(i int) bool { return i>>6 < len(b) && b[i>>6]>>(i&63)&1 != 0 }
+
 // next returns the first member that is at least i, or -1.
 func (b bitset) next(i int) int {
 	for k := i >> 6; k < len(b); k++ {

@@ -11,6 +11,7 @@ type spent struct {
 	gap     uint32     // records until the next sample
 	random  uint32
 	scratch []byte
+	without []uint64 // the counts before a sample
 }
 
 // sampleEvery is how many records one sample stands for, on average; a power of two. The gaps
@@ -54,16 +55,22 @@ func (c *cutter) sample(n *candidate) {
 	if n.rank == rankDespawn {
 		return
 	}
-	w, o := c.p.w, c.p.w.slots[n.slot]
-	s, v := &w.spent, o.hist.newest()
+	w, o, withheld := c.p.w, c.p.w.slots[n.slot], c.p.withheld(int(n.slot))
+	s, v := &w.spent, w.permitted(o, int(o.hist.n)-1, withheld, 0)
 	sizes := s.fields[o.class.index]
 	if n.full {
 		s.scratch = wire.AppendUvarint(s.scratch[:0], o.class.owner(&v))
 		sizes[0] += sampleEvery * uint64(len(s.scratch))
+		s.without = append(s.without[:0], sizes...)
 		s.scratch = o.class.plan.AddSizes(sizes[1:], sampleEvery, &v, nil, s.scratch)
+		for i, rule := range o.class.reads.rule {
+			if withheld>>rule&1 != 0 {
+				sizes[1+i] = s.without[1+i]
+			}
+		}
 		return
 	}
-	base := o.hist.at(o.hist.find(c.p.entries[n.slot].base, o.changed))
+	base := w.permitted(o, o.hist.floor(c.p.entries[n.slot].base, o.changed), withheld, 1)
 	if now, then := o.class.owner(&v), o.class.owner(&base); now != then {
 		s.scratch = wire.AppendZigzag(s.scratch[:0], int64(now-then))
 		sizes[0] += sampleEvery * uint64(len(s.scratch))

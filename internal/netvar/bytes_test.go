@@ -74,11 +74,11 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		change()
 		q.tick++
 		q.w.Capture(q.tick)
-		full, _ := q.w.residual(o, 0)
+		full, _ := q.w.residual(o, 0, 0)
 		if got := sum(&candidate{rank: rankOwed, full: true}); got != uint64(len(full)) {
 			t.Fatalf("a full record of %d bytes measures %d", len(full), got)
 		}
-		diff, _ := q.w.residual(o, base)
+		diff, _ := q.w.residual(o, base, 0)
 		if got := sum(&candidate{rank: rankOwed}); got != uint64(len(diff)-q.ship.mask) {
 			t.Fatalf("differences of %d bytes measure %d", len(diff)-q.ship.mask, got)
 		}

@@ -15,6 +15,7 @@ type Class struct {
 	plan  *codec.Plan
 	mask  int  // bytes of the changed-field mask: bit 0 is the owner, then one bit per leaf
 	large bool // a value may not fit a packet: see large.go
+	reads reads
 
 	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
 	unknown bool   // nothing on this side declares it
@@ -31,9 +32,12 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 		return nil, fmt.Errorf("netvar: class %s: field %s lies in a slice or map, which is captured as a whole: interval and threshold belong on fields outside, and interval on the slice or map itself", name, field)
 	}
 	c := newClass(name, p)
+	if err := c.setRules(); err != nil {
+		return nil, err
+	}
 	size, largest := p.MaxSize()
 	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.mask
-	if room := MaxRecord - maxLargeHead; size > room {
+	if room := MaxRecord - maxLargeHead - c.mask; size > room {
 		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
 	}
 	return c, nil
@@ -41,7 +45,7 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 
 func newClass(name string, p *codec.Plan) *Class {
 	c := &Class{name: name, index: -1, plan: p, mask: (1 + p.Leaves() + 7) / 8}
-	c.own = c
+	c.own, c.reads.zero = c, p.Zero()
 	return c
 }
 

@@ -8,7 +8,7 @@ import (
 // A digest is what a client shall have, as one number, made from captured values:
 //
 //	digest = FNV-1a over, in slot order, id:8 lifetime:4 value:8 of each object
-//	value  = FNV-1a over class:uvarint owner:uvarint fields, as in a full record
+//	value  = FNV-1a over class:uvarint [mask] owner:uvarint fields, as in a full record
 //
 // FNV-1a (64 bits): start with 0xcbf29ce484222325; for each byte xor it, then multiply by
 // 0x100000001b3.
@@ -44,10 +44,17 @@ func appendHashed(dst []byte, c *Class, v *codec.Values) []byte {
 	return c.appendFull(wire.AppendUvarint(dst, uint64(c.index)), v)
 }
 
-func fnvObject(h uint64, o *Object, life uint64, scratch *[]byte) uint64 {
+func fnvObject(h uint64, o *Object, life, value uint64) uint64 {
 	h = fnvUint64(h, uint64(o.id))
 	h = fnvUint32(h, uint32(life))
-	return fnvUint64(h, o.valueHash(scratch))
+	return fnvUint64(h, value)
+}
+
+// maskedHash is valueHash for who may read the fields of the mask alone.
+func (o *Object) maskedHash(mask []byte, scratch *[]byte) uint64 {
+	v := o.hist.newest()
+	*scratch = o.class.appendMasked(wire.AppendUvarint((*scratch)[:0], uint64(o.class.index)), &v, mask)
+	return fnv(fnvStart, *scratch)
 }
 
 // Digest returns the digest of what the client shall have as of the last capture.
@@ -55,10 +62,21 @@ func (w *World) Digest(p *Peer) uint64 {
 	h := uint64(fnvStart)
 	for slot := range p.entries {
 		if e := &p.entries[slot]; e.phase == shown {
-			h = fnvObject(h, w.slots[slot], e.life, &w.bytes)
+			h = fnvObject(h, w.slots[slot], e.life, w.valueHash(p, slot))
 		}
 	}
 	return h
+}
+
+// valueHash returns that of what the client may read of the object in a slot.
+func (w *World) valueHash(p *Peer, slot int) uint64 {
+	o := w.slots[slot]
+	withheld := p.withheld(slot)
+	if withheld == 0 {
+		return o.valueHash(&w.bytes)
+	}
+	w.reading.mask = o.class.appendMask(w.reading.mask[:0], withheld)
+	return o.maskedHash(w.reading.mask, &w.bytes)
 }
 
 // StateDigest returns the digest of all objects as they were last captured: what Digest is
@@ -92,10 +110,17 @@ func (r *Replica) compare(h *header) {
 		return
 	}
 	own := uint64(fnvStart)
-	for _, o := range r.slots {
-		if o != nil {
-			own = fnvObject(own, o, o.life, &r.bytes)
+	for slot, o := range r.slots {
+		if o == nil {
+			continue
 		}
+		var value uint64
+		if mask := r.masks.of(slot); len(mask) > 0 {
+			value = o.maskedHash(mask, &r.bytes)
+		} else {
+			value = o.valueHash(&r.bytes)
+		}
+		own = fnvObject(own, o, o.life, value)
 	}
 	switch {
 	case own == h.Digest:

@@ -113,8 +113,8 @@ func (p *Peer) acked(s *sentPacket) {
 	for _, r := range s.records {
 		slot := int(r.slot)
 		e := &p.entries[slot]
-		if s.tick < e.life || e.phase == absent {
-			continue // of a lifetime that is over
+		if s.tick < e.life || e.phase == absent || s.tick < p.maskSince(slot) {
+			continue // of a lifetime that is over, or of another mask
 		}
 		if e.phase == ended { // a packet of this phase can only have carried the despawn
 			*e = entry{}
@@ -129,7 +129,7 @@ func (p *Peer) acked(s *sentPacket) {
 			e.base = r.version
 			p.endFirst(e)
 		}
-		if p.w.slots[slot].changed <= e.base {
+		if p.version(slot, e) <= e.base {
 			p.owed.unset(slot)
 			p.waiting.unset(slot)
 		}

@@ -234,6 +234,7 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 7, Repeat: true},
 		{Kind: recordDelta, Slot: MaxSlots - 1, Version: tick - 2, Base: 1},
 		{Kind: recordFull, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
+		{Kind: recordFull, Slot: 11, Version: tick, Life: tick, Class: 5, Gen: 1, Masked: true},
 		{Kind: recordDespawn, Slot: 12},
 	}
 	for _, h := range heads {

@@ -79,6 +79,23 @@ func (h *history) find(tick, newest uint64) int {
 	return -1
 }
 
+// floor returns which version was the newest at a tick, or -1 if it is gone: what a reader of some
+// of the fields has as the version of that tick. It looks where find does.
+func (h *history) floor(tick, newest uint64) int {
+	last := int(h.n) - 1
+	if last < 0 || tick >= newest {
+		return last
+	}
+	i := last - int(min(newest-tick, uint64(last)))
+	if h.tick(i) > tick {
+		return -1
+	}
+	for h.tick(i+1) <= tick {
+		i++
+	}
+	return i
+}
+
 // draft returns the words of the version that comes next, for the caller to fill before commit:
 // it saves a copy, and with it memory that is not in the cache. A draft that is not committed
 // does no harm.

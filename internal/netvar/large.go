@@ -68,20 +68,20 @@ func (p *Peer) AckLarge(id uint64) {
 	l.list = slices.Delete(l.list, 0, n)
 }
 
-// largeAcked moves the baseline, unless the record is of a lifetime that is over.
+// largeAcked moves the baseline, unless the record is of a lifetime that is over or of another mask.
 func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)
 	p.large.bytes -= int(r.size)
 	e := &p.entries[slot]
-	if r.void || r.tick < e.life || e.phase != shown {
+	if r.void || r.tick < e.life || e.phase != shown || r.tick < p.maskSince(slot) {
 		return
 	}
 	if r.version > e.base {
 		e.base = r.version
 		p.endFirst(e)
 	}
-	if p.w.slots[slot].changed <= e.base {
+	if p.version(slot, e) <= e.base {
 		p.owed.unset(slot)
 		p.waiting.unset(slot)
 	}
@@ -97,11 +97,11 @@ func (c *cutter) beginLarge() {
 
 // measure finds out whether the record of an object fits no packet, and then what it takes.
 func (c *cutter) measure(n *candidate, o *Object, e *entry) {
-	w, room := c.p.w, c.lim.PacketSize-maxHeader-maxRecordHead
-	full, _ := w.residual(o, 0)
+	w, withheld, room := c.p.w, c.p.withheld(int(n.slot)), c.lim.PacketSize-maxHeader-maxRecordHead
+	full, _ := w.residual(o, 0, withheld)
 	size := len(full)
 	if e.base != 0 {
-		if body, ok := w.residual(o, e.base); ok {
+		if body, ok := w.residual(o, e.base, withheld); ok {
 			size = len(body)
 		}
 	}

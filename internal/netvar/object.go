@@ -156,8 +156,9 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 // residual is what a record carries after its head, for one baseline (0: all fields), as a
 // part of the world's arena.
 type residual struct {
-	base   uint64
-	off, n uint32
+	base     uint64
+	off, n   uint32
+	withheld Rules
 }
 
 // maxResiduals is the number of baselines per object for which the bytes are kept during a
@@ -171,10 +172,10 @@ type residuals struct {
 	list  [maxResiduals]residual
 }
 
-// residual returns the bytes of o's newest version against the version of tick base, or all
-// fields for base 0. It reports false when that version is gone. The bytes are valid until
+// residual returns the bytes of o's newest version against that of tick base, or all
+// fields for base 0, for who is withheld some of them. It reports false when that version is gone. The bytes are valid until
 // the next capture.
-func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
+func (w *World) residual(o *Object, base uint64, withheld Rules) ([]byte, bool) {
 	if o.cache == nil {
 		o.cache = new(residuals)
 	}
@@ -183,27 +184,30 @@ func (w *World) residual(o *Object, base uint64) ([]byte, bool) {
 		c.epoch, c.n = w.tick, 0
 	}
 	for i := range c.n {
-		if r := &c.list[i]; r.base == base {
+		if r := &c.list[i]; r.base == base && r.withheld == withheld {
 			return w.arena[r.off : r.off+r.n], true
 		}
 	}
 	var b codec.Values
 	if base != 0 {
-		i := o.hist.find(base, o.changed)
+		i := o.hist.floor(base, o.changed)
 		if i < 0 {
 			return nil, false
 		}
-		b = o.hist.at(i)
+		b = w.permitted(o, i, withheld, 1)
 	}
-	v, off := o.hist.newest(), len(w.arena)
-	if base == 0 {
-		w.arena = o.class.appendFull(w.arena, &v)
-	} else {
+	v, off := w.permitted(o, int(o.hist.n)-1, withheld, 0), len(w.arena)
+	switch {
+	case base != 0:
 		w.arena = o.class.appendDiff(w.arena, &v, &b)
+	case withheld != 0:
+		w.arena = o.class.appendMasked(w.arena, &v, w.reading.mask)
+	default:
+		w.arena = o.class.appendFull(w.arena, &v)
 	}
 	w.stats.Encoded++
 	if c.n < maxResiduals {
-		c.list[c.n] = residual{base: base, off: uint32(off), n: uint32(len(w.arena) - off)}
+		c.list[c.n] = residual{base: base, withheld: withheld, off: uint32(off), n: uint32(len(w.arena) - off)}
 		c.n++
 		return w.arena[off:], true
 	}

@@ -32,6 +32,7 @@ const (
 	fullFirst     fullReason = iota // the object, or the client, is new
 	fullVisible                     // the object became visible to the client
 	fullRequested                   // the client is in doubt
+	fullMasked                      // what the client may read of it changed
 )
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
@@ -41,7 +42,8 @@ type Peer struct {
 	owed    bitset  // slots with a change later than the acknowledged version
 	waiting bitset  // of those: two copies are in flight
 	hidden  bitset  // slots of objects that the client may not see
-	fresh   bool    // what has an audience is not judged for it yet
+	views   views
+	fresh   bool // what has an audience is not judged for it yet
 	flight  flight
 	large   large
 	tick    uint64 // of the last snapshot
@@ -65,7 +67,7 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	for slot, o := range w.slots {
 		switch {
 		case o == nil || !o.published():
-		case w.Audience(o) == nil:
+		case w.Audience(o) == nil && !w.restricted(o):
 			p.publish(slot, tick)
 		default:
 			p.hidden.set(slot)
@@ -109,6 +111,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 // retire ends a lifetime. Only a client that was ever sent something must be told.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
+	p.views.special.unset(slot)
 	e := p.entry(slot)
 	if e.phase != shown {
 		return
@@ -129,7 +132,11 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
 	}
-	return p.w.slots[slot].changed
+	o := p.w.slots[slot]
+	if v, ok := p.view(slot); ok {
+		return v.version(o)
+	}
+	return o.changed
 }
 
 // Shows reports whether the client has the object, or will have heard of it with the snapshot

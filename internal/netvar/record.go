@@ -23,7 +23,8 @@ import (
 //	kind 2  : delta                              rest = baseAge:uvarint mask diffs
 //	kind 3  : delta of an older version          rest = age:uvarint baseAge:uvarint mask diffs
 //	kind 4  : full                               rest = flags:1 lifeAge:uvarint age:uvarint
-//	                                                    class:uvarint gen:uvarint owner:uvarint fields
+//	                                                    class:uvarint gen:uvarint [mask] owner:uvarint fields
+//	                                             flags: 1 = a mask follows, of the fields that may be read: see reads.go
 //	kind 5  : despawn                            rest = nothing
 //
 // The version of a record is tick - age (kinds 0 to 2: tick), its baseline version - baseAge, its
@@ -186,6 +187,7 @@ type recordHead struct {
 	Life    uint64 // of a full record, with Class and Gen
 	Class   uint64
 	Gen     uint32
+	Masked  bool // not all fields may be read
 }
 
 // appendRecordHead writes h.
@@ -197,7 +199,7 @@ func (x *context) appendRecordHead(dst []byte, h *recordHead) []byte {
 		return x.appendDeltaHead(dst, step, h)
 	case recordFull:
 		dst = wire.AppendUvarint(dst, step|wireFull)
-		dst = append(dst, 0)
+		dst = append(dst, h.fullFlags())
 		dst = wire.AppendUvarint(dst, x.tick-h.Life)
 		dst = wire.AppendUvarint(dst, x.tick-h.Version)
 		dst = wire.AppendUvarint(dst, h.Class)
@@ -262,9 +264,7 @@ func (x *context) readRecordHead(r *wire.Reader, h *recordHead) {
 		h.Base = before(r, h.Version, 1)
 	case wireFull:
 		h.Kind = recordFull
-		if r.Byte() != 0 {
-			r.Fail(ErrRecord)
-		}
+		h.readFullFlags(r)
 		h.Life = before(r, x.tick, 0)
 		h.Version = before(r, x.tick, 0)
 		h.Class = r.Uvarint()
@@ -291,6 +291,23 @@ func (x *context) readMask(r *wire.Reader, c *Class, h *recordHead) []byte {
 		r.Fail(ErrRecord)
 	}
 	return mask
+}
+
+// flagMasked says that a mask stands before the owner of a full record.
+const flagMasked = 1
+
+func (h *recordHead) fullFlags() byte {
+	if h.Masked {
+		return flagMasked
+	}
+	return 0
+}
+
+func (h *recordHead) readFullFlags(r *wire.Reader) {
+	flags := r.Byte()
+	if h.Masked = flags == flagMasked; flags&^flagMasked != 0 {
+		r.Fail(ErrRecord)
+	}
 }
 
 // before reads an age of at least least and returns the tick that is so much before; ticks

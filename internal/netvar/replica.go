@@ -26,6 +26,7 @@ type Replica struct {
 	large    uint64 // id of the last record that came over the stream
 	verdict  DigestState
 	stored   int     // bytes in all histories
+	masks    masks   // of what may be read of the objects
 	context  context // of the packet being checked
 	staged   []stagedRecord
 	words    []uint64 // values of the packet being checked
@@ -146,6 +147,7 @@ type stagedRecord struct {
 	class  *Class
 	object *Object // the one that it changes or ends; nil: a new one, or nothing to end
 	values codec.Values
+	mask   []byte // of a full record: what may be read, nothing if that is all; aliases the packet
 }
 
 // check reads all records into r.staged. Slots grow within a packet, so no record depends on
@@ -192,7 +194,7 @@ func (r *Replica) next() *stagedRecord {
 		r.staged = r.staged[:len(r.staged)+1]
 	}
 	s := &r.staged[len(r.staged)-1]
-	s.object, s.values.Words, s.values.Blobs = nil, nil, nil
+	s.object, s.values.Words, s.values.Blobs, s.mask = nil, nil, nil, nil
 	return s
 }
 
@@ -219,6 +221,10 @@ func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
 		copy(s.values.Blobs, o.hist.blobsOf(i))
 	}
 	if mask := r.context.readMask(in, s.class, &s.recordHead); len(mask) > 0 {
+		if !r.masks.permits(s.Slot, mask) {
+			in.Fail(ErrRecord)
+			return
+		}
 		s.class.readDiff(in, mask, &s.values)
 	}
 }
@@ -245,7 +251,11 @@ func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
 	if s.values = r.stage(s.class); s.object != nil {
 		s.values.Words = s.object.hist.draft()
 	}
-	s.class.readFull(in, &s.values)
+	if s.Masked {
+		s.mask = s.class.readMasked(in, &s.values)
+	} else {
+		s.class.readFull(in, &s.values)
+	}
 }
 
 // stage takes room for one value of the class, to be written whole, out of the scratch. Growing the scratch leaves
@@ -291,6 +301,7 @@ func (r *Replica) spawn(s *stagedRecord) {
 	o := r.slabs[s.class.index].next()
 	o.id, o.life, o.event = makeID(s.Slot, s.Gen), s.Life, r.eventGen
 	s.class.plan.Restore(o.live, &s.values, nil)
+	r.masks.set(s.Slot, s.mask)
 	r.stored += o.hist.push(s.Version, &s.values)
 	o.changed, o.owner = s.Version, o.class.owner(&s.values)
 	r.add(o)
@@ -301,6 +312,9 @@ func (r *Replica) spawn(s *stagedRecord) {
 
 // update gives o the version that s carries. The live value is touched only if it differs.
 func (r *Replica) update(s *stagedRecord) {
+	if s.Kind == recordFull {
+		r.masks.set(s.Slot, s.mask)
+	}
 	o, now := s.object, &r.now // filled in place, as staged records are
 	now.Words, now.Blobs = o.hist.words(int(o.hist.n)-1), o.hist.blobsOf(int(o.hist.n)-1)
 	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, now) {

@@ -292,8 +292,9 @@ func (c *cutter) record(dst []byte, n *candidate) []byte {
 	}
 	o := w.slots[n.slot]
 	n.class = uint32(o.class.index)
+	withheld := c.p.withheld(int(n.slot))
 	if e.base != 0 {
-		if body, ok := w.residual(o, e.base); ok {
+		if body, ok := w.residual(o, e.base, withheld); ok {
 			head.Kind, head.Base, n.full = recordDelta, e.base, false
 			return c.context.appendDelta(dst, o.class, &head, body)
 		}
@@ -305,8 +306,9 @@ func (c *cutter) record(dst []byte, n *candidate) []byte {
 // full writes a full record.
 func (c *cutter) full(dst []byte, n *candidate, e *entry) []byte {
 	o := c.p.w.slots[n.slot]
-	body, _ := c.p.w.residual(o, 0)
-	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen()}
+	withheld := c.p.withheld(int(n.slot))
+	body, _ := c.p.w.residual(o, 0, withheld)
+	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
 	return append(c.context.appendRecordHead(dst, &head), body...)
 }
 
@@ -401,6 +403,8 @@ func (c *cutter) commit() {
 			st.FullRequested++
 		case e.full == fullVisible:
 			st.FullVisible++
+		case e.full == fullMasked:
+			st.FullMasked++
 		default:
 			st.FullFirst++
 		}

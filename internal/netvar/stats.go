@@ -29,9 +29,12 @@ type Stats struct {
 	FullRequested uint64 // full records: after RequestFull
 	FullEvicted   uint64 // full records: the baseline was too old
 	FullLarge     uint64 // full records: the difference was larger than a packet
+	FullMasked    uint64 // full records: what the client may read of the object changed
 
 	Shown  uint64 // objects that became visible to a client by a judgement
 	Hidden uint64 // objects that were hidden from a client by a judgement
+
+	Masked uint64 // times that what a client may read of an object changed
 
 	Acked         uint64 // packets
 	Lost          uint64 // packets

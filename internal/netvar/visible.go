@@ -38,9 +38,10 @@ func (w *World) Audience(o *Object) Audience {
 	return nil
 }
 
-// Judge lets the next capture ask the audience of o again.
+// Judge lets the next capture ask the audience of o again, and the rules of its fields. The capture
+// that publishes it asks them anyway.
 func (w *World) Judge(o *Object) {
-	if o.judge || !o.alive {
+	if o.judge || !o.alive || !o.published() {
 		return
 	}
 	o.judge = true
@@ -76,12 +77,11 @@ func (w *World) admits(o *Object, p *Peer) bool {
 // object that is published in this very capture has been judged by that.
 func (w *World) judge() {
 	for _, p := range w.fresh {
-		w.Guarded(func(o *Object) bool {
-			if o.published() && !o.judge {
+		for slot := p.hidden.next(0); slot >= 0; slot = p.hidden.next(slot + 1) {
+			if o := w.slots[slot]; o.published() && !o.judge {
 				w.judgeFor(o, p)
 			}
-			return true
-		})
+		}
 		p.fresh = false
 	}
 	clear(w.fresh)
@@ -90,6 +90,7 @@ func (w *World) judge() {
 		if o.judge = false; !o.alive || !o.published() {
 			continue
 		}
+		w.askRules(o)
 		for _, p := range w.peers {
 			w.judgeFor(o, p)
 		}
@@ -104,10 +105,13 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 	case may && !has:
 		p.hidden.unset(slot)
 		p.publish(slot, w.tick)
+		w.beginView(o, p)
 		if !p.fresh {
 			p.entries[slot].full = fullVisible
 		}
 		w.stats.Shown++
+	case may:
+		w.review(o, p)
 	case !may && has:
 		p.hide(slot, w.tick)
 		w.stats.Hidden++
@@ -119,10 +123,12 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 // publish makes the object known to those who may see it.
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
+	w.askRules(o)
 	for _, p := range w.peers {
 		if w.admits(o, p) {
 			p.hidden.unset(slot)
 			p.publish(slot, w.tick)
+			w.beginView(o, p)
 		} else {
 			p.hidden.set(slot)
 		}
@@ -143,6 +149,7 @@ func (p *Peer) shows(o *Object) bool {
 
 // owe adds what has changed to what is owed, unless it is hidden.
 func (p *Peer) owe(moved bitset) {
+	moved = p.readable(moved)
 	if len(p.hidden) == 0 {
 		p.owed.or(moved)
 		p.waiting.sub(moved)

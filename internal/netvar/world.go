@@ -23,6 +23,7 @@ type World struct {
 	guarded   bitset     // slots of living objects with an audience
 	unjudged  []*Object  // whose audience the next capture asks
 	fresh     []*Peer    // that have joined since the last capture
+	reading   reading
 
 	arena []byte         // residuals of this tick
 	buf   []codec.Values // capture scratch by class
@@ -100,7 +101,7 @@ func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
 		w.own(o, owner)
 		w.Edit(o)
-		if w.Audience(o) != nil {
+		if w.Audience(o) != nil || w.restricted(o) {
 			w.Judge(o)
 		}
 	}

@@ -1,0 +1,330 @@
+package netvar
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// A field may have a rule that says who reads it (`net:"read=owner"`). What a client may not
+// read of an object it shall not notice either: a change there owes it nothing, so the version
+// that it is sent is the tick of the newest change in what it may read, and its values are those
+// of that version with zeros for the rest. They are made before anything is encoded, so no coder
+// ever sees what it must not send.
+//
+// The rules are judged when audiences are (visible.go), for each object and client. A change
+// within a lifetime begins a new view: no acknowledgement of a packet from before it counts, and
+// the object is owed in full.
+
+// Rules is a set of rules of one class, by their numbers. 0 is never in it: the rule of what
+// everybody may read.
+type Rules uint16
+
+// MaxRules bounds the rules of a class: what a Rules holds.
+const MaxRules = 15
+
+// Readers says which fields of a class's objects a client may read. Both methods run within a
+// capture.
+type Readers interface {
+	// Ask is called before Withheld is asked anew, for each client.
+	Ask(o *Object)
+	// Withheld returns the rules by whose fields the client may not read.
+	Withheld(o *Object, p *Peer) Rules
+}
+
+// reads is what a class knows of its rules.
+type reads struct {
+	rules []string // by number; empty if everybody may read everything
+	rule  []uint8  // by leaf
+	first []string // by number: the first field that has it
+	zero  codec.Values
+}
+
+// setRules numbers the rules of the fields.
+func (c *Class) setRules() error {
+	s := &c.reads
+	for i := range c.plan.Leaves() {
+		name := c.plan.ReadRule(i)
+		if name == "" {
+			continue
+		}
+		if s.rule == nil {
+			s.rules, s.first, s.rule = []string{""}, []string{""}, make([]uint8, c.plan.Leaves())
+		}
+		n := slices.Index(s.rules, name)
+		if n < 0 {
+			if n = len(s.rules); n > MaxRules {
+				return fmt.Errorf("netvar: class %s: field %s has read=%s, which would be rule %d; the most is %d", c.name, c.plan.LeafName(i), name, n, MaxRules)
+			}
+			s.rules, s.first = append(s.rules, name), append(s.first, c.plan.LeafName(i))
+		}
+		s.rule[i] = uint8(n)
+	}
+	return nil
+}
+
+// Rules returns the names of the rules by their numbers, or nothing if the class has none. That
+// of 0 is "". The caller must not change the slice.
+func (c *Class) Rules() []string { return c.reads.rules }
+
+// RuleField names the first field that is read by a rule.
+func (c *Class) RuleField(n int) string { return c.reads.first[n] }
+
+// maskBytes is the size of a mask of leaves.
+func (c *Class) maskBytes() int { return (c.plan.Leaves() + 7) / 8 }
+
+// appendMask appends the mask of the leaves that may be read.
+func (c *Class) appendMask(dst []byte, withheld Rules) []byte {
+	at := len(dst)
+	dst = append(dst, noMask[:c.maskBytes()]...)
+	for i, rule := range c.reads.rule {
+		if withheld>>rule&1 == 0 {
+			dst[at+i>>3] |= 1 << (i & 7)
+		}
+	}
+	return dst
+}
+
+// appendMasked writes a full value of which the mask alone may be read.
+func (c *Class) appendMasked(dst []byte, v *codec.Values, mask []byte) []byte {
+	dst = wire.AppendUvarint(append(dst, mask...), c.owner(v))
+	return c.plan.AppendSome(dst, v, mask)
+}
+
+// readMasked reads what appendMasked wrote. What may not be read becomes zero. The mask aliases the input.
+func (c *Class) readMasked(r *wire.Reader, v *codec.Values) (mask []byte) {
+	mask = r.Bytes(c.maskBytes())
+	if r.Err() != nil {
+		return nil
+	}
+	if used := c.plan.Leaves() & 7; used != 0 && mask[len(mask)-1]>>used != 0 {
+		r.Fail(ErrRecord)
+		return nil
+	}
+	v.Words[c.plan.Words()] = r.Uvarint()
+	c.plan.ReadSome(r, v, mask, &c.reads.zero)
+	return mask
+}
+
+// reading is what a world knows of who reads what.
+type reading struct {
+	readers []Readers       // by class
+	moved   bitset          // scratch of readable
+	mask    []byte          // of the value that permitted has made last
+	values  [2]codec.Values // scratch of permitted
+}
+
+// SetReaders says who may read the fields of a class's objects that have a rule. Without it
+// nobody may. It belongs before the first object.
+func (w *World) SetReaders(c *Class, r Readers) {
+	if w.reading.readers == nil {
+		w.reading.readers = make([]Readers, len(w.table.classes))
+	}
+	w.reading.readers[c.index] = r
+}
+
+// restricted tells whether o has fields that not everybody may read.
+func (w *World) restricted(o *Object) bool { return o.class.reads.rules != nil }
+
+// Restricted iterates over the living objects that have fields with a rule, in id order.
+func (w *World) Restricted(yield func(*Object) bool) {
+	for _, c := range w.table.classes {
+		if c.reads.rules == nil {
+			continue
+		}
+		for o := range w.All(c) {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+func (w *World) readersOf(o *Object) Readers {
+	if w.reading.readers == nil {
+		return nil
+	}
+	return w.reading.readers[o.class.index]
+}
+
+// askRules lets the rules of o be asked anew.
+func (w *World) askRules(o *Object) {
+	if !w.restricted(o) {
+		return
+	}
+	if r := w.readersOf(o); r != nil {
+		r.Ask(o)
+	}
+}
+
+// withheld asks which rules keep a client from reading o.
+func (w *World) withheld(o *Object, p *Peer) Rules {
+	all := Rules(1)<<len(o.class.reads.rules) - 2
+	if r := w.readersOf(o); r != nil {
+		return r.Withheld(o, p) & all
+	}
+	return all
+}
+
+// view is what a client has of an object, where that is not simply everything since its lifetime
+// began.
+type view struct {
+	since    uint64 // tick at which it changed within the lifetime; 0 = it did not
+	withheld Rules
+}
+
+// views are those of one client. A client without any pays for none.
+type views struct {
+	special bitset // slots that have one
+	list    []view // by slot
+}
+
+func (p *Peer) view(slot int) (view, bool) {
+	if !p.views.special.has(slot) {
+		return view{}, false
+	}
+	return p.views.list[slot], true
+}
+
+// withheld returns what the client may not read of the object in a slot.
+func (p *Peer) withheld(slot int) Rules {
+	v, _ := p.view(slot)
+	return v.withheld
+}
+
+// maskSince returns since when a client reads what it does, if that changed within the lifetime.
+func (p *Peer) maskSince(slot int) uint64 {
+	v, _ := p.view(slot)
+	return v.since
+}
+
+func (p *Peer) setView(slot int, v view) {
+	for len(p.views.list) <= slot {
+		p.views.list = append(p.views.list, view{})
+	}
+	p.views.list[slot] = v
+	p.views.special.set(slot)
+}
+
+// beginView judges what a client may read of an object whose lifetime there begins.
+func (w *World) beginView(o *Object, p *Peer) {
+	if !w.restricted(o) {
+		return
+	}
+	if withheld := w.withheld(o, p); withheld != 0 {
+		p.setView(o.id.slot(), view{withheld: withheld})
+	}
+}
+
+// review judges what a client may read of an object that it has.
+func (w *World) review(o *Object, p *Peer) {
+	if !w.restricted(o) {
+		return
+	}
+	slot := o.id.slot()
+	withheld := w.withheld(o, p)
+	if withheld == p.withheld(slot) {
+		return
+	}
+	p.setView(slot, view{since: w.tick, withheld: withheld})
+	e := &p.entries[slot]
+	e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullMasked
+	p.owed.set(slot)
+	p.waiting.unset(slot)
+	w.stats.Masked++
+}
+
+// version is the tick of the newest change in what the view shows, and at least the tick at which the
+// view changed: versions never go back within a lifetime.
+func (v view) version(o *Object) uint64 {
+	if v.withheld == 0 {
+		return max(v.since, o.changed)
+	}
+	newest := max(v.since, o.fields[0])
+	for i, rule := range o.class.reads.rule {
+		if v.withheld>>rule&1 == 0 {
+			newest = max(newest, o.fields[1+i])
+		}
+	}
+	return newest
+}
+
+// readable returns the members of moved, objects with a new version, in which the client may read
+// what has changed. They are valid until the next call for any client.
+func (p *Peer) readable(moved bitset) bitset {
+	if len(p.views.special) == 0 {
+		return moved
+	}
+	w := p.w
+	seen := append(w.reading.moved[:0], moved...)
+	for k := range min(len(moved), len(p.views.special)) {
+		for m := moved[k] & p.views.special[k]; m != 0; m &= m - 1 {
+			slot := k<<6 + bits.TrailingZeros64(m)
+			if p.views.list[slot].version(w.slots[slot]) != w.tick {
+				seen.unset(slot)
+			}
+		}
+	}
+	w.reading.moved = seen
+	return seen
+}
+
+// permitted returns version i of o as one sees it who is withheld some fields: with zeros there,
+// and then in scratch which of the two that there are.
+func (w *World) permitted(o *Object, i int, withheld Rules, which int) codec.Values {
+	v := o.hist.at(i)
+	if withheld == 0 {
+		return v
+	}
+	s := &w.reading
+	s.mask = o.class.appendMask(s.mask[:0], withheld)
+	to := &s.values[which]
+	to.Words, to.Blobs = append(to.Words[:0], v.Words...), append(to.Blobs[:0], v.Blobs...)
+	o.class.plan.Withhold(to, s.mask, &o.class.reads.zero)
+	return *to
+}
+
+// masks are those of a client's objects, by slot; what everything may be read of has none.
+type masks [][]byte
+
+func (m *masks) set(slot int, mask []byte) {
+	if len(mask) == 0 && slot >= len(*m) {
+		return
+	}
+	for len(*m) <= slot {
+		*m = append(*m, nil)
+	}
+	(*m)[slot] = append((*m)[slot][:0], mask...)
+}
+
+func (m masks) of(slot int) []byte {
+	if slot < len(m) {
+		return m[slot]
+	}
+	return nil
+}
+
+// permits tells whether a delta with the mask given, whose first bit is the owner, changes only
+// what may be read.
+func (m masks) permits(slot int, delta []byte) bool {
+	may := m.of(slot)
+	if len(may) == 0 {
+		return true
+	}
+	allowed := byte(1)
+	for i, b := range delta {
+		var next byte
+		if i < len(may) {
+			allowed |= may[i] << 1
+			next = may[i] >> 7
+		}
+		if b&^allowed != 0 {
+			return false
+		}
+		allowed = next
+	}
+	return true
+}

@@ -1,0 +1,526 @@
+package netvar
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"unsafe"
+)
+
+// agent has fields for its owner, for the members of a team, and for everybody.
+type agent struct {
+	X    int32
+	Heat float32 `net:"quant=1/4,range=20:90,read=owner"`
+	Ammo int32   `net:"read=owner"`
+	Plan string  `net:"max=8,read=team"`
+	Gear struct {
+		Key  int16
+		Hat  int16 `net:"read=all"`
+		Bag  []item
+		Spot [2]int8
+	} `net:"read=team"`
+	Y int32
+}
+
+const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)
+
+// rules are Readers of clients whose Handle is an int, their number: the owner is known by it, and the
+// team is a set.
+type rules struct {
+	team  clientSet
+	asked int
+}
+
+func (r *rules) Ask(*Object) { r.asked++ }
+
+func (r *rules) Withheld(o *Object, p *Peer) (w Rules) {
+	if o.Owner() != uint64(p.Handle.(int)) {
+		w |= ownerRule
+	}
+	if !r.team.Includes(p) {
+		w |= teamRule
+	}
+	return w
+}
+
+// squad is a world of agents with two clients, 1 and 2; the test decides what arrives.
+type squad struct {
+	t     *testing.T
+	class *Class
+	table *Table
+	w     *World
+	p     [3]*Peer
+	r     [3]*Replica
+	rules *rules
+	tick  uint64
+}
+
+func newSquad(t *testing.T, tick uint64) *squad {
+	c := classOf[agent](t, "agent")
+	table := NewTable(c)
+	q := &squad{t: t, class: c, table: table, w: NewWorld(table), rules: new(rules), tick: tick}
+	q.w.SetReaders(c, q.rules)
+	for i := 1; i < 3; i++ {
+		q.join(i)
+	}
+	return q
+}
+
+func (q *squad) join(i int) {
+	q.p[i], q.r[i] = q.w.NewPeer(q.tick+1), NewReplica(q.table)
+	q.p[i].Handle = i
+	q.r[i].StartAt(q.tick)
+}
+
+func (q *squad) spawn(a agent, owner uint64) *Object {
+	return q.w.Spawn(q.class, unsafe.Pointer(&a), owner, q.tick)
+}
+
+func (q *squad) edit(o *Object) *agent { q.w.Edit(o); return live[agent](o) }
+
+// next is a tick: a packet for each client.
+func (q *squad) next() (packets [3][]byte) {
+	q.t.Helper()
+	q.tick++
+	q.w.Capture(q.tick)
+	for i := 1; i < 3; i++ {
+		b, _ := snap(q.p[i], q.tick, wide)
+		if len(b) != 1 {
+			q.t.Fatalf("%d packets", len(b))
+		}
+		packets[i] = b[0]
+	}
+	return packets
+}
+
+// deliver is a tick whose packets arrive and are acknowledged.
+func (q *squad) deliver() {
+	q.t.Helper()
+	packets := q.next()
+	for i := 1; i < 3; i++ {
+		mustApply(q.t, q.r[i], q.p[i], packets[i])
+	}
+}
+
+func (q *squad) want(i int, o *Object, want agent) {
+	q.t.Helper()
+	got, ok := q.r[i].Get(o.ID())
+	if !ok {
+		q.t.Fatalf("client %d has no object %x", i, uint64(o.ID()))
+	}
+	if !reflect.DeepEqual(*live[agent](got), want) {
+		q.t.Errorf("client %d shows %+v, want %+v", i, *live[agent](got), want)
+	}
+}
+
+// settled checks by digest that both clients have what they may read.
+func (q *squad) settled() {
+	q.t.Helper()
+	for i := 1; i < 3; i++ {
+		q.p[i].RequestDigest(1)
+	}
+	q.deliver()
+	for i := 1; i < 3; i++ {
+		if d, tick := q.r[i].Digest(); d != DigestEqual || tick != q.tick {
+			q.t.Errorf("client %d: digest %v of tick %d", i, d, tick)
+		}
+	}
+}
+
+func whole() (a agent) {
+	a.X, a.Heat, a.Ammo, a.Plan, a.Y = 1, 50, 7, "flank", 2
+	a.Gear.Key, a.Gear.Hat, a.Gear.Bag, a.Gear.Spot = 3, 4, []item{{"rope", 1}}, [2]int8{5, 6}
+	return a
+}
+
+// withhold makes of a what is read by who is withheld the rules.
+func withhold(a agent, w Rules) agent {
+	if w&ownerRule != 0 {
+		a.Heat, a.Ammo = 20, 0 // what of its range is nearest to 0
+	}
+	if w&teamRule != 0 {
+		a.Plan, a.Gear.Key, a.Gear.Bag, a.Gear.Spot = "", 0, nil, [2]int8{}
+	}
+	return a
+}
+
+func TestFieldsThatMayNotBeReadAreZero(t *testing.T) {
+	q := newSquad(t, 0)
+	q.rules.team = 1 << 2
+	o := q.spawn(whole(), 1)
+	packets := q.next()
+	for i := 1; i < 3; i++ {
+		mustApply(t, q.r[i], q.p[i], packets[i])
+	}
+	q.want(1, o, withhold(whole(), teamRule))
+	q.want(2, o, withhold(whole(), ownerRule))
+	if bytes.Contains(packets[1], []byte("flank")) || !bytes.Contains(packets[2], []byte("flank")) {
+		t.Error("the plan is in the wrong packet")
+	}
+	for i := 1; i < 3; i++ { // Who owns it is known to everybody.
+		if c, _ := q.r[i].Get(o.ID()); c.Owner() != 1 {
+			t.Errorf("client %d: owner %d", i, c.Owner())
+		}
+	}
+	a := q.edit(o)
+	a.Heat, a.Plan, a.Gear.Bag[0].Count, a.X = 60, "hold", 9, 11
+	now := *a
+	q.deliver()
+	q.want(1, o, withhold(now, teamRule))
+	q.want(2, o, withhold(now, ownerRule))
+	if q.w.stats.Deltas != 2 || q.w.stats.FullFirst != 2 {
+		t.Errorf("%+v", q.w.stats)
+	}
+	q.settled()
+}
+
+// Without Readers nobody may read what has a rule.
+func TestWithoutReadersNothingWithARuleIsRead(t *testing.T) {
+	q := newSquad(t, 0)
+	q.w.SetReaders(q.class, nil)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	for i := 1; i < 3; i++ {
+		q.want(i, o, withhold(whole(), ownerRule|teamRule))
+	}
+}
+
+// Rule 2: a change that a client may not see owes it nothing, and sends nothing of the object, not
+// even that it is there.
+func TestChangeOutsideTheMaskSendsNothing(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	still := q.spawn(whole(), 1)
+	q.deliver()
+	empty := len(q.next()[2])
+	sent, version := q.w.stats.Records, uint64(0)
+	if c, _ := q.r[2].Get(o.ID()); c != nil {
+		version = c.Changed()
+	}
+	for i := range int32(5) {
+		q.edit(o).Ammo = 100 + i
+		packets := q.next()
+		if len(packets[2]) != empty {
+			t.Fatalf("a packet of %d bytes, with nothing to say it has %d: %x", len(packets[2]), empty, packets[2])
+		}
+		if q.p[2].owed.count() != 0 {
+			t.Fatal("something is owed")
+		}
+		mustApply(t, q.r[1], q.p[1], packets[1])
+		mustApply(t, q.r[2], q.p[2], packets[2])
+	}
+	if q.w.stats.Records != sent+5 { // the owner's
+		t.Errorf("%d records", q.w.stats.Records-sent)
+	}
+	if c, _ := q.r[2].Get(o.ID()); c.Changed() != version {
+		t.Errorf("the version went from %d to %d", version, c.Changed())
+	}
+	q.edit(o).Y++
+	q.edit(still).Y++
+	packets := q.next()
+	q.edit(o).Ammo = 200 // before the acknowledgement, which pays for all that is owed
+	q.tick++
+	q.w.Capture(q.tick)
+	mustApply(t, q.r[2], q.p[2], packets[2])
+	if q.p[2].owed.count() != 0 {
+		t.Error("the change of what may not be read is owed")
+	}
+	q.deliver()
+	a, b := q.r[2].slots[0], q.r[2].slots[1]
+	if a.Changed() != b.Changed() || a.hist.n != b.hist.n {
+		t.Error("the object that changed unseen differs from the one that did not")
+	}
+	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule))
+	q.settled()
+}
+
+// Rule 4: the acknowledgement of a packet from before the owner changed would make the version without
+// the owner's fields the baseline of a delta.
+func TestAcknowledgementFromBeforeTheMaskChangedWithTheOwner(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	before := q.next()
+	a, err := q.r[2].Apply(before[2]) // arrives; its acknowledgement comes late
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.w.SetOwner(o, 2)
+	q.next() // lost
+	q.p[2].Ack([]Range{{a.Packet, a.Packet}})
+	if e := q.p[2].entries[0]; e.base != 0 || !q.p[2].owed.has(0) {
+		t.Fatalf("baseline %d", e.base)
+	}
+	q.edit(o).X++
+	after := q.next()
+	mustApply(t, q.r[2], q.p[2], after[2])
+	q.want(2, o, withhold(*live[agent](o), teamRule))
+	mustApply(t, q.r[1], q.p[1], after[1])
+	q.want(1, o, withhold(*live[agent](o), ownerRule|teamRule))
+	if q.w.stats.FullMasked != 4 || q.w.stats.Masked != 2 { // two lost, two that arrived
+		t.Errorf("%d full records for %d changes of masks", q.w.stats.FullMasked, q.w.stats.Masked)
+	}
+	if got := kinds(q.r[2].Events()); got != "S" { // before Events was asked for the first time
+		t.Errorf("events %s", got)
+	}
+	q.settled()
+}
+
+func TestOwnerChangeWithAValueInTheSameTick(t *testing.T) {
+	q := newSquad(t, 40)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	q.r[1].Events()
+	q.r[2].Events()
+	q.w.SetOwner(o, 2)
+	q.edit(o).Ammo = 99
+	q.deliver()
+	now := *live[agent](o)
+	q.want(1, o, withhold(now, ownerRule|teamRule))
+	q.want(2, o, withhold(now, teamRule))
+	for i, was := range map[int]agent{1: withhold(whole(), teamRule), 2: withhold(whole(), ownerRule|teamRule)} {
+		events := q.r[i].Events()
+		if kinds(events) != "C" || events[0].Object.Changed() != q.tick || events[0].Object.Owner() != 2 {
+			t.Fatalf("client %d: events %s", i, kinds(events))
+		}
+		if old := *(*agent)(events[0].Old); !reflect.DeepEqual(old, was) {
+			t.Errorf("client %d: old %+v, want %+v", i, old, was)
+		}
+	}
+	q.settled()
+}
+
+func TestMaskChangedAndBackInOneTickIsNothing(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	sent := q.w.stats.Records
+	q.w.SetOwner(o, 2)
+	q.w.SetOwner(o, 1)
+	q.rules.team = 1 << 2
+	q.w.Judge(o)
+	q.rules.team = 0
+	q.deliver()
+	if q.w.stats.Records != sent || q.w.stats.Masked != 0 {
+		t.Errorf("%d records", q.w.stats.Records-sent)
+	}
+}
+
+// The mask narrows and widens while packets of each are under way; none of the acknowledgements of
+// the first two is worth anything.
+func TestMaskNarrowsAndWidensWithinARoundTrip(t *testing.T) {
+	q := newSquad(t, 0)
+	q.rules.team = 1 << 2
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	q.edit(o).Plan = "wide"
+	wide1 := q.next()
+	q.rules.team = 0
+	q.w.Judge(o)
+	narrow := q.next()
+	q.rules.team = 1 << 2
+	q.w.Judge(o)
+	q.edit(o).Plan = "again"
+	wide2 := q.next()
+	for _, b := range [][3][]byte{wide1, narrow} { // Both arrive and are acknowledged.
+		mustApply(t, q.r[2], q.p[2], b[2])
+	}
+	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule)) // of the packet applied last
+	if base := q.p[2].entries[0].base; base != 0 {
+		t.Fatalf("baseline %d", base)
+	}
+	_ = wide2 // lost
+	q.edit(o).Gear.Bag[0].Count = 77
+	q.deliver()
+	q.want(2, o, withhold(*live[agent](o), ownerRule))
+	if st := q.w.stats; st.FullMasked != 3 || st.Masked != 2 {
+		t.Errorf("%+v", st)
+	}
+	q.edit(o).Plan = "on"
+	deltas := q.w.stats.Deltas
+	q.deliver()
+	q.want(2, o, withhold(*live[agent](o), ownerRule))
+	if q.w.stats.Deltas != deltas+1 {
+		t.Error("no delta after the full record was acknowledged")
+	}
+	q.settled()
+}
+
+// Rule 2 under a mask: values are never compared. In between, what may not be read changes and goes
+// back as well.
+func TestABAUnderAMaskAcrossALostAcknowledgement(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	q.edit(o).X = 50
+	b := q.next()
+	mustApply(t, q.r[2], nil, b[2]) // arrives, unacknowledged
+	q.edit(o).Ammo = 1
+	q.next()
+	*q.edit(o) = whole() // both go back
+	q.deliver()
+	q.want(2, o, withhold(whole(), ownerRule|teamRule))
+	q.settled()
+}
+
+func TestJoinerReadsWhatItMay(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 2)
+	q.deliver()
+	q.w.ClosePeer(q.p[2])
+	q.edit(o).Ammo = 5
+	q.join(2)
+	if !q.p[2].Shows(o) {
+		t.Error("what the joiner will have is not shown")
+	}
+	asked := q.rules.asked
+	q.rules.team = 1 << 2 // what the game does in OnJoin counts
+	packets := q.next()
+	mustApply(t, q.r[2], q.p[2], packets[2])
+	q.want(2, o, *live[agent](o))
+	if q.rules.asked != asked {
+		t.Error("the joiner made the rules be asked anew")
+	}
+	if st := q.w.stats; st.FullFirst != 3 || st.FullMasked != 0 {
+		t.Errorf("%+v", st)
+	}
+	mustApply(t, q.r[1], q.p[1], packets[1])
+	q.settled()
+}
+
+// What a client has acknowledged may be older than all that the history keeps, if what it may not
+// read changes all the time. Then the record is full.
+func TestBaselineUnderAMaskThatIsGone(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	for range 2 * Horizon {
+		q.edit(o).Ammo++
+		q.deliver()
+	}
+	full := q.w.stats.FullEvicted
+	q.edit(o).X++
+	q.deliver()
+	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule))
+	if q.w.stats.FullEvicted != full+1 {
+		t.Errorf("%d full records", q.w.stats.FullEvicted-full)
+	}
+	q.edit(o).X++
+	deltas := q.w.stats.Deltas
+	q.deliver()
+	if q.w.stats.Deltas != deltas+2 {
+		t.Error("no delta afterwards")
+	}
+	q.settled()
+}
+
+// The version of a record after a change of mask is that change's tick, at which nothing was
+// captured. It is a baseline all the same, also when all may be read.
+func TestChangeOfMaskIsABaseline(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	const both = clientSet(1<<1 | 1<<2)
+	for _, c := range []struct {
+		owner uint64
+		team  clientSet
+	}{{2, both}, {2, 0}, {2, both}, {1, 0}, {1, both}} {
+		q.tick += 3
+		q.rules.team = c.team
+		q.w.SetOwner(o, c.owner)
+		q.w.Judge(o)
+		q.deliver()
+		q.deliver()
+		if q.p[1].owed.count()+q.p[2].owed.count() > 0 {
+			t.Errorf("%+v: the change of the mask is owed after its acknowledgement", c)
+		}
+		st := q.w.stats
+		for range 3 {
+			q.edit(o).X++
+			q.deliver()
+		}
+		if q.w.stats.Deltas != st.Deltas+6 || q.w.stats.Records != st.Records+6 {
+			t.Errorf("%d deltas of %d records, want 6", q.w.stats.Deltas-st.Deltas, q.w.stats.Records-st.Records)
+		}
+		q.settled()
+	}
+	q.w.SetOwner(o, 2)
+	for _, team := range []clientSet{0, both, 0, both} { // and nothing else
+		q.rules.team = team
+		q.w.Judge(o)
+		q.deliver()
+		if c, _ := q.r[2].Get(o.ID()); c.Changed() != q.tick {
+			t.Errorf("version %d at tick %d", c.Changed(), q.tick)
+		}
+	}
+	q.want(2, o, *live[agent](o))
+}
+
+// Hidden and shown again, an object is judged anew: its new lifetime has no mask from before.
+func TestNewLifetimeHasANewMask(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	q.deliver()
+	q.w.SetAudience(o, only{q.p[1]})
+	q.deliver()
+	q.w.SetOwner(o, 2)
+	q.rules.team = 1 << 2
+	q.deliver()
+	q.w.SetAudience(o, nil)
+	q.deliver()
+	q.want(2, o, *live[agent](o))
+	q.want(1, o, withhold(whole(), ownerRule|teamRule))
+	if st := q.w.stats; st.FullVisible != 1 || st.FullMasked != 1 { // the former owner's
+		t.Errorf("%+v", st)
+	}
+	q.settled()
+}
+
+// Rule 12: clients of one mask share what is encoded.
+func TestClientsOfOneMaskShareAnEncoding(t *testing.T) {
+	c := classOf[agent](t, "agent")
+	w := NewWorld(NewTable(c))
+	w.SetReaders(c, &rules{})
+	var peers []*Peer
+	for i := range 8 {
+		p := w.NewPeer(1)
+		p.Handle = i + 1
+		peers = append(peers, p)
+	}
+	a := whole()
+	w.Spawn(c, unsafe.Pointer(&a), 3, 1)
+	w.Capture(1)
+	for _, p := range peers {
+		snap(p, 1, wide)
+	}
+	if w.stats.Encoded != 2 {
+		t.Errorf("encoded %d times, want once for the owner and once for all others", w.stats.Encoded)
+	}
+}
+
+func TestMaskedSnapshotsAllocateNothing(t *testing.T) {
+	q := newSquad(t, 0)
+	var list []*Object
+	for range 20 {
+		list = append(list, q.spawn(whole(), 1))
+	}
+	var packets [][]byte
+	step := func() {
+		for _, o := range list {
+			q.edit(o).X++
+			live[agent](o).Ammo++
+		}
+		q.tick++
+		q.w.Capture(q.tick)
+		for i := 1; i < 3; i++ {
+			var first uint64
+			packets, first = q.p[i].AppendSnapshot(packets[:0], q.tick, wide)
+			q.p[i].Ack([]Range{{first, first + uint64(len(packets)) - 1}})
+		}
+	}
+	for range 3 * Horizon {
+		step()
+	}
+	if n := testing.AllocsPerRun(100, step); n != 0 {
+		t.Errorf("a tick allocates %v times", n)
+	}
+}

@@ -1,0 +1,130 @@
+package netvar
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// What does not respect the mask is refused.
+func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	full := q.next()
+	at := bytes.Index(full[2], []byte{1<<0 | 1<<5, 1 << 1}) // X, Gear.Hat and Y
+	if at < 0 {
+		t.Fatalf("no mask in %x", full[2])
+	}
+	bad := bytes.Clone(full[2])
+	bad[at+1] |= 1 << 7 // beyond the last leaf
+	if _, err := q.r[2].Apply(bad); !errors.Is(err, ErrRecord) {
+		t.Errorf("a mask with a bit beyond the last leaf: %v", err)
+	}
+	bad = bytes.Clone(full[2])
+	bad[at-5] = 2
+	if _, err := q.r[2].Apply(bad); err == nil {
+		t.Error("an unknown flag is accepted")
+	}
+	for i := 1; i < 3; i++ {
+		mustApply(t, q.r[i], q.p[i], full[i])
+	}
+	q.p[2].views.special.unset(0) // A server that forgets the mask.
+	q.edit(o).Ammo = 3
+	if _, err := q.r[2].Apply(q.next()[2]); !errors.Is(err, ErrRecord) {
+		t.Errorf("a delta of what may not be read: %v", err)
+	}
+}
+
+// Rule 15: the digest is of the permitted view, the mask included.
+func TestDigestHoldsTheMask(t *testing.T) {
+	q := newSquad(t, 0)
+	var nothing agent
+	nothing.Heat = 20 // all is as if it was not there, with mask and without
+	q.spawn(nothing, 0)
+	q.w.Capture(1)
+	digest := q.w.Digest(q.p[1])
+	q.p[1].views.special.unset(0)
+	if q.w.Digest(q.p[1]) == digest {
+		t.Error("the digest does not tell a field that is zero from one that may not be read")
+	}
+}
+
+func TestRulesOfAClassAreBounded(t *testing.T) {
+	var fields []reflect.StructField
+	for i := range MaxRules + 1 {
+		name := string(rune('A' + i))
+		fields = append(fields, reflect.StructField{Name: name, Type: reflect.TypeFor[int32](), Tag: reflect.StructTag(`net:"read=` + name + `"`)})
+	}
+	if _, err := NewClass("most", reflect.StructOf(fields[:MaxRules])); err != nil {
+		t.Error(err)
+	}
+	_, err := NewClass("many", reflect.StructOf(fields))
+	if err == nil || !strings.Contains(err.Error(), "field P has read=P") {
+		t.Error(err)
+	}
+}
+
+// The worked packet of docs/WIRE.md.
+func TestGoldenMaskedPacket(t *testing.T) {
+	type scout struct {
+		X    int32
+		Ammo int32  `net:"read=owner"`
+		Name string `net:"max=8,read=owner"`
+		Y    int8
+	}
+	c := classOf[scout](t, "scout")
+	w := NewWorld(NewTable(c))
+	p := w.NewPeer(100)
+	w.Spawn(c, unsafe.Pointer(&scout{5, 9, "ann", -2}), 7, 100)
+	w.Capture(100)
+	packets, _ := snap(p, 100, wide)
+	if got, want := hex.EncodeToString(packets[0]), golden(t, "state-masked"); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+// Rule 9 with a mask: what the owner has of the stream late does not count for who is not the owner
+// any more, and until then it is told nothing; for others the same value fits a packet.
+func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
+	type vault struct {
+		Gold int32
+		Loot []loot `net:"max=800,read=owner"`
+	}
+	c := classOf[vault](t, "vault")
+	q := &squad{t: t, class: c, table: NewTable(c), rules: new(rules)}
+	q.w = NewWorld(q.table)
+	q.w.SetReaders(c, q.rules)
+	q.join(1)
+	q.join(2)
+	o := q.w.Spawn(c, unsafe.Pointer(&vault{Gold: 1, Loot: list4k()}), 1, 1)
+	q.deliver()
+	if len(q.p[1].Large()) != 1 || len(q.p[2].Large()) != 0 {
+		t.Fatalf("%d and %d records on the streams", len(q.p[1].Large()), len(q.p[2].Large()))
+	}
+	record := bytes.Clone(q.p[1].Large()[0])
+	q.w.SetOwner(o, 0)
+	q.deliver()
+	if _, ok := q.r[1].Get(o.ID()); ok {
+		t.Fatal("something of the object overtook its record")
+	}
+	id, err := q.r[1].ApplyLarge(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.p[1].AckLarge(id)
+	if q.p[1].entries[0].base != 0 || !q.p[1].owed.has(0) {
+		t.Fatal("the record of the owner pays for what others read")
+	}
+	q.deliver()
+	for i := 1; i < 3; i++ {
+		got, ok := q.r[i].Get(o.ID())
+		if !ok || live[vault](got).Gold != 1 || live[vault](got).Loot != nil || len(q.p[i].Large()) != 0 {
+			t.Errorf("client %d shows %+v", i, got)
+		}
+	}
+	q.settled()
+}

@@ -1,0 +1,152 @@
+package netloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// ownerRule is the rule that every class has: read=owner.
+const ownerRule = "owner"
+
+// Reads says who may read the fields that are tagged with a rule. For each object of the class
+// the function returns the clients that may; all others have zeros in those fields, and hear
+// nothing of their changes.
+//
+//	type Ship struct {
+//		Pos  Vec                            // for everybody
+//		Ammo int32  `net:"read=owner"`      // for the client that owns the ship
+//		Plan string `net:"read=team,max=64"`
+//	}
+//
+//	ships.Reads(room, "team", func(o *netloop.Object[Ship]) netloop.Target {
+//		return netloop.InGroup(teams[o.State().Team])
+//	})
+//
+// A rule of the game's is any [Target]: [InGroup], [Where] with a function that looks at the
+// client, [To], and what And and Or make of them.
+//
+// The function is asked at the end of the tick in which an object is spawned, and its target
+// then for every client. Both are asked again when the object's owner changes and after
+// [Object.Invalidate], and when the members of a [ClientGroup] change that the target names; the
+// target alone for each client that joins, after its OnJoin functions have run. They are not
+// asked each tick, and must change nothing. What changes back within a tick is nothing. A
+// function that panics lets nobody read.
+//
+// Reads belongs into the game's Open, once for each rule that the class's tags name; one that is
+// missing fails Open.
+func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
+	switch {
+	case k.c.schema != r.schema:
+		r.reject(fmt.Errorf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
+		return
+	case !r.hooks("Class.Reads"):
+		return
+	}
+	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *netvar.Object) Target { return who(wrap[S](o)) }); err != nil {
+		r.reject(err)
+	}
+}
+
+// readers are the rules of one class, as package netvar asks for them.
+type readers struct {
+	room *Room
+	who  []func(*netvar.Object) Target // by rule; nil of the owner's
+}
+
+// restrict tells the world whom it has to ask.
+func (r *Room) restrict() {
+	r.readers = make([]*readers, len(r.schema.classes))
+	for i, c := range r.schema.classes {
+		if rules := c.nv.Rules(); rules != nil {
+			r.readers[i] = &readers{room: r, who: make([]func(*netvar.Object) Target, len(rules))}
+			r.world.SetReaders(c.nv, r.readers[i])
+		}
+	}
+}
+
+func (rd *readers) define(c *class, rule string, who func(*netvar.Object) Target) error {
+	n := slices.Index(c.nv.Rules(), rule)
+	switch {
+	case rule == ownerRule:
+		return fmt.Errorf("netloop: class %q: Reads(%q): who owns an object is known; give the rule another name", c.nv.Name(), rule)
+	case n < 1:
+		return fmt.Errorf("netloop: class %q: Reads(%q): no field is tagged read=%s", c.nv.Name(), rule, rule)
+	case rd.who[n] != nil:
+		return fmt.Errorf("netloop: class %q: Reads(%q): the rule is defined twice", c.nv.Name(), rule)
+	}
+	rd.who[n] = who
+	return nil
+}
+
+// undefined is the error of the rules that fields have and that nobody has defined.
+func (r *Room) undefined() error {
+	var errs []error
+	for i, c := range r.schema.classes {
+		for n, rule := range c.nv.Rules() {
+			if n > 0 && rule != ownerRule && r.readers[i].who[n] == nil {
+				errs = append(errs, fmt.Errorf("netloop: class %q: field %s has read=%s, and nobody says who that is; call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Ask implements netvar.Readers.
+func (rd *readers) Ask(o *netvar.Object) {
+	targets := o.Handle.(interface{ readBy() *[]Target }).readBy()
+	if *targets == nil {
+		*targets = make([]Target, len(rd.who))
+	}
+	for n, who := range rd.who {
+		if who != nil {
+			(*targets)[n] = rd.target(o, who)
+		}
+	}
+}
+
+func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) (to Target) {
+	defer rd.caught(o, func() { to = Target{} })
+	return who(o)
+}
+
+// Withheld implements netvar.Readers.
+func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.Rules) {
+	c := p.Handle.(*Client)
+	for n := 1; n < len(rd.who); n++ {
+		if !rd.reads(n, o, c) {
+			withheld |= 1 << n
+		}
+	}
+	return withheld
+}
+
+func (rd *readers) reads(n int, o *netvar.Object, c *Client) (may bool) {
+	if rd.who[n] == nil {
+		return o.Owner() == uint64(c.id)
+	}
+	defer rd.caught(o, func() { may = false })
+	return (*o.Handle.(interface{ readBy() *[]Target }).readBy())[n].includes(c)
+}
+
+// caught recovers from a panic of the game's: all of this runs within netvar.snapshot, which is
+// critical.
+func (rd *readers) caught(o *netvar.Object, withhold func()) {
+	if v := recover(); v != nil {
+		withhold()
+		rd.room.server.metrics.AddPanic("Class.Reads")
+		rd.room.log.Error("a rule of Class.Reads panicked; nobody may read by it", "class", o.Class().Name(), "panic", fmt.Sprint(v))
+	}
+}
+
+// readableBy reports whether a rule of the object names a group.
+func readableBy(o *netvar.Object, g *ClientGroup) bool {
+	for _, to := range *o.Handle.(interface{ readBy() *[]Target }).readBy() {
+		if slices.Contains(to.groups, g) {
+			return true
+		}
+	}
+	return false
+}
