@@ -37,26 +37,33 @@ func TestAcknowledgementLost(t *testing.T) {
 }
 
 func TestAcknowledgementsReordered(t *testing.T) {
-	q := newPair(t, 0)
-	o := q.spawnRock(q.w, rock{}, 1)
-	var ids []uint64
-	for i := range int32(6) {
-		q.edit(o).X = i
-		packets, id := q.next()
-		mustApply(t, q.r, nil, packets...)
-		ids = append(ids, id)
-	}
-	newest := o.Changed()
-	for _, id := range slices.Backward(ids) {
-		q.p.Ack([]Range{{id, id}})
-		if base := q.p.entries[o.ID().slot()].base; base != newest || q.p.owed.count() != 0 {
-			t.Fatalf("after the acknowledgement of packet %d the baseline is %d, not %d; %d owed", id, base, newest, q.p.owed.count())
+	for _, together := range []bool{false, true} { // one after the other, or in one datagram
+		q := newPair(t, 0)
+		o := q.spawnRock(q.w, rock{}, 1)
+		var ranges []Range
+		for i := range int32(6) {
+			q.edit(o).X = i
+			packets, id := q.next()
+			mustApply(t, q.r, nil, packets...)
+			ranges = append(ranges, Range{id, id})
 		}
-	}
-	q.edit(o).Y = 7
-	q.deliver()
-	if q.rock(o.ID()) != (rock{X: 5, Y: 7}) || q.w.stats.Deltas != 1 {
-		t.Errorf("the client shows %+v, %d deltas", q.rock(o.ID()), q.w.stats.Deltas)
+		slices.Reverse(ranges)
+		for len(ranges) > 0 {
+			n := 1
+			if together {
+				n = len(ranges)
+			}
+			q.p.Ack(ranges[:n])
+			ranges = ranges[n:]
+			if base := q.p.entries[o.ID().slot()].base; base != o.Changed() || q.p.owed.count() != 0 {
+				t.Fatalf("the baseline is %d, not %d; %d owed", base, o.Changed(), q.p.owed.count())
+			}
+		}
+		q.edit(o).Y = 7
+		q.deliver()
+		if q.rock(o.ID()) != (rock{X: 5, Y: 7}) || q.w.stats.Deltas != 1 {
+			t.Errorf("the client shows %+v, %d deltas", q.rock(o.ID()), q.w.stats.Deltas)
+		}
 	}
 }
 
