@@ -80,3 +80,22 @@ func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
 		t.Errorf("the honest client got %d of %d snapshots", honest.snapshot, n)
 	}
 }
+
+// So is one that says so of records which go over the stream.
+func TestAClientThatAppliedRecordsThatWereNeverSentIsKicked(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s := b.join()
+	b.step()
+	for n := range maxUnsentAcks + 1 {
+		if c, _ := b.s.room.clients.get(ClientID(s.ID())); c.kicked != nil {
+			t.Fatalf("kicked after %d", n)
+		}
+		b.push(s, transport.Arrival{Kind: transport.RecordsApplied, Value: 1 << 40})
+		if n%100 == 0 || n == maxUnsentAcks {
+			b.step()
+		}
+	}
+	if c, ok := b.s.room.clients.get(ClientID(s.ID())); !ok || c.kicked == nil || c.kicked.Code != CodeProtocol {
+		t.Errorf("not kicked after %d", maxUnsentAcks+1)
+	}
+}
