@@ -12,7 +12,7 @@ SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves 
 SOAK      ?= 10m# how long its load runs
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# what `make fuzz` and `make bench` look at
-FILE      ?=# the capture that `make cubes` encodes, plain or .xz
+FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one it simulates
 
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their long simulations are cut short (-short).
@@ -60,7 +60,7 @@ lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
 bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
-cubes: ## what state takes on the wire: FILE=path of a capture of moving cubes, plain or .xz
+cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
 	@go run ./internal/cubes/cmd -file "$(FILE)"
 
 lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes

@@ -49,6 +49,9 @@ func (r *Report) Micros() float64 { return r.Encode.Seconds() * 1e6 / r.counted(
 // ChangedShare is how many of the cubes differ from the acknowledged frame, on average.
 func (r *Report) ChangedShare() float64 { return float64(r.Changed) / r.counted() / Count }
 
+// remembered is how many frames are kept: enough for one to be acknowledged after many that were lost.
+const remembered = 64
+
 // runner is a server with one client.
 type runner struct {
 	opt     Options
@@ -57,7 +60,8 @@ type runner struct {
 	peer    *netvar.Peer
 	replica *netvar.Replica
 	objects [Count]*netvar.Object
-	frames  [2*Delay + 1]Frame    // the last ones, by number
+	frames  [remembered]Frame     // the last ones, by number
+	lost    [remembered]bool      // a packet of that frame's snapshot
 	acks    [Delay][]netvar.Range // by number of the frame
 	packets [][]byte
 	report  Report
@@ -134,6 +138,7 @@ func (r *runner) snapshot(n int, loss float64) (bytes int, spent time.Duration, 
 		r.peer.Ack(*acks)
 	}
 	*acks = (*acks)[:0]
+	r.lost[n%remembered] = false
 	tick := uint64(n) + 1
 	r.world.Capture(tick)
 	start := r.now()
@@ -147,6 +152,7 @@ func (r *runner) snapshot(n int, loss float64) (bytes int, spent time.Duration, 
 		bytes += size
 		if loss > 0 && r.random.Float64() < loss {
 			r.report.Lost++
+			r.lost[n%remembered] = true
 			continue
 		}
 		a, err := r.replica.Apply(p)
@@ -168,9 +174,13 @@ func (r *runner) now() time.Duration {
 	return r.opt.Clock()
 }
 
-// count adds up what the coders take for frame n.
+// count adds up what the coders take for frame n. The others know nothing of what a frame has brought of which a packet was lost.
 func (r *runner) count(n, bytes int, spent time.Duration) {
-	now, base, before := r.frame(n), r.frame(n-Delay), r.frame(n-2*Delay)
+	acked := n - Delay
+	for acked > 0 && acked > n-remembered+Delay+1 && r.lost[acked%remembered] {
+		acked--
+	}
+	now, base, before := r.frame(n), r.frame(acked), r.frame(acked-Delay)
 	r.report.Encode += spent
 	for i := range now {
 		if now[i] != base[i] {

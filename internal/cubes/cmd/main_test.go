@@ -49,3 +49,13 @@ func TestABadFileIsAnError(t *testing.T) {
 		t.Errorf("three frames: %v, and it prints %q", err, out.String())
 	}
 }
+
+func TestWithoutAFileTheCubesAreSimulated(t *testing.T) {
+	var out, about bytes.Buffer
+	if err := run(&out, &about, "", 30); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), "coder=default kbit/s=") || !strings.HasPrefix(about.String(), "30 frames of 901 cubes") {
+		t.Errorf("it prints %q and says %q", out.String(), about.String())
+	}
+}

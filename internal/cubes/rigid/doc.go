@@ -1,0 +1,13 @@
+// Package rigid lets cubes fall, tumble, push each other and come to rest on a plane: as much of
+// physics as a workload for replication needs, and no more. It is no engine for games.
+//
+// A step of a World, in order:
+//
+//	wake and pair    grid.go      cubes near enough to touch; who is hit wakes
+//	collide          collide.go   separating axes, then points of contact
+//	solve            solve.go     impulses against penetration, and friction, in a few rounds
+//	integrate        world.go     positions and rotations; who has been calm for long sleeps
+//
+// Every product is rounded before it is added (vec.go), nothing depends on the order of a map, and
+// there is no randomness: the same calls give the same bits on every machine.
+package rigid
