@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -98,6 +99,11 @@ func (m *memoryServer) View() loop.View { return m.s.room.snapshotLoop(m.s.room.
 func (m *memoryServer) Inspect(fn func(tick any)) error {
 	m.s.room.feed.unrecorded("a look between two ticks, which may change the state")
 	return m.s.room.inspect(func(t *Tick) { fn(t) })
+}
+
+func (m *memoryServer) OnSnapshot(look func(tick any, w *netvar.World)) {
+	r := m.s.room
+	r.looks = append(r.looks, func(t *Tick) { look(t, r.world) })
 }
 
 func (m *memoryServer) OnMisuse(tell func(text string)) { m.s.room.misuses.tell = tell }

@@ -19,6 +19,9 @@ func (r *Room) snapshot(t *Tick) {
 			c.encode(t.now.Tick, r.in.Start)
 		}
 	}
+	for _, look := range r.looks {
+		look(t)
+	}
 }
 
 // Limits of one snapshot to one client. More packets would be held back by the

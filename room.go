@@ -66,9 +66,10 @@ type Room struct {
 	misuses  misuses
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
-	captured uint64     // the tick whose state was captured last
-	readers  []*readers // by class; nil for one whose fields everybody may read
-	in       loop.Input // of the running tick
+	captured uint64        // the tick whose state was captured last
+	readers  []*readers    // by class; nil for one whose fields everybody may read
+	looks    []func(*Tick) // called after each snapshot: see inside.Server
+	in       loop.Input    // of the running tick
 	now      loop.Now
 	tick     Tick
 	timers   timers

@@ -8,6 +8,8 @@
 //	w.Step(60) // a second
 //	w.Tick(func(t *netloop.Tick) { /* look at the server's state, or change it */ })
 //
+// [Audit] fails the test when a client is sent a field that it may not read.
+//
 // The same seed gives the same run, to the bit; a game that gives work to netloop.Go
 // needs World.Settle for that. A failing test prints its seed. A panic in the game's systems, handlers or hooks, on the server or on a client
 // without a Log of its own, fails the test.

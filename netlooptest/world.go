@@ -37,6 +37,7 @@ type seat struct {
 	conn *memnet.Conn
 
 	frozen bool
+	audit  *audit // see Audit
 }
 
 // Option is an option of [New].

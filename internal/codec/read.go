@@ -82,3 +82,6 @@ func (p *Plan) ReadSome(r *wire.Reader, v *Values, mask []byte, zero *Values) {
 		}
 	}
 }
+
+// Same tells whether leaf i is the same in two values.
+func (p *Plan) Same(i int, a, b *Values) bool { return p.leaves[i].equal(a, b) }

@@ -119,6 +119,9 @@ type Server interface {
 	Inspect(fn func(tick any)) error
 	// OnMisuse sets who hears what the checks of Config find, instead of the log.
 	OnMisuse(func(text string))
+	// OnSnapshot lets fn look at a live *netloop.Tick and at the objects right after each snapshot,
+	// when it has been judged who may see and read what. It must change nothing.
+	OnSnapshot(fn func(tick any, w *netvar.World))
 	// Settle waits until the work given to Go is done.
 	Settle()
 	// Finish ends the default room as the end of Run does.

@@ -128,3 +128,55 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 	}
 	q.settled()
 }
+
+// What a server leaks whose masks were tampered with is found by who decodes what it sends: in a full
+// record, zeros included, and in a delta.
+func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
+	q := newSquad(t, 0)
+	told := map[string]bool{}
+	q.r[2].Inspect(func(c *Carried) {
+		if c.Tick != q.tick || c.Class != q.class || c.ID != makeID(0, 1) {
+			t.Errorf("tick %d, %x of %s", c.Tick, uint64(c.ID), c.Class.Name())
+		}
+		for i := range c.Class.Leaves() {
+			told[c.Class.plan.LeafName(i)] = c.Tells(i)
+		}
+	})
+	want := func(what string, fields ...string) {
+		t.Helper()
+		got := 0
+		for _, yes := range told {
+			if yes {
+				got++
+			}
+		}
+		for _, f := range fields {
+			if !told[f] {
+				t.Errorf("%s: nothing is told of %s", what, f)
+			}
+		}
+		if got != len(fields) {
+			t.Errorf("%s: %v is told of", what, told)
+		}
+		clear(told)
+	}
+	a := whole()
+	a.Ammo = 0
+	o := q.spawn(a, 1)
+	q.deliver()
+	want("a full record", "X", "Gear.Hat", "Y")
+	q.edit(o).Ammo = 5
+	q.deliver()
+	want("nothing")
+	q.edit(o).X = 9
+	q.deliver()
+	want("a delta", "X", "Gear.Hat", "Y") // the others by their values
+	q.p[2].views.list[0].withheld = teamRule
+	q.p[2].entries[0].base = 0
+	q.edit(o).Ammo = 0
+	q.deliver()
+	want("a full record with too much", "X", "Gear.Hat", "Y", "Heat", "Ammo")
+	q.edit(o).Ammo = 6
+	q.deliver()
+	want("a delta with too much", "X", "Gear.Hat", "Y", "Heat", "Ammo")
+}

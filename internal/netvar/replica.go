@@ -38,6 +38,8 @@ type Replica struct {
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
 	stats    ReplicaStats
+
+	inspector func(*Carried) // of tests
 }
 
 // ReplicaStats are plain counters of one Replica.
@@ -273,6 +275,9 @@ func (r *Replica) stageBlobs(c *Class) [][]byte {
 }
 
 func (r *Replica) apply(s *stagedRecord) {
+	if r.inspector != nil {
+		r.inspect(s)
+	}
 	switch {
 	case s.Kind == recordDespawn:
 		if s.object != nil {

@@ -23,7 +23,9 @@ type Conn struct {
 	net            *Network
 	remote         string
 	client, server end
-	dropped        bool
+
+	tap     Tap
+	dropped bool
 }
 
 // Counts is what became of the packets of one direction.
@@ -109,6 +111,13 @@ func (c *Conn) SetClockOffset(d time.Duration) { c.client.offset = d }
 // Counts returns what became of the packets to the server and to the client.
 func (c *Conn) Counts() (up, down Counts) { return c.client.counts, c.server.counts }
 
+// Tap is told what the server sends: each datagram, and the bytes of the stream in their order, once,
+// whatever becomes of them on the way. It must not keep them.
+type Tap func(b []byte, datagram bool)
+
+// SetTap taps what the server sends from now on.
+func (c *Conn) SetTap(t Tap) { c.tap = t }
+
 // Open reports whether either end still holds the connection.
 func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
 
@@ -145,12 +154,20 @@ func (e *end) takeDatagrams() {
 			return
 		}
 		n.scratch = b
+		e.tapped(b, true)
 		e.session.DatagramSent(now, now, true)
 		t := e.send(len(b))
 		for _, at := range t.at[:t.copies] {
 			// Each copy is one: the receiver owns what it gets.
 			n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.now})
 		}
+	}
+}
+
+// tapped tells the tap what this end sends, if it is the server's.
+func (e *end) tapped(b []byte, datagram bool) {
+	if c := e.conn; c.tap != nil && e == &c.server {
+		c.tap(b, datagram)
 	}
 }
 

@@ -52,6 +52,7 @@ func (e *end) takeStream() {
 		if len(b) == 0 {
 			return
 		}
+		e.tapped(b, false)
 		seq := e.stream.next
 		e.stream.next++
 		e.stream.flight++

@@ -1,0 +1,167 @@
+package netlooptest
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Audit fails the test when a client is sent a field of an object that it may not read. It decodes
+// all state that the server sends to the client, from the bytes on the link and whether they arrive
+// or not, and asks the test's own function, never the server's rules: what the function says
+// at the end of a tick holds for the snapshot of that tick. It is asked in every tick, for every
+// object of the class and each of its fields, by their names in Go: "Ammo", "Pos.X", "Spot[1]". It must
+// change nothing.
+//
+//	alice := w.Join("alice", nil, netlooptest.Link{})
+//	netlooptest.Audit(w, alice, ships, func(t *netloop.Tick, s *netloop.Object[Ship], field string) bool {
+//		return field != "Ammo" || s.Owner() == alice.ID()
+//	})
+//
+// So it also finds rules that should have been asked again: an Invalidate that was forgotten. An
+// object that the client may not see at all is one of which it may read no field.
+//
+// A field appears in a record that has it, and in one after which it is not zero. Of a client any
+// number of classes may be audited, each from right after Join on: a call after the next Step fails.
+// Messages are not looked at.
+func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, o *netloop.Object[S], field string) bool) {
+	w.tb.Helper()
+	class := inside.Netloop.Class(k)
+	a := w.auditOf(c)
+	if table := a.table.Classes(); class.State.Index() < 0 || class.State.Index() >= len(table) || table[class.State.Index()] != class.State {
+		w.tb.Fatalf("netlooptest: Audit: class %q is not of the server's schema", k.Name())
+	}
+	rulings := map[netvar.ID][]ruling{}
+	a.classes[class.State] = rulings
+	w.server.OnSnapshot(func(tick any, world *netvar.World) {
+		t := tick.(*netloop.Tick)
+		for o := range world.All(class.State) {
+			fields := make([]bool, class.State.Leaves())
+			for i := range fields {
+				fields[i] = may(t, class.Wrap(o).(*netloop.Object[S]), fieldName(class.State, i))
+			}
+			if past := rulings[o.ID()]; len(past) == 0 || !slices.Equal(past[len(past)-1].may, fields) {
+				rulings[o.ID()] = append(past, ruling{t.Number(), fields})
+			}
+		}
+	})
+}
+
+// fieldName is the name of leaf i.
+func fieldName(c *netvar.Class, i int) string { return c.FieldName(1 + i) }
+
+// ruling says which fields of an object may be read from a tick on.
+type ruling struct {
+	tick uint64
+	may  []bool
+}
+
+// audit reads along what one client is sent. It loses nothing, so every baseline that the client
+// can have acknowledged is among what it stores.
+type audit struct {
+	w       *World
+	who     string
+	table   *netvar.Table
+	replica *netvar.Replica
+	classes map[*netvar.Class]map[netvar.ID][]ruling
+	stream  []byte // not a whole frame yet
+	leaks   int
+}
+
+// maxLeaks bounds how many leaks of one client are reported one by one.
+const maxLeaks = 10
+
+// auditOf returns the audit of a client, which begins with the first call.
+func (w *World) auditOf(c *client.Client) *audit {
+	w.tb.Helper()
+	s := w.seat(c)
+	if s.audit != nil {
+		return s.audit
+	}
+	if _, down := s.conn.Counts(); down.Sent > 0 {
+		w.tb.Fatalf("netlooptest: Audit belongs right after Join: the client has been sent something already")
+	}
+	table := inside.Netloop.Schema(w.server.Schema()).Classes
+	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
+		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
+	s.audit.replica.Inspect(s.audit.look)
+	s.conn.SetTap(s.audit.take)
+	return s.audit
+}
+
+// take takes what the server sends, and decodes the state in it.
+func (a *audit) take(b []byte, datagram bool) {
+	if datagram {
+		var d netloopv1.Datagram
+		if err := proto.Unmarshal(b, &d); err != nil {
+			a.failed("a datagram", err)
+			return
+		}
+		if len(d.GetState()) > 0 {
+			_, err := a.replica.Apply(d.GetState())
+			a.failed("a packet of state", err)
+		}
+		a.replica.Events() // Nobody wants to hear of them.
+		return
+	}
+	a.stream = append(a.stream, b...)
+	for {
+		frame, rest, err := transport.CutFrame(a.stream, max(transport.MaxFrame, transport.MaxHandshake))
+		if err != nil || frame == nil {
+			a.failed("the stream", err)
+			return
+		}
+		var f netloopv1.Frame
+		if err := proto.Unmarshal(frame, &f); err != nil {
+			a.failed("a frame", err)
+			return
+		}
+		if state := f.GetState(); len(state) > 0 {
+			_, err := a.replica.ApplyLarge(state)
+			a.failed("a record of state", err)
+		}
+		a.stream = slices.Delete(a.stream, 0, len(a.stream)-len(rest))
+	}
+}
+
+func (a *audit) failed(what string, err error) {
+	if err != nil {
+		a.w.tb.Errorf("netlooptest: Audit: %s to %s cannot be read: %v", what, a.who, err)
+	}
+}
+
+// look judges one record.
+func (a *audit) look(r *netvar.Carried) {
+	rulings, ok := a.classes[r.Class]
+	if !ok {
+		return
+	}
+	may := rulingAt(rulings[r.ID], r.Tick)
+	for i := range r.Class.Leaves() {
+		if !r.Tells(i) || may != nil && may[i] {
+			continue
+		}
+		if a.leaks++; a.leaks > maxLeaks {
+			return
+		}
+		a.w.tb.Errorf("netlooptest: Audit: at tick %d %s is sent field %s of %s %x, which it may not read", r.Tick, a.who, fieldName(r.Class, i), r.Class.Name(), uint64(r.ID))
+	}
+}
+
+// rulingAt is the ruling that holds at a tick; nil if there is none.
+func rulingAt(rulings []ruling, tick uint64) []bool {
+	for i := len(rulings) - 1; i >= 0; i-- {
+		if rulings[i].tick <= tick {
+			return rulings[i].may
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package netlooptest_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+type spot struct{ X, Y int16 }
+
+type vault struct {
+	Pos   spot
+	Coins int32   `net:"read=owner"`
+	Hint  string  `net:"max=32,read=guild"`
+	Book  []int32 `net:"max=600,read=guild"` // may be larger than a packet
+	Trap  [2]int8 `net:"read=owner"`
+}
+
+var (
+	bankSchema = netloop.NewSchema("bank", 1, 0)
+	vaults     = netloop.NewClass[vault](bankSchema, "vault")
+	openVaults = netloop.NewClass[vault](netloop.NewSchema("elsewhere", 1, 0), "vault")
+)
+
+// bank is a game of vaults, with a guild.
+type bank struct {
+	guild *netloop.ClientGroup
+	who   func(o *netloop.Object[vault]) netloop.Target
+}
+
+func newBank() *bank {
+	b := &bank{guild: netloop.NewClientGroup()}
+	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.InGroup(b.guild) }
+	return b
+}
+
+func (*bank) Schema() *netloop.Schema { return bankSchema }
+
+func (b *bank) Open(r *netloop.Room) error {
+	vaults.Reads(r, "guild", func(o *netloop.Object[vault]) netloop.Target { return b.who(o) })
+	return nil
+}
+
+// permits is the test's own idea of who may read what.
+func (b *bank) permits(c *client.Client) func(*netloop.Tick, *netloop.Object[vault], string) bool {
+	return func(t *netloop.Tick, o *netloop.Object[vault], field string) bool {
+		switch field {
+		case "Coins", "Trap[0]", "Trap[1]":
+			return o.Owner() == c.ID()
+		case "Hint", "Book":
+			s, ok := t.Client(c.ID())
+			return ok && b.guild.Has(s)
+		}
+		return strings.HasPrefix(field, "Pos.")
+	}
+}
+
+func newVault() vault {
+	v := vault{Pos: spot{1, 2}, Coins: 50, Hint: "left", Trap: [2]int8{3, 4}}
+	for i := range int32(500) {
+		v.Book = append(v.Book, 1<<20+i)
+	}
+	return v
+}
+
+// audited joins a client whose state is audited, and lets it play.
+func audited(w *netlooptest.World, b *bank, l netlooptest.Link) *client.Client {
+	c := w.Join("", nil, l)
+	netlooptest.Audit(w, c, vaults, b.permits(c))
+	w.Until(600, func() bool { return c.State().Phase == client.Playing })
+	return c
+}
+
+func toggle(b *bank, t *netloop.Tick, c *client.Client) {
+	if s, ok := t.Client(c.ID()); !ok {
+		panic("the client is not there")
+	} else if b.guild.Has(s) {
+		b.guild.Remove(t, s)
+	} else {
+		b.guild.Add(t, s)
+	}
+}
+
+// TestAuditFindsNothingWhereTheRulesHold: over bad links, with owners, members, visibility and values
+// that change all the time, by packets and by the stream.
+func TestAuditFindsNothingWhereTheRulesHold(t *testing.T) {
+	b := newBank()
+	w := netlooptest.New(t, b)
+	bad := netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}
+	var cs []*client.Client
+	for range 3 {
+		cs = append(cs, audited(w, b, bad))
+	}
+	var list []*netloop.Object[vault]
+	for i := range 300 {
+		w.Tick(func(tick *netloop.Tick) {
+			rnd := tick.Rand()
+			if i%50 == 0 {
+				list = append(list, vaults.Spawn(tick, newVault(), netloop.OwnedBy(cs[0].ID())))
+			}
+			o := list[rnd.IntN(len(list))]
+			v := o.Edit(tick)
+			v.Coins, v.Hint, v.Trap[0] = int32(i), fmt.Sprint("hint ", i), int8(i)
+			if i%3 == 0 {
+				v.Pos.X++
+			}
+			c := cs[rnd.IntN(3)]
+			switch rnd.IntN(12) {
+			case 0:
+				o.SetOwner(tick, c.ID())
+			case 1:
+				toggle(b, tick, c)
+			case 2:
+				o.SetVisible(tick, netloop.Except(c.ID()))
+			case 3:
+				o.SetVisible(tick, netloop.Everyone())
+			}
+		})
+		w.Step(1)
+	}
+	agreed := 0
+	for _, c := range cs {
+		c.Verify(func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			agreed++
+		})
+	}
+	w.Until(300, func() bool { return agreed == len(cs) })
+	read := 0
+	for _, c := range cs {
+		w.Look(c, func(tick *netloop.Tick) {
+			for o := range vaults.All(tick) {
+				read = max(read, len(o.State().Book))
+			}
+		})
+	}
+	if read != 500 {
+		t.Errorf("the longest book has %d entries, want 500: more than a packet holds", read)
+	}
+}
+
+// TestAuditFindsWhatARuleGivesAway: by class, object, field and client, a bounded number of times.
+func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
+	b := newBank()
+	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
+	l := &listener{TB: t}
+	w := netlooptest.New(l, b)
+	c := audited(w, b, netlooptest.Link{Loss: 0.5}) // What is lost was sent all the same.
+	var o *netloop.Object[vault]
+	w.Tick(func(tick *netloop.Tick) { o = vaults.Spawn(tick, vault{}) })
+	w.Step(1)
+	const text = "netlooptest: Audit: at tick %d client 1 of the world is sent field %s of vault 1, which it may not read"
+	var at uint64
+	w.Tick(func(tick *netloop.Tick) { at = tick.Number() })
+	if len(l.heard) < 2 {
+		t.Fatalf("heard %q", l.heard)
+	}
+	if got := strings.Join(l.heard[:2], "\n"); !strings.Contains(got, "field Hint of vault 1") || !strings.Contains(got, "field Book of vault 1") ||
+		!strings.Contains(got, "client 1 of the world") {
+		t.Errorf("at tick %d: %s, want %s", at, got, text)
+	}
+	for range 30 {
+		w.Tick(func(tick *netloop.Tick) { o.Edit(tick).Hint += "x" })
+		w.Step(1)
+	}
+	if len(l.heard) != 10 {
+		t.Errorf("%d reports, want 10", len(l.heard))
+	}
+	_ = c
+}
+
+// TestAuditFindsAForgottenInvalidate: what the server was not told to judge again, and what should have been hidden.
+func TestAuditFindsAForgottenInvalidate(t *testing.T) {
+	for name, forget := range map[string]bool{"forgotten": true, "not forgotten": false} {
+		member := true
+		b := newBank()
+		b.who = func(*netloop.Object[vault]) netloop.Target {
+			return netloop.Where(func(*netloop.Client) bool { return member })
+		}
+		l := &listener{TB: t}
+		w := netlooptest.New(l, b)
+		c := w.Join("", nil, netlooptest.Link{})
+		netlooptest.Audit(w, c, vaults, func(_ *netloop.Tick, o *netloop.Object[vault], field string) bool {
+			return field != "Coins" && field != "Trap[0]" && field != "Trap[1]" && (member || field != "Hint" && field != "Book")
+		})
+		w.Until(60, func() bool { return c.State().Phase == client.Playing })
+		var o *netloop.Object[vault]
+		w.Tick(func(tick *netloop.Tick) { o = vaults.Spawn(tick, newVault()) })
+		w.Step(10)
+		l.want(t)
+		w.Tick(func(tick *netloop.Tick) {
+			member = false
+			o.Edit(tick).Hint = "right"
+			if !forget {
+				o.Invalidate(tick)
+			}
+		})
+		w.Step(3)
+		if forget != (len(l.heard) > 0) {
+			t.Errorf("%s: heard %q", name, l.heard)
+		}
+	}
+}
+
+// quitter is a test whose end is noted.
+type quitter struct {
+	testing.TB
+	why string
+}
+
+func (q *quitter) Fatalf(format string, a ...any) {
+	q.why = fmt.Sprintf(format, a...)
+	runtime.Goexit()
+}
+
+func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
+	b := newBank()
+	for want, misuse := range map[string]func(w *netlooptest.World){
+		"Audit belongs right after Join": func(w *netlooptest.World) {
+			c := w.Join("", nil, netlooptest.Link{})
+			w.Step(5)
+			netlooptest.Audit(w, c, vaults, b.permits(c))
+		},
+		`class "vault" is not of the server's schema`: func(w *netlooptest.World) {
+			c := w.Join("", nil, netlooptest.Link{})
+			netlooptest.Audit(w, c, openVaults, b.permits(c))
+		},
+	} {
+		q := &quitter{TB: t}
+		w := netlooptest.New(q, b)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			misuse(w)
+		}()
+		if <-done; !strings.Contains(q.why, want) {
+			t.Errorf("%q, want %s", q.why, want)
+		}
+	}
+}
