@@ -17,6 +17,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Last:     func() any { return s.room.slow.Last() },
 		Slow:     func() any { return s.room.slow.Worst() },
 		Loop:     s.room.view,
+		Explain:  s.room.explainPage,
 		Progress: s.progress,
 		Ready:    s.readiness,
 		Health:   s.health,

@@ -22,8 +22,9 @@ type Client struct {
 	peer    *netvar.Peer      // what the client has acknowledged of the state
 	window  *transport.Window // how many snapshots may be under way to it
 	link    transport.LinkFacts
-	due     bool // a snapshot's turn came, and it could not be sent
-	joined  bool // OnJoin ran: OnLeave is owed
+	due     bool   // a snapshot's turn came, and it could not be sent
+	waits   Reason // for what, the last time
+	joined  bool   // OnJoin ran: OnLeave is owed
 	kicked  *LeaveReason
 	ranges  []netvar.Range // scratch of acknowledged
 	owes    []*owed        // answers, by HandleLater

@@ -3,35 +3,47 @@ package netloop
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
+	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
 )
 
-// maxViews is how many may wait for a view of the loop at once: people, who look
+// maxQuestions is how many may wait for the room to answer at once: people, who look
 // one at a time.
-const maxViews = 16
+const maxQuestions = 16
 
-// views hands the loop, which is the room's, to other goroutines: they ask, and
-// the next tick answers when it has run. Without a question it costs one look.
-type views struct {
+// questions let other goroutines look at what belongs to the room's: they ask, and
+// the room answers when its next tick has run. Without a question it costs one look.
+type questions struct {
 	asked   atomic.Bool
 	mu      sync.Mutex
-	waiting []chan<- loop.View // under mu
+	waiting []question // under mu
 }
 
-// view returns the loop as it is after the next tick. Any goroutine may call it.
-func (r *Room) view(ctx context.Context) (any, error) {
-	answer := make(chan loop.View, 1) // Size 1: who has given up waiting keeps no tick.
-	r.views.mu.Lock()
-	if len(r.views.waiting) >= maxViews {
-		r.views.mu.Unlock()
-		return nil, errors.New("too many ask for the loop at once: try again")
+type question struct {
+	look   func(tick uint64) any // on the room's goroutine; it changes nothing
+	answer chan<- any
+}
+
+// ask returns what look sees after the next tick. Any goroutine may call it.
+func (r *Room) ask(ctx context.Context, look func(tick uint64) any) (any, error) {
+	answer := make(chan any, 1) // Size 1: who has given up waiting keeps no tick.
+	q := &r.questions
+	q.mu.Lock()
+	if len(q.waiting) >= maxQuestions {
+		q.mu.Unlock()
+		return nil, errors.New("too many ask at once: try again")
 	}
-	r.views.waiting = append(r.views.waiting, answer)
-	r.views.asked.Store(true)
-	r.views.mu.Unlock()
+	q.waiting = append(q.waiting, question{look, answer})
+	q.asked.Store(true)
+	q.mu.Unlock()
 	select {
 	case v := <-answer:
 		return v, nil
@@ -40,20 +52,25 @@ func (r *Room) view(ctx context.Context) (any, error) {
 	}
 }
 
-// showLoop answers those who have asked.
-func (r *Room) showLoop(tick uint64) {
-	if !r.views.asked.Load() {
+// answer answers those who have asked.
+func (r *Room) answer(tick uint64) {
+	q := &r.questions
+	if !q.asked.Load() {
 		return
 	}
-	v := r.snapshotLoop(tick)
-	r.views.mu.Lock()
-	defer r.views.mu.Unlock()
-	for _, answer := range r.views.waiting {
-		answer <- v
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.waiting {
+		w.answer <- w.look(tick)
 	}
-	clear(r.views.waiting)
-	r.views.waiting = r.views.waiting[:0]
-	r.views.asked.Store(false)
+	clear(q.waiting)
+	q.waiting = q.waiting[:0]
+	q.asked.Store(false)
+}
+
+// view returns the loop.
+func (r *Room) view(ctx context.Context) (any, error) {
+	return r.ask(ctx, func(tick uint64) any { return r.snapshotLoop(tick) })
 }
 
 // snapshotLoop describes the loop.
@@ -62,4 +79,76 @@ func (r *Room) snapshotLoop(tick uint64) loop.View {
 		Tick: tick, Rate: r.spec.Rate.String(), FixedRate: r.spec.FixedRate.String(),
 		Quarantined: r.loop.Quarantined(), Stages: r.loop.Dump(),
 	}
+}
+
+// explained is what /explain answers: an Explanation and its sentence.
+type explained struct {
+	Explanation
+	Text string `json:"text"`
+}
+
+// listed is an object that /explain can be asked for.
+type listed struct {
+	Object string   `json:"object"`
+	Class  string   `json:"class"`
+	Owner  ClientID `json:"owner"`
+}
+
+// maxListed bounds the objects that one answer lists: more is a page that nobody reads.
+const maxListed = 1000
+
+// explainPage answers /explain: for room, client, object and field what Object.Explain says;
+// without an object the objects that there are.
+func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
+	if room := query.Get("room"); room != r.spec.Name {
+		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %q", room)}
+	}
+	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
+	if err != nil {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X"}
+	}
+	id, ok := netvar.ParseID(query.Get("object"))
+	if !ok && query.Has("object") {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
+	}
+	v, err := r.ask(ctx, func(uint64) any {
+		c, ok := r.clients.get(ClientID(client))
+		if !ok {
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d", client)}
+		}
+		if !query.Has("object") {
+			return r.listObjects()
+		}
+		return r.explainTo(c, id, query.Get("field"))
+	})
+	if refusal, ok := v.(*admin.Refusal); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+// explainTo returns an explained, or an *admin.Refusal.
+func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
+	o, ok := r.world.Get(id)
+	if !ok {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no object %v: it is despawned, or never was", id)}
+	}
+	x, err := r.explain(c, o, field)
+	if err != nil {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: err.Error()}
+	}
+	return explained{x, x.String()}
+}
+
+func (r *Room) listObjects() (list []listed) {
+	list = []listed{}
+	for _, class := range r.schema.classes {
+		for o := range r.world.All(class.nv) {
+			if len(list) == maxListed {
+				return list
+			}
+			list = append(list, listed{o.ID().String(), class.nv.Name(), ClientID(o.Owner())})
+		}
+	}
+	return list
 }

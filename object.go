@@ -75,6 +75,9 @@ func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 // Compare orders Refs as All iterates over their objects: it returns −1, 0 or 1.
 func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.ref.ID) }
 
+// String names the object for people, such as 17.3, as the admin page /explain takes it.
+func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
+
 // Zero reports whether the Ref refers to no object at all.
 func (r Ref[S]) Zero() bool { return r.ref.ID == 0 }
 

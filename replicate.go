@@ -37,9 +37,11 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.feed.slot(c)
 	if slot == nil {
+		c.waits = ReasonSlotBusy
 		c.room.server.metrics.AddDeferred("slot_busy")
 		return
 	}
+	c.waits = ReasonWindowClosed
 	send, asProbe := c.window.Open(now)
 	if !send && !asProbe {
 		c.room.server.metrics.AddDeferred("window_closed")

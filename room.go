@@ -100,7 +100,7 @@ type Room struct {
 	closing *Closed                    // by Room.Close or a critical panic
 
 	quarantined atomic.Int64 // systems: see reportFaults
-	views       views
+	questions   questions
 
 	load     overloaded
 	slow     *slowtick.Log

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"syscall"
 	"time"
@@ -25,8 +26,8 @@ const (
 	maxConns = 64
 	// shutdownGrace is what answers under way get once the server stops.
 	shutdownGrace = 2 * time.Second
-	// loopTimeout is how long /loop waits for a tick to end.
-	loopTimeout = 3 * time.Second
+	// askTimeout is how long /loop and /explain wait for a tick to end.
+	askTimeout = 3 * time.Second
 )
 
 // A tick is missing after the longer of stallFloor and stallPeriods tick periods. Below two
@@ -50,6 +51,9 @@ type Config struct {
 	// Loop is served, as JSON, at /loop. It may wait for the tick that runs, and its error says
 	// that none ended.
 	Loop func(context.Context) (any, error)
+	// Explain is served, as JSON, at /explain, of the query that it is given. An error that is a
+	// *Refusal has its own status; any other is like that of Loop.
+	Explain func(context.Context, url.Values) (any, error)
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
 	// Health returns what is wrong although ticks may run: an error if a new process
@@ -127,6 +131,8 @@ const index = `netloop admin
 /ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
 /ticks/last  the last 600 ticks, likewise
 /loop        the systems of every stage: order, period, cost, state, as JSON
+/explain     ?client=1&object=17.3&field=Pos.X: why the client was sent the value, or was not, as JSON;
+             without an object the objects that there are; with room= if the room has a name
 `
 
 func handler(cfg Config) http.Handler {
@@ -142,20 +148,39 @@ func handler(cfg Config) http.Handler {
 		text(w, http.StatusOK, "ready\n")
 	})
 	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
-	mux.HandleFunc("GET /loop", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), loopTimeout)
-		defer cancel()
-		v, err := cfg.Loop(ctx)
-		if err != nil {
-			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
-			return
-		}
-		asJSON(w, v)
+	mux.HandleFunc("GET /loop", func(w http.ResponseWriter, r *http.Request) { asked(w, r, cfg.Loop) })
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
+		asked(w, r, func(ctx context.Context) (any, error) { return cfg.Explain(ctx, r.URL.Query()) })
 	})
 	var large sync.Mutex
 	mux.HandleFunc("GET /ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
 	mux.HandleFunc("GET /ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
 	return mux
+}
+
+// Refusal is an error with a status of its own.
+type Refusal struct {
+	Status int
+	Text   string
+}
+
+// Error returns the text.
+func (r *Refusal) Error() string { return r.Text }
+
+// asked answers with what a tick has to answer first.
+func asked(w http.ResponseWriter, r *http.Request, ask func(context.Context) (any, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+	defer cancel()
+	v, err := ask(ctx)
+	var refusal *Refusal
+	switch {
+	case errors.As(err, &refusal):
+		text(w, refusal.Status, refusal.Text+"\n")
+	case err != nil:
+		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+	default:
+		asJSON(w, v)
+	}
 }
 
 func healthz(w http.ResponseWriter, cfg Config) {

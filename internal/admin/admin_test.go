@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,6 +49,15 @@ func (s *state) config() Config {
 				return nil, errors.New("no tick ended")
 			}
 			return []string{"the loop"}, nil
+		},
+		Explain: func(_ context.Context, query url.Values) (any, error) {
+			switch {
+			case s.stuck:
+				return nil, errors.New("no tick ended")
+			case query.Get("client") == "":
+				return nil, &Refusal{http.StatusBadRequest, "give a client"}
+			}
+			return query, nil
 		},
 		Slow: func() any {
 			if s.reading != nil {
@@ -111,7 +121,7 @@ func TestPages(t *testing.T) {
 	base := start(t, (&state{}).config())
 	for path, want := range map[string]string{
 		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
-		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/ticks/slow": `["the worst"]`,
+		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/explain?client=3": `{"client":["3"]}`, "/ticks/slow": `["the worst"]`,
 	} {
 		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -119,6 +129,9 @@ func TestPages(t *testing.T) {
 	}
 	if status, _ := get(t, base+"/nothing"); status != http.StatusNotFound {
 		t.Errorf("unknown page: %d", status)
+	}
+	if status, body := get(t, base+"/explain"); status != http.StatusBadRequest || body != "give a client\n" {
+		t.Errorf("a refusal: %d %q", status, body)
 	}
 	resp, err := http.Post(base+"/ticks", "text/plain", strings.NewReader("x"))
 	if err != nil {
@@ -136,8 +149,10 @@ func TestPages(t *testing.T) {
 
 func TestTheLoopIsServedByTheNextTickOrNotAtAll(t *testing.T) {
 	base := start(t, (&state{stuck: true}).config())
-	if status, body := get(t, base+"/loop"); status != http.StatusServiceUnavailable || !strings.Contains(body, "no tick ended") {
-		t.Errorf("%d %q", status, body)
+	for _, path := range []string{"/loop", "/explain?client=3"} {
+		if status, body := get(t, base+path); status != http.StatusServiceUnavailable || !strings.Contains(body, "no tick ended") {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
 	}
 }
 

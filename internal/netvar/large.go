@@ -117,7 +117,7 @@ func (c *cutter) measure(n *candidate, o *Object, e *entry) {
 // finds none keeps the room from all after it, or small ones would keep it from the largest.
 func (c *cutter) takeLarge(n *candidate) bool {
 	if !c.lim.Reliable || int(n.size) > c.largeRoom {
-		c.largeRoom = 0
+		c.largeRoom, n.why = 0, WhyStreamFull
 		c.crowded++
 		return false
 	}

@@ -42,6 +42,7 @@ type Object struct {
 	asking bool       // its audience is being asked
 	judge  bool       // the next capture asks its audience
 	fields []uint64   // tick of the last change: owner, then each leaf
+	looked uint64     // the last capture that looked at it
 	cache  *residuals // made when the first client needs it
 	hash   uint64     // of the newest version, for digests
 	hashed uint64     // the version that hash is of

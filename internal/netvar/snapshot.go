@@ -27,6 +27,7 @@ type candidate struct {
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
 	full    bool  // was encoded without a baseline
 	large   bool  // fits no packet
+	why     Why   // it is unplaced: see Explain
 }
 
 const (
@@ -196,8 +197,9 @@ func (c *cutter) byNeed() {
 	packet, used, misfits := 0, 0, 0
 	for i := range c.list {
 		n := &c.list[i]
-		n.packet = unplaced
+		n.packet, n.why = unplaced, WhyPackets
 		if c.left <= 0 {
+			n.why = WhyBudget
 			c.p.w.stats.OverBudget++
 			continue
 		}

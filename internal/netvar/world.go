@@ -178,6 +178,7 @@ func (w *World) capture(o *Object) {
 		w.checkCapture(o, now, misfits)
 	}
 	w.stats.Captured++
+	o.looked = w.tick
 	if !o.published() {
 		for i := range o.fields {
 			o.fields[i] = w.tick

@@ -49,3 +49,21 @@ func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 		t.Errorf("%d bytes left", n)
 	}
 }
+
+// What was changed behind the runtime's back is named: nothing else would tell why it is not sent.
+func TestExplainUnnoticed(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	b.join()
+	var kept *scroll
+	var o *Object[scroll]
+	if err := b.s.room.inspect(func(t *Tick) { o = bareScrolls.Spawn(t, scroll{}); kept = o.Edit(t) }); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	kept.Text = "nobody sees it"
+	b.step()
+	x, err := b.s.room.explain(b.s.room.clients.list[0], o.o, "Text")
+	if err != nil || x.Reason != ReasonUnnoticed {
+		t.Error(x, err)
+	}
+}

@@ -1,0 +1,178 @@
+package netloop
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// Reason says what became of the last change of a field towards one client: see
+// [Object.Explain].
+type Reason uint8
+
+// The reasons. Of several the first in this order counts.
+const (
+	_ Reason = iota
+
+	// The client shall not have it.
+	ReasonDespawned    // the object is despawned
+	ReasonNew          // it was spawned since the last tick's snapshot: the next has it
+	ReasonHidden       // the client may not see the object
+	ReasonNoPermission // the client may not read the field: see Class.Reads
+
+	// It is not the last captured value, and never was.
+	ReasonThreshold // the change is smaller than the field's threshold
+	ReasonInterval  // the field's interval since its last change is not over
+	ReasonUnnoticed // the value was changed without Edit
+
+	// The client has it.
+	ReasonNotEdited    // nobody has changed it since the object became visible to the client
+	ReasonUnchanged    // the object was edited in the last tick, and this field of it has the same value
+	ReasonAcknowledged // the client has said that it has it
+
+	// It was sent.
+	ReasonSent     // with the last tick's snapshot
+	ReasonStream   // the object fits no packet and is under way over the stream; until it is there nothing else of it goes
+	ReasonInFlight // before, and it is neither acknowledged nor lost
+
+	// It was not sent: the client got no snapshot in the last tick.
+	ReasonNotDue       // it was not its turn: see RoomSpec.SendEvery and OverloadHalved
+	ReasonSlotBusy     // its last snapshot still waits at the server's end of the link
+	ReasonWindowClosed // as many snapshots are under way to it as its link takes
+
+	// It was not sent: the last tick's snapshot does not have it.
+	ReasonShed       // the server is overloaded and the object weighs less than 1
+	ReasonBudget     // the client's budget was used up by what was needed more
+	ReasonPackets    // the packets were
+	ReasonStreamFull // the object fits no packet, and as much as may be is under way over the stream
+	ReasonNext       // it was under way until now and is lost, or had to wait for what was: the next has it
+	numReasons
+)
+
+// reasons are the name of each reason, and what it says of a field.
+var reasons = [numReasons][2]string{
+	ReasonDespawned:    {"despawned", "the object is despawned"},
+	ReasonNew:          {"new", "the object was spawned after the last snapshot; the next has it"},
+	ReasonHidden:       {"hidden", "the client may not see the object"},
+	ReasonNoPermission: {"no_permission", "the client may not read the field"},
+	ReasonThreshold:    {"below_threshold", "the change is below the field's threshold"},
+	ReasonInterval:     {"interval", "the field's interval is not over"},
+	ReasonUnnoticed:    {"unnoticed", "the value was changed without Edit"},
+	ReasonNotEdited:    {"not_edited", "the client has it, and it was not edited since it sees the object"},
+	ReasonUnchanged:    {"unchanged", "the client has it, and it was edited and is the same"},
+	ReasonAcknowledged: {"acknowledged", "the client has it"},
+	ReasonSent:         {"sent", "it was sent with the last snapshot"},
+	ReasonStream:       {"stream", "the object fits no packet and is under way over the stream, and nothing else of it is sent until it is there"},
+	ReasonInFlight:     {"in_flight", "it was sent, and is neither acknowledged nor lost"},
+	ReasonNotDue:       {"not_due", "no snapshot was due to the client"},
+	ReasonSlotBusy:     {"slot_busy", "the client got no snapshot: its last one still waits for its connection"},
+	ReasonWindowClosed: {"window_closed", "the client got no snapshot: as many are under way as its link takes"},
+	ReasonShed:         {"shed", "the server is overloaded and sheds the object"},
+	ReasonBudget:       {"budget", "the client's budget went to what was needed more"},
+	ReasonPackets:      {"packets", "the snapshot's packets went to what was needed more"},
+	ReasonStreamFull:   {"stream_full", "the object fits no packet, and the stream had no room for it"},
+	ReasonNext:         {"next", "nothing holds it back any more; the next snapshot has it"},
+}
+
+// String returns the reason's name, such as "in_flight".
+func (r Reason) String() string {
+	if r == 0 || r >= numReasons {
+		return "unknown"
+	}
+	return reasons[r][0]
+}
+
+// MarshalText makes JSON show the name.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// reasonOf translates what package netvar says. The rest a room has to say.
+var reasonOf = [...]Reason{
+	netvar.WhyGone: ReasonDespawned, netvar.WhyNew: ReasonNew, netvar.WhyHidden: ReasonHidden,
+	netvar.WhyWithheld: ReasonNoPermission, netvar.WhyThreshold: ReasonThreshold, netvar.WhyInterval: ReasonInterval, netvar.WhyUnnoticed: ReasonUnnoticed,
+	netvar.WhyUnedited: ReasonNotEdited, netvar.WhyUnchanged: ReasonUnchanged, netvar.WhyAcked: ReasonAcknowledged,
+	netvar.WhySent: ReasonSent, netvar.WhyStream: ReasonStream, netvar.WhyInFlight: ReasonInFlight,
+	netvar.WhyNoSnapshot: ReasonNotDue, netvar.WhyShed: ReasonShed, netvar.WhyBudget: ReasonBudget,
+	netvar.WhyPackets: ReasonPackets, netvar.WhyStreamFull: ReasonStreamFull, netvar.WhyNext: ReasonNext,
+}
+
+// Explanation is the answer of [Object.Explain]: a reason and what it rests on. Ticks are
+// those of the server; 0 is never.
+type Explanation struct {
+	Reason Reason   `json:"reason"`
+	Client ClientID `json:"client"`
+	Object string   `json:"object"` // as Ref.String names it
+	Class  string   `json:"class"`
+	Field  string   `json:"field"` // of a name that means several, the one that changed last
+
+	Tick     uint64   `json:"tick"`     // the last tick that captured state
+	Changed  uint64   `json:"changed"`  // the last one that found the field changed
+	Visible  uint64   `json:"visible"`  // since when the client sees the object
+	Baseline uint64   `json:"baseline"` // newest version of the object that the client has acknowledged
+	Sent     uint64   `json:"sent"`     // when the object was last sent to the client
+	Version  uint64   `json:"version"`  // the version that was sent then
+	Copies   int      `json:"copies"`   // snapshots that carried it: two at most before it is known to be lost
+	Packets  []uint64 `json:"packets"`  // ids of the state packets under way that carry it
+	Until    uint64   `json:"until"`    // of ReasonInterval: when the change will be captured
+}
+
+// String says it in a sentence.
+func (x Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "client %d, %s %s, %s at tick %d: %s", x.Client, x.Class, x.Object, x.Field, x.Tick, reasons[min(x.Reason, numReasons-1)][1])
+	fmt.Fprintf(&b, " (changed at %d", x.Changed)
+	if x.Visible > 0 {
+		fmt.Fprintf(&b, ", visible since %d, acknowledged version %d", x.Visible, x.Baseline)
+	}
+	if x.Sent > 0 {
+		fmt.Fprintf(&b, ", sent at %d: version %d, copies %d, packets %v", x.Sent, x.Version, x.Copies, x.Packets)
+	}
+	if x.Until > 0 {
+		fmt.Fprintf(&b, ", held back until %d", x.Until)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Explain says why the value of a field was, or was not, sent to a client in the last tick,
+// and what became of it since. A field is named by its path, such as "Pos.X"; the name of a
+// struct or array, or none, means what changed last in it, and "(owner)" the object's owner.
+//
+// It is worked out when it is asked, from what the room knows of the client anyway. The last
+// tick is the last one of which netvar.snapshot has run: what was edited since has no part in
+// it. The error says that there is no such field, or that the client has left. It panics on a
+// client.
+func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
+	return t.server("Object.Explain").explain(c, o.o, field)
+}
+
+func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, error) {
+	if c.room != r || !c.Connected() {
+		return Explanation{}, fmt.Errorf("netloop: client %d is not in the room", c.id)
+	}
+	fields := o.Class().FieldsNamed(field)
+	if len(fields) == 0 {
+		return Explanation{}, fmt.Errorf("netloop: class %q has no field %q; it has %s", o.Class().Name(), field, fieldNames(o.Class()))
+	}
+	f := o.LastChanged(fields)
+	x := r.world.Explain(c.peer, o, f)
+	e := Explanation{
+		Reason: reasonOf[x.Why], Client: c.id, Object: o.ID().String(), Class: o.Class().Name(), Field: o.Class().FieldName(f),
+		Tick: x.Tick, Changed: x.Changed, Visible: x.Visible, Baseline: x.Baseline,
+		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: x.Packets, Until: x.Until,
+	}
+	switch { // Due still: no snapshot left, or a probe in its stead.
+	case !c.due:
+	case x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull:
+		e.Reason = c.waits
+	}
+	return e, nil
+}
+
+func fieldNames(c *netvar.Class) string {
+	var names []string
+	for _, i := range c.FieldsNamed("") {
+		names = append(names, c.FieldName(i))
+	}
+	return strings.Join(names, ", ")
+}

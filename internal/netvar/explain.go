@@ -1,0 +1,182 @@
+package netvar
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Why says what became of the last change of a field towards one client.
+type Why uint8
+
+// The reasons, of which World.Explain takes the first that holds.
+const (
+	WhyGone       Why = 1 + iota // the object is despawned
+	WhyNew                       // it was spawned after the last capture
+	WhyHidden                    // the client may not see it
+	WhyWithheld                  // the client may not read the field
+	WhyThreshold                 // the change is below the field's threshold
+	WhyInterval                  // the field's interval is not over
+	WhyUnnoticed                 // the value was changed without Edit
+	WhyUnedited                  // nobody has changed the field since the client sees the object
+	WhyUnchanged                 // it was edited, and is the same
+	WhyAcked                     // the client has acknowledged it
+	WhySent                      // it is in the last snapshot
+	WhyStream                    // the object's last record fits no packet, and is on its way over the stream
+	WhyInFlight                  // it was sent, and is neither acknowledged nor lost
+	WhyNoSnapshot                // there was no snapshot for the client after the last capture
+	WhyShed                      // the world sheds
+	WhyBudget                    // the client's budget was used up
+	WhyPackets                   // the packets of the snapshot were full
+	WhyStreamFull                // it fits no packet, and there was no room on the stream
+	WhyNext                      // it was on its way and is lost, or had to wait for what is: it goes with the next
+)
+
+// Explanation is the answer of World.Explain, with what it rests on. A tick of 0 is none.
+type Explanation struct {
+	Why      Why
+	Tick     uint64   // of the capture that it is about
+	Changed  uint64   // of the last capture that found the field changed
+	Visible  uint64   // since when the client sees the object
+	Baseline uint64   // newest version that it has acknowledged
+	Sent     uint64   // of the last snapshot that had a record of the object
+	Version  uint64   // that this record carried
+	Copies   int      // snapshots that carried that version
+	Packets  []uint64 // ids of those in flight that carry it
+	Until    uint64   // of WhyInterval: the tick whose capture takes the change
+}
+
+// FieldsNamed returns the fields that a name means, in FieldName's numbers: one field, what lies in a struct
+// or array, or, of an empty name, all.
+func (c *Class) FieldsNamed(name string) (fields []int) {
+	for i := range 1 + c.plan.Leaves() {
+		rest, ok := strings.CutPrefix(c.FieldName(i), name)
+		if ok && (name == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+			fields = append(fields, i)
+		}
+	}
+	return fields
+}
+
+// LastChanged returns the one of some fields that has changed last, the first of several.
+func (o *Object) LastChanged(fields []int) int {
+	return slices.MaxFunc(fields, func(a, b int) int {
+		return cmp.Compare(o.fields[a], o.fields[b])
+	})
+}
+
+// Explain says what became of the last change of a field, towards one client. It is worked out from what is
+// there, and costs nothing otherwise: what was edited since the last capture has
+// no part in it unless it would be held back, and what was acknowledged since has.
+func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
+	x := Explanation{Tick: w.tick, Changed: o.fields[field]}
+	switch {
+	case !o.alive:
+		x.Why = WhyGone
+	case !o.published():
+		x.Why, x.Changed = WhyNew, 0
+	case !p.shows(o):
+		x.Why = WhyHidden
+	case o.class.ruled(field, p.withheld(o.id.slot())):
+		x.Why = WhyWithheld
+	default:
+		slot := o.id.slot()
+		e := &p.entries[slot]
+		x.Visible, x.Baseline = e.life, e.base
+		if e.sent != 0 {
+			x.Sent, x.Version, x.Copies = e.last, e.sent, int(e.copies)
+			x.Packets = p.flight.carrying(slot, e)
+		}
+		if x.Why, x.Until = w.whyUncaptured(o, field); x.Why == 0 {
+			x.Why = w.whyOwed(p, o, e, x.Changed)
+		}
+	}
+	return x
+}
+
+// ruled tells whether one of these rules says who reads the field.
+func (c *Class) ruled(field int, rules Rules) bool {
+	return field > 0 && c.reads.rule != nil && rules>>c.reads.rule[field-1]&1 != 0
+}
+
+// whyUncaptured tells why the value of a field is another one than the last capture has.
+func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
+	if field == 0 {
+		return 0, 0
+	}
+	switch held, until := w.Held(o, field-1); held {
+	case BelowThreshold:
+		return WhyThreshold, 0
+	case WithinInterval:
+		return WhyInterval, until
+	case NotHeld:
+	}
+	if o.dirty { // somebody may be editing it just now
+		return 0, 0
+	}
+	now := w.draftOf(o)
+	last := o.hist.newest()
+	o.class.plan.CaptureLeaf(field-1, o.live, now)
+	if o.class.plan.Differs(field-1, now, &last) {
+		return WhyUnnoticed, 0
+	}
+	return 0, 0
+}
+
+// whyOwed tells what became of a change that was captured.
+func (w *World) whyOwed(p *Peer, o *Object, e *entry, changed uint64) Why {
+	slot := o.id.slot()
+	switch {
+	case changed <= e.base && o.looked == w.tick:
+		return WhyUnchanged
+	case changed <= e.base && changed <= e.life:
+		return WhyUnedited
+	case changed <= e.base:
+		return WhyAcked
+	case e.sent >= changed && e.last == p.tick && p.tick >= w.tick:
+		return WhySent
+	case p.large.slots.has(slot):
+		return WhyStream
+	case e.sent >= changed && e.out > 0:
+		return WhyInFlight
+	case p.tick < w.tick:
+		return WhyNoSnapshot
+	}
+	return p.cut.why(o, e)
+}
+
+// why tells why an object that is owed is not in the last snapshot.
+func (c *cutter) why(o *Object, e *entry) Why {
+	for i := range c.list {
+		if n := &c.list[i]; int(n.slot) == o.id.slot() {
+			return n.why
+		}
+	}
+	if c.p.w.shed > 0 && c.sheds(o, e) {
+		return WhyShed
+	}
+	return WhyNext
+}
+
+// carrying returns the ids of the packets in flight that carry what an entry was last sent.
+func (f *flight) carrying(slot int, e *entry) (ids []uint64) {
+	for id := f.oldest; id < f.next; id++ {
+		s := f.at(id)
+		if !s.pending || s.tick < e.life {
+			continue
+		}
+		if slices.Contains(s.records, sentRecord{version: e.sent, slot: uint32(slot)}) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// ParseID reads what ID.String writes.
+func ParseID(text string) (ID, bool) {
+	before, after, ok := strings.Cut(text, ".")
+	slot, err := strconv.ParseUint(before, 10, 16)
+	gen, err2 := strconv.ParseUint(after, 10, 32)
+	return makeID(int(slot), uint32(gen)), ok && err == nil && err2 == nil
+}
