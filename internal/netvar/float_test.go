@@ -1,0 +1,102 @@
+package netvar
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+)
+
+// gull flies in circles: four floats without a step, all of which change in every tick, little and smoothly.
+type gull struct{ X, Y, VX, VY float32 }
+
+// flock is the world by which others have been measured: 100 entities of four float32, one client.
+type flock struct {
+	w       *World
+	p       *Peer
+	r       *Replica
+	gulls   []*Object
+	packets [][]byte
+	acks    []Range
+	tick    uint64
+	bytes   int // of whole packets
+}
+
+func newFlock(tb testing.TB) *flock {
+	class := classOf[gull](tb, "gull")
+	table := NewTable(class)
+	f := &flock{w: NewWorld(table), r: NewReplica(table), acks: make([]Range, 3)}
+	f.p = f.w.NewPeer(1)
+	for range 100 {
+		f.gulls = append(f.gulls, f.w.Spawn(class, unsafe.Pointer(new(gull)), 0, 1))
+	}
+	return f
+}
+
+// step is a tick of a 60th of a second; acknowledgements come three ticks later.
+func (f *flock) step(tb testing.TB) {
+	f.tick++
+	for i, o := range f.gulls {
+		f.w.Edit(o)
+		angle := float64(f.tick)/120 + float64(i)
+		radius := 20 + float64(i)/3
+		sin, cos := math.Sincos(angle)
+		*live[gull](o) = gull{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
+	}
+	acks := &f.acks[f.tick%uint64(len(f.acks))]
+	if acks.First > 0 {
+		f.p.Ack([]Range{*acks})
+	}
+	f.w.Capture(f.tick)
+	var first uint64
+	f.packets, first = f.p.AppendSnapshot(f.packets[:0], f.tick, wide)
+	*acks = Range{first, first + uint64(len(f.packets)) - 1}
+	for _, p := range f.packets {
+		f.bytes += len(p)
+		if _, err := f.r.Apply(p); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	f.r.Events()
+}
+
+// peersBytes is what the leanest of five other servers sends for an update of such a world: each float in full.
+const peersBytes = 1604
+
+func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
+	f := newFlock(t)
+	for range 10 {
+		f.step(t)
+	}
+	f.bytes = 0
+	const ticks = 300
+	for range ticks {
+		f.step(t)
+		for i, o := range f.gulls {
+			got, ok := f.r.Get(o.ID())
+			if !ok || *live[gull](got) != *live[gull](o) {
+				t.Fatalf("gull %d is another one for the client", i)
+			}
+		}
+	}
+	perUpdate := f.bytes / ticks
+	if t.Logf("%d bytes per update", perUpdate); perUpdate >= peersBytes {
+		t.Errorf("%d bytes per update, want fewer than %d", perUpdate, peersBytes)
+	}
+}
+
+// BenchmarkFloats prints the bytes of an update of 100 objects of four float32, headers included.
+func BenchmarkFloats(b *testing.B) {
+	f := newFlock(b)
+	for range 30 {
+		f.step(b)
+	}
+	f.bytes = 0
+	ticks := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		f.step(b)
+		ticks++
+	}
+	b.ReportMetric(float64(f.bytes)/float64(ticks), "B/update")
+	b.ReportMetric(peersBytes, "peers-B/update")
+}
