@@ -47,6 +47,7 @@ type loot struct {
 type schema struct {
 	table             *Table
 	ship, rock, hoard *Class
+	agent             *Class // of the model alone
 }
 
 func newSchema(tb testing.TB) schema {

@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The model test: random edits, spawns, despawns, owner changes, hiding, showing, joins and leaves over links
+// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what may be read, joins and leaves over links
 // that lose, repeat and reorder, and after every packet a comparison with an independent mirror
 // of what the server had captured.
 //
@@ -26,7 +27,7 @@ func TestModel(t *testing.T) {
 		first, _ = strconv.Atoi(s)
 		seeds = 1
 	}
-	s := newSchema(t)
+	s := newSchema(t).withAgents(t)
 	var total Stats
 	for seed := first; seed < first+seeds; seed++ {
 		m := newModel(s, uint64(seed))
@@ -41,6 +42,8 @@ func TestModel(t *testing.T) {
 		total.Despawns += m.w.stats.Despawns
 		total.FullRequested += m.w.stats.FullRequested
 		total.FullVisible += m.w.stats.FullVisible
+		total.FullMasked += m.w.stats.FullMasked
+		total.Masked += m.w.stats.Masked
 		total.Shown += m.w.stats.Shown
 		total.Hidden += m.w.stats.Hidden
 		total.Deltas += m.w.stats.Deltas
@@ -49,7 +52,7 @@ func TestModel(t *testing.T) {
 		total.WaitedLarge += m.w.stats.WaitedLarge
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
-		total.FullVisible == 0 || total.Hidden == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
+		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	t.Logf("%+v", total)
@@ -70,6 +73,7 @@ type model struct {
 	budget  Budget                // of every client
 	hot     float64               // share of objects edited per tick
 	may     map[*Object]clientSet // who may see it; everybody if it is not here
+	team    map[*Object]clientSet // who reads what is for the team of an agent
 }
 
 // clientSet is a set of clients by their places in the model.
@@ -77,13 +81,6 @@ type clientSet uint8
 
 // Includes implements Audience.
 func (s clientSet) Includes(p *Peer) bool { return s>>p.Handle.(int)&1 != 0 }
-
-type mirrored struct {
-	text    string // without lifetime
-	changed uint64
-	spawned uint64    // tick of the first capture
-	since   [3]uint64 // by client: since when it may see it without a break, 0 = it may not
-}
 
 type modelClient struct {
 	index    int
@@ -99,12 +96,14 @@ type modelClient struct {
 	newest   map[int]uint64  // by slot: version shown
 	complete uint64          // tick of the last whole snapshot
 	equal    uint64
+	leak     error // a record carried what may not be read
 }
 
 func newModel(s schema, seed uint64) *model {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide,
-		may: map[*Object]clientSet{}}
+		may: map[*Object]clientSet{}, team: map[*Object]clientSet{}}
+	m.w.SetReaders(s.agent, &modelReaders{m})
 	if rng.IntN(2) == 0 {
 		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
 	}
@@ -232,9 +231,13 @@ func (m *model) play() {
 		if m.rng.IntN(60) == 0 {
 			m.show(o)
 		}
+		if o.class == m.agent && m.rng.IntN(30) == 0 {
+			m.permit(o)
+		}
 		if young := m.tick-o.changed < 3 && o.hist.n <= 1; m.rng.IntN(250) == 0 || young && m.rng.IntN(8) == 0 {
 			m.w.Despawn(o)
 			delete(m.may, o)
+			delete(m.team, o)
 			m.objects = append(m.objects[:i], m.objects[i+1:]...)
 			if m.rng.IntN(2) == 0 {
 				m.spawn() // in the next tick it may take the slot
@@ -266,6 +269,8 @@ func (m *model) spawn() {
 	var o *Object
 	if m.living(m.hoard) < m.hoards && m.rng.IntN(4) == 0 {
 		o = m.spawnHoard(m.w, hoard{}, m.tick)
+	} else if m.rng.IntN(3) == 0 {
+		o = m.spawnAgent()
 	} else if m.rng.IntN(2) == 0 {
 		o = m.spawnShip(m.w, ship{Name: "new"}, uint64(m.rng.IntN(3)), m.tick)
 	} else {
@@ -306,6 +311,10 @@ func (m *model) edit(o *Object) {
 		r := live[rock](o)
 		r.X += int32(m.rng.IntN(5)) - 2
 		r.Big = m.rng.IntN(2) == 0
+		return
+	}
+	if o.class == m.agent {
+		m.editAgent(live[agent](o))
 		return
 	}
 	if o.class == m.hoard {
@@ -354,64 +363,6 @@ func (m *model) loot() []loot {
 	return list
 }
 
-// remember mirrors what the world shows now, from the live values.
-func (m *model) remember() {
-	now := make(map[int]mirrored, len(m.objects))
-	before := m.mirror[m.tick-1]
-	for _, o := range m.objects {
-		if b, ok := before[o.id.slot()]; ok && !m.touched[o] {
-			b.since = m.since(o, b)
-			now[o.id.slot()] = b
-			continue
-		}
-		text := m.text(o)
-		e := mirrored{text: text, changed: m.tick, spawned: m.tick}
-		if b, ok := before[o.id.slot()]; ok && b.spawned > 0 && b.text[:16] == text[:16] {
-			e.spawned = b.spawned
-			if b.text == text {
-				e.changed = b.changed
-			}
-			e.since = b.since
-		}
-		e.since = m.since(o, e)
-		now[o.id.slot()] = e
-	}
-	clear(m.touched)
-	m.mirror[m.tick] = now
-	delete(m.mirror, m.tick-1500)
-}
-
-// since returns since when each client sees o, if before is how it was at the last tick.
-func (m *model) since(o *Object, before mirrored) (since [3]uint64) {
-	may, guarded := m.may[o]
-	for i, c := range m.clients {
-		switch {
-		case c == nil || guarded && may>>i&1 == 0:
-		case before.since[i] > 0:
-			since[i] = before.since[i]
-		default:
-			since[i] = m.tick
-		}
-	}
-	return since
-}
-
-// text begins with the 16 digits of the id. Values are rounded as the wire does.
-func (m *model) text(o *Object) string {
-	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
-	if o.class == m.rock {
-		return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, *live[rock](o))
-	}
-	if o.class == m.hoard {
-		return fmt.Sprintf("%016x owner=%d %x", uint64(o.id), o.owner, *live[hoard](o))
-	}
-	var s ship
-	o.class.plan.Capture(o.live, &v)
-	o.class.plan.Restore(newShip(&s), &v, nil)
-	s.Local = 0
-	return fmt.Sprintf("%016x owner=%d %+v", uint64(o.id), o.owner, s)
-}
-
 func (m *model) join(i int, tick uint64) {
 	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 2))
 	loss := []float64{0, 0.1, 0.2, 0.4}[rng.IntN(4)]
@@ -422,6 +373,7 @@ func (m *model) join(i int, tick uint64) {
 	c := &modelClient{index: i, p: p, r: NewReplica(m.table), down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late},
 		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
 	c.p.Handle = i
+	c.r.Inspect(func(r *Carried) { c.leak = cmp.Or(c.leak, m.leaked(i, r)) })
 	c.r.StartAt(tick)
 	m.clients[i] = c
 }
@@ -480,6 +432,9 @@ func (m *model) receive(c *modelClient) error {
 // watch follows the events of what was sent at a tick and compares every object in them with the
 // mirror of its version.
 func (m *model) watch(c *modelClient, sent uint64) error {
+	if c.leak != nil {
+		return c.leak
+	}
 	for _, e := range c.r.Events() {
 		o := e.Object
 		switch e.Kind {
@@ -509,49 +464,12 @@ func (m *model) watch(c *modelClient, sent uint64) error {
 			return fmt.Errorf("%x shows version %d after %d", uint64(id), o.Changed(), c.newest[slot])
 		}
 		c.newest[slot] = o.Changed()
-		if then, ok := m.mirror[sent]; ok && then[slot].since[c.index] != o.life {
-			return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(id), o.life, sent, then[slot].since[c.index])
-		}
-		if old, ok := m.mirror[o.Changed()]; ok {
-			if old[slot].text != m.text(o) {
-				return fmt.Errorf("version %d is shown as %.200s, was %.200s", o.Changed(), m.text(o), old[slot].text)
-			}
+		if err := m.isVersion(c, o, sent); err != nil {
+			return err
 		}
 		if got, ok := c.r.Get(id); !ok || got != o {
 			return fmt.Errorf("Get(%x) does not find what the events have shown", uint64(id))
 		}
-	}
-	return nil
-}
-
-// same compares all that the client shows with the mirror of a tick. While edits go on a client
-// may show the A of an A, B, A that is not yet acknowledged: equal, but an older version.
-func (m *model) same(c *modelClient, tick uint64, healed bool) error {
-	want := m.mirror[tick]
-	n := 0
-	for _, k := range m.table.classes {
-		last := -1
-		for o := range c.r.All(k) {
-			slot := o.id.slot()
-			if slot <= last {
-				return fmt.Errorf("All is not in id order")
-			}
-			last = slot
-			n++
-			w, ok := want[slot]
-			if !ok || w.text != m.text(o) || healed && w.changed != o.Changed() || w.since[c.index] != o.life {
-				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, m.text(o), o.Changed(), o.life, w)
-			}
-		}
-	}
-	visible := 0
-	for _, w := range want {
-		if w.since[c.index] > 0 {
-			visible++
-		}
-	}
-	if n != visible || n != len(c.shown) {
-		return fmt.Errorf("%d objects at tick %d, %d by events, want %d", n, tick, len(c.shown), visible)
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type agent struct {
 		Bag  []item
 		Spot [2]int8
 	} `net:"read=team"`
-	Y int32
+	Y    int32
+	Take []loot `net:"max=400,read=team"` // may be larger than a packet
 }
 
 const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)

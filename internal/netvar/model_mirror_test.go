@@ -1,0 +1,179 @@
+package netvar
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// The mirror of the model: what each client shall have, from the live values and from what the model
+// itself has decided. It asks the world nothing.
+
+// parts is the text of a value, by who may read it: everybody, the owner, the team. What the others
+// would read instead is in hiddenParts.
+type parts [3]string
+
+// mirrored is one object at one tick.
+type mirrored struct {
+	id      ID
+	parts   parts
+	changed [3]uint64 // by part: tick of the last change
+	spawned uint64    // tick of the first capture
+	views   [3]mirroredView
+}
+
+// mirroredView is that of one client.
+type mirroredView struct {
+	since  uint64  // since when it may see the object without a break, 0 = it may not
+	reads  [3]bool // which parts
+	masked uint64  // since when it reads just those, if that changed after since
+}
+
+// version is the one that the client of a view shall have.
+func (e *mirrored) version(client int) uint64 {
+	v := &e.views[client]
+	version := v.masked
+	for i, reads := range v.reads {
+		if reads {
+			version = max(version, e.changed[i])
+		}
+	}
+	return version
+}
+
+// text is what the client of a view shall show.
+func (e *mirrored) text(client int) string {
+	t := e.parts
+	for i, reads := range e.views[client].reads {
+		if !reads {
+			t[i] = hiddenParts[i]
+		}
+	}
+	return strings.Join(t[:], " ")
+}
+
+// remember mirrors what the world shows now.
+func (m *model) remember() {
+	now := make(map[int]mirrored, len(m.objects))
+	before := m.mirror[m.tick-1]
+	for _, o := range m.objects {
+		e := mirrored{id: o.id, changed: [3]uint64{m.tick, m.tick, m.tick}, spawned: m.tick}
+		b, ok := before[o.id.slot()]
+		ok = ok && b.id == o.id
+		switch {
+		case ok && !m.touched[o]:
+			e.parts, e.changed, e.spawned = b.parts, b.changed, b.spawned
+		case ok:
+			e.parts, e.spawned = m.parts(o), b.spawned
+			for i := range e.parts {
+				if e.parts[i] == b.parts[i] {
+					e.changed[i] = b.changed[i]
+				}
+			}
+		default:
+			e.parts = m.parts(o)
+		}
+		for i, c := range m.clients {
+			if c != nil {
+				e.views[i] = m.viewOf(o, i, b.views[i])
+			}
+		}
+		now[o.id.slot()] = e
+	}
+	clear(m.touched)
+	m.mirror[m.tick] = now
+	delete(m.mirror, m.tick-1500)
+}
+
+// viewOf returns what a client has of o, which was before at the last tick.
+func (m *model) viewOf(o *Object, client int, before mirroredView) (v mirroredView) {
+	if may, guarded := m.may[o]; guarded && may>>client&1 == 0 {
+		return mirroredView{}
+	}
+	v.reads = [3]bool{true, o.class != m.agent || o.owner == uint64(client+1), o.class != m.agent || m.team[o]>>client&1 != 0}
+	switch {
+	case before.since == 0:
+		v.since = m.tick
+	case before.reads != v.reads:
+		v.since, v.masked = before.since, m.tick
+	default:
+		v = before
+	}
+	return v
+}
+
+// parts is the text of what an object shows, on either side. Values are rounded as the wire does.
+func (m *model) parts(o *Object) parts {
+	head := fmt.Sprintf("%016x owner=%d", uint64(o.id), o.owner)
+	switch o.class {
+	case m.rock:
+		return parts{fmt.Sprintf("%s %+v", head, *live[rock](o))}
+	case m.hoard:
+		return parts{fmt.Sprintf("%s %x", head, *live[hoard](o))}
+	case m.agent:
+		p := agentParts(live[agent](o))
+		p[0] = head + p[0]
+		return p
+	}
+	v := codec.Values{Words: make([]uint64, o.class.words()), Blobs: make([][]byte, o.class.plan.Blobs())}
+	var s ship
+	o.class.plan.Capture(o.live, &v)
+	o.class.plan.Restore(newShip(&s), &v, nil)
+	s.Local = 0
+	return parts{fmt.Sprintf("%s %+v", head, s)}
+}
+
+// isVersion compares what a client shows with the version that it was sent at a tick.
+func (m *model) isVersion(c *modelClient, o *Object, sent uint64) error {
+	then, ok := m.mirror[sent]
+	if !ok {
+		return nil
+	}
+	slot := o.id.slot()
+	e := then[slot]
+	if e.views[c.index].since != o.life {
+		return fmt.Errorf("%x of lifetime %d is shown at tick %d, it is visible since %d", uint64(o.id), o.life, sent, e.views[c.index].since)
+	}
+	if want := e.version(c.index); o.Changed() != want {
+		return fmt.Errorf("%x is shown in version %d at tick %d, want %d", uint64(o.id), o.Changed(), sent, want)
+	}
+	got := m.parts(o)
+	if text := strings.Join(got[:], " "); text != e.text(c.index) {
+		return fmt.Errorf("version %d is shown as %.200s, was %.200s", o.Changed(), text, e.text(c.index))
+	}
+	return nil
+}
+
+// same compares all that the client shows with the mirror of a tick. While edits go on a client
+// may show the A of an A, B, A that is not yet acknowledged: equal, but an older version.
+func (m *model) same(c *modelClient, tick uint64, healed bool) error {
+	want := m.mirror[tick]
+	n := 0
+	for _, k := range m.table.classes {
+		last := -1
+		for o := range c.r.All(k) {
+			slot := o.id.slot()
+			if slot <= last {
+				return fmt.Errorf("All is not in id order")
+			}
+			last = slot
+			n++
+			w, ok := want[slot]
+			got := m.parts(o)
+			if text := strings.Join(got[:], " "); !ok || w.text(c.index) != text || healed && w.version(c.index) != o.Changed() || w.views[c.index].since != o.life {
+				return fmt.Errorf("slot %d at tick %d shows %s v%d life %d, want %+v", slot, tick, text, o.Changed(), o.life, w)
+			}
+		}
+	}
+	visible := 0
+	for _, w := range want {
+		if w.views[c.index].since > 0 {
+			visible++
+		}
+	}
+	if n != visible || n != len(c.shown) {
+		return fmt.Errorf("%d objects at tick %d, %d by events, want %d", n, tick, len(c.shown), visible)
+	}
+	return nil
+}
