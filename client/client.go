@@ -57,6 +57,8 @@ type Client struct {
 	traffic  transport.Stats
 	snapshot Snapshot // being received
 
+	reception reception
+
 	mu      sync.Mutex
 	foreign []func(*netloop.Tick) // for the next poll; under mu
 	gone    *netloop.Closed       // under mu
@@ -130,6 +132,7 @@ func (c *Client) sessionConfig() transport.SessionConfig {
 
 // connected is called once, before the Step that shall see it.
 func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
+	c.reception.period(w.GetSendEvery())
 	if err := c.time.welcome(c.clock.Now(), w); err != nil {
 		s.Shutdown(transport.CodeProtocol, err.Error())
 		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})

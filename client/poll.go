@@ -38,6 +38,7 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	case transport.EpochMoved:
 		c.time.moved(loop.Epoch(a.Epoch))
 	case transport.OverloadChanged:
+		c.reception.period(a.Overload.SendEvery)
 		c.setOverload(netloop.Overload(a.Overload.Level))
 	case transport.Gone:
 		c.held.release(c.queue) // The server's last words, mostly.
@@ -50,12 +51,15 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	applied, err := c.replica.Apply(a.State)
 	switch {
 	case err != nil:
+		c.reception.came++
 		c.stats.Malformed++
 		return
 	case !applied.Ack:
+		c.reception.packet(&applied)
 		c.stats.Stale++
 		return
 	}
+	c.reception.packet(&applied)
 	c.session.AckState(applied.Packet)
 	c.stats.Packets++
 	c.tellAll(t)

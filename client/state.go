@@ -117,6 +117,8 @@ type Stats struct {
 	Packets    uint64        // of state, applied
 	Records    uint64        // of state, larger than a packet, applied
 	Stale      uint64        // of state, discarded because a later tick had been applied
+	Lost       uint64        // packets of state that the server has sent and that did not arrive
+	HeldBack   uint64        // snapshots, at least, that were due and that the server did not send: the link had no room, or its own end of it
 	Malformed  uint64        // of state, packets and records that could not be decoded
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
@@ -137,6 +139,7 @@ func (c *Client) Stats() Stats {
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
 	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
+	s.Lost, s.HeldBack = c.reception.lost(), c.reception.held
 	s.Held, s.Early = len(c.held.queue), c.held.early
 	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
 	if s.Applied > 0 {

@@ -1,0 +1,49 @@
+package client
+
+import "github.com/netloop/netloop/internal/netvar"
+
+// reception tells what the server has held back from what was lost on the way. Packets are
+// numbered without gaps, so a number that is missing was sent and lost, and a snapshot that was due
+// and has no number was never sent.
+type reception struct {
+	every uint64 // ticks between two snapshots
+	tick  uint64 // of the newest snapshot of which anything has arrived
+	next  uint64 // number after its last packet
+	open  uint64 // packets of it that are on their way
+	came  uint64 // packets that have arrived, used or not
+	held  uint64 // snapshots held back
+}
+
+// period takes the ticks between two snapshots, which the server has said.
+func (r *reception) period(sendEvery uint32) { r.every = max(uint64(sendEvery), 1) }
+
+// packet takes one that was read.
+func (r *reception) packet(a *netvar.Applied) {
+	r.came++
+	if a.Tick == r.tick {
+		r.open -= min(r.open, 1)
+	}
+	if a.Tick <= r.tick {
+		return
+	}
+	first := a.Packet - min(uint64(a.Index), a.Packet)
+	if r.tick > 0 {
+		due := a.Tick/r.every - r.tick/r.every
+		var lost uint64 // packets, each of which may have been a snapshot
+		if first > r.next {
+			lost = first - r.next
+		}
+		if due > lost+1 {
+			r.held += due - lost - 1
+		}
+	}
+	r.tick, r.next, r.open = a.Tick, first+uint64(a.Count), uint64(a.Count)-1
+}
+
+// lost is how many packets were sent and have not arrived, but for those of the newest snapshot.
+func (r *reception) lost() uint64 {
+	if r.next <= r.came+r.open+1 {
+		return 0
+	}
+	return r.next - 1 - r.came - r.open
+}

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+func TestReceptionCountsGaps(t *testing.T) {
+	type packet struct{ id, tick, index, count int }
+	for name, c := range map[string]struct {
+		every      uint32
+		packets    []packet
+		lost, held uint64
+	}{
+		"nothing missing":             {1, []packet{{1, 10, 0, 1}, {2, 11, 0, 1}, {3, 12, 0, 1}}, 0, 0},
+		"two turns without a number":  {1, []packet{{1, 10, 0, 1}, {2, 13, 0, 1}}, 0, 2},
+		"two numbers that never came": {1, []packet{{1, 10, 0, 1}, {4, 13, 0, 1}}, 2, 0},
+		"one of each":                 {1, []packet{{1, 10, 0, 1}, {3, 13, 0, 1}}, 1, 1},
+		"the first never came":        {1, []packet{{3, 10, 0, 1}}, 2, 0},
+		"it came late":                {1, []packet{{1, 10, 0, 1}, {3, 12, 0, 1}, {2, 11, 0, 1}}, 0, 0},
+		"every third tick":            {3, []packet{{1, 9, 0, 1}, {2, 12, 0, 1}, {3, 18, 0, 1}}, 0, 1},
+		"a turn that was late":        {3, []packet{{1, 9, 0, 1}, {2, 13, 0, 1}, {3, 15, 0, 1}}, 0, 0},
+		"the newest is not whole":     {1, []packet{{1, 10, 0, 1}, {3, 11, 1, 3}}, 0, 0},
+		"an older one is not":         {1, []packet{{2, 10, 1, 3}, {4, 11, 0, 1}}, 2, 0},
+		"swapped":                     {1, []packet{{2, 10, 1, 2}, {1, 10, 0, 2}, {4, 11, 1, 2}, {3, 11, 0, 2}}, 0, 0},
+		"a rate of 0":                 {0, []packet{{1, 10, 0, 1}, {2, 11, 0, 1}}, 0, 0},
+		"numbers that go back":        {1, []packet{{9, 10, 0, 1}, {2, 13, 1, 2}}, 0, 2},
+	} {
+		var r reception
+		r.period(c.every)
+		for _, p := range c.packets {
+			r.packet(&netvar.Applied{Packet: uint64(p.id), Tick: uint64(p.tick), Index: p.index, Count: p.count})
+		}
+		if r.lost() != c.lost || r.held != c.held {
+			t.Errorf("%s: %d lost, %d held back, want %d and %d", name, r.lost(), r.held, c.lost, c.held)
+		}
+	}
+}
