@@ -28,6 +28,8 @@ func (r *Room) report() {
 	state := r.world.Stats()
 	m.SetSnapshots(state.Records, state.Bytes)
 	m.SetClamped(state.Clamped)
+	m.SetVisibility(state.Shown, state.Hidden)
+	m.SetBadPositions(state.BadPositions)
 	m.SetHeld("threshold", state.BelowThreshold)
 	m.SetHeld("interval", state.WithinInterval)
 	for _, c := range r.schema.classes {

@@ -82,6 +82,16 @@ func (m *Metrics) SetClamped(total uint64) { m.clamped.set(total) }
 // SetHeld takes the total of changed values that captures held back for a reason.
 func (m *Metrics) SetHeld(reason string, total uint64) { m.held.set(total, reason) }
 
+// SetVisibility takes the totals of objects that appeared to clients and disappeared from them, while
+// they lived.
+func (m *Metrics) SetVisibility(shown, hidden uint64) {
+	m.visibility.set(shown, "shown")
+	m.visibility.set(hidden, "hidden")
+}
+
+// SetBadPositions takes the total of positions on grids that are no place there.
+func (m *Metrics) SetBadPositions(total uint64) { m.badPositions.set(total) }
+
 // AddMisuse counts one thing that a check found a game do with its state.
 func (m *Metrics) AddMisuse(kind string) { m.misuses.add(1, kind) }
 

@@ -57,19 +57,19 @@ type Metrics struct {
 	stages                               [loop.NumStages]prometheus.Observer
 	systems                              map[systemStage]prometheus.Observer // the room's goroutine only
 
-	ticksTotal, overruns, droppedTicks, tickRate     *prometheus.Desc
-	seriesRefused                                    *prometheus.Desc
-	refused                                          atomic.Uint64
-	families                                         []*family
-	panics, rpcs, clients, queueDepth, drops         *family
-	missed, quarantined                              *family
-	choked, snapshotBytes, snapshotRecords           *family
-	clamped, fullStates, bytes, packets, disconnects *family
-	deferred, limits, waited, held, misuses          *family
-	spent, spentOnFields                             *family
-	handshakes, refusals                             *family
-	overload, overloadedTicks, hungTicks, traces     *family
-	logsDropped                                      *family
+	ticksTotal, overruns, droppedTicks, tickRate                      *prometheus.Desc
+	seriesRefused                                                     *prometheus.Desc
+	refused                                                           atomic.Uint64
+	families                                                          []*family
+	panics, rpcs, clients, queueDepth, drops                          *family
+	missed, quarantined                                               *family
+	choked, snapshotBytes, snapshotRecords                            *family
+	clamped, fullStates, bytes, packets, disconnects                  *family
+	deferred, limits, waited, held, misuses, visibility, badPositions *family
+	spent, spentOnFields                                              *family
+	handshakes, refusals                                              *family
+	overload, overloadedTicks, hungTicks, traces                      *family
+	logsDropped                                                       *family
 
 	hooksMu sync.Mutex
 	hooks   []func()
@@ -158,6 +158,8 @@ func (m *Metrics) makeFamilies() {
 	m.snapshotRecords = add(counter, 1, "snapshot_records_total", "Object records in snapshots.")
 	m.clamped = add(counter, 1, "clamped_values_total", "Values cut or clamped to fit their field, NaN included.")
 	m.held = add(counter, maxOthers, "held_values_total", "Changed values that a capture held back: below their threshold, or within their interval.", "reason")
+	m.visibility = add(counter, maxOthers, "visibility_changes_total", "Objects that appeared to a client or disappeared from it while they lived.", "change")
+	m.badPositions = add(counter, 1, "grid_bad_positions_total", "Positions on grids that are too far out, infinite or not a number.")
 	m.misuses = add(counter, maxOthers, "state_misuses_total", "What checks of state found: fields changed without Edit, values refused because they do not fit.", "kind")
 	m.spent = add(counter, maxClasses, "replication_bytes_total", "Bytes of object records in snapshots, by class; despawns have one of their own.", "class")
 	m.spentOnFields = add(counter, maxFields, "replication_field_bytes_total", "Bytes of fields in object records, without the heads of records, estimated from one record in 64.", "class", "field")

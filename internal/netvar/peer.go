@@ -43,7 +43,8 @@ type Peer struct {
 	waiting bitset  // of those: two copies are in flight
 	hidden  bitset  // slots of objects that the client may not see
 	views   views
-	fresh   bool // what has an audience is not judged for it yet
+	seats   []*seat // by space
+	fresh   bool    // what has an audience is not judged for it yet
 	flight  flight
 	large   large
 	tick    uint64 // of the last snapshot
@@ -67,7 +68,7 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	for slot, o := range w.slots {
 		switch {
 		case o == nil || !o.published():
-		case w.Audience(o) == nil && !w.restricted(o):
+		case w.Audience(o) == nil && !w.inSpace(o.class) && !w.restricted(o):
 			p.publish(slot, tick)
 		default:
 			p.hidden.set(slot)
@@ -83,6 +84,9 @@ func (w *World) NewPeer(tick uint64) *Peer {
 
 // ClosePeer forgets the client.
 func (w *World) ClosePeer(p *Peer) {
+	for _, s := range w.spaces {
+		s.close(p)
+	}
 	if i := slices.Index(w.peers, p); i >= 0 {
 		w.peers = slices.Delete(w.peers, i, i+1)
 	}

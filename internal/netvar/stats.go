@@ -31,6 +31,9 @@ type Stats struct {
 	FullLarge     uint64 // full records: the difference was larger than a packet
 	FullMasked    uint64 // full records: what the client may read of the object changed
 
+	Judged       uint64 // pairs of object and client that were asked about after the object was published
+	BadPositions uint64 // places in a space that are too far out, infinite or not a number
+
 	Shown  uint64 // objects that became visible to a client by a judgement
 	Hidden uint64 // objects that were hidden from a client by a judgement
 

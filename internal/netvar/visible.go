@@ -60,6 +60,9 @@ func (w *World) Guarded(yield func(*Object) bool) {
 // admits asks the audience. One that asks for the observers of its own object gets what holds
 // so far.
 func (w *World) admits(o *Object, p *Peer) bool {
+	if s := w.positions[o.class.index].space; s != nil && !s.admits(o, p) {
+		return false
+	}
 	a := w.Audience(o)
 	if a == nil {
 		return true
@@ -76,6 +79,9 @@ func (w *World) admits(o *Object, p *Peer) bool {
 // judge gives each peer what it may see of what is to be judged, and takes what it may not. An
 // object that is published in this very capture has been judged by that.
 func (w *World) judge() {
+	for _, s := range w.spaces {
+		s.settle()
+	}
 	for _, p := range w.fresh {
 		for slot := p.hidden.next(0); slot >= 0; slot = p.hidden.next(slot + 1) {
 			if o := w.slots[slot]; o.published() && !o.judge {
@@ -97,15 +103,22 @@ func (w *World) judge() {
 	}
 	clear(w.unjudged)
 	w.unjudged = w.unjudged[:0]
+	for _, s := range w.spaces {
+		s.judgeSuspects()
+	}
 }
 
 func (w *World) judgeFor(o *Object, p *Peer) {
+	w.stats.Judged++
 	slot := o.id.slot()
 	switch may, has := w.admits(o, p), p.shows(o); {
 	case may && !has:
 		p.hidden.unset(slot)
 		p.publish(slot, w.tick)
 		w.beginView(o, p)
+		if born := o.hist.n == 1 && o.changed == w.tick; born {
+			return
+		}
 		if !p.fresh {
 			p.entries[slot].full = fullVisible
 		}
@@ -120,9 +133,18 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 	}
 }
 
-// publish makes the object known to those who may see it.
+// publish makes the object known to those who may see it. What lies in a space is judged once the eyes
+// are where they shall be.
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
+	if w.inSpace(o.class) {
+		o.judge = true
+		w.unjudged = append(w.unjudged, o)
+		for _, p := range w.peers {
+			p.hidden.set(slot)
+		}
+		return
+	}
 	w.askRules(o)
 	for _, p := range w.peers {
 		if w.admits(o, p) {

@@ -34,6 +34,9 @@ type World struct {
 	spent spent
 	stats Stats
 
+	spaces    []*Space
+	positions []position // by class
+
 	holds holds
 	check *check // nil: none
 
@@ -43,7 +46,7 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t)}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.large = w.large || c.large
@@ -101,7 +104,7 @@ func (w *World) SetOwner(o *Object, owner uint64) {
 	if o.alive {
 		w.own(o, owner)
 		w.Edit(o)
-		if w.Audience(o) != nil || w.restricted(o) {
+		if w.Audience(o) != nil || w.inSpace(o.class) || w.restricted(o) {
 			w.Judge(o)
 		}
 	}
@@ -115,6 +118,9 @@ func (w *World) Despawn(o *Object) {
 	}
 	w.kill(o)
 	w.setAudience(o.id.slot(), nil)
+	if s := w.positions[o.class.index].space; s != nil {
+		s.leave(o)
+	}
 	w.gone = append(w.gone, o)
 	w.stats.Objects--
 }
@@ -179,6 +185,9 @@ func (w *World) capture(o *Object) {
 	}
 	w.stats.Captured++
 	o.looked = w.tick
+	if s := w.positions[c.index].space; s != nil {
+		s.place(o)
+	}
 	if !o.published() {
 		for i := range o.fields {
 			o.fields[i] = w.tick

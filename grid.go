@@ -1,0 +1,134 @@
+package netloop
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/grid"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// Grid shows to each client what is near: objects of the classes on it ([Class.OnGrid]) spawn
+// for a client when they come within a radius of one of its viewpoints, and despawn when they
+// have left it by more than a margin. A client without a viewpoint sees nothing of them. Objects
+// may have a target too ([VisibleTo]): both must admit a client.
+//
+// Space is cut into cells, and who moves within a cell costs nothing. A client has every object
+// within Radius of a viewpoint; it keeps those that it has up to Radius + Margin at least; and beyond that,
+// and less than two diagonals of a cell more, it has none. What comes and goes is found at the end of a tick, among
+// objects that were edited in it. Positions that are not a number, infinite, or more than a
+// million cells from the origin lie in the outermost cell, and are counted in
+// netloop_grid_bad_positions_total.
+type Grid struct {
+	room  *Room
+	space *netvar.Space // nil when it was rejected
+}
+
+// GridSpec describes a [Grid], in the game's unit of length.
+type GridSpec struct {
+	// Radius is how near objects appear. It has no default.
+	Radius float64
+	// Margin is by how much they must leave the radius to disappear. Zero means half of
+	// the radius; at least a cell. With 1.8 cells or more nothing flickers, whichever way it goes to
+	// and fro over the edges of cells.
+	Margin float64
+	// Cell is the side of a cell. Zero means a quarter of the radius; Radius and Margin
+	// together may be 15 cells. Small cells are exact, large ones cheap: who leaves a cell costs a
+	// look at the cells within Radius and Margin around it, or at those in use, if they are fewer.
+	Cell float64
+	// HideFromOwner treats owners as everybody else. Without it a client has what it owns
+	// wherever that is.
+	HideFromOwner bool
+}
+
+// NewGrid makes a grid. It belongs into the game's Open, which fails when the measures
+// cannot be used, or with more than 16 grids.
+func NewGrid(r *Room, s GridSpec) *Grid {
+	g := &Grid{room: r}
+	if !r.hooks("NewGrid") {
+		return g
+	}
+	if s.Margin == 0 {
+		s.Margin = s.Radius / 2
+	}
+	if s.Cell == 0 {
+		s.Cell = s.Radius / 4
+	}
+	shape, err := grid.NewShape(s.Cell, s.Radius, s.Margin)
+	if err != nil {
+		r.reject(fmt.Errorf("netloop: NewGrid: %w", err))
+		return g
+	}
+	var owns func(p *netvar.Peer, owner uint64) bool
+	if !s.HideFromOwner {
+		owns = func(p *netvar.Peer, owner uint64) bool { return uint64(p.Handle.(*Client).id) == owner }
+	}
+	if g.space, err = r.world.NewSpace(shape, owns); err != nil {
+		r.reject(fmt.Errorf("netloop: NewGrid: %w", err))
+	}
+	return g
+}
+
+// OnGrid puts the objects of the class onto a grid, where the function says that they are; in a plane
+// z is 0. The function is asked for new objects and for those that were edited, at the end of the tick. It must read nothing
+// but the state; when it panics, the position is a bad one, see [Grid]. OnGrid
+// belongs into the game's Open, and a class may be on one grid.
+func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
+	r := g.room
+	switch {
+	case k.c.schema != r.schema:
+		r.reject(fmt.Errorf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
+		return
+	case !r.hooks("Class.OnGrid") || g.space == nil:
+		return
+	}
+	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
+		defer func() {
+			if v := recover(); v != nil {
+				x, y, z = math.NaN(), math.NaN(), math.NaN()
+				r.server.metrics.AddPanic("Class.OnGrid")
+				r.log.Error("a function of Class.OnGrid panicked", "class", k.Name(), "panic", fmt.Sprint(v))
+			}
+		}()
+		return at((*S)(live))
+	})
+	if err != nil {
+		r.reject(fmt.Errorf("netloop: Class.OnGrid: %w", err))
+	}
+}
+
+// MaxViewpoints bounds the viewpoints of a client on one grid.
+const MaxViewpoints = netvar.MaxEyes
+
+// Viewpoint is where a client looks from: see [ViewAt] and [ViewFrom].
+type Viewpoint struct{ eye netvar.Eye }
+
+// ViewAt is a viewpoint at a place.
+func ViewAt(x, y, z float64) Viewpoint { return Viewpoint{netvar.Eye{X: x, Y: y, Z: z}} }
+
+// ViewFrom is a viewpoint that goes along with an object of a class on the grid. Once the object is despawned it
+// stays where it was.
+func ViewFrom[S any](o *Object[S]) Viewpoint { return Viewpoint{netvar.Eye{Object: o.o}} }
+
+// SetView lets a client look from these viewpoints, instead of those before, from the end of
+// this tick on; from none it sees nothing of the grid. It panics with more than [MaxViewpoints], with
+// an object that is not on the grid, in another room, and on a client.
+func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
+	if t.server("Grid.SetView") != g.room {
+		panic("netloop: Grid.SetView: the grid belongs to another room")
+	}
+	if len(from) > MaxViewpoints {
+		panic(fmt.Sprintf("netloop: Grid.SetView: %d viewpoints are more than %d", len(from), MaxViewpoints))
+	}
+	var eyes [MaxViewpoints]netvar.Eye
+	for i, v := range from {
+		if o := v.eye.Object; o != nil && !g.space.Holds(o.Class()) {
+			panic(fmt.Sprintf("netloop: Grid.SetView: class %q is not on this grid: use ViewAt, or Class.OnGrid", o.Class().Name()))
+		}
+		eyes[i] = v.eye
+	}
+	if c.joined { // Who has left sees nothing any more.
+		g.space.SetEyes(c.peer, eyes[:len(from)]...)
+	}
+}

@@ -1,0 +1,108 @@
+package grid
+
+// Index holds things and the eyes that see them, each numbered from 0.
+type Index struct {
+	Shape
+	things, eyes layer
+	movedThings  []move
+	movedEyes    []move
+	suspected    uint64
+}
+
+// move is one that has changed its cell since the last Settle. Of an eye both ends may be nowhere.
+type move struct {
+	id      int32
+	from    Cell
+	to      Cell // of an eye
+	was, is bool // anywhere
+}
+
+// New makes an empty index.
+func New(s Shape) *Index { return &Index{Shape: s} }
+
+// Thing returns the cell of a thing, if it is anywhere.
+func (x *Index) Thing(id int) (Cell, bool) { return x.things.at(id) }
+
+// Eye returns the cell of an eye as of the last Settle, if it is anywhere.
+func (x *Index) Eye(id int) (Cell, bool) { return x.eyes.at(id) }
+
+// AddThing puts a new thing somewhere. No pair is suspected for that: whoever adds it looks at them all.
+func (x *Index) AddThing(id int, at Cell) { x.things.put(id, at) }
+
+// MoveThing moves a thing that is somewhere, at most once between two calls of Settle.
+func (x *Index) MoveThing(id int, to Cell) {
+	if from, _ := x.things.at(id); from != to {
+		x.things.put(id, to)
+		x.movedThings = append(x.movedThings, move{id: int32(id), from: from, was: true})
+	}
+}
+
+// RemoveThing takes a thing out, between two calls of Settle without a move of it. No pair is suspected.
+func (x *Index) RemoveThing(id int) { x.things.remove(id) }
+
+// MoveEye moves an eye to a cell, or takes it away, with the next Settle; at most once before it.
+func (x *Index) MoveEye(id int, to Cell, is bool) {
+	from, was := x.eyes.at(id)
+	if was != is || from != to && is {
+		x.movedEyes = append(x.movedEyes, move{id: int32(id), from: from, to: to, was: was, is: is})
+	}
+}
+
+// Settle names the pairs that have to be looked at because one of the two has moved, or both: each
+// whose zone has become Inside or Outside is among them, perhaps more than once, and some whose has not.
+func (x *Index) Settle(suspect func(thing, eye int)) {
+	tell := func(thing, eye int) {
+		x.suspected++
+		suspect(thing, eye)
+	}
+	// Things first, against the eyes where they were, then the eyes against the things where they are.
+	for _, m := range x.movedThings {
+		m.to, m.is = x.things.at(int(m.id))
+		x.walk(&x.eyes, &m, func(eye int) { tell(int(m.id), eye) })
+	}
+	x.movedThings = x.movedThings[:0]
+	for _, m := range x.movedEyes {
+		if m.is {
+			x.eyes.put(int(m.id), m.to)
+		} else {
+			x.eyes.remove(int(m.id))
+		}
+		x.walk(&x.things, &m, func(thing int) { tell(thing, int(m.id)) })
+	}
+	x.movedEyes = x.movedEyes[:0]
+}
+
+// walk calls fn for those of the other kind for which a move matters.
+func (x *Index) walk(others *layer, m *move, fn func(id int)) {
+	visit := func(at Cell, first int32) {
+		was, is := Outside, Outside
+		if m.was {
+			was = x.Zone(m.from, at)
+		}
+		if m.is {
+			is = x.Zone(m.to, at)
+		}
+		if matters(was, is) {
+			for k := first; k != 0; k = others.things[k-1].next {
+				fn(int(k - 1))
+			}
+		}
+	}
+	if m.was && m.is && m.from.within(m.to, 1) { // One box holds both.
+		others.around(m.from, x.reach+1, visit)
+		return
+	}
+	if m.was {
+		others.around(m.from, x.reach, visit)
+	}
+	if m.is {
+		others.around(m.to, x.reach, func(at Cell, first int32) {
+			if !m.was || !at.within(m.from, x.reach) {
+				visit(at, first)
+			}
+		})
+	}
+}
+
+// Cost says how many cells were visited so far, and how many pairs were suspected.
+func (x *Index) Cost() (cells, pairs uint64) { return x.things.looked + x.eyes.looked, x.suspected }

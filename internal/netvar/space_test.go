@@ -1,0 +1,415 @@
+package netvar
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/grid"
+)
+
+// plane is a world of rocks in a space, with clients who have their number as Handle.
+type plane struct {
+	schema
+	w     *World
+	space *Space
+	shape grid.Shape
+	tick  uint64
+}
+
+func newPlane(tb testing.TB, cell, radius, margin float64, own bool) *plane {
+	tb.Helper()
+	p := &plane{schema: newSchema(tb)}
+	p.w = NewWorld(p.table)
+	var err error
+	if p.shape, err = grid.NewShape(cell, radius, margin); err != nil {
+		tb.Fatal(err)
+	}
+	var owns func(*Peer, uint64) bool
+	if own {
+		owns = func(p *Peer, owner uint64) bool { return p.Handle.(uint64) == owner }
+	}
+	if p.space, err = p.w.NewSpace(p.shape, owns); err != nil {
+		tb.Fatal(err)
+	}
+	if err := p.space.Hold(p.rock, rockAt); err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+func rockAt(live unsafe.Pointer) (x, y, z float64) {
+	r := (*rock)(live)
+	return float64(r.X), float64(r.Y), 0
+}
+
+func (p *plane) join(id uint64) *Peer {
+	c := p.w.NewPeer(p.tick + 1)
+	c.Handle = id
+	return c
+}
+
+func (p *plane) step() { p.tick++; p.w.Capture(p.tick) }
+
+func (p *plane) moveTo(o *Object, x, y int32) {
+	p.w.Edit(o)
+	live[rock](o).X, live[rock](o).Y = x, y
+}
+
+// sightOf walks a rock along x, and notes what its only client makes of it.
+func sightOf(p *plane, c *Peer, o *Object, xs ...int32) (s string) {
+	for _, x := range xs {
+		p.moveTo(o, x, 0)
+		p.step()
+		if c.Shows(o) {
+			s += "+"
+		} else {
+			s += "-"
+		}
+	}
+	return s
+}
+
+// TestASpaceShowsWhatIsNear: what comes within the radius appears, and disappears when it has left it by more than
+// the margin; at the border it does not flicker, wherever it comes from.
+func TestASpaceShowsWhatIsNear(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	c := p.join(1)
+	o := p.spawnRock(p.w, rock{X: 500}, 1)
+	if got := sightOf(p, c, o, 0); got != "-" {
+		t.Errorf("without an eye the client sees %s", got)
+	}
+	p.space.SetEyes(c, Eye{X: 5})
+	// Gaps of cells of 10 around [0, 10): 30 is inside, 40 and 50 the border.
+	if got := sightOf(p, c, o, 500, 65, 55, 49, 55, 49, 65, 69, 70, 69, 55, 49, 5); got != "---+++++---++" {
+		t.Errorf("seen %s", got)
+	}
+	p.space.SetEyes(c, Eye{X: 5}, Eye{X: 1000, Y: 3})
+	if got := sightOf(p, c, o, 1000, 500, -25); got != "+-+" {
+		t.Errorf("with two eyes: seen %s", got)
+	}
+	p.space.SetEyes(c, Eye{X: 1000})
+	p.step()
+	if c.Shows(o) {
+		t.Error("seen by an eye that was taken away")
+	}
+	if other := p.spawnShip(p.w, ship{}, 0, 1); !c.Shows(other) {
+		t.Error("what lies in no space is hidden by it")
+	}
+}
+
+// TestEyesFollowTheirObject: and stay where it was last when it is gone.
+func TestEyesFollowTheirObject(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	c := p.join(1)
+	body, o := p.spawnRock(p.w, rock{}, 1), p.spawnRock(p.w, rock{X: 1000}, 1)
+	p.space.SetEyes(c, Eye{Object: body})
+	p.step()
+	if !c.Shows(body) || c.Shows(o) {
+		t.Errorf("sees itself %v, far away %v", c.Shows(body), c.Shows(o))
+	}
+	p.moveTo(body, 1000, 0)
+	p.step()
+	if !c.Shows(o) || !c.Shows(body) {
+		t.Error("the eye did not follow")
+	}
+	p.moveTo(body, 2000, 0) // Both at once: nothing comes or goes.
+	p.moveTo(o, 2000, 0)
+	before := *p.w.Stats()
+	p.step()
+	if st := p.w.Stats(); !c.Shows(o) || !c.Shows(body) || st.Hidden != before.Hidden || st.Shown != before.Shown {
+		t.Errorf("moving together: %d hidden, %d shown", st.Hidden-before.Hidden, st.Shown-before.Shown)
+	}
+	p.w.Despawn(body)
+	p.step()
+	again := p.spawnRock(p.w, rock{X: 9000}, p.tick) // in the slot of the body
+	p.step()
+	if !c.Shows(o) || c.Shows(again) {
+		t.Error("the eye of a body that is gone does not stay")
+	}
+	p.space.SetEyes(c, Eye{Object: body})
+	p.step()
+	if c.Shows(o) || c.Shows(again) {
+		t.Error("an eye in what is gone sees")
+	}
+}
+
+// TestOwnersSeeTheirObjects: wherever they are, if the space says so; and from the tick on in which they own them.
+func TestOwnersSeeTheirObjects(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		p := newPlane(t, 10, 30, 20, own)
+		c := p.join(7)
+		o := p.spawnRock(p.w, rock{X: 1000}, 1)
+		p.step()
+		p.w.SetOwner(o, 7)
+		p.step()
+		if c.Shows(o) != own {
+			t.Errorf("own %v: shows %v", own, c.Shows(o))
+		}
+		if late := p.join(7); late.Shows(o) != own {
+			t.Errorf("own %v: a joiner is not shown it", own)
+		}
+		p.w.SetOwner(o, 8)
+		p.step()
+		if c.Shows(o) {
+			t.Error("shown after it was given away")
+		}
+	}
+}
+
+func TestBadPositionsAreCounted(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	c := p.join(1)
+	p.space.SetEyes(c, Eye{X: math.NaN()}, Eye{Y: math.Inf(1)})
+	o := p.spawnRock(p.w, rock{X: math.MinInt32}, 1)
+	p.step()
+	if n := p.w.stats.BadPositions; n != 3 { // two eyes, and a rock further out than 2^20 cells
+		t.Errorf("%d bad positions, want 3", n)
+	}
+	if !c.Shows(o) {
+		t.Error("what has no place does not lie in the border cell")
+	}
+}
+
+func TestASpaceIsForItsClasses(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	if err := p.space.Hold(p.rock, rockAt); err == nil {
+		t.Error("a class lies in two spaces")
+	}
+	p.spawnShip(p.w, ship{}, 0, 1)
+	if err := p.space.Hold(p.ship, rockAt); err == nil {
+		t.Error("a class with objects is put into a space")
+	}
+	for range MaxSpaces - 1 {
+		if _, err := p.w.NewSpace(p.shape, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.w.NewSpace(p.shape, nil); err == nil {
+		t.Errorf("more than %d spaces", MaxSpaces)
+	}
+}
+
+// roamer is a client of a random walk, with its replica.
+type roamer struct {
+	p    *Peer
+	r    *Replica
+	eyes []Eye
+	seen map[ID]bool // by the rules, looking at every pair
+}
+
+// TestRandomWalksSeeWhatTheRulesSay compares what clients have with a mirror that looks at every pair of
+// object and eye in every tick: objects and eyes walk and jump, spawn and despawn, change owners and audiences,
+// clients come and go, and packets get lost.
+func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { roam(t, rand.New(rand.NewPCG(seed, 5))) })
+	}
+}
+
+// some is an audience: the clients with a number of the same rest.
+type some struct{ mod, rest uint64 }
+
+func (s some) Includes(p *Peer) bool { return p.Handle.(uint64)%s.mod == s.rest }
+
+func roam(t *testing.T, rng *rand.Rand) {
+	p := newPlane(t, 5, 20+rng.Float64()*10, 10+rng.Float64()*10, true)
+	var rocks []*Object
+	var roamers []*roamer
+	number := uint64(0)
+	place := func() int32 { return rng.Int32N(150) }
+	for p.tick < 250 {
+		for len(rocks) < 25 {
+			rocks = append(rocks, p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1))
+		}
+		for len(roamers) < 4 {
+			number++
+			c := &roamer{p: p.join(number), r: NewReplica(p.table), seen: map[ID]bool{}}
+			c.r.StartAt(p.tick)
+			roamers = append(roamers, c)
+		}
+		if p.tick < 200 {
+			for i, o := range rocks {
+				switch rng.IntN(60) {
+				case 0:
+					p.w.Despawn(o)
+					rocks[i] = p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1)
+				case 1:
+					p.w.SetOwner(o, number-rng.Uint64N(min(number, 4)))
+				case 2:
+					p.w.SetAudience(o, some{2, rng.Uint64N(2)})
+				case 3:
+					p.w.SetAudience(o, nil)
+				case 4:
+					p.moveTo(o, place(), place())
+				case 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15:
+					p.moveTo(o, live[rock](o).X+rng.Int32N(9)-4, live[rock](o).Y+rng.Int32N(9)-4)
+				}
+			}
+			for i, c := range roamers {
+				switch rng.IntN(40) {
+				case 0:
+					p.w.ClosePeer(c.p)
+					number++
+					roamers[i] = &roamer{p: p.join(number), r: NewReplica(p.table), seen: map[ID]bool{}}
+					roamers[i].r.StartAt(p.tick)
+				case 1, 2, 3, 4, 5:
+					c.eyes = nil
+					for range rng.IntN(4) {
+						e := Eye{X: float64(place()), Y: float64(place())}
+						if rng.IntN(2) == 0 {
+							e = Eye{Object: rocks[rng.IntN(len(rocks))]}
+						}
+						c.eyes = append(c.eyes, e)
+					}
+					p.space.SetEyes(c.p, c.eyes...)
+				}
+			}
+		}
+		p.step()
+		for _, c := range roamers {
+			c.look(t, p, rocks)
+			packets, _ := snap(c.p, p.tick, wide)
+			if rng.Float64() > 0.2 || p.tick > 240 {
+				mustApply(t, c.r, c.p, packets...)
+			}
+		}
+	}
+	for i, c := range roamers {
+		for _, o := range rocks {
+			got, has := c.r.Get(o.id)
+			if has != c.seen[o.id] || has && *live[rock](got) != *live[rock](o) {
+				t.Errorf("client %d has rock %v: %v, want %v", i, o.id, has, c.seen[o.id])
+			}
+		}
+		c.p.RequestDigest(1)
+	}
+	p.step()
+	for i, c := range roamers {
+		packets, _ := snap(c.p, p.tick, wide)
+		mustApply(t, c.r, c.p, packets...)
+		if state, _ := c.r.Digest(); state != DigestEqual {
+			t.Errorf("client %d: digest %d", i, state)
+		}
+	}
+}
+
+// look is a tick of the mirror, and compares.
+func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
+	t.Helper()
+	cell := func(x, y float64) grid.Cell { at, _ := p.shape.Cell(x, y, 0); return at }
+	for i, e := range c.eyes { // An eye stays where its object was last.
+		if e.Object != nil {
+			c.eyes[i].X, c.eyes[i].Y = float64(live[rock](e.Object).X), float64(live[rock](e.Object).Y)
+		}
+	}
+	for _, o := range rocks {
+		nearest := grid.Outside
+		for _, e := range c.eyes {
+			nearest = max(nearest, p.shape.Zone(cell(e.X, e.Y), cell(float64(live[rock](o).X), float64(live[rock](o).Y))))
+		}
+		may := nearest == grid.Inside || nearest == grid.Border && c.seen[o.id] || o.owner == c.p.Handle.(uint64)
+		if a := p.w.Audience(o); a != nil && !a.Includes(c.p) {
+			may = false
+		}
+		if c.seen[o.id] = may; c.p.Shows(o) != may {
+			t.Fatalf("tick %d: client %v shows rock %v: %v, want %v (zone %d)", p.tick, c.p.Handle, o.id, !may, may, nearest)
+		}
+	}
+}
+
+// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, who look from rocks.
+func walkers(tb testing.TB) (p *plane, rocks []*Object) {
+	p = newPlane(tb, 50, 100, 100, true)
+	for i := range int32(10_000) {
+		rocks = append(rocks, p.spawnRock(p.w, rock{X: i % 100 * 20, Y: i / 100 * 20}, 1))
+	}
+	for i := range 200 {
+		p.space.SetEyes(p.join(uint64(i+1)), Eye{Object: rocks[i*50]})
+	}
+	p.step()
+	p.step()
+	return p, rocks
+}
+
+// walk moves one rock in a hundred by so far, others each tick.
+func (p *plane) walk(rocks []*Object, by int32) {
+	for i := int(p.tick % 100); i < len(rocks); i += 100 {
+		x := live[rock](rocks[i]).X + by
+		p.moveTo(rocks[i], x%2000, live[rock](rocks[i]).Y)
+	}
+}
+
+// TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which a tick looks
+// at those that may have come or gone.
+func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
+	p, rocks := walkers(t)
+	cost := func(by int32) (cells, pairs, judged uint64) {
+		c, s := p.space.Cost()
+		j := p.w.stats.Judged
+		p.walk(rocks, by)
+		p.step()
+		cells, pairs = p.space.Cost()
+		return cells - c, pairs - s, p.w.stats.Judged - j
+	}
+	if cells, pairs, judged := cost(0); cells+pairs+judged != 0 {
+		t.Errorf("100 edited and none moved: %d cells, %d pairs, %d judged", cells, pairs, judged)
+	}
+	cells, pairs, judged := uint64(0), uint64(0), uint64(0)
+	for range 100 {
+		a, b, c := cost(50) // each into the next cell, 2 with an eye
+		cells, pairs, judged = cells+a, pairs+b, judged+c
+	}
+	// The reach is 5 cells: 13² around one that goes to the next. Of 200 clients some 15 are near.
+	if perTick := cells / 100; perTick > 102*13*13 {
+		t.Errorf("%d cells a tick", perTick)
+	}
+	if judged/100 > 10_000*200/400 || judged > pairs || judged == 0 {
+		t.Errorf("a tick suspects %d pairs and judges %d, of 2 000 000", pairs/100, judged/100)
+	}
+	t.Logf("a tick visits %d cells and judges %d pairs", cells/100, judged/100)
+}
+
+func TestASpaceDoesNotAllocate(t *testing.T) {
+	p := newPlane(t, 50, 100, 100, true)
+	var rocks []*Object
+	for i := range int32(400) {
+		rocks = append(rocks, p.spawnRock(p.w, rock{X: i % 20 * 20, Y: i / 20 * 20}, 1))
+	}
+	var peers []*Peer
+	for i := range 10 {
+		peers = append(peers, p.join(uint64(i+1)))
+		p.space.SetEyes(peers[i], Eye{Object: rocks[i*40]})
+	}
+	round := func() {
+		for i, o := range rocks {
+			if i%4 == int(p.tick%4) {
+				p.moveTo(o, (live[rock](o).X+35)%400, live[rock](o).Y)
+			}
+		}
+		p.step()
+	}
+	for range 3 * Horizon {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+	if p.w.stats.Shown == 0 || p.w.stats.Hidden == 0 {
+		t.Error("nothing came or went")
+	}
+}
+
+// BenchmarkSpace10000x200: one object in a hundred moves by 5 units a tick, a tenth of a cell.
+func BenchmarkSpace10000x200(b *testing.B) {
+	p, rocks := walkers(b)
+	b.ReportAllocs()
+	judged := p.w.stats.Judged
+	for b.Loop() {
+		p.walk(rocks, 5)
+		p.step()
+	}
+	b.ReportMetric(float64(p.w.stats.Judged-judged)/float64(b.N), "pairs/tick")
+}
