@@ -7,13 +7,14 @@ import (
 )
 
 // state is a cube as the author of a game would declare it, whose physics keep rotations as their smallest
-// three. A `quat` field would not do: it has an odd number of values, so that a component of 0 stays 0, and settles which
-// of two nearly equal components is the largest, while a capture may hold either.
+// three, in steps. A `quat` field would not do: it has an odd number of values, so that a component of 0 stays 0, and settles which
+// of two nearly equal components is the largest, while a capture may hold either. Integers for the smallest three would be as exact, but
+// have no range.
 type state struct {
 	X, Y     float32 `net:"quant=1/512,range=-16383/512:16383/512"`
 	Z        float32 `net:"quant=1/512,range=0:8191/512"`
 	Largest  uint8
-	Smallest [3]uint16
+	Smallest [3]float32 `net:"quant=1,range=0:511"`
 	Touched  bool
 }
 
@@ -32,7 +33,7 @@ func (s *state) set(c *Cube) {
 		Largest: uint8(c.Largest), Touched: c.Touched,
 	}
 	for i, v := range c.Smallest {
-		s.Smallest[i] = uint16(v)
+		s.Smallest[i] = float32(v)
 	}
 }
 

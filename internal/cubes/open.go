@@ -34,14 +34,21 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cubes: %w", err)
 	}
-	in := bufio.NewReaderSize(file, 1<<16)
-	f := &File{file: file, in: in, most: maxFrames}
-	if head, _ := in.Peek(len(xzMagic)); bytes.Equal(head, xzMagic) {
-		if f.in, err = xz.NewReader(in); err != nil {
-			return nil, errors.Join(fmt.Errorf("cubes: %s: %w", path, err), file.Close())
-		}
+	in, err := unpacked(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cubes: %s: %w", path, err), file.Close())
 	}
-	return f, nil
+	return &File{file: file, in: in, most: maxFrames}, nil
+}
+
+// unpacked takes the compression off, if there is one. What it reads is bounded by who reads it; the dictionary
+// is what the file says, at most 4 GiB of address space of which no more is touched than is read.
+func unpacked(file io.Reader) (io.Reader, error) {
+	in := bufio.NewReaderSize(file, 1<<16)
+	if head, _ := in.Peek(len(xzMagic)); !bytes.Equal(head, xzMagic) {
+		return in, nil
+	}
+	return xz.NewReader(in)
 }
 
 // Next implements Source. Every field has been checked; after an error the file is of no use.

@@ -24,7 +24,8 @@ type Report struct {
 	Frames  int // of them all but the first six count below
 	Changed int // cubes that differ from the acknowledged frame
 	Records int // that were sent
-	Lost    int // packets
+	Packets int // that carried them
+	Lost    int // of these
 	Sizes   []Size
 	Encode  time.Duration // of all counted snapshots
 }
@@ -209,7 +210,7 @@ func (r *runner) equal(now *Frame) error {
 
 // settle lets the client get what was lost: two snapshots after the loss is known it has everything.
 func (r *runner) settle() error {
-	r.report.Records = int(r.world.Stats().Records)
+	r.report.Records, r.report.Packets = int(r.world.Stats().Records), int(r.world.Stats().Packets)
 	last := r.frame(r.report.Frames - 1)
 	for n := r.report.Frames; n < r.report.Frames+2*Delay; n++ {
 		if _, _, err := r.snapshot(n, 0); err != nil {
