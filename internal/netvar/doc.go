@@ -10,8 +10,9 @@
 //	Peer.AppendSnapshot      what is owed to this client
 //	    │                    becomes packets ────────▶   Replica.Apply   checked whole, then
 //	    │                                                    │           applied whole
+//	    ├─ Peer.Large        what fits no packet ────▶   Replica.ApplyLarge
 //	    ▼                                                    ▼
-//	Peer.Ack                 ◀──── packet ids ────────   Applied.Ack
+//	Peer.Ack, AckLarge       ◀──── ids ───────────────   Applied.Ack
 //	    baselines move, lost packets make                    │
 //	    their objects owed again                         Replica.Events  spawn, change, despawn
 //
@@ -33,6 +34,8 @@
 //     object's lifetime began. A baseline only moves forward.
 //   - A client applies a difference to its stored copy of the version that it names, never to
 //     the current value. Both sides drop old versions by the same rule (history.push).
+//   - A record that fits no packet goes over the client's stream, and until it is there nothing
+//     else of its slot is sent (large.go).
 //   - That something of a slot was ever sent is remembered across lifetimes until a despawn is
 //     acknowledged.
 //   - A snapshot with nothing in it is still a packet: its acknowledgement tells what is lost.

@@ -528,3 +528,23 @@ func FuzzReplicaApplyLarge(f *testing.F) {
 		}
 	})
 }
+
+// Sending the same large value again and again takes no memory.
+func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
+	var packets [][]byte
+	round := func() {
+		q.tick++
+		q.w.Capture(q.tick)
+		q.p.RequestFull()
+		packets, _ = q.p.AppendSnapshot(packets[:0], q.tick, wide)
+		q.p.AckLarge(q.p.large.last)
+	}
+	for range 10 {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n != 0 || q.p.large.last < 100 {
+		t.Errorf("%v allocations for each of %d", n, q.p.large.last)
+	}
+}

@@ -29,6 +29,7 @@ func TestModel(t *testing.T) {
 	}
 	s := newSchema(t).withAgents(t)
 	var total Stats
+	var told [WhyNext + 1]int
 	for seed := first; seed < first+seeds; seed++ {
 		m := newModel(s, uint64(seed))
 		if err := m.run(); err != nil {
@@ -50,12 +51,20 @@ func TestModel(t *testing.T) {
 		total.Large += m.w.stats.Large
 		total.FullLarge += m.w.stats.FullLarge
 		total.WaitedLarge += m.w.stats.WaitedLarge
+		for why, n := range m.told {
+			told[why] += n
+		}
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
 		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
-	t.Logf("%+v", total)
+	for _, why := range []Why{WhyHidden, WhyWithheld, WhyUnedited, WhyUnchanged, WhyAcked, WhySent, WhyStream, WhyInFlight, WhyNoSnapshot, WhyShed, WhyBudget, WhyPackets, WhyStreamFull} {
+		if told[why] == 0 && seeds >= 200 {
+			t.Errorf("the seeds do not reach reason %d of Explain: %v", why, told)
+		}
+	}
+	t.Logf("%+v, explained %v", total, told)
 }
 
 // model is one seed: a world, its mirror, and some clients.
@@ -69,6 +78,7 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
+	told    [WhyNext + 1]int      // what Explain said, by reason
 	hoards  int                   // at most
 	budget  Budget                // of every client
 	hot     float64               // share of objects edited per tick
@@ -208,6 +218,9 @@ func (m *model) step(edits bool) error {
 			}
 		}
 		if err := m.receive(c); err != nil {
+			return fmt.Errorf("client %d: %w", i, err)
+		}
+		if err := m.explain(c); err != nil {
 			return fmt.Errorf("client %d: %w", i, err)
 		}
 	}
