@@ -22,6 +22,7 @@ import (
 //	Pace float32 `net:"name=Speed"`  // under the name that it had before
 //	Mood int32   `net:"interval=500ms"` // at most twice a second
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
+//	Yaw  float32 `net:"lerp=angle"`  // drawn the short way round: see [Lerp]
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
 //

@@ -424,8 +424,8 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 			A float32 `net:"quant=1/1e30"`
 		}](), "A: quant"},
 		{reflect.TypeFor[struct {
-			A float32 `net:"lerp=angle"`
-		}](), `A: unknown tag key "lerp"`},
+			A float32 `net:"draw=angle"`
+		}](), `A: unknown tag key "draw"`},
 		{reflect.TypeFor[struct {
 			A float32 `net:"range=0:1"`
 		}](), "A: range without a step; add quant"},

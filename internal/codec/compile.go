@@ -50,6 +50,7 @@ type Plan struct {
 	size   uintptr
 	groups []group // fields that are captured together, at most once in an interval
 	gaps   []gap   // of leaves with a threshold
+	lerp   []Lerp  // by leaf
 	inList string  // see Misplaced
 
 	encodings []Encodings // what it was compiled with
@@ -178,6 +179,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		}
 	}
 	w.gap(p, &l, n)
+	p.lerp = append(p.lerp, n.lerp)
 	if l.kind.Blob() {
 		l.pos = p.blobs
 		p.byBlob = append(p.byBlob, uint16(len(p.leaves)))

@@ -101,6 +101,7 @@ func (n *node) setThreshold(r *big.Rat) error {
 // gap is the threshold of a leaf in terms of its word.
 type gap struct {
 	leaf  int
+	value float64 // as it was declared
 	units uint64  // of an integer and of a count of steps: the fewest that pass
 	width float64 // of a float: the least difference; of a quaternion: the least chord
 }
@@ -112,12 +113,12 @@ func (w *walker) gap(p *Plan, l *leaf, n *node) {
 		return
 	}
 	g := gap{leaf: len(p.leaves)}
+	g.value, _ = r.Float64()
 	switch l.kind {
 	case Quat:
-		degrees, _ := r.Float64()
-		g.width = 2 * math.Sin(degrees/4*math.Pi/180) // rotations that are an angle a apart have a chord of 2·sin(a/4)
+		g.width = 2 * math.Sin(g.value/4*math.Pi/180) // rotations that are an angle a apart have a chord of 2·sin(a/4)
 	case Float32, Float64:
-		g.width, _ = r.Float64()
+		g.width = g.value
 	default:
 		units := new(big.Rat).Set(r)
 		if l.kind.Steps() {

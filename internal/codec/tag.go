@@ -33,6 +33,7 @@ type tag struct {
 	key      string   // which field tells the elements of a slice apart
 	name     string   // on the wire, "" = that of the field
 	hold     holdTag  // when a change is captured (hold.go)
+	lerp     lerpTag  // how it is drawn between two versions (lerp.go)
 	read     string   // who may read it: ReadAll, or a rule; "" = as what it lies in
 }
 
@@ -76,8 +77,10 @@ func parseTag(s string) (tag, error) {
 			}
 		case "interval", "threshold":
 			err = t.hold.set(key, value)
+		case "lerp":
+			err = t.lerp.parse(value)
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval and threshold, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval, threshold and lerp, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err

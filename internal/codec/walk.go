@@ -20,6 +20,7 @@ type node struct {
 	read     string // of what becomes a leaf: the rule by which it is read, "" = by everybody
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	hold     holdTag
+	lerp     Lerp // of what becomes a leaf
 	elem     *node
 	fields   []nodeField
 }
@@ -76,7 +77,7 @@ func (n *node) holdsText() bool {
 
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
-	g.max, g.key, g.hold = 0, "", holdTag{}
+	g.max, g.key, g.hold, g.lerp = 0, "", holdTag{}, lerpTag{}
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
@@ -157,6 +158,9 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 				own.from, own.to = g.from, g.to
 			}
 		}
+		if !own.lerp.set {
+			own.lerp = g.lerp.inherited()
+		}
 		threshold := own.hold.threshold != nil
 		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
 			own.hold.threshold = g.hold.threshold
@@ -166,6 +170,9 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 			return nil, err
 		}
 		v.hold.interval = own.hold.interval
+		if err := w.draw(v, own.lerp); err != nil {
+			return nil, w.fail(sub, "%v", err)
+		}
 		if threshold && !v.holdsThreshold() {
 			return nil, w.fail(sub, "threshold on a field without numbers; remove it")
 		}

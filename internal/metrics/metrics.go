@@ -57,19 +57,20 @@ type Metrics struct {
 	stages                               [loop.NumStages]prometheus.Observer
 	systems                              map[systemStage]prometheus.Observer // the room's goroutine only
 
-	ticksTotal, overruns, droppedTicks, tickRate                      *prometheus.Desc
-	seriesRefused                                                     *prometheus.Desc
-	refused                                                           atomic.Uint64
-	families                                                          []*family
-	panics, rpcs, clients, queueDepth, drops                          *family
-	missed, quarantined                                               *family
-	choked, snapshotBytes, snapshotRecords                            *family
-	clamped, fullStates, bytes, packets, disconnects                  *family
-	deferred, limits, waited, held, misuses, visibility, badPositions *family
-	spent, spentOnFields                                              *family
-	handshakes, refusals                                              *family
-	overload, overloadedTicks, hungTicks, traces                      *family
-	logsDropped                                                       *family
+	ticksTotal, overruns, droppedTicks, tickRate     *prometheus.Desc
+	seriesRefused                                    *prometheus.Desc
+	refused                                          atomic.Uint64
+	families                                         []*family
+	panics, rpcs, clients, queueDepth, drops         *family
+	missed, quarantined                              *family
+	choked, snapshotBytes, snapshotRecords           *family
+	clamped, fullStates, bytes, packets, disconnects *family
+	deferred, limits, waited, held, misuses          *family
+	visibility, badPositions                         *family
+	spent, spentOnFields                             *family
+	handshakes, refusals                             *family
+	overload, overloadedTicks, hungTicks, traces     *family
+	logsDropped                                      *family
 
 	hooksMu sync.Mutex
 	hooks   []func()

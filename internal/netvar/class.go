@@ -61,6 +61,9 @@ func (c *Class) Type() reflect.Type { return c.plan.Type() }
 // Describe lists the fields with their wire types, for the fingerprint.
 func (c *Class) Describe() []codec.FieldInfo { return c.plan.Describe() }
 
+// DescribeLeaves describes the values that change on their own, in the order of their numbers.
+func (c *Class) DescribeLeaves() []codec.LeafInfo { return c.plan.DescribeLeaves() }
+
 // Layout is the wire layout, for the class table.
 func (c *Class) Layout() codec.Type { return c.plan.Layout() }
 

@@ -1,0 +1,29 @@
+package codec
+
+import "time"
+
+// LeafInfo describes one value that changes on its own, for people and for whoever draws it.
+type LeafInfo struct {
+	Name      string // the path in Go
+	Type      string // the kind, as in the text of a type
+	Read      string // the rule by which it is read, "" for everybody
+	Lerp      Lerp
+	Interval  time.Duration // 0: none
+	Threshold float64       // in the field's unit, of a quaternion in degrees; 0: none
+}
+
+// DescribeLeaves lists the values in the order of their numbers.
+func (p *Plan) DescribeLeaves() []LeafInfo {
+	infos := make([]LeafInfo, len(p.leaves))
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		infos[i] = LeafInfo{Name: l.name, Type: l.kind.String(), Read: l.read, Lerp: p.lerp[i]}
+		if g := p.groupOf(i); g != nil {
+			infos[i].Interval = g.interval
+		}
+	}
+	for _, g := range p.gaps {
+		infos[g.leaf].Threshold = g.value
+	}
+	return infos
+}
