@@ -57,6 +57,7 @@ func (r *Replica) picture() []byte {
 		b = wire.AppendUvarint(b, uint64(i))
 		b = wire.AppendUvarint(b, uint64(o.id))
 		b = wire.AppendUvarint(b, o.life)
+		b = wire.AppendBytes(b, r.masks.of(i))
 		for j := range int(o.hist.n) {
 			v := o.hist.at(j)
 			b = wire.AppendUvarint(b, o.hist.tick(j))

@@ -46,7 +46,7 @@ func (r *rules) Withheld(o *Object, p *Peer) (w Rules) {
 
 // squad is a world of agents with two clients, 1 and 2; the test decides what arrives.
 type squad struct {
-	t     *testing.T
+	t     testing.TB
 	class *Class
 	table *Table
 	w     *World
@@ -56,7 +56,7 @@ type squad struct {
 	tick  uint64
 }
 
-func newSquad(t *testing.T, tick uint64) *squad {
+func newSquad(t testing.TB, tick uint64) *squad {
 	c := classOf[agent](t, "agent")
 	table := NewTable(c)
 	q := &squad{t: t, class: c, table: table, w: NewWorld(table), rules: new(rules), tick: tick}

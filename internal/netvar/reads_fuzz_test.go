@@ -1,0 +1,55 @@
+package netvar
+
+import (
+	"bytes"
+	"testing"
+)
+
+// maskedScene is a client that may read some fields of two objects, and the next packet: a delta of one
+// of them, and another mask for the other.
+func maskedScene(tb testing.TB) (*Replica, []byte) {
+	q := newSquad(tb, 50)
+	a, b := q.spawn(whole(), 1), q.spawn(whole(), 1)
+	q.deliver()
+	q.edit(a).X++
+	live[agent](a).Ammo++
+	q.rules.team = 1 << 2
+	q.w.Judge(b)
+	q.edit(b).Y++
+	next := q.next()[2]
+	q.r[2].Events()
+	return q.r[2], next
+}
+
+// Any bytes: no panic; an error changes nothing, masks included; and whatever is applied, a field outside
+// of its object's mask is zero in every version since that mask.
+func FuzzMaskedApply(f *testing.F) {
+	_, next := maskedScene(f)
+	for i := range next {
+		f.Add(next, uint16(i), byte(1))
+	}
+	f.Add(next, uint16(0), byte(0))
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
+		r, _ := maskedScene(t)
+		b = bytes.Clone(b)
+		if int(at) < len(b) {
+			b[at] ^= flip
+		}
+		before := r.picture()
+		a, err := r.Apply(b)
+		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
+			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
+		}
+		for slot, o := range r.slots {
+			if o == nil || len(r.masks.of(slot)) == 0 {
+				continue
+			}
+			v, mask := o.hist.newest(), r.masks.of(slot)
+			for i := range o.class.plan.Leaves() {
+				if mask[i>>3]>>(i&7)&1 == 0 && !o.class.plan.Same(i, &v, &o.class.reads.zero) {
+					t.Fatalf("%s may not be read, and is not zero", o.class.plan.LeafName(i))
+				}
+			}
+		}
+	})
+}
