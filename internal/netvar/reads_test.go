@@ -28,13 +28,15 @@ const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)
 // rules are Readers of clients whose Handle is an int, their number: the owner is known by it, and the
 // team is a set.
 type rules struct {
-	team  clientSet
-	asked int
+	team   clientSet
+	asked  int
+	judged int // clients
 }
 
 func (r *rules) Ask(*Object) { r.asked++ }
 
 func (r *rules) Withheld(o *Object, p *Peer) (w Rules) {
+	r.judged++
 	if o.Owner() != uint64(p.Handle.(int)) {
 		w |= ownerRule
 	}
