@@ -248,7 +248,9 @@ func TestExplainShed(t *testing.T) {
 func (a *asker) crowded(n, budget int) (all []*netloop.Object[dialState]) {
 	a.Tick(func(tick *netloop.Tick) {
 		for range n {
-			all = append(all, dials.Spawn(tick, dialState{}))
+			var d dialState
+			d.Pos.X, d.Pos.Y = int32(tick.Rand().Uint32()), int32(tick.Rand().Uint32())
+			all = append(all, dials.Spawn(tick, d))
 		}
 		c, _ := tick.Client(a.c.ID())
 		c.SetBudget(tick, budget)
@@ -266,7 +268,7 @@ func (a *asker) reasons(all []*netloop.Object[dialState]) map[netloop.Reason]int
 
 func TestExplainBudget(t *testing.T) {
 	a := newAsker(t, perfect)
-	all := a.crowded(40, 300)
+	all := a.crowded(40, 60)
 	a.Step(1)
 	if n := a.reasons(all); n[netloop.ReasonSent] == 0 || n[netloop.ReasonBudget] == 0 || n[netloop.ReasonSent]+n[netloop.ReasonBudget] != 40 {
 		t.Error(n)
@@ -275,9 +277,9 @@ func TestExplainBudget(t *testing.T) {
 
 func TestExplainPackets(t *testing.T) {
 	a := newAsker(t, perfect)
-	all := a.crowded(400, 1<<20)
+	all := a.crowded(2000, 1<<20)
 	a.Step(1)
-	if n := a.reasons(all); n[netloop.ReasonSent] == 0 || n[netloop.ReasonPackets] == 0 || n[netloop.ReasonSent]+n[netloop.ReasonPackets] != 400 {
+	if n := a.reasons(all); n[netloop.ReasonSent] == 0 || n[netloop.ReasonPackets] == 0 || n[netloop.ReasonSent]+n[netloop.ReasonPackets] != 2000 {
 		t.Error(n)
 	}
 }

@@ -48,7 +48,7 @@ func (g crowd) Open(r *netloop.Room) error {
 	r.On(netloop.Update, "crowd.move", func(t *netloop.Tick) {
 		for _, class := range []*netloop.Class[ball]{balls, stars, sparks} {
 			for o := range class.All(t) {
-				o.Edit(t).Y += 1 << 20
+				o.Edit(t).Y = int32(t.Rand().Uint32()) // nothing that could be predicted
 			}
 		}
 	})

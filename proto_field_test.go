@@ -1,10 +1,7 @@
 package netloop
 
 import (
-	"encoding/hex"
-	"os"
 	"reflect"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -12,6 +9,7 @@ import (
 
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/golden"
 )
 
 // The worked state of docs/WIRE.md.
@@ -23,20 +21,10 @@ func TestGoldenProtobufField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("docs/WIRE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "<!-- golden: message-proto -->\n```\n")
-	text, _, _ := strings.Cut(rest, "```")
-	var want string
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		want += strings.Join(strings.Fields(line), "")
-	}
+	want := golden.Example(t, "docs/WIRE.md", "message-proto")
 	s := state{Last: &arenav1.Said{Name: "ann", Text: "hi"}}
-	if got, err := p.Append(nil, unsafe.Pointer(&s)); err != nil || hex.EncodeToString(got) != want {
-		t.Errorf("%x, want %s: %v", got, want, err)
+	if got, err := p.Append(nil, unsafe.Pointer(&s)); err != nil || string(got) != string(want) {
+		t.Errorf("%x, want %x: %v", got, want, err)
 	}
 }
 

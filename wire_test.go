@@ -3,12 +3,12 @@ package netloop_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/netloop/netloop"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/inside"
 )
 
@@ -35,18 +35,7 @@ func TestGoldenFingerprint(t *testing.T) {
 	netloop.NewRPC[*arenav1.Say](s, "say")
 	got := hex.EncodeToString(inside.Netloop.Schema(s).Hello().GetFingerprint())
 
-	page, err := os.ReadFile("docs/WIRE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := func(name string) string {
-		_, rest, _ := strings.Cut(string(page), "<!-- golden: "+name+" -->\n```\n")
-		text, _, ok := strings.Cut(rest, "```")
-		if !ok {
-			t.Fatalf("docs/WIRE.md has no block %s", name)
-		}
-		return text
-	}
+	block := func(name string) string { return golden.Text(t, "docs/WIRE.md", name) }
 	if want := strings.Join(strings.Fields(block("schema-fingerprint")), ""); got != want {
 		t.Errorf("the fingerprint is %s, and docs/WIRE.md says %s", got, want)
 	}

@@ -18,8 +18,9 @@ type FieldInfo struct{ Name, Type string }
 // leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
 	kind      Kind
-	absent    bool // of a foreign layout, without a place here: it is passed over, and written as zero
-	pos       int  // index among the words or among the blobs
+	absent    bool   // of a foreign layout, without a place here: it is passed over, and written as zero
+	run       uint16 // leaves of one run are the components of one thing: see expected
+	pos       int    // index among the words or among the blobs
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
@@ -190,8 +191,22 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		p.byWord = append(p.byWord, uint16(len(p.leaves)))
 		p.words++
 	}
+	if last := len(p.leaves) - 1; last >= 0 {
+		l.run = p.leaves[last].run
+		if !l.continues(&p.leaves[last]) {
+			l.run++
+		}
+	}
 	p.leaves = append(p.leaves, l)
 	return nil
+}
+
+// noRun is no leaf's.
+const noRun = 1<<16 - 1
+
+// continues reports whether two neighbours are likely to change alike: they are numbers of one kind and step.
+func (l *leaf) continues(before *leaf) bool {
+	return l.kind == before.kind && l.num == before.num && l.den == before.den
 }
 
 // find returns which leaf has the name, or -1.

@@ -97,8 +97,11 @@ func TestVectorsAreGroupsOfLeaves(t *testing.T) {
 	va, vb := p.newValues(), p.newValues()
 	p.Capture(unsafe.Pointer(&a), va)
 	p.Capture(unsafe.Pointer(&b), vb)
-	d := p.AppendDiff([]byte{0, 0}, 0, 0, vb, va)
-	if len(d) != 3 || d[0] != 1<<1 || d[1] != 0 || d[2] != 64 {
-		t.Errorf("% x", d)
+	// Ten leaves with the owner are two groups of mask: bits 1, 8 and 0; the distance 32, as 64, 7 + 6.
+	if got := bitsOf(t, p, vb, va, Trend{}); got != 9+1+7+6 {
+		t.Errorf("%d bits", got)
+	}
+	if got := deltaOf(t, p, vb, va, Trend{}); !p.Equal(got, vb) {
+		t.Errorf("%v", got)
 	}
 }

@@ -1,7 +1,5 @@
 package codec
 
-import "github.com/netloop/netloop/internal/wire"
-
 // Who may read a field is said in its tag. To the codec the rules are names: whoever sends
 // values asks which leaf has which, and leaves out what a reader may not have.
 
@@ -67,20 +65,6 @@ func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// ReadSome reads what AppendSome wrote; the other leaves become those of zero.
-func (p *Plan) ReadSome(r *wire.Reader, v *Values, mask []byte, zero *Values) {
-	for i := range p.leaves {
-		switch l := &p.leaves[i]; {
-		case !has(mask, i):
-			l.take(v, zero)
-		case l.kind.Blob():
-			v.Blobs[l.pos] = l.readBlob(r)
-		default:
-			v.Words[l.pos] = l.readWord(r)
-		}
-	}
 }
 
 // Same tells whether leaf i is the same in two values.

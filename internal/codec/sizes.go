@@ -1,28 +1,48 @@
 package codec
 
+import (
+	"math/bits"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
 // LeafName is the name of leaf i within the struct, such as Pos.X.
 func (p *Plan) LeafName(i int) string { return p.leaves[i].name }
 
-// AddSizes adds to sizes, leaf by leaf, times the bytes that AppendDiff writes for v against
-// base, or AppendValues if base is nil. It returns the scratch that it was given, grown.
-func (p *Plan) AddSizes(sizes []uint64, times uint64, v, base *Values, scratch []byte) []byte {
+// AddSizes adds to sizes the bits that PutDelta writes for each leaf, times a factor: sizes[0] is the
+// caller's word, sizes[1+i] leaf i. The writer is scratch.
+func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base *Values, t Trend) {
+	p.putDelta(w, v, base, &t, sizes, times)
+}
+
+// MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest part.
+func (p *Plan) MaxDelta() (size int, largest string) {
+	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
+	most := -1
 	for i := range p.leaves {
-		l := &p.leaves[i]
-		scratch = scratch[:0]
-		switch {
-		case base != nil && l.equal(v, base):
-			continue
-		case l.kind.Blob() && base == nil:
-			sizes[i] += times * uint64(len(v.Blobs[l.pos]))
-			continue
-		case l.kind.Blob():
-			scratch = l.appendBlobDiff(scratch, v.Blobs[l.pos], base.Blobs[l.pos])
-		case base == nil:
-			scratch = l.appendWord(scratch, v.Words[l.pos])
-		default:
-			scratch = l.appendDiff(scratch, v.Words[l.pos], base.Words[l.pos])
+		n := p.leaves[i].maxDelta()
+		size = min(size+n, 1<<33) // far beyond every limit; keeps nested limits from overflowing
+		if n > most {
+			most, largest = n, p.leaves[i].name
 		}
-		sizes[i] += times * uint64(len(scratch))
 	}
-	return scratch
+	return size, largest
+}
+
+// maxDelta is the most bits of one leaf.
+func (l *leaf) maxDelta() int {
+	switch {
+	case l.kind.Blob():
+		n := l.maxSize()
+		return wire.MaxLenBits(bits.Len(uint(n))) + 8*n
+	case l.kind == Quat:
+		return 3 + max(3*l.max+2, 3*wire.MaxRiceBits(l.max+2))
+	case l.kind == RefKind:
+		return 1 + wire.MaxRiceBits(32) + wire.MaxLenBits(32)
+	case l.kind == Bool:
+		return 0
+	default: // a distance has one bit more than the field, and zigzag another
+		n := min(bits.Len64(l.span)+2, 64)
+		return max(wire.MaxLenBits(n), wire.MaxRiceBits(n))
+	}
 }

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"math/bits"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -183,47 +182,6 @@ func (l *leaf) readBlob(r *wire.Reader) []byte {
 	off := r.Offset()
 	l.skipBlob(r)
 	return r.Since(off)
-}
-
-// AppendDiff appends, for each leaf of v that differs from base, its difference, and sets bit lead+i of the mask that lies in dst from maskAt on. The first lead bits
-// are the caller's.
-func (p *Plan) AppendDiff(dst []byte, maskAt, lead int, v, base *Values) []byte {
-	for i := range p.leaves {
-		l := &p.leaves[i]
-		if l.kind.Blob() {
-			if bytes.Equal(v.Blobs[l.pos], base.Blobs[l.pos]) {
-				continue
-			}
-			dst = l.appendBlobDiff(dst, v.Blobs[l.pos], base.Blobs[l.pos])
-		} else {
-			w, b := v.Words[l.pos], base.Words[l.pos]
-			if w == b {
-				continue
-			}
-			dst = l.appendDiff(dst, w, b)
-		}
-		bit := lead + i
-		dst[maskAt+bit>>3] |= 1 << (bit & 7)
-	}
-	return dst
-}
-
-// ReadDiff changes v, which holds the baseline, to what AppendDiff saw, and checks it wholly.
-// Of the mask it reads the bits from lead on, at most 8, to the last leaf's. Those of slices and maps are new; other
-// blobs alias the input.
-func (p *Plan) ReadDiff(r *wire.Reader, mask []byte, lead int, v *Values) {
-	skip := byte(1<<lead - 1)
-	for at, set := range mask {
-		set &^= skip
-		for skip = 0; set != 0; set &= set - 1 {
-			i := at<<3 + bits.TrailingZeros8(set) - lead
-			if l := &p.leaves[i]; l.kind.Blob() {
-				v.Blobs[l.pos] = l.readBlobDiff(r, v.Blobs[l.pos])
-			} else {
-				v.Words[l.pos] = l.readDiff(r, v.Words[l.pos])
-			}
-		}
-	}
 }
 
 // Clone makes the struct at dst a copy of the one at src that shares no slice with it.

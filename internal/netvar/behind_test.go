@@ -30,7 +30,7 @@ func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
 				}
 			}
 			q.w.Capture(q.tick)
-			limit := Limit{Packets: 1 + rnd.IntN(2), PacketSize: 100 + rnd.IntN(400)}
+			limit := Limit{Packets: 1 + rnd.IntN(2), PacketSize: 60 + rnd.IntN(100)}
 			packets, first := snap(q.p, q.tick, limit)
 			var reached uint64
 			for _, b := range packets {

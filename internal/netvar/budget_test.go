@@ -12,18 +12,19 @@ import (
 // that is sent, and acknowledges it.
 type rush struct {
 	*pair
-	rocks []*Object
-	ships []*Object
-	sent  [256]int    // by slot: records so far
-	last  [256]uint64 // by slot: tick of the last one
-	wait  [256]uint64 // by slot: the longest time without one, in ticks
-	bytes int         // of records
+	rocks  []*Object
+	ships  []*Object
+	random *rand.Rand
+	sent   [256]int    // by slot: records so far
+	last   [256]uint64 // by slot: tick of the last one
+	wait   [256]uint64 // by slot: the longest time without one, in ticks
+	bytes  int         // of records
 }
 
 func newRush(t *testing.T, rocks int) *rush {
-	u := &rush{pair: newPair(t, 0)}
+	u := &rush{pair: newPair(t, 0), random: rand.New(rand.NewPCG(3, 3))}
 	for range rocks {
-		u.rocks = append(u.rocks, u.spawnRock(u.w, rock{X: 1 << 30}, 1))
+		u.rocks = append(u.rocks, u.spawnRock(u.w, rock{X: u.random.Int32N(2000)}, 1))
 	}
 	return u
 }
@@ -33,11 +34,11 @@ func (u *rush) run(ticks int) {
 	u.t.Helper()
 	for range ticks {
 		for _, o := range u.rocks {
-			u.edit(o).X++
+			u.edit(o).X = u.random.Int32N(2000) // nothing that could be predicted
 		}
 		for _, o := range u.ships {
 			u.w.Edit(o)
-			live[ship](o).Angle++
+			live[ship](o).Angle = u.random.Float32()
 		}
 		packets, _ := u.next()
 		for _, b := range packets {
@@ -62,7 +63,7 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 	u := newRush(t, 250)
 	u.p.SetBudget(Budget{PerTick: 150, Burst: 600})
 	u.run(1)
-	if u.bytes < 450 || u.bytes > 600+40 { // chosen by the longest that a record may be
+	if u.bytes < 450 || u.bytes > 600+90 { // chosen by what records take about
 		t.Errorf("the first snapshot takes %d bytes, want the burst of 600 and at most a record more", u.bytes)
 	}
 	before := u.bytes
@@ -76,7 +77,7 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 	u.tick += 100 // without a snapshot
 	before = u.bytes
 	u.run(1)
-	if got := u.bytes - before; got < 450 || got > 600+40 {
+	if got := u.bytes - before; got < 450 || got > 600+90 {
 		t.Errorf("%d bytes after 100 ticks of rest, want the burst of 600", got)
 	}
 	u.p.SetBudget(Budget{})
@@ -99,8 +100,8 @@ func TestARecordMayOverdrawTheBudget(t *testing.T) {
 		t.Fatalf("one of two records larger than the bucket may go: %v, %v", first, second)
 	}
 	owes := -q.p.bucket.tokens
-	if owes < 20 {
-		t.Fatalf("the bucket owes %d bytes after a record of more than 20", owes)
+	if owes < 10 {
+		t.Fatalf("the bucket owes %d bytes after a record of more than 12", owes)
 	}
 	for range (owes - 1) / 2 {
 		q.deliver()
@@ -141,10 +142,10 @@ func TestWeightsAreSharesOfAShortBudget(t *testing.T) {
 		u.w.SetWeight(o, []float64{1, 2, 4}[i%3])
 	}
 	u.run(3)
-	u.p.SetBudget(Budget{PerTick: 60, Burst: 60})
-	u.run(100)
+	u.p.SetBudget(Budget{PerTick: 30, Burst: 30})
+	u.run(200)
 	clear(u.sent[:])
-	u.run(2000)
+	u.run(4000)
 	var share [3]int
 	for i, n := range u.sent[:120] {
 		share[i%3] += n
@@ -168,7 +169,8 @@ func TestEqualWeightsTakeTurns(t *testing.T) {
 	for _, n := range u.sent[:100] {
 		least, most = min(least, n), max(most, n)
 	}
-	if least < 10 || most-least > 1 {
+	if least < 10 || most-least > most/8 { // of those of one tick the lower slot is first again
+
 		t.Errorf("from %d to %d records each, want turns", least, most)
 	}
 }

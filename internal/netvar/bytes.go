@@ -6,12 +6,11 @@ import "github.com/netloop/netloop/internal/wire"
 // Which field of a record takes what is known only while it is encoded, once for all clients, so
 // counting it for each of them would cost more than sending it.
 type spent struct {
-	classes []uint64   // by class, and then despawns
-	fields  [][]uint64 // by class: the owner, then each leaf
+	classes []uint64   // bits by class, and then of despawns
+	fields  [][]uint64 // bytes by class: the owner, then each leaf
 	gap     uint32     // records until the next sample
 	random  uint32
-	scratch []byte
-	without []uint64 // the counts before a sample
+	scratch wire.BitWriter
 }
 
 // sampleEvery is how many records one sample stands for, on average; a power of two. The gaps
@@ -31,9 +30,9 @@ func newSpent(t *Table) spent {
 // of despawns if c is nil.
 func (w *World) SpentOn(c *Class) uint64 {
 	if c == nil {
-		return w.spent.classes[len(w.table.classes)]
+		return w.spent.classes[len(w.table.classes)] / 8
 	}
-	return w.spent.classes[c.index]
+	return w.spent.classes[c.index] / 8
 }
 
 // SpentOnFields returns what the fields of a class have taken, the owner first: see
@@ -55,27 +54,16 @@ func (c *cutter) sample(n *candidate) {
 	if n.rank == rankDespawn {
 		return
 	}
-	w, o, withheld := c.p.w, c.p.w.slots[n.slot], c.p.withheld(int(n.slot))
-	s, v := &w.spent, w.permitted(o, int(o.hist.n)-1, withheld, 0)
-	sizes := s.fields[o.class.index]
-	if n.full {
-		s.scratch = wire.AppendUvarint(s.scratch[:0], o.class.owner(&v))
-		sizes[0] += sampleEvery * uint64(len(s.scratch))
-		s.without = append(s.without[:0], sizes...)
-		s.scratch = o.class.plan.AddSizes(sizes[1:], sampleEvery, &v, nil, s.scratch)
-		for i, rule := range o.class.reads.rule {
-			if withheld>>rule&1 != 0 {
-				sizes[1+i] = s.without[1+i]
-			}
-		}
-		return
+	w, o, e := c.p.w, c.p.w.slots[n.slot], &c.p.entries[n.slot]
+	withheld := c.p.withheld(int(n.slot))
+	from := basis{withheld: withheld}
+	if !n.full {
+		from = c.residual(o, e, n.version, withheld).basis
 	}
-	base := w.permitted(o, o.hist.floor(c.p.entries[n.slot].base, o.changed), withheld, 1)
-	if now, then := o.class.owner(&v), o.class.owner(&base); now != then {
-		s.scratch = wire.AppendZigzag(s.scratch[:0], int64(now-then))
-		sizes[0] += sampleEvery * uint64(len(s.scratch))
-	}
-	s.scratch = o.class.plan.AddSizes(sizes[1:], sampleEvery, &v, &base, s.scratch)
+	d := &w.delta
+	d.find(w, o, from)
+	w.spent.scratch.Reset(w.spent.scratch.Bytes()[:0])
+	o.class.plan.AddSizes(w.spent.fields[o.class.index], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, d.trend)
 }
 
 // draw makes a gap of sampleEvery records on average, by xorshift.

@@ -17,8 +17,12 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 	u.rocks = u.rocks[1:]
 	u.run(1)
 	rocks, ships, ends := u.w.SpentOn(u.schema.rock), u.w.SpentOn(u.ship), u.w.SpentOn(nil)
-	if rocks+ships+ends != uint64(u.bytes) || ends == 0 || ends > 4 || ships == 0 {
-		t.Errorf("rocks %d, ships %d, despawns %d: %d bytes were sent", rocks, ships, ends, u.bytes)
+	all := rocks + ships + ends
+	if padding := uint64(u.bytes) - all; all > uint64(u.bytes) || padding > 2*2001 || ends > 2 || ships == 0 {
+		t.Errorf("rocks %d, ships %d, despawns %d: %d bytes were sent in 2001 packets", rocks, ships, ends, u.bytes)
+	}
+	if u.w.spent.classes[len(u.table.classes)] == 0 {
+		t.Error("the despawn is not counted")
 	}
 	fields := func(c *Class) map[string]float64 {
 		m := map[string]float64{}
@@ -27,10 +31,11 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 		}
 		return m
 	}
-	// In each tick X of a rock changes by 1 (a byte), and Angle of a ship (4 or 5).
+	// In each tick X of a rock changes, and Angle of a ship. The rest is a head and a bit for no mask.
 	rock, ship := fields(u.schema.rock), fields(u.ship)
-	if got := rock["X"] / (2000 * (sampleEvery - 8)); got < 0.85 || got > 1.15 {
-		t.Errorf("X of a rock takes %.2f bytes, want 1", got)
+	const records = 2000 * (sampleEvery - 8)
+	if head := 8 * (float64(rocks) - rock["X"]) / records; head < 2 || head > 6 {
+		t.Errorf("X of a rock takes %.1f bits, all of it %.1f", 8*rock["X"]/records, 8*float64(rocks)/records)
 	}
 	if angle, all := ship["Angle"], float64(ships); angle < 0.5*all || angle > 1.2*all {
 		t.Errorf("Angle of the ships takes %.0f of %.0f bytes", angle, all)
@@ -52,7 +57,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		for _, n := range fields {
 			all += n
 		}
-		return all / sampleEvery
+		return all / (sampleEvery / 8)
 	}
 	change := func() {
 		q.w.Edit(o)
@@ -67,20 +72,20 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 			q.w.SetOwner(o, rng.Uint64N(1000))
 		}
 	}
+	const mask = 1 + 2 + 9 // of a ship, which has nine leaves with its owner: see PutDelta
 	for q.tick < 400 {
 		change()
 		q.deliver()
-		base := q.p.entries[0].base
 		change()
 		q.tick++
 		q.w.Capture(q.tick)
-		full, _ := q.w.residual(o, 0, 0)
-		if got := sum(&candidate{rank: rankOwed, full: true}); got != uint64(len(full)) {
-			t.Fatalf("a full record of %d bytes measures %d", len(full), got)
+		full := int(q.w.residual(o, basis{}).n)
+		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
+			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
-		diff, _ := q.w.residual(o, base, 0)
-		if got := sum(&candidate{rank: rankOwed}); got != uint64(len(diff)-q.ship.mask) {
-			t.Fatalf("differences of %d bytes measure %d", len(diff)-q.ship.mask, got)
+		diff := int(q.w.residual(o, basis{at: q.p.entries[0].base, exact: true}).n)
+		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
+			t.Fatalf("a delta of %d bits measures %d", diff, got)
 		}
 	}
 }

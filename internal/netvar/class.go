@@ -13,8 +13,8 @@ type Class struct {
 	name  string
 	index int // -1 until it is in a table
 	plan  *codec.Plan
-	mask  int  // bytes of the changed-field mask: bit 0 is the owner, then one bit per leaf
-	large bool // a value may not fit a packet: see large.go
+	large bool         // a value may not fit a packet: see large.go
+	zero  codec.Values // what a full record is a delta from
 	reads reads
 
 	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
@@ -35,17 +35,20 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 	if err := c.setRules(); err != nil {
 		return nil, err
 	}
-	size, largest := p.MaxSize()
-	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.mask
-	if room := MaxRecord - maxLargeHead - c.mask; size > room {
+	size, largest := p.MaxDelta()
+	size = (size + 7) / 8
+	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.maskBytes()
+	if room := MaxRecord - maxLargeHead - c.maskBytes(); size > room {
 		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
 	}
 	return c, nil
 }
 
 func newClass(name string, p *codec.Plan) *Class {
-	c := &Class{name: name, index: -1, plan: p, mask: (1 + p.Leaves() + 7) / 8}
-	c.own, c.reads.zero = c, p.Zero()
+	c := &Class{name: name, index: -1, plan: p}
+	c.own = c
+	c.zero = p.Zero()
+	c.zero.Words = append(c.zero.Words, 0) // the owner
 	return c
 }
 
@@ -76,40 +79,9 @@ func (c *Class) equal(a, b *codec.Values) bool {
 	return c.owner(a) == c.owner(b) && c.plan.Equal(a, b)
 }
 
-// appendFull writes owner and all fields.
+// appendFull writes owner and all fields as bytes, for digests.
 func (c *Class) appendFull(dst []byte, v *codec.Values) []byte {
 	return c.plan.AppendValues(wire.AppendUvarint(dst, c.owner(v)), v)
-}
-
-func (c *Class) readFull(r *wire.Reader, v *codec.Values) {
-	v.Words[c.plan.Words()] = r.Uvarint()
-	c.plan.ReadValues(r, v)
-}
-
-var noMask [(1 + codec.MaxLeaves + 7) / 8]byte
-
-// appendDiff writes the mask of what differs from base and then the differences.
-func (c *Class) appendDiff(dst []byte, v, base *codec.Values) []byte {
-	at := len(dst)
-	dst = append(dst, noMask[:c.mask]...)
-	if o, b := c.owner(v), c.owner(base); o != b {
-		dst[at] |= 1
-		dst = wire.AppendZigzag(dst, int64(o-b))
-	}
-	return c.plan.AppendDiff(dst, at, 1, v, base)
-}
-
-// readDiff changes v from the baseline to the version, in the fields of the mask. A bit beyond the last field is an error:
-// it would come from a class that this side does not know.
-func (c *Class) readDiff(r *wire.Reader, mask []byte, v *codec.Values) {
-	if used := (1 + c.plan.Leaves()) & 7; used != 0 && mask[c.mask-1]>>used != 0 {
-		r.Fail(ErrRecord)
-		return
-	}
-	if mask[0]&1 != 0 {
-		v.Words[c.plan.Words()] += uint64(r.Zigzag())
-	}
-	c.plan.ReadDiff(r, mask, 1, v)
 }
 
 // Table is the ordered list of classes that both sides agree on.

@@ -110,6 +110,7 @@ func (p *Peer) Ack(ranges []Range) {
 // acked moves the baselines of what the packet carried.
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
+	p.heard = max(p.heard, s.tick)
 	for _, r := range s.records {
 		slot := int(r.slot)
 		e := &p.entries[slot]
@@ -126,7 +127,7 @@ func (p *Peer) acked(s *sentPacket) {
 			e.out--
 		}
 		if r.version > e.base {
-			e.base = r.version
+			e.advance(r.version)
 			p.endFirst(e)
 		}
 		if p.version(slot, e) <= e.base {

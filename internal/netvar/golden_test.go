@@ -3,35 +3,19 @@ package netvar
 import (
 	"encoding/hex"
 	"math"
-	"os"
 	"reflect"
-	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// golden returns an example of docs/WIRE.md in hex: the block behind its marker, without the
-// comments behind #.
-func golden(t *testing.T, name string) string {
+// example returns an example of docs/WIRE.md in hex.
+func example(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/WIRE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "<!-- golden: "+name+" -->\n```\n")
-	block, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatalf("docs/WIRE.md has no example %s", name)
-	}
-	var b strings.Builder
-	for line := range strings.Lines(block) {
-		line, _, _ = strings.Cut(line, "#")
-		b.WriteString(strings.Join(strings.Fields(line), ""))
-	}
-	return b.String()
+	return hex.EncodeToString(golden.Example(t, "../../docs/WIRE.md", name))
 }
 
 // The worked packets of docs/WIRE.md. Change one only together with the page's text, and raise
@@ -86,7 +70,7 @@ func TestGoldenPackets(t *testing.T) {
 		step.do()
 		w.Capture(step.tick)
 		packets, _ := snap(p, step.tick, wide)
-		if got, want := hex.EncodeToString(packets[0]), golden(t, step.name); len(packets) != 1 || got != want {
+		if got, want := hex.EncodeToString(packets[0]), example(t, step.name); len(packets) != 1 || got != want {
 			t.Errorf("%s:\n got %s\nwant %s", step.name, got, want)
 		}
 		mustApply(t, r, p, packets...)
@@ -111,7 +95,7 @@ func TestGoldenRecord(t *testing.T) {
 	if len(p.Large()) != 1 {
 		t.Fatalf("%d records", len(p.Large()))
 	}
-	if got, want := hex.EncodeToString(p.Large()[0]), golden(t, "state-record"); got != want {
+	if got, want := hex.EncodeToString(p.Large()[0]), example(t, "state-record"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if id, err := r.ApplyLarge(p.Large()[0]); id != 1 || err != nil {
@@ -142,7 +126,7 @@ func TestGoldenMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := golden(t, "message-plain"); hex.EncodeToString(got) != want {
+	if want := example(t, "message-plain"); hex.EncodeToString(got) != want {
 		t.Errorf("got  %x\nwant %s", got, want)
 	}
 }
@@ -164,19 +148,12 @@ func TestGoldenSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := golden(t, "message-steps"); hex.EncodeToString(got) != want {
-		t.Errorf("got  %x\nwant %s", got, want)
-	}
-	old, now := codec.Values{Words: make([]uint64, 4)}, codec.Values{Words: make([]uint64, 4)}
-	p.Capture(unsafe.Pointer(&m), &old)
-	m.X, m.Heat, m.Q = -99, 36.5, [4]float32{-0.5, 0.5, 0.103, -0.7}
-	p.Capture(unsafe.Pointer(&m), &now)
-	if want, got := golden(t, "differences-steps"), p.AppendDiff([]byte{0}, 0, 0, &now, &old)[1:]; hex.EncodeToString(got) != want {
+	if want := example(t, "message-steps"); hex.EncodeToString(got) != want {
 		t.Errorf("got  %x\nwant %s", got, want)
 	}
 }
 
-// The worked message of lists, and their differences.
+// The worked message of lists.
 func TestGoldenLists(t *testing.T) {
 	type item struct {
 		ID    uint16
@@ -191,25 +168,13 @@ func TestGoldenLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capture := func(b bag) *codec.Values {
-		v := &codec.Values{Blobs: make([][]byte, 3)}
-		p.Capture(unsafe.Pointer(&b), v)
-		return v
-	}
-	old := capture(bag{
+	old := &codec.Values{Blobs: make([][]byte, 3)}
+	p.Capture(unsafe.Pointer(&bag{
 		Items: []item{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}},
 		Ammo:  map[string]uint8{"arrow": 20, "bolt": 5, "stone": 9},
 		Seen:  map[int16]struct{}{-4: {}, 3: {}},
-	})
-	if want, got := golden(t, "message-lists"), p.AppendValues(nil, old); hex.EncodeToString(got) != want {
-		t.Errorf("got  %x\nwant %s", got, want)
-	}
-	now := capture(bag{
-		Items: []item{{2, 2}, {3, 7}, {4, 4}, {5, 5}, {6, 6}, {9, -1}},
-		Ammo:  map[string]uint8{"arrow": 19, "stone": 9},
-		Seen:  map[int16]struct{}{8: {}},
-	})
-	if want, got := golden(t, "differences-lists"), p.AppendDiff([]byte{0}, 0, 0, now, old)[1:]; hex.EncodeToString(got) != want {
+	}), old)
+	if want, got := example(t, "message-lists"), p.AppendValues(nil, old); hex.EncodeToString(got) != want {
 		t.Errorf("got  %x\nwant %s", got, want)
 	}
 }
@@ -218,9 +183,11 @@ func TestGoldenLists(t *testing.T) {
 // sample here that does not set it, both fail.
 func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	h := header{Tick: 1<<40 + 5, Packet: 300, Index: 2, Count: 3, HasDigest: true, Complete: true, HasBehind: true, Behind: 200,
-		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1}
+		HasLoading: true, Left: 3, Total: 70, Digest: math.MaxUint64 - 1, Padding: 5}
 	unset(t, reflect.ValueOf(h), nil)
-	r := wire.NewReader(appendHeader(nil, &h))
+	b := appendHeader(nil, &h)
+	b[atFlags] |= 5 << atPadding // as cutter.close does
+	r := wire.NewReader(b)
 	var back header
 	readHeader(&r, 1<<40, &back)
 	if err := r.Done(); err != nil || back != h {
@@ -229,9 +196,9 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	const tick = 1<<40 + 5
 	covered := map[string]bool{}
 	heads := []recordHead{
+		{Kind: recordDelta, Slot: 9, Version: tick},
+		{Kind: recordDelta, Slot: 9, Version: tick - 3},
 		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 300},
-		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 7},
-		{Kind: recordDelta, Slot: 9, Version: tick, Base: tick - 7, Repeat: true},
 		{Kind: recordDelta, Slot: MaxSlots - 1, Version: tick - 2, Base: 1},
 		{Kind: recordFull, Slot: 11, Version: tick - 1, Life: tick - 9, Class: 5, Gen: math.MaxUint32},
 		{Kind: recordFull, Slot: 11, Version: tick, Life: tick, Class: 5, Gen: 1, Masked: true},
@@ -240,15 +207,19 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	for _, h := range heads {
 		unset(t, reflect.ValueOf(h), covered)
 		for _, prev := range []int{-1, 8} {
-			out, in := context{tick: tick, prev: prev, age: 7}, context{tick: tick, prev: prev, age: 7}
-			b := out.appendRecordHead(nil, &h)
-			r, back := wire.NewReader(b), recordHead{}
-			in.readRecordHead(&r, &back)
-			if err := r.Done(); err != nil || back != h {
-				t.Errorf("record %+v became %+v, %v", h, back, err)
+			out := context{tick: tick, prev: prev, at: tick - 7, from: tick - 9}
+			in := out
+			var w wire.BitWriter
+			out.putHead(&w, &h)
+			size := w.Len()
+			padding := w.Flush()
+			r, back := wire.NewBitReader(w.Bytes(), padding), recordHead{}
+			in.takeHead(&r, &back)
+			if r.Err() != nil || r.Left() != 0 || back != h || in != out {
+				t.Errorf("record %+v became %+v, %v", h, back, r.Err())
 			}
-			if len(b) > maxRecordHead {
-				t.Errorf("%d bytes, more than maxRecordHead", len(b))
+			if size > 8*maxRecordHead {
+				t.Errorf("%d bits, more than maxRecordHead", size)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (h *history) floor(tick, newest uint64) int {
 	if h.tick(i) > tick {
 		return -1
 	}
-	for h.tick(i+1) <= tick {
+	for i < last && h.tick(i+1) <= tick {
 		i++
 	}
 	return i
@@ -171,11 +171,10 @@ func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	return size
 }
 
-// dropBefore drops the versions that are older than tick, but not the newest, and returns
-// their bytes.
+// dropBefore drops the versions that were no longer the newest at a tick, and returns their bytes.
 func (h *history) dropBefore(tick uint64) (bytes int) {
 	old := 0
-	for old < int(h.n)-1 && h.tick(old) < tick {
+	for old < int(h.n)-1 && h.tick(old+1) <= tick {
 		old++
 	}
 	if old == 0 {

@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -32,12 +33,16 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 			if rng.IntN(50) == 0 {
 				before := tick - rng.Uint64N(Horizon)
 				h.dropBefore(before)
-				for len(list) > 1 && list[0] < before {
+				for len(list) > 1 && list[1] <= before {
 					list = list[1:]
 				}
 			}
 			if int(h.n) != len(list) || h.oldest != list[0] {
 				t.Fatalf("seed %d: %d versions from %d on, want %d from %d on", seed, h.n, h.oldest, len(list), list[0])
+			}
+			then := list[0] - 2 + rng.Uint64N(tick-list[0]+5)
+			if i, _ := slices.BinarySearch(list, then+1); h.floor(then, tick) != i-1 {
+				t.Fatalf("seed %d: version %d was the newest at %d, want %d", seed, h.floor(then, tick), then, i-1)
 			}
 			for i, at := range list {
 				if h.tick(i) != at || h.at(i).Words[0] != at || h.find(at, tick) != i {

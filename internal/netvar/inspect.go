@@ -26,16 +26,16 @@ func (r *Replica) inspect(s *stagedRecord) {
 		return
 	}
 	c := Carried{Tick: r.context.tick, Class: s.class, leaves: make([]bool, s.class.plan.Leaves())}
-	base := s.class.reads.zero
+	base := s.class.zero
 	if s.Kind == recordFull {
 		c.ID = makeID(s.Slot, s.Gen)
 	} else {
 		c.ID = s.object.id
-		base = s.object.hist.at(s.object.hist.find(s.Base, s.object.changed))
+		base = s.object.hist.at(s.base)
 	}
 	for i := range c.leaves {
 		has := s.Kind == recordFull && (len(s.mask) == 0 || s.mask[i>>3]>>(i&7)&1 != 0)
-		c.leaves[i] = has || !s.class.plan.Same(i, &s.values, &base) || !s.class.plan.Same(i, &s.values, &s.class.reads.zero)
+		c.leaves[i] = has || !s.class.plan.Same(i, &s.values, &base) || !s.class.plan.Same(i, &s.values, &s.class.zero)
 	}
 	r.inspector(&c)
 }

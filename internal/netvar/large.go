@@ -8,7 +8,7 @@ import (
 
 // A record that is larger than a packet goes reliably, in full, and by itself:
 //
-//	large = coder:1 tick:4 id:uvarint record      one full record, laid out as in a packet of this tick
+//	large = coder:1 padding:1 tick:4 id:uvarint at:len record      one full record, as in a packet of this tick, whose at is 0
 //
 // Ids start at 1 and have no gaps; the client applies the records in their order and says up to
 // which one it has. Acknowledgements of packets reach only some packets back, and a stream may be
@@ -25,7 +25,8 @@ const (
 	// of the largest, an eighth of what may wait for a client's stream. The rest stays owed.
 	MaxOutstanding = 64 << 10
 
-	maxLargeHead = 1 + 4 + 10 + maxRecordHead
+	maxLargeHead   = 1 + 1 + 4 + 10 + 1 + maxRecordHead
+	atLargePadding = 1
 )
 
 // largeRecord is one that is not acknowledged.
@@ -78,7 +79,7 @@ func (p *Peer) largeAcked(r *largeRecord) {
 		return
 	}
 	if r.version > e.base {
-		e.base = r.version
+		e.advance(r.version)
 		p.endFirst(e)
 	}
 	if p.version(slot, e) <= e.base {
@@ -95,34 +96,35 @@ func (c *cutter) beginLarge() {
 	c.header.HasBehind = len(l.list) > 0
 }
 
-// measure finds out whether the record of an object fits no packet, and then what it takes.
-func (c *cutter) measure(n *candidate, o *Object, e *entry) {
-	w, withheld, room := c.p.w, c.p.withheld(int(n.slot)), c.lim.PacketSize-maxHeader-maxRecordHead
-	full, _ := w.residual(o, 0, withheld)
-	size := len(full)
+// findLarge finds out whether the record of an object fits no packet, and then what it takes.
+func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
+	withheld := c.p.withheld(int(n.slot))
+	full := c.p.w.residual(o, basis{withheld: withheld}).n
+	size := full
 	if e.base != 0 {
-		if body, ok := w.residual(o, e.base, withheld); ok {
-			size = len(body)
+		if r := c.residual(o, e, n.version, withheld); r != nil {
+			size = r.n
 		}
 	}
-	if size <= room {
+	if int(size) <= c.room-8*(maxHeader+maxRecordHead) {
 		return
 	}
 	c.header.HasBehind = true
 	n.large, n.full = true, true
-	n.size, n.class = uint32(maxLargeHead+len(full)), uint32(o.class.index)
+	n.size, n.class = 8*maxLargeHead+full, uint32(o.class.index)
 }
 
 // takeLarge gives a large record its place on the stream and reports whether there is one. What
 // finds none keeps the room from all after it, or small ones would keep it from the largest.
 func (c *cutter) takeLarge(n *candidate) bool {
-	if !c.lim.Reliable || int(n.size) > c.largeRoom {
+	size := int(n.size+7) / 8
+	if !c.lim.Reliable || size > c.largeRoom {
 		c.largeRoom, n.why = 0, WhyStreamFull
 		c.crowded++
 		return false
 	}
 	n.packet = onStream
-	c.largeRoom -= int(n.size)
+	c.largeRoom -= size
 	c.left -= int(n.size)
 	return true
 }
@@ -132,18 +134,24 @@ func (c *cutter) commitLarge(n *candidate, e *entry) {
 	p, l, tick := c.p, &c.p.large, c.header.Tick
 	i := len(l.sent)
 	if l.sent = slices.Grow(l.sent, 1)[:i+1]; cap(l.sent[i]) == 0 {
-		l.sent[i] = make([]byte, 0, n.size)
+		l.sent[i] = make([]byte, 0, n.size/8+8)
 	}
 	l.last++
-	c.context.begin(tick)
-	b := wire.AppendUint32(append(l.sent[i][:0], coderBytes), uint32(tick))
-	l.sent[i] = c.full(wire.AppendUvarint(b, l.last), n, e)
-	n.size = uint32(len(l.sent[i]))
+	b := wire.AppendUint32(append(l.sent[i][:0], coderBits, 0), uint32(tick))
+	c.open.Reset(wire.AppendUvarint(b, l.last))
+	c.context.begin(tick, 0, 0)
+	c.context.put(&c.open)
+	c.full(n, e)
+	padding := c.open.Flush()
+	l.sent[i] = c.open.Bytes()
+	l.sent[i][atLargePadding] = byte(padding)
+	size := len(l.sent[i])
+	n.size = uint32(8 * size)
 	p.w.stats.Large++
-	p.w.stats.Bytes += uint64(n.size)
-	l.list = append(l.list, largeRecord{tick: tick, version: n.version, since: e.reached(), slot: n.slot, size: n.size})
+	p.w.stats.Bytes += uint64(size)
+	l.list = append(l.list, largeRecord{tick: tick, version: n.version, since: e.reached(), slot: n.slot, size: uint32(size)})
 	l.slots.set(int(n.slot))
-	l.bytes += int(n.size)
+	l.bytes += size
 }
 
 // behindLarge is by how many ticks the client stays behind in what is outstanding.
@@ -172,14 +180,14 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	if near == 0 {
 		near = r.near
 	}
-	coder := in.Byte()
+	coder, padding := in.Byte(), in.Byte()
 	tick := wire.WidenTick(near, in.Uint32())
 	id = in.Uvarint()
-	if coder != coderBytes || tick == 0 || id != r.large+1 {
+	if coder != coderBits || padding > 7 || tick == 0 || id != r.large+1 {
 		in.Fail(ErrHeader)
 	}
 	if err = in.Err(); err == nil {
-		err = r.check(&in, tick)
+		err = r.check(wire.NewBitReader(record[in.Offset():], int(padding)), tick)
 	}
 	if err == nil && (len(r.staged) != 1 || r.staged[0].Kind != recordFull) {
 		err = ErrRecord

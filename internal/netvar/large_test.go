@@ -464,11 +464,11 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 	record := q.sent()
 	before := q.r.picture()
 	other := bytes.Clone(record)
-	other[5] = 2
+	other[6] = 2
 	for name, b := range map[string][]byte{
-		"empty": nil, "cut": record[:len(record)-1], "longer": append(bytes.Clone(record), 0), "no record": record[:6],
+		"empty": nil, "cut": record[:len(record)-1], "longer": append(bytes.Clone(record), 0), "no record": record[:7], "more padding than a byte": append([]byte{coderBits, 8}, record[2:]...),
 		"another coder": append([]byte{99}, record[1:]...), "another id": other,
-		"a despawn": append(bytes.Clone(record[:6]), wireDespawn), "no tick": append([]byte{coderBytes}, make([]byte, 8)...),
+		"a despawn": append([]byte{coderBits, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": append([]byte{coderBits}, make([]byte, 8)...),
 	} {
 		if _, err := q.r.ApplyLarge(b); err == nil {
 			t.Errorf("%s: applied", name)
@@ -494,13 +494,14 @@ func FuzzReplicaApplyLarge(f *testing.F) {
 	w.Capture(50)
 	snap(p, 50, wide)
 	record := p.Large()[0]
-	f.Add(record[5:], uint16(0), byte(0))
-	f.Add(record[5:], uint16(9), byte(0x41))
+	f.Add(record[6:], uint16(0), byte(0))
+	f.Add(record[6:], uint16(9), byte(0x41))
+	f.Add(record[6:], uint16(1), record[1])
 	f.Add([]byte{1, 4, 0, 0, 0, 2, 1, 0, 0, 0}, uint16(0), byte(0))
 	f.Add([]byte{1, 5}, uint16(0), byte(0))
 	f.Fuzz(func(t *testing.T, b []byte, at uint16, flip byte) {
 		_, r, next := scene(t)
-		b = append(wire.AppendUint32([]byte{coderBytes}, 53), b...)
+		b = append(wire.AppendUint32([]byte{coderBits, 0}, 53), b...)
 		if int(at) < len(b) {
 			b[at] ^= flip
 		}

@@ -154,29 +154,37 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 	}
 }
 
-// residual is what a record carries after its head, for one baseline (0: all fields), as a
-// part of the world's arena.
-type residual struct {
-	base     uint64
-	off, n   uint32
-	withheld Rules
+// basis is what a record is a difference from: the state that the client had as of two ticks, or one exact
+// version, or nothing. Both ends of the first kind find the version that was the newest then.
+type basis struct {
+	at       uint64 // tick as of which; the trend leads from it. 0: from the zero value
+	from     uint64 // earlier tick, where the trend comes from; at itself is no trend
+	exact    bool   // at is a version
+	withheld Rules  // what the client may not read
 }
 
-// maxResiduals is the number of baselines per object for which the bytes are kept during a
+// residual is what a record carries after its head: the bits of a delta, in the world's arena.
+type residual struct {
+	basis
+	base, older uint64 // the versions of the basis, which the client must have
+	off         uint32 // in bytes
+	n           uint32 // in bits
+}
+
+// maxResiduals is the number of bases per object for which the bits are kept during a
 // tick. Clients with similar round trips share one to three; beyond that it is computed anew.
-const maxResiduals = 8
+const maxResiduals = 16
 
 // residuals are the encodings of an object's newest version that this capture has needed.
 type residuals struct {
 	epoch uint64 // capture they belong to
 	n     int
-	list  [maxResiduals]residual
+	list  [maxResiduals + 1]residual // the last one is not kept
 }
 
-// residual returns the bytes of o's newest version against that of tick base, or all
-// fields for base 0, for who is withheld some of them. It reports false when that version is gone. The bytes are valid until
-// the next capture.
-func (w *World) residual(o *Object, base uint64, withheld Rules) ([]byte, bool) {
+// residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits are valid until the
+// next capture, or the next call if there are too many.
+func (w *World) residual(o *Object, from basis) *residual {
 	if o.cache == nil {
 		o.cache = new(residuals)
 	}
@@ -185,34 +193,62 @@ func (w *World) residual(o *Object, base uint64, withheld Rules) ([]byte, bool) 
 		c.epoch, c.n = w.tick, 0
 	}
 	for i := range c.n {
-		if r := &c.list[i]; r.base == base && r.withheld == withheld {
-			return w.arena[r.off : r.off+r.n], true
+		if r := &c.list[i]; r.basis == from {
+			return r
 		}
 	}
-	var b codec.Values
-	if base != 0 {
-		i := o.hist.floor(base, o.changed)
-		if i < 0 {
-			return nil, false
-		}
-		b = w.permitted(o, i, withheld, 1)
+	d := &w.delta
+	if !d.find(w, o, from) {
+		return nil
 	}
-	v, off := w.permitted(o, int(o.hist.n)-1, withheld, 0), len(w.arena)
-	switch {
-	case base != 0:
-		w.arena = o.class.appendDiff(w.arena, &v, &b)
-	case withheld != 0:
-		w.arena = o.class.appendMasked(w.arena, &v, w.reading.mask)
-	default:
-		w.arena = o.class.appendFull(w.arena, &v)
-	}
+	r := &c.list[c.n]
+	*r = residual{basis: from, base: d.base, older: d.older, off: uint32(len(w.arena))}
+	w.bits.Reset(w.arena)
+	o.class.plan.PutDelta(&w.bits, &d.now, &d.then, d.trend)
+	r.n = uint32(w.bits.Len()) - 8*r.off
+	w.bits.Flush()
+	w.arena = w.bits.Bytes()
 	w.stats.Encoded++
 	if c.n < maxResiduals {
-		c.list[c.n] = residual{base: base, withheld: withheld, off: uint32(off), n: uint32(len(w.arena) - off)}
 		c.n++
-		return w.arena[off:], true
 	}
-	body := w.arena[off:]
-	w.arena = w.arena[:off] // not kept: valid until the next one is made, which is enough
-	return body, true
+	return r
+}
+
+// bitsOf returns the bits of a residual.
+func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:], int(r.n) }
+
+// delta is a difference before it is encoded.
+type delta struct {
+	base, older uint64
+	now, then   codec.Values
+	was         codec.Values // what the trend refers to
+	trend       codec.Trend
+}
+
+// find finds the versions of a difference, or reports that one is gone.
+func (d *delta) find(w *World, o *Object, from basis) bool {
+	d.base, d.older, d.trend = 0, 0, codec.Trend{}
+	d.now = w.permitted(o, int(o.hist.n)-1, from.withheld, 0)
+	if from.at == 0 {
+		d.then = o.class.zero
+		return true
+	}
+	i := o.hist.floor(from.at, o.changed)
+	if i < 0 || from.exact && from.withheld == 0 && o.hist.tick(i) != from.at {
+		return false
+	}
+	d.then, d.base = w.permitted(o, i, from.withheld, 1), from.at
+	if from.exact {
+		return true
+	}
+	d.base = w.versionOf(o, i, from.withheld)
+	d.older = d.base
+	if from.from < from.at {
+		if i = o.hist.floor(from.from, o.changed); i >= 0 { // or it was not there yet
+			d.was, d.older = w.permitted(o, i, from.withheld, 2), w.versionOf(o, i, from.withheld)
+			d.trend = codec.Trend{Older: &d.was, Took: from.at - from.from, Ahead: view{withheld: from.withheld}.version(o) - from.at}
+		}
+	}
+	return true
 }

@@ -1,6 +1,9 @@
 package netvar
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // phase says what a peer's entry for a slot is about.
 type phase uint8
@@ -15,6 +18,8 @@ const (
 type entry struct {
 	life   uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
 	base   uint64 // version acknowledged, 0 = none
+	had    uint64 // versions acknowledged before it: bit i is that of tick base-1-i
+	prior  uint64 // the newest acknowledged of those that had does not reach, 0 = none
 	sent   uint64 // version last sent; of an ended phase its life
 	last   uint64 // tick of the last record, for staleness; the life at first
 	out    uint16 // packets in flight with sent
@@ -23,6 +28,37 @@ type entry struct {
 	known  bool // a record of this slot was ever sent and no despawn acknowledged since
 	first  bool // of the first state, and not acknowledged: see progress.go
 	full   fullReason
+}
+
+// forget makes the next record a full one.
+func (e *entry) forget() { e.base, e.had, e.prior = 0, 0, 0 }
+
+// advance makes a later version the baseline.
+func (e *entry) advance(version uint64) {
+	switch ticks := version - e.base; {
+	case e.base == 0:
+		e.had, e.prior = 0, 0
+	case ticks > 64:
+		e.had, e.prior = 0, e.base
+	default:
+		if out := e.had >> (64 - ticks); out != 0 {
+			e.prior = e.base - 1 - (64 - ticks) - uint64(bits.TrailingZeros64(out))
+		}
+		e.had = e.had<<ticks | 1<<(ticks-1)
+	}
+	e.base = version
+}
+
+// has reports whether the client has acknowledged a version up to the baseline.
+func (e *entry) has(version uint64) bool {
+	switch back := e.base - version; {
+	case back == 0:
+		return true
+	case back <= 64:
+		return e.had>>(back-1)&1 != 0
+	default:
+		return version == e.prior
+	}
 }
 
 // fullReason says why an entry without a baseline has none.
@@ -48,6 +84,8 @@ type Peer struct {
 	flight  flight
 	large   large
 	tick    uint64 // of the last snapshot
+	heard   uint64 // newest tick of which a packet was acknowledged
+	from    uint64 // where trends come from; it never moves back, since the client has dropped what was before
 	bucket  bucket
 	first   progress // of the first state
 	digests int      // snapshots that shall still carry a digest
@@ -61,7 +99,7 @@ type Peer struct {
 // Audiences are asked at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight()}
-	p.cut.p, p.cut.context = p, newContext(w.table)
+	p.cut.p = p
 	p.entries = make([]entry, len(w.slots))
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1
@@ -165,7 +203,8 @@ func (p *Peer) RequestFull() {
 		if e.phase == absent {
 			continue
 		}
-		e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullRequested
+		e.forget()
+		e.sent, e.out, e.copies, e.full = 0, 0, 0, fullRequested
 		p.owed.set(slot)
 	}
 	for i := range p.large.list {

@@ -40,7 +40,6 @@ type reads struct {
 	rules []string // by number; empty if everybody may read everything
 	rule  []uint8  // by leaf
 	first []string // by number: the first field that has it
-	zero  codec.Values
 }
 
 // setRules numbers the rules of the fields.
@@ -94,27 +93,47 @@ func (c *Class) appendMasked(dst []byte, v *codec.Values, mask []byte) []byte {
 	return c.plan.AppendSome(dst, v, mask)
 }
 
-// readMasked reads what appendMasked wrote. What may not be read becomes zero. The mask aliases the input.
-func (c *Class) readMasked(r *wire.Reader, v *codec.Values) (mask []byte) {
-	mask = r.Bytes(c.maskBytes())
-	if r.Err() != nil {
-		return nil
+// putMask writes the leaves that may be read.
+func (c *Class) putMask(w *wire.BitWriter, withheld Rules) {
+	for _, rule := range c.reads.rule {
+		w.Bit(withheld>>rule&1 == 0)
 	}
-	if used := c.plan.Leaves() & 7; used != 0 && mask[len(mask)-1]>>used != 0 {
-		r.Fail(ErrRecord)
-		return nil
+}
+
+// takeMask reads the mask of a full record into the scratch.
+func (r *Replica) takeMask(in *wire.BitReader, c *Class) []byte {
+	start := len(r.texts)
+	r.texts = append(r.texts, noMask[:c.maskBytes()]...)
+	mask := r.texts[start:len(r.texts):len(r.texts)]
+	for i := range c.plan.Leaves() {
+		if in.Bit() {
+			mask[i>>3] |= 1 << (i & 7)
+		}
 	}
-	v.Words[c.plan.Words()] = r.Uvarint()
-	c.plan.ReadSome(r, v, mask, &c.reads.zero)
 	return mask
 }
+
+// mustWithhold refuses a value that has something in a field that may not be read.
+func (c *Class) mustWithhold(in *wire.BitReader, v *codec.Values, mask []byte) {
+	if len(mask) == 0 || in.Err() != nil {
+		return
+	}
+	for i := range c.plan.Leaves() {
+		if mask[i>>3]>>(i&7)&1 == 0 && !c.plan.Same(i, v, &c.zero) {
+			in.Fail(ErrRecord)
+			return
+		}
+	}
+}
+
+var noMask [(codec.MaxLeaves + 7) / 8]byte
 
 // reading is what a world knows of who reads what.
 type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
 	mask    []byte          // of the value that permitted has made last
-	values  [2]codec.Values // scratch of permitted
+	values  [3]codec.Values // scratch of permitted
 }
 
 // SetReaders says who may read the fields of a class's objects that have a rule. Without it
@@ -273,7 +292,7 @@ func (p *Peer) readable(moved bitset) bitset {
 }
 
 // permitted returns version i of o as one sees it who is withheld some fields: with zeros there,
-// and then in scratch which of the two that there are.
+// and then in scratch which of the three that there are.
 func (w *World) permitted(o *Object, i int, withheld Rules, which int) codec.Values {
 	v := o.hist.at(i)
 	if withheld == 0 {
@@ -283,8 +302,33 @@ func (w *World) permitted(o *Object, i int, withheld Rules, which int) codec.Val
 	s.mask = o.class.appendMask(s.mask[:0], withheld)
 	to := &s.values[which]
 	to.Words, to.Blobs = append(to.Words[:0], v.Words...), append(to.Blobs[:0], v.Blobs...)
-	o.class.plan.Withhold(to, s.mask, &o.class.reads.zero)
+	o.class.plan.Withhold(to, s.mask, &o.class.zero)
 	return *to
+}
+
+// versionOf returns the tick of version i as one sees it who is withheld some fields: that of the first of those up
+// to it that look the same to him.
+func (w *World) versionOf(o *Object, i int, withheld Rules) uint64 {
+	if withheld == 0 {
+		return o.hist.tick(i)
+	}
+	for i > 0 && o.class.looksSame(&o.hist, i, i-1, withheld) {
+		i--
+	}
+	return o.hist.tick(i)
+}
+
+func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
+	a, b := h.at(i), h.at(j)
+	if c.owner(&a) != c.owner(&b) {
+		return false
+	}
+	for leaf, rule := range c.reads.rule {
+		if withheld>>rule&1 == 0 && !c.plan.Same(leaf, &a, &b) {
+			return false
+		}
+	}
+	return true
 }
 
 // masks are those of a client's objects, by slot; what everything may be read of has none.
@@ -305,26 +349,4 @@ func (m masks) of(slot int) []byte {
 		return m[slot]
 	}
 	return nil
-}
-
-// permits tells whether a delta with the mask given, whose first bit is the owner, changes only
-// what may be read.
-func (m masks) permits(slot int, delta []byte) bool {
-	may := m.of(slot)
-	if len(may) == 0 {
-		return true
-	}
-	allowed := byte(1)
-	for i, b := range delta {
-		var next byte
-		if i < len(may) {
-			allowed |= may[i] << 1
-			next = may[i] >> 7
-		}
-		if b&^allowed != 0 {
-			return false
-		}
-		allowed = next
-	}
-	return true
 }

@@ -1,74 +1,91 @@
 package netvar
 
 import (
-	"bytes"
 	"errors"
 
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The layout of a state packet. uvarint is base 128, least significant group first; zigzag is
-// a uvarint of a signed number; fixed numbers are little endian.
+// The layout of a state packet: a header of bytes, and then bits. uvarint is base 128, least significant group
+// first; fixed numbers are little endian; len and rice are the codes of wire.BitWriter.
 //
 //	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] [left:4 total:4] packet:uvarint
-//	          [digest:8] record*
+//	          [digest:8] at:len [span:len] record* padding
 //	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows, 8 = left and total follow;
-//	          all others 0
+//	          bits 5 to 7 = how many bits padding has; all others 0
 //	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
 //	left    : objects of the first state that the client lacks after this snapshot, of total: see progress.go
-//	record  = head:uvarint rest            head = slotStep<<3 | kind
-//	          slotStep = slot - slot of the record before in this packet - 1 (before the first: -1)
-//	kind 0  : delta, baseAge and mask as before  rest = diffs
-//	kind 1  : delta, baseAge as before           rest = mask diffs
-//	kind 2  : delta                              rest = baseAge:uvarint mask diffs
-//	kind 3  : delta of an older version          rest = age:uvarint baseAge:uvarint mask diffs
-//	kind 4  : full                               rest = flags:1 lifeAge:uvarint age:uvarint
-//	                                                    class:uvarint gen:uvarint [mask] owner:uvarint fields
-//	                                             flags: 1 = a mask follows, of the fields that may be read: see reads.go
-//	kind 5  : despawn                            rest = nothing
+//	at      : as of tick - at the client's state is known: that of the newest acknowledgement. 0: there is none, and no span
+//	span    : trends come from tick - at - span; 0: there are none
+//	record  = gap:rice(0) kind rest       gap = slot - slot of the record before in this packet - 1 (before the first: -1)
+//	kind
+//	  0     : delta of this tick          rest = delta
+//	  1 0 0 : delta of an older version   rest = age:len delta
+//	  1 0 1 : the same from one version   rest = age:len baseAge-1:len delta
+//	  1 1 0 : full                        rest = lifeAge:len age:len class:rice(2) gen-1:len masked:1 [mask] delta
+//	  1 1 1 : despawn                     rest = nothing
+//	mask    : a bit for each leaf, 1 if the client may read it: see reads.go
 //
-// The version of a record is tick - age (kinds 0 to 2: tick), its baseline version - baseAge, its
-// lifetime tick - lifeAge. As before: the baseAge of the last record of kind 2 in this packet, the
-// mask of the last delta of this class in this packet. The records end where the packet ends.
+// The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two deltas are from the
+// newest version that the reader had as of tick - at, with the trend that led there since tick - at - span; the third is from
+// version - baseAge, and that of a full record from the zero value of its class, without a trend. What a delta is see codec.PutDelta.
 const (
-	coderBytes = 1 // byte-aligned differences; the packet names its coder so that others may come
+	coderBits = 2 // bit-packed differences; the packet names its coder so that others may come
 
 	flagDigest   = 1
 	flagComplete = 2
 	flagBehind   = 4
 	flagLoading  = 8
+	flagsAll     = flagDigest | flagComplete | flagBehind | flagLoading
+	atPadding    = 5 // bit of the flags
 
 	atFlags  = 1 // offsets that are patched when the snapshot is cut
 	atCount  = 3
 	atBehind = 8
 
-	wireRepeat  = 0
-	wireSameAge = 1
-	wireDelta   = 2
-	wireOlder   = 3
-	wireFull    = 4
-	wireDespawn = 5
-
-	kindBits = 3
+	gapRice   = 0
+	classRice = 2
 )
 
-// context is what the records of a packet have said so far; both sides keep it. Most objects
-// that move have the same baseline, and move in the same fields.
+// context is what a packet has said so far; both sides keep it.
 type context struct {
-	tick  uint64
-	prev  int      // slot of the last record, or -1
-	age   uint64   // base age of the last record of kind 2, 0 before the first
-	masks [][]byte // by class: of its last delta, empty before the first
+	tick uint64
+	prev int // slot of the last record, or -1
+	at   uint64
+	from uint64 // at without a trend
 }
 
-func newContext(t *Table) context { return context{masks: make([][]byte, len(t.classes))} }
-
 // begin forgets all, for a packet of this tick.
-func (x *context) begin(tick uint64) {
-	x.tick, x.prev, x.age = tick, -1, 0
-	for i := range x.masks {
-		x.masks[i] = x.masks[i][:0]
+func (x *context) begin(tick, at, from uint64) {
+	*x = context{tick: tick, prev: -1, at: at, from: from}
+}
+
+// put writes what holds for all records.
+func (x *context) put(w *wire.BitWriter) {
+	if x.at == 0 {
+		w.PutLen(0)
+		return
 	}
+	w.PutLen(x.tick - x.at)
+	w.PutLen(x.at - x.from)
+}
+
+// take reads it.
+func (x *context) take(r *wire.BitReader, tick uint64) {
+	x.begin(tick, 0, 0)
+	age := r.Len()
+	if age == 0 {
+		return
+	}
+	span := uint64(0)
+	if x.at = x.before(r, age); x.at > 0 {
+		span = r.Len()
+	}
+	if span >= max(x.at, 1) || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
+		r.Fail(ErrHeader)
+	}
+	x.from = x.at - span
 }
 
 const (
@@ -78,8 +95,8 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
-	maxHeader     = 8 + 1 + 8 + 10 + 8
-	maxRecordHead = 3 + 1 + 10 + 10 + 3 + 5 + 10
+	maxHeader     = 8 + 1 + 8 + 10 + 8 + (77+11+7)/8     // at and span
+	maxRecordHead = (36 + 3 + 77 + 77 + 40 + 44 + 7) / 8 // gap, kind, two ages, class, generation
 )
 
 // The errors of a packet that is refused. Packets come from the server, so each of them is a
@@ -107,6 +124,7 @@ type header struct {
 	HasLoading  bool // the first state is not acknowledged
 	Left, Total uint32
 	Digest      uint64
+	Padding     int // bits at the end that are no record; known once all records are written
 }
 
 // atLeft is the offset of Left.
@@ -131,7 +149,7 @@ func appendHeader(dst []byte, h *header) []byte {
 	if h.HasLoading {
 		flags |= flagLoading
 	}
-	dst = append(dst, coderBytes, flags, h.Index, h.Count)
+	dst = append(dst, coderBits, flags, h.Index, h.Count)
 	dst = wire.AppendUint32(dst, uint32(h.Tick))
 	if h.HasBehind {
 		dst = append(dst, h.Behind)
@@ -162,7 +180,8 @@ func readHeader(r *wire.Reader, near uint64, h *header) {
 	if h.HasDigest {
 		h.Digest = r.Uint64()
 	}
-	if coder != coderBytes || flags&^(flagDigest|flagComplete|flagBehind|flagLoading) != 0 || h.Complete && !h.HasDigest ||
+	h.Padding = int(flags >> atPadding)
+	if coder != coderBits || flags&(1<<atPadding-1)&^flagsAll != 0 || h.Complete && !h.HasDigest ||
 		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 ||
 		h.Left > h.Total || h.Total > MaxSlots {
 		r.Fail(ErrHeader)
@@ -177,146 +196,97 @@ const (
 	recordDespawn
 )
 
-// recordHead is what stands before the fields of a record. What its kind has not is undefined.
+// recordHead is what stands before the delta of a record. What its kind has not is undefined.
 type recordHead struct {
 	Kind    recordKind
 	Slot    int
 	Version uint64 // not of a despawn
-	Base    uint64 // of a delta
-	Repeat  bool   // of a delta: its mask is that of the last delta of its class
+	Base    uint64 // of a delta from one version, or else 0
 	Life    uint64 // of a full record, with Class and Gen
 	Class   uint64
 	Gen     uint32
 	Masked  bool // not all fields may be read
 }
 
-// appendRecordHead writes h.
-func (x *context) appendRecordHead(dst []byte, h *recordHead) []byte {
-	step := uint64(h.Slot-x.prev-1) << kindBits
+// putHead writes h.
+func (x *context) putHead(w *wire.BitWriter, h *recordHead) {
+	w.PutRice(uint64(h.Slot-x.prev-1), gapRice)
 	x.prev = h.Slot
 	switch h.Kind {
 	case recordDelta:
-		return x.appendDeltaHead(dst, step, h)
+		switch {
+		case h.Base != 0:
+			w.Put(0b101, 3)
+			w.PutLen(x.tick - h.Version)
+			w.PutLen(h.Version - h.Base - 1)
+		case h.Version != x.tick:
+			w.Put(0b001, 3)
+			w.PutLen(x.tick - h.Version)
+		default:
+			w.Put(0, 1)
+		}
 	case recordFull:
-		dst = wire.AppendUvarint(dst, step|wireFull)
-		dst = append(dst, h.fullFlags())
-		dst = wire.AppendUvarint(dst, x.tick-h.Life)
-		dst = wire.AppendUvarint(dst, x.tick-h.Version)
-		dst = wire.AppendUvarint(dst, h.Class)
-		return wire.AppendUvarint(dst, uint64(h.Gen))
-	default:
-		return wire.AppendUvarint(dst, step|wireDespawn)
+		w.Put(0b011, 3)
+		w.PutLen(x.tick - h.Life)
+		w.PutLen(x.tick - h.Version)
+		w.PutRice(h.Class, classRice)
+		w.PutLen(uint64(h.Gen) - 1)
+		w.Bit(h.Masked)
+	case recordDespawn:
+		w.Put(0b111, 3)
 	}
 }
 
-func (x *context) appendDeltaHead(dst []byte, step uint64, h *recordHead) []byte {
-	age := h.Version - h.Base
-	switch {
-	case h.Version != x.tick:
-		dst = wire.AppendUvarint(dst, step|wireOlder)
-		dst = wire.AppendUvarint(dst, x.tick-h.Version)
-		return wire.AppendUvarint(dst, age)
-	case age != x.age:
-		x.age = age
-		dst = wire.AppendUvarint(dst, step|wireDelta)
-		return wire.AppendUvarint(dst, age)
-	case h.Repeat:
-		return wire.AppendUvarint(dst, step|wireRepeat)
-	default:
-		return wire.AppendUvarint(dst, step|wireSameAge)
-	}
-}
-
-// appendDelta writes a delta of a class whose body is its mask and then its differences.
-func (x *context) appendDelta(dst []byte, c *Class, h *recordHead, body []byte) []byte {
-	mask := body[:c.mask]
-	h.Repeat = h.Version == x.tick && h.Version-h.Base == x.age && bytes.Equal(mask, x.masks[c.index])
-	dst = x.appendRecordHead(dst, h)
-	if h.Repeat {
-		return append(dst, body[c.mask:]...)
-	}
-	x.masks[c.index] = append(x.masks[c.index][:0], mask...)
-	return append(dst, body...)
-}
-
-func (x *context) readRecordHead(r *wire.Reader, h *recordHead) {
-	head := r.Uvarint()
-	if head>>kindBits >= uint64(MaxSlots-x.prev-1) {
+func (x *context) takeHead(r *wire.BitReader, h *recordHead) {
+	gap := r.Rice(gapRice)
+	if gap >= uint64(MaxSlots-x.prev-1) {
 		r.Fail(ErrSlot)
 		return
 	}
-	h.Slot, h.Repeat = x.prev+1+int(head>>kindBits), false
+	h.Slot = x.prev + 1 + int(gap)
 	x.prev = h.Slot
-	switch head & (1<<kindBits - 1) {
-	case wireRepeat, wireSameAge:
-		h.Kind, h.Version, h.Repeat = recordDelta, x.tick, head&(1<<kindBits-1) == wireRepeat
-		if x.age == 0 {
+	switch {
+	case !r.Bit():
+		h.Kind, h.Version, h.Base = recordDelta, x.tick, 0
+		x.mustFollow(r, h)
+	case !r.Bit():
+		h.Kind, h.Base = recordDelta, 0
+		exact := r.Bit()
+		h.Version = x.before(r, r.Len())
+		if !exact {
+			x.mustFollow(r, h)
+		} else if age := r.Len() + 1; age == 0 || age >= h.Version {
 			r.Fail(ErrRecord)
-			return
+		} else {
+			h.Base = h.Version - age
 		}
-		h.Base = x.tick - x.age
-	case wireDelta:
-		h.Kind, h.Version = recordDelta, x.tick
-		h.Base = before(r, h.Version, 1)
-		x.age = h.Version - h.Base
-	case wireOlder:
-		h.Kind, h.Version = recordDelta, before(r, x.tick, 1)
-		h.Base = before(r, h.Version, 1)
-	case wireFull:
+	case !r.Bit():
 		h.Kind = recordFull
-		h.readFullFlags(r)
-		h.Life = before(r, x.tick, 0)
-		h.Version = before(r, x.tick, 0)
-		h.Class = r.Uvarint()
-		gen := r.Uvarint()
-		h.Gen = uint32(gen)
-		if gen == 0 || gen != uint64(h.Gen) {
+		h.Life = x.before(r, r.Len())
+		h.Version = x.before(r, r.Len())
+		h.Class = r.Rice(classRice)
+		gen := r.Len() + 1
+		if h.Gen = uint32(gen); gen == 0 || gen != uint64(h.Gen) {
 			r.Fail(ErrRecord)
 		}
-	case wireDespawn:
-		h.Kind = recordDespawn
+		h.Masked = r.Bit()
 	default:
-		r.Fail(ErrRecord)
+		h.Kind = recordDespawn
 	}
 }
 
-// readMask reads the mask of a delta, or takes that of the last one of its class. It is empty
-// after a failure.
-func (x *context) readMask(r *wire.Reader, c *Class, h *recordHead) []byte {
-	if !h.Repeat {
-		x.masks[c.index] = append(x.masks[c.index][:0], r.Bytes(c.mask)...)
-	}
-	mask := x.masks[c.index]
-	if len(mask) == 0 {
-		r.Fail(ErrRecord)
-	}
-	return mask
-}
-
-// flagMasked says that a mask stands before the owner of a full record.
-const flagMasked = 1
-
-func (h *recordHead) fullFlags() byte {
-	if h.Masked {
-		return flagMasked
-	}
-	return 0
-}
-
-func (h *recordHead) readFullFlags(r *wire.Reader) {
-	flags := r.Byte()
-	if h.Masked = flags == flagMasked; flags&^flagMasked != 0 {
-		r.Fail(ErrRecord)
-	}
-}
-
-// before reads an age of at least least and returns the tick that is so much before; ticks
-// start at 1.
-func before(r *wire.Reader, tick, least uint64) uint64 {
-	age := r.Uvarint()
-	if age < least || age >= tick {
+// before returns the tick that is so much before that of the packet; ticks start at 1.
+func (x *context) before(r *wire.BitReader, age uint64) uint64 {
+	if age >= x.tick {
 		r.Fail(ErrRecord)
 		return 0
 	}
-	return tick - age
+	return x.tick - age
+}
+
+// mustFollow checks that a delta leads forward from what the packet is about.
+func (x *context) mustFollow(r *wire.BitReader, h *recordHead) {
+	if x.at == 0 || h.Version <= x.at {
+		r.Fail(ErrRecord)
+	}
 }

@@ -31,6 +31,9 @@ type Replica struct {
 	staged   []stagedRecord
 	words    []uint64 // values of the packet being checked
 	blobs    [][]byte
+	texts    []byte // bytes of blobs
+	in       wire.BitReader
+	older    codec.Values // of the record being checked
 	now      codec.Values // the newest version of the object being updated
 	bytes    []byte       // hash scratch
 	quiet    []bool       // by class: nobody wants to hear of changes
@@ -58,7 +61,7 @@ type ReplicaStats struct {
 // NewReplica makes an empty replica. The table must list the server's classes in its order;
 // of a server with others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
-	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)), context: newContext(t),
+	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
 		events: newEventList(t), handed: newEventList(t)}
 	for _, c := range t.classes {
 		r.slabs = append(r.slabs, slab{class: c})
@@ -118,7 +121,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 		a.Ack = true
 		return a, nil
 	}
-	if err := r.check(&in, h.Tick); err != nil {
+	if err := r.check(wire.NewBitReader(packet[in.Offset():], h.Padding), h.Tick); err != nil {
 		r.stats.Refused++
 		return Applied{}, err
 	}
@@ -143,24 +146,27 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 }
 
 // stagedRecord is a record that has been checked. Its words are the draft of the object's history, if it
-// has an object; its blobs alias the packet and the baseline.
+// has an object; its blobs alias the scratch and the baseline.
 type stagedRecord struct {
 	recordHead
 	class  *Class
 	object *Object // the one that it changes or ends; nil: a new one, or nothing to end
 	values codec.Values
+	base   int    // of a delta: which of the object's versions it leads from
 	mask   []byte // of a full record: what may be read, nothing if that is all; aliases the packet
 }
 
 // check reads all records into r.staged. Slots grow within a packet, so no record depends on
 // another one of it.
-func (r *Replica) check(in *wire.Reader, tick uint64) error {
-	r.staged, r.words, r.blobs = r.staged[:0], r.words[:0], r.blobs[:0]
-	r.context.begin(tick)
+func (r *Replica) check(bits wire.BitReader, tick uint64) error {
+	in := &r.in
+	*in = bits
+	r.staged, r.words, r.blobs, r.texts = r.staged[:0], r.words[:0], r.blobs[:0], r.texts[:0]
+	r.context.take(in, tick)
 	stored := r.stored
-	for in.Len() > 0 {
+	for in.Left() > 0 {
 		s := r.next()
-		r.context.readRecordHead(in, &s.recordHead)
+		r.context.takeHead(in, &s.recordHead)
 		if in.Err() != nil {
 			break
 		}
@@ -200,13 +206,18 @@ func (r *Replica) next() *stagedRecord {
 	return s
 }
 
-func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
+func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	o := s.object
 	if o == nil {
 		in.Fail(ErrBaseline)
 		return
 	}
-	i := o.hist.find(s.Base, o.changed)
+	var i int
+	if s.Base != 0 {
+		i = o.hist.find(s.Base, o.changed)
+	} else {
+		i = o.hist.floor(r.context.at, o.changed)
+	}
 	if i < 0 {
 		in.Fail(ErrBaseline)
 		return
@@ -215,23 +226,25 @@ func (r *Replica) checkDelta(in *wire.Reader, s *stagedRecord) {
 		in.Fail(ErrOrder)
 		return
 	}
-	s.class = o.class
+	s.class, s.base = o.class, i
 	s.values.Words = o.hist.draft()
 	copy(s.values.Words, o.hist.words(i))
 	if o.hist.nb > 0 {
 		s.values.Blobs = r.stageBlobs(s.class)
 		copy(s.values.Blobs, o.hist.blobsOf(i))
 	}
-	if mask := r.context.readMask(in, s.class, &s.recordHead); len(mask) > 0 {
-		if !r.masks.permits(s.Slot, mask) {
-			in.Fail(ErrRecord)
-			return
+	var t codec.Trend
+	if x := &r.context; s.Base == 0 && x.from < x.at {
+		if i = o.hist.floor(x.from, o.changed); i >= 0 { // or it was not there yet
+			r.older.Words = o.hist.words(i)
+			t = codec.Trend{Older: &r.older, Took: x.at - x.from, Ahead: s.Version - x.at}
 		}
-		s.class.readDiff(in, mask, &s.values)
 	}
+	r.texts = s.class.plan.TakeDelta(in, &s.values, t, r.texts)
+	s.class.mustWithhold(in, &s.values, r.masks.of(s.Slot))
 }
 
-func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
+func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 	if s.class = r.table.class(s.Class); s.class == nil {
 		in.Fail(ErrClass)
 		return
@@ -254,10 +267,12 @@ func (r *Replica) checkFull(in *wire.Reader, s *stagedRecord) {
 		s.values.Words = s.object.hist.draft()
 	}
 	if s.Masked {
-		s.mask = s.class.readMasked(in, &s.values)
-	} else {
-		s.class.readFull(in, &s.values)
+		s.mask = r.takeMask(in, s.class)
 	}
+	copy(s.values.Words, s.class.zero.Words)
+	copy(s.values.Blobs, s.class.zero.Blobs)
+	r.texts = s.class.plan.TakeDelta(in, &s.values, codec.Trend{}, r.texts)
+	s.class.mustWithhold(in, &s.values, s.mask)
 }
 
 // stage takes room for one value of the class, to be written whole, out of the scratch. Growing the scratch leaves
@@ -341,7 +356,7 @@ func (r *Replica) update(s *stagedRecord) {
 	if owner := o.class.owner(&s.values); owner != o.owner {
 		r.own(o, owner)
 	}
-	if s.Kind == recordDelta { // the server will never name an older one again
-		r.stored -= o.hist.dropBefore(s.Base)
+	if s.Kind == recordDelta && s.Base == 0 { // the server will never name an older one again
+		r.stored -= o.hist.dropBefore(r.context.from)
 	}
 }

@@ -3,6 +3,7 @@ package netvar
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -265,7 +266,7 @@ func TestTwoPacketsOfOneSnapshotSwapped(t *testing.T) {
 	}
 	q.tick++
 	q.w.Capture(1)
-	packets, first := snap(q.p, 1, Limit{Packets: 10, PacketSize: 300})
+	packets, first := snap(q.p, 1, Limit{Packets: 10, PacketSize: 120})
 	if len(packets) != 2 || first != 1 {
 		t.Fatalf("%d packets from %d", len(packets), first)
 	}
@@ -406,8 +407,9 @@ func TestEmptySnapshotIsOnePacket(t *testing.T) {
 // Rule 7 as far as it exists: what does not fit waits, and the stalest goes first, so that
 // everything is sent in turn; despawns pass everything.
 func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
-	const many = 120 // two bytes each, and room for 210
+	const many = 120 // about three bytes each, and room for 210
 	q := newPair(t, 0)
+	rng := rand.New(rand.NewPCG(2, 9))
 	var rocks []*Object
 	for range many {
 		rocks = append(rocks, q.spawnRock(q.w, rock{X: 1 << 30}, 1))
@@ -416,7 +418,7 @@ func TestWhatDoesNotFitWaitsStalestFirst(t *testing.T) {
 	lastSent := map[int]uint64{}
 	for q.tick = 1; q.tick <= 60; q.tick++ {
 		for _, o := range rocks {
-			q.edit(o).Y++
+			q.edit(o).Y = rng.Int32N(2000)
 		}
 		if q.tick == 40 {
 			q.w.Despawn(rocks[many-1])

@@ -7,6 +7,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // Limit bounds one snapshot. Packets is at most MaxPackets. Reliable says that the client's stream
@@ -20,9 +23,10 @@ type Limit struct {
 type candidate struct {
 	version uint64
 	slot    uint32
-	size    uint32 // of the record, once it is written
+	size    uint32 // bits of the record, once it is written
 	class   uint32 // its index; of a despawn the one after the last
 	need    uint64 // among those of one rank; see weigh
+	order   uint32 // of need, once they are sorted by it
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
 	full    bool  // was encoded without a baseline
@@ -34,6 +38,9 @@ const (
 	onStream = 0xfe
 	unplaced = 0xff
 )
+
+// maxBits is more than any snapshot has: what is no budget.
+const maxBits = 1 << 40
 
 // rank orders what competes for the room of a snapshot.
 type rank uint8
@@ -56,11 +63,14 @@ type cutter struct {
 	lim     Limit
 	list    []candidate
 	packets [][]byte
-	from    int    // packets that were there before
-	buf     []byte // the open packet
+	from    int            // packets that were there before
+	open    wire.BitWriter // the open packet
+	room    int            // bits that a packet may have
 	context context
+	at      uint64 // tick as of which the client's state is known, 0 = none
+	origin  uint64 // and where trends come from
 	first   uint64 // id of the first packet
-	budget  int    // bytes of records for this snapshot
+	budget  int    // bits of records for this snapshot
 	left    int    // of them; a record may overdraw it
 	shed    uint64 // ticks that the client stays behind in what was shed
 
@@ -102,13 +112,20 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	}
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
+	span, ahead := uint64(0), tick-p.heard
+	if p.heard > 0 && ahead <= codec.MaxTrend {
+		// Half as far back as it leads ahead: farther, and turns blur it; nearer, and rounding does.
+		span = min((ahead+1)/2, p.heard-1)
+	}
+	p.from = max(p.from, p.heard-span)
+	c.at, c.origin = p.heard, p.from
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	if p.digests > 0 {
 		p.digests--
 		c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
 	}
-	c.budget = p.bucket.fill(tick)
-	c.left = c.budget
+	c.budget = min(p.bucket.fill(tick), maxBits/8) * 8
+	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()
 	c.packets, c.from = dst, len(dst)
 }
@@ -146,7 +163,7 @@ func (c *cutter) gather() {
 				continue
 			}
 			if p.w.large && n.rank != rankDespawn && p.w.slots[slot].class.large {
-				c.measure(&n, p.w.slots[slot], e)
+				c.findLarge(&n, p.w.slots[slot], e)
 			}
 			c.list = append(c.list, n)
 		}
@@ -155,7 +172,7 @@ func (c *cutter) gather() {
 
 // inOrder writes everything in slot order and reports whether it fits: the common case.
 func (c *cutter) inOrder() bool {
-	c.open()
+	c.next()
 	for i := range c.list {
 		n := &c.list[i]
 		if c.left <= 0 {
@@ -171,7 +188,7 @@ func (c *cutter) inOrder() bool {
 			if len(c.packets)-c.from == c.lim.Packets {
 				return false
 			}
-			if c.open(); !c.put(n) {
+			if c.next(); !c.put(n) {
 				return false
 			}
 		}
@@ -188,16 +205,43 @@ func (c *cutter) byNeed() {
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.need, a.need), cmp.Compare(a.slot, b.slot))
 	})
-	c.packets[len(c.packets)-1] = c.buf // may have grown: keep it for the next time
+	c.close() // it may have grown: keep it for the next time
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
-	c.open()
+	c.next()
 	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
-	room := c.lim.PacketSize - len(c.buf)
-	packet, used, misfits := 0, 0, 0
+	c.choose(c.room - c.open.Len())
+	c.context.begin(c.header.Tick, c.at, c.origin)
+	slices.SortFunc(c.list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
+	})
+	c.left = c.budget
+	for list := c.list; len(list) > 0 && list[0].packet != unplaced; {
+		n := 1
+		for n < len(list) && list[n].packet == list[0].packet {
+			n++
+		}
+		if list[0].packet == onStream {
+			for i := range list[:n] {
+				c.left -= int(list[i].size)
+			}
+		} else {
+			if int(list[0].packet) != len(c.packets)-c.from-1 {
+				c.next()
+			}
+			c.fill(list[:n])
+		}
+		list = list[n:]
+	}
+}
+
+// choose places what goes, packet by packet of so many bits. What the head of a record takes depends on what else is
+// in the packet, so it is estimated.
+func (c *cutter) choose(room int) {
+	packet, used, count, misfits := 0, 0, 0, 0
 	for i := range c.list {
 		n := &c.list[i]
-		n.packet, n.why = unplaced, WhyPackets
+		n.packet, n.why, n.order = unplaced, WhyPackets, uint32(i)
 		if c.left <= 0 {
 			n.why = WhyBudget
 			c.p.w.stats.OverBudget++
@@ -210,114 +254,167 @@ func (c *cutter) byNeed() {
 		if misfits >= maxMisfits {
 			continue
 		}
-		c.context.begin(c.header.Tick) // The longest that the record can be.
-		start := len(c.buf)
-		c.buf = c.record(c.buf, n)
-		size := len(c.buf) - start
-		c.buf = c.buf[:start]
-		if size > room || used+size > room && packet+1 == c.lim.Packets {
+		size := c.measure(n)
+		if size > room || used+size+c.gaps(count+1) > room && packet+1 == c.lim.Packets {
 			misfits++
 			continue
 		}
-		if used += size; used > room {
-			packet, used = packet+1, size
+		used += size
+		if count++; used+c.gaps(count) > room {
+			packet, used, count = packet+1, size, 1
 		}
 		n.packet = uint8(packet)
 		c.left -= size
 	}
-	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
-	})
-	c.context.begin(c.header.Tick)
-	c.left = c.budget
-	for i := range c.list {
-		n := &c.list[i]
-		if n.packet == unplaced {
-			break
+}
+
+// measure returns the bits of a record right behind its neighbour.
+func (c *cutter) measure(n *candidate) int {
+	m, before := c.open.Mark(), c.open.Len()
+	c.context.prev = int(n.slot) - 1
+	c.record(n)
+	n.size = uint32(c.open.Len() - before)
+	c.open.Rewind(m)
+	return int(n.size)
+}
+
+// gaps is about what the gaps of n records in one packet take beyond that.
+func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
+
+// fill writes the records into the open packet. If the estimate was too low the least needed of them wait.
+func (c *cutter) fill(list []candidate) {
+	start, left := c.open.Mark(), c.left
+	for {
+		c.context.begin(c.header.Tick, c.at, c.origin)
+		for i := range list {
+			if n := &list[i]; n.packet != unplaced {
+				at := c.open.Len()
+				c.record(n)
+				n.size = uint32(c.open.Len() - at)
+				c.left -= int(n.size)
+			}
 		}
-		if n.packet == onStream {
-			c.left -= int(n.size)
-			continue
+		over := c.open.Len() - c.room
+		if over <= 0 {
+			return
 		}
-		if int(n.packet) != len(c.packets)-c.from-1 {
-			c.open()
+		c.open.Rewind(start)
+		c.left = left
+		for over > 0 {
+			least := -1
+			for i := range list {
+				if list[i].packet != unplaced && (least < 0 || list[i].order > list[least].order) {
+					least = i
+				}
+			}
+			list[least].packet = unplaced
+			over -= int(list[least].size)
 		}
-		start := len(c.buf)
-		c.buf = c.record(c.buf, n)
-		n.size = uint32(len(c.buf) - start)
-		c.left -= int(n.size)
 	}
 }
 
-// open ends the open packet and begins the next.
-func (c *cutter) open() {
+// next ends the open packet and begins another.
+func (c *cutter) next() {
 	n := len(c.packets)
 	if n > c.from {
-		c.packets[n-1] = c.buf
+		c.close()
 	}
 	if n < cap(c.packets) {
 		c.packets = c.packets[:n+1]
 	} else {
 		c.packets = append(c.packets, nil)
 	}
-	c.buf = c.packets[n][:0]
-	if cap(c.buf) == 0 {
-		c.buf = make([]byte, 0, max(c.lim.PacketSize, maxHeader))
+	b := c.packets[n][:0]
+	if cap(b) == 0 {
+		b = make([]byte, 0, max(c.lim.PacketSize, maxHeader)+8) // a record that does not fit is written first
 	}
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
-	c.buf = appendHeader(c.buf, &c.header)
-	c.context.begin(c.header.Tick)
+	c.open.Reset(appendHeader(b, &c.header))
+	c.context.begin(c.header.Tick, c.at, c.origin)
+	c.context.put(&c.open)
 }
 
-// put writes the record into the open packet if it fits. If not, the packet is full and must not
-// be written to any more.
+// close ends the open packet.
+func (c *cutter) close() {
+	padding := c.open.Flush()
+	b := c.open.Bytes()
+	b[atFlags] |= byte(padding << atPadding)
+	c.packets[len(c.packets)-1] = b
+	c.open.Reset(nil)
+}
+
+// put writes the record into the open packet if it fits. If not, nothing has changed.
 func (c *cutter) put(n *candidate) bool {
-	start := len(c.buf)
-	c.buf = c.record(c.buf, n)
-	if len(c.buf) > c.lim.PacketSize {
-		c.buf = c.buf[:start]
+	start, before := c.open.Mark(), c.context
+	at := c.open.Len()
+	c.record(n)
+	if c.open.Len() > c.room {
+		c.open.Rewind(start)
+		c.context = before
 		return false
 	}
-	n.size = uint32(len(c.buf) - start)
+	n.size = uint32(c.open.Len() - at)
 	c.left -= int(n.size)
 	return true
 }
 
 // record writes one record. Without a usable baseline it is a full one.
-func (c *cutter) record(dst []byte, n *candidate) []byte {
+func (c *cutter) record(n *candidate) {
 	w, e := c.p.w, &c.p.entries[n.slot]
 	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
 	if e.phase == ended {
 		n.class = uint32(len(w.table.classes))
-		return c.context.appendRecordHead(dst, &head)
+		c.context.putHead(&c.open, &head)
+		return
 	}
 	o := w.slots[n.slot]
 	n.class = uint32(o.class.index)
 	withheld := c.p.withheld(int(n.slot))
 	if e.base != 0 {
-		if body, ok := w.residual(o, e.base, withheld); ok {
-			head.Kind, head.Base, n.full = recordDelta, e.base, false
-			return c.context.appendDelta(dst, o.class, &head, body)
+		if r := c.residual(o, e, n.version, withheld); r != nil {
+			if head.Kind, n.full = recordDelta, false; r.exact {
+				head.Base = r.base
+			}
+			c.context.putHead(&c.open, &head)
+			c.open.PutBits(w.bitsOf(r))
+			return
 		}
 	}
 	n.full = true
-	return c.full(dst, n, e)
+	c.full(n, e)
+}
+
+// residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
+func (c *cutter) residual(o *Object, e *entry, version uint64, withheld Rules) *residual {
+	var r *residual
+	if since := c.p.maskSince(o.id.slot()); version > c.at && since <= c.origin {
+		r = c.p.w.residual(o, basis{at: c.at, from: c.origin, withheld: withheld})
+		if r != nil && (max(r.base, since) != e.base || !e.has(max(r.older, since))) {
+			r = nil
+		}
+	}
+	if r == nil {
+		r = c.p.w.residual(o, basis{at: e.base, exact: true, withheld: withheld})
+	}
+	return r
 }
 
 // full writes a full record.
-func (c *cutter) full(dst []byte, n *candidate, e *entry) []byte {
+func (c *cutter) full(n *candidate, e *entry) {
 	o := c.p.w.slots[n.slot]
 	withheld := c.p.withheld(int(n.slot))
-	body, _ := c.p.w.residual(o, 0, withheld)
 	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
-	return append(c.context.appendRecordHead(dst, &head), body...)
+	c.context.putHead(&c.open, &head)
+	if head.Masked {
+		o.class.putMask(&c.open, withheld)
+	}
+	c.open.PutBits(c.p.w.bitsOf(c.p.w.residual(o, basis{withheld: withheld})))
 }
 
 // finish writes into all packets what is known only now.
 func (c *cutter) finish() {
-	c.packets[len(c.packets)-1] = c.buf
-	c.buf = nil
+	c.close()
 	complete := c.header.HasDigest
 	if complete {
 		placed := 0
@@ -373,7 +470,7 @@ func (c *cutter) commit() {
 	for range count {
 		f.add(c.header.Tick)
 	}
-	p.bucket.spend(c.budget - c.left)
+	p.bucket.spend((c.budget - c.left + 7) / 8)
 	st.WaitedLarge += c.crowded
 	st.Snapshots++
 	st.Packets += uint64(count)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // World is the server's side: all objects of a room, and a Peer for each client.
@@ -26,6 +27,8 @@ type World struct {
 	reading   reading
 
 	arena []byte         // residuals of this tick
+	bits  wire.BitWriter // that writes them
+	delta delta          // scratch of residual
 	buf   []codec.Values // capture scratch by class
 	bytes []byte         // hash scratch
 	kinds []kind         // by class

@@ -1,13 +1,10 @@
 package transport
 
 import (
-	"encoding/hex"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/golden"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -71,39 +68,9 @@ func goldens(t *testing.T) map[string][]byte {
 // TestGoldenVectorsOfTheDescription holds the examples in docs/ to what the code writes:
 // a block of hex behind a line "<!-- golden: name -->", comments behind #.
 func TestGoldenVectorsOfTheDescription(t *testing.T) {
-	files, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range strings.Split(string(text), "<!-- golden: ")[1:] {
-			name, rest, _ := strings.Cut(part, " -->")
-			block := strings.Split(rest, "```")
-			if len(block) < 3 {
-				t.Fatalf("%s: %s has no block", file, name)
-			}
-			_, lines, _ := strings.Cut(block[1], "\n")
-			found[name] = lines
-		}
-	}
 	for name, want := range goldens(t) {
-		text, ok := found[name]
-		if !ok {
-			t.Errorf("docs: no golden vector %s: % x", name, want)
-			continue
-		}
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			line, _, _ = strings.Cut(line, "#")
-			b.WriteString(strings.Join(strings.Fields(line), ""))
-		}
-		if got, err := hex.DecodeString(b.String()); err != nil || string(got) != string(want) {
-			t.Errorf("docs: golden vector %s: %v\nthere % x\nhere  % x", name, err, got, want)
+		if got := golden.Example(t, "../../docs/WIRE.md", name); string(got) != string(want) {
+			t.Errorf("docs/WIRE.md: %s\nthere % x\nhere  % x", name, got, want)
 		}
 	}
 }

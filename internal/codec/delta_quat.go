@@ -1,0 +1,120 @@
+package codec
+
+import (
+	"math"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// The delta of a quaternion, whose largest component is often that of the baseline:
+//
+//	delta = 0 distance*3                 the same one is largest
+//	      | 1 largest:2 distance*3       another one is: the baseline is turned to it first
+//	      | 1 largest:2 word:3n+2        with the largest of the baseline: the word whole
+//	      | word:3n+2                    without a flag, where the baseline is 0
+//
+// Distances are those of the steps from where they would be by now.
+
+// turn returns the steps of a word that is not 0 without component at, whatever is largest there: the
+// same rotation, with that component positive.
+func turn(w uint64, n, at int) [3]int64 {
+	s, largest := splitQuat(w, n)
+	if largest == at {
+		return s
+	}
+	m := int64(1)<<(n-1) - 1
+	var q [4]int64
+	for i, j := 0, 0; i < 4; i++ {
+		if i != largest {
+			q[i] = s[j]
+			j++
+		}
+	}
+	q[largest] = root(2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2])
+	sign := int64(1)
+	if q[at] < 0 {
+		sign = -1
+	}
+	for i, j := 0, 0; i < 4; i++ {
+		if i != at {
+			s[j] = sign * q[i]
+			j++
+		}
+	}
+	return s
+}
+
+// root is the square root, rounded down; 0 of what is negative. v is below 2^52, where a float is exact.
+func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
+
+// aim returns where the steps would be by now, and how far that was drawn.
+func (t *Trend) aim(from [3]int64, older uint64, n, at int, moving bool) (to, shift [3]int64) {
+	if !moving {
+		return from, shift
+	}
+	m := int64(1)<<(n-1) - 1
+	for i, old := range turn(older, n, at) {
+		to[i] = min(max(from[i]+t.draw(from[i]-old), -m), m)
+		shift[i] = to[i] - from[i]
+	}
+	return to, shift
+}
+
+func (l *leaf) older(t *Trend, moving bool) uint64 {
+	if !moving {
+		return 0
+	}
+	return t.Older.Words[l.pos]
+}
+
+func (l *leaf) putQuat(w *wire.BitWriter, to, base uint64, t *Trend, floor int, moving bool) {
+	n := l.max
+	size := uint(3*n + 2)
+	if base == 0 {
+		w.Put(to, size)
+		return
+	}
+	_, was := splitQuat(base, n)
+	if to == 0 {
+		w.Put(1|uint64(was)<<1, 3)
+		w.Put(to, size)
+		return
+	}
+	s, at := splitQuat(to, n)
+	if at == was {
+		w.Put(0, 1)
+	} else {
+		w.Put(1|uint64(at)<<1, 3)
+	}
+	x := expected{sizes: [2]int{-1, -1}}
+	aim, shift := t.aim(turn(base, n, at), l.older(t, moving), n, at, moving)
+	for i := range s {
+		x.put(w, uint64(s[i]-aim[i]), uint64(shift[i]), floor, moving)
+	}
+}
+
+func (l *leaf) takeQuat(r *wire.BitReader, base uint64, t *Trend, floor int, moving bool) uint64 {
+	n := l.max
+	if base == 0 {
+		return r.Take(uint(3*n + 2))
+	}
+	_, at := splitQuat(base, n)
+	if r.Bit() {
+		was := at
+		if at = int(r.Take(2)); at == was {
+			return r.Take(uint(3*n + 2))
+		}
+	}
+	x := expected{sizes: [2]int{-1, -1}}
+	aim, shift := t.aim(turn(base, n, at), l.older(t, moving), n, at, moving)
+	w, m := uint64(at), int64(1)<<(n-1)-1
+	for i := range aim {
+		c := aim[i] + int64(x.take(r, uint64(shift[i]), floor, moving))
+		if c < -m || c > m {
+			r.Fail(ErrRange)
+			return 0
+		}
+		w = w<<n | uint64(c+m+1)
+	}
+	return w
+}

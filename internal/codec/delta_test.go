@@ -1,0 +1,295 @@
+package codec
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// deltaOf writes and reads what leads from base to v, and proves that it is read to its last bit.
+func deltaOf(tb testing.TB, p *Plan, v, base *Values, t Trend) *Values {
+	tb.Helper()
+	var w wire.BitWriter
+	p.PutDelta(&w, v, base, t)
+	size := w.Len()
+	if most, _ := p.MaxDelta(); size > most {
+		tb.Fatalf("%d bits, more than MaxDelta %d", size, most)
+	}
+	padding := w.Flush()
+	r := wire.NewBitReader(w.Bytes(), padding)
+	got := &Values{Words: slices.Clone(base.Words), Blobs: slices.Clone(base.Blobs)}
+	p.TakeDelta(&r, got, t, nil)
+	if r.Err() != nil || r.Left() != 0 {
+		tb.Fatalf("%v, %d of %d bits left", r.Err(), r.Left(), size)
+	}
+	if got.Words[p.words] != v.Words[p.words] {
+		tb.Fatalf("the caller's word is %d, want %d", got.Words[p.words], v.Words[p.words])
+	}
+	return got
+}
+
+func bitsOf(tb testing.TB, p *Plan, v, base *Values, t Trend) int {
+	var w wire.BitWriter
+	p.PutDelta(&w, v, base, t)
+	return w.Len()
+}
+
+// randomEvery draws values that are near each other, far apart, and at the borders of what they may be.
+func randomEvery(rng *rand.Rand, from every) every {
+	v := from
+	near := func() int64 {
+		switch rng.IntN(6) {
+		case 0:
+			return int64(rng.Uint64())
+		case 1:
+			return math.MinInt64 + rng.Int64N(3)
+		case 2:
+			return 0
+		default:
+			return rng.Int64N(41) - 20
+		}
+	}
+	float := func(f float64) float64 {
+		switch rng.IntN(12) {
+		case 0:
+			return math.Float64frombits(rng.Uint64())
+		case 1:
+			return math.Inf(rng.IntN(2)*2 - 1)
+		case 2:
+			return math.Copysign(0, -1)
+		case 3:
+			return 0
+		case 4:
+			return -f
+		default:
+			return f + rng.NormFloat64()
+		}
+	}
+	change := func() bool { return rng.IntN(3) == 0 }
+	if change() {
+		v.Bool = !v.Bool
+	}
+	if change() {
+		v.I8, v.I16, v.I32, v.I64, v.I = v.I8+int8(near()), v.I16+int16(near()), v.I32+int32(near()), v.I64+near(), v.I+int(near())
+	}
+	if change() {
+		v.U8, v.U16, v.U32, v.U64, v.U = v.U8+uint8(near()), v.U16+uint16(near()), v.U32+uint32(near()), v.U64+uint64(near()), v.U+uint(near())
+	}
+	if change() {
+		v.F32, v.F64 = float32(float(float64(v.F32))), float(v.F64)
+	}
+	if change() {
+		v.Q32, v.Q64, v.R32, v.R64 = float32(float(float64(v.Q32))), float(v.Q64), float32(float(float64(v.R32))), float(v.R64)
+		v.Pos.X, v.Pos.Y = v.Pos.X+float32(near()), v.Pos.Y-float32(near())
+	}
+	if change() {
+		for i := range v.Quat {
+			v.Quat[i] = float32(float(float64(v.Quat[i])))
+		}
+	}
+	if change() {
+		v.Ref.ref.ID = uint64(near())
+	}
+	if change() {
+		v.Until.at.At += 1 << rng.IntN(40)
+	}
+	if change() {
+		v.Text = "some text that is cut"[:rng.IntN(22)]
+		v.Raw = []byte(v.Text)
+		v.UUID[rng.IntN(16)]++
+	}
+	if change() {
+		v.Items = append(slices.Clone(v.Items), item{})[:rng.IntN(len(v.Items)+2)]
+		v.Hands = append(slices.Clone(v.Hands), hand{ID: string(rune(97 + rng.IntN(26)))})
+		v.Bag = map[int16]item{int16(near()): {}}
+	}
+	return v
+}
+
+// Whatever older, baseline and value are: what was written is read.
+func TestDeltaRoundTripsRandomValues(t *testing.T) {
+	p := mustPlan[every](t)
+	rng := rand.New(rand.NewPCG(7, 7))
+	capture := func(s every) *Values {
+		v := p.newValues()
+		p.Capture(unsafe.Pointer(&s), v)
+		v.Words[p.words] = rng.Uint64N(3)
+		return v
+	}
+	state := every{R64: 10}
+	for range 4000 {
+		a := capture(state)
+		state = randomEvery(rng, state)
+		b := capture(state)
+		state = randomEvery(rng, state)
+		c := capture(state)
+		trend := Trend{Older: a, Took: 1 + rng.Uint64N(MaxTrend), Ahead: 1 + rng.Uint64N(MaxTrend)}
+		if rng.IntN(4) == 0 {
+			trend = Trend{}
+		}
+		if got := deltaOf(t, p, c, b, trend); !p.Equal(got, c) {
+			t.Fatalf("from %v\nto   %v\ngot  %v", b, c, got)
+		}
+		zero := p.Zero()
+		zero.Words = append(zero.Words, 0)
+		if got := deltaOf(t, p, c, &zero, Trend{}); !p.Equal(got, c) {
+			t.Fatalf("whole %v, got %v", c, got)
+		}
+	}
+}
+
+// What moves as it has moved costs a few bits a leaf, and whatever does not move costs nothing.
+func TestWhatMovesAsBeforeCostsFewBits(t *testing.T) {
+	type body struct {
+		Pos    struct{ X, Y, Z float32 } `net:"quant=1/512,range=-32:32"`
+		Rot    [4]float32                `net:"quat=9"`
+		Smooth float32
+		Name   string
+		Rest   [9]int32
+	}
+	p := mustPlan[body](t)
+	at := func(tick float64) *Values {
+		var b body
+		b.Pos.X, b.Pos.Y, b.Pos.Z = float32(tick*20/512), float32(-tick*30/512), 3
+		b.Rot = [4]float32{0.2, 0.1, 0, float32(0.8 - tick*0.001)}
+		b.Smooth, b.Name = float32(1000+tick), "name"
+		v := p.newValues()
+		p.Capture(unsafe.Pointer(&b), v)
+		return v
+	}
+	older, base, now := at(4), at(10), at(16)
+	with := bitsOf(t, p, now, base, Trend{Older: older, Took: 6, Ahead: 6})
+	without := bitsOf(t, p, now, base, Trend{})
+	if with > 45 || without < 2*with {
+		t.Errorf("%d bits with a trend, %d without", with, without)
+	}
+	if n := bitsOf(t, p, now, now, Trend{Older: now, Took: 6, Ahead: 6}); n != 1 {
+		t.Errorf("nothing moves and nothing has changed: %d bits, want 1", n)
+	}
+}
+
+// A trend never makes a value of a range leave it, and a far move has none.
+func TestTrendsStayInBounds(t *testing.T) {
+	type s struct {
+		R float32 `net:"quant=1,range=0:100"`
+		I int64
+	}
+	p := mustPlan[s](t)
+	words := func(r, i uint64) *Values { return &Values{Words: []uint64{r, i, 0}} }
+	older, base := words(0, 0), words(99, math.MaxInt64)
+	tr := Trend{Older: older, Took: 1, Ahead: MaxTrend}
+	if got := p.leaves[0].predict(99, &tr); got != 100 {
+		t.Errorf("predicted %d, want the end of the range", got)
+	}
+	if m := p.moving(base, &tr); !m.has(1) || m.has(2) {
+		t.Errorf("moving %v", m)
+	}
+	if got := deltaOf(t, p, words(50, 5), base, tr); got.Words[0] != 50 || got.Words[1] != 5 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTurnedQuaternionsAreTheSameRotation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 2000 {
+		n := minQuatBits + rng.IntN(maxQuatBits-minQuatBits+1)
+		q := [4]float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()), float32(rng.NormFloat64()), float32(rng.NormFloat64())}
+		w, _ := packQuat(&q, n)
+		m := int64(1)<<(n-1) - 1
+		_, largest := splitQuat(w, n)
+		for at := range 4 {
+			s := turn(w, n, at)
+			sum := s[0]*s[0] + s[1]*s[1] + s[2]*s[2]
+			if at == largest || sum > 2*m*m {
+				continue
+			}
+			// The component that is left out is what the first form had there.
+			was := turn(w, n, largest)
+			i := at
+			if at > largest {
+				i--
+			}
+			left, want := root(2*m*m-sum), max(was[i], -was[i])
+			if diff := left*left - want*want; max(diff, -diff) > 4*m {
+				t.Fatalf("%d bits, %v turned to %d: %v, %d left out, want %d", n, q, at, s, left, want)
+			}
+		}
+	}
+}
+
+func TestDeltaDoesNotAllocate(t *testing.T) {
+	p := mustPlan[every](t)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var v [3]*Values
+	state := sampleEvery()
+	for i := range v {
+		v[i] = p.newValues()
+		p.Capture(unsafe.Pointer(&state), v[i])
+		state.Pos.X += 3
+		state.I32 += int32(rng.IntN(9))
+	}
+	var w wire.BitWriter
+	buf, got := make([]byte, 0, 4096), p.newValues()
+	tr := Trend{Older: v[0], Took: 3, Ahead: 6}
+	if n := testing.AllocsPerRun(100, func() {
+		w.Reset(buf)
+		p.PutDelta(&w, v[2], v[1], tr)
+		padding := w.Flush()
+		copy(got.Words, v[1].Words)
+		copy(got.Blobs, v[1].Blobs)
+		r := wire.NewBitReader(w.Bytes(), padding)
+		p.TakeDelta(&r, got, tr, nil)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// Any baseline, any older version and any bits: no panic, and what is accepted is a value that can be
+// read and written again.
+func FuzzTakeDelta(f *testing.F) {
+	p := mustPlan[every](f)
+	a, b := sampleEvery(), every{R64: 12, Pos: vec{X: 1, Y: 2}}
+	va, vb := p.newValues(), p.newValues()
+	p.Capture(unsafe.Pointer(&a), va)
+	p.Capture(unsafe.Pointer(&b), vb)
+	var w wire.BitWriter
+	p.PutDelta(&w, vb, va, Trend{})
+	w.Flush()
+	f.Add(p.AppendValues(nil, va), p.AppendValues(nil, vb), w.Bytes(), byte(3), byte(200))
+	f.Add(p.AppendValues(nil, vb), p.AppendValues(nil, va), []byte{0xff, 1, 2, 3}, byte(1), byte(0))
+	f.Fuzz(func(t *testing.T, base, older, delta []byte, took, ahead byte) {
+		v, old := p.newValues(), p.newValues()
+		in := wire.NewReader(base)
+		if p.ReadValues(&in, v); in.Done() != nil {
+			return
+		}
+		in = wire.NewReader(older)
+		if p.ReadValues(&in, old); in.Done() != nil {
+			return
+		}
+		tr := Trend{}
+		if took > 0 {
+			tr = Trend{Older: old, Took: 1 + uint64(took)%MaxTrend, Ahead: 1 + uint64(ahead)%MaxTrend}
+		}
+		from := &Values{Words: slices.Clone(v.Words), Blobs: slices.Clone(v.Blobs)}
+		r := wire.NewBitReader(delta, int(ahead&7))
+		scratch := p.TakeDelta(&r, v, tr, nil)
+		if len(scratch) > len(delta) {
+			t.Fatalf("%d bytes of scratch for %d of input", len(scratch), len(delta))
+		}
+		if r.Err() != nil {
+			return
+		}
+		in = wire.NewReader(p.AppendValues(nil, v))
+		if p.ReadValues(&in, p.newValues()); in.Done() != nil {
+			t.Fatalf("accepted, but not readable: %v", in.Err())
+		}
+		if got := deltaOf(t, p, v, from, tr); !p.Equal(got, v) {
+			t.Fatal("written again it becomes another value")
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+)
+
+// numbers have all lengths, and all of the borders between the forms of a code.
+func numbers() (list []uint64) {
+	for n := range 64 {
+		for d := range uint64(9) {
+			list = append(list, 1<<n-1+d-4, 1<<n+d)
+		}
+	}
+	return append(list, 0, ^uint64(0))
+}
+
+func TestBitsRoundTrip(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for start := range 64 {
+		var w BitWriter
+		w.Reset(make([]byte, 3))
+		w.Put(random.Uint64()&(1<<start-1), uint(start))
+		type item struct {
+			v    uint64
+			kind int
+			k    uint
+		}
+		var items []item
+		for _, v := range numbers() {
+			k := uint(random.IntN(MaxRice + 1))
+			n := bits.Len64(v)
+			before := w.Len()
+			switch kind := random.IntN(4); kind {
+			case 0:
+				w.PutLen(v)
+				if got := w.Len() - before; got > MaxLenBits(n) {
+					t.Fatalf("len(%d): %d bits, at most %d", v, got, MaxLenBits(n))
+				}
+				items = append(items, item{v, kind, 0})
+			case 1:
+				w.PutRice(v, k)
+				if got := w.Len() - before; got > MaxRiceBits(n) {
+					t.Fatalf("rice(%d, %d): %d bits, at most %d", v, k, got, MaxRiceBits(n))
+				}
+				items = append(items, item{v, kind, k})
+			case 2:
+				w.Put(v, 64)
+				items = append(items, item{v, kind, 0})
+			default:
+				w.PutBytes([]byte{byte(v), 1, 2, 3, 4, 5, 6, 7, 8, 9})
+				items = append(items, item{v & 0xff, kind, 0})
+			}
+		}
+		padding := w.Flush()
+		r := NewBitReader(w.Bytes()[3:], padding)
+		r.Take(uint(start))
+		for i, it := range items {
+			var got uint64
+			switch it.kind {
+			case 0:
+				got = r.Len()
+			case 1:
+				got = r.Rice(it.k)
+			case 2:
+				got = r.Take(64)
+			default:
+				b := r.TakeBytes(nil, 10)
+				if len(b) != 10 || b[9] != 9 {
+					t.Fatalf("bytes %x", b)
+				}
+				got = uint64(b[0])
+			}
+			if got != it.v || r.Err() != nil {
+				t.Fatalf("item %d %+v: got %d, %v", i, it, got, r.Err())
+			}
+		}
+		if r.Left() != 0 {
+			t.Fatalf("%d bits left", r.Left())
+		}
+	}
+}
+
+func TestBitsCopyAndRewind(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	from := make([]byte, 64)
+	for i := range from {
+		from[i] = byte(random.Uint32())
+	}
+	for range 500 {
+		var w BitWriter
+		lead, n := uint(random.IntN(64)), random.IntN(8*len(from)+1)
+		w.Put(0, lead)
+		m := w.Mark()
+		w.PutBits(from, random.IntN(8*len(from)+1))
+		w.Rewind(m)
+		w.PutBits(from, n)
+		w.Put(1, 1)
+		padding := w.Flush()
+		r := NewBitReader(w.Bytes(), padding)
+		r.Take(lead)
+		want := NewBitReader(from, 0)
+		for range n {
+			if r.Bit() != want.Bit() {
+				t.Fatal("a bit differs")
+			}
+		}
+		if !r.Bit() || r.Left() != 0 || r.Err() != nil {
+			t.Fatal("the end differs")
+		}
+	}
+}
+
+func FuzzBitReader(f *testing.F) {
+	f.Add([]byte{0xff, 0, 1, 2, 3}, byte(3))
+	f.Fuzz(func(t *testing.T, b []byte, k byte) {
+		for kind := range 4 {
+			r := NewBitReader(b, int(k&7))
+			for r.Err() == nil && r.Left() > 0 {
+				left := r.Left()
+				switch kind {
+				case 0:
+					r.Len()
+				case 1:
+					r.Rice(uint(k) % (MaxRice + 1))
+				case 2:
+					r.Take(uint(k)%64 + 1)
+				default:
+					r.TakeBytes(nil, int(k)+1)
+				}
+				if r.Left() >= left {
+					t.Fatal("nothing was read")
+				}
+			}
+			if r.Err() != nil && (r.Len() != 0 || r.Rice(3) != 0 || r.Take(9) != 0) {
+				t.Fatal("numbers after an error")
+			}
+		}
+	})
+}
