@@ -46,7 +46,7 @@ func FuzzMaskedApply(f *testing.F) {
 			}
 			v, mask := o.hist.newest(), r.masks.of(slot)
 			for i := range o.class.plan.Leaves() {
-				if mask[i>>3]>>(i&7)&1 == 0 && !o.class.plan.Same(i, &v, &o.class.reads.zero) {
+				if mask[i>>3]>>(i&7)&1 == 0 && !o.class.plan.Same(i, &v, &o.class.zero) {
 					t.Fatalf("%s may not be read, and is not zero", o.class.plan.LeafName(i))
 				}
 			}
