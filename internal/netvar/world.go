@@ -178,7 +178,51 @@ func (w *World) capture(o *Object) {
 	c := o.class
 	now := w.draftOf(o)
 	now.Words[c.plan.Words()] = o.owner
-	misfits := c.plan.Capture(o.live, now)
+	w.stats.Captured++
+	o.looked = w.tick
+	if s := w.positions[c.index].space; s != nil {
+		s.place(o)
+	}
+	switch {
+	case !o.published():
+		w.captured(o, now, c.plan.Capture(o.live, now))
+		for i := range o.fields {
+			o.fields[i] = w.tick
+		}
+		w.publish(o)
+	case w.differs(o, now):
+		w.moved.set(o.id.slot())
+	default:
+		return
+	}
+	o.hist.commit(w.tick, now.Blobs)
+	o.changed = w.tick
+	w.stats.Versions++
+}
+
+// differs captures an object that has a version, and tells whether it is another one.
+func (w *World) differs(o *Object, now *codec.Values) (changed bool) {
+	c, last := o.class, o.hist.newest()
+	if holds := w.holds.by[c.index] != nil; holds || w.check != nil {
+		w.captured(o, now, c.plan.Capture(o.live, now))
+		if holds {
+			w.hold(o, now, &last)
+		}
+		changed = c.plan.Mark(o.fields[1:], w.tick, now, &last)
+	} else {
+		var misfits int
+		if misfits, changed = c.plan.CaptureMark(o.live, now, &last, o.fields[1:], w.tick); misfits > 0 {
+			w.captured(o, now, misfits)
+		}
+	}
+	if c.owner(now) != c.owner(&last) {
+		o.fields[0], changed = w.tick, true
+	}
+	return changed
+}
+
+// captured counts and tells what did not fit.
+func (w *World) captured(o *Object, now *codec.Values, misfits int) {
 	if misfits > 0 {
 		w.stats.Clamped += uint64(misfits)
 		w.clamped(o)
@@ -186,31 +230,4 @@ func (w *World) capture(o *Object) {
 	if w.check != nil {
 		w.checkCapture(o, now, misfits)
 	}
-	w.stats.Captured++
-	o.looked = w.tick
-	if s := w.positions[c.index].space; s != nil {
-		s.place(o)
-	}
-	if !o.published() {
-		for i := range o.fields {
-			o.fields[i] = w.tick
-		}
-		w.publish(o)
-	} else {
-		last := o.hist.newest()
-		if w.holds.by[c.index] != nil {
-			w.hold(o, now, &last)
-		}
-		changed := c.plan.Mark(o.fields[1:], w.tick, now, &last)
-		if c.owner(now) != c.owner(&last) {
-			o.fields[0], changed = w.tick, true
-		}
-		if !changed {
-			return
-		}
-		w.moved.set(o.id.slot())
-	}
-	o.hist.commit(w.tick, now.Blobs)
-	o.changed = w.tick
-	w.stats.Versions++
 }
