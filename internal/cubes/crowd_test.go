@@ -151,13 +151,16 @@ func (c *crowd) same(t *testing.T) {
 }
 
 // 250 cubes that all glide at 2 m/s, turn, and bump into each other.
-func TestACrowdIsDecoded(t *testing.T) {
+func TestACrowdIsSmall(t *testing.T) {
 	c := newCrowd(t, 2, false)
 	kilobytes, moving := c.measure(t)
 	c.same(t)
 	t.Logf("%.1f kB/s, %.3f of the cubes move", kilobytes, moving)
 	if moving < 0.97 { // Some are caught between two others for a moment.
 		t.Errorf("%.3f of the cubes move, want all", moving)
+	}
+	if kilobytes > 20 {
+		t.Errorf("%.1f kB/s, want at most 20", kilobytes)
 	}
 }
 
