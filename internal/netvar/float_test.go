@@ -87,7 +87,7 @@ func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
 // BenchmarkFloats prints the bytes of an update of 100 objects of four float32, headers included.
 func BenchmarkFloats(b *testing.B) {
 	f := newFlock(b)
-	for range 30 {
+	for range 2 * Horizon { // until the histories are full
 		f.step(b)
 	}
 	f.bytes = 0
