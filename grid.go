@@ -112,8 +112,9 @@ func ViewAt(x, y, z float64) Viewpoint { return Viewpoint{netvar.Eye{X: x, Y: y,
 func ViewFrom[S any](o *Object[S]) Viewpoint { return Viewpoint{netvar.Eye{Object: o.o}} }
 
 // SetView lets a client look from these viewpoints, instead of those before, from the end of
-// this tick on; from none it sees nothing of the grid. It panics with more than [MaxViewpoints], with
-// an object that is not on the grid, in another room, and on a client.
+// this tick on; from none it sees nothing of the grid but what it owns. It panics with more than [MaxViewpoints], with
+// an object that is not on the grid, in another room, and on a client. For a client
+// that has left it does nothing.
 func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	if t.server("Grid.SetView") != g.room {
 		panic("netloop: Grid.SetView: the grid belongs to another room")
@@ -128,7 +129,5 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 		}
 		eyes[i] = v.eye
 	}
-	if c.joined { // Who has left sees nothing any more.
-		g.space.SetEyes(c.peer, eyes[:len(from)]...)
-	}
+	g.space.SetEyes(c.peer, eyes[:len(from)]...)
 }

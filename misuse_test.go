@@ -60,7 +60,8 @@ func TestRefusedValuesReplay(t *testing.T) {
 		var o *netloop.Object[note]
 		r.OnStart(func(tick *netloop.Tick) { o = notes.Spawn(tick, note{}) })
 		r.On(netloop.Update, "test.misfit", func(tick *netloop.Tick) {
-			o.Edit(tick).Text = strings.Repeat("x", int(tick.Number()%40))
+			n := int(tick.Number())
+			o.Edit(tick).Text = strings.Repeat(string(rune('a'+n%26)), n%40)
 		})
 	})
 	for _, refuse := range []bool{true, false} {

@@ -225,8 +225,8 @@ func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 		at.X++
 		x.MoveThing(id*100, at)
 	}
-	// reach is 5: 13² cells around one that goes to the next; nearly all pairs around it stay as they are.
-	if cells, pairs := cost(); cells > 100*13*13 || pairs > 100*200/10 {
+	// The reach is 5: 11² cells around one that goes to the next; nearly all pairs around it stay as they are.
+	if cells, pairs := cost(); cells > 100*11*11 || pairs > 100*200/10 {
 		t.Errorf("100 of 10 000 left their cell: %d cells, %d pairs", cells, pairs)
 	}
 	for id := range 2 {
@@ -234,7 +234,7 @@ func TestCostFollowsWhoChangesItsCell(t *testing.T) {
 		at.Y++
 		x.MoveEye(id, at, true)
 	}
-	if cells, pairs := cost(); cells > 2*13*13 || pairs > 2*10_000/10 {
+	if cells, pairs := cost(); cells > 2*11*11 || pairs > 2*10_000/10 {
 		t.Errorf("2 of 200 eyes left their cell: %d cells, %d pairs", cells, pairs)
 	}
 }

@@ -88,15 +88,13 @@ func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 			}
 		}
 	}
-	if m.was && m.is && m.from.within(m.to, 1) { // One box holds both.
-		others.around(m.from, x.reach+1, visit)
-		return
-	}
+	// What goes Outside lies around where it was, what comes Inside around where it is: and after one step, as the
+	// margin is at least a cell, that is no further from where it was.
 	if m.was {
 		others.around(m.from, x.reach, visit)
 	}
-	if m.is {
-		others.around(m.to, x.reach, func(at Cell, first int32) {
+	if m.is && !(m.was && m.from.within(m.to, 1)) {
+		others.around(m.to, x.near, func(at Cell, first int32) {
 			if !m.was || !at.within(m.from, x.reach) {
 				visit(at, first)
 			}

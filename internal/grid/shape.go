@@ -23,7 +23,7 @@ const MaxReach = 16
 type Shape struct {
 	size          float64
 	inside, again float64 // squares of the gaps at which a pair is Inside, and not Outside yet, in cells
-	reach         int32   // cells beyond which a pair is Outside
+	near, reach   int32   // how many cells further what is Inside may lie, and what is not Outside
 }
 
 // Zone is where a thing lies for an eye.
@@ -52,7 +52,7 @@ func NewShape(cell, radius, margin float64) (Shape, error) {
 		return Shape{}, fmt.Errorf("radius and margin are %v cells, more than %d: make the cells larger, half of the radius is a good size", out, MaxReach-1)
 	}
 	in := radius / cell
-	return Shape{size: cell, inside: in * in, again: out * out, reach: int32(out) + 1}, nil
+	return Shape{size: cell, inside: in * in, again: out * out, near: int32(in) + 1, reach: int32(out) + 1}, nil
 }
 
 // Cell returns the cell of a point. What is too far out, infinite or not a number lies in the last

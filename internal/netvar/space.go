@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
@@ -86,8 +87,14 @@ func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) e
 func (s *Space) Holds(c *Class) bool { return s.w.positions[c.index].space == s }
 
 // SetEyes lets a client see from these from the next capture on, at most MaxEyes. What has no place in the
-// space, as an object of a class that it does not hold, sees nothing.
+// space, as an object of a class that it does not hold, sees nothing. A client that was closed gets none.
 func (s *Space) SetEyes(p *Peer, eyes ...Eye) {
+	if slices.Contains(s.w.peers, p) {
+		s.setEyes(p, eyes)
+	}
+}
+
+func (s *Space) setEyes(p *Peer, eyes []Eye) {
 	t := s.seat(p)
 	t.wanted = append(t.wanted[:0], eyes[:min(len(eyes), MaxEyes)]...)
 	if !t.moving {
@@ -262,7 +269,7 @@ func (s *Space) judgeSuspects() {
 // close takes away the eyes of a client that goes.
 func (s *Space) close(p *Peer) {
 	if s.number < len(p.seats) && p.seats[s.number] != nil {
-		s.SetEyes(p)
+		s.setEyes(p, nil)
 		p.seats[s.number].p = nil
 	}
 }

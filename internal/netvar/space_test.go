@@ -159,6 +159,26 @@ func TestOwnersSeeTheirObjects(t *testing.T) {
 	}
 }
 
+// TestAClosedPeerLeavesNoEyes: and none can be given to it any more.
+func TestAClosedPeerLeavesNoEyes(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	p.spawnRock(p.w, rock{}, 1)
+	for range 20 {
+		c := p.join(1)
+		p.space.SetEyes(c, Eye{}, Eye{X: 5})
+		p.step()
+		p.w.ClosePeer(c)
+		p.space.SetEyes(c, Eye{}, Eye{}, Eye{})
+		p.step()
+	}
+	if n := len(p.space.seats); n != 2 || len(p.space.free) != 2 {
+		t.Errorf("%d eyes were made, %d of them are free", n, len(p.space.free))
+	}
+	if _, ok := p.space.index.Eye(0); ok {
+		t.Error("an eye that nobody has is still there")
+	}
+}
+
 func TestBadPositionsAreCounted(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
@@ -362,8 +382,8 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 		a, b, c := cost(50) // each into the next cell, 2 with an eye
 		cells, pairs, judged = cells+a, pairs+b, judged+c
 	}
-	// The reach is 5 cells: 13² around one that goes to the next. Of 200 clients some 15 are near.
-	if perTick := cells / 100; perTick > 102*13*13 {
+	// The reach is 5 cells: 11² around one that goes to the next. Of 200 clients some 15 are near.
+	if perTick := cells / 100; perTick > 102*11*11 {
 		t.Errorf("%d cells a tick", perTick)
 	}
 	if judged/100 > 10_000*200/400 || judged > pairs || judged == 0 {
