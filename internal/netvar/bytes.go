@@ -55,10 +55,10 @@ func (c *cutter) sample(n *candidate) {
 		return
 	}
 	w, o, e := c.p.w, c.p.w.slots[n.slot], &c.p.entries[n.slot]
-	withheld := c.p.withheld(int(n.slot))
+	withheld := c.p.view(int(n.slot)).withheld
 	from := basis{withheld: withheld}
 	if !n.full {
-		from = c.residual(o, e, n.version, withheld).basis
+		from = c.residual(o, e, n.version).basis
 	}
 	d := &w.delta
 	d.find(w, o, from)

@@ -71,7 +71,7 @@ func (w *World) Digest(p *Peer) uint64 {
 // valueHash returns that of what the client may read of the object in a slot.
 func (w *World) valueHash(p *Peer, slot int) uint64 {
 	o := w.slots[slot]
-	withheld := p.withheld(slot)
+	withheld := p.view(slot).withheld
 	if withheld == 0 {
 		return o.valueHash(&w.bytes)
 	}

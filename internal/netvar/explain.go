@@ -78,7 +78,7 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		x.Why, x.Changed = WhyNew, 0
 	case !p.shows(o):
 		x.Why = WhyHidden
-	case o.class.ruled(field, p.withheld(o.id.slot())):
+	case o.class.ruled(field, p.view(o.id.slot()).withheld):
 		x.Why = WhyWithheld
 	default:
 		slot := o.id.slot()

@@ -114,7 +114,8 @@ func (p *Peer) acked(s *sentPacket) {
 	for _, r := range s.records {
 		slot := int(r.slot)
 		e := &p.entries[slot]
-		if s.tick < e.life || e.phase == absent || s.tick < p.maskSince(slot) {
+		v := p.view(slot)
+		if s.tick < e.life || e.phase == absent || s.tick < v.since {
 			continue // of a lifetime that is over, or of another mask
 		}
 		if e.phase == ended { // a packet of this phase can only have carried the despawn
@@ -130,7 +131,7 @@ func (p *Peer) acked(s *sentPacket) {
 			e.advance(r.version)
 			p.endFirst(e)
 		}
-		if p.version(slot, e) <= e.base {
+		if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
 			p.owed.unset(slot)
 			p.waiting.unset(slot)
 		}

@@ -75,7 +75,7 @@ func (p *Peer) largeAcked(r *largeRecord) {
 	p.large.slots.unset(slot)
 	p.large.bytes -= int(r.size)
 	e := &p.entries[slot]
-	if r.void || r.tick < e.life || e.phase != shown || r.tick < p.maskSince(slot) {
+	if r.void || r.tick < e.life || e.phase != shown || r.tick < p.view(slot).since {
 		return
 	}
 	if r.version > e.base {
@@ -98,11 +98,11 @@ func (c *cutter) beginLarge() {
 
 // findLarge finds out whether the record of an object fits no packet, and then what it takes.
 func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
-	withheld := c.p.withheld(int(n.slot))
+	withheld := c.p.view(int(n.slot)).withheld
 	full := c.p.w.residual(o, basis{withheld: withheld}).n
 	size := full
 	if e.base != 0 {
-		if r := c.residual(o, e, n.version, withheld); r != nil {
+		if r := c.residual(o, e, n.version); r != nil {
 			size = r.n
 		}
 	}

@@ -174,11 +174,7 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
 	}
-	o := p.w.slots[slot]
-	if v, ok := p.view(slot); ok {
-		return v.version(o)
-	}
-	return o.changed
+	return p.view(slot).version(p.w.slots[slot])
 }
 
 // Shows reports whether the client has the object, or will have heard of it with the snapshot

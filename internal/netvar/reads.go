@@ -201,23 +201,12 @@ type views struct {
 	list    []view // by slot
 }
 
-func (p *Peer) view(slot int) (view, bool) {
-	if !p.views.special.has(slot) {
-		return view{}, false
+// view returns what a client has of the object in a slot: mostly everything, which is the zero view.
+func (p *Peer) view(slot int) view {
+	if p.views.special.has(slot) {
+		return p.views.list[slot]
 	}
-	return p.views.list[slot], true
-}
-
-// withheld returns what the client may not read of the object in a slot.
-func (p *Peer) withheld(slot int) Rules {
-	v, _ := p.view(slot)
-	return v.withheld
-}
-
-// maskSince returns since when a client reads what it does, if that changed within the lifetime.
-func (p *Peer) maskSince(slot int) uint64 {
-	v, _ := p.view(slot)
-	return v.since
+	return view{}
 }
 
 func (p *Peer) setView(slot int, v view) {
@@ -245,7 +234,7 @@ func (w *World) review(o *Object, p *Peer) {
 	}
 	slot := o.id.slot()
 	withheld := w.withheld(o, p)
-	if withheld == p.withheld(slot) {
+	if withheld == p.view(slot).withheld {
 		return
 	}
 	p.setView(slot, view{since: w.tick, withheld: withheld})

@@ -145,7 +145,12 @@ func (c *cutter) gather() {
 		for ; w != 0; w &= w - 1 {
 			slot := k<<6 + bits.TrailingZeros64(w)
 			e := &p.entries[slot]
-			n := candidate{slot: uint32(slot), version: p.version(slot, e), packet: unplaced}
+			n := candidate{slot: uint32(slot), version: e.life, packet: unplaced}
+			if e.phase != ended {
+				if n.version = p.w.slots[slot].changed; p.views.special.has(slot) {
+					n.version = p.version(slot, e)
+				}
+			}
 			switch {
 			case e.phase == ended:
 				n.rank = rankDespawn
@@ -370,9 +375,8 @@ func (c *cutter) record(n *candidate) {
 	}
 	o := w.slots[n.slot]
 	n.class = uint32(o.class.index)
-	withheld := c.p.withheld(int(n.slot))
 	if e.base != 0 {
-		if r := c.residual(o, e, n.version, withheld); r != nil {
+		if r := c.residual(o, e, n.version); r != nil {
 			if head.Kind, n.full = recordDelta, false; r.exact {
 				head.Base = r.base
 			}
@@ -386,16 +390,17 @@ func (c *cutter) record(n *candidate) {
 }
 
 // residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
-func (c *cutter) residual(o *Object, e *entry, version uint64, withheld Rules) *residual {
+func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
-	if since := c.p.maskSince(o.id.slot()); version > c.at && since <= c.origin {
-		r = c.p.w.residual(o, basis{at: c.at, from: c.origin, withheld: withheld})
-		if r != nil && (max(r.base, since) != e.base || !e.has(max(r.older, since))) {
+	v := c.p.view(o.id.slot())
+	if version > c.at && v.since <= c.origin {
+		r = c.p.w.residual(o, basis{at: c.at, from: c.origin, withheld: v.withheld})
+		if r != nil && (max(r.base, v.since) != e.base || !e.has(max(r.older, v.since))) {
 			r = nil
 		}
 	}
 	if r == nil {
-		r = c.p.w.residual(o, basis{at: e.base, exact: true, withheld: withheld})
+		r = c.p.w.residual(o, basis{at: e.base, exact: true, withheld: v.withheld})
 	}
 	return r
 }
@@ -403,7 +408,7 @@ func (c *cutter) residual(o *Object, e *entry, version uint64, withheld Rules) *
 // full writes a full record.
 func (c *cutter) full(n *candidate, e *entry) {
 	o := c.p.w.slots[n.slot]
-	withheld := c.p.withheld(int(n.slot))
+	withheld := c.p.view(int(n.slot)).withheld
 	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
 	c.context.putHead(&c.open, &head)
 	if head.Masked {
