@@ -8,7 +8,7 @@ import (
 // A digest is what a client shall have, as one number, made from captured values:
 //
 //	digest = FNV-1a over, in slot order, id:8 lifetime:4 value:8 of each object
-//	value  = FNV-1a over class:uvarint [mask] owner:uvarint fields, as in a full record
+//	value  = FNV-1a over class:uvarint [mask] owner:uvarint fields, of those that may be read
 //
 // FNV-1a (64 bits): start with 0xcbf29ce484222325; for each byte xor it, then multiply by
 // 0x100000001b3.

@@ -84,11 +84,20 @@ func TestGoldenMaskedPacket(t *testing.T) {
 	c := classOf[scout](t, "scout")
 	w := NewWorld(NewTable(c))
 	p := w.NewPeer(100)
-	w.Spawn(c, unsafe.Pointer(&scout{5, 9, "ann", -2}), 7, 100)
+	o := w.Spawn(c, unsafe.Pointer(&scout{5, 9, "ann", -2}), 7, 100)
 	w.Capture(100)
 	packets, _ := snap(p, 100, wide)
 	if got, want := hex.EncodeToString(packets[0]), example(t, "state-masked"); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	v := o.hist.newest()
+	hashed := c.appendMasked([]byte{0}, &v, c.appendMask(nil, p.view(0).withheld))
+	if want := example(t, "digest-masked"); hex.EncodeToString(hashed) != want {
+		t.Errorf("the digest is of %x, want %s", hashed, want)
+	}
+	h := fnvUint64(fnvUint32(fnvUint64(fnvStart, uint64(o.id)), 100), fnv(fnvStart, hashed))
+	if w.Digest(p) != h {
+		t.Errorf("digest %x, want %x", w.Digest(p), h)
 	}
 }
 
