@@ -320,3 +320,40 @@ func TestAClientThatLeavesTakesItsEyesAlong(t *testing.T) {
 	w.Step(3)
 	s.want(t, "b", 100, "")
 }
+
+// TestObserversOfWhatIsOnAGrid: those whom the grid shows it.
+func TestObserversOfWhatIsOnAGrid(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	c := play(t, w, perfect)
+	var near, far *netloop.Object[body]
+	w.Tick(func(tick *netloop.Tick) {
+		near, far = bodies.Spawn(tick, body{N: 100}), bodies.Spawn(tick, body{N: 101, X: 500})
+		for n, o := range []*netloop.Object[body]{near, far} { // in the tick of their spawn
+			signs.Spawn(tick, sign{int32(n)}, netloop.VisibleTo(netloop.Observers(o)))
+		}
+	})
+	w.Step(3)
+	want := func(n int32) {
+		t.Helper()
+		var got []int32
+		w.Look(c, func(tick *netloop.Tick) {
+			for o := range signs.All(tick) {
+				got = append(got, o.State().N)
+			}
+		})
+		if len(got) != 1 || got[0] != n {
+			t.Errorf("the client has the signs %v, want that of %d", got, n)
+		}
+	}
+	want(0)
+	w.Tick(func(tick *netloop.Tick) { near.Edit(tick).X, far.Edit(tick).X = 500, 0 })
+	w.Step(2)
+	w.Tick(func(tick *netloop.Tick) {
+		for o := range signs.All(tick) {
+			o.Invalidate(tick)
+		}
+	})
+	w.Step(2)
+	want(1)
+}
