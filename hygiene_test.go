@@ -190,6 +190,22 @@ func TestGamesImportNoInternalPackage(t *testing.T) {
 	}
 }
 
+// inTests lists the packages that no production code may import.
+var inTests = []string{"internal/golden", "internal/plain"}
+
+func TestProductionImportsNothingMadeForTests(t *testing.T) {
+	for _, s := range parsed(t) {
+		if s.test {
+			continue
+		}
+		for _, p := range s.imports() {
+			if slices.Contains(inTests, strings.TrimPrefix(p, module+"/")) {
+				t.Errorf("%s imports %s, which is for tests alone", s.name, p)
+			}
+		}
+	}
+}
+
 func TestModulesStayInTheirPlace(t *testing.T) {
 	for _, s := range parsed(t) {
 		if s.test {

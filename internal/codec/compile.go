@@ -206,7 +206,7 @@ const noRun = 1<<16 - 1
 
 // continues reports whether two neighbours are likely to change alike: they are numbers of one kind and step.
 func (l *leaf) continues(before *leaf) bool {
-	return l.kind == before.kind && l.num == before.num && l.den == before.den
+	return l.kind.onWire() == before.kind.onWire() && l.num == before.num && l.den == before.den
 }
 
 // find returns which leaf has the name, or -1.

@@ -3,6 +3,7 @@ package codec
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"unsafe"
@@ -292,4 +293,36 @@ func FuzzTakeDelta(f *testing.F) {
 			t.Fatal("written again it becomes another value")
 		}
 	})
+}
+
+// An int travels as an int64 and a uint as a uint64, also where it is a matter of who stands beside it: a
+// reader that has only the tables takes what the writer wrote.
+func TestIntRunsOnAsInt64(t *testing.T) {
+	type mixed struct {
+		A int64
+		B int
+		C uint64
+		D uint
+	}
+	type other struct {
+		A, B int64
+		C, D uint64
+	}
+	here := mustPlan[mixed](t)
+	there, err := Bind(reflect.TypeFor[other](), here.Layout(), new(Budget))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func() *Values { return &Values{Words: make([]uint64, 5)} } // one is the caller's
+	v, base, got := values(), values(), values()
+	here.Capture(unsafe.Pointer(&mixed{1, 54428, 2, 99}), v)
+	var w wire.BitWriter
+	here.PutDelta(&w, v, base, Trend{})
+	size := w.Len()
+	padding := w.Flush()
+	r := wire.NewBitReader(w.Bytes(), padding)
+	there.TakeDelta(&r, got, Trend{}, nil)
+	if r.Err() != nil || r.Left() != 0 || !slices.Equal(got.Words, v.Words) {
+		t.Errorf("%v of %d bits became %v: %v, %d left", v.Words, size, got.Words, r.Err(), r.Left())
+	}
 }

@@ -1,0 +1,163 @@
+package netvar
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/plain"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// plainTables are the bytes of the SchemaTables of a table's classes.
+func plainTables(tb testing.TB, table *Table) []plain.Class {
+	tb.Helper()
+	tables := new(netloopv1.SchemaTables)
+	for _, c := range table.Classes() {
+		layout := c.Layout()
+		tables.Classes = append(tables.Classes, &netloopv1.ClassTable{Name: c.Name(), Fields: plainType(&layout).GetFields()})
+	}
+	b, err := proto.Marshal(tables)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	classes, err := plain.ReadTables(b)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return classes
+}
+
+var plainKinds = map[codec.Kind]netloopv1.TypeKind{
+	codec.Bool: netloopv1.TypeKind_TYPE_KIND_BOOL, codec.Int8: netloopv1.TypeKind_TYPE_KIND_INT8, codec.Int16: netloopv1.TypeKind_TYPE_KIND_INT16,
+	codec.Int32: netloopv1.TypeKind_TYPE_KIND_INT32, codec.Int64: netloopv1.TypeKind_TYPE_KIND_INT64, codec.Uint8: netloopv1.TypeKind_TYPE_KIND_UINT8,
+	codec.Uint16: netloopv1.TypeKind_TYPE_KIND_UINT16, codec.Uint32: netloopv1.TypeKind_TYPE_KIND_UINT32, codec.Uint64: netloopv1.TypeKind_TYPE_KIND_UINT64,
+	codec.Float32: netloopv1.TypeKind_TYPE_KIND_FLOAT32, codec.Float64: netloopv1.TypeKind_TYPE_KIND_FLOAT64,
+	codec.Quant32: netloopv1.TypeKind_TYPE_KIND_FLOAT32, codec.Quant64: netloopv1.TypeKind_TYPE_KIND_FLOAT64,
+	codec.Range32: netloopv1.TypeKind_TYPE_KIND_RANGE32, codec.Range64: netloopv1.TypeKind_TYPE_KIND_RANGE64,
+	codec.Quat: netloopv1.TypeKind_TYPE_KIND_QUAT, codec.RefKind: netloopv1.TypeKind_TYPE_KIND_REF, codec.InstantKind: netloopv1.TypeKind_TYPE_KIND_INSTANT,
+	codec.String: netloopv1.TypeKind_TYPE_KIND_STRING, codec.Bytes: netloopv1.TypeKind_TYPE_KIND_BYTES, codec.ByteArray: netloopv1.TypeKind_TYPE_KIND_BYTE_ARRAY,
+	codec.Slice: netloopv1.TypeKind_TYPE_KIND_SLICE, codec.Map: netloopv1.TypeKind_TYPE_KIND_MAP, codec.Proto: netloopv1.TypeKind_TYPE_KIND_PROTO,
+	codec.Array: netloopv1.TypeKind_TYPE_KIND_ARRAY, codec.Struct: netloopv1.TypeKind_TYPE_KIND_STRUCT,
+}
+
+func plainType(t *codec.Type) *netloopv1.Type {
+	w := &netloopv1.Type{Kind: plainKinds[t.Kind], Max: uint32(t.Max), StepNum: t.Num, StepDen: t.Den, Low: t.Low, High: t.High, Proto: t.Proto}
+	if t.Elem != nil {
+		w.Element = plainType(t.Elem)
+	}
+	for i := range t.Fields {
+		w.Fields = append(w.Fields, &netloopv1.FieldTable{Name: t.Fields[i].Name, Type: plainType(&t.Fields[i].Type)})
+	}
+	return w
+}
+
+// plainPair is a client twice: as it is, and as docs/WIRE.md has it.
+type plainPair struct {
+	real  *Replica
+	plain *plain.Reader
+}
+
+func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {
+	q := &plainPair{real: NewReplica(table), plain: plain.NewReader(classes, tick)}
+	q.real.StartAt(tick)
+	return q
+}
+
+// apply gives both a packet, and compares.
+func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
+	a, realErr := q.real.Apply(packet)
+	res, plainErr := q.plain.Apply(packet)
+	if (realErr == nil) != (plainErr == nil) {
+		return a, res, fmt.Errorf("the real reader says %w, the plain one %w", realErr, plainErr)
+	}
+	if realErr != nil {
+		return a, res, q.same(nil)
+	}
+	if a.Packet != res.ID || a.Tick != res.Tick || a.Ack != res.Ack || a.SnapshotComplete != res.Whole {
+		return a, res, fmt.Errorf("the real reader says %+v, the plain one %+v", a, res)
+	}
+	if a.SnapshotComplete && (uint64(a.Left) != res.Left || uint64(a.Total) != res.Total || a.Reached != a.Tick-min(res.Behind, a.Tick)) {
+		return a, res, fmt.Errorf("the real reader says %+v, the plain one %+v", a, res)
+	}
+	if err := q.same(res.Events); err != nil {
+		return a, res, err
+	}
+	if d, _ := q.real.Digest(); res.Whole && !res.Repeated && int(d) != int(res.Digest) {
+		return a, res, fmt.Errorf("the real reader compares the digest as %d, the plain one %x with %x as %d", d, res.Got, res.Want, res.Digest)
+	}
+	return a, res, nil
+}
+
+// applyLarge does the same with a record that came over the stream.
+func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
+	id, realErr := q.real.ApplyLarge(record)
+	other, events, plainErr := q.plain.ApplyLarge(record)
+	if (realErr == nil) != (plainErr == nil) || realErr == nil && id != other {
+		return id, fmt.Errorf("record %d: the real reader says %w, the plain one %w", id, realErr, plainErr)
+	}
+	return id, q.same(events)
+}
+
+// same compares all that both have, and what has begun and ended since the last comparison.
+func (q *plainPair) same(events []plain.Event) error {
+	var real, want []string
+	for _, e := range q.real.Events() {
+		if e.Kind != Change {
+			real = append(real, fmt.Sprintf("%v %x", e.Kind == Spawn, uint64(e.Object.id)))
+		}
+	}
+	for _, e := range events {
+		want = append(want, fmt.Sprintf("%v %x", e.Spawn, e.Object.ID))
+	}
+	if fmt.Sprint(real) != fmt.Sprint(want) {
+		return fmt.Errorf("events %v, of the plain reader %v", real, want)
+	}
+	objects := q.plain.Objects()
+	n := 0
+	for slot, o := range q.real.slots {
+		if o == nil {
+			continue
+		}
+		if n == len(objects) {
+			return fmt.Errorf("%x is not in the plain reader", uint64(o.id))
+		}
+		if err := q.sameObject(slot, o, objects[n]); err != nil {
+			return fmt.Errorf("%s %x: %w", o.class.name, uint64(o.id), err)
+		}
+		n++
+	}
+	if n < len(objects) {
+		return fmt.Errorf("the plain reader has %x, too", objects[n].ID)
+	}
+	return nil
+}
+
+func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
+	newest := p.Newest()
+	if uint64(o.id) != p.ID || o.class.Index() != p.Class || o.life != p.Lifetime || o.owner != newest.Owner || o.Changed() != newest.Tick {
+		return fmt.Errorf("lifetime %d, owner %d, version %d; the plain reader has %x, lifetime %d, owner %d, version %d",
+			o.life, o.owner, o.Changed(), p.ID, p.Lifetime, newest.Owner, newest.Tick)
+	}
+	if int(o.hist.n) != len(p.Versions) {
+		return fmt.Errorf("%d versions, the plain reader has %d", o.hist.n, len(p.Versions))
+	}
+	leaves := q.plain.Classes[p.Class].Leaves
+	for i, v := range p.Versions {
+		values := o.hist.at(i)
+		got, want := o.class.plan.AppendValues(nil, &values), plain.AppendFields(nil, leaves, v.Fields)
+		if o.hist.tick(i) != v.Tick || string(got) != string(want) {
+			return fmt.Errorf("version %d is %x; of the plain reader version %d is %x", o.hist.tick(i), got, v.Tick, want)
+		}
+	}
+	shown, err := o.class.plan.Append(nil, o.live)
+	if err != nil {
+		return err
+	}
+	if want := plain.AppendFields(nil, leaves, newest.Fields); string(shown) != string(want) {
+		return fmt.Errorf("shows %x, the plain reader %x", shown, want)
+	}
+	return nil
+}

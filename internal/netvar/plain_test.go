@@ -1,0 +1,377 @@
+package netvar
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/plain"
+)
+
+// The second reader, written from docs/WIRE.md alone (internal/plain), and the real one get the same
+// packets of random worlds, over links that lose, repeat and reorder. After each packet both have the
+// same objects, versions, values and events, and say the same of the digest.
+//
+//	NETLOOP_SEEDS=2000 go test -run TestPlain ./internal/netvar
+//	NETLOOP_SEED=17    go test -run TestPlain ./internal/netvar   # one seed again
+func TestPlainReaderAgrees(t *testing.T) { plainSeeds(t, false) }
+
+func plainSeeds(t *testing.T, damage bool) {
+	seeds, first := 200, 0
+	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
+		seeds, _ = strconv.Atoi(s)
+	}
+	if s := os.Getenv("NETLOOP_SEED"); s != "" {
+		first, _ = strconv.Atoi(s)
+		seeds = 1
+	}
+	var all plainTally
+	for seed := first; seed < first+seeds; seed++ {
+		m := newPlainModel(t, uint64(seed), damage, &all)
+		for range 40 + m.rng.IntN(80) {
+			if err := m.step(); err != nil {
+				t.Fatalf("seed %d, tick %d: %v\nrerun: NETLOOP_SEED=%d go test -run %s ./internal/netvar", seed, m.tick, err, seed, t.Name())
+			}
+		}
+		all.Stats.add(m.w.Stats())
+	}
+	for i, n := range []uint64{all.packets, all.stale, all.repeated, all.equal, all.trends, all.Stats.Deltas, all.Stats.Despawns, all.Stats.Large,
+		all.Stats.FullMasked, all.Stats.FullEvicted, all.Stats.FullRequested, all.Stats.FullVisible, all.Stats.Clamped} {
+		if n == 0 && seeds >= 200 {
+			t.Errorf("the seeds do not reach number %d of what they shall: %+v", i, all)
+		}
+	}
+	if damage != (all.refused > 0) {
+		t.Errorf("%d packets refused", all.refused)
+	}
+	t.Logf("%+v", all)
+}
+
+// plainTally is what the seeds have reached.
+type plainTally struct {
+	packets, stale, repeated, refused, damaged, taken uint64
+	equal, partial, trends                            uint64
+	Stats                                             plainStats
+}
+
+type plainStats struct {
+	Deltas, Despawns, Large, FullMasked, FullEvicted, FullRequested, FullVisible, Clamped uint64
+}
+
+func (s *plainStats) add(w *Stats) {
+	s.Deltas += w.Deltas
+	s.Despawns += w.Despawns
+	s.Large += w.Large
+	s.FullMasked += w.FullMasked
+	s.FullEvicted += w.FullEvicted
+	s.FullRequested += w.FullRequested
+	s.FullVisible += w.FullVisible
+	s.Clamped += w.Clamped
+}
+
+// plainModel is one seed.
+type plainModel struct {
+	rng     *rand.Rand
+	all     *plainTally
+	damage  bool
+	table   *Table
+	classes []plain.Class
+	w       *World
+	tick    uint64
+	objects []*Object
+	team    map[*Object]clientSet
+	clients []*plainClient
+	lim     Limit
+	budget  Budget
+	hot     float64
+}
+
+type plainClient struct {
+	index    int
+	p        *Peer
+	pair     *plainPair
+	down, up lossy
+	stream   pipe
+	acks     []Range
+	until    uint64 // it has taken a damaged packet: at this tick another client takes its place
+}
+
+// Ask and Withheld make the model Readers.
+func (m *plainModel) Ask(*Object) {}
+
+func (m *plainModel) Withheld(o *Object, p *Peer) (w Rules) {
+	i := p.Handle.(int)
+	for rule, name := range o.class.Rules() {
+		if name == "owner" && o.Owner() != uint64(i+1) || name == "team" && !m.team[o].Includes(p) {
+			w |= 1 << rule
+		}
+	}
+	return w
+}
+
+func newPlainModel(t *testing.T, seed uint64, damage bool, all *plainTally) *plainModel {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
+	m := &plainModel{rng: rng, all: all, damage: damage, team: map[*Object]clientSet{}, lim: wide}
+	var classes []*Class
+	for _, c := range []struct {
+		name string
+		t    reflect.Type
+	}{{"drifter", reflect.TypeFor[drifter]()}, {"everything", reflect.TypeFor[everything]()}, {"rock", reflect.TypeFor[rock]()}, {"hoard", reflect.TypeFor[hoard]()}} {
+		class, err := NewClass(c.name, c.t, notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes = append(classes, class)
+	}
+	m.table = NewTable(classes...)
+	m.classes = plainTables(t, m.table)
+	m.w = NewWorld(m.table)
+	for _, c := range classes {
+		if len(c.Rules()) > 0 {
+			m.w.SetReaders(c, m)
+		}
+	}
+	if rng.IntN(2) == 0 {
+		m.lim = Limit{Packets: 1 + rng.IntN(5), PacketSize: 200 + rng.IntN(900)}
+	}
+	if rng.IntN(3) == 0 {
+		m.budget = Budget{PerTick: 200 + rng.IntN(800), Burst: 2000}
+	}
+	m.tick = []uint64{0, 5, 1<<32 - 50, 1 << 40}[rng.IntN(4)]
+	m.hot = []float64{0.03, 0.3, 1}[rng.IntN(3)]
+	for range 2 + rng.IntN(8) {
+		m.spawn()
+	}
+	for i := range 1 + rng.IntN(2) {
+		m.clients = append(m.clients, m.join(i))
+	}
+	return m
+}
+
+func (m *plainModel) join(i int) *plainClient {
+	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 8))
+	link := lossy{rng: rng, loss: []float64{0, 0, 0.1, 0.3}[rng.IntN(4)], dup: 0.1 * float64(rng.IntN(2)), delay: rng.IntN(5), jitter: rng.IntN(5)}
+	c := &plainClient{index: i, p: m.w.NewPeer(m.tick + 1), pair: newPlainPair(m.table, m.classes, m.tick), down: link, up: link,
+		stream: pipe{rng: rng, late: 1 + rng.IntN(20)}}
+	c.p.Handle = i
+	c.p.SetBudget(m.budget)
+	if rng.IntN(2) == 0 {
+		c.p.RequestDigest(MaxDigests)
+	}
+	return c
+}
+
+func (m *plainModel) spawn() {
+	c := m.table.Classes()[m.rng.IntN(4)]
+	v := reflect.New(c.Type())
+	if c.Name() == "drifter" {
+		v.Elem().FieldByName("Turn").Set(reflect.ValueOf([4]float32{0, 0, 0, 1}))
+	}
+	for range m.rng.IntN(9) {
+		scramble(m.rng, v.Elem())
+	}
+	o := m.w.Spawn(c, v.UnsafePointer(), uint64(m.rng.IntN(4)), m.tick+1)
+	m.team[o] = clientSet(m.rng.IntN(4))
+	m.objects = append(m.objects, o)
+}
+
+func (m *plainModel) step() error {
+	m.tick++
+	m.play()
+	m.w.Capture(m.tick)
+	for i, c := range m.clients {
+		for _, p := range c.up.receive(m.tick) {
+			c.p.Ack(p.acks)
+		}
+		if m.rng.IntN(6) > 0 {
+			lim := m.lim
+			lim.Reliable = m.rng.IntN(20) > 0
+			packets, _ := snap(c.p, m.tick, lim)
+			for _, b := range c.p.Large() {
+				c.stream.send(m.tick, parcel{bytes: bytes.Clone(b)})
+			}
+			for _, b := range packets {
+				c.down.send(m.tick, parcel{bytes: b})
+			}
+		}
+		if err := m.receive(c); err != nil {
+			return fmt.Errorf("client %d: %w", i, err)
+		}
+		if m.rng.IntN(250) == 0 || c.until > 0 && m.tick >= c.until {
+			m.w.ClosePeer(c.p)
+			m.clients[i] = m.join(i)
+		}
+	}
+	return nil
+}
+
+// play is one tick of the game.
+func (m *plainModel) play() {
+	if m.rng.IntN(8) == 0 && len(m.objects) < 14 {
+		m.spawn()
+	}
+	for i := 0; i < len(m.objects); i++ {
+		o := m.objects[i]
+		if m.rng.Float64() < m.hot {
+			m.w.Edit(o)
+			if v := reflect.NewAt(o.class.Type(), o.Live()).Elem(); o.class.Name() != "drifter" || m.rng.IntN(10) == 0 {
+				scramble(m.rng, v)
+			} else {
+				live[drifter](o).drift(float64(o.ID().slot()+1), m.tick)
+			}
+		}
+		if m.rng.IntN(100) == 0 {
+			m.w.SetOwner(o, uint64(m.rng.IntN(4)))
+		}
+		if m.rng.IntN(60) == 0 {
+			m.team[o] = clientSet(m.rng.IntN(4))
+			m.w.Judge(o)
+		}
+		if m.rng.IntN(80) == 0 {
+			m.w.SetAudience(o, clientSet(m.rng.IntN(8)))
+		}
+		if m.rng.IntN(150) == 0 {
+			m.w.Despawn(o)
+			m.objects = append(m.objects[:i], m.objects[i+1:]...)
+		}
+	}
+	for _, c := range m.clients {
+		switch m.rng.IntN(300) {
+		case 0:
+			c.p.RequestFull()
+		case 1:
+			c.p.RequestDigest(20)
+		}
+	}
+	if m.rng.IntN(100) == 0 && m.tick < 1<<31 {
+		m.tick += uint64(m.rng.IntN(200)) // the room has dropped some ticks
+	}
+}
+
+// drift moves everything at its own pace, some of it into the limits of its field.
+func (d *drifter) drift(by float64, tick uint64) {
+	d.At.X += float32(by) / 50
+	d.At.Y -= float32(by*by) / 99
+	d.At.Z += float32(math.Sin(float64(tick%100)/9)) / 4
+	half := math.Mod(float64(tick)*by/150, math.Pi)
+	d.Turn = [4]float32{float32(math.Sin(half)), 0, 0, float32(math.Cos(half))}
+	d.Spin = [4]float32{float32(math.Sin(half) / 2), float32(math.Sin(half) / 3), -float32(math.Sin(half) / 5), float32(math.Cos(half))}
+	for i := range d.F {
+		d.F[i] += float32(by) * 0.37 * float32(i+1)
+	}
+	d.D[0] += by / 3
+	d.D[1] -= by / 7
+	d.Gauge += float32(by)
+	d.Heat += 0.3
+	d.Clock = codec.Instant{At: d.Clock.At + 16_666_667}
+	d.Count += int64(by * 1000)
+	d.Tiny++
+	d.Wide -= 1 << 20
+	d.Steps[0] += by / 10
+	d.Steps[1] -= 0.05
+	d.Secret++
+}
+
+func (m *plainModel) receive(c *plainClient) error {
+	for _, p := range c.down.receive(m.tick) {
+		b := p.bytes
+		spoiled := m.damage && m.rng.IntN(3) == 0
+		if spoiled {
+			b = m.spoil(b)
+			m.all.damaged++
+		}
+		a, res, err := c.pair.apply(b)
+		if err != nil {
+			return fmt.Errorf("%w: packet %x", err, b)
+		}
+		if err := m.count(c, a, res, spoiled); err != nil {
+			return err
+		}
+		if a.Ack {
+			c.acks = append(c.acks, Range{a.Packet, a.Packet})
+			c.acks = c.acks[max(0, len(c.acks)-30):]
+		}
+	}
+	for _, p := range c.stream.receive(m.tick) {
+		b := p.bytes
+		if m.damage && m.rng.IntN(6) == 0 {
+			b = m.spoil(b)
+			c.until = m.tick + 1
+		}
+		id, err := c.pair.applyLarge(b)
+		if err != nil {
+			return fmt.Errorf("%w: record %x", err, b)
+		}
+		c.p.AckLarge(id)
+	}
+	if len(c.acks) > 0 {
+		c.up.send(m.tick, parcel{acks: append([]Range(nil), c.acks...)})
+	}
+	return nil
+}
+
+// count notes what became of a packet. None that was not spoiled may be refused, or be at odds with the server.
+func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled bool) error {
+	switch {
+	case res.ID == 0 || a.Packet == 0:
+		m.all.refused++
+		if !spoiled && c.until == 0 {
+			return fmt.Errorf("a sound packet is refused")
+		}
+		return nil
+	case !res.Ack:
+		m.all.stale++
+	case res.Repeated:
+		m.all.repeated++
+	default:
+		m.all.packets++
+		m.all.trends += uint64(res.Trends)
+		if spoiled {
+			m.all.taken++
+			c.until = m.tick + uint64(m.rng.IntN(6))
+		}
+	}
+	switch {
+	case res.Digest == plain.Equal:
+		m.all.equal++
+	case res.Digest == plain.Unequal && c.until == 0:
+		return fmt.Errorf("digest %x, the server's is %x", res.Got, res.Want)
+	case res.HasDigest:
+		m.all.partial++
+	}
+	return nil
+}
+
+// spoil damages a copy of a packet.
+func (m *plainModel) spoil(b []byte) []byte {
+	b = bytes.Clone(b)
+	for range 1 + m.rng.IntN(2) {
+		at := m.rng.IntN(len(b))
+		if m.rng.IntN(4) > 0 { // the records are more interesting than the header
+			at = max(at, min(9, len(b)-1))
+		}
+		switch m.rng.IntN(6) {
+		case 0:
+			b = b[:at+1]
+		case 1:
+			b = append(b[:at:at], b[at+1:]...)
+			if len(b) == 0 {
+				b = []byte{2}
+			}
+		case 2:
+			b = append(b, byte(m.rng.IntN(256)))
+		case 3:
+			b[at] = []byte{0, 1, 0x7f, 0x80, 0xff, b[at] + 1}[m.rng.IntN(6)]
+		default:
+			b[at] ^= 1 << m.rng.IntN(8)
+		}
+	}
+	return b
+}
