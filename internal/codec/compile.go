@@ -19,6 +19,7 @@ type FieldInfo struct{ Name, Type string }
 type leaf struct {
 	kind      Kind
 	absent    bool   // of a foreign layout, without a place here: it is passed over, and written as zero
+	plain     bool   // what its kind says
 	run       uint16 // leaves of one run are the components of one thing: see expected
 	pos       int    // index among the words or among the blobs
 	off       uintptr
@@ -155,7 +156,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	if len(p.leaves) >= MaxLeaves {
 		return w.fail(path, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
 	}
-	l := leaf{kind: n.kind, absent: n.typ == nil, off: off, max: n.max, name: path, read: n.read, typ: n.typ, encoding: n.encoding}
+	l := leaf{kind: n.kind, plain: n.kind.plain(), absent: n.typ == nil, off: off, max: n.max, name: path, read: n.read, typ: n.typ, encoding: n.encoding}
 	switch n.kind {
 	case Quant32, Quant64, Range32, Range64:
 		l.num, l.den = float64(n.num), float64(n.den)

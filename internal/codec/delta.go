@@ -32,7 +32,7 @@ const MaxTrend = 63
 // Trend is what is known of how a value moves: from Older to the baseline in Took ticks. It is Ahead
 // ticks since. Both are from 1 to MaxTrend. A zero Trend knows nothing.
 type Trend struct {
-	Older       *Values
+	Older       Values
 	Took, Ahead uint64
 }
 
@@ -50,6 +50,9 @@ func (s *leafSet) set(i int) { s[i>>6] |= 1 << (i & 63) }
 
 func (s *leafSet) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
+// setWords is how many words of a set the leaves reach.
+func (p *Plan) setWords() int { return len(p.leaves)>>6 + 1 }
+
 func (s *leafSet) count() (n int) {
 	for _, w := range s {
 		n += bits.OnesCount64(w)
@@ -57,19 +60,17 @@ func (s *leafSet) count() (n int) {
 	return n
 }
 
-// moving returns which leaves of base are drawn ahead.
-func (p *Plan) moving(base *Values, t *Trend) (set leafSet) {
-	if t.Older == nil {
-		return set
+// moving finds the leaves of base that are drawn ahead.
+func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
+	if t.Took == 0 {
+		return
 	}
-	for pos, w := range base.Words[:p.words] {
-		if old := t.Older.Words[pos]; w != old {
-			if i := int(p.byWord[pos]); p.leaves[i].moves(w, old) {
-				set.set(1 + i)
-			}
+	then, before := base.Words[:p.words], t.Older.Words[:p.words]
+	for pos, leaf := range p.byWord {
+		if w, old := then[pos], before[pos]; w != old && p.leaves[leaf].moves(w, old) {
+			set.set(1 + int(leaf))
 		}
 	}
-	return set
 }
 
 // moves reports whether a leaf whose words differ has a trend.
@@ -155,7 +156,8 @@ func (t *Trend) draw(d int64) int64 {
 	if t.Took == 1 {
 		return d * int64(t.Ahead)
 	}
-	v := int64((2*magnitude(uint64(d))*t.Ahead + t.Took) / (2 * t.Took))
+	// Both numbers are below 2^48, so the quotient of floats is rounded down to the same number, and sooner.
+	v := int64(float64(2*magnitude(uint64(d))*t.Ahead+t.Took) / float64(2*t.Took))
 	if d < 0 {
 		return -v
 	}
@@ -164,13 +166,13 @@ func (t *Trend) draw(d int64) int64 {
 
 // floor is the number of bits that rounding alone makes of a distance.
 func (t *Trend) floor() int {
-	if t.Older == nil {
+	if t.Took == 0 {
 		return 0
 	}
 	return bits.Len64(t.Ahead / t.Took)
 }
 
-// predict returns where a number would be by now, in the order of its line: see line.
+// predict returns where a float would be by now, on its line: see line.
 func (l *leaf) predict(base uint64, t *Trend) uint64 {
 	old := t.Older.Words[l.pos]
 	switch l.kind {
@@ -188,12 +190,18 @@ func (l *leaf) predict(base uint64, t *Trend) uint64 {
 			return l.line(base)
 		}
 		return l.line(math.Float64bits(f))
-	case Range32, Range64:
-		w := int64(base) + t.draw(int64(base-old))
-		return uint64(min(max(w, int64(l.low)), int64(l.low+l.span)))
 	default:
-		return base + uint64(t.draw(int64(base-old)))
+		panic("codec: no prediction of " + l.kind.String())
 	}
+}
+
+// shift returns how far a plain number is drawn.
+func (l *leaf) shift(base uint64, t *Trend) uint64 {
+	s := t.draw(int64(base - t.Older.Words[l.pos]))
+	if l.kind.ranged() {
+		s = min(max(int64(base)+s, int64(l.low)), int64(l.low+l.span)) - int64(base)
+	}
+	return uint64(s)
 }
 
 // drawFloat is draw for floats, rounded after each operation on every machine.
@@ -229,38 +237,45 @@ func (l *leaf) unline(at uint64) uint64 {
 
 // PutDelta writes what leads from base to v. Both have a word of the caller's behind those of
 // the plan. A base may have zeros of the plan (see Zero): that makes a whole value.
-func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t Trend) {
-	p.putDelta(w, v, base, &t, nil, 0)
+func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t *Trend) {
+	p.putDelta(w, v, base, t, nil, 0)
 }
 
 // putDelta adds to sizes the bits of each leaf, times a factor, unless it is nil.
 func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []uint64, times uint64) {
-	moving := p.moving(base, t)
-	set := p.differ(v, base)
+	var set, moving leafSet
+	p.moving(&moving, base, t)
+	p.differ(&set, v, base)
 	quiet := true
-	for i := range set {
+	for i := range p.setWords() {
 		quiet = quiet && set[i]&^moving[i] == 0
 	}
-	if t.Older != nil {
+	if t.Took != 0 {
 		w.Bit(!quiet)
 	}
-	if t.Older == nil || !quiet {
+	if t.Took == 0 || !quiet {
 		p.putMask(w, &set, &moving)
 	}
 	x, floor := expected{run: noRun}, t.floor()
-	for at := range set {
+	for at := range p.setWords() {
 		for s := set[at] | moving[at]; s != 0; s &= s - 1 {
 			i, before := at<<6+bits.TrailingZeros64(s), 0
 			if sizes != nil {
 				before = w.Len()
 			}
-			switch moves := moving.has(i); {
-			case i == 0:
+			if i == 0 {
 				w.PutLen(wire.Zigzag(int64(v.Words[p.words] - base.Words[p.words])))
-			case p.leaves[i-1].kind.Blob():
-				p.leaves[i-1].putBlob(w, v, base)
-			default:
-				p.leaves[i-1].putWord(w, &x, v.Words[p.leaves[i-1].pos], base.Words[p.leaves[i-1].pos], t, floor, moves)
+			} else if l := &p.leaves[i-1]; l.plain {
+				b, shift, moves := base.Words[l.pos], uint64(0), moving.has(i)
+				if moves {
+					shift = l.shift(b, t)
+				}
+				x.next(l.run)
+				x.put(w, v.Words[l.pos]-b-shift, shift, floor, moves)
+			} else if l.kind.Blob() {
+				l.putBlob(w, v, base)
+			} else {
+				l.putWord(w, &x, v.Words[l.pos], base.Words[l.pos], t, floor, moving.has(i))
 			}
 			if sizes != nil {
 				sizes[i] += times * uint64(w.Len()-before)
@@ -269,14 +284,15 @@ func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []ui
 	}
 }
 
-// differ returns the leaves that have another value.
-func (p *Plan) differ(v, base *Values) (set leafSet) {
-	if v.Words[p.words] != base.Words[p.words] {
+// differ finds the leaves that have another value.
+func (p *Plan) differ(set *leafSet, v, base *Values) {
+	now, then := v.Words[:p.words+1], base.Words[:p.words+1]
+	if now[p.words] != then[p.words] {
 		set.set(0)
 	}
-	for pos, w := range v.Words[:p.words] {
-		if w != base.Words[pos] {
-			set.set(1 + int(p.byWord[pos]))
+	for pos, leaf := range p.byWord {
+		if now[pos] != then[pos] {
+			set.set(1 + int(leaf))
 		}
 	}
 	for pos, b := range v.Blobs[:p.blobs] {
@@ -284,7 +300,6 @@ func (p *Plan) differ(v, base *Values) (set leafSet) {
 			set.set(1 + int(p.byBlob[pos]))
 		}
 	}
-	return set
 }
 
 const maskGroup = 8
@@ -292,6 +307,10 @@ const maskGroup = 8
 // putMask writes which of the leaves that are not moving are in the set.
 func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	left := 1 + len(p.leaves) - moving.count()
+	if left == 1+len(p.leaves) && left <= maskGroup {
+		w.Put(set[0], uint(left))
+		return
+	}
 	grouped := left > maskGroup
 	var group uint64
 	n := 0
@@ -345,21 +364,33 @@ func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 // TakeDelta reads what PutDelta wrote into v, which holds the words and blobs of the baseline, and checks it
 // wholly. New blobs alias scratch, which is returned longer.
 func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) []byte {
-	set := p.moving(v, &t)
+	var set leafSet
+	p.moving(&set, v, &t)
 	moving := set
-	if t.Older == nil || r.Bit() {
+	if t.Took == 0 || r.Bit() {
 		before := set.count()
-		if p.takeMask(r, &set); t.Older != nil && set.count() == before {
+		if p.takeMask(r, &set); t.Took != 0 && set.count() == before {
 			r.Fail(ErrDelta) // the mask has nothing in it: one bit would have said so
 		}
 	}
 	x, floor := expected{run: noRun}, t.floor()
-	for at := range set {
+	for at := range p.setWords() {
 		for s := set[at]; s != 0 && r.Err() == nil; s &= s - 1 {
 			i := at<<6 + bits.TrailingZeros64(s)
 			if i == 0 {
 				v.Words[p.words] += uint64(wire.Unzigzag(r.Len()))
-			} else if l := &p.leaves[i-1]; l.kind.Blob() {
+			} else if l := &p.leaves[i-1]; l.plain {
+				b, shift, moves := v.Words[l.pos], uint64(0), moving.has(i)
+				if moves {
+					shift = l.shift(b, &t)
+				}
+				x.next(l.run)
+				w := b + shift + x.take(r, shift, floor, moves)
+				if w-l.low > l.span {
+					r.Fail(ErrRange)
+				}
+				v.Words[l.pos] = w
+			} else if l.kind.Blob() {
 				scratch = l.takeBlob(r, v, scratch)
 			} else {
 				v.Words[l.pos] = l.takeWord(r, &x, v.Words[l.pos], &t, floor, moving.has(i))

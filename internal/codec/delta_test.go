@@ -15,7 +15,7 @@ import (
 func deltaOf(tb testing.TB, p *Plan, v, base *Values, t Trend) *Values {
 	tb.Helper()
 	var w wire.BitWriter
-	p.PutDelta(&w, v, base, t)
+	p.PutDelta(&w, v, base, &t)
 	size := w.Len()
 	if most, _ := p.MaxDelta(); size > most {
 		tb.Fatalf("%d bits, more than MaxDelta %d", size, most)
@@ -35,7 +35,7 @@ func deltaOf(tb testing.TB, p *Plan, v, base *Values, t Trend) *Values {
 
 func bitsOf(tb testing.TB, p *Plan, v, base *Values, t Trend) int {
 	var w wire.BitWriter
-	p.PutDelta(&w, v, base, t)
+	p.PutDelta(&w, v, base, &t)
 	return w.Len()
 }
 
@@ -128,7 +128,7 @@ func TestDeltaRoundTripsRandomValues(t *testing.T) {
 		b := capture(state)
 		state = randomEvery(rng, state)
 		c := capture(state)
-		trend := Trend{Older: a, Took: 1 + rng.Uint64N(MaxTrend), Ahead: 1 + rng.Uint64N(MaxTrend)}
+		trend := Trend{Older: *a, Took: 1 + rng.Uint64N(MaxTrend), Ahead: 1 + rng.Uint64N(MaxTrend)}
 		if rng.IntN(4) == 0 {
 			trend = Trend{}
 		}
@@ -163,12 +163,12 @@ func TestWhatMovesAsBeforeCostsFewBits(t *testing.T) {
 		return v
 	}
 	older, base, now := at(4), at(10), at(16)
-	with := bitsOf(t, p, now, base, Trend{Older: older, Took: 6, Ahead: 6})
+	with := bitsOf(t, p, now, base, Trend{Older: *older, Took: 6, Ahead: 6})
 	without := bitsOf(t, p, now, base, Trend{})
 	if with > 45 || without < 2*with {
 		t.Errorf("%d bits with a trend, %d without", with, without)
 	}
-	if n := bitsOf(t, p, now, now, Trend{Older: now, Took: 6, Ahead: 6}); n != 1 {
+	if n := bitsOf(t, p, now, now, Trend{Older: *now, Took: 6, Ahead: 6}); n != 1 {
 		t.Errorf("nothing moves and nothing has changed: %d bits, want 1", n)
 	}
 }
@@ -182,11 +182,12 @@ func TestTrendsStayInBounds(t *testing.T) {
 	p := mustPlan[s](t)
 	words := func(r, i uint64) *Values { return &Values{Words: []uint64{r, i, 0}} }
 	older, base := words(0, 0), words(99, math.MaxInt64)
-	tr := Trend{Older: older, Took: 1, Ahead: MaxTrend}
-	if got := p.leaves[0].predict(99, &tr); got != 100 {
+	tr := Trend{Older: *older, Took: 1, Ahead: MaxTrend}
+	if got := 99 + p.leaves[0].shift(99, &tr); got != 100 {
 		t.Errorf("predicted %d, want the end of the range", got)
 	}
-	if m := p.moving(base, &tr); !m.has(1) || m.has(2) {
+	var m leafSet
+	if p.moving(&m, base, &tr); !m.has(1) || m.has(2) {
 		t.Errorf("moving %v", m)
 	}
 	if got := deltaOf(t, p, words(50, 5), base, tr); got.Words[0] != 50 || got.Words[1] != 5 {
@@ -235,10 +236,10 @@ func TestDeltaDoesNotAllocate(t *testing.T) {
 	}
 	var w wire.BitWriter
 	buf, got := make([]byte, 0, 4096), p.newValues()
-	tr := Trend{Older: v[0], Took: 3, Ahead: 6}
+	tr := Trend{Older: *v[0], Took: 3, Ahead: 6}
 	if n := testing.AllocsPerRun(100, func() {
 		w.Reset(buf)
-		p.PutDelta(&w, v[2], v[1], tr)
+		p.PutDelta(&w, v[2], v[1], &tr)
 		padding := w.Flush()
 		copy(got.Words, v[1].Words)
 		copy(got.Blobs, v[1].Blobs)
@@ -258,7 +259,7 @@ func FuzzTakeDelta(f *testing.F) {
 	p.Capture(unsafe.Pointer(&a), va)
 	p.Capture(unsafe.Pointer(&b), vb)
 	var w wire.BitWriter
-	p.PutDelta(&w, vb, va, Trend{})
+	p.PutDelta(&w, vb, va, new(Trend))
 	w.Flush()
 	f.Add(p.AppendValues(nil, va), p.AppendValues(nil, vb), w.Bytes(), byte(3), byte(200))
 	f.Add(p.AppendValues(nil, vb), p.AppendValues(nil, va), []byte{0xff, 1, 2, 3}, byte(1), byte(0))
@@ -274,7 +275,7 @@ func FuzzTakeDelta(f *testing.F) {
 		}
 		tr := Trend{}
 		if took > 0 {
-			tr = Trend{Older: old, Took: 1 + uint64(took)%MaxTrend, Ahead: 1 + uint64(ahead)%MaxTrend}
+			tr = Trend{Older: *old, Took: 1 + uint64(took)%MaxTrend, Ahead: 1 + uint64(ahead)%MaxTrend}
 		}
 		from := &Values{Words: slices.Clone(v.Words), Blobs: slices.Clone(v.Blobs)}
 		r := wire.NewBitReader(delta, int(ahead&7))
@@ -317,7 +318,7 @@ func TestIntRunsOnAsInt64(t *testing.T) {
 	v, base, got := values(), values(), values()
 	here.Capture(unsafe.Pointer(&mixed{1, 54428, 2, 99}), v)
 	var w wire.BitWriter
-	here.PutDelta(&w, v, base, Trend{})
+	here.PutDelta(&w, v, base, new(Trend))
 	size := w.Len()
 	padding := w.Flush()
 	r := wire.NewBitReader(w.Bytes(), padding)

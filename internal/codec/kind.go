@@ -119,6 +119,9 @@ func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
 // the wire, and both sides order them alike.
 func (k Kind) keys() bool { return k >= Int8 && k <= Uint || k == RefKind || k == String }
 
+// plain tells whether a word of kind k is a number that lies on its line at itself.
+func (k Kind) plain() bool { return k >= Int8 && k <= Uint || k.Steps() || k == InstantKind }
+
 // list tells whether a value of kind k is made of elements that change on their own.
 func (k Kind) list() bool { return k == Slice || k == Map }
 

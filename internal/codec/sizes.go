@@ -11,8 +11,8 @@ func (p *Plan) LeafName(i int) string { return p.leaves[i].name }
 
 // AddSizes adds to sizes the bits that PutDelta writes for each leaf, times a factor: sizes[0] is the
 // caller's word, sizes[1+i] leaf i. The writer is scratch.
-func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base *Values, t Trend) {
-	p.putDelta(w, v, base, &t, sizes, times)
+func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base *Values, t *Trend) {
+	p.putDelta(w, v, base, t, sizes, times)
 }
 
 // MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest part.

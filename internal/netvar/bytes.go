@@ -16,7 +16,7 @@ type spent struct {
 // sampleEvery is how many records one sample stands for, on average; a power of two. The gaps
 // between samples are random, or else a world whose records come in a cycle would always show
 // the same objects.
-const sampleEvery = 64
+const sampleEvery = 1024
 
 func newSpent(t *Table) spent {
 	s := spent{classes: make([]uint64, len(t.classes)+1), gap: 1, random: 1}
@@ -49,21 +49,21 @@ func (c *Class) FieldName(i int) string {
 }
 
 // sample measures the fields of a record that was placed, and draws the next gap.
-func (c *cutter) sample(n *candidate) {
+func (c *cutter) sample(n *candidate, e *entry) {
 	c.p.w.spent.draw()
 	if n.rank == rankDespawn {
 		return
 	}
-	w, o, e := c.p.w, c.p.w.slots[n.slot], &c.p.entries[n.slot]
+	w, o := c.p.w, c.p.w.slots[n.slot]
 	withheld := c.p.view(int(n.slot)).withheld
 	from := basis{withheld: withheld}
 	if !n.full {
 		from = c.residual(o, e, n.version).basis
 	}
-	d := &w.delta
+	var d delta
 	d.find(w, o, from)
 	w.spent.scratch.Reset(w.spent.scratch.Bytes()[:0])
-	o.class.plan.AddSizes(w.spent.fields[o.class.index], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, d.trend)
+	o.class.plan.AddSizes(w.spent.fields[o.class.index], sampleEvery/8, &w.spent.scratch, &d.now, &d.then, &d.trend)
 }
 
 // draw makes a gap of sampleEvery records on average, by xorshift.

@@ -8,18 +8,18 @@ import (
 // Every byte of a record is counted for its class, and the sample comes near what the fields
 // really take, also of a world whose records come in a cycle as long as a gap.
 func TestBytesAreCountedByClassAndField(t *testing.T) {
-	u := newRush(t, sampleEvery-8)
+	u := newRush(t, 56)
 	for range 8 {
 		u.ships = append(u.ships, u.spawnShip(u.w, ship{Name: "eight of"}, 7, 1))
 	}
-	u.run(2000)
+	u.run(6000)
 	u.w.Despawn(u.rocks[0])
 	u.rocks = u.rocks[1:]
 	u.run(1)
 	rocks, ships, ends := u.w.SpentOn(u.schema.rock), u.w.SpentOn(u.ship), u.w.SpentOn(nil)
 	all := rocks + ships + ends
-	if padding := uint64(u.bytes) - all; all > uint64(u.bytes) || padding > 2*2001 || ends > 2 || ships == 0 {
-		t.Errorf("rocks %d, ships %d, despawns %d: %d bytes were sent in 2001 packets", rocks, ships, ends, u.bytes)
+	if padding := uint64(u.bytes) - all; all > uint64(u.bytes) || padding > 2*6001 || ends > 2 || ships == 0 {
+		t.Errorf("rocks %d, ships %d, despawns %d: %d bytes were sent in 6001 packets", rocks, ships, ends, u.bytes)
 	}
 	if u.w.spent.classes[len(u.table.classes)] == 0 {
 		t.Error("the despawn is not counted")
@@ -33,8 +33,8 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 	}
 	// In each tick X of a rock changes, and Angle of a ship. The rest is a head and a bit for no mask.
 	rock, ship := fields(u.schema.rock), fields(u.ship)
-	const records = 2000 * (sampleEvery - 8)
-	if head := 8 * (float64(rocks) - rock["X"]) / records; head < 2 || head > 6 {
+	const records = 6000 * 56
+	if head := 8 * (float64(rocks) - rock["X"]) / records; head < 1 || head > 7 {
 		t.Errorf("X of a rock takes %.1f bits, all of it %.1f", 8*rock["X"]/records, 8*float64(rocks)/records)
 	}
 	if angle, all := ship["Angle"], float64(ships); angle < 0.5*all || angle > 1.2*all {
@@ -53,7 +53,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	sum := func(n *candidate) (all uint64) {
 		fields := q.w.spent.fields[q.ship.index]
 		clear(fields)
-		q.p.cut.sample(n)
+		q.p.cut.sample(n, q.p.at(0))
 		for _, n := range fields {
 			all += n
 		}
@@ -83,7 +83,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
 			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
-		diff := int(q.w.residual(o, basis{at: q.p.entries[0].base, exact: true}).n)
+		diff := int(q.w.residual(o, basis{at: q.p.at(0).base, exact: true}).n)
 		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)
 		}

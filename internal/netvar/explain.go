@@ -82,7 +82,7 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		x.Why = WhyWithheld
 	default:
 		slot := o.id.slot()
-		e := &p.entries[slot]
+		e := p.at(slot)
 		x.Visible, x.Baseline = e.life, e.base
 		if e.sent != 0 {
 			x.Sent, x.Version, x.Copies = e.last, e.sent, int(e.copies)
@@ -149,7 +149,7 @@ func (w *World) whyOwed(p *Peer, o *Object, e *entry, changed uint64) Why {
 // why tells why an object that is owed is not in the last snapshot.
 func (c *cutter) why(o *Object, e *entry) Why {
 	for i := range c.list {
-		if n := &c.list[i]; int(n.slot) == o.id.slot() {
+		if n := &c.list[i]; n.run == nil && int(n.slot) == o.id.slot() {
 			return n.why
 		}
 	}
@@ -166,7 +166,7 @@ func (f *flight) carrying(slot int, e *entry) (ids []uint64) {
 		if !s.pending || s.tick < e.life {
 			continue
 		}
-		if slices.Contains(s.records, sentRecord{version: e.sent, slot: uint32(slot)}) {
+		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.version == e.sent && r.of(slot) }) {
 			ids = append(ids, id)
 		}
 	}

@@ -1,13 +1,32 @@
 package netvar
 
+import "math/bits"
+
 // MaxInFlight bounds the packets of one client that are neither acknowledged nor lost: what
 // acknowledgements can name. The window of the transport keeps far fewer in flight.
 const MaxInFlight = 1024
 
-// sentRecord is one record of a packet in flight.
+// sentRecord is what a packet in flight has of one version in 64 neighbouring slots.
 type sentRecord struct {
 	version uint64
-	slot    uint32
+	mask    uint64 // the slots
+	block   uint32 // that they are in
+}
+
+// of reports whether one of the slots is this one.
+func (r *sentRecord) of(slot int) bool {
+	return int(r.block) == slot>>6 && r.mask>>(slot&63)&1 != 0
+}
+
+// note remembers records of one version: of the slots of a mask, in the block of slot.
+func (s *sentPacket) note(slot uint32, mask, version uint64) {
+	if last := len(s.records) - 1; last >= 0 {
+		if r := &s.records[last]; r.block == slot>>6 && r.version == version {
+			r.mask |= mask
+			return
+		}
+	}
+	s.records = append(s.records, sentRecord{version: version, mask: mask, block: slot >> 6})
 }
 
 type sentPacket struct {
@@ -111,46 +130,64 @@ func (p *Peer) Ack(ranges []Range) {
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
 	p.heard = max(p.heard, s.tick)
-	for _, r := range s.records {
-		slot := int(r.slot)
-		e := &p.entries[slot]
-		v := p.view(slot)
-		if s.tick < e.life || e.phase == absent || s.tick < v.since {
-			continue // of a lifetime that is over, or of another mask
-		}
-		if e.phase == ended { // a packet of this phase can only have carried the despawn
-			*e = entry{}
-			p.owed.unset(slot)
-			p.waiting.unset(slot)
+	for i := range s.records {
+		r := &s.records[i]
+		if p.ackedBlock(s, r) {
 			continue
 		}
-		if r.version == e.sent && e.out > 0 {
-			e.out--
-		}
-		if r.version > e.base {
-			e.advance(r.version)
-			p.endFirst(e)
-		}
-		if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
-			p.owed.unset(slot)
-			p.waiting.unset(slot)
+		for m := r.mask; m != 0; m &= m - 1 {
+			p.ackedSlot(s, r.version, int(r.block)<<6+bits.TrailingZeros64(m))
 		}
 	}
 	p.flight.decided(s)
 }
 
+// ackedSlot moves the baseline of one object.
+func (p *Peer) ackedSlot(s *sentPacket, version uint64, slot int) {
+	e, v := p.at(slot), p.view(slot)
+	if s.tick < e.life || e.phase == absent || s.tick < v.since {
+		return // of a lifetime that is over, or of another mask
+	}
+	if e.phase == ended { // a packet of this phase can only have carried the despawn
+		*e = entry{}
+		p.owed.unset(slot)
+		p.waiting.unset(slot)
+		return
+	}
+	if version == e.sent && e.out > 0 {
+		e.out--
+	}
+	if version > e.base {
+		e.advance(version, p.from)
+		p.endFirst(e)
+	}
+	if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
+		p.owed.unset(slot)
+		p.waiting.unset(slot)
+	}
+}
+
 // lost makes owed again what was only in this packet.
 func (p *Peer) lost(s *sentPacket) {
-	for _, r := range s.records {
-		slot := int(r.slot)
-		e := &p.entries[slot]
-		if s.tick < e.life || e.phase == absent || r.version != e.sent || e.out == 0 {
+	for i := range s.records {
+		r := &s.records[i]
+		if p.lostBlock(s, r) {
 			continue
 		}
-		if e.out--; e.out == 0 && e.base < e.sent {
-			e.copies = 0
-			p.waiting.unset(slot)
+		for m := r.mask; m != 0; m &= m - 1 {
+			p.lostSlot(s, r.version, int(r.block)<<6+bits.TrailingZeros64(m))
 		}
 	}
 	p.flight.decided(s)
+}
+
+func (p *Peer) lostSlot(s *sentPacket, version uint64, slot int) {
+	e := p.at(slot)
+	if s.tick < e.life || e.phase == absent || version != e.sent || e.out == 0 {
+		return
+	}
+	if e.out--; e.out == 0 && e.base < e.sent {
+		e.copies = 0
+		p.waiting.unset(slot)
+	}
 }

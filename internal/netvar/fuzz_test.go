@@ -194,7 +194,7 @@ func FuzzPeerAck(f *testing.F) {
 			t.Fatalf("owed %v, waiting %v, in flight %d", p.owed, p.waiting, p.flight.next-p.flight.oldest)
 		}
 		for slot := range p.entries {
-			e := &p.entries[slot]
+			e := p.at(slot)
 			if e.phase == shown && e.base != w.slots[slot].changed || e.phase == ended {
 				t.Fatalf("slot %d: %+v", slot, *e)
 			}

@@ -74,12 +74,12 @@ func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)
 	p.large.bytes -= int(r.size)
-	e := &p.entries[slot]
+	e := p.at(slot)
 	if r.void || r.tick < e.life || e.phase != shown || r.tick < p.view(slot).since {
 		return
 	}
 	if r.version > e.base {
-		e.advance(r.version)
+		e.advance(r.version, p.from)
 		p.endFirst(e)
 	}
 	if p.version(slot, e) <= e.base {

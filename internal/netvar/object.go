@@ -173,7 +173,7 @@ type residual struct {
 
 // maxResiduals is the number of bases per object for which the bits are kept during a
 // tick. Clients with similar round trips share one to three; beyond that it is computed anew.
-const maxResiduals = 16
+const maxResiduals = 24
 
 // residuals are the encodings of an object's newest version that this capture has needed.
 type residuals struct {
@@ -197,14 +197,14 @@ func (w *World) residual(o *Object, from basis) *residual {
 			return r
 		}
 	}
-	d := &w.delta
+	var d delta
 	if !d.find(w, o, from) {
 		return nil
 	}
 	r := &c.list[c.n]
 	*r = residual{basis: from, base: d.base, older: d.older, off: uint32(len(w.arena))}
 	w.bits.Reset(w.arena)
-	o.class.plan.PutDelta(&w.bits, &d.now, &d.then, d.trend)
+	o.class.plan.PutDelta(&w.bits, &d.now, &d.then, &d.trend)
 	r.n = uint32(w.bits.Len()) - 8*r.off
 	w.bits.Flush()
 	w.arena = w.bits.Bytes()
@@ -222,14 +222,13 @@ func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:], 
 type delta struct {
 	base, older uint64
 	now, then   codec.Values
-	was         codec.Values // what the trend refers to
 	trend       codec.Trend
 }
 
 // find finds the versions of a difference, or reports that one is gone.
 func (d *delta) find(w *World, o *Object, from basis) bool {
-	d.base, d.older, d.trend = 0, 0, codec.Trend{}
-	d.now = w.permitted(o, int(o.hist.n)-1, from.withheld, 0)
+	d.base, d.older, d.trend.Took = 0, 0, 0
+	w.permit(&d.now, o, int(o.hist.n)-1, from.withheld, 0)
 	if from.at == 0 {
 		d.then = o.class.zero
 		return true
@@ -238,16 +237,17 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 	if i < 0 || from.exact && from.withheld == 0 && o.hist.tick(i) != from.at {
 		return false
 	}
-	d.then, d.base = w.permitted(o, i, from.withheld, 1), from.at
-	if from.exact {
+	w.permit(&d.then, o, i, from.withheld, 1)
+	if d.base = from.at; from.exact {
 		return true
 	}
 	d.base = w.versionOf(o, i, from.withheld)
 	d.older = d.base
 	if from.from < from.at {
 		if i = o.hist.floor(from.from, o.changed); i >= 0 { // or it was not there yet
-			d.was, d.older = w.permitted(o, i, from.withheld, 2), w.versionOf(o, i, from.withheld)
-			d.trend = codec.Trend{Older: &d.was, Took: from.at - from.from, Ahead: view{withheld: from.withheld}.version(o) - from.at}
+			d.older = w.versionOf(o, i, from.withheld)
+			w.permit(&d.trend.Older, o, i, from.withheld, 2)
+			d.trend.Took, d.trend.Ahead = from.at-from.from, view{withheld: from.withheld}.version(o)-from.at
 		}
 	}
 	return true

@@ -33,8 +33,9 @@ type entry struct {
 // forget makes the next record a full one.
 func (e *entry) forget() { e.base, e.had, e.prior = 0, 0, 0 }
 
-// advance makes a later version the baseline.
-func (e *entry) advance(version uint64) {
+// advance makes a later version the baseline. Of those before it the entry forgets what no trend from tick
+// from, or a later one, can need: entries that have lived through different losses are soon the same again.
+func (e *entry) advance(version, from uint64) {
 	switch ticks := version - e.base; {
 	case e.base == 0:
 		e.had, e.prior = 0, 0
@@ -47,6 +48,14 @@ func (e *entry) advance(version uint64) {
 		e.had = e.had<<ticks | 1<<(ticks-1)
 	}
 	e.base = version
+	if back := e.base - from; e.base > from && back <= 64 {
+		if old := e.had >> (back - 1); old != 0 {
+			e.had &= 1<<(back-1)<<bits.TrailingZeros64(old)<<1 - 1
+			e.prior = 0
+		}
+	} else if e.base <= from {
+		e.had, e.prior = 0, 0
+	}
 }
 
 // has reports whether the client has acknowledged a version up to the baseline.
@@ -74,7 +83,8 @@ const (
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
 	w       *World
-	entries []entry // by slot
+	entries []entry // by slot: see at
+	blocks  []block // by 64 slots
 	owed    bitset  // slots with a change later than the acknowledged version
 	waiting bitset  // of those: two copies are in flight
 	hidden  bitset  // slots of objects that the client may not see
@@ -137,7 +147,7 @@ func (p *Peer) entry(slot int) *entry {
 	for len(p.entries) <= slot {
 		p.entries = append(p.entries, entry{})
 	}
-	return &p.entries[slot]
+	return p.at(slot)
 }
 
 // publish begins a lifetime.
@@ -194,6 +204,7 @@ func (p *Peer) Shows(o *Object) bool {
 func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
+	p.partAll()
 	for slot := range p.entries {
 		e := &p.entries[slot]
 		if e.phase == absent {

@@ -79,7 +79,7 @@ func (c *cutter) weigh() {
 		}
 		o := w.slots[n.slot]
 		k := &w.kinds[o.class.index]
-		age := min(max(c.header.Tick-c.p.entries[n.slot].last, 1), maxAge) // 0 in the tick in which it became visible
+		age := min(max(c.header.Tick-c.p.at(int(n.slot)).last, 1), maxAge) // 0 in the tick in which it became visible
 		if n.rank == rankOwed && k.every > 0 && age >= k.every {
 			n.rank, n.need = rankOverdue, age-k.every
 			continue

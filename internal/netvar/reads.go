@@ -132,8 +132,8 @@ var noMask [(codec.MaxLeaves + 7) / 8]byte
 type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
-	mask    []byte          // of the value that permitted has made last
-	values  [3]codec.Values // scratch of permitted
+	mask    []byte          // of the value that permit has made last
+	values  [3]codec.Values // scratch of permit
 }
 
 // SetReaders says who may read the fields of a class's objects that have a rule. Without it
@@ -238,7 +238,7 @@ func (w *World) review(o *Object, p *Peer) {
 		return
 	}
 	p.setView(slot, view{since: w.tick, withheld: withheld})
-	e := &p.entries[slot]
+	e := p.at(slot)
 	e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullMasked
 	p.owed.set(slot)
 	p.waiting.unset(slot)
@@ -280,19 +280,19 @@ func (p *Peer) readable(moved bitset) bitset {
 	return seen
 }
 
-// permitted returns version i of o as one sees it who is withheld some fields: with zeros there,
-// and then in scratch which of the three that there are.
-func (w *World) permitted(o *Object, i int, withheld Rules, which int) codec.Values {
-	v := o.hist.at(i)
+// permit makes v version i of o as one sees it who is withheld some fields: with zeros there, and then in scratch
+// which of the three that there are.
+func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which int) {
+	v.Words, v.Blobs = o.hist.words(i), o.hist.blobsOf(i)
 	if withheld == 0 {
-		return v
+		return
 	}
 	s := &w.reading
 	s.mask = o.class.appendMask(s.mask[:0], withheld)
 	to := &s.values[which]
 	to.Words, to.Blobs = append(to.Words[:0], v.Words...), append(to.Blobs[:0], v.Blobs...)
 	o.class.plan.Withhold(to, s.mask, &o.class.zero)
-	return *to
+	*v = *to
 }
 
 // versionOf returns the tick of version i as one sees it who is withheld some fields: that of the first of those up

@@ -27,7 +27,7 @@ func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	x.putHead(&w, &recordHead{Kind: recordFull, Version: q.tick, Life: q.tick, Gen: 1, Masked: true})
 	q.class.putMask(&w, ownerRule|teamRule)
 	v := o.hist.newest()
-	q.class.plan.PutDelta(&w, &v, &q.class.zero, codec.Trend{})
+	q.class.plan.PutDelta(&w, &v, &q.class.zero, new(codec.Trend))
 	padding := w.Flush()
 	bad := w.Bytes()
 	bad[atFlags] |= byte(padding << atPadding)
@@ -130,7 +130,7 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.p[1].AckLarge(id)
-	if q.p[1].entries[0].base != 0 || !q.p[1].owed.has(0) {
+	if q.p[1].at(0).base != 0 || !q.p[1].owed.has(0) {
 		t.Fatal("the record of the owner pays for what others read")
 	}
 	q.deliver()
@@ -186,7 +186,7 @@ func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q.deliver()
 	want("a delta", "X", "Gear.Hat", "Y") // the others by their values
 	q.p[2].views.list[0].withheld = teamRule
-	q.p[2].entries[0].base = 0
+	q.p[2].at(0).base = 0
 	q.edit(o).Ammo = 0
 	q.deliver()
 	want("a full record with too much", "X", "Gear.Hat", "Y", "Heat", "Ammo")

@@ -212,6 +212,11 @@ type recordHead struct {
 func (x *context) putHead(w *wire.BitWriter, h *recordHead) {
 	w.PutRice(uint64(h.Slot-x.prev-1), gapRice)
 	x.prev = h.Slot
+	x.putKind(w, h)
+}
+
+// putKind writes the kind and the rest of a head.
+func (x *context) putKind(w *wire.BitWriter, h *recordHead) {
 	switch h.Kind {
 	case recordDelta:
 		switch {

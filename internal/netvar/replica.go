@@ -33,7 +33,6 @@ type Replica struct {
 	blobs    [][]byte
 	texts    []byte // bytes of blobs
 	in       wire.BitReader
-	older    codec.Values // of the record being checked
 	now      codec.Values // the newest version of the object being updated
 	bytes    []byte       // hash scratch
 	quiet    []bool       // by class: nobody wants to hear of changes
@@ -236,8 +235,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.from < x.at {
 		if i = o.hist.floor(x.from, o.changed); i >= 0 { // or it was not there yet
-			r.older.Words = o.hist.words(i)
-			t = codec.Trend{Older: &r.older, Took: x.at - x.from, Ahead: s.Version - x.at}
+			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.at - x.from, Ahead: s.Version - x.at}
 		}
 	}
 	r.texts = s.class.plan.TakeDelta(in, &s.values, t, r.texts)

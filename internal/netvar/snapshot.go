@@ -19,8 +19,10 @@ type Limit struct {
 	Reliable            bool
 }
 
-// candidate is one slot that is owed to the client.
+// candidate is one slot that is owed to the client, or a block of them.
 type candidate struct {
+	run     *run   // of a block: what is sent; slot is the first member
+	mask    uint64 // of a block: the members
 	version uint64
 	slot    uint32
 	size    uint32 // bits of the record, once it is written
@@ -93,12 +95,16 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	p.tick = tick
 	c := &p.cut
 	c.begin(dst, tick, lim)
-	c.gather()
-	if !c.inOrder() {
+	c.gather(true)
+	ordered := c.inOrder()
+	if !ordered {
+		c.apart()
 		c.byNeed()
 	}
 	c.finish()
-	c.commit()
+	if c.commit(); ordered {
+		c.joinBlocks()
+	}
 	packets, c.packets = c.packets, nil
 	return packets, c.first
 }
@@ -131,7 +137,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 }
 
 // gather lists what is owed and not waiting, in slot order.
-func (c *cutter) gather() {
+func (c *cutter) gather(blocks bool) {
 	p := c.p
 	c.list, c.shed = c.list[:0], 0
 	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
@@ -141,6 +147,15 @@ func (c *cutter) gather() {
 		}
 		if k < len(p.large.slots) {
 			w &^= p.large.slots[k]
+		}
+		if w != 0 && k < len(p.blocks) && p.blocks[k].mask != 0 {
+			if blocks && !shedding {
+				if r := c.run(k, w); r != nil {
+					c.list = append(c.list, candidate{run: r, mask: w, slot: uint32(k<<6 + bits.TrailingZeros64(w)), version: c.header.Tick, rank: rankOwed, packet: unplaced})
+					continue
+				}
+			}
+			p.part(k)
 		}
 		for ; w != 0; w &= w - 1 {
 			slot := k<<6 + bits.TrailingZeros64(w)
@@ -175,13 +190,37 @@ func (c *cutter) gather() {
 	}
 }
 
+// apart gathers anew, each object for itself, if there was any block.
+func (c *cutter) apart() {
+	for i := range c.list {
+		if c.list[i].run != nil {
+			c.gather(false)
+			return
+		}
+	}
+}
+
+// blockStart is where the first record of a block is. What is left of a packet stays empty rather than to hold a part of a
+// block of which much has moved: see block.
+type blockStart struct {
+	first   int // of the list
+	packets int
+	mark    wire.Mark
+	context context
+	left    int
+}
+
 // inOrder writes everything in slot order and reports whether it fits: the common case.
 func (c *cutter) inOrder() bool {
 	c.next()
-	for i := range c.list {
+	var start blockStart
+	for i := 0; i < len(c.list); i++ {
 		n := &c.list[i]
 		if c.left <= 0 {
 			return false
+		}
+		if i == 0 || n.slot>>6 != c.list[i-1].slot>>6 {
+			start = blockStart{first: i, packets: len(c.packets), mark: c.open.Mark(), context: c.context, left: c.left}
 		}
 		if n.large {
 			if !c.takeLarge(n) && c.lim.Reliable {
@@ -192,6 +231,13 @@ func (c *cutter) inOrder() bool {
 		if !c.put(n) {
 			if len(c.packets)-c.from == c.lim.Packets {
 				return false
+			}
+			if i-start.first >= minBlock && start.packets == len(c.packets) && start.context.prev >= 0 {
+				c.open.Rewind(start.mark)
+				c.context, c.left = start.context, start.left
+				c.next()
+				i = start.first - 1
+				continue
 			}
 			if c.next(); !c.put(n) {
 				return false
@@ -351,6 +397,9 @@ func (c *cutter) close() {
 
 // put writes the record into the open packet if it fits. If not, nothing has changed.
 func (c *cutter) put(n *candidate) bool {
+	if n.run != nil {
+		return c.putRun(n)
+	}
 	start, before := c.open.Mark(), c.context
 	at := c.open.Len()
 	c.record(n)
@@ -366,7 +415,7 @@ func (c *cutter) put(n *candidate) bool {
 
 // record writes one record. Without a usable baseline it is a full one.
 func (c *cutter) record(n *candidate) {
-	w, e := c.p.w, &c.p.entries[n.slot]
+	w, e := c.p.w, c.p.at(int(n.slot))
 	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
 	if e.phase == ended {
 		n.class = uint32(len(w.table.classes))
@@ -462,7 +511,7 @@ func (c *cutter) behind() uint8 {
 		if n.packet < onStream || n.rank == rankCopy {
 			continue
 		}
-		behind = max(behind, c.header.Tick-c.p.entries[n.slot].reached())
+		behind = max(behind, c.header.Tick-c.p.at(int(n.slot)).reached())
 	}
 	return uint8(min(behind, math.MaxUint8))
 }
@@ -485,12 +534,16 @@ func (c *cutter) commit() {
 			st.Waited++
 			continue
 		}
+		if n.run != nil {
+			c.commitRun(n)
+			continue
+		}
 		st.Records++
+		e := &p.entries[n.slot]
 		spent.classes[n.class] += uint64(n.size)
 		if spent.gap--; spent.gap == 0 {
-			c.sample(n)
+			c.sample(n, e)
 		}
-		e := &p.entries[n.slot]
 		if n.packet == onStream {
 			c.commitLarge(n, e)
 		}
@@ -525,7 +578,6 @@ func (c *cutter) commit() {
 			e.copies = 2
 			p.waiting.set(int(n.slot))
 		}
-		s := f.at(c.first + uint64(n.packet))
-		s.records = append(s.records, sentRecord{version: n.version, slot: n.slot})
+		f.at(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), n.version)
 	}
 }

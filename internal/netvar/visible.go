@@ -120,7 +120,7 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 			return
 		}
 		if !p.fresh {
-			p.entries[slot].full = fullVisible
+			p.at(slot).full = fullVisible
 		}
 		w.stats.Shown++
 	case may:

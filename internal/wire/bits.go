@@ -65,6 +65,9 @@ func (w *BitWriter) Bit(set bool) {
 	w.Put(v, 1)
 }
 
+// Few returns what a writer has that holds less than 64 bits, for Put.
+func (w *BitWriter) Few() (v uint64, n uint) { return w.acc, w.n }
+
 // Flush fills the last byte with zeros and returns how many bits those were.
 func (w *BitWriter) Flush() (padding int) {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
@@ -94,17 +97,21 @@ func (w *BitWriter) Rewind(m Mark) { w.b, w.acc, w.n = w.b[:m.len], m.acc, m.n }
 // PutLen writes a number of unknown size.
 func (w *BitWriter) PutLen(v uint64) {
 	n := uint(bits.Len64(v))
-	w.putGamma(uint64(n) + 1)
-	if n > 1 {
-		w.Put(v&^(1<<(n-1)), n-1)
+	code, size := gamma(n + 1)
+	rest := max(n, 1) - 1
+	v &^= 1 << rest
+	if size+rest <= 64 {
+		w.Put(code|v<<size, size+rest)
+		return
 	}
+	w.Put(code, size)
+	w.Put(v, rest)
 }
 
-// putGamma writes a number that is not 0.
-func (w *BitWriter) putGamma(v uint64) {
-	n := uint(bits.Len64(v)) - 1
-	w.Put(0, n)
-	w.Put(v<<1&^(2<<n)|1, n+1)
+// gamma returns the code of a number from 1 to 2^32 - 1.
+func gamma(v uint) (code uint64, size uint) {
+	n := uint(bits.Len(v)) - 1
+	return (uint64(v)<<1&^(2<<n) | 1) << n, 2*n + 1
 }
 
 // PutRice writes a number that has about k bits.
@@ -113,10 +120,25 @@ func (w *BitWriter) PutRice(v uint64, k uint) {
 		w.Put(v&(1<<k-1)<<(q+1)|(1<<q-1), uint(q)+1+k)
 		return
 	}
-	w.Put(1<<riceUnary-1, riceUnary)
 	v -= riceUnary << k
+	low := v & (1<<k - 1)
+	if high := v>>k + 1; high < 1<<32 {
+		code, size := gamma(uint(high))
+		if code, size = code<<riceUnary|(1<<riceUnary-1), size+riceUnary; size+k <= 64 {
+			w.Put(code|low<<size, size+k)
+			return
+		}
+	}
+	w.Put(1<<riceUnary-1, riceUnary)
 	w.putGamma(v>>k + 1)
-	w.Put(v&(1<<k-1), k)
+	w.Put(low, k)
+}
+
+// putGamma writes a number that is not 0.
+func (w *BitWriter) putGamma(v uint64) {
+	n := uint(bits.Len64(v)) - 1
+	w.Put(0, n)
+	w.Put(v<<1&^(2<<n)|1, n+1)
 }
 
 // PutBytes writes whole bytes.

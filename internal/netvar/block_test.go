@@ -1,0 +1,216 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// herd is a world in which nearly everything moves in every tick, so that blocks join, and in which something
+// parts them again and again.
+type herd struct {
+	t       *testing.T
+	rng     *rand.Rand
+	w       *World
+	class   *Class
+	crates  []*Object
+	clients []*herdClient
+	tick    uint64
+	lim     Limit
+	loss    float64
+	moving  bool
+}
+
+type herdClient struct {
+	p     *Peer
+	r     *Replica
+	delay int
+	down  [][][]byte // packets under way, by ticks that they still take
+	acks  [][]Range
+}
+
+func newHerd(t *testing.T, seed uint64) *herd {
+	h := &herd{t: t, rng: rand.New(rand.NewPCG(seed, 11)), tick: 100 * seed, moving: true}
+	h.class = classOf[crate](t, "crate")
+	h.w = NewWorld(NewTable(h.class))
+	h.lim = Limit{Packets: 3 + h.rng.IntN(8), PacketSize: 200 + h.rng.IntN(900)}
+	h.loss = []float64{0, 0.02, 0.2}[h.rng.IntN(3)]
+	for range 20 + h.rng.IntN(180) {
+		h.spawn()
+	}
+	for i := range 3 {
+		c := &herdClient{p: h.w.NewPeer(h.tick + 1), r: NewReplica(h.w.table), delay: 1 + h.rng.IntN(5)}
+		c.p.Handle = i
+		c.r.StartAt(h.tick + 1)
+		h.clients = append(h.clients, c)
+	}
+	return h
+}
+
+func (h *herd) spawn() {
+	h.crates = append(h.crates, h.w.Spawn(h.class, unsafe.Pointer(&crate{X: h.rng.Float32() * 10}), 0, h.tick+1))
+}
+
+// disturb does one thing that concerns few of the crates, or one client.
+func (h *herd) disturb() {
+	i := h.rng.IntN(len(h.crates))
+	o, c := h.crates[i], h.clients[h.rng.IntN(len(h.clients))]
+	switch h.rng.IntN(9) {
+	case 0:
+		h.w.Despawn(o)
+		h.crates[i] = h.crates[len(h.crates)-1]
+		h.crates = h.crates[:len(h.crates)-1]
+		h.spawn()
+	case 1:
+		h.spawn()
+	case 2:
+		h.w.SetAudience(o, clientSet(h.rng.IntN(8)))
+	case 3:
+		h.w.SetAudience(o, nil)
+	case 4:
+		h.w.SetOwner(o, h.rng.Uint64N(3))
+	case 5:
+		c.p.RequestFull()
+	case 6:
+		c.p.RequestDigest(4)
+	case 7:
+		c.p.SetBudget(Budget{PerTick: h.rng.IntN(2) * 200})
+	default:
+		h.moving = !h.moving
+	}
+}
+
+// step is one tick. Each client acknowledges what reaches it now, when delay ticks have passed again.
+func (h *herd) step(disturb bool) {
+	h.tick++
+	if disturb && h.rng.IntN(12) == 0 {
+		h.disturb()
+	}
+	still := h.rng.IntN(60) // one crate in so many rests
+	for i, o := range h.crates {
+		if h.moving && i != still {
+			h.w.Edit(o)
+			v := live[crate](o)
+			v.X += 0.02
+			v.Y += float32(h.rng.IntN(5)-2) / 512
+			v.Yaw += 0.01
+			if v.X > 30 {
+				v.X = -30
+			}
+		}
+	}
+	h.w.Capture(h.tick)
+	for _, c := range h.clients {
+		h.carry(c)
+	}
+}
+
+func (h *herd) carry(c *herdClient) {
+	if len(c.acks) > c.delay {
+		c.p.Ack(c.acks[0])
+		c.acks = c.acks[1:]
+	}
+	packets, _ := snap(c.p, h.tick, h.lim)
+	c.down = append(c.down, packets)
+	if len(c.down) <= c.delay {
+		return
+	}
+	now := c.down[0]
+	c.down = c.down[1:]
+	var acks []Range
+	for _, i := range h.rng.Perm(len(now)) {
+		if h.rng.Float64() < h.loss {
+			continue
+		}
+		a, err := c.r.Apply(now[i])
+		if err != nil {
+			h.t.Fatalf("tick %d: %v", h.tick, err)
+		}
+		if a.Ack {
+			acks = append(acks, Range{a.Packet, a.Packet})
+		}
+		if d, _ := c.r.Digest(); d == DigestUnequal {
+			h.t.Fatalf("tick %d: the digest differs", h.tick)
+		}
+	}
+	c.r.Events()
+	if h.rng.Float64() >= h.loss {
+		c.acks = append(c.acks, acks)
+	} else {
+		c.acks = append(c.acks, nil)
+	}
+}
+
+// Whatever parts a block, each client comes to have what the server has.
+func TestBlocksPartAndJoinAndConverge(t *testing.T) {
+	var total Stats
+	for seed := range uint64(60) {
+		h := newHerd(t, seed)
+		for range 250 {
+			h.step(true)
+		}
+		h.moving, h.loss = false, 0
+		for _, c := range h.clients {
+			c.p.SetBudget(Budget{})
+		}
+		for range 120 {
+			h.step(false)
+		}
+		for i, c := range h.clients {
+			seen := 0
+			for _, o := range h.crates {
+				got, ok := c.r.Get(o.ID())
+				if ok != c.p.Shows(o) {
+					t.Fatalf("seed %d, client %d: crate %v is there: %v", seed, i, o.ID(), ok)
+				}
+				if !ok {
+					continue
+				}
+				if seen++; *live[crate](got) != rounded(o) || got.Owner() != o.Owner() {
+					t.Fatalf("seed %d, client %d: crate %v is %+v, want %+v", seed, i, o.ID(), *live[crate](got), rounded(o))
+				}
+			}
+			if n := len(c.r.ids()); n != seen || c.p.owed.count() > 0 {
+				t.Fatalf("seed %d, client %d: %d crates of %d, %d owed", seed, i, n, seen, c.p.owed.count())
+			}
+		}
+		st := h.w.Stats()
+		total.InBlocks += st.InBlocks
+		total.Deltas += st.Deltas
+		total.Lost += st.Lost
+	}
+	if t.Logf("%+v", total); total.InBlocks < total.Deltas/10 || total.InBlocks > total.Deltas*9/10 || total.Lost == 0 {
+		t.Errorf("of %d records %d went in blocks, %d packets were lost: it does not reach both ways", total.Deltas, total.InBlocks, total.Lost)
+	}
+}
+
+// rounded is the live value as clients see it.
+func rounded(o *Object) (c crate) {
+	v := captured(o)
+	o.class.plan.Restore(unsafe.Pointer(&c), &v, nil)
+	return c
+}
+
+// A block is sent whole, as one run for all clients that know the same, and what it takes is counted by class and record.
+func TestABlockIsOneRunForAllClients(t *testing.T) {
+	f := newFleet(t, 192, 10, []uint64{4}, 0)
+	before := *f.w.Stats()
+	f.step(192)
+	st := f.w.Stats()
+	if n := st.InBlocks - before.InBlocks; n != 1920 {
+		t.Errorf("%d records in blocks, want 1920", n)
+	}
+	if n := st.Encoded - before.Encoded; n < 192 || n > 192+20 { // and samples
+		t.Errorf("%d records were encoded for 10 clients, want 192", n)
+	}
+	if st.Records-before.Records != 1920 || st.Deltas-before.Deltas != 1920 {
+		t.Errorf("%d records, %d deltas", st.Records-before.Records, st.Deltas-before.Deltas)
+	}
+	for i := range f.clients {
+		for k := range f.clients[i].peer.blocks {
+			if f.clients[i].peer.blocks[k].mask != ^uint64(0) {
+				t.Errorf("client %d: block %d has %x", i, k, f.clients[i].peer.blocks[k].mask)
+			}
+		}
+	}
+}
