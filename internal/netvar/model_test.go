@@ -48,7 +48,6 @@ func TestModel(t *testing.T) {
 		total.Shown += m.w.stats.Shown
 		total.Hidden += m.w.stats.Hidden
 		total.Deltas += m.w.stats.Deltas
-		total.InBlocks += m.w.stats.InBlocks
 		total.Large += m.w.stats.Large
 		total.FullLarge += m.w.stats.FullLarge
 		total.WaitedLarge += m.w.stats.WaitedLarge
@@ -57,7 +56,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
-		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.InBlocks == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
+		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	for _, why := range []Why{WhyHidden, WhyWithheld, WhyUnedited, WhyUnchanged, WhyAcked, WhySent, WhyStream, WhyInFlight, WhyNoSnapshot, WhyShed, WhyBudget, WhyPackets, WhyStreamFull} {
@@ -115,7 +114,6 @@ func newModel(s schema, seed uint64) *model {
 	m := &model{schema: s, rng: rng, w: NewWorld(s.table), mirror: map[uint64]map[int]mirrored{}, touched: map[*Object]bool{}, lim: wide,
 		may: map[*Object]clientSet{}, team: map[*Object]clientSet{}}
 	m.w.SetReaders(s.agent, &modelReaders{m})
-	m.w.minBlock = 1 + rng.IntN(2)*(minBlock-1)
 	if rng.IntN(2) == 0 {
 		m.lim = Limit{Packets: 1 + rng.IntN(3), PacketSize: 120 + rng.IntN(300)}
 	}

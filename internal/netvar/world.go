@@ -29,15 +29,13 @@ type World struct {
 	arena []byte         // residuals of this tick
 	bits  wire.BitWriter // that writes them
 	runs  []*runs        // by block
-
-	minBlock int            // of members; tests have smaller ones
-	buf      []codec.Values // capture scratch by class
-	bytes    []byte         // hash scratch
-	kinds    []kind         // by class
-	shed     uint64         // see Shed
-	large    bool           // a class has values that may not fit a packet
-	spent    spent
-	stats    Stats
+	buf   []codec.Values // capture scratch by class
+	bytes []byte         // hash scratch
+	kinds []kind         // by class
+	shed  uint64         // see Shed
+	large bool           // a class has values that may not fit a packet
+	spent spent
+	stats Stats
 
 	spaces    []*Space
 	positions []position // by class
@@ -51,7 +49,7 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, minBlock: minBlock, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.large = w.large || c.large
