@@ -198,7 +198,7 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	}
 	r.large = id
 	if tick > r.tick { // as a packet of this tick does: an earlier one must not be applied any more
-		r.tick, r.count, r.arrived, r.verdict = tick, 0, 0, DigestNone
+		r.tick, r.agreed, r.arrived, r.verdict = tick, header{}, 0, DigestNone
 	}
 	r.apply(&r.staged[0])
 	r.stats.Large++

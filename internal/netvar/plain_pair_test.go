@@ -58,6 +58,9 @@ func plainType(t *codec.Type) *netloopv1.Type {
 type plainPair struct {
 	real  *Replica
 	plain *plain.Reader
+	// taken is set once both have taken something damaged. Then there may be numbers in more bytes than
+	// needed, which the real reader stores and hashes so, and steps that are no float32 of their own.
+	taken bool
 }
 
 func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {
@@ -85,7 +88,7 @@ func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
 	if err := q.same(res.Events); err != nil {
 		return a, res, err
 	}
-	if d, _ := q.real.Digest(); res.Whole && !res.Repeated && int(d) != int(res.Digest) {
+	if d, _ := q.real.Digest(); res.Whole && !res.Repeated && !q.taken && int(d) != int(res.Digest) {
 		return a, res, fmt.Errorf("the real reader compares the digest as %d, the plain one %x with %x as %d", d, res.Got, res.Want, res.Digest)
 	}
 	return a, res, nil
@@ -148,9 +151,19 @@ func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
 	for i, v := range p.Versions {
 		values := o.hist.at(i)
 		got, want := o.class.plan.AppendValues(nil, &values), plain.AppendFields(nil, leaves, v.Fields)
+		if string(got) != string(want) { // lists that came with numbers longer than need be are stored so
+			fields, err := plain.ReadFields(got, leaves)
+			if err != nil {
+				return err
+			}
+			got = plain.AppendFields(nil, leaves, fields)
+		}
 		if o.hist.tick(i) != v.Tick || string(got) != string(want) {
 			return fmt.Errorf("version %d is %x; of the plain reader version %d is %x", o.hist.tick(i), got, v.Tick, want)
 		}
+	}
+	if q.taken {
+		return nil
 	}
 	shown, err := o.class.plan.Append(nil, o.live)
 	if err != nil {

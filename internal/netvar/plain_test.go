@@ -22,6 +22,9 @@ import (
 //	NETLOOP_SEED=17    go test -run TestPlain ./internal/netvar   # one seed again
 func TestPlainReaderAgrees(t *testing.T) { plainSeeds(t, false) }
 
+// The same with packets that are damaged on their way: both take them, or neither does.
+func TestPlainReaderAgreesOnDamage(t *testing.T) { plainSeeds(t, true) }
+
 func plainSeeds(t *testing.T, damage bool) {
 	seeds, first := 200, 0
 	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
@@ -115,7 +118,7 @@ func (m *plainModel) Withheld(o *Object, p *Peer) (w Rules) {
 	return w
 }
 
-func newPlainModel(t *testing.T, seed uint64, damage bool, all *plainTally) *plainModel {
+func newPlainModel(t testing.TB, seed uint64, damage bool, all *plainTally) *plainModel {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
 	m := &plainModel{rng: rng, all: all, damage: damage, team: map[*Object]clientSet{}, lim: wide}
@@ -284,10 +287,13 @@ func (m *plainModel) receive(c *plainClient) error {
 		b := p.bytes
 		spoiled := m.damage && m.rng.IntN(3) == 0
 		if spoiled {
-			b = m.spoil(b)
+			b = m.spoil(b, c.pair.plain)
 			m.all.damaged++
 		}
+		was := c.pair.taken
+		c.pair.taken = was || spoiled
 		a, res, err := c.pair.apply(b)
+		c.pair.taken = was || spoiled && a.Packet > 0
 		if err != nil {
 			return fmt.Errorf("%w: packet %x", err, b)
 		}
@@ -302,8 +308,8 @@ func (m *plainModel) receive(c *plainClient) error {
 	for _, p := range c.stream.receive(m.tick) {
 		b := p.bytes
 		if m.damage && m.rng.IntN(6) == 0 {
-			b = m.spoil(b)
-			c.until = m.tick + 1
+			b = m.spoil(b, nil)
+			c.pair.taken, c.until = true, m.tick+1
 		}
 		id, err := c.pair.applyLarge(b)
 		if err != nil {
@@ -333,10 +339,10 @@ func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled 
 	default:
 		m.all.packets++
 		m.all.trends += uint64(res.Trends)
-		if spoiled {
-			m.all.taken++
-			c.until = m.tick + uint64(m.rng.IntN(6))
-		}
+	}
+	if spoiled && res.Ack { // one that is taken for a repeated one is acknowledged, too, under whatever id it has
+		m.all.taken++
+		c.until = m.tick + uint64(m.rng.IntN(6))
 	}
 	switch {
 	case res.Digest == plain.Equal:
@@ -349,9 +355,24 @@ func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled 
 	return nil
 }
 
-// spoil damages a copy of a packet.
-func (m *plainModel) spoil(b []byte) []byte {
+// spoil damages a copy of a packet for a reader.
+func (m *plainModel) spoil(b []byte, r *plain.Reader) []byte {
 	b = bytes.Clone(b)
+	if r != nil && m.rng.IntN(2) == 0 {
+		b = b[:min(len(b), 8+m.rng.IntN(30))]
+		for ones := m.rng.IntN(3); len(b) < 300; {
+			some := byte(m.rng.IntN(256))
+			if ones == 0 {
+				some &= byte(m.rng.IntN(256))
+			} else if ones == 1 {
+				some |= byte(m.rng.IntN(256))
+			}
+			b = append(b, some)
+		}
+		if cut := r.Cut(b, 1+m.rng.IntN(3)); cut != nil {
+			return cut
+		}
+	}
 	for range 1 + m.rng.IntN(2) {
 		at := m.rng.IntN(len(b))
 		if m.rng.IntN(4) > 0 { // the records are more interesting than the header

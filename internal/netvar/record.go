@@ -127,6 +127,12 @@ type header struct {
 	Padding     int // bits at the end that are no record; known once all records are written
 }
 
+// agreed is what all packets of one snapshot say alike.
+func (h header) agreed() header {
+	h.Packet, h.Index, h.Padding = 0, 0, 0
+	return h
+}
+
 // atLeft is the offset of Left.
 func (h *header) atLeft() int {
 	if h.HasBehind {

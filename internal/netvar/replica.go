@@ -21,7 +21,7 @@ type Replica struct {
 
 	tick     uint64 // newest applied, 0 = none
 	near     uint64 // what the first packet's tick is near to
-	count    uint8  // packets of that tick's snapshot, 0 = none has arrived
+	agreed   header // what the packets of that tick's snapshot say alike, Count 0 = none has arrived
 	arrived  uint64 // which of them are applied
 	large    uint64 // id of the last record that came over the stream
 	verdict  DigestState
@@ -112,7 +112,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	case h.Tick < r.tick:
 		r.stats.Discarded++
 		return a, nil
-	case h.Tick == r.tick && r.count != 0 && h.Count != r.count:
+	case h.Tick == r.tick && r.agreed.Count != 0 && h.agreed() != r.agreed:
 		r.stats.Refused++
 		return Applied{}, ErrHeader
 	case h.Tick == r.tick && r.arrived>>h.Index&1 != 0:
@@ -127,7 +127,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	if h.Tick > r.tick {
 		r.tick, r.arrived, r.verdict = h.Tick, 0, DigestNone
 	}
-	r.count = h.Count
+	r.agreed = h.agreed()
 	for i := range r.staged {
 		r.apply(&r.staged[i])
 	}

@@ -76,6 +76,9 @@ func (r *bitReader) mask(n int) (mask []bool) {
 		for range size {
 			mask = append(mask, r.bit())
 		}
+		if n > 8 && !slices.Contains(mask[len(mask)-size:], true) {
+			refuse("a group of nothing")
+		}
 	}
 	return mask
 }
@@ -109,8 +112,8 @@ func (r *bitReader) leaf(l *Leaf, d *difference, base Value, older *Value, run *
 		}
 		slot := r.rice(8)
 		generation := r.len()
-		if slot > math.MaxUint32 || generation > math.MaxUint32 {
-			refuse("%s: a reference beyond 64 bits", l.Name)
+		if slot > math.MaxUint32 || generation > math.MaxUint32 || slot == 0 && generation == 0 {
+			refuse("%s: not a reference", l.Name)
 		}
 		return Value{Number: slot<<32 | generation}
 	case l.isNumber():

@@ -110,7 +110,11 @@ func (r *byteReader) difference(l *Leaf, old Value) Value {
 	case l.Kind == kindSlice || l.Kind == kindMap:
 		return r.listDifference(l, old)
 	case l.float() && l.Kind == kindFloat32:
-		return l.number(uint64(uint32(old.Number) + uint32(r.zigzag())))
+		d := r.zigzag()
+		if d != int64(int32(d)) {
+			refuse("%s: a difference of more than 32 bits", l.Name)
+		}
+		return l.number(uint64(uint32(old.Number) + uint32(d)))
 	case l.isNumber():
 		return l.number(old.Number + uint64(r.zigzag()))
 	}

@@ -9,12 +9,18 @@ const (
 )
 
 type header struct {
-	index, count          int
+	index int
+	id    uint64
+	snapshot
+}
+
+// snapshot is what all packets of a snapshot say alike.
+type snapshot struct {
 	tick                  uint64
+	count                 int
+	hasBehind, hasLeft    bool
 	behind                uint64
-	loading               bool
 	left, total           uint64
-	id                    uint64
 	hasDigest, isComplete bool
 	digest                uint64
 }
@@ -37,10 +43,10 @@ func (r *byteReader) header(near uint64) (h header, padding int) {
 		refuse("packet %d of %d", h.index, h.count)
 	}
 	h.tick = widen(r.u32(), near)
-	if flags&4 != 0 {
+	if h.hasBehind = flags&4 != 0; h.hasBehind {
 		h.behind = uint64(r.u8())
 	}
-	if h.loading = flags&8 != 0; h.loading {
+	if h.hasLeft = flags&8 != 0; h.hasLeft {
 		h.left, h.total = uint64(r.u32()), uint64(r.u32())
 		if h.left > h.total || h.total > maxSlots {
 			refuse("%d of %d objects are left", h.left, h.total)
@@ -55,11 +61,15 @@ func (r *byteReader) header(near uint64) (h header, padding int) {
 	return h, int(flags >> 5)
 }
 
-// widen finds the 64-bit tick of these low bits that is nearest to another one.
+// widen finds the 64-bit tick of these low bits that is nearest to another one. None is negative.
 func widen(low uint32, near uint64) uint64 {
-	tick := near + uint64(int64(int32(low-uint32(near))))
-	if int32(low-uint32(near)) < 0 && tick > near || tick == 0 {
-		refuse("a tick before 1")
+	by := int64(int32(low - uint32(near)))
+	tick := near + uint64(by)
+	if by < 0 && tick > near {
+		tick = uint64(low)
+	}
+	if tick == 0 {
+		refuse("tick 0")
 	}
 	return tick
 }

@@ -106,6 +106,7 @@ type Reader struct {
 	applied bool
 	shown   map[int64]*Object
 	arrived map[int]bool // packets of the snapshot of Tick, by index
+	now     snapshot     // what they say
 	large   uint64       // the last large record
 }
 
@@ -132,6 +133,9 @@ func (r *Reader) Apply(packet []byte) (res Result, err error) {
 		return res, nil
 	}
 	res.Ack = true
+	if len(r.arrived) > 0 && h.tick == r.Tick && h.snapshot != r.now {
+		refuse("packets of one snapshot that do not fit together")
+	}
 	if r.applied && h.tick == r.Tick && r.arrived[h.index] {
 		res.Repeated = true
 		return res, nil
@@ -145,6 +149,7 @@ func (r *Reader) Apply(packet []byte) (res Result, err error) {
 	}
 	res.Trends = bits.trends
 	r.reach(h.tick)
+	r.now = h.snapshot
 	r.arrived[h.index] = true
 	res.Events = r.commit(changes)
 	res.Whole = len(r.arrived) == h.count

@@ -1,0 +1,42 @@
+package netvar
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// What all packets of a snapshot say alike, they must: a packet at odds with those before it is refused,
+// and the sound one is still welcome.
+func TestPacketsOfOneSnapshotMustFitTogether(t *testing.T) {
+	q := newPair(t, 0)
+	for i := range 60 {
+		q.spawnRock(q.w, rock{X: int32(i)}, 1)
+	}
+	q.p.RequestDigest(1)
+	q.w.Capture(1)
+	packets, _ := snap(q.p, 1, Limit{Packets: 2, PacketSize: 120})
+	var h header
+	in := wire.NewReader(packets[1])
+	if readHeader(&in, 1, &h); len(packets) != 2 || !h.HasBehind || !h.HasDigest || !h.HasLoading || h.Left == 0 {
+		t.Fatalf("%d packets, %+v", len(packets), h)
+	}
+	mustApply(t, q.r, q.p, packets[0])
+	for _, c := range []struct {
+		what string
+		at   int
+	}{
+		{"complete", atFlags}, {"count", 3}, {"behind", atBehind}, {"left", atBehind + 1}, {"total", atBehind + 5}, {"digest", atBehind + 10},
+	} {
+		b := bytes.Clone(packets[1])
+		b[c.at] ^= 2
+		if _, err := q.r.Apply(b); !errors.Is(err, ErrHeader) {
+			t.Errorf("another %s says: %v", c.what, err)
+		}
+	}
+	if a, err := q.r.Apply(packets[1]); err != nil || !a.SnapshotComplete {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
