@@ -14,6 +14,7 @@ type Class struct {
 	index int // -1 until it is in a table
 	plan  *codec.Plan
 	large bool         // a value may not fit a packet: see large.go
+	heavy bool         // its versions may take more than maxHistory
 	zero  codec.Values // what a full record is a delta from
 	reads reads
 
@@ -37,6 +38,8 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 	}
 	size, largest := p.MaxDelta()
 	size = (size + 7) / 8
+	whole, _ := p.MaxSize()
+	c.heavy = maxVersions*(whole+8*(c.words()+1)) > maxHistory
 	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.maskBytes()
 	if room := MaxRecord - maxLargeHead - c.maskBytes(); size > room {
 		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)

@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"bytes"
+	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 )
@@ -13,6 +14,11 @@ const Horizon = 128
 // maxVersions is what a history can hold: one version per tick of the horizon, the newest
 // older one, and the one being pushed before the oldest goes.
 const maxVersions = Horizon + 2
+
+// maxHistory bounds the bytes of the versions that a server keeps of one object: all of the horizon of what is
+// numbers, and a second and a half of a list of 4 kB that changes in every tick. What is gone is no baseline any more, so
+// the next record of a client that far behind is a full one.
+const maxHistory = 384 << 10
 
 // history holds the versions of one object, oldest first, in one stretch of an array. Dropping
 // moves its beginning; when its end meets the array's, the stretch moves back to the front. Few
@@ -29,7 +35,8 @@ type history struct {
 	nw    int16
 	nb    int16
 
-	oldest uint64 // tick of version 0
+	oldest  uint64 // tick of version 0
+	evicted bool   // some are gone that a client may have: see fit
 }
 
 func newHistory(c *Class) history {
@@ -97,6 +104,25 @@ func (h *history) floor(tick, newest uint64) int {
 		i++
 	}
 	return i
+}
+
+// fit drops the oldest versions until the others take at most so many bytes, but never the newest. A blob that versions
+// share counts once. A client keeps what it has: it stores what it was sent alone, and bounds that by itself.
+func (h *history) fit(most int) {
+	size := 0
+	for i := int(h.n) - 1; i >= 0; i-- {
+		size += 8 * h.stride()
+		for j, b := range h.blobsOf(i) {
+			if i == int(h.n)-1 || len(b) == 0 || &b[0] != unsafe.SliceData(h.blobsOf(i + 1)[j]) {
+				size += len(b)
+			}
+		}
+		if size > most && i < int(h.n)-1 {
+			h.drop(i+1, h.tick(i+1))
+			h.evicted = true
+			return
+		}
+	}
 }
 
 // draft returns the words of the version that comes next, for the caller to fill before commit:
@@ -191,9 +217,11 @@ func (h *history) drop(old int, oldest uint64) (bytes int) {
 	h.oldest = oldest
 	bytes = old * 8 * h.stride()
 	if nb := int(h.nb); nb > 0 {
-		for _, b := range h.blobs[int(h.first)*nb : (int(h.first)+old)*nb] {
+		gone := h.blobs[int(h.first)*nb : (int(h.first)+old)*nb]
+		for _, b := range gone {
 			bytes += len(b)
 		}
+		clear(gone)
 	}
 	h.first += int32(old)
 	h.n -= int32(old)

@@ -244,7 +244,9 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 	d.base = w.versionOf(o, i, from.withheld)
 	d.older = d.base
 	if from.from < from.at {
-		if i = o.hist.floor(from.from, o.changed); i >= 0 { // or it was not there yet
+		if i = o.hist.floor(from.from, o.changed); i < 0 && o.hist.evicted {
+			return false // a client may have a version of then
+		} else if i >= 0 { // or it was not there yet
 			d.older = w.versionOf(o, i, from.withheld)
 			w.permit(&d.trend.Older, o, i, from.withheld, 2)
 			d.trend.Took, d.trend.Ahead = from.at-from.from, view{withheld: from.withheld}.version(o)-from.at

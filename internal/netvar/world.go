@@ -196,6 +196,9 @@ func (w *World) capture(o *Object) {
 		return
 	}
 	o.hist.commit(w.tick, now.Blobs)
+	if c.heavy {
+		o.hist.fit(maxHistory)
+	}
 	o.changed = w.tick
 	w.stats.Versions++
 }
