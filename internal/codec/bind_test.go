@@ -279,6 +279,8 @@ func TestUnsoundLayoutsAreRefused(t *testing.T) {
 		"no bits":          {Kind: Quat},
 		"bits":             {Kind: Quat, Max: 21},
 		"step":             {Kind: Quant64, Num: 1, Den: maxDen + 1},
+		"reducible step":   {Kind: Quant64, Num: 2, Den: 200},
+		"equal limits":     {Kind: Int8, Low: 5, High: 5},
 		"proto":            {Kind: Proto, Proto: "a.B"},
 		"proto of no name": {Kind: Proto, Max: 1},
 		"name of a bool":   {Kind: Bool, Proto: "a.B"},

@@ -133,6 +133,14 @@ func validName(name string) bool {
 // Check tells what is wrong with a Type that a peer has sent.
 func (t *Type) Check() error { return t.check(0) }
 
+// lowestTerms reports whether a fraction cannot be reduced: equal steps have equal texts.
+func lowestTerms(num, den uint64) bool {
+	for den != 0 {
+		num, den = den, num%den
+	}
+	return num == 1
+}
+
 func (t *Type) check(depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("codec: a type is nested deeper than %d levels", MaxDepth)
@@ -151,10 +159,10 @@ func (t *Type) check(depth int) error {
 	if t.Max < least || t.Max > most {
 		return fmt.Errorf("codec: a limit of %d for a %v", t.Max, t.Kind)
 	}
-	if quant := t.Kind.Steps(); quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen {
+	if quant := t.Kind.Steps(); quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen || quant && !lowestTerms(t.Num, t.Den) {
 		return fmt.Errorf("codec: a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
 	}
-	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && t.Low != t.High || t.Low < -limit || t.High > limit {
+	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && (t.Low != 0 || t.High != 0) || t.Low < -limit || t.High > limit {
 		return fmt.Errorf("codec: a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
 	}
 	if t.Kind == Proto != (t.Proto != "") || len(t.Proto) > maxProto {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/netloop/netloop/internal/plain"
 )
 
 // plainScene is a pair of readers in the middle of things, and the packets of the next ticks.
@@ -83,4 +85,46 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 			}
 		}
 	})
+}
+
+// spoil damages a copy of a packet for a reader.
+func (m *plainModel) spoil(b []byte, r *plain.Reader) []byte {
+	b = bytes.Clone(b)
+	if r != nil && m.rng.IntN(2) == 0 {
+		b = b[:min(len(b), 8+m.rng.IntN(30))]
+		for ones := m.rng.IntN(3); len(b) < 300; {
+			some := byte(m.rng.IntN(256))
+			if ones == 0 {
+				some &= byte(m.rng.IntN(256))
+			} else if ones == 1 {
+				some |= byte(m.rng.IntN(256))
+			}
+			b = append(b, some)
+		}
+		if cut := r.Cut(b, 1+m.rng.IntN(3)); cut != nil {
+			return cut
+		}
+	}
+	for range 1 + m.rng.IntN(2) {
+		at := m.rng.IntN(len(b))
+		if m.rng.IntN(4) > 0 { // the records are more interesting than the header
+			at = max(at, min(9, len(b)-1))
+		}
+		switch m.rng.IntN(6) {
+		case 0:
+			b = b[:at+1]
+		case 1:
+			b = append(b[:at:at], b[at+1:]...)
+			if len(b) == 0 {
+				b = []byte{2}
+			}
+		case 2:
+			b = append(b, byte(m.rng.IntN(256)))
+		case 3:
+			b[at] = []byte{0, 1, 0x7f, 0x80, 0xff, b[at] + 1}[m.rng.IntN(6)]
+		default:
+			b[at] ^= 1 << m.rng.IntN(8)
+		}
+	}
+	return b
 }

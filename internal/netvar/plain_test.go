@@ -3,14 +3,12 @@ package netvar
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
 	"strconv"
 	"testing"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/plain"
 )
 
@@ -258,30 +256,6 @@ func (m *plainModel) play() {
 	}
 }
 
-// drift moves everything at its own pace, some of it into the limits of its field.
-func (d *drifter) drift(by float64, tick uint64) {
-	d.At.X += float32(by) / 50
-	d.At.Y -= float32(by*by) / 99
-	d.At.Z += float32(math.Sin(float64(tick%100)/9)) / 4
-	half := math.Mod(float64(tick)*by/150, math.Pi)
-	d.Turn = [4]float32{float32(math.Sin(half)), 0, 0, float32(math.Cos(half))}
-	d.Spin = [4]float32{float32(math.Sin(half) / 2), float32(math.Sin(half) / 3), -float32(math.Sin(half) / 5), float32(math.Cos(half))}
-	for i := range d.F {
-		d.F[i] += float32(by) * 0.37 * float32(i+1)
-	}
-	d.D[0] += by / 3
-	d.D[1] -= by / 7
-	d.Gauge += float32(by)
-	d.Heat += 0.3
-	d.Clock = codec.Instant{At: d.Clock.At + 16_666_667}
-	d.Count += int64(by * 1000)
-	d.Tiny++
-	d.Wide -= 1 << 20
-	d.Steps[0] += by / 10
-	d.Steps[1] -= 0.05
-	d.Secret++
-}
-
 func (m *plainModel) receive(c *plainClient) error {
 	for _, p := range c.down.receive(m.tick) {
 		b := p.bytes
@@ -353,46 +327,4 @@ func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled 
 		m.all.partial++
 	}
 	return nil
-}
-
-// spoil damages a copy of a packet for a reader.
-func (m *plainModel) spoil(b []byte, r *plain.Reader) []byte {
-	b = bytes.Clone(b)
-	if r != nil && m.rng.IntN(2) == 0 {
-		b = b[:min(len(b), 8+m.rng.IntN(30))]
-		for ones := m.rng.IntN(3); len(b) < 300; {
-			some := byte(m.rng.IntN(256))
-			if ones == 0 {
-				some &= byte(m.rng.IntN(256))
-			} else if ones == 1 {
-				some |= byte(m.rng.IntN(256))
-			}
-			b = append(b, some)
-		}
-		if cut := r.Cut(b, 1+m.rng.IntN(3)); cut != nil {
-			return cut
-		}
-	}
-	for range 1 + m.rng.IntN(2) {
-		at := m.rng.IntN(len(b))
-		if m.rng.IntN(4) > 0 { // the records are more interesting than the header
-			at = max(at, min(9, len(b)-1))
-		}
-		switch m.rng.IntN(6) {
-		case 0:
-			b = b[:at+1]
-		case 1:
-			b = append(b[:at:at], b[at+1:]...)
-			if len(b) == 0 {
-				b = []byte{2}
-			}
-		case 2:
-			b = append(b, byte(m.rng.IntN(256)))
-		case 3:
-			b[at] = []byte{0, 1, 0x7f, 0x80, 0xff, b[at] + 1}[m.rng.IntN(6)]
-		default:
-			b[at] ^= 1 << m.rng.IntN(8)
-		}
-	}
-	return b
 }

@@ -36,6 +36,30 @@ type drifter struct {
 	Secret float32    `net:"quant=1/256,read=owner"`
 }
 
+// drift moves everything at its own pace, some of it into the limits of its field.
+func (d *drifter) drift(by float64, tick uint64) {
+	d.At.X += float32(by) / 50
+	d.At.Y -= float32(by*by) / 99
+	d.At.Z += float32(math.Sin(float64(tick%100)/9)) / 4
+	half := math.Mod(float64(tick)*by/150, math.Pi)
+	d.Turn = [4]float32{float32(math.Sin(half)), 0, 0, float32(math.Cos(half))}
+	d.Spin = [4]float32{float32(math.Sin(half) / 2), float32(math.Sin(half) / 3), -float32(math.Sin(half) / 5), float32(math.Cos(half))}
+	for i := range d.F {
+		d.F[i] += float32(by) * 0.37 * float32(i+1)
+	}
+	d.D[0] += by / 3
+	d.D[1] -= by / 7
+	d.Gauge += float32(by)
+	d.Heat += 0.3
+	d.Clock = codec.Instant{At: d.Clock.At + 16_666_667}
+	d.Count += int64(by * 1000)
+	d.Tiny++
+	d.Wide -= 1 << 20
+	d.Steps[0] += by / 10
+	d.Steps[1] -= 0.05
+	d.Secret++
+}
+
 type note struct{ text string }
 
 // notes encodes them as they are: what the plain reader does not know is bytes to it, too.

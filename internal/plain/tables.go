@@ -2,8 +2,10 @@ package plain
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"google.golang.org/protobuf/proto"
 
@@ -86,8 +88,18 @@ func checkName(name string) {
 
 // leavesOf appends the leaves of fields.
 func leavesOf(leaves []Leaf, path string, fields []*netloopv1.FieldTable, level int) []Leaf {
-	for _, f := range fields {
+	for i, f := range fields {
 		checkName(f.GetName())
+		for i, c := range f.GetName() {
+			if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
+				refuse("%s: a field that is called %q", path, f.GetName())
+			}
+		}
+		for _, other := range fields[:i] {
+			if other.GetName() == f.GetName() {
+				refuse("%s: two fields %s", path, f.GetName())
+			}
+		}
 		leaves = flatten(leaves, strings.TrimPrefix(path+"."+f.GetName(), "."), f.GetType(), level+1)
 	}
 	return leaves
@@ -98,12 +110,20 @@ func flatten(leaves []Leaf, path string, t *netloopv1.Type, level int) []Leaf {
 	if level > maxLevels {
 		refuse("%s: types nested too deep", path)
 	}
+	checkType(path, t)
 	switch t.GetKind() {
 	case kindStruct:
 		return leavesOf(leaves, path, t.GetFields(), level)
 	case kindArray:
+		if t.GetMax() == 0 {
+			flatten(nil, path, t.GetElement(), level+1) // sound also where there is none of it
+		}
 		for i := range t.GetMax() {
+			before := len(leaves)
 			leaves = flatten(leaves, path+"["+strconv.Itoa(int(i))+"]", t.GetElement(), level+1)
+			if len(leaves) == before {
+				break // nothing, however often
+			}
 		}
 		return leaves
 	}
@@ -111,32 +131,70 @@ func flatten(leaves []Leaf, path string, t *netloopv1.Type, level int) []Leaf {
 		Low: t.GetLow(), High: t.GetHigh(), Proto: t.GetProto()}
 	if l.Kind == kindSlice || l.Kind == kindMap {
 		l.Element = flatten(nil, "", t.GetElement(), level+1)
+		if !slices.ContainsFunc(l.Element, func(e Leaf) bool { return e.Kind != kindArray8 || e.Max > 0 }) {
+			refuse("%s: elements of no bytes", path)
+		}
 	}
-	checkLeaf(&l)
 	if len(leaves) == maxLeaves {
 		refuse("more than %d leaves", maxLeaves)
 	}
 	return append(leaves, l)
 }
 
-// checkLeaf refuses a type without what its kind needs.
-func checkLeaf(l *Leaf) {
-	ok := true
-	switch l.Kind {
-	case netloopv1.TypeKind_TYPE_KIND_UNSPECIFIED:
-		ok = false
+// checkType refuses a type without what its kind needs, or with what it has not.
+func checkType(path string, t *netloopv1.Type) {
+	need := func(ok bool, what string) {
+		if !ok {
+			refuse("%s: %v %s", path, t.GetKind(), what)
+		}
+	}
+	k := t.GetKind()
+	need(k >= kindBool && k <= kindMap, "is no kind")
+	most, least := uint32(0), uint32(0)
+	switch k {
 	case kindString, kindBytes, kindSlice, kindMap, kindProto:
-		ok = l.Max >= 1 && l.Max <= 65536
-	case kindArray8:
-		ok = l.Max <= 65536
+		least, most = 1, 65536
+	case kindArray8, kindArray:
+		most = 65536
 	case kindQuat:
-		ok = l.Max >= 3 && l.Max <= 20
-	case kindRange32, kindRange64:
-		ok = l.stepped() && l.Low < l.High
+		least, most = 3, 20
 	}
-	if !ok {
-		refuse("%s: a type that makes no sense", l.Name)
+	need(t.GetMax() >= least && t.GetMax() <= most, "has another max")
+	need((t.GetElement() != nil) == (k == kindArray || k == kindSlice || k == kindMap), "and elements")
+	need(k == kindStruct || len(t.GetFields()) == 0, "and fields")
+	need((t.GetProto() != "") == (k == kindProto) && len(t.GetProto()) <= 256, "and the name of a message")
+	ranged := k == kindRange32 || k == kindRange64
+	if num, den := t.GetStepNum(), t.GetStepDen(); num != 0 || den != 0 {
+		need(ranged || k == kindFloat32 || k == kindFloat64, "and a step")
+		need(num >= 1 && num < 1<<20 && den >= 1 && den < 1<<40, "has another step")
+		need(gcd(num, den) == 1, "has a step that is not in lowest terms")
+	} else {
+		need(!ranged, "has no step")
 	}
+	bound := int64(1<<31 - 1)
+	if k == kindRange64 {
+		bound = 1 << 53
+	}
+	if ranged {
+		need(t.GetLow() < t.GetHigh() && t.GetLow() >= -bound && t.GetHigh() <= bound, "has another range")
+	} else {
+		need(t.GetLow() == 0 && t.GetHigh() == 0, "and a range")
+	}
+	if k == kindMap {
+		e := t.GetElement()
+		f := e.GetFields()
+		need(e.GetKind() == kindStruct && len(f) >= 1 && len(f) <= 2, "has no entries")
+		need(f[0].GetName() == "Key" && (len(f) == 1 || f[1].GetName() == "Value"), "has other entries")
+		key := f[0].GetType().GetKind()
+		need(key >= kindInt8 && key <= kindUint64 || key == kindRef || key == kindString, "has another key")
+	}
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // stepped tells whether the leaf is a float in steps.
