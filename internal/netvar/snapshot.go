@@ -1,12 +1,10 @@
 package netvar
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
@@ -53,10 +51,6 @@ const (
 	rankOwed
 	rankCopy // second copies only if there is room
 )
-
-// maxMisfits is after how many records that no longer fit a full snapshot is left alone. Each
-// has cost an encoding; the most needed goes first next time, into an empty packet.
-const maxMisfits = 32
 
 // cutter cuts one snapshot into packets. It is scratch of a Peer.
 type cutter struct {
@@ -246,122 +240,6 @@ func (c *cutter) inOrder() bool {
 		n.packet = uint8(len(c.packets) - c.from - 1)
 	}
 	return true
-}
-
-// byNeed chooses what goes, the most needed first, and writes that in slot order.
-func (c *cutter) byNeed() {
-	if c.budget > 0 { // or nothing may start
-		c.weigh()
-	}
-	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.need, a.need), cmp.Compare(a.slot, b.slot))
-	})
-	c.close() // it may have grown: keep it for the next time
-	c.packets = c.packets[:c.from]
-	c.header.HasBehind = true
-	c.next()
-	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
-	c.choose(c.room - c.open.Len())
-	c.context.begin(c.header.Tick, c.at, c.origin)
-	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
-	})
-	c.left = c.budget
-	for list := c.list; len(list) > 0 && list[0].packet != unplaced; {
-		n := 1
-		for n < len(list) && list[n].packet == list[0].packet {
-			n++
-		}
-		if list[0].packet == onStream {
-			for i := range list[:n] {
-				c.left -= int(list[i].size)
-			}
-		} else {
-			if int(list[0].packet) != len(c.packets)-c.from-1 {
-				c.next()
-			}
-			c.fill(list[:n])
-		}
-		list = list[n:]
-	}
-}
-
-// choose places what goes, packet by packet of so many bits. What the head of a record takes depends on what else is
-// in the packet, so it is estimated.
-func (c *cutter) choose(room int) {
-	packet, used, count, misfits := 0, 0, 0, 0
-	for i := range c.list {
-		n := &c.list[i]
-		n.packet, n.why, n.order = unplaced, WhyPackets, uint32(i)
-		if c.left <= 0 {
-			n.why = WhyBudget
-			c.p.w.stats.OverBudget++
-			continue
-		}
-		if n.large {
-			c.takeLarge(n)
-			continue
-		}
-		if misfits >= maxMisfits {
-			continue
-		}
-		size := c.measure(n)
-		if size > room || used+size+c.gaps(count+1) > room && packet+1 == c.lim.Packets {
-			misfits++
-			continue
-		}
-		used += size
-		if count++; used+c.gaps(count) > room {
-			packet, used, count = packet+1, size, 1
-		}
-		n.packet = uint8(packet)
-		c.left -= size
-	}
-}
-
-// measure returns the bits of a record right behind its neighbour.
-func (c *cutter) measure(n *candidate) int {
-	m, before := c.open.Mark(), c.open.Len()
-	c.context.prev = int(n.slot) - 1
-	c.record(n)
-	n.size = uint32(c.open.Len() - before)
-	c.open.Rewind(m)
-	return int(n.size)
-}
-
-// gaps is about what the gaps of n records in one packet take beyond that.
-func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
-
-// fill writes the records into the open packet. If the estimate was too low the least needed of them wait.
-func (c *cutter) fill(list []candidate) {
-	start, left := c.open.Mark(), c.left
-	for {
-		c.context.begin(c.header.Tick, c.at, c.origin)
-		for i := range list {
-			if n := &list[i]; n.packet != unplaced {
-				at := c.open.Len()
-				c.record(n)
-				n.size = uint32(c.open.Len() - at)
-				c.left -= int(n.size)
-			}
-		}
-		over := c.open.Len() - c.room
-		if over <= 0 {
-			return
-		}
-		c.open.Rewind(start)
-		c.left = left
-		for over > 0 {
-			least := -1
-			for i := range list {
-				if list[i].packet != unplaced && (least < 0 || list[i].order > list[least].order) {
-					least = i
-				}
-			}
-			list[least].packet = unplaced
-			over -= int(list[least].size)
-		}
-	}
 }
 
 // next ends the open packet and begins another.
