@@ -173,7 +173,7 @@ type residual struct {
 
 // maxResiduals is the number of bases per object for which the bits are kept during a
 // tick. Clients with similar round trips share one to three; beyond that it is computed anew.
-const maxResiduals = 24
+const maxResiduals = 12
 
 // residuals are the encodings of an object's newest version that this capture has needed.
 type residuals struct {
