@@ -47,14 +47,23 @@ func (p *Peer) at(slot int) *entry {
 	return &p.entries[slot]
 }
 
+// peek returns a copy of what is known of a slot. It parts no block: asking changes nothing of what is sent.
+func (p *Peer) peek(slot int) entry {
+	e := p.entries[slot]
+	if k := slot >> 6; k < len(p.blocks) && p.blocks[k].mask>>(slot&63)&1 != 0 {
+		life, full := e.life, e.full
+		e = p.blocks[k].same
+		e.life, e.full = life, full
+	}
+	return e
+}
+
 // part gives each member of a block its own entry.
 func (p *Peer) part(k int) {
 	b := &p.blocks[k]
 	for m := b.mask; m != 0; m &= m - 1 {
-		e := &p.entries[k<<6+bits.TrailingZeros64(m)]
-		life, full := e.life, e.full
-		*e = b.same
-		e.life, e.full = life, full
+		slot := k<<6 + bits.TrailingZeros64(m)
+		p.entries[slot] = p.peek(slot)
 	}
 	b.mask, b.before = 0, 0
 }
@@ -71,6 +80,9 @@ func (p *Peer) partAll() {
 // join makes a block of the slots that a snapshot has sent whole, if they agree.
 func (p *Peer) join(k int, mask uint64) {
 	b := p.block(k)
+	if k < len(p.views.special) && p.views.special[k]&mask != 0 {
+		return // what is withheld changes for nobody
+	}
 	if b.before != mask || bits.OnesCount64(mask) < minBlock {
 		b.before = mask
 		return
@@ -95,7 +107,7 @@ func (c *cutter) run(k int, due uint64) *run {
 	switch {
 	case b.mask != due || k >= len(p.w.moved) || p.w.moved[k]&due != due || p.w.tick != c.header.Tick:
 		return nil
-	case c.header.HasDigest || b.same.base == 0 || k < len(p.views.special) && p.views.special[k]&due != 0:
+	case c.header.HasDigest || b.same.base == 0:
 		return nil
 	}
 	r := p.w.run(k, due, basis{at: c.at, from: c.origin})

@@ -100,8 +100,11 @@ func (h *herd) step(disturb bool) {
 		}
 	}
 	h.w.Capture(h.tick)
-	for _, c := range h.clients {
+	for i, c := range h.clients {
 		h.carry(c)
+		if fault := c.p.unsound(); fault != "" {
+			h.t.Fatalf("tick %d, client %d: %s", h.tick, i, fault)
+		}
 	}
 }
 

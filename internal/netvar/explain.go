@@ -82,7 +82,8 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		x.Why = WhyWithheld
 	default:
 		slot := o.id.slot()
-		e := p.at(slot)
+		own := p.peek(slot)
+		e := &own
 		x.Visible, x.Baseline = e.life, e.base
 		if e.sent != 0 {
 			x.Sent, x.Version, x.Copies = e.last, e.sent, int(e.copies)

@@ -37,6 +37,9 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 					list = list[1:]
 				}
 			}
+			if int(h.n) >= maxVersions || int(h.room) > maxVersions*3/2 {
+				t.Fatalf("seed %d: %d versions, and room for %d", seed, h.n, h.room)
+			}
 			if int(h.n) != len(list) || h.oldest != list[0] {
 				t.Fatalf("seed %d: %d versions from %d on, want %d from %d on", seed, h.n, h.oldest, len(list), list[0])
 			}

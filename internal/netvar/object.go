@@ -183,7 +183,7 @@ type residuals struct {
 }
 
 // residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits are valid until the
-// next capture, or the next call if there are too many.
+// next capture, or, if there are too many for the object, until anything else is encoded.
 func (w *World) residual(o *Object, from basis) *residual {
 	if o.cache == nil {
 		o.cache = new(residuals)
@@ -211,12 +211,14 @@ func (w *World) residual(o *Object, from basis) *residual {
 	w.stats.Encoded++
 	if c.n < maxResiduals {
 		c.n++
+	} else {
+		w.arena = w.arena[:r.off] // or many clients could make it grow without bound
 	}
 	return r
 }
 
-// bitsOf returns the bits of a residual.
-func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:], int(r.n) }
+// bitsOf returns the bits of a residual. Those of one that is not kept lie behind the arena.
+func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:cap(w.arena)], int(r.n) }
 
 // delta is a difference before it is encoded.
 type delta struct {

@@ -100,6 +100,9 @@ func (w *World) fillRun(r *run, k int, from basis) bool {
 			return false
 		}
 		w.stats.Encoded++
+		if w.bits.Len()-int(8*r.off) > 8*MaxPacket/maxShare {
+			return false // it would go nowhere, and fill the arena with large values
+		}
 	}
 	r.n = uint32(w.bits.Len()) - 8*r.off
 	w.bits.Flush()

@@ -202,6 +202,9 @@ type blockStart struct {
 	mark    wire.Mark
 	context context
 	left    int
+
+	largeRoom int
+	crowded   uint64
 }
 
 // inOrder writes everything in slot order and reports whether it fits: the common case.
@@ -214,7 +217,7 @@ func (c *cutter) inOrder() bool {
 			return false
 		}
 		if i == 0 || n.slot>>6 != c.list[i-1].slot>>6 {
-			start = blockStart{first: i, packets: len(c.packets), mark: c.open.Mark(), context: c.context, left: c.left}
+			start = blockStart{first: i, packets: len(c.packets), mark: c.open.Mark(), context: c.context, left: c.left, largeRoom: c.largeRoom, crowded: c.crowded}
 		}
 		if n.large {
 			if !c.takeLarge(n) && c.lim.Reliable {
@@ -228,7 +231,7 @@ func (c *cutter) inOrder() bool {
 			}
 			if i-start.first >= minBlock && start.packets == len(c.packets) && start.context.prev >= 0 {
 				c.open.Rewind(start.mark)
-				c.context, c.left = start.context, start.left
+				c.context, c.left, c.largeRoom, c.crowded = start.context, start.left, start.largeRoom, start.crowded
 				c.next()
 				i = start.first - 1
 				continue

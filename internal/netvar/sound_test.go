@@ -1,0 +1,179 @@
+package netvar
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is wrong:
+// an entry counts the packets in flight that carry what was last sent, what is owed is later than what was
+// acknowledged, and what waits has something under way to wait for.
+func (p *Peer) unsound() string {
+	for slot := range p.entries {
+		e := p.peek(slot)
+		if e.phase == absent {
+			continue
+		}
+		if n := len(p.flight.carrying(slot, &e)); n != int(e.out) {
+			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, the entry counts %d", slot, n, e.sent, e.out)
+		}
+		version := p.version(slot, &e)
+		if owed := e.phase == ended || version > e.base; owed != p.owed.has(slot) {
+			return fmt.Sprintf("slot %d: version %d, acknowledged %d, owed %v", slot, version, e.base, !owed)
+		}
+		if p.waiting.has(slot) && (e.out == 0 || e.copies != 2 || e.sent != version) && !p.large.slots.has(slot) {
+			return fmt.Sprintf("slot %d waits, with %d packets and %d copies of %d, for %d", slot, e.out, e.copies, e.sent, version)
+		}
+	}
+	return ""
+}
+
+// Asking parts no block: what leaves is the same to the byte and costs the same, or a recording would not replay.
+func TestExplainPartsNoBlock(t *testing.T) {
+	play := func(ask bool) (packets []byte, inBlocks uint64) {
+		f := newFleet(t, 128, 2, twoBaselines, 0.05)
+		for range 40 {
+			f.step(128)
+			for i := range f.clients {
+				c := &f.clients[i]
+				for _, b := range c.packets {
+					packets = append(packets, b...)
+				}
+				if !ask {
+					continue
+				}
+				x := f.w.Explain(c.peer, f.crates[f.tick%128], 1)
+				if x.Why != WhySent || x.Sent != f.tick || x.Version != f.tick || x.Copies != 1 || len(x.Packets) != 1 {
+					t.Fatalf("tick %d: %+v", f.tick, x)
+				}
+			}
+		}
+		return packets, f.w.Stats().InBlocks - f.counts.InBlocks
+	}
+	quiet, inBlocks := play(false)
+	asked, n := play(true)
+	if !bytes.Equal(quiet, asked) {
+		t.Error("other packets leave when somebody asks")
+	}
+	if n != inBlocks || n == 0 {
+		t.Errorf("%d records go in blocks when somebody asks, else %d", n, inBlocks)
+	}
+}
+
+// A block has no members that the client may not read all of: their changes are not those of the others.
+func TestChangeOutsideTheMaskOwesABlockNothing(t *testing.T) {
+	q := newSquad(t, 0)
+	var agents []*Object
+	for range 2 * minBlock {
+		agents = append(agents, q.spawn(whole(), 1))
+	}
+	for range 4 {
+		for _, o := range agents {
+			q.edit(o).X++
+		}
+		q.deliver()
+	}
+	for _, o := range agents {
+		q.edit(o).X++
+	}
+	packets := q.next()
+	for _, o := range agents {
+		q.edit(o).Ammo++
+	}
+	q.tick++
+	q.w.Capture(q.tick)
+	mustApply(t, q.r[2], q.p[2], packets[2])
+	if n := q.p[2].owed.count(); n != 0 {
+		t.Errorf("%d changes of what may not be read are owed", n)
+	}
+	q.deliver()
+	q.settled()
+}
+
+// What is encoded in a tick is kept for so many bases per object and block. What there is beyond that is
+// encoded again, takes no more memory, and is the same.
+func TestEncodingsOfATickAreBounded(t *testing.T) {
+	f := newFleet(t, 64, 1, []uint64{3}, 0)
+	w, o := f.w, f.crates[5]
+	w.Capture(f.tick + 1)
+	f.move(64)
+	w.Capture(f.tick + 2)
+	one := maxResiduals * (MaxPacket / 4)
+	var full int
+	for back := range uint64(100) {
+		from := basis{at: f.tick - back, exact: true}
+		r := w.residual(o, from)
+		if back == maxResiduals {
+			full = len(w.arena)
+		}
+		got, n := w.bitsOf(r)
+		var d delta
+		d.find(w, o, from)
+		var want wire.BitWriter
+		o.class.plan.PutDelta(&want, &d.now, &d.then, new(codec.Trend))
+		size := want.Len()
+		if want.Flush(); n != size || !bytes.Equal(got[:(n+7)/8], want.Bytes()) {
+			t.Fatalf("from %d ticks before: %d bits %x, want %d bits %x", back, n, got[:(n+7)/8], size, want.Bytes())
+		}
+	}
+	if len(w.arena) > one || len(w.arena) != full {
+		t.Errorf("the encodings of one object take %d bytes, %d when the cache was full", len(w.arena), full)
+	}
+	before, runs := len(w.arena), 0
+	for back := range uint64(100) {
+		if r := w.run(0, ^uint64(0)>>(back%3), basis{at: f.tick - back, exact: true}); r != nil {
+			runs++
+		}
+	}
+	if runs == 0 || runs > maxRuns || len(w.arena)-before > runs*MaxPacket/maxShare {
+		t.Errorf("%d runs of one block take %d bytes", runs, len(w.arena)-before)
+	}
+}
+
+// What a peer keeps is bounded by what there is, and small: for each slot an entry, and a 64th of a block; for each record in
+// flight less than 8 bytes where much moves, and never more than MaxInFlight packets.
+func TestWhatAPeerKeepsIsBounded(t *testing.T) {
+	if entry, block, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(block{}), unsafe.Sizeof(sentRecord{}); entry > 56 || block > 80 || record > 24 {
+		t.Errorf("an entry takes %d bytes, a block %d, a record in flight %d", entry, block, record)
+	}
+	f := newFleet(t, 256, 2, twoBaselines, 0)
+	for range 2 * MaxInFlight { // nothing is acknowledged any more
+		f.tick++
+		f.move(256)
+		f.w.Capture(f.tick)
+		for i := range f.clients {
+			c := &f.clients[i]
+			c.packets, _ = c.peer.AppendSnapshot(c.packets[:0], f.tick, wide)
+		}
+	}
+	for i := range f.clients {
+		p := f.clients[i].peer
+		records, room := 0, 0
+		for id := p.flight.oldest; id < p.flight.next; id++ {
+			for _, r := range p.flight.at(id).records {
+				records += bits.OnesCount64(r.mask)
+			}
+		}
+		for _, s := range p.flight.ring {
+			room += cap(s.records)
+		}
+		for _, s := range p.flight.spare {
+			room += cap(s)
+		}
+		if n := p.flight.next - p.flight.oldest; n > MaxInFlight || len(p.flight.ring) > MaxInFlight || len(p.flight.spare) > MaxInFlight {
+			t.Errorf("%d packets in flight, a ring of %d, and %d spare", n, len(p.flight.ring), len(p.flight.spare))
+		}
+		if bytes := room * int(unsafe.Sizeof(sentRecord{})); records == 0 || bytes > 8*records {
+			t.Errorf("%d records in flight take %d bytes", records, bytes)
+		}
+		if len(p.entries) != 256 || len(p.blocks) > 4 {
+			t.Errorf("%d entries and %d blocks for 256 objects", len(p.entries), len(p.blocks))
+		}
+	}
+}
