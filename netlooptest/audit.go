@@ -17,13 +17,14 @@ import (
 // Audit fails the test when a client is sent a field of an object that it may not read. It decodes
 // all state that the server sends to the client, from the bytes on the link and whether they arrive
 // or not, and asks the test's own function, never the server's rules: what the function says
-// at the end of a tick holds for the snapshot of that tick. It is asked in every tick, for every
-// object of the class and each of its fields, by their names in Go: "Ammo", "Pos.X", "Spot[1]". It must
-// change nothing.
+// at the end of a tick holds for the snapshot of that tick. It is asked in every tick in which the
+// client is in the room, for every object of the class and each of its fields, by their names in
+// Go: "Ammo", "Pos.X", "Spot[1]". It must change nothing. to is the client as the server knows it: its
+// own [client.Client.ID] is 0 until it has heard that it is connected, and by then it has been sent state.
 //
 //	alice := w.Join("alice", nil, netlooptest.Link{})
-//	netlooptest.Audit(w, alice, ships, func(t *netloop.Tick, s *netloop.Object[Ship], field string) bool {
-//		return field != "Ammo" || s.Owner() == alice.ID()
+//	netlooptest.Audit(w, alice, ships, func(t *netloop.Tick, to *netloop.Client, s *netloop.Object[Ship], field string) bool {
+//		return field != "Ammo" || s.Owner() == to.ID()
 //	})
 //
 // So it also finds rules that should have been asked again: an Invalidate that was forgotten. An
@@ -32,7 +33,7 @@ import (
 // A field appears in a record that has it, and in one after which it is not zero. Of a client any
 // number of classes may be audited, each from right after Join on: a call after the next Step fails.
 // Messages are not looked at.
-func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, o *netloop.Object[S], field string) bool) {
+func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, to *netloop.Client, o *netloop.Object[S], field string) bool) {
 	w.tb.Helper()
 	class := inside.Netloop.Class(k)
 	a := w.auditOf(c)
@@ -43,10 +44,14 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	a.classes[class.State] = rulings
 	w.server.OnSnapshot(func(tick any, world *netvar.World) {
 		t := tick.(*netloop.Tick)
+		to := a.onServer(t)
+		if to == nil {
+			return
+		}
 		for o := range world.All(class.State) {
 			fields := make([]bool, class.State.Leaves())
 			for i := range fields {
-				fields[i] = may(t, class.Wrap(o).(*netloop.Object[S]), fieldName(class.State, i))
+				fields[i] = may(t, to, class.Wrap(o).(*netloop.Object[S]), fieldName(class.State, i))
 			}
 			if past := rulings[o.ID()]; len(past) == 0 || !slices.Equal(past[len(past)-1].may, fields) {
 				rulings[o.ID()] = append(past, ruling{t.Number(), fields})
@@ -69,6 +74,7 @@ type ruling struct {
 type audit struct {
 	w       *World
 	who     string
+	addr    string // by which the server knows the client
 	table   *netvar.Table
 	replica *netvar.Replica
 	classes map[*netvar.Class]map[netvar.ID][]ruling
@@ -91,10 +97,20 @@ func (w *World) auditOf(c *client.Client) *audit {
 	}
 	table := inside.Netloop.Schema(w.server.Schema()).Classes
 	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
-		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
+		addr: s.conn.Remote(), table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
 	s.audit.replica.Inspect(s.audit.look)
 	s.conn.SetTap(s.audit.take)
 	return s.audit
+}
+
+// onServer returns the client as the server knows it, and nil while it is not in the room.
+func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
+	for c := range t.Clients() {
+		if c.Join().Addr == a.addr {
+			return c
+		}
+	}
+	return nil
 }
 
 // take takes what the server sends, and decodes the state in it.
@@ -152,7 +168,7 @@ func (a *audit) look(r *netvar.Carried) {
 		if a.leaks++; a.leaks > maxLeaks {
 			return
 		}
-		a.w.tb.Errorf("netlooptest: Audit: at tick %d %s is sent field %s of %s %x, which it may not read", r.Tick, a.who, fieldName(r.Class, i), r.Class.Name(), uint64(r.ID))
+		a.w.tb.Errorf("netlooptest: Audit: at tick %d %s is sent field %s of %s %v, which it may not read", r.Tick, a.who, fieldName(r.Class, i), r.Class.Name(), r.ID)
 	}
 }
 

@@ -118,6 +118,9 @@ type Tap func(b []byte, datagram bool)
 // SetTap taps what the server sends from now on.
 func (c *Conn) SetTap(t Tap) { c.tap = t }
 
+// Remote is the address by which the server knows the client.
+func (c *Conn) Remote() string { return c.remote }
+
 // Open reports whether either end still holds the connection.
 func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
 
