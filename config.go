@@ -22,7 +22,8 @@ type Config struct {
 	// a free one.
 	Listen string
 	// Admin is the TCP address of the admin listener, which serves /metrics,
-	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow and /loop. Empty is none.
+	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop and /explain. Empty
+	// is none.
 	Admin string
 	// TLS holds the certificate that clients see. Nil makes a self-signed one for
 	// development, which clients accept from loopback addresses only.

@@ -45,7 +45,7 @@ func (b *banner) String() string {
 	if b.at.Admin == "" {
 		line("admin", "none (--admin 127.0.0.1:8080 serves metrics and health)")
 	} else {
-		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop", b.at.Admin)
+		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /explain", b.at.Admin)
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

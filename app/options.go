@@ -17,7 +17,7 @@ import (
 // of --help.
 type options struct {
 	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
-	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks and /loop, host:port; empty is none"`
+	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop and /explain, host:port; empty is none"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
