@@ -159,7 +159,7 @@ func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, 
 	e := Explanation{
 		Reason: reasonOf[x.Why], Client: c.id, Object: o.ID().String(), Class: o.Class().Name(), Field: o.Class().FieldName(f),
 		Tick: x.Tick, Changed: x.Changed, Visible: x.Visible, Baseline: x.Baseline,
-		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: x.Packets, Until: x.Until,
+		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: append([]uint64{}, x.Packets...), Until: x.Until,
 	}
 	switch { // Due still: no snapshot left, or a probe in its stead.
 	case !c.due:

@@ -344,6 +344,9 @@ func TestExplainNext(t *testing.T) {
 func TestExplainTakesNamesOfStructsAndNone(t *testing.T) {
 	a := newAsker(t, perfect)
 	a.Step(60)
+	if x := a.ask(""); x.Field == "(owner)" {
+		t.Error("of what came all at once the owner is explained")
+	}
 	a.change(func(_ *netloop.Tick, d *dialState) { d.Pos.Y++ })
 	a.Step(2)
 	a.change(func(_ *netloop.Tick, d *dialState) { d.Mode++ })
@@ -414,6 +417,9 @@ func TestExplainIsServedAsJSON(t *testing.T) {
 	query := fmt.Sprintf("?client=%d&object=%v&field=Pos.X", c.ID(), ref)
 	waitFor(t, func() bool { status, v := get(query); return status == http.StatusOK && v["reason"] == "not_edited" })
 	_, v := get(query)
+	if packets, ok := v["packets"].([]any); !ok || len(packets) > 0 {
+		t.Errorf("packets is %v, want an empty list", v["packets"])
+	}
 	if v["field"] != "Pos.X" || v["class"] != "dial" || v["object"] != ref.String() || !strings.Contains(v["text"].(string), "the client has it") {
 		t.Error(v)
 	}

@@ -59,10 +59,11 @@ func (c *Class) FieldsNamed(name string) (fields []int) {
 	return fields
 }
 
-// LastChanged returns the one of some fields that has changed last, the first of several.
+// LastChanged returns the one of some fields that has changed last: the first of several, and the owner only if
+// it is alone.
 func (o *Object) LastChanged(fields []int) int {
 	return slices.MaxFunc(fields, func(a, b int) int {
-		return cmp.Compare(o.fields[a], o.fields[b])
+		return cmp.Or(cmp.Compare(o.fields[a], o.fields[b]), cmp.Compare(min(a, 1), min(b, 1)))
 	})
 }
 
