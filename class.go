@@ -32,8 +32,10 @@ import (
 //
 // Fields may be booleans, integers and named integers, floats, strings, byte
 // slices, arrays, nested structs, slices, maps by integers, strings and Refs, sets
-// (map[K]struct{}), pointers to generated protobuf messages, [Ref] and [Deadline]. Without max a slice or map holds 64 elements, a protobuf message
-// 256 bytes; one that is too long, or that cannot be encoded, is sent as nil and counted.
+// (map[K]struct{}), pointers to generated protobuf messages, [Ref] and [Deadline]. Without max
+// a string takes 128 bytes, as strings within a slice or map do without each, a byte slice or
+// a protobuf message 256, and a slice or map 64 elements. What is too long is cut and counted; a
+// protobuf message that is, or that cannot be encoded, is sent as nil and counted.
 // What was stored in a field of a protobuf message may be changed in place, after Edit. Without quant a
 // float travels exactly. NaN becomes 0; where quant is given, infinities and
 // values out of range are clamped, counted, and named in the log once. A range that

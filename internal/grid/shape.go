@@ -39,9 +39,12 @@ const (
 // NewShape checks the measures of a grid, in the game's unit of length: the side of a cell, the radius within
 // which things are seen, and the margin by which they must leave it. The margin is at least a cell.
 func NewShape(cell, radius, margin float64) (Shape, error) {
-	for _, v := range []float64{cell, radius, margin} {
+	if !(radius > 0) || math.IsInf(radius, 0) {
+		return Shape{}, fmt.Errorf("a radius of %v; give how near things appear, a positive number", radius)
+	}
+	for _, v := range []float64{cell, margin} {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return Shape{}, fmt.Errorf("cell %v, radius %v and margin %v must be positive numbers", cell, radius, margin)
+			return Shape{}, fmt.Errorf("a cell of %v and a margin of %v; give positive numbers, or 0 for what the radius suggests", cell, margin)
 		}
 	}
 	if margin < cell {
