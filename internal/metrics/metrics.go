@@ -163,7 +163,7 @@ func (m *Metrics) makeFamilies() {
 	m.badPositions = add(counter, 1, "grid_bad_positions_total", "Positions on grids that are too far out, infinite or not a number.")
 	m.misuses = add(counter, maxOthers, "state_misuses_total", "What checks of state found: fields changed without Edit, values refused because they do not fit.", "kind")
 	m.spent = add(counter, maxClasses, "replication_bytes_total", "Bytes of object records in snapshots, by class; despawns have one of their own.", "class")
-	m.spentOnFields = add(counter, maxFields, "replication_field_bytes_total", "Bytes of fields in object records, without the heads of records, estimated from one record in 64.", "class", "field")
+	m.spentOnFields = add(counter, maxFields, "replication_field_bytes_total", "Bytes of fields in object records, without the heads of records, estimated from one record in 1024.", "class", "field")
 	m.waited = add(counter, maxOthers, "snapshot_records_waited_total", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.", "reason")
 	m.fullStates = add(counter, maxOthers, "full_states_total", "Object records sent in full instead of as a delta.", "reason")
 	m.bytes = add(counter, maxOthers, "transport_bytes_total", "Bytes of datagrams and stream data.", "direction")

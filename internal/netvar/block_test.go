@@ -99,7 +99,9 @@ func (h *herd) step(disturb bool) {
 			}
 		}
 	}
-	h.w.Capture(h.tick)
+	if h.rng.IntN(40) > 0 { // or a snapshot of what was captured before
+		h.w.Capture(h.tick)
+	}
 	for i, c := range h.clients {
 		h.carry(c)
 		if fault := c.p.unsound(); fault != "" {

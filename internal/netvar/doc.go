@@ -34,7 +34,8 @@
 //   - An acknowledgement counts for an object only if the packet's tick is not before the
 //     object's lifetime began. A baseline only moves forward.
 //   - A client applies a difference to its stored copy of the version that it names, never to
-//     the current value. Both sides drop old versions by the same rule (history.push).
+//     the current value. Both sides drop old versions by the same rule (history.commit); what a
+//     server drops beyond that for its size is no baseline any more.
 //   - A record that fits no packet goes over the client's stream, and until it is there nothing
 //     else of its slot is sent (large.go).
 //   - That something of a slot was ever sent is remembered across lifetimes until a despawn is

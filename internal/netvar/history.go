@@ -145,7 +145,8 @@ func (h *history) push(tick uint64, v *codec.Values) (grown int) {
 // all others, and then drops the versions that are Horizon ticks or more older than it, except
 // the newest of those. It returns by how many bytes the history has grown.
 //
-// Server and client drop by the ticks of versions alone, never by the tick at which they look.
+// Server and client drop by the ticks of versions alone, never by the tick at which they look; see
+// fit for what a server alone does.
 // A client has seen some of the server's versions and pushed no later one, so what the server
 // still has and the client once had, the client still has.
 func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {

@@ -15,12 +15,27 @@ import (
 // an entry counts the packets in flight that carry what was last sent, what is owed is later than what was
 // acknowledged, and what waits has something under way to wait for.
 func (p *Peer) unsound() string {
+	out := make([]uint16, len(p.entries))
+	for id := p.flight.oldest; id < p.flight.next; id++ {
+		s := p.flight.at(id)
+		if !s.pending {
+			continue
+		}
+		for _, r := range s.records {
+			for m := r.mask; m != 0; m &= m - 1 {
+				slot := int(r.block)<<6 + bits.TrailingZeros64(m)
+				if e := p.peek(slot); r.version == e.sent && s.tick >= e.life {
+					out[slot]++
+				}
+			}
+		}
+	}
 	for slot := range p.entries {
 		e := p.peek(slot)
 		if e.phase == absent {
 			continue
 		}
-		if n := len(p.flight.carrying(slot, &e)); n != int(e.out) {
+		if n := out[slot]; n != e.out {
 			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, the entry counts %d", slot, n, e.sent, e.out)
 		}
 		version := p.version(slot, &e)
@@ -63,6 +78,30 @@ func TestExplainPartsNoBlock(t *testing.T) {
 	}
 	if n != inBlocks || n == 0 {
 		t.Errorf("%d records go in blocks when somebody asks, else %d", n, inBlocks)
+	}
+}
+
+// Blocks are paid for out of the client's budget, and one that it is too short for is cut: of that, as of others, what has room
+// goes, and one record overdraws it.
+func TestBlocksAreCutToTheBudget(t *testing.T) {
+	for _, set := range []struct{ crates, budget int }{{64, 40}, {640, 700}} {
+		f := newFleet(t, set.crates, 1, []uint64{3}, 0)
+		c := &f.clients[0]
+		c.peer.SetBudget(Budget{PerTick: set.budget})
+		for range 30 {
+			f.step(set.crates)
+			sum := 0
+			for _, b := range c.packets {
+				n, err := RecordBytes(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+			if sum > set.budget+20 || sum < set.budget*3/4 {
+				t.Fatalf("tick %d: %d bytes of records in %d packets, with a budget of %d", f.tick, sum, len(c.packets), set.budget)
+			}
+		}
 	}
 }
 
