@@ -38,7 +38,7 @@ func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
 	r.misuses.said[kind] = r.now.GameTime + faultEvery
 	text := "was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
 	if what == netvar.Misfit {
-		text = "has a value that does not fit, and is refused: clients keep the last one that did"
+		text = fmt.Sprintf("has a value that does not fit %s, and is refused: clients keep the last one that did", o.Class().TypeOf(field))
 	}
 	text = fmt.Sprintf("field %s of %s %v %s", field, o.Class().Name(), o.ID(), text)
 	if r.misuses.tell != nil {

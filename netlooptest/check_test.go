@@ -86,7 +86,7 @@ func TestAValueThatDoesNotFitFailsTheTest(t *testing.T) {
 		want := float32(100)
 		if !allowed {
 			want = 7
-			l.want(t, "netlooptest: field Weight of crate 0.1 has a value that does not fit, and is refused: clients keep the last one that did")
+			l.want(t, "netlooptest: field Weight of crate 0.1 has a value that does not fit float32 quant=1/4 steps=0:400, and is refused: clients keep the last one that did")
 		}
 		l.want(t)
 		w.Look(c, func(tick *netloop.Tick) {

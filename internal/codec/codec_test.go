@@ -371,7 +371,7 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		{reflect.TypeFor[struct{ M map[float32]int }](), "struct.M: a map by float32; keys are integers, strings and Refs"},
 		{reflect.TypeFor[struct{ M map[string][]int }](), "struct.M: a map of slices; wrap the inner one"},
 		{reflect.TypeFor[struct{ M []map[string]int }](), "struct.M: a slice of maps; wrap the inner one"},
-		{reflect.TypeFor[struct{ M map[string]*int }](), "struct.M[].Value: a ptr cannot"},
+		{reflect.TypeFor[struct{ M map[string]*int }](), "struct.M[].Value: *int cannot"},
 		{reflect.TypeFor[struct {
 			A []int `net:"each=4"`
 		}](), "A: each on a slice; it belongs on"},
@@ -393,13 +393,13 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		{reflect.TypeFor[struct {
 			A vec `net:"key=X"`
 		}](), "A: key on a struct"},
-		{reflect.TypeFor[node](), "node.Kids[].A: a ptr cannot be sent"},
-		{reflect.TypeFor[struct{ E error }](), "E: a interface cannot"},
-		{reflect.TypeFor[struct{ C chan int }](), "C: a chan cannot"},
-		{reflect.TypeFor[struct{ F func() }](), "F: a func cannot"},
-		{reflect.TypeFor[struct{ U uintptr }](), "U: a uintptr cannot"},
+		{reflect.TypeFor[node](), "node.Kids[].A: *int cannot be sent"},
+		{reflect.TypeFor[struct{ E error }](), "E: error cannot"},
+		{reflect.TypeFor[struct{ C chan int }](), "C: chan int cannot"},
+		{reflect.TypeFor[struct{ F func() }](), "F: func() cannot"},
+		{reflect.TypeFor[struct{ U uintptr }](), "U: uintptr cannot"},
 		{reflect.TypeFor[struct{ a int }](), "a: unexported field; export it"},
-		{reflect.TypeFor[struct{ T time.Time }](), "T.wall: unexported field"},
+		{reflect.TypeFor[struct{ T time.Time }](), "T: time.Time cannot be sent; use a Deadline"},
 		{reflect.TypeFor[struct {
 			A int `net:"quant=1"`
 		}](), "A: quant or range on a field without floats"},

@@ -27,3 +27,39 @@ func (p *Plan) DescribeLeaves() []LeafInfo {
 	}
 	return infos
 }
+
+// TypeOf is the type text of the leaf that has a name, and empty if none has.
+func (p *Plan) TypeOf(name string) string {
+	for i := range p.leaves {
+		if p.leaves[i].name == name {
+			return p.layout.leaf(&i).String()
+		}
+	}
+	return ""
+}
+
+// leaf returns the i-th of the values in t that are leaves; nil, with i less by their number, if there are
+// not so many.
+func (t *Type) leaf(i *int) *Type {
+	switch t.Kind {
+	case Struct:
+		for f := range t.Fields {
+			if l := t.Fields[f].Type.leaf(i); l != nil {
+				return l
+			}
+		}
+		return nil
+	case Array:
+		for range t.Max {
+			if l := t.Elem.leaf(i); l != nil {
+				return l
+			}
+		}
+		return nil
+	}
+	if *i == 0 {
+		return t
+	}
+	*i--
+	return nil
+}

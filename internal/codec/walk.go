@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // node is a Type together with the Go type that holds its values. A node without one is of
@@ -131,6 +132,9 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 	}
 	w.stack = append(w.stack, t)
 	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
+	if t == reflect.TypeFor[time.Time]() {
+		return nil, w.fail(path, "%v cannot be sent; use a Deadline, a time.Duration or an integer, or tag it `net:\"-\"`", t)
+	}
 	n := &node{kind: Struct, typ: t}
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -283,7 +287,7 @@ func (w *walker) value(t reflect.Type, path string, g tag, depth int) (*node, er
 		}
 		return w.structure(t, path, g, depth)
 	default:
-		return nil, w.fail(path, "a %v cannot be sent; use a plain struct, a slice, a map, a Ref or a protobuf message, or tag it `net:\"-\"`", t.Kind())
+		return nil, w.fail(path, "%v cannot be sent; use a plain struct, a slice, a map, a Ref or a protobuf message, or tag it `net:\"-\"`", t)
 	}
 }
 

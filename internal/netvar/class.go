@@ -70,6 +70,9 @@ func (c *Class) Describe() []codec.FieldInfo { return c.plan.Describe() }
 // DescribeLeaves describes the values that change on their own, in the order of their numbers.
 func (c *Class) DescribeLeaves() []codec.LeafInfo { return c.plan.DescribeLeaves() }
 
+// TypeOf is the type text of the field that has a name in Go.
+func (c *Class) TypeOf(field string) string { return c.plan.TypeOf(field) }
+
 // Layout is the wire layout, for the class table.
 func (c *Class) Layout() codec.Type { return c.plan.Layout() }
 
