@@ -111,9 +111,19 @@ func (h *herd) step(disturb bool) {
 }
 
 func (h *herd) carry(c *herdClient) {
+	if n := len(c.acks); n > c.delay && n > 1 && h.rng.IntN(8) == 0 { // those of two ticks at once, the newest first
+		c.acks[1] = append(c.acks[1], c.acks[0]...)
+		c.acks = c.acks[1:]
+	}
 	if len(c.acks) > c.delay {
+		least := c.p.acknowledged(c.acks[0])
 		c.p.Ack(c.acks[0])
 		c.acks = c.acks[1:]
+		for slot, version := range least {
+			if e := c.p.peek(slot); e.base < version && e.phase == shown {
+				h.t.Fatalf("tick %d: the baseline of slot %d is %d, and %d is acknowledged", h.tick, slot, e.base, version)
+			}
+		}
 	}
 	packets, _ := snap(c.p, h.tick, h.lim)
 	c.down = append(c.down, packets)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -42,11 +43,37 @@ func (p *Peer) unsound() string {
 		if owed := e.phase == ended || version > e.base; owed != p.owed.has(slot) {
 			return fmt.Sprintf("slot %d: version %d, acknowledged %d, owed %v", slot, version, e.base, !owed)
 		}
+		if e.out == 0 && e.copies > 0 && e.sent > e.base && !p.large.slots.has(slot) {
+			return fmt.Sprintf("slot %d: nothing of version %d is under way, and it has %d copies", slot, e.sent, e.copies)
+		}
 		if p.waiting.has(slot) && (e.out == 0 || e.copies != 2 || e.sent != version) && !p.large.slots.has(slot) {
 			return fmt.Sprintf("slot %d waits, with %d packets and %d copies of %d, for %d", slot, e.out, e.copies, e.sent, version)
 		}
 	}
 	return ""
+}
+
+// acknowledged returns by slot the newest version that packets in flight have of the lifetimes that go on, and the baseline if
+// that is newer: what an acknowledgement of these packets comes to, in whatever order it has them.
+func (p *Peer) acknowledged(ranges []Range) []uint64 {
+	least := make([]uint64, len(p.entries))
+	for slot := range least {
+		least[slot] = p.peek(slot).base
+	}
+	for _, g := range ranges {
+		for id := max(g.First, p.flight.oldest); id <= g.Last; id++ {
+			s := p.flight.at(id)
+			for i := range s.records {
+				for m := s.records[i].mask; m != 0 && s.pending; m &= m - 1 {
+					slot := int(s.records[i].block)<<6 + bits.TrailingZeros64(m)
+					if s.tick >= p.entries[slot].life {
+						least[slot] = max(least[slot], s.records[i].version)
+					}
+				}
+			}
+		}
+	}
+	return least
 }
 
 // Asking parts no block: what leaves is the same to the byte and costs the same, or a recording would not replay.
@@ -135,6 +162,50 @@ func TestChangeOutsideTheMaskOwesABlockNothing(t *testing.T) {
 	q.settled()
 }
 
+// A client whose copies are in doubt gets no delta, whatever it had in blocks.
+func TestAFullRequestPartsBlocks(t *testing.T) {
+	f := newFleet(t, 128, 1, []uint64{3}, 0)
+	f.clients[0].peer.RequestFull()
+	f.begin()
+	f.step(128)
+	if st := f.w.Stats(); st.FullRequested-f.counts.FullRequested != 128 || st.Deltas != f.counts.Deltas {
+		t.Errorf("%d full records and %d deltas, want 128 and none", st.FullRequested-f.counts.FullRequested, st.Deltas-f.counts.Deltas)
+	}
+}
+
+// The records of a run lead from the same versions, or the entry that their members have in common would not say
+// whether the client has them.
+func TestARunLeadsFromTheSameVersions(t *testing.T) {
+	f := newFleet(t, 64, 1, []uint64{3}, 0)
+	rest := f.tick + 1
+	for tick := rest; tick < rest+4; tick++ {
+		for i, o := range f.crates {
+			if tick > rest || i != 7 {
+				f.w.Edit(o)
+				live[crate](o).X += 0.01
+			}
+		}
+		f.w.Capture(tick)
+	}
+	all := ^uint64(0)
+	for _, c := range []struct {
+		mask uint64
+		from basis
+		want bool
+	}{
+		{all, basis{at: rest + 2, from: rest + 1}, true},
+		{all, basis{at: rest, from: rest}, false},
+		{all, basis{at: rest, from: rest - 1}, false},
+		{all, basis{at: rest + 2, from: rest}, false},
+		{all &^ (1 << 7), basis{at: rest + 2, from: rest}, true},
+		{all, basis{at: rest, exact: true}, false},
+	} {
+		if r := f.w.run(0, c.mask, c.from); (r != nil) != c.want {
+			t.Errorf("a run of %x from %+v: %v, want %v", c.mask, c.from, r != nil, c.want)
+		}
+	}
+}
+
 // What is encoded in a tick is kept for so many bases per object and block. What there is beyond that is
 // encoded again, takes no more memory, and is the same.
 func TestEncodingsOfATickAreBounded(t *testing.T) {
@@ -213,6 +284,43 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 		}
 		if len(p.entries) != 256 || len(p.blocks) > 4 {
 			t.Errorf("%d entries and %d blocks for 256 objects", len(p.entries), len(p.blocks))
+		}
+	}
+}
+
+// An entry remembers which versions were acknowledged as far as a trend may lead from them: all later than the tick where
+// trends come from, and the newest up to it. It never remembers one that was not.
+func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var e entry
+		acked := map[uint64]bool{}
+		version, from := 1+rng.Uint64N(100), uint64(0)
+		for range 200 {
+			if rng.IntN(20) == 0 {
+				version += rng.Uint64N(150)
+			}
+			version += 1 + rng.Uint64N(1+seed%4)
+			if rng.IntN(3) > 0 && version > 70 {
+				from = max(from, version-rng.Uint64N(63))
+			}
+			e.advance(version, from)
+			acked[version] = true
+			newest := uint64(0)
+			for v := range acked {
+				if v <= from {
+					newest = max(newest, v)
+				}
+			}
+			within := from > 0 && version <= from+64
+			for v := version - min(version-1, 200); v <= version; v++ {
+				if e.has(v) && !acked[v] {
+					t.Fatalf("seed %d: %d is remembered, and was not acknowledged: %+v", seed, v, e)
+				}
+				if !e.has(v) && acked[v] && within && (v > from || v == newest) {
+					t.Fatalf("seed %d: %d is forgotten, and trends come from %d: %+v", seed, v, from, e)
+				}
+			}
 		}
 	}
 }
