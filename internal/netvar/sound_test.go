@@ -46,6 +46,9 @@ func (p *Peer) unsound() string {
 		if e.out == 0 && e.copies > 0 && e.sent > e.base && !p.large.slots.has(slot) {
 			return fmt.Sprintf("slot %d: nothing of version %d is under way, and it has %d copies", slot, e.sent, e.copies)
 		}
+		if e.out > 0 && e.copies == 0 {
+			return fmt.Sprintf("slot %d: version %d is under way in %d packets, and owed as if it were not", slot, e.sent, e.out)
+		}
 		if p.waiting.has(slot) && (e.out == 0 || e.copies != 2 || e.sent != version) && !p.large.slots.has(slot) {
 			return fmt.Sprintf("slot %d waits, with %d packets and %d copies of %d, for %d", slot, e.out, e.copies, e.sent, version)
 		}
