@@ -426,6 +426,9 @@ func TestExplainIsServedAsJSON(t *testing.T) {
 	if status, body := page(t, s, fmt.Sprintf("/explain?client=%d", c.ID())); status != http.StatusOK || !strings.Contains(body, `{"object":"`+ref.String()+`","class":"dial","owner":0}`) {
 		t.Error(status, body)
 	}
+	if _, body := page(t, s, "/explain?client=99"); !strings.Contains(body, fmt.Sprintf("there is no client 99; there are %d\n", c.ID())) {
+		t.Error(body)
+	}
 	for query, want := range map[string]int{
 		"": http.StatusBadRequest, "?client=x&object=0.1": http.StatusBadRequest, "?client=1&object=zero": http.StatusBadRequest,
 		"?client=1&object=70000.1": http.StatusBadRequest, "?client=1&object=": http.StatusBadRequest,

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -114,7 +115,7 @@ func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 	v, err := r.ask(ctx, func(uint64) any {
 		c, ok := r.clients.get(ClientID(client))
 		if !ok {
-			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d", client)}
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}
 		}
 		if !query.Has("object") {
 			return r.listObjects()
@@ -125,6 +126,26 @@ func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 		return nil, refusal
 	}
 	return v, err
+}
+
+// maxNamed bounds the clients that an answer names: it is for a developer with a few of them.
+const maxNamed = 20
+
+// someClients names those that there are.
+func (r *Room) someClients() string {
+	list := r.clients.list
+	if len(list) == 0 {
+		return "there is none at all"
+	}
+	var b strings.Builder
+	b.WriteString("there are")
+	for _, c := range list[:min(len(list), maxNamed)] {
+		fmt.Fprintf(&b, " %d", c.id)
+	}
+	if more := len(list) - maxNamed; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
 }
 
 // explainTo returns an explained, or an *admin.Refusal.
