@@ -68,9 +68,6 @@ func (o *Object) Alive() bool { return o.alive }
 // tick of the spawn before the first capture.
 func (o *Object) Changed() uint64 { return o.changed }
 
-// FieldChanged returns the tick at which leaf i last changed. It is kept on a server only.
-func (o *Object) FieldChanged(i int) uint64 { return o.fields[1+i] }
-
 // published tells whether a capture has made the object known to the peers.
 func (o *Object) published() bool { return o.hist.n > 0 }
 

@@ -212,8 +212,8 @@ func TestEditWithNoClient(t *testing.T) {
 		live[rock](o).X++
 		w.Capture(tick)
 	}
-	if o.FieldChanged(0) != 299 || o.FieldChanged(1) != 1 {
-		t.Errorf("X changed at %d, Y at %d", o.FieldChanged(0), o.FieldChanged(1))
+	if o.fields[1] != 299 || o.fields[2] != 1 {
+		t.Errorf("X changed at %d, Y at %d", o.fields[1], o.fields[2])
 	}
 	if o.Changed() != 299 || o.hist.n != Horizon+1 { // and the newest older one
 		t.Errorf("version %d, %d kept", o.Changed(), o.hist.n)
