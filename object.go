@@ -49,6 +49,10 @@ func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").world.Despawn(
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
+// Changed returns the server's tick of the value: that in which it was captured. On a client that is the tick to which
+// what [Object.State] returns belongs; on a server that of the newest capture which found a change.
+func (o *Object[S]) Changed() uint64 { return o.o.Changed() }
+
 // Ref returns a reference that can travel in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
 

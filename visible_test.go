@@ -1,6 +1,7 @@
 package netloop_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/netloop/netloop"
@@ -252,4 +253,33 @@ func TestTargetThatPanicsHides(t *testing.T) {
 	w.Step(5)
 	s.want(t, "a", 1, "")
 	s.want(t, "a", 2, "+")
+}
+
+// Each value tells the tick of its capture, on both sides.
+func TestChangedIsTheServersTick(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, perfect)
+	var at []uint64
+	client.Watch(c, things, client.Watcher[thing]{
+		Spawn:  func(_ *netloop.Tick, o *netloop.Object[thing]) { at = append(at, o.Changed()) },
+		Change: func(_ *netloop.Tick, o *netloop.Object[thing], _ thing) { at = append(at, o.Changed()) },
+	})
+	var o *netloop.Object[thing]
+	var want []uint64
+	for n := range int32(3) {
+		w.Tick(func(tick *netloop.Tick) {
+			if want = append(want, tick.Number()+1); n == 0 { // captured in the tick that comes
+				o = things.Spawn(tick, thing{})
+			} else {
+				o.Edit(tick).N = n
+			}
+		})
+		w.Step(4)
+		if o.Changed() != want[n] {
+			t.Errorf("the server's value is of tick %d, want %d", o.Changed(), want[n])
+		}
+	}
+	if !slices.Equal(at, want) {
+		t.Errorf("the client's values are of the ticks %v, want %v", at, want)
+	}
 }
