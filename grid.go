@@ -75,6 +75,9 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 // but the state; when it panics, the position is a bad one, see [Grid]. OnGrid
 // belongs into the game's Open, and a class may be on one grid.
 func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
+	if g == nil || at == nil {
+		panic(fmt.Sprintf("netloop: Class.OnGrid of %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
+	}
 	r := g.room
 	switch {
 	case k.c.schema != r.schema:

@@ -279,6 +279,22 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 	}
 }
 
+func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
+	for name, call := range map[string]func(*netloop.Grid){
+		"no grid":     func(*netloop.Grid) { bodies.OnGrid(nil, func(*body) (x, y, z float64) { return }) },
+		"no function": func(g *netloop.Grid) { bodies.OnGrid(g, nil) },
+	} {
+		var said any
+		_, _ = netloop.New(netloop.Config{}, &meadow{open: func(_ *netloop.Room, g *netloop.Grid) {
+			defer func() { said = recover() }()
+			call(g)
+		}})
+		if !strings.Contains(fmt.Sprint(said), `Class.OnGrid of "body" needs a grid`) {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+}
+
 func TestViewsAreChecked(t *testing.T) {
 	m := &meadow{}
 	w := netlooptest.New(t, m)

@@ -52,7 +52,7 @@ func NewShape(cell, radius, margin float64) (Shape, error) {
 	}
 	out := (radius + margin) / cell
 	if out > MaxReach-1 {
-		return Shape{}, fmt.Errorf("radius and margin are %v cells, more than %d: make the cells larger, half of the radius is a good size", out, MaxReach-1)
+		return Shape{}, fmt.Errorf("radius and margin are %v cells, more than %d: make the cells larger, a quarter of the radius is a good size", out, MaxReach-1)
 	}
 	in := radius / cell
 	return Shape{size: cell, inside: in * in, again: out * out, near: int32(in) + 1, reach: int32(out) + 1}, nil
