@@ -104,6 +104,17 @@ func (p *Plan) newValues() *Values {
 	return &Values{Words: make([]uint64, p.words+1), Blobs: make([][]byte, p.blobs)} // one more, for a caller's
 }
 
+// ReadValues reads what AppendValues wrote and checks it wholly. The blobs alias the input.
+func (p *Plan) ReadValues(r *wire.Reader, v *Values) {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.kind.Blob() {
+			v.Blobs[l.pos] = l.readBlob(r)
+		} else {
+			v.Words[l.pos] = l.readWord(r)
+		}
+	}
+}
+
 func TestMessageRoundTripsEveryKind(t *testing.T) {
 	p := mustPlan[every](t)
 	for _, in := range []every{{R64: 10}, sampleEvery()} {

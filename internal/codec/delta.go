@@ -23,7 +23,7 @@ import (
 //	        eight, then in groups of eight with a bit before each that says whether any is set
 //
 // A distance has about as many bits as the shift that was predicted, and as the distances of its
-// neighbours: the other components of a vector. See expect.
+// neighbours: the other components of a vector. See expected.
 
 // MaxTrend is the most ticks that a trend may take or lead ahead. What has moved so long ago says
 // nothing about now.

@@ -4,7 +4,8 @@
 //	                  │
 //	  messages        ├─ Append, Decode: every leaf in order, from and to a struct in memory
 //	  netvar          └─ Capture: struct ─▶ Values (words and blobs, rounded to wire precision)
-//	                     AppendValues, ReadValues, AppendDiff, ReadDiff: Values ─▶ bytes ─▶ Values
+//	                     PutDelta, TakeDelta: Values ─▶ bits ─▶ Values (delta.go)
+//	                     AppendValues: Values ─▶ bytes, for digests
 //	                     Restore: Values ─▶ struct
 //
 //	Bind(type, layout) ─▶ Plan of the other side's layout, matched by the names of fields

@@ -53,11 +53,11 @@ func (l *leaf) take(v, from *Values) {
 	}
 }
 
-// AppendSome is AppendValues for the leaves in the mask alone.
+// AppendSome is AppendValues for the leaves in the mask alone; no mask is all of them.
 func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 	for i := range p.leaves {
 		switch l := &p.leaves[i]; {
-		case !has(mask, i):
+		case mask != nil && !has(mask, i):
 		case l.kind.Blob():
 			dst = append(dst, v.Blobs[l.pos]...)
 		default:

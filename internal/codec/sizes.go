@@ -18,15 +18,7 @@ func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base
 // MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest part.
 func (p *Plan) MaxDelta() (size int, largest string) {
 	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
-	most := -1
-	for i := range p.leaves {
-		n := p.leaves[i].maxDelta()
-		size = min(size+n, 1<<33) // far beyond every limit; keeps nested limits from overflowing
-		if n > most {
-			most, largest = n, p.leaves[i].name
-		}
-	}
-	return size, largest
+	return p.sum(size, 1<<33, (*leaf).maxDelta)
 }
 
 // maxDelta is the most bits of one leaf.

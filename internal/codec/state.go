@@ -156,27 +156,7 @@ func (p *Plan) Equal(a, b *Values) bool {
 }
 
 // AppendValues writes all of v in the form of a message.
-func (p *Plan) AppendValues(dst []byte, v *Values) []byte {
-	for i := range p.leaves {
-		if l := &p.leaves[i]; l.kind.Blob() {
-			dst = append(dst, v.Blobs[l.pos]...)
-		} else {
-			dst = l.appendWord(dst, v.Words[l.pos])
-		}
-	}
-	return dst
-}
-
-// ReadValues reads what AppendValues wrote and checks it wholly. The blobs alias the input.
-func (p *Plan) ReadValues(r *wire.Reader, v *Values) {
-	for i := range p.leaves {
-		if l := &p.leaves[i]; l.kind.Blob() {
-			v.Blobs[l.pos] = l.readBlob(r)
-		} else {
-			v.Words[l.pos] = l.readWord(r)
-		}
-	}
-}
+func (p *Plan) AppendValues(dst []byte, v *Values) []byte { return p.AppendSome(dst, v, nil) }
 
 func (l *leaf) readBlob(r *wire.Reader) []byte {
 	off := r.Offset()
@@ -203,10 +183,16 @@ func (p *Plan) cloneBlobs(v unsafe.Pointer) {
 // MaxSize is the most bytes that a value takes, whole or as a difference, whichever is more,
 // and the name of the field that takes the largest part.
 func (p *Plan) MaxSize() (size int, largest string) {
+	return p.sum(0, 1<<30, (*leaf).maxSize)
+}
+
+// sum adds the sizes of all leaves to size and names the leaf with the largest. It stops at a bound far beyond
+// every limit, which keeps nested limits from overflowing.
+func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {
-		n := p.leaves[i].maxSize()
-		size = min(size+n, 1<<30) // far beyond every limit; keeps nested limits from overflowing
+		n := of(&p.leaves[i])
+		size = min(size+n, bound)
 		if n > most {
 			most, largest = n, p.leaves[i].name
 		}

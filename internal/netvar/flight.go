@@ -157,6 +157,11 @@ func (p *Peer) ackedSlot(s *sentPacket, version uint64, slot int) {
 	if version == e.sent && e.out > 0 {
 		e.out--
 	}
+	p.applied(slot, e, v, version)
+}
+
+// applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.
+func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	if version > e.base {
 		e.advance(version, p.from)
 		p.endFirst(e)

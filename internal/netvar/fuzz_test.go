@@ -91,21 +91,7 @@ func FuzzReplicaApply(f *testing.F) {
 		if (err != nil || !a.Ack) && (!bytes.Equal(before, r.picture()) || len(r.Events()) != 0) {
 			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
 		}
-		for _, e := range r.Events() {
-			switch e.Kind {
-			case Spawn:
-				living++
-			case Despawn:
-				living--
-			case Change:
-				if e.Old == nil {
-					t.Fatal("change without the old value")
-				}
-			}
-		}
-		if n := len(r.ids()); n != living {
-			t.Fatalf("%d objects, %d by events", n, living)
-		}
+		r.mustPair(t, living)
 		stored := 0
 		for _, o := range r.slots {
 			if o == nil {
@@ -200,4 +186,24 @@ func FuzzPeerAck(f *testing.F) {
 			}
 		}
 	})
+}
+
+// mustPair checks that the events lead from so many living objects to those that there are.
+func (r *Replica) mustPair(t *testing.T, living int) {
+	t.Helper()
+	for _, e := range r.Events() {
+		switch e.Kind {
+		case Spawn:
+			living++
+		case Despawn:
+			living--
+		case Change:
+			if e.Old == nil {
+				t.Fatal("change without the old value")
+			}
+		}
+	}
+	if n := len(r.ids()); n != living {
+		t.Fatalf("%d objects, %d by events", n, living)
+	}
 }

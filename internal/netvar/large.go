@@ -74,18 +74,11 @@ func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)
 	p.large.bytes -= int(r.size)
-	e := p.at(slot)
-	if r.void || r.tick < e.life || e.phase != shown || r.tick < p.view(slot).since {
+	e, v := p.at(slot), p.view(slot)
+	if r.void || r.tick < e.life || e.phase != shown || r.tick < v.since {
 		return
 	}
-	if r.version > e.base {
-		e.advance(r.version, p.from)
-		p.endFirst(e)
-	}
-	if p.version(slot, e) <= e.base {
-		p.owed.unset(slot)
-		p.waiting.unset(slot)
-	}
+	p.applied(slot, e, v, r.version)
 }
 
 // beginLarge lets go of the records of the snapshot before.

@@ -512,18 +512,7 @@ func FuzzReplicaApplyLarge(f *testing.F) {
 			}
 			return
 		}
-		for _, e := range r.Events() {
-			switch e.Kind {
-			case Spawn:
-				living++
-			case Despawn:
-				living--
-			case Change:
-			}
-		}
-		if n := len(r.ids()); n != living {
-			t.Fatalf("%d objects, %d by events", n, living)
-		}
+		r.mustPair(t, living)
 		for _, packet := range next {
 			_, _ = r.Apply(packet) // whatever it has become: no panic
 		}
