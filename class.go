@@ -89,6 +89,14 @@ func (k *Class[S]) Name() string { return k.c.nv.Name() }
 
 func (k *Class[S]) class() *class { return k.c }
 
+// belongs reports a class of another schema than the room's.
+func (c *class) belongs(room *Schema) error {
+	if c.schema == room {
+		return nil
+	}
+	return fmt.Errorf("class %q belongs to schema %q, but the room runs schema %q", c.nv.Name(), c.schema.name, room.name)
+}
+
 // SpawnOption is an option of [Class.Spawn].
 type SpawnOption func(*spawn)
 
@@ -104,12 +112,15 @@ type spawn struct {
 // schema.
 func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	r := t.server("Class.Spawn")
-	if k.c.schema != r.schema {
-		panic(fmt.Sprintf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
+	if err := k.c.belongs(r.schema); err != nil {
+		panic("netloop: Class.Spawn: " + err.Error())
 	}
 	var opt spawn
 	for _, apply := range o {
 		apply(&opt)
+	}
+	if r.world.Full() {
+		panic(fmt.Sprintf("netloop: Class.Spawn: a room holds at most %d objects: despawn some before spawning a %q", netvar.MaxSlots, k.Name()))
 	}
 	live := new(S)
 	*live = init

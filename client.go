@@ -65,6 +65,14 @@ func (c *Client) Kick(t *Tick, code Code, why string) {
 	}
 }
 
+// need panics for no client. That is a mistake which is easily made: nil is the sender of a
+// posted message.
+func (c *Client) need(what string) {
+	if c == nil {
+		panic("netloop: " + what + ": the client is nil, which is who sends a message of RPC.Post: look for that first")
+	}
+}
+
 // refuse answers a call with an error, in words only if the game made it so.
 func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
 

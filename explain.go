@@ -140,10 +140,12 @@ func (x Explanation) String() string {
 //
 // It is worked out when it is asked, from what the room knows of the client anyway. The last
 // tick is the last one of which netvar.snapshot has run: what was edited since has no part in
-// it. The error says that there is no such field, or that the client has left. It panics on a
-// client.
+// it. The error says that there is no such field, or that the client has left. It panics for
+// a nil client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
-	return t.server("Object.Explain").explain(c, o.o, field)
+	r := t.server("Object.Explain")
+	c.need("Object.Explain")
+	return r.explain(c, o.o, field)
 }
 
 func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, error) {

@@ -57,7 +57,7 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 	}
 	shape, err := grid.NewShape(s.Cell, s.Radius, s.Margin)
 	if err != nil {
-		r.reject(fmt.Errorf("netloop: NewGrid: %w", err))
+		r.reject(fmt.Errorf("NewGrid: %w", err))
 		return g
 	}
 	var owns func(p *netvar.Peer, owner uint64) bool
@@ -65,7 +65,7 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 		owns = func(p *netvar.Peer, owner uint64) bool { return uint64(p.Handle.(*Client).id) == owner }
 	}
 	if g.space, err = r.world.NewSpace(shape, owns); err != nil {
-		r.reject(fmt.Errorf("netloop: NewGrid: %w", err))
+		r.reject(fmt.Errorf("NewGrid: %w", err))
 	}
 	return g
 }
@@ -76,14 +76,10 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 // belongs into the game's Open, and a class may be on one grid.
 func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
 	if g == nil || at == nil {
-		panic(fmt.Sprintf("netloop: Class.OnGrid of %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
+		panic(fmt.Sprintf("netloop: Class.OnGrid: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
 	}
 	r := g.room
-	switch {
-	case k.c.schema != r.schema:
-		r.reject(fmt.Errorf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
-		return
-	case !r.hooks("Class.OnGrid") || g.space == nil:
+	if !r.takes(k.c, "Class.OnGrid") || g.space == nil {
 		return
 	}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
@@ -97,7 +93,7 @@ func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
 		return at((*S)(live))
 	})
 	if err != nil {
-		r.reject(fmt.Errorf("netloop: Class.OnGrid: %w", err))
+		r.reject(fmt.Errorf("Class.OnGrid: %w", err))
 	}
 }
 
@@ -122,8 +118,9 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	if t.server("Grid.SetView") != g.room {
 		panic("netloop: Grid.SetView: the grid belongs to another room")
 	}
+	c.need("Grid.SetView")
 	if len(from) > MaxViewpoints {
-		panic(fmt.Sprintf("netloop: Grid.SetView: %d viewpoints are more than %d", len(from), MaxViewpoints))
+		panic(fmt.Sprintf("netloop: Grid.SetView: %d viewpoints: use at most %d", len(from), MaxViewpoints))
 	}
 	var eyes [MaxViewpoints]netvar.Eye
 	for i, v := range from {

@@ -265,7 +265,7 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 		"is less than a cell": func(r *netloop.Room, _ *netloop.Grid) {
 			signs.OnGrid(netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Margin: 1}), func(*sign) (x, y, z float64) { return })
 		},
-		"class body lies in a space already": func(r *netloop.Room, g *netloop.Grid) {
+		"class \"body\" is on a grid already": func(r *netloop.Room, g *netloop.Grid) {
 			bodies.OnGrid(g, func(*body) (x, y, z float64) { return })
 		},
 		"belongs to schema": func(_ *netloop.Room, g *netloop.Grid) {
@@ -289,7 +289,7 @@ func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
 			defer func() { said = recover() }()
 			call(g)
 		}})
-		if !strings.Contains(fmt.Sprint(said), `Class.OnGrid of "body" needs a grid`) {
+		if !strings.Contains(fmt.Sprint(said), `Class.OnGrid: class "body" needs a grid`) {
 			t.Errorf("%s: %v", name, said)
 		}
 	}
@@ -305,7 +305,7 @@ func TestViewsAreChecked(t *testing.T) {
 		return ""
 	}
 	w.Tick(func(tick *netloop.Tick) {
-		if said := panics(tick, make([]netloop.Viewpoint, netloop.MaxViewpoints+1)...); !strings.Contains(said, "9 viewpoints are more than 8") {
+		if said := panics(tick, make([]netloop.Viewpoint, netloop.MaxViewpoints+1)...); !strings.Contains(said, "9 viewpoints: use at most 8") {
 			t.Errorf("too many: %s", said)
 		}
 		if said := panics(tick, netloop.ViewFrom(signs.Spawn(tick, sign{}))); !strings.Contains(said, `class "sign" is not on this grid`) {

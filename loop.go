@@ -204,7 +204,7 @@ func (l *Loop) Set() error {
 // insert puts a new system at i.
 func (l *Loop) insert(i int, s *System, spec loop.Spec[*Tick]) {
 	if s.s != nil || slices.Contains(l.added, s) {
-		l.errs = append(l.errs, fmt.Errorf("netloop: system %q is registered: change it by its name, or make another", s.Name()))
+		l.errs = append(l.errs, fmt.Errorf("system %q is registered: change it by its name, or make another", s.Name()))
 		return
 	}
 	s.spec = spec
@@ -225,7 +225,7 @@ func (l *Loop) drop(i int) {
 func (l *Loop) index(what, name string) int {
 	i := slices.IndexFunc(l.tree.Items, func(it loop.Item[*Tick]) bool { return it.Spec.Name == name })
 	if i < 0 {
-		l.errs = append(l.errs, fmt.Errorf("netloop: %s %q: the loop has no such system", what, name))
+		l.errs = append(l.errs, fmt.Errorf("%s %q: the loop has no such system", what, name))
 	}
 	return i
 }

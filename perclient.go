@@ -19,6 +19,7 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 // Of returns the client's record, to be read and changed. It panics for a client
 // that has left, and for nil, which is the sender of a message that was posted.
 func (p *PerClient[T]) Of(c *Client) *T {
+	c.need("PerClient.Of")
 	v, ok := p.of[c.id]
 	if !ok {
 		panic("netloop: PerClient.Of: the client has left; its record is freed once OnLeave has run")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/inside"
@@ -79,8 +80,8 @@ func Limit(perSecond float64, burst int) RPCOption {
 // [Limit]. Of both the stricter holds.
 func LimitPerTick(n int) RPCOption {
 	return func(m *method) {
-		if n < 1 {
-			panic(fmt.Sprintf("netloop: method %q: LimitPerTick(%d): use 1 or more", m.rq.Name, n))
+		if n < 1 || n > rpcqueue.MaxBurst {
+			panic(fmt.Sprintf("netloop: method %q: LimitPerTick(%d): use 1 to %d", m.rq.Name, n, rpcqueue.MaxBurst))
 		}
 		m.rq.PerTick = n
 	}
@@ -92,7 +93,7 @@ func LimitPerTick(n int) RPCOption {
 func Timeout(d time.Duration) RPCOption {
 	return func(m *method) {
 		if d < time.Millisecond || d > maxCallTimeout {
-			panic(fmt.Sprintf("netloop: call %q: Timeout(%v): use 1ms to %v", m.rq.Name, d, maxCallTimeout))
+			panic(fmt.Sprintf("netloop: method %q: Timeout(%v): use %v to %v", m.rq.Name, d, time.Millisecond, maxCallTimeout))
 		}
 		m.policy.timeout = d
 	}
@@ -168,10 +169,17 @@ func (m *method) settle(message reflect.Type) error {
 	if err := m.rq.Limit.Check(); err != nil {
 		return fmt.Errorf("Limit: %w", err)
 	}
-	if m.rq.PerTick > rpcqueue.MaxBurst {
-		return fmt.Errorf("LimitPerTick(%d): use at most %d", m.rq.PerTick, rpcqueue.MaxBurst)
+	for i, s := range m.rq.Stages {
+		switch {
+		case !s.Valid():
+			return fmt.Errorf("AtStage(%d): use the seven stages, Initialization to PostLateUpdate", s)
+		case slices.Contains(m.rq.Stages[:i], s):
+			return fmt.Errorf("AtStage names %v twice", s)
+		}
 	}
 	switch {
+	case m.rq.Call && !m.rq.Reliable:
+		return errors.New("a call is always reliable: leave Unreliable out")
 	case !m.rq.Call && m.policy.timeout != 0:
 		return errors.New("Timeout is for calls: nothing answers an RPC")
 	case m.rq.Call && m.policy.timeout == 0:

@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/netloop/netloop/internal/inside"
@@ -17,7 +18,7 @@ var ErrBusy = errors.New("netloop: the room's queue of posted messages is full")
 // ended it returns a [*Closed]; what waits at its end is dropped and counted.
 func (e *RPC[M]) Post(r *Room, m M) error {
 	if err := e.m.belongs(r.schema); err != nil {
-		return err
+		return fmt.Errorf("netloop: RPC.Post: %w", err)
 	}
 	return r.post(rpcqueue.Item{Method: &e.m.rq, Msg: inside.Erase(m)})
 }

@@ -70,11 +70,7 @@ func (o *Object[S]) SetWeight(t *Tick, w float64) {
 // is asked only while not everything that a client is owed fits, and only for what is owed; it
 // must change nothing. When it panics, it is not asked again. It belongs into the game's Open.
 func (k *Class[S]) Prioritize(r *Room, fn func(c *Client, o *Object[S]) float64) {
-	switch {
-	case k.c.schema != r.schema:
-		r.reject(fmt.Errorf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
-		return
-	case !r.hooks("Class.Prioritize"):
+	if !r.takes(k.c, "Class.Prioritize") {
 		return
 	}
 	r.world.SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {

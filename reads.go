@@ -38,11 +38,7 @@ const ownerRule = "owner"
 // Reads belongs into the game's Open, once for each rule that the class's tags name; one that is
 // missing fails Open.
 func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
-	switch {
-	case k.c.schema != r.schema:
-		r.reject(fmt.Errorf("netloop: class %q belongs to schema %q, but the room runs schema %q", k.Name(), k.c.schema.name, r.schema.name))
-		return
-	case !r.hooks("Class.Reads"):
+	if !r.takes(k.c, "Class.Reads") {
 		return
 	}
 	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *netvar.Object) Target { return who(wrap[S](o)) }); err != nil {
@@ -71,11 +67,11 @@ func (rd *readers) define(c *class, rule string, who func(*netvar.Object) Target
 	n := slices.Index(c.nv.Rules(), rule)
 	switch {
 	case rule == ownerRule:
-		return fmt.Errorf("netloop: class %q: Reads(%q): who owns an object is known; give the rule another name", c.nv.Name(), rule)
+		return fmt.Errorf("class %q: Reads(%q): who owns an object is known; give the rule another name", c.nv.Name(), rule)
 	case n < 1:
-		return fmt.Errorf("netloop: class %q: Reads(%q): no field is tagged read=%s", c.nv.Name(), rule, rule)
+		return fmt.Errorf("class %q: Reads(%q): no field is tagged read=%s", c.nv.Name(), rule, rule)
 	case rd.who[n] != nil:
-		return fmt.Errorf("netloop: class %q: Reads(%q): the rule is defined twice", c.nv.Name(), rule)
+		return fmt.Errorf("class %q: Reads(%q): the rule is defined twice", c.nv.Name(), rule)
 	}
 	rd.who[n] = who
 	return nil
@@ -87,7 +83,7 @@ func (r *Room) undefined() error {
 	for i, c := range r.schema.classes {
 		for n, rule := range c.nv.Rules() {
 			if n > 0 && rule != ownerRule && r.readers[i].who[n] == nil {
-				errs = append(errs, fmt.Errorf("netloop: class %q: field %s has read=%s, and nobody says who that is; call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
+				errs = append(errs, fmt.Errorf("class %q: field %s has read=%s, and nobody says who that is; call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
 			}
 		}
 	}

@@ -70,22 +70,22 @@ func (e *NotReplayable) Error() string {
 func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	in, b, err := recording.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("netloop: %w", err)
+		return nil, fmt.Errorf("netloop: replay: %w", err)
 	}
 	head, err := recording.ReadHead(b)
 	if err != nil {
-		return nil, fmt.Errorf("netloop: %w", err)
+		return nil, fmt.Errorf("netloop: replay: %w", err)
 	}
 	var config recordedConfig
 	if err := json.Unmarshal(head.Config, &config); err != nil {
-		return nil, fmt.Errorf("netloop: the recorded configuration: %w", err)
+		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
 	s, err := New(Config{Logger: cfg.Logger, Seed: head.Seed, Room: config.Room, RPC: config.RPC, CheckValues: config.CheckValues}, g)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(s.schema.fingerprint[:], head.Fingerprint) {
-		return nil, fmt.Errorf("netloop: the recording is of another schema %q than the game's %q", head.Schema, s.schema.name)
+		return nil, fmt.Errorf("netloop: replay: the recording is of another schema %q than the game's %q", head.Schema, s.schema.name)
 	}
 	p := &Replay{room: s.room, in: in, clock: clock.NewVirtual(), notes: head.Notes}
 	s.clock = p.clock

@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/netloop/netloop/internal/netvar"
@@ -88,7 +89,7 @@ func (r *Room) encode(m *rpcqueue.Method, msg any) []byte {
 		err = transport.CheckPayload(len(payload), m.Reliable)
 	}
 	if err != nil {
-		panic("netloop: sending " + m.Name + ": " + err.Error())
+		panic(fmt.Sprintf("netloop: sending %q: %v", m.Name, err))
 	}
 	r.payload = payload
 	return payload

@@ -206,7 +206,8 @@ func (r *Room) Log() *slog.Logger { return r.server.log }
 // Server returns the server that the room belongs to.
 func (r *Room) Server() *Server { return r.server }
 
-// reject collects what Open registered wrongly; later it is logged.
+// reject collects what Open registered wrongly; later it is logged. The error has no
+// "netloop: " in front: Open's has, or System.Err.
 func (r *Room) reject(err error) {
 	if r.opening {
 		r.errs = append(r.errs, err)
@@ -219,9 +220,18 @@ func (r *Room) reject(err error) {
 // other goroutines, and a client that has joined would have missed its OnJoin.
 func (r *Room) hooks(name string) bool {
 	if !r.opening {
-		r.reject(fmt.Errorf("netloop: %s belongs into the game's Open", name))
+		r.reject(fmt.Errorf("%s belongs into the game's Open", name))
 	}
 	return r.opening
+}
+
+// takes reports whether a hook of a class may be added.
+func (r *Room) takes(c *class, name string) bool {
+	if err := c.belongs(r.schema); err != nil {
+		r.reject(fmt.Errorf("%s: %w", name, err))
+		return false
+	}
+	return r.hooks(name)
 }
 
 // handle registers the handler of a method.

@@ -44,7 +44,7 @@ func (m *method) belongs(room *Schema) error {
 	if m.schema == room {
 		return nil
 	}
-	return fmt.Errorf("netloop: method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, room.name)
+	return fmt.Errorf("method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, room.name)
 }
 
 // newMethod checks and registers a declaration.
@@ -63,16 +63,8 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method
 	if len(m.rq.Stages) == 0 {
 		m.rq.Stages = []Stage{Update}
 	}
-	for _, s := range m.rq.Stages {
-		if !s.Valid() {
-			panic(fmt.Sprintf("netloop: method %q: AtStage(%d): use one of the seven stages", name, s))
-		}
-	}
 	if err := m.settle(reflect.TypeFor[M]()); err != nil {
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
-	}
-	if call && !m.rq.Reliable {
-		panic(fmt.Sprintf("netloop: call %q: a call is always reliable: leave Unreliable out", name))
 	}
 	sc.methods = append(sc.methods, m)
 	return m
@@ -142,7 +134,7 @@ func (r *Room) stateTick() uint64 {
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
 	if err := e.m.belongs(r.schema); err != nil {
-		panic(err.Error())
+		panic("netloop: RPC.Send: " + err.Error())
 	}
 	out := transport.Message{Method: e.m.rq.ID, Reliable: e.m.rq.Reliable, Payload: r.encode(&e.m.rq, inside.Erase(m))}
 	for _, apply := range o {
@@ -152,7 +144,7 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 		out.Tick = r.stateTick()
 	}
 	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.rq.Stages, s) {
-		panic(fmt.Sprintf("netloop: %q does not run at %s: its declaration allows %v", e.m.rq.Name, s, e.m.rq.Stages))
+		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.rq.Name, s, e.m.rq.Stages))
 	}
 	for _, c := range r.clients.list {
 		if to.includes(c) {
@@ -170,7 +162,7 @@ func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
 	m := newMethod[Q](sc, name, true, o)
 	out, err := newMessageCodec[R]()
 	if err != nil {
-		panic(fmt.Sprintf("netloop: call %q: %v", name, err))
+		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
 	m.out = out
 	return &Call[Q, R]{m}

@@ -46,7 +46,7 @@ type Schema struct {
 // smaller of both minor versions is in force, see [Join] and the client's Minor.
 func NewSchema(name string, major, minor int) *Schema {
 	if name == "" || major < 0 || minor < 0 {
-		panic("netloop: NewSchema needs a name and versions of at least 0")
+		panic(fmt.Sprintf("netloop: NewSchema(%q, %d, %d): it needs a name, and versions of 0 or more", name, major, minor))
 	}
 	return &Schema{name: name, major: major, minor: minor, names: map[string]bool{}}
 }

@@ -105,7 +105,7 @@ func (a *adapter) classes(tables []*netloopv1.ClassTable) (*netvar.Table, error)
 			return nil, mismatch("class %q: field %s is %s on the server, but %s on the client", name, m.Field, m.There, m.Here)
 		}
 		if err != nil {
-			return nil, unsound(err)
+			return nil, unsound(fmt.Errorf("class %q: %w", name, err))
 		}
 		bound[i] = c
 	}
@@ -151,7 +151,7 @@ func (a *adapter) message(method, what string, own *messageCodec, t *netloopv1.T
 	case errors.As(err, &m):
 		return messageCodec{}, mismatch("method %q: field %s of its %s is %s on the server, but %s on the client", method, m.Field, what, m.There, m.Here)
 	case err != nil:
-		return messageCodec{}, unsound(err)
+		return messageCodec{}, unsound(fmt.Errorf("method %q: %w", method, err))
 	case bound.plan.MinSize() > transport.MaxPayload:
 		return messageCodec{}, unsound(fmt.Errorf("method %q: a message of at least %d bytes", method, bound.plan.MinSize()))
 	}

@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -48,7 +49,12 @@ func (s *System) Name() string {
 
 // Err returns why the system, or the last Change of it, was rejected; or nil. A
 // system that is rejected while [Game] Open runs fails it.
-func (s *System) Err() error { return s.err }
+func (s *System) Err() error {
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("netloop: %w", s.err)
+}
 
 // Change gives the system other options from the next Initialization on: those
 // that are named replace what they named before, the others stay. Its timer
@@ -95,8 +101,13 @@ func changed(spec loop.Spec[*Tick], o []SystemOption) loop.Spec[*Tick] {
 
 // Remove takes the system out of some stages, or of all when none is named. It
 // acts at once, even later in the stage that is running, and its name is free
-// when no stage is left.
+// when no stage is left. It panics with what is no stage.
 func (s *System) Remove(from ...Stage) {
+	for _, stage := range from {
+		if !stage.Valid() {
+			panic(fmt.Sprintf("netloop: System.Remove(%d) of %q: use the seven stages, Initialization to PostLateUpdate", stage, s.Name()))
+		}
+	}
 	if s.s != nil {
 		s.s.Remove(from...)
 	}

@@ -83,11 +83,12 @@ const MaxClientGroups = 64
 // [MaxClientGroups] groups already, and on a client.
 func (g *ClientGroup) Add(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Add")
+	c.need("ClientGroup.Add")
 	if g.Has(c) {
 		return
 	}
 	if len(c.groups) == MaxClientGroups {
-		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be; remove it from some", c.id, MaxClientGroups))
+		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.id, MaxClientGroups))
 	}
 	c.groups = append(c.groups, g)
 	r.mark(g)
@@ -97,14 +98,15 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 // disappears at the end of this tick. It panics on a client.
 func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	r := t.server("ClientGroup.Remove")
+	c.need("ClientGroup.Remove")
 	if i := slices.Index(c.groups, g); i >= 0 {
 		c.groups = slices.Delete(c.groups, i, i+1)
 		r.mark(g)
 	}
 }
 
-// Has reports whether the client is in the group.
-func (g *ClientGroup) Has(c *Client) bool { return slices.Contains(c.groups, g) }
+// Has reports whether the client is in the group. Nil is in none.
+func (g *ClientGroup) Has(c *Client) bool { return c != nil && slices.Contains(c.groups, g) }
 
 // InGroup is the members of a group, as they are when the target is used.
 func InGroup(g *ClientGroup) Target {

@@ -138,13 +138,9 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 // ofFile says which recording an error is about.
 func ofFile(path string, err error) error { return fmt.Errorf("replay: %q: %s", path, bare(err)) }
 
-// bare is an error without the packages that it passed through.
+// bare is an error without the words that say again where it comes from.
 func bare(err error) string {
-	text := err.Error()
-	for _, by := range []string{"netloop: ", "replay: ", "recording: "} {
-		text = strings.TrimPrefix(text, by)
-	}
-	return text
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "netloop: "), "replay: ")
 }
 
 // openReplay reads a recording's head twice: the game must have its settings before it

@@ -72,7 +72,7 @@ func (c *Client) mustEncode(m inside.Method, msg any) []byte {
 		err = transport.CheckPayload(len(payload), m.Queue.Reliable)
 	}
 	if err != nil {
-		panic("client: sending " + m.Queue.Name + ": " + err.Error())
+		panic(fmt.Sprintf("client: sending %q: %v", m.Queue.Name, err))
 	}
 	c.payload = payload
 	return payload

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
@@ -23,7 +24,7 @@ func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
 // send sends a message, or says why it cannot be sent.
 func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) error {
 	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
-		panic("client: sending " + m.Queue.Name + ": it belongs to another schema than Config.Schema")
+		panic(fmt.Sprintf("client: sending %q: it belongs to another schema than Config.Schema", m.Queue.Name))
 	}
 	id, payload, err := c.encode(m, msg)
 	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
@@ -31,10 +32,10 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 		apply(&out)
 	}
 	if out.Tick != 0 {
-		panic("client: sending " + m.Queue.Name + ": WithState is for the server: it has no state of the client's to wait for")
+		panic(fmt.Sprintf("client: sending %q: WithState is for the server: it has no state of the client's to wait for", m.Queue.Name))
 	}
 	if s := netloop.Stage(out.Stage); s != 0 && !m.Queue.Allows(s) {
-		panic(fmt.Sprintf("client: %q does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
+		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
 	}
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 		return nil
 	})
 	if err != nil {
-		panic("client: " + err.Error())
+		panic("client: Handle: " + err.Error())
 	}
 }
 
@@ -80,7 +81,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 	m := inside.Netloop.Method(k)
 	if len(c.calls.waiting) >= maxCalls {
 		if c.calls.refused++; c.calls.refused > maxCalls {
-			panic("client: asking " + m.Queue.Name + ": too many calls wait for their answers: ask again once some have come")
+			panic(fmt.Sprintf("client: asking %q: too many calls wait for their answers: ask again once some have come", m.Queue.Name))
 		}
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
@@ -123,7 +124,7 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 		}
 		defer func() {
 			if v := recover(); v != nil { // The mistake is the caller's, who is on another goroutine.
-				done <- answer{err: fmt.Errorf("client: Await: %v", v)}
+				done <- answer{err: fmt.Errorf("client: Await: %s", strings.TrimPrefix(fmt.Sprint(v), "client: "))}
 			}
 		}()
 		id = ask(c, k, q, func(_ *netloop.Tick, r R, err error) { done <- answer{r, err} }, o)

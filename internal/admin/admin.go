@@ -76,9 +76,9 @@ func Listen(cfg Config) (*Server, error) {
 	ln, err := net.Listen("tcp", cfg.Listen)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("admin: %s is in use: stop what listens there or choose another port (0 picks a free one)", cfg.Listen)
+		return nil, fmt.Errorf("%s is in use: stop what listens there or choose another port (0 picks a free one)", cfg.Listen)
 	case err != nil:
-		return nil, fmt.Errorf("admin: cannot listen on %q: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}
 	return &Server{
 		listener: newLimited(ln, maxConns),

@@ -12,7 +12,7 @@ type Mismatch struct {
 }
 
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("codec: field %s is %s there, but %s here", m.Field, m.There, m.Here)
+	return fmt.Sprintf("field %s is %s there, but %s here", m.Field, m.There, m.Here)
 }
 
 // Bind makes the plan that reads and writes the layout of the other side, with the struct
@@ -31,7 +31,7 @@ func Bind(t reflect.Type, layout Type, budget *Budget, e ...Encodings) (*Plan, e
 		return nil, err
 	}
 	if layout.Kind != Struct {
-		return nil, fmt.Errorf("codec: the layout is a %v, not a struct", layout.Kind)
+		return nil, fmt.Errorf("the layout is a %v, not a struct", layout.Kind)
 	}
 	own, w, err := walk(t, e)
 	if err != nil {

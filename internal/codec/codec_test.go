@@ -443,7 +443,7 @@ func TestCompileNamesFieldAndRemedy(t *testing.T) {
 		}](), "A: range=5 is not two numbers"},
 		{reflect.TypeFor[struct {
 			A float32 `net:"quant=1/1000,range=0:1e7"`
-		}](), "A: range reaches beyond 2147483647 steps from 0; make the step larger"},
+		}](), "A: range reaches beyond 2147483647 steps of its quant from 0; make the step larger"},
 		{reflect.TypeFor[struct {
 			A string `net:"quant=1,range=0:1"`
 		}](), "A: quant or range on a field without floats"},

@@ -30,7 +30,7 @@ func (h *holdTag) set(key, value string) error {
 	if key == "interval" {
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 || d > MaxInterval {
-			return fmt.Errorf("interval=%s is not a time of at most %v; write for instance interval=100ms", value, MaxInterval)
+			return fmt.Errorf("interval=%s is not a time above 0 and of at most %v; write for instance interval=100ms", value, MaxInterval)
 		}
 		h.interval = d
 		return nil
@@ -65,13 +65,13 @@ func (n *node) setThreshold(r *big.Rat) error {
 		return nil
 	case k == Quat:
 		if r.Cmp(big.NewRat(180, 1)) > 0 {
-			return errors.New("threshold of a quaternion is an angle of at most 180 degrees")
+			return fmt.Errorf("threshold of %v for a quaternion, whose angles are of at most 180 degrees; make it smaller", r.RatString())
 		}
 		n.hold.threshold = r
 		return nil
 	case k == Float32 || k == Float64:
 		if f, _ := r.Float64(); f == 0 || math.IsInf(f, 0) {
-			return errors.New("threshold is beyond what a float can be")
+			return errors.New("threshold is beyond what a float can be, which is 5e-324 to 1.7e308")
 		}
 		n.hold.threshold = r
 		return nil
@@ -92,7 +92,7 @@ func (n *node) setThreshold(r *big.Rat) error {
 	case r.Cmp(step) <= 0:
 		return fmt.Errorf("threshold of %v for a field in steps of %v, each of which would pass it; make it larger or remove it", r.RatString(), step.RatString())
 	case r.Cmp(span) > 0:
-		return fmt.Errorf("threshold of %v, which is further than the field can change; make it smaller", r.RatString())
+		return fmt.Errorf("threshold of %v, which is further than the field can change, %v; make it smaller", r.RatString(), span.RatString())
 	}
 	n.hold.threshold = r
 	return nil

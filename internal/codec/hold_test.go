@@ -16,7 +16,7 @@ func TestIntervalAndThresholdAreCheckedAtDeclaration(t *testing.T) {
 	for _, c := range []struct{ of, want any }{
 		{struct {
 			A int32 `net:"interval=0s"`
-		}{}, "struct.A: interval=0s is not a time of at most 1m0s"},
+		}{}, "struct.A: interval=0s is not a time above 0 and of at most 1m0s"},
 		{struct {
 			A int32 `net:"interval=61s"`
 		}{}, "struct.A: interval=61s is not a time"},
@@ -43,7 +43,7 @@ func TestIntervalAndThresholdAreCheckedAtDeclaration(t *testing.T) {
 		}{}, "struct.A: threshold of 11, which is further"},
 		{struct {
 			A [4]float32 `net:"quat=10,threshold=181"`
-		}{}, "struct.A: threshold of a quaternion is an angle of at most 180 degrees"},
+		}{}, "struct.A: threshold of 181 for a quaternion, whose angles are of at most 180 degrees"},
 		{struct {
 			A float64 `net:"threshold=1e400"`
 		}{}, "struct.A: threshold is beyond what a float can be"},

@@ -23,10 +23,10 @@ func (p *Plan) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
 	var rep report
 	out := p.append(dst, v, &rep)
 	if rep.err != nil {
-		return dst, fmt.Errorf("codec: %s.%s: %w", p.typ.Name(), rep.over.name, rep.err)
+		return dst, fmt.Errorf("field %s: %w", join(rootName(p.typ), rep.over.name), rep.err)
 	}
 	if rep.over != nil {
-		return dst, fmt.Errorf("codec: %s.%s: longer than its max of %d; raise max in its tag, or send less", p.typ.Name(), rep.over.name, rep.over.max)
+		return dst, fmt.Errorf("field %s: longer than its max of %d; raise max in its tag, or send less", join(rootName(p.typ), rep.over.name), rep.over.max)
 	}
 	return out, nil
 }

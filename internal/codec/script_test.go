@@ -252,7 +252,7 @@ func TestMapsAreEncodedInTheOrderOfTheirKeys(t *testing.T) {
 			}
 		}
 	}
-	if _, err := p.Append(nil, unsafe.Pointer(&in)); err == nil || err.Error() != "codec: s.C: longer than its max of 3; raise max in its tag, or send less" {
+	if _, err := p.Append(nil, unsafe.Pointer(&in)); err == nil || err.Error() != "field s.C: longer than its max of 3; raise max in its tag, or send less" {
 		t.Error(err)
 	}
 	in = s{B: map[string]bool{string(make([]byte, 129)): true, "a": true}}

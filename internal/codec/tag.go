@@ -105,7 +105,7 @@ func (t *tag) setQuant(value string) error {
 		return fmt.Errorf("quant=%s is not a positive step; write for instance quant=1/256 or quant=0.01", value)
 	}
 	if !r.Num().IsUint64() || r.Num().Uint64() > maxNum || !r.Denom().IsUint64() || r.Denom().Uint64() > maxDen {
-		return errors.New("quant is beyond its range; a step lies between 2^-39 and 2^20")
+		return fmt.Errorf("quant=%s is no fraction of 1 to %d over 1 to %d; write for instance quant=1/256 or quant=0.01", value, maxNum, maxDen)
 	}
 	t.num, t.den = r.Num().Uint64(), r.Denom().Uint64()
 	return nil
@@ -155,7 +155,7 @@ func (n *node) quantise(t tag) error {
 	high.Neg(high) // rounded up
 	limit := big.NewInt(n.kind.maxSteps())
 	if low.CmpAbs(limit) > 0 || high.CmpAbs(limit) > 0 {
-		return fmt.Errorf("range reaches beyond %v steps from 0; make the step larger or the range smaller", limit)
+		return fmt.Errorf("range reaches beyond %v steps of its quant from 0; make the step larger or the range smaller", limit)
 	}
 	n.low, n.high = low.Int64(), high.Int64()
 	return nil

@@ -143,7 +143,7 @@ func lowestTerms(num, den uint64) bool {
 
 func (t *Type) check(depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("codec: a type is nested deeper than %d levels", MaxDepth)
+		return fmt.Errorf("a type is nested deeper than %d levels", MaxDepth)
 	}
 	least, most := 0, 0 // of Max
 	switch k := t.Kind; {
@@ -154,25 +154,25 @@ func (t *Type) check(depth int) error {
 	case k == Quat:
 		least, most = minQuatBits, maxQuatBits
 	case k == Int || k == Uint || k == Invalid || k == endOfKinds || k > Struct:
-		return fmt.Errorf("codec: there is no kind %d of types", k)
+		return fmt.Errorf("there is no kind %d of types", k)
 	}
 	if t.Max < least || t.Max > most {
-		return fmt.Errorf("codec: a limit of %d for a %v", t.Max, t.Kind)
+		return fmt.Errorf("a limit of %d for a %v", t.Max, t.Kind)
 	}
 	if quant := t.Kind.Steps(); quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen || quant && !lowestTerms(t.Num, t.Den) {
-		return fmt.Errorf("codec: a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
+		return fmt.Errorf("a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
 	}
 	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && (t.Low != 0 || t.High != 0) || t.Low < -limit || t.High > limit {
-		return fmt.Errorf("codec: a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
+		return fmt.Errorf("a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
 	}
 	if t.Kind == Proto != (t.Proto != "") || len(t.Proto) > maxProto {
-		return fmt.Errorf("codec: a %v of protobuf type %.*q", t.Kind, maxProto, t.Proto)
+		return fmt.Errorf("a %v of protobuf type %.*q", t.Kind, maxProto, t.Proto)
 	}
 	if t.Kind == Map && !t.entries() {
-		return errors.New("codec: a map whose elements are no entries")
+		return errors.New("a map whose elements are no entries")
 	}
 	if (t.Kind.list() || t.Kind == Array) != (t.Elem != nil) || t.Kind != Struct && len(t.Fields) > 0 {
-		return fmt.Errorf("codec: a %v with the parts of another type", t.Kind)
+		return fmt.Errorf("a %v with the parts of another type", t.Kind)
 	}
 	if t.Elem != nil {
 		return t.Elem.check(depth + 1)
@@ -181,7 +181,7 @@ func (t *Type) check(depth int) error {
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		if !validName(f.Name) || names[f.Name] {
-			return fmt.Errorf("codec: a field cannot be named %q, or not twice", f.Name)
+			return fmt.Errorf("a field cannot be named %q, or not twice", f.Name)
 		}
 		names[f.Name] = true
 		if err := f.Type.check(depth + 1); err != nil {

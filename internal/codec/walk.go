@@ -102,21 +102,28 @@ type walker struct {
 // walk walks the struct type t.
 func walk(t reflect.Type, e []Encodings) (*node, *walker, error) {
 	if t == nil || t.Kind() != reflect.Struct {
-		return nil, nil, fmt.Errorf("codec: %v is not a struct; declare one with the fields to send", t)
+		return nil, nil, fmt.Errorf("%v is not a struct; declare one with the fields to send", t)
 	}
-	w := &walker{root: t.Name(), encodings: e}
-	if w.root == "" {
-		w.root = "struct"
-	}
+	w := &walker{root: rootName(t), encodings: e}
 	n, err := w.structure(t, "", tag{}, 0)
 	return n, w, err
 }
 
+// fail is the error of a field, or of the whole struct.
 func (w *walker) fail(path string, format string, a ...any) error {
+	what := "type " + w.root
 	if path != "" {
-		path = "." + path
+		what = "field " + join(w.root, path)
 	}
-	return fmt.Errorf("codec: %s%s: %s", w.root, path, fmt.Sprintf(format, a...))
+	return fmt.Errorf("%s: %s", what, fmt.Sprintf(format, a...))
+}
+
+// rootName names a struct type in front of the paths of its fields.
+func rootName(t reflect.Type) string {
+	if name := t.Name(); name != "" {
+		return name
+	}
+	return "struct"
 }
 
 func join(path, name string) string {

@@ -67,14 +67,14 @@ type Dumper struct {
 // Open makes a dumper, and begins to record. An error says what to do about the directory.
 func Open(cfg Config) (*Dumper, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
-		return nil, fmt.Errorf("flight: use a directory that may be made: %w", err)
+		return nil, fmt.Errorf("use a directory that may be made: %w", err)
 	}
 	probe, err := os.CreateTemp(cfg.Dir, prefix+"probe-*")
 	if err != nil {
-		return nil, fmt.Errorf("flight: use a directory that may be written to: %w", err)
+		return nil, fmt.Errorf("use a directory that may be written to: %w", err)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return nil, fmt.Errorf("flight: use a directory whose files may be deleted: %w", err)
+		return nil, fmt.Errorf("use a directory whose files may be deleted: %w", err)
 	}
 	if err := shared.open(); err != nil {
 		return nil, err

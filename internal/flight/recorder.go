@@ -36,7 +36,7 @@ func (r *recorder) open() error {
 	if r.users == 0 {
 		t := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: minAge, MaxBytes: maxTrace})
 		if err := t.Start(); err != nil {
-			return fmt.Errorf("flight: Go has one flight recorder per process, and this one does not start: %w", err)
+			return fmt.Errorf("there is one flight recorder per process, and this one does not start: %w", err)
 		}
 		r.trace = t
 	}

@@ -63,9 +63,9 @@ func (l *Loop[C]) misplaced(s *System[C]) error {
 	var errs []error
 	if g := s.spec.Group; g != "" {
 		if around := l.names[g]; around == nil {
-			errs = append(errs, fmt.Errorf("loop: system %q is to be in group %q, which is not registered", s.spec.Name, g))
+			errs = append(errs, fmt.Errorf("system %q is to be in group %q, which is not registered", s.spec.Name, g))
 		} else if !around.spec.IsGroup {
-			errs = append(errs, fmt.Errorf("loop: system %q is to be in group %q, which is a system", s.spec.Name, g))
+			errs = append(errs, fmt.Errorf("system %q is to be in group %q, which is a system", s.spec.Name, g))
 		}
 	}
 	check := func(order string, names []string) {
@@ -75,9 +75,9 @@ func (l *Loop[C]) misplaced(s *System[C]) error {
 			}
 			anchor := l.names[name]
 			if anchor == nil {
-				errs = append(errs, fmt.Errorf("loop: system %q is to run %s %q, which is not registered", s.spec.Name, order, name))
+				errs = append(errs, fmt.Errorf("system %q is to run %s %q, which is not registered", s.spec.Name, order, name))
 			} else if a, _ := beside(s, anchor, l.parent); a == nil {
-				errs = append(errs, fmt.Errorf("loop: system %q is to run %s %q, but one of them is a group with the other in it", s.spec.Name, order, name))
+				errs = append(errs, fmt.Errorf("system %q is to run %s %q, but one of them is a group with the other in it", s.spec.Name, order, name))
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (l *Loop[C]) misplaced(s *System[C]) error {
 // nested returns an error if a group is inside itself, or too deep.
 func (l *Loop[C]) nested(s *System[C]) error {
 	if l.depth(s) > MaxDepth {
-		return fmt.Errorf("loop: %q in group %q: groups are nested more than %d deep, or in themselves", s.spec.Name, s.spec.Group, MaxDepth)
+		return fmt.Errorf("%q in group %q: groups are nested more than %d deep, or in themselves", s.spec.Name, s.spec.Group, MaxDepth)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (l *Loop[C]) cycle(s *System[C]) error {
 		}
 	}
 	path = append(path, path[0])
-	return fmt.Errorf("loop: systems %q and %q must each run before the other (%s)",
+	return fmt.Errorf("systems %q and %q must each run before the other (%s)",
 		path[0], path[len(path)-2], strings.Join(path, " before "))
 }
 

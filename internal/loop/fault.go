@@ -83,7 +83,7 @@ type ExitError struct {
 
 // Error names the system and the stage.
 func (e *ExitError) Error() string {
-	return fmt.Sprintf("loop: system %q ended its goroutine in %v: runtime.Goexit must not be called in a system", e.System, e.Stage)
+	return fmt.Sprintf("system %q ended its goroutine in %v: runtime.Goexit must not be called in a system", e.System, e.Stage)
 }
 
 // panicked notes a panic: it is reported if it begins an episode, closes the

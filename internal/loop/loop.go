@@ -92,10 +92,10 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 		return nil, err
 	}
 	if l.names[spec.Name] != nil {
-		return nil, fmt.Errorf("loop: the name %q is in use: remove that system first or choose another name", spec.Name)
+		return nil, fmt.Errorf("the name %q is in use: remove that system first or choose another name", spec.Name)
 	}
 	if len(l.systems)+len(l.pending) >= MaxSystems {
-		return nil, fmt.Errorf("loop: system %q is one too many: a loop holds %d", spec.Name, MaxSystems)
+		return nil, fmt.Errorf("system %q is one too many: a loop holds %d", spec.Name, MaxSystems)
 	}
 	s := l.made(spec)
 	l.names[spec.Name] = s

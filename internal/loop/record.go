@@ -69,7 +69,7 @@ type PanicError struct{ Panic Panic }
 
 // Error names the system and the stage.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("loop: system %q panicked in %v: %v", e.Panic.System, e.Panic.Stage, e.Panic.Value)
+	return fmt.Sprintf("system %q panicked in %v: %v", e.Panic.System, e.Panic.Stage, e.Panic.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.

@@ -55,7 +55,7 @@ func (s *Stage) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("loop: %q is no stage", text)
+	return fmt.Errorf("%q is no stage", text)
 }
 
 // index is the position of a valid stage in arrays of NumStages.

@@ -44,7 +44,7 @@ func (p *Place) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("loop: %q is no place", text)
+	return fmt.Errorf("%q is no place", text)
 }
 
 // The usual priorities. Any int is one; lower runs first.
@@ -115,11 +115,11 @@ type Spec[C any] struct {
 // check returns what is wrong with the description by itself.
 func (s *Spec[C]) check() error {
 	fail := func(format string, a ...any) error {
-		return fmt.Errorf("loop: system %q: %s", s.Name, fmt.Sprintf(format, a...))
+		return fmt.Errorf("system %q: %s", s.Name, fmt.Sprintf(format, a...))
 	}
 	switch {
 	case s.Name == "":
-		return errors.New("loop: a system needs a name")
+		return errors.New("a system needs a name")
 	case s.IsGroup && s.Ask != nil:
 		return fail("a group runs nothing itself: add systems to it")
 	case s.IsGroup && s.Periodic:
@@ -272,7 +272,7 @@ func (s *System[C]) Change(spec Spec[C]) error {
 	l, old := s.loop, s.spec
 	switch {
 	case s.Removed() || s.leaving:
-		return fmt.Errorf("loop: system %q was removed and cannot be changed", old.Name)
+		return fmt.Errorf("system %q was removed and cannot be changed", old.Name)
 	case old.BuiltIn != "":
 		return old.keep("changed")
 	}
@@ -316,6 +316,6 @@ func (l *Loop[C]) wait(s *System[C]) {
 
 // keep is the error of an attempt on a built-in.
 func (s *Spec[C]) keep(verb string) error {
-	return fmt.Errorf("loop: system %q is built in and cannot be %s: without it %s. Anchor systems before or after it instead",
+	return fmt.Errorf("system %q is built in and cannot be %s: without it %s. Anchor systems before or after it instead",
 		s.Name, verb, s.BuiltIn)
 }

@@ -24,7 +24,7 @@ func Hz(n uint64) Rate { return Rate{Num: n, Den: 1} }
 // Check returns an error unless both parts are from 1 to MaxRatePart.
 func (r Rate) Check() error {
 	if r.Num == 0 || r.Den == 0 || r.Num > MaxRatePart || r.Den > MaxRatePart {
-		return fmt.Errorf("loop: rate %d/%d: both parts must be from 1 to %d", r.Num, r.Den, MaxRatePart)
+		return fmt.Errorf("rate %d/%d: both parts must be from 1 to %d", r.Num, r.Den, MaxRatePart)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (l *Loop[C]) Tree() Tree[C] {
 // was taken.
 func (l *Loop[C]) Set(t Tree[C]) error {
 	if t.version != l.version {
-		return errors.New("loop: systems were added, changed or removed since this tree was taken: take it again, change it and set it in one go")
+		return errors.New("systems were added, changed or removed since this tree was taken: take it again, change it and set it in one go")
 	}
 	if err := l.acceptable(t.Items); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (l *Loop[C]) Set(t Tree[C]) error {
 // acceptable returns what is wrong with the items one by one.
 func (l *Loop[C]) acceptable(items []Item[C]) error {
 	if len(items) > MaxSystems {
-		return fmt.Errorf("loop: a tree of %d systems is too large: a loop holds %d", len(items), MaxSystems)
+		return fmt.Errorf("a tree of %d systems is too large: a loop holds %d", len(items), MaxSystems)
 	}
 	var errs []error
 	names := make(map[string]bool, len(items))
@@ -68,14 +68,14 @@ func (l *Loop[C]) acceptable(items []Item[C]) error {
 		spec, s := &items[i].Spec, items[i].System
 		errs = append(errs, spec.check())
 		if names[spec.Name] {
-			errs = append(errs, fmt.Errorf("loop: the name %q is in the tree twice", spec.Name))
+			errs = append(errs, fmt.Errorf("the name %q is in the tree twice", spec.Name))
 		}
 		names[spec.Name] = true
 		switch {
 		case s == nil:
 			continue
 		case s.loop != l || s.Removed() || s.leaving || kept[s]:
-			errs = append(errs, fmt.Errorf("loop: system %q is in the tree, but not in the loop, or twice", spec.Name))
+			errs = append(errs, fmt.Errorf("system %q is in the tree, but not in the loop, or twice", spec.Name))
 		case items[i].Changed && s.spec.BuiltIn != "":
 			errs = append(errs, s.spec.keep("changed"))
 		}

@@ -102,7 +102,7 @@ func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error)
 		err = errors.Join(err, also.Register(m))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("metrics: register: %w", err)
+		return nil, fmt.Errorf("register: %w", err)
 	}
 	return m, nil
 }

@@ -27,10 +27,10 @@ type Class struct {
 func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error) {
 	p, err := codec.Compile(t, e...)
 	if err != nil {
-		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
+		return nil, err
 	}
 	if field := p.Misplaced(); field != "" {
-		return nil, fmt.Errorf("netvar: class %s: field %s lies in a slice or map, which is captured as a whole: interval and threshold belong on fields outside, and interval on the slice or map itself", name, field)
+		return nil, fmt.Errorf("field %s lies in a slice or map, which is captured as a whole: interval and threshold belong on fields outside, and interval on the slice or map itself", field)
 	}
 	c := newClass(name, p)
 	if err := c.setRules(); err != nil {
@@ -42,7 +42,7 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 	c.heavy = maxVersions*(whole+8*(c.words()+1)) > maxHistory
 	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.maskBytes()
 	if room := MaxRecord - maxLargeHead - c.maskBytes(); size > room {
-		return nil, fmt.Errorf("netvar: class %s: a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", name, size, room, largest)
+		return nil, fmt.Errorf("a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", size, room, largest)
 	}
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package netvar
 
 import (
-	"fmt"
 	"iter"
 	"reflect"
 
@@ -24,7 +23,7 @@ func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget)
 	}
 	p, err := codec.Bind(t, layout, budget, e...)
 	if err != nil {
-		return nil, fmt.Errorf("netvar: class %s: %w", name, err)
+		return nil, err
 	}
 	c := newClass(name, p)
 	if c.unknown = own == nil; !c.unknown {

@@ -56,7 +56,7 @@ func (c *Class) setRules() error {
 		n := slices.Index(s.rules, name)
 		if n < 0 {
 			if n = len(s.rules); n > MaxRules {
-				return fmt.Errorf("netvar: class %s: field %s has read=%s, which would be rule %d; the most is %d", c.name, c.plan.LeafName(i), name, n, MaxRules)
+				return fmt.Errorf("field %s has read=%s, which would be rule %d; the most is %d", c.plan.LeafName(i), name, n, MaxRules)
 			}
 			s.rules, s.first = append(s.rules, name), append(s.first, c.plan.LeafName(i))
 		}

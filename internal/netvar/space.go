@@ -61,7 +61,7 @@ type eye struct {
 // owns, which it then always sees.
 func (w *World) NewSpace(s grid.Shape, owns func(p *Peer, owner uint64) bool) (*Space, error) {
 	if len(w.spaces) == MaxSpaces {
-		return nil, fmt.Errorf("netvar: %d spaces are the most that a world has", MaxSpaces)
+		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
 	}
 	sp := &Space{w: w, number: len(w.spaces), index: grid.New(s), owns: owns}
 	sp.doubt = sp.suspect
@@ -74,9 +74,9 @@ func (w *World) NewSpace(s grid.Shape, owns func(p *Peer, owner uint64) bool) (*
 func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) error {
 	switch p := &s.w.positions[c.index]; {
 	case p.space != nil:
-		return fmt.Errorf("netvar: class %s lies in a space already", c.name)
+		return fmt.Errorf("class %q is on a grid already", c.name)
 	case s.w.classes[c.index].count() > 0:
-		return fmt.Errorf("netvar: class %s has objects already", c.name)
+		return fmt.Errorf("class %q has objects already", c.name)
 	default:
 		*p = position{s, at}
 		return nil

@@ -89,6 +89,9 @@ func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) 
 	return o
 }
 
+// Full reports whether Spawn would find no place.
+func (w *World) Full() bool { return len(w.free) == 0 && len(w.gens) == MaxSlots }
+
 // Edit notes that the live value of o may change before the next capture. For a despawned
 // object it does nothing.
 func (w *World) Edit(o *Object) {

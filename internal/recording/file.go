@@ -23,13 +23,13 @@ const (
 // The errors of a file, wrapped with where.
 var (
 	// ErrNotRecording says that a file is none of ours, or of another version.
-	ErrNotRecording = errors.New("recording: not a recording of this version of netloop")
+	ErrNotRecording = errors.New("not a recording of this version of netloop")
 	// ErrTruncated says that a file breaks off within a record. What came before is good.
-	ErrTruncated = errors.New("recording: the file breaks off")
+	ErrTruncated = errors.New("the file breaks off")
 	// ErrCorrupt says that a record is not as it was written.
-	ErrCorrupt = errors.New("recording: the file is damaged")
+	ErrCorrupt = errors.New("the file is damaged")
 	// ErrTooLarge says that a head or a record exceeds its bound.
-	ErrTooLarge = errors.New("recording: a record is too large")
+	ErrTooLarge = errors.New("a record is too large")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -62,7 +62,7 @@ func (w *Writer) write(before, record []byte, limit int) error {
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, checksum(record))
 	w.buf = append(w.buf, record...)
 	if _, err := w.w.Write(w.buf); err != nil {
-		return fmt.Errorf("recording: %w", err)
+		return err
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func NewReader(r io.Reader) (*Reader, []byte, error) {
 		case n == 0 && errors.Is(err, io.EOF):
 			return nil, nil, fmt.Errorf("%w: it is empty", ErrNotRecording)
 		case !errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, nil, fmt.Errorf("recording: %w", err)
+			return nil, nil, err
 		}
 		return nil, nil, ErrNotRecording
 	}

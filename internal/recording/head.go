@@ -19,7 +19,7 @@ type Head struct {
 func (h *Head) Append(dst []byte) ([]byte, error) {
 	b, err := json.Marshal(h)
 	if err != nil {
-		return dst, fmt.Errorf("recording: %w", err)
+		return dst, err
 	}
 	return append(dst, b...), nil
 }

@@ -13,9 +13,9 @@ import (
 
 // The errors of a value that nobody wrote so.
 var (
-	errDepth = errors.New("recording: a value nests too deep")
-	errRange = errors.New("recording: a number does not fit its field")
-	errTag   = errors.New("recording: a tag that means nothing")
+	errDepth = errors.New("a value nests too deep")
+	errRange = errors.New("a number does not fit its field")
+	errTag   = errors.New("a tag that means nothing")
 )
 
 type decoder struct{ r wire.Reader }

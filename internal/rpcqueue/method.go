@@ -54,23 +54,23 @@ func (m *Method) Allows(s loop.Stage) bool {
 // check returns an error that names the method and what is wrong with it.
 func (m *Method) check() error {
 	if m.Name == "" {
-		return fmt.Errorf("rpcqueue: the method with id %d needs a name", m.ID)
+		return fmt.Errorf("the method with id %d needs a name", m.ID)
 	}
 	if m.ID >= MaxMethodID {
-		return fmt.Errorf("rpcqueue: method %q: id %d: the largest is %d", m.Name, m.ID, MaxMethodID-1)
+		return fmt.Errorf("method %q: id %d: the largest is %d", m.Name, m.ID, MaxMethodID-1)
 	}
 	if err := m.Limit.Check(); err != nil {
-		return fmt.Errorf("rpcqueue: method %q: limit: %w", m.Name, err)
+		return fmt.Errorf("method %q: limit: %w", m.Name, err)
 	}
 	if m.PerTick < 0 || m.PerTick > MaxBurst {
-		return fmt.Errorf("rpcqueue: method %q: %d a tick: use 0 for any number, or 1 to %d", m.Name, m.PerTick, MaxBurst)
+		return fmt.Errorf("method %q: %d a tick: use 0 for any number, or 1 to %d", m.Name, m.PerTick, MaxBurst)
 	}
 	for i, s := range m.Stages {
 		if !s.Valid() {
-			return fmt.Errorf("rpcqueue: method %q: stage %d: there is no such stage", m.Name, s)
+			return fmt.Errorf("method %q: stage %d: there is no such stage", m.Name, s)
 		}
 		if slices.Contains(m.Stages[:i], s) {
-			return fmt.Errorf("rpcqueue: method %q: stage %v is named twice", m.Name, s)
+			return fmt.Errorf("method %q: stage %v is named twice", m.Name, s)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func NewTable(methods ...*Method) (*Table, error) {
 	var errs []error
 	for _, m := range methods {
 		if m == nil {
-			errs = append(errs, errors.New("rpcqueue: a method is nil"))
+			errs = append(errs, errors.New("a method is nil"))
 			continue
 		}
 		if err := m.check(); err != nil {
@@ -99,11 +99,11 @@ func NewTable(methods ...*Method) (*Table, error) {
 			continue
 		}
 		if o, ok := t.ByID(m.ID); ok {
-			errs = append(errs, fmt.Errorf("rpcqueue: methods %q and %q share the id %d", o.Name, m.Name, m.ID))
+			errs = append(errs, fmt.Errorf("methods %q and %q share the id %d", o.Name, m.Name, m.ID))
 			continue
 		}
 		if t.byName[m.Name] != nil {
-			errs = append(errs, fmt.Errorf("rpcqueue: two methods are named %q", m.Name))
+			errs = append(errs, fmt.Errorf("two methods are named %q", m.Name))
 			continue
 		}
 		if n := int(m.ID) + 1 - len(t.byID); n > 0 {

@@ -73,7 +73,7 @@ func New[C any](t *Table) *Queue[C] {
 // limits of methods hold without it.
 func (q *Queue[C]) SetLimits(l Limits) error {
 	if err := l.Check(); err != nil {
-		return fmt.Errorf("rpcqueue: limits: %w", err)
+		return fmt.Errorf("limits: %w", err)
 	}
 	q.limits.set(l)
 	return nil
@@ -83,11 +83,11 @@ func (q *Queue[C]) SetLimits(l Limits) error {
 func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 	switch {
 	case m == nil || h == nil:
-		return errors.New("rpcqueue: Handle needs a method and a handler")
+		return errors.New("Handle needs a method and a handler")
 	case !q.table.holds(m):
-		return fmt.Errorf("rpcqueue: method %q is not in the table", m.Name)
+		return fmt.Errorf("method %q is not in the table", m.Name)
 	case q.handlers[m.ID] != nil:
-		return fmt.Errorf("rpcqueue: method %q has a handler already", m.Name)
+		return fmt.Errorf("method %q has a handler already", m.Name)
 	}
 	q.handlers[m.ID] = h
 	return nil

@@ -81,7 +81,7 @@ func CheckPayload(n int, reliable bool) error {
 		kind, limit = "a reliable", MaxPayload
 	}
 	if n > limit {
-		return fmt.Errorf("transport: %s message has at most %d bytes, not %d", kind, limit, n)
+		return fmt.Errorf("%d bytes, but %s message has at most %d", n, kind, limit)
 	}
 	return nil
 }

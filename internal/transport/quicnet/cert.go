@@ -28,11 +28,11 @@ const devCertificateLife = 13 * 24 * time.Hour
 func DevCertificate() (cert tls.Certificate, hash [sha256.Size]byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+		return cert, hash, fmt.Errorf("development certificate: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+		return cert, hash, fmt.Errorf("development certificate: %w", err)
 	}
 	from := time.Now().Add(-time.Hour) // Clocks differ.
 	template := &x509.Certificate{
@@ -47,7 +47,7 @@ func DevCertificate() (cert tls.Certificate, hash [sha256.Size]byte, err error) 
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return cert, hash, fmt.Errorf("quicnet: development certificate: %w", err)
+		return cert, hash, fmt.Errorf("development certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, sha256.Sum256(der), nil
 }
@@ -63,7 +63,7 @@ type Trust struct {
 func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("quicnet: address %q: %w", addr, err)
+		return nil, fmt.Errorf("address %q: %w", addr, err)
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{ALPN}, ServerName: host}
 	switch {
@@ -72,11 +72,11 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 	case t.CAFile != "":
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("quicnet: certificate authorities: %w", err)
+			return nil, fmt.Errorf("certificate authorities: %w", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("quicnet: certificate authorities: %s holds no PEM certificate", t.CAFile)
+			return nil, fmt.Errorf("certificate authorities: %s holds no PEM certificate", t.CAFile)
 		}
 	case loopback(host):
 		// Who can answer on this machine's own loopback address has this machine
@@ -90,15 +90,15 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 func pin(c *tls.Config, text string) error {
 	want, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(want) != sha256.Size {
-		return fmt.Errorf("quicnet: certificate hash %q: want the SHA-256 as %d hex digits", text, 2*sha256.Size)
+		return fmt.Errorf("certificate hash %q: want the SHA-256 as %d hex digits", text, 2*sha256.Size)
 	}
 	c.InsecureSkipVerify = true // Verification is the comparison below.
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
-			return errors.New("quicnet: the server has no certificate")
+			return errors.New("the server has no certificate")
 		}
 		if got := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(got[:], want) != 1 {
-			return fmt.Errorf("quicnet: the server's certificate has the hash %x", got)
+			return fmt.Errorf("the server's certificate has the hash %x", got)
 		}
 		return nil
 	}

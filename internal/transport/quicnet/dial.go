@@ -33,7 +33,7 @@ type Dialer struct {
 func NewDialer() (*Dialer, error) {
 	socket, err := net.ListenUDP("udp", nil)
 	if err != nil {
-		return nil, fmt.Errorf("quicnet: open a socket: %w", err)
+		return nil, fmt.Errorf("open a socket: %w", err)
 	}
 	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -89,11 +89,11 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 	}
 	addr, err := net.ResolveUDPAddr("udp", cfg.Addr)
 	if err != nil {
-		return nil, nil, fmt.Errorf("quicnet: dial %s: %w", cfg.Addr, err)
+		return nil, nil, err
 	}
 	hello, err := cfg.Greeting.Open(nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("quicnet: dial %s: the hello: %w", cfg.Addr, err)
+		return nil, nil, fmt.Errorf("the hello: %w", err)
 	}
 	d, release := cfg.Dialer, func() {}
 	if d == nil {
@@ -103,13 +103,13 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 		release = func() { _ = d.release() }
 	}
 	if err := d.enter(); err != nil {
-		return nil, nil, fmt.Errorf("quicnet: dial %s: %w", cfg.Addr, err)
+		return nil, nil, err
 	}
 	session, welcome, err := d.dial(ctx, addr, conf, cfg, hello, release)
 	if err != nil {
 		release()
 		d.links.Done()
-		return nil, nil, dialError(ctx, cfg.Addr, err)
+		return nil, nil, dialError(ctx, err)
 	}
 	return session, welcome, nil
 }
@@ -124,7 +124,7 @@ func (cfg *DialConfig) clientTLS() (*tls.Config, error) {
 	if conf.ServerName == "" {
 		host, _, err := net.SplitHostPort(cfg.Addr)
 		if err != nil {
-			return nil, fmt.Errorf("quicnet: address %q: %w", cfg.Addr, err)
+			return nil, fmt.Errorf("address %q: %w", cfg.Addr, err)
 		}
 		conf.ServerName = host
 	}

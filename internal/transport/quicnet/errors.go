@@ -39,8 +39,9 @@ func closedBy(err error) transport.Closed {
 	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
 }
 
-// dialError says why a dial failed: a *transport.Refusal if the server said so.
-func dialError(ctx context.Context, addr string, err error) error {
+// dialError says why a dial failed: a *transport.Refusal if the server said so. The caller
+// adds the address.
+func dialError(ctx context.Context, err error) error {
 	var (
 		app     *quic.ApplicationError
 		refusal *transport.Refusal
@@ -54,12 +55,14 @@ func dialError(ctx context.Context, addr string, err error) error {
 	case errors.As(err, &app) && app.Remote:
 		c := closedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("nobody has answered in time: %w", context.Cause(ctx))
 	case ctx.Err() != nil:
-		return fmt.Errorf("quicnet: dial %s: %w", addr, context.Cause(ctx))
+		return context.Cause(ctx)
 	case errors.As(err, &idle), errors.As(err, &quiet):
-		return fmt.Errorf("quicnet: dial %s: nobody answers there: %w", addr, err)
+		return fmt.Errorf("nobody answers there: %w", err)
 	}
-	return fmt.Errorf("quicnet: dial %s: %w", addr, err)
+	return err
 }
 
 // closeConn closes a connection with a code and a text.

@@ -65,10 +65,10 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	}
 	addr, err := net.ResolveUDPAddr("udp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
 	}
 	if l.socket, err = net.ListenUDP("udp", addr); err != nil {
-		return nil, fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
 	}
 	limiter := rate.NewLimiter(verifyRate, verifyBurst)
 	l.transport = &quic.Transport{
@@ -78,7 +78,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		ConnContext:         l.opening,
 	}
 	if l.quic, err = l.transport.Listen(conf, serverQUIC()); err != nil {
-		return nil, errors.Join(fmt.Errorf("quicnet: listen on %q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())
+		return nil, errors.Join(fmt.Errorf("%q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())
 	}
 	l.accepting.Go(l.accept)
 	return l, nil
