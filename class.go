@@ -23,6 +23,7 @@ import (
 //	Mood int32   `net:"interval=500ms"` // at most twice a second
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
 //	Yaw  float32 `net:"lerp=angle"`  // drawn the short way round: see [Lerp]
+//	Life int32   `net:"priority=8"`  // a change of it goes before others: see below
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
 //
@@ -56,6 +57,13 @@ import (
 // each number inside but not for booleans and what else has no size. A change is measured from what was sent
 // last, so that a slow drift is sent when it adds up; what never gets that far is never sent,
 // and then clients differ from the server by less than the threshold for good.
+//
+// priority, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not everything fits what
+// a client may be sent: see [Weight]. Of an object the largest counts among the fields that the client may read and of
+// which it has not acknowledged the last change, or all that it may read if it has not got the object yet; a change of
+// owner counts as 1. The others of its fields go along. On a struct or array it holds for what is inside, where another
+// tag stands for itself; a slice or map is needed as a whole. It is the server's alone, and not for messages. There is no
+// 0: what has changed is owed, and goes when there is room.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.

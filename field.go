@@ -31,6 +31,7 @@ type Field struct {
 	Lerp      Lerp          // how it is to be drawn
 	Interval  time.Duration // the least time between two changes that are sent, 0 is none
 	Threshold float64       // the least change that is sent, in the field's unit; of a quaternion in degrees; 0 is none
+	Priority  float64       // the tag priority=, 1 if there is none
 }
 
 // Fields describes the network variables of the class, in the order of the struct; a slice

@@ -14,8 +14,9 @@ type ClassOption func(*class)
 // Weight says how much the objects of a class are needed, from 1/64 to 64; without it they
 // weigh 1. When not everything that has changed fits what a client may be sent, the object goes
 // first whose weight × time since it was last sent is the largest: one of weight 4 is then sent
-// four times as often as one of weight 1, and none waits for ever. Objects that weigh less than
-// 1 are what an overloaded server sheds: see [OverloadShedding].
+// four times as often as one of weight 1, and none waits for ever. The tag priority of a field
+// multiplies it while a client lacks a change there: see [Class]. Objects that weigh less than
+// 1 are what an overloaded server sheds, whatever has changed in them: see [OverloadShedding].
 func Weight(w float64) ClassOption {
 	if !(w >= netvar.MinWeight && w <= netvar.MaxWeight) {
 		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))

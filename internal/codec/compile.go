@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -54,6 +55,8 @@ type Plan struct {
 	gaps   []gap   // of leaves with a threshold
 	lerp   []Lerp  // by leaf
 	inList string  // see Misplaced
+
+	priorities []float64 // by leaf
 
 	encodings []Encodings // what it was compiled with
 }
@@ -182,6 +185,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	}
 	w.gap(p, &l, n)
 	p.lerp = append(p.lerp, n.lerp)
+	p.priorities = append(p.priorities, cmp.Or(n.priority, 1))
 	if l.kind.Blob() {
 		l.pos = p.blobs
 		p.byBlob = append(p.byBlob, uint16(len(p.leaves)))

@@ -21,7 +21,8 @@ type node struct {
 	read     string // of what becomes a leaf: the rule by which it is read, "" = by everybody
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	hold     holdTag
-	lerp     Lerp // of what becomes a leaf
+	lerp     Lerp    // of what becomes a leaf
+	priority float64 // of what becomes a leaf, 0 = none given
 	elem     *node
 	fields   []nodeField
 }
@@ -78,7 +79,7 @@ func (n *node) holdsText() bool {
 
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
-	g.max, g.key, g.hold, g.lerp = 0, "", holdTag{}, lerpTag{}
+	g.max, g.key, g.hold, g.lerp, g.priority = 0, "", holdTag{}, lerpTag{}, 0
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
@@ -176,6 +177,9 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
 			own.hold.threshold = g.hold.threshold
 		}
+		if own.priority == 0 { // one given further out holds for what is inside
+			own.priority = g.priority
+		}
 		v, err := w.value(f.Type, sub, own, depth+1)
 		if err != nil {
 			return nil, err
@@ -188,6 +192,7 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 			return nil, w.fail(sub, "threshold on a field without numbers; remove it")
 		}
 		v.readBy(own.read)
+		v.prioritise(own.priority)
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
 		}

@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -11,17 +12,16 @@ import (
 //
 //	despawns     an object that is gone is the worst lie, and the record is tiny
 //	overdue      what waits for longer than its class allows, the longest overdue first
-//	owed         the largest of weight × ticks since it was last sent, and then the lower slot
+//	owed         the largest of weight × priority × ticks since it was last sent, and then the lower slot
 //	copies       second copies, in the same order
 //
-// Under a shortage that lasts, an object is sent as often as its weight is large: it goes when
-// weight × ticks reaches what all others wait for. None starves, since waiting alone makes it
-// the most needed; a minimum rate says how long that may take.
+// The priority is that of the fields which the client lacks (lacking.go). Under a shortage that lasts, an
+// object is sent as often as its weight is large: it goes when weight × ticks reaches what all others wait for.
+// None starves, since waiting alone makes it the most needed; a minimum rate says how long that may take.
 
 // Weights are fixed-point numbers, so that the order is the same on every machine.
 const (
 	weightOne = 1 << 10
-	maxAge    = 1 << 32
 	maxFactor = 1 << 10
 
 	// MinWeight and MaxWeight bound the weight of an object. The weight of what says nothing is 1.
@@ -205,7 +205,8 @@ func (c *cutter) weigh() {
 		}
 		o := w.slots[n.slot]
 		k := &w.kinds[o.class.index]
-		age := min(max(c.header.Tick-c.p.at(int(n.slot)).last, 1), maxAge) // 0 in the tick in which it became visible
+		e := c.p.at(int(n.slot))
+		age := max(c.header.Tick-e.last, 1) // 0 in the tick in which it became visible
 		if n.rank == rankOwed && k.every > 0 && age >= k.every {
 			n.rank, n.need = rankOverdue, age-k.every
 			continue
@@ -214,8 +215,20 @@ func (c *cutter) weigh() {
 		if k.factor != nil {
 			weight = scale(weight, k.factor(c.p, o))
 		}
-		n.need = age * weight
+		priority := uint64(weightOne)
+		if o.class.priorities != nil {
+			priority = uint64(o.lacking(e.base, c.p.view(int(n.slot)).withheld))
+		}
+		n.need = product(age, weight*priority)
 	}
+}
+
+// product is a·b, or the most that there is.
+func product(a, b uint64) uint64 {
+	if high, low := bits.Mul64(a, b); high == 0 {
+		return low
+	}
+	return math.MaxUint64
 }
 
 // scale multiplies a weight by a factor. The least is not 0: waiting has to count.

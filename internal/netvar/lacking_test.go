@@ -1,0 +1,340 @@
+package netvar
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// Of changes in like objects those of the field of the largest priority go first. The tag of a struct holds for what is
+// inside, where another stands for itself.
+func TestFieldsOrderAShortBudget(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(7, 1)
+	b.step()
+	b.short()
+	b.edit(0).Dust++
+	b.edit(1).Plain++
+	b.edit(2).Pose.X++
+	b.edit(3).Pose.Shield++
+	b.edit(4).Health++
+	b.edit(5).Dust++
+	b.edit(5).Pose.Shield++ // the largest of them counts, and they do not add up
+	b.edit(5).Pose.X++
+	b.w.SetOwner(b.objects[6], 3) // as much as a field without a tag, and it too raises what is less
+	b.edit(6).Dust++
+	b.editRock(7).X++ // a class without a tag
+	b.want(4, 3, 5, 2, 1, 6, 7, 0)
+}
+
+// A change is needed until it is acknowledged; then the object is needed as much as what has changed since.
+func TestAFieldCountsUntilItIsAcknowledged(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(1, 1)
+	b.step()
+	b.edit(0).Health++
+	b.loses = true
+	b.steps(2)
+	b.loses = false
+	b.short()
+	b.edit(0).Dust++ // and the health is still on its way, or lost
+	b.editRock(1).X++
+	b.want(0, 1)
+	b.edit(0).Dust++
+	b.editRock(1).X++
+	b.want(1, 0)
+}
+
+// The client may have the value in between, and versions are never compared by value.
+func TestAFieldThatIsSetBackCountsAsChanged(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(1, 2)
+	b.step()
+	b.p.SetBudget(Budget{PerTick: 1, Burst: 1})
+	b.editRock(1).X++
+	b.step() // leaves a debt, so that nothing goes for some ticks
+	b.edit(0).Health = 7
+	b.editRock(2).X++
+	if got := b.step(); got != nil {
+		t.Fatalf("records of %v despite the debt", got)
+	}
+	b.edit(0).Health = 0
+	b.want(0, 2)
+	b.edit(0).Health = 7
+	b.edit(0).Health = 0 // within a tick: nobody ever had it
+	b.edit(0).Dust++
+	b.editRock(2).X++
+	b.want(2, 0)
+}
+
+// A change that the client may not read sends nothing sooner, which would tell of it.
+func TestAFieldThatMayNotBeReadRaisesNothing(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		b := newBrawl(t, told)
+		b.spawn(1, 1)
+		b.steps(2)
+		b.short()
+		b.edit(0).Dust++
+		b.edit(0).Secret++
+		b.editRock(1).X++
+		if told {
+			b.want(0, 1)
+		} else {
+			b.want(1, 0)
+		}
+		b.edit(0).Secret++ // alone it is nothing to who may not read it
+		b.editRock(1).X++
+		if told {
+			b.want(0, 1)
+		} else {
+			b.want(1)
+		}
+	}
+}
+
+// What goes in full is needed as much as the most needed of its fields that the client may read.
+func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		b := newBrawl(t, told)
+		b.short()
+		b.spawn(1, 2)
+		b.w.SetWeight(b.objects[1], 9)
+		b.w.SetWeight(b.objects[2], 20)
+		if told {
+			b.want(0, 2, 1)
+		} else {
+			b.want(2, 0, 1)
+		}
+		b.p.RequestFull()
+		if told {
+			b.want(0, 2, 1)
+		} else {
+			b.want(2, 0, 1)
+		}
+		b.editRock(1).X++
+		b.editRock(2).X++
+		b.told = !told // a full record, since the client may read more or less now
+		b.w.Judge(b.objects[0])
+		if told {
+			b.want(2, 0, 1)
+		} else {
+			b.want(0, 2, 1)
+		}
+	}
+}
+
+// A baseline that is gone makes the record a full one, but the client lacks nothing else than before: what is the least
+// needed stays so when it has waited for long.
+func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(1, 1)
+	b.steps(2)
+	b.loses = true
+	for o, base := b.objects[0], b.p.peek(0).base; o.hist.floor(base, o.changed) >= 0; {
+		if b.tick > 3*Horizon+500 {
+			t.Fatal("the baseline is never gone")
+		}
+		b.edit(0).Dust++
+		b.editRock(1).X++
+		b.step()
+	}
+	b.loses = false
+	b.short()
+	b.edit(0).Dust++
+	b.editRock(1).X++
+	b.want(1, 0)
+	if b.w.stats.FullEvicted == 0 {
+		t.Error("the record was no full one")
+	}
+}
+
+// veiled is a class of which a client may be allowed to read nothing.
+type veiled struct {
+	A int32 `net:"priority=8,read=team"`
+}
+
+// All that is left then is that it is there, and whose it is.
+func TestAnObjectOfWhichNothingIsReadHasPriorityOne(t *testing.T) {
+	type trifle struct {
+		A int32 `net:"priority=1/4"`
+	}
+	for _, x := range []struct {
+		class    *Class
+		base     uint64
+		withheld Rules
+		want     float64
+	}{
+		{classOf[veiled](t, "veiled"), 0, 2, 1}, {classOf[veiled](t, "veiled"), 1, 2, 1},
+		{classOf[veiled](t, "veiled"), 0, 0, 8}, {classOf[veiled](t, "veiled"), 1, 0, 1},
+		{classOf[trifle](t, "trifle"), 0, 0, 0.25}, {classOf[trifle](t, "trifle"), 1, 0, 1},
+	} {
+		w := NewWorld(NewTable(x.class))
+		o := w.Spawn(x.class, unsafe.Pointer(new(int32)), 0, 1) // which is what either consists of
+		w.Capture(1)
+		w.SetOwner(o, 5)
+		w.Capture(2)
+		if got := o.lacking(x.base, x.withheld); got != fixed(x.want) {
+			t.Errorf("%s from %d, without rules %b: %d, want %v", x.class.name, x.base, x.withheld, got, x.want)
+		}
+	}
+}
+
+// What always changes is sent as often as its priority is large, whatever else there is; and a minimum rate holds.
+func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(60, 60)
+	b.step()
+	b.p.SetBudget(Budget{PerTick: 10, Burst: 10})
+	run := func(ticks int) (sent [120]int) {
+		for n := range ticks {
+			for i := range 60 {
+				f := b.edit(i)
+				switch i % 3 {
+				case 0:
+					f.Dust = int32(i + n*7919%1000) // nothing that could be predicted
+				case 1:
+					f.Pose.X = int32(i + n*7919%1000)
+				case 2:
+					f.Pose.Shield = int32(i + n*7919%1000)
+				}
+				b.editRock(60 + i).X = int32(i + n*7919%1000)
+			}
+			for _, slot := range b.step() {
+				sent[slot]++
+			}
+		}
+		return sent
+	}
+	run(200)
+	share := func(sent [120]int) (s [4]float64) {
+		for i, n := range sent[:60] {
+			s[i%3] += float64(n) / 20
+		}
+		for _, n := range sent[60:] {
+			s[3] += float64(n) / 60
+		}
+		return s
+	}
+	s := share(run(6000))
+	for i, want := range []float64{0.1, 2, 4, 1} {
+		if got := s[i] / s[3]; got < 0.85*want || got > 1.15*want {
+			t.Errorf("priority %v is sent %.2f times as often as 1, %v", want, got, s)
+		}
+	}
+	b.w.SetPriority(b.fighter, 1, 100)
+	if s := share(run(2000)); s[0] < 15 || s[0] > 30 {
+		t.Errorf("with a minimum of once in 100 ticks the least needed are sent %.1f times in 2000 ticks", s[0])
+	}
+}
+
+// A block of neighbours of which not all fits is parted, and its members go by what has changed in each.
+func TestAFieldOrdersTheMembersOfABlock(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(64, 0)
+	move := func() {
+		for i := range 64 {
+			b.edit(i).Pose.X = int32(b.tick*2654435761>>20) + int32(i)
+		}
+	}
+	for range 20 {
+		move()
+		b.step()
+	}
+	if len(b.p.blocks) == 0 || bits.OnesCount64(b.p.blocks[0].mask) != 64 || b.w.stats.InBlocks == 0 {
+		t.Fatal("the fighters are no block")
+	}
+	b.p.SetBudget(Budget{PerTick: 20, Burst: 20})
+	move()
+	b.edit(50).Health++
+	b.edit(60).Pose.Shield++
+	got := b.step()
+	if len(got) > 30 || !slices.Contains(got, 50) || !slices.Contains(got, 60) {
+		t.Errorf("of a block records of %v go, want 50 and 60 among few others", got)
+	}
+	b.p.SetBudget(Budget{})
+	move()
+	if got := b.step(); len(got) != 64 {
+		t.Errorf("%d records once there is room", len(got))
+	}
+	for range 20 {
+		move()
+		b.step()
+	}
+	if b.p.blocks[0].mask == 0 {
+		t.Error("the fighters are no block again")
+	}
+}
+
+// The game's own factor, the object's weight and the priority of a field multiply, without running over.
+func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
+	b := newBrawl(t, true)
+	b.spawn(1, 2)
+	b.step()
+	b.short()
+	b.edit(0).Pose.Shield++ // 4 · 3 · 2
+	b.w.SetWeight(b.objects[0], 3)
+	b.w.SetFactor(b.fighter, func(*Peer, *Object) float64 { return 2 })
+	b.editRock(1).X++
+	b.w.SetWeight(b.objects[1], 23)
+	b.editRock(2).X++
+	b.w.SetWeight(b.objects[2], 25)
+	b.want(2, 0, 1)
+
+	if product(3, 5) != 15 || product(1<<32, 1<<32) != math.MaxUint64 || product(1<<31, 1<<32) != 1<<63 {
+		t.Error("a product runs over")
+	}
+	b.w.SetFactor(b.fighter, func(*Peer, *Object) float64 { return maxFactor })
+	b.w.SetWeight(b.objects[0], MaxWeight)
+	b.editRock(1).X++
+	b.edit(0).Secret++
+	b.tick += 1 << 40 // the most needed of all, for the longest time
+	b.loses = true
+	b.step()
+	if n := b.p.cut.list[0]; n.slot != 0 || n.need != math.MaxUint64 {
+		t.Errorf("the first is %d, with a need of %d", n.slot, n.need)
+	}
+}
+
+func TestOnlyATagMakesAClassLookForPriorities(t *testing.T) {
+	type even struct {
+		A int32 `net:"priority=1"`
+		B []item
+	}
+	if classOf[rock](t, "rock").priorities != nil || classOf[even](t, "even").priorities != nil {
+		t.Error("a class in which all is alike keeps priorities")
+	}
+	if got := classOf[fighter](t, "fighter").priorities; !slices.Equal(got, []uint32{102, 10 << 10, 2 << 10, 4 << 10, 64 << 10, 1 << 10}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAShortBudgetOfPrioritiesDoesNotAllocate(t *testing.T) {
+	b := newBrawl(t, false)
+	b.spawn(150, 50)
+	b.p.SetBudget(Budget{PerTick: 60, Burst: 120})
+	b.loses = true
+	step := func() {
+		for i := range 150 {
+			f := b.edit(i)
+			f.Dust++
+			f.Secret++
+			if i%7 == int(b.tick%7) {
+				f.Health++
+			}
+		}
+		first := b.p.flight.next
+		b.step()
+		b.p.Ack([]Range{{first, b.p.flight.next - 1}})
+	}
+	for range 3 * Horizon {
+		step()
+	}
+	if b.w.stats.OverBudget == 0 {
+		t.Fatal("the budget is not short")
+	}
+	if n := testing.AllocsPerRun(100, step); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
