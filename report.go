@@ -47,6 +47,7 @@ func (r *Room) report() {
 	m.SetFullStates("became_visible", state.FullVisible)
 	m.SetFullStates("mask_changed", state.FullMasked)
 	m.SetFullStates("requested", state.FullRequested)
+	m.SetFullStates("resumed", state.FullResumed)
 	m.SetFullStates("evicted", state.FullEvicted)
 	m.SetFullStates("large", state.FullLarge)
 }

@@ -55,7 +55,7 @@ func (h *herd) spawn() {
 func (h *herd) disturb() {
 	i := h.rng.IntN(len(h.crates))
 	o, c := h.crates[i], h.clients[h.rng.IntN(len(h.clients))]
-	switch h.rng.IntN(9) {
+	switch h.rng.IntN(10) {
 	case 0:
 		h.w.Despawn(o)
 		h.crates[i] = h.crates[len(h.crates)-1]
@@ -75,6 +75,8 @@ func (h *herd) disturb() {
 		c.p.RequestDigest(4)
 	case 7:
 		c.p.SetBudget(Budget{PerTick: h.rng.IntN(2) * 200})
+	case 8:
+		h.resume(c, h.rng.IntN(3) > 0)
 	default:
 		h.moving = !h.moving
 	}

@@ -41,6 +41,9 @@
 //   - That something of a slot was ever sent is remembered across lifetimes until a despawn is
 //     acknowledged.
 //   - A snapshot with nothing in it is still a packet: its acknowledgement tells what is lost.
+//   - A client that is back with another connection has lost what was in flight, large records too;
+//     without copies it begins as one that joins (resume.go). Resume of Peer and of Replica wait
+//     for a session that reconnects: nothing outside of this package calls them yet.
 //
 // The byte layout is normative in docs/WIRE.md and repeated above its writer (record.go).
 // Nothing here reads a clock, starts a goroutine or takes a lock: a World with its peers, and

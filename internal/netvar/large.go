@@ -158,10 +158,13 @@ func (c *cutter) behindLarge() (behind uint64) {
 // reached is the tick that the client has reached with what was sent of the entry: that of the
 // last record, or the one before its lifetime.
 func (e *entry) reached() uint64 {
-	if e.sent == 0 {
-		return e.last - 1
+	switch {
+	case e.sent != 0:
+		return e.last
+	case !e.known: // after a resume it may have begun long before last
+		return e.life - 1
 	}
-	return e.last
+	return e.last - 1
 }
 
 // ApplyLarge checks a record that came over the stream wholly, and then applies it; after an error

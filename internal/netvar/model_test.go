@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what may be read, joins and leaves over links
-// that lose, repeat and reorder, and after every packet a comparison with an independent mirror
+// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what may be read, joins, leaves and
+// connections that break and are resumed, over links that lose, repeat and reorder, and after every packet a comparison with an independent mirror
 // of what the server had captured.
 //
 //	NETLOOP_SEEDS=20000 go test -run TestModel ./internal/netvar   # the long proof
@@ -51,12 +51,15 @@ func TestModel(t *testing.T) {
 		total.Large += m.w.stats.Large
 		total.FullLarge += m.w.stats.FullLarge
 		total.WaitedLarge += m.w.stats.WaitedLarge
+		total.Resumes += m.w.stats.Resumes
+		total.FullResumed += m.w.stats.FullResumed
 		for why, n := range m.told {
 			told[why] += n
 		}
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
-		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 {
+		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 ||
+		total.Resumes == 0 || total.FullResumed == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	for _, why := range []Why{WhyHidden, WhyWithheld, WhyUnedited, WhyUnchanged, WhyAcked, WhySent, WhyStream, WhyInFlight, WhyNoSnapshot, WhyShed, WhyBudget, WhyPackets, WhyStreamFull} {
@@ -101,6 +104,7 @@ type modelClient struct {
 	applied  pipe // of their acknowledgements
 	acks     []Range
 	black    uint64          // no datagram passes before this tick
+	away     uint64          // its connection is broken until this tick, 0 = it is not
 	shown    map[ID]*Object  // by events alone
 	lives    map[string]bool // spawned already
 	newest   map[int]uint64  // by slot: version shown
@@ -151,6 +155,11 @@ func (m *model) run() error {
 			m.join(i, m.tick+1)
 		}
 		c := m.clients[i]
+		if c.away > 0 {
+			if err := m.resume(c); err != nil {
+				return fmt.Errorf("client %d: %w", i, err)
+			}
+		}
 		c.down.loss, c.up.loss, c.black = 0, 0, 0
 		c.down.jitter, c.up.jitter = 0, 0
 		c.stream.heal(m.tick)
@@ -182,7 +191,12 @@ func (m *model) run() error {
 
 func (m *model) step(edits bool) error {
 	m.tick++
-	for _, c := range m.clients {
+	for i, c := range m.clients {
+		if c != nil && c.away > 0 && c.away <= m.tick {
+			if err := m.resume(c); err != nil {
+				return fmt.Errorf("client %d: %w", i, err)
+			}
+		}
 		if c != nil {
 			for _, p := range c.up.receive(m.tick) {
 				c.p.Ack(p.acks)
@@ -201,7 +215,7 @@ func (m *model) step(edits bool) error {
 		if c == nil {
 			continue
 		}
-		if m.rng.IntN(8) > 0 { // the window may be closed
+		if c.away == 0 && m.rng.IntN(8) > 0 { // the window may be closed
 			lim := m.lim
 			lim.Reliable = m.rng.IntN(20) > 0 // the stream may be full
 			packets, first := snap(c.p, m.tick, lim)
@@ -271,6 +285,8 @@ func (m *model) play() {
 			c.p.RequestDigest(5)
 		case m.rng.IntN(400) == 0:
 			c.p.RequestFull()
+		case c.away == 0 && m.rng.IntN(150) == 0:
+			m.part(c)
 		}
 	}
 	if m.rng.IntN(50) == 0 { // never seen by anybody
@@ -383,12 +399,18 @@ func (m *model) join(i int, tick uint64) {
 	p := m.w.NewPeer(tick)
 	p.SetBudget(m.budget)
 	late := 1 + rng.IntN(40) // how many ticks a stream may be behind datagrams
-	c := &modelClient{index: i, p: p, r: NewReplica(m.table), down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late},
-		shown: map[ID]*Object{}, lives: map[string]bool{}, newest: map[int]uint64{}}
+	c := &modelClient{index: i, p: p, down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late}}
 	c.p.Handle = i
-	c.r.Inspect(func(r *Carried) { c.leak = cmp.Or(c.leak, m.leaked(i, r)) })
-	c.r.StartAt(tick)
+	m.empty(c, tick)
 	m.clients[i] = c
+}
+
+// empty gives the client a replica that has nothing.
+func (m *model) empty(c *modelClient, tick uint64) {
+	c.r = NewReplica(m.table)
+	c.shown, c.lives, c.newest = map[ID]*Object{}, map[string]bool{}, map[int]uint64{}
+	c.r.Inspect(func(r *Carried) { c.leak = cmp.Or(c.leak, m.leaked(c.index, r)) })
+	c.r.StartAt(tick)
 }
 
 func (m *model) receive(c *modelClient) error {
@@ -432,9 +454,11 @@ func (m *model) receive(c *modelClient) error {
 		if err := m.watch(c, p.tick); err != nil {
 			return err
 		}
-		c.applied.send(max(m.tick, c.black), parcel{id: id})
+		if c.away == 0 {
+			c.applied.send(max(m.tick, c.black), parcel{id: id})
+		}
 	}
-	if len(c.acks) > 0 && m.tick >= c.black {
+	if len(c.acks) > 0 && m.tick >= c.black && c.away == 0 {
 		acks := append([]Range(nil), c.acks...)
 		m.rng.Shuffle(len(acks), func(i, j int) { acks[i], acks[j] = acks[j], acks[i] })
 		c.up.send(m.tick, parcel{acks: acks})

@@ -78,6 +78,7 @@ const (
 	fullVisible                     // the object became visible to the client
 	fullRequested                   // the client is in doubt
 	fullMasked                      // what the client may read of it changed
+	fullResumed                     // the client is back, and has kept nothing
 )
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.

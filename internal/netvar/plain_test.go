@@ -43,7 +43,7 @@ func plainSeeds(t *testing.T, damage bool) {
 		all.Stats.add(m.w.Stats())
 	}
 	for i, n := range []uint64{all.packets, all.stale, all.repeated, all.equal, all.trends, all.Stats.Deltas, all.Stats.Despawns, all.Stats.Large,
-		all.Stats.FullMasked, all.Stats.FullEvicted, all.Stats.FullRequested, all.Stats.FullVisible, all.Stats.Clamped} {
+		all.Stats.FullMasked, all.Stats.FullEvicted, all.Stats.FullRequested, all.Stats.FullResumed, all.Stats.FullVisible, all.Stats.Clamped} {
 		if n == 0 && seeds >= 200 {
 			t.Errorf("the seeds do not reach number %d of what they shall: %+v", i, all)
 		}
@@ -62,7 +62,7 @@ type plainTally struct {
 }
 
 type plainStats struct {
-	Deltas, Despawns, Large, FullMasked, FullEvicted, FullRequested, FullVisible, Clamped uint64
+	Deltas, Despawns, Large, FullMasked, FullEvicted, FullRequested, FullResumed, FullVisible, Clamped uint64
 }
 
 func (s *plainStats) add(w *Stats) {
@@ -72,6 +72,7 @@ func (s *plainStats) add(w *Stats) {
 	s.FullMasked += w.FullMasked
 	s.FullEvicted += w.FullEvicted
 	s.FullRequested += w.FullRequested
+	s.FullResumed += w.FullResumed
 	s.FullVisible += w.FullVisible
 	s.Clamped += w.Clamped
 }
@@ -208,9 +209,19 @@ func (m *plainModel) step() error {
 		if m.rng.IntN(250) == 0 || c.until > 0 && m.tick >= c.until {
 			m.w.ClosePeer(c.p)
 			m.clients[i] = m.join(i)
+		} else if m.rng.IntN(150) == 0 {
+			m.resume(c)
 		}
 	}
 	return nil
+}
+
+// resume gives the client another connection, to which it comes without copies.
+func (m *plainModel) resume(c *plainClient) {
+	c.p.Resume(false)
+	c.pair = newPlainPair(m.table, m.classes, m.tick)
+	c.up.queue, c.down.queue, c.acks, c.until = nil, nil, nil, 0
+	c.stream = pipe{rng: c.stream.rng, late: c.stream.late}
 }
 
 // play is one tick of the game.

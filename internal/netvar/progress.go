@@ -5,11 +5,14 @@ package netvar
 // acknowledged all of it, each snapshot says how much of it is still missing: what is neither
 // acknowledged nor in this very snapshot. Once that is nothing, and the snapshot is whole, the
 // client has its first complete state.
-type progress struct{ left, total int }
+type progress struct {
+	left, total int
+	closed      bool // nothing joins it any more, though this connection was not sent anything yet
+}
 
 // beginFirst counts an entry whose lifetime begins.
 func (p *Peer) beginFirst(e *entry) {
-	if p.flight.next == 1 { // nothing was sent yet
+	if p.flight.next == 1 && !p.first.closed { // nothing was sent yet
 		e.first = true
 		p.first.left++
 		p.first.total++

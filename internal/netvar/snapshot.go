@@ -443,6 +443,8 @@ func (c *cutter) commit() {
 			st.FullVisible++
 		case e.full == fullMasked:
 			st.FullMasked++
+		case e.full == fullResumed:
+			st.FullResumed++
 		default:
 			st.FullFirst++
 		}

@@ -14,8 +14,11 @@ import (
 
 // unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is wrong:
 // an entry counts the packets in flight that carry what was last sent, what is owed is later than what was
-// acknowledged, and what waits has something under way to wait for.
+// acknowledged, and what waits has something under way to wait for. Trends come from what the client was known to have.
 func (p *Peer) unsound() string {
+	if p.from > p.heard {
+		return fmt.Sprintf("trends come from tick %d, and nothing is acknowledged after %d", p.from, p.heard)
+	}
 	out := make([]uint16, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
 		s := p.flight.at(id)

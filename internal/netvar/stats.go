@@ -31,6 +31,7 @@ type Stats struct {
 	FullEvicted   uint64 // full records: the baseline was too old
 	FullLarge     uint64 // full records: the difference was larger than a packet
 	FullMasked    uint64 // full records: what the client may read of the object changed
+	FullResumed   uint64 // full records: after a resume without copies
 
 	Judged       uint64 // pairs of object and client that were asked about after the object was published
 	BadPositions uint64 // places in a space that are too far out, infinite or not a number
@@ -49,4 +50,5 @@ type Stats struct {
 
 	FullRequests   uint64 // calls of RequestFull
 	DigestRequests uint64 // calls of RequestDigest
+	Resumes        uint64 // calls of Resume
 }

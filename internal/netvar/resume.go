@@ -1,0 +1,91 @@
+package netvar
+
+// A connection may break while its client is still in the game. Its Peer then stays: captures go on
+// to tell it what is owed, shown, hidden and gone, while no snapshot is cut. Once the client is back
+// with another connection, Resume goes on from what it has.
+//
+// Ticks go on; packets and large records are numbered by connection, from 1. So nothing of the old
+// connection may count for the new one: neither its acknowledgements, for Ack and AckLarge, nor what
+// of it is still on its way to Apply and ApplyLarge. The tick of the next snapshot is later than
+// that of any before, so what a Replica knows of the newest one needs no looking after.
+//
+// What was in flight on the old connection is lost, whether it has arrived or not: that the client
+// may have more than it has acknowledged is nothing new, and rule by rule it is as with any lost
+// packet. So is a large record. The old stream will not deliver it any more, and it is not sent
+// again as bytes: its object is owed, in its newest value, with copies or without. That lets go of
+// the object too, so that its despawn, say, need not wait for what never comes.
+
+// Resume goes on with the client over another connection. It says whether it has kept its copies, of
+// all that it has applied until then. If so nothing begins anew: what it has acknowledged is what
+// deltas lead from, as long as the world still has it. If not, everything is owed to it in full, as
+// to one that joins, and no despawn of what it had; it has to be without copies from its word on, even
+// if this connection breaks as well.
+//
+// Budget, lifetimes and what it may see and read stay. The next packet has the id 1.
+func (p *Peer) Resume(kept bool) {
+	p.w.stats.Resumes++
+	begun := p.flight.next > 1
+	p.w.stats.Lost += p.flight.restart()
+	p.large.restart()
+	p.partAll()
+	clear(p.waiting)
+	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
+	if kept {
+		p.first.closed = p.first.closed || begun
+		for slot := range p.entries {
+			p.entries[slot].rewind()
+		}
+		return
+	}
+	p.heard, p.from, p.digests, p.first = 0, 0, 0, progress{}
+	for slot := range p.entries {
+		p.startOver(slot)
+	}
+}
+
+// rewind makes it as if nothing were sent but what was acknowledged, in the tick of that version.
+func (e *entry) rewind() {
+	e.out, e.copies = 0, 0
+	if e.sent > e.base {
+		e.sent, e.last = e.base, max(e.base, e.life)
+	}
+}
+
+// startOver makes the entry that of a client that has nothing. Its lifetime goes on, but waiting for a first
+// record begins now: or what was spawned earlier would pass all weights.
+func (p *Peer) startOver(slot int) {
+	switch e := &p.entries[slot]; e.phase {
+	case absent:
+	case shown:
+		*e = entry{life: e.life, last: p.w.tick, phase: shown, full: fullResumed}
+		p.beginFirst(e)
+		p.owed.set(slot)
+	case ended:
+		*e = entry{}
+		p.owed.unset(slot)
+	}
+}
+
+// restart forgets all packets and numbers the next ones from 1. It returns how many were undecided.
+func (f *flight) restart() (undecided uint64) {
+	for id := f.oldest; id < f.next; id++ {
+		if f.at(id).pending {
+			undecided++
+		}
+	}
+	f.drop()
+	f.oldest, f.next = 1, 1
+	return undecided
+}
+
+// restart forgets all records and numbers the next ones from 1.
+func (l *large) restart() {
+	clear(l.slots)
+	l.list, l.sent = l.list[:0], l.sent[:0]
+	l.bytes, l.last = 0, 0
+}
+
+// Resume readies a replica that was kept for another connection. The game notices nothing: what the
+// server has ended meanwhile it says by despawns. A client that has kept nothing begins with a
+// new Replica instead; see StartAt.
+func (r *Replica) Resume() { r.large = 0 }
