@@ -72,11 +72,33 @@ func (p *program) root(c *configuration) *cobra.Command {
 		c.addFlags(cmd.Flags())
 	}
 	root.AddCommand(run, config, version, p.replayCommand(c), p.loopCommand(c))
+	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(c.flagError)
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
 		cmd.Args = noArgs
 	}
 	return root
+}
+
+// helpCommand is cobra's, but that it refuses what is no command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = notACommand(rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
+}
+
+func notACommand(word string) error {
+	return fmt.Errorf("%q is not a command%s (there are run, replay, config, loop and version)", word, suggest(word, []string{"run", "replay", "config", "loop", "version", "help"}))
 }
 
 // noArgs refuses words that are no flags.
@@ -85,7 +107,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasSubCommands():
-		return fmt.Errorf("%q is not a command%s (there are run, replay, config, loop and version)", args[0], suggest(args[0], []string{"run", "replay", "config", "loop", "version", "help"}))
+		return notACommand(args[0])
 	}
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }

@@ -147,6 +147,17 @@ func TestUnknownCommandIsOneLine(t *testing.T) {
 	oneLineOf(t, r.stderr, `"rnu" is not a command: did you mean run?`)
 }
 
+func TestHelpAboutNoCommandIsOneLine(t *testing.T) {
+	r := command(t, newGame(), nil, "help", "rnu")
+	if r.exit != exitUsage || r.stdout != "" {
+		t.Errorf("exit %d, stdout %q", r.exit, r.stdout)
+	}
+	oneLineOf(t, r.stderr, `"rnu" is not a command: did you mean run?`)
+	if r = command(t, newGame(), nil, "help", "loop", "print"); r.exit != exitOK || !strings.Contains(r.stdout, "--dot") {
+		t.Errorf("exit %d, stdout %q", r.exit, r.stdout)
+	}
+}
+
 // Kubernetes sets variables such as NETLOOP_PORT that nobody meant as a setting.
 func TestUnknownVariablesOnlyWarn(t *testing.T) {
 	r := command(t, newGame(), []string{"NETLOOP_PORT=tcp://10.0.0.1:80", "NETLOOP_SHOOTER_BOST=3"}, "config")

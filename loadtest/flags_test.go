@@ -22,8 +22,8 @@ func TestBadFlagsAreNamed(t *testing.T) {
 	for _, c := range []struct{ args, names string }{
 		{"--clinets 5", "--clinets"},
 		{"run --clinets 5", "--clinets"},
-		{"walk", `"walk"`},
-		{"run extra", `"extra"`},
+		{"walk", `"walk" is not a command (there is run)`},
+		{"run extra", `"extra" is one word too many: loadclient run takes only flags`},
 		{"--clients many", `--clients: "many" cannot be used: loadclient --help`},
 		{"--clients 0", "--clients"},
 		{"--clients 10001", "--clients"},

@@ -75,10 +75,10 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 	}
 	cmd = &cobra.Command{
 		Use: name, Short: "Play " + b.Schema().Name() + " with many bots, and measure what they notice",
-		Args: cobra.NoArgs, RunE: play, SilenceErrors: true, SilenceUsage: true,
+		Args: noArgs, RunE: play, SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	run := &cobra.Command{Use: "run", Short: "Run the load test (also what no command means)", Args: cobra.NoArgs, RunE: play}
+	run := &cobra.Command{Use: "run", Short: "Run the load test (also what no command means)", Args: noArgs, RunE: play}
 	o.flags(cmd.PersistentFlags())
 	cmd.PersistentFlags().SortFlags = false
 	cmd.AddCommand(run)
@@ -93,6 +93,17 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 		return fmt.Errorf("%w: %s --help lists the flags", err, name)
 	})
 	return cmd, code
+}
+
+// noArgs refuses words that are no flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasSubCommands():
+		return fmt.Errorf("%q is not a command (there is run)", args[0])
+	}
+	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
 // playAndPrint runs the load test and puts the result where it belongs.

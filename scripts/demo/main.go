@@ -15,12 +15,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,13 +33,24 @@ const (
 	pollEvery  = 20 * time.Millisecond // looking for the address file
 )
 
+// What the load client takes, so that nothing is started for what it refuses.
+const (
+	maxClients  = 10_000
+	minDuration = 100 * time.Millisecond
+	maxDuration = 24 * time.Hour
+)
+
+const exitUsage = 2
+
 func main() {
-	var o options
-	flag.StringVar(&o.bin, "bin", "bin", "folder with the server and loadclient programs")
-	flag.IntVar(&o.clients, "clients", 100, "how many bots play")
-	flag.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured")
-	flag.Parse()
-	o.extra = flag.Args()
+	o, err := parse(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(exitUsage)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code, err := run(ctx, o)
 	stop()
@@ -51,7 +64,42 @@ type options struct {
 	bin      string
 	clients  int
 	duration time.Duration
-	extra    []string // further arguments of the load client
+	extra    []string // further flags of the load client
+}
+
+// parse reads the command line. The error says what is expected; help goes to out.
+func parse(args []string, out io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {
+		fmt.Fprintln(out, "demo [flags] [-- flags of loadclient run]: lets bots play on a server of their own")
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.bin, "bin", "bin", "folder with the server and loadclient programs")
+	flags.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
+	flags.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return o, err
+		}
+		return o, fmt.Errorf("%w: demo -help lists the flags", err)
+	}
+	o.extra = flags.Args()
+	switch {
+	case o.clients < 1 || o.clients > maxClients:
+		return o, fmt.Errorf("-clients: %d cannot be used: use 1 to %d", o.clients, maxClients)
+	case o.duration < minDuration || o.duration > maxDuration:
+		return o, fmt.Errorf("-duration: %v cannot be used: use 100ms to 24h", o.duration)
+	case len(o.extra) > 0 && !strings.HasPrefix(o.extra[0], "-"):
+		return o, fmt.Errorf("%q is one word too many: demo takes only flags, and after -- those of loadclient run: see demo -help", o.extra[0])
+	}
+	for _, name := range []string{"server", "loadclient"} {
+		if _, err := os.Stat(program(o.bin, name)); err != nil {
+			return o, fmt.Errorf("-bin: %q cannot be used: %w: make build puts the programs into bin", o.bin, err)
+		}
+	}
+	return o, nil
 }
 
 func run(ctx context.Context, o options) (code int, err error) {
@@ -104,12 +152,17 @@ func halfTheCores(env []string) []string {
 	return append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 }
 
-// command is a program of ours on this terminal. When ctx ends it is interrupted.
-func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
+// program is the path of a program of ours.
+func program(bin, name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
+	return filepath.Join(bin, name)
+}
+
+// command is a program of ours on this terminal. When ctx ends it is interrupted.
+func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program(bin, name), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -13,13 +13,41 @@ import (
 )
 
 func main() {
-	path := flag.String("file", "", "a capture, plain or compressed with xz; without one the cubes are simulated")
-	frames := flag.Int("frames", 0, "at most so many frames; 0 is all of a capture, and 2838 of a simulation")
-	flag.Parse()
-	if err := run(os.Stdout, os.Stderr, *path, *frames); err != nil {
+	path, frames, err := parse(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "cubes:", err)
+		os.Exit(2)
+	}
+	if err := run(os.Stdout, os.Stderr, path, frames); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// parse reads the command line. The error says what is expected; help goes to out.
+func parse(args []string, out io.Writer) (path string, frames int, err error) {
+	flags := flag.NewFlagSet("cubes", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&path, "file", "", "a capture, plain or compressed with xz; without one the cubes are simulated")
+	flags.IntVar(&frames, "frames", 0, "at most so many frames; 0 is all of a capture, and 2838 of a simulation")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return "", 0, err
+	case err != nil:
+		return "", 0, fmt.Errorf("%w: -help lists the flags", err)
+	case flags.NArg() > 0:
+		return "", 0, fmt.Errorf("%q is one word too many: there are only the flags -file and -frames", flags.Arg(0))
+	case frames != 0 && frames <= cubes.Delay:
+		return "", 0, fmt.Errorf("-frames: %d cannot be used: use more than %d, or 0 for all", frames, cubes.Delay)
+	}
+	return path, frames, nil
 }
 
 // run prints a line for each coder to out, and to about what was measured.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bins makes a folder with both programs, as far as one can see.
+func bins(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"server", "loadclient"} {
+		if err := os.WriteFile(program(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestWhatCannotBeUsedIsRefusedBeforeAnythingStarts(t *testing.T) {
+	bin := bins(t)
+	for args, want := range map[string]string{
+		"foo":                  `"foo" is one word too many`,
+		"-clients 5 foo -nope": `"foo" is one word too many`,
+		"-clients 0":           "-clients: 0 cannot be used: use 1 to 10000",
+		"-clients 10001":       "use 1 to 10000",
+		"-clients many":        `"many" for flag -clients`,
+		"-duration 0":          "-duration: 0s cannot be used: use 100ms to 24h",
+		"-duration 25h":        "use 100ms to 24h",
+		"-nope":                "-nope: demo -help lists the flags",
+		"-bin /does/not/exist": "make build puts the programs into bin",
+	} {
+		_, err := parse(append([]string{"-bin", bin}, strings.Fields(args)...), new(bytes.Buffer))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestFlagsOfTheLoadClientGoBehindTwoDashes(t *testing.T) {
+	o, err := parse([]string{"-bin", bins(t), "-clients", "5", "--", "--ramp", "1s"}, new(bytes.Buffer))
+	if err != nil || o.clients != 5 || !slices.Equal(o.extra, []string{"--ramp", "1s"}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	var out bytes.Buffer
+	if _, err := parse([]string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-clients") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
