@@ -10,7 +10,13 @@ import (
 )
 
 // Class declares a kind of replicated object whose state is an S: a plain
-// struct whose fields are the network variables. Tags say how a field travels:
+// struct whose fields are the network variables. [Class.Spawn] makes objects; [Class.All] and
+// [Class.Owned] walk over them, and [Ref.Get] finds one by its id.
+//
+// # Tags
+//
+// The tags of a field say how it travels. These are all there are. In a message key, interval,
+// threshold, lerp and priority mean nothing, and read is refused.
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
@@ -26,6 +32,9 @@ import (
 //	Life int32   `net:"priority=8"`  // a change of it goes before others: see below
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
+//
+// quant, range, threshold, lerp, priority and read on a struct or array hold for what is inside, unless it
+// has its own.
 //
 // A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes over the
 // client's stream, and while it is under way nothing else of its object is sent to that
@@ -76,7 +85,8 @@ type class struct {
 	minRate float64 // per second, 0 = none
 }
 
-// NewClass declares a class. It panics if S has a field that cannot travel, and
+// NewClass declares a class. The fields of S are the network variables, and their tags, which
+// [Class] lists, say how each travels. It panics if S has a field that cannot travel, and
 // the panic names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	sc.claim("class", name)
@@ -141,9 +151,10 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	return obj
 }
 
-// All iterates over the objects of the class in the order of their ids. Objects
-// may be spawned and despawned meanwhile: one that is despawned does not come
-// any more, one that is spawned may or may not come.
+// All iterates over the objects of the class in the order of their ids, on a client over those that it has.
+// Objects may be spawned and despawned meanwhile: one that is despawned does not come
+// any more, one that is spawned may or may not come. A single object is found by its id: keep its [Object.Ref], in
+// a message or in a state too, and ask [Ref.Get].
 func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	t.check("Class.All")
 	return func(yield func(*Object[S]) bool) {
@@ -153,6 +164,13 @@ func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 			}
 		}
 	}
+}
+
+// Len returns how many objects of the class there are, on a client how many of them it has. It
+// costs a look at one bit per object of the room.
+func (k *Class[S]) Len(t *Tick) int {
+	t.check("Class.Len")
+	return t.store.Len(k.c.nv)
 }
 
 // Owned iterates over the objects of the class that a client owns, in the order

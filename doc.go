@@ -26,6 +26,9 @@
 // takes a [*Tick], the capability to touch it, which is alive only while the
 // function that it was handed to runs.
 //
+// What a state or a message may consist of, and the tags of its fields, such as
+// net:"quant=1/256", are listed in one place: the documentation of [Class].
+//
 // Package app turns a Game into a server's main function, package client plays
 // it, package netlooptest tests it in memory and virtual time, and package
 // loadtest plays it a hundred times at once.

@@ -88,25 +88,46 @@ type explained struct {
 	Text string `json:"text"`
 }
 
-// listed is an object that /explain can be asked for.
-type listed struct {
+// toExplain is what /explain answers to a question that is not complete: how to go on, and with
+// what. More of them there are, but the page does not list them.
+type toExplain struct {
+	Ask     string         `json:"ask"`
+	Clients []listedClient `json:"clients,omitempty"`
+	Objects []listedObject `json:"objects,omitempty"`
+	More    int            `json:"more"`
+}
+
+type listedClient struct {
+	Client  ClientID `json:"client"`
+	Subject string   `json:"subject"` // the name that admission gave it
+	Addr    string   `json:"addr"`
+}
+
+type listedObject struct {
 	Object string   `json:"object"`
 	Class  string   `json:"class"`
 	Owner  ClientID `json:"owner"`
 }
 
-// maxListed bounds the objects that one answer lists: more is a page that nobody reads.
-const maxListed = 1000
+const (
+	// maxListed bounds what one answer lists: more is a page that nobody reads.
+	maxListed = 1000
+	// maxSubject bounds the names in it, in bytes: a game may put anything there.
+	maxSubject = 64
+)
 
 // explainPage answers /explain: for room, client, object and field what Object.Explain says;
-// without an object the objects that there are.
+// without a client the clients that there are, and without an object the objects.
 func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 	if room := query.Get("room"); room != r.spec.Name {
 		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %q", room)}
 	}
+	if !query.Has("client") {
+		return r.ask(ctx, func(uint64) any { return r.listClients() })
+	}
 	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
 	if err != nil {
-		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X"}
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X; without it all clients are listed"}
 	}
 	id, ok := netvar.ParseID(query.Get("object"))
 	if !ok && query.Has("object") {
@@ -118,7 +139,7 @@ func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}
 		}
 		if !query.Has("object") {
-			return r.listObjects()
+			return r.listObjects(query.Get("class"))
 		}
 		return r.explainTo(c, id, query.Get("field"))
 	})
@@ -161,15 +182,46 @@ func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
 	return explained{x, x.String()}
 }
 
-func (r *Room) listObjects() (list []listed) {
-	list = []listed{}
+func (r *Room) listClients() toExplain {
+	all := r.clients.list
+	page := toExplain{Ask: "nobody is here: ask again when a client has joined", More: max(0, len(all)-maxListed)}
+	for i, c := range all[:min(len(all), maxListed)] {
+		if i == 0 {
+			page.Ask = fmt.Sprintf("name one of them: add client=%d to the question, and then an object and a field of it, to hear why the client was sent the value, or was not", c.id)
+		}
+		name := c.join.Subject
+		if len(name) > maxSubject {
+			name = strings.ToValidUTF8(name[:maxSubject], "") + "…"
+		}
+		page.Clients = append(page.Clients, listedClient{c.id, name, c.join.Addr})
+	}
+	return page
+}
+
+// listObjects lists those of a class, or of all.
+func (r *Room) listObjects(only string) any {
+	page := toExplain{Ask: "there is no object: ask again when one is spawned"}
+	known := only == ""
 	for _, class := range r.schema.classes {
+		name := class.nv.Name()
+		if only != "" && name != only {
+			continue
+		}
+		known = true
+		page.More += r.world.Len(class.nv)
 		for o := range r.world.All(class.nv) {
-			if len(list) == maxListed {
-				return list
+			if len(page.Objects) == maxListed {
+				break
 			}
-			list = append(list, listed{o.ID().String(), class.nv.Name(), ClientID(o.Owner())})
+			page.Objects = append(page.Objects, listedObject{o.ID().String(), name, ClientID(o.Owner())})
+			page.More--
 		}
 	}
-	return list
+	if !known {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no class %.64q", only)}
+	}
+	if len(page.Objects) > 0 {
+		page.Ask = fmt.Sprintf("name one of them: add object=%s to the question, and field= with one of its fields or a struct of them; class= lists those of one class", page.Objects[0].Object)
+	}
+	return page
 }

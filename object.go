@@ -63,10 +63,13 @@ func (o *Object[S]) observedBy(c *Client) bool { return c.peer.Shows(o.o) }
 // readBy serves code that does not know S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }
 
-// Ref refers to an object without holding it. The zero Ref refers to none.
+// Ref refers to an object without holding it: it is the object's id, the same on the server and on every client. It
+// may be kept, compared, used as a key of a map, and sent in messages and in replicated state. The zero Ref
+// refers to none.
 type Ref[S any] struct{ ref codec.Ref }
 
-// Get returns the object, unless it is despawned or, on a client, not there yet.
+// Get returns the object, unless it is despawned or, on a client, not there yet or not visible to it. It
+// costs the same however many objects there are. [Class.All] and [Class.Owned] walk over several.
 func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	t.check("Ref.Get")
 	o, ok := t.store.Get(netvar.ID(r.ref.ID))

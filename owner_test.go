@@ -56,6 +56,41 @@ func TestOwnedWalksOneClientsObjectsOnBothSides(t *testing.T) {
 	check(mine, 11, 13)
 }
 
+// Both sides count a class, and find an object by its id.
+func TestLenAndGetOnBothSides(t *testing.T) {
+	var kept netloop.Ref[thing]
+	elsewhere := netloop.NewClass[thing](netloop.NewSchema("elsewhere", 1, 0), "thing")
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			for i := range int32(70) {
+				kept = things.Spawn(tick, thing{N: i}).Ref()
+			}
+			things.Spawn(tick, thing{}, netloop.VisibleTo(netloop.To()))
+		})
+	})
+	c := play(t, w, perfect)
+	check := func(want [2]int, there bool) {
+		t.Helper()
+		for side, look := range []func(func(*netloop.Tick)){w.Tick, func(fn func(*netloop.Tick)) { w.Look(c, fn) }} {
+			look(func(tick *netloop.Tick) {
+				if n, m := things.Len(tick), notes.Len(tick); n != want[side] || m != 0 || elsewhere.Len(tick) != 0 {
+					t.Errorf("side %d has %d things and %d notes, want %d and none", side, n, m, want[side])
+				}
+				if o, ok := kept.Get(tick); ok != there || ok && o.State().N != 69 {
+					t.Errorf("side %d finds %v", side, ok)
+				}
+			})
+		}
+	}
+	check([2]int{71, 70}, true)
+	w.Tick(func(tick *netloop.Tick) {
+		o, _ := kept.Get(tick)
+		o.Despawn(tick)
+	})
+	w.Step(2)
+	check([2]int{70, 69}, false)
+}
+
 // Who has left owns nothing: what it is given too late is what its leave would have made
 // of it.
 func TestALeaverOwnsNothing(t *testing.T) {

@@ -77,7 +77,7 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method
 type RPC[M any] struct{ m *method }
 
 // NewRPC declares an RPC: reliable and in order, at Update, unless options say
-// otherwise. It panics if M cannot travel.
+// otherwise. It panics if M cannot travel; [Class] lists what can, and the tags.
 func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 	return &RPC[M]{newMethod[M](sc, name, false, o)}
 }

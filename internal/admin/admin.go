@@ -132,7 +132,8 @@ const index = `netloop admin
 /ticks/last  the last 600 ticks, likewise
 /loop        the systems of every stage: order, period, cost, state, as JSON
 /explain     ?client=1&object=17.3&field=Pos.X: why the client was sent the value, or was not, as JSON;
-             without an object the objects that there are; with room= if the room has a name
+             without a client the clients that there are, without an object the objects (of class=);
+             with room= if the room has a name
 `
 
 func handler(cfg Config) http.Handler {

@@ -75,3 +75,11 @@ func (r *Replica) All(c *Class) iter.Seq[*Object] {
 	}
 	return r.set.All(c)
 }
+
+// Len implements Store.
+func (r *Replica) Len(c *Class) int {
+	if c = r.served(c); !r.table.has(c) {
+		return 0
+	}
+	return r.classes[c.index].count()
+}

@@ -89,6 +89,8 @@ type Store interface {
 	// All iterates over the living objects of a class in id order. What is despawned meanwhile
 	// is left out, and so is what is spawned meanwhile.
 	All(*Class) iter.Seq[*Object]
+	// Len returns how many objects All would come to.
+	Len(*Class) int
 	// Owned iterates likewise over the living objects of all classes that an owner, which is
 	// not 0, has. What changes hands meanwhile comes or not, by whose it is when its turn comes.
 	Owned(owner uint64) iter.Seq[*Object]

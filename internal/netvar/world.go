@@ -89,6 +89,14 @@ func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) 
 	return o
 }
 
+// Len implements Store.
+func (w *World) Len(c *Class) int {
+	if !w.table.has(c) {
+		return 0
+	}
+	return w.classes[c.index].count()
+}
+
 // Full reports whether Spawn would find no place.
 func (w *World) Full() bool { return len(w.free) == 0 && len(w.gens) == MaxSlots }
 
