@@ -152,12 +152,12 @@ func halfTheCores(env []string) []string {
 	return append(env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 }
 
-// program is the path of a program of ours.
+// program is the path of a program of ours. It has a separator, or it would be looked for in PATH.
 func program(bin, name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	return filepath.Join(bin, name)
+	return filepath.Clean(bin) + string(filepath.Separator) + name
 }
 
 // command is a program of ours on this terminal. When ctx ends it is interrupted.

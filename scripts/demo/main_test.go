@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,14 @@ func TestWhatCannotBeUsedIsRefusedBeforeAnythingStarts(t *testing.T) {
 		_, err := parse(append([]string{"-bin", bin}, strings.Fields(args)...), new(bytes.Buffer))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestProgramsAreNotLookedForInPath(t *testing.T) {
+	for _, bin := range []string{".", "", "./", "bin"} {
+		if path := program(bin, "server"); filepath.Base(path) == path {
+			t.Errorf("%q gives %q", bin, path)
 		}
 	}
 }
