@@ -219,6 +219,7 @@ func (p *Peer) RequestFull() {
 		p.large.list[i].void = true
 	}
 	clear(p.waiting)
+	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 }
 
 // RequestDigest makes the next snapshots carry a digest of what the client shall have. While

@@ -114,6 +114,17 @@ func TestExplainPartsNoBlock(t *testing.T) {
 	}
 }
 
+// What was sent before a full request is worth nothing, and what the last snapshot had no reason to leave out is owed again.
+func TestExplainAfterAFullRequest(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.p.RequestFull()
+	if x := q.w.Explain(q.p, o, 1); x.Why != WhyNext || x.Baseline != 0 || x.Sent != 0 {
+		t.Errorf("%+v, want reason %d", x, WhyNext)
+	}
+}
+
 // Blocks are paid for out of the client's budget, and one that it is too short for is cut: of that, as of others, what has room
 // goes, and one record overdraws it.
 func TestBlocksAreCutToTheBudget(t *testing.T) {
