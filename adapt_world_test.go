@@ -77,7 +77,7 @@ func (s *seen) watch(t *testing.T, c *client.Client) {
 }
 
 func convergeBuilds(t *testing.T, seed uint64) {
-	m := newMirror(seed, 2)
+	m := newChurn(seed)
 	w := open(t, func(*netloop.Room) {}, netlooptest.Seed(seed))
 	l := netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}
 	less := w.JoinAs(client.Config{Schema: thingSchema}, l)
@@ -116,7 +116,7 @@ func convergeBuilds(t *testing.T, seed uint64) {
 
 // compareBuilds reports in what the clients of other builds differ from the mirror. Objects
 // come in the order of their ids, whatever the type of their Refs.
-func (m *mirror) compareBuilds(w *netlooptest.World, less, other *client.Client) error {
+func (m *churn) compareBuilds(w *netlooptest.World, less, other *client.Client) error {
 	var got, want []string
 	w.Look(less, func(t *netloop.Tick) {
 		for o := range lessThings.All(t) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -114,57 +113,6 @@ func (b *books) differs(w *netlooptest.World, c *client.Client) (err error) {
 		}
 	})
 	return err
-}
-
-// TestLargeListsConvergeOverBadLinks plays with lists of up to 12 kB that are changed, replaced,
-// hidden, owned, spawned and despawned while clients on bad links come and go.
-func TestLargeListsConvergeOverBadLinks(t *testing.T) {
-	for seed := range seeds(t, 10) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { convergeLarge(t, seed) })
-	}
-}
-
-func convergeLarge(t *testing.T, seed uint64) {
-	w := netlooptest.New(t, archives(func(*netloop.Room) {}), netlooptest.Seed(seed))
-	b := newBooks(seed)
-	clients := []*client.Client{w.Join("", nil, bad), w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})}
-	gone := w.Join("", nil, bad)
-	for n := range 300 {
-		w.Step(1)
-		if n%3 == 0 {
-			w.Tick(b.change)
-		}
-		switch n {
-		case 100: // with much of it under way
-			w.Drop(gone)
-		case 150:
-			clients = append(clients, w.Join("", nil, bad))
-		}
-	}
-	w.Tick(func(t *netloop.Tick) {
-		for _, o := range b.list {
-			o.SetVisible(t, netloop.Everyone())
-		}
-	})
-	for _, c := range clients {
-		w.SetLink(c, netlooptest.Link{Delay: 20 * time.Millisecond})
-	}
-	w.Until(600, func() bool {
-		return !slices.ContainsFunc(clients, func(c *client.Client) bool { return b.differs(w, c) != nil })
-	})
-	agreed := 0
-	for _, c := range clients {
-		if c.State().Phase != client.Playing || c.Stats().Records == 0 || c.Stats().Malformed > 0 {
-			t.Errorf("client %d is %s, with %+v", c.ID(), c.State().Phase, c.Stats())
-		}
-		c.Verify(func(err error) {
-			if err != nil {
-				t.Errorf("client %d: %v", c.ID(), err)
-			}
-			agreed++
-		})
-	}
-	w.Until(600, func() bool { return agreed == len(clients) })
 }
 
 // A joiner is loading until the last of its large values has come.
