@@ -23,8 +23,8 @@ func serve(t *testing.T, g netloop.Game, rate uint64) (s *netloop.Server, stop f
 	return serveAs(t, g, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}})
 }
 
-// serveAs is serve with a configuration; its addresses are any.
-func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config) (s *netloop.Server, stop func() error) {
+// running runs a server on free ports, and returns it with what Run will return.
+func running(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Game) (*netloop.Server, <-chan error) {
 	t.Helper()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
 	s, err := netloop.New(cfg, g)
@@ -34,9 +34,16 @@ func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config) (s *netloop.Serve
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
+	return s, done
+}
+
+// serveAs is serve with a configuration; its addresses are any.
+func serveAs(t *testing.T, g netloop.Game, cfg netloop.Config) (s *netloop.Server, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s, done := running(ctx, t, cfg, g)
 	stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
 		if err := stop(); err != nil {

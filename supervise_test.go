@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 )
 
-// supervised runs a server on free ports, and returns it with what Run will return.
+// supervised is running, and afterwards no goroutine is left.
 func supervised(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop.Game) (*netloop.Server, <-chan error) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -29,17 +29,7 @@ func supervised(ctx context.Context, t *testing.T, cfg netloop.Config, g netloop
 		http.DefaultClient.CloseIdleConnections()
 		goleak.VerifyNone(t, leaks)
 	})
-	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
-	s, err := netloop.New(cfg, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	return s, done
+	return running(ctx, t, cfg, g)
 }
 
 // ended waits for the end of Run.

@@ -67,16 +67,22 @@ func TestIntervalAndThresholdAreCheckedAtDeclaration(t *testing.T) {
 			}
 		}{}, "A[].S"},
 	} {
-		p, err := Compile(reflect.TypeOf(c.of))
-		var said string
-		if err != nil {
-			said = err.Error()
-		} else {
-			said = p.Misplaced()
-		}
-		if !strings.Contains(said, c.want.(string)) {
-			t.Errorf("%T: %q, want %q", c.of, said, c.want)
-		}
+		refused(t, c.of, c.want.(string))
+	}
+}
+
+// refused fails unless a type is refused with these words, or has such a field where no tag like that may be.
+func refused(t *testing.T, of any, want string) {
+	t.Helper()
+	p, err := Compile(reflect.TypeOf(of))
+	var said string
+	if err != nil {
+		said = err.Error()
+	} else {
+		said = p.Misplaced()
+	}
+	if !strings.Contains(said, want) {
+		t.Errorf("%T: %q, want %q", of, said, want)
 	}
 }
 

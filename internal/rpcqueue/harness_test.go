@@ -62,6 +62,19 @@ func newRoom(tb testing.TB, methods ...*Method) *room {
 	return r
 }
 
+// handleOnly gives the room another queue, in which one method has a handler and others have none.
+func (r *room) handleOnly(m *Method, h Handler[*room], others ...*Method) {
+	r.tb.Helper()
+	table, err := NewTable(append(others, m)...)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	r.queue = New[*room](table)
+	if err := r.queue.Handle(m, h); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
 // add registers a built-in system.
 func (r *room) add(name string, fn func(*room), stages ...loop.Stage) {
 	r.tb.Helper()

@@ -41,14 +41,7 @@ func TestEveryStageRunsItsMessagesInOrder(t *testing.T) {
 func TestABadMessageTouchesNoNeighbour(t *testing.T) {
 	m, silent := method(3, "m", loop.Update, loop.PreUpdate), method(5, "silent")
 	r := newRoom(t, m)
-	table, err := NewTable(m, silent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.queue = New[*room](table)
-	if err := r.queue.Handle(m, (*room).note); err != nil {
-		t.Fatal(err)
-	}
+	r.handleOnly(m, (*room).note, silent)
 	r.sent = []Item{
 		{Method: m, Msg: "first"},
 		{Method: nil, Msg: "no method"},
@@ -216,12 +209,7 @@ func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
 func TestAPanicCostsOneMessage(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t)
-	table, err := NewTable(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.queue = New[*room](table)
-	err = r.queue.Handle(m, func(r *room, it *Item) error {
+	r.handleOnly(m, func(r *room, it *Item) error {
 		switch it.Msg {
 		case "panic":
 			panic("ouch")
@@ -230,9 +218,6 @@ func TestAPanicCostsOneMessage(t *testing.T) {
 		}
 		return r.note(it)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var told []string
 	r.queue.OnPanic = func(it *Item, v any, stack []byte) {
 		told = append(told, fmt.Sprint(it.From, " ", v))
@@ -312,12 +297,7 @@ func TestALeaverIsForgottenAndCounted(t *testing.T) {
 func TestALeaverIsForgottenDuringADrain(t *testing.T) {
 	m := method(1, "m")
 	r := newRoom(t)
-	table, err := NewTable(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.queue = New[*room](table)
-	err = r.queue.Handle(m, func(r *room, it *Item) error {
+	r.handleOnly(m, func(r *room, it *Item) error {
 		if it.Msg == 1 {
 			r.queue.Push(Item{Method: m, From: 2, Msg: "new of 2"})
 			r.queue.Push(Item{Method: m, From: 3, Msg: "new of 3"})
@@ -328,9 +308,6 @@ func TestALeaverIsForgottenDuringADrain(t *testing.T) {
 		}
 		return r.note(it)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := range 6 {
 		r.sent = append(r.sent, Item{Method: m, From: uint64(i%3 + 1), Msg: i})
 	}

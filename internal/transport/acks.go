@@ -14,12 +14,41 @@ const maxAckRuns = 2*MaxAckRanges - 1
 // at most 2 bytes each.
 const maxAckField = 3 + 11 + 3 + 2*maxAckRuns
 
+// recent is a set of numbers that reaches AckWindow below the newest: a ring of bits by number.
+type recent struct {
+	newest uint64
+	bits   [AckWindow / 64]uint64
+}
+
+// It serves datagram numbers too.
+var _ [AckWindow]struct{} = [DuplicateWindow]struct{}{}
+
+// raise makes a higher number the newest, and forgets those whose places the new ones take.
+func (r *recent) raise(number uint64) {
+	if number-r.newest >= AckWindow {
+		clear(r.bits[:])
+	} else {
+		for n := r.newest; n != number; { // The highest number has no successor.
+			n++
+			r.bits[n/64%uint64(len(r.bits))] &^= 1 << (n % 64)
+		}
+	}
+	r.newest = number
+}
+
+// mark puts in a number within reach, and reports whether it was not there.
+func (r *recent) mark(number uint64) bool {
+	w, m := &r.bits[number/64%uint64(len(r.bits))], uint64(1)<<(number%64)
+	was := *w&m != 0
+	*w |= m
+	return !was
+}
+
 // ackSet remembers which of the last AckWindow state packets arrived. The client's owner
 // keeps it.
 type ackSet struct {
-	any    bool
-	newest uint64
-	bits   [AckWindow / 64]uint64 // a ring by packet id
+	any bool
+	recent
 }
 
 // add puts a packet into the set and reports whether that changed it.
@@ -28,29 +57,11 @@ func (a *ackSet) add(id uint64) bool {
 	case !a.any:
 		a.any, a.newest = true, id
 	case id > a.newest:
-		a.advance(id)
+		a.raise(id)
 	case a.newest-id >= AckWindow:
 		return false // Too old to be named.
 	}
-	w, m := &a.bits[id/64%uint64(len(a.bits))], uint64(1)<<(id%64)
-	if *w&m != 0 {
-		return false
-	}
-	*w |= m
-	return true
-}
-
-// advance forgets the ids whose places the new ones take.
-func (a *ackSet) advance(id uint64) {
-	if id-a.newest >= AckWindow {
-		clear(a.bits[:])
-	} else {
-		for n := a.newest; n != id; { // The highest id has no successor.
-			n++
-			a.bits[n/64%uint64(len(a.bits))] &^= 1 << (n % 64)
-		}
-	}
-	a.newest = id
+	return a.mark(id)
 }
 
 // run returns how many ids from id downwards are in the set (or are not), at most limit.
@@ -150,36 +161,19 @@ func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
 	return dst, nil
 }
 
-// dupWindow recognises datagram numbers that were seen before.
-type dupWindow struct {
-	newest uint64 // 0: none yet
-	bits   [DuplicateWindow / 64]uint64
-}
+// dupWindow recognises datagram numbers that were seen before. Its newest is 0 before the first.
+type dupWindow struct{ recent }
 
 // check takes a number in, and reports whether it is new; if not, why.
 func (d *dupWindow) check(number uint64) (Drop, bool) {
 	switch {
 	case number > d.newest:
-		d.advance(number)
+		d.raise(number)
 	case d.newest-number >= DuplicateWindow:
 		return DropStale, false
 	}
-	w, m := &d.bits[number/64%uint64(len(d.bits))], uint64(1)<<(number%64)
-	if *w&m != 0 {
+	if !d.mark(number) {
 		return DropDuplicate, false
 	}
-	*w |= m
 	return 0, true
-}
-
-func (d *dupWindow) advance(number uint64) {
-	if number-d.newest >= DuplicateWindow {
-		clear(d.bits[:])
-	} else {
-		for n := d.newest; n != number; { // The highest number has no successor.
-			n++
-			d.bits[n/64%uint64(len(d.bits))] &^= 1 << (n % 64)
-		}
-	}
-	d.newest = number
 }
