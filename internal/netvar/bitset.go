@@ -18,6 +18,29 @@ func (b bitset) unset(i int) {
 	}
 }
 
+// add adds the members of a word.
+func (b *bitset) add(k int, word uint64) {
+	for len(*b) <= k {
+		*b = append(*b, 0)
+	}
+	(*b)[k] |= word
+}
+
+// remove removes the members of a word.
+func (b bitset) remove(k int, word uint64) {
+	if k < len(b) {
+		b[k] &^= word
+	}
+}
+
+// word returns the members among 64 slots.
+func (b bitset) word(k int) uint64 {
+	if k < len(b) {
+		return b[k]
+	}
+	return 0
+}
+
 func (b bitset) has(i int) bool { return i>>6 < len(b) && b[i>>6]>>(i&63)&1 != 0 }
 
 // next returns the first member that is at least i, or -1.

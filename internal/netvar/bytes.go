@@ -49,7 +49,7 @@ func (c *Class) FieldName(i int) string {
 }
 
 // sample measures the fields of a record that was placed, and draws the next gap.
-func (c *cutter) sample(n *candidate, e *entry) {
+func (c *cutter) sample(n *candidate) {
 	c.p.w.spent.draw()
 	if n.rank == rankDespawn {
 		return
@@ -57,8 +57,11 @@ func (c *cutter) sample(n *candidate, e *entry) {
 	w, o := c.p.w, c.p.w.slots[n.slot]
 	withheld := c.p.view(int(n.slot)).withheld
 	from := basis{withheld: withheld}
-	if !n.full {
-		from = c.residual(o, e, n.version).basis
+	switch {
+	case n.steady:
+		from = c.basis(o)
+	case !n.full:
+		from = c.residual(o, &c.p.entries[n.slot], n.version).basis
 	}
 	var d delta
 	d.find(w, o, from)

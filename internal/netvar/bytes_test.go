@@ -53,7 +53,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 	sum := func(n *candidate) (all uint64) {
 		fields := q.w.spent.fields[q.ship.index]
 		clear(fields)
-		q.p.cut.sample(n, q.p.at(0))
+		q.p.cut.sample(n)
 		for _, n := range fields {
 			all += n
 		}
@@ -83,6 +83,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
 			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
+		q.p.marks.begin(q.p.marks.at) // no trend
 		diff := int(q.w.residual(o, basis{at: q.p.at(0).base, exact: true}).n)
 		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)

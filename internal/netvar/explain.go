@@ -42,7 +42,7 @@ type Explanation struct {
 	Baseline uint64   // newest version that it has acknowledged
 	Sent     uint64   // of the last snapshot that had a record of the object
 	Version  uint64   // that this record carried
-	Copies   int      // snapshots that carried that version
+	Copies   int      // snapshots that carried that version, while it is not acknowledged: 2 at most
 	Packets  []uint64 // ids of those in flight that carry it
 	Until    uint64   // of WhyInterval: the tick whose capture takes the change
 }
@@ -87,11 +87,14 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		e := &own
 		x.Visible, x.Baseline = e.life, e.base
 		if e.sent != 0 {
-			x.Sent, x.Version, x.Copies = e.last, e.sent, int(e.copies)
-			x.Packets = p.flight.carrying(slot, e)
+			x.Sent, x.Version, x.Copies = e.last, e.sent, p.copies(slot)
+			x.Packets = p.carrying(slot, e)
+			if n := len(x.Packets); n > 0 {
+				x.Sent = p.flight.at(x.Packets[n-1]).tick
+			}
 		}
 		if x.Why, x.Until = w.whyUncaptured(o, field); x.Why == 0 {
-			x.Why = w.whyOwed(p, o, e, x.Changed)
+			x.Why = w.whyOwed(p, o, e, &x)
 		}
 	}
 	return x
@@ -127,8 +130,8 @@ func (w *World) whyUncaptured(o *Object, field int) (why Why, until uint64) {
 }
 
 // whyOwed tells what became of a change that was captured.
-func (w *World) whyOwed(p *Peer, o *Object, e *entry, changed uint64) Why {
-	slot := o.id.slot()
+func (w *World) whyOwed(p *Peer, o *Object, e *entry, x *Explanation) Why {
+	slot, changed := o.id.slot(), x.Changed
 	switch {
 	case changed <= e.base && o.looked == w.tick:
 		return WhyUnchanged
@@ -136,11 +139,11 @@ func (w *World) whyOwed(p *Peer, o *Object, e *entry, changed uint64) Why {
 		return WhyUnedited
 	case changed <= e.base:
 		return WhyAcked
-	case e.sent >= changed && e.last == p.tick && p.tick >= w.tick:
+	case e.sent >= changed && x.Sent == p.tick && p.tick >= w.tick:
 		return WhySent
 	case p.large.slots.has(slot):
 		return WhyStream
-	case e.sent >= changed && e.out > 0:
+	case e.sent >= changed && len(x.Packets) > 0:
 		return WhyInFlight
 	case p.tick < w.tick:
 		return WhyNoSnapshot
@@ -162,17 +165,29 @@ func (c *cutter) why(o *Object, e *entry) Why {
 }
 
 // carrying returns the ids of the packets in flight that carry what an entry was last sent.
-func (f *flight) carrying(slot int, e *entry) (ids []uint64) {
+func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
+	f := &p.flight
 	for id := f.oldest; id < f.next; id++ {
 		s := f.at(id)
 		if !s.pending || s.tick < e.life {
 			continue
 		}
-		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.version == e.sent && r.of(slot) }) {
+		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.of(slot) && p.w.carried(s, &r, slot) == e.sent }) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// copies is in how many snapshots what is owed of a slot is under way.
+func (p *Peer) copies(slot int) int {
+	switch {
+	case p.waiting.has(slot):
+		return 2
+	case p.once.has(slot):
+		return 1
+	}
+	return 0
 }
 
 // ParseID reads what ID.String writes.

@@ -67,8 +67,8 @@ func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64)
 		f.step(crates)
 	}
 	for i := range f.clients {
-		for _, e := range f.clients[i].peer.entries {
-			if e.base == 0 {
+		for slot := range f.clients[i].peer.entries {
+			if f.clients[i].peer.peek(slot).base == 0 {
 				tb.Fatal("a client lacks a crate after its first 256 ticks")
 			}
 		}
@@ -223,9 +223,9 @@ func BenchmarkCaptureFourFields(b *testing.B) {
 	b.ReportMetric(float64(f.spent.capture.Nanoseconds())/float64(f.spent.ticks)/1000, "ns/object")
 }
 
-// A snapshot costs what has changed, not what there is: with one object in a hundred changing it takes at
-// most a twentieth, second copies and all, of what all of them take one by one. Where they are sent in
-// blocks (block.go) all of them take a fraction of that.
+// A snapshot costs what has changed, not what there is: with one object in a hundred changing it takes, second copies and
+// all, at most a twentieth of what all of them take, which go in runs, and a fortieth of what they would take one by one. The
+// twentieth is asserted on a machine with nothing else to do; elsewhere a tenth is.
 func TestEncodeIsProportionalToTheChange(t *testing.T) {
 	f := newFleet(t, 1000, 50, twoBaselines, 0)
 	encode := func(moving, ticks int, alone bool) time.Duration {
@@ -236,7 +236,7 @@ func TestEncodeIsProportionalToTheChange(t *testing.T) {
 		for range ticks { // The best of many: a busy machine only makes it worse.
 			for i := range f.clients {
 				if alone {
-					f.clients[i].peer.partAll()
+					f.clients[i].peer.alone()
 				}
 			}
 			f.begin()
@@ -245,13 +245,17 @@ func TestEncodeIsProportionalToTheChange(t *testing.T) {
 		}
 		return best
 	}
-	few, all, blocks := encode(10, 300, false), encode(1000, 100, true), encode(1000, 100, false)
-	t.Logf("10 objects %v, 1 000 one by one %v, in blocks %v", few, all, blocks)
-	if ratio := float64(few) / float64(all); ratio > 0.05 {
-		t.Errorf("with 1 %% of the objects changing encode takes %.3f of its time with all changing, want at most 0.05", ratio)
+	few, all, runs := encode(10, 300, false), encode(1000, 100, true), encode(1000, 100, false)
+	t.Logf("10 objects %v, 1 000 one by one %v, in runs %v", few, all, runs)
+	most := 0.1
+	if os.Getenv("NETLOOP_VERIFY") != "" {
+		most = 0.05
 	}
-	if few > blocks/2 {
-		t.Errorf("with 1 %% of the objects changing encode takes %v, with all in blocks %v", few, blocks)
+	if ratio := float64(few) / float64(runs); ratio > most {
+		t.Errorf("with 1 %% of the objects changing encode takes %.3f of its time with all changing, want at most %v", ratio, most)
+	}
+	if ratio := float64(few) / float64(all); ratio > 0.025 {
+		t.Errorf("with 1 %% of the objects changing encode takes %.3f of its time with all one by one, want at most 0.025", ratio)
 	}
 }
 
@@ -298,4 +302,11 @@ func TestTheFleetKeepsItsLimits(t *testing.T) {
 	check("encode for 200 clients with two baselines", median(twoBaselineFleet(t), 1000, encode), 2*time.Millisecond)
 	check("encode with ten baselines and 5 % loss", median(tenBaselineFleet(t), 1000, encode), 4*time.Millisecond)
 	check("100 players who all see each other", median(fleetOfPlayers(t), 100, whole), time.Millisecond)
+}
+
+// alone gives each object an entry, as if each had to be looked at alone.
+func (p *Peer) alone() {
+	for slot := range p.entries {
+		p.at(slot).leftOut(p.w.tick + 1)
+	}
 }

@@ -8,10 +8,13 @@ const MaxInFlight = 1024
 
 // sentRecord is what a packet in flight has of one version in 64 neighbouring slots.
 type sentRecord struct {
-	version uint64
+	version uint64 // or newestThen
 	mask    uint64 // the slots
 	block   uint32 // that they are in
 }
+
+// newestThen is the version that was the newest at the tick of the packet, of each slot its own.
+const newestThen = 0
 
 // of reports whether one of the slots is this one.
 func (r *sentRecord) of(slot int) bool {
@@ -31,7 +34,8 @@ func (s *sentPacket) note(slot uint32, mask, version uint64) {
 
 type sentPacket struct {
 	tick    uint64
-	pending bool
+	pending bool // neither acknowledged nor lost
+	got     bool // is being acknowledged
 	records []sentRecord
 }
 
@@ -68,7 +72,7 @@ func (f *flight) add(tick uint64) *sentPacket {
 
 // decided frees what the packet knew.
 func (f *flight) decided(s *sentPacket) {
-	s.pending = false
+	s.pending, s.got = false, false
 	if cap(s.records) > 0 {
 		f.spare = append(f.spare, s.records)
 		s.records = nil
@@ -94,9 +98,34 @@ type Range struct{ First, Last uint64 }
 // sent are counted and ignored. What is older than a packet acknowledged here, and not
 // acknowledged, is lost, since the client applies nothing older than what it has applied.
 func (p *Peer) Ack(ranges []Range) {
+	newest := p.arrived(ranges)
+	f := &p.flight
+	some := p.marks.at // a tick of which something has arrived
+	for id := f.oldest; id < f.next && f.at(id).tick <= newest; id++ {
+		s := f.at(id)
+		if some > 0 && s.tick > some {
+			p.pass(some)
+			some = 0
+		}
+		switch {
+		case s.got:
+			some = s.tick
+			p.acked(s)
+		case s.tick < newest && s.pending:
+			p.w.stats.Lost++
+			p.lost(s)
+		}
+	}
+	p.again()
+	if newest > 0 {
+		p.pass(newest)
+	}
+}
+
+// arrived marks the packets that are acknowledged now, and returns the newest tick of them.
+func (p *Peer) arrived(ranges []Range) (newest uint64) {
 	f, st := &p.flight, &p.w.stats
 	budget := f.next - f.oldest // ranges of an honest client do not overlap
-	var newest uint64           // tick of the newest packet acknowledged
 	for _, g := range ranges {
 		if g.First == 0 || g.First > g.Last || g.Last >= f.next {
 			st.AckUnknown++
@@ -113,37 +142,31 @@ func (p *Peer) Ack(ranges []Range) {
 		budget -= last - first + 1
 		for id := first; id <= last; id++ {
 			if s := f.at(id); s.pending {
+				s.got = true
 				newest = max(newest, s.tick)
-				p.acked(s)
 			}
 		}
 	}
-	for id := f.oldest; id < f.next && f.at(id).tick < newest; id++ {
-		if s := f.at(id); s.pending {
-			st.Lost++
-			p.lost(s)
-		}
-	}
+	return newest
 }
 
 // acked moves the baselines of what the packet carried.
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
-	p.heard = max(p.heard, s.tick)
 	for i := range s.records {
 		r := &s.records[i]
-		if p.ackedBlock(s, r) {
-			continue
+		if p.losses.any {
+			p.losses.slots.remove(int(r.block), r.mask)
 		}
-		for m := r.mask; m != 0; m &= m - 1 {
-			p.ackedSlot(s, r.version, int(r.block)<<6+bits.TrailingZeros64(m))
+		for m := p.ackedSteady(s, r); m != 0; m &= m - 1 {
+			p.ackedSlot(s, r, int(r.block)<<6+bits.TrailingZeros64(m))
 		}
 	}
 	p.flight.decided(s)
 }
 
 // ackedSlot moves the baseline of one object.
-func (p *Peer) ackedSlot(s *sentPacket, version uint64, slot int) {
+func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	e, v := p.at(slot), p.view(slot)
 	if s.tick < e.life || e.phase == absent || s.tick < v.since {
 		return // of a lifetime that is over, or of another mask
@@ -151,48 +174,86 @@ func (p *Peer) ackedSlot(s *sentPacket, version uint64, slot int) {
 	if e.phase == ended { // a packet of this phase can only have carried the despawn
 		*e = entry{}
 		p.owed.unset(slot)
-		p.waiting.unset(slot)
+		p.settled(slot>>6, 1<<(slot&63))
 		return
 	}
-	if version == e.sent && e.out > 0 {
-		e.out--
+	p.mended(slot, e, s.tick)
+	p.applied(slot, e, v, p.w.carried(s, r, slot))
+}
+
+// carried returns the version that a packet has of a slot, or 0 if nobody knows any more.
+func (w *World) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
+	if r.version != newestThen {
+		return r.version
 	}
-	p.applied(slot, e, v, version)
+	o := w.slots[slot]
+	if i := o.hist.floor(s.tick, o.changed); i >= 0 {
+		return o.hist.tick(i)
+	}
+	return 0
 }
 
 // applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.
 func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	if version > e.base {
-		e.advance(version, p.from)
+		e.advance(version, p.marks.from)
 		p.endFirst(e)
 	}
 	if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
 		p.owed.unset(slot)
-		p.waiting.unset(slot)
+		p.settled(slot>>6, 1<<(slot&63))
 	}
 }
 
-// lost makes owed again what was only in this packet.
+// losses is what packets that were lost have carried, for Ack.
+type losses struct {
+	any   bool
+	slots bitset // those in no later packet that has arrived, of what is owed
+	sent  bitset // scratch
+	lacks bitset
+}
+
+// forget forgets what was lost.
+func (l *losses) forget() {
+	l.any = false
+	clear(l.slots)
+}
+
+// lost notes what the packet carried.
 func (p *Peer) lost(s *sentPacket) {
+	p.losses.any = true
 	for i := range s.records {
 		r := &s.records[i]
-		if p.lostBlock(s, r) {
-			continue
-		}
-		for m := r.mask; m != 0; m &= m - 1 {
-			p.lostSlot(s, r.version, int(r.block)<<6+bits.TrailingZeros64(m))
+		k := int(r.block)
+		p.losses.slots.add(k, r.mask)
+		for m := r.mask & p.owed.word(k) &^ p.steady.word(k); m != 0; m &= m - 1 {
+			if e := &p.entries[k<<6+bits.TrailingZeros64(m)]; !e.lacks {
+				e.good, e.lacks = 0, true // what mends it is not decided yet
+			}
 		}
 	}
 	p.flight.decided(s)
 }
 
-func (p *Peer) lostSlot(s *sentPacket, version uint64, slot int) {
-	e := p.at(slot)
-	if s.tick < e.life || e.phase == absent || version != e.sent || e.out == 0 {
+// again makes owed again what was only in packets that were lost. Later packets have it as it is now, if they have it.
+func (p *Peer) again() {
+	l, f := &p.losses, &p.flight
+	if !l.any {
 		return
 	}
-	if e.out--; e.out == 0 && e.base < e.sent {
-		e.copies = 0
-		p.waiting.unset(slot)
+	clear(l.sent)
+	for id := f.oldest; id < f.next; id++ {
+		if s := f.at(id); s.pending {
+			for i := range s.records {
+				l.sent.add(int(s.records[i].block), s.records[i].mask)
+			}
+		}
+	}
+	l.any = false
+	for k := range l.slots {
+		if l.slots[k] &= p.owed.word(k); l.slots[k] != 0 {
+			l.any = true
+			p.settled(k, l.slots[k]&^l.sent.word(k))
+		}
 	}
 }

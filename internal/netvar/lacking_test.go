@@ -2,7 +2,6 @@ package netvar
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"testing"
 	"unsafe"
@@ -229,8 +228,8 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	}
 }
 
-// A block of neighbours of which not all fits is parted, and its members go by what has changed in each.
-func TestAFieldOrdersTheMembersOfABlock(t *testing.T) {
+// A run of neighbours of which not all fits is taken apart, and they go by what has changed in each.
+func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(64, 0)
 	move := func() {
@@ -242,8 +241,8 @@ func TestAFieldOrdersTheMembersOfABlock(t *testing.T) {
 		move()
 		b.step()
 	}
-	if len(b.p.blocks) == 0 || bits.OnesCount64(b.p.blocks[0].mask) != 64 || b.w.stats.InBlocks == 0 {
-		t.Fatal("the fighters are no block")
+	if b.p.steady.count() != 64 || b.w.stats.InRuns == 0 {
+		t.Fatal("the fighters are no run")
 	}
 	b.p.SetBudget(Budget{PerTick: 20, Burst: 20})
 	move()
@@ -251,7 +250,7 @@ func TestAFieldOrdersTheMembersOfABlock(t *testing.T) {
 	b.edit(60).Pose.Shield++
 	got := b.step()
 	if len(got) > 30 || !slices.Contains(got, 50) || !slices.Contains(got, 60) {
-		t.Errorf("of a block records of %v go, want 50 and 60 among few others", got)
+		t.Errorf("of a run records of %v go, want 50 and 60 among few others", got)
 	}
 	b.p.SetBudget(Budget{})
 	move()
@@ -262,8 +261,8 @@ func TestAFieldOrdersTheMembersOfABlock(t *testing.T) {
 		move()
 		b.step()
 	}
-	if b.p.blocks[0].mask == 0 {
-		t.Error("the fighters are no block again")
+	if b.p.steady.count() != 64 {
+		t.Error("the fighters are not steady again")
 	}
 }
 

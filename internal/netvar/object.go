@@ -172,13 +172,13 @@ type residual struct {
 
 // maxResiduals is the number of bases per object for which the bits are kept during a
 // tick. Clients with similar round trips share one to three; beyond that it is computed anew.
-const maxResiduals = 12
+const maxResiduals = 32
 
 // residuals are the encodings of an object's newest version that this capture has needed.
 type residuals struct {
 	epoch uint64 // capture they belong to
 	n     int
-	list  [maxResiduals + 1]residual // the last one is not kept
+	list  []residual // at most maxResiduals; one behind is not kept
 }
 
 // residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits are valid until the
@@ -199,6 +199,9 @@ func (w *World) residual(o *Object, from basis) *residual {
 	var d delta
 	if !d.find(w, o, from) {
 		return nil
+	}
+	if c.n == len(c.list) {
+		c.list = append(c.list, residual{})
 	}
 	r := &c.list[c.n]
 	*r = residual{basis: from, base: d.base, older: d.older, off: uint32(len(w.arena))}

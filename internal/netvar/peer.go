@@ -14,24 +14,24 @@ const (
 	ended               // a client that may have an object shall have none
 )
 
-// entry is what the server knows of one client and one slot.
+// entry is what the server knows of one client and one slot. Of a steady one the versions are not kept: see Peer.peek.
 type entry struct {
-	life   uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
-	base   uint64 // version acknowledged, 0 = none
-	had    uint64 // versions acknowledged before it: bit i is that of tick base-1-i
-	prior  uint64 // the newest acknowledged of those that had does not reach, 0 = none
-	sent   uint64 // version last sent; of an ended phase its life
-	last   uint64 // tick of the last record, for staleness; the life at first
-	out    uint16 // packets in flight with sent
-	copies uint8  // snapshots that carried sent since it was last owed anew
-	phase  phase
-	known  bool // a record of this slot was ever sent and no despawn acknowledged since
-	first  bool // of the first state, and not acknowledged: see progress.go
-	full   fullReason
+	life  uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
+	base  uint64 // version acknowledged, 0 = none
+	had   uint64 // versions acknowledged before it: bit i is that of tick base-1-i
+	prior uint64 // the newest acknowledged of those that had does not reach, 0 = none
+	sent  uint64 // version last sent; of an ended phase its life
+	last  uint64 // tick of the last record, for staleness; the life at first
+	good  uint64 // tick since which the client has had what it should, 0 = never; or lacks it
+	lacks bool   // a version was lost, or left out of the snapshot of tick good
+	phase phase
+	known bool // a record of this slot was ever sent and no despawn acknowledged since
+	first bool // of the first state, and not acknowledged: see progress.go
+	full  fullReason
 }
 
 // forget makes the next record a full one.
-func (e *entry) forget() { e.base, e.had, e.prior = 0, 0, 0 }
+func (e *entry) forget() { e.base, e.had, e.prior, e.good = 0, 0, 0, 0 }
 
 // advance makes a later version the baseline. Of those before it the entry forgets what no trend from tick
 // from, or a later one, can need: entries that have lived through different losses are soon the same again.
@@ -55,6 +55,17 @@ func (e *entry) advance(version, from uint64) {
 		}
 	} else if e.base <= from {
 		e.had, e.prior = 0, 0
+	}
+}
+
+// remember notes an acknowledged version up to the baseline.
+func (e *entry) remember(version uint64) {
+	switch back := e.base - version; {
+	case back == 0:
+	case back <= 64:
+		e.had |= 1 << (back - 1)
+	default:
+		e.prior = version
 	}
 }
 
@@ -85,18 +96,20 @@ const (
 type Peer struct {
 	w       *World
 	entries []entry // by slot: see at
-	blocks  []block // by 64 slots
+	steady  bitset  // slots of which the entry says little: see steady.go
 	owed    bitset  // slots with a change later than the acknowledged version
-	waiting bitset  // of those: two copies are in flight
+	once    bitset  // of those: a copy is in flight
+	waiting bitset  // of those: two are
 	hidden  bitset  // slots of objects that the client may not see
 	views   views
 	seats   []*seat // by space
 	fresh   bool    // what has an audience is not judged for it yet
 	flight  flight
 	large   large
+	losses  losses // scratch of Ack
+	marks   marks
 	tick    uint64 // of the last snapshot
-	heard   uint64 // newest tick of which a packet was acknowledged
-	from    uint64 // where trends come from; it never moves back, since the client has dropped what was before
+	before  uint64 // and of the last one that is whole cut
 	bucket  bucket
 	first   progress // of the first state
 	digests int      // snapshots that shall still carry a digest
@@ -158,7 +171,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 	*e = entry{life: tick, last: tick, phase: shown, known: e.known}
 	p.beginFirst(e)
 	p.owed.set(slot)
-	p.waiting.unset(slot)
+	p.settled(slot>>6, 1<<(slot&63))
 }
 
 // retire ends a lifetime. Only a client that was ever sent something must be told.
@@ -170,7 +183,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 		return
 	}
 	p.endFirst(e)
-	p.waiting.unset(slot)
+	p.settled(slot>>6, 1<<(slot&63))
 	if !e.known {
 		*e = entry{}
 		p.owed.unset(slot)
@@ -205,19 +218,21 @@ func (p *Peer) Shows(o *Object) bool {
 func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
-	p.partAll()
+	p.losses.forget()
+	clear(p.steady)
 	for slot := range p.entries {
 		e := &p.entries[slot]
 		if e.phase == absent {
 			continue
 		}
 		e.forget()
-		e.sent, e.out, e.copies, e.full = 0, 0, 0, fullRequested
+		e.sent, e.full = 0, fullRequested
 		p.owed.set(slot)
 	}
 	for i := range p.large.list {
 		p.large.list[i].void = true
 	}
+	clear(p.once)
 	clear(p.waiting)
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 }

@@ -31,7 +31,7 @@ func (p *Peer) endFirst(e *entry) {
 func (c *cutter) missing() int {
 	left := c.p.first.left
 	for i := range c.list {
-		if n := &c.list[i]; n.packet < onStream && n.run == nil && c.p.at(int(n.slot)).first {
+		if n := &c.list[i]; n.packet < onStream && n.run == nil && c.p.entries[n.slot].first {
 			left--
 		}
 	}

@@ -239,9 +239,9 @@ func (w *World) review(o *Object, p *Peer) {
 	}
 	p.setView(slot, view{since: w.tick, withheld: withheld})
 	e := p.at(slot)
-	e.base, e.sent, e.out, e.copies, e.full = 0, 0, 0, 0, fullMasked
+	e.base, e.good, e.sent, e.full = 0, 0, 0, fullMasked
 	p.owed.set(slot)
-	p.waiting.unset(slot)
+	p.settled(slot>>6, 1<<(slot&63))
 	w.stats.Masked++
 }
 

@@ -27,17 +27,22 @@ func (p *Peer) Resume(kept bool) {
 	begun := p.flight.next > 1
 	p.w.stats.Lost += p.flight.restart()
 	p.large.restart()
-	p.partAll()
+	clear(p.once)
 	clear(p.waiting)
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 	if kept {
 		p.first.closed = p.first.closed || begun
+		p.before = p.marks.at
+		p.losses.any = true // what was under way as of the newest mark
+		p.losses.slots.or(p.marks.lacks(p.marks.at))
 		for slot := range p.entries {
 			p.entries[slot].rewind()
 		}
 		return
 	}
-	p.heard, p.from, p.digests, p.first = 0, 0, 0, progress{}
+	p.marks, p.digests, p.first = marks{}, 0, progress{}
+	p.losses.forget()
+	clear(p.steady)
 	for slot := range p.entries {
 		p.startOver(slot)
 	}
@@ -45,7 +50,6 @@ func (p *Peer) Resume(kept bool) {
 
 // rewind makes it as if nothing were sent but what was acknowledged, in the tick of that version.
 func (e *entry) rewind() {
-	e.out, e.copies = 0, 0
 	if e.sent > e.base {
 		e.sent, e.last = e.base, max(e.base, e.life)
 	}

@@ -206,14 +206,14 @@ func TestExplainAfterAResume(t *testing.T) {
 			}
 		}
 		q.deliver()
-		if x := q.w.Explain(q.p, lost, 1); x.Why != WhyUnedited || x.Sent != q.tick || x.Copies != 1 {
+		if x := q.w.Explain(q.p, lost, 1); x.Why != WhyUnedited || x.Sent != q.tick || x.Copies != 0 {
 			t.Errorf("kept %v: %+v", kept, x)
 		}
 	}
 }
 
-// What a client has in blocks it has of each object.
-func TestResumePartsBlocks(t *testing.T) {
+// What a client was sent in runs it has of each object.
+func TestResumeKeepsWhatWasSentInRuns(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := newFleet(t, 128, 1, []uint64{3}, 0)
 		p, n := f.clients[0].peer, f.w.Stats()
@@ -224,16 +224,16 @@ func TestResumePartsBlocks(t *testing.T) {
 		}
 		f.begin()
 		f.step(128)
-		if n.InBlocks != f.counts.InBlocks || kept != (n.Deltas-f.counts.Deltas == 128) || kept == (n.FullResumed == 128) {
-			t.Errorf("kept %v: %d in blocks, %d deltas, %d full", kept, n.InBlocks-f.counts.InBlocks, n.Deltas-f.counts.Deltas, n.FullResumed)
+		if kept != (n.InRuns-f.counts.InRuns == 128) || kept != (n.Deltas-f.counts.Deltas == 128) || kept == (n.FullResumed == 128) {
+			t.Errorf("kept %v: %d in runs, %d deltas, %d full", kept, n.InRuns-f.counts.InRuns, n.Deltas-f.counts.Deltas, n.FullResumed)
 		}
 		for range 30 {
 			f.step(128)
 		}
 		f.begin()
 		f.step(128)
-		if got := n.InBlocks - f.counts.InBlocks; got != 128 {
-			t.Errorf("kept %v: in the end %d go in blocks", kept, got)
+		if got := n.InRuns - f.counts.InRuns; got != 128 {
+			t.Errorf("kept %v: in the end %d go in runs", kept, got)
 		}
 	}
 }

@@ -2,18 +2,16 @@ package netvar
 
 import (
 	"math/bits"
-
-	"github.com/netloop/netloop/internal/wire"
 )
 
-// run is the records of a block, bit by bit, without the gap before the first: what they are for every
-// client that knows the same of all of them.
+// A run is the records of some neighbours, bit by bit, without the gap before the first: what they are for every
+// client that has the same marks, and of which these are due.
 type run struct {
-	mask        uint64
-	basis       basis  // of all
-	base, older uint64 // the versions that each of them leads from
+	notes       []sentRecord // the slots, as packets note them
+	records     int
+	first, last int    // slots
 	off         uint32 // in the arena, in bytes
-	n           uint32 // bits; 0: the members lead from several versions
+	n           uint32 // bits; 0: there is no such run
 	kinds       int
 	classes     [maxKinds]classBits // the first kinds of them
 }
@@ -21,93 +19,150 @@ type run struct {
 // classBits are the bits of the records of one class.
 type classBits struct{ index, bits uint32 }
 
+// runKey says which run it is: what is due, and the marks that it leads from. Without the second each record names its version.
+type runKey struct{ mask, at, from uint64 }
+
+// common returns what the records of 64 slots can all lead from, if there is something.
+func (m *marks) common(k int, due uint64) (key runKey, ok bool) {
+	now, then := m.lacks(m.at).word(k), m.lacks(m.from).word(k)
+	switch {
+	case due&(now|then) == 0:
+		return runKey{due, m.at, m.from}, true
+	case due&now == 0 && due&then == due:
+		return runKey{due, m.at, 0}, true
+	case due&now == due:
+		for rest := m.back & (m.back - 1); rest != 0; rest &= rest - 1 {
+			if tick := m.at - uint64(bits.TrailingZeros64(rest)); due&m.lacks(tick).word(k) == 0 {
+				return runKey{due, tick, 0}, true
+			}
+		}
+	}
+	return runKey{}, false
+}
+
 const (
+	// maxShare bounds a run to a part of a packet: it goes into one, and what is left of the packet before stays empty.
+	maxShare = 2
 	// maxKinds is how many classes a run may have, for the counts by class.
 	maxKinds = 4
-	// maxRuns bounds the runs of one block in a tick: baselines, and a few sets of members.
+	// maxRuns bounds the runs of 64 slots in a tick: marks, and a few sets of what is due.
 	maxRuns = 48
 )
 
-// runs are those of one block that this capture has needed.
+// runs are those of 64 slots that this capture has needed.
 type runs struct {
 	epoch uint64
 	n     int
+	keys  [maxRuns]runKey
 	list  [maxRuns]run
 }
 
-// run returns the records of the objects of a mask, all of which have a version of this tick, from one basis. It returns nil when
-// there is none for them together.
-func (w *World) run(k int, mask uint64, from basis) *run {
+// run returns the records of the steady objects of a mask, or nil when there is none for them together.
+func (c *cutter) run(k int, mask uint64) *run {
+	w := c.p.w
+	key, ok := c.p.marks.common(k, mask)
+	if !ok || w.tick != c.header.Tick {
+		return nil
+	}
 	for len(w.runs) <= k {
 		w.runs = append(w.runs, nil)
 	}
 	if w.runs[k] == nil {
 		w.runs[k] = new(runs)
 	}
-	c := w.runs[k]
-	if c.epoch != w.tick {
-		c.epoch, c.n = w.tick, 0
+	s := w.runs[k]
+	if s.epoch != w.tick {
+		s.epoch, s.n = w.tick, 0
 	}
-	for i := range c.n {
-		if r := &c.list[i]; r.mask == mask && r.basis == from {
-			if r.n == 0 {
-				return nil
-			}
-			return r
+	others := false
+	for i := range s.n {
+		if s.keys[i] == key {
+			return s.list[i].unless(c.room / maxShare)
 		}
+		others = others || s.keys[i].at == key.at && s.keys[i].from == key.from
 	}
-	if c.n == maxRuns {
+	if s.n == maxRuns {
 		return nil
 	}
-	r := &c.list[c.n]
-	*r = run{mask: mask, basis: from}
-	c.n++
-	if !w.fillRun(r, k, from) {
-		r.n = 0
+	r := &s.list[s.n]
+	r.begin()
+	r.add(k, mask)
+	s.keys[s.n] = key
+	s.n++
+	w.fillRun(r, key, others)
+	return r.unless(c.room / maxShare)
+}
+
+// begin empties a run.
+func (r *run) begin() { *r = run{notes: r.notes[:0]} }
+
+// add adds slots behind those that it has.
+func (r *run) add(k int, mask uint64) {
+	if len(r.notes) == 0 {
+		r.first = k<<6 + bits.TrailingZeros64(mask)
+	}
+	r.notes = append(r.notes, sentRecord{version: newestThen, mask: mask, block: uint32(k)})
+	r.records += bits.OnesCount64(mask)
+	r.last = k<<6 + bits.Len64(mask) - 1
+}
+
+// unless returns the run if there is one that has at most so many bits.
+func (r *run) unless(most int) *run {
+	if r.n == 0 || int(r.n) > most {
 		return nil
 	}
 	return r
 }
 
-// fillRun encodes a run, or reports that there is none.
-func (w *World) fillRun(r *run, k int, from basis) bool {
-	r.off = uint32(len(w.arena))
-	w.bits.Reset(w.arena)
-	head := recordHead{Kind: recordDelta, Version: w.tick}
-	if from.exact {
-		head.Base = from.at
-	}
-	var kind wire.BitWriter // the same for all
-	x := context{tick: w.tick}
-	x.putKind(&kind, &head)
-	code, size := kind.Few()
+// fillRun encodes a run. Where several sets of the same objects are due, each object is encoded by itself
+// and kept; where one is due to all, that would only take memory.
+func (w *World) fillRun(r *run, key runKey, keep bool) {
+	b, x := &w.runBits, context{tick: w.tick, prev: -1}
+	b.Reset(b.Bytes()[:0])
 	var d delta
-	last := -1
-	for m := r.mask; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros64(m)
-		o, start := w.slots[k<<6+i], w.bits.Len()
-		if !d.find(w, o, from) || last >= 0 && (d.base != r.base || d.older != r.older) {
-			return false
+	for m := key.mask; m != 0; m &= m - 1 {
+		slot := r.first&^63 + bits.TrailingZeros64(m)
+		o, start := w.slots[slot], b.Len()
+		from, head := basis{at: key.at, from: key.from}, recordHead{Kind: recordDelta, Slot: slot, Version: o.changed}
+		if key.from == 0 {
+			i := o.hist.floor(key.at, o.changed)
+			if i < 0 {
+				return
+			}
+			head.Base = o.hist.tick(i)
+			from = basis{at: head.Base, exact: true}
 		}
-		r.base, r.older = d.base, d.older
-		if last >= 0 {
-			w.bits.PutRice(uint64(i-last-1), gapRice)
+		if x.prev < 0 { // the gap depends on what is before it in the packet
+			x.prev = slot
+			x.putKind(b, &head)
+		} else {
+			x.putHead(b, &head)
 		}
-		last = i
-		w.bits.Put(code, size)
-		o.class.plan.PutDelta(&w.bits, &d.now, &d.then, &d.trend)
-		if !r.count(uint32(o.class.index), uint32(w.bits.Len()-start)) {
-			return false
+		if keep {
+			one := w.residual(o, from)
+			if one == nil {
+				return
+			}
+			b.PutBits(w.bitsOf(one))
+		} else {
+			if !d.find(w, o, from) {
+				return
+			}
+			o.class.plan.PutDelta(b, &d.now, &d.then, &d.trend)
+			w.stats.Encoded++
 		}
-		w.stats.Encoded++
-		if w.bits.Len()-int(8*r.off) > 8*MaxPacket/maxShare {
-			return false // it would go nowhere, and fill the arena with large values
+		if !r.count(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > 8*MaxPacket/maxShare {
+			return // it would go nowhere, and fill the arena with large values
 		}
 	}
-	r.n = uint32(w.bits.Len()) - 8*r.off
-	w.bits.Flush()
-	w.arena = w.bits.Bytes()
-	return true
+	r.keep(w)
+}
+
+// keep makes what was put together the run.
+func (r *run) keep(w *World) {
+	r.off, r.n = uint32(len(w.arena)), uint32(w.runBits.Len())
+	w.runBits.Flush()
+	w.arena = append(w.arena, w.runBits.Bytes()...)
 }
 
 // count adds the bits of a record, or reports that there are too many classes.
@@ -124,4 +179,62 @@ func (r *run) count(class, n uint32) bool {
 	r.classes[r.kinds] = classBits{class, n}
 	r.kinds++
 	return true
+}
+
+// putRun writes a run into the open packet if it fits. If not, nothing has changed.
+func (c *cutter) putRun(n *candidate) bool {
+	r := n.run
+	start, at := c.open.Mark(), c.open.Len()
+	c.open.PutRice(uint64(r.first-c.context.prev-1), gapRice)
+	if c.open.Len()+int(r.n) > c.room || int(r.n) > c.left {
+		c.open.Rewind(start)
+		return false
+	}
+	gap := c.open.Len() - at
+	c.open.PutBits(c.p.w.arena[r.off:], int(r.n))
+	c.context.prev = r.last
+	n.size = uint32(gap) + r.n
+	c.left -= int(n.size)
+	return true
+}
+
+// commitRun remembers that a run was sent.
+func (c *cutter) commitRun(n *candidate) {
+	p, r := c.p, n.run
+	st, spent := &p.w.stats, &p.w.spent
+	st.Records += uint64(r.records)
+	st.Deltas += uint64(r.records)
+	st.InRuns += uint64(r.records)
+	spent.classes[r.classes[0].index] += uint64(n.size-r.n) + uint64(r.classes[0].bits)
+	for i := 1; i < r.kinds; i++ {
+		spent.classes[r.classes[i].index] += uint64(r.classes[i].bits)
+	}
+	for i := range r.notes {
+		k, mask := int(r.notes[i].block), r.notes[i].mask
+		p.waiting.add(k, mask&p.once.word(k))
+		p.once.add(k, mask)
+	}
+	s := p.flight.at(c.first + uint64(n.packet))
+	s.records = append(s.records, r.notes...)
+	if spent.gap > uint32(r.records) {
+		spent.gap -= uint32(r.records)
+		return
+	}
+	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankOwed, steady: true})
+}
+
+// slot returns the slot of the n-th record.
+func (r *run) slot(n int) int {
+	for i := range r.notes {
+		m := r.notes[i].mask
+		if some := bits.OnesCount64(m); n >= some {
+			n -= some
+			continue
+		}
+		for range n {
+			m &= m - 1
+		}
+		return int(r.notes[i].block)<<6 + bits.TrailingZeros64(m)
+	}
+	return r.last
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -17,18 +17,18 @@ type Limit struct {
 	Reliable            bool
 }
 
-// candidate is one slot that is owed to the client, or a block of them.
+// candidate is one slot that is owed to the client, or a run of them.
 type candidate struct {
-	run     *run   // of a block: what is sent; slot is the first member
-	mask    uint64 // of a block: the members
+	run     *run // what is sent of some slots; slot is the first of them
 	version uint64
+	need    uint64 // among those of one rank; see weigh
+	order   uint32 // of need, once they are sorted by it
 	slot    uint32
 	size    uint32 // bits of the record, once it is written
 	class   uint32 // its index; of a despawn the one after the last
-	need    uint64 // among those of one rank; see weigh
-	order   uint32 // of need, once they are sorted by it
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
+	steady  bool  // needs no entry
 	full    bool  // was encoded without a baseline
 	large   bool  // fits no packet
 	why     Why   // it is unplaced: see Explain
@@ -58,13 +58,12 @@ type cutter struct {
 	header  header
 	lim     Limit
 	list    []candidate
+	due     bitset // scratch of bundle
 	packets [][]byte
 	from    int            // packets that were there before
 	open    wire.BitWriter // the open packet
 	room    int            // bits that a packet may have
 	context context
-	at      uint64 // tick as of which the client's state is known, 0 = none
-	origin  uint64 // and where trends come from
 	first   uint64 // id of the first packet
 	budget  int    // bits of records for this snapshot
 	left    int    // of them; a record may overdraw it
@@ -90,15 +89,13 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	c := &p.cut
 	c.begin(dst, tick, lim)
 	c.gather(true)
-	ordered := c.inOrder()
-	if !ordered {
+	if !c.inOrder() {
 		c.apart()
 		c.byNeed()
 	}
 	c.finish()
-	if c.commit(); ordered {
-		c.joinBlocks()
-	}
+	c.commit()
+	p.before = tick
 	packets, c.packets = c.packets, nil
 	return packets, c.first
 }
@@ -110,15 +107,10 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 		p.w.stats.Overrun++
 		p.lost(f.at(f.oldest))
 	}
+	p.again()
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
-	span, ahead := uint64(0), tick-p.heard
-	if p.heard > 0 && ahead <= codec.MaxTrend {
-		// Half as far back as it leads ahead: farther, and turns blur it; nearer, and rounding does.
-		span = min((ahead+1)/2, p.heard-1)
-	}
-	p.from = max(p.from, p.heard-span)
-	c.at, c.origin = p.heard, p.from
+	p.chooseTrend(tick)
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	if p.digests > 0 {
 		p.digests--
@@ -130,94 +122,123 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.packets, c.from = dst, len(dst)
 }
 
+// records is how many it is.
+func (n *candidate) records() int {
+	if n.run != nil {
+		return n.run.records
+	}
+	return 1
+}
+
 // gather lists what is owed and not waiting, in slot order.
-func (c *cutter) gather(blocks bool) {
+func (c *cutter) gather(runs bool) {
 	p := c.p
 	c.list, c.shed = c.list[:0], 0
 	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
-	for k, w := range p.owed {
-		if !c.header.HasDigest && k < len(p.waiting) {
-			w &^= p.waiting[k]
+	runs = runs && !shedding
+	var all *bundle
+	if runs {
+		if all = c.bundle(); all != nil && all.run.n > 0 {
+			c.list = append(c.list, candidate{run: &all.run, slot: uint32(all.run.first), rank: rankOwed, packet: unplaced})
+			return
 		}
-		if k < len(p.large.slots) {
-			w &^= p.large.slots[k]
+	}
+	for k := range p.owed {
+		due := c.isDue(k)
+		if due == 0 {
+			continue
 		}
-		if w != 0 && k < len(p.blocks) && p.blocks[k].mask != 0 {
-			if blocks && !shedding {
-				if r := c.run(k, w); r != nil {
-					c.list = append(c.list, candidate{run: r, mask: w, slot: uint32(k<<6 + bits.TrailingZeros64(w)), version: c.header.Tick, rank: rankOwed, packet: unplaced})
+		steady := uint64(0)
+		if runs {
+			if steady = p.settle(k, due); steady == due {
+				if r := c.run(k, due); r != nil {
+					n := c.candidate()
+					n.run, n.slot, n.rank, n.packet = r, uint32(k<<6+bits.TrailingZeros64(due)), rankOwed, unplaced
 					continue
 				}
 			}
-			p.part(k)
 		}
-		for ; w != 0; w &= w - 1 {
-			slot := k<<6 + bits.TrailingZeros64(w)
-			e := &p.entries[slot]
-			n := candidate{slot: uint32(slot), version: e.life, packet: unplaced}
-			if e.phase != ended {
-				if n.version = p.w.slots[slot].changed; p.views.special.has(slot) {
-					n.version = p.version(slot, e)
-				}
-			}
-			switch {
-			case e.phase == ended:
-				n.rank = rankDespawn
-			case e.sent != n.version || e.copies == 0:
-				n.rank = rankOwed
-			default:
-				n.rank = rankCopy
-			}
-			if shedding && n.rank != rankDespawn && c.sheds(p.w.slots[slot], e) {
-				p.w.stats.Shed++
-				if n.rank == rankOwed {
-					c.shed = max(c.shed, c.header.Tick-e.last)
-					c.header.HasBehind = true
-				}
+		for ; due != 0; due &= due - 1 {
+			slot := k<<6 + bits.TrailingZeros64(due)
+			if due&-due&steady == 0 {
+				c.gatherOne(slot, shedding)
 				continue
 			}
-			if p.w.large && n.rank != rankDespawn && p.w.slots[slot].class.large {
-				c.findLarge(&n, p.w.slots[slot], e)
+			n := candidate{slot: uint32(slot), version: p.w.slots[slot].changed, rank: rankOwed, packet: unplaced, steady: true}
+			if p.once.has(slot) {
+				n.rank = rankCopy
 			}
 			c.list = append(c.list, n)
 		}
 	}
+	if all != nil && all.asked == 2 {
+		all.put(c)
+	}
 }
 
-// apart gathers anew, each object for itself, if there was any block.
+// isDue returns what is owed and not waiting of 64 slots.
+func (c *cutter) isDue(k int) uint64 {
+	p := c.p
+	due := p.owed[k] &^ p.large.slots.word(k)
+	if !c.header.HasDigest { // it takes everything, or it would never be complete
+		due &^= p.waiting.word(k)
+	}
+	return due
+}
+
+// candidate adds one to the list.
+func (c *cutter) candidate() *candidate {
+	if len(c.list) == cap(c.list) {
+		c.list = slices.Grow(c.list, 1)
+	}
+	c.list = c.list[:len(c.list)+1]
+	n := &c.list[len(c.list)-1]
+	*n = candidate{}
+	return n
+}
+
+// gatherOne lists a slot that has an entry.
+func (c *cutter) gatherOne(slot int, shedding bool) {
+	p := c.p
+	e, o := p.at(slot), p.w.slots[slot]
+	n := candidate{slot: uint32(slot), version: p.version(slot, e), rank: rankOwed, packet: unplaced}
+	switch {
+	case e.phase == ended:
+		n.rank = rankDespawn
+	case p.once.has(slot):
+		n.rank = rankCopy
+	}
+	if shedding && n.rank != rankDespawn && c.sheds(o, e) {
+		p.w.stats.Shed++
+		if e.leftOut(c.header.Tick); n.rank == rankOwed {
+			c.shed = max(c.shed, c.header.Tick-e.last)
+			c.header.HasBehind = true
+		}
+		return
+	}
+	if p.w.large && n.rank != rankDespawn && o.class.large {
+		c.findLarge(&n, o, e)
+	}
+	c.list = append(c.list, n)
+}
+
+// apart gathers anew, each object for itself.
 func (c *cutter) apart() {
 	for i := range c.list {
-		if c.list[i].run != nil {
+		if c.list[i].run != nil || c.list[i].steady {
 			c.gather(false)
 			return
 		}
 	}
 }
 
-// blockStart is where the first record of a block is. What is left of a packet stays empty rather than to hold a part of a
-// block of which much has moved: see block.
-type blockStart struct {
-	first   int // of the list
-	packets int
-	mark    wire.Mark
-	context context
-	left    int
-
-	largeRoom int
-	crowded   uint64
-}
-
 // inOrder writes everything in slot order and reports whether it fits: the common case.
 func (c *cutter) inOrder() bool {
 	c.next()
-	var start blockStart
-	for i := 0; i < len(c.list); i++ {
+	for i := range c.list {
 		n := &c.list[i]
 		if c.left <= 0 {
 			return false
-		}
-		if i == 0 || n.slot>>6 != c.list[i-1].slot>>6 {
-			start = blockStart{first: i, packets: len(c.packets), mark: c.open.Mark(), context: c.context, left: c.left, largeRoom: c.largeRoom, crowded: c.crowded}
 		}
 		if n.large {
 			if !c.takeLarge(n) && c.lim.Reliable {
@@ -228,13 +249,6 @@ func (c *cutter) inOrder() bool {
 		if !c.put(n) {
 			if len(c.packets)-c.from == c.lim.Packets {
 				return false
-			}
-			if i-start.first >= minBlock && start.packets == len(c.packets) && start.context.prev >= 0 {
-				c.open.Rewind(start.mark)
-				c.context, c.left, c.largeRoom, c.crowded = start.context, start.left, start.largeRoom, start.crowded
-				c.next()
-				i = start.first - 1
-				continue
 			}
 			if c.next(); !c.put(n) {
 				return false
@@ -263,7 +277,7 @@ func (c *cutter) next() {
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
 	c.open.Reset(appendHeader(b, &c.header))
-	c.context.begin(c.header.Tick, c.at, c.origin)
+	c.context.begin(c.header.Tick, c.p.marks.at, c.p.marks.from)
 	c.context.put(&c.open)
 }
 
@@ -296,8 +310,23 @@ func (c *cutter) put(n *candidate) bool {
 
 // record writes one record. Without a usable baseline it is a full one.
 func (c *cutter) record(n *candidate) {
-	w, e := c.p.w, c.p.at(int(n.slot))
-	head := recordHead{Kind: recordDespawn, Slot: int(n.slot), Version: n.version}
+	w := c.p.w
+	head := recordHead{Kind: recordDelta, Slot: int(n.slot), Version: n.version}
+	if n.steady {
+		o := w.slots[n.slot]
+		n.class = uint32(o.class.index)
+		if from := c.basis(o); from.at > 0 { // or all marks are too old
+			if r := w.residual(o, from); r != nil {
+				head.Base = r.exactly()
+				c.context.putHead(&c.open, &head)
+				c.open.PutBits(w.bitsOf(r))
+				return
+			}
+		}
+		n.steady = false
+	}
+	e := c.p.at(int(n.slot))
+	head.Kind = recordDespawn
 	if e.phase == ended {
 		n.class = uint32(len(w.table.classes))
 		c.context.putHead(&c.open, &head)
@@ -307,9 +336,7 @@ func (c *cutter) record(n *candidate) {
 	n.class = uint32(o.class.index)
 	if e.base != 0 {
 		if r := c.residual(o, e, n.version); r != nil {
-			if head.Kind, n.full = recordDelta, false; r.exact {
-				head.Base = r.base
-			}
+			head.Kind, head.Base, n.full = recordDelta, r.exactly(), false
 			c.context.putHead(&c.open, &head)
 			c.open.PutBits(w.bitsOf(r))
 			return
@@ -319,13 +346,36 @@ func (c *cutter) record(n *candidate) {
 	c.full(n, e)
 }
 
+// basis is what the record of a steady object is a difference from: what the client has as of two marks, or one version
+// if it lacks what was the newest then.
+func (c *cutter) basis(o *Object) basis {
+	m, slot := &c.p.marks, o.id.slot()
+	if !m.lacks(m.at).has(slot) && !m.lacks(m.from).has(slot) {
+		return basis{at: m.at, from: m.from}
+	}
+	from := basis{at: m.of(slot), exact: true}
+	if i := o.hist.floor(from.at, o.changed); i >= 0 { // or it is too old: no baseline
+		from.at = o.hist.tick(i)
+	}
+	return from
+}
+
+// exactly returns the version that a residual leads from, if its record has to name it.
+func (r *residual) exactly() uint64 {
+	if r.exact {
+		return r.base
+	}
+	return 0
+}
+
 // residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
+	at, from := c.p.marks.at, c.p.marks.from
 	v := c.p.view(o.id.slot())
-	if version > c.at && v.since <= c.origin {
-		r = c.p.w.residual(o, basis{at: c.at, from: c.origin, withheld: v.withheld})
-		if r != nil && (max(r.base, v.since) != e.base || !e.has(max(r.older, v.since))) {
+	if at > 0 && version > at && v.since <= from {
+		r = c.p.w.residual(o, basis{at: at, from: from, withheld: v.withheld})
+		if r != nil && (!e.has(max(r.base, v.since)) || !e.has(max(r.older, v.since))) {
 			r = nil
 		}
 	}
@@ -354,8 +404,8 @@ func (c *cutter) finish() {
 	if complete {
 		placed := 0
 		for i := range c.list {
-			if c.list[i].packet < onStream {
-				placed++
+			if n := &c.list[i]; n.packet < onStream {
+				placed += n.records()
 			}
 		}
 		complete = placed == c.p.owed.count() && len(c.p.large.list) == 0
@@ -411,56 +461,64 @@ func (c *cutter) commit() {
 	st.Packets += uint64(count)
 	for i := range c.list {
 		n := &c.list[i]
-		if n.packet == unplaced {
+		switch {
+		case n.packet == unplaced:
 			st.Waited++
+			p.at(int(n.slot)).leftOut(c.header.Tick)
 			continue
-		}
-		if n.run != nil {
+		case n.run != nil:
 			c.commitRun(n)
 			continue
 		}
 		st.Records++
-		e := &p.entries[n.slot]
 		spent.classes[n.class] += uint64(n.size)
 		if spent.gap--; spent.gap == 0 {
-			c.sample(n, e)
+			c.sample(n)
 		}
-		if n.packet == onStream {
-			c.commitLarge(n, e)
-		}
-		switch {
-		case n.rank == rankDespawn:
-			st.Despawns++
-		case !n.full:
+		version := uint64(newestThen)
+		if n.steady {
 			st.Deltas++
-		case e.base != 0 && n.large:
-			st.FullLarge++
-		case e.base != 0:
-			st.FullEvicted++
-		case e.full == fullRequested:
-			st.FullRequested++
-		case e.full == fullVisible:
-			st.FullVisible++
-		case e.full == fullMasked:
-			st.FullMasked++
-		case e.full == fullResumed:
-			st.FullResumed++
-		default:
-			st.FullFirst++
+		} else {
+			c.commitOne(n)
+			version = n.version
 		}
-		if e.sent != n.version {
-			e.sent, e.copies, e.out = n.version, 0, 0
-		}
-		e.last, e.known = c.header.Tick, true
 		if n.packet == onStream {
-			e.copies = 1
+			p.once.set(int(n.slot))
 			continue
 		}
-		e.out++
-		if e.copies++; e.copies >= 2 {
-			e.copies = 2
+		if p.once.has(int(n.slot)) {
 			p.waiting.set(int(n.slot))
 		}
-		f.at(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), n.version)
+		p.once.set(int(n.slot))
+		f.at(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), version)
 	}
+}
+
+// commitOne notes in its entry that a slot was sent.
+func (c *cutter) commitOne(n *candidate) {
+	st, e := &c.p.w.stats, &c.p.entries[n.slot]
+	switch {
+	case n.rank == rankDespawn:
+		st.Despawns++
+	case !n.full:
+		st.Deltas++
+	case e.base != 0 && n.large:
+		st.FullLarge++
+	case e.base != 0:
+		st.FullEvicted++
+	case e.full == fullRequested:
+		st.FullRequested++
+	case e.full == fullVisible:
+		st.FullVisible++
+	case e.full == fullMasked:
+		st.FullMasked++
+	case e.full == fullResumed:
+		st.FullResumed++
+	default:
+		st.FullFirst++
+	}
+	if n.packet == onStream {
+		c.commitLarge(n, e)
+	}
+	e.sent, e.last, e.known = n.version, c.header.Tick, true
 }

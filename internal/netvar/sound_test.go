@@ -13,13 +13,9 @@ import (
 )
 
 // unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is wrong:
-// an entry counts the packets in flight that carry what was last sent, what is owed is later than what was
-// acknowledged, and what waits has something under way to wait for. Trends come from what the client was known to have.
+// what is owed is later than what was acknowledged, and what is said to be under way is in a packet in flight.
 func (p *Peer) unsound() string {
-	if p.from > p.heard {
-		return fmt.Sprintf("trends come from tick %d, and nothing is acknowledged after %d", p.from, p.heard)
-	}
-	out := make([]uint16, len(p.entries))
+	out := make([]int, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
 		s := p.flight.at(id)
 		if !s.pending {
@@ -28,7 +24,7 @@ func (p *Peer) unsound() string {
 		for _, r := range s.records {
 			for m := r.mask; m != 0; m &= m - 1 {
 				slot := int(r.block)<<6 + bits.TrailingZeros64(m)
-				if e := p.peek(slot); r.version == e.sent && s.tick >= e.life {
+				if e := p.peek(slot); s.tick >= e.life && e.phase != absent && p.w.carried(s, &r, slot) == p.version(slot, &e) {
 					out[slot]++
 				}
 			}
@@ -36,24 +32,52 @@ func (p *Peer) unsound() string {
 	}
 	for slot := range p.entries {
 		e := p.peek(slot)
+		once, waiting := p.once.has(slot), p.waiting.has(slot)
+		if e.phase == absent || !p.owed.has(slot) {
+			if once || waiting {
+				return fmt.Sprintf("slot %d: once %v, waiting %v, and nothing is owed", slot, once, waiting)
+			}
+		}
 		if e.phase == absent {
 			continue
-		}
-		if n := out[slot]; n != e.out {
-			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, the entry counts %d", slot, n, e.sent, e.out)
 		}
 		version := p.version(slot, &e)
 		if owed := e.phase == ended || version > e.base; owed != p.owed.has(slot) {
 			return fmt.Sprintf("slot %d: version %d, acknowledged %d, owed %v", slot, version, e.base, !owed)
 		}
-		if e.out == 0 && e.copies > 0 && e.sent > e.base && !p.large.slots.has(slot) {
-			return fmt.Sprintf("slot %d: nothing of version %d is under way, and it has %d copies", slot, e.sent, e.copies)
+		if p.large.slots.has(slot) {
+			continue
 		}
-		if e.out > 0 && e.copies == 0 {
-			return fmt.Sprintf("slot %d: version %d is under way in %d packets, and owed as if it were not", slot, e.sent, e.out)
+		if p.owed.has(slot) && (once != (out[slot] > 0) || waiting && !once) {
+			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, and once %v, waiting %v", slot, out[slot], version, once, waiting)
 		}
-		if p.waiting.has(slot) && (e.out == 0 || e.copies != 2 || e.sent != version) && !p.large.slots.has(slot) {
-			return fmt.Sprintf("slot %d waits, with %d packets and %d copies of %d, for %d", slot, e.out, e.copies, e.sent, version)
+		if p.steady.has(slot) && (e.phase != shown || p.views.special.has(slot) || p.w.slots[slot].class.large) {
+			return fmt.Sprintf("slot %d is steady, in phase %d", slot, e.phase)
+		}
+	}
+	return ""
+}
+
+// unlike says what a client lacks of what its peer takes for granted.
+func (p *Peer) unlike(r *Replica) string {
+	for slot := p.steady.next(0); slot >= 0; slot = p.steady.next(slot + 1) {
+		o := p.w.slots[slot]
+		for age := range uint64(maxMarks) {
+			mark := p.marks.at - age
+			if p.marks.back>>age&1 == 0 || p.marks.lacks(mark).has(slot) {
+				continue
+			}
+			i := o.hist.floor(mark, o.changed)
+			if i < 0 {
+				continue
+			}
+			own, ok := r.Get(o.id)
+			if !ok {
+				return fmt.Sprintf("slot %d is steady, and the client does not have it", slot)
+			}
+			if j := own.hist.floor(mark, own.changed); j < 0 || own.hist.tick(j) != o.hist.tick(i) {
+				return fmt.Sprintf("slot %d is steady, the client should have version %d as of %d, and has not (%d)", slot, o.hist.tick(i), mark, j)
+			}
 		}
 	}
 	return ""
@@ -82,9 +106,9 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	return least
 }
 
-// Asking parts no block: what leaves is the same to the byte and costs the same, or a recording would not replay.
-func TestExplainPartsNoBlock(t *testing.T) {
-	play := func(ask bool) (packets []byte, inBlocks uint64) {
+// Asking unsettles nothing: what leaves is the same to the byte and costs the same, or a recording would not replay.
+func TestExplainUnsettlesNothing(t *testing.T) {
+	play := func(ask bool) (packets []byte, inRuns uint64) {
 		f := newFleet(t, 128, 2, twoBaselines, 0.05)
 		for range 40 {
 			f.step(128)
@@ -102,15 +126,15 @@ func TestExplainPartsNoBlock(t *testing.T) {
 				}
 			}
 		}
-		return packets, f.w.Stats().InBlocks - f.counts.InBlocks
+		return packets, f.w.Stats().InRuns - f.counts.InRuns
 	}
-	quiet, inBlocks := play(false)
+	quiet, inRuns := play(false)
 	asked, n := play(true)
 	if !bytes.Equal(quiet, asked) {
 		t.Error("other packets leave when somebody asks")
 	}
-	if n != inBlocks || n == 0 {
-		t.Errorf("%d records go in blocks when somebody asks, else %d", n, inBlocks)
+	if n != inRuns || n == 0 {
+		t.Errorf("%d records go in runs when somebody asks, else %d", n, inRuns)
 	}
 }
 
@@ -125,9 +149,9 @@ func TestExplainAfterAFullRequest(t *testing.T) {
 	}
 }
 
-// Blocks are paid for out of the client's budget, and one that it is too short for is cut: of that, as of others, what has room
+// Runs are paid for out of the client's budget, and one that it is too short for is cut: of that, as of others, what has room
 // goes, and one record overdraws it.
-func TestBlocksAreCutToTheBudget(t *testing.T) {
+func TestRunsAreCutToTheBudget(t *testing.T) {
 	for _, set := range []struct{ crates, budget int }{{64, 40}, {640, 700}} {
 		f := newFleet(t, set.crates, 1, []uint64{3}, 0)
 		c := &f.clients[0]
@@ -149,11 +173,11 @@ func TestBlocksAreCutToTheBudget(t *testing.T) {
 	}
 }
 
-// A block has no members that the client may not read all of: their changes are not those of the others.
-func TestChangeOutsideTheMaskOwesABlockNothing(t *testing.T) {
+// A run has no objects that the client may not read all of: their changes are not those of the others.
+func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q := newSquad(t, 0)
 	var agents []*Object
-	for range 2 * minBlock {
+	for range 16 {
 		agents = append(agents, q.spawn(whole(), 1))
 	}
 	for range 4 {
@@ -179,8 +203,8 @@ func TestChangeOutsideTheMaskOwesABlockNothing(t *testing.T) {
 	q.settled()
 }
 
-// A client whose copies are in doubt gets no delta, whatever it had in blocks.
-func TestAFullRequestPartsBlocks(t *testing.T) {
+// A client whose copies are in doubt gets no delta, whatever it had.
+func TestAFullRequestUnsettlesAll(t *testing.T) {
 	f := newFleet(t, 128, 1, []uint64{3}, 0)
 	f.clients[0].peer.RequestFull()
 	f.begin()
@@ -190,40 +214,7 @@ func TestAFullRequestPartsBlocks(t *testing.T) {
 	}
 }
 
-// The records of a run lead from the same versions, or the entry that their members have in common would not say
-// whether the client has them.
-func TestARunLeadsFromTheSameVersions(t *testing.T) {
-	f := newFleet(t, 64, 1, []uint64{3}, 0)
-	rest := f.tick + 1
-	for tick := rest; tick < rest+4; tick++ {
-		for i, o := range f.crates {
-			if tick > rest || i != 7 {
-				f.w.Edit(o)
-				live[crate](o).X += 0.01
-			}
-		}
-		f.w.Capture(tick)
-	}
-	all := ^uint64(0)
-	for _, c := range []struct {
-		mask uint64
-		from basis
-		want bool
-	}{
-		{all, basis{at: rest + 2, from: rest + 1}, true},
-		{all, basis{at: rest, from: rest}, false},
-		{all, basis{at: rest, from: rest - 1}, false},
-		{all, basis{at: rest + 2, from: rest}, false},
-		{all &^ (1 << 7), basis{at: rest + 2, from: rest}, true},
-		{all, basis{at: rest, exact: true}, false},
-	} {
-		if r := f.w.run(0, c.mask, c.from); (r != nil) != c.want {
-			t.Errorf("a run of %x from %+v: %v, want %v", c.mask, c.from, r != nil, c.want)
-		}
-	}
-}
-
-// What is encoded in a tick is kept for so many bases per object and block. What there is beyond that is
+// What is encoded in a tick is kept for so many bases per object and run. What there is beyond that is
 // encoded again, takes no more memory, and is the same.
 func TestEncodingsOfATickAreBounded(t *testing.T) {
 	f := newFleet(t, 64, 1, []uint64{3}, 0)
@@ -253,21 +244,24 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 		t.Errorf("the encodings of one object take %d bytes, %d when the cache was full", len(w.arena), full)
 	}
 	before, runs := len(w.arena), 0
+	c := &f.clients[0].peer.cut
+	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
-		if r := w.run(0, ^uint64(0)>>(back%3), basis{at: f.tick - back, exact: true}); r != nil {
+		c.p.marks = marks{at: f.tick - back, from: f.tick - back}
+		if r := c.run(0, ^uint64(0)>>(back%3)); r != nil {
 			runs++
 		}
 	}
-	if runs == 0 || runs > maxRuns || len(w.arena)-before > runs*MaxPacket/maxShare {
-		t.Errorf("%d runs of one block take %d bytes", runs, len(w.arena)-before)
+	if runs == 0 || runs > maxRuns || len(w.arena)-before > runs*MaxPacket/maxShare+64*one {
+		t.Errorf("%d runs of 64 slots take %d bytes", runs, len(w.arena)-before)
 	}
 }
 
-// What a peer keeps is bounded by what there is, and small: for each slot an entry, and a 64th of a block; for each record in
+// What a peer keeps is bounded by what there is, and small: for each slot an entry, and some bits; for each record in
 // flight less than 8 bytes where much moves, and never more than MaxInFlight packets.
 func TestWhatAPeerKeepsIsBounded(t *testing.T) {
-	if entry, block, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(block{}), unsafe.Sizeof(sentRecord{}); entry > 56 || block > 80 || record > 24 {
-		t.Errorf("an entry takes %d bytes, a block %d, a record in flight %d", entry, block, record)
+	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 64 || record > 24 {
+		t.Errorf("an entry takes %d bytes, a record in flight %d", entry, record)
 	}
 	f := newFleet(t, 256, 2, twoBaselines, 0)
 	for range 2 * MaxInFlight { // nothing is acknowledged any more
@@ -299,8 +293,8 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 		if bytes := room * int(unsafe.Sizeof(sentRecord{})); records == 0 || bytes > 8*records {
 			t.Errorf("%d records in flight take %d bytes", records, bytes)
 		}
-		if len(p.entries) != 256 || len(p.blocks) > 4 {
-			t.Errorf("%d entries and %d blocks for 256 objects", len(p.entries), len(p.blocks))
+		if len(p.entries) != 256 || len(p.steady) > 4 {
+			t.Errorf("%d entries and %d words for 256 objects", len(p.entries), len(p.steady))
 		}
 	}
 }

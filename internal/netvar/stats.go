@@ -16,7 +16,7 @@ type Stats struct {
 	Bytes     uint64
 	Records   uint64 // of all kinds below
 	Deltas    uint64 // records that carry a difference
-	InBlocks  uint64 // of them went with their block: see block.go
+	InRuns    uint64 // of them went with their neighbours: see run.go
 	Despawns  uint64 // records that end a lifetime
 	Large     uint64 // records that were larger than a packet
 	Waited    uint64 // records that did not fit a snapshot

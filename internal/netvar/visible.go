@@ -174,9 +174,11 @@ func (p *Peer) owe(moved bitset) {
 	moved = p.readable(moved)
 	if len(p.hidden) == 0 {
 		p.owed.or(moved)
+		p.once.sub(moved)
 		p.waiting.sub(moved)
 		return
 	}
 	p.owed.orBut(moved, p.hidden)
+	p.once.subBut(moved, p.hidden)
 	p.waiting.subBut(moved, p.hidden)
 }

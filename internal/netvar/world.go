@@ -18,6 +18,7 @@ type World struct {
 	dirty []*Object
 	gone  []*Object // despawned since the last capture; their slots are still theirs
 	moved bitset    // slots with a new version in the running capture
+	since lately    // and in those before it
 	peers []*Peer
 
 	audiences []Audience // by slot; nil and what is beyond the last: everybody
@@ -26,16 +27,18 @@ type World struct {
 	fresh     []*Peer    // that have joined since the last capture
 	reading   reading
 
-	arena []byte         // residuals of this tick
-	bits  wire.BitWriter // that writes them
-	runs  []*runs        // by block
-	buf   []codec.Values // capture scratch by class
-	bytes []byte         // hash scratch
-	kinds []kind         // by class
-	shed  uint64         // see Shed
-	large bool           // a class has values that may not fit a packet
-	spent spent
-	stats Stats
+	arena   []byte         // residuals of this tick
+	bits    wire.BitWriter // that writes them
+	runs    []*runs        // by 64 slots
+	runBits wire.BitWriter // that puts them together
+	buf     []codec.Values // capture scratch by class
+	bytes   []byte         // hash scratch
+	kinds   []kind         // by class
+	shed    uint64         // see Shed
+	large   bool           // a class has values that may not fit a packet
+	spent   spent
+	bundles bundles
+	stats   Stats
 
 	spaces    []*Space
 	positions []position // by class
@@ -162,6 +165,7 @@ func (w *World) Capture(tick uint64) {
 	}
 	clear(w.dirty)
 	w.dirty = w.dirty[:0]
+	w.since.add(tick, w.moved)
 	w.judge()
 	for _, p := range w.peers {
 		p.owe(w.moved)

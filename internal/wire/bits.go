@@ -156,6 +156,10 @@ func (w *BitWriter) PutBits(b []byte, n int) {
 	for ; n >= 64; b, n = b[8:], n-64 {
 		w.Put(binary.LittleEndian.Uint64(b), 64)
 	}
+	if n > 0 && len(b) >= 8 {
+		w.Put(binary.LittleEndian.Uint64(b)&(1<<n-1), uint(n))
+		return
+	}
 	for ; n >= 8; b, n = b[1:], n-8 {
 		w.Put(uint64(b[0]), 8)
 	}

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// herd is a world in which nearly everything moves in every tick, so that blocks join, and in which something
+// herd is a world in which nearly everything moves in every tick, so that objects are steady, and in which something
 // parts them again and again.
 type herd struct {
 	t       *testing.T
@@ -106,7 +106,7 @@ func (h *herd) step(disturb bool) {
 	}
 	for i, c := range h.clients {
 		h.carry(c)
-		if fault := c.p.unsound(); fault != "" {
+		if fault := c.p.unsound() + c.p.unlike(c.r); fault != "" {
 			h.t.Fatalf("tick %d, client %d: %s", h.tick, i, fault)
 		}
 	}
@@ -122,7 +122,7 @@ func (h *herd) carry(c *herdClient) {
 		c.p.Ack(c.acks[0])
 		c.acks = c.acks[1:]
 		for slot, version := range least {
-			if e := c.p.peek(slot); e.base < version && e.phase == shown {
+			if e := c.p.peek(slot); e.base < version && e.phase == shown && !c.p.steady.has(slot) {
 				h.t.Fatalf("tick %d: the baseline of slot %d is %d, and %d is acknowledged", h.tick, slot, e.base, version)
 			}
 		}
@@ -158,8 +158,8 @@ func (h *herd) carry(c *herdClient) {
 	}
 }
 
-// Whatever parts a block, each client comes to have what the server has.
-func TestBlocksPartAndJoinAndConverge(t *testing.T) {
+// Whatever disturbs it, each client comes to have what the server has.
+func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	var total Stats
 	for seed := range uint64(60) {
 		h := newHerd(t, seed)
@@ -192,12 +192,12 @@ func TestBlocksPartAndJoinAndConverge(t *testing.T) {
 			}
 		}
 		st := h.w.Stats()
-		total.InBlocks += st.InBlocks
+		total.InRuns += st.InRuns
 		total.Deltas += st.Deltas
 		total.Lost += st.Lost
 	}
-	if t.Logf("%+v", total); total.InBlocks < total.Deltas/10 || total.InBlocks > total.Deltas*9/10 || total.Lost == 0 {
-		t.Errorf("of %d records %d went in blocks, %d packets were lost: it does not reach both ways", total.Deltas, total.InBlocks, total.Lost)
+	if t.Logf("%+v", total); total.InRuns < total.Deltas/10 || total.InRuns > total.Deltas*9/10 || total.Lost == 0 {
+		t.Errorf("of %d records %d went in runs, %d packets were lost: it does not reach both ways", total.Deltas, total.InRuns, total.Lost)
 	}
 }
 
@@ -208,14 +208,14 @@ func rounded(o *Object) (c crate) {
 	return c
 }
 
-// A block is sent whole, as one run for all clients that know the same, and what it takes is counted by class and record.
-func TestABlockIsOneRunForAllClients(t *testing.T) {
+// Neighbours are sent as one run for all clients that know the same, and what it takes is counted by class and record.
+func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	f := newFleet(t, 192, 10, []uint64{4}, 0)
 	before := *f.w.Stats()
 	f.step(192)
 	st := f.w.Stats()
-	if n := st.InBlocks - before.InBlocks; n != 1920 {
-		t.Errorf("%d records in blocks, want 1920", n)
+	if n := st.InRuns - before.InRuns; n != 1920 {
+		t.Errorf("%d records in runs, want 1920", n)
 	}
 	if n := st.Encoded - before.Encoded; n < 192 || n > 192+20 { // and samples
 		t.Errorf("%d records were encoded for 10 clients, want 192", n)
@@ -224,10 +224,8 @@ func TestABlockIsOneRunForAllClients(t *testing.T) {
 		t.Errorf("%d records, %d deltas", st.Records-before.Records, st.Deltas-before.Deltas)
 	}
 	for i := range f.clients {
-		for k := range f.clients[i].peer.blocks {
-			if f.clients[i].peer.blocks[k].mask != ^uint64(0) {
-				t.Errorf("client %d: block %d has %x", i, k, f.clients[i].peer.blocks[k].mask)
-			}
+		if n := f.clients[i].peer.steady.count(); n != 192 {
+			t.Errorf("client %d: %d of 192 are steady", i, n)
 		}
 	}
 }

@@ -1,0 +1,98 @@
+package netvar
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Where little changes, the records that are due in a snapshot are few, and the same for all clients alike. From the third of these
+// on they are one run for all slots together.
+
+const (
+	// maxBundle is how many records are few: of more, the runs of 64 slots are long enough.
+	maxBundle = 64
+	// maxBundles bounds the sets of what is due in a tick.
+	maxBundles = 16
+)
+
+// bundle is all that is due to some clients.
+type bundle struct {
+	at, from uint64 // the marks
+	hash     uint64 // of due
+	due      bitset
+	asked    int // for a run: what only one client needs is not put together
+	run      run
+}
+
+// bundles are those that this capture has needed.
+type bundles struct {
+	epoch uint64
+	n     int
+	list  [maxBundles]bundle
+}
+
+// bundle returns what is due, if it is little, all of it is steady, and there is room to remember it.
+func (c *cutter) bundle() *bundle {
+	p, w := c.p, c.p.w
+	if c.header.HasDigest || w.tick != c.header.Tick || len(p.marks.holes) > 0 {
+		return nil
+	}
+	c.due = c.due[:0]
+	count, hash := 0, uint64(fnvStart)
+	for k := range p.owed {
+		due := c.isDue(k)
+		if due != 0 {
+			if count += bits.OnesCount64(due); count > maxBundle || p.settle(k, due) != due {
+				return nil
+			}
+			hash = (hash ^ due ^ uint64(k)) * fnvPrime
+		}
+		c.due = append(c.due, due)
+	}
+	s := &w.bundles
+	if s.epoch != w.tick {
+		s.epoch, s.n = w.tick, 0
+	}
+	for i := range s.n {
+		if a := &s.list[i]; a.hash == hash && a.at == p.marks.at && a.from == p.marks.from && slices.Equal(a.due, c.due) {
+			a.asked++
+			return a
+		}
+	}
+	if count == 0 || s.n == maxBundles {
+		return nil
+	}
+	a := &s.list[s.n]
+	s.n++
+	a.at, a.from, a.hash, a.due, a.asked = p.marks.at, p.marks.from, hash, append(a.due[:0], c.due...), 1
+	a.run.begin()
+	return a
+}
+
+// put puts the runs of a snapshot together, if it has nothing else.
+func (a *bundle) put(c *cutter) {
+	w, r, b := c.p.w, &a.run, &c.p.w.runBits
+	b.Reset(b.Bytes()[:0])
+	for i := range c.list {
+		one := c.list[i].run
+		if one == nil || b.Len()+int(one.n) > c.room/maxShare {
+			return
+		}
+		start := b.Len()
+		if i > 0 {
+			b.PutRice(uint64(one.first-r.last-1), gapRice)
+		}
+		gap := uint32(b.Len() - start)
+		b.PutBits(w.arena[one.off:], int(one.n))
+		for j := range one.notes {
+			r.add(int(one.notes[j].block), one.notes[j].mask)
+		}
+		for _, s := range one.classes[:one.kinds] {
+			if !r.count(s.index, s.bits+gap) {
+				return
+			}
+			gap = 0
+		}
+	}
+	r.keep(w)
+}

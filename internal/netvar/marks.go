@@ -1,0 +1,123 @@
+package netvar
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// marks are the ticks of snapshots of which something has arrived: as of these a client is known to have all
+// that is steady, but for their holes.
+type marks struct {
+	at    uint64 // the newest, 0 = none
+	from  uint64 // the one that trends come from now; the client has dropped what was before
+	back  uint64 // bit i is the mark at - i, none before from
+	holes []hole // of some of them, by tick
+}
+
+// hole is what a client lacks as of a mark. It may have got it since.
+type hole struct {
+	tick  uint64
+	slots bitset
+}
+
+// maxMarks is how far marks reach back: as many ticks as a trend takes.
+const maxMarks = codec.MaxTrend + 1
+
+// add makes a later tick the newest mark.
+func (m *marks) add(tick uint64) {
+	m.back = m.back<<(tick-m.at) | 1 // a shift by 64 or more leaves nothing
+	m.at = tick
+	m.forget(tick - min(tick, maxMarks-1))
+}
+
+// lack says what the client lacks as of the newest mark; nil is nothing.
+func (m *marks) lack(slots bitset) {
+	n := len(m.holes)
+	if n > 0 && m.holes[n-1].tick == m.at {
+		n--
+		m.holes = m.holes[:n]
+	}
+	switch {
+	case slots == nil:
+		return
+	case n < cap(m.holes):
+		m.holes = m.holes[:n+1]
+	default:
+		m.holes = append(m.holes, hole{})
+	}
+	h := &m.holes[n]
+	h.tick, h.slots = m.at, append(h.slots[:0], slots...)
+}
+
+// lacks returns what the client lacks as of a mark.
+func (m *marks) lacks(tick uint64) bitset {
+	for i := len(m.holes) - 1; i >= 0 && m.holes[i].tick >= tick; i-- {
+		if m.holes[i].tick == tick {
+			return m.holes[i].slots
+		}
+	}
+	return nil
+}
+
+// of returns the newest mark as of which the client has what is steady in a slot, or 0.
+func (m *marks) of(slot int) uint64 {
+	for rest := m.back; rest != 0; rest &= rest - 1 {
+		if tick := m.at - uint64(bits.TrailingZeros64(rest)); !m.lacks(tick).has(slot) {
+			return tick
+		}
+	}
+	return 0
+}
+
+// trend returns the mark that trends to a tick come from: one somewhat less than half as far back as they lead ahead. Farther,
+// and turns blur them; nearer, and rounding does. It goes by powers of two, so that clients that have the same newest mark mostly
+// have this one in common as well.
+func (m *marks) trend(tick uint64) uint64 {
+	ahead := tick - m.at
+	if m.back == 0 || ahead > codec.MaxTrend {
+		return m.at
+	}
+	span := (3<<bits.Len64(ahead-1) + 7) / 8
+	if old := m.back >> span; old != 0 {
+		return m.at - uint64(span+bits.TrailingZeros64(old))
+	}
+	return m.at - uint64(bits.Len64(m.back)-1)
+}
+
+// never returns what the client lacks as of all marks since a tick, in 64 slots.
+func (m *marks) never(k int, since uint64) uint64 {
+	all, holes := ^uint64(0), 0
+	for i := range m.holes {
+		if m.holes[i].tick >= since {
+			holes++
+			all &= m.holes[i].slots.word(k)
+		}
+	}
+	if holes < bits.OnesCount64(m.back&(2<<(m.at-since)-1)) {
+		return 0
+	}
+	return all
+}
+
+// begin makes a mark the one where trends come from, and forgets those before.
+func (m *marks) begin(from uint64) {
+	m.from = from
+	m.back &= 2<<(m.at-from) - 1
+	m.forget(from)
+}
+
+// forget forgets the holes of ticks before.
+func (m *marks) forget(before uint64) {
+	old := 0
+	for old < len(m.holes) && m.holes[old].tick < before {
+		old++
+	}
+	if old > 0 { // those that go keep their memory, at the end
+		slices.Reverse(m.holes[:old])
+		slices.Reverse(m.holes[old:])
+		slices.Reverse(m.holes)
+		m.holes = m.holes[:len(m.holes)-old]
+	}
+}

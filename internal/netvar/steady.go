@@ -1,0 +1,160 @@
+package netvar
+
+import "math/bits"
+
+// Of nearly all objects a client has what it was sent: the packets arrive, and nothing was left out. Such an
+// object is steady for its peer, and needs no bookkeeping of its own. It is known from
+//
+//	marks    the ticks as of which the client is known to have all that is steady
+//	owed     what has changed since it was acknowledged; once, waiting: and is under way, in one packet or two
+//	flight   which packet has what
+//
+// and from the history of the object. What a mark names every client that has this mark has, so the records of
+// 64 neighbouring slots are computed once for all clients that are owed the same of them (run.go), and gathering,
+// committing and acknowledging them takes a few operations on words:
+//
+//	gather   owed, steady and not waiting   ──▶  one candidate
+//	put      its run                        ──▶  the packet
+//	commit   once, waiting                  ──▶  one note of the packet
+//	acked    what has not changed since     ──▶  no longer owed
+//
+// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry: that it is new, masked or
+// large, that a packet with it was lost, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
+// right. An object becomes steady again once it has changed and marks reach back no farther than the
+// packet that has mended it.
+
+// at returns the entry of a slot, to read and to change. It is not steady from now on.
+func (p *Peer) at(slot int) *entry {
+	if p.steady.has(slot) {
+		p.entries[slot] = p.peek(slot)
+		p.steady.unset(slot)
+	}
+	return &p.entries[slot]
+}
+
+// peek returns a copy of what is known of a slot, which stays steady: asking changes nothing of what is sent.
+func (p *Peer) peek(slot int) entry {
+	e := p.entries[slot]
+	if !p.steady.has(slot) {
+		return e
+	}
+	o := p.w.slots[slot]
+	m := &p.marks
+	e.base, e.had, e.prior, e.good = m.of(slot), 0, 0, m.at
+	e.lacks = m.lacks(m.at).has(slot)
+	if i := o.hist.floor(e.base, o.changed); i >= 0 { // or it is too old: no baseline
+		e.base = o.hist.tick(i)
+	}
+	if !p.owed.has(slot) && o.changed > e.base { // the rest of the snapshot is still under way
+		had := e.base
+		e.base = o.changed
+		e.remember(had)
+	}
+	if i := o.hist.floor(m.from, o.changed); i >= 0 && !m.lacks(m.from).has(slot) {
+		e.remember(o.hist.tick(i))
+	}
+	e.sent = e.base
+	if !p.owed.has(slot) || p.once.has(slot) {
+		e.sent = o.changed
+	} else if i := o.hist.floor(p.before, o.changed); i >= 0 {
+		e.sent = o.hist.tick(i)
+	}
+	e.last = max(e.last, e.sent) // or a copy was sent a little later
+	return e
+}
+
+// settle makes steady what may be of 64 slots that are due, and returns those of them that are.
+func (p *Peer) settle(k int, due uint64) uint64 {
+	for len(p.steady) <= k {
+		p.steady = append(p.steady, 0)
+	}
+	for m := due &^ p.steady[k]; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros64(m)
+		if e := &p.entries[k<<6+i]; e.good != 0 && !e.lacks && e.good <= p.marks.from {
+			p.steady[k] |= 1 << i
+		}
+	}
+	return due & p.steady[k]
+}
+
+// mended notes that the client has what an unsteady object was when a packet of this tick was sent.
+func (p *Peer) mended(slot int, e *entry, tick uint64) {
+	if (e.good == 0 || e.lacks) && tick > e.good && e.phase == shown && !p.views.special.has(slot) && !p.w.slots[slot].class.large {
+		e.good, e.lacks = tick, false
+	}
+}
+
+// leftOut notes that a snapshot left an object out.
+func (e *entry) leftOut(tick uint64) { e.good, e.lacks = tick, true }
+
+// pass makes a tick a mark, of whose packets one has arrived: the client lacks what was lost and not sent anew, and what is
+// still under way.
+func (p *Peer) pass(tick uint64) {
+	m, l, f := &p.marks, &p.losses, &p.flight
+	l.lacks = append(l.lacks[:0], l.slots...)
+	any := l.any
+	for id := f.oldest; id < f.next && f.at(id).tick <= tick; id++ {
+		if s := f.at(id); s.pending && s.tick == tick {
+			any = true
+			for i := range s.records {
+				l.lacks.add(int(s.records[i].block), s.records[i].mask)
+			}
+		}
+	}
+	if tick > m.at {
+		if m.at > 0 && tick-m.from >= maxMarks { // older marks go, which may be all that is known
+			p.unsettle(l.lacks)
+		}
+		m.add(tick)
+	}
+	if any {
+		m.lack(l.lacks)
+	} else {
+		m.lack(nil)
+	}
+}
+
+// unsettle gives slots their entries.
+func (p *Peer) unsettle(slots bitset) {
+	for k, word := range slots {
+		for m := word & p.steady.word(k); m != 0; m &= m - 1 {
+			p.at(k<<6 + bits.TrailingZeros64(m))
+		}
+	}
+}
+
+// chooseTrend finds out where the trends of a snapshot come from. The client drops what was before, so what it has lacked
+// ever since gets its entry now.
+func (p *Peer) chooseTrend(tick uint64) {
+	m := &p.marks
+	from := m.trend(tick)
+	for k := range m.lacks(m.at) {
+		for rest := m.never(k, from) & p.steady.word(k); rest != 0; rest &= rest - 1 {
+			p.at(k<<6 + bits.TrailingZeros64(rest))
+		}
+	}
+	m.begin(from)
+}
+
+// ackedSteady takes that a packet with these slots was acknowledged, and returns those of them that are not steady.
+func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
+	k := int(r.block)
+	steady := r.mask & p.steady.word(k)
+	if steady == 0 {
+		return r.mask
+	}
+	changed, known := p.w.changedSince(s.tick)
+	if !known {
+		return r.mask
+	}
+	had := steady &^ changed.word(k)
+	p.owed.remove(k, had)
+	p.settled(k, had)
+	return r.mask &^ steady
+}
+
+// settled notes that nothing of these slots is under way that matters.
+func (p *Peer) settled(k int, mask uint64) {
+	p.once.remove(k, mask)
+	p.waiting.remove(k, mask)
+}
