@@ -164,17 +164,30 @@ func (g *guest) differs(w *netlooptest.World) (err error) {
 	return err
 }
 
-// rtt is no less than the round trip of the guest's link.
+// rtt is no less than the round trip of the guest's link, with what waits in its router.
 func (g *guest) rtt() time.Duration {
 	rtt := 2 * (g.link.Delay + g.link.Jitter)
 	if g.link.Reorder > 0 {
 		rtt += 2 * 40 * time.Millisecond
 	}
+	if g.link.Bandwidth > 0 {
+		rtt += 200 * time.Millisecond
+	}
 	return rtt
 }
 
+// rate is how many bytes of records the guest may be sent in a tick: its budget, or what its link
+// carries beside headers and acknowledgements.
+func (g *guest) rate() int {
+	if g.link.Bandwidth == 0 {
+		return g.budget
+	}
+	const packet = 200
+	return min(g.budget, g.link.Bandwidth/8/60-packet)
+}
+
 // bound is how many ticks the guest may take to have everything, once edits have stopped and its link
-// is well: a second, two round trips, and what is owed at its budget. Owed is at most all that it may
+// is well: a second, two round trips, and what is owed at that rate. Owed is at most all that it may
 // see, the end of what it has besides, and what the last large record has overdrawn.
 func (g *guest) bound(m *mirror) int {
 	const tick = time.Second / 60
@@ -189,5 +202,5 @@ func (g *guest) bound(m *mirror) int {
 			owed += recordSize
 		}
 	}
-	return int((time.Second+2*g.rtt()+tick-1)/tick) + (owed+g.budget-1)/g.budget
+	return int((time.Second+2*g.rtt()+tick-1)/tick) + (owed+g.rate()-1)/g.rate()
 }

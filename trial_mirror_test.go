@@ -68,10 +68,9 @@ type item struct {
 	sees  audience
 	lit   map[netloop.ClientID]bool // of an audience that is a function
 
-	born   uint64 // tick of its first capture, 0 before
 	dead   bool
 	edited bool   // since the last capture
-	slow   uint64 // see holdBoiler
+	slow   uint64 // tick of its first capture, and see holdBoiler
 	x, y   float64
 	texts  map[rights]string // of what was captured last
 }
@@ -100,8 +99,9 @@ type eye struct {
 func (m *mirror) settle(tick uint64) {
 	m.tick = tick
 	for _, it := range m.items {
-		it.capture(tick)
-		m.largest = max(m.largest, it.kind.sizeOf(it))
+		if it.capture(tick) {
+			m.largest = max(m.largest, it.kind.sizeOf(it))
+		}
 	}
 	for _, g := range m.guests {
 		if g.in {
@@ -123,21 +123,23 @@ func (m *mirror) settle(tick uint64) {
 	})
 }
 
-// capture keeps what the snapshot shows of the item.
-func (it *item) capture(tick uint64) {
+// capture keeps what the snapshot shows of the item, and tells whether that may be new.
+func (it *item) capture(tick uint64) (looked bool) {
 	if it.dead {
-		return
+		return false
 	}
-	if it.born == 0 {
-		it.born, it.slow = tick, tick
+	if it.slow == 0 {
+		it.slow = tick
 	}
-	if it.edited || it.kind.name() == boilers.Name() { // which may have waited
+	looked = it.edited || it.kind.name() == boilers.Name() // which may have waited
+	if it.edited = false; looked {
 		it.kind.capture(it, tick)
 		clear(it.texts)
 	}
-	if it.edited = false; it.kind.onGrid() {
+	if it.kind.onGrid() {
 		it.x, it.y = it.kind.position(it)
 	}
+	return looked
 }
 
 // settleFor adds a view if it is another than before.

@@ -95,11 +95,8 @@ func (k species[S]) watch(g *guest) {
 		return telling{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.Changed()}
 	}
 	client.Watch(g.c, k.class, client.Watcher[S]{
-		Spawn: func(_ *netloop.Tick, o *netloop.Object[S]) { g.spawned(told(o)) },
-		Change: func(_ *netloop.Tick, o *netloop.Object[S], old S) {
-			n := told(o)
-			g.changed(n, fmt.Sprintf("%+v", old))
-		},
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[S]) { g.spawned(told(o)) },
+		Change:  func(_ *netloop.Tick, o *netloop.Object[S], old S) { g.changed(told(o), fmt.Sprintf("%+v", old)) },
 		Despawn: func(_ *netloop.Tick, o *netloop.Object[S], last S) { g.despawned(told(o), fmt.Sprintf("%+v", last)) },
 	})
 }

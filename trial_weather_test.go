@@ -95,6 +95,7 @@ func (r *trial) join() {
 			Loss:      []float64{0, 0.02, 0.1, 0.2}[r.rng.IntN(4)],
 			Duplicate: 0.1 * float64(r.rng.IntN(2)),
 			Reorder:   0.1 * float64(r.rng.IntN(2)),
+			Bandwidth: []int{0, 0, 0, 400_000}[r.rng.IntN(4)],
 		},
 	}
 	r.m.guests = append(r.m.guests, g)
