@@ -255,6 +255,8 @@ func TestBadUsesAreSaidInPlainWords(t *testing.T) {
 		`sending "echo": field text.S: longer than its max of 64`:           func() { client.Send(c, echo, text{S: strings.Repeat("x", 65)}) },
 		`sending "told": it does not run at Update: its declaration allows`: func() { client.Send(c, told, text{}, netloop.RunAt(netloop.Update)) },
 		`sending "words": it belongs to another schema than Config.Schema`:  func() { client.Send(c, words, text{}) },
+		`handling "words": it belongs to another schema than Config.Schema`: func() { client.Handle(c, words, func(*netloop.Tick, text) {}) },
+		`Watch: class "thing" belongs to another schema than Config.Schema`: func() { client.Watch(c, elsewhere, client.Watcher[thing]{}) },
 		`sending "echo": WithState is for the server`:                       func() { client.Send(c, echo, text{}, netloop.WithState()) },
 		`Handle: method "told" has a handler already`: func() {
 			for range 2 {

@@ -8,6 +8,10 @@
 // on the caller's goroutine, so a game's client needs no lock. A program without
 // a frame loop of its own calls [Client.Run] instead.
 //
+// The objects that the client has are walked by class and by owner ([netloop.Class.All],
+// [netloop.Class.Owned]) and found by their id ([netloop.Ref.Get]), as on the server; [Watch]
+// tells of their changes.
+//
 // The schema's descriptors are shared with the server, and the same
 // *netloop.Tick is handed to the callbacks. On a client its Number, GameTime and
 // Time are the server's, estimated.

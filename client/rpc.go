@@ -23,9 +23,7 @@ func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
 
 // send sends a message, or says why it cannot be sent.
 func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) error {
-	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
-		panic(fmt.Sprintf("client: sending %q: it belongs to another schema than Config.Schema", m.Queue.Name))
-	}
+	c.mustKnow(m, "sending")
 	id, payload, err := c.encode(m, msg)
 	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
 	for _, apply := range o {
@@ -47,10 +45,20 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 	return nil
 }
 
+// mustKnow panics for a method of another schema: its id would name another method here.
+func (c *Client) mustKnow(m inside.Method, doing string) {
+	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
+		panic(fmt.Sprintf("client: %s %q: it belongs to another schema than Config.Schema", doing, m.Queue.Name))
+	}
+}
+
 // Handle sets what happens when the server sends a message of this kind: fn runs
-// inside Step, at the stage that the message names. It may be set once.
+// inside Step, at the stage that the message names. It may be set once. It panics when it is set
+// twice, and with an RPC of another schema.
 func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
-	err := c.rpcs.Handle(inside.Netloop.Method(e).Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
+	m := inside.Netloop.Method(e)
+	c.mustKnow(m, "handling")
+	err := c.rpcs.Handle(m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
 		fn(t, inside.Open[M](it.Msg))
 		return nil
 	})

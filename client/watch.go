@@ -1,6 +1,9 @@
 package client
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netvar"
@@ -20,9 +23,12 @@ type watcher func(t *netloop.Tick, e *netvar.Event)
 
 // Watch sets what happens to objects of a class. Spawn is called for those that
 // exist already, at once if it is called inside a Step, else in the next. A
-// second Watch of a class replaces the first.
+// second Watch of a class replaces the first. It panics with a class of another schema.
 func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) {
 	class := inside.Netloop.Class(k)
+	if !slices.Contains(c.schema.Classes.Classes(), class.State) {
+		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
+	}
 	existing := func(t *netloop.Tick) {
 		for o := range k.All(t) {
 			if w.Spawn != nil {

@@ -65,7 +65,10 @@ func (r *Replica) served(c *Class) *Class {
 	if c.index < 0 || c.index >= len(r.bound) {
 		return nil
 	}
-	return r.bound[c.index]
+	if b := r.bound[c.index]; b != nil && b.own == c {
+		return b
+	}
+	return nil // The server has none of that name, or c is of another schema than the client's.
 }
 
 // All implements Store.

@@ -147,6 +147,28 @@ func TestApplyOfAnotherBuildDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// A class of another schema has no objects, though another class has its number.
+func TestAClassOfAnotherTableHasNoObjects(t *testing.T) {
+	q, o := newForeignPair(t, 100)
+	q.spawnShip(q.w, ship{Name: "a"}, 0, 101)
+	q.deliver()
+	count := func(c *Class) (n int) {
+		for range q.r.All(c) {
+			n++
+		}
+		return n
+	}
+	if n := count(o.ship); n != 1 || q.r.Len(o.ship) != 1 {
+		t.Fatalf("%d ships, Len %d", n, q.r.Len(o.ship))
+	}
+	if stranger := newOtherBuild(t).ship; count(stranger) != 0 || q.r.Len(stranger) != 0 || stranger.index != o.ship.index {
+		t.Errorf("a stranger has %d objects, Len %d", count(stranger), q.r.Len(stranger))
+	}
+	if q.w.Len(o.ship) != 0 || q.w.Len(q.ship) != 1 {
+		t.Errorf("the world has %d and %d", q.w.Len(o.ship), q.w.Len(q.ship))
+	}
+}
+
 // What was asked of the replica before it knew its server holds afterwards.
 func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 	s, o := newSchema(t), newOtherBuild(t)
