@@ -172,7 +172,7 @@ func (g *boiler) change(rng *rand.Rand) {
 
 func (t *tome) change(rng *rand.Rand) {
 	if rng.IntN(8) == 0 {
-		t.Pages = make([]uint32, rng.IntN([]int{5, 40, 250, 250, 600, 2000}[rng.IntN(6)]))
+		t.Pages = make([]uint32, rng.IntN([]int{5, 40, 40, 400, 400, 2000}[rng.IntN(6)]))
 		for i := range t.Pages {
 			t.Pages[i] = rng.Uint32()
 		}

@@ -29,13 +29,6 @@ var deeds = []deed{
 		r.later(t, 1, func(t *netloop.Tick) { r.spawn(t) })
 	})},
 	{"edit", 400, onItem((*trial).edit)},
-	{"rewrite", 8, func(r *trial, t *netloop.Tick) { // in snapshots of several packets
-		for range 5 {
-			for _, it := range r.m.items {
-				r.edit(t, it)
-			}
-		}
-	}},
 	{"march", 4, (*trial).march},
 	{"edit and despawn", 5, onItem(func(r *trial, t *netloop.Tick, it *item) { r.edit(t, it); r.despawn(t, it) })},
 	{"own", 30, onItem(func(r *trial, t *netloop.Tick, it *item) { r.own(t, it, r.someone()) })},
@@ -192,7 +185,7 @@ func (r *trial) edit(t *netloop.Tick, it *item) {
 }
 
 // march changes all objects, or those that everybody may read, in each tick for a while, mostly
-// undisturbed: what clients have of them is then known from packets alone, until something else happens.
+// undisturbed: so the runtime makes blocks of them, which all else parts again.
 func (r *trial) march(t *netloop.Tick) {
 	ticks, all := 10+r.rng.IntN(40), r.rng.IntN(2) == 0
 	if r.rng.IntN(4) > 0 {

@@ -17,11 +17,11 @@ const (
 
 // bundle is all that is due to some clients.
 type bundle struct {
-	at, from uint64 // the marks
-	hash     uint64 // of due
-	due      bitset
-	asked    int // for a run: what only one client needs is not put together
-	run      run
+	origin origin
+	hash   uint64 // of due
+	due    bitset
+	asked  int // for a run: what only one client needs is not put together
+	run    run
 }
 
 // bundles are those that this capture has needed.
@@ -54,7 +54,7 @@ func (c *cutter) bundle() *bundle {
 		s.epoch, s.n = w.tick, 0
 	}
 	for i := range s.n {
-		if a := &s.list[i]; a.hash == hash && a.at == p.marks.at && a.from == p.marks.from && slices.Equal(a.due, c.due) {
+		if a := &s.list[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) {
 			a.asked++
 			return a
 		}
@@ -64,7 +64,7 @@ func (c *cutter) bundle() *bundle {
 	}
 	a := &s.list[s.n]
 	s.n++
-	a.at, a.from, a.hash, a.due, a.asked = p.marks.at, p.marks.from, hash, append(a.due[:0], c.due...), 1
+	a.origin, a.hash, a.due, a.asked = c.origin, hash, append(a.due[:0], c.due...), 1
 	a.run.begin()
 	return a
 }

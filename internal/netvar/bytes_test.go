@@ -83,7 +83,7 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
 			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
-		q.p.marks.begin(q.p.marks.at) // no trend
+		q.p.cut.origin = origin{q.p.marks.at, q.p.marks.at} // no trend
 		diff := int(q.w.residual(o, basis{at: q.p.at(0).base, exact: true}).n)
 		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)

@@ -71,19 +71,68 @@ func (m *marks) of(slot int) uint64 {
 	return 0
 }
 
-// trend returns the mark that trends to a tick come from: one somewhat less than half as far back as they lead ahead. Farther,
-// and turns blur them; nearer, and rounding does. It goes by powers of two, so that clients that have the same newest mark mostly
-// have this one in common as well.
-func (m *marks) trend(tick uint64) uint64 {
-	ahead := tick - m.at
-	if m.back == 0 || ahead > codec.MaxTrend {
-		return m.at
+// origin is two marks that the records of a packet lead from: the state as of the one, with the trend since the other.
+type origin struct{ at, from uint64 }
+
+// The ticks that trends take, where marks allow it: fewer, and rounding blurs them; more, and turns do. What leads ahead by more
+// than nearAhead needs a steadier one. It is not cut to measure for each client, so that clients that lead from the same mark
+// have the other in common as well.
+const (
+	nearTrend = 3
+	nearAhead = 12
+	farTrend  = 9
+)
+
+// trend returns the mark that trends to a tick come from, if they lead from a mark.
+func (m *marks) trend(at, tick uint64) uint64 {
+	ahead, back := tick-at, m.back>>(m.at-at)
+	if back == 0 || ahead > codec.MaxTrend {
+		return at
 	}
-	span := (3<<bits.Len64(ahead-1) + 7) / 8
-	if old := m.back >> span; old != 0 {
-		return m.at - uint64(span+bits.TrailingZeros64(old))
+	span := nearTrend
+	if ahead > nearAhead {
+		span = farTrend
 	}
-	return m.at - uint64(bits.Len64(m.back)-1)
+	if old := back >> span; old != 0 {
+		return at - uint64(span+bits.TrailingZeros64(old))
+	}
+	return at - uint64(bits.Len64(back)-1)
+}
+
+const (
+	// maxOrigins is how many marks are tried for one with few holes.
+	maxOrigins = 4
+	// fewHoles is how many of what is due may lack from an origin: they go one by one, and all others lead from a newer state.
+	fewHoles = 8
+)
+
+// origin returns what the records of a snapshot lead from: the newest mark, or, where much of what is due was lost as of that, an earlier
+// one, which other clients have as their newest. holes counts what is due and lacks.
+func (m *marks) origin(tick uint64, holes func(origin) int) (best origin) {
+	least := 0
+	for rest, tries := m.back, 0; rest != 0 && tries < maxOrigins; rest, tries = rest&(rest-1), tries+1 {
+		at := m.at - uint64(bits.TrailingZeros64(rest))
+		next := origin{at, m.trend(at, tick)}
+		if len(m.holes) == 0 {
+			return next
+		}
+		n := holes(next)
+		if n <= fewHoles {
+			return next
+		}
+		if tries == 0 || n < least {
+			best, least = next, n
+		}
+	}
+	return best
+}
+
+// lackedBy returns what the client lacks as of one of the marks of an origin, in 64 slots.
+func (m *marks) lackedBy(two origin, k int) uint64 {
+	if len(m.holes) == 0 {
+		return 0
+	}
+	return m.lacks(two.at).word(k) | m.lacks(two.from).word(k)
 }
 
 // never returns what the client lacks as of all marks since a tick, in 64 slots.

@@ -238,7 +238,7 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 		return true
 	}
 	i := o.hist.floor(from.at, o.changed)
-	if i < 0 || from.exact && from.withheld == 0 && o.hist.tick(i) != from.at {
+	if i < 0 {
 		return false
 	}
 	w.permit(&d.then, o, i, from.withheld, 1)

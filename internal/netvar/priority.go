@@ -93,7 +93,7 @@ func (c *cutter) byNeed() {
 	c.next()
 	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	c.choose(c.room - c.open.Len())
-	c.context.begin(c.header.Tick, c.p.marks.at, c.p.marks.from)
+	c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
 	slices.SortFunc(c.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
 	})
@@ -167,7 +167,7 @@ func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/
 func (c *cutter) fill(list []candidate) {
 	start, left := c.open.Mark(), c.left
 	for {
-		c.context.begin(c.header.Tick, c.p.marks.at, c.p.marks.from)
+		c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
 		for i := range list {
 			if n := &list[i]; n.packet != unplaced {
 				at := c.open.Len()

@@ -16,7 +16,7 @@ import (
 //	          bits 5 to 7 = how many bits padding has; all others 0
 //	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
 //	left    : objects of the first state that the client lacks after this snapshot, of total: see progress.go
-//	at      : as of tick - at the client's state is known: that of the newest acknowledgement. 0: there is none, and no span
+//	at      : as of tick - at the client's state is known: mostly that of the newest acknowledgement. 0: there is none, and no span
 //	span    : trends come from tick - at - span; 0: there are none
 //	record  = gap:rice(0) kind rest       gap = slot - slot of the record before in this packet - 1 (before the first: -1)
 //	kind

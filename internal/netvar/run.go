@@ -19,25 +19,10 @@ type run struct {
 // classBits are the bits of the records of one class.
 type classBits struct{ index, bits uint32 }
 
-// runKey says which run it is: what is due, and the marks that it leads from. Without the second each record names its version.
-type runKey struct{ mask, at, from uint64 }
-
-// common returns what the records of 64 slots can all lead from, if there is something.
-func (m *marks) common(k int, due uint64) (key runKey, ok bool) {
-	now, then := m.lacks(m.at).word(k), m.lacks(m.from).word(k)
-	switch {
-	case due&(now|then) == 0:
-		return runKey{due, m.at, m.from}, true
-	case due&now == 0 && due&then == due:
-		return runKey{due, m.at, 0}, true
-	case due&now == due:
-		for rest := m.back & (m.back - 1); rest != 0; rest &= rest - 1 {
-			if tick := m.at - uint64(bits.TrailingZeros64(rest)); due&m.lacks(tick).word(k) == 0 {
-				return runKey{due, tick, 0}, true
-			}
-		}
-	}
-	return runKey{}, false
+// runKey says which run it is: what is due, and the marks that it leads from.
+type runKey struct {
+	mask uint64
+	origin
 }
 
 const (
@@ -60,8 +45,7 @@ type runs struct {
 // run returns the records of the steady objects of a mask, or nil when there is none for them together.
 func (c *cutter) run(k int, mask uint64) *run {
 	w := c.p.w
-	key, ok := c.p.marks.common(k, mask)
-	if !ok || w.tick != c.header.Tick {
+	if w.tick != c.header.Tick || mask&c.p.marks.lackedBy(c.origin, k) != 0 {
 		return nil
 	}
 	for len(w.runs) <= k {
@@ -74,12 +58,12 @@ func (c *cutter) run(k int, mask uint64) *run {
 	if s.epoch != w.tick {
 		s.epoch, s.n = w.tick, 0
 	}
-	others := false
+	key, others := runKey{mask, c.origin}, false
 	for i := range s.n {
 		if s.keys[i] == key {
 			return s.list[i].unless(c.room / maxShare)
 		}
-		others = others || s.keys[i].at == key.at && s.keys[i].from == key.from
+		others = others || s.keys[i].origin == key.origin
 	}
 	if s.n == maxRuns {
 		return nil
@@ -119,19 +103,12 @@ func (r *run) unless(most int) *run {
 func (w *World) fillRun(r *run, key runKey, keep bool) {
 	b, x := &w.runBits, context{tick: w.tick, prev: -1}
 	b.Reset(b.Bytes()[:0])
+	from := basis{at: key.at, from: key.from}
 	var d delta
 	for m := key.mask; m != 0; m &= m - 1 {
 		slot := r.first&^63 + bits.TrailingZeros64(m)
 		o, start := w.slots[slot], b.Len()
-		from, head := basis{at: key.at, from: key.from}, recordHead{Kind: recordDelta, Slot: slot, Version: o.changed}
-		if key.from == 0 {
-			i := o.hist.floor(key.at, o.changed)
-			if i < 0 {
-				return
-			}
-			head.Base = o.hist.tick(i)
-			from = basis{at: head.Base, exact: true}
-		}
+		head := recordHead{Kind: recordDelta, Slot: slot, Version: o.changed}
 		if x.prev < 0 { // the gap depends on what is before it in the packet
 			x.prev = slot
 			x.putKind(b, &head)

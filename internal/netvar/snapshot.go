@@ -64,6 +64,7 @@ type cutter struct {
 	open    wire.BitWriter // the open packet
 	room    int            // bits that a packet may have
 	context context
+	origin  origin // what records lead from
 	first   uint64 // id of the first packet
 	budget  int    // bits of records for this snapshot
 	left    int    // of them; a record may overdraw it
@@ -110,7 +111,6 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p.again()
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
-	p.chooseTrend(tick)
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	if p.digests > 0 {
 		p.digests--
@@ -119,6 +119,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.budget = min(p.bucket.fill(tick), maxBits/8) * 8
 	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()
+	c.chooseOrigin()
 	c.packets, c.from = dst, len(dst)
 }
 
@@ -277,7 +278,7 @@ func (c *cutter) next() {
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
 	c.open.Reset(appendHeader(b, &c.header))
-	c.context.begin(c.header.Tick, c.p.marks.at, c.p.marks.from)
+	c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
 	c.context.put(&c.open)
 }
 
@@ -350,8 +351,8 @@ func (c *cutter) record(n *candidate) {
 // if it lacks what was the newest then.
 func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
-	if !m.lacks(m.at).has(slot) && !m.lacks(m.from).has(slot) {
-		return basis{at: m.at, from: m.from}
+	if m.lackedBy(c.origin, slot>>6)>>(slot&63)&1 == 0 {
+		return basis{at: c.origin.at, from: c.origin.from}
 	}
 	from := basis{at: m.of(slot), exact: true}
 	if i := o.hist.floor(from.at, o.changed); i >= 0 { // or it is too old: no baseline
@@ -371,7 +372,7 @@ func (r *residual) exactly() uint64 {
 // residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
-	at, from := c.p.marks.at, c.p.marks.from
+	at, from := c.origin.at, c.origin.from
 	v := c.p.view(o.id.slot())
 	if at > 0 && version > at && v.since <= from {
 		r = c.p.w.residual(o, basis{at: at, from: from, withheld: v.withheld})

@@ -247,7 +247,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	c := &f.clients[0].peer.cut
 	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
-		c.p.marks = marks{at: f.tick - back, from: f.tick - back}
+		c.origin = origin{f.tick - back, f.tick - back}
 		if r := c.run(0, ^uint64(0)>>(back%3)); r != nil {
 			runs++
 		}

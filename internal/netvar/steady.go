@@ -123,17 +123,25 @@ func (p *Peer) unsettle(slots bitset) {
 	}
 }
 
-// chooseTrend finds out where the trends of a snapshot come from. The client drops what was before, so what it has lacked
+// chooseOrigin finds out what the records of a snapshot lead from. The client drops what was before, so what it has lacked
 // ever since gets its entry now.
-func (p *Peer) chooseTrend(tick uint64) {
+func (c *cutter) chooseOrigin() {
+	p := c.p
 	m := &p.marks
-	from := m.trend(tick)
+	c.origin = m.origin(c.header.Tick, func(two origin) (n int) {
+		for k := range p.steady {
+			if lacks := m.lackedBy(two, k); lacks != 0 {
+				n += bits.OnesCount64(lacks & p.steady[k] & c.isDue(k))
+			}
+		}
+		return n
+	})
 	for k := range m.lacks(m.at) {
-		for rest := m.never(k, from) & p.steady.word(k); rest != 0; rest &= rest - 1 {
+		for rest := m.never(k, c.origin.from) & p.steady.word(k); rest != 0; rest &= rest - 1 {
 			p.at(k<<6 + bits.TrailingZeros64(rest))
 		}
 	}
-	m.begin(from)
+	m.begin(c.origin.from)
 }
 
 // ackedSteady takes that a packet with these slots was acknowledged, and returns those of them that are not steady.
