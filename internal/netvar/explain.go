@@ -87,7 +87,7 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		e := &own
 		x.Visible, x.Baseline = e.life, e.base
 		if e.sent != 0 {
-			x.Sent, x.Version, x.Copies = e.last, e.sent, p.copies(slot)
+			x.Sent, x.Version, x.Copies = p.tick-e.age(p.tick), e.sent, p.copies(slot)
 			x.Packets = p.carrying(slot, e)
 			if n := len(x.Packets); n > 0 {
 				x.Sent = p.flight.at(x.Packets[n-1]).tick

@@ -172,7 +172,7 @@ func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 		return // of a lifetime that is over, or of another mask
 	}
 	if e.phase == ended { // a packet of this phase can only have carried the despawn
-		*e = entry{}
+		p.clear(e)
 		p.owed.unset(slot)
 		p.settled(slot>>6, 1<<(slot&63))
 		return

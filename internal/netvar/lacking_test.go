@@ -288,7 +288,7 @@ func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
 	b.w.SetWeight(b.objects[0], MaxWeight)
 	b.editRock(1).X++
 	b.edit(0).Secret++
-	b.tick += 1 << 40 // the most needed of all, for the longest time
+	b.tick += 1 << 31 // the most needed of all, for the longest time
 	b.loses = true
 	b.step()
 	if n := b.p.cut.list[0]; n.slot != 0 || n.need != math.MaxUint64 {

@@ -142,7 +142,7 @@ func (c *cutter) commitLarge(n *candidate, e *entry) {
 	n.size = uint32(8 * size)
 	p.w.stats.Large++
 	p.w.stats.Bytes += uint64(size)
-	l.list = append(l.list, largeRecord{tick: tick, version: n.version, since: e.reached(), slot: n.slot, size: uint32(size)})
+	l.list = append(l.list, largeRecord{tick: tick, version: n.version, since: e.reached(tick), slot: n.slot, size: uint32(size)})
 	l.slots.set(int(n.slot))
 	l.bytes += size
 }
@@ -157,14 +157,14 @@ func (c *cutter) behindLarge() (behind uint64) {
 
 // reached is the tick that the client has reached with what was sent of the entry: that of the
 // last record, or the one before its lifetime.
-func (e *entry) reached() uint64 {
+func (e *entry) reached(now uint64) uint64 {
 	switch {
 	case e.sent != 0:
-		return e.last
+		return now - e.age(now)
 	case !e.known: // after a resume it may have begun long before last
 		return e.life - 1
 	}
-	return e.last - 1
+	return now - e.age(now) - 1
 }
 
 // ApplyLarge checks a record that came over the stream wholly, and then applies it; after an error

@@ -1,96 +1,6 @@
 package netvar
 
-import (
-	"math/bits"
-	"slices"
-)
-
-// phase says what a peer's entry for a slot is about.
-type phase uint8
-
-const (
-	absent phase = iota // nothing to say: no object, or one that the client will never hear of
-	shown               // an object that the client shall have
-	ended               // a client that may have an object shall have none
-)
-
-// entry is what the server knows of one client and one slot. Of a steady one the versions are not kept: see Peer.peek.
-type entry struct {
-	life  uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
-	base  uint64 // version acknowledged, 0 = none
-	had   uint64 // versions acknowledged before it: bit i is that of tick base-1-i
-	prior uint64 // the newest acknowledged of those that had does not reach, 0 = none
-	sent  uint64 // version last sent; of an ended phase its life
-	last  uint64 // tick of the last record, for staleness; the life at first
-	good  uint64 // tick since which the client has had what it should, 0 = never; or lacks it
-	lacks bool   // a version was lost, or left out of the snapshot of tick good
-	phase phase
-	known bool // a record of this slot was ever sent and no despawn acknowledged since
-	first bool // of the first state, and not acknowledged: see progress.go
-	full  fullReason
-}
-
-// forget makes the next record a full one.
-func (e *entry) forget() { e.base, e.had, e.prior, e.good = 0, 0, 0, 0 }
-
-// advance makes a later version the baseline. Of those before it the entry forgets what no trend from tick
-// from, or a later one, can need: entries that have lived through different losses are soon the same again.
-func (e *entry) advance(version, from uint64) {
-	switch ticks := version - e.base; {
-	case e.base == 0:
-		e.had, e.prior = 0, 0
-	case ticks > 64:
-		e.had, e.prior = 0, e.base
-	default:
-		if out := e.had >> (64 - ticks); out != 0 {
-			e.prior = e.base - 1 - (64 - ticks) - uint64(bits.TrailingZeros64(out))
-		}
-		e.had = e.had<<ticks | 1<<(ticks-1)
-	}
-	e.base = version
-	if back := e.base - from; e.base > from && back <= 64 {
-		if old := e.had >> (back - 1); old != 0 {
-			e.had &= 1<<(back-1)<<bits.TrailingZeros64(old)<<1 - 1
-			e.prior = 0
-		}
-	} else if e.base <= from {
-		e.had, e.prior = 0, 0
-	}
-}
-
-// remember notes an acknowledged version up to the baseline.
-func (e *entry) remember(version uint64) {
-	switch back := e.base - version; {
-	case back == 0:
-	case back <= 64:
-		e.had |= 1 << (back - 1)
-	default:
-		e.prior = version
-	}
-}
-
-// has reports whether the client has acknowledged a version up to the baseline.
-func (e *entry) has(version uint64) bool {
-	switch back := e.base - version; {
-	case back == 0:
-		return true
-	case back <= 64:
-		return e.had>>(back-1)&1 != 0
-	default:
-		return version == e.prior
-	}
-}
-
-// fullReason says why an entry without a baseline has none.
-type fullReason uint8
-
-const (
-	fullFirst     fullReason = iota // the object, or the client, is new
-	fullVisible                     // the object became visible to the client
-	fullRequested                   // the client is in doubt
-	fullMasked                      // what the client may read of it changed
-	fullResumed                     // the client is back, and has kept nothing
-)
+import "slices"
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
@@ -168,7 +78,7 @@ func (p *Peer) entry(slot int) *entry {
 func (p *Peer) publish(slot int, tick uint64) {
 	e := p.entry(slot)
 	p.endFirst(e)
-	*e = entry{life: tick, last: tick, phase: shown, known: e.known}
+	e.renew(entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
 	p.beginFirst(e)
 	p.owed.set(slot)
 	p.settled(slot>>6, 1<<(slot&63))
@@ -185,11 +95,11 @@ func (p *Peer) retire(slot int, tick uint64) {
 	p.endFirst(e)
 	p.settled(slot>>6, 1<<(slot&63))
 	if !e.known {
-		*e = entry{}
+		p.clear(e)
 		p.owed.unset(slot)
 		return
 	}
-	*e = entry{life: tick, last: tick, phase: ended, known: true}
+	e.renew(entry{life: tick, last: uint32(tick), phase: ended, known: true})
 	p.owed.set(slot)
 }
 
@@ -221,10 +131,10 @@ func (p *Peer) RequestFull() {
 	p.losses.forget()
 	clear(p.steady)
 	for slot := range p.entries {
-		e := &p.entries[slot]
-		if e.phase == absent {
+		if p.entries[slot].phase == absent {
 			continue
 		}
+		e := p.at(slot)
 		e.forget()
 		e.sent, e.full = 0, fullRequested
 		p.owed.set(slot)

@@ -72,7 +72,7 @@ func (c *cutter) sheds(o *Object, e *entry) bool {
 	if every == 0 {
 		every = w.shed
 	}
-	return c.header.Tick-e.last < every
+	return e.age(c.header.Tick) < every
 }
 
 // maxMisfits is after how many records that no longer fit a full snapshot is left alone. Each
@@ -206,7 +206,7 @@ func (c *cutter) weigh() {
 		o := w.slots[n.slot]
 		k := &w.kinds[o.class.index]
 		e := c.p.at(int(n.slot))
-		age := max(c.header.Tick-e.last, 1) // 0 in the tick in which it became visible
+		age := max(e.age(c.header.Tick), 1) // 0 in the tick in which it became visible
 		if n.rank == rankOwed && k.every > 0 && age >= k.every {
 			n.rank, n.need = rankOverdue, age-k.every
 			continue

@@ -36,7 +36,9 @@ func (p *Peer) Resume(kept bool) {
 		p.losses.any = true // what was under way as of the newest mark
 		p.losses.slots.or(p.marks.lacks(p.marks.at))
 		for slot := range p.entries {
-			p.entries[slot].rewind()
+			if e := &p.entries[slot]; e.detail != nil { // of what is steady nothing else is known
+				e.rewind()
+			}
 		}
 		return
 	}
@@ -51,7 +53,7 @@ func (p *Peer) Resume(kept bool) {
 // rewind makes it as if nothing were sent but what was acknowledged, in the tick of that version.
 func (e *entry) rewind() {
 	if e.sent > e.base {
-		e.sent, e.last = e.base, max(e.base, e.life)
+		e.sent, e.last = e.base, uint32(max(e.base, e.life))
 	}
 }
 
@@ -61,11 +63,12 @@ func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:
 	case shown:
-		*e = entry{life: e.life, last: p.w.tick, phase: shown, full: fullResumed}
+		e = p.at(slot)
+		e.renew(entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
 		p.beginFirst(e)
 		p.owed.set(slot)
 	case ended:
-		*e = entry{}
+		p.clear(e)
 		p.owed.unset(slot)
 	}
 }

@@ -212,7 +212,7 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 	if shedding && n.rank != rankDespawn && c.sheds(o, e) {
 		p.w.stats.Shed++
 		if e.leftOut(c.header.Tick); n.rank == rankOwed {
-			c.shed = max(c.shed, c.header.Tick-e.last)
+			c.shed = max(c.shed, e.age(c.header.Tick))
 			c.header.HasBehind = true
 		}
 		return
@@ -443,7 +443,7 @@ func (c *cutter) behind() uint8 {
 		if n.packet < onStream || n.rank == rankCopy {
 			continue
 		}
-		behind = max(behind, c.header.Tick-c.p.at(int(n.slot)).reached())
+		behind = max(behind, c.header.Tick-c.p.at(int(n.slot)).reached(c.header.Tick))
 	}
 	return uint8(min(behind, math.MaxUint8))
 }
@@ -521,5 +521,5 @@ func (c *cutter) commitOne(n *candidate) {
 	if n.packet == onStream {
 		c.commitLarge(n, e)
 	}
-	e.sent, e.last, e.known = n.version, c.header.Tick, true
+	e.sent, e.last, e.known = n.version, uint32(c.header.Tick), true
 }

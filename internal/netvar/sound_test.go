@@ -260,7 +260,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 // What a peer keeps is bounded by what there is, and small: for each slot an entry, and some bits; for each record in
 // flight less than 8 bytes where much moves, and never more than MaxInFlight packets.
 func TestWhatAPeerKeepsIsBounded(t *testing.T) {
-	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 64 || record > 24 {
+	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 24 || record > 24 {
 		t.Errorf("an entry takes %d bytes, a record in flight %d", entry, record)
 	}
 	f := newFleet(t, 256, 2, twoBaselines, 0)
@@ -299,12 +299,45 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 	}
 }
 
+// What is steady has no detail, and the world keeps no more of those that nobody needs than it says.
+func TestWhatIsSteadyHasNoDetail(t *testing.T) {
+	f := newFleet(t, 256, 40, twoBaselines, 0)
+	held := func() (n int) {
+		for i := range f.clients {
+			p := f.clients[i].peer
+			for slot := range p.entries {
+				if d := p.entries[slot].detail; (d == nil) != p.steady.has(slot) {
+					t.Fatalf("client %d: slot %d is steady: %v, and its detail is %v", i, slot, p.steady.has(slot), d)
+				} else if d != nil {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := held(); n != 0 {
+		t.Errorf("%d objects have details though nothing was lost", n)
+	}
+	for i := range f.clients {
+		f.clients[i].peer.RequestFull()
+	}
+	if n := held(); n != 256*40 {
+		t.Errorf("%d objects have details once all are in doubt", n)
+	}
+	for range 30 {
+		f.step(256)
+	}
+	if n := held(); n != 0 || len(f.w.details.spare) > 256+moreDetails {
+		t.Errorf("%d objects have details again, and %d are kept for them", n, len(f.w.details.spare))
+	}
+}
+
 // An entry remembers which versions were acknowledged as far as a trend may lead from them: all later than the tick where
 // trends come from, and the newest up to it. It never remembers one that was not.
 func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		var e entry
+		e := entry{detail: new(detail)}
 		acked := map[uint64]bool{}
 		version, from := 1+rng.Uint64N(100), uint64(0)
 		for range 200 {

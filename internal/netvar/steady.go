@@ -18,26 +18,13 @@ import "math/bits"
 //	commit   once, waiting                  ──▶  one note of the packet
 //	acked    what has not changed since     ──▶  no longer owed
 //
-// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry: that it is new, masked or
+// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new, masked or
 // large, that a packet with it was lost, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
 // right. An object becomes steady again once it has changed and marks reach back no farther than the
 // packet that has mended it.
 
-// at returns the entry of a slot, to read and to change. It is not steady from now on.
-func (p *Peer) at(slot int) *entry {
-	if p.steady.has(slot) {
-		p.entries[slot] = p.peek(slot)
-		p.steady.unset(slot)
-	}
-	return &p.entries[slot]
-}
-
-// peek returns a copy of what is known of a slot, which stays steady: asking changes nothing of what is sent.
-func (p *Peer) peek(slot int) entry {
-	e := p.entries[slot]
-	if !p.steady.has(slot) {
-		return e
-	}
+// derive makes the detail of a steady object.
+func (p *Peer) derive(slot int, e *entry) {
 	o := p.w.slots[slot]
 	m := &p.marks
 	e.base, e.had, e.prior, e.good = m.of(slot), 0, 0, m.at
@@ -59,8 +46,9 @@ func (p *Peer) peek(slot int) entry {
 	} else if i := o.hist.floor(p.before, o.changed); i >= 0 {
 		e.sent = o.hist.tick(i)
 	}
-	e.last = max(e.last, e.sent) // or a copy was sent a little later
-	return e
+	if last := uint32(e.sent); int32(last-e.last) > 0 {
+		e.last = last // or a copy was sent a little later
+	}
 }
 
 // settle makes steady what may be of 64 slots that are due, and returns those of them that are.
@@ -72,6 +60,8 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 		i := bits.TrailingZeros64(m)
 		if e := &p.entries[k<<6+i]; e.good != 0 && !e.lacks && e.good <= p.marks.from {
 			p.steady[k] |= 1 << i
+			p.w.details.release(e.detail)
+			e.detail = nil
 		}
 	}
 	return due & p.steady[k]

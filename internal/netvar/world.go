@@ -38,6 +38,7 @@ type World struct {
 	large   bool           // a class has values that may not fit a packet
 	spent   spent
 	bundles bundles
+	details details
 	stats   Stats
 
 	spaces    []*Space
@@ -166,6 +167,7 @@ func (w *World) Capture(tick uint64) {
 	clear(w.dirty)
 	w.dirty = w.dirty[:0]
 	w.since.add(tick, w.moved)
+	w.details.most = len(w.slots) + moreDetails
 	w.judge()
 	for _, p := range w.peers {
 		p.owe(w.moved)
