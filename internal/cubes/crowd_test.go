@@ -19,7 +19,7 @@ type mover struct {
 	Rot  [4]float32 `net:"quat=9"`
 }
 
-// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements come 100 ms later.
+// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements come some ticks later.
 type crowd struct {
 	world   rigid.World
 	random  *rand.Rand
@@ -32,7 +32,7 @@ type crowd struct {
 	replica *netvar.Replica
 	objects []*netvar.Object
 	packets [][]byte
-	acks    [3]netvar.Range
+	acks    []netvar.Range // as many as ticks pass
 	tick    uint64
 	bytes   int // of whole packets
 }
@@ -40,16 +40,18 @@ type crowd struct {
 const (
 	crowdSize = 250
 	crowdRate = 30
+
+	near, far = 1, 3 // ticks that an acknowledgement takes: 33 and 100 ms
 )
 
-func newCrowd(tb testing.TB, speed float64, rolls bool) *crowd {
+func newCrowd(tb testing.TB, speed float64, rolls bool, late int) *crowd {
 	tb.Helper()
 	class, err := netvar.NewClass("mover", reflect.TypeFor[mover]())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	table := netvar.NewTable(class)
-	c := &crowd{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize),
+	c := &crowd{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize), acks: make([]netvar.Range, late),
 		state: netvar.NewWorld(table), replica: netvar.NewReplica(table)}
 	c.peer = c.state.NewPeer(1)
 	c.world.Bodies = make([]rigid.Body, 0, crowdSize)
@@ -92,13 +94,14 @@ func (c *crowd) step(tb testing.TB) (moved int) {
 		c.state.Edit(c.objects[i])
 		*to = mover{float32(b.Pos.X), float32(b.Pos.Y), float32(b.Pos.Z), [4]float32{float32(b.Rot.X), float32(b.Rot.Y), float32(b.Rot.Z), float32(b.Rot.W)}}
 	}
-	if acks := c.acks[c.tick%3]; acks.First > 0 {
-		c.peer.Ack([]netvar.Range{acks})
+	sent := &c.acks[c.tick%uint64(len(c.acks))]
+	if sent.First > 0 {
+		c.peer.Ack([]netvar.Range{*sent})
 	}
 	c.state.Capture(c.tick)
 	var first uint64
 	c.packets, first = c.peer.AppendSnapshot(c.packets[:0], c.tick, limit)
-	c.acks[c.tick%3] = netvar.Range{First: first, Last: first + uint64(len(c.packets)) - 1}
+	*sent = netvar.Range{First: first, Last: first + uint64(len(c.packets)) - 1}
 	for _, p := range c.packets {
 		c.bytes += len(p)
 		if _, err := c.replica.Apply(p); err != nil {
@@ -152,7 +155,7 @@ func (c *crowd) same(t *testing.T) {
 
 // 250 cubes that all glide at 2 m/s, turn, and bump into each other.
 func TestACrowdIsSmall(t *testing.T) {
-	c := newCrowd(t, 2, false)
+	c := newCrowd(t, 2, false, far)
 	kilobytes, moving := c.measure(t)
 	c.same(t)
 	t.Logf("%.1f kB/s, %.3f of the cubes move", kilobytes, moving)
@@ -170,9 +173,10 @@ func BenchmarkCrowd(b *testing.B) {
 	for _, set := range []struct {
 		speed float64
 		rolls bool
-	}{{2, false}, {4, false}, {2, true}} {
-		b.Run(fmt.Sprintf("speed=%v/rolls=%v", set.speed, set.rolls), func(b *testing.B) {
-			c := newCrowd(b, set.speed, set.rolls)
+		late  int
+	}{{2, false, near}, {2, false, far}, {4, false, near}, {4, false, far}, {2, true, near}, {2, true, far}} {
+		b.Run(fmt.Sprintf("speed=%v/rolls=%v/ack=%dms", set.speed, set.rolls, set.late*1000/crowdRate), func(b *testing.B) {
+			c := newCrowd(b, set.speed, set.rolls, set.late)
 			kilobytes, moving := c.measure(b)
 			for b.Loop() {
 				c.step(b)
