@@ -111,7 +111,7 @@ type Explanation struct {
 	Baseline uint64   `json:"baseline"` // newest version of the object that the client has acknowledged
 	Sent     uint64   `json:"sent"`     // when the object was last sent to the client
 	Version  uint64   `json:"version"`  // the version that was sent then
-	Copies   int      `json:"copies"`   // snapshots that carried it: two at most before it is known to be lost
+	Copies   int      `json:"copies"`   // snapshots that carried it, while one of them is under way: two at most
 	Packets  []uint64 `json:"packets"`  // ids of the state packets under way that carry it
 	Until    uint64   `json:"until"`    // of ReasonInterval: when the change will be captured
 }

@@ -200,6 +200,22 @@ func TestExplainNotDue(t *testing.T) {
 	}
 }
 
+// What was sent is still under way when the object changes again, and the answer goes on telling of it.
+func TestExplainTellsOfTheVersionBefore(t *testing.T) {
+	a := newAsker(t, far, netlooptest.Room(netloop.RoomSpec{SendEvery: 3}))
+	for n := range 9 {
+		a.move()
+		a.Step(1)
+		x := a.ask("Pos.X")
+		if n < 3 { // the first snapshot that has it
+			continue
+		}
+		if x.Sent != x.Tick-x.Tick%3 || x.Version > x.Sent || x.Copies != 1 || len(x.Packets) != 1 {
+			t.Error(x)
+		}
+	}
+}
+
 func TestExplainSlotBusy(t *testing.T) {
 	a := newAsker(t, perfect)
 	a.Stall(a.c, true)

@@ -185,7 +185,7 @@ func (r *trial) edit(t *netloop.Tick, it *item) {
 }
 
 // march changes all objects, or those that everybody may read, in each tick for a while, mostly
-// undisturbed: so the runtime makes blocks of them, which all else parts again.
+// undisturbed: so they are steady and go in runs, which all else disturbs again.
 func (r *trial) march(t *netloop.Tick) {
 	ticks, all := 10+r.rng.IntN(40), r.rng.IntN(2) == 0
 	if r.rng.IntN(4) > 0 {

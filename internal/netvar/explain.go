@@ -42,7 +42,7 @@ type Explanation struct {
 	Baseline uint64   // newest version that it has acknowledged
 	Sent     uint64   // of the last snapshot that had a record of the object
 	Version  uint64   // that this record carried
-	Copies   int      // snapshots that carried that version, while it is not acknowledged: 2 at most
+	Copies   int      // snapshots that carried that version, while one of them is under way: 2 at most
 	Packets  []uint64 // ids of those in flight that carry it
 	Until    uint64   // of WhyInterval: the tick whose capture takes the change
 }
@@ -87,8 +87,9 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 		e := &own
 		x.Visible, x.Baseline = e.life, e.base
 		if e.sent != 0 {
-			x.Sent, x.Version, x.Copies = p.tick-e.age(p.tick), e.sent, p.copies(slot)
+			x.Sent, x.Version = p.tick-e.age(p.tick), e.sent
 			x.Packets = p.carrying(slot, e)
+			x.Copies = p.copies(slot, x.Packets)
 			if n := len(x.Packets); n > 0 {
 				x.Sent = p.flight.at(x.Packets[n-1]).tick
 			}
@@ -179,15 +180,16 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	return ids
 }
 
-// copies is in how many snapshots what is owed of a slot is under way.
-func (p *Peer) copies(slot int) int {
+// copies is in how many snapshots the version that was last sent of a slot is under way, in these packets or over the
+// stream. Of what is owed the peer knows it; once the object has a later version, the packets tell.
+func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
 	case p.waiting.has(slot):
 		return 2
-	case p.once.has(slot):
+	case p.once.has(slot), p.large.slots.has(slot):
 		return 1
 	}
-	return 0
+	return min(len(packets), 2) // one in each snapshot; a digest takes more of them
 }
 
 // ParseID reads what ID.String writes.
