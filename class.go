@@ -33,6 +33,22 @@ import (
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
 //
+// What a tag takes, and refuses in the panic of [NewClass]:
+//
+//	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest terms;
+//	           a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
+//	range      the field's unit, the smaller end first; needs quant, and lies within those steps
+//	quat       3 to 20 bits for a component: 9 are a quarter of a degree off at worst
+//	max        1 to 65 536: bytes of a string, of a byte slice or of a protobuf message, elements of a slice or map
+//	each       1 to 65 536: bytes of each string or protobuf message in a slice or map
+//	key        a field of the elements of a slice
+//	name       letters, digits and underscores, the first no digit, at most 64 bytes
+//	read       all, owner, or a rule of the class, which is written as a name is
+//	interval   game time as time.ParseDuration reads it, above 0 and up to 1m
+//	threshold  the field's unit, above 0; degrees of a quaternion
+//	lerp       none, linear, angle or degrees: see [Lerp]
+//	priority   1/64 to 64, as a decimal or a fraction
+//
 // quant, range, threshold, lerp, priority and read on a struct or array hold for what is inside, unless it
 // has its own.
 //
