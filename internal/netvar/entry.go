@@ -39,8 +39,8 @@ type detail struct {
 	had   uint64 // versions acknowledged before it: bit i is that of tick base-1-i
 	prior uint64 // the newest acknowledged of those that had does not reach, 0 = none
 	sent  uint64 // version last sent; of an ended phase its life
-	good  uint64 // tick since which the client has had what it should, 0 = never; or lacks it
-	lacks bool   // a version was lost, or left out of the snapshot of tick good
+	good  uint64 // tick since which the client has had what it should, but for the holes of marks, 0 = never; or lacks it
+	lacks bool   // it was left out of the snapshot of tick good
 }
 
 // at returns the entry of a slot, to read and to change. It is not steady from now on.

@@ -99,8 +99,11 @@ type Range struct{ First, Last uint64 }
 // acknowledged, is lost, since the client applies nothing older than what it has applied.
 func (p *Peer) Ack(ranges []Range) {
 	newest := p.arrived(ranges)
+	if newest == 0 {
+		return // a client may say so as often as it likes
+	}
 	f := &p.flight
-	some := p.marks.at // a tick of which something has arrived
+	some := uint64(0) // a tick of which something has arrived
 	for id := f.oldest; id < f.next && f.at(id).tick <= newest; id++ {
 		s := f.at(id)
 		if some > 0 && s.tick > some {
@@ -117,9 +120,7 @@ func (p *Peer) Ack(ranges []Range) {
 		}
 	}
 	p.again()
-	if newest > 0 {
-		p.pass(newest)
-	}
+	p.pass(newest)
 }
 
 // arrived marks the packets that are acknowledged now, and returns the newest tick of them.
@@ -223,16 +224,21 @@ func (l *losses) forget() {
 func (p *Peer) lost(s *sentPacket) {
 	p.losses.any = true
 	for i := range s.records {
-		r := &s.records[i]
-		k := int(r.block)
-		p.losses.slots.add(k, r.mask)
-		for m := r.mask & p.owed.word(k) &^ p.steady.word(k); m != 0; m &= m - 1 {
-			if e := &p.entries[k<<6+bits.TrailingZeros64(m)]; !e.lacks {
-				e.good, e.lacks = 0, true // what mends it is not decided yet
-			}
-		}
+		p.losses.slots.add(int(s.records[i].block), s.records[i].mask)
 	}
 	p.flight.decided(s)
+}
+
+// overrun takes the oldest packets for lost until so many are in flight at most.
+func (p *Peer) overrun(most int) {
+	f, some := &p.flight, false
+	for ; f.next-f.oldest > uint64(most); some = true {
+		p.w.stats.Overrun++
+		p.lost(f.at(f.oldest))
+	}
+	if some {
+		p.again()
+	}
 }
 
 // again makes owed again what was only in packets that were lost. Later packets have it as it is now, if they have it.

@@ -11,7 +11,7 @@ import (
 // that is steady, but for their holes.
 type marks struct {
 	at    uint64 // the newest, 0 = none
-	from  uint64 // the one that trends come from now; the client has dropped what was before
+	from  uint64 // the oldest: the one that trends come from, unless that is too long ago; the client has dropped what was before
 	back  uint64 // bit i is the mark at - i, none before from
 	holes []hole // of some of them, by tick
 }
@@ -29,10 +29,11 @@ const maxMarks = codec.MaxTrend + 1
 func (m *marks) add(tick uint64) {
 	m.back = m.back<<(tick-m.at) | 1 // a shift by 64 or more leaves nothing
 	m.at = tick
-	m.forget(tick - min(tick, maxMarks-1))
+	m.from = tick - uint64(bits.Len64(m.back)-1)
+	m.forget(m.from)
 }
 
-// lack says what the client lacks as of the newest mark; nil is nothing.
+// lack says what the client lacks as of the newest mark.
 func (m *marks) lack(slots bitset) {
 	n := len(m.holes)
 	if n > 0 && m.holes[n-1].tick == m.at {
@@ -40,7 +41,7 @@ func (m *marks) lack(slots bitset) {
 		m.holes = m.holes[:n]
 	}
 	switch {
-	case slots == nil:
+	case len(slots) == 0:
 		return
 	case n < cap(m.holes):
 		m.holes = m.holes[:n+1]

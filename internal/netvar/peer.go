@@ -129,7 +129,6 @@ func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
 	p.losses.forget()
-	clear(p.steady)
 	for slot := range p.entries {
 		if p.entries[slot].phase == absent {
 			continue

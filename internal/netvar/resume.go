@@ -33,8 +33,6 @@ func (p *Peer) Resume(kept bool) {
 	if kept {
 		p.first.closed = p.first.closed || begun
 		p.before = p.marks.at
-		p.losses.any = true // what was under way as of the newest mark
-		p.losses.slots.or(p.marks.lacks(p.marks.at))
 		for slot := range p.entries {
 			if e := &p.entries[slot]; e.detail != nil { // of what is steady nothing else is known
 				e.rewind()

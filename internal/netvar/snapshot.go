@@ -86,7 +86,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	if tick <= p.tick || tick < p.w.tick {
 		panic(fmt.Sprintf("netvar: AppendSnapshot(%d) after snapshot %d and capture %d; ticks must grow", tick, p.tick, p.w.tick))
 	}
-	p.tick = tick
+	p.tick, p.w.cut = tick, max(p.w.cut, tick)
 	c := &p.cut
 	c.begin(dst, tick, lim)
 	c.gather(true)
@@ -104,11 +104,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
 	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
-	for f := &p.flight; f.next-f.oldest > uint64(MaxInFlight-c.lim.Packets); {
-		p.w.stats.Overrun++
-		p.lost(f.at(f.oldest))
-	}
-	p.again()
+	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)

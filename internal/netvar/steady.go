@@ -28,7 +28,6 @@ func (p *Peer) derive(slot int, e *entry) {
 	o := p.w.slots[slot]
 	m := &p.marks
 	e.base, e.had, e.prior, e.good = m.of(slot), 0, 0, m.at
-	e.lacks = m.lacks(m.at).has(slot)
 	if i := o.hist.floor(e.base, o.changed); i >= 0 { // or it is too old: no baseline
 		e.base = o.hist.tick(i)
 	}
@@ -56,7 +55,11 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 	for len(p.steady) <= k {
 		p.steady = append(p.steady, 0)
 	}
-	for m := due &^ p.steady[k]; m != 0; m &= m - 1 {
+	apart := due &^ p.steady[k]
+	if apart == 0 {
+		return due
+	}
+	for m := apart &^ p.marks.lacks(p.marks.at).word(k); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
 		if e := &p.entries[k<<6+i]; e.good != 0 && !e.lacks && e.good <= p.marks.from {
 			p.steady[k] |= 1 << i
@@ -82,14 +85,20 @@ func (e *entry) leftOut(tick uint64) { e.good, e.lacks = tick, true }
 func (p *Peer) pass(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.lacks = append(l.lacks[:0], l.slots...)
-	any := l.any
 	for id := f.oldest; id < f.next && f.at(id).tick <= tick; id++ {
 		if s := f.at(id); s.pending && s.tick == tick {
-			any = true
 			for i := range s.records {
 				l.lacks.add(int(s.records[i].block), s.records[i].mask)
 			}
 		}
+	}
+	any := uint64(0)
+	for k := range l.lacks { // what is not owed it has
+		l.lacks[k] &= p.owed.word(k)
+		any |= l.lacks[k]
+	}
+	if any == 0 {
+		l.lacks = l.lacks[:0]
 	}
 	if tick > m.at {
 		if m.at > 0 && tick-m.from >= maxMarks { // older marks go, which may be all that is known
@@ -97,11 +106,7 @@ func (p *Peer) pass(tick uint64) {
 		}
 		m.add(tick)
 	}
-	if any {
-		m.lack(l.lacks)
-	} else {
-		m.lack(nil)
-	}
+	m.lack(l.lacks)
 }
 
 // unsettle gives slots their entries.

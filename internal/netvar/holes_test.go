@@ -1,0 +1,329 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// rocks is a world of rocks that all move, with one client that has them, and snapshots of so small packets.
+type rocks struct {
+	*pair
+	all []*Object
+	lim Limit
+}
+
+func newRocks(t *testing.T, n, size int) *rocks {
+	s := &rocks{pair: newPair(t, 0), lim: Limit{Packets: MaxPackets, PacketSize: size}}
+	for i := range n {
+		s.all = append(s.all, s.spawnRock(s.w, rock{X: int32(1000 * i)}, 1))
+	}
+	for range 12 {
+		s.apply(s.cut())
+	}
+	if n := s.p.steady.count(); n != len(s.all) {
+		t.Fatalf("%d of %d are steady", n, len(s.all))
+	}
+	return s
+}
+
+// cut is a tick in which all move.
+func (s *rocks) cut() [][]byte {
+	for i, o := range s.all {
+		s.edit(o).X += int32((s.tick*2654435761 ^ uint64(i+1)*40503) >> 3 % 4096)
+	}
+	return s.again()
+}
+
+// again is a tick in which nothing more moves.
+func (s *rocks) again() [][]byte {
+	s.tick++
+	s.w.Capture(s.tick)
+	packets, _ := snap(s.p, s.tick, s.lim)
+	return packets
+}
+
+// apply acknowledges packets that have arrived.
+func (s *rocks) apply(packets [][]byte) {
+	s.t.Helper()
+	mustApply(s.t, s.r, s.p, packets...)
+	s.check()
+}
+
+func (s *rocks) check() {
+	s.t.Helper()
+	if fault := s.p.unsound() + s.p.unlike(s.r); fault != "" {
+		s.t.Fatalf("tick %d: %s", s.tick, fault)
+	}
+}
+
+// same ends the movement, and checks that the client has what there is.
+func (s *rocks) same() {
+	s.t.Helper()
+	for range 4 {
+		s.apply(s.again())
+	}
+	for _, o := range s.all {
+		if got := s.rock(o.ID()); got != *live[rock](o) {
+			s.t.Fatalf("rock %v is %+v, want %+v", o.ID(), got, *live[rock](o))
+		}
+	}
+	if n := s.p.owed.count(); n != 0 {
+		s.t.Errorf("%d are owed", n)
+	}
+}
+
+// exact is how many records of the last snapshot named their version.
+func (s *rocks) exact() (n int) {
+	for _, o := range s.all {
+		if s.p.cut.basis(o).exact {
+			n++
+		}
+	}
+	return n
+}
+
+// Of a few records that were lost each names its version, and the others lead from the newest mark; of many, the
+// snapshot leads from an earlier mark, and none does.
+func TestFewThatWereLostNameTheirVersion(t *testing.T) {
+	for _, set := range []struct {
+		size int
+		few  bool
+	}{{30, true}, {100, false}} {
+		s := newRocks(t, 100, set.size)
+		packets := s.cut()
+		s.apply(packets[1:]) // the first is lost once something later arrives
+		newest := s.tick
+		lost := s.p.marks.lacks(newest).count()
+		if lost == 0 || (lost <= fewHoles) != set.few || lost > 60 {
+			t.Fatalf("%d records in a packet of %d bytes", lost, set.size)
+		}
+		next := s.cut()
+		named, at := s.exact(), s.p.cut.origin.at
+		switch {
+		case set.few && (at != newest || named != lost):
+			t.Errorf("%d lost: the snapshot leads from %d, the newest mark is %d, and %d records name their version", lost, at, newest, named)
+		case !set.few && (at != newest-1 || named != 0):
+			t.Errorf("%d lost: the snapshot leads from %d, the mark before %d, and %d records name their version", lost, at, newest, named)
+		}
+		s.apply(next)
+		s.same()
+	}
+}
+
+// What a packet under way repeats the client may have already: that is no hole.
+func TestACopyUnderWayIsNoHole(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	first, copies := s.cut(), s.again()
+	if len(copies) < 2 {
+		t.Fatal("no copies")
+	}
+	s.apply(first)
+	s.apply(copies[:1])
+	if n := len(s.p.marks.holes); n != 0 || s.p.marks.at != s.tick {
+		t.Errorf("%d holes as of marks up to %d, and the client has all as of %d", n, s.p.marks.at, s.tick)
+	}
+	s.apply(s.cut())
+	s.same()
+}
+
+// Packets of one tick that are acknowledged by and by fill the hole in its mark.
+func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	packets := s.cut()
+	before := len(s.all)
+	for i := len(packets) - 1; i >= 0; i-- {
+		s.apply(packets[i : i+1])
+		n := s.p.marks.lacks(s.tick).count()
+		if n >= before || (n == 0) != (i == 0) {
+			t.Fatalf("with %d packets to come %d are missing, and %d were", i, n, before)
+		}
+		before = n
+	}
+	s.cut()
+	if s.exact() != 0 || s.p.cut.origin.at != s.tick-1 {
+		t.Errorf("%d records name their version, and the snapshot leads from %d", s.exact(), s.p.cut.origin.at)
+	}
+}
+
+// A client of which nothing is heard for longer than a trend takes, and that may lack what was under way then, still has
+// versions to lead from.
+func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	s.all = append(s.all, s.spawnRock(s.w, rock{X: -5}, s.tick))
+	s.apply(s.cut())
+	packets := s.cut()
+	s.apply(packets[:1]) // the newcomer is in the last
+	before := *s.w.Stats()
+	for range maxMarks + 5 {
+		s.cut()
+	}
+	if st := s.w.Stats(); st.FullFirst != before.FullFirst || st.FullEvicted != before.FullEvicted {
+		t.Errorf("%d full records", st.FullFirst-before.FullFirst+st.FullEvicted-before.FullEvicted)
+	}
+	s.p.RequestDigest(1)
+	s.apply(s.cut())
+	s.same()
+}
+
+// Marks that are too old go, also where no snapshot is cut meanwhile, and what was known from them alone is kept in entries.
+func TestOldMarksLeaveEntriesBehind(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	s.apply(s.cut()[1:]) // the client goes on without what was in the first
+	lost := s.p.marks.lacks(s.tick)
+	slot := lost.next(0)
+	had := s.p.peek(slot).base
+	var all [][][]byte
+	for range maxMarks + 3 {
+		all = append(all, s.cut())
+	}
+	var acks []Range
+	for _, packets := range all { // the first packet, in which the rock is, is lost each time
+		for _, b := range packets[1:] {
+			a, err := s.r.Apply(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acks = append(acks, Range{a.Packet, a.Packet})
+		}
+	}
+	s.p.Ack(acks)
+	s.check()
+	if e := s.p.peek(slot); e.base != had || s.p.steady.has(slot) || had == 0 {
+		t.Errorf("slot %d was known as of %d, and now of %d", slot, had, e.base)
+	}
+	if m := &s.p.marks; m.at-m.from >= maxMarks || m.back>>(m.at-m.from)&1 == 0 {
+		t.Errorf("marks from %d to %d", m.from, m.at)
+	}
+	before := s.w.Stats().Records - s.w.Stats().Deltas
+	s.apply(s.cut())
+	if n := s.w.Stats().Records - s.w.Stats().Deltas - before; n != 0 {
+		t.Errorf("%d full records", n)
+	}
+	s.same()
+}
+
+// What was given up because nothing is acknowledged, and arrives or not, is sent again.
+func TestPacketsGivenUpAreHoles(t *testing.T) {
+	s := newRocks(t, 40, 200)
+	var kept [][]byte
+	for i := range MaxInFlight + 100 {
+		if packets := s.cut(); i%7 == 0 {
+			kept = append(kept, packets[len(packets)-1])
+		}
+	}
+	if s.w.Stats().Overrun == 0 {
+		t.Fatal("nothing was given up")
+	}
+	for len(kept) > 5 {
+		s.apply(kept[len(kept)-2:])
+		kept = kept[:len(kept)-5]
+		s.cut()
+		s.check()
+	}
+	s.same()
+}
+
+// Whatever a client acknowledges, there are no more holes than marks reach back, none larger than the world, and in the
+// end nothing is allocated for them.
+func TestHolesAreBounded(t *testing.T) {
+	f := newFleet(t, 640, 3, []uint64{2, 3, 7}, 0)
+	lim := Limit{Packets: 12, PacketSize: 300}
+	rng := rand.New(rand.NewPCG(4, 4))
+	acks := make([]Range, 0, 8)
+	step := func() {
+		f.tick++
+		f.move(640)
+		f.w.Capture(f.tick)
+		for i := range f.clients {
+			c := &f.clients[i]
+			var first uint64
+			c.packets, first = c.peer.AppendSnapshot(c.packets[:0], f.tick, lim)
+			c.sent[f.tick%32] = Range{first, first + uint64(len(c.packets)) - 1}
+			if i == 2 && f.tick%20 != 0 {
+				continue
+			}
+			acks = acks[:0]
+			for range 1 + rng.IntN(4) {
+				r := c.sent[(f.tick-c.delay-rng.Uint64N(4))%32]
+				id := r.First + rng.Uint64N(r.Last-r.First+1)
+				acks = append(acks, Range{id, id + rng.Uint64N(2)})
+			}
+			c.peer.Ack(acks)
+		}
+	}
+	for range 1500 {
+		step()
+		for i := range f.clients {
+			p := f.clients[i].peer
+			if fault := p.unsound(); f.tick%16 == 0 && fault != "" {
+				t.Fatal(fault)
+			}
+			if n := len(p.marks.holes); n > maxMarks {
+				t.Fatalf("%d holes", n)
+			}
+		}
+	}
+	for i := range f.clients {
+		m := &f.clients[i].peer.marks
+		for _, h := range m.holes[:cap(m.holes)] {
+			if len(h.slots) > 640/64 {
+				t.Errorf("a hole of %d words", len(h.slots))
+			}
+		}
+		if cap(m.holes) > 2*maxMarks {
+			t.Errorf("room for %d holes", cap(m.holes))
+		}
+	}
+	if n := testing.AllocsPerRun(200, step); n > 0 {
+		t.Errorf("a tick allocates %v times", n)
+	}
+}
+
+// An acknowledgement that says nothing new costs nothing: a client may send as many as it likes.
+func TestAStaleAcknowledgementLooksAtNothing(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	s.apply(s.cut()[1:])
+	s.apply(s.cut()[1:]) // the first of the last snapshot is lost
+	if !s.p.losses.any {
+		t.Fatal("nothing was lost")
+	}
+	s.p.losses.sent = bitset{1 << 63, 1 << 63} // scratch of whoever looks at what is under way
+	s.p.Ack([]Range{{1, 5}, {s.p.flight.next + 5, s.p.flight.next + 9}})
+	s.p.Ack(nil)
+	if s.p.losses.sent[0] != 1<<63 {
+		t.Error("all packets in flight were looked at")
+	}
+	s.same()
+}
+
+// After a full request the client is behind since its last records, not since its objects have become steady.
+func TestAFullRequestForgetsNoTicks(t *testing.T) {
+	s := newRocks(t, 100, 400)
+	for range 300 {
+		s.apply(s.cut())
+	}
+	s.p.RequestFull()
+	for slot := range s.all {
+		if e := s.p.peek(slot); e.reached(s.tick)+1 < s.tick {
+			t.Fatalf("slot %d is behind since %d, now is %d", slot, e.reached(s.tick), s.tick)
+		}
+	}
+}
+
+// A packet's records are known by its tick, so what is captured later has a later one.
+func TestCaptureIsLaterThanSnapshots(t *testing.T) {
+	q := newPair(t, 0)
+	q.deliver()
+	snap(q.p, q.tick+2, wide) // of what was captured before
+	for _, tick := range []uint64{q.tick + 1, q.tick + 2} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Capture(%d) after a snapshot of tick %d", tick, q.tick+2)
+				}
+			}()
+			q.w.Capture(tick)
+		}()
+	}
+	q.w.Capture(q.tick + 3)
+}

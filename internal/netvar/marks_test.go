@@ -1,0 +1,183 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// plainMarks says what marks say, from a list of ticks and of the slots that were missing then.
+type plainMarks struct {
+	ticks []uint64 // the oldest first
+	holes map[uint64]bitset
+}
+
+func (l *plainMarks) before(tick uint64) {
+	for len(l.ticks) > 0 && l.ticks[0] < tick {
+		delete(l.holes, l.ticks[0])
+		l.ticks = l.ticks[1:]
+	}
+}
+
+func (l *plainMarks) of(slot int) uint64 {
+	for _, tick := range slices.Backward(l.ticks) {
+		if !l.holes[tick].has(slot) {
+			return tick
+		}
+	}
+	return 0
+}
+
+func (l *plainMarks) trend(at, tick uint64) uint64 {
+	if tick-at > codec.MaxTrend {
+		return at
+	}
+	span := uint64(nearTrend)
+	if tick-at > nearAhead {
+		span = farTrend
+	}
+	for _, from := range slices.Backward(l.ticks) {
+		if from+span <= at {
+			return from
+		}
+	}
+	return l.ticks[0]
+}
+
+func (l *plainMarks) origin(tick uint64, due bitset) (best origin) {
+	least := 1 << 30
+	for i, at := range slices.Backward(l.ticks) {
+		if i+maxOrigins < len(l.ticks) {
+			break
+		}
+		next := origin{at, l.trend(at, tick)}
+		n := l.lacking(next, due)
+		if n <= fewHoles {
+			return next
+		}
+		if n < least {
+			best, least = next, n
+		}
+	}
+	return best
+}
+
+func (l *plainMarks) lacking(two origin, due bitset) (n int) {
+	for slot := due.next(0); slot >= 0; slot = due.next(slot + 1) {
+		if l.holes[two.at].has(slot) || l.holes[two.from].has(slot) {
+			n++
+		}
+	}
+	return n
+}
+
+// Marks with gaps of all sizes, up to and beyond what they reach back, say what a plain list of them says.
+func TestMarksAgreeWithAPlainList(t *testing.T) {
+	const slots = 130
+	earlier := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		var m marks
+		plain := plainMarks{holes: map[uint64]bitset{}}
+		at := uint64(0)
+		for range 200 {
+			at += 1 + uint64(rng.IntN(3))
+			if rng.IntN(15) == 0 {
+				at += rng.Uint64N(70)
+			}
+			m.add(at)
+			plain.before(max(at, maxMarks-1) - (maxMarks - 1))
+			plain.ticks = append(plain.ticks, at)
+			for range 1 + rng.IntN(2) { // what it lacks may be less, once more of the snapshot has arrived
+				var lacks bitset
+				if share := rng.Float64(); rng.IntN(3) > 0 {
+					for slot := range slots {
+						if rng.Float64() < share {
+							lacks.set(slot)
+						}
+					}
+				}
+				m.lack(lacks)
+				plain.holes[at] = lacks
+			}
+			if len(m.holes) > len(plain.ticks) || m.from != plain.ticks[0] {
+				t.Fatalf("seed %d: %d holes of %d marks, the oldest %d, want %d", seed, len(m.holes), len(plain.ticks), m.from, plain.ticks[0])
+			}
+			since := plain.ticks[rng.IntN(len(plain.ticks))]
+			for slot := range slots {
+				if got, want := m.of(slot), plain.of(slot); got != want {
+					t.Fatalf("seed %d: slot %d is known as of %d, want %d", seed, slot, got, want)
+				}
+				if got, want := m.never(slot>>6, since)>>(slot&63)&1 != 0, plain.of(slot) < since; got != want {
+					t.Fatalf("seed %d: slot %d lacks as of all marks since %d: %v", seed, slot, since, got)
+				}
+			}
+			if rng.IntN(3) > 0 {
+				continue
+			}
+			var due bitset
+			for range rng.IntN(60) {
+				due.set(rng.IntN(slots))
+			}
+			tick := at + 1 + uint64(rng.IntN(14))
+			if rng.IntN(10) == 0 {
+				tick = at + 60 + uint64(rng.IntN(8))
+			}
+			want := plain.origin(tick, due)
+			got := m.origin(tick, func(two origin) (n int) {
+				for k, word := range due {
+					n += bitset{m.lackedBy(two, k) & word}.count()
+				}
+				return n
+			})
+			if got != want {
+				t.Fatalf("seed %d: a snapshot of %d leads from %v, want %v, marks %v", seed, tick, got, want, plain.ticks)
+			}
+			if got.at != at {
+				earlier++
+			}
+			m.begin(got.from)
+			plain.before(got.from)
+		}
+	}
+	if earlier == 0 {
+		t.Error("none led from an earlier mark")
+	}
+}
+
+// Without marks nothing leads from anything.
+func TestNoMarksNoOrigin(t *testing.T) {
+	var m marks
+	if got := m.origin(5, nil); got != (origin{}) {
+		t.Errorf("origin %v", got)
+	}
+	if m.begin(0); m.of(3) != 0 || m.from != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Holes keep their memory: there are never more of them than marks, and new ones take the place of old ones.
+func TestHolesKeepTheirMemory(t *testing.T) {
+	var m marks
+	lacks, tick := make(bitset, 8), uint64(0)
+	play := func() {
+		for i := range uint64(200) {
+			tick += 1 + i%3
+			m.add(tick)
+			lacks[i%8] ^= i
+			m.lack(lacks)
+			if i%5 == 0 {
+				m.lack(nil)
+			}
+			if i%70 == 69 {
+				m.begin(m.at)
+			}
+		}
+	}
+	play()
+	if n := testing.AllocsPerRun(20, play); n != 0 || cap(m.holes) > 2*maxMarks {
+		t.Errorf("%v allocations, room for %d holes", n, cap(m.holes))
+	}
+}

@@ -1,0 +1,115 @@
+package netvar
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Clients with the same marks to which different sets of the same neighbours are due: the first takes them all together, and then
+// each object is encoded once more and kept, for however many sets there are.
+func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
+	f := newFleet(t, 64, 6, []uint64{3}, 0)
+	for i := range f.clients {
+		f.clients[i].peer.Handle = i
+	}
+	for i := 1; i < 6; i++ { // each of these may not see one of them
+		f.w.SetAudience(f.crates[i], clientSet(0b111111&^(1<<i)))
+	}
+	for range 20 {
+		f.step(64)
+	}
+	f.begin()
+	f.step(64)
+	st := f.w.Stats()
+	if n := st.InRuns - f.counts.InRuns; n != 64+5*63 {
+		t.Errorf("%d records in runs, want %d", n, 64+5*63)
+	}
+	if n := st.Encoded - f.counts.Encoded; n < 128 || n > 128+8 { // and samples
+		t.Errorf("%d encodings of 64 objects for 6 sets of them, want 128", n)
+	}
+}
+
+// From the third client alike on the records of a world in which little moves are copied as one; what leaves is the same.
+func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
+	f := newFleet(t, 512, 4, []uint64{3}, 0)
+	for range 20 {
+		f.step(8)
+	}
+	f.step(8)
+	if b := &f.w.bundles; b.n != 1 || b.list[0].asked != 4 || b.list[0].run.n == 0 {
+		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", b.n, b.list[0].asked, b.list[0].run.n)
+	}
+	for i := range f.clients {
+		c := &f.clients[i]
+		if n := len(c.peer.cut.list); (n == 1) != (i >= 2) {
+			t.Errorf("client %d is sent %d runs", i, n)
+		}
+		if !bytes.Equal(c.packets[0], f.clients[0].packets[0]) {
+			t.Errorf("client %d is sent other bytes", i)
+		}
+		if c.peer.once.count() != f.clients[0].peer.once.count() || c.peer.waiting.count() != f.clients[0].peer.waiting.count() {
+			t.Errorf("client %d has other records under way", i)
+		}
+	}
+	f.step(512)
+	if n := f.w.bundles.n; f.w.bundles.epoch == f.w.tick && n != 0 {
+		t.Errorf("%d bundles of 512 records", n)
+	}
+}
+
+// A snapshot with a digest has everything, and so no bundle; nor is there one of another origin.
+func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
+	f := newFleet(t, 512, 6, []uint64{3, 3, 3, 6, 6, 6}, 0)
+	for range 20 {
+		f.step(8)
+	}
+	f.clients[2].peer.RequestDigest(1)
+	f.step(8)
+	b := &f.w.bundles
+	if b.n != 2 || b.list[0].asked != 2 || b.list[0].run.n != 0 && len(f.clients[2].peer.cut.list) == 1 {
+		t.Errorf("%d bundles, of the first %d have asked", b.n, b.list[0].asked)
+	}
+	if b.list[1].asked != 3 || b.list[1].run.n == 0 || b.list[1].origin == b.list[0].origin {
+		t.Errorf("the second: %d have asked, from %v as the first from %v", b.list[1].asked, b.list[1].origin, b.list[0].origin)
+	}
+}
+
+// There are bundles of so many sets, and what is beyond that goes as runs.
+func TestBundlesAreBounded(t *testing.T) {
+	const clients = maxBundles + 4
+	f := newFleet(t, 256, 3*clients, []uint64{3}, 0)
+	for i := range f.clients {
+		f.clients[i].peer.Handle = i % clients
+	}
+	for i := range clients {
+		f.w.SetAudience(f.crates[8*i], allBut(i))
+	}
+	for range 30 {
+		f.step(32)
+	}
+	for f.tick%8 != 7 {
+		f.step(32)
+	}
+	f.begin()
+	f.step(32) // each eighth crate: all sets differ
+	if n := f.w.bundles.n; n != maxBundles {
+		t.Errorf("%d bundles for %d sets", n, clients)
+	}
+	for i := range f.clients {
+		c := &f.clients[i]
+		if n, bundle := len(c.peer.cut.list), i >= 2*clients && i%clients < maxBundles; (n == 1) != bundle {
+			t.Errorf("client %d is sent %d runs", i, n)
+		}
+		if i >= clients && !bytes.Equal(c.packets[0], f.clients[i%clients].packets[0]) {
+			t.Errorf("client %d is sent other bytes", i)
+		}
+	}
+	if st := f.w.Stats(); st.Records-f.counts.Records != st.Deltas-f.counts.Deltas {
+		t.Errorf("%d records, %d deltas", st.Records-f.counts.Records, st.Deltas-f.counts.Deltas)
+	}
+}
+
+// allBut is an audience without those whose handle is this number.
+type allBut int
+
+func (n allBut) Includes(p *Peer) bool { return p.Handle.(int) != int(n) }
