@@ -61,3 +61,23 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 		t.Error("what waited for its packets is no metric")
 	}
 }
+
+// A snapshot that is due and cannot leave is counted under what keeps it.
+func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s := b.join()
+	b.step()
+	b.step() // the snapshot before still waits for the writer
+	if line := `netloop_snapshots_deferred_total{reason="slot_busy"} 1`; !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+	for range 5 { // the window takes four that nobody acknowledges
+		for _, more := s.AppendDatagram(nil, 0); more; _, more = s.AppendDatagram(nil, 0) {
+			s.DatagramSent(0, 0, true)
+		}
+		b.step()
+	}
+	if line := `netloop_snapshots_deferred_total{reason="window_closed"} 2`; !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}
