@@ -310,6 +310,45 @@ func TestAFullRequestForgetsNoTicks(t *testing.T) {
 	}
 }
 
+// What was lost before all began anew is missing no more.
+func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
+	for _, anew := range []func(*rocks){
+		func(s *rocks) { s.p.RequestFull() },
+		func(s *rocks) { s.p.Resume(false); s.r = NewReplica(s.table); s.r.StartAt(s.tick) },
+	} {
+		s := newRocks(t, 100, 200)
+		s.apply(s.cut()[1:])
+		s.apply(s.cut()[1:])
+		if s.p.losses.slots.count() == 0 {
+			t.Fatal("nothing was lost")
+		}
+		anew(s)
+		s.apply(s.cut())
+		s.apply(s.cut())
+		if n := s.p.marks.lacks(s.tick).count(); n != 0 || s.p.losses.slots.count() != 0 {
+			t.Errorf("%d are missing", n)
+		}
+		s.same()
+	}
+}
+
+// What was missing as of the mark where trends come from no trend leads from, once the object is on its own.
+func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
+	s := newRocks(t, 100, 100)
+	s.apply(s.cut()[1:])
+	at := s.tick
+	lost := s.p.marks.lacks(at)
+	slot, other := lost.next(0), 99
+	s.apply(s.cut())
+	s.p.marks.begin(at)
+	if e := s.p.peek(slot); e.has(at) || e.base != s.tick {
+		t.Errorf("slot %d has what was lost", slot)
+	}
+	if e := s.p.peek(other); !e.has(at) || e.base != s.tick {
+		t.Errorf("slot %d has not what has arrived", other)
+	}
+}
+
 // A packet's records are known by its tick, so what is captured later has a later one.
 func TestCaptureIsLaterThanSnapshots(t *testing.T) {
 	q := newPair(t, 0)

@@ -113,3 +113,42 @@ func TestBundlesAreBounded(t *testing.T) {
 type allBut int
 
 func (n allBut) Includes(p *Peer) bool { return p.Handle.(int) != int(n) }
+
+// The records of a run are counted through all of its words.
+func TestSlotsOfARun(t *testing.T) {
+	var r run
+	r.begin()
+	r.add(1, 1<<3|1<<5|1<<63)
+	r.add(4, 1<<0|1<<7)
+	for n, want := range []int{67, 69, 127, 256, 263} {
+		if got := r.slot(n); got != want {
+			t.Errorf("record %d is of slot %d, want %d", n, got, want)
+		}
+	}
+	if r.first != 67 || r.last != 263 || r.records != 5 {
+		t.Errorf("slots %d to %d, %d records", r.first, r.last, r.records)
+	}
+}
+
+// No more classes are counted than there is room for.
+func TestClassesOfARun(t *testing.T) {
+	var r run
+	for i := range uint32(3 * maxKinds) {
+		if ok := r.count(i%(maxKinds+1), 10+i); ok != (i%(maxKinds+1) < maxKinds) {
+			t.Errorf("class %d is counted: %v", i%(maxKinds+1), ok)
+		}
+	}
+	sum := uint32(0)
+	for _, c := range r.classes[:r.kinds] {
+		sum += c.bits
+	}
+	want := uint32(0)
+	for i := range uint32(3 * maxKinds) {
+		if i%(maxKinds+1) < maxKinds {
+			want += 10 + i
+		}
+	}
+	if r.kinds != maxKinds || sum != want {
+		t.Errorf("%d classes, %d bits, want %d", r.kinds, sum, want)
+	}
+}

@@ -31,16 +31,11 @@ func (p *Peer) derive(slot int, e *entry) {
 	if i := o.hist.floor(e.base, o.changed); i >= 0 { // or it is too old: no baseline
 		e.base = o.hist.tick(i)
 	}
-	if !p.owed.has(slot) && o.changed > e.base { // the rest of the snapshot is still under way
-		had := e.base
-		e.base = o.changed
-		e.remember(had)
-	}
 	if i := o.hist.floor(m.from, o.changed); i >= 0 && !m.lacks(m.from).has(slot) {
 		e.remember(o.hist.tick(i))
 	}
 	e.sent = e.base
-	if !p.owed.has(slot) || p.once.has(slot) {
+	if p.once.has(slot) {
 		e.sent = o.changed
 	} else if i := o.hist.floor(p.before, o.changed); i >= 0 {
 		e.sent = o.hist.tick(i)
