@@ -405,7 +405,7 @@ func (c *cutter) finish() {
 				placed += n.records()
 			}
 		}
-		complete = placed == c.p.owed.count() && len(c.p.large.list) == 0
+		complete = placed == c.p.owed.count() // what is outstanding on the stream is owed as well
 	}
 	var behind uint8
 	if c.header.HasBehind {

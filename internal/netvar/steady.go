@@ -67,7 +67,7 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 
 // mended notes that the client has what an unsteady object was when a packet of this tick was sent.
 func (p *Peer) mended(slot int, e *entry, tick uint64) {
-	if (e.good == 0 || e.lacks) && tick > e.good && e.phase == shown && !p.views.special.has(slot) && !p.w.slots[slot].class.large {
+	if (e.good == 0 || e.lacks) && tick > e.good && !p.views.special.has(slot) && !p.w.slots[slot].class.large {
 		e.good, e.lacks = tick, false
 	}
 }
