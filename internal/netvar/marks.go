@@ -79,7 +79,7 @@ type origin struct{ at, from uint64 }
 // than nearAhead needs a steadier one. It is not cut to measure for each client, so that clients that lead from the same mark
 // have the other in common as well.
 const (
-	nearTrend = 2
+	nearTrend = 3
 	nearAhead = 12
 	farTrend  = 9
 )
