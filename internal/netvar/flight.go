@@ -39,6 +39,13 @@ type sentPacket struct {
 	records []sentRecord
 }
 
+// addTo adds the slots that the packet has records of.
+func (s *sentPacket) addTo(b *bitset) {
+	for i := range s.records {
+		b.add(int(s.records[i].block), s.records[i].mask)
+	}
+}
+
 // flight is the ring of packets that were sent, by id. Ids start at 1 and ticks never fall
 // from one id to the next.
 type flight struct {
@@ -223,9 +230,7 @@ func (l *losses) forget() {
 // lost notes what the packet carried.
 func (p *Peer) lost(s *sentPacket) {
 	p.losses.any = true
-	for i := range s.records {
-		p.losses.slots.add(int(s.records[i].block), s.records[i].mask)
-	}
+	s.addTo(&p.losses.slots)
 	p.flight.decided(s)
 }
 
@@ -250,9 +255,7 @@ func (p *Peer) again() {
 	clear(l.sent)
 	for id := f.oldest; id < f.next; id++ {
 		if s := f.at(id); s.pending {
-			for i := range s.records {
-				l.sent.add(int(s.records[i].block), s.records[i].mask)
-			}
+			s.addTo(&l.sent)
 		}
 	}
 	l.any = false

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -136,7 +135,7 @@ func (c *cutter) gather(runs bool) {
 	var all *bundle
 	if runs {
 		if all = c.bundle(); all != nil && all.run.n > 0 {
-			c.list = append(c.list, candidate{run: &all.run, slot: uint32(all.run.first), rank: rankOwed, packet: unplaced})
+			c.addRun(&all.run)
 			return
 		}
 	}
@@ -149,8 +148,7 @@ func (c *cutter) gather(runs bool) {
 		if runs {
 			if steady = p.settle(k, due); steady == due {
 				if r := c.run(k, due); r != nil {
-					n := c.candidate()
-					n.run, n.slot, n.rank, n.packet = r, uint32(k<<6+bits.TrailingZeros64(due)), rankOwed, unplaced
+					c.addRun(r)
 					continue
 				}
 			}
@@ -183,15 +181,9 @@ func (c *cutter) isDue(k int) uint64 {
 	return due
 }
 
-// candidate adds one to the list.
-func (c *cutter) candidate() *candidate {
-	if len(c.list) == cap(c.list) {
-		c.list = slices.Grow(c.list, 1)
-	}
-	c.list = c.list[:len(c.list)+1]
-	n := &c.list[len(c.list)-1]
-	*n = candidate{}
-	return n
+// addRun lists a run.
+func (c *cutter) addRun(r *run) {
+	c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced})
 }
 
 // gatherOne lists a slot that has an entry.

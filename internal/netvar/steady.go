@@ -19,7 +19,7 @@ import "math/bits"
 //	acked    what has not changed since     ──▶  no longer owed
 //
 // Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new, masked or
-// large, that a packet with it was lost, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
+// large, that it was lost for longer than marks reach back, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
 // right. An object becomes steady again once it has changed and marks reach back no farther than the
 // packet that has mended it.
 
@@ -82,9 +82,7 @@ func (p *Peer) pass(tick uint64) {
 	l.lacks = append(l.lacks[:0], l.slots...)
 	for id := f.oldest; id < f.next && f.at(id).tick <= tick; id++ {
 		if s := f.at(id); s.pending && s.tick == tick {
-			for i := range s.records {
-				l.lacks.add(int(s.records[i].block), s.records[i].mask)
-			}
+			s.addTo(&l.lacks)
 		}
 	}
 	any := uint64(0)
@@ -97,19 +95,19 @@ func (p *Peer) pass(tick uint64) {
 	}
 	if tick > m.at {
 		if m.at > 0 && tick-m.from >= maxMarks { // older marks go, which may be all that is known
-			p.unsettle(l.lacks)
+			for k, word := range l.lacks {
+				p.unsettle(k, word)
+			}
 		}
 		m.add(tick)
 	}
 	m.lack(l.lacks)
 }
 
-// unsettle gives slots their entries.
-func (p *Peer) unsettle(slots bitset) {
-	for k, word := range slots {
-		for m := word & p.steady.word(k); m != 0; m &= m - 1 {
-			p.at(k<<6 + bits.TrailingZeros64(m))
-		}
+// unsettle gives those of 64 slots that are steady their entries.
+func (p *Peer) unsettle(k int, mask uint64) {
+	for m := mask & p.steady.word(k); m != 0; m &= m - 1 {
+		p.at(k<<6 + bits.TrailingZeros64(m))
 	}
 }
 
@@ -127,9 +125,7 @@ func (c *cutter) chooseOrigin() {
 		return n
 	})
 	for k := range m.lacks(m.at) {
-		for rest := m.never(k, c.origin.from) & p.steady.word(k); rest != 0; rest &= rest - 1 {
-			p.at(k<<6 + bits.TrailingZeros64(rest))
-		}
+		p.unsettle(k, m.never(k, c.origin.from))
 	}
 	m.begin(c.origin.from)
 }
