@@ -2,9 +2,15 @@ package netloop
 
 import (
 	"context"
+	"maps"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -33,7 +39,12 @@ func (g bareGame) Open(r *Room) error { g(r); return nil }
 
 func newBare(t *testing.T, g bareGame) *bare {
 	t.Helper()
-	s, err := New(Config{}, g)
+	return newBareAs(t, Config{}, g)
+}
+
+func newBareAs(t *testing.T, cfg Config, g bareGame) *bare {
+	t.Helper()
+	s, err := New(cfg, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +115,28 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 	}
 	if n := b.s.room.seats.Load(); n != 0 {
 		t.Errorf("%d seats are taken", n)
+	}
+}
+
+// A message that comes to its turn after its sender has left is the sender's no more: it does not
+// run, counts as client_gone, and is no fault for the log.
+func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	ran := 0
+	b := newBareAs(t, Config{Logger: zap.New(core)}, func(r *Room) {
+		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { ran++; return nil })
+	})
+	if err := b.s.room.post(rpcqueue.Item{Method: &bareWords.m.rq, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	got := map[rpcqueue.Outcome]uint64{}
+	b.s.room.rpcs.Counts(func(_ *rpcqueue.Method, _ loop.Stage, o rpcqueue.Outcome, n uint64) { got[o] += n })
+	if want := map[rpcqueue.Outcome]uint64{rpcqueue.Accepted: 1, rpcqueue.ClientGone: 1}; !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	if ran != 0 || logs.Len() != 0 {
+		t.Errorf("%d messages ran, and %d lines were logged", ran, logs.Len())
 	}
 }
 

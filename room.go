@@ -243,7 +243,7 @@ func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) 
 	err := r.rpcs.Handle(&m.rq, func(t *Tick, it *rpcqueue.Item) error {
 		from, ok := t.sender(it)
 		if !ok {
-			return nil // It has left in this very drain.
+			return errSenderLeft
 		}
 		t.from = from
 		defer t.forget()
@@ -261,6 +261,9 @@ func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) 
 		r.reject(err)
 	}
 }
+
+// errSenderLeft ends a message whose client has left in the very drain that runs it.
+var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: Refuse(CodeLeft, "its client has left")}
 
 func (t *Tick) forget() { t.from = nil }
 

@@ -217,7 +217,7 @@ func (x *traffic) act() error {
 	case 3:
 		panic("ouch")
 	case 5:
-		return &Rejection{Forbidden + Outcome(x.rnd.IntN(3)), errors.New("no")}
+		return &Rejection{ClientGone + Outcome(x.rnd.IntN(4)), errors.New("no")}
 	case 4:
 		if x.rnd.IntN(20) == 0 {
 			x.leave(uint64(1 + x.rnd.IntN(4)))

@@ -38,7 +38,8 @@ const (
 
 // What becomes of a queued message.
 const (
-	// ClientGone: its sender left while it was queued.
+	// ClientGone: its sender left while it was queued, or so its handler says in a
+	// Rejection.
 	ClientGone = TickLimited + 1 + iota
 	// Forbidden, Invalid, NotOwner: its handler returned a Rejection that says so.
 	Forbidden
@@ -76,7 +77,7 @@ func (o Outcome) Queued() bool { return o == Accepted || o == Late }
 func (o Outcome) Dropped() bool { return o >= LateDropped && o <= NotOwner }
 
 // Rejection is what a handler returns for a message that it has checked and not
-// run. Why is Forbidden, Invalid or NotOwner.
+// run. Why is ClientGone, Forbidden, Invalid or NotOwner.
 type Rejection struct {
 	Why Outcome
 	Err error
@@ -91,7 +92,7 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // ended is the outcome of a message whose handler returned an error.
 func ended(err error) Outcome {
 	var r *Rejection
-	if errors.As(err, &r) && r.Why >= Forbidden && r.Why <= NotOwner {
+	if errors.As(err, &r) && r.Why >= ClientGone && r.Why <= NotOwner {
 		return r.Why
 	}
 	return Failed
