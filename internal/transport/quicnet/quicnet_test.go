@@ -163,12 +163,16 @@ type guest struct {
 
 func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error) {
 	t.Helper()
+	return dialAt(h.listener.Addr().String(), d, he)
+}
+
+func dialAt(addr string, d *Dialer, he *netloopv1.Hello) (*guest, error) {
 	g := &guest{peer: &peer{inbox: transport.NewInbox(0, nil)}}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
 	g.Session, g.welcome, err = Dial(ctx, DialConfig{
-		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: he}, Dialer: d,
+		Addr: addr, Greeting: transport.Greeting{Hello: he}, Dialer: d,
 		Session: transport.SessionConfig{Inbox: g.inbox},
 	})
 	return g, err
@@ -176,7 +180,12 @@ func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error)
 
 func mustDial(t *testing.T, h *host, d *Dialer) *guest {
 	t.Helper()
-	g, err := dial(t, h, d, hello())
+	return mustDialAt(t, h.listener.Addr().String(), d)
+}
+
+func mustDialAt(t *testing.T, addr string, d *Dialer) *guest {
+	t.Helper()
+	g, err := dialAt(addr, d, hello())
 	if err != nil {
 		t.Fatal(err)
 	}
