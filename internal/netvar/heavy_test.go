@@ -2,6 +2,8 @@ package netvar
 
 import (
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -88,4 +90,83 @@ func TestVersionsAreBoundedInBytes(t *testing.T) {
 			t.Errorf("delay %d: the client has %v", e.delay, ok)
 		}
 	}
+}
+
+// ledger is a class of which 27 versions are all that a server keeps.
+type ledger struct {
+	X    int32
+	Rows []int32 `net:"max=2900"`
+}
+
+// A server that has dropped a version which the client has never takes it for one that never was:
+// the client would find a trend where the server has put none. After a burst of large versions only
+// a small field changes.
+func TestTrendsNeverComeFromEvictedVersions(t *testing.T) {
+	step := 8
+	if os.Getenv("NETLOOP_VERIFY") != "" {
+		step = 1
+	}
+	evicted := 0
+	for edits := 27; edits <= 60; edits += step {
+		for delay := 16; delay <= 35; delay += step {
+			evicted += playLedger(t, edits, delay)
+		}
+	}
+	if evicted == 0 {
+		t.Error("no trend would ever have come from an evicted version")
+	}
+}
+
+// playLedger edits a row in so many ticks, and then X alone, for a client whose acknowledgements take
+// so many ticks. It returns how many snapshots would have led from a version that is there, with a
+// trend from one that is not.
+func playLedger(t *testing.T, edits, delay int) (evicted int) {
+	t.Helper()
+	const still = 200
+	class := classOf[ledger](t, "ledger")
+	w := NewWorld(NewTable(class))
+	l := &ledger{Rows: make([]int32, 2900)}
+	for i := range l.Rows {
+		l.Rows[i] = 1<<30 + int32(i)
+	}
+	o := w.Spawn(class, unsafe.Pointer(l), 0, 1)
+	p, r := w.NewPeer(1), NewReplica(w.table)
+	acks := map[uint64]Range{}
+	for tick := uint64(1); tick < uint64(still+edits+2*delay); tick++ {
+		if n := int(tick) - still; n >= 0 {
+			if w.Edit(o); n < edits {
+				l.Rows[n]++
+			} else {
+				l.X += 3
+			}
+		}
+		w.Capture(tick)
+		if g, ok := acks[tick]; ok {
+			p.Ack([]Range{g})
+		}
+		packets, _ := snap(p, tick, wide)
+		for _, b := range p.Large() {
+			id, err := r.ApplyLarge(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.AckLarge(id)
+		}
+		for _, b := range packets {
+			a, err := r.Apply(b)
+			if err != nil {
+				t.Fatalf("%d edits, acknowledged after %d ticks: tick %d: %v", edits, delay, tick, err)
+			}
+			acks[tick+uint64(delay)] = Range{a.Packet, a.Packet}
+		}
+		if from := p.cut.origin; o.hist.floor(from.at, o.changed) >= 0 && o.hist.floor(from.from, o.changed) < 0 {
+			evicted++
+		}
+		if c, ok := r.Get(o.ID()); ok && len(p.Large()) == 0 && p.large.bytes == 0 {
+			if has := live[ledger](c); has.X != l.X || !slices.Equal(has.Rows, l.Rows) {
+				t.Fatalf("%d edits, acknowledged after %d ticks: tick %d: the client has X %d, want %d", edits, delay, tick, has.X, l.X)
+			}
+		}
+	}
+	return evicted
 }

@@ -245,13 +245,14 @@ func (h *history) makeRoom() {
 		return
 	}
 	size := min(n+n/2+3, maxVersions+maxVersions/2)
-	g := history{data: make([]uint64, size*h.stride()), n: h.n, room: int32(size), nw: h.nw, nb: h.nb, oldest: h.oldest}
-	copy(g.data, h.data[int(h.first)*h.stride():end*h.stride()])
-	if h.nb > 0 {
-		g.blobs = make([][]byte, size*int(h.nb))
-		copy(g.blobs, h.blobs[int(h.first)*int(h.nb):end*int(h.nb)])
+	data, blobs := h.data, h.blobs
+	h.data = make([]uint64, size*h.stride())
+	copy(h.data, data[int(h.first)*h.stride():end*h.stride()])
+	if nb := int(h.nb); nb > 0 {
+		h.blobs = make([][]byte, size*nb)
+		copy(h.blobs, blobs[int(h.first)*nb:end*nb])
 	}
-	*h = g
+	h.first, h.room = 0, int32(size)
 }
 
 func (h *history) moveToFront() {

@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// A history is what a plain list with the rule of commit is, whatever ticks have a version.
+// A history is what a plain list with the rules of commit and fit is, whatever ticks have a version.
 func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 	s := newSchema(t)
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		h := newHistory(s.rock)
 		var list []uint64
+		evicted := false
 		sparse, tick := rng.IntN(4), uint64(1<<33)
 		for range 600 {
 			if rng.IntN(100) == 0 {
@@ -36,6 +37,14 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 				for len(list) > 1 && list[1] <= before {
 					list = list[1:]
 				}
+			}
+			if rng.IntN(100) == 0 && len(list) > 1 {
+				keep := 1 + rng.IntN(len(list)-1)
+				h.fit(keep * 8 * h.stride())
+				list, evicted = list[len(list)-keep:], true
+			}
+			if h.evicted != evicted {
+				t.Fatalf("seed %d: it says that versions were evicted: %v, want %v", seed, h.evicted, evicted)
 			}
 			if int(h.n) >= maxVersions || int(h.room) > maxVersions*3/2 {
 				t.Fatalf("seed %d: %d versions, and room for %d", seed, h.n, h.room)
