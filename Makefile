@@ -12,6 +12,7 @@ SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves 
 SOAK      ?= 10m# how long its load runs
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# what `make fuzz` and `make bench` look at
+MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
 FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one it simulates
 
 # The race detector needs a C compiler; go env says whether there is one. Only packages
@@ -21,7 +22,7 @@ RACE_PACKAGES := . ./app/... ./client/... ./loadtest/... ./netlooptest/... ./exa
 	./internal/admin ./internal/clock ./internal/logging ./internal/metrics ./internal/transport/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test verify lint bench cubes lateness fuzz generate clean
+.PHONY: help build demo run load test verify lint bench cubes lateness fuzz mutate generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +75,9 @@ fuzz: ## every fuzz target for FUZZTIME=30s
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
 	done
+
+mutate: ## change 300 lines, one at a time, and list what no test notices: an hour on two cores
+	go run ./scripts/mutate $(MUTATE)
 
 generate: node_modules/.stamp ## the Go code of proto/, with buf from npm
 	npx --no-install buf generate

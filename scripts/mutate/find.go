@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"hash/fnv"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// change is one change of one line.
+type change struct {
+	dir, file  string // relative to the module
+	line       int
+	from, to   int    // bytes of the file that are replaced
+	with       string // by this
+	was, is    string // the line before and after, without indentation
+	occurrence int    // among changes of the file that read alike
+}
+
+// String describes a change by its file and line of text, not by a line number, which moves.
+func (c change) String() string {
+	s := c.file + " | " + c.was + " | " + c.is
+	if c.occurrence > 0 {
+		s += " | " + strconv.Itoa(c.occurrence+1)
+	}
+	return s
+}
+
+// apply returns the source with the change.
+func (c change) apply(src []byte) []byte {
+	return slices.Concat(src[:c.from], []byte(c.with), src[c.to:])
+}
+
+// find lists the changes of all sources of these folders.
+func find(dirs []string) (all []change, err error) {
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			base := path.Base(file)
+			if strings.HasSuffix(base, "_test.go") || strings.HasSuffix(base, ".pb.go") {
+				continue
+			}
+			src, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			found, err := findIn(filepath.ToSlash(file), src)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// findIn lists the changes of one source in the order of their places.
+func findIn(file string, src []byte) ([]change, error) {
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{file: file, src: src, set: set, seen: map[string]int{}}
+	ast.Inspect(tree, f.visit)
+	return f.found, nil
+}
+
+type finder struct {
+	file  string
+	src   []byte
+	set   *token.FileSet
+	found []change
+	seen  map[string]int
+}
+
+// swaps are operators that are mistaken for one another.
+var swaps = map[token.Token]string{
+	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "==",
+	token.LAND: "||", token.LOR: "&&", token.ADD: "-", token.SUB: "+", token.MUL: "+",
+	token.SHL: ">>", token.SHR: "<<", token.AND: "|", token.OR: "&", token.AND_NOT: "&",
+	token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.OR_ASSIGN: "&=", token.AND_ASSIGN: "|=",
+	token.AND_NOT_ASSIGN: "&=", token.INC: "--", token.DEC: "++",
+}
+
+// words are names that are mistaken for one another.
+var words = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
+
+// silent are functions whose arguments are words for a person, which tests need not repeat.
+var silent = map[string]bool{
+	"panic": true, "Errorf": true, "New": true, "Sprintf": true, "Debug": true, "Info": true, "Warn": true, "Error": true,
+}
+
+// visit adds the changes of one node.
+func (f *finder) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ImportSpec, *ast.StructType, *ast.ArrayType:
+		return false
+	case *ast.CallExpr:
+		return !silent[called(n)]
+	case *ast.BinaryExpr:
+		f.swap(n.OpPos, n.Op)
+	case *ast.AssignStmt:
+		f.swap(n.TokPos, n.Tok)
+		if n.Tok == token.ASSIGN {
+			f.remove(n)
+		}
+	case *ast.IncDecStmt:
+		f.swap(n.TokPos, n.Tok)
+	case *ast.ExprStmt, *ast.DeferStmt, *ast.BranchStmt:
+		f.remove(n)
+	case *ast.ReturnStmt:
+		if len(n.Results) == 0 {
+			f.remove(n)
+		}
+	case *ast.IfStmt:
+		text := string(f.src[f.offset(n.Cond.Pos()):f.offset(n.Cond.End())])
+		f.replace(n.Cond.Pos(), n.Cond.End(), "false && ("+text+")")
+		f.replace(n.Cond.Pos(), n.Cond.End(), "true || ("+text+")")
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			f.replace(n.Pos(), n.Pos()+1, "")
+		}
+	case *ast.Ident:
+		if with, ok := words[n.Name]; ok {
+			f.replace(n.Pos(), n.End(), with)
+		}
+	case *ast.BasicLit:
+		if v, err := strconv.ParseInt(n.Value, 0, 64); n.Kind == token.INT && err == nil {
+			f.replace(n.Pos(), n.End(), strconv.FormatInt(v+1, 10))
+		}
+	}
+	return true
+}
+
+// called returns the last name of the function that is called.
+func called(n *ast.CallExpr) string {
+	switch fn := n.Fun.(type) {
+	case *ast.Ident:
+		return fn.Name
+	case *ast.SelectorExpr:
+		return fn.Sel.Name
+	}
+	return ""
+}
+
+func (f *finder) offset(p token.Pos) int { return f.set.Position(p).Offset }
+
+// swap replaces an operator by the one that it is mistaken for.
+func (f *finder) swap(at token.Pos, op token.Token) {
+	if with, ok := swaps[op]; ok {
+		f.replace(at, at+token.Pos(len(op.String())), with)
+	}
+}
+
+// remove takes a statement out, if it stands on one line.
+func (f *finder) remove(n ast.Node) {
+	if f.set.Position(n.Pos()).Line == f.set.Position(n.End()).Line {
+		f.replace(n.Pos(), n.End(), "")
+	}
+}
+
+// replace adds the change of what stands between two places.
+func (f *finder) replace(from, to token.Pos, with string) {
+	c := change{
+		dir: path.Dir(f.file), file: f.file, line: f.set.Position(from).Line,
+		from: f.offset(from), to: f.offset(to), with: with,
+	}
+	begin := strings.LastIndexByte(string(f.src[:c.from]), '\n') + 1
+	end := c.to + strings.IndexByte(string(f.src[c.to:])+"\n", '\n')
+	c.was = strings.TrimSpace(string(f.src[begin:end]))
+	c.is = strings.TrimSpace(string(f.src[begin:c.from]) + with + string(f.src[c.to:end]))
+	key := c.String()
+	c.occurrence = f.seen[key]
+	f.seen[key]++
+	f.found = append(f.found, c)
+}
+
+// order sorts changes by a hash of what they are, so that few of them are a fair sample, and
+// an edit somewhere does not choose others everywhere.
+func order(all []change, seed uint64) {
+	hash := func(c change) uint64 {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%d %s", seed, c)
+		return h.Sum64()
+	}
+	slices.SortFunc(all, func(a, b change) int {
+		if hash(a) < hash(b) {
+			return -1
+		}
+		return 1
+	})
+}
+
+// readKnown reads the changes that no test can notice. A line is a change as it is printed, with
+// its reason behind "# ". It is an error if it fits nothing in the folders that were read.
+func readKnown(file string, all []change) (reasons map[string]string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	there, folders := map[string]bool{}, map[string]bool{}
+	for _, c := range all {
+		there[c.String()] = true
+		folders[c.dir] = true
+	}
+	reasons = map[string]string{}
+	var stale []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		text := lines.Text()
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		what, why, ok := strings.Cut(text, " # ")
+		if what = strings.TrimSpace(what); !ok {
+			return nil, fmt.Errorf("%s: no reason behind %q", file, what)
+		}
+		name, _, _ := strings.Cut(what, " | ")
+		switch {
+		case there[what]:
+			reasons[what] = why
+		case folders[path.Dir(name)]:
+			stale = append(stale, what)
+		}
+	}
+	if stale != nil {
+		err = fmt.Errorf("%s: these fit no line any more:\n%s", file, strings.Join(stale, "\n"))
+	}
+	return reasons, errors.Join(err, lines.Err())
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sample = `package p
+
+import "fmt"
+
+const bound = 7
+
+func f(a, b int) (n int, err error) {
+	if a < b && b != 3 {
+		n++
+		return n, fmt.Errorf("a%d", a+b)
+	}
+	g()
+	g()
+	n = max(a, b) + 1
+	return
+}
+`
+
+// TestTheChangesOfASource lists every change of a small source.
+func TestTheChangesOfASource(t *testing.T) {
+	found, err := findIn("p/f.go", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range found {
+		got = append(got, strings.TrimPrefix(c.String(), "p/f.go | "))
+	}
+	want := []string{
+		"const bound = 7 | const bound = 8",
+		"if a < b && b != 3 { | if false && (a < b && b != 3) {",
+		"if a < b && b != 3 { | if true || (a < b && b != 3) {",
+		"if a < b && b != 3 { | if a < b || b != 3 {",
+		"if a < b && b != 3 { | if a <= b && b != 3 {",
+		"if a < b && b != 3 { | if a < b && b == 3 {",
+		"if a < b && b != 3 { | if a < b && b != 4 {",
+		"n++ | n--",
+		"g() | ",
+		"g() |  | 2",
+		"n = max(a, b) + 1 | ",
+		"n = max(a, b) + 1 | n = max(a, b) - 1",
+		"n = max(a, b) + 1 | n = min(a, b) + 1",
+		"n = max(a, b) + 1 | n = max(a, b) + 2",
+		"return | ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, c := range found {
+		if _, err := parser.ParseFile(token.NewFileSet(), "", c.apply([]byte(sample)), 0); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// TestTheChoiceDoesNotDependOnOtherChanges takes some changes away and gets the rest in the
+// order of before.
+func TestTheChoiceDoesNotDependOnOtherChanges(t *testing.T) {
+	all, err := findIn("p/f.go", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := slices.Clone(all[3:])
+	order(all, 1)
+	order(some, 1)
+	all = slices.DeleteFunc(all, func(c change) bool { return !slices.Contains(some, c) })
+	if !slices.Equal(all, some) {
+		t.Errorf("the order of %v is %v without the others", all, some)
+	}
+	before := slices.Clone(all)
+	if order(all, 2); slices.Equal(all, before) {
+		t.Error("another seed gives the same order")
+	}
+}
+
+// TestKnownChangesHaveAReasonAndALine refuses an entry without a reason, and one of a line that
+// is no longer there; entries of folders that are not looked at stay.
+func TestKnownChangesHaveAReasonAndALine(t *testing.T) {
+	all, err := findIn("p/f.go", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, wrong string }{
+		{"# said above\n\np/f.go | n++ | n-- # nobody sees it\nother/f.go | x | y # not looked at\n", ""},
+		{"p/f.go | n++ | n--\n", "no reason"},
+		{"p/f.go | m++ | m-- # gone\n", "fit no line"},
+	} {
+		file := filepath.Join(t.TempDir(), "known.txt")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reasons, err := readKnown(file, all)
+		switch {
+		case c.wrong == "" && (err != nil || len(reasons) != 1 || reasons["p/f.go | n++ | n--"] != "nobody sees it"):
+			t.Errorf("%q: %v, %v", c.text, reasons, err)
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
+			t.Errorf("%q: the error is %v, want one with %q", c.text, err, c.wrong)
+		}
+	}
+}
+
+// TestTheChangesOfTheRepositoryAreFound finds changes in every folder that is tried, and an entry
+// of known.txt for none that is gone.
+func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
+	t.Chdir("../..")
+	all, err := find(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range packages {
+		if !slices.ContainsFunc(all, func(c change) bool { return c.dir == dir }) {
+			t.Errorf("no change in %s", dir)
+		}
+	}
+	if _, err := readKnown("scripts/mutate/known.txt", all); err != nil {
+		t.Error(err)
+	}
+}
