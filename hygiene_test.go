@@ -348,6 +348,64 @@ func TestFeaturesNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// docs/FEATURES.md says which command runs a proof: without a mark it is make test. A name
+// that nobody runs there is a claim without proof, however good the test is.
+func TestFeaturesSayWhoRunsAProof(t *testing.T) {
+	text, err := os.ReadFile("docs/FEATURES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := regexp.MustCompile("`((?:Test|Fuzz|Benchmark|Example)[A-Z_]\\w*)`(?: \\((\\w+)\\))?")
+	long, marked := verified(t), 0
+	for _, m := range proof.FindAllStringSubmatch(string(text), -1) {
+		want := ""
+		switch {
+		case strings.HasPrefix(m[1], "Benchmark"):
+			want = "bench"
+		case long[m[1]]:
+			want = "verify"
+		}
+		if m[2] != want {
+			t.Errorf("docs/FEATURES.md marks %s with %q, want %q", m[1], m[2], want)
+		}
+		if want == "verify" {
+			marked++
+		}
+	}
+	if marked == 0 {
+		t.Error("docs/FEATURES.md names no test that make verify runs alone")
+	}
+}
+
+// verified names the tests that nothing but make verify runs.
+func verified(t *testing.T) map[string]bool {
+	found := map[string]bool{}
+	for _, s := range parsed(t) {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "verifyOnly" {
+						found[f.Name.Name] = true
+					}
+				case *ast.BinaryExpr: // os.Getenv("NETLOOP_VERIFY") == "", and then it skips
+					call, ok := n.X.(*ast.CallExpr)
+					if ok && n.Op == token.EQL && len(call.Args) == 1 {
+						lit, ok := call.Args[0].(*ast.BasicLit)
+						found[f.Name.Name] = found[f.Name.Name] || ok && lit.Value == `"NETLOOP_VERIFY"`
+					}
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
