@@ -91,6 +91,46 @@ func TestALongCalmEndsAnEpisode(t *testing.T) {
 	}
 }
 
+// What never mends itself is tried ever more rarely, until the longest quarantine: the
+// quarantines, though longer than a calm, do not end the episode.
+func TestQuarantinesGrowUpToTheLongestAndStayThere(t *testing.T) {
+	h := newHarness(t)
+	h.faulty("bad", func(uint64) bool { return true })
+	var quarantines []uint64
+	for range 3 * maxQuarantine {
+		rec, err := h.stepRecord()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range rec.Panics {
+			if p.Quarantine > 0 {
+				quarantines = append(quarantines, p.Quarantine)
+			}
+			if p.First && rec.Tick > 1 {
+				t.Fatalf("the panic of tick %d begins an episode", rec.Tick)
+			}
+		}
+	}
+	if want := []uint64{64, 128, 256, 512, 1024, 2048, 4096, 4096, 4096}; !slices.Equal(quarantines, want) {
+		t.Fatalf("quarantines %v, want %v", quarantines, want)
+	}
+}
+
+// Panics that are longer apart than a calm are no row, although no call between them
+// succeeded.
+func TestALongCalmEndsARow(t *testing.T) {
+	h := newHarness(t)
+	h.Follow(at60)
+	h.add(every("bad", at60.GameTime(calmTicks+2), at(func(n *Now) { h.note(n); panic("always") }, Update)))
+	calls := 0
+	for range quarantineAfter * (calmTicks + 2) {
+		calls += len(h.step())
+	}
+	if calls != quarantineAfter || h.Quarantined() != 0 {
+		t.Fatalf("%d calls panicked, %d quarantined; want %d and 0", calls, h.Quarantined(), quarantineAfter)
+	}
+}
+
 func TestASuccessEndsARowOfPanics(t *testing.T) {
 	h := newHarness(t)
 	h.faulty("bad", func(tick uint64) bool { return tick%3 != 0 })
@@ -223,6 +263,24 @@ func TestAContextThatEndsRemovesAtInitialization(t *testing.T) {
 	h.add(Spec[*Now]{Name: "a"}) // The name is free.
 	h.step()
 	h.wantRan("a")
+}
+
+func TestAContextThatEndedBeforeItWasGivenAllowsNoMoreCall(t *testing.T) {
+	h := newHarness(t)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	a := h.add(Spec[*Now]{Name: "a"})
+	h.step()
+	spec := a.Spec()
+	spec.Context = ended
+	if err := a.Change(spec); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := h.stepRecord()
+	h.wantRan()
+	if err != nil || !a.Removed() || !slices.Equal(rec.Cancelled, []string{"a"}) {
+		t.Fatalf("removed %v, cancelled %v, error %v", a.Removed(), rec.Cancelled, err)
+	}
 }
 
 func TestRunIfIsAskedRightBeforeTheCall(t *testing.T) {

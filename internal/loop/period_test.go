@@ -78,6 +78,21 @@ func TestCatchUpRunsUpToNTimesEachWithThePeriodAndTheRestIsCounted(t *testing.T)
 	h.wantRan("5:8ms", "5:8ms", "5:8ms") // The half one that was left counts.
 }
 
+// A turn that is missed is one, in however many stages the system would have run.
+func TestATurnThatIsMissedCountsOnce(t *testing.T) {
+	h := newHarness(t)
+	a := every("a", 10*ms, at(h.deltas, PreUpdate, Update, PostLateUpdate))
+	a.CatchUp = 1
+	h.add(a)
+	missed := 0
+	for _, s := range h.run(hz50, 0, 0).Systems { // Two periods have passed, of which one is caught up.
+		missed += s.Missed
+	}
+	if h.wantRan("2:10ms", "2:10ms", "2:10ms"); missed != 1 {
+		t.Fatalf("%d turns were missed, want 1", missed)
+	}
+}
+
 func TestCallsThatAPanicInterruptedAreMade(t *testing.T) {
 	h := newHarness(t)
 	a := every("a", 5*ms, at(func(n *Now) {

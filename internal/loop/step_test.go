@@ -182,6 +182,24 @@ func TestTheRecordAddsUp(t *testing.T) {
 	}
 }
 
+// What a condition that refuses takes is the stage's and nobody's else.
+func TestTheTimeOfARefusalIsNotTheNextSystems(t *testing.T) {
+	h := newHarness(t)
+	h.add(Spec[*Now]{Name: "refused", RunIf: func(*Now) bool { h.time += time.Second; return false }})
+	h.add(Spec[*Now]{Name: "next"})
+	rec, err := h.stepRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.wantRan("next")
+	if refused, next := rec.Systems[0].Cost, rec.Systems[1].Cost; refused != 0 || next != time.Microsecond {
+		t.Errorf("the refused system cost %v and the next %v, want 0 and a clock read, 1µs", refused, next)
+	}
+	if rec.Stages[Update.index()] < time.Second {
+		t.Errorf("the stage took %v, and the condition alone 1s", rec.Stages[Update.index()])
+	}
+}
+
 func TestStepFromWithinASystemIsRefused(t *testing.T) {
 	h := newHarness(t)
 	h.add(Spec[*Now]{Name: "a", Ask: at(func(*Now) { _, _ = h.Step(Input{}) }, Update)})
