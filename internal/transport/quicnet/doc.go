@@ -11,7 +11,8 @@
 //	       4. four goroutines, each of which ends when the connection ends:
 //	          datagram reader, stream reader   bytes → Session.Receive…
 //	          datagram writer, stream writer   Session.Append… → quic-go
-//	       5. a session that wants to close gets lingerTimeout to bring out its stream
+//	       5. a session that wants to close is not read any more, and gets lingerTimeout to
+//	          bring out its stream
 //	       6. all four have ended: Session.End
 //
 // quic-go's SendDatagram and Write block while the peer does not take data, and only the

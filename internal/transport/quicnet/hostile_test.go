@@ -1,11 +1,13 @@
 package quicnet
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -248,5 +250,42 @@ func TestClientThatVanishes(t *testing.T) {
 	s.Close(transport.CodeTimeout, "no sign of life")
 	if a := h.find(t, "the end", kind(transport.Gone)); a.Closed.Code != transport.CodeTimeout {
 		t.Error(a.Closed)
+	}
+}
+
+// TestKickedClientIsNotReadAnyMore has a client that goes on sending as fast as it can, on
+// both ways, after the server has closed its session: it is told code and text, and what it
+// sends meanwhile is not even looked at.
+func TestKickedClientIsNotReadAnyMore(t *testing.T) {
+	h := serve(t, nil)
+	r := rawDial(t, h, clientWindow)
+	r.join(t)
+	s := h.find(t, "the join", kind(transport.Joined)).Session
+	s.Close(transport.CodeKicked, "cheated")
+	frame, err := transport.ReadFrame(r.stream, transport.MaxFrame)
+	if err != nil || !bytes.Contains(frame, []byte("cheated")) {
+		t.Fatalf("instead of the close the client reads %q, %v", frame, err)
+	}
+	datagrams, stream := h.stats.DatagramsIn.Load(), h.stats.StreamBytesIn.Load()
+	var flood sync.WaitGroup
+	flood.Go(func() {
+		for r.SendDatagram([]byte{8, 1}) == nil {
+		}
+	})
+	flood.Go(func() {
+		empty := make([]byte, streamChunk)
+		for err := error(nil); err == nil; {
+			_, err = r.stream.Write(empty)
+		}
+	})
+	if code := r.closedWith(t); code != transport.CodeKicked {
+		t.Error("closed with", code)
+	}
+	flood.Wait()
+	if n := h.stats.DatagramsIn.Load() - datagrams; n > 1 { // The reader may be in the midst of a call.
+		t.Error(n, "datagrams were read after the kick")
+	}
+	if n := h.stats.StreamBytesIn.Load() - stream; n > streamChunk {
+		t.Error(n, "bytes of the stream were read after the kick")
 	}
 }

@@ -63,8 +63,10 @@ func (l *link) supervise() {
 	closeConn(l.conn, c.Code, c.Text)
 }
 
+// readDatagrams reads until the connection ends, or the session wants to close: a client
+// that is thrown out for sending too much goes on sending for as long as it can.
 func (l *link) readDatagrams() {
-	for {
+	for !l.closing() {
 		b, err := l.conn.ReceiveDatagram(context.Background()) // It ends with the connection.
 		if err != nil {
 			return
@@ -73,9 +75,20 @@ func (l *link) readDatagrams() {
 	}
 }
 
+// closing tells whether the session wants to close.
+func (l *link) closing() bool {
+	select {
+	case <-l.session.Closing():
+		return true
+	default:
+		return false
+	}
+}
+
+// readStream reads until the stream ends, or the session wants to close.
 func (l *link) readStream() {
 	buf := make([]byte, streamChunk)
-	for {
+	for !l.closing() {
 		n, err := l.stream.Read(buf)
 		if n > 0 {
 			if err := l.session.ReceiveStream(l.clock(), buf[:n]); err != nil {
