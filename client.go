@@ -31,7 +31,8 @@ type Client struct {
 	groups  []*ClientGroup // that it is in
 	unsent  uint64         // ranges of acknowledgements that name packets which were never sent
 
-	fullFrom time.Duration // game time from which on it may ask for the full state again
+	// Game time from which on it may ask again: for the full state, for digests.
+	fullFrom, digestFrom time.Duration
 }
 
 // ID returns the client's id.

@@ -75,3 +75,33 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 		t.Errorf("the call failed in tick %d, the verification got %v", tick, verified)
 	}
 }
+
+// TestVerifyAgainAndAgain asks anew with every answer, over a bad link too: no question waits for
+// much longer than the second for which a server lets a client wait.
+func TestVerifyAgainAndAgain(t *testing.T) {
+	for _, link := range []netlooptest.Link{perfect, bad} {
+		w := open(t, func(r *netloop.Room) {
+			r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 1}) })
+			r.On(netloop.Update, "count", func(tick *netloop.Tick) {
+				for o := range things.All(tick) {
+					o.Edit(tick).N++
+				}
+			})
+		})
+		c := play(t, w, link)
+		equal := 0
+		var again func(error)
+		again = func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal++
+			c.Verify(again)
+		}
+		c.Verify(again)
+		w.Step(600)
+		if equal < 8 || equal > 40 {
+			t.Errorf("over %+v %d answers came in ten seconds", link, equal)
+		}
+	}
+}

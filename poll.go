@@ -41,7 +41,7 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	case transport.MessageArrived:
 		r.receive(c, a)
 	case transport.DigestRequest:
-		c.peer.RequestDigest(int(min(a.Value, maxDigests)))
+		r.requestDigest(c, a.Value)
 	case transport.FullStateRequest:
 		r.requestFull(c)
 	case transport.Gone:
@@ -49,22 +49,37 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 	}
 }
 
-// maxDigests bounds for how many snapshots a client gets digests after it asked:
-// they cost a pass over its objects each.
-const maxDigests = 120
+// Limits of what a client may ask about its state. A digest costs a pass over all
+// objects, and what is in flight goes again with it; the full state costs such a
+// pass too, and then the objects.
+const (
+	askEvery   = time.Second // game time between two requests of one kind
+	maxDigests = 4           // snapshots with a digest per request
+)
 
-// fullStateEvery is how much game time must lie between two full states that a
-// client asks for: each costs a pass over all objects, and then the objects.
-const fullStateEvery = time.Second
+// requestDigest gives a client's next snapshots digests, unless it has just asked.
+func (r *Room) requestDigest(c *Client, snapshots uint64) {
+	if r.mayAsk("digest", &c.digestFrom) {
+		c.peer.RequestDigest(int(min(snapshots, maxDigests)))
+	}
+}
 
 // requestFull lets a client start anew, unless it has just done so.
 func (r *Room) requestFull(c *Client) {
-	if r.now.GameTime < c.fullFrom {
-		r.server.metrics.AddDrop("full_state", "too_often", 1)
-		return
+	if r.mayAsk("full_state", &c.fullFrom) {
+		c.peer.RequestFull()
 	}
-	c.fullFrom = r.now.GameTime + fullStateEvery
-	c.peer.RequestFull()
+}
+
+// mayAsk reports whether the game time has come from which on a client may ask
+// for something again, and then moves it.
+func (r *Room) mayAsk(what string, from *time.Duration) bool {
+	if r.now.GameTime < *from {
+		r.server.metrics.AddDrop(what, "too_often", 1)
+		return false
+	}
+	*from = r.now.GameTime + askEvery
+	return true
 }
 
 // receive queues a message for its stage. What the queue does not accept it has

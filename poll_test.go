@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"testing"
 
@@ -92,6 +93,33 @@ func TestFullStateIsGrantedOnceASecond(t *testing.T) {
 	}
 	if n := b.s.room.world.Stats().FullRequests; n != 2 {
 		t.Errorf("in two seconds the full state was granted %d times", n)
+	}
+}
+
+// A digest costs a pass over all objects, and everything in flight goes again with it: whoever asks
+// in every tick gets few, and none by a number that is too large.
+func TestDigestsAreGrantedOnceASecond(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s, asked, sent := b.join(), 0, 0
+	for range 600 {
+		for _, n := range []uint64{1, maxDigests, 1 << 32} {
+			b.push(s, transport.Arrival{Kind: transport.DigestRequest, Value: n << 10})
+			asked++
+		}
+		b.push(s, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: uint64(sent)}}})
+		b.step()
+		for _, more := s.AppendDatagram(nil, 0); more; _, more = s.AppendDatagram(nil, 0) {
+			s.DatagramSent(0, 0, true)
+		}
+		sent = int(b.s.room.world.Stats().Packets)
+	}
+	st := b.s.room.world.Stats()
+	if st.DigestRequests != 10 || st.Digests != 10*maxDigests || sent < 590 {
+		t.Errorf("in ten seconds %d of %d requests were granted, and %d of %d snapshots had a digest",
+			st.DigestRequests, asked, st.Digests, sent)
+	}
+	if line := fmt.Sprintf(`netloop_queue_drops_total{queue="digest",reason="too_often"} %d`, asked-10); !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 	inside := []string{ // of netvar's own tests and of the game's log, or known from others
 		"Objects", "Captured", "Versions", "Encoded", "Snapshots", "Packets", "Deltas", "InRuns", "Despawns", "Large", "Waited",
 		"Judged", "Masked", "Acked", "Lost", "Overrun", "AckUnknown", "AckStale", "AckOverlapped",
-		"FullRequests", "DigestRequests", "Resumes",
+		"FullRequests", "DigestRequests", "Digests", "DigestSlots", "Hashed", "Resumes",
 	}
 	known := map[string]bool{}
 	for _, name := range inside {

@@ -16,13 +16,13 @@ var ErrDiverged = errors.New("client: the state differs from the server's")
 type verification struct {
 	then     []func(error)
 	deadline time.Duration // on the client's clock
-	asked    time.Duration
+	asked    time.Duration // when digests were last asked for, also for an earlier question
 }
 
 const (
 	verifyTimeout = 10 * time.Second
-	verifyAgain   = time.Second // the request or its answers may be late
-	verifyDigests = 60          // snapshots with a digest per request
+	verifyAgain   = 5 * time.Second / 4 // a server may ignore who asks more than once a second
+	verifyDigests = 60                  // snapshots with a digest per request; a server may grant fewer
 )
 
 // Verify asks the server for digests of the replicated state, and calls then
@@ -34,7 +34,7 @@ func (c *Client) Verify(then func(error)) {
 	v := &c.verify
 	v.then = append(v.then, then)
 	if len(v.then) == 1 {
-		v.deadline, v.asked = c.clock.Now()+verifyTimeout, 0
+		v.deadline = c.clock.Now() + verifyTimeout
 	}
 }
 

@@ -1,7 +1,6 @@
 package netvar
 
 import (
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -40,25 +39,40 @@ func fnvUint32(h uint64, v uint32) uint64 {
 	return h
 }
 
-func appendHashed(dst []byte, c *Class, v *codec.Values) []byte {
-	return c.appendFull(wire.AppendUvarint(dst, uint64(c.index)), v)
-}
-
 func fnvObject(h uint64, o *Object, life, value uint64) uint64 {
 	h = fnvUint64(h, uint64(o.id))
 	h = fnvUint32(h, uint32(life))
 	return fnvUint64(h, value)
 }
 
-// maskedHash is valueHash for who may read the fields of the mask alone.
-func (o *Object) maskedHash(mask []byte, scratch *[]byte) uint64 {
-	v := o.hist.newest()
-	*scratch = o.class.appendMasked(wire.AppendUvarint((*scratch)[:0], uint64(o.class.index)), &v, mask)
-	return fnv(fnvStart, *scratch)
+// digestSlots is how many slots the digests of all clients together look at in a tick, on average: about
+// half a millisecond. A digest whose turn has not come goes with a later snapshot.
+const digestSlots = 1 << 14
+
+// reserve gives a client its turn for a digest: those who have asked first get theirs first.
+func (w *World) reserve(p *Peer) {
+	start := max(w.hashing, w.tick*digestSlots, (p.tick+1)*digestSlots)
+	w.hashing = start + uint64(len(p.entries))
+	p.turn = start / digestSlots
+}
+
+// digest puts a digest into the header of a snapshot if the client has asked for one and its turn
+// has come.
+func (c *cutter) digest() {
+	p := c.p
+	if p.digests == 0 || c.header.Tick < p.turn {
+		return
+	}
+	c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
+	if p.digests--; p.digests > 0 {
+		p.w.reserve(p)
+	}
 }
 
 // Digest returns the digest of what the client shall have as of the last capture.
 func (w *World) Digest(p *Peer) uint64 {
+	w.stats.Digests++
+	w.stats.DigestSlots += uint64(len(p.entries))
 	h := uint64(fnvStart)
 	for slot := range p.entries {
 		if e := &p.entries[slot]; e.phase == shown {
@@ -73,10 +87,72 @@ func (w *World) valueHash(p *Peer, slot int) uint64 {
 	o := w.slots[slot]
 	withheld := p.view(slot).withheld
 	if withheld == 0 {
-		return o.valueHash(&w.bytes)
+		return w.wholeHash(o)
 	}
-	w.reading.mask = o.class.appendMask(w.reading.mask[:0], withheld)
-	return o.maskedHash(w.reading.mask, &w.bytes)
+	m := o.maskedHash(withheld)
+	if m.version != o.changed {
+		w.stats.Hashed++
+		w.reading.mask = o.class.appendMask(w.reading.mask[:0], withheld)
+		m.version, m.hash = o.changed, o.hashNewest(w.reading.mask, &w.bytes)
+	}
+	return m.hash
+}
+
+// wholeHash returns that of all of an object.
+func (w *World) wholeHash(o *Object) uint64 {
+	if o.hashed != o.changed {
+		w.stats.Hashed++
+	}
+	return o.valueHash(nil, &w.bytes)
+}
+
+// valueHash hashes class, owner and the newest version, of which a mask may be read, or all of it if
+// there is none. It remembers the hash, so the mask must be the same for all of one version.
+func (o *Object) valueHash(mask []byte, scratch *[]byte) uint64 {
+	if o.hashed != o.changed {
+		o.hash, o.hashed = o.hashNewest(mask, scratch), o.changed
+	}
+	return o.hash
+}
+
+func (o *Object) hashNewest(mask []byte, scratch *[]byte) uint64 {
+	v, b := o.hist.newest(), wire.AppendUvarint((*scratch)[:0], uint64(o.class.index))
+	if len(mask) > 0 {
+		b = o.class.appendMasked(b, &v, mask)
+	} else {
+		b = o.class.appendFull(b, &v)
+	}
+	*scratch = b
+	return fnv(fnvStart, b)
+}
+
+// maskedHash is what a digest takes of a version for those who may not read some of it.
+type maskedHash struct {
+	version, hash uint64
+	withheld      Rules
+}
+
+// maxMaskedHashes bounds the sets of rules whose hashes an object remembers: games have an owner and a
+// few teams.
+const maxMaskedHashes = 8
+
+// maskedHash returns what the object remembers for a set of rules, or room for it.
+func (o *Object) maskedHash(withheld Rules) *maskedHash {
+	oldest := 0
+	for i := range o.masked {
+		switch m := &o.masked[i]; {
+		case m.withheld == withheld:
+			return m
+		case m.version < o.masked[oldest].version:
+			oldest = i
+		}
+	}
+	if len(o.masked) < maxMaskedHashes {
+		oldest = len(o.masked)
+		o.masked = append(o.masked, maskedHash{})
+	}
+	o.masked[oldest] = maskedHash{withheld: withheld}
+	return &o.masked[oldest]
 }
 
 // StateDigest returns the digest of all objects as they were last captured: what Digest is
@@ -85,7 +161,7 @@ func (w *World) StateDigest() uint64 {
 	h := uint64(fnvStart)
 	for _, o := range w.slots {
 		if o != nil && o.published() {
-			h = fnvUint64(fnvUint64(h, uint64(o.id)), o.valueHash(&w.bytes))
+			h = fnvUint64(fnvUint64(h, uint64(o.id)), w.wholeHash(o))
 		}
 	}
 	return h
@@ -111,16 +187,9 @@ func (r *Replica) compare(h *header) {
 	}
 	own := uint64(fnvStart)
 	for slot, o := range r.slots {
-		if o == nil {
-			continue
+		if o != nil {
+			own = fnvObject(own, o, o.life, o.valueHash(r.masks.of(slot), &r.bytes))
 		}
-		var value uint64
-		if mask := r.masks.of(slot); len(mask) > 0 {
-			value = o.maskedHash(mask, &r.bytes)
-		} else {
-			value = o.valueHash(&r.bytes)
-		}
-		own = fnvObject(own, o, o.life, value)
 	}
 	switch {
 	case own == h.Digest:

@@ -61,7 +61,7 @@ func (r *Replica) picture() []byte {
 		for j := range int(o.hist.n) {
 			v := o.hist.at(j)
 			b = wire.AppendUvarint(b, o.hist.tick(j))
-			b = appendHashed(b, o.class, &v)
+			b = o.class.appendFull(b, &v)
 		}
 		live, _ := o.class.plan.Append(nil, o.live)
 		b = append(b, live...)

@@ -44,8 +44,11 @@ type Object struct {
 	fields []uint64   // tick of the last change: owner, then each leaf
 	looked uint64     // the last capture that looked at it
 	cache  *residuals // made when the first client needs it
-	hash   uint64     // of the newest version, for digests
-	hashed uint64     // the version that hash is of
+
+	// For digests, on both sides.
+	hash   uint64       // of what may be read of a version: on a server of all of it
+	hashed uint64       // the version that hash is of
+	masked []maskedHash // on a server
 }
 
 // ID returns the id, which no other object of this world ever has.
@@ -70,17 +73,6 @@ func (o *Object) Changed() uint64 { return o.changed }
 
 // published tells whether a capture has made the object known to the peers.
 func (o *Object) published() bool { return o.hist.n > 0 }
-
-// valueHash hashes class, owner and the newest version; see digest.go.
-func (o *Object) valueHash(scratch *[]byte) uint64 {
-	if o.hashed == o.changed && o.hashed != 0 {
-		return o.hash
-	}
-	v := o.hist.newest()
-	*scratch = appendHashed((*scratch)[:0], o.class, &v)
-	o.hash, o.hashed = fnv(fnvStart, *scratch), o.changed
-	return o.hash
-}
 
 // Store is what both sides can be asked for.
 type Store interface {

@@ -23,6 +23,7 @@ type Peer struct {
 	bucket  bucket
 	first   progress // of the first state
 	digests int      // snapshots that shall still carry a digest
+	turn    uint64   // tick from which on the next one may: see reserve
 	cut     cutter   // scratch of AppendSnapshot
 
 	Handle any // what the root package knows of the client
@@ -146,14 +147,17 @@ func (p *Peer) RequestFull() {
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 }
 
-// RequestDigest makes the next snapshots carry a digest of what the client shall have. While
-// they do, whatever is owed goes into each of them, in flight or not, so that on a busy world
-// too one of them is complete.
+// RequestDigest makes the next snapshots carry a digest of what the client shall have, each when it
+// is the client's turn. Whatever is owed goes into each of them, in flight or not, so that on a busy
+// world too one of them is complete.
 func (p *Peer) RequestDigest(snapshots int) {
 	p.w.stats.DigestRequests++
+	if snapshots > 0 && p.digests == 0 {
+		p.w.reserve(p)
+	}
 	p.digests = max(p.digests, min(snapshots, MaxDigests))
 }
 
 // MaxDigests bounds one request: a client asks again if it is not satisfied, and none can make
-// the server hash for it for ever.
+// the server hash for it for ever. How often it may ask is the caller's to say.
 const MaxDigests = 256

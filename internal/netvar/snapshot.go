@@ -107,10 +107,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.first = p.flight.next
 	c.header = header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
-	if p.digests > 0 {
-		p.digests--
-		c.header.HasDigest, c.header.Digest = true, p.w.Digest(p)
-	}
+	c.digest()
 	c.budget = min(p.bucket.fill(tick), maxBits/8) * 8
 	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()

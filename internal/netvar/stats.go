@@ -50,5 +50,8 @@ type Stats struct {
 
 	FullRequests   uint64 // calls of RequestFull
 	DigestRequests uint64 // calls of RequestDigest
+	Digests        uint64 // snapshots with a digest
+	DigestSlots    uint64 // slots that digests have looked at
+	Hashed         uint64 // values hashed for digests, as opposed to remembered
 	Resumes        uint64 // calls of Resume
 }

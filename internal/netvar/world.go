@@ -34,6 +34,7 @@ type World struct {
 	runBits wire.BitWriter // that puts them together
 	buf     []codec.Values // capture scratch by class
 	bytes   []byte         // hash scratch
+	hashing uint64         // up to where digests have taken turns: see reserve
 	kinds   []kind         // by class
 	shed    uint64         // see Shed
 	large   bool           // a class has values that may not fit a packet
