@@ -58,6 +58,7 @@ type Client struct {
 	snapshot Snapshot // being received
 
 	reception reception
+	refusals  refusals
 
 	mu      sync.Mutex
 	foreign []func(*netloop.Tick) // for the next poll; under mu

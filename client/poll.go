@@ -52,7 +52,7 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	switch {
 	case err != nil:
 		c.reception.came++
-		c.stats.Malformed++
+		c.refuse(err)
 		return
 	case !applied.Ack:
 		c.reception.packet(&applied)

@@ -120,6 +120,7 @@ type Stats struct {
 	Lost       uint64        // packets of state that the server has sent and that did not arrive
 	HeldBack   uint64        // snapshots, at least, that were due and that the server did not send: the link had no room, or its own end of it
 	Malformed  uint64        // of state, packets and records that could not be decoded
+	FullStates uint64        // that were asked for, because packets were refused or a digest did not match
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
 	Dropped    uint64        // sends before the connection and after its end

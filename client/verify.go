@@ -58,6 +58,7 @@ func (v *verification) compared(c *Client, d netvar.DigestState) {
 		v.done(c, nil)
 	case netvar.DigestUnequal:
 		c.stats.Unequal++
+		c.stats.FullStates++
 		c.session.RequestFullState()
 		v.done(c, ErrDiverged)
 	}

@@ -3,6 +3,8 @@ package netvar
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // EventKind says what happened to an object.
@@ -42,35 +44,66 @@ func (r *Replica) TellChanges(c *Class, tell bool) {
 
 // eventList is a list of events with the memory of their old values, by class.
 type eventList struct {
-	list []Event
-	olds []oldValues
+	list  []Event
+	olds  []oldValues
+	kept  int // bytes of all old values, used or not
+	bytes int // and of what they have allocated, and of what else is kept alive
 }
 
 type oldValues struct {
+	class  *Class
 	values []unsafe.Pointer
 	used   int
 }
 
-func newEventList(t *Table) eventList { return eventList{olds: make([]oldValues, len(t.classes))} }
+func newEventList(t *Table) eventList {
+	l := eventList{olds: make([]oldValues, len(t.classes))}
+	for i, c := range t.classes {
+		l.olds[i].class = c
+	}
+	return l
+}
 
 func (l *eventList) add(e Event) { l.list = append(l.list, e) }
 
 func (l *eventList) reset() {
 	clear(l.list) // objects of the past must not be kept alive
 	l.list = l.list[:0]
+	l.bytes = l.kept
 	for i := range l.olds {
-		l.olds[i].used = 0
+		l.olds[i].reset()
 	}
 }
 
-// old returns memory for one value of the class.
-func (l *eventList) old(c *Class) unsafe.Pointer {
-	o := &l.olds[c.index]
-	if o.used == len(o.values) {
-		o.values = append(o.values, newValue(c))
+// reset makes the values free for others, and lets go of what they have allocated.
+func (o *oldValues) reset() {
+	if o.class.plan.Blobs() > 0 {
+		for _, v := range o.values[:o.used] {
+			reflect.NewAt(o.class.plan.Type(), v).Elem().SetZero()
+		}
 	}
+	o.used = 0
+}
+
+// old returns a copy of the live value.
+func (l *eventList) old(of *Object) unsafe.Pointer {
+	o := &l.olds[of.class.index]
+	if o.used == len(o.values) {
+		o.values = append(o.values, newValue(of.class))
+		size := of.class.eventSize()
+		l.kept += size
+		l.bytes += size
+	}
+	v := o.values[o.used]
 	o.used++
-	return o.values[o.used-1]
+	of.class.plan.Clone(v, of.live)
+	l.bytes += of.heap
+	return v
 }
 
 func newValue(c *Class) unsafe.Pointer { return reflect.New(c.plan.Type()).UnsafePointer() }
+
+// eventSize is the bytes of an old value, without what it has allocated, and of the event that has it.
+func (c *Class) eventSize() int {
+	return codec.Allocated(int(c.plan.Type().Size())) + int(unsafe.Sizeof(Event{})+unsafe.Sizeof(unsafe.Pointer(nil)))
+}

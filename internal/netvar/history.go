@@ -113,7 +113,7 @@ func (h *history) fit(most int) {
 	for i := int(h.n) - 1; i >= 0; i-- {
 		size += 8 * h.stride()
 		for j, b := range h.blobsOf(i) {
-			if i == int(h.n)-1 || len(b) == 0 || &b[0] != unsafe.SliceData(h.blobsOf(i + 1)[j]) {
+			if i == int(h.n)-1 || !same(b, h.blobsOf(i + 1)[j]) {
 				size += len(b)
 			}
 		}
@@ -135,6 +135,9 @@ func (h *history) draft() []uint64 {
 	return h.words(int(h.n))
 }
 
+// same tells whether two blobs are one: versions that follow each other share what has not changed.
+func same(a, b []byte) bool { return len(a) > 0 && &a[0] == unsafe.SliceData(b) }
+
 // push adds a deep copy of v: see commit.
 func (h *history) push(tick uint64, v *codec.Values) (grown int) {
 	copy(h.draft(), v.Words)
@@ -143,7 +146,7 @@ func (h *history) push(tick uint64, v *codec.Values) (grown int) {
 
 // commit makes the draft, with a copy of these blobs, the version of tick, which is later than
 // all others, and then drops the versions that are Horizon ticks or more older than it, except
-// the newest of those. It returns by how many bytes the history has grown.
+// the newest of those. It returns by how many bytes its blobs have grown.
 //
 // Server and client drop by the ticks of versions alone, never by the tick at which they look; see
 // fit for what a server alone does.
@@ -156,7 +159,7 @@ func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 	if last == 0 {
 		h.oldest = tick
 	}
-	grown = 8*h.stride() + h.fillBlobs(last, blobs)
+	grown = h.fillBlobs(last, blobs)
 	for h.n >= 2 && h.second(tick)+Horizon <= tick {
 		grown -= h.drop(1, h.second(tick))
 	}
@@ -173,17 +176,19 @@ func (h *history) second(newest uint64) uint64 {
 	return h.tick(1)
 }
 
-// replaceNewest makes the newest version a deep copy of v.
+// replaceNewest makes the newest version a deep copy of v, and returns by how many bytes its blobs have grown.
 func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	last := int(h.n) - 1
-	for _, b := range h.blobsOf(last) {
-		grown -= len(b)
+	for j, b := range h.blobsOf(last) {
+		if last == 0 || !same(b, h.blobsOf(last - 1)[j]) {
+			grown -= codec.Allocated(len(b))
+		}
 	}
 	copy(h.words(last), v.Words)
 	return grown + h.fillBlobs(last, v.Blobs)
 }
 
-// fillBlobs gives version i these blobs and returns their bytes. A blob never changes once it is
+// fillBlobs gives version i these blobs and returns the bytes of those that are new. A blob never changes once it is
 // here, and mostly it is that of the version before, which is then kept instead of a copy.
 func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	if h.nb == 0 {
@@ -195,13 +200,13 @@ func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 			to[j] = h.blobsOf(i - 1)[j]
 		} else {
 			to[j] = bytes.Clone(b)
+			size += codec.Allocated(len(b))
 		}
-		size += len(b)
 	}
 	return size
 }
 
-// dropBefore drops the versions that were no longer the newest at a tick, and returns their bytes.
+// dropBefore drops the versions that were no longer the newest at a tick, and returns the bytes that frees.
 func (h *history) dropBefore(tick uint64) (bytes int) {
 	old := 0
 	for old < int(h.n)-1 && h.tick(old+1) <= tick {
@@ -213,23 +218,25 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 	return h.drop(old, h.tick(old))
 }
 
-// drop drops the oldest versions, so that one of tick oldest comes first, and returns their bytes.
+// drop drops the oldest versions, so that one of tick oldest comes first, and returns the bytes that frees: those
+// of their blobs, but not of what the first one that stays has too.
 func (h *history) drop(old int, oldest uint64) (bytes int) {
 	h.oldest = oldest
-	bytes = old * 8 * h.stride()
 	if nb := int(h.nb); nb > 0 {
-		gone := h.blobs[int(h.first)*nb : (int(h.first)+old)*nb]
-		for _, b := range gone {
-			bytes += len(b)
+		from, to := int(h.first)*nb, (int(h.first)+old)*nb
+		for k := from; k < to; k++ {
+			if b := h.blobs[k]; k+nb >= to && old == int(h.n) || !same(b, h.blobs[k+nb]) {
+				bytes += codec.Allocated(len(b))
+			}
 		}
-		clear(gone)
+		clear(h.blobs[from:to])
 	}
 	h.first += int32(old)
 	h.n -= int32(old)
 	return bytes
 }
 
-// clear gives up all versions and returns their bytes.
+// clear gives up all versions and returns the bytes of their blobs.
 func (h *history) clear() (bytes int) {
 	bytes = h.drop(int(h.n), 0)
 	*h = history{}
@@ -239,12 +246,16 @@ func (h *history) clear() (bytes int) {
 // makeRoom moves the versions to the front, or, when that makes little room, to the front of a
 // larger array.
 func (h *history) makeRoom() {
-	n, end := int(h.n), int(h.first+h.n)
-	if free := int(h.first); free > n/4 {
+	if h.canMove() {
 		h.moveToFront()
 		return
 	}
-	size := min(n+n/2+3, maxVersions+maxVersions/2)
+	h.renew(h.larger())
+}
+
+// renew moves the versions to the front of another array, with room for so many.
+func (h *history) renew(size int) {
+	end := int(h.first + h.n)
 	data, blobs := h.data, h.blobs
 	h.data = make([]uint64, size*h.stride())
 	copy(h.data, data[int(h.first)*h.stride():end*h.stride()])
@@ -253,6 +264,23 @@ func (h *history) makeRoom() {
 		copy(h.blobs, blobs[int(h.first)*nb:end*nb])
 	}
 	h.first, h.room = 0, int32(size)
+}
+
+// canMove tells whether moving the versions to the front makes room enough.
+func (h *history) canMove() bool { return h.first > h.n/4 }
+
+// larger is how many versions the next larger array has room for.
+func (h *history) larger() int {
+	n := int(h.n)
+	return min(n+n/2+3, maxVersions+maxVersions/2)
+}
+
+// drafts tells how many versions more there will be room for after the next draft.
+func (h *history) drafts() int {
+	if h.first+h.n < h.room || h.canMove() {
+		return 0
+	}
+	return h.larger() - int(h.room)
 }
 
 func (h *history) moveToFront() {

@@ -182,8 +182,9 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	if coder != coderBits || padding > 7 || tick == 0 || id != r.large+1 {
 		in.Fail(ErrHeader)
 	}
+	defer r.endCheck()
 	if err = in.Err(); err == nil {
-		err = r.check(wire.NewBitReader(record[in.Offset():], int(padding)), tick)
+		err = r.check(wire.NewBitReader(record[in.Offset():], int(padding)), tick, 1)
 	}
 	if err == nil && (len(r.staged) != 1 || r.staged[0].Kind != recordFull) {
 		err = ErrRecord

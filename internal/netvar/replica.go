@@ -1,15 +1,9 @@
 package netvar
 
 import (
-	"slices"
-
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
-
-// maxStored bounds the bytes of the versions that a client keeps for baselines: 65 536 objects
-// with 8 versions of 128 bytes are 64 MiB. Only a hostile server goes beyond four times that.
-const maxStored = 256 << 20
 
 // Replica is the client's side: the objects that the server has shown. It belongs to one
 // goroutine.
@@ -25,7 +19,8 @@ type Replica struct {
 	arrived  uint64 // which of them are applied
 	large    uint64 // id of the last record that came over the stream
 	verdict  DigestState
-	stored   int     // bytes in all histories
+	stored   int     // bytes of all objects: see memory.go
+	awaited  int     // bytes that the packet being checked will allocate at most
 	masks    masks   // of what may be read of the objects
 	context  context // of the packet being checked
 	staged   []stagedRecord
@@ -63,7 +58,7 @@ func NewReplica(t *Table) *Replica {
 	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
 		events: newEventList(t), handed: newEventList(t)}
 	for _, c := range t.classes {
-		r.slabs = append(r.slabs, slab{class: c})
+		r.slabs = append(r.slabs, newSlab(c))
 	}
 	return r
 }
@@ -120,7 +115,8 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 		a.Ack = true
 		return a, nil
 	}
-	if err := r.check(wire.NewBitReader(packet[in.Offset():], h.Padding), h.Tick); err != nil {
+	defer r.endCheck()
+	if err := r.check(wire.NewBitReader(packet[in.Offset():], h.Padding), h.Tick, MaxSlots); err != nil {
 		r.stats.Refused++
 		return Applied{}, err
 	}
@@ -155,15 +151,14 @@ type stagedRecord struct {
 	mask   []byte // of a full record: what may be read, nothing if that is all; aliases the packet
 }
 
-// check reads all records into r.staged. Slots grow within a packet, so no record depends on
-// another one of it.
-func (r *Replica) check(bits wire.BitReader, tick uint64) error {
+// check reads all records into r.staged, or at most one more than there may be. Slots grow within a packet, so no
+// record depends on another one of it.
+func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	in := &r.in
 	*in = bits
 	r.staged, r.words, r.blobs, r.texts = r.staged[:0], r.words[:0], r.blobs[:0], r.texts[:0]
 	r.context.take(in, tick)
-	stored := r.stored
-	for in.Left() > 0 {
+	for in.Left() > 0 && len(r.staged) <= most {
 		s := r.next()
 		r.context.takeHead(in, &s.recordHead)
 		if in.Err() != nil {
@@ -182,12 +177,6 @@ func (r *Replica) check(bits wire.BitReader, tick uint64) error {
 		if in.Err() != nil {
 			break
 		}
-		for _, b := range s.values.Blobs {
-			stored += len(b)
-		}
-		if stored += 8 * (len(s.values.Words) + 1); stored > maxStored {
-			in.Fail(ErrMemory)
-		}
 	}
 	return in.Err()
 }
@@ -201,7 +190,7 @@ func (r *Replica) next() *stagedRecord {
 		r.staged = r.staged[:len(r.staged)+1]
 	}
 	s := &r.staged[len(r.staged)-1]
-	s.object, s.values.Words, s.values.Blobs, s.mask = nil, nil, nil, nil
+	s.class, s.object, s.mask = nil, nil, nil
 	return s
 }
 
@@ -226,7 +215,12 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 		return
 	}
 	s.class, s.base = o.class, i
-	s.values.Words = o.hist.draft()
+	if !r.reserve(in, r.changeSize(s.class)) {
+		return
+	}
+	if s.values.Words = r.draft(in, o); in.Err() != nil {
+		return
+	}
 	copy(s.values.Words, o.hist.words(i))
 	if o.hist.nb > 0 {
 		s.values.Blobs = r.stageBlobs(s.class)
@@ -239,6 +233,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 		}
 	}
 	r.texts = s.class.plan.TakeDelta(in, &s.values, t, r.texts)
+	r.reserveBlobs(in, s.class, &s.values, o)
 	s.class.mustWithhold(in, &s.values, r.masks.of(s.Slot))
 }
 
@@ -261,8 +256,13 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 		in.Fail(ErrOrder)
 		return
 	}
+	if s.object == nil && !r.reserve(in, r.slabs[s.class.index].await()) || !r.reserve(in, r.changeSize(s.class)) {
+		return
+	}
 	if s.values = r.stage(s.class); s.object != nil {
-		s.values.Words = s.object.hist.draft()
+		if s.values.Words = r.draft(in, s.object); in.Err() != nil {
+			return
+		}
 	}
 	if s.Masked {
 		s.mask = r.takeMask(in, s.class)
@@ -270,21 +270,19 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 	copy(s.values.Words, s.class.zero.Words)
 	copy(s.values.Blobs, s.class.zero.Blobs)
 	r.texts = s.class.plan.TakeDelta(in, &s.values, codec.Trend{}, r.texts)
+	r.reserveBlobs(in, s.class, &s.values, s.object)
 	s.class.mustWithhold(in, &s.values, s.mask)
 }
 
-// stage takes room for one value of the class, to be written whole, out of the scratch. Growing the scratch leaves
-// what was handed out before valid.
+// stage takes room for one value of the class, to be written whole, out of the scratch.
 func (r *Replica) stage(c *Class) codec.Values {
-	w := len(r.words)
-	r.words = slices.Grow(r.words, c.words())[:w+c.words()]
-	return codec.Values{Words: r.words[w:len(r.words):len(r.words)], Blobs: r.stageBlobs(c)}
+	r.words = lengthen(r.words, c.words(), maxScratch/8)
+	return codec.Values{Words: last(r.words, c.words()), Blobs: r.stageBlobs(c)}
 }
 
 func (r *Replica) stageBlobs(c *Class) [][]byte {
-	b := len(r.blobs)
-	r.blobs = slices.Grow(r.blobs, c.plan.Blobs())[:b+c.plan.Blobs()]
-	return r.blobs[b:len(r.blobs):len(r.blobs)]
+	r.blobs = lengthen(r.blobs, c.plan.Blobs(), maxScratch/headerSize)
+	return last(r.blobs, c.plan.Blobs())
 }
 
 func (r *Replica) apply(s *stagedRecord) {
@@ -306,7 +304,7 @@ func (r *Replica) apply(s *stagedRecord) {
 func (r *Replica) despawn(o *Object) {
 	r.kill(o)
 	r.slots[o.id.slot()] = nil
-	r.stored -= o.hist.clear()
+	r.release(o, !o.class.unknown)
 	if !o.class.unknown {
 		r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})
 	}
@@ -316,9 +314,10 @@ func (r *Replica) spawn(s *stagedRecord) {
 	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
 		r.despawn(r.slots[s.Slot])
 	}
-	o := r.slabs[s.class.index].next()
+	o, grown := r.slabs[s.class.index].next()
+	r.stored += grown
 	o.id, o.life, o.event = makeID(s.Slot, s.Gen), s.Life, r.eventGen
-	s.class.plan.Restore(o.live, &s.values, nil)
+	r.restore(o, &s.values, nil)
 	r.masks.set(s.Slot, s.mask)
 	r.stored += o.hist.push(s.Version, &s.values)
 	o.changed, o.owner = s.Version, o.class.owner(&s.values)
@@ -338,11 +337,9 @@ func (r *Replica) update(s *stagedRecord) {
 	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, now) {
 		if o.event != r.eventGen && !quiet && (o.class.own == o.class || o.class.shows(&s.values, now)) {
 			o.event = r.eventGen
-			old := r.events.old(o.class)
-			o.class.plan.Clone(old, o.live)
-			r.events.add(Event{Kind: Change, Object: o, Old: old})
+			r.events.add(Event{Kind: Change, Object: o, Old: r.events.old(o)})
 		}
-		o.class.plan.Restore(o.live, &s.values, now)
+		r.restore(o, &s.values, now)
 	}
 	if s.Version == o.changed {
 		r.stored += o.hist.replaceNewest(&s.values) // differs only after RequestFull, which heals a fault

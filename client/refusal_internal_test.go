@@ -1,0 +1,77 @@
+package client
+
+import (
+	"errors"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Every third refusal asks for the full state, but each question waits twice as long as the one before, up to a minute: what
+// the full state does not heal shall not cost the server one each second.
+func TestRefusalsAskLessAndLess(t *testing.T) {
+	var r refusals
+	var asked []time.Duration
+	for now := time.Duration(0); now < 5*time.Minute; now += 100 * time.Millisecond {
+		if r.refused(now) {
+			asked = append(asked, now)
+		}
+	}
+	if len(asked) < 9 || len(asked) > 11 || asked[0] != 200*time.Millisecond {
+		t.Errorf("asked at %v", asked)
+	}
+	for i := 2; i < len(asked); i++ {
+		if wait, before := asked[i]-asked[i-1], asked[i-1]-asked[i-2]; wait < min(before*3/2, time.Minute) || wait > time.Minute+time.Second {
+			t.Errorf("asked at %v", asked)
+		}
+	}
+	if !r.refused(20*time.Minute) || r.wait != time.Second {
+		t.Errorf("after a long quiet it waits %v", r.wait)
+	}
+}
+
+// What does not fit makes the client give its baselines up; nothing else does, since the full state heals that.
+func TestNoRoomLetsGoOfBaselines(t *testing.T) {
+	type buoy struct{ X int32 }
+	class, err := netvar.NewClass("buoy", reflect.TypeFor[buoy]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cause := range []error{netvar.ErrMemory, netvar.ErrBaseline} {
+		world := netvar.NewWorld(netvar.NewTable(class))
+		peer := world.NewPeer(1)
+		at := new(buoy)
+		o := world.Spawn(class, unsafe.Pointer(at), 0, 1)
+		c := &Client{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: netvar.NewReplica(netvar.NewTable(class))}
+		c.session = transport.NewSession(transport.SessionConfig{
+			Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
+		})
+		apply := func(tick uint64) error {
+			at.X++
+			world.Edit(o)
+			world.Capture(tick)
+			packets, _ := peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 1, PacketSize: netvar.MaxPacket})
+			_, err := c.replica.Apply(packets[0])
+			return err
+		}
+		if err := apply(1); err != nil {
+			t.Fatal(err)
+		}
+		peer.Ack([]netvar.Range{{First: 1, Last: 1}})
+		if err := apply(2); err != nil {
+			t.Fatal(err)
+		}
+		for range refusedBeforeFull {
+			c.refuse(cause)
+		}
+		if err, lost := apply(3), cause == netvar.ErrMemory; errors.Is(err, netvar.ErrBaseline) != lost || c.stats.FullStates != 1 {
+			t.Errorf("after %v a delta from a baseline: %v", cause, err)
+		}
+	}
+}

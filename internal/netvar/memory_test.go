@@ -1,0 +1,367 @@
+package netvar
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// The shapes of classes by which a client's count is measured.
+type (
+	manyTexts struct {
+		Step  int32
+		Texts [250]string `net:"max=16"`
+	}
+	bagged struct {
+		X   int32
+		Bag []byte `net:"max=10240"`
+	}
+	numbered struct{ A [16]int32 }
+	listed   struct {
+		Step int32
+		List []struct{ A, B, C int64 } `net:"max=200"`
+	}
+	named struct {
+		Step  int32
+		Names []string `net:"max=100,each=20"`
+	}
+	mapped struct {
+		Step int32
+		Map  map[string]int32 `net:"max=100,each=20"`
+	}
+)
+
+// crop is what a measurement grows: so many objects of one class, which then change in so many ticks.
+type crop struct {
+	name           string
+	class          *Class
+	objects, ticks int
+	survivor       int // only each of this number is left in the end; 0 = all are
+	watched        bool
+	value          func(i int) unsafe.Pointer
+	edit           func(live unsafe.Pointer, tick int)
+}
+
+func text(i, n int) string { return fmt.Sprintf("%0*d", n, i) }
+
+func crops(tb testing.TB) []crop {
+	texts := func(n int) func(int) unsafe.Pointer {
+		return func(i int) unsafe.Pointer {
+			v := &manyTexts{}
+			for k := range v.Texts {
+				v.Texts[k] = text(i+k, n)[:n]
+			}
+			return unsafe.Pointer(v)
+		}
+	}
+	stepTexts := func(p unsafe.Pointer, tick int) { (*manyTexts)(p).Step++ }
+	return []crop{
+		{name: "empty texts", class: classOf[manyTexts](tb, "t"), objects: 500, value: func(int) unsafe.Pointer { return unsafe.Pointer(new(manyTexts)) }},
+		{name: "many texts", class: classOf[manyTexts](tb, "t"), objects: 200, value: texts(9)},
+		{name: "many texts that change", class: classOf[manyTexts](tb, "t"), objects: 40, ticks: 60, watched: true, value: texts(9),
+			edit: func(p unsafe.Pointer, tick int) { (*manyTexts)(p).Texts[tick%250] = text(tick, 9) }},
+		{name: "texts beside a number", class: classOf[manyTexts](tb, "t"), objects: 40, ticks: 60, value: texts(16), edit: stepTexts},
+		{name: "one survives of 16", class: classOf[manyTexts](tb, "t"), objects: 480, survivor: 16, value: texts(9)},
+		{name: "shared bags", class: classOf[bagged](tb, "b"), objects: 300, ticks: 60,
+			value: func(i int) unsafe.Pointer { return unsafe.Pointer(&bagged{Bag: make([]byte, 10_000)}) },
+			edit:  func(p unsafe.Pointer, tick int) { (*bagged)(p).X++ }},
+		{name: "numbers", class: classOf[numbered](tb, "n"), objects: 4000, value: func(int) unsafe.Pointer { return unsafe.Pointer(new(numbered)) }},
+		{name: "numbers that change", class: classOf[numbered](tb, "n"), objects: 500, ticks: 60, watched: true,
+			value: func(int) unsafe.Pointer { return unsafe.Pointer(new(numbered)) },
+			edit:  func(p unsafe.Pointer, tick int) { (*numbered)(p).A[tick%16]++ }},
+		{name: "lists", class: classOf[listed](tb, "l"), objects: 200, ticks: 20, watched: true,
+			value: func(i int) unsafe.Pointer { return unsafe.Pointer(&listed{List: make([]struct{ A, B, C int64 }, 150)}) },
+			edit:  func(p unsafe.Pointer, tick int) { (*listed)(p).List[tick].A++ }},
+		{name: "lists of texts", class: classOf[named](tb, "t"), objects: 300,
+			value: func(i int) unsafe.Pointer {
+				v := &named{}
+				for k := range 50 {
+					v.Names = append(v.Names, text(i+k, 5+k%10))
+				}
+				return unsafe.Pointer(v)
+			}},
+		{name: "maps", class: classOf[mapped](tb, "m"), objects: 500,
+			value: func(i int) unsafe.Pointer {
+				v := &mapped{Map: map[string]int32{}}
+				for k := range 50 {
+					v.Map[text(k, 10)] = int32(i)
+				}
+				return unsafe.Pointer(v)
+			}},
+	}
+}
+
+// grow returns all that a client is sent of a crop: packets, and what goes over the stream, by tick. Nothing is acknowledged once
+// all has arrived, so that the client keeps the versions of all ticks.
+func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
+	w := NewWorld(NewTable(c.class))
+	p, r := w.NewPeer(1), NewReplica(w.table)
+	var all []*Object
+	for i := range c.objects {
+		all = append(all, w.Spawn(c.class, c.value(i), 0, 1))
+	}
+	end := 0
+	for tick := 1; end == 0 || tick < end; tick++ {
+		if tick > 2000 {
+			tb.Fatal("the first state never arrives")
+		}
+		if end > 0 {
+			for i, o := range all {
+				switch {
+				case c.survivor > 0 && i%c.survivor != 0:
+					w.Despawn(o)
+				case c.edit != nil:
+					w.Edit(o)
+					c.edit(o.live, tick)
+				}
+			}
+		}
+		w.Capture(uint64(tick))
+		of, _ := snap(p, uint64(tick), Limit{Packets: 64, PacketSize: MaxPacket, Reliable: true})
+		packets = append(packets, of)
+		large = append(large, nil)
+		for _, b := range p.Large() {
+			b = append([]byte(nil), b...)
+			large[tick-1] = append(large[tick-1], b)
+			if _, err := r.ApplyLarge(b); err != nil {
+				tb.Fatal(err)
+			}
+			p.AckLarge(r.large)
+		}
+		if end == 0 {
+			mustApply(tb, r, p, of...)
+			if r.Len(c.class) == c.objects && p.owed.count() == 0 {
+				end = tick + 1 + max(c.ticks, 1)
+			}
+		}
+	}
+	return packets, large
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// What a client counts is what it has allocated, in whatever shape a server's state comes: the bound of it would
+// be none otherwise, or would refuse what takes little.
+func TestStoredIsWhatIsAllocated(t *testing.T) {
+	for _, c := range crops(t) {
+		t.Run(c.name, func(t *testing.T) {
+			packets, large := c.grow(t)
+			before := heap()
+			r := NewReplica(NewTable(c.class))
+			r.TellChanges(c.class, c.watched)
+			for i, of := range packets {
+				for _, b := range of {
+					if _, err := r.Apply(b); err != nil {
+						t.Fatal(err)
+					}
+					r.Events()
+				}
+				for _, b := range large[i] {
+					if _, err := r.ApplyLarge(b); err != nil {
+						t.Fatal(err)
+					}
+					r.Events()
+				}
+			}
+			r.Events()
+			took := heap() - before
+			r.mustCount(t)
+			if counted := r.size(); 2*took > 3*counted || 2*counted > 3*took {
+				t.Errorf("%d objects take %d bytes, %d are counted: %.2f times", r.Len(c.class), took, counted, float64(took)/float64(counted))
+			}
+			for o := range r.All(c.class) {
+				r.despawn(o)
+			}
+			r.Events()
+			r.Events()
+			if fixed := r.size(); fixed > 1<<20 {
+				t.Errorf("%d bytes are counted of nothing", fixed)
+			}
+			runtime.KeepAlive(packets)
+			runtime.KeepAlive(large)
+		})
+	}
+}
+
+// mustCount works out anew what the replica has counted.
+func (r *Replica) mustCount(tb testing.TB) {
+	tb.Helper()
+	want := r.events.bytes + r.handed.bytes
+	chunks := map[*chunk]*slab{}
+	for i := range r.slabs {
+		if s := &r.slabs[i]; s.chunk != nil {
+			chunks[s.chunk] = s
+		}
+	}
+	alive := map[*chunk]int{}
+	for _, o := range r.slots {
+		if o == nil {
+			continue
+		}
+		s := &r.slabs[o.class.index]
+		chunks[o.chunk] = s
+		alive[o.chunk]++
+		if &o.hist.data[0] != unsafe.SliceData(s.data) && int(o.hist.room) != s.versions {
+			want += int(o.hist.room) * o.class.versionSize()
+		}
+		for j := range int(o.hist.nb) {
+			seen := map[*byte]bool{}
+			for i := range int(o.hist.n) {
+				if b := o.hist.blobsOf(i)[j]; len(b) > 0 && !seen[&b[0]] {
+					seen[&b[0]] = true
+					want += codec.Allocated(len(b))
+				}
+			}
+		}
+		for j, b := range o.hist.newest().Blobs {
+			want += o.class.plan.Heap(j, b)
+		}
+	}
+	for c, s := range chunks {
+		if want += s.bytes; c.alive != alive[c] {
+			tb.Fatalf("%d objects of a chunk live, %d are counted", alive[c], c.alive)
+		}
+	}
+	if got := r.size(); got != want {
+		tb.Fatalf("%d bytes are counted, there are %d", got, want)
+	}
+}
+
+// leave lets a replica have so much room left.
+func (r *Replica) leave(room int) { r.stored += maxStored - room - r.size() }
+
+// A packet of a kilobyte makes a client allocate no more than there is room for: it is refused before, and not after.
+func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
+	const room = 1 << 20
+	class := classOf[manyTexts](t, "t")
+	w := NewWorld(NewTable(class))
+	p := w.NewPeer(1)
+	var all []*Object
+	for range 2000 {
+		all = append(all, w.Spawn(class, unsafe.Pointer(new(manyTexts)), 0, 1))
+	}
+	w.Capture(1)
+	spawns, _ := snap(p, 1, Limit{Packets: 10, PacketSize: MaxPacket})
+	t.Run("spawns", func(t *testing.T) {
+		r := NewReplica(w.table)
+		r.leave(room)
+		refused := 0
+		took := allocated(func() {
+			for _, b := range spawns {
+				if _, err := r.Apply(b); err != nil {
+					refused++
+				}
+			}
+		})
+		if refused == 0 || took > 2*room {
+			t.Errorf("%d packets were refused, and %d bytes allocated with room for %d", refused, took, room)
+		}
+	})
+	t.Run("a record of many objects", func(t *testing.T) {
+		body := wire.NewReader(spawns[0])
+		var h header
+		readHeader(&body, 0, &h)
+		record := wire.AppendUint32([]byte{coderBits, byte(h.Padding)}, 1)
+		record = append(wire.AppendUvarint(record, 1), spawns[0][body.Offset():]...)
+		r := NewReplica(w.table)
+		var err error
+		if took := allocated(func() { _, err = r.ApplyLarge(record) }); !errors.Is(err, ErrRecord) || took > 100<<10 {
+			t.Errorf("%d bytes allocated for a record that holds many: %v", took, err)
+		}
+	})
+	t.Run("versions", func(t *testing.T) { // a byte for each object, and its history is to grow
+		const room = 4 << 20
+		r := NewReplica(w.table)
+		mustApply(t, r, p, spawns...)
+		before := r.size()
+		for tick := uint64(2); tick < 60; tick++ {
+			for _, o := range all[:200] {
+				w.Edit(o)
+				live[manyTexts](o).Step++
+			}
+			w.Capture(tick)
+			packets, _ := snap(p, tick, Limit{Packets: 10, PacketSize: MaxPacket})
+			if tick == 3 {
+				before = r.size()
+				r.leave(room)
+			}
+			refused := false
+			for _, b := range packets {
+				took := allocated(func() {
+					_, err := r.Apply(b)
+					refused = refused || err != nil
+				})
+				if tick > 2 && took > 2*room {
+					t.Fatalf("tick %d: a packet allocates %d bytes with room for %d", tick, took, room)
+				}
+			}
+			if refused {
+				if tick < 4 {
+					t.Errorf("refused at tick %d", tick)
+				}
+				return
+			}
+		}
+		t.Errorf("nothing is refused; %d bytes at first, %d now", before, r.size())
+	})
+}
+
+func allocated(fn func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// Whatever comes and goes, the count is what there is; and after Forget it is little more than the newest versions,
+// with which and a full state all goes on.
+func TestForgetLetsGoOfBaselines(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnShip(q.w, ship{}, 0, 1)
+	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
+	doomed := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	for i := range 40 { // nothing is acknowledged, so all versions stay
+		q.w.Edit(o)
+		live[ship](o).Bag = append(live[ship](o).Bag[:0:0], item{"x", uint8(i)})
+		q.edit(doomed).X++
+		packets, _ := q.next()
+		mustApply(t, q.r, nil, packets...)
+		q.r.mustCount(t)
+	}
+	q.w.Despawn(doomed)
+	before := q.r.size()
+	q.r.Forget()
+	q.r.Events()
+	q.r.Events()
+	q.r.mustCount(t)
+	if now := q.r.size(); before-now < 8000 {
+		t.Errorf("%d bytes before, %d after", before, now)
+	}
+	q.w.Edit(o)
+	live[ship](o).Name = "z"
+	packets, _ := q.next()
+	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrBaseline) {
+		t.Errorf("a delta from what is forgotten: %v", err)
+	}
+	q.p.RequestFull()
+	q.p.RequestDigest(2)
+	q.deliver()
+	q.deliver()
+	q.r.mustCount(t)
+	if c, ok := q.r.Get(o.ID()); !ok || live[ship](c).Name != "z" || q.r.stats.DigestsEqual == 0 {
+		t.Errorf("after the full state: %v, %+v", ok, q.r.stats)
+	}
+}
