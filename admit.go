@@ -76,7 +76,7 @@ func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
 		err := errAdmitGone
 		defer func() { answer <- err }()
 		for _, fn := range r.onAdmit {
-			if e := r.call("OnAdmit", func() error { return fn(ctx, join) }); e != nil {
+			if e := called(&r.aside, "OnAdmit", func() error { return fn(ctx, join) }); e != nil {
 				err = e
 				return
 			}
@@ -92,7 +92,7 @@ func (s *Server) refusal(err error, remote string) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		code, text = CodeTimeout, "admission took too long"
 	}
-	if !said {
+	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
 		s.log.Error("admission failed", "client", remote, "error", err)
 	}
 	return &transport.Refusal{Code: code, Text: text}

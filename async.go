@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -85,14 +84,11 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 		v := new(R)
 		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
 		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("netloop: work given to Go panicked: %v", p)
-			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.done = append(a.done, result{number, v, err, func(t *Tick) { then(t, *v, err) }})
 		}()
-		*v, err = work(r.ctx)
+		err = called(&r.aside, "Go", func() (err error) { *v, err = work(r.ctx); return err })
 	}()
 }
 
@@ -122,8 +118,6 @@ func (a *async) settle() {
 func (r *Room) takeResults(t *Tick) {
 	for _, res := range r.feed.results() {
 		r.async.pending--
-		if err := r.call("Go", func() error { res.then(t); return nil }); err != nil {
-			t.log.Error("the result of asynchronous work was mishandled", "error", err)
-		}
+		_ = r.call("Go", func() error { res.then(t); return nil }) // The log knows.
 	}
 }

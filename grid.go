@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
@@ -82,14 +83,10 @@ func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
 	if !r.takes(k.c, "Class.OnGrid") || g.space == nil {
 		return
 	}
+	place := guard.Place{Name: "Class.OnGrid", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
-		defer func() {
-			if v := recover(); v != nil {
-				x, y, z = math.NaN(), math.NaN(), math.NaN()
-				r.server.metrics.AddPanic("Class.OnGrid")
-				r.log.Error("a function of Class.OnGrid panicked", "class", k.Name(), "panic", fmt.Sprint(v))
-			}
-		}()
+		x, y, z = math.NaN(), math.NaN(), math.NaN() // That remains of a panic.
+		defer r.guard.Recover(&place, nil)
 		return at((*S)(live))
 	})
 	if err != nil {

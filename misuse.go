@@ -2,15 +2,15 @@ package netloop
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
 // misuses is what the checks of Config have found.
 type misuses struct {
 	tell func(text string) // netlooptest; nil is the log
-	said map[misuse]time.Duration
+	said guard.Throttle[misuse]
 }
 
 // misuse is a kind of it, of one field. There are at most two of each field of the schema.
@@ -23,7 +23,6 @@ type misuse struct {
 // check makes the world look for what the configuration says.
 func (r *Room) check() {
 	if cfg := &r.server.cfg; cfg.CheckEdits || cfg.CheckValues {
-		r.misuses.said = map[misuse]time.Duration{}
 		r.world.Check(cfg.CheckEdits, cfg.CheckValues, r.misused)
 	}
 }
@@ -31,11 +30,10 @@ func (r *Room) check() {
 // misused counts a misuse, and tells of the same one at most every ten seconds of game time.
 func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
 	r.server.metrics.AddMisuse(what.String())
-	kind := misuse{o.Class(), field, what}
-	if until, ok := r.misuses.said[kind]; ok && r.now.GameTime < until {
+	kept, ok := r.misuses.said.News(misuse{o.Class(), field, what}, r.now.GameTime)
+	if !ok {
 		return
 	}
-	r.misuses.said[kind] = r.now.GameTime + faultEvery
 	text := "was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
 	if what == netvar.Misfit {
 		text = fmt.Sprintf("has a value that does not fit %s, and is refused: clients keep the last one that did", o.Class().TypeOf(field))
@@ -45,5 +43,5 @@ func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
 		r.misuses.tell(text)
 		return
 	}
-	r.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field)
+	r.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field, "unlogged_before", kept)
 }

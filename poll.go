@@ -1,9 +1,10 @@
 package netloop
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -145,8 +146,8 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	for _, fn := range r.onJoin {
 		if err := r.call("OnJoin", func() error { return fn(t, c) }); err != nil {
 			code, text, said := public(err)
-			if !said {
-				t.log.Error("a client could not join", "error", err)
+			if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
+				r.guard.Failed(&guard.Place{Name: "OnJoin"}, err)
 			}
 			c.Kick(t, code, text)
 			return
@@ -162,10 +163,7 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	t.from = c
 	defer t.forget()
 	for _, fn := range r.onLeave {
-		err := r.call("OnLeave", func() error { fn(t, c, why); return nil })
-		if err != nil {
-			t.log.Error("OnLeave failed", "error", err)
-		}
+		_ = r.call("OnLeave", func() error { fn(t, c, why); return nil }) // The log knows.
 	}
 	r.rpcs.Forget(uint64(c.id))
 	r.disownAll(c)
@@ -176,16 +174,4 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	}
 	c.joined, c.owes, c.groups = false, nil, nil
 	r.seats.Add(-1)
-}
-
-// call runs a hook of the game, and turns its panic into an error: one client
-// that upsets a hook costs nobody else the poll.
-func (r *Room) call(hook string, fn func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("netloop: %s panicked: %v", hook, v)
-			r.server.metrics.AddPanic(hook)
-		}
-	}()
-	return fn()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -74,15 +75,11 @@ func (k *Class[S]) Prioritize(r *Room, fn func(c *Client, o *Object[S]) float64)
 	if !r.takes(k.c, "Class.Prioritize") {
 		return
 	}
+	place := guard.Place{Name: "Class.Prioritize", Of: k.Name(), So: "the function is not asked again"}
+	stop := func(error) { r.world.SetFactor(k.c.nv, nil) }
 	r.world.SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
-		defer func() {
-			if v := recover(); v != nil {
-				factor = 1
-				r.world.SetFactor(k.c.nv, nil)
-				r.server.metrics.AddPanic("Class.Prioritize")
-				r.log.Error("a function of Class.Prioritize panicked, and is not asked again", "class", k.Name(), "panic", fmt.Sprint(v))
-			}
-		}()
+		factor = 1 // That remains of a panic.
+		defer r.guard.Recover(&place, stop)
 		return fn(p.Handle.(*Client), wrap[S](o))
 	})
 }

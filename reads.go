@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
@@ -49,6 +50,7 @@ func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 // readers are the rules of one class, as package netvar asks for them.
 type readers struct {
 	room *Room
+	at   guard.Place
 	who  []func(*netvar.Object) Target // by rule; nil of the owner's
 }
 
@@ -57,7 +59,10 @@ func (r *Room) restrict() {
 	r.readers = make([]*readers, len(r.schema.classes))
 	for i, c := range r.schema.classes {
 		if rules := c.nv.Rules(); rules != nil {
-			r.readers[i] = &readers{room: r, who: make([]func(*netvar.Object) Target, len(rules))}
+			r.readers[i] = &readers{
+				room: r, who: make([]func(*netvar.Object) Target, len(rules)),
+				at: guard.Place{Name: "Class.Reads", Of: c.nv.Name(), So: "nobody may read by the rule"},
+			}
 			r.world.SetReaders(c.nv, r.readers[i])
 		}
 	}
@@ -103,8 +108,10 @@ func (rd *readers) Ask(o *netvar.Object) {
 	}
 }
 
-func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) (to Target) {
-	defer rd.caught(o, func() { to = Target{} })
+// target asks a rule. All of this runs within netvar.snapshot, which is critical, so a function of
+// the game must not get its panic through: it is the zero Target then, which is nobody.
+func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) Target {
+	defer rd.room.guard.Recover(&rd.at, nil)
 	return who(o)
 }
 
@@ -119,22 +126,12 @@ func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.R
 	return withheld
 }
 
-func (rd *readers) reads(n int, o *netvar.Object, c *Client) (may bool) {
+func (rd *readers) reads(n int, o *netvar.Object, c *Client) bool {
 	if rd.who[n] == nil {
 		return o.Owner() == uint64(c.id)
 	}
-	defer rd.caught(o, func() { may = false })
+	defer rd.room.guard.Recover(&rd.at, nil)
 	return (*o.Handle.(interface{ readBy() *[]Target }).readBy())[n].includes(c)
-}
-
-// caught recovers from a panic of the game's: all of this runs within netvar.snapshot, which is
-// critical.
-func (rd *readers) caught(o *netvar.Object, withhold func()) {
-	if v := recover(); v != nil {
-		withhold()
-		rd.room.server.metrics.AddPanic("Class.Reads")
-		rd.room.log.Error("a rule of Class.Reads panicked; nobody may read by it", "class", o.Class().Name(), "panic", fmt.Sprint(v))
-	}
 }
 
 // readableBy reports whether a rule of the object names a group.

@@ -94,7 +94,7 @@ func (p Reply[R]) Send(t *Tick, v R, err error) {
 			o.from.refuseCall(m.rq.ID, o.call, err)
 		}
 		if _, _, said := public(err); err != nil && !said {
-			r.log.Error("a call failed", "method", m.rq.Name, "from", uint64(o.from.id), "error", err)
+			r.guard.Failed(handlerOf(&m.rq), err, "from", uint64(o.from.id))
 		}
 	}
 	o.sent = true

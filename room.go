@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
@@ -62,7 +63,8 @@ type Room struct {
 	arrivals []transport.Arrival // scratch of poll
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Tick]
-	faults   map[fault]*said // of handlers, at most two per method
+	guard    guard.Guard // of the game's functions, on this goroutine
+	aside    guard.Guard // of those that run on others
 	misuses  misuses
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
@@ -127,6 +129,7 @@ func (c *Closed) Error() string {
 func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r := &Room{server: s, schema: s.schema, spec: spec, opening: true}
 	r.log = slog.New(&tickHandler{Handler: s.log.Handler(), room: r})
+	r.guarded()
 	r.feed = network{r}
 	r.inbox = transport.NewInbox(s.cfg.RPC.arrivals(), s.transport)
 	r.world = netvar.NewWorld(s.schema.table)
@@ -138,7 +141,6 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.prioritize()
 	r.restrict()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
-	r.faults = map[fault]*said{}
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
@@ -42,25 +43,20 @@ func (r *Room) setVisible(o *netvar.Object, to Target) {
 		r.world.SetAudience(o, nil)
 		return
 	}
-	r.world.SetAudience(o, &audience{r, to})
+	r.world.SetAudience(o, &audience{r, o.Class(), to})
 }
 
 // audience is the target of an object, as package netvar asks for it.
 type audience struct {
-	room *Room
-	to   Target
+	room  *Room
+	class *netvar.Class
+	to    Target
 }
 
 // Includes implements netvar.Audience. It runs within netvar.snapshot, which is
 // critical, so a function of the game must not get its panic through.
-func (a *audience) Includes(p *netvar.Peer) (ok bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			ok = false
-			a.room.server.metrics.AddPanic("VisibleTo")
-			a.room.log.Error("a target panicked; the object is hidden", "panic", fmt.Sprint(v))
-		}
-	}()
+func (a *audience) Includes(p *netvar.Peer) bool {
+	defer a.room.guard.Recover(&guard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
 	return a.to.includes(p.Handle.(*Client))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
@@ -44,7 +45,9 @@ type Client struct {
 	pace     pace   // of flushes
 
 	time     serverTime
-	watchers []watcher // by the index of the class
+	watchers [][]*watcher // by the index of the class
+	batches  uint64       // of events that watchers were told of
+	telling  uint64       // the one that they are told of now; 0 is none
 	calls    calls
 	held     held
 	verify   verification
@@ -53,6 +56,7 @@ type Client struct {
 	onSnap   []func(Snapshot)
 	overload netloop.Overload
 	onLoad   []func(netloop.Overload)
+	guard    guard.Guard // of the game's functions that are no systems
 	stats    Stats
 	traffic  transport.Stats
 	snapshot Snapshot // being received
@@ -78,17 +82,15 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	cl.inbox = transport.NewInbox(maxArrivals, &cl.traffic)
 	cl.replica = netvar.NewReplica(cl.schema.Classes)
 	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs)
+	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
 	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
-		cl.log.Error("a handler panicked", "method", it.Method.Name, "panic", v, "stack", string(stack))
-	}
-	cl.rpcs.OnError = func(it *rpcqueue.Item, err error) {
-		cl.log.Error("a handler failed", "method", it.Method.Name, "error", err)
+		cl.guard.Panicked(&guard.Place{Kind: guard.Handler, Name: it.Method.Name}, v, stack)
 	}
 	cl.tick = inside.Netloop.NewTick(inside.TickConfig{
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
-	cl.watchers = make([]watcher, len(cl.schema.Classes.Classes()))
+	cl.watchers = make([][]*watcher, len(cl.schema.Classes.Classes()))
 	for _, class := range cl.schema.Classes.Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.
 	}

@@ -1,10 +1,8 @@
 package client
 
 import (
-	"fmt"
-	"runtime/debug"
-
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -82,13 +80,6 @@ func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	c.tellAll(t)
 }
 
-// tellAll tells the watchers what has happened.
-func (c *Client) tellAll(t *netloop.Tick) {
-	for events := c.replica.Events(); len(events) > 0; {
-		events = events[c.tell(t, events):]
-	}
-}
-
 // complete accounts for a snapshot whose packets come one by one.
 func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	if c.snapshot.Tick != applied.Tick {
@@ -109,17 +100,13 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 		c.setState(State{Phase: Loading, Loaded: max(loaded, c.state.Loaded), Objects: applied.Total})
 	}
 	for _, fn := range c.onSnap {
-		c.guard("OnSnapshot", func() { fn(c.snapshot) })
+		c.call("OnSnapshot", func() { fn(c.snapshot) })
 	}
 }
 
-// guard calls the game, whose panic costs nobody else what has arrived.
-func (c *Client) guard(what string, fn func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("a callback panicked", "callback", what, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-		}
-	}()
+// call calls the game, whose panic costs nobody else what has arrived.
+func (c *Client) call(what string, fn func()) {
+	defer c.guard.Recover(&guard.Place{Name: what}, nil)
 	fn()
 }
 
@@ -146,23 +133,6 @@ func (c *Client) queue(it rpcqueue.Item) {
 	if out := c.rpcs.Push(it); !out.Queued() {
 		c.stats.Rejected++
 	}
-}
-
-// tell calls the watchers, event by event, and returns how many it has told: all,
-// unless one of them panicked, which costs nobody else the news.
-func (c *Client) tell(t *netloop.Tick, events []netvar.Event) (told int) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("a watcher panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-		}
-	}()
-	for i := range events {
-		told++
-		if watch := c.watchers[events[i].Object.Class().Index()]; watch != nil {
-			watch(t, &events[i])
-		}
-	}
-	return told
 }
 
 // flush is the system transport.flush.
@@ -201,6 +171,6 @@ func (c *Client) runForeign(t *netloop.Tick) {
 	c.foreign = nil
 	c.mu.Unlock()
 	for _, fn := range calls {
-		c.guard("later", func() { fn(t) })
+		c.call("later", func() { fn(t) })
 	}
 }

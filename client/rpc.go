@@ -84,7 +84,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		if err == nil {
 			r = inside.Open[R](answer)
 		}
-		c.guard("Ask", func() { then(t, r, err) })
+		c.call("Ask", func() { then(t, r, err) })
 	}
 	m := inside.Netloop.Method(k)
 	if len(c.calls.waiting) >= maxCalls {

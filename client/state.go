@@ -71,7 +71,7 @@ func (c *Client) setState(s State) {
 	}
 	c.state = s
 	for _, fn := range c.onState {
-		c.guard("OnState", func() { fn(s) })
+		c.call("OnState", func() { fn(s) })
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *Client) setOverload(level netloop.Overload) {
 	}
 	c.overload = level
 	for _, fn := range c.onLoad {
-		c.guard("OnOverload", func() { fn(level) })
+		c.call("OnOverload", func() { fn(level) })
 	}
 }
 
@@ -128,6 +128,7 @@ type Stats struct {
 	Rejected   uint64        // messages that arrived and could not run: not handled, at a wrong stage
 	Unknown    uint64        // messages of methods that this build of the game does not have
 	Unsent     uint64        // sends that the server's build cannot take: it lacks the method, or allows less
+	Panics     uint64        // of handlers, watchers and other functions of the game that are no systems
 	Held       int           // messages that wait for the state that they were sent with
 	Early      uint64        // messages that ran before that state came, because they had waited too long or too many did
 	Calls      int           // that wait for their answer

@@ -68,6 +68,6 @@ func (v *verification) done(c *Client, err error) {
 	then := v.then
 	v.then = nil
 	for _, fn := range then {
-		c.guard("Verify", func() { fn(err) })
+		c.call("Verify", func() { fn(err) })
 	}
 }

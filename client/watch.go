@@ -5,52 +5,104 @@ import (
 	"slices"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
 // Watcher says what happens when objects of a class come, change and go. Every
 // function may be nil. They run in EarlyUpdate, after the packet that brought the
-// news has been applied as a whole; values between two packets may be skipped.
+// news has been applied as a whole; values between two packets may be skipped. A
+// function that panics is counted and logged, and costs no other call.
 type Watcher[S any] struct {
 	Spawn   func(t *netloop.Tick, o *netloop.Object[S])
 	Change  func(t *netloop.Tick, o *netloop.Object[S], old S)
 	Despawn func(t *netloop.Tick, o *netloop.Object[S], last S)
 }
 
-// watcher is a Watcher with its type erased.
-type watcher func(t *netloop.Tick, e *netvar.Event)
+// watcher is a Watcher with its type erased. It belongs to Step's goroutine.
+type watcher struct {
+	tell    func(t *netloop.Tick, e *netvar.Event)
+	at      guard.Place
+	changes bool   // has a Change
+	batch   uint64 // of the events that were being told when it came: it has seen what they led to
+	stopped bool
+}
 
-// Watch sets what happens to objects of a class. Spawn is called for those that
-// exist already, at once if it is called inside a Step, else in the next. A
-// second Watch of a class replaces the first. It panics with a class of another schema.
-func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) {
+// Watch adds a watcher of the objects of a class, and returns what takes it away again.
+// Spawn is called for objects that exist already, at once if Watch is called inside a Step,
+// else in the next. Several watchers of a class are called in the order in which they were
+// added. stop may be called in any function of the game on Step's goroutine, also in those of
+// the watcher; none of these is called afterwards. Watch panics with a class of another schema.
+func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	class := inside.Netloop.Class(k)
 	if !slices.Contains(c.schema.Classes.Classes(), class.State) {
 		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
-	existing := func(t *netloop.Tick) {
-		for o := range k.All(t) {
-			if w.Spawn != nil {
+	return c.watch(class.State, &watcher{
+		at: guard.Place{Name: "Watch", Of: k.Name()}, changes: w.Change != nil,
+		tell: func(t *netloop.Tick, e *netvar.Event) {
+			o := class.Wrap(e.Object).(*netloop.Object[S])
+			switch {
+			case e.Kind == netvar.Spawn && w.Spawn != nil:
 				w.Spawn(t, o)
+			case e.Kind == netvar.Change && w.Change != nil:
+				w.Change(t, o, *(*S)(e.Old))
+			case e.Kind == netvar.Despawn && w.Despawn != nil:
+				w.Despawn(t, o, o.State())
 			}
-		}
-	}
-	c.replica.TellChanges(class.State, w.Change != nil)
-	c.watchers[class.State.Index()] = func(t *netloop.Tick, e *netvar.Event) {
-		o := class.Wrap(e.Object).(*netloop.Object[S])
-		switch {
-		case e.Kind == netvar.Spawn && w.Spawn != nil:
-			w.Spawn(t, o)
-		case e.Kind == netvar.Change && w.Change != nil:
-			w.Change(t, o, *(*S)(e.Old))
-		case e.Kind == netvar.Despawn && w.Despawn != nil:
-			w.Despawn(t, o, o.State())
+		},
+	})
+}
+
+// watch adds a watcher. Lists of watchers are replaced and never changed: one may be walked.
+func (c *Client) watch(class *netvar.Class, w *watcher) (stop func()) {
+	list := &c.watchers[class.Index()]
+	w.batch = c.telling
+	*list = append(slices.Clip(*list), w)
+	c.tellChanges(class)
+	existing := func(t *netloop.Tick) {
+		for o := range c.replica.All(class) {
+			c.hear(t, w, &netvar.Event{Kind: netvar.Spawn, Object: o})
 		}
 	}
 	if c.now.Stage != 0 {
 		existing(c.tick.Tick.(*netloop.Tick))
-		return
+	} else {
+		c.later(existing)
 	}
-	c.later(existing)
+	return func() {
+		w.stopped = true
+		*list = slices.DeleteFunc(slices.Clone(*list), func(other *watcher) bool { return other == w })
+		c.tellChanges(class)
+	}
+}
+
+// tellChanges has changes of a class told if one of its watchers wants them.
+func (c *Client) tellChanges(class *netvar.Class) {
+	wanted := slices.ContainsFunc(c.watchers[class.Index()], func(w *watcher) bool { return w.changes })
+	c.replica.TellChanges(class, wanted)
+}
+
+// tellAll tells the watchers what has happened.
+func (c *Client) tellAll(t *netloop.Tick) {
+	events := c.replica.Events()
+	c.batches++
+	c.telling = c.batches
+	for i := range events {
+		for _, w := range c.watchers[events[i].Object.Class().Index()] {
+			if w.batch != c.telling {
+				c.hear(t, w, &events[i])
+			}
+		}
+	}
+	c.telling = 0
+}
+
+// hear tells one watcher of one event. Its panic costs nobody else the news.
+func (c *Client) hear(t *netloop.Tick, w *watcher, e *netvar.Event) {
+	defer c.guard.Recover(&w.at, nil)
+	if !w.stopped {
+		w.tell(t, e)
+	}
 }

@@ -21,6 +21,16 @@ var (
 
 type game struct{}
 
+// hooked is a game whose target panics.
+type hooked struct{ game }
+
+func (hooked) Open(r *netloop.Room) error {
+	r.OnStart(func(t *netloop.Tick) {
+		crates.Spawn(t, crate{}, netloop.VisibleTo(netloop.Where(func(*netloop.Client) bool { panic("ouch") })))
+	})
+	return nil
+}
+
 func (game) Schema() *netloop.Schema    { return yard }
 func (game) Open(r *netloop.Room) error { return nil }
 
@@ -96,5 +106,19 @@ func TestAValueThatDoesNotFitFailsTheTest(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAHookThatPanicsFailsTheTest unless that is allowed.
+func TestAHookThatPanicsFailsTheTest(t *testing.T) {
+	for _, options := range [][]netlooptest.Option{nil, {netlooptest.AllowPanics()}} {
+		l := &listener{TB: t}
+		w := netlooptest.New(l, hooked{}, options...)
+		w.Join("", nil, netlooptest.Link{})
+		w.Step(5)
+		if options == nil {
+			l.want(t, "netlooptest: a hook panicked")
+		}
+		l.want(t)
 	}
 }

@@ -141,7 +141,7 @@ func (m *Metrics) makeFamilies() {
 		return f
 	}
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
-	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems and hooks that were isolated.", "system")
+	m.panics = add(counter, maxSystems, "system_panics_total", "Panics of systems, hooks such as OnJoin, and handlers, that were isolated.", "system")
 	m.missed = add(counter, maxSystems, "system_missed_total", "Calls that periodic systems owed and gave up.", "system")
 	m.quarantined = add(gauge, 1, "systems_quarantined", "Systems that do not run because they panicked again and again.")
 	m.clients = add(gauge, 1, "clients", "Clients in the room.")
