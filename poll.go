@@ -41,6 +41,8 @@ func (r *Room) arrive(t *Tick, a *transport.Arrival) {
 		c.acknowledgedRecords(t, a.Value)
 	case transport.MessageArrived:
 		r.receive(c, a)
+	case transport.Discarded:
+		r.charge(c, a.Value)
 	case transport.DigestRequest:
 		r.requestDigest(c, a.Value)
 	case transport.FullStateRequest:
@@ -98,6 +100,18 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 {
 		c.refuseCall(a.Message.Method, it.Call, Refuse(outcomeCode(out), "%s: %s", name, out))
+	}
+}
+
+// charge counts what a client sent that meant nothing as messages of no method, so that the
+// limits of messages hold for it too.
+func (r *Room) charge(c *Client, messages uint64) {
+	if c.kicked != nil {
+		r.server.metrics.AddDrop("rpc", "kicked", messages)
+		return
+	}
+	for range messages { // At most what the inbox takes of a client.
+		r.rpcs.Push(rpcqueue.Item{From: uint64(c.id)})
 	}
 }
 

@@ -32,6 +32,9 @@ const (
 	// RecordsApplied acknowledges the records that went over the stream, up to the id Value
 	// (server).
 	RecordsApplied
+	// Discarded tells of what meant nothing: empty frames, kinds that nobody knows, messages
+	// that cannot be read. Value is as how many messages it counts (server).
+	Discarded
 )
 
 // Arrival is one event of a session, in the order in which it arrived.

@@ -69,6 +69,13 @@ const (
 	// what a client sends in two seconds.
 	fairInbox      = 128
 	fairInboxBytes = 32 << 10
+	// discardUnit is the size of something meaningless that counts as one more message:
+	// what a message of a game takes at most, as a rule. Otherwise the largest frames,
+	// at a rate that is no flood of messages, would be one of bytes.
+	discardUnit = 1 << 10
+	// beatPeriod is how often a client may send a datagram with nothing new in it: it
+	// flushes at most at the tick rate, of which this is the highest.
+	beatPeriod = time.Millisecond
 	// chokeThreshold tells a send that waited for the peer's congestion window from
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond

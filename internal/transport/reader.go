@@ -19,7 +19,7 @@ func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
 		return
 	}
 	if len(b) > MaxDatagram {
-		s.stats.Drop(DropDatagramTooLarge, 1)
+		s.discard(at, DropDatagramTooLarge, len(b))
 		return
 	}
 	d, err := parseDatagram(b)
@@ -27,11 +27,12 @@ func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
 		s.ranges, err = parseAcks(d.acks, s.ranges[:0])
 	}
 	if err != nil {
-		s.stats.Drop(DropDatagram, 1)
+		s.discard(at, DropDatagram, len(b))
 		return
 	}
 	if why, fresh := s.dup.check(d.number); !fresh {
 		s.stats.Drop(why, 1)
+		s.takeBeat(at)
 		return
 	}
 	s.lastArrival.Store(int64(at))
@@ -46,8 +47,11 @@ func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
 // receiveLinkFields takes what is in a datagram besides messages.
 func (s *Session) receiveLinkFields(at time.Duration, d *datagram) {
 	client := s.cfg.Client
-	if client && (d.acks != nil || d.hasRequest) || !client && (d.state != nil || d.hasReply) {
-		s.stats.Drop(DropRole, 1)
+	switch {
+	case client && (d.acks != nil || d.hasRequest), !client && (d.state != nil || d.hasReply):
+		s.discard(at, DropRole, len(d.state))
+	case !client && d.acks == nil && !d.hasRequest && d.messages == nil:
+		s.takeBeat(at)
 	}
 	if client {
 		if d.hasReply {
@@ -64,6 +68,16 @@ func (s *Session) receiveLinkFields(at time.Duration, d *datagram) {
 	if d.acks != nil {
 		s.push(&Arrival{Kind: Acks, At: at, Acks: s.ranges}, 0)
 	}
+}
+
+// takeBeat takes a client's datagram with nothing new in it: a sign of life, or one that
+// the network has doubled. What comes more often than either does is discarded.
+func (s *Session) takeBeat(at time.Duration) {
+	if at < s.nextBeat {
+		s.discard(at, DropBeat, 0)
+		return
+	}
+	s.nextBeat = at + beatPeriod
 }
 
 // receiveTime takes a time sample; one that runs backwards would poison the estimate.
@@ -94,20 +108,44 @@ func (s *Session) push(a *Arrival, size int) bool {
 
 // pushReliable adds an arrival that may not be lost: without room for it the session ends.
 func (s *Session) pushReliable(a *Arrival, size int) {
-	if !s.push(a, size) && !s.deaf.Load() {
-		s.Shutdown(CodeFlood, "too many messages at once")
+	if !s.push(a, size) {
+		s.flooded()
 	}
 }
 
-// receiveMessage takes one message. What is wrong with it costs only itself.
+// flooded ends a session whose stream brings more than its inbox takes.
+func (s *Session) flooded() { s.Shutdown(CodeFlood, "too many messages at once") }
+
+// discard counts something of this size that means nothing. Of a client it is accounted
+// for like messages, so that no client can send without a bound what costs it nothing.
+// It reports false without room for it.
+func (s *Session) discard(at time.Duration, why Drop, size int) bool {
+	s.stats.Drop(why, 1)
+	return s.cfg.Client || s.cfg.Inbox.discard(s, at, 1+size/discardUnit)
+}
+
+// discardFrame is discard for what came over the stream, where nothing may be lost.
+func (s *Session) discardFrame(at time.Duration, why Drop, size int) {
+	if !s.discard(at, why, size) {
+		s.flooded()
+	}
+}
+
+// receiveMessage takes one message. What is wrong with it costs only itself, and its
+// place in the inbox is taken before it is decoded.
 func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
-	m, err := parseMessage(b)
-	if err != nil {
-		if errors.Is(err, errStage) {
-			s.stats.Drop(DropStage, 1)
-		} else {
-			s.stats.Drop(DropMessage, 1)
+	discard := func(why Drop) {
+		if !s.discard(at, why, len(b)) && reliable {
+			s.flooded()
 		}
+	}
+	m, err := parseMessage(b)
+	switch {
+	case errors.Is(err, errStage):
+		discard(DropStage)
+		return
+	case err != nil:
+		discard(DropMessage)
 		return
 	}
 	m.Reliable = reliable
@@ -115,9 +153,15 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		m.Tick = 0 // Only a client has a state that is behind.
 	}
 	size := len(m.Payload)
+	if !s.cfg.Inbox.reserve(s, size) {
+		if reliable {
+			s.flooded()
+		}
+		return
+	}
 	decoded, err := s.decode(&m)
 	if err != nil {
-		s.stats.Drop(DropDecode, 1)
+		discard(DropDecode)
 		return
 	}
 	if decoded != nil {
@@ -125,12 +169,7 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	a := Arrival{Kind: MessageArrived, At: at, Message: m, Size: size, Decoded: decoded}
-	if reliable {
-		s.pushReliable(&a, size)
-	} else {
-		s.push(&a, size)
-	}
+	s.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: s, At: at, Message: m, Size: size, Decoded: decoded})
 }
 
 // decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
@@ -201,7 +240,7 @@ func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
 	s.lastArrival.Store(int64(at))
 	switch {
 	case kind == 0:
-		s.stats.Drop(DropFrame, 1)
+		s.discardFrame(at, DropFrame, len(frame))
 	case kind == frameMessage:
 		s.receiveMessage(at, body, true)
 	case kind == frameEpoch && s.cfg.Client:
@@ -236,6 +275,9 @@ func (s *Session) receiveDigest(at time.Duration, body []byte) error {
 	snapshots, full, err := parseDigest(body)
 	if err != nil {
 		return s.broken(err)
+	}
+	if snapshots == 0 && !full {
+		s.discardFrame(at, DropFrame, len(body))
 	}
 	if snapshots > 0 {
 		s.pushReliable(&Arrival{Kind: DigestRequest, At: at, Value: uint64(snapshots)}, 0)

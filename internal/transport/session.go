@@ -52,9 +52,10 @@ type Session struct {
 	streamBehind atomic.Bool // half of the reliable data that may wait does
 	deaf         atomic.Bool // closing or ended: what still arrives is dropped
 
-	dup    dupWindow // datagram reader
-	ranges []Range   // datagram reader: scratch
-	stream []byte    // stream reader: an incomplete frame
+	dup      dupWindow     // datagram reader
+	ranges   []Range       // datagram reader: scratch
+	nextBeat time.Duration // datagram reader: until then another one is too soon
+	stream   []byte        // stream reader: an incomplete frame
 
 	usage inboxUsage // under the inbox's mutex
 }

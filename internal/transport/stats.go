@@ -21,13 +21,14 @@ const (
 	DropStale                        // datagram: its number is older than the window
 	DropDatagram                     // datagram: its envelope is broken
 	DropDatagramTooLarge             // datagram: it is larger than allowed
+	DropBeat                         // datagram: nothing new in it, too soon after another such
 	DropDatagramUnsent               // datagram: the link did not take it
 	DropRole                         // datagram: a field that this side never receives
 	DropTime                         // datagram: a time reply that runs backwards
 	DropMessage                      // message: its envelope is broken
 	DropStage                        // message: its stage does not exist
 	DropDecode                       // message: Decode refused it
-	DropFrame                        // stream: a frame of a kind that this version does not know
+	DropFrame                        // stream: a frame that is empty, or of a kind that this version does not know
 	DropStream                       // stream: the protocol was broken, the connection closed
 	DropHello                        // handshake: garbage instead of a hello
 	DropHelloTimeout                 // handshake: no hello in time
@@ -47,6 +48,7 @@ var dropNames = [numDrops][2]string{
 	DropStale:            {"datagram", "stale"},
 	DropDatagram:         {"datagram", "malformed"},
 	DropDatagramTooLarge: {"datagram", "oversize"},
+	DropBeat:             {"datagram", "empty"},
 	DropDatagramUnsent:   {"datagram", "unsent"},
 	DropRole:             {"datagram", "wrong_direction"},
 	DropTime:             {"datagram", "bad_time"},

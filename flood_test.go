@@ -1,0 +1,58 @@
+package netloop
+
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A client that sends nothing but empty frames is as one that sends as many messages: it is
+// kicked within a second, by the limits of messages. One that sends as many in a second as a
+// limit allows for ever is not.
+func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	hostile, newer := b.join(), b.join()
+	b.step()
+	ticks := 0
+	for closing := false; !closing && ticks < 60; ticks++ {
+		if err := hostile.ReceiveStream(0, make([]byte, defaultBurst)); err != nil {
+			t.Fatal(err)
+		}
+		if err := newer.ReceiveStream(0, make([]byte, defaultPerSecond/60)); err != nil { // Kinds of a later version, say.
+			t.Fatal(err)
+		}
+		b.step()
+		_, closing = hostile.Cause()
+	}
+	if c, closing := hostile.Cause(); !closing || c.Code != CodeFlood {
+		t.Errorf("after %d ticks of %d frames each the client was told %v", ticks, defaultBurst, c)
+	}
+	if want := (2*defaultBurst+defaultKickAfter)/defaultBurst + 1; ticks != want {
+		t.Errorf("kicked after %d ticks, want %d", ticks, want)
+	}
+	for range 60 {
+		if err := newer.ReceiveStream(0, make([]byte, defaultPerSecond/60)); err != nil {
+			t.Fatal(err)
+		}
+		if err := hostile.ReceiveStream(0, make([]byte, 10)); err != nil { // It is deaf to that.
+			t.Fatal(err)
+		}
+		b.step()
+	}
+	if c, closing := newer.Cause(); closing {
+		t.Errorf("the client within the limits was told %v", c)
+	}
+}
+
+// What has come of a client by the time it is kicked is counted and no more.
+func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
+	b := newBare(t, func(*Room) {})
+	s := b.join()
+	b.push(s, transport.Arrival{Kind: transport.Discarded, Value: 2*defaultBurst + defaultKickAfter + 1})
+	b.push(s, transport.Arrival{Kind: transport.Discarded, Value: 7})
+	b.step()
+	b.s.room.report()
+	if line := `netloop_queue_drops_total{queue="rpc",reason="kicked"} 7`; !b.scraped(line) {
+		t.Error("the scrape lacks", line)
+	}
+}
