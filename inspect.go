@@ -78,7 +78,7 @@ func (r *Room) view(ctx context.Context) (any, error) {
 func (r *Room) snapshotLoop(tick uint64) loop.View {
 	return loop.View{
 		Tick: tick, Rate: r.spec.Rate.String(), FixedRate: r.spec.FixedRate.String(),
-		Quarantined: r.loop.Quarantined(), Stages: r.loop.Dump(),
+		Scale: r.loop.Scale().Speed(), Quarantined: r.loop.Quarantined(), Stages: r.loop.Dump(),
 	}
 }
 

@@ -239,16 +239,20 @@ type Node struct {
 	// BuiltIn systems may be anchored to, and nothing else.
 	BuiltIn  bool
 	Disabled bool
+	Paused   bool
 	Priority int
 	// Before and After are its anchors.
 	Before, After []string
 	// Stages are those that it is asked for; none means all.
 	Stages []Stage
 	// Periodic systems run once Period has passed; CatchUp is how often in a tick
-	// they may catch up, and 0 says that they do not.
+	// they may catch up, and 0 says that they do not. Scaled says that the period
+	// is one of scaled time, and Gap that it is a [MinGap].
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
+	Scaled   bool
+	Gap      bool
 	// Conditional says that it has a RunIf.
 	Conditional bool
 	Critical    bool
@@ -277,9 +281,9 @@ func (l *Loop) Find(name string) (Node, bool) {
 
 func node(s *loop.Spec[*Tick]) Node {
 	return Node{
-		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Priority: s.Priority,
+		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Paused: s.Paused, Priority: s.Priority,
 		Before: slices.Clone(s.Before), After: slices.Clone(s.After), Stages: slices.Clone(s.Stages),
-		Periodic: s.Periodic, Period: s.Period, CatchUp: s.CatchUp, Conditional: s.RunIf != nil, Critical: s.Critical,
+		Periodic: s.Periodic, Period: s.Period, CatchUp: s.CatchUp, Scaled: s.Periodic && s.Scaled, Gap: s.Gap, Conditional: s.RunIf != nil, Critical: s.Critical,
 	}
 }
 
@@ -320,10 +324,13 @@ func (n *Node) said() (all []string) {
 	say(len(n.Before) > 0, "before %s", strings.Join(n.Before, ", "))
 	say(len(n.After) > 0, "after %s", strings.Join(n.After, ", "))
 	say(n.Priority != 0, "priority %d", n.Priority)
-	say(n.Periodic, "every %v", n.Period)
+	say(n.Periodic && !n.Gap, "every %v", n.Period)
+	say(n.Gap, "at least %v apart", n.Period)
+	say(n.Scaled, "of scaled time")
 	say(n.CatchUp > 0, "up to %d times", n.CatchUp)
 	say(n.Conditional, "on a condition")
 	say(n.Critical && !n.BuiltIn, "critical")
 	say(n.Disabled, "disabled")
+	say(n.Paused, "paused")
 	return all
 }

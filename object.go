@@ -3,7 +3,6 @@ package netloop
 import (
 	"cmp"
 	"reflect"
-	"time"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar"
@@ -87,16 +86,3 @@ func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
 
 // Zero reports whether the Ref refers to no object at all.
 func (r Ref[S]) Zero() bool { return r.ref.ID == 0 }
-
-// Deadline is a point in game time that can be replicated: both sides count
-// down to it. The zero Deadline has passed.
-type Deadline struct{ at codec.Instant }
-
-// Left returns the game time that is left until the deadline, at least 0.
-func (d Deadline) Left(t *Tick) time.Duration {
-	t.check("Deadline.Left")
-	return max(0, d.at.At-t.now.GameTime)
-}
-
-// Passed reports whether no time is left.
-func (d Deadline) Passed(t *Tick) bool { return d.Left(t) == 0 }

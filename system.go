@@ -113,6 +113,23 @@ func (s *System) Remove(from ...Stage) {
 	}
 }
 
+// Pause keeps the system, or the group with all that is in it, from running, from
+// the next Initialization on, until [System.Resume]. For the timers of what is
+// paused the time stands still, by both clocks: after it, a call comes when what
+// was left of its period has passed, its Delta does not count the pause, and
+// nothing is owed. Who is in a group that is paused, or disabled, stays so
+// whatever happens to itself.
+//
+// Messages, timers of [Tick.After] and the ticks themselves go on. To hold the
+// time of a whole room there is [Room.SetTimeScale].
+func (s *System) Pause() { s.Change(Paused(true)) }
+
+// Resume lets what was paused run again from the next Initialization on.
+func (s *System) Resume() { s.Change(Paused(false)) }
+
+// Paused is [System.Pause], or Resume, as an option.
+func Paused(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Paused = yes } }
+
 // SystemOption is an option of [Room.On], [Room.Add] and [System.Change].
 type SystemOption func(*loop.Spec[*Tick])
 
@@ -135,8 +152,9 @@ func After(systems ...string) SystemOption {
 	return func(s *loop.Spec[*Tick]) { s.After = append(append([]string{}, s.After...), systems...) }
 }
 
-// Disabled keeps the system from running, or lets it run again: it keeps its
-// name, its place and its timer.
+// Disabled keeps the system or group from running, or lets it run again: it keeps
+// its name, its place and its timer. Its time goes on: who was disabled for long
+// is due at once. [System.Pause] lets it stand still.
 func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
 
 // In puts the system into a group: see [Room.Group]. The group may be registered
@@ -145,9 +163,12 @@ func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group 
 
 // Every lets the system run only when a time has passed since it last did: once,
 // with that time as [Tick.Delta]. The first call is at the first tick. Runs keep
-// their phase, so that there are as many as periods have passed, whatever the
-// tick rate; but after a stall one call stands for all that were due. Every(0)
-// is every tick, with a Delta that counts dropped ticks too. A time below 0 is an error.
+// their phase: a call that had to wait for its tick, or whose turn RunIf refused,
+// does not put off those after it. So there are as many as periods have passed,
+// whatever the tick rate, and two of them may be closer than d by up to a tick;
+// [MinGap] keeps the distance instead. After a stall one call stands for all that
+// were due. Every(0) is every tick, with a Delta that counts dropped ticks too. A
+// time below 0 is an error.
 //
 // Time is game time: that of the ticks that ran, and of those that the room
 // dropped because it was late. In [FixedUpdate] it is that of the fixed steps, of
@@ -156,14 +177,26 @@ func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group 
 // With [CatchUp] the system runs as often as periods have passed instead.
 func Every(d time.Duration, o ...EveryOption) SystemOption {
 	return func(s *loop.Spec[*Tick]) {
-		s.Periodic, s.Period, s.CatchUp = true, d, 0
+		s.Periodic, s.Period, s.CatchUp, s.Scaled, s.Gap = true, d, 0, false, false
 		for _, apply := range o {
 			apply(s)
 		}
 	}
 }
 
-// EveryOption is an option of [Every].
+// MinGap lets the system run again only when a time has passed since its last
+// call: at the first tick at least d later, or later still while its [RunIf] says
+// no. No phase is kept and nothing is caught up: for an effect that must not come
+// too often. Its Delta is the time since the last call. It replaces an [Every] of
+// the same system; [CatchUp] with it is an error.
+func MinGap(d time.Duration, o ...EveryOption) SystemOption {
+	return func(s *loop.Spec[*Tick]) {
+		Every(d, o...)(s)
+		s.Gap = true
+	}
+}
+
+// EveryOption is an option of [Every] and [MinGap].
 type EveryOption func(*loop.Spec[*Tick])
 
 // DefaultCatchUp is what CatchUp(0) means.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -59,6 +58,14 @@ func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta
 // GameTime returns the game time at this tick: its number divided by the rate.
 func (t *Tick) GameTime() time.Duration { t.check("Tick.GameTime"); return t.now.GameTime }
 
+// FixedStep returns the number of the fixed step that runs, counted from the
+// start of the room: the first is 1, and each runs once, however many there are
+// in a tick. Outside of [FixedUpdate] it is that of the last step done, 0 before
+// the first; messages that run at FixedUpdate see the first step of the tick. On
+// a client it is the number that the server gives to the step of that time, and
+// steps that a frame leaves out are counted.
+func (t *Tick) FixedStep() uint64 { t.check("Tick.FixedStep"); return t.now.FixedStep }
+
 // Time returns the wall clock as it was when the tick began.
 func (t *Tick) Time() time.Time { t.check("Tick.Time"); return t.now.Wall }
 
@@ -89,18 +96,21 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 	return t.server("Tick.Client").clients.get(id)
 }
 
-// In returns the deadline that lies d ahead of this tick.
-func (t *Tick) In(d time.Duration) Deadline {
-	t.check("Tick.In")
-	return Deadline{codec.Instant{At: t.now.GameTime + d}}
-}
-
 // After calls fn once, at the start of Update of the first tick at which d of
 // game time has passed, and at the earliest in the next tick, which is what 0 and
 // less mean. When fn panics, it is counted and logged, and not called again.
 func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.After")
-	return t.timers.add(t.now.GameTime+max(d, 1), fn)
+	return t.timers.add(gameClock, ahead(t.now.GameTime, max(d, 1)), fn)
+}
+
+// AfterScaled is After in scaled time: what it puts off waits for as long as the
+// room is paused. Of the calls that are due in one tick those of After come
+// first; those of one clock come in the order of their times, and then of
+// registration.
+func (t *Tick) AfterScaled(d time.Duration, fn func(*Tick)) Timer {
+	t.check("Tick.AfterScaled")
+	return t.timers.add(scaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)
 }
 
 // sender returns the client whose message is handled, nil for a posted one. It

@@ -25,7 +25,7 @@ func TestStoppedTimersHoldNothing(t *testing.T) {
 		})
 	})
 	b.step()
-	if n := len(b.s.room.timers.heap); n != 10 {
+	if n := len(b.s.room.timers.heaps[gameClock]); n != 10 {
 		t.Errorf("%d timers are held, 10 are pending", n)
 	}
 	for range 60 {

@@ -152,6 +152,9 @@ func tableOf(v loop.View, running bool) string {
 	if running {
 		fmt.Fprintf(&w, ", after tick %d, %d quarantined", v.Tick, v.Quarantined)
 	}
+	if v.Scale != "" {
+		fmt.Fprintf(&w, ", time scale %s", v.Scale)
+	}
 	w.WriteString("\n\n")
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
 	head := "stage and system\tplace\tpriority\tevery\torder"
@@ -199,10 +202,18 @@ func every(s *loop.DumpSystem) string {
 		return "once a tick"
 	case !s.Periodic:
 		return "-"
-	case s.CatchUp > 0:
-		return fmt.Sprintf("%v, up to %d times", s.Period, s.CatchUp)
 	}
-	return s.Period.String()
+	said := s.Period.String()
+	if s.Gap {
+		said = "at least " + said
+	}
+	if s.Scaled {
+		said += " scaled"
+	}
+	if s.CatchUp > 0 {
+		said += fmt.Sprintf(", up to %d times", s.CatchUp)
+	}
+	return said
 }
 
 // order is what else decides whether and when a system runs.
@@ -219,6 +230,9 @@ func order(s *loop.DumpSystem) string {
 	}
 	if s.Disabled {
 		said = append(said, "disabled")
+	}
+	if s.Paused {
+		said = append(said, "paused")
 	}
 	if len(said) == 0 {
 		return "-"
@@ -274,7 +288,7 @@ func dotOf(v loop.View) string {
 			}
 			style := ""
 			switch {
-			case s.Disabled || s.Quarantine > 0 || s.Pending:
+			case s.Disabled || s.Paused || s.Quarantine > 0 || s.Pending:
 				style = ", style=dashed"
 			case s.Place != loop.Body:
 				style = ", style=filled"

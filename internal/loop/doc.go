@@ -53,6 +53,10 @@
 // were dropped, in FixedUpdate of the fixed steps. Both are functions of a
 // number, so nothing adds up to a drift. A timer keeps its phase.
 //
+// Each of the two has a second clock, scaled time (Scale), which runs at the speed
+// that the loop was told, from the next tick on. A system chooses the clock of its
+// period; its deltas it sees by both.
+//
 // # Failures
 //
 // A panic costs one call. After a row of them the system is quarantined for a

@@ -8,9 +8,12 @@ import (
 // View is the loop of a room as the admin listener serves it.
 type View struct {
 	// Tick is the one after which it was taken.
-	Tick        uint64      `json:"tick"`
-	Rate        string      `json:"rate"`
-	FixedRate   string      `json:"fixed_rate"`
+	Tick      uint64 `json:"tick"`
+	Rate      string `json:"rate"`
+	FixedRate string `json:"fixed_rate"`
+	// Scale is what the next tick runs at, such as "1/2"; without a pause or slow
+	// motion it is empty.
+	Scale       string      `json:"time_scale,omitempty"`
 	Quarantined int         `json:"quarantined"`
 	Stages      []DumpStage `json:"stages"`
 }
@@ -32,10 +35,12 @@ type DumpSystem struct {
 	Priority int      `json:"priority"`
 	Before   []string `json:"before,omitempty"`
 	After    []string `json:"after,omitempty"`
-	// Periodic, Period and CatchUp are as in Spec.
+	// Periodic, Period, CatchUp, Scaled and Gap are as in Spec.
 	Periodic bool          `json:"periodic,omitempty"`
 	Period   time.Duration `json:"period_ns,omitempty"`
 	CatchUp  int           `json:"catch_up,omitempty"`
+	Scaled   bool          `json:"scaled,omitempty"`
+	Gap      bool          `json:"gap,omitempty"`
 	// Conditional says that it, or a group around it, has a RunIf.
 	Conditional bool `json:"conditional,omitempty"`
 	// Once says that it runs once per tick, before the first fixed step. Only in
@@ -45,9 +50,10 @@ type DumpSystem struct {
 	// Pending says that it, or a change of it, takes effect at the next
 	// Initialization.
 	Pending bool `json:"pending,omitempty"`
-	// Disabled systems and those in quarantine do not run; the latter for so many
-	// ticks yet.
+	// Disabled systems, paused ones and those in quarantine do not run; the latter
+	// for so many ticks yet.
 	Disabled   bool   `json:"disabled,omitempty"`
+	Paused     bool   `json:"paused,omitempty"`
 	Quarantine uint64 `json:"quarantine_ticks,omitempty"`
 	Panics     uint64 `json:"panics,omitempty"`
 	// Cost is what its calls at this stage took since it was registered.
@@ -114,6 +120,8 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 		Periodic: s.spec.Periodic,
 		Period:   s.spec.Period,
 		CatchUp:  s.spec.CatchUp,
+		Scaled:   s.spec.Periodic && s.spec.Scaled,
+		Gap:      s.spec.Gap,
 		Once:     stage == FixedUpdate && s.spec.Once,
 		Critical: s.spec.Critical,
 		Pending:  s.pending || s.changed,
@@ -129,6 +137,7 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 		}
 		d.Conditional = d.Conditional || at.spec.RunIf != nil
 		d.Disabled = d.Disabled || at.spec.Disabled
+		d.Paused = d.Paused || at.spec.Paused
 		if at.flags&quarantined != 0 {
 			d.Quarantine = max(d.Quarantine, at.fault.until-min(l.count, at.fault.until))
 		}

@@ -42,7 +42,7 @@ func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	v := recover()
 	e := list.last(&l.walker)
 	stage := l.now.Stage
-	l.now.Delta = l.delta
+	l.show(l.delta)
 	if v == nil {
 		l.exited(e.name, stage)
 		return

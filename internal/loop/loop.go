@@ -46,6 +46,9 @@ type Loop[C any] struct {
 	dropped   uint64   // ticks
 	skipped   uint64   // fixed steps of dropped ticks
 	flows     [numFlows]flow[C]
+	kinds     [numKinds]scaling
+	scale     Scale        // of the tick that runs
+	coming    Scale        // of the one after it
 	unplanned []*System[C] // their timers start with the next tick
 	refill    bool         // the heaps hold what is no longer so
 
@@ -54,7 +57,7 @@ type Loop[C any] struct {
 	count   uint64        // ticks run: the clock of quarantines
 	pass    uint64        // stages run: conditions are asked once in each
 	mark    time.Duration // the last system boundary
-	delta   time.Duration // Now.Delta of systems without a period
+	delta   moment        // Now.Delta and ScaledDelta of systems without a period
 	walker
 	err error // the loop is closed
 }
@@ -80,7 +83,11 @@ type entry[C any] struct {
 // New returns a loop that hands c to its systems and writes now around their
 // calls. The clock fills the Record and nothing else.
 func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
-	return &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C])}
+	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), scale: Unscaled, coming: Unscaled}
+	for kind := range l.kinds {
+		l.kinds[kind] = scaling{flow: Unscaled, even: Unscaled}
+	}
+	return l
 }
 
 // Add registers a system or a group, which takes effect at the next

@@ -6,20 +6,32 @@ import (
 	"time"
 )
 
-// Periods are measured in one of two flows of time: systems of FixedUpdate count
-// fixed steps, and the others ticks. A system that is in both has two timers.
+// Systems of FixedUpdate count fixed steps, and the others ticks. A system that is
+// in both has two timers.
 const (
 	perTick = iota
 	perStep
-	numFlows
+	numKinds
 )
 
-func flowOf(stage Stage) int {
+func kindOf(stage Stage) int {
 	if stage == FixedUpdate {
 		return perStep
 	}
 	return perTick
 }
+
+// Each kind of pass has two clocks, and so there are four flows of time in which
+// periods are measured.
+const (
+	game = iota
+	scaled
+	numClocks
+)
+
+const numFlows = numKinds * numClocks
+
+func flowOf(kind, clock int) int { return kind + numKinds*clock }
 
 // flow is one of them with the timers that wait in it.
 type flow[C any] struct {
@@ -34,18 +46,26 @@ type waiting[C any] struct {
 	sys *System[C]
 }
 
-// timer is what a system with a period knows of one flow.
+// timer is what a system with a period knows of one kind of pass.
 type timer struct {
 	on      bool
+	gap     bool // Spec.Gap
+	clock   int  // that of period and at
 	period  time.Duration
 	catchUp int
 	at      time.Duration // when it is due next
-	ran     time.Duration // when it ran last
+	ran     moment        // when it ran last
 	fresh   bool          // never
 	calls   int           // in this pass
 	turn    uint64        // the pass that delta belongs to
-	delta   time.Duration
+	delta   moment
 }
+
+// moment is a point in time, or a length, by both clocks.
+type moment [numClocks]time.Duration
+
+func (m moment) plus(o moment) moment  { return moment{m[game] + o[game], m[scaled] + o[scaled]} }
+func (m moment) minus(o moment) moment { return moment{m[game] - o[game], m[scaled] - o[scaled]} }
 
 // timing is what a settled system tells the timers.
 type timing struct {
@@ -60,17 +80,44 @@ func (c *passage) pass(now time.Duration) {
 	c.turn++
 }
 
-// begin notes that the system runs and returns the time since it last did,
-// which is the same for all its calls of the pass.
-func (t *timer) begin(c *passage, plain time.Duration) time.Duration {
-	if t.turn != c.turn {
-		t.delta = c.now - t.ran
-		if t.fresh {
-			t.delta, t.fresh = plain, false
+// account notes that a system runs and shows it the time since it last did, which
+// is the same in all stages of the pass. Of the calls by which it catches up each
+// stands for one period of its own clock; what the other clock has moved on by
+// meanwhile belongs to the first.
+func (l *Loop[C]) account(t *timer, kind int, first bool) {
+	if turn := l.flows[kind].turn; t.turn != turn {
+		now := l.moment(kind)
+		t.delta = now.minus(t.ran)
+		if t.fresh && t.catchUp == 0 {
+			t.delta = l.delta
 		}
-		t.ran, t.turn = c.now, c.turn
+		t.ran, t.turn, t.fresh = now, turn, false
+		if t.gap {
+			t.at = later(now[t.clock], t.period)
+		}
 	}
-	return t.delta
+	d := t.delta
+	if t.catchUp > 0 {
+		if !first {
+			d = moment{}
+		}
+		d[t.clock] = t.period
+	}
+	l.now.Delta, l.now.ScaledDelta = d[game], d[scaled]
+}
+
+// moment is where the passes of a kind are.
+func (l *Loop[C]) moment(kind int) moment {
+	return moment{l.flows[kind].now, l.flows[flowOf(kind, scaled)].now}
+}
+
+// passed is where they are when a tick has begun, without what is to come in it:
+// its steps have not run, and its own time is that of those who run in it.
+func (l *Loop[C]) passed(kind int) moment {
+	if kind == perStep {
+		return l.moment(perStep)
+	}
+	return moment{l.flows[perTick].done, l.flows[flowOf(perTick, scaled)].done}
 }
 
 // missable is how many of n calls that are not made count as missed: a timer
@@ -86,13 +133,18 @@ func (t *timer) missable(n int) int {
 // its stages, in their order. It costs the number of those times the depth of
 // the heap, however many wait.
 func (l *Loop[C]) collect(kind int) {
-	f := &l.flows[kind]
 	var stages stageSet
-	for len(f.heap) > 0 && f.heap[0].at <= f.now && f.heap[0].at < never {
-		s := f.heap[0].sys
-		stages |= l.expire(s, kind)
-		f.heap[0].at = s.timers[kind].at
-		sift(f.heap, 0)
+	for clock := range numClocks {
+		f := &l.flows[flowOf(kind, clock)]
+		for len(f.heap) > 0 && f.heap[0].at <= f.now && f.heap[0].at < never {
+			s := f.heap[0].sys
+			stages |= l.expire(s, kind)
+			f.heap[0].at = s.timers[kind].at
+			if s.timers[kind].gap { // It stays due until it has run.
+				f.heap[0].at = max(f.heap[0].at, later(f.now, 1))
+			}
+			sift(f.heap, 0)
+		}
 	}
 	if stages == 0 {
 		return
@@ -107,12 +159,19 @@ func (l *Loop[C]) collect(kind int) {
 // expire plans the calls of a system that is due, and when it is due again. Its
 // periods keep their phase: late or early by a part of a tick does not add up.
 func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
-	t, now := &s.timers[kind], l.flows[kind].now
+	t := &s.timers[kind]
+	now := l.flows[flowOf(kind, t.clock)].now
+	if t.at > now {
+		return 0 // It has run since it was put into the heap.
+	}
 	if t.fresh && t.catchUp == 0 {
 		t.at = now
 	}
-	owed := 1 + int((now-t.at)/t.period)
-	t.at = later(t.at+t.period*time.Duration(owed-1), t.period)
+	owed := 1
+	if !t.gap {
+		owed += int((now - t.at) / t.period)
+		t.at = later(t.at+t.period*time.Duration(owed-1), t.period)
+	}
 	t.calls = 1
 	if t.catchUp > 0 {
 		t.calls = min(owed, t.catchUp)
@@ -123,7 +182,7 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 	missed := t.missable(owed - t.calls)
 	for i, slot := range s.slots {
 		stage := Stage(i + 1)
-		if slot < 0 || flowOf(stage) != kind || s.gone.has(stage) {
+		if slot < 0 || kindOf(stage) != kind || s.gone.has(stage) {
 			continue
 		}
 		list := &l.lists[i]
@@ -190,77 +249,105 @@ func (l *Loop[C]) replan() bool {
 	}
 	clear(l.unplanned)
 	l.unplanned = l.unplanned[:0]
-	for kind := range l.flows {
-		f := &l.flows[kind]
-		f.heap = f.heap[:0]
-		for _, s := range l.systems {
+	for i := range l.flows {
+		l.flows[i].heap = l.flows[i].heap[:0]
+	}
+	for _, s := range l.systems {
+		for kind := range s.timers {
 			if t := &s.timers[kind]; t.on && t.period > 0 && !s.off && !s.Removed() {
+				f := &l.flows[flowOf(kind, t.clock)]
 				f.heap = append(f.heap, waiting[C]{t.at, s})
 			}
 		}
-		for i := len(f.heap)/2 - 1; i >= 0; i-- {
-			sift(f.heap, i)
+	}
+	for i := range l.flows {
+		heap := l.flows[i].heap
+		for at := len(heap)/2 - 1; at >= 0; at-- {
+			sift(heap, at)
 		}
 	}
 	return true
 }
 
 // plan sets the timers of a system that has taken effect or was changed. One
-// that ran before keeps the time that has passed since.
+// that ran before keeps the time that has passed since, without that in which it
+// was paused.
 func (l *Loop[C]) plan(s *System[C]) {
+	l.resume(s)
 	old := s.timers
 	for kind := range s.timers {
-		other := 1 - kind
-		c := &l.flows[kind].passage
-		t := timer{on: s.spec.Periodic && s.inFlow(kind), period: s.spec.Period, catchUp: s.spec.CatchUp}
-		done := c.done
-		if kind == perStep {
-			done = c.now // The steps of the tick that begins are yet to come.
-		}
-		var since time.Duration // when the period that runs began
-		switch {
-		case !t.on:
-		case old[kind].on:
-			t.ran, t.fresh, t.turn, t.delta = old[kind].ran, old[kind].fresh, old[kind].turn, old[kind].delta
-			since = old[kind].since()
-		case old[other].on: // It has moved between FixedUpdate and the other stages.
-			from := l.flows[other].done
-			if other == perStep {
-				from = l.flows[other].now
-			}
-			t.ran, t.fresh = done-(from-old[other].ran), old[other].fresh
-			since = done - (from - old[other].since())
-		case s.timing.planned: // It has run in every pass.
-			t.ran, since = done, done
-		default:
-			t.fresh = true
-			since = c.now
-			if t.catchUp == 0 {
-				since -= t.period
-			}
-		}
-		if t.on && t.period > 0 {
-			if s.timing.woken && t.catchUp > 0 && c.now-since >= t.period {
-				since = c.now - (c.now-since)%t.period // What passed while it was off is not owed.
-			}
-			t.at = max(later(since, t.period), c.now)
-		}
-		s.timers[kind] = t
+		s.timers[kind] = l.timer(s, kind, &old)
+	}
+	if s.paused {
+		s.stood = &[numKinds]moment{l.passed(perTick), l.passed(perStep)}
 	}
 }
 
-// since is when the period that runs began.
-func (t *timer) since() time.Duration {
-	if t.period == 0 {
-		return t.ran
+// timer is what plan makes of a system's timers of before.
+func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
+	t := timer{on: s.spec.Periodic && s.inKind(kind), gap: s.spec.Gap, period: s.spec.Period, catchUp: s.spec.CatchUp}
+	if s.spec.Scaled {
+		t.clock = scaled
+	}
+	if !t.on {
+		return t
+	}
+	now, passed, other := l.moment(kind)[t.clock], l.passed(kind), &before[1-kind]
+	var since time.Duration // when the period that runs began
+	switch old := &before[kind]; {
+	case old.on:
+		t.ran, t.fresh, t.turn, t.delta = old.ran, old.fresh, old.turn, old.delta
+		since = old.since(t.clock)
+	case other.on: // It has moved between FixedUpdate and the other stages.
+		moved := passed.minus(l.passed(1 - kind))
+		t.ran, t.fresh = other.ran.plus(moved), other.fresh
+		since = other.since(t.clock) + moved[t.clock]
+	case s.timing.planned: // It has run in every pass.
+		t.ran, since = passed, passed[t.clock]
+	default:
+		t.ran, t.fresh, since = l.moment(kind), true, now
+	}
+	if t.fresh && t.catchUp == 0 {
+		since = now - t.period
+	}
+	if t.period > 0 {
+		if s.timing.woken && t.catchUp > 0 && now-since >= t.period {
+			since = now - (now-since)%t.period // What passed while it was off is not owed.
+		}
+		if t.at = later(since, t.period); t.at <= passed[t.clock] {
+			t.at = now // It is overdue. In this very tick it would have been due in phase.
+		}
+	}
+	return t
+}
+
+// since is when the period that runs began, by a clock.
+func (t *timer) since(clock int) time.Duration {
+	if t.period == 0 || t.clock != clock {
+		return t.ran[clock]
 	}
 	return t.at - t.period
 }
 
-// inFlow reports whether the system runs in a stage of the flow.
-func (s *System[C]) inFlow(kind int) bool {
+// resume moves the timers of a system that stood still, or that goes on doing so,
+// by the time in which it did: for the system that time has not passed.
+func (l *Loop[C]) resume(s *System[C]) {
+	if s.stood == nil {
+		return
+	}
+	for kind := range s.timers {
+		t := &s.timers[kind]
+		slept := l.passed(kind).minus(s.stood[kind])
+		t.ran = t.ran.plus(slept)
+		t.at = later(t.at, slept[t.clock])
+	}
+	s.stood = nil
+}
+
+// inKind reports whether the system runs in a stage of the kind of passes.
+func (s *System[C]) inKind(kind int) bool {
 	for _, stage := range Stages() {
-		if flowOf(stage) == kind && s.in(stage) {
+		if kindOf(stage) == kind && s.in(stage) {
 			return true
 		}
 	}

@@ -267,7 +267,7 @@ func TestPeriodsAddUp(t *testing.T) {
 		var base, start, last time.Duration
 		ran := false
 		h.add(Spec[*Now]{Name: "probe", Ask: at(func(n *Now) {
-			now := h.flows[flowOf(stage)].now
+			now := h.flows[kindOf(stage)].now
 			if !ran {
 				ran, start = true, now
 				sum -= n.Delta // The first call has nothing before it.
@@ -276,7 +276,7 @@ func TestPeriodsAddUp(t *testing.T) {
 		}, stage)})
 		h.add(Spec[*Now]{Name: "base", Ask: at(func(*Now) {
 			if h.count == 1 {
-				base = h.flows[flowOf(stage)].now // CatchUp counts from here.
+				base = h.flows[kindOf(stage)].now // CatchUp counts from here.
 			}
 		}, Initialization)})
 		h.tick = rapid.SampledFrom([]uint64{0, 1 << 40}).Draw(rt, "from")

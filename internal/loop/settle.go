@@ -114,15 +114,18 @@ func (l *Loop[C]) enclose() {
 		}
 	}
 	for _, s := range l.systems {
-		off := false
+		off, paused := false, false
 		for at := s; at != nil; at = at.group {
-			off = off || at.spec.Disabled
+			off, paused = off || at.spec.Disabled || at.spec.Paused, paused || at.spec.Paused
 		}
-		if s.off && !off {
+		if s.off && !off && !s.paused {
 			s.timing.woken = true
 			l.queue(s)
 		}
-		s.off = off
+		if s.paused != paused {
+			l.queue(s)
+		}
+		s.off, s.paused = off, paused
 	}
 }
 

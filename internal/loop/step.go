@@ -65,8 +65,11 @@ func (l *Loop[C]) begin(in *Input) {
 		FixedStep: max(in.FirstFixedStep, 1) - 1,
 		Fraction:  in.Fraction,
 	}
-	l.delta = in.Delta
 	l.count++
+	l.beginScale()
+	l.delta = moment{in.Delta, l.kinds[perTick].advance(in.Delta)}
+	l.now.ScaledTime, l.now.ScaledDelta = l.scale.At(in.GameTime), l.delta[scaled]
+	l.now.ScaleNum, l.now.ScaleDen = l.scale.Num, l.scale.Den
 	l.tickPasses(in)
 }
 
@@ -99,19 +102,32 @@ func (l *Loop[C]) fixed(in *Input) {
 	if in.FixedSteps <= 0 {
 		return
 	}
-	l.delta = in.FixedDelta
-	l.now.Delta = in.FixedDelta
-	l.now.FixedStep = in.FirstFixedStep
+	ofTick := l.delta
+	l.beginStep(in, 0)
 	l.stage(FixedUpdate, &l.once)
 	for i := 0; i < in.FixedSteps && l.err == nil; i++ {
-		l.now.FixedStep = in.FirstFixedStep + uint64(i)
+		if i > 0 {
+			l.beginStep(in, i)
+		}
 		l.stepPasses(in)
 		l.collect(perStep)
 		l.stage(FixedUpdate, &l.lists[FixedUpdate.index()])
 	}
-	l.delta = in.Delta
-	l.now.Delta = in.Delta
+	l.show(ofTick)
 	l.now.FixedStep = in.FirstFixedStep + uint64(in.FixedSteps) - 1
+}
+
+// beginStep writes what all calls of a fixed step may know. The first one's is
+// also what runs once, before the steps.
+func (l *Loop[C]) beginStep(in *Input, i int) {
+	l.show(moment{in.FixedDelta, l.kinds[perStep].advance(in.FixedDelta)})
+	l.now.FixedStep = in.FirstFixedStep + uint64(i)
+}
+
+// show sets the deltas of systems without a period.
+func (l *Loop[C]) show(delta moment) {
+	l.delta = delta
+	l.now.Delta, l.now.ScaledDelta = delta[game], delta[scaled]
 }
 
 // stage walks a list to its end; a panic costs the one system only.
@@ -166,7 +182,7 @@ func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 		l.next++
 		l.until = list.dueAt(l.next)
 		if e := list.last(&l.walker); l.may(stage, e) {
-			l.timed, l.left = true, e.sys.timers[flowOf(stage)].calls
+			l.timed, l.left = true, e.sys.timers[kindOf(stage)].calls
 			l.owed(stage, list)
 		}
 	}
@@ -185,9 +201,9 @@ func (l *Loop[C]) carefully(stage Stage, e *entry[C]) {
 	if !l.may(stage, e) {
 		return
 	}
-	flow := flowOf(stage)
-	if t := &e.sys.timers[flow]; t.on {
-		l.now.Delta = t.begin(&l.flows[flow].passage, l.delta)
+	kind := kindOf(stage)
+	if t := &e.sys.timers[kind]; t.on {
+		l.account(t, kind, true)
 	}
 	l.call(stage, e)
 }
@@ -195,18 +211,15 @@ func (l *Loop[C]) carefully(stage Stage, e *entry[C]) {
 // owed makes the calls that the system which is due has left.
 func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 	e := list.last(&l.walker)
-	s, flow := e.sys, flowOf(stage)
-	t := &s.timers[flow]
+	s, kind := e.sys, kindOf(stage)
+	t := &s.timers[kind]
 	for l.left > 0 && !s.gone.has(stage) {
 		if s.flags&quarantined != 0 {
 			l.rec.Systems[e.row].Missed += t.missable(l.left)
 			break
 		}
+		l.account(t, kind, l.left == t.calls)
 		l.left--
-		l.now.Delta = t.begin(&l.flows[flow].passage, l.delta)
-		if t.catchUp > 0 {
-			l.now.Delta = t.period
-		}
 		l.call(stage, e)
 	}
 	l.timed, l.left = false, 0
@@ -223,7 +236,7 @@ func (l *Loop[C]) call(stage Stage, e *entry[C]) {
 	l.now.System = e.name
 	e.fn(l.c)
 	l.charge(e)
-	l.now.Delta = l.delta
+	l.show(l.delta)
 	if e.sys.flags&failing != 0 {
 		e.sys.succeeded(stage)
 	}
@@ -289,7 +302,8 @@ func (l *Loop[C]) tickPasses(in *Input) {
 	now := l.flows[perTick].now + in.Delta
 	if l.timeline.Rate.Num != 0 {
 		if l.count == 1 { // The first tick of a loop need not be that of its room.
-			l.flows[perStep].now = l.stepTime(max(in.FirstFixedStep, 1) - 1)
+			l.move(perTick, l.timeline.GameTime(max(in.Tick, 1)-1))
+			l.move(perStep, l.stepTime(max(in.FirstFixedStep, 1)-1))
 		}
 		l.dropped += in.Dropped
 		now = l.timeline.GameTime(in.Tick + l.dropped)
@@ -300,7 +314,7 @@ func (l *Loop[C]) tickPasses(in *Input) {
 			l.skipped = max(l.skipped, l.timeline.FixedSteps(before+l.dropped)-l.timeline.FixedSteps(before))
 		}
 	}
-	l.flows[perTick].pass(now)
+	l.move(perTick, now)
 }
 
 func (l *Loop[C]) stepPasses(in *Input) {
@@ -308,7 +322,13 @@ func (l *Loop[C]) stepPasses(in *Input) {
 	if l.timeline.Fixed.Num != 0 {
 		now = l.stepTime(l.now.FixedStep)
 	}
-	l.flows[perStep].pass(now)
+	l.move(perStep, now)
+}
+
+// move moves both clocks of a kind on to a time.
+func (l *Loop[C]) move(kind int, now time.Duration) {
+	l.flows[kind].pass(now)
+	l.flows[flowOf(kind, scaled)].pass(l.kinds[kind].flow.At(now))
 }
 
 // stepTime is the time at the end of a fixed step.

@@ -90,13 +90,17 @@ type Spec[C any] struct {
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
+	// Scaled measures Period in scaled time. Gap measures it from call to call,
+	// without keeping a phase.
+	Scaled, Gap bool
 	// RunIf is asked in every pass of a stage, right before the system or the
 	// first member of the group would run. If it says no, nothing of it runs.
 	RunIf func(C) bool
 	// Context removes the system when it ends: at the next Initialization.
 	Context context.Context
 	// Disabled systems and groups keep their name, place and timer, and do not run.
-	Disabled bool
+	// Nor do Paused ones, for whose timers the time stands still.
+	Disabled, Paused bool
 	// Once makes the system run in FixedUpdate once per tick, before the first
 	// step and only if there is one, hence before every system that runs per
 	// step. Elsewhere it changes nothing.
@@ -132,6 +136,8 @@ func (s *Spec[C]) check() error {
 		return fail("a period of %v is negative", s.Period)
 	case s.CatchUp != 0 && s.Period == 0:
 		return fail("catching up needs a period above 0")
+	case s.CatchUp != 0 && s.Gap:
+		return fail("a least gap between calls leaves nothing to catch up")
 	case s.CatchUp < 0 || s.CatchUp > MaxCatchUp:
 		return fail("catching up %d calls a tick: use 1 to %d", s.CatchUp, MaxCatchUp)
 	case s.Once && s.Periodic:
@@ -171,11 +177,13 @@ type System[C any] struct {
 	flags  flags
 	fns    [NumStages]func(C) // the answers of Ask
 	asked  stageSet           // what Ask was asked for
-	off    bool               // it, or a group around it, is disabled
+	off    bool               // it, or a group around it, is disabled or paused
+	paused bool               // it, or a group around it, is paused
 	group  *System[C]         // around it
 	cond   condition[C]
-	timers [numFlows]timer
-	slots  [NumStages]int32 // in list.timed; -1: not there
+	timers [numKinds]timer
+	stood  *[numKinds]moment // since when it is paused
+	slots  [NumStages]int32  // in list.timed; -1: not there
 	timing timing
 	fault  fault
 	costs  [NumStages]*Histogram

@@ -122,6 +122,10 @@ type Now struct {
 	GameTime time.Duration
 	// Delta is the length of the tick, or of the fixed step while in FixedUpdate.
 	Delta time.Duration
+	// ScaledTime and ScaledDelta are both at the tick's time scale, which is
+	// ScaleNum/ScaleDen.
+	ScaledTime, ScaledDelta time.Duration
+	ScaleNum, ScaleDen      uint64
 	// Wall is the recorded wall clock of the tick.
 	Wall time.Time
 	// FixedStep is the step being run in FixedUpdate, and elsewhere the last

@@ -1,0 +1,44 @@
+package netloop
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// Deadline is a point in game time or in scaled time that can be replicated: both
+// sides count down to it. The zero Deadline has passed.
+type Deadline struct {
+	// at is the game time, or below 0 the complement of the scaled time. So the
+	// sign is the clock, and on the wire the lowest bit is.
+	at codec.Instant
+}
+
+// In returns the deadline that lies d of game time ahead of this tick.
+func (t *Tick) In(d time.Duration) Deadline {
+	t.check("Tick.In")
+	return Deadline{codec.Instant{At: ahead(t.now.GameTime, d)}}
+}
+
+// InScaled returns the deadline that lies d of scaled time ahead of this tick:
+// while the room is paused it comes no nearer.
+func (t *Tick) InScaled(d time.Duration) Deadline {
+	t.check("Tick.InScaled")
+	return Deadline{codec.Instant{At: ^ahead(t.now.ScaledTime, d)}}
+}
+
+// Scaled reports whether the deadline lies in scaled time.
+func (d Deadline) Scaled() bool { return d.at.At < 0 }
+
+// Left returns the time that is left until the deadline, by its clock and at
+// least 0.
+func (d Deadline) Left(t *Tick) time.Duration {
+	t.check("Deadline.Left")
+	if d.Scaled() {
+		return max(0, ^d.at.At-t.now.ScaledTime)
+	}
+	return max(0, d.at.At-t.now.GameTime)
+}
+
+// Passed reports whether no time is left.
+func (d Deadline) Passed(t *Tick) bool { return d.Left(t) == 0 }

@@ -1,0 +1,132 @@
+package loop
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+const (
+	// MaxScale bounds how many times as fast as game time scaled time may run: with
+	// more, systems that catch up would only give up calls.
+	MaxScale = 16
+	// MaxScaleDen bounds the denominator of a Scale. A millionth is finer than any
+	// game can show, and many changes of scale stay exact: see Scale.
+	MaxScaleDen = 1_000_000
+)
+
+// Scale maps a time to one that runs Num/Den times as fast, in a straight line:
+//
+//	At(t) = ⌊To + Frac/2⁶⁴ + (t − From) · Num/Den⌋ ns, and ⌊To⌋ up to From
+//
+// A change of scale begins another line where the last one has come to, with the
+// fraction of a nanosecond that it had, rounded up to a multiple of 2⁻⁶⁴. After k
+// changes the line is too high by less than k·2⁻⁶⁴ ns. The true fractions are
+// multiples of 1/L, L being the least common multiple of the denominators, so
+// that At is exactly the floor of the true value while (k+1)·L ≤ 2⁶⁴, and one
+// nanosecond above it at most for all k below 2⁶⁴.
+type Scale struct {
+	Num, Den uint64
+	From, To time.Duration
+	Frac     uint64
+}
+
+// Unscaled is the Scale of a loop that was never told another.
+var Unscaled = Scale{Num: 1, Den: 1}
+
+// Speed is how fast it is, such as "1/2", or "" at the speed of game time.
+func (s Scale) Speed() string {
+	if s.Num == s.Den {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Num, s.Den)
+}
+
+// CheckScale returns an error unless num/den is a scale: from 0 to MaxScale, with
+// a denominator from 1 to MaxScaleDen.
+func CheckScale(num, den uint64) error {
+	if den == 0 || den > MaxScaleDen || num > MaxScale*den {
+		return fmt.Errorf("a time scale of %d/%d: use 0 to %d, with a denominator from 1 to %d", num, den, MaxScale, MaxScaleDen)
+	}
+	return nil
+}
+
+// At returns the scaled time at t. Beyond 292 years it stands still.
+func (s Scale) At(t time.Duration) time.Duration {
+	at, _ := s.at(t)
+	return at
+}
+
+// at returns the scaled time with its fraction.
+func (s Scale) at(t time.Duration) (time.Duration, uint64) {
+	if t <= s.From {
+		return s.To, s.Frac
+	}
+	ns, rem := mulDiv(uint64(t-s.From), s.Num, s.Den)
+	frac, more := bits.Div64(rem, 0, s.Den) // rem is less than Den.
+	if more > 0 {
+		frac++
+	}
+	frac, carry := bits.Add64(frac, s.Frac, 0)
+	return later(s.To, later(clampDuration(ns), time.Duration(carry))), frac
+}
+
+// turned is the Scale that goes on from t at another speed.
+func (s Scale) turned(t time.Duration, num, den uint64) Scale {
+	to, frac := s.at(t)
+	return Scale{Num: num, Den: den, From: t, To: to, Frac: frac}
+}
+
+// Rescale lets scaled time run num/den times as fast as game time, from the end
+// of the tick that runs or ran last on, so that all systems of a tick see one
+// speed. It returns the line that begins there. The last call of a tick counts.
+// Num and den must pass CheckScale.
+func (l *Loop[C]) Rescale(num, den uint64) Scale {
+	a, b := num, den
+	for b > 0 {
+		a, b = b, a%b
+	}
+	num, den = num/a, den/a
+	l.coming = l.scale
+	if num != l.scale.Num || den != l.scale.Den {
+		l.coming = l.scale.turned(l.now.GameTime, num, den)
+	}
+	return l.coming
+}
+
+// SetScale takes the line that another loop has returned from Rescale, from the
+// next Step on: that of a server, for instance. Periods and deltas go on from
+// where they are.
+func (l *Loop[C]) SetScale(s Scale) { l.coming = s }
+
+// Scale is the line of the tick that begins next.
+func (l *Loop[C]) Scale() Scale { return l.coming }
+
+// beginScale lets what was asked for take effect at the start of a tick.
+func (l *Loop[C]) beginScale() {
+	if l.coming == l.scale {
+		return
+	}
+	l.scale = l.coming
+	for kind := range l.kinds {
+		k := &l.kinds[kind]
+		k.flow = k.flow.turned(l.flows[kind].now, l.scale.Num, l.scale.Den)
+		k.even = k.even.turned(k.sum, l.scale.Num, l.scale.Den)
+	}
+}
+
+// scaling is what scales the time of one kind of pass.
+type scaling struct {
+	flow Scale // of its flow
+	even Scale // of sum
+	sum  time.Duration
+}
+
+// advance adds a delta to those that systems without a period have seen, and
+// returns its scaled length. The remainders are carried along, so that the
+// lengths add up to the scaled sum.
+func (k *scaling) advance(delta time.Duration) time.Duration {
+	before := k.even.At(k.sum)
+	k.sum += delta
+	return k.even.At(k.sum) - before
+}
