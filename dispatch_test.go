@@ -24,7 +24,7 @@ type word = struct{ N uint64 }
 
 func newHandover(tb testing.TB, readers int) *handover {
 	h := new(handover)
-	s, err := New(Config{}, bareGame(func(r *Room) {
+	s, err := New(Config{RPC: RPCLimits{Share: -1, ClientShare: -1}}, bareGame(func(r *Room) {
 		bareWords.Handle(r, func(_ *Tick, _ *Client, m word) error { h.handled += int(m.N); return nil })
 	}))
 	if err != nil {

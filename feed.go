@@ -20,6 +20,9 @@ import (
 type feed interface {
 	// begin comes before a tick, and knows its input.
 	begin(in *loop.Input)
+	// prices returns what messages are taken to cost from this tick on, as far as that has
+	// changed. The slice is valid until the next call.
+	prices() []rpcqueue.Price
 	// link returns what a client's link does; once per client and tick, in poll.
 	link(c *Client) transport.LinkFacts
 	// arrivals takes what has arrived. It gets the slice of the last call back.
@@ -48,6 +51,11 @@ func (network) drain(time.Duration) {}
 func (network) unrecorded(string)   {}
 
 func (network) link(c *Client) transport.LinkFacts { return c.session.Link() }
+
+func (n network) prices() []rpcqueue.Price {
+	n.r.prices = n.r.tariff.Changes(n.r.prices[:0])
+	return n.r.prices
+}
 
 func (n network) arrivals(spare []transport.Arrival) []transport.Arrival {
 	return n.r.inbox.Swap(spare)

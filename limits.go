@@ -1,6 +1,9 @@
 package netloop
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
@@ -27,6 +30,14 @@ type RPCLimits struct {
 	// client gets an equal share, and the rest waits in its order. Default 4 096,
 	// from 1 to 1 048 576; -1 is any number.
 	Budget int
+	// Share is the part of a tick's period that messages may take, over all of its
+	// stages, and ClientShare the part that those of one client may. What a message takes
+	// is what those of its method were measured to take before. When more waits than
+	// fits, every client gets an equal time, and the rest waits in its order; of each
+	// client and stage one message runs however dear it is, as long as Share lasts, and
+	// of each stage one in any case. Defaults 0.5 and 0.05, from 0.001 to 1; -1 is any
+	// time.
+	Share, ClientShare float64
 	// Answers is how many answers may be owed to one client, by HandleLater. Default
 	// 256, from 1 to 65 536. A call beyond is refused with CodeBusy.
 	Answers int
@@ -44,7 +55,13 @@ const (
 	defaultKickAfter = 10_000
 	defaultBudget    = 4096
 	defaultAnswers   = 256
-	maxAnswers       = 1 << 16
+
+	// Systems and snapshots have the other half of a tick, and a single client cannot
+	// make one longer by more than what varies anyway: 0.8 ms at 60 Hz.
+	defaultShare       = 0.5
+	defaultClientShare = 0.05
+	minShare           = 0.001
+	maxAnswers         = 1 << 16
 )
 
 // validate fills in the defaults, or returns an error that names the key.
@@ -61,6 +78,7 @@ func (l RPCLimits) validate() (RPCLimits, error) {
 	fill(&l.KickAfter, defaultKickAfter)
 	fill(&l.Budget, defaultBudget)
 	fill(&l.Answers, defaultAnswers)
+	l.Share, l.ClientShare = cmp.Or(l.Share, defaultShare), cmp.Or(l.ClientShare, defaultClientShare)
 	if err := (rpcqueue.Bucket{PerSecond: 1, Burst: l.Burst}).Check(); err != nil {
 		return l, ConfigError("RPC.Burst", l.Burst, "use 1 to %d", rpcqueue.MaxBurst)
 	}
@@ -73,15 +91,23 @@ func (l RPCLimits) validate() (RPCLimits, error) {
 	if l.Budget < -1 || l.Budget > rpcqueue.MaxBudget {
 		return l, ConfigError("RPC.Budget", l.Budget, "use 1 to %d, or -1 for any number", rpcqueue.MaxBudget)
 	}
+	share := func(v float64) bool { return v >= minShare && v <= 1 || v == -1 } // NaN is none.
+	switch remedy := "use %v to 1, or -1 for any time"; {
+	case !share(l.Share):
+		return l, ConfigError("RPC.Share", l.Share, remedy, minShare)
+	case !share(l.ClientShare):
+		return l, ConfigError("RPC.ClientShare", l.ClientShare, remedy, minShare)
+	}
 	if l.Answers < 1 || l.Answers > maxAnswers {
 		return l, ConfigError("RPC.Answers", l.Answers, "use 1 to %d", maxAnswers)
 	}
 	return l, nil
 }
 
-// queue is what of the limits the queue of a room enforces.
-func (l RPCLimits) queue() rpcqueue.Limits {
-	q := rpcqueue.Limits{Budget: max(l.Budget, 0), Dry: l.Dry}
+// queue is what of the limits the queue of a room with that tick period enforces.
+func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
+	part := func(share float64) time.Duration { return time.Duration(max(share, 0) * float64(period)) }
+	q := rpcqueue.Limits{Budget: max(l.Budget, 0), Dry: l.Dry, Time: part(l.Share), SenderTime: part(l.ClientShare)}
 	if l.PerSecond != -1 {
 		q.Sender = rpcqueue.Bucket{PerSecond: l.PerSecond, Burst: l.Burst}
 		q.Kick = max(l.KickAfter, 0)

@@ -260,7 +260,7 @@ func TestLimitsOfMethodsHoldPerClient(t *testing.T) {
 }
 
 func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
-	limits := RPCLimits{PerSecond: 10, Burst: 20, KickAfter: 30}
+	limits := RPCLimits{PerSecond: 10, Burst: 20, KickAfter: 30, Share: -1, ClientShare: -1}
 	c := newCourt(t, Config{RPC: limits}, nil)
 	quiet := c.enter(nil)
 	c.step()
@@ -349,13 +349,13 @@ func TestBadPoliciesPanicWithTheRemedy(t *testing.T) {
 func TestBadRPCLimitsNameTheirKey(t *testing.T) {
 	for key, l := range map[string]RPCLimits{
 		"RPC.PerSecond": {PerSecond: -2}, "RPC.Burst": {Burst: -1}, "RPC.KickAfter": {KickAfter: -2},
-		"RPC.Budget": {Budget: -2}, "RPC.Answers": {Answers: 1 << 20},
+		"RPC.Budget": {Budget: -2}, "RPC.Answers": {Answers: 1 << 20}, "RPC.Share": {Share: 2}, "RPC.ClientShare": {ClientShare: math.NaN()},
 	} {
 		if _, err := New(Config{RPC: l}, policyGame{}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%+v: error %v", l, err)
 		}
 	}
-	if _, err := New(Config{RPC: RPCLimits{PerSecond: -1, KickAfter: -1, Budget: -1}}, policyGame{ran: map[string]int{}}); err != nil {
+	if _, err := New(Config{RPC: RPCLimits{PerSecond: -1, KickAfter: -1, Budget: -1, Share: -1, ClientShare: -1}}, policyGame{ran: map[string]int{}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -53,6 +53,12 @@ func (r *Room) record(cfg *Config) error {
 
 func (f *recorder) begin(in *loop.Input) { f.tick.Input = *in }
 
+func (f *recorder) prices() []rpcqueue.Price {
+	all := f.network.prices()
+	f.tick.Prices = append(f.tick.Prices, all...)
+	return all
+}
+
 // link notes what has changed since the last tick.
 func (f *recorder) link(c *Client) transport.LinkFacts {
 	facts := f.network.link(c)
@@ -188,6 +194,6 @@ func (f *recorder) end() {
 	clear(t.Posts)
 	clear(t.Results)
 	*t = recording.Tick{
-		Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0],
+		Prices: t.Prices[:0], Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0],
 	}
 }

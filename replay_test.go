@@ -17,6 +17,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -230,6 +231,13 @@ func TestReplayOfOtherInputsDiverges(t *testing.T) {
 		"a slot that was taken": func(tick *recording.Tick) bool {
 			tick.Busy = append(tick.Busy, 1, 2, 3)
 			return true
+		},
+		"another price": func(tick *recording.Tick) bool {
+			i := message(tick)
+			if i >= 0 {
+				tick.Prices = append(tick.Prices, rpcqueue.Price{Method: tick.Arrivals[i].Message.Method, Cost: time.Second})
+			}
+			return i >= 0
 		},
 		"a lost post": func(tick *recording.Tick) bool {
 			had := len(tick.Posts) > 0

@@ -35,6 +35,8 @@ func (*replayer) end()                {}
 func (*replayer) drain(time.Duration) {}
 func (*replayer) unrecorded(string)   {}
 
+func (f *replayer) prices() []rpcqueue.Price { return f.tick.Prices }
+
 // fail notes why the recording cannot be followed.
 func (f *replayer) fail(format string, a ...any) {
 	if f.wrong == "" {

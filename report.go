@@ -22,6 +22,7 @@ func (r *Room) report() {
 	r.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
 		m.SetLimit(limit.String(), did.String(), dry, n)
 	})
+	m.SetRPCsWaited(r.rpcs.Waited())
 	for _, s := range loop.Stages() {
 		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
 	}

@@ -63,8 +63,10 @@ type Room struct {
 	arrivals []transport.Arrival // scratch of poll
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Tick]
-	guard    guard.Guard // of the game's functions, on this goroutine
-	aside    guard.Guard // of those that run on others
+	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
+	prices   []rpcqueue.Price // scratch of the feed
+	guard    guard.Guard      // of the game's functions, on this goroutine
+	aside    guard.Guard      // of those that run on others
 	misuses  misuses
 	loop     *loop.Loop[*Tick]
 	world    *netvar.World
@@ -142,9 +144,11 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.restrict()
 	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
-	if err := r.rpcs.SetLimits(s.cfg.RPC.queue()); err != nil {
+	if err := r.rpcs.SetLimits(s.cfg.RPC.queue(spec.Rate.Period())); err != nil {
 		return nil, err
 	}
+	r.tariff = rpcqueue.NewTariff(s.schema.rpcs, func() time.Duration { return s.clock.Now() })
+	r.rpcs.Tariff = r.tariff
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
 	r.watchdog = watchdog.New(s.cfg.Watchdog)

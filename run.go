@@ -35,6 +35,7 @@ func (r *Room) begin(in loop.Input) {
 	}
 	r.beginOverload(&in)
 	r.rpcs.Begin(in.Tick, in.GameTime)
+	r.rpcs.SetPrices(r.feed.prices())
 	r.watchdog.Begin(in.Tick, in.Start)
 }
 

@@ -31,7 +31,7 @@ func (b *bare) scraped(line string) bool {
 
 func TestPostIsBoundedAndCounted(t *testing.T) {
 	ran := 0
-	b := newBare(t, func(r *Room) {
+	b := newBareAs(t, Config{RPC: RPCLimits{Share: -1}}, func(r *Room) {
 		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { ran++; return nil })
 	})
 	for round := range 2 {

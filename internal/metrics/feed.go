@@ -49,6 +49,10 @@ func (m *Metrics) SetLimit(limit, action string, dry bool, total uint64) {
 	m.limits.set(total, limit, action, strconv.FormatBool(dry))
 }
 
+// SetRPCsWaited takes the total of messages that waited because the part of a tick that
+// messages have was used up.
+func (m *Metrics) SetRPCsWaited(total uint64) { m.rpcsWaited.set(total) }
+
 // AddPanic counts one isolated panic outside of the tick record: of a hook or a handler.
 func (m *Metrics) AddPanic(name string) { m.panics.add(1, name) }
 

@@ -62,6 +62,7 @@ type Metrics struct {
 	refused                                          atomic.Uint64
 	families                                         []*family
 	panics, rpcs, clients, queueDepth, drops         *family
+	rpcsWaited                                       *family
 	missed, quarantined                              *family
 	choked, snapshotBytes, snapshotRecords           *family
 	clamped, fullStates, bytes, packets, disconnects *family
@@ -150,6 +151,7 @@ func (m *Metrics) makeFamilies() {
 	m.hungTicks = add(counter, 1, "hung_ticks_total", "Ticks, and hooks at the end, that the watchdog reported because they did not return.")
 	m.traces = add(counter, maxOthers, "slow_tick_traces_total", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.", "outcome")
 	m.rpcs = add(counter, maxRPCs, "rpcs_total", "Messages that reached their queue, by what became of them.", "method", "stage", "outcome")
+	m.rpcsWaited = add(counter, 1, "rpcs_waited_total", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.")
 	m.queueDepth = add(gauge, maxOthers, "queue_depth", "Entries waiting in a queue.", "queue")
 	m.limits = add(counter, maxOthers, "rpc_limits_total", "What the limits of messages did to clients, or would have done.", "limit", "action", "dry")
 	m.drops = add(counter, maxOthers, "queue_drops_total", "Entries that a queue did not take or did not keep.", "queue", "reason")

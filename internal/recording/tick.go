@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -18,6 +19,8 @@ type Tick struct {
 	// Drain says that the room was told, before this tick, that it ends in DrainLimit.
 	Drain      bool
 	DrainLimit time.Duration
+	// Prices are those of messages that have changed since the tick before.
+	Prices []rpcqueue.Price
 	// Links are the clients whose facts have changed since the tick before.
 	Links    []Link
 	Arrivals []Arrival

@@ -2,6 +2,7 @@ package rpcqueue
 
 import (
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -14,6 +15,7 @@ func warm(tb testing.TB) (*Queue[*int], *Method) {
 		tb.Fatal(err)
 	}
 	q := New[*int](table)
+	q.Tariff = NewTariff(table, func() time.Duration { return 0 })
 	if err := q.Handle(m, func(n *int, it *Item) error { *n += int(it.From); return nil }); err != nil {
 		tb.Fatal(err)
 	}

@@ -32,7 +32,10 @@
 //     ClientGone + queued, and pushed = Accepted + Late + every other outcome of
 //     Push.
 //   - Messages of one sender for one stage run in the order in which they came.
-//     When a budget cuts a drain short, every sender gets an equal share of it.
+//     When a budget cuts a drain short, every sender gets an equal share of it:
+//     of its messages, and of its time, by the prices of the messages.
+//   - What runs follows from Push, Begin, SetPrices and Drain alone. What messages
+//     have taken goes to a Tariff, and comes back as SetPrices if its owner wants.
 //
 // A queue is owned by one goroutine, decodes nothing, and knows no time but that
 // of the game, which Begin tells.

@@ -3,16 +3,18 @@ package rpcqueue
 import (
 	"cmp"
 	"slices"
-
-	"github.com/netloop/netloop/internal/loop"
+	"time"
 )
 
 // senders are those that have pushed and not been forgotten.
 type senders struct {
-	byID  map[uint64]*sender
-	order []*sender // by id: nothing may depend on the order of a map
-	last  *sender   // of the last push; one packet mostly has several messages
-	kept  []Item    // scratch of share
+	byID map[uint64]*sender
+	last *sender // of the last push; one packet mostly has several messages
+
+	// Scratch of a drain.
+	line  []*sender // those with messages in the ring
+	after []int32   // by slot: where the same sender's next message is, or none
+	kept  []Item
 }
 
 func (ss *senders) get(id uint64) *sender {
@@ -23,46 +25,165 @@ func (ss *senders) get(id uint64) *sender {
 	if s == nil {
 		s = &sender{id: id}
 		ss.byID[id] = s
-		i, _ := ss.find(id)
-		ss.order = slices.Insert(ss.order, i, s)
 	}
 	ss.last = s
 	return s
 }
 
-func (ss *senders) find(id uint64) (int, bool) {
-	return slices.BinarySearchFunc(ss.order, id, func(s *sender, id uint64) int { return cmp.Compare(s.id, id) })
-}
-
 func (ss *senders) forget(id uint64) {
-	if i, ok := ss.find(id); ok {
-		ss.order = slices.Delete(ss.order, i, i+1)
-	}
 	delete(ss.byID, id)
 	ss.last = nil
 }
 
-// share moves to the front of a ring what a drain of so many messages runs: an
-// equal number of each sender, the oldest of it; what is left of the budget goes
-// round among those who have more. What runs and what waits both keep the order in
-// which they came, so that a client's own order holds, and the first to come is
-// the first to run. It costs a pass over the ring, and is only called when more
-// waits than the budget.
-func (ss *senders) share(r *ring, stage loop.Stage, budget int) {
-	each := ss.level(stage, budget)
-	for _, s := range ss.order {
-		s.quota = min(s.waiting[stage], int32(each))
-		budget -= int(s.quota)
+// allowance is what one drain may run.
+type allowance struct {
+	messages int
+	all      time.Duration // by the prices of the messages
+	each     time.Duration // of one sender, in the whole tick
+}
+
+// own reports whether a message fits into its sender's part. The first one of a drain always
+// does: nothing waits for ever because it is dear. Nobody has no part.
+func (a *allowance) own(s *sender, price time.Duration) bool {
+	return s.id == 0 || s.took == 0 || s.spent+s.took+price <= a.each
+}
+
+// plan moves to the front of a ring what a drain runs, and returns how many messages those
+// are and what they cost. They are charged to their senders.
+func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
+	if cost, ok := ss.fits(r, prices, round, a); ok {
+		return r.len(), cost
 	}
-	next, _ := ss.find(r.cursor + 1)
-	for i := 0; budget > 0; i++ {
-		s := ss.order[(next+i)%len(ss.order)]
-		if s.quota < s.waiting[stage] {
-			s.quota++
-			budget--
-			r.cursor = s.id
+	return ss.share(r, prices, round, a)
+}
+
+// fits reports whether all that waits may run, as it mostly may, and what it costs.
+func (ss *senders) fits(r *ring, prices []time.Duration, round uint64, a allowance) (cost time.Duration, ok bool) {
+	ok = r.len() <= a.messages
+	for i := r.head; ok && i != r.tail; i++ {
+		it := r.slot(i)
+		s, price := it.sender, prices[it.Method.ID]
+		ss.enlist(s, round)
+		ok = cost+price <= a.all && a.own(s, price)
+		s.took += price
+		cost += price
+	}
+	ss.dismiss(ok)
+	return cost, ok
+}
+
+// enlist puts a sender on the line, and reports whether it was not there yet.
+func (ss *senders) enlist(s *sender, round uint64) bool {
+	if s.enlisted {
+		return false
+	}
+	if s.round != round {
+		s.round, s.spent = round, 0
+	}
+	s.enlisted = true
+	ss.line = append(ss.line, s)
+	return true
+}
+
+// dismiss empties the line, and charges everybody on it for what was taken.
+func (ss *senders) dismiss(charge bool) {
+	for _, s := range ss.line {
+		if charge {
+			s.spent += s.took
 		}
+		s.took, s.enlisted = 0, false
 	}
+	clear(ss.line)
+	ss.line = ss.line[:0]
+}
+
+// none ends a chain of a sender's messages.
+const none = -1
+
+// share is plan when not all may run. One by one the message of that sender is chosen who has
+// taken least in this drain, the oldest of it, until the allowance is used up or nothing more
+// fits. Whoever is left out because all time is used up comes first the next time, and then
+// its message runs at any price. What runs and what waits both keep the order in which they
+// came, so that a client's own order holds, and the first to come is the first to run. It
+// costs a pass over the ring.
+func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
+	ss.chain(r, round)
+	slices.SortFunc(ss.line, func(x, y *sender) int { return compareTurns(x, y, r.cursor) })
+	start, missed := r.cursor, false
+	for waiting := ss.line; len(waiting) > 0 && n < a.messages; {
+		s := waiting[0]
+		price := prices[r.items[s.next].Method.ID]
+		late := n > 0 && cost+price > a.all
+		switch {
+		case late && !missed:
+			missed, r.cursor = true, s.id-1
+			fallthrough
+		case late || !a.own(s, price):
+			s.next = none
+		default:
+			n++
+			s.quota++
+			s.took += price
+			cost += price
+			s.next = ss.after[s.next]
+			if !missed {
+				r.cursor = s.id
+			}
+		}
+		if s.next == none {
+			last := len(waiting) - 1
+			waiting[0], waiting[last] = waiting[last], s
+			waiting = waiting[:last]
+		}
+		sink(waiting, start)
+	}
+	ss.dismiss(true)
+	ss.gather(r)
+	return n, cost
+}
+
+// chain puts everybody on the line who has messages in the ring, and links these.
+func (ss *senders) chain(r *ring, round uint64) {
+	if n := len(r.items) - len(ss.after); n > 0 {
+		ss.after = append(ss.after, make([]int32, n)...)
+	}
+	for i := r.head; i != r.tail; i++ {
+		slot := int32(i & uint64(len(r.items)-1))
+		s := r.items[slot].sender
+		if ss.enlist(s, round) {
+			s.next = slot
+		} else {
+			ss.after[s.newest] = slot
+		}
+		s.newest, ss.after[slot] = slot, none
+	}
+}
+
+// compareTurns orders senders by what they have taken, and then goes round from the one behind
+// the cursor.
+func compareTurns(x, y *sender, cursor uint64) int {
+	return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.id-cursor-1, y.id-cursor-1))
+}
+
+// sink restores a heap whose first element has become later.
+func sink(heap []*sender, cursor uint64) {
+	for i := 0; ; {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if compareTurns(heap[child], heap[first], cursor) < 0 {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		heap[i], heap[first] = heap[first], heap[i]
+		i = first
+	}
+}
+
+// gather moves the oldest messages of each sender to the front, as many as its quota says.
+func (ss *senders) gather(r *ring) {
 	to := r.head
 	for i := r.head; i != r.tail; i++ {
 		it := r.slot(i)
@@ -80,22 +201,4 @@ func (ss *senders) share(r *ring, stage loop.Stage, budget int) {
 	}
 	clear(ss.kept)
 	ss.kept = ss.kept[:0]
-}
-
-// level is the largest number of messages that every sender may run without
-// exceeding the budget.
-func (ss *senders) level(stage loop.Stage, budget int) int {
-	low, high := 0, budget // low fits, high may fit
-	for low < high {
-		mid, sum := (low+high+1)/2, 0
-		for _, s := range ss.order {
-			sum += int(min(s.waiting[stage], int32(mid)))
-		}
-		if sum <= budget {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return low
 }

@@ -137,7 +137,7 @@ func (r *room) nothingLost() error {
 	for _, s := range loop.Stages() {
 		queued += uint64(r.queue.Depth(s))
 		waiting := 0
-		for _, from := range r.queue.senders.order {
+		for _, from := range r.queue.senders.byID {
 			waiting += int(from.waiting[s])
 		}
 		if waiting != r.queue.Depth(s) {

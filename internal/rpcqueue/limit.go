@@ -1,6 +1,7 @@
 package rpcqueue
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -26,10 +27,11 @@ const (
 	MaxBurst     = 1 << 16
 )
 
-// MaxKick and MaxBudget bound Limits.
+// MaxKick and MaxBudget bound Limits, and stand for any number.
 const (
 	MaxKick   = 1 << 20
 	MaxBudget = 1 << 20
+	MaxTime   = time.Hour
 )
 
 // Check returns an error that says what is wrong with the bucket.
@@ -76,6 +78,11 @@ type Limits struct {
 	// Budget is how many messages a drain runs at most; 0 is all of them. When more
 	// wait, each sender gets an equal share, and the rest waits in its order.
 	Budget int
+	// Time is what the drains of one tick may take together, by the prices of the
+	// messages, and SenderTime what of it one sender may take; 0 is any. A drain takes at
+	// most half of what is left while stages after it have messages too. One message
+	// runs at any price: of each drain, and within Time of each sender in each drain.
+	Time, SenderTime time.Duration
 	// Dry counts what the limits would do, and does nothing.
 	Dry bool
 }
@@ -117,7 +124,16 @@ func (s Scope) String() string { return scopeNames[min(s, numScopes-1)] }
 type sender struct {
 	id      uint64
 	waiting [loop.NumStages + 1]int32 // messages in the queues
-	quota   int32                     // scratch of share
+
+	// What its messages have cost in the tick with the number round, and scratch of
+	// the drain that is being planned: what it takes of that, the slots of its next and
+	// its newest message, and how many of them run.
+	round        uint64
+	spent, took  time.Duration
+	next, newest int32
+	quota        int32
+	enlisted     bool
+
 	bucket  bucket
 	strikes bucket        // what was dropped
 	rung    Rung          // of the running episode
@@ -147,7 +163,9 @@ type limiter struct {
 
 	now     time.Duration
 	tick    uint64
-	methods []limited // by method id
+	round   uint64        // counts calls of Begin
+	spent   time.Duration // by all messages of this tick
+	methods []limited     // by method id
 	meters  int
 	counts  [numScopes][Kick + 1][2]uint64 // the last index: done, would have been done
 }
@@ -177,6 +195,10 @@ func (l Limits) Check() error {
 		return fmt.Errorf("kick after %d drops: it needs a limit of the sender, at whose rate drops are forgotten", l.Kick)
 	case l.Budget < 0 || l.Budget > MaxBudget:
 		return fmt.Errorf("a budget of %d messages: use 0 for any number, or 1 to %d", l.Budget, MaxBudget)
+	case l.Time < 0 || l.Time > MaxTime:
+		return fmt.Errorf("%v for all messages of a tick: use 0 for any time, or up to %v", l.Time, MaxTime)
+	case l.SenderTime < 0 || l.SenderTime > MaxTime:
+		return fmt.Errorf("%v for a sender's messages of a tick: use 0 for any time, or up to %v", l.SenderTime, MaxTime)
 	}
 	return nil
 }
@@ -187,6 +209,22 @@ func (l *limiter) set(limits Limits) {
 	l.warn = l.price * time.Duration(limits.Sender.Burst)
 	l.drop = 2 * l.warn
 	l.kick = l.price * time.Duration(limits.Kick)
+}
+
+// begin starts a tick.
+func (l *limiter) begin(tick uint64, now time.Duration) {
+	l.tick, l.now = tick, now
+	l.round++
+	l.spent = 0
+}
+
+// allowance is what the next drain may run.
+func (l *limiter) allowance() allowance {
+	return allowance{
+		messages: cmp.Or(l.Budget, math.MaxInt),
+		all:      cmp.Or(l.Time, MaxTime) - l.spent,
+		each:     cmp.Or(l.SenderTime, MaxTime),
+	}
 }
 
 // sender judges by what the sender may push of all methods together. It reports

@@ -203,7 +203,7 @@ func TestForgetFreesWhatALimitKnows(t *testing.T) {
 		q.push(id, m, 2)
 		q.Forget(id)
 	}
-	if n := len(q.senders.order) + len(q.senders.byID); n != 0 {
+	if n := len(q.senders.byID); n != 0 {
 		t.Errorf("%d senders are still known", n)
 	}
 }

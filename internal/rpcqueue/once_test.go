@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -52,6 +53,7 @@ func TestExactlyOnceOrCounted(t *testing.T) {
 			for range x.rnd.IntN(burst) {
 				x.sent = append(x.sent, x.write(x.rnd.IntN(20) == 0))
 			}
+			x.price()
 			x.step(x.rnd.IntN(3))
 			if x.rnd.IntN(4) == 0 {
 				x.leave(uint64(1 + x.rnd.IntN(4)))
@@ -111,6 +113,12 @@ func (x *traffic) limit() {
 		x.limits.Budget = 1 + x.rnd.IntN(200)
 	}
 	if x.rnd.IntN(2) == 0 {
+		x.limits.Time = time.Duration(1 + x.rnd.IntN(1_000_000))
+	}
+	if x.rnd.IntN(2) == 0 {
+		x.limits.SenderTime = time.Duration(1 + x.rnd.IntN(1_000_000))
+	}
+	if x.rnd.IntN(2) == 0 {
 		x.limits.Sender = Bucket{PerSecond: 1 + 1000*x.rnd.Float64(), Burst: 1 + x.rnd.IntN(500)}
 		x.limits.Kick = x.rnd.IntN(100)
 		x.limits.Dry = x.rnd.IntN(3) == 0
@@ -123,6 +131,15 @@ func (x *traffic) limit() {
 			x.leave(from)
 		}
 	}
+}
+
+// price gives some methods another price.
+func (x *traffic) price() {
+	var prices []Price
+	for x.rnd.IntN(3) > 0 {
+		prices = append(prices, Price{Method: uint32(x.rnd.IntN(8)), Cost: time.Duration(x.rnd.IntN(200_000) - 10)})
+	}
+	x.queue.SetPrices(prices)
 }
 
 func (x *traffic) draining() bool { return x.queue.draining }
@@ -191,7 +208,7 @@ func (x *traffic) handle(it *Item) error {
 		x.fail("letter %d ran, which was %v, gone %v", l.number, l.out, l.gone)
 	case x.now.Stage != l.stage || it.Stage != l.stage:
 		x.fail("letter %d for %v ran at %v", l.number, l.stage, x.now.Stage)
-	case l.stage != loop.FixedUpdate && x.tick > due && x.limits.Budget == 0:
+	case l.stage != loop.FixedUpdate && x.tick > due && x.limits.Budget == 0 && x.limits.Time == 0 && x.limits.SenderTime == 0:
 		x.fail("letter %d, pushed in tick %d at %v for %v and %v, was late", l.number, l.tick, l.in, l.stage, l.out)
 	case l.out == Late && x.tick == l.tick:
 		x.fail("letter %d was late and ran at once", l.number)

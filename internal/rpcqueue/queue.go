@@ -43,15 +43,19 @@ type Queue[C any] struct {
 	// of the ladder of limits. The method is that of the message that did it, nil
 	// if it is not known.
 	OnLimit func(from uint64, m *Method, r Rung)
+	// Tariff, if set, is told what messages have taken.
+	Tariff *Tariff
 
 	table    *Table
 	handlers []Handler[C] // by method id
 	rings    [loop.NumStages + 1]ring
+	prices   []time.Duration // by method id
 	counts   counts
 	senders  senders
 	limits   limiter
 
-	past loop.Stage // the last stage that has run in this tick
+	past   loop.Stage // the last stage that has run in this tick
+	waited uint64     // messages that drains left waiting
 
 	// The drain that runs.
 	draining bool
@@ -63,10 +67,14 @@ type Queue[C any] struct {
 
 // New returns an empty queue for the methods of the table.
 func New[C any](t *Table) *Queue[C] {
-	return &Queue[C]{
+	q := &Queue[C]{
 		table: t, handlers: make([]Handler[C], len(t.byID)), counts: newCounts(len(t.byID)),
 		senders: senders{byID: map[uint64]*sender{}}, limits: newLimiter(t),
 	}
+	for range t.byID {
+		q.prices = append(q.prices, InitialPrice)
+	}
+	return q
 }
 
 // SetLimits bounds what senders may cost. It belongs before the first Push; the
@@ -160,11 +168,11 @@ func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
 // across ticks; what senders may push grows with game time.
 func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
 	q.past = 0
-	q.limits.tick, q.limits.now = tick, now
+	q.limits.begin(tick, now)
 }
 
 // Drain runs the messages that were queued for the stage when it began, or of
-// each sender its share of Limits.Budget, and returns how many it ran. It is
+// each sender its share of what Limits allow, and returns how many it ran. It is
 // called once per tick and stage, in the order of the stages; a stage that does
 // not run is left out. Call it from no handler.
 func (q *Queue[C]) Drain(s loop.Stage, c C) int {
@@ -185,10 +193,12 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 // before anybody is told. Should the one who is told panic, the rest of the batch
 // stays queued.
 func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
-	start, batch := r.head, r.len()
-	if budget := q.limits.Budget; budget > 0 && batch > budget {
-		q.senders.share(r, stage, budget)
-		batch = budget
+	start := r.head
+	batch, cost := q.senders.plan(r, q.prices, q.limits.round, q.allowance(stage))
+	q.limits.spent += cost
+	q.waited += uint64(r.len() - batch)
+	if batch > 0 {
+		q.Tariff.begin()
 	}
 	q.draining = true
 	defer func() {
@@ -210,9 +220,24 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 			if q.OnError != nil {
 				q.OnError(&q.cur, q.err)
 			}
+		default:
+			continue
 		}
+		q.Tariff.ran(q.cur.Method)
 	}
 	return int(r.head - start)
+}
+
+// allowance is what a drain may run: it leaves something to the stages after it.
+func (q *Queue[C]) allowance(stage loop.Stage) allowance {
+	a := q.limits.allowance()
+	for i := int(stage) + 1; i < len(q.rings); i++ {
+		if q.rings[i].len() > 0 {
+			a.all /= 2
+			break
+		}
+	}
+	return a
 }
 
 // walk runs messages until the batch is empty or one fails, which q.err or
@@ -227,6 +252,7 @@ func (q *Queue[C]) walk(r *ring, c C) {
 			return
 		}
 		q.counts.add(m, stage, Ran)
+		q.Tariff.ran(m)
 	}
 }
 
@@ -263,6 +289,9 @@ func (q *Queue[C]) Counts(fn func(m *Method, s loop.Stage, o Outcome, n uint64))
 		fn(c.method, c.stage, c.o, *c.n)
 	}
 }
+
+// Waited is how many messages drains have left waiting, each counted once per drain.
+func (q *Queue[C]) Waited() uint64 { return q.waited }
 
 // Depth is the number of messages queued for the stage.
 func (q *Queue[C]) Depth(s loop.Stage) int {

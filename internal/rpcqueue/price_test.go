@@ -1,0 +1,289 @@
+package rpcqueue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// metered is a queue whose messages take what they say.
+type metered struct {
+	*Queue[*[]string]
+	methods []*Method
+	now     time.Duration
+	tick    uint64
+}
+
+type work struct {
+	name string
+	take time.Duration
+}
+
+func newMetered(t *testing.T, l Limits, methods ...*Method) *metered {
+	t.Helper()
+	table, err := NewTable(methods...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &metered{Queue: New[*[]string](table), methods: methods}
+	m.Tariff = NewTariff(table, func() time.Duration { return m.now })
+	if err := m.SetLimits(l); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range methods {
+		if err := m.Handle(method, m.work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func (m *metered) work(ran *[]string, it *Item) error {
+	w := it.Msg.(work)
+	m.now += w.take
+	*ran = append(*ran, w.name)
+	switch w.name {
+	case "panic":
+		panic("ouch")
+	case "fail":
+		return fmt.Errorf("no")
+	}
+	return nil
+}
+
+// send pushes n messages.
+func (m *metered) send(method int, from uint64, n int, take time.Duration) {
+	for range n {
+		m.Push(Item{Method: m.methods[method], From: from, Msg: work{fmt.Sprint(from), take}})
+	}
+}
+
+// drain runs a tick's drain of Update and returns who ran.
+func (m *metered) drain() (ran []string) {
+	m.tick++
+	m.Begin(m.tick, 0)
+	m.Drain(loop.Update, &ran)
+	return ran
+}
+
+func (m *metered) wantRan(t *testing.T, want ...string) {
+	t.Helper()
+	if got := m.drain(); !slices.Equal(got, want) {
+		t.Errorf("tick %d ran %q, want %q", m.tick, got, want)
+	}
+}
+
+func us(n int) time.Duration { return time.Duration(n) * time.Microsecond }
+
+func TestADrainRunsWhatItsTimeAllows(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
+	m.SetPrices([]Price{{0, us(10)}, {1, us(40)}, {7, us(1)}})
+	m.send(0, 1, 10, 0)
+	m.wantRan(t, "1", "1", "1", "1", "1", "1", "1", "1", "1", "1") // Exactly 100 µs.
+	m.send(1, 1, 3, 0)
+	m.send(0, 2, 3, 0)
+	m.wantRan(t, "1", "2", "2", "2") // 30 µs and 40 µs; the next of 1 does not fit.
+	if n := m.Waited(); n != 2 {
+		t.Errorf("%d waited", n)
+	}
+	m.wantRan(t, "1", "1")
+	if n := m.Waited(); n != 2 {
+		t.Errorf("%d waited", n)
+	}
+}
+
+func TestEverybodyGetsAnEqualTime(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
+	m.SetPrices([]Price{{0, us(10)}, {1, us(40)}})
+	m.send(1, 1, 5, 0)
+	m.send(0, 2, 20, 0)
+	m.wantRan(t, "1", "2", "2", "2", "2", "2", "2") // 40 µs and 60 µs.
+}
+
+func TestASenderHasItsPartOfTheTick(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(1000), SenderTime: us(30)}, method(0, "m", loop.Update, loop.PreUpdate))
+	m.SetPrices([]Price{{0, us(10)}})
+	m.send(0, 1, 5, 0)
+	m.send(0, 2, 2, 0)
+	m.send(0, 0, 5, 0) // Nobody has no part.
+	m.wantRan(t, "1", "1", "1", "2", "2", "0", "0", "0", "0", "0")
+	m.wantRan(t, "1", "1")
+
+	// The part is that of the tick and not of a stage; one message runs in each stage.
+	var ran []string
+	m.Begin(9, 0)
+	for range 2 {
+		m.Push(Item{Method: m.methods[0], From: 1, Stage: loop.PreUpdate, Msg: work{"pre", 0}})
+	}
+	m.send(0, 1, 3, 0)
+	m.Drain(loop.PreUpdate, &ran)
+	m.Drain(loop.Update, &ran)
+	if want := []string{"pre", "pre", "1"}; !slices.Equal(ran, want) {
+		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
+
+func TestADrainLeavesHalfToLaterStages(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "m", loop.Update, loop.PreUpdate))
+	m.SetPrices([]Price{{0, us(10)}})
+	early := func(n int) {
+		for range n {
+			m.Push(Item{Method: m.methods[0], From: 1, Stage: loop.PreUpdate, Msg: work{"pre", 0}})
+		}
+	}
+	early(20)
+	m.send(0, 2, 20, 0)
+	var ran []string
+	m.Begin(1, 0)
+	if n := m.Drain(loop.PreUpdate, &ran); n != 5 {
+		t.Errorf("PreUpdate ran %d, want half of 10", n)
+	}
+	if n := m.Drain(loop.Update, &ran); n != 5 {
+		t.Errorf("Update ran %d, want the other half", n)
+	}
+	m.Begin(2, 0)
+	m.Forget(2)
+	if n := m.Drain(loop.PreUpdate, &ran); n != 10 {
+		t.Errorf("with nothing behind it PreUpdate ran %d, want 10", n)
+	}
+	m.send(0, 2, 2, 0)
+	if n := m.Drain(loop.Update, &ran); n != 1 {
+		t.Errorf("with no time left Update ran %d, want 1", n)
+	}
+}
+
+// A message dearer than the whole time runs, alone, and soon, although others always have some.
+func TestADearMessageIsNotOvertakenForEver(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "cheap"), method(1, "dear"))
+	m.SetPrices([]Price{{0, us(10)}, {1, us(500)}})
+	m.send(0, 1, 3, 0)
+	m.send(1, 2, 2, 0)
+	m.send(0, 3, 3, 0)
+	m.wantRan(t, "1", "1", "1", "3", "3", "3")
+	m.send(0, 1, 1, 0)
+	m.send(0, 3, 1, 0)
+	m.wantRan(t, "2")
+	m.wantRan(t, "1", "3")
+	m.wantRan(t, "2")
+}
+
+// observe lets the tariff see messages of method 0 that take so long, and returns the price
+// that it tells then, or 0.
+func (m *metered) observe(takes ...time.Duration) time.Duration {
+	for _, d := range takes {
+		m.send(0, 0, 1, d)
+	}
+	m.drain()
+	changes := m.Tariff.Changes(nil)
+	m.SetPrices(changes)
+	if len(changes) == 0 {
+		return 0
+	}
+	return changes[0].Cost
+}
+
+func repeat(d time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
+
+func TestAPriceIsTheMeanRoundedUp(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	if p := m.observe(us(100)); p != 7<<14 { // In steps of a quarter of a power of two.
+		t.Errorf("the first message says %v", p)
+	}
+	if p := m.observe(us(103), us(99), us(105), us(80)); p != 0 {
+		t.Errorf("about the same is news: %v", p)
+	}
+	if p := m.observe(repeat(us(150), 8)...); p < us(150) || p > us(188) {
+		t.Errorf("150 µs cost %v", p)
+	}
+}
+
+func TestOneOutlierMakesNoPrice(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	m.observe(us(20))
+	if p := m.observe(us(20), us(20), time.Second, us(20)); p != 0 {
+		t.Errorf("an outlier among four makes a price of %v", p)
+	}
+	for range 3 { // Fewer than four are collected first.
+		if p := m.observe(time.Second); p != 0 {
+			t.Errorf("a sample of fewer than four makes a price of %v", p)
+		}
+	}
+	if p := m.observe(us(20)); p > us(100) {
+		t.Errorf("one sample raises a price from 20 µs to %v", p)
+	}
+}
+
+func TestPricesRiseFastAndFallSlowly(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	m.observe(us(10))
+	ticks := 0
+	for price := us(10); price < us(1000); ticks++ {
+		if p := m.observe(repeat(us(1000), 8)...); p > 0 {
+			price = p
+		}
+	}
+	if ticks > 4 {
+		t.Errorf("a hundred times the price took %d ticks", ticks)
+	}
+	told := 0
+	for range 16 {
+		if p := m.observe(repeat(us(10), 8)...); p > 0 {
+			told++
+			if p < us(250) {
+				t.Errorf("after 16 ticks the price has fallen to %v", p)
+			}
+		}
+	}
+	for range 200 {
+		if p := m.observe(repeat(us(10), 8)...); p > 0 {
+			told++
+		}
+	}
+	if p := m.prices[0]; p > us(25) || told > 10 {
+		t.Errorf("in the end the price is %v, told %d times", p, told)
+	}
+}
+
+func TestWhatFailsIsMeasuredToo(t *testing.T) {
+	for _, name := range []string{"fail", "panic"} {
+		m := newMetered(t, Limits{}, method(0, "m"))
+		m.OnPanic = func(*Item, any, []byte) { m.now += us(400) }
+		m.OnError = func(*Item, error) { m.now += us(400) }
+		for range 4 {
+			m.Push(Item{Method: m.methods[0], Msg: work{name, us(100)}})
+		}
+		m.drain()
+		if c := m.Tariff.Changes(nil); len(c) != 1 || c[0].Cost != 7<<15 { // At most four times the initial price.
+			t.Errorf("%s: prices %v", name, c)
+		}
+	}
+}
+
+func TestPricesKeepTheirBounds(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	m.SetPrices([]Price{{0, 0}, {1 << 31, 5}, {0xffffffff, 5}})
+	if m.prices[0] != MinPrice {
+		t.Errorf("a price of 0 is %v", m.prices[0])
+	}
+	m.SetPrices([]Price{{0, time.Hour}})
+	if m.prices[0] != MaxPrice {
+		t.Errorf("a price of an hour is %v", m.prices[0])
+	}
+	m.now = time.Hour
+	m.observe(-time.Hour) // A clock that goes back harms nothing.
+	for range 40 {
+		m.observe(repeat(time.Hour, 8)...)
+	}
+	if p := m.prices[0]; p != MaxPrice {
+		t.Errorf("messages of an hour cost %v", p)
+	}
+	for range 500 {
+		m.observe(repeat(0, 8)...)
+	}
+	if p := m.prices[0]; p > 2*MinPrice+MinPrice/4 {
+		t.Errorf("messages of nothing cost %v", p)
+	}
+}

@@ -1,0 +1,288 @@
+package loadtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/examples/arena"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/loadtest"
+)
+
+// The attacks of a flooder. Each sends as fast as its connection takes it, and comes back
+// as soon as it has been thrown out.
+var attacks = map[string]func() transport.Message{
+	"standings": func() transport.Message {
+		return call(inside.Netloop.Method(arena.Standings).Queue.ID, 0, 5)
+	},
+	"unknown method": func() transport.Message { return call(60_000, 0) },
+	"wrong stage": func() transport.Message {
+		return call(inside.Netloop.Method(arena.Standings).Queue.ID, netloop.EarlyUpdate, 5)
+	},
+	"fire":   func() transport.Message { return oneWay(arena.FireShot) },
+	"rejoin": func() transport.Message { return oneWay(arena.FireShot) },
+}
+
+func call(method uint32, stage netloop.Stage, payload ...byte) transport.Message {
+	return transport.Message{Method: method, Stage: uint8(stage), Call: 1, Reliable: true, Payload: payload}
+}
+
+func oneWay(rpc any) transport.Message {
+	return transport.Message{Method: inside.Netloop.Method(rpc).Queue.ID, Reliable: true}
+}
+
+// flooder is one hostile client.
+type flooder struct {
+	addr   string
+	msg    transport.Message
+	calls  uint64
+	joins  int
+	refuse int
+}
+
+// run floods until the context ends.
+func (f *flooder) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := f.connect(ctx); err != nil {
+			f.refuse++
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// connect joins and floods until it is thrown out.
+func (f *flooder) connect(ctx context.Context) error {
+	hello := inside.Netloop.Schema(arena.Schema).Hello()
+	inbox := transport.NewInbox(0, nil)
+	dialCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	s, _, err := quicnet.Dial(dialCtx, quicnet.DialConfig{
+		Addr: f.addr, Greeting: transport.Greeting{Hello: hello}, Session: transport.SessionConfig{Inbox: inbox},
+	})
+	if err != nil {
+		return err
+	}
+	f.joins++
+	defer s.Shutdown(transport.CodeLeft, "")
+	var spare []transport.Arrival
+	for ctx.Err() == nil {
+		spare = inbox.Swap(spare)
+		if _, ended := s.Cause(); ended {
+			return nil
+		}
+		if s.Link().StreamFree {
+			for range 100 {
+				if f.msg.Call != 0 {
+					f.calls++
+					f.msg.Call = f.calls
+				}
+				s.Send(f.msg)
+			}
+			s.Flush(s.Now())
+		}
+		time.Sleep(2 * time.Millisecond) // 50 000 messages a second at most.
+	}
+	return nil
+}
+
+// TestFlooder is the program of TestOneFloodCostsNobodyATick that floods.
+func TestFlooder(t *testing.T) {
+	addr, attack, n := os.Getenv("NETLOOP_FLOOD_ADDR"), os.Getenv("NETLOOP_FLOOD"), os.Getenv("NETLOOP_FLOODERS")
+	if addr == "" {
+		t.Skip("TestOneFloodCostsNobodyATick starts it")
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { // Until the parent closes the pipe.
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		cancel()
+	}()
+	done := make(chan *flooder)
+	for range count {
+		f := &flooder{addr: addr, msg: attacks[attack]()}
+		go func() { f.run(ctx); done <- f }()
+	}
+	joins, refused, calls := 0, 0, uint64(0)
+	for range count {
+		f := <-done
+		joins, refused, calls = joins+f.joins, refused+f.refuse, calls+f.calls
+	}
+	fmt.Printf("FLOOD joins %d refused %d calls %d\n", joins, refused, calls)
+}
+
+// programs are the real programs, built once.
+type programs struct{ dir, server, loadclient string }
+
+func build(t *testing.T) programs {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "../cmd/server", "../cmd/loadclient")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return programs{dir, filepath.Join(dir, "server"), filepath.Join(dir, "loadclient")}
+}
+
+// serve starts a server, pinned to one core or not.
+func (p programs) serve(t *testing.T, pinned bool) (addr, admin string, stop func()) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "addr.json")
+	args := []string{p.server, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--addr-file", file}
+	if pinned {
+		args = append([]string{"taskset", "-c", "0"}, args...)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	log, err := os.Create(filepath.Join(t.TempDir(), "server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		_ = log.Close()
+	}
+	var at struct{ Listen, Admin string }
+	waitUntil(t, func() bool {
+		b, err := os.ReadFile(file)
+		return err == nil && json.Unmarshal(b, &at) == nil
+	})
+	return at.Listen, at.Admin, stop
+}
+
+func waitUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 1000 {
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it does not happen")
+}
+
+// flood starts the flooders, at the lowest priority: their own work shall not be what the
+// healthy clients wait for.
+func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{self, "-test.run", "^TestFlooder$", "-test.v"}
+	if _, err := exec.LookPath("nice"); err == nil {
+		args = append([]string{"nice", "-n", "19"}, args...)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "NETLOOP_FLOOD_ADDR="+addr, "NETLOOP_FLOOD="+attack, "NETLOOP_FLOODERS="+strconv.Itoa(n))
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		_ = stdin.Close()
+		var exit *exec.ExitError
+		if err := cmd.Wait(); errors.As(err, &exit) {
+			t.Errorf("the flooder: %v: %s", err, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if text, ok := strings.CutPrefix(line, "FLOOD "); ok {
+				return strings.TrimSpace(text)
+			}
+		}
+		return ""
+	}
+}
+
+// play lets 20 healthy clients play, and measures what they and the server feel.
+func (p programs) play(t *testing.T, addr, admin string, d time.Duration) (r loadtest.Result) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--admin", "http://"+admin,
+		"--clients", "20", "--ramp", "500ms", "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet")
+	out, _ := cmd.Output() // What it found wrong is in the result.
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	return r
+}
+
+// TestOneFloodCostsNobodyATick measures with real programs what floods cost: 20 healthy clients
+// with and without flooders, the server on one core and on all.
+func TestOneFloodCostsNobodyATick(t *testing.T) {
+	if os.Getenv("NETLOOP_VERIFY") == "" {
+		t.Skip("it depends on timing: make verify runs it")
+	}
+	p := build(t)
+	duration := 6 * time.Second
+	for _, pinned := range []bool{true, false} {
+		if _, err := exec.LookPath("taskset"); pinned && err != nil {
+			continue
+		}
+		addr, admin, stop := p.serve(t, pinned)
+		calm := p.play(t, addr, admin, duration)
+		stop()
+		report(t, pinned, "nobody", 0, &calm, &calm, "")
+		for attack := range attacks {
+			for _, n := range []int{1, 5} {
+				addr, admin, stop := p.serve(t, pinned)
+				first := flood(t, addr, attack, n)
+				r := p.play(t, addr, admin, duration)
+				report(t, pinned, attack, n, &calm, &r, first())
+				stop()
+			}
+		}
+	}
+}
+
+// report prints what a run cost beyond a calm one, and fails the test where one flooder cost
+// too much.
+func report(t *testing.T, pinned bool, attack string, n int, calm, r *loadtest.Result, said string) {
+	t.Helper()
+	ms := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		return *v
+	}
+	count := func(v *uint64) uint64 {
+		if v == nil {
+			return 0
+		}
+		return *v
+	}
+	tick, age := ms(r.Server.Tick.P99)-ms(calm.Server.Tick.P99), ms(r.Snapshots.Age.P99)-ms(calm.Snapshots.Age.P99)
+	t.Logf("pinned %-5v %-14s x%d: overruns %d, dropped %d, tick p99 %.2f ms (%+.2f) max %.2f, lateness p99 %.2f, age p99 %.1f ms (%+.1f), lost %d, generator late p99 %.2f | %s",
+		pinned, attack, n, count(r.Server.Overruns), count(r.Server.DroppedTicks), ms(r.Server.Tick.P99), tick, ms(r.Server.Tick.Max), ms(r.Server.Lateness.P99),
+		ms(r.Snapshots.Age.P99), age, r.Clients.Disconnected+r.Clients.Failed, ms(r.Generator.Lateness.P99), said)
+	if n != 1 {
+		return
+	}
+	if count(r.Server.Overruns) > 0 || tick > 1 || age > 5 {
+		t.Errorf("one flooder (%s) cost too much", attack)
+	}
+}
