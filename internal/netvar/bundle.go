@@ -20,15 +20,15 @@ type bundle struct {
 	origin origin
 	hash   uint64 // of due
 	due    bitset
-	asked  int // for a run: what only one client needs is not put together
+	asked  int // for a run: what few clients need is not put together
 	run    run
 }
 
 // bundles are those that this capture has needed.
 type bundles struct {
 	epoch uint64
-	n     int
-	list  [maxBundles]bundle
+	shares
+	all [maxBundles]bundle
 }
 
 // bundle returns what is due, if it is little, all of it is steady, and there is room to remember it.
@@ -51,19 +51,24 @@ func (c *cutter) bundle() *bundle {
 	}
 	s := &w.bundles
 	if s.epoch != w.tick {
-		s.epoch, s.n = w.tick, 0
+		s.epoch = w.tick
+		s.reset()
 	}
-	for i := range s.n {
-		if a := &s.list[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) {
+	for i := range s.list {
+		if a := &s.all[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) {
+			s.ask(i, w.stats.Snapshots)
 			a.asked++
 			return a
 		}
 	}
-	if count == 0 || s.n == maxBundles {
+	if count == 0 {
 		return nil
 	}
-	a := &s.list[s.n]
-	s.n++
+	i := s.admit(maxBundles, w.crowds.of(c.origin), w.stats.Snapshots)
+	if i < 0 {
+		return nil
+	}
+	a := &s.all[i]
 	a.origin, a.hash, a.due, a.asked = c.origin, hash, append(a.due[:0], c.due...), 1
 	a.run.begin()
 	return a
@@ -71,7 +76,7 @@ func (c *cutter) bundle() *bundle {
 
 // put puts the runs of a snapshot together, if it has nothing else.
 func (a *bundle) put(c *cutter) {
-	w, r, b := c.p.w, &a.run, &c.p.w.runBits
+	r, b := &a.run, &c.p.w.runBits
 	b.Reset(b.Bytes()[:0])
 	for i := range c.list {
 		one := c.list[i].run
@@ -83,7 +88,7 @@ func (a *bundle) put(c *cutter) {
 			b.PutRice(uint64(one.first-r.last-1), gapRice)
 		}
 		gap := uint32(b.Len() - start)
-		b.PutBits(w.arena[one.off:], int(one.n))
+		b.PutBits(one.bits, int(one.n))
 		for j := range one.notes {
 			r.add(int(one.notes[j].block), one.notes[j].mask)
 		}
@@ -94,5 +99,5 @@ func (a *bundle) put(c *cutter) {
 			gap = 0
 		}
 	}
-	r.keep(w)
+	r.keep(b)
 }

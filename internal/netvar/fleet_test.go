@@ -30,6 +30,7 @@ type fleet struct {
 	random  *rand.Rand
 	tick    uint64
 	ranges  []Range
+	odd     int // clients in front that others do not count with
 
 	spent  fleetTimes
 	counts Stats // when spent began
@@ -39,13 +40,15 @@ type fleet struct {
 type fleetTimes struct {
 	ticks                int
 	capture, encode, ack time.Duration
+	others               time.Duration // of encode: of the clients behind the odd ones
 }
 
 type fleetClient struct {
 	peer    *Peer
 	delay   uint64 // ticks from a snapshot to its acknowledgement
 	packets [][]byte
-	sent    [32]Range // by tick: its packets
+	sent    [64]Range // by tick: its packets
+	encoded uint64    // by its snapshots since begin
 }
 
 // newFleet makes a fleet whose clients acknowledge after these delays in turn, and plays until all of
@@ -78,7 +81,12 @@ func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64)
 }
 
 // begin forgets the times.
-func (f *fleet) begin() { f.spent, f.counts = fleetTimes{}, *f.w.Stats() }
+func (f *fleet) begin() {
+	f.spent, f.counts = fleetTimes{}, *f.w.Stats()
+	for i := range f.clients {
+		f.clients[i].encoded = 0
+	}
+}
 
 // step is one tick in which some of the crates move.
 func (f *fleet) step(moving int) {
@@ -89,13 +97,19 @@ func (f *fleet) step(moving int) {
 	acked := time.Now()
 	f.w.Capture(f.tick)
 	captured := time.Now()
+	others := captured
 	for i := range f.clients {
 		c := &f.clients[i]
-		var first uint64
+		if i == f.odd && i > 0 {
+			others = time.Now()
+		}
+		first, before := uint64(0), f.w.stats.Encoded
 		c.packets, first = c.peer.AppendSnapshot(c.packets[:0], f.tick, wide)
 		c.sent[f.tick%uint64(len(c.sent))] = Range{first, first + uint64(len(c.packets)) - 1}
+		c.encoded += f.w.stats.Encoded - before
 	}
 	f.spent.encode += time.Since(captured)
+	f.spent.others += time.Since(others)
 	f.spent.capture += captured.Sub(acked)
 	f.spent.ack += acked.Sub(start)
 	f.spent.ticks++

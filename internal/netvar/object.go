@@ -173,6 +173,9 @@ type residuals struct {
 	epoch uint64 // capture they belong to
 	n     int
 	list  []residual // at most maxResiduals; one behind is not kept
+
+	crowds []uint32 // of those that are kept: see admit
+	gone   int      // how often one has gone for another
 }
 
 // residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits are valid until the
@@ -183,7 +186,7 @@ func (w *World) residual(o *Object, from basis) *residual {
 	}
 	c := o.cache
 	if c.epoch != w.tick {
-		c.epoch, c.n = w.tick, 0
+		c.epoch, c.n, c.gone = w.tick, 0, 0
 	}
 	for i := range c.n {
 		if r := &c.list[i]; r.basis == from {
@@ -194,10 +197,15 @@ func (w *World) residual(o *Object, from basis) *residual {
 	if !d.find(w, o, from) {
 		return nil
 	}
-	if c.n == len(c.list) {
+	i := c.admit(w, o, from)
+	kept := i >= 0
+	if !kept {
+		i = c.n
+	}
+	if i == len(c.list) {
 		c.list = append(c.list, residual{})
 	}
-	r := &c.list[c.n]
+	r := &c.list[i]
 	*r = residual{basis: from, base: d.base, older: d.older, off: uint32(len(w.arena))}
 	w.bits.Reset(w.arena)
 	o.class.plan.PutDelta(&w.bits, &d.now, &d.then, &d.trend)
@@ -205,9 +213,7 @@ func (w *World) residual(o *Object, from basis) *residual {
 	w.bits.Flush()
 	w.arena = w.bits.Bytes()
 	w.stats.Encoded++
-	if c.n < maxResiduals {
-		c.n++
-	} else {
+	if !kept {
 		w.arena = w.arena[:r.off] // or many clients could make it grow without bound
 	}
 	return r

@@ -218,7 +218,7 @@ func TestResumeKeepsWhatWasSentInRuns(t *testing.T) {
 		f := newFleet(t, 128, 1, []uint64{3}, 0)
 		p, n := f.clients[0].peer, f.w.Stats()
 		p.Resume(kept)
-		f.clients[0].sent = [32]Range{}
+		f.clients[0].sent = [64]Range{}
 		if fault := p.unsound(); fault != "" {
 			t.Fatal(fault)
 		}

@@ -2,6 +2,8 @@ package netvar
 
 import (
 	"math/bits"
+
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // A run is the records of some neighbours, bit by bit, without the gap before the first: what they are for every
@@ -9,9 +11,9 @@ import (
 type run struct {
 	notes       []sentRecord // the slots, as packets note them
 	records     int
-	first, last int    // slots
-	off         uint32 // in the arena, in bytes
-	n           uint32 // bits; 0: there is no such run
+	first, last int // slots
+	bits        []byte
+	n           uint32 // of them; 0: there is no such run
 	kinds       int
 	classes     [maxKinds]classBits // the first kinds of them
 }
@@ -37,9 +39,9 @@ const (
 // runs are those of 64 slots that this capture has needed.
 type runs struct {
 	epoch uint64
-	n     int
-	keys  [maxRuns]runKey
-	list  [maxRuns]run
+	shares
+	keys [maxRuns]runKey
+	runs [maxRuns]run
 }
 
 // run returns the records of the steady objects of a mask, or nil when there is none for them together.
@@ -56,29 +58,31 @@ func (c *cutter) run(k int, mask uint64) *run {
 	}
 	s := w.runs[k]
 	if s.epoch != w.tick {
-		s.epoch, s.n = w.tick, 0
+		s.epoch = w.tick
+		s.reset()
 	}
 	key, others := runKey{mask, c.origin}, false
-	for i := range s.n {
+	for i := range s.list {
 		if s.keys[i] == key {
-			return s.list[i].unless(c.room / maxShare)
+			s.ask(i, w.stats.Snapshots)
+			return s.runs[i].unless(c.room / maxShare)
 		}
 		others = others || s.keys[i].origin == key.origin
 	}
-	if s.n == maxRuns {
-		return nil
+	var r *run
+	if i := s.admit(maxRuns, w.crowds.of(c.origin), w.stats.Snapshots); i >= 0 {
+		r, s.keys[i] = &s.runs[i], key
+	} else {
+		r = w.lone()
 	}
-	r := &s.list[s.n]
 	r.begin()
 	r.add(k, mask)
-	s.keys[s.n] = key
-	s.n++
 	w.fillRun(r, key, others)
 	return r.unless(c.room / maxShare)
 }
 
 // begin empties a run.
-func (r *run) begin() { *r = run{notes: r.notes[:0]} }
+func (r *run) begin() { *r = run{notes: r.notes[:0], bits: r.bits[:0]} }
 
 // add adds slots behind those that it has.
 func (r *run) add(k int, mask uint64) {
@@ -129,17 +133,20 @@ func (w *World) fillRun(r *run, key runKey, keep bool) {
 			w.stats.Encoded++
 		}
 		if !r.count(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > 8*MaxPacket/maxShare {
-			return // it would go nowhere, and fill the arena with large values
+			return // it would go nowhere
 		}
 	}
-	r.keep(w)
+	r.keep(b)
 }
 
 // keep makes what was put together the run.
-func (r *run) keep(w *World) {
-	r.off, r.n = uint32(len(w.arena)), uint32(w.runBits.Len())
-	w.runBits.Flush()
-	w.arena = append(w.arena, w.runBits.Bytes()...)
+func (r *run) keep(b *wire.BitWriter) {
+	r.n = uint32(b.Len())
+	b.Flush()
+	if cap(r.bits) == 0 {
+		r.bits = make([]byte, 0, MaxPacket/maxShare+8) // what any run may take
+	}
+	r.bits = append(r.bits, b.Bytes()...)
 }
 
 // count adds the bits of a record, or reports that there are too many classes.
@@ -168,7 +175,7 @@ func (c *cutter) putRun(n *candidate) bool {
 		return false
 	}
 	gap := c.open.Len() - at
-	c.open.PutBits(c.p.w.arena[r.off:], int(r.n))
+	c.open.PutBits(r.bits, int(r.n))
 	c.context.prev = r.last
 	n.size = uint32(gap) + r.n
 	c.left -= int(n.size)

@@ -36,8 +36,8 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 		f.step(8)
 	}
 	f.step(8)
-	if b := &f.w.bundles; b.n != 1 || b.list[0].asked != 4 || b.list[0].run.n == 0 {
-		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", b.n, b.list[0].asked, b.list[0].run.n)
+	if b := &f.w.bundles; len(b.list) != 1 || b.all[0].asked != 4 || b.all[0].run.n == 0 {
+		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.all[0].asked, b.all[0].run.n)
 	}
 	for i := range f.clients {
 		c := &f.clients[i]
@@ -52,7 +52,7 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 		}
 	}
 	f.step(512)
-	if n := f.w.bundles.n; f.w.bundles.epoch == f.w.tick && n != 0 {
+	if n := len(f.w.bundles.list); f.w.bundles.epoch == f.w.tick && n != 0 {
 		t.Errorf("%d bundles of 512 records", n)
 	}
 }
@@ -66,11 +66,11 @@ func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	f.clients[2].peer.RequestDigest(1)
 	f.step(8)
 	b := &f.w.bundles
-	if b.n != 2 || b.list[0].asked != 2 || b.list[0].run.n != 0 && len(f.clients[2].peer.cut.list) == 1 {
-		t.Errorf("%d bundles, of the first %d have asked", b.n, b.list[0].asked)
+	if len(b.list) != 2 || b.all[0].asked != 2 || b.all[0].run.n != 0 && len(f.clients[2].peer.cut.list) == 1 {
+		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.all[0].asked)
 	}
-	if b.list[1].asked != 3 || b.list[1].run.n == 0 || b.list[1].origin == b.list[0].origin {
-		t.Errorf("the second: %d have asked, from %v as the first from %v", b.list[1].asked, b.list[1].origin, b.list[0].origin)
+	if b.all[1].asked != 3 || b.all[1].run.n == 0 || b.all[1].origin == b.all[0].origin {
+		t.Errorf("the second: %d have asked, from %v as the first from %v", b.all[1].asked, b.all[1].origin, b.all[0].origin)
 	}
 }
 
@@ -92,17 +92,23 @@ func TestBundlesAreBounded(t *testing.T) {
 	}
 	f.begin()
 	f.step(32) // each eighth crate: all sets differ
-	if n := f.w.bundles.n; n != maxBundles {
+	if n := len(f.w.bundles.list); n != maxBundles {
 		t.Errorf("%d bundles for %d sets", n, clients)
 	}
+	whole := 0
 	for i := range f.clients {
 		c := &f.clients[i]
-		if n, bundle := len(c.peer.cut.list), i >= 2*clients && i%clients < maxBundles; (n == 1) != bundle {
+		if n := len(c.peer.cut.list); n == 1 && i < 2*clients {
 			t.Errorf("client %d is sent %d runs", i, n)
+		} else if n == 1 {
+			whole++
 		}
 		if i >= clients && !bytes.Equal(c.packets[0], f.clients[i%clients].packets[0]) {
 			t.Errorf("client %d is sent other bytes", i)
 		}
+	}
+	if whole < maxBundles*3/4 || whole > maxBundles {
+		t.Errorf("%d snapshots are whole, of %d sets", whole, clients)
 	}
 	if st := f.w.Stats(); st.Records-f.counts.Records != st.Deltas-f.counts.Deltas {
 		t.Errorf("%d records, %d deltas", st.Records-f.counts.Records, st.Deltas-f.counts.Deltas)

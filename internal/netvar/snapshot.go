@@ -102,6 +102,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 
 func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
+	p.w.loners = 0
 	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
 	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next

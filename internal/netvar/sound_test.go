@@ -243,17 +243,22 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	if len(w.arena) > one || len(w.arena) != full {
 		t.Errorf("the encodings of one object take %d bytes, %d when the cache was full", len(w.arena), full)
 	}
-	before, runs := len(w.arena), 0
+	runs := 0
 	c := &f.clients[0].peer.cut
 	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
 		c.origin = origin{f.tick - back, f.tick - back}
 		if r := c.run(0, ^uint64(0)>>(back%3)); r != nil {
-			runs++
+			if runs++; cap(r.bits) > MaxPacket/maxShare+8 {
+				t.Errorf("a run takes %d bytes", cap(r.bits))
+			}
 		}
 	}
-	if runs == 0 || runs > maxRuns || len(w.arena)-before > runs*MaxPacket/maxShare+64*one {
-		t.Errorf("%d runs of 64 slots take %d bytes", runs, len(w.arena)-before)
+	if runs < maxRuns || len(w.runs[0].list) != maxRuns {
+		t.Errorf("%d runs, and %d are kept", runs, len(w.runs[0].list))
+	}
+	if c.begin(nil, f.tick+3, wide); w.loners != 0 {
+		t.Error("a run that has no place outlives its snapshot")
 	}
 }
 

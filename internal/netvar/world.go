@@ -40,6 +40,9 @@ type World struct {
 	large   bool           // a class has values that may not fit a packet
 	spent   spent
 	bundles bundles
+	crowds  crowds
+	alone   []*run // runs of the snapshot that is cut, which have no place: see lone
+	loners  int    // of them are in use
 	details details
 	stats   Stats
 
@@ -171,8 +174,10 @@ func (w *World) Capture(tick uint64) {
 	w.since.add(tick, w.moved)
 	w.details.most = len(w.slots) + moreDetails
 	w.judge()
+	w.crowds.begin(tick)
 	for _, p := range w.peers {
 		p.owe(w.moved)
+		w.crowds.add(&p.marks)
 	}
 }
 

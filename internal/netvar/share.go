@@ -1,0 +1,177 @@
+package netvar
+
+import "math"
+
+// What is encoded for one client serves all that need the same in this tick: variants of an object (residual), runs of 64
+// neighbours, whole snapshots (bundle). There are so many places for each, and what is without one is encoded for its client alone. As
+// long as there are places, whoever asks has one. After that those go for which the fewest clients come back, or else a few clients that
+// acknowledge like nobody else would keep all others from sharing, if only they had joined first.
+
+// crowds counts, at each capture, the clients that lead from the same two ticks: a client's newest mark and the trend there. One
+// with holes may lead from others after all; then it is not counted there, and somebody else's place is a little safer.
+type crowds struct {
+	tick   uint64
+	count  [maxMarks][maxMarks]uint32 // by the age of the one and its distance from the other
+	newest [maxMarks]uint32           // by the age of the one
+}
+
+// begin forgets all clients, for a capture.
+func (s *crowds) begin(tick uint64) {
+	clear(s.count[:])
+	clear(s.newest[:])
+	s.tick = tick
+}
+
+// add counts a client.
+func (s *crowds) add(m *marks) {
+	if m.at == 0 {
+		return
+	}
+	if age := s.tick - m.at; age < maxMarks {
+		s.newest[age]++
+		s.count[age][m.at-m.trend(m.at, s.tick)]++
+	}
+}
+
+// of returns how many clients lead from two ticks; of those too long ago none.
+func (s *crowds) of(two origin) uint32 {
+	age, span := s.tick-two.at, two.at-two.from
+	if age >= maxMarks || span >= maxMarks {
+		return 0
+	}
+	return s.count[age][span]
+}
+
+// between returns how many clients have their newest mark since a tick and before another.
+func (s *crowds) between(since, before uint64) (n uint32) {
+	for at := max(since, s.tick-min(s.tick, maxMarks-1)); at < min(before, s.tick); at++ {
+		n += s.newest[s.tick-at]
+	}
+	return n
+}
+
+// crowd is how many clients may ask for a variant of an object: for a full one whoever is new, and for one that leads from a version
+// those of which this was the newest as of their mark.
+func (w *World) crowd(o *Object, from basis) uint32 {
+	switch {
+	case from.at == 0:
+		return math.MaxUint32
+	case from.exact:
+		if i := o.hist.floor(from.at, o.changed); i >= 0 && i+1 < int(o.hist.n) {
+			return w.crowds.between(from.at, o.hist.tick(i+1))
+		}
+		return 0
+	}
+	return w.crowds.of(origin{from.at, from.from})
+}
+
+// share is a place that somebody has.
+type share struct {
+	crowd uint32 // clients that may ask for it
+	asked uint32 // those that have
+	by    uint64 // the snapshot that has asked last: what it was given stays until it is cut
+}
+
+// shares are the places of one list.
+type shares struct {
+	list []share
+	like uint // newcomers that found only their like
+}
+
+// oneIn is how many newcomers there are to one that drives out its like: if each did, and there are a few more than places, nobody
+// would find what it has asked for before.
+const oneIn = 4
+
+// ask notes that a snapshot takes what is in a place.
+func (s *shares) ask(i int, snapshot uint64) {
+	a := &s.list[i]
+	if a.by != snapshot {
+		a.asked++
+	}
+	a.by = snapshot
+}
+
+// admit returns the place that a newcomer gets, or -1. Where there is none left, one goes that all have asked for who may, or else
+// that of a smaller crowd; and now and then that of one as large, if nobody has asked for it again.
+func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
+	if n := len(s.list); n < most {
+		s.list = append(s.list, share{crowd, 1, snapshot})
+		return n
+	}
+	gone := -1
+	for i := range s.list {
+		if a := &s.list[i]; a.by != snapshot && a.yields(crowd) && (gone < 0 || a.before(&s.list[gone])) {
+			gone = i
+		}
+	}
+	if gone < 0 {
+		return -1
+	}
+	if a := &s.list[gone]; a.rank() > 0 && a.crowd == crowd {
+		if s.like++; s.like%oneIn != 0 {
+			return -1
+		}
+	}
+	s.list[gone] = share{crowd, 1, snapshot}
+	return gone
+}
+
+// rank orders what may go: what nobody is left to ask for, what nobody has asked for again, and all else.
+func (a *share) rank() int {
+	switch {
+	case a.asked >= a.crowd:
+		return 0
+	case a.asked == 1:
+		return 1
+	}
+	return 2
+}
+
+// yields reports whether a place may go for a newcomer of such a crowd.
+func (a *share) yields(crowd uint32) bool {
+	return a.crowd < crowd || a.rank() == 0 || a.crowd == crowd && a.asked == 1
+}
+
+// before reports whether a place goes rather than another.
+func (a *share) before(b *share) bool {
+	if x, y := a.rank(), b.rank(); x != y {
+		return x < y
+	}
+	return a.crowd < b.crowd
+}
+
+// reset empties all places.
+func (s *shares) reset() { s.list, s.like = s.list[:0], 0 }
+
+// admit returns where a variant of an object is kept, or -1: one of a smaller crowd goes, but not more often than there are places, since
+// its bits stay in the arena.
+func (c *residuals) admit(w *World, o *Object, from basis) int {
+	if n := c.n; n < maxResiduals {
+		c.n++
+		c.crowds = append(c.crowds[:n], w.crowd(o, from))
+		return n
+	}
+	if c.gone == maxResiduals {
+		return -1
+	}
+	gone, crowd := -1, w.crowd(o, from)
+	for i, other := range c.crowds {
+		if other < crowd && (gone < 0 || other < c.crowds[gone]) {
+			gone = i
+		}
+	}
+	if gone >= 0 {
+		c.crowds[gone] = crowd
+		c.gone++
+	}
+	return gone
+}
+
+// lone returns a run for one client, valid until its snapshot is cut.
+func (w *World) lone() *run {
+	if w.loners == len(w.alone) {
+		w.alone = append(w.alone, new(run))
+	}
+	w.loners++
+	return w.alone[w.loners-1]
+}
