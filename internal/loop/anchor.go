@@ -133,12 +133,14 @@ func (l *Loop[C]) bears(s *System[C]) bool {
 
 // whole checks every description against the others.
 func (l *Loop[C]) whole() error {
-	var errs []error
-	for _, s := range l.registered() {
-		errs = append(errs, l.misplaced(s), l.nested(s))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} { // The latter goes up the groups.
+		var errs []error
+		for _, s := range l.registered() {
+			errs = append(errs, check(s))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
 	}
 	return l.cycle(nil)
 }

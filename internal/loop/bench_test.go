@@ -96,12 +96,14 @@ func manyPeriodic(tb testing.TB, n, due int) *Loop[*Now] {
 		tb.Fatal(err)
 	}
 	l.replan()
+	f := &l.flows[perTick]
 	for i, s := range l.systems { // Their first calls are spread over the period.
 		t := &s.timers[perTick]
 		t.fresh, t.at = false, time.Duration(i/due+1)*20*time.Millisecond
+		t.gen++
+		f.push(waiting[*Now]{t.at, s, t.gen})
 	}
-	l.refill = true
-	l.replan()
+	f.sweep(perTick)
 	return l
 }
 
@@ -110,7 +112,7 @@ func (l *Loop[C]) turn() (found int) {
 	f := &l.flows[perTick]
 	f.pass(f.now + 20*time.Millisecond)
 	l.collect(perTick)
-	list := &l.lists[Update.index()]
+	list := &l.lists[Update.list()]
 	found = len(list.due)
 	list.due = list.due[:0]
 	return found
@@ -120,7 +122,7 @@ func (l *Loop[C]) turn() (found int) {
 func (l *Loop[C]) scan() (found int) {
 	f := &l.flows[perTick]
 	f.pass(f.now + 20*time.Millisecond)
-	list := &l.lists[Update.index()]
+	list := &l.lists[Update.list()]
 	for i := range list.timed {
 		if t := &list.timed[i].sys.timers[perTick]; t.on && t.at <= f.now {
 			l.expire(list.timed[i].sys, perTick)

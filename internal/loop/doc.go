@@ -9,7 +9,7 @@
 //	                        whose quarantine has ended run again
 //	                     2. what was asked for since the last tick takes effect:
 //	                        additions (Spec.Ask is asked stage by stage), changes,
-//	                        a tree that was Set; lists are rebuilt
+//	                        a tree that was Set; the lists are brought up to date
 //	                     3. the timers that are due are taken from a heap
 //	                     4. the systems of the stage run
 //	  EarlyUpdate        ...
@@ -25,9 +25,14 @@
 //
 // A running stage walks a frozen list. Removal marks the system, and the mark
 // is read before every call, so a system removed earlier in a stage does not
-// run later in it. Additions and changes wait for the next Initialization, where
-// new lists are built beside the old ones. Hence no change made during a stage
-// can skip or repeat anybody.
+// run later in it. Additions and changes wait for the next Initialization, before
+// any list is walked. Hence no change made during a stage can skip or repeat
+// anybody.
+//
+// What is asked for costs by what changes: only the systems and groups concerned
+// are taken out and put in where they stand now, by binary search; the others move
+// on in memory. An anchor that comes or goes, or whose ends do, lets the places of
+// all that anchors speak of be found again, and a tree that was Set those of all.
 //
 // A list has two parts, ordered as one: who always runs, and who has a period.
 // Of the latter a pass sees only those that are due. The registry is what was

@@ -75,26 +75,11 @@ type DumpCost struct {
 func (l *Loop[C]) Dump() []DumpStage {
 	dump := make([]DumpStage, 0, NumStages+1)
 	for _, stage := range Stages() {
-		var members []*System[C]
-		for _, s := range l.systems {
-			if s.in(stage) && (stage != FixedUpdate || !s.spec.Once) {
-				members = append(members, s)
-			}
-		}
-		members = arrange(members)
-		if stage == FixedUpdate {
-			var once []*System[C]
-			for i := range l.once.always {
-				once = append(once, l.once.always[i].sys)
-			}
-			members = append(once, members...)
-		}
 		d := DumpStage{Stage: stage, Systems: []DumpSystem{}}
-		for _, s := range members {
-			if s.in(stage) {
-				d.Systems = append(d.Systems, l.dump(s, stage))
-			}
+		if stage == FixedUpdate {
+			d.Systems = l.dumpList(d.Systems, onceList)
 		}
+		d.Systems = l.dumpList(d.Systems, stage.list())
 		dump = append(dump, d)
 	}
 	var waiting DumpStage
@@ -105,6 +90,21 @@ func (l *Loop[C]) Dump() []DumpStage {
 	}
 	if len(waiting.Systems) > 0 {
 		dump = append(dump, waiting)
+	}
+	return dump
+}
+
+// dumpList describes the systems of list k.
+func (l *Loop[C]) dumpList(dump []DumpSystem, k int) []DumpSystem {
+	var members []*System[C]
+	for _, s := range l.systems {
+		if s != nil && s.member.has(k) && s.in(stageOf(k)) {
+			members = append(members, s)
+		}
+	}
+	slices.SortFunc(members, func(a, b *System[C]) int { return compare(a, b, k) })
+	for _, s := range members {
+		dump = append(dump, l.dump(s, stageOf(k)))
 	}
 	return dump
 }

@@ -44,10 +44,10 @@ func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	stage := l.now.Stage
 	l.show(l.delta)
 	if v == nil {
-		l.exited(e.name, stage)
+		l.exited(e.sys.spec.Name, stage)
 		return
 	}
-	l.charge(e)
+	l.charge(e, l.row(list, e))
 	l.panicked(e.sys, stage, v)
 }
 

@@ -22,24 +22,30 @@ type Loop[C any] struct {
 	rec   Record
 
 	names   map[string]*System[C] // everybody not removed or leaving
-	systems []*System[C]          // in effect
+	systems []*System[C]          // in effect, by id; nil where an id is free
+	free    []int32               // ids
 	pending []*System[C]          // wait for the next Initialization
 	changed []*System[C]          // and those whose changes do
 	leaving []*System[C]          // and those that Set has left out
+	touched []*System[C]          // and those in effect that it places anew
 	shaped  []*System[C]          // those that a cycle could run through
 	seq     uint64
 	version uint64 // of the registry: counts every change of it
 	sealed  bool   // Check has passed: an unknown anchor is an error from now on
-	stale   bool   // something was removed since the lists were made
+
+	// What a settle knows.
+	settling []*System[C]    // was pending or changed, and is being asked
+	anchored []*System[C]    // in effect, and names others
+	named    map[string]bool // by them
+	bound    []*System[C]    // has standings of its own
+	rebind   bool            // they may be others now
 
 	// What a tick looks at before it begins.
 	contexts []*System[C] // those that a context may remove
 	caught   []*System[C] // in quarantine
 
-	// lists are what the stages walk; once is the part of FixedUpdate that runs
-	// before its first step. They are replaced, never changed.
-	lists [NumStages]list[C]
-	once  list[C]
+	// lists are what the stages walk. They change only before the first of them.
+	lists [numLists]list[C]
 
 	// Time, for periods.
 	timeline  Timeline // zero: time is the sum of deltas
@@ -62,28 +68,10 @@ type Loop[C any] struct {
 	err error // the loop is closed
 }
 
-// list is the order of a stage, in two parts that are walked as one, by pos.
-type list[C any] struct {
-	always []entry[C] // run in every pass
-	timed  []entry[C] // run when their time has come
-	due    []int32    // of timed: those of this pass, ascending
-}
-
-// entry is a system in the list of a stage.
-type entry[C any] struct {
-	fn      func(C)
-	sys     *System[C]
-	name    string
-	row     int // in Record.Systems
-	pos     int32
-	careful bool // it has a condition or a period
-	cost    *Histogram
-}
-
 // New returns a loop that hands c to its systems and writes now around their
 // calls. The clock fills the Record and nothing else.
 func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
-	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), scale: Unscaled, coming: Unscaled}
+	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), named: make(map[string]bool), scale: Unscaled, coming: Unscaled}
 	for kind := range l.kinds {
 		l.kinds[kind] = scaling{flow: Unscaled, even: Unscaled}
 	}
@@ -101,7 +89,7 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 	if l.names[spec.Name] != nil {
 		return nil, fmt.Errorf("the name %q is in use: remove that system first or choose another name", spec.Name)
 	}
-	if len(l.systems)+len(l.pending) >= MaxSystems {
+	if len(l.systems)-len(l.free)+len(l.pending) >= MaxSystems {
 		return nil, fmt.Errorf("system %q is one too many: a loop holds %d", spec.Name, MaxSystems)
 	}
 	s := l.made(spec)
@@ -121,7 +109,7 @@ func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 
 // made is a new system that nobody knows yet.
 func (l *Loop[C]) made(spec Spec[C]) *System[C] {
-	return &System[C]{loop: l, spec: spec.clone(), stages: setOf(spec.Stages), pending: true}
+	return &System[C]{loop: l, spec: spec.clone(), stages: setOf(spec.Stages), pending: true, id: -1}
 }
 
 // number gives a system the next place in the order of registration.
@@ -174,13 +162,13 @@ func (l *Loop[C]) Err() error { return l.err }
 // fits returns what is wrong with a description among the others. The registry
 // already holds it.
 func (l *Loop[C]) fits(s *System[C]) error {
+	if err := l.nested(s); err != nil {
+		return err
+	}
 	if l.sealed {
 		if err := l.misplaced(s); err != nil {
 			return err
 		}
-	}
-	if err := l.nested(s); err != nil {
-		return err
 	}
 	return l.cycle(s)
 }
@@ -188,18 +176,28 @@ func (l *Loop[C]) fits(s *System[C]) error {
 // registered are all systems and groups that will be there from the next
 // Initialization on, in order of registration.
 func (l *Loop[C]) registered() []*System[C] {
-	all := slices.DeleteFunc(slices.Concat(l.systems, l.pending), func(s *System[C]) bool { return s.Removed() || s.leaving })
-	slices.SortFunc(all, func(a, b *System[C]) int { return cmp.Compare(a.seq, b.seq) })
-	return all
+	all := slices.DeleteFunc(slices.Concat(l.systems, l.settling, l.pending), func(s *System[C]) bool {
+		return s == nil || s.Removed() || s.leaving
+	})
+	return inOrder(all)
 }
 
-// membersOf are the systems and groups that a group holds directly.
+// inOrder sorts systems by registration, and leaves out who is there twice.
+func inOrder[C any](systems []*System[C]) []*System[C] {
+	slices.SortFunc(systems, func(a, b *System[C]) int { return cmp.Compare(a.seq, b.seq) })
+	return slices.Compact(systems)
+}
+
+// membersOf are the systems and groups that a group holds directly: those that are
+// in effect, and those for which it is about to.
 func (l *Loop[C]) membersOf(g *System[C]) []*System[C] {
 	var members []*System[C]
-	for _, s := range slices.Concat(l.systems, l.pending) {
-		if s.spec.Group == g.spec.Name && !s.Removed() && s.leaving == g.leaving {
-			members = append(members, s)
+	for _, list := range [...][]*System[C]{g.inside, l.touched, l.settling, l.changed, l.pending} {
+		for _, s := range list {
+			if s.spec.Group == g.spec.Name && !s.Removed() && s.leaving == g.leaving {
+				members = append(members, s)
+			}
 		}
 	}
-	return members
+	return inOrder(members)
 }

@@ -36,7 +36,9 @@ func flowOf(kind, clock int) int { return kind + numKinds*clock }
 // flow is one of them with the timers that wait in it.
 type flow[C any] struct {
 	passage
-	heap []waiting[C] // a binary heap, the earliest first
+	heap   []waiting[C] // a binary heap, the earliest first
+	pushed int          // since it was swept
+	swept  int          // what was left then
 }
 
 // waiting is a timer in a heap. Its time stands in it, so that finding out that
@@ -44,13 +46,15 @@ type flow[C any] struct {
 type waiting[C any] struct {
 	at  time.Duration
 	sys *System[C]
+	gen uint32 // timer.gen, or the timer is another one by now
 }
 
 // timer is what a system with a period knows of one kind of pass.
 type timer struct {
 	on      bool
-	gap     bool // Spec.Gap
-	clock   int  // that of period and at
+	gap     bool   // Spec.Gap
+	clock   int    // that of period and at
+	gen     uint32 // counts the plans: of what is in the heap only the newest is so
 	period  time.Duration
 	catchUp int
 	at      time.Duration // when it is due next
@@ -138,6 +142,10 @@ func (l *Loop[C]) collect(kind int) {
 		f := &l.flows[flowOf(kind, clock)]
 		for len(f.heap) > 0 && f.heap[0].at <= f.now && f.heap[0].at < never {
 			s := f.heap[0].sys
+			if f.heap[0].gen != s.timers[kind].gen {
+				f.drop()
+				continue
+			}
 			stages |= l.expire(s, kind)
 			f.heap[0].at = s.timers[kind].at
 			if s.timers[kind].gap { // It stays due until it has run.
@@ -151,7 +159,7 @@ func (l *Loop[C]) collect(kind int) {
 	}
 	for _, stage := range Stages() {
 		if stages.has(stage) {
-			slices.Sort(l.lists[stage.index()].due)
+			slices.Sort(l.lists[stage.list()].due)
 		}
 	}
 }
@@ -180,13 +188,14 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 		t.calls = 0
 	}
 	missed := t.missable(owed - t.calls)
-	for i, slot := range s.slots {
-		stage := Stage(i + 1)
-		if slot < 0 || kindOf(stage) != kind || s.gone.has(stage) {
+	for _, stage := range Stages() {
+		k := stage.list()
+		if !s.listed.has(k) || kindOf(stage) != kind || s.gone.has(stage) {
 			continue
 		}
-		list := &l.lists[i]
-		l.rec.Systems[list.timed[slot].row].Missed += missed
+		list := &l.lists[k]
+		slot := list.slots[s.id]
+		l.row(list, &list.timed[slot]).Missed += missed
 		missed = 0 // A turn that was missed counts once, not in every stage.
 		if t.calls > 0 {
 			list.due = append(list.due, slot)
@@ -236,37 +245,71 @@ func (l *Loop[C]) queue(s *System[C]) {
 	}
 }
 
-// replan sets the timers of what has been settled and makes the heaps anew. It
-// reports whether there was anything to do.
+// drop takes the first out of the heap.
+func (f *flow[C]) drop() {
+	last := len(f.heap) - 1
+	f.heap[0] = f.heap[last]
+	f.heap[last] = waiting[C]{}
+	if f.heap = f.heap[:last]; last > 0 {
+		sift(f.heap, 0)
+	}
+}
+
+// push puts a timer into the heap.
+func (f *flow[C]) push(w waiting[C]) {
+	f.heap = append(f.heap, w)
+	f.pushed++
+	i := len(f.heap) - 1
+	for ; i > 0 && f.heap[(i-1)/2].at > w.at; i = (i - 1) / 2 {
+		f.heap[i] = f.heap[(i-1)/2]
+	}
+	f.heap[i] = w
+}
+
+// sweep makes the heap anew without timers that are others by now. It waits until
+// the heap may have doubled, so that it costs no more than what was pushed.
+func (f *flow[C]) sweep(kind int) {
+	if f.pushed <= f.swept {
+		return
+	}
+	f.heap = slices.DeleteFunc(f.heap, func(w waiting[C]) bool { return w.gen != w.sys.timers[kind].gen })
+	for i := len(f.heap)/2 - 1; i >= 0; i-- {
+		sift(f.heap, i)
+	}
+	f.pushed, f.swept = 0, max(len(f.heap), minSweep)
+}
+
+// minSweep keeps a small heap from being swept again and again.
+const minSweep = 64
+
+// replan sets the timers of what has been settled. It reports whether there was
+// anything to do.
 func (l *Loop[C]) replan() bool {
-	if !l.refill {
+	if len(l.unplanned) == 0 {
 		return false
 	}
-	l.refill = false
 	for _, s := range l.unplanned {
 		l.plan(s)
 		s.timing = timing{planned: true}
+		for kind := range s.timers {
+			if t := &s.timers[kind]; t.on && t.period > 0 && !s.off {
+				l.flows[flowOf(kind, t.clock)].push(waiting[C]{t.at, s, t.gen})
+			}
+		}
 	}
 	clear(l.unplanned)
 	l.unplanned = l.unplanned[:0]
 	for i := range l.flows {
-		l.flows[i].heap = l.flows[i].heap[:0]
-	}
-	for _, s := range l.systems {
-		for kind := range s.timers {
-			if t := &s.timers[kind]; t.on && t.period > 0 && !s.off && !s.Removed() {
-				f := &l.flows[flowOf(kind, t.clock)]
-				f.heap = append(f.heap, waiting[C]{t.at, s})
-			}
-		}
-	}
-	for i := range l.flows {
-		heap := l.flows[i].heap
-		for at := len(heap)/2 - 1; at >= 0; at-- {
-			sift(heap, at)
-		}
+		l.flows[i].sweep(i % numKinds)
 	}
 	return true
+}
+
+// unplan lets what the heaps hold of a system be nothing.
+func (s *System[C]) unplan() {
+	for kind := range s.timers {
+		s.timers[kind].gen++
+	}
 }
 
 // plan sets the timers of a system that has taken effect or was changed. One
@@ -285,7 +328,7 @@ func (l *Loop[C]) plan(s *System[C]) {
 
 // timer is what plan makes of a system's timers of before.
 func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
-	t := timer{on: s.spec.Periodic && s.inKind(kind), gap: s.spec.Gap, period: s.spec.Period, catchUp: s.spec.CatchUp}
+	t := timer{gen: before[kind].gen + 1, on: s.spec.Periodic && s.inKind(kind), gap: s.spec.Gap, period: s.spec.Period, catchUp: s.spec.CatchUp}
 	if s.spec.Scaled {
 		t.clock = scaled
 	}

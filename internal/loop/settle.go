@@ -6,43 +6,35 @@ import (
 )
 
 // settle lets what was asked for since the last time take effect, forgets what
-// was removed, and makes new lists. It reports whether there was anything to do.
+// was removed, and brings the lists up to date. It reports whether there was
+// anything to do.
 func (l *Loop[C]) settle() bool {
-	if !l.stale && len(l.pending)+len(l.changed)+len(l.leaving) == 0 {
+	if len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving) == 0 {
 		return false
 	}
 	// Ask and OnRemove are code of the game: what they add waits for the next
 	// time, and what they remove is left out below.
-	leaving, asking, changed := l.leaving, l.pending, l.changed
+	leaving := l.leaving
+	l.settling = slices.Concat(l.pending, l.changed)
 	l.leaving, l.pending, l.changed = nil, nil, nil
-	l.stale = false
 	for _, s := range leaving {
 		if !s.Removed() {
 			l.guard(s, s.forget)
 		}
 	}
-	l.systems = append(l.systems, asking...)
-	for _, s := range slices.Concat(asking, changed) {
+	for _, s := range l.settling {
 		if s.asked != s.stages {
 			l.answer(s)
 		}
-		s.pending, s.changed = false, s.asked != s.stages
-		if s.changed { // By its own Ask.
+		if s.pending, s.changed = false, s.asked != s.stages; s.changed { // By its own Ask.
 			l.changed = append(l.changed, s)
 		}
 		l.queue(s)
+		l.touch(s)
 	}
-	systems := make([]*System[C], 0, len(l.systems))
-	for _, s := range l.systems {
-		if !s.Removed() {
-			systems = append(systems, s)
-		}
-	}
-	l.systems = systems
-	l.reshape()
-	l.enclose()
-	l.relist()
-	l.refill = true
+	l.settling = nil
+	l.shaped = slices.DeleteFunc(l.shaped, func(s *System[C]) bool { return !s.shaped() || s.Removed() || s.leaving })
+	l.replace()
 	return true
 }
 
@@ -93,40 +85,170 @@ func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 // reshape finds those that a cycle could run through.
 func (l *Loop[C]) reshape() {
 	l.shaped = l.shaped[:0]
-	for _, list := range [][]*System[C]{l.systems, l.pending} {
-		for _, s := range list {
-			if s.shaped() && !s.Removed() && !s.leaving {
-				l.shaped = append(l.shaped, s)
-			}
+	for _, s := range l.registered() {
+		if s.shaped() {
+			l.shaped = append(l.shaped, s)
 		}
 	}
 }
 
-// enclose finds the group of every system, and what it and its groups keep from
-// running.
-func (l *Loop[C]) enclose() {
-	l.contexts = l.contexts[:0]
-	for _, s := range l.systems {
-		s.group = l.parent(s)
-		s.cond = condition[C]{ask: s.spec.RunIf}
-		if s.spec.Context != nil {
-			l.contexts = append(l.contexts, s)
+// touch lets the next settle place a system anew.
+func (l *Loop[C]) touch(s *System[C]) {
+	if !s.touched {
+		s.touched = true
+		l.touched = append(l.touched, s)
+	}
+}
+
+// replace takes what was touched out of the lists and puts it where it belongs
+// now. It costs the number of those that were touched; that of all only as much as
+// it takes to move them on in memory.
+func (l *Loop[C]) replace() {
+	for i := 0; i < len(l.touched); i++ { // A group goes with all that is in it.
+		for _, s := range l.touched[i].inside {
+			l.touch(s)
 		}
 	}
-	for _, s := range l.systems {
-		off, paused := false, false
-		for at := s; at != nil; at = at.group {
-			off, paused = off || at.spec.Disabled || at.spec.Paused, paused || at.spec.Paused
-		}
-		if s.off && !off && !s.paused {
-			s.timing.woken = true
-			l.queue(s)
-		}
-		if s.paused != paused {
-			l.queue(s)
-		}
-		s.off, s.paused = off, paused
+	l.cut(l.touched)
+	for _, s := range l.touched {
+		l.leave(s)
 	}
+	for _, s := range l.touched {
+		l.enter(s)
+	}
+	for _, s := range l.touched {
+		l.arrive(s)
+	}
+	if l.rebind {
+		l.rebind = false
+		l.bind()
+	}
+	l.put(l.touched)
+	for _, s := range l.touched {
+		s.touched = false
+	}
+	clear(l.touched)
+	l.touched = l.touched[:0]
+}
+
+// leave takes a system out of what is in effect, but for its id and its group.
+func (l *Loop[C]) leave(s *System[C]) {
+	l.tally(s, -1)
+	s.member = 0
+}
+
+// tally keeps the numbers of systems inside of groups. With the first one, or
+// without the last, a group stands somewhere or nowhere.
+func (l *Loop[C]) tally(s *System[C], by int32) {
+	l.rebind = l.rebind || l.tied(s)
+	for g := s.group; g != nil && s.member != 0; g = g.group {
+		for k := range g.counts {
+			if !s.member.has(k) {
+				continue
+			}
+			was := g.counts[k]
+			g.counts[k] += by
+			l.rebind = l.rebind || (was == 0 || was+by == 0) && l.tied(g)
+		}
+	}
+}
+
+// enter copies what was asked for into what is in effect, or gives back what a
+// removed system had.
+func (l *Loop[C]) enter(s *System[C]) {
+	around := l.parent(s)
+	if s.Removed() {
+		around = nil
+		if s.id >= 0 {
+			l.systems[s.id] = nil
+			l.free = append(l.free, s.id)
+			s.id = -1
+		}
+	} else if s.id < 0 {
+		l.identify(s)
+	}
+	if s.group != around {
+		if s.group != nil {
+			s.group.release(s)
+		}
+		if around != nil {
+			around.take(s)
+		}
+		s.group = around
+	}
+	s.own = s.key()
+	s.cond = condition[C]{ask: s.spec.RunIf}
+	s.before, s.after = s.spec.Before, s.spec.After
+	if anchored := s.anchored() && !s.Removed(); anchored && !s.anchors {
+		s.anchors = true
+		l.anchored = append(l.anchored, s)
+	}
+	if s.spec.Context != nil && !s.watched && !s.Removed() {
+		s.watched = true
+		l.contexts = append(l.contexts, s)
+	}
+}
+
+// identify gives a system an id: a small number that nobody else in effect has.
+func (l *Loop[C]) identify(s *System[C]) {
+	if n := len(l.free); n > 0 {
+		s.id = l.free[n-1]
+		l.free = l.free[:n-1]
+		l.systems[s.id] = s
+		return
+	}
+	s.id = int32(len(l.systems))
+	l.systems = append(l.systems, s)
+}
+
+// take and release keep inside.
+func (g *System[C]) take(s *System[C]) {
+	s.nth = len(g.inside)
+	g.inside = append(g.inside, s)
+}
+
+func (g *System[C]) release(s *System[C]) {
+	last := len(g.inside) - 1
+	g.inside[s.nth] = g.inside[last]
+	g.inside[s.nth].nth = s.nth
+	g.inside[last] = nil
+	g.inside = g.inside[:last]
+}
+
+// arrive finds, when all groups are known, what keeps a system from running and
+// which lists it belongs into.
+func (l *Loop[C]) arrive(s *System[C]) {
+	off, paused := s.Removed(), false
+	for at := s; at != nil; at = at.group {
+		off, paused = off || at.spec.Disabled || at.spec.Paused, paused || at.spec.Paused
+	}
+	if off {
+		s.unplan()
+	}
+	if s.off && !off && !s.paused {
+		s.timing.woken = true
+		l.queue(s)
+	}
+	if s.paused != paused {
+		l.queue(s)
+	}
+	s.off, s.paused = off, paused
+	s.member = s.places()
+	l.tally(s, 1)
+}
+
+// places are the lists that a system belongs into.
+func (s *System[C]) places() (x listSet) {
+	for _, stage := range Stages() {
+		switch {
+		case !s.in(stage):
+		case stage == FixedUpdate && s.spec.Once:
+			x |= 1 << onceList
+		default:
+			x |= 1 << stage.list()
+		}
+	}
+	return x
 }
 
 // conditional reports whether anything may keep the system from running, pass by
@@ -138,57 +260,4 @@ func (s *System[C]) conditional() bool {
 		}
 	}
 	return false
-}
-
-// relist makes the list of every stage and the rows of the record.
-func (l *Loop[C]) relist() {
-	l.rec.Systems = nil
-	for _, s := range l.systems {
-		for i := range s.slots {
-			s.slots[i] = -1
-		}
-	}
-	for _, stage := range Stages() {
-		var once, each []*System[C]
-		for _, s := range l.systems {
-			switch {
-			case !s.in(stage):
-			case stage == FixedUpdate && s.spec.Once:
-				once = append(once, s)
-			default:
-				each = append(each, s)
-			}
-		}
-		if stage == FixedUpdate {
-			l.once = l.list(stage, once)
-		}
-		l.lists[stage.index()] = l.list(stage, each)
-	}
-}
-
-// list orders the members of a stage and gives each a row of the record.
-func (l *Loop[C]) list(stage Stage, members []*System[C]) list[C] {
-	var x list[C]
-	for pos, s := range arrange(members) {
-		if s.off {
-			continue // It orders the others all the same.
-		}
-		cost := &s.costs[stage.index()]
-		if *cost == nil {
-			*cost = new(Histogram)
-		}
-		e := entry[C]{
-			fn: s.fns[stage.index()], sys: s, name: s.spec.Name, row: len(l.rec.Systems), pos: int32(pos),
-			careful: s.conditional() || s.spec.Periodic, cost: *cost,
-		}
-		l.rec.Systems = append(l.rec.Systems, SystemCost{Name: s.spec.Name, Stage: stage})
-		if s.spec.Periodic && s.spec.Period > 0 {
-			s.slots[stage.index()] = int32(len(x.timed))
-			x.timed = append(x.timed, e)
-		} else {
-			x.always = append(x.always, e)
-		}
-	}
-	x.due = make([]int32, 0, len(x.timed))
-	return x
 }

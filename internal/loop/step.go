@@ -2,6 +2,7 @@ package loop
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -39,11 +40,11 @@ func (l *Loop[C]) Step(in Input) (*Record, error) {
 		switch stage {
 		case Initialization:
 			l.prepare()
-			l.stage(stage, &l.lists[stage.index()])
+			l.stage(stage, &l.lists[stage.list()])
 		case FixedUpdate:
 			l.fixed(&in)
 		default:
-			l.stage(stage, &l.lists[stage.index()])
+			l.stage(stage, &l.lists[stage.list()])
 		}
 		l.rec.Stages[stage.index()] = l.mark - from
 		if l.err != nil {
@@ -87,6 +88,10 @@ func (l *Loop[C]) prepare() {
 
 // endContexts removes the systems whose context has ended.
 func (l *Loop[C]) endContexts() {
+	l.contexts = slices.DeleteFunc(l.contexts, func(s *System[C]) bool {
+		s.watched = s.spec.Context != nil && !s.Removed()
+		return !s.watched
+	})
 	for _, list := range [...][]*System[C]{l.contexts, l.pending, l.changed} {
 		for _, s := range list {
 			if s.spec.Context != nil && s.spec.Context.Err() != nil && !s.Removed() {
@@ -104,14 +109,14 @@ func (l *Loop[C]) fixed(in *Input) {
 	}
 	ofTick := l.delta
 	l.beginStep(in, 0)
-	l.stage(FixedUpdate, &l.once)
+	l.stage(FixedUpdate, &l.lists[onceList])
 	for i := 0; i < in.FixedSteps && l.err == nil; i++ {
 		if i > 0 {
 			l.beginStep(in, i)
 		}
 		l.stepPasses(in)
 		l.collect(perStep)
-		l.stage(FixedUpdate, &l.lists[FixedUpdate.index()])
+		l.stage(FixedUpdate, &l.lists[FixedUpdate.list()])
 	}
 	l.show(ofTick)
 	l.now.FixedStep = in.FirstFixedStep + uint64(in.FixedSteps) - 1
@@ -169,12 +174,13 @@ func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 			}
 			l.at++
 			if e.careful || e.sys.flags != 0 {
-				l.carefully(stage, e)
+				l.carefully(stage, list, e)
 				continue
 			}
-			l.now.System = e.name
+			row := l.row(list, e)
+			l.now.System = row.Name
 			e.fn(l.c)
-			l.charge(e)
+			l.charge(e, row)
 		}
 		if l.next == len(list.due) {
 			return true
@@ -197,7 +203,7 @@ func (x *list[C]) last(w *walker) *entry[C] {
 }
 
 // carefully calls a system that has flags, a condition or a period of 0.
-func (l *Loop[C]) carefully(stage Stage, e *entry[C]) {
+func (l *Loop[C]) carefully(stage Stage, list *list[C], e *entry[C]) {
 	if !l.may(stage, e) {
 		return
 	}
@@ -205,7 +211,7 @@ func (l *Loop[C]) carefully(stage Stage, e *entry[C]) {
 	if t := &e.sys.timers[kind]; t.on {
 		l.account(t, kind, true)
 	}
-	l.call(stage, e)
+	l.call(stage, list, e)
 }
 
 // owed makes the calls that the system which is due has left.
@@ -215,12 +221,12 @@ func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 	t := &s.timers[kind]
 	for l.left > 0 && !s.gone.has(stage) {
 		if s.flags&quarantined != 0 {
-			l.rec.Systems[e.row].Missed += t.missable(l.left)
+			l.row(list, e).Missed += t.missable(l.left)
 			break
 		}
 		l.account(t, kind, l.left == t.calls)
 		l.left--
-		l.call(stage, e)
+		l.call(stage, list, e)
 	}
 	l.timed, l.left = false, 0
 }
@@ -232,24 +238,29 @@ func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
 }
 
 // call runs a system that is not to be taken lightly.
-func (l *Loop[C]) call(stage Stage, e *entry[C]) {
-	l.now.System = e.name
+func (l *Loop[C]) call(stage Stage, list *list[C], e *entry[C]) {
+	row := l.row(list, e)
+	l.now.System = row.Name
 	e.fn(l.c)
-	l.charge(e)
+	l.charge(e, row)
 	l.show(l.delta)
 	if e.sys.flags&failing != 0 {
 		e.sys.succeeded(stage)
 	}
 }
 
+// row is that of an entry in the record.
+func (l *Loop[C]) row(list *list[C], e *entry[C]) *SystemCost {
+	return &l.rec.Systems[list.base+int(e.pos)]
+}
+
 // charge books the time since the last boundary: one clock read is the end of
 // this system and the start of the next.
-func (l *Loop[C]) charge(e *entry[C]) {
+func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	now := l.clock()
 	d := now - l.mark
-	cost := &l.rec.Systems[e.row]
-	cost.Cost += d
-	cost.Runs++
+	row.Cost += d
+	row.Runs++
 	e.cost.Add(d)
 	l.mark = now
 }

@@ -179,14 +179,31 @@ type System[C any] struct {
 	asked  stageSet           // what Ask was asked for
 	off    bool               // it, or a group around it, is disabled or paused
 	paused bool               // it, or a group around it, is paused
-	group  *System[C]         // around it
 	cond   condition[C]
 	timers [numKinds]timer
 	stood  *[numKinds]moment // since when it is paused
-	slots  [NumStages]int32  // in list.timed; -1: not there
 	timing timing
 	fault  fault
 	costs  [NumStages]*Histogram
+
+	// What the lists are ordered by, and where in them it is.
+	id            int32      // its place in Loop.systems; -1: it is not in effect
+	group         *System[C] // around it
+	nth           int        // its place in group.inside
+	own           key
+	before, after []string
+	bound         *[numLists]standing // what anchors make of own; nil: none speaks
+	rebound       *[numLists]standing // the next bound, while it is being found
+	member        listSet             // the lists that it belongs into
+	listed        listSet             // the lists that it is in: none while it is off
+	timed         bool                // in their timed parts
+
+	// What a group knows of its members.
+	inside []*System[C]
+	counts [numLists]int32 // those of groups inside of it included
+
+	// Which lists of the loop hold it.
+	touched, anchors, watched bool
 }
 
 // flags are what a call must look at before it is made. Almost always there are
@@ -222,17 +239,18 @@ func (s *System[C]) Remove(from ...Stage) {
 		}
 	}
 	l := s.loop
-	l.stale = true
 	l.version++
 	if s.spec.IsGroup {
+		members := l.membersOf(s)
 		if len(from) == 0 {
 			s.forget()
 		}
-		for _, m := range l.membersOf(s) {
+		for _, m := range members {
 			m.Remove(from...)
 		}
 		return
 	}
+	l.touch(s)
 	s.gone |= setOf(from)
 	s.flags |= leftStage
 	s.stages &^= setOf(from)
@@ -249,7 +267,9 @@ func (s *System[C]) forget() {
 	s.removed = true
 	s.gone = allStages
 	s.flags |= leftStage
-	if l := s.loop; l.names[s.spec.Name] == s {
+	l := s.loop
+	l.touch(s)
+	if l.names[s.spec.Name] == s {
 		delete(l.names, s.spec.Name)
 	}
 	if s.spec.OnRemove != nil {

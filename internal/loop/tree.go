@@ -46,13 +46,17 @@ func (l *Loop[C]) Set(t Tree[C]) error {
 		return err
 	}
 	undo := l.undo()
-	l.replace(t.Items)
+	l.register(t.Items)
 	if err := l.whole(); err != nil {
 		undo()
 		return err
 	}
 	l.version++
-	l.stale = true // The order may be another one, if nothing else is.
+	for _, s := range l.systems {
+		if s != nil {
+			l.touch(s) // The order may be another one, if nothing else is.
+		}
+	}
 	return nil
 }
 
@@ -89,8 +93,8 @@ func (l *Loop[C]) acceptable(items []Item[C]) error {
 	return errors.Join(errs...)
 }
 
-// replace makes the registry what the items say.
-func (l *Loop[C]) replace(items []Item[C]) {
+// register makes the registry what the items say.
+func (l *Loop[C]) register(items []Item[C]) {
 	was := l.registered()
 	for _, s := range was {
 		s.leaving = true
@@ -121,7 +125,7 @@ func (l *Loop[C]) replace(items []Item[C]) {
 	l.reshape()
 }
 
-// undo returns what takes back a replace.
+// undo returns what takes back a register.
 func (l *Loop[C]) undo() func() {
 	was := l.registered()
 	states := make([]System[C], len(was))

@@ -46,6 +46,16 @@ func TestGroupsAreNestedOnlySoDeep(t *testing.T) {
 	wantNames(t, err, "deep", in)
 	_, err = h.try(group("self", "self"))
 	wantNames(t, err, "self")
+	if err := h.Check(); err != nil { // From now on anchors are looked for, up all groups.
+		t.Fatal(err)
+	}
+	self := group("self", "self")
+	self.After = []string{"g0"}
+	_, err = h.try(self)
+	wantNames(t, err, "self")
+	tree := h.Tree()
+	tree.Items = append(tree.Items, Item[*Now]{Spec: self})
+	wantNames(t, h.Set(tree), "self")
 }
 
 func TestAMoveIntoAGroupIsCheckedForEverybody(t *testing.T) {

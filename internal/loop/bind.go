@@ -1,0 +1,194 @@
+package loop
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// Who names no anchor and is named by none stands by its key. The others are
+// sorted topologically, always taking the least that is ready, and in that order
+// each stands at the greatest key that was taken so far. Hence sorting all by
+// their standings is the topological sort of all: somebody without an anchor is
+// ready from the start, and would have been taken before the first one whose key
+// is greater. So whoever has no anchor comes and goes without a look at those who do.
+
+// node is a system or group that an anchor binds, while the order is being found.
+type node[C any] struct {
+	sys *System[C]
+	// eff is the key of sys, or of what it must precede if that is earlier.
+	eff     key
+	solved  bool
+	next    []edge
+	waiting int // of those beside it that must come first and have not been placed
+}
+
+// edge leads to a node that must come later.
+type edge struct {
+	to int
+	// pulls says that the earlier of the two asked for it, and so moves.
+	pulls bool
+}
+
+// tied reports whether an anchor speaks of a system or group.
+func (l *Loop[C]) tied(s *System[C]) bool {
+	return len(s.before)+len(s.after) > 0 || l.named[s.spec.Name]
+}
+
+// bind finds the standings that anchors give, and touches and cuts those whose
+// standing is another one.
+func (l *Loop[C]) bind() {
+	l.anchored = slices.DeleteFunc(l.anchored, func(s *System[C]) bool {
+		s.anchors = len(s.before)+len(s.after) > 0 && !s.Removed()
+		return !s.anchors
+	})
+	clear(l.named)
+	for _, s := range l.anchored {
+		for _, name := range slices.Concat(s.before, s.after) {
+			l.named[name] = true
+		}
+	}
+	was := l.bound
+	l.bound = nil
+	for k := range l.lists {
+		l.bindList(k)
+	}
+	placed := len(l.touched)
+	for _, s := range slices.Concat(was, l.bound) {
+		if s.bound == nil || s.rebound == nil || *s.bound != *s.rebound {
+			l.touch(s)
+		}
+	}
+	for i := placed; i < len(l.touched); i++ {
+		for _, s := range l.touched[i].inside {
+			l.touch(s)
+		}
+	}
+	l.cut(l.touched[placed:])
+	for _, s := range slices.Concat(was, l.bound) {
+		s.bound = s.rebound
+	}
+	for _, s := range l.bound {
+		s.rebound = nil
+	}
+}
+
+// bindList finds the standings in list k.
+func (l *Loop[C]) bindList(k int) {
+	nodes := l.graph(k)
+	ready := readyHeap[C]{nodes: nodes}
+	for i := range nodes {
+		solve(nodes, i)
+		if nodes[i].waiting == 0 {
+			ready.index = append(ready.index, i)
+		}
+	}
+	heap.Init(&ready)
+	last := make(map[*System[C]]standing) // by group
+	for len(ready.index) > 0 {
+		n := &nodes[heap.Pop(&ready).(int)]
+		at := last[n.sys.group]
+		if at.turn == 0 || at.key.compare(n.eff) < 0 {
+			at = standing{key: n.eff}
+		}
+		at.turn++
+		last[n.sys.group] = at
+		if n.sys.rebound == nil {
+			n.sys.rebound = new([numLists]standing)
+			l.bound = append(l.bound, n.sys)
+		}
+		n.sys.rebound[k] = at
+		for _, e := range n.next {
+			nodes[e.to].waiting--
+			if nodes[e.to].waiting == 0 {
+				heap.Push(&ready, e.to)
+			}
+		}
+	}
+}
+
+// graph makes nodes of those in list k between which anchors speak. The anchors
+// hold no cycle: Add, Change and Set have refused it.
+func (l *Loop[C]) graph(k int) (nodes []node[C]) {
+	index := make(map[*System[C]]int)
+	at := func(s *System[C]) int {
+		i, ok := index[s]
+		if !ok {
+			i = len(nodes)
+			index[s] = i
+			nodes = append(nodes, node[C]{sys: s, eff: s.own})
+		}
+		return i
+	}
+	link := func(a, b *System[C], pulls bool) {
+		// Both stand in the order of one group: that of the innermost around both.
+		if a, b = beside(a, b, (*System[C]).inEffect); a != nil {
+			from, to := at(a), at(b)
+			nodes[from].next = append(nodes[from].next, edge{to: to, pulls: pulls})
+			nodes[to].waiting++
+		}
+	}
+	for _, s := range l.anchored {
+		if !s.stands(k) {
+			continue
+		}
+		for _, name := range s.before {
+			if o := l.names[name]; o != nil && o.stands(k) {
+				link(s, o, true)
+			}
+		}
+		for _, name := range s.after {
+			if o := l.names[name]; o != nil && o.stands(k) {
+				link(o, s, false)
+			}
+		}
+	}
+	return nodes
+}
+
+// stands reports whether the system, or any in the group, is in list k.
+func (s *System[C]) stands(k int) bool { return s.member.has(k) || s.counts[k] > 0 }
+
+// solve finds the effective key: a system that asked to be before another takes
+// its key if that is earlier, and so does whatever must come before a system
+// that moved so. A system of the tail keeps its place: nothing pulls the flush
+// to the front, rather what must follow it waits.
+func solve[C any](nodes []node[C], i int) {
+	n := &nodes[i]
+	if n.solved {
+		return
+	}
+	n.solved = true
+	for _, e := range n.next {
+		solve(nodes, e.to)
+		to := &nodes[e.to]
+		moved := to.eff.compare(to.sys.own) < 0
+		leavesTail := n.sys.own.place == placeTail && to.eff.place != placeTail
+		if (e.pulls || moved) && !leavesTail && to.eff.compare(n.eff) < 0 {
+			n.eff = to.eff
+		}
+	}
+}
+
+// readyHeap holds the nodes that nothing precedes any more, least key first.
+type readyHeap[C any] struct {
+	nodes []node[C]
+	index []int
+}
+
+func (h *readyHeap[C]) Len() int { return len(h.index) }
+
+func (h *readyHeap[C]) Less(a, b int) bool {
+	x, y := &h.nodes[h.index[a]], &h.nodes[h.index[b]]
+	return cmp.Or(x.eff.compare(y.eff), cmp.Compare(x.sys.own.seq, y.sys.own.seq)) < 0
+}
+
+func (h *readyHeap[C]) Swap(a, b int) { h.index[a], h.index[b] = h.index[b], h.index[a] }
+
+func (h *readyHeap[C]) Push(x any) { h.index = append(h.index, x.(int)) }
+
+func (h *readyHeap[C]) Pop() any {
+	last := h.index[len(h.index)-1]
+	h.index = h.index[:len(h.index)-1]
+	return last
+}
