@@ -26,11 +26,14 @@ func openDoor() bool {
 		return inside.Class{State: c.nv, Wrap: c.wrap}
 	}
 	d.NewTick = newClientTick
-	d.System = func(s Stage, name string, fn any, o any) any {
-		return onSpec(s, name, fn.(func(*Tick)), o.([]SystemOption))
+	d.On = func(l any, reject func(error), s Stage, name string, fn, o any) any {
+		return register(l.(*loop.Loop[*Tick]), reject, onSpec(s, name, fn.(func(*Tick)), o.([]SystemOption)))
 	}
-	d.NewSystem = func(s any, err error, reject func(error)) any {
-		return &System{s: s.(*loop.System[*Tick]), err: err, reject: reject}
+	d.Add = func(l any, reject func(error), name string, ask, o any) any {
+		return register(l.(*loop.Loop[*Tick]), reject, addSpec(name, ask.(func(Stage) func(*Tick)), o.([]SystemOption)))
+	}
+	d.Group = func(l any, reject func(error), name string, o any) any {
+		return register(l.(*loop.Loop[*Tick]), reject, groupSpec(name, o.([]SystemOption)))
 	}
 	d.Loop = func(l any, reject func(error)) any { return newLoop(l.(*loop.Loop[*Tick]), reject) }
 	d.Refusal = func(code transport.Code, text string) error { return &Refusal{Code: code, Text: text} }

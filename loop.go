@@ -36,7 +36,7 @@ func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
 
 // Group registers a group for others to be [In], as [Loop.Group] does in a tree.
 func (r *Room) Group(name string, o ...SystemOption) *System {
-	return r.add(groupSpec(name, o))
+	return register(r.loop, r.reject, groupSpec(name, o))
 }
 
 func groupSpec(name string, o []SystemOption) loop.Spec[*Tick] {

@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,21 +23,22 @@ type System struct {
 // form. A name may be used once per room; it takes effect at the next
 // Initialization.
 func (r *Room) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
-	return r.add(onSpec(s, name, fn, o))
+	return register(r.loop, r.reject, onSpec(s, name, fn, o))
 }
 
 // Add registers a system that is asked, stage by stage, for the function that it
 // runs there; nil is none, and costs nothing.
 func (r *Room) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
-	return r.add(changed(loop.Spec[*Tick]{Name: name, Ask: ask}, o))
+	return register(r.loop, r.reject, addSpec(name, ask, o))
 }
 
-func (r *Room) add(spec loop.Spec[*Tick]) *System {
-	s, err := r.loop.Add(spec)
+// register adds a system to a loop, a room's or a client's.
+func register(l *loop.Loop[*Tick], reject func(error), spec loop.Spec[*Tick]) *System {
+	s, err := l.Add(spec)
 	if err != nil {
-		r.reject(err)
+		reject(err)
 	}
-	return &System{s: s, err: err, reject: r.reject, spec: spec}
+	return &System{s: s, err: err, reject: reject, spec: spec}
 }
 
 // Name returns the name that the system was registered with.
@@ -48,12 +50,17 @@ func (s *System) Name() string {
 }
 
 // Err returns why the system, or the last Change of it, was rejected; or nil. A
-// system that is rejected while [Game] Open runs fails it.
+// system that is rejected while [Game] Open runs fails it. On a client, anchors and groups
+// that nobody has registered by its first Step are rejected there.
 func (s *System) Err() error {
-	if s.err == nil {
+	err := s.err
+	if s.s != nil {
+		err = cmp.Or(err, s.s.Err())
+	}
+	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("netloop: %w", s.err)
+	return fmt.Errorf("netloop: %w", err)
 }
 
 // Change gives the system other options from the next Initialization on: those
@@ -80,6 +87,11 @@ func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*T
 		spec.Ask = func(Stage) func(*Tick) { return fn }
 	}
 	return changed(spec, o)
+}
+
+// addSpec describes a system that is asked stage by stage.
+func addSpec(name string, ask func(Stage) func(*Tick), o []SystemOption) loop.Spec[*Tick] {
+	return changed(loop.Spec[*Tick]{Name: name, Ask: ask}, o)
 }
 
 // changed applies options to a description. Anchors are named in several
@@ -158,7 +170,7 @@ func After(systems ...string) SystemOption {
 func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
 
 // In puts the system into a group: see [Room.Group]. The group may be registered
-// later while [Game] Open runs.
+// later while [Game] Open runs, and on a client before its first Step.
 func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
 
 // Every lets the system run only when a time has passed since it last did: once,

@@ -157,14 +157,22 @@ func (c *Client) ID() netloop.ClientID { return c.id }
 func (c *Client) Minor() int { return c.minor }
 
 // On registers a function to run at a stage of every frame, as Room.On does on
-// the server. With Every it counts the time of frames.
+// the server. With Every it counts the time of frames. What is wrong with it is logged, and
+// System.Err says it. Anchors and groups may be registered later, until the first Step.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
-	spec := inside.Netloop.System(s, name, fn, o).(loop.Spec[*netloop.Tick])
-	added, err := c.loop.Add(spec)
-	if err != nil {
-		c.reject(err)
-	}
-	return inside.Netloop.NewSystem(added, err, c.reject).(*netloop.System)
+	return inside.Netloop.On(c.loop, c.reject, s, name, fn, o).(*netloop.System)
+}
+
+// Add registers a system that is asked, stage by stage, for the function that it runs
+// there, as Room.Add does on the server; nil is none.
+func (c *Client) Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
+	return inside.Netloop.Add(c.loop, c.reject, name, ask, o).(*netloop.System)
+}
+
+// Group registers a group of systems for others to be netloop.In, as Room.Group does on
+// the server.
+func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
+	return inside.Netloop.Group(c.loop, c.reject, name, o).(*netloop.System)
 }
 
 func (c *Client) reject(err error) { c.log.Error("registration rejected", "error", err) }
@@ -182,6 +190,7 @@ func (c *Client) Step(frame time.Duration) {
 		c.time.request(c.clock.Now(), c.session)
 	}
 	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
+	c.loop.Reject(c.reject)
 	c.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := c.loop.Step(in)
 	for i := range rec.Panics {

@@ -32,11 +32,11 @@ var Netloop struct {
 	Class func(descriptor any) Class
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
-	// System makes a loop.Spec of the arguments of a client's On.
-	System func(s loop.Stage, name string, fn, options any) any
-	// NewSystem makes a *netloop.System of what a loop's Add returned. It hands
-	// later errors to reject.
-	NewSystem func(s any, err error, reject func(error)) any
+	// On, Add and Group register a *netloop.System with a client's loop, as the methods of
+	// Room do. Errors are handed to reject, later ones too.
+	On    func(l any, reject func(error), s loop.Stage, name string, fn, options any) any
+	Add   func(l any, reject func(error), name string, ask, options any) any
+	Group func(l any, reject func(error), name string, options any) any
 	// Loop makes a *netloop.Loop of a client's loop.
 	Loop func(l any, reject func(error)) any
 	// Refusal makes the error that a peer's refusal of a call is.

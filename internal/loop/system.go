@@ -172,6 +172,7 @@ type System[C any] struct {
 	// description has not, leaving that Set has left it out, removed that it is no
 	// longer registered.
 	pending, changed, leaving, removed bool
+	err                                error // by Reject
 
 	gone   stageSet // where it does not run, whatever the lists say
 	flags  flags
