@@ -61,11 +61,16 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 		r.reject(fmt.Errorf("NewGrid: %w", err))
 		return g
 	}
-	var owns func(p *netvar.Peer, owner uint64) bool
+	var owner func(uint64) *netvar.Peer
 	if !s.HideFromOwner {
-		owns = func(p *netvar.Peer, owner uint64) bool { return uint64(p.Handle.(*Client).id) == owner }
+		owner = func(owner uint64) *netvar.Peer {
+			if c, ok := r.clients.get(ClientID(owner)); ok {
+				return c.peer
+			}
+			return nil
+		}
 	}
-	if g.space, err = r.world.NewSpace(shape, owns); err != nil {
+	if g.space, err = r.world.NewSpace(shape, owner); err != nil {
 		r.reject(fmt.Errorf("NewGrid: %w", err))
 	}
 	return g

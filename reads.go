@@ -31,8 +31,8 @@ const ownerRule = "owner"
 //
 // The function is asked at the end of the tick in which an object is spawned, and its target
 // then for every client. Both are asked again when the object's owner changes and after
-// [Object.Invalidate], and when the members of a [ClientGroup] change that the target names; the
-// target alone for each client that joins, after its OnJoin functions have run. They are not
+// [Object.Invalidate]; the target alone for each client that joins, after its OnJoin functions have run, and
+// for each that comes to or goes from a [ClientGroup] that the target names. They are not
 // asked each tick, and must change nothing. What changes back within a tick is nothing. A
 // function that panics lets nobody read.
 //

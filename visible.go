@@ -20,10 +20,10 @@ func VisibleTo(to Target) SpawnOption {
 // tick is nothing. It panics on a client.
 //
 // The target stays with the object. It is asked at the end of the tick for every
-// client, and then again
+// client, or on a [Grid] for those near enough, and then again
 //
 //   - for each client that joins, after its OnJoin functions have run;
-//   - when the members of a [ClientGroup] that it names change;
+//   - for each client that comes to or goes from a [ClientGroup] that it names;
 //   - when the object's owner changes: [OwnerOf] names whoever owns it then;
 //   - after [Object.Invalidate].
 //
@@ -64,7 +64,8 @@ func (a *audience) Includes(p *netvar.Peer) bool {
 // a building. It belongs to the goroutine of the room whose clients are in it. A
 // client that leaves the room leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
-	marked uint64 // 1 + the tick of the capture before which its objects were last marked
+	named   []*netvar.Object // that name it, as of the last change of its members
+	namedAt uint64           // 1 + the tick of the capture before that
 }
 
 // NewClientGroup makes a group without members.
@@ -87,7 +88,7 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.id, MaxClientGroups))
 	}
 	c.groups = append(c.groups, g)
-	r.mark(g)
+	r.moved(g, c)
 }
 
 // Remove takes a client out of the group. What it may see only as a member
@@ -97,7 +98,7 @@ func (g *ClientGroup) Remove(t *Tick, c *Client) {
 	c.need("ClientGroup.Remove")
 	if i := slices.Index(c.groups, g); i >= 0 {
 		c.groups = slices.Delete(c.groups, i, i+1)
-		r.mark(g)
+		r.moved(g, c)
 	}
 }
 
@@ -109,21 +110,31 @@ func InGroup(g *ClientGroup) Target {
 	return Target{matches: g.Has, groups: []*ClientGroup{g}}
 }
 
-// mark lets the objects that name a group be judged at the next capture. They are
-// looked for at most once per group and capture.
-func (r *Room) mark(g *ClientGroup) {
-	if g.marked == r.captured+1 {
-		return
+// moved lets the objects that name a group be judged at the next capture for the client that has come or gone: for
+// others its members say nothing else.
+func (r *Room) moved(g *ClientGroup, c *Client) {
+	for _, o := range r.naming(g) {
+		r.world.JudgeFor(o, c.peer)
 	}
-	g.marked = r.captured + 1
+}
+
+// naming returns the objects that name a group. They are looked for at most once per group and capture: what is
+// spawned after that, or gets another target, is judged for everybody anyway.
+func (r *Room) naming(g *ClientGroup) []*netvar.Object {
+	if g.namedAt == r.captured+1 {
+		return g.named
+	}
+	clear(g.named)
+	g.named, g.namedAt = g.named[:0], r.captured+1
 	for o := range r.world.Guarded {
 		if a, ok := r.world.Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
-			r.world.Judge(o)
+			g.named = append(g.named, o)
 		}
 	}
 	for o := range r.world.Restricted {
 		if readableBy(o, g) {
-			r.world.Judge(o)
+			g.named = append(g.named, o)
 		}
 	}
+	return g.named
 }

@@ -283,3 +283,44 @@ func TestChangedIsTheServersTick(t *testing.T) {
 		t.Errorf("the client's values are of the ticks %v, want %v", at, want)
 	}
 }
+
+// TestOnlyWhoMovesIsJudged: a change of a group asks the objects that name it about the client that has come or gone, and
+// about nobody else; the members of a group that nothing names cost nothing.
+func TestOnlyWhoMovesIsJudged(t *testing.T) {
+	const objects, clients = 30, 8
+	asked := map[netloop.ClientID]int{}
+	count := netloop.Where(func(c *netloop.Client) bool { asked[c.ID()]++; return true })
+	club, other := netloop.NewClientGroup(), netloop.NewClientGroup()
+	w := netlooptest.New(t, script(func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			for i := range objects {
+				things.Spawn(tick, thing{N: int32(i)}, netloop.VisibleTo(count.And(netloop.InGroup(club))))
+			}
+		})
+	}))
+	var all []*client.Client
+	for range clients {
+		all = append(all, play(t, w, perfect))
+	}
+	s := sight(all[3])
+	change := func(what string, times int, fn func(*netloop.Tick)) {
+		t.Helper()
+		clear(asked)
+		w.Tick(fn)
+		w.Step(3)
+		for i, c := range all {
+			if want := times * objects; i == 3 && asked[c.ID()] != want || i != 3 && asked[c.ID()] != 0 {
+				t.Errorf("%s: client %d of %d is asked about %d times, want %d of the fourth alone", what, i, clients, asked[c.ID()], want)
+			}
+		}
+	}
+	change("added", 1, func(tick *netloop.Tick) { club.Add(tick, server(t, tick, all[3])) })
+	change("removed", 1, func(tick *netloop.Tick) { club.Remove(tick, server(t, tick, all[3])) })
+	change("both at once", 1, func(tick *netloop.Tick) {
+		club.Add(tick, server(t, tick, all[3]))
+		club.Remove(tick, server(t, tick, all[3]))
+	})
+	change("another group", 0, func(tick *netloop.Tick) { other.Add(tick, server(t, tick, all[3])) })
+	change("added again", 1, func(tick *netloop.Tick) { club.Add(tick, server(t, tick, all[3])) })
+	s.want(t, "who moved", 0, "+-+")
+}

@@ -26,7 +26,7 @@ func (x *Index) Thing(id int) (Cell, bool) { return x.things.at(id) }
 // Eye returns the cell of an eye as of the last Settle, if it is anywhere.
 func (x *Index) Eye(id int) (Cell, bool) { return x.eyes.at(id) }
 
-// AddThing puts a new thing somewhere. No pair is suspected for that: whoever adds it looks at them all.
+// AddThing puts a new thing somewhere. No pair is suspected for that: see Seen.
 func (x *Index) AddThing(id int, at Cell) { x.things.put(id, at) }
 
 // MoveThing moves a thing that is somewhere, at most once between two calls of Settle.
@@ -70,6 +70,23 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 		x.walk(&x.things, &m, func(thing int) { tell(thing, int(m.id)) })
 	}
 	x.movedEyes = x.movedEyes[:0]
+}
+
+// Seen names the pairs of a thing, which may be new, with the eyes that it is Inside of as of the last Settle.
+func (x *Index) Seen(id int, suspect func(thing, eye int)) {
+	at, ok := x.things.at(id)
+	if !ok {
+		return
+	}
+	x.eyes.around(at, x.near, func(from Cell, first int32) {
+		if x.Zone(at, from) != Inside {
+			return
+		}
+		for k := first; k != 0; k = x.eyes.things[k-1].next {
+			x.suspected++
+			suspect(id, int(k-1))
+		}
+	})
 }
 
 // walk calls fn for those of the other kind for which a move matters.

@@ -13,6 +13,7 @@ type Peer struct {
 	hidden  bitset  // slots of objects that the client may not see
 	views   views
 	seats   []*seat // by space
+	doubted bitset  // slots that the next capture asks about: see JudgeFor
 	fresh   bool    // what has an audience is not judged for it yet
 	flight  flight
 	large   large
@@ -25,6 +26,8 @@ type Peer struct {
 	digests int      // snapshots that shall still carry a digest
 	turn    uint64   // tick from which on the next one may: see reserve
 	cut     cutter   // scratch of AppendSnapshot
+
+	doubtful bool // is in the list of that name
 
 	Handle any // what the root package knows of the client
 }
@@ -63,8 +66,10 @@ func (w *World) ClosePeer(p *Peer) {
 	if i := slices.Index(w.peers, p); i >= 0 {
 		w.peers = slices.Delete(w.peers, i, i+1)
 	}
-	if i := slices.Index(w.fresh, p); i >= 0 {
-		w.fresh = slices.Delete(w.fresh, i, i+1)
+	for _, list := range []*[]*Peer{&w.fresh, &w.doubtful} {
+		if i := slices.Index(*list, p); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
+		}
 	}
 }
 
@@ -118,7 +123,7 @@ func (p *Peer) Shows(o *Object) bool {
 	switch {
 	case !o.alive:
 		return false
-	case !o.published() || o.judge || p.fresh:
+	case !o.published() || o.judge || p.fresh || p.doubted.has(o.id.slot()):
 		return p.w.admits(o, p)
 	}
 	return p.shows(o)

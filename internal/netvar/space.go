@@ -20,14 +20,14 @@ type Space struct {
 	w      *World
 	number int
 	index  *grid.Index
-	owns   func(p *Peer, owner uint64) bool // nil: owners see no more than others
-	seats  []*seat                          // by eye
-	free   []int                            // eyes that nobody has
-	shut   []int                            // eyes that nobody has after the next Settle
-	moving []*seat                          // whose eyes were set since the last capture
-	taken  []*seat                          // with an eye that is in an object
-	doubts []*seat                          // with suspects
-	doubt  func(slot, eye int)              // notes a suspect
+	owner  func(owner uint64) *Peer // nil: owners see no more than others
+	seats  []*seat                  // by eye
+	free   []int                    // eyes that nobody has
+	shut   []int                    // eyes that nobody has after the next Settle
+	moving []*seat                  // whose eyes were set since the last capture
+	taken  []*seat                  // with an eye that is in an object
+	doubts []*seat                  // with suspects
+	doubt  func(slot, eye int)      // notes a suspect
 }
 
 // position is where the objects of a class lie.
@@ -57,13 +57,13 @@ type eye struct {
 	object *Object
 }
 
-// NewSpace makes a space of the world. owns, if it is not nil, says whether a client owns what owner
+// NewSpace makes a space of the world. owner, if it is not nil, returns the client, or nil, that owns what this owner
 // owns, which it then always sees.
-func (w *World) NewSpace(s grid.Shape, owns func(p *Peer, owner uint64) bool) (*Space, error) {
+func (w *World) NewSpace(s grid.Shape, owner func(owner uint64) *Peer) (*Space, error) {
 	if len(w.spaces) == MaxSpaces {
 		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
 	}
-	sp := &Space{w: w, number: len(w.spaces), index: grid.New(s), owns: owns}
+	sp := &Space{w: w, number: len(w.spaces), index: grid.New(s), owner: owner}
 	sp.doubt = sp.suspect
 	w.spaces = append(w.spaces, sp)
 	return sp, nil
@@ -136,7 +136,7 @@ func (s *Space) leave(o *Object) { s.index.RemoveThing(o.id.slot()) }
 
 // admits tells whether a client may see an object: it is near one of its eyes, or was and is not far yet.
 func (s *Space) admits(o *Object, p *Peer) bool {
-	if s.owns != nil && o.owner != 0 && s.owns(p, o.owner) {
+	if s.ownerOf(o) == p {
 		return true
 	}
 	if s.number >= len(p.seats) || p.seats[s.number] == nil {
@@ -153,6 +153,14 @@ func (s *Space) admits(o *Object, p *Peer) bool {
 		}
 	}
 	return nearest == grid.Inside || nearest == grid.Border && p.shows(o)
+}
+
+// ownerOf returns the client that sees o wherever it is, or nil.
+func (s *Space) ownerOf(o *Object) *Peer {
+	if s.owner == nil || o.owner == 0 {
+		return nil
+	}
+	return s.owner(o.owner)
 }
 
 // settle moves the eyes, and notes what of all pairs of client and object is to be judged.
@@ -240,11 +248,22 @@ func (s *Space) follow(t *seat) (any bool) {
 	return any
 }
 
-func (s *Space) suspect(slot, eye int) {
-	t := s.seats[eye]
-	if t.p == nil {
-		return
+// suspectAround suspects an object that is new: nobody has it, so of all clients only those near it, and its owner, may see it.
+func (s *Space) suspectAround(o *Object) {
+	slot := o.id.slot()
+	s.index.Seen(slot, s.doubt)
+	if p := s.ownerOf(o); p != nil {
+		s.suspectFor(slot, s.seat(p))
 	}
+}
+
+func (s *Space) suspect(slot, eye int) {
+	if t := s.seats[eye]; t.p != nil {
+		s.suspectFor(slot, t)
+	}
+}
+
+func (s *Space) suspectFor(slot int, t *seat) {
 	if t.suspects.set(slot); !t.doubtful {
 		t.doubtful = true
 		s.doubts = append(s.doubts, t)

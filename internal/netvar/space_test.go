@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -27,11 +28,16 @@ func newPlane(tb testing.TB, cell, radius, margin float64, own bool) *plane {
 	if p.shape, err = grid.NewShape(cell, radius, margin); err != nil {
 		tb.Fatal(err)
 	}
-	var owns func(*Peer, uint64) bool
+	var owner func(uint64) *Peer
 	if own {
-		owns = func(p *Peer, owner uint64) bool { return p.Handle.(uint64) == owner }
+		owner = func(owner uint64) *Peer {
+			if i := slices.IndexFunc(p.w.peers, func(p *Peer) bool { return p.Handle.(uint64) == owner }); i >= 0 {
+				return p.w.peers[i]
+			}
+			return nil
+		}
 	}
-	if p.space, err = p.w.NewSpace(p.shape, owns); err != nil {
+	if p.space, err = p.w.NewSpace(p.shape, owner); err != nil {
 		tb.Fatal(err)
 	}
 	if err := p.space.Hold(p.rock, rockAt); err != nil {
@@ -234,15 +240,42 @@ type some struct{ mod, rest uint64 }
 
 func (s some) Includes(p *Peer) bool { return p.Handle.(uint64)%s.mod == s.rest }
 
+// club is an audience whose members come and go, each of which is judged alone.
+type club struct{ members map[*Peer]bool }
+
+func (c *club) Includes(p *Peer) bool { return c.members[p] }
+
+func (c *club) toggle(w *World, p *Peer) {
+	c.members[p] = !c.members[p]
+	for o := range w.Guarded {
+		if w.Audience(o) == c {
+			w.JudgeFor(o, p)
+		}
+	}
+}
+
 func roam(t *testing.T, rng *rand.Rand) {
 	p := newPlane(t, 5, 20+rng.Float64()*10, 10+rng.Float64()*10, true)
 	var rocks []*Object
 	var roamers []*roamer
 	number := uint64(0)
 	place := func() int32 { return rng.Int32N(150) }
+	clubs := []*club{{members: map[*Peer]bool{}}, {members: map[*Peer]bool{}}}
+	spawn := func() *Object {
+		o := p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1)
+		switch rng.IntN(6) {
+		case 0:
+			p.w.SetOwner(o, number-rng.Uint64N(min(number, 4)+1))
+		case 1:
+			p.w.SetAudience(o, some{2, rng.Uint64N(2)})
+		case 2:
+			p.w.SetAudience(o, clubs[rng.IntN(2)])
+		}
+		return o
+	}
 	for p.tick < 250 {
 		for len(rocks) < 25 {
-			rocks = append(rocks, p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1))
+			rocks = append(rocks, spawn())
 		}
 		for len(roamers) < 4 {
 			number++
@@ -255,7 +288,7 @@ func roam(t *testing.T, rng *rand.Rand) {
 				switch rng.IntN(60) {
 				case 0:
 					p.w.Despawn(o)
-					rocks[i] = p.spawnRock(p.w, rock{X: place(), Y: place()}, p.tick+1)
+					rocks[i] = spawn()
 				case 1:
 					p.w.SetOwner(o, number-rng.Uint64N(min(number, 4)))
 				case 2:
@@ -264,6 +297,8 @@ func roam(t *testing.T, rng *rand.Rand) {
 					p.w.SetAudience(o, nil)
 				case 4:
 					p.moveTo(o, place(), place())
+				case 16:
+					p.w.SetAudience(o, clubs[rng.IntN(2)])
 				case 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15:
 					p.moveTo(o, live[rock](o).X+rng.Int32N(9)-4, live[rock](o).Y+rng.Int32N(9)-4)
 				}
@@ -285,6 +320,13 @@ func roam(t *testing.T, rng *rand.Rand) {
 						c.eyes = append(c.eyes, e)
 					}
 					p.space.SetEyes(c.p, c.eyes...)
+				case 6, 7, 8: // may be to and fro
+					clubs[rng.IntN(2)].toggle(p.w, roamers[rng.IntN(4)].p)
+				}
+				for _, o := range rocks { // what will be is told before it is
+					if a, ok := p.w.Audience(o).(*club); ok && !a.Includes(roamers[i].p) && roamers[i].p.Shows(o) {
+						t.Fatalf("client %v observes rock %v of a club that it is not in", roamers[i].p.Handle, o.id)
+					}
 				}
 			}
 		}
@@ -390,6 +432,42 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 		t.Errorf("a tick suspects %d pairs and judges %d, of 2 000 000", pairs/100, judged/100)
 	}
 	t.Logf("a tick visits %d cells and judges %d pairs", cells/100, judged/100)
+}
+
+// TestASpawnAsksWhoIsNear: of 200 clients those who have an eye near, once however many they have there, and the owner.
+func TestASpawnAsksWhoIsNear(t *testing.T) {
+	p, rocks := walkers(t)
+	spawn := func(x, y int32) (judged uint64, o *Object) {
+		before := p.w.stats.Judged
+		o = p.spawnRock(p.w, rock{X: x, Y: y}, p.tick+1)
+		p.step()
+		return p.w.stats.Judged - before, o
+	}
+	near := 0
+	for i := range 200 {
+		at := live[rock](rocks[i*50])
+		if p.shape.Zone(grid.Cell{X: at.X / 50, Y: at.Y / 50}, grid.Cell{X: 20, Y: 20}) == grid.Inside {
+			near++
+		}
+	}
+	if judged, _ := spawn(1000, 1000); near == 0 || judged != uint64(near) {
+		t.Errorf("%d clients are asked, %d are near", judged, near)
+	}
+	if judged, _ := spawn(-5000, 0); judged != 0 {
+		t.Errorf("%d clients are asked about what is near nobody", judged)
+	}
+	c := p.w.peers[7]
+	p.space.SetEyes(c, Eye{X: -5000}, Eye{X: -5010}, Eye{X: -5020})
+	p.step()
+	if judged, o := spawn(-5000, 0); judged != 1 || !c.Shows(o) {
+		t.Errorf("%d questions for a client with three eyes there, shown: %v", judged, c.Shows(o))
+	}
+	o := p.spawnRock(p.w, rock{X: 50_000}, p.tick+1)
+	p.w.SetOwner(o, 3)
+	before := p.w.stats.Judged
+	if p.step(); p.w.stats.Judged-before != 1 || !p.w.peers[2].Shows(o) {
+		t.Errorf("%d questions for what only its owner sees", p.w.stats.Judged-before)
+	}
 }
 
 func TestASpaceDoesNotAllocate(t *testing.T) {

@@ -1,7 +1,8 @@
 package netvar
 
 // Audience says which clients may see an object. It is asked at the capture after an object was
-// given it, after [World.Judge], and for a client that has joined: not each tick.
+// given it, after [World.Judge] and [World.JudgeFor], and for a client that has joined: not each tick. Of what lies
+// in a space it is asked for those near enough.
 type Audience interface{ Includes(p *Peer) bool }
 
 // SetAudience lets only the clients of the audience have o; nil is everybody, as it is at first.
@@ -48,6 +49,18 @@ func (w *World) Judge(o *Object) {
 	w.unjudged = append(w.unjudged, o)
 }
 
+// JudgeFor lets the next capture ask the audience of o, and the rules of its fields, again for one client alone.
+func (w *World) JudgeFor(o *Object, p *Peer) {
+	if o.judge || p.fresh || !o.alive || !o.published() {
+		return
+	}
+	p.doubted.set(o.id.slot())
+	if !p.doubtful {
+		p.doubtful = true
+		w.doubtful = append(w.doubtful, p)
+	}
+}
+
 // Guarded iterates over the living objects with an audience, in id order.
 func (w *World) Guarded(yield func(*Object) bool) {
 	for slot := w.guarded.next(0); slot >= 0; slot = w.guarded.next(slot + 1) {
@@ -92,6 +105,11 @@ func (w *World) judge() {
 	}
 	clear(w.fresh)
 	w.fresh = w.fresh[:0]
+	w.judgeDoubted()
+	for _, o := range w.newborn {
+		w.askRules(o)
+		w.positions[o.class.index].space.suspectAround(o)
+	}
 	for _, o := range w.unjudged {
 		if o.judge = false; !o.alive || !o.published() {
 			continue
@@ -106,6 +124,26 @@ func (w *World) judge() {
 	for _, s := range w.spaces {
 		s.judgeSuspects()
 	}
+	for _, o := range w.newborn {
+		o.judge = false
+	}
+	clear(w.newborn)
+	w.newborn = w.newborn[:0]
+}
+
+// judgeDoubted asks for the pairs that JudgeFor has noted.
+func (w *World) judgeDoubted() {
+	for _, p := range w.doubtful {
+		for slot := p.doubted.next(0); slot >= 0; slot = p.doubted.next(slot + 1) {
+			if o := w.slots[slot]; o != nil && o.alive && o.published() && !o.judge {
+				w.judgeFor(o, p)
+			}
+		}
+		clear(p.doubted)
+		p.doubtful = false
+	}
+	clear(w.doubtful)
+	w.doubtful = w.doubtful[:0]
 }
 
 func (w *World) judgeFor(o *Object, p *Peer) {
@@ -134,12 +172,12 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 }
 
 // publish makes the object known to those who may see it. What lies in a space is judged once the eyes
-// are where they shall be.
+// are where they shall be, and then for those who are near.
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
 	if w.inSpace(o.class) {
 		o.judge = true
-		w.unjudged = append(w.unjudged, o)
+		w.newborn = append(w.newborn, o)
 		for _, p := range w.peers {
 			p.hidden.set(slot)
 		}

@@ -25,6 +25,8 @@ type World struct {
 	audiences []Audience // by slot; nil and what is beyond the last: everybody
 	guarded   bitset     // slots of living objects with an audience
 	unjudged  []*Object  // whose audience the next capture asks
+	newborn   []*Object  // in a space, published by this capture
+	doubtful  []*Peer    // with a pair that the next capture asks about
 	fresh     []*Peer    // that have joined since the last capture
 	reading   reading
 
