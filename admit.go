@@ -7,6 +7,7 @@ import (
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -93,7 +94,7 @@ func (s *Server) refusal(err error, remote string) error {
 		code, text = CodeTimeout, "admission took too long"
 	}
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
-		s.log.Error("admission failed", "client", remote, "error", err)
+		s.room.aside.Failed(&guard.Place{Name: "OnAdmit"}, err, "client", remote)
 	}
 	return &transport.Refusal{Code: code, Text: text}
 }

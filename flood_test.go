@@ -3,6 +3,10 @@ package netloop
 import (
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -54,5 +58,31 @@ func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
 	b.s.room.report()
 	if line := `netloop_queue_drops_total{queue="rpc",reason="kicked"} 7`; !b.scraped(line) {
 		t.Error("the scrape lacks", line)
+	}
+}
+
+// However many clients flood, the log is told of each rung once in ten seconds, and of how
+// often it was not.
+func TestFloodersDoNotFillTheLog(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	b := newBareAs(t, Config{Logger: zap.New(core), Room: RoomSpec{MaxClients: 100}}, func(*Room) {})
+	const flooders, seconds = 80, 12
+	for second := range seconds {
+		for range flooders / 10 {
+			b.push(b.join(), transport.Arrival{Kind: transport.Discarded, Value: 2*defaultBurst + defaultKickAfter + 1})
+		}
+		for range 60 {
+			b.step()
+		}
+		if second == 0 && logs.Len() != 3 {
+			t.Errorf("%d lines at once, want each of the three rungs", logs.Len())
+		}
+	}
+	unlogged := int64(0)
+	for _, e := range logs.All() {
+		unlogged += int64(e.ContextMap()["unlogged_before"].(uint64))
+	}
+	if logs.Len() != 6 || unlogged != 3*(flooders/10*10-1) {
+		t.Errorf("%d lines, which say that %d more were left out", logs.Len(), unlogged)
 	}
 }

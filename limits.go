@@ -124,13 +124,17 @@ const minArrivals = 1024
 func (l RPCLimits) arrivals() int { return minArrivals + 2*l.Burst }
 
 // limited takes what the queue tells of a client that exceeds its limits: once
-// per rung and episode.
+// per rung and episode. Of all clients the log is told once per rung in ten seconds, and
+// how often it was not: whoever connects again and again must not fill it.
 func (r *Room) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
 	name := rpcqueue.UnknownName
 	if m != nil {
 		name = m.Name
 	}
-	r.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(), "dry", r.server.cfg.RPC.Dry)
+	if kept, ok := r.limits.News(rung, r.now.GameTime); ok {
+		r.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(),
+			"dry", r.server.cfg.RPC.Dry, "unlogged_before", kept)
+	}
 	if c, ok := r.clients.get(ClientID(from)); ok && rung == rpcqueue.Kick && !r.server.cfg.RPC.Dry && c.kicked == nil {
 		c.kicked = &LeaveReason{CodeFlood, "too many messages"}
 	}

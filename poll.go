@@ -174,6 +174,7 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 	if c.kicked != nil {
 		why = *c.kicked
 	}
+	r.lostInStall(c, why)
 	t.from = c
 	defer t.forget()
 	for _, fn := range r.onLeave {

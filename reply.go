@@ -71,6 +71,8 @@ func (p Reply[R]) Waiting(t *Tick) bool {
 	return p.o.waits(t)
 }
 
+var errAnsweredTwice = errors.New("it has answered a call twice")
+
 // Send answers the call, with the flush of this tick: with v, or with err if it
 // is not nil, of which the client reads what [Refuse] says and otherwise
 // "internal error". There is exactly one answer: a second is counted and logged,
@@ -81,7 +83,7 @@ func (p Reply[R]) Send(t *Tick, v R, err error) {
 	switch {
 	case o.sent:
 		r.server.metrics.AddDrop("reply", "second", 1)
-		r.log.Error("a call was answered twice", "method", m.rq.Name, "from", uint64(o.from.id))
+		r.guard.Failed(handlerOf(&m.rq), errAnsweredTwice, "from", uint64(o.from.id))
 		return
 	case !o.from.joined:
 		r.server.metrics.AddDrop("reply", "client_gone", 1)

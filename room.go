@@ -107,6 +107,8 @@ type Room struct {
 	questions   questions
 
 	load     overloaded
+	stall    stall
+	limits   guard.Throttle[rpcqueue.Rung] // of what the log is told of them
 	slow     *slowtick.Log
 	watchdog *watchdog.Watchdog
 	finishAt atomic.Int64 // when finish began; 0 is not yet

@@ -28,6 +28,7 @@ func (r *Room) step(in loop.Input) error {
 
 // begin tells everybody whom a tick concerns that it begins, and with what input.
 func (r *Room) begin(in loop.Input) {
+	r.observeStall(&in, r.in.Start)
 	r.in = in
 	r.feed.begin(&r.in)
 	if in.Epoch != *r.epoch.Load() {
@@ -150,6 +151,7 @@ func (r *Room) finish(why LeaveReason) error {
 			c.session.Close(why.Code, why.Text)
 		}
 	})
+	r.tellStall()
 	ended := r.watched("Go", workGrace)
 	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
 	err = errors.Join(err, r.inspect(r.takeResults))

@@ -1,0 +1,122 @@
+package netloop
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// stalling is a bare server whose log and time the test has in hand.
+type stalling struct {
+	*bare
+	logs *logtest.ObservedLogs
+	now  time.Duration
+}
+
+func newStalling(t *testing.T) *stalling {
+	t.Helper()
+	core, logs := logtest.New(zapcore.InfoLevel)
+	s := &stalling{newBareAs(t, Config{Logger: zap.New(core)}, func(*Room) {}), logs, 0}
+	s.tickAfter(0)
+	return s
+}
+
+// tickAfter runs a tick before which so many were dropped.
+func (s *stalling) tickAfter(dropped uint64) {
+	s.t.Helper()
+	s.tick++
+	r := s.s.room
+	s.now += time.Duration(dropped+1) * r.spec.Rate.Period()
+	in := r.timeline().Input(s.tick)
+	in.Start, in.Dropped, in.EpochMoved = s.now, dropped, dropped > 0
+	if err := r.step(in); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stalling) calm(ticks int) {
+	s.t.Helper()
+	for range ticks {
+		s.tickAfter(0)
+	}
+}
+
+// lines empties the log and returns what it said of stalls.
+func (s *stalling) lines() (all []string) {
+	for _, e := range s.logs.TakeAll() {
+		m := e.ContextMap()
+		all = append(all, fmt.Sprint(m["ticks"], " ", m["before_tick"], " ", m["longest"].(time.Duration).Round(time.Millisecond), " ", m["clients_lost"], " ", m["lost"]))
+	}
+	return all
+}
+
+// A stall is one line: how many ticks, when, how long, and who was lost by it, up to a bound.
+func TestAStallIsToldInOneLine(t *testing.T) {
+	s := newStalling(t)
+	var all []*transport.Session
+	for range stallNames + 4 {
+		all = append(all, s.join())
+	}
+	s.calm(60)
+	all[0].End(transport.Closed{Code: CodeLost}) // Before it.
+	s.calm(1)
+	s.tickAfter(175)
+	all[1].End(transport.Closed{Code: CodeLeft, Remote: true})
+	for i, session := range all[2:5] {
+		session.End(transport.Closed{Code: CodeLost})
+		s.calm(i)
+	}
+	if said := s.lines(); said != nil {
+		t.Error("told before it was over:", said)
+	}
+	s.calm(60)
+	if said := fmt.Sprint(s.lines()); said != "[175 63 2.933s 3 [3 4 5]]" {
+		t.Error("the log says", said)
+	}
+	s.calm(600)
+	s.tickAfter(1200)
+	for _, session := range all[5:] {
+		session.End(transport.Closed{Code: CodeLost})
+	}
+	s.calm(61)
+	want := "1200 " + fmt.Sprint(s.tick-61) + " 20.017s 15 [6 7 8 9 10 11 12 13 14 15 16 17 18 19 20]"
+	if said := s.lines(); len(said) != 1 || said[0] != want {
+		t.Errorf("the log says %q, want %q", said, want)
+	}
+	s.calm(600)
+	if said := s.lines(); said != nil {
+		t.Error("told again:", said)
+	}
+}
+
+// A server that does not keep up at all says so once in ten seconds, and at its end.
+func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
+	s := newStalling(t)
+	var all []*transport.Session
+	for range stallNames + 4 {
+		all = append(all, s.join())
+	}
+	s.calm(1)
+	for range 25 * 60 { // 25 s of game time, 50 s of the clock.
+		s.tickAfter(1)
+	}
+	if said := fmt.Sprint(s.lines()); said != "[600 3 33ms 0 [] 600 603 33ms 0 []]" {
+		t.Error("the log says", said)
+	}
+	for _, session := range all {
+		session.End(transport.Closed{Code: CodeLost})
+	}
+	s.calm(1)
+	if err := s.s.room.finish(LeaveReason{CodeClosing, ""}); err != nil {
+		t.Fatal(err)
+	}
+	if said := fmt.Sprint(s.lines()); said != "[300 1203 33ms 20 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16]]" {
+		t.Error("at the end the log says", said)
+	}
+}
