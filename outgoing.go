@@ -24,6 +24,7 @@ const (
 	sentPacket
 	sentClose
 	sentRecord
+	sentTimeScale
 )
 
 // begin starts an entry.
@@ -89,6 +90,19 @@ func (o *outgoing) closed(id ClientID, why *LeaveReason) {
 	}
 	o.begin(sentClose, id)
 	o.buf = wire.AppendString(wire.AppendUvarint(o.buf, uint64(why.Code)), why.Text)
+	o.end()
+}
+
+// timeScale sums up a change of the time scale, also in a room without clients: it
+// decides what the ticks after it do.
+func (o *outgoing) timeScale(s transport.TimeScale) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentTimeScale, 0)
+	for _, v := range [...]uint64{s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction} {
+		o.buf = wire.AppendUvarint(o.buf, v)
+	}
 	o.end()
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -154,6 +155,9 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	s.PublishEpoch(transport.Epoch(r.in.Epoch))
 	if r.Overload() != OverloadNone {
 		s.PublishOverload(r.overload())
+	}
+	if r.loop.Scale() != loop.Unscaled {
+		s.PublishTimeScale(r.timeScale())
 	}
 	t.from = c
 	defer t.forget()

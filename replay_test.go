@@ -37,10 +37,16 @@ func mixed(room **netloop.Room) script {
 			mix(t, int32(len(c.Join().Token)))
 			return nil
 		})
+		r.On(netloop.Update, "test.pulse", func(t *netloop.Tick) {
+			t.AfterScaled(70*time.Millisecond, func(t *netloop.Tick) { mix(t, int32(t.ScaledTime())) })
+		}, netloop.Every(50*time.Millisecond, netloop.Scaled()))
 		r.OnLeave(func(t *netloop.Tick, c *netloop.Client, why netloop.LeaveReason) { mix(t, int32(why.Code)) })
 		r.OnDrain(func(t *netloop.Tick, left time.Duration) { mix(t, int32(left.Seconds())) })
 		echo.Handle(r, func(t *netloop.Tick, from *netloop.Client, m text) error {
 			mix(t, int32(m.N))
+			if m.N%16 == 0 {
+				r.SetTimeScale(t, int(m.N/16%5), 3)
+			}
 			if from == nil {
 				mix(t, int32(len(m.S)))
 				return nil

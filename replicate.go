@@ -67,10 +67,14 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 // flush is the system transport.flush: it hands each client's batch to its
 // writer, and never waits for the network.
 func (r *Room) flush(t *Tick) {
+	rescaled := r.rescaled()
 	now := r.server.clock.Now() // For the measurement of flush lag; nothing is decided by it.
 	for _, c := range r.clients.list {
 		if r.in.EpochMoved {
 			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
+		}
+		if rescaled {
+			c.session.PublishTimeScale(r.timeScale())
 		}
 		if c.kicked != nil {
 			r.leaving.closed(c.id, c.kicked)

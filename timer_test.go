@@ -37,3 +37,21 @@ func TestStoppedTimersHoldNothing(t *testing.T) {
 		t.Errorf("fired %v, not in the order of time and registration", fired)
 	}
 }
+
+func TestTheScaleIsShown(t *testing.T) {
+	b := newBare(t, func(r *Room) {
+		r.On(Update, "slow", func(tick *Tick) {
+			if tick.Number() == 2 {
+				r.SetTimeScale(tick, 1, 2)
+			}
+		})
+	})
+	b.step()
+	if v := b.s.room.snapshotLoop(1); v.Scale != "" || !b.scraped("netloop_time_scale 1") {
+		t.Errorf("%q at first, or another gauge", v.Scale)
+	}
+	b.step()
+	if v := b.s.room.snapshotLoop(2); v.Scale != "1/2" || !b.scraped("netloop_time_scale 0.5") {
+		t.Errorf("%q at a half, or another gauge", v.Scale)
+	}
+}

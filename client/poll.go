@@ -38,6 +38,8 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	case transport.OverloadChanged:
 		c.reception.period(a.Overload.SendEvery)
 		c.setOverload(netloop.Overload(a.Overload.Level))
+	case transport.TimeScaleChanged:
+		c.rescale(a.TimeScale)
 	case transport.Gone:
 		c.held.release(c.queue) // The server's last words, mostly.
 		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})

@@ -44,6 +44,16 @@ func (s *serverTime) welcome(now time.Duration, w *netloopv1.Welcome) error {
 // moved takes an epoch that the server has published.
 func (s *serverTime) moved(e loop.Epoch) { s.epoch, s.known = e, true }
 
+// rescale takes the line of scaled time that the server has published. What is no speed
+// could never be published.
+func (c *Client) rescale(t transport.TimeScale) {
+	if err := loop.CheckScale(t.Num, t.Den); err != nil {
+		c.session.Close(transport.CodeProtocol, err.Error())
+		return
+	}
+	c.loop.SetScale(loop.Scale{Num: t.Num, Den: t.Den, From: c.time.timeline.GameTime(t.Tick), To: t.At, Frac: t.Fraction})
+}
+
 // server returns the server's monotonic time at a time of the client's clock.
 func (s *serverTime) server(now time.Duration) time.Duration {
 	if s.sync.Ready() {

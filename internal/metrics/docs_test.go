@@ -33,7 +33,7 @@ func TestEverySeriesIsDocumented(t *testing.T) {
 // table is a row for every series, by name.
 func table(t *testing.T, m *Metrics) (rows []string) {
 	t.Helper()
-	kinds := map[*prometheus.Desc]string{m.tickRate: "gauge"}
+	kinds := map[*prometheus.Desc]string{m.tickRate: "gauge", m.timeScale: "gauge"}
 	m.vectors(func(c prometheus.Collector) {
 		for _, d := range described(c) {
 			kinds[d] = "histogram"

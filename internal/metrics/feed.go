@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -24,6 +25,9 @@ func (m *Metrics) SetClients(n int) { m.clients.set(natural(n)) }
 
 // SetOverload says how far up the overload ladder the room is.
 func (m *Metrics) SetOverload(level uint8) { m.overload.set(uint64(level)) }
+
+// SetTimeScale says how fast the room's scaled time runs.
+func (m *Metrics) SetTimeScale(scale float64) { m.timeScaleBits.Store(math.Float64bits(scale)) }
 
 // SetHungTicks takes the total of ticks that the watchdog reported.
 func (m *Metrics) SetHungTicks(total uint64) { m.hungTicks.set(total) }

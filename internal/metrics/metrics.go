@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,8 @@ type Metrics struct {
 	systems                              map[systemStage]prometheus.Observer // the room's goroutine only
 
 	ticksTotal, overruns, droppedTicks, tickRate     *prometheus.Desc
+	timeScale                                        *prometheus.Desc
+	timeScaleBits                                    atomic.Uint64 // of a float64
 	seriesRefused                                    *prometheus.Desc
 	refused                                          atomic.Uint64
 	families                                         []*family
@@ -129,6 +132,8 @@ func (m *Metrics) makeTickSeries() {
 	m.overruns = desc("tick_overruns_total", "Ticks that took longer than the tick period.")
 	m.droppedTicks = desc("dropped_ticks_total", "Ticks that never ran because the server had fallen too far behind.")
 	m.tickRate = desc("tick_rate_hertz", "Ticks per second, measured over the last five seconds.")
+	m.timeScale = desc("time_scale", "How many times as fast as game time scaled time runs: 0 is a pause.")
+	m.SetTimeScale(1)
 	m.seriesRefused = desc("metrics_series_refused_total", "Values not counted because their metric has too many label sets.")
 }
 
@@ -187,7 +192,7 @@ func (m *Metrics) OnCollect(fn func()) {
 // Describe is part of prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.vectors(func(c prometheus.Collector) { c.Describe(ch) })
-	for _, d := range []*prometheus.Desc{m.ticksTotal, m.overruns, m.droppedTicks, m.tickRate, m.seriesRefused} {
+	for _, d := range []*prometheus.Desc{m.ticksTotal, m.overruns, m.droppedTicks, m.tickRate, m.timeScale, m.seriesRefused} {
 		ch <- d
 	}
 	for _, f := range m.families {
@@ -215,6 +220,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	value(m.overruns, prometheus.CounterValue, float64(overruns))
 	value(m.droppedTicks, prometheus.CounterValue, float64(dropped))
 	value(m.tickRate, prometheus.GaugeValue, rate)
+	value(m.timeScale, prometheus.GaugeValue, math.Float64frombits(m.timeScaleBits.Load()))
 	value(m.seriesRefused, prometheus.CounterValue, float64(m.refused.Load()))
 	for _, f := range m.families {
 		f.collect(ch)

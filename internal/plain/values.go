@@ -9,7 +9,7 @@ import (
 
 // Value is the value of a leaf. It is never changed once it is made.
 type Value struct {
-	// Number is the value of an integer, an instant in nanoseconds, a bool, the id of a
+	// Number is the value of an integer, an instant as its nanoseconds travel, a bool, the id of a
 	// reference, a float in steps as the number of steps, any other float as its bit pattern,
 	// and a quaternion as its word. What has a sign is in two's complement.
 	Number uint64

@@ -35,6 +35,8 @@ const (
 	// Discarded tells of what meant nothing: empty frames, kinds that nobody knows, messages
 	// that cannot be read. Value is as how many messages it counts (server).
 	Discarded
+	// TimeScaleChanged carries the line of scaled time that begins (client).
+	TimeScaleChanged
 )
 
 // Arrival is one event of a session, in the order in which it arrived.
@@ -53,8 +55,10 @@ type Arrival struct {
 	Epoch Epoch
 	// Overload is the one that begins.
 	Overload Overload
-	Closed   *Closed
-	Value    uint64
+	// TimeScale is the one that begins.
+	TimeScale TimeScale
+	Closed    *Closed
+	Value     uint64
 }
 
 // Range is a range of state packet ids, both ends included.
@@ -71,6 +75,15 @@ type Epoch struct {
 type Overload struct {
 	Level     uint8
 	SendEvery uint32
+}
+
+// TimeScale says that scaled time runs Num/Den times as fast as game time, from that of
+// Tick on, where it has come to At and Fraction/2⁶⁴ ns.
+type TimeScale struct {
+	Num, Den uint64
+	Tick     uint64
+	At       time.Duration
+	Fraction uint64
 }
 
 // Message is one RPC, one question of a call or one answer to it.

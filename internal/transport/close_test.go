@@ -80,6 +80,7 @@ func TestBrokenStreamClosesWithACode(t *testing.T) {
 		"second hello":         {2, 1<<3 | 2, 0},
 		"epoch to a server":    {2, 5<<3 | 2, 0},
 		"overload to a server": {2, 8<<3 | 2, 0},
+		"scale to a server":    {2, 13<<3 | 2, 0},
 		"state to a server":    {2, 11<<3 | 2, 0},
 		"malformed applied":    {3, 12<<3 | 2, 1, 0xff},
 		"two kinds":            {4, 4<<3 | 2, 0, 6<<3 | 2, 0},

@@ -291,6 +291,26 @@ func parseClose(b []byte) (c Closed, err error) {
 	return c, nil
 }
 
+// parseTimeScale reads a line of scaled time. Whether its speed is one is for package
+// loop to say.
+func parseTimeScale(b []byte) (t TimeScale, err error) {
+	to := [...]*uint64{&t.Num, &t.Den, &t.Tick, nil, &t.Fraction}
+	for f := (fields{b: b}); f.next(); {
+		switch {
+		case f.err != nil:
+			return t, f.err
+		case f.num > 5 || f.typ != protowire.VarintType:
+		case f.num == 4:
+			if t.At, err = duration(f.value); err != nil {
+				return t, err
+			}
+		default:
+			*to[f.num-1] = f.value
+		}
+	}
+	return t, nil
+}
+
 // parseOverload reads an unset level as none, and one that this version does not know as
 // the highest that fits.
 func parseOverload(b []byte) (o Overload, err error) {

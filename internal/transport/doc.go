@@ -18,8 +18,8 @@
 //
 // # Who may call what
 //
-// The owner's goroutine calls Send, Slot, AckState, PublishEpoch, PublishOverload, RequestDigest,
-// RequestFullState, Flush, Close and Link. One goroutine of the driver calls
+// The owner's goroutine calls Send, Slot, AckState, PublishEpoch, PublishOverload,
+// PublishTimeScale, RequestDigest, RequestFullState, Flush, Close and Link. One goroutine of the driver calls
 // ReceiveDatagram, one ReceiveStream, one AppendDatagram and DatagramSent, one
 // AppendStream. Shutdown, RequestTime, SetRTT, Wake, Closing and CloseRequested are for
 // any goroutine. No call ever waits for the network.

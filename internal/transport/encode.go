@@ -12,7 +12,7 @@ import (
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
-//	           12 state_applied, behind a varint length
+//	           12 state_applied | 13 time_scale, behind a varint length
 //	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload  8 tick
 
 // Field numbers of Datagram.
@@ -39,6 +39,7 @@ const (
 	frameSchemaAccepted
 	frameState
 	frameStateApplied
+	frameTimeScale
 	frameUnknown // the first that this version does not know
 )
 
@@ -142,6 +143,19 @@ func appendOverloadFrame(dst []byte, o Overload) []byte {
 	level := uint64(o.Level) + 1 // 0 means that nothing was said.
 	dst = appendFrameHead(dst, frameOverload, sizeField(level)+sizeField(uint64(o.SendEvery)))
 	return appendField(appendField(dst, 1, level), 2, uint64(o.SendEvery))
+}
+
+func appendTimeScaleFrame(dst []byte, t TimeScale) []byte {
+	fields := [...]uint64{t.Num, t.Den, t.Tick, nanos(t.At), t.Fraction}
+	size := 0
+	for _, v := range fields {
+		size += sizeField(v)
+	}
+	dst = appendFrameHead(dst, frameTimeScale, size)
+	for i, v := range fields {
+		dst = appendField(dst, protowire.Number(1+i), v)
+	}
+	return dst
 }
 
 func appendStateFrame(dst, record []byte) []byte {

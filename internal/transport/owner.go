@@ -17,6 +17,8 @@ type outbox struct {
 	epochDue   bool
 	overload   Overload
 	loadDue    bool
+	scale      TimeScale
+	scaleDue   bool
 	applied    uint64 // the last record of the stream
 	appliedDue bool
 	closed     bool
@@ -126,6 +128,10 @@ func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true 
 // two flushes only the last is sent.
 func (s *Session) PublishOverload(o Overload) { s.out.overload, s.out.loadDue = o, true }
 
+// PublishTimeScale tells the client how fast scaled time runs. Of several between two
+// flushes only the last is sent.
+func (s *Session) PublishTimeScale(t TimeScale) { s.out.scale, s.out.scaleDue = t, true }
+
 // RequestDigest asks the server for digests in the next snapshots.
 func (s *Session) RequestDigest(snapshots uint32) { s.request(snapshots, false) }
 
@@ -201,6 +207,11 @@ func (s *Session) collectLocked() int {
 	if o.loadDue {
 		o.reliable.buf = appendOverloadFrame(o.reliable.buf, o.overload)
 		o.loadDue = false
+		s.stats.FramesOut.Add(1)
+	}
+	if o.scaleDue {
+		o.reliable.buf = appendTimeScaleFrame(o.reliable.buf, o.scale)
+		o.scaleDue = false
 		s.stats.FramesOut.Add(1)
 	}
 	if o.appliedDue {

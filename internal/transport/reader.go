@@ -255,6 +255,12 @@ func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
 			return s.broken(err)
 		}
 		s.pushReliable(&Arrival{Kind: OverloadChanged, At: at, Overload: o}, 0)
+	case kind == frameTimeScale && s.cfg.Client:
+		scale, err := parseTimeScale(body)
+		if err != nil {
+			return s.broken(err)
+		}
+		s.pushReliable(&Arrival{Kind: TimeScaleChanged, At: at, TimeScale: scale}, 0)
 	case kind == frameState && s.cfg.Client:
 		s.pushReliable(&Arrival{Kind: Record, At: at, State: bytes.Clone(body)}, len(body))
 	case kind == frameStateApplied && !s.cfg.Client:

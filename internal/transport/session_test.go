@@ -210,6 +210,38 @@ func TestEpochAndRequestsTravel(t *testing.T) {
 	}
 }
 
+func TestTimeScaleTravels(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	want := TimeScale{Num: 2, Den: 3, Tick: 4, At: 5, Fraction: 6}
+	server.PublishTimeScale(TimeScale{Num: 1, Den: 1})
+	server.PublishTimeScale(want)
+	server.Flush(0)
+	server.Flush(0)
+	carry(t, server, client, 0)
+	if as := client.arrivals(); len(as) != 1 || as[0].Kind != TimeScaleChanged || as[0].TimeScale != want {
+		t.Fatalf("arrivals %+v", as)
+	}
+	for name, body := range map[string][]byte{
+		"a time beyond the end":     append([]byte{32}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1),
+		"a number that breaks off":  {8, 0xff},
+		"a field of number 0":       {0, 1},
+		"a length beyond the frame": {10, 9},
+	} {
+		if _, err := parseTimeScale(body); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+		frame := append(appendFrameHead(nil, frameTimeScale, len(body)), body...)
+		_, client := pair(SessionConfig{})
+		if err := client.ReceiveStream(0, frame); err == nil {
+			t.Errorf("%s: the client goes on", name)
+		}
+	}
+	// Of another type, or from tomorrow: skipped.
+	if got, err := parseTimeScale([]byte{10, 1, 7, 48, 9, 16, 3}); err != nil || got != (TimeScale{Den: 3}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestOverloadTravels(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.PublishOverload(Overload{2, 4})

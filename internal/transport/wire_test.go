@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -79,7 +80,10 @@ func TestEnvelopesEqualProtoMarshal(t *testing.T) {
 		"zero epoch": {appendEpochFrame(nil, Epoch{0, -1}), &netloopv1.Frame{Kind: &netloopv1.Frame_Epoch{Epoch: &netloopv1.Epoch{}}}},
 		"overload": {appendOverloadFrame(nil, Overload{3, 120}), &netloopv1.Frame{Kind: &netloopv1.Frame_Overload{
 			Overload: &netloopv1.Overload{Level: netloopv1.OverloadLevel_OVERLOAD_LEVEL_REFUSING, SendEvery: 120}}}},
-		"state": {appendStateFrame(nil, []byte{1, 2, 3}), &netloopv1.Frame{Kind: &netloopv1.Frame_State{State: []byte{1, 2, 3}}}},
+		"time scale": {appendTimeScaleFrame(nil, TimeScale{16, 1e6, 1 << 40, math.MaxInt64, math.MaxUint64}), &netloopv1.Frame{Kind: &netloopv1.Frame_TimeScale{
+			TimeScale: &netloopv1.TimeScale{Num: 16, Den: 1e6, Tick: 1 << 40, ScaledNs: math.MaxInt64, Fraction: math.MaxUint64}}}},
+		"a pause at the start": {appendTimeScaleFrame(nil, TimeScale{Den: 1}), &netloopv1.Frame{Kind: &netloopv1.Frame_TimeScale{TimeScale: &netloopv1.TimeScale{Den: 1}}}},
+		"state":                {appendStateFrame(nil, []byte{1, 2, 3}), &netloopv1.Frame{Kind: &netloopv1.Frame_State{State: []byte{1, 2, 3}}}},
 		"state applied": {appendAppliedFrame(nil, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_StateApplied{
 			StateApplied: &netloopv1.StateApplied{Record: 300}}}},
 		"digest": {appendDigestFrame(nil, 300, true), &netloopv1.Frame{Kind: &netloopv1.Frame_DigestRequest{

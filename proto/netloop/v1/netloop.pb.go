@@ -1594,6 +1594,89 @@ func (x *Overload) GetSendEvery() uint32 {
 	return 0
 }
 
+// TimeScale says how fast the room's scaled time runs, beginning where it has
+// come to: see docs/WIRE.md.
+type TimeScale struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Scaled time runs num/den times as fast as game time: at most 16 times.
+	Num uint64 `protobuf:"varint,1,opt,name=num,proto3" json:"num,omitempty"`
+	// The denominator, from 1 to 1 000 000.
+	Den uint64 `protobuf:"varint,2,opt,name=den,proto3" json:"den,omitempty"`
+	// The tick at whose game time it begins; zero is the start of the room.
+	Tick uint64 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The scaled time there, in whole nanoseconds.
+	ScaledNs uint64 `protobuf:"varint,4,opt,name=scaled_ns,json=scaledNs,proto3" json:"scaled_ns,omitempty"`
+	// What it has beyond them, in parts of a nanosecond: 2 to the power of -64 each.
+	Fraction      uint64 `protobuf:"varint,5,opt,name=fraction,proto3" json:"fraction,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimeScale) Reset() {
+	*x = TimeScale{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeScale) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeScale) ProtoMessage() {}
+
+func (x *TimeScale) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeScale.ProtoReflect.Descriptor instead.
+func (*TimeScale) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TimeScale) GetNum() uint64 {
+	if x != nil {
+		return x.Num
+	}
+	return 0
+}
+
+func (x *TimeScale) GetDen() uint64 {
+	if x != nil {
+		return x.Den
+	}
+	return 0
+}
+
+func (x *TimeScale) GetTick() uint64 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *TimeScale) GetScaledNs() uint64 {
+	if x != nil {
+		return x.ScaledNs
+	}
+	return 0
+}
+
+func (x *TimeScale) GetFraction() uint64 {
+	if x != nil {
+		return x.Fraction
+	}
+	return 0
+}
+
 // Close is the last frame of its sender.
 type Close struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1607,7 +1690,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1702,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1715,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Close) GetCode() Code {
@@ -1660,7 +1743,7 @@ type StateApplied struct {
 
 func (x *StateApplied) Reset() {
 	*x = StateApplied{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1755,7 @@ func (x *StateApplied) String() string {
 func (*StateApplied) ProtoMessage() {}
 
 func (x *StateApplied) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1768,7 @@ func (x *StateApplied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateApplied.ProtoReflect.Descriptor instead.
 func (*StateApplied) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StateApplied) GetRecord() uint64 {
@@ -1714,6 +1797,7 @@ type Frame struct {
 	//	*Frame_SchemaAccepted
 	//	*Frame_State
 	//	*Frame_StateApplied
+	//	*Frame_TimeScale
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1721,7 +1805,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1817,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1830,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Frame) GetKind() isFrame_Kind {
@@ -1864,6 +1948,15 @@ func (x *Frame) GetStateApplied() *StateApplied {
 	return nil
 }
 
+func (x *Frame) GetTimeScale() *TimeScale {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_TimeScale); ok {
+			return x.TimeScale
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -1928,6 +2021,11 @@ type Frame_StateApplied struct {
 	StateApplied *StateApplied `protobuf:"bytes,12,opt,name=state_applied,json=stateApplied,proto3,oneof"`
 }
 
+type Frame_TimeScale struct {
+	// Server to client: the speed of scaled time changes.
+	TimeScale *TimeScale `protobuf:"bytes,13,opt,name=time_scale,json=timeScale,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -1952,6 +2050,8 @@ func (*Frame_State) isFrame_Kind() {}
 
 func (*Frame_StateApplied) isFrame_Kind() {}
 
+func (*Frame_TimeScale) isFrame_Kind() {}
+
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1967,7 +2067,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2079,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2092,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -2020,7 +2120,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2132,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2145,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -2070,7 +2170,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2182,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2195,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2140,7 +2240,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2252,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2265,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2301,12 +2401,18 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\bOverload\x12/\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x19.netloop.v1.OverloadLevelR\x05level\x12\x1d\n" +
 	"\n" +
-	"send_every\x18\x02 \x01(\rR\tsendEvery\"A\n" +
+	"send_every\x18\x02 \x01(\rR\tsendEvery\"|\n" +
+	"\tTimeScale\x12\x10\n" +
+	"\x03num\x18\x01 \x01(\x04R\x03num\x12\x10\n" +
+	"\x03den\x18\x02 \x01(\x04R\x03den\x12\x12\n" +
+	"\x04tick\x18\x03 \x01(\x04R\x04tick\x12\x1b\n" +
+	"\tscaled_ns\x18\x04 \x01(\x04R\bscaledNs\x12\x1a\n" +
+	"\bfraction\x18\x05 \x01(\x04R\bfraction\"A\n" +
 	"\x05Close\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"&\n" +
 	"\fStateApplied\x12\x16\n" +
-	"\x06record\x18\x01 \x01(\x04R\x06record\"\xf6\x04\n" +
+	"\x06record\x18\x01 \x01(\x04R\x06record\"\xae\x05\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -2321,7 +2427,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x0fschema_accepted\x18\n" +
 	" \x01(\v2\x1a.netloop.v1.SchemaAcceptedH\x00R\x0eschemaAccepted\x12\x16\n" +
 	"\x05state\x18\v \x01(\fH\x00R\x05state\x12?\n" +
-	"\rstate_applied\x18\f \x01(\v2\x18.netloop.v1.StateAppliedH\x00R\fstateAppliedB\x06\n" +
+	"\rstate_applied\x18\f \x01(\v2\x18.netloop.v1.StateAppliedH\x00R\fstateApplied\x126\n" +
+	"\n" +
+	"time_scale\x18\r \x01(\v2\x15.netloop.v1.TimeScaleH\x00R\ttimeScaleB\x06\n" +
 	"\x04kind\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
@@ -2427,7 +2535,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),             // 0: netloop.v1.Stage
 	(Code)(0),              // 1: netloop.v1.Code
@@ -2449,13 +2557,14 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*Message)(nil),        // 17: netloop.v1.Message
 	(*DigestRequest)(nil),  // 18: netloop.v1.DigestRequest
 	(*Overload)(nil),       // 19: netloop.v1.Overload
-	(*Close)(nil),          // 20: netloop.v1.Close
-	(*StateApplied)(nil),   // 21: netloop.v1.StateApplied
-	(*Frame)(nil),          // 22: netloop.v1.Frame
-	(*AckRanges)(nil),      // 23: netloop.v1.AckRanges
-	(*TimeRequest)(nil),    // 24: netloop.v1.TimeRequest
-	(*TimeReply)(nil),      // 25: netloop.v1.TimeReply
-	(*Datagram)(nil),       // 26: netloop.v1.Datagram
+	(*TimeScale)(nil),      // 20: netloop.v1.TimeScale
+	(*Close)(nil),          // 21: netloop.v1.Close
+	(*StateApplied)(nil),   // 22: netloop.v1.StateApplied
+	(*Frame)(nil),          // 23: netloop.v1.Frame
+	(*AckRanges)(nil),      // 24: netloop.v1.AckRanges
+	(*TimeRequest)(nil),    // 25: netloop.v1.TimeRequest
+	(*TimeReply)(nil),      // 26: netloop.v1.TimeReply
+	(*Datagram)(nil),       // 27: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	7,  // 0: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
@@ -2483,20 +2592,21 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	17, // 22: netloop.v1.Frame.message:type_name -> netloop.v1.Message
 	14, // 23: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
 	18, // 24: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	20, // 25: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	21, // 25: netloop.v1.Frame.close:type_name -> netloop.v1.Close
 	19, // 26: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
 	11, // 27: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
 	12, // 28: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	21, // 29: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
-	23, // 30: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	24, // 31: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	25, // 32: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	17, // 33: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	22, // 29: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	20, // 30: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
+	24, // 31: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	25, // 32: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	26, // 33: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	17, // 34: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -2504,7 +2614,7 @@ func file_netloop_v1_netloop_proto_init() {
 	if File_netloop_v1_netloop_proto != nil {
 		return
 	}
-	file_netloop_v1_netloop_proto_msgTypes[17].OneofWrappers = []any{
+	file_netloop_v1_netloop_proto_msgTypes[18].OneofWrappers = []any{
 		(*Frame_Hello)(nil),
 		(*Frame_Welcome)(nil),
 		(*Frame_Refused)(nil),
@@ -2517,6 +2627,7 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_SchemaAccepted)(nil),
 		(*Frame_State)(nil),
 		(*Frame_StateApplied)(nil),
+		(*Frame_TimeScale)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2524,7 +2635,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
