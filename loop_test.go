@@ -237,6 +237,26 @@ func TestAClientHasALoopToo(t *testing.T) {
 	}
 }
 
+func TestClosingAClientRemovesItsSystems(t *testing.T) {
+	x := new(trees)
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, perfect)
+	var told []string
+	for _, name := range []string{"a", "b"} {
+		c.On(0, name, x.note(name), netloop.OnRemove(func() { told = append(told, name) }))
+	}
+	x.tick(t, w, "a b")
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		x.tick(t, w, "")
+	}
+	if !slices.Equal(told, []string{"a", "b"}) {
+		t.Errorf("told %v", told)
+	}
+}
+
 func ExampleRoom_Loop() {
 	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "ships", func(*netloop.Tick) {})

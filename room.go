@@ -328,8 +328,8 @@ func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 	}
 }
 
-// OnClose adds what happens after the last tick: save here. The error of Run
-// reports what it returns.
+// OnClose adds what happens after the last tick, when all systems have been removed
+// (see [OnRemove]): save here. The error of Run reports what it returns.
 func (r *Room) OnClose(fn func(ctx context.Context) error) {
 	if r.hooks("OnClose") {
 		r.onClose = append(r.onClose, fn)

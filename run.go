@@ -138,7 +138,7 @@ func (r *Room) tellDrain(limit time.Duration) error {
 	})
 }
 
-// finish lets every client leave, tells it why, and lets the game save.
+// finish lets every client leave, tells it why, removes all systems, and lets the game save.
 func (r *Room) finish(why LeaveReason) error {
 	r.finishAt.Store(int64(max(r.server.clock.Now(), 1)))
 	waited := r.async.pending
@@ -160,6 +160,7 @@ func (r *Room) finish(why LeaveReason) error {
 	}
 	r.async.wait.Wait() // What the results asked for sees a context that has ended.
 	ended()
+	r.endSystems()
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	for _, fn := range r.onClose {
@@ -169,6 +170,17 @@ func (r *Room) finish(why LeaveReason) error {
 	}
 	r.report()
 	return err
+}
+
+// endSystems tells every system that is left that it goes.
+func (r *Room) endSystems() {
+	ended := r.watched("OnRemove", workGrace)
+	rec := r.loop.End()
+	ended()
+	for i := range rec.Panics {
+		r.server.metrics.AddPanic(rec.Panics[i].System)
+	}
+	r.reportFaults(rec)
 }
 
 // endWork ends the context of the room's work, after the grace if it has any, and

@@ -262,5 +262,9 @@ func Priority(p int) SystemOption { return func(s *loop.Spec[*Tick]) { s.Priorit
 // 4 096. A panic undoes nothing of what the call had done until then.
 func Critical() SystemOption { return func(s *loop.Spec[*Tick]) { s.Critical = true } }
 
-// OnRemove is called when the system has been removed, by whomever.
+// OnRemove is called, once, when the system has been removed, by whomever. Those
+// that are left when the room ends are removed then, in the order of registration:
+// after the last tick, when all clients have left, and before OnClose; on a client
+// by its Close. A panic there costs the others nothing. A replay does not end a
+// room so.
 func OnRemove(fn func()) SystemOption { return func(s *loop.Spec[*Tick]) { s.OnRemove = fn } }

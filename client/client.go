@@ -193,15 +193,20 @@ func (c *Client) Step(frame time.Duration) {
 	c.loop.Reject(c.reject)
 	c.rpcs.Begin(in.Tick, in.GameTime)
 	rec, err := c.loop.Step(in)
+	c.report(rec)
+	if err != nil {
+		c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})
+	}
+}
+
+// report says what went wrong in systems.
+func (c *Client) report(rec *loop.Record) {
 	for i := range rec.Panics {
 		if p := &rec.Panics[i]; p.First {
 			c.log.Error("a system panicked", "system", p.System, "panic", p.Value, "stack", string(p.Stack))
 		} else if p.Quarantine > 0 {
 			c.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "panic", p.Value, "frames", p.Quarantine)
 		}
-	}
-	if err != nil {
-		c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})
 	}
 }
 
@@ -237,8 +242,9 @@ func (c *Client) Closed() *netloop.Closed {
 }
 
 // Close says goodbye to the server and ends the connection. What was sent before
-// it still leaves; calls that wait for an answer fail. Closing twice does
-// nothing. It must not run beside Step.
+// it still leaves; calls that wait for an answer fail, and all systems are removed
+// (see [netloop.OnRemove]). Closing twice does nothing, and so does a Step
+// afterwards. It must not run beside Step.
 func (c *Client) Close() error {
 	if c.session != nil {
 		c.session.Close(netloop.CodeLeft, "")
@@ -248,6 +254,9 @@ func (c *Client) Close() error {
 		c.closer = nil
 	}
 	c.end(netloop.Closed{Code: netloop.CodeLeft})
+	if rec := c.loop.End(); c.now.Stage == 0 { // Else the Step that runs reports it.
+		c.report(rec)
+	}
 	return nil
 }
 

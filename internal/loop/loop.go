@@ -65,7 +65,8 @@ type Loop[C any] struct {
 	mark    time.Duration // the last system boundary
 	delta   moment        // Now.Delta and ScaledDelta of systems without a period
 	walker
-	err error // the loop is closed
+	err   error // the loop is closed
+	ended bool
 }
 
 // New returns a loop that hands c to its systems and writes now around their
@@ -85,6 +86,9 @@ func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
 func (l *Loop[C]) Add(spec Spec[C]) (*System[C], error) {
 	if err := spec.check(); err != nil {
 		return nil, err
+	}
+	if l.ended {
+		return nil, fmt.Errorf("system %q: %w", spec.Name, errEnded)
 	}
 	if l.names[spec.Name] != nil {
 		return nil, fmt.Errorf("the name %q is in use: remove that system first or choose another name", spec.Name)

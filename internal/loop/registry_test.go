@@ -171,3 +171,58 @@ func TestALoopHoldsMaxSystems(t *testing.T) {
 	h.step()
 	h.add(Spec[*Now]{Name: "more"})
 }
+
+func TestAtTheEndAllAreToldOnceInOrder(t *testing.T) {
+	h := newHarness(t)
+	var told []string
+	tell := func(s Spec[*Now]) Spec[*Now] {
+		s.OnRemove = func() {
+			if told = append(told, s.Name); s.Name == "panics" {
+				panic("too late for tears")
+			}
+			if _, err := h.try(Spec[*Now]{Name: "again"}); s.Name == "last" && err == nil {
+				t.Error("a system was added to a loop that has ended")
+			}
+		}
+		return s
+	}
+	gone := h.add(tell(Spec[*Now]{Name: "gone"}))
+	h.add(tell(Spec[*Now]{Name: "a", Priority: Last}))
+	h.add(tell(Spec[*Now]{Name: "panics"}))
+	h.add(tell(Spec[*Now]{Name: "b", Group: "g", Disabled: true}))
+	h.add(tell(group("g", "")))
+	h.add(tell(Spec[*Now]{Name: "left out"}))
+	h.step()
+	gone.Remove()
+	tree := h.Tree()
+	tree.Items = tree.Items[:4]
+	if err := h.Set(tree); err != nil {
+		t.Fatal(err)
+	}
+	h.add(tell(Spec[*Now]{Name: "last"})) // It has never run.
+	rec := h.End()
+	// Set has given those in its tree other places in the order of registration.
+	if want := []string{"gone", "left out", "a", "panics", "b", "g", "last"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	if len(rec.Panics) != 1 || rec.Panics[0].System != "panics" || !rec.Panics[0].First {
+		t.Errorf("panics %+v", rec.Panics)
+	}
+	if h.End(); len(told) != 7 {
+		t.Errorf("told again: %v", told)
+	}
+	if rec, err := h.stepRecord(); err == nil || len(h.ran)+len(rec.Panics) > 0 {
+		t.Errorf("a loop that has ended ran %v and tells again of %v", h.ran, rec.Panics)
+	}
+}
+
+func TestALoopMayEndInATick(t *testing.T) {
+	h := newHarness(t)
+	h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) { h.note(n); h.End() }, PreUpdate)})
+	h.add(Spec[*Now]{Name: "b", OnRemove: func() { h.ran = append(h.ran, "b is removed") }})
+	h.step()
+	h.wantRan("a", "b is removed")
+	if _, err := h.stepRecord(); err == nil {
+		t.Error("the loop goes on")
+	}
+}

@@ -27,11 +27,14 @@ func (l *Loop[C]) Step(in Input) (*Record, error) {
 	if err := l.seal(); err != nil {
 		return &l.rec, err
 	}
+	l.rec.begin(&in)
 	if l.err != nil {
 		return &l.rec, l.err
 	}
+	if l.ended {
+		return &l.rec, errEnded
+	}
 	l.running = true
-	l.rec.begin(&in)
 	start := l.clock()
 	l.mark = start
 	l.begin(&in)

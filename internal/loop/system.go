@@ -278,6 +278,25 @@ func (s *System[C]) forget() {
 	}
 }
 
+// End removes all that is left, in order of registration: every OnRemove that has
+// not been called yet is, and a panic of one costs the others nothing. The Record
+// says who panicked. From then on Add and Step return an error; ending twice does
+// nothing.
+func (l *Loop[C]) End() *Record {
+	l.ended = true
+	if !l.running {
+		l.rec.begin(&Input{Tick: l.rec.Tick})
+	}
+	for _, s := range inOrder(slices.Concat(l.registered(), l.leaving)) {
+		if !s.Removed() {
+			l.guard(s, s.forget)
+		}
+	}
+	return &l.rec
+}
+
+var errEnded = errors.New("the loop has ended")
+
 // in reports whether the system runs in the stage.
 func (s *System[C]) in(stage Stage) bool {
 	return s.fns[stage.index()] != nil && !s.gone.has(stage)
