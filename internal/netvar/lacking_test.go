@@ -291,8 +291,8 @@ func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
 	b.tick += 1 << 31 // the most needed of all, for the longest time
 	b.loses = true
 	b.step()
-	if n := b.p.cut.list[0]; n.slot != 0 || n.need != math.MaxUint64 {
-		t.Errorf("the first is %d, with a need of %d", n.slot, n.need)
+	if all := b.p.cut.needs; all[len(all)-1] != (need{amount: math.MaxUint64, rank: rankOwed}) {
+		t.Errorf("the first is %+v", all[len(all)-1])
 	}
 }
 

@@ -1,7 +1,6 @@
 package netvar
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -81,12 +80,10 @@ const maxMisfits = 32
 
 // byNeed chooses what goes, the most needed first, and writes that in slot order.
 func (c *cutter) byNeed() {
+	c.needs = c.needs[:0]
 	if c.budget > 0 { // or nothing may start
 		c.weigh()
 	}
-	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.need, a.need), cmp.Compare(a.slot, b.slot))
-	})
 	c.close() // it may have grown: keep it for the next time
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
@@ -94,51 +91,43 @@ func (c *cutter) byNeed() {
 	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	c.choose(c.room - c.open.Len())
 	c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
-	slices.SortFunc(c.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.slot, b.slot))
-	})
-	c.left = c.budget
-	for list := c.list; len(list) > 0 && list[0].packet != unplaced; {
+	for list := c.chosen; len(list) > 0; {
 		n := 1
-		for n < len(list) && list[n].packet == list[0].packet {
+		for n < len(list) && c.list[list[n]].packet == c.list[list[0]].packet {
 			n++
 		}
-		if list[0].packet == onStream {
-			for i := range list[:n] {
-				c.left -= int(list[i].size)
-			}
-		} else {
-			if int(list[0].packet) != len(c.packets)-c.from-1 {
-				c.next()
-			}
-			c.fill(list[:n])
+		if int(c.list[list[0]].packet) != len(c.packets)-c.from-1 {
+			c.next()
 		}
+		slices.Sort(list[:n])
+		c.fill(list[:n])
 		list = list[n:]
 	}
 }
 
-// choose places what goes, packet by packet of so many bits. What the head of a record takes depends on what else is
-// in the packet, so it is estimated.
+// choose places what goes, packet by packet of so many bits. What the head of a record takes depends on
+// what else is in the packet, so it is estimated: what goes on the stream alone has its size already.
 func (c *cutter) choose(room int) {
-	packet, used, count, misfits := 0, 0, 0, 0
-	for i := range c.list {
+	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
+	exact := c.left
+	c.chosen = c.chosen[:0]
+	rest := c.needs
+	for rest.order(); len(rest) > 0 && c.left > 0 && (misfits < maxMisfits || c.largeRoom > 0); tried++ {
+		i := rest.pop().index
 		n := &c.list[i]
-		n.packet, n.why, n.order = unplaced, WhyPackets, uint32(i)
-		if c.left <= 0 {
-			n.why = WhyBudget
-			c.p.w.stats.OverBudget++
-			continue
-		}
+		n.order, n.why = tried, WhyPackets
 		if n.large {
-			c.takeLarge(n)
-			continue
-		}
-		if misfits >= maxMisfits {
+			if c.takeLarge(n) {
+				exact -= int(n.size)
+			}
 			continue
 		}
 		size := c.measure(n)
 		if size > room || used+size+c.gaps(count+1) > room && packet+1 == c.lim.Packets {
-			misfits++
+			if misfits++; misfits == maxMisfits {
+				rest = slices.DeleteFunc(rest, func(n need) bool { return !n.large })
+				rest.order()
+			}
 			continue
 		}
 		used += size
@@ -147,7 +136,10 @@ func (c *cutter) choose(room int) {
 		}
 		n.packet = uint8(packet)
 		c.left -= size
+		c.chosen = append(c.chosen, i)
 	}
+	c.p.w.stats.Ranked += uint64(tried)
+	c.short, c.left = c.left <= 0, exact
 }
 
 // measure returns the bits of a record right behind its neighbour.
@@ -164,12 +156,12 @@ func (c *cutter) measure(n *candidate) int {
 func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
 
 // fill writes the records into the open packet. If the estimate was too low the least needed of them wait.
-func (c *cutter) fill(list []candidate) {
+func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {
 		c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
-		for i := range list {
-			if n := &list[i]; n.packet != unplaced {
+		for _, i := range list {
+			if n := &c.list[i]; n.packet != unplaced {
 				at := c.open.Len()
 				c.record(n)
 				n.size = uint32(c.open.Len() - at)
@@ -183,44 +175,48 @@ func (c *cutter) fill(list []candidate) {
 		c.open.Rewind(start)
 		c.left = left
 		for over > 0 {
-			least := -1
-			for i := range list {
-				if list[i].packet != unplaced && (least < 0 || list[i].order > list[least].order) {
-					least = i
+			least := (*candidate)(nil)
+			for _, i := range list {
+				if n := &c.list[i]; n.packet != unplaced && (least == nil || n.order > least.order) {
+					least = n
 				}
 			}
-			list[least].packet = unplaced
-			over -= int(list[least].size)
+			least.packet = unplaced
+			over -= int(least.size)
 		}
 	}
 }
 
 // weigh says how much each candidate is needed.
 func (c *cutter) weigh() {
-	w := c.p.w
+	c.needs = slices.Grow(c.needs, len(c.list))[:len(c.list)]
 	for i := range c.list {
 		n := &c.list[i]
-		if n.rank == rankDespawn {
-			continue
+		n.packet, n.why = unplaced, 0 // or it has got its place in the order of slots
+		c.needs[i] = need{index: uint32(i), rank: n.rank, large: n.large}
+		if n.rank != rankDespawn {
+			c.weighOne(n, &c.needs[i])
 		}
-		o := w.slots[n.slot]
-		k := &w.kinds[o.class.index]
-		e := c.p.at(int(n.slot))
-		age := max(e.age(c.header.Tick), 1) // 0 in the tick in which it became visible
-		if n.rank == rankOwed && k.every > 0 && age >= k.every {
-			n.rank, n.need = rankOverdue, age-k.every
-			continue
-		}
-		weight := uint64(o.weight)
-		if k.factor != nil {
-			weight = scale(weight, k.factor(c.p, o))
-		}
-		priority := uint64(weightOne)
-		if o.class.priorities != nil {
-			priority = uint64(o.lacking(e.base, c.p.view(int(n.slot)).withheld))
-		}
-		n.need = product(age, weight*priority)
 	}
+}
+
+// weighOne says how much a living object is needed.
+func (c *cutter) weighOne(n *candidate, own *need) {
+	p, o, e := c.p, c.p.w.slots[n.slot], &c.p.entries[n.slot]
+	k := &p.w.kinds[o.class.index]
+	age := max(e.age(c.header.Tick), 1) // 0 in the tick in which it became visible
+	if n.rank == rankOwed && k.every > 0 && age >= k.every {
+		own.rank, own.amount = rankOverdue, age-k.every
+		return
+	}
+	weight, priority := uint64(o.weight), uint64(weightOne)
+	if k.factor != nil {
+		weight = scale(weight, k.factor(p, o))
+	}
+	if o.class.priorities != nil {
+		priority = uint64(o.lacking(e.base, p.view(int(n.slot)).withheld))
+	}
+	own.amount = product(age, weight*priority)
 }
 
 // product is a·b, or the most that there is.

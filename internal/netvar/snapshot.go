@@ -20,8 +20,7 @@ type Limit struct {
 type candidate struct {
 	run     *run // what is sent of some slots; slot is the first of them
 	version uint64
-	need    uint64 // among those of one rank; see weigh
-	order   uint32 // of need, once they are sorted by it
+	order   uint32 // in which a shortage has tried them
 	slot    uint32
 	size    uint32 // bits of the record, once it is written
 	class   uint32 // its index; of a despawn the one after the last
@@ -63,11 +62,14 @@ type cutter struct {
 	open    wire.BitWriter // the open packet
 	room    int            // bits that a packet may have
 	context context
-	origin  origin // what records lead from
-	first   uint64 // id of the first packet
-	budget  int    // bits of records for this snapshot
-	left    int    // of them; a record may overdraw it
-	shed    uint64 // ticks that the client stays behind in what was shed
+	origin  origin   // what records lead from
+	first   uint64   // id of the first packet
+	budget  int      // bits of records for this snapshot
+	left    int      // of them; a record may overdraw it
+	needs   needed   // scratch of byNeed
+	chosen  []uint32 // candidates that a shortage lets go, by packet
+	short   bool     // of budget: what a shortage has not tried waits for that
+	behind  uint64   // ticks that the client stays behind in what was left out
 
 	largeRoom int    // bytes that may still go over the stream
 	crowded   uint64 // large records that found no room there
@@ -127,7 +129,7 @@ func (n *candidate) records() int {
 // gather lists what is owed and not waiting, in slot order.
 func (c *cutter) gather(runs bool) {
 	p := c.p
-	c.list, c.shed = c.list[:0], 0
+	c.list, c.behind = c.list[:0], 0
 	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
 	runs = runs && !shedding
 	var all *bundle
@@ -198,7 +200,7 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 	if shedding && n.rank != rankDespawn && c.sheds(o, e) {
 		p.w.stats.Shed++
 		if e.leftOut(c.header.Tick); n.rank == rankOwed {
-			c.shed = max(c.shed, e.age(c.header.Tick))
+			c.behind = max(c.behind, e.age(c.header.Tick))
 			c.header.HasBehind = true
 		}
 		return
@@ -387,20 +389,19 @@ func (c *cutter) full(n *candidate, e *entry) {
 // finish writes into all packets what is known only now.
 func (c *cutter) finish() {
 	c.close()
-	complete := c.header.HasDigest
-	if complete {
-		placed := 0
-		for i := range c.list {
-			if n := &c.list[i]; n.packet < onStream {
-				placed += n.records()
-			}
+	placed := 0
+	for i := range c.list {
+		switch n := &c.list[i]; n.packet {
+		case unplaced:
+			c.leaveOut(n)
+		case onStream:
+			c.staysBehind(n)
+		default:
+			placed += n.records()
 		}
-		complete = placed == c.p.owed.count() // what is outstanding on the stream is owed as well
 	}
-	var behind uint8
-	if c.header.HasBehind {
-		behind = c.behind()
-	}
+	complete := c.header.HasDigest && placed == c.p.owed.count() // what is outstanding on the stream is owed as well
+	behind := uint8(min(max(c.behind, c.behindLarge()), math.MaxUint8))
 	left := 0
 	if c.header.HasLoading {
 		left = c.missing()
@@ -420,18 +421,32 @@ func (c *cutter) finish() {
 	}
 }
 
-// behind is by how many ticks the client stays behind in what did not fit or was shed: since its last
+// staysBehind notes by how many ticks the client stays behind in what is in no packet: since its last
 // record, or since before its lifetime if it has none.
-func (c *cutter) behind() uint8 {
-	behind := max(c.shed, c.behindLarge())
-	for i := range c.list {
-		n := &c.list[i]
-		if n.packet < onStream || n.rank == rankCopy {
-			continue
-		}
-		behind = max(behind, c.header.Tick-c.p.at(int(n.slot)).reached(c.header.Tick))
+func (c *cutter) staysBehind(n *candidate) *entry {
+	e, tick := &c.p.entries[n.slot], c.header.Tick
+	if n.rank != rankCopy {
+		c.behind = max(c.behind, tick-e.reached(tick))
 	}
-	return uint8(min(behind, math.MaxUint8))
+	return e
+}
+
+// leaveOut notes that a candidate waits, and why if it was not even tried.
+func (c *cutter) leaveOut(n *candidate) {
+	st := &c.p.w.stats
+	st.Waited++
+	c.staysBehind(n).leftOut(c.header.Tick)
+	switch {
+	case n.why != 0:
+	case c.short:
+		n.why = WhyBudget
+		st.OverBudget++
+	case n.large:
+		n.why = WhyStreamFull
+		c.crowded++
+	default:
+		n.why = WhyPackets
+	}
 }
 
 // commit remembers what was sent.
@@ -450,8 +465,6 @@ func (c *cutter) commit() {
 		n := &c.list[i]
 		switch {
 		case n.packet == unplaced:
-			st.Waited++
-			p.at(int(n.slot)).leftOut(c.header.Tick)
 			continue
 		case n.run != nil:
 			c.commitRun(n)

@@ -21,6 +21,7 @@ type Stats struct {
 	Large     uint64 // records that were larger than a packet
 	Waited    uint64 // records that did not fit a snapshot
 
+	Ranked      uint64 // records that a shortage has put in order of need, as opposed to all that were owed
 	OverBudget  uint64 // of those that waited: for the client's budget
 	WaitedLarge uint64 // of those that waited: larger than a packet, for room on the stream
 	Shed        uint64 // records left out while the world sheds; not among those that waited

@@ -1,0 +1,220 @@
+package netvar
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// queue is a world of which nearly all is owed to a client whose budget takes little of it.
+type queue struct {
+	*field
+	p *Peer
+}
+
+func newQueue(tb testing.TB, rocks int) *queue {
+	q := &queue{field: newField(tb, rocks, 1, 2).warm(false)}
+	q.p = q.peers[0]
+	q.p.SetBudget(Budget{PerTick: 200, Burst: 200})
+	for range 20 {
+		q.step(true)
+	}
+	return q
+}
+
+// Of all that is owed only what goes, and a few that do not fit, is put in order.
+func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
+	q := newQueue(t, 2000)
+	q.w.stats = Stats{}
+	for range 20 {
+		q.step(true)
+	}
+	if s := &q.w.stats; s.Ranked < s.Records || s.Ranked > s.Records+20 || s.Records < 20*20 || s.Waited < 20*1500 {
+		t.Errorf("to send %d records %d were put in order, and %d waited", s.Records, s.Ranked, s.Waited)
+	}
+	q.p.SetBudget(Budget{})
+	q.w.stats = Stats{}
+	q.tick++
+	q.move()
+	q.w.Capture(q.tick)
+	snap(q.p, q.tick, Limit{Packets: 2, PacketSize: 300})
+	if s := &q.w.stats; s.Ranked != s.Records+maxMisfits || s.Records < 40 {
+		t.Errorf("to send %d records in two packets %d were put in order", s.Records, s.Ranked)
+	}
+}
+
+// However many there are, they are taken out as a plain sort puts them.
+func TestNeededComesInOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 33))
+		h := make(needed, rng.IntN(70))
+		for i := range h {
+			h[i] = need{amount: rng.Uint64N(6), index: uint32(i), rank: rank(rng.IntN(3))}
+		}
+		plain := slices.Clone(h)
+		slices.SortFunc(plain, byPlainOrder)
+		rng.Shuffle(len(h), func(i, j int) { h[i], h[j] = h[j], h[i] })
+		h.order()
+		for i, want := range plain {
+			if got := h.pop(); got != want {
+				t.Fatalf("seed %d: %+v comes as number %d of %d, want %+v", seed, got, i, len(plain), want)
+			}
+		}
+	}
+}
+
+func byPlainOrder(a, b need) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.amount, a.amount), cmp.Compare(a.index, b.index))
+}
+
+// contest is a world in which all sorts of records compete for all sorts of limits.
+type contest struct {
+	schema
+	t       *testing.T
+	rng     *rand.Rand
+	w       *World
+	p       *Peer
+	tick    uint64
+	objects []*Object
+	tried   [rankCopy + 1]int
+	untried [rankCopy + 1]int
+	late    int // large ones that were tried when nothing else fitted any more
+}
+
+func newContest(t *testing.T, seed uint64) *contest {
+	c := &contest{schema: newSchema(t), t: t, rng: rand.New(rand.NewPCG(seed, 34))}
+	c.w = NewWorld(c.table)
+	c.w.SetPriority(c.rock, 1, uint64(c.rng.IntN(8)))
+	c.w.SetFactor(c.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot() % 7) })
+	c.p = c.w.NewPeer(1)
+	return c
+}
+
+// step changes something and cuts a snapshot, and looks at the order in which a shortage has tried them.
+func (c *contest) step() {
+	c.tick++
+	for range c.rng.IntN(60) {
+		switch c.rng.IntN(8) {
+		case 0:
+			c.objects = append(c.objects, c.spawnHoard(c.w, hoard{Loot: list4k()[:c.rng.IntN(800)]}, c.tick))
+		case 1, 2, 3:
+			c.objects = append(c.objects, c.spawnRock(c.w, rock{X: c.rng.Int32()}, c.tick))
+		default:
+			c.objects = append(c.objects, c.spawnShip(c.w, ship{Name: "HMS"}, 0, c.tick))
+		}
+	}
+	for i, o := range c.objects {
+		switch c.rng.IntN(10) {
+		case 0:
+			c.w.Despawn(o)
+		case 1, 2, 3:
+			c.w.Edit(o)
+			if i%3 == 0 && o.Class() == c.rock {
+				live[rock](o).Y = c.rng.Int32()
+			}
+		}
+	}
+	c.objects = slices.DeleteFunc(c.objects, func(o *Object) bool { return !o.Alive() })
+	c.w.Capture(c.tick)
+	p, cut := c.p, &c.p.cut
+	if n := p.flight.next - 1; n > 0 && c.rng.IntN(3) == 0 {
+		p.Ack([]Range{{max(n, 3) - 2, n}})
+		p.AckLarge(p.large.last)
+	}
+	p.SetBudget(Budget{PerTick: []int{0, 50, 1000}[c.rng.IntN(3)], Burst: 2000})
+	p.tick, c.w.cut = c.tick, c.tick
+	cut.begin(nil, c.tick, Limit{Packets: 1 + c.rng.IntN(3), PacketSize: 150 + c.rng.IntN(1000), Reliable: c.rng.IntN(4) > 0})
+	cut.gather(true)
+	if !cut.inOrder() {
+		cut.apart()
+		cut.weigh()
+		plain := slices.Clone(cut.needs)
+		cut.byNeed()
+		if cut.budget > 0 {
+			c.check(plain)
+		}
+	}
+	cut.finish()
+	cut.commit()
+	p.before, cut.packets = c.tick, nil
+}
+
+// check compares the order with that of a plain sort, and says that nothing was passed over that might have gone.
+func (c *contest) check(plain []need) {
+	c.t.Helper()
+	slices.SortFunc(plain, byPlainOrder)
+	cut := &c.p.cut
+	var tried []uint32
+	for i := range cut.list {
+		if cut.list[i].why != 0 {
+			tried = append(tried, uint32(i))
+		}
+	}
+	slices.SortFunc(tried, func(a, b uint32) int { return cmp.Compare(cut.list[a].order, cut.list[b].order) })
+	misfits := 0
+	for i, n := range plain {
+		if len(tried) > 0 && tried[0] == n.index {
+			tried = tried[1:]
+			if c.tried[n.rank]++; n.large && misfits >= maxMisfits {
+				c.late++
+			} else if !n.large && cut.list[n.index].packet == unplaced {
+				misfits++
+			}
+			continue
+		}
+		c.untried[n.rank]++
+		full := misfits >= maxMisfits && (!n.large || cut.largeRoom <= 0)
+		if !full && (!cut.short || len(tried) > 0) {
+			c.t.Fatalf("tick %d: number %d of %d was passed over, and %d others were tried after it", c.tick, i, len(plain), len(tried))
+		}
+	}
+	if len(tried) > 0 {
+		c.t.Fatalf("tick %d: %d are left, which were tried out of order", c.tick, len(tried))
+	}
+}
+
+// A shortage tries what competes in the order that a plain sort gives, until nothing can go any more.
+func TestAShortageGoesByThePlainOrder(t *testing.T) {
+	var tried, untried [rankCopy + 1]int
+	late := 0
+	for seed := range uint64(6) {
+		c := newContest(t, seed)
+		for range 30 {
+			c.step()
+		}
+		for i := range tried {
+			tried[i] += c.tried[i]
+			untried[i] += c.untried[i]
+		}
+		late += c.late
+	}
+	if late == 0 || slices.Contains(tried[:], 0) || slices.Contains(untried[1:], 0) {
+		t.Errorf("by rank %v were tried and %v were not, %d large ones late", tried, untried, late)
+	}
+}
+
+// BenchmarkShortage is a snapshot of 200 bytes for a client that is owed 10 000 objects, without the
+// capture, beside the time that it takes to list them once. Of both it tells the shortest times.
+func BenchmarkShortage(b *testing.B) {
+	q := newQueue(b, 10_000)
+	least := [2]time.Duration{time.Hour, time.Hour}
+	for b.Loop() {
+		for i := range least {
+			q.tick++
+			q.move()
+			q.w.Capture(q.tick)
+			start := time.Now()
+			if i == 0 {
+				q.packets[0], _ = q.p.AppendSnapshot(q.packets[0][:0], q.tick, wide)
+			} else {
+				q.p.cut.gather(true)
+			}
+			least[i] = min(least[i], time.Since(start))
+		}
+	}
+	b.ReportMetric(float64(least[0].Nanoseconds()), "ns/snapshot")
+	b.ReportMetric(float64(least[1].Nanoseconds()), "ns/gather")
+	b.ReportMetric(float64(least[0])/float64(least[1]), "ratio")
+}
