@@ -60,6 +60,10 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 		r.seats.Add(-1)
 		return nil, s.refusal(err, remote)
 	}
+	if err := s.turnAway(join); err != nil {
+		r.seats.Add(-1)
+		return nil, err
+	}
 	return r.admission(join, hello), nil
 }
 

@@ -15,21 +15,23 @@ type ClientID uint64
 // Client is one player's record on the server. Like everything of a room it
 // belongs to the room's goroutine.
 type Client struct {
-	id      ClientID
-	room    *Room
-	join    *Join
-	session *transport.Session
-	peer    *netvar.Peer      // what the client has acknowledged of the state
-	window  *transport.Window // how many snapshots may be under way to it
-	link    transport.LinkFacts
-	due     bool   // a snapshot's turn came, and it could not be sent
-	waits   Reason // for what, the last time
-	joined  bool   // OnJoin ran: OnLeave is owed
-	kicked  *LeaveReason
-	ranges  []netvar.Range // scratch of acknowledged
-	owes    []*owed        // answers, by HandleLater
-	groups  []*ClientGroup // that it is in
-	unsent  uint64         // ranges of acknowledgements that name packets which were never sent
+	id        ClientID
+	room      *Room
+	join      *Join
+	session   *transport.Session
+	peer      *netvar.Peer      // what the client has acknowledged of the state
+	window    *transport.Window // how many snapshots may be under way to it
+	link      transport.LinkFacts
+	due       bool   // a snapshot's turn came, and it could not be sent
+	waits     Reason // for what, the last time
+	joined    bool   // OnJoin ran: OnLeave is owed
+	kicked    *LeaveReason
+	ranges    []netvar.Range // scratch of acknowledged
+	owes      []*owed        // answers, by HandleLater
+	groups    []*ClientGroup // that it is in
+	refused   int            // calls answered without a handler, in the tick refusedIn
+	refusedIn uint64
+	unsent    uint64 // ranges of acknowledgements that name packets which were never sent
 
 	// Game time from which on it may ask again: for the full state, for digests.
 	fullFrom, digestFrom time.Duration

@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"fmt"
 	"testing"
 
 	"go.uber.org/zap"
@@ -68,8 +69,9 @@ func TestFloodersDoNotFillTheLog(t *testing.T) {
 	b := newBareAs(t, Config{Logger: zap.New(core), Room: RoomSpec{MaxClients: 100}}, func(*Room) {})
 	const flooders, seconds = 80, 12
 	for second := range seconds {
-		for range flooders / 10 {
-			b.push(b.join(), transport.Arrival{Kind: transport.Discarded, Value: 2*defaultBurst + defaultKickAfter + 1})
+		for n := range flooders / 10 {
+			from := b.joinFrom(fmt.Sprintf("10.0.%d.%d:1", second, n))
+			b.push(from, transport.Arrival{Kind: transport.Discarded, Value: 2*defaultBurst + defaultKickAfter + 1})
 		}
 		for range 60 {
 			b.step()

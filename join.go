@@ -9,7 +9,9 @@ import (
 // admission made of it.
 type Join struct {
 	// Subject names the player. Admission may set it, from a token for instance;
-	// before that it is empty.
+	// before that it is empty. The limits of messages are then the player's, over all
+	// of its connections, and outlive them. Without it they are each connection's, and
+	// outlive it at its address: see [RPCLimits].
 	Subject string
 	// Claims is what admission found out about the player, for the game's use.
 	Claims map[string]any

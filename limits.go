@@ -15,6 +15,13 @@ import (
 // after KickAfter drops it is kicked with [CodeFlood]. Each rung is logged once
 // per episode, which ends after ten seconds within the limits. All of it counts
 // in game time, so that a recorded room repeats it.
+//
+// What a client has used up stays used up when it leaves and comes again: for the
+// player that [Join] Subject names, and otherwise for its address, an IPv4 address
+// or a /56 of IPv6. Several clients at one address do not share a limit: whoever
+// comes there takes over what those owe who have left, which costs nobody anything
+// who keeps within the limits. Only after a kick with [CodeFlood] all of the
+// address is refused for ten seconds; with a Subject, that player alone.
 type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.
@@ -122,20 +129,3 @@ const minArrivals = 1024
 // arrivals is how much of one client may wait for a poll: whoever sends more at
 // once is disconnected before the limits see it, so all that they take must fit.
 func (l RPCLimits) arrivals() int { return minArrivals + 2*l.Burst }
-
-// limited takes what the queue tells of a client that exceeds its limits: once
-// per rung and episode. Of all clients the log is told once per rung in ten seconds, and
-// how often it was not: whoever connects again and again must not fill it.
-func (r *Room) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
-	name := rpcqueue.UnknownName
-	if m != nil {
-		name = m.Name
-	}
-	if kept, ok := r.limits.News(rung, r.now.GameTime); ok {
-		r.log.Warn("a client exceeds the limits of messages", "from", from, "method", name, "reached", rung.String(),
-			"dry", r.server.cfg.RPC.Dry, "unlogged_before", kept)
-	}
-	if c, ok := r.clients.get(ClientID(from)); ok && rung == rpcqueue.Kick && !r.server.cfg.RPC.Dry && c.kicked == nil {
-		c.kicked = &LeaveReason{CodeFlood, "too many messages"}
-	}
-}

@@ -99,7 +99,7 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	if m, ok := r.schema.method(a.Message.Method); ok {
 		it.Method, name = &m.rq, m.rq.Name
 	}
-	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 {
+	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 && c.mayRefuse() {
 		c.refuseCall(a.Message.Method, it.Call, Refuse(outcomeCode(out), "%s: %s", name, out))
 	}
 }
@@ -151,6 +151,7 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 		p.make(c.id)
 	}
 	r.clients.add(c)
+	r.rpcs.Enter(uint64(c.id), c.join.holder())
 	c.joined = true
 	s.PublishEpoch(transport.Epoch(r.in.Epoch))
 	if r.Overload() != OverloadNone {
@@ -179,6 +180,9 @@ func (r *Room) leave(t *Tick, c *Client, why LeaveReason) {
 		why = *c.kicked
 	}
 	r.lostInStall(c, why)
+	if why.Code == CodeFlood { // By the limits, by the game, or because its inbox was full.
+		r.penalise(c)
+	}
 	t.from = c
 	defer t.forget()
 	for _, fn := range r.onLeave {

@@ -65,7 +65,12 @@ func (b *bare) step() {
 // join lets a client in, whose Joined waits for the next step.
 func (b *bare) join() *transport.Session {
 	b.t.Helper()
-	adm, err := b.s.admit(context.Background(), bareSchema.hello(), "here")
+	return b.joinFrom("here")
+}
+
+func (b *bare) joinFrom(addr string) *transport.Session {
+	b.t.Helper()
+	adm, err := b.s.admit(context.Background(), bareSchema.hello(), addr)
 	if err != nil {
 		b.t.Fatal(err)
 	}

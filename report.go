@@ -23,6 +23,9 @@ func (r *Room) report() {
 		m.SetLimit(limit.String(), did.String(), dry, n)
 	})
 	m.SetRPCsWaited(r.rpcs.Waited())
+	m.SetDrops("rpc", "unanswered", r.unsaid)
+	m.SetDrops("accounts", "evicted", r.rpcs.Evicted())
+	m.SetDrops("penalties", "evicted", r.penalties.dropped())
 	for _, s := range loop.Stages() {
 		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
 	}

@@ -65,6 +65,7 @@ type Room struct {
 	rpcs     *rpcqueue.Queue[*Tick]
 	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
 	prices   []rpcqueue.Price // scratch of the feed
+	unsaid   uint64           // calls that reached no handler, and got no answer
 	guard    guard.Guard      // of the game's functions, on this goroutine
 	aside    guard.Guard      // of those that run on others
 	misuses  misuses
@@ -96,13 +97,14 @@ type Room struct {
 	starter *loop.System[*Tick]
 	errs    []error // registrations rejected while Open runs
 
-	async   async
-	queued  posts
-	ctx     context.Context // of Go's work; ends with the room
-	cancel  context.CancelFunc
-	seats   atomic.Int64               // clients in the room or on their way in
-	epoch   atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
-	closing *Closed                    // by Room.Close or a critical panic
+	async     async
+	queued    posts
+	ctx       context.Context // of Go's work; ends with the room
+	cancel    context.CancelFunc
+	penalties penalties
+	seats     atomic.Int64               // clients in the room or on their way in
+	epoch     atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
+	closing   *Closed                    // by Room.Close or a critical panic
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions

@@ -23,16 +23,22 @@ func (ss *senders) get(id uint64) *sender {
 	}
 	s := ss.byID[id]
 	if s == nil {
-		s = &sender{id: id}
+		s = &sender{id: id, account: new(account)}
 		ss.byID[id] = s
 	}
 	ss.last = s
 	return s
 }
 
-func (ss *senders) forget(id uint64) {
+// forget frees a sender and returns its account, nil if it is not known.
+func (ss *senders) forget(id uint64) *account {
+	s := ss.byID[id]
+	if s == nil {
+		return nil
+	}
 	delete(ss.byID, id)
 	ss.last = nil
+	return s.account
 }
 
 // allowance is what one drain may run.

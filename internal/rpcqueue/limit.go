@@ -120,7 +120,8 @@ var scopeNames = [numScopes]string{"client", "method", "tick"}
 func (s Scope) String() string { return scopeNames[min(s, numScopes-1)] }
 
 // sender is what the queue knows of one sender. Its memory is bounded by the
-// methods of the table that have limits, and freed by Forget.
+// methods of the table that have limits, and freed by Forget; what it owes on its
+// account may stay for a while.
 type sender struct {
 	id      uint64
 	waiting [loop.NumStages + 1]int32 // messages in the queues
@@ -134,11 +135,7 @@ type sender struct {
 	quota        int32
 	enlisted     bool
 
-	bucket  bucket
-	strikes bucket        // what was dropped
-	rung    Rung          // of the running episode
-	trouble time.Duration // when it last exceeded a limit
-	meters  []meter
+	*account
 }
 
 // meter is what one sender has used of one limited method.

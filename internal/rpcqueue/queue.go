@@ -52,6 +52,7 @@ type Queue[C any] struct {
 	prices   []time.Duration // by method id
 	counts   counts
 	senders  senders
+	accounts accounts
 	limits   limiter
 
 	past   loop.Stage // the last stage that has run in this tick
@@ -69,7 +70,7 @@ type Queue[C any] struct {
 func New[C any](t *Table) *Queue[C] {
 	q := &Queue[C]{
 		table: t, handlers: make([]Handler[C], len(t.byID)), counts: newCounts(len(t.byID)),
-		senders: senders{byID: map[uint64]*sender{}}, limits: newLimiter(t),
+		senders: senders{byID: map[uint64]*sender{}}, accounts: newAccounts(), limits: newLimiter(t),
 	}
 	for range t.byID {
 		q.prices = append(q.prices, InitialPrice)
@@ -169,6 +170,7 @@ func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
 func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
 	q.past = 0
 	q.limits.begin(tick, now)
+	q.accounts.expire(now)
 }
 
 // Drain runs the messages that were queued for the stage when it began, or of
@@ -263,7 +265,8 @@ func (q *Queue[C]) isolate() {
 }
 
 // Forget drops what the sender has queued, counted as ClientGone, and returns
-// how many messages that were. Nobody (0) cannot leave.
+// how many messages that were. What it owes stays with the Holder that it entered
+// with, until it would be forgotten anyway. Nobody (0) cannot leave.
 func (q *Queue[C]) Forget(from uint64) int {
 	if from == 0 {
 		return 0
@@ -275,7 +278,9 @@ func (q *Queue[C]) Forget(from uint64) int {
 			n++
 		})
 	}
-	q.senders.forget(from)
+	if a := q.senders.forget(from); a != nil {
+		q.accounts.close(a, q.limits.now)
+	}
 	return n
 }
 
