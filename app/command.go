@@ -42,7 +42,8 @@ func (p *program) root(c *configuration) *cobra.Command {
 			"A flag such as --tick-rate may also be the environment variable NETLOOP_TICK_RATE or a line\n" +
 			"of the file that --config names. Flags win over the environment, and that over the file.\n\n" +
 			"SIGINT and SIGTERM close the server: every client is told, the game saves, the exit status\n" +
-			"is 0. A second signal ends it at once, with status 1.",
+			"is 0. A second signal ends it at once, with status 1. SIGHUP reads the file again: a change\n" +
+			"of log-level takes effect at once, all others are named and wait for the next start.",
 		RunE:              serve,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -12,6 +12,7 @@
 //	serve      the game opens, the ports are taken, the addresses and the stage
 //	           table go to stdout, the log goes to stderr
 //	replay     runs what --record has written again, and compares every tick
+//	reload     SIGHUP: the file is read again, and the log level takes effect
 //	end        SIGINT, SIGTERM or --for: clients are told, the game saves, exit 0
 //
 // # The game's own configuration

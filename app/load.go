@@ -100,6 +100,8 @@ func (c *configuration) load(flags *pflag.FlagSet, environ []string) error {
 		}
 	}
 	for _, s := range c.settings {
+		s.standard = s.text()
+		s.loaded = s.standard
 		switch {
 		case fromFlags.Exists(s.key):
 			s.from = "--" + s.key
@@ -114,6 +116,7 @@ func (c *configuration) load(flags *pflag.FlagSet, environ []string) error {
 		if err := s.parse(text); err != nil {
 			return c.bad(s.key, text, err.Error())
 		}
+		s.loaded = s.text()
 	}
 	return c.options.check(c.bad)
 }

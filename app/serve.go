@@ -31,6 +31,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		defer cancel()
 		_ = log.Close(ctx) // A log that cannot be written cannot take this error either.
 	}()
+	defer c.reloadOnHangup(log)()
 	for _, w := range c.warnings {
 		log.Slog().Warn(w)
 	}

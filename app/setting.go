@@ -21,6 +21,10 @@ type setting struct {
 	help string
 	from string // where the value comes from: "" is the default
 	v    reflect.Value
+
+	// The value as text, by default and once everything was loaded: for reload, which may
+	// not look at v while the game runs.
+	standard, loaded string
 }
 
 // envPrefix begins every environment variable that is a setting.

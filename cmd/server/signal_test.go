@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -25,14 +26,15 @@ type process struct {
 
 // launch starts a program on free ports, in the background. It is killed when
 // patience ends.
-func launch(t *testing.T, name string) *process {
+func launch(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be signalled here")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, name, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")}
+	args = append([]string{"run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)
+	p := &process{t: t, cmd: exec.CommandContext(ctx, name, args...)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +85,35 @@ func TestSignalsCloseTheServer(t *testing.T) {
 		p.logs("closed")
 		p.exits(0)
 	}
+}
+
+// A hangup reads the file again, and the server goes on.
+func TestHangupReadsTheFileAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("log-level: info\n")
+	p := launch(t, "server", "--config", file)
+	p.logs("serving")
+	write("log-level: warn\nmax-clients: 7\n")
+	p.signal(syscall.SIGHUP)
+	p.logs(`"changed": "log-level=warn"`) // The closing of the server is not logged now.
+	write("log-level: debug\n")
+	p.signal(syscall.SIGHUP)
+	p.logs(`"changed": "log-level=debug"`)
+	p.signal(syscall.SIGTERM)
+	p.logs("closed")
+	p.exits(0)
+
+	p = launch(t, "server")
+	p.logs("serving")
+	p.signal(syscall.SIGHUP)
+	p.logs("nothing to read again")
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
 }
 
 var schema = netloop.NewSchema("stubborn", 1, 0)
