@@ -9,7 +9,19 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/transport"
 )
+
+// The most bytes of an encoded message. Tags may set less.
+const (
+	MaxMessage    = transport.MaxPayload         // 15 808: of an RPC, a question or an answer
+	MaxUnreliable = transport.MaxDatagramPayload // 1 086: of an [Unreliable] RPC
+)
+
+// Clip cuts a text to at most n bytes, the unit of the tag max, without leaving half a
+// character: what a player typed, before it goes into a field or a message. A text that
+// is short enough it returns as it is.
+func Clip(s string, n int) string { return codec.Clip(s, n) }
 
 // messageCodec is how messages of one type travel: plain structs by the codec
 // of replicated state, protobuf messages as themselves. A decoded message is a

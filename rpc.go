@@ -128,8 +128,9 @@ func (r *Room) stateTick() uint64 {
 }
 
 // Send sends a message to clients, with the flush of this tick. A message that
-// cannot be sent (it exceeds a limit that its tags set, 15.5 KiB, or 1 KiB if the
-// RPC is unreliable) panics, which costs the running system its call. It panics
+// cannot be sent (it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] if
+// the RPC is so) panics, which costs the running system its call: cut what was put together
+// with [Clip]. It panics
 // with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
@@ -173,7 +174,7 @@ func (k *Call[Q, R]) method() *method { return k.m }
 // Handle sets the function that answers. Its answer leaves with the flush of
 // the tick in which it ran. Only an error made by [Refuse] reaches the client in
 // words; any other is logged and arrives as "internal error", and so does an
-// answer that exceeds 16 KiB or a limit of its tags.
+// answer that exceeds [MaxMessage] or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
 	r.handle(k.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
 		answer, err := fn(t, from, inside.Open[Q](it.Msg))

@@ -250,9 +250,9 @@ func TestBadUsesAreSaidInPlainWords(t *testing.T) {
 		tree.Remove("nobody")
 		plainWords(t, fmt.Sprint(tree.Set()), `the tree cannot be set: remove "nobody": the loop has no such system`)
 	})
+	plainWords(t, fmt.Sprint(client.Send(c, echo, text{S: strings.Repeat("x", 65)})), `sending "echo": the message does not fit: field text.S: longer than its max of 64`)
 	plainWords(t, said(func() { things.All(kept) }), `Class.All: this *Tick outlived its call`)
 	for want, fn := range map[string]func(){
-		`sending "echo": field text.S: longer than its max of 64`:           func() { client.Send(c, echo, text{S: strings.Repeat("x", 65)}) },
 		`sending "told": it does not run at Update: its declaration allows`: func() { client.Send(c, told, text{}, netloop.RunAt(netloop.Update)) },
 		`sending "words": it belongs to another schema than Config.Schema`:  func() { client.Send(c, words, text{}) },
 		`handling "words": it belongs to another schema than Config.Schema`: func() { client.Handle(c, words, func(*netloop.Tick, text) {}) },

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/netloop/netloop"
@@ -31,25 +32,25 @@ func (c *Client) decode(m *transport.Message) (any, error) {
 	return c.schema.Decode(m)
 }
 
-// encode makes the payload of a message and finds the server's id of its method. It
-// panics if the message exceeds what its declaration or the wire allows; the error
-// is one of the server's, of another build.
+// encode makes the payload of a message and finds the server's id of its method. The error, which
+// is counted, is that the message exceeds what its declaration or the wire allows, or that the
+// server, of another build, cannot take it.
 func (c *Client) encode(m inside.Method, msg any) (id uint32, payload []byte, err error) {
-	if c.served == nil {
-		return m.Queue.ID, c.mustEncode(m, msg), nil
+	id, layout, known := m.Queue.ID, m.Queue.Append, true
+	if c.served != nil {
+		var to inside.ForeignMethod
+		to, known = c.served.Method(id)
+		id, layout = to.ID, to.Append
 	}
-	to, known := c.served.Method(m.Queue.ID)
 	if known {
-		payload, err = to.Append(c.payload[:0], msg)
-	}
-	if known && err == nil {
-		if err = transport.CheckPayload(len(payload), m.Queue.Reliable); err == nil {
-			c.payload = payload
-			return to.ID, payload, nil
+		if payload, err = c.payloadOf(m, layout, msg); err == nil {
+			return id, payload, nil
 		}
 	}
-	c.mustEncode(m, msg) // What is wrong on both sides is the game's mistake, as ever.
 	c.stats.Unsent++
+	if _, own := c.payloadOf(m, m.Queue.Append, msg); own != nil { // It is no matter of builds.
+		return 0, nil, fmt.Errorf("client: sending %q: %w: %w", m.Queue.Name, ErrDoesNotFit, own)
+	}
 	if !known {
 		err = inside.Netloop.Refusal(netloop.CodeUnknownMethod, fmt.Sprintf("the server has no method %q", m.Queue.Name))
 	} else {
@@ -65,15 +66,19 @@ func (c *Client) encode(m inside.Method, msg any) (id uint32, payload []byte, er
 	return 0, nil, err
 }
 
-// mustEncode makes the payload in the client's own layout.
-func (c *Client) mustEncode(m inside.Method, msg any) []byte {
-	payload, err := m.Queue.Append(c.payload[:0], msg)
+// ErrDoesNotFit is in the error of a message that exceeds a limit of its declaration or of the
+// wire: a text that a player typed, mostly. [netloop.Clip] cuts one.
+var ErrDoesNotFit = errors.New("the message does not fit")
+
+// payloadOf makes the payload in one layout, valid until the next one is made.
+func (c *Client) payloadOf(m inside.Method, layout func([]byte, any) ([]byte, error), msg any) ([]byte, error) {
+	payload, err := layout(c.payload[:0], msg)
 	if err == nil {
 		err = transport.CheckPayload(len(payload), m.Queue.Reliable)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("client: sending %q: %v", m.Queue.Name, err))
+		return nil, err
 	}
 	c.payload = payload
-	return payload
+	return payload, nil
 }

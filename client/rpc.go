@@ -13,12 +13,16 @@ import (
 )
 
 // Send sends a message to the server with the next flush. It belongs to Step's
-// goroutine. Before the connection and after its end it is dropped and counted, and
-// so is a message of a method that the server's build does not have ([Stats]).
-// It panics if the message exceeds what its declaration or the wire allows, and
-// with [netloop.RunAt] of a stage that the declaration does not allow.
-func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) {
-	_ = c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o) // Counted.
+// goroutine. A message that cannot be sent is counted ([Stats]), and the error says why, which
+// who has no player to tell may ignore: [ErrDoesNotFit] is in it when the message exceeds a limit
+// that its tags set or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the
+// connection, and a *netloop.Refusal if the server's build does not have the method, or allows
+// less. A message that was sent over a connection that breaks may still be lost.
+//
+// Send panics with what only a programmer can mend: an RPC of another schema,
+// [netloop.RunAt] of a stage that the declaration does not allow, and [netloop.WithState].
+func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
+	return c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o)
 }
 
 // send sends a message, or says why it cannot be sent.
@@ -69,7 +73,8 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 
 // Ask asks the server. then gets the answer inside a later Step, in EarlyUpdate,
 // or an error: a *netloop.Refusal in the server's words, or of CodeUnknownMethod if
-// the server's build does not have the call, [ErrTimeout],
+// the server's build does not have the call, [ErrTimeout], [ErrDoesNotFit] in the error of a
+// question that exceeds a limit, as in [Send],
 // [ErrTooManyCalls], or a *netloop.Closed when the connection ended first. It
 // belongs to Step's goroutine. It panics when 1 024 calls of one frame have been
 // refused with ErrTooManyCalls, because then the game asks in a loop.

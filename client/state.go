@@ -127,7 +127,7 @@ type Stats struct {
 	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
 	Rejected   uint64        // messages that arrived and could not run: not handled, at a wrong stage
 	Unknown    uint64        // messages of methods that this build of the game does not have
-	Unsent     uint64        // sends that the server's build cannot take: it lacks the method, or allows less
+	Unsent     uint64        // sends that exceed a limit, or that the server's build cannot take: it lacks the method, or allows less
 	Panics     uint64        // of handlers, watchers and other functions of the game that are no systems
 	Held       int           // messages that wait for the state that they were sent with
 	Early      uint64        // messages that ran before that state came, because they had waited too long or too many did

@@ -223,3 +223,18 @@ func TestBadConfigurationNamesTheKey(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 }
+
+// TestALongNameIsCutBetweenCharacters: what a player calls itself is cut to what a ship's name
+// may have, and stays a text.
+func TestALongNameIsCutBetweenCharacters(t *testing.T) {
+	w := netlooptest.New(t, arena.New())
+	c := w.Join("", arena.JoinParams{Name: "fifteen bytes..ü and more"}, netlooptest.Link{})
+	w.Until(60, func() bool { return c.State().Phase == client.Playing })
+	w.Tick(func(tick *netloop.Tick) {
+		for ship := range arena.Ships.All(tick) {
+			if name := ship.State().Name; name != "fifteen bytes.." {
+				t.Errorf("the ship is called %q", name)
+			}
+		}
+	})
+}

@@ -80,6 +80,8 @@ func anywhere(r *rand.Rand) Body {
 	return Body{X: r.Float32() * Size, Y: r.Float32() * Size}
 }
 
+const maxName = 16 // bytes of a player's name, the max of Ship.Name
+
 // join gives a client its ship.
 func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	var p JoinParams
@@ -89,7 +91,7 @@ func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	if p.Name == "" {
 		p.Name = fmt.Sprintf("pilot %d", c.ID())
 	}
-	ship := Ship{Name: p.Name[:min(len(p.Name), 16)]}
+	ship := Ship{Name: netloop.Clip(p.Name, maxName)}
 	ship.spawn(t)
 	a.ships.Of(c).ship = Ships.Spawn(t, ship, netloop.OwnedBy(c.ID()))
 	return nil

@@ -32,7 +32,7 @@ func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 		s := *(*string)(q)
 		if len(s) > l.max {
 			rep.cut(l)
-			s = cutString(s, l.max)
+			s = Clip(s, l.max)
 		}
 		return wire.AppendString(dst, s)
 	case Bytes:
@@ -66,12 +66,16 @@ func (l *leaf) appendBlob(dst []byte, v unsafe.Pointer, rep *report) []byte {
 	}
 }
 
-// cutString cuts s to at most max bytes without leaving half a character.
-func cutString(s string, max int) string {
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
+// Clip cuts s to at most n bytes without leaving half a character.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return s[:max]
+	n = max(n, 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // skipBlob reads past one blob and checks it wholly, so that storeBlob cannot fail on it.
