@@ -3,10 +3,8 @@ package netloop
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
-	"time"
+	"strconv"
 
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -138,6 +136,55 @@ func (l *Loop) Change(name string, o ...SystemOption) {
 	}
 }
 
+// Move puts a system, or a group with all that is in it, elsewhere in the order:
+// [Before] or [After] others, which takes it into the group of the first that is
+// named, or [In] a group; In("") takes it out of all groups. Its former anchors are
+// forgotten. Other options change it as [Loop.Change] does.
+func (l *Loop) Move(name string, to ...SystemOption) {
+	i := l.index("move", name)
+	if i < 0 {
+		return
+	}
+	const unsaid = "\x00"
+	it := l.tree.Items[i]
+	spec := it.Spec
+	spec.Before, spec.After, spec.Group = []string{}, []string{}, unsaid
+	for _, apply := range to {
+		apply(&spec)
+	}
+	at := len(l.tree.Items) // Who is moved into a group is the last one there.
+	if beside, behind := anchorOf(&spec); beside != "" {
+		if at = l.index("move "+strconv.Quote(name)+" beside", beside); at < 0 {
+			return
+		}
+		if spec.Group == unsaid {
+			spec.Group = l.tree.Items[at].Spec.Group
+		}
+		at += behind
+	}
+	if spec.Group == unsaid {
+		spec.Group = it.Spec.Group
+	}
+	it.Spec, it.Changed = spec, true
+	l.tree.Items = slices.Insert(l.tree.Items, at, it)
+	if at <= i {
+		i++
+	}
+	l.tree.Items = slices.Delete(l.tree.Items, i, i+1)
+}
+
+// anchorOf is the first anchor of a description, if it has one, and whether it is to
+// stand behind it: 0 or 1.
+func anchorOf(s *loop.Spec[*Tick]) (name string, behind int) {
+	switch {
+	case len(s.Before) > 0:
+		return s.Before[0], 0
+	case len(s.After) > 0:
+		return s.After[0], 1
+	}
+	return "", 0
+}
+
 // Disable keeps named systems or groups from running. They keep their names,
 // their places and their timers.
 func (l *Loop) Disable(names ...string) {
@@ -230,107 +277,8 @@ func (l *Loop) index(what, name string) int {
 	return i
 }
 
-// Node describes a system or group of a [Loop].
-type Node struct {
-	Name string
-	// Group is the name of the group that it is in, if any.
-	Group   string
-	IsGroup bool
-	// BuiltIn systems may be anchored to, and nothing else.
-	BuiltIn  bool
-	Disabled bool
-	Paused   bool
-	Priority int
-	// Before and After are its anchors.
-	Before, After []string
-	// Stages are those that it is asked for; none means all.
-	Stages []Stage
-	// Periodic systems run once Period has passed; CatchUp is how often in a tick
-	// they may catch up, and 0 says that they do not. Scaled says that the period
-	// is one of scaled time, and Gap that it is a [MinGap].
-	Periodic bool
-	Period   time.Duration
-	CatchUp  int
-	Scaled   bool
-	Gap      bool
-	// Conditional says that it has a RunIf.
-	Conditional bool
-	Critical    bool
-}
-
-// All iterates over the tree in the order of registration.
-func (l *Loop) All() iter.Seq[Node] {
-	return func(yield func(Node) bool) {
-		for i := range l.tree.Items {
-			if !yield(node(&l.tree.Items[i].Spec)) {
-				return
-			}
-		}
-	}
-}
-
-// Find returns the system or group with the name, if there is one.
-func (l *Loop) Find(name string) (Node, bool) {
-	for n := range l.All() {
-		if n.Name == name {
-			return n, true
-		}
-	}
-	return Node{}, false
-}
-
-func node(s *loop.Spec[*Tick]) Node {
-	return Node{
-		Name: s.Name, Group: s.Group, IsGroup: s.IsGroup, BuiltIn: s.BuiltIn != "", Disabled: s.Disabled, Paused: s.Paused, Priority: s.Priority,
-		Before: slices.Clone(s.Before), After: slices.Clone(s.After), Stages: slices.Clone(s.Stages),
-		Periodic: s.Periodic, Period: s.Period, CatchUp: s.CatchUp, Scaled: s.Periodic && s.Scaled, Gap: s.Gap, Conditional: s.RunIf != nil, Critical: s.Critical,
-	}
-}
-
-// String prints the tree, a line for each system, those of a group below it. In
-// which order they run stage by stage is what the command loop print shows.
-func (l *Loop) String() string {
-	var w strings.Builder
-	l.print(&w, "", "")
-	return w.String()
-}
-
-func (l *Loop) print(w *strings.Builder, group, indent string) {
-	for n := range l.All() {
-		if n.Group != group {
-			continue
-		}
-		w.WriteString(indent + n.Name)
-		for _, said := range n.said() {
-			w.WriteString("  " + said)
-		}
-		w.WriteByte('\n')
-		if n.IsGroup && len(indent) <= 2*loop.MaxDepth {
-			l.print(w, n.Name, indent+"  ")
-		}
-	}
-}
-
-// said is what is to be said of a node besides its name.
-func (n *Node) said() (all []string) {
-	say := func(yes bool, format string, a ...any) {
-		if yes {
-			all = append(all, fmt.Sprintf(format, a...))
-		}
-	}
-	say(n.BuiltIn, "built in")
-	say(n.IsGroup, "group")
-	say(len(n.Stages) > 0 && !n.BuiltIn, "at %v", n.Stages)
-	say(len(n.Before) > 0, "before %s", strings.Join(n.Before, ", "))
-	say(len(n.After) > 0, "after %s", strings.Join(n.After, ", "))
-	say(n.Priority != 0, "priority %d", n.Priority)
-	say(n.Periodic && !n.Gap, "every %v", n.Period)
-	say(n.Gap, "at least %v apart", n.Period)
-	say(n.Scaled, "of scaled time")
-	say(n.CatchUp > 0, "up to %d times", n.CatchUp)
-	say(n.Conditional, "on a condition")
-	say(n.Critical && !n.BuiltIn, "critical")
-	say(n.Disabled, "disabled")
-	say(n.Paused, "paused")
-	return all
-}
+// String prints the systems stage by stage in the order in which they would run
+// if the tree were Set, as the command loop print does. What cannot be known yet
+// stands at the end: a system of [Room.Add] that has not been asked for its stages,
+// and what Set would refuse.
+func (l *Loop) String() string { return loop.Table(l.owner.Preview(l.tree), false) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
 )
 
 // trees is a world whose systems write down that they ran.
@@ -203,14 +204,30 @@ func TestALoopPrintsItsTree(t *testing.T) {
 	l.Disable("c")
 	l.Remove("a", "b")
 	l.Change("ai", netloop.After())
-	const want = `transport.poll  built in
-rpc.drain  built in
-room.timers  built in
-netvar.snapshot  built in
-transport.flush  built in
-c  at [Update]  disabled
-ai  group  on a condition
-  think  at [Update]  priority -1  every 100ms  up to 5 times
+	l.Append(netloop.NewSystem(netloop.FixedUpdate, "push", nil, netloop.Stages()))
+	const want = `stage and system   place  priority  every                 order
+Initialization
+  rpc.drain        head   0         -                     -
+EarlyUpdate
+  transport.poll   head   0         -                     -
+  rpc.drain        head   0         -                     -
+FixedUpdate
+  rpc.drain        head   0         once a tick           -
+PreUpdate
+  rpc.drain        head   0         -                     -
+Update
+  rpc.drain        head   0         -                     -
+  room.timers      head   0         -                     -
+  c                body   0         -                     disabled
+  ai / think       body   -1        100ms, up to 5 times  on a condition
+PreLateUpdate
+  rpc.drain        head   0         -                     -
+  netvar.snapshot  tail   0         -                     -
+PostLateUpdate
+  rpc.drain        head   0         -                     -
+  transport.flush  tail   0         -                     -
+not placed yet
+  push             body   0         -                     -
 `
 	if got := l.String(); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
@@ -218,6 +235,133 @@ ai  group  on a condition
 	n, ok := l.Find("think")
 	if !ok || n.Group != "ai" || n.Period != 100*time.Millisecond || n.CatchUp != netloop.DefaultCatchUp || !slices.Equal(n.Stages, []netloop.Stage{netloop.Update}) {
 		t.Errorf("found %+v", n)
+	}
+}
+
+// What is printed is what runs: whatever waits for its Set is where it will be.
+func TestATreeIsPrintedAsItWillRun(t *testing.T) {
+	x, w := newTrees(t)
+	x.room.Add("asked", func(s netloop.Stage) func(*netloop.Tick) {
+		if s != netloop.Update {
+			return nil
+		}
+		return x.note("asked")
+	}, netloop.Priority(netloop.First))
+	x.tick(t, w, "asked a b c")
+	l := x.room.Loop()
+	l.Append(x.system("new", netloop.Before("b")))
+	l.Move("a", netloop.After("c"))
+	l.Append(x.system("lost", netloop.Before("new"), netloop.After("b"))) // A cycle.
+	var at, printed []string
+	stage := ""
+	for _, line := range strings.Split(l.String(), "\n")[1:] {
+		if name := strings.Fields(line); len(name) > 0 && line[0] != ' ' {
+			stage = line
+		} else if len(name) > 0 && slices.Contains([]string{"a", "b", "c", "new", "asked", "lost"}, name[0]) {
+			at, printed = append(at, stage), append(printed, name[0])
+		}
+	}
+	if got := strings.Join(printed, " "); got != "asked new b c a lost" || at[0] != "Update" || at[5] != "not placed yet" {
+		t.Errorf("printed %s at %q", got, at)
+	}
+	l.Remove("lost")
+	set(t, l)
+	x.tick(t, w, "asked new b c a")
+}
+
+func TestSystemsAndGroupsAreMoved(t *testing.T) {
+	x, w := newTrees(t)
+	move := func(name, want string, to ...netloop.SystemOption) {
+		t.Helper()
+		l := x.room.Loop()
+		l.Move(name, to...)
+		set(t, l)
+		x.tick(t, w, want)
+	}
+	move("c", "c a b", netloop.Before("a"))
+	move("c", "a c b", netloop.After("a")) // It forgets where it stood.
+	l := x.room.Loop()
+	l.Group("g", netloop.Priority(netloop.Late)).Append(x.system("d"), x.system("e"))
+	set(t, l)
+	x.tick(t, w, "a c b d e")
+	move("b", "a c d b e", netloop.Before("e")) // Into the group of e.
+	move("a", "d b e a c", netloop.In("g")) // And c is still after a.
+	move("g", "d b e a c", netloop.Before("c"))
+	move("d", "b e a c d", netloop.In(""))
+	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.First))
+
+	for what, c := range map[string]struct {
+		change func(*netloop.Loop)
+		want   string
+	}{
+		"nobody":   {func(l *netloop.Loop) { l.Move("nobody", netloop.In("g")) }, `"nobody"`},
+		"nowhere":  {func(l *netloop.Loop) { l.Move("a", netloop.Before("nobody")) }, `"nobody"`},
+		"built in": {func(l *netloop.Loop) { l.Move("transport.poll", netloop.Before("a")) }, `"transport.poll"`},
+		"itself":   {func(l *netloop.Loop) { l.Move("g", netloop.In("g")) }, `"g"`},
+		"no group": {func(l *netloop.Loop) { l.Move("b", netloop.In("a")) }, `"a"`},
+	} {
+		l := x.room.Loop()
+		c.change(l)
+		if err := l.Set(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one that has %s", what, err, c.want)
+		}
+	}
+}
+
+func TestANodeHasHandleStateAndCost(t *testing.T) {
+	x := new(trees)
+	w := open(t, func(r *netloop.Room) {
+		x.room = r
+		r.On(netloop.Update, "a", x.note("a"))
+		r.On(netloop.Update, "b", x.note("b"))
+	}, netlooptest.AllowPanics())
+	w.Step(1)
+	x.room.On(netloop.PreUpdate, "bad", func(*netloop.Tick) { panic("always") })
+	find := func(l *netloop.Loop, name string) netloop.Node {
+		n, ok := l.Find(name)
+		if !ok {
+			t.Fatalf("%s is not found", name)
+		}
+		return n
+	}
+	if n := find(x.room.Loop(), "bad"); !n.Pending || n.Costs != nil || n.Panics != 0 {
+		t.Errorf("before its first tick: %+v", n)
+	}
+	w.Step(4)
+	l := x.room.Loop()
+	n := find(l, "bad")
+	if n.Pending || n.Panics != 3 || n.Quarantine == 0 || len(n.Costs) != 1 || n.Costs[0].Stage != netloop.PreUpdate || n.Costs[0].Calls != 3 {
+		t.Errorf("in quarantine: %+v", n)
+	}
+	n.System.Remove()
+	if _, ok := x.room.Loop().Find("bad"); ok {
+		t.Error("its handle does not remove it")
+	}
+	if n := find(l, "transport.poll"); n.System != nil || len(n.Costs) == 0 {
+		t.Errorf("a built-in system: %+v", n)
+	}
+	l = x.room.Loop()
+	fresh := x.system("fresh")
+	l.Append(fresh)
+	l.Disable("a")
+	if n := find(l, "fresh"); n.System != fresh || !n.Pending {
+		t.Errorf("to be added: %+v", n)
+	}
+	if n := find(l, "a"); !n.Pending || !n.Disabled || n.System.Name() != "a" || find(l, "b").Pending {
+		t.Errorf("to be changed: %+v", n)
+	}
+}
+
+func TestAllStagesAreThoseOfATickInOrder(t *testing.T) {
+	var ran []netloop.Stage
+	w := open(t, func(r *netloop.Room) {
+		r.Add("all", func(s netloop.Stage) func(*netloop.Tick) {
+			return func(*netloop.Tick) { ran = append(ran, s) }
+		})
+	})
+	w.Step(1)
+	if !slices.Equal(ran, netloop.AllStages()) {
+		t.Errorf("ran %v, and all are %v", ran, netloop.AllStages())
 	}
 }
 

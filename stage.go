@@ -16,3 +16,10 @@ const (
 	PreLateUpdate  = loop.PreLateUpdate
 	PostLateUpdate = loop.PostLateUpdate
 )
+
+// AllStages returns the seven stages in the order in which a tick runs them. The
+// option of a system is [Stages].
+func AllStages() []Stage {
+	all := loop.Stages()
+	return all[:]
+}

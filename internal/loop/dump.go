@@ -109,6 +109,9 @@ func (l *Loop[C]) dumpList(dump []DumpSystem, k int) []DumpSystem {
 	return dump
 }
 
+// Dump describes the system at a stage, or without one.
+func (s *System[C]) Dump(stage Stage) DumpSystem { return s.loop.dump(s, stage) }
+
 // dump describes a system at a stage, or at none if it is pending.
 func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 	d := DumpSystem{
