@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -180,13 +181,17 @@ func TestCallsAnswerRefuseAndFail(t *testing.T) {
 
 func TestUnansweredCallsTimeOut(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
-		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { return sum{}, nil })
+		quick.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { return sum{}, nil })
 	})
 	c := play(t, w, perfect)
 	w.Cut(c)
+	start := w.Now()
 	var err error
-	client.Ask(c, add, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
+	client.Ask(c, quick, pair{}, func(_ *netloop.Tick, _ sum, e error) { err = e })
 	w.Until(60*11, func() bool { return err != nil })
+	if waited := w.Now() - start; !errors.Is(err, client.ErrTimeout) || waited < time.Second || waited > 2*time.Second {
+		t.Errorf("after %v: %v", waited, err)
+	}
 }
 
 func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {

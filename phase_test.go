@@ -44,6 +44,30 @@ func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
 	}
 }
 
+// TestClientsHearOfTheEpochThatAStallHasMoved: after a stall the ticks that are left out are no part of a client's time, which would
+// otherwise be ahead of the server for good.
+func TestClientsHearOfTheEpochThatAStallHasMoved(t *testing.T) {
+	stall := time.Duration(0)
+	var tick uint64
+	var w *netlooptest.World
+	w = open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.stall", func(now *netloop.Tick) {
+			tick = now.Number()
+			w.Spend(stall)
+			stall = 0
+		})
+	})
+	c := play(t, w, perfect)
+	w.Step(120)
+	apart := func() int64 { return int64(c.Stats().ServerTick) - int64(tick) }
+	before := apart()
+	stall = 2 * time.Second
+	w.Step(180) // Its ticks never go back: they wait for the server's.
+	if after, age := apart(), c.Stats().Age; max(after-before, before-after) > 2 || age > 100*time.Millisecond {
+		t.Errorf("three seconds after a stall of 2 s the client is %d ticks ahead, before it was %d; the age is %v", after, before, age)
+	}
+}
+
 // TestAnHourInARoomDropsNothing runs an hour of virtual time whose every tick fits.
 func TestAnHourInARoomDropsNothing(t *testing.T) {
 	minutes := 60

@@ -101,6 +101,82 @@ func TestFullStateIsGrantedOnceASecond(t *testing.T) {
 	}
 }
 
+// What a client had in the room goes with it: its groups, and its record of each PerClient.
+func TestALeaverLeavesNothingBehind(t *testing.T) {
+	group := NewClientGroup()
+	var records *PerClient[int]
+	var kept *Client
+	b := newBare(t, func(r *Room) {
+		records = NewPerClient[int](r)
+		r.OnJoin(func(tick *Tick, c *Client) error { group.Add(tick, c); kept = c; return nil })
+		r.OnLeave(func(_ *Tick, c *Client, _ LeaveReason) {
+			if *records.Of(c)++; !group.Has(c) {
+				t.Error("OnLeave runs after the client has lost its groups")
+			}
+		})
+	})
+	s := b.join()
+	b.step()
+	if !group.Has(kept) || len(records.of) != 1 {
+		t.Fatalf("joined: in the group %v, %d records", group.Has(kept), len(records.of))
+	}
+	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: CodeLeft}})
+	b.step()
+	if group.Has(kept) || len(records.of) != 0 {
+		t.Errorf("left: in the group %v, %d records", group.Has(kept), len(records.of))
+	}
+}
+
+// A joiner's first snapshot leaves in the tick of its join, whenever the others have their turn.
+func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
+	b := newBareAs(t, Config{Room: RoomSpec{SendEvery: 10}}, func(*Room) {})
+	b.step()
+	b.join()
+	b.step()
+	if c := b.s.room.clients.list[0]; c.window.InFlight() != 1 {
+		t.Errorf("%d snapshots have left in the tick of the join", c.window.InFlight())
+	}
+	b.join()
+	for b.tick < 9 {
+		b.step()
+	}
+	if c := b.s.room.clients.list[0]; c.window.InFlight() != 1 {
+		t.Errorf("%d snapshots have left before the first turn", c.window.InFlight())
+	}
+}
+
+// An answer that is 10 s under way is in time in the 600th tick after its question, and not in the 601st.
+func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
+	for _, ticks := range []uint64{600, 601} {
+		var owed Reply[struct{ N uint64 }]
+		due, waiting := uint64(0), false
+		b := newBare(t, func(r *Room) {
+			bareNobody.HandleLater(r, func(tick *Tick, _ *Client, _ struct{ N uint64 }, reply Reply[struct{ N uint64 }]) {
+				owed, due = reply, tick.Number()+ticks
+			})
+			r.On(Update, "test.answer", func(tick *Tick) {
+				if tick.Number() == due {
+					waiting = owed.Waiting(tick)
+					owed.Send(tick, struct{ N uint64 }{}, nil)
+				}
+			})
+		})
+		s := b.join()
+		b.step()
+		b.push(s, transport.Arrival{
+			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{},
+			Message: transport.Message{Method: bareNobody.m.rq.ID, Call: 7},
+		})
+		for b.tick < due || due == 0 {
+			b.step()
+		}
+		inTime, late := ticks == 600, b.scraped(`netloop_queue_drops_total{queue="reply",reason="timed_out"} 1`)
+		if waiting != inTime || late == inTime || len(answers(t, s)) == 1 != inTime {
+			t.Errorf("after %d ticks: waiting %v, counted as late %v", ticks, waiting, late)
+		}
+	}
+}
+
 // A digest costs a pass over all objects, and everything in flight goes again with it: whoever asks
 // in every tick gets few, and none by a number that is too large.
 func TestDigestsAreGrantedOnceASecond(t *testing.T) {

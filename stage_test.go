@@ -93,6 +93,49 @@ func look[S any](w *netlooptest.World, c *client.Client, k *netloop.Class[S]) []
 	return all
 }
 
+// TestMessagesRunBeforeSystems: at every stage, on both sides, a system sees what the messages of its stage have done, however
+// early it wants to run.
+func TestMessagesRunBeforeSystems(t *testing.T) {
+	ran, frame, shown, handled, heard := map[netloop.Stage]uint64{}, uint64(0), map[netloop.Stage]uint64{}, 0, 0
+	w := open(t, func(r *netloop.Room) {
+		for _, s := range stages {
+			r.On(s, "test."+s.String(), func(tick *netloop.Tick) { ran[s] = tick.Number() }, netloop.Priority(netloop.First))
+		}
+		echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
+			if handled++; ran[tick.Stage()] == tick.Number() {
+				t.Errorf("a message of %v ran after a system", tick.Stage())
+			}
+			told.Send(tick, netloop.To(from.ID()), m, netloop.RunAt(answerStage(handled)))
+			return nil
+		})
+	})
+	c := play(t, w, perfect)
+	c.On(netloop.Initialization, "test.frame", func(*netloop.Tick) { frame++ })
+	for _, s := range []netloop.Stage{netloop.PreUpdate, netloop.PostLateUpdate} {
+		c.On(s, "test."+s.String(), func(*netloop.Tick) { shown[s] = frame }, netloop.Priority(netloop.First))
+	}
+	client.Handle(c, told, func(tick *netloop.Tick, _ text) {
+		if heard++; shown[tick.Stage()] == frame {
+			t.Errorf("a client's message of %v ran after a system", tick.Stage())
+		}
+	})
+	for _, s := range stages {
+		client.Send(c, echo, text{}, netloop.RunAt(s))
+		w.Step(4)
+	}
+	if handled != len(stages) || heard != len(stages) {
+		t.Errorf("%d messages and %d answers ran, want %d", handled, heard, len(stages))
+	}
+}
+
+// answerStage is a stage at which told runs, now the one, now the other.
+func answerStage(n int) netloop.Stage {
+	if n%2 == 0 {
+		return netloop.PreUpdate
+	}
+	return netloop.PostLateUpdate
+}
+
 func TestSystemsKeepTheirPlaceAroundBuiltins(t *testing.T) {
 	var ran []string
 	system := func(name string) func(*netloop.Tick) {

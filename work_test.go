@@ -171,6 +171,34 @@ func TestADrainWaitsForWorkBoundedAndThenCancels(t *testing.T) {
 	}
 }
 
+// The end waits for what OnLeave has asked for, and for nothing else: work that ended no drain is cancelled at once.
+func TestOnlyWorkOfTheLastLeaveGetsAGrace(t *testing.T) {
+	result := errors.New("none")
+	b := newBare(t, func(r *Room) {
+		r.OnStart(func(tick *Tick) {
+			Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+				func(_ *Tick, _ int, err error) { result = err })
+		})
+	})
+	b.step()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := b.s.room.finish(LeaveReason{CodeClosing, "bye"}); err != nil {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(workGrace * 4 / 5):
+		t.Error("the end waits for work that no leave has asked for")
+		<-ended
+	}
+	if !errors.Is(result, context.Canceled) {
+		t.Errorf("the work came to %v", result)
+	}
+}
+
 func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 	release := make(chan struct{})
 	result := ""

@@ -149,9 +149,6 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		return
 	}
 	m.Reliable = reliable
-	if !s.cfg.Client {
-		m.Tick = 0 // Only a client has a state that is behind.
-	}
 	size := len(m.Payload)
 	if !s.cfg.Inbox.reserve(s, size) {
 		if reliable {

@@ -79,12 +79,15 @@ func TestTimeBeforeTheFirstArrivalIsNoSilence(t *testing.T) {
 
 func TestSilenceWhileOpenAdmitsNothing(t *testing.T) {
 	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms) // W is 7
 	o.Arrived(o.now)
-	o.send(1)
+	sent := []Range{o.send(1), o.send(1), o.send(1)}
 	o.now += time.Second
 	o.Arrived(o.now)
-	o.fill()
-	o.inFlight(4)
+	o.ack(sent[0]) // After a second: W shrinks to 1, and closes without a snapshot that would use an admission up.
+	o.size(1)
+	o.inFlight(2)
+	o.closed(false)
 }
 
 func TestHoleTowardsTheClientAdmitsOnlyProbes(t *testing.T) {
@@ -135,8 +138,17 @@ func TestHostileAcksMeanNothing(t *testing.T) {
 	}
 	o.ack(Range{0, ^uint64(0)}) // It may claim all that was sent, and nothing that was not.
 	o.inFlight(0)
+	a := o.send(1)
 	o.send(1)
-	o.inFlight(1)
+	o.now += 40 * ms
+	o.ack(Range{a.First, 1 << 40}) // Without an overflow: what is sent next is not acknowledged by it.
+	o.inFlight(0)
+	a = o.send(1)
+	o.send(1)
+	o.send(1)
+	o.now += 40 * ms
+	o.ack(a)
+	o.inFlight(2)
 }
 
 func TestSilentClientsWindowStaysBounded(t *testing.T) {

@@ -290,6 +290,65 @@ func TestLongerRouteIsMeasuredAndBelieved(t *testing.T) {
 	}
 }
 
+// A route that was confirmed twice and then becomes longer is believed, and from then on asked about as often as a new one.
+func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms)
+	for range 2 {
+		o.overload(200*ms, 20*time.Second)
+		o.drain(60 * ms)
+	}
+	if o.hold != 4*windowHold {
+		t.Fatal("H is", o.hold)
+	}
+	o.overload(300*ms, 20*time.Second)
+	o.drain(300 * ms)
+	start := o.now
+	if d := o.overload(600*ms, 20*time.Second) - start; d > 600*ms+windowHold+300*ms {
+		t.Fatal("measured again after", d)
+	}
+}
+
+// What was in use before a measurement is forgotten with it: one snapshot that is sent after it uses one.
+func TestMeasurementForgetsWhatWasInUse(t *testing.T) {
+	o := newOwner(t)
+	o.ackAll(o.fill(), 40*ms)
+	o.overload(200*ms, 5*time.Second)
+	o.drain(40 * ms)
+	o.ackAll([]Range{o.send(1)}, 30*ms) // Within the 100 ms that a sample counts for.
+	o.size(3)                           // ⌈1.5·1⌉+1
+}
+
+// At 250 Hz each poll of the last 100 ms is an entry of its own; at 1 000 Hz some share one, and the least and the largest
+// of all are still what counts.
+func TestManyPollsShareAnEntry(t *testing.T) {
+	for _, c := range []struct {
+		period time.Duration
+		polls  int
+	}{{4 * ms, 26}, {ms, windowPolls}} {
+		o := newOwner(t)
+		o.SetPeriod(c.period)
+		var out []Range
+		for i := range 400 {
+			if o.now += c.period; len(out) > 2 {
+				o.ack(out[0])
+				out = out[1:]
+			}
+			if i == 200 { // one that is fast
+				o.ack(Range{out[0].First, o.next - 1})
+				out = nil
+			}
+			out = append(out, o.send(1))
+			if i > 150 && o.pollCount != c.polls && i < 200 || o.pollCount > windowPolls {
+				t.Fatalf("%v: %d polls after %d", c.period, o.pollCount, i)
+			}
+		}
+		if want := c.period; o.Least() != want {
+			t.Errorf("R is %v, want %v", o.Least(), want)
+		}
+	}
+}
+
 func TestConfirmedRouteIsMeasuredEverMoreSeldom(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)
