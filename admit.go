@@ -8,6 +8,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -108,6 +109,11 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 	s := r.server
 	c := &Client{id: ClientID(s.lastID.Add(1)), room: r, join: join}
 	epoch := r.epoch.Load()
+	var scale *netloopv1.TimeScale
+	if *r.scale.Load() != loop.Unscaled {
+		now := r.timeScale()
+		scale = &netloopv1.TimeScale{Num: now.Num, Den: now.Den, Tick: now.Tick, ScaledNs: uint64(now.At), Fraction: now.Fraction}
+	}
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    protocolVersion,
@@ -121,6 +127,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
 			ServerNs:    uint64(s.clock.Now()),
 			Fingerprint: s.schema.fingerprint[:],
+			TimeScale:   scale,
 		},
 		Session: transport.SessionConfig{
 			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.decode,

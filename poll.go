@@ -157,7 +157,7 @@ func (r *Room) join(t *Tick, c *Client, s *transport.Session) {
 	if r.Overload() != OverloadNone {
 		s.PublishOverload(r.overload())
 	}
-	if r.loop.Scale() != loop.Unscaled {
+	if *r.scale.Load() != loop.Unscaled {
 		s.PublishTimeScale(r.timeScale())
 	}
 	t.from = c

@@ -70,7 +70,6 @@ type Room struct {
 	aside    guard.Guard      // of those that run on others
 	misuses  misuses
 	loop     *loop.Loop[*Tick]
-	scale    loop.Scale // that clients have been told
 	world    *netvar.World
 	captured uint64        // the tick whose state was captured last
 	readers  []*readers    // by class; nil for one whose fields everybody may read
@@ -104,6 +103,7 @@ type Room struct {
 	penalties penalties
 	seats     atomic.Int64               // clients in the room or on their way in
 	epoch     atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
+	scale     atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
 	closing   *Closed                    // by Room.Close or a critical panic
 
 	quarantined atomic.Int64 // systems: see reportFaults
@@ -161,7 +161,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.load.ladder = overload.New(spec.Rate.Period())
 	r.loop = loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() })
 	r.loop.Follow(r.timeline())
-	r.scale = r.loop.Scale()
+	r.scale.Store(new(r.loop.Scale()))
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.epoch.Store(&loop.Epoch{})
 	r.builtins()

@@ -35,10 +35,10 @@ func (r *Room) SetTimeScale(t *Tick, num, den int) {
 // clients. The flush asks: what comes after it in a tick is told in the next.
 func (r *Room) rescaled() bool {
 	now := r.loop.Scale()
-	if now == r.scale {
+	if now == *r.scale.Load() {
 		return false
 	}
-	r.scale = now
+	r.scale.Store(new(now))
 	r.leaving.timeScale(r.timeScale())
 	r.server.metrics.SetTimeScale(float64(now.Num) / float64(now.Den))
 	return true
@@ -46,7 +46,7 @@ func (r *Room) rescaled() bool {
 
 // timeScale is what clients are told. A line begins at the game time of a tick.
 func (r *Room) timeScale() transport.TimeScale {
-	s := r.loop.Scale()
+	s := r.scale.Load()
 	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: r.timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
 }
 

@@ -100,7 +100,15 @@ func TestClientsSeeTheServersScaledTimeOverABadLink(t *testing.T) {
 			w.Step(120)
 			same("a second or two after the last change")
 		}
-		clients = append(clients, play(t, w.World, bad))
+		joined := w.Join("", nil, netlooptest.Link{Delay: 100 * time.Millisecond})
+		if w.Until(60, func() bool { return joined.ID() != 0 }); true { // Its first frame comes before any from the room.
+			w.Look(joined, func(tick *netloop.Tick) {
+				if num, den := tick.TimeScale(); den != 3 && num != 0 {
+					t.Errorf("seed %d: who has just joined is at %d/%d", seed, num, den)
+				}
+			})
+		}
+		clients = append(clients, joined)
 		w.Step(60)
 		same("after another has joined")
 		w.Cut(clients[0])

@@ -136,7 +136,11 @@ func (c *Client) sessionConfig() transport.SessionConfig {
 // connected is called once, before the Step that shall see it.
 func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 	c.reception.period(w.GetSendEvery())
-	if err := c.time.welcome(c.clock.Now(), w); err != nil {
+	err := c.time.welcome(c.clock.Now(), w)
+	if err == nil {
+		err = c.joinScale(w.GetTimeScale())
+	}
+	if err != nil {
 		s.Shutdown(transport.CodeProtocol, err.Error())
 		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
 		return

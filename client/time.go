@@ -1,6 +1,8 @@
 package client
 
 import (
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/netloop/netloop/internal/clock"
@@ -51,7 +53,26 @@ func (c *Client) rescale(t transport.TimeScale) {
 		c.session.Close(transport.CodeProtocol, err.Error())
 		return
 	}
+	c.setScale(t)
+}
+
+func (c *Client) setScale(t transport.TimeScale) {
 	c.loop.SetScale(loop.Scale{Num: t.Num, Den: t.Den, From: c.time.timeline.GameTime(t.Tick), To: t.At, Frac: t.Fraction})
+}
+
+// joinScale takes the line that the handshake said, if it did.
+func (c *Client) joinScale(t *netloopv1.TimeScale) error {
+	switch {
+	case t == nil:
+		return nil
+	case t.GetScaledNs() > math.MaxInt64:
+		return fmt.Errorf("a scaled time of %d ns", t.GetScaledNs())
+	}
+	if err := loop.CheckScale(t.GetNum(), t.GetDen()); err != nil {
+		return err
+	}
+	c.setScale(transport.TimeScale{Num: t.GetNum(), Den: t.GetDen(), Tick: t.GetTick(), At: time.Duration(t.GetScaledNs()), Fraction: t.GetFraction()})
+	return nil
 }
 
 // server returns the server's monotonic time at a time of the client's clock.

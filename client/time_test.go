@@ -56,6 +56,33 @@ func TestAScaleThatIsNoneEndsTheConnection(t *testing.T) {
 	}
 }
 
+func TestAHandshakeSaysTheScaleOrIsRefused(t *testing.T) {
+	join := func(line *netloopv1.TimeScale) *Client {
+		c, err := newClient(Config{Schema: netloop.NewSchema("scaled", 1, 0)}, clock.NewVirtual())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.connected(transport.NewSession(c.sessionConfig()), &netloopv1.Welcome{
+			Protocol: 1, ClientId: 1, TickRate: &netloopv1.Rate{Num: 10, Den: 1}, FixedRate: &netloopv1.Rate{Num: 10, Den: 1}, SendEvery: 1,
+			Epoch: &netloopv1.Epoch{Tick: 300}, TimeScale: line,
+		})
+		c.Step(time.Second)
+		return c
+	}
+	c := join(&netloopv1.TimeScale{Num: 1, Den: 3, Tick: 299, ScaledNs: 5, Fraction: 1 << 63})
+	if c.Closed() != nil || c.now.ScaleDen != 3 || c.now.ScaledTime != 33333333+5 {
+		t.Errorf("%v, scaled time %d at 1/%d", c.Closed(), c.now.ScaledTime, c.now.ScaleDen)
+	}
+	if c = join(nil); c.Closed() != nil || c.now.ScaledTime != 30*time.Second {
+		t.Errorf("%v, scaled time %v", c.Closed(), c.now.ScaledTime)
+	}
+	for _, bad := range []*netloopv1.TimeScale{{}, {Num: 17, Den: 1}, {Den: math.MaxUint64}, {Den: 1, ScaledNs: math.MaxInt64 + 1}} {
+		if c := join(bad); c.Closed() == nil || c.Closed().Code != transport.CodeProtocol {
+			t.Errorf("%v: %v", bad, c.Closed())
+		}
+	}
+}
+
 // Whatever else a server says of it, time is a time, and does not pass where it cannot.
 func TestAnyLineOfScaledTimeIsOne(t *testing.T) {
 	for _, tt := range []struct {

@@ -1207,7 +1207,9 @@ type Welcome struct {
 	// The server's monotonic time when it wrote this frame.
 	ServerNs uint64 `protobuf:"varint,10,opt,name=server_ns,json=serverNs,proto3" json:"server_ns,omitempty"`
 	// The fingerprint of the schema that the server serves.
-	Fingerprint   []byte `protobuf:"bytes,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	Fingerprint []byte `protobuf:"bytes,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// The time scale at the time of joining; unset while scaled time is game time.
+	TimeScale     *TimeScale `protobuf:"bytes,12,opt,name=time_scale,json=timeScale,proto3" json:"time_scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1315,6 +1317,13 @@ func (x *Welcome) GetServerNs() uint64 {
 func (x *Welcome) GetFingerprint() []byte {
 	if x != nil {
 		return x.Fingerprint
+	}
+	return nil
+}
+
+func (x *Welcome) GetTimeScale() *TimeScale {
+	if x != nil {
+		return x.TimeScale
 	}
 	return nil
 }
@@ -2365,7 +2374,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
 	"\x05Epoch\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x04R\x04tick\x12\x1b\n" +
-	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xf4\x02\n" +
+	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xaa\x03\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor\x12\x1b\n" +
@@ -2381,7 +2390,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05epoch\x18\t \x01(\v2\x11.netloop.v1.EpochR\x05epoch\x12\x1b\n" +
 	"\tserver_ns\x18\n" +
 	" \x01(\x04R\bserverNs\x12 \n" +
-	"\vfingerprint\x18\v \x01(\fR\vfingerprint\"C\n" +
+	"\vfingerprint\x18\v \x01(\fR\vfingerprint\x124\n" +
+	"\n" +
+	"time_scale\x18\f \x01(\v2\x15.netloop.v1.TimeScaleR\ttimeScale\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
@@ -2581,32 +2592,33 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	13, // 11: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
 	13, // 12: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
 	14, // 13: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
-	1,  // 14: netloop.v1.Refused.code:type_name -> netloop.v1.Code
-	0,  // 15: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
-	1,  // 16: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	4,  // 17: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
-	1,  // 18: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	5,  // 19: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	15, // 20: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	16, // 21: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	17, // 22: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	14, // 23: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	18, // 24: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	21, // 25: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	19, // 26: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
-	11, // 27: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
-	12, // 28: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	22, // 29: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
-	20, // 30: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
-	24, // 31: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	25, // 32: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	26, // 33: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	17, // 34: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	20, // 14: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
+	1,  // 15: netloop.v1.Refused.code:type_name -> netloop.v1.Code
+	0,  // 16: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
+	1,  // 17: netloop.v1.Message.code:type_name -> netloop.v1.Code
+	4,  // 18: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 19: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	5,  // 20: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	15, // 21: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	16, // 22: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	17, // 23: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	14, // 24: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	18, // 25: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	21, // 26: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	19, // 27: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	11, // 28: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
+	12, // 29: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
+	22, // 30: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	20, // 31: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
+	24, // 32: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	25, // 33: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	26, // 34: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	17, // 35: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }

@@ -1,0 +1,113 @@
+package netloop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+type (
+	Asteroid  struct{ X float64 }           // replicated
+	Hourglass struct{}                      // a player has found one
+	Truce     struct{ Agreed bool }         // and here the asteroids rest
+	Bomb      struct{ At netloop.Deadline } // replicated
+)
+
+var (
+	skySchema  = netloop.NewSchema("sky", 1, 0)
+	asteroids  = netloop.NewClass[Asteroid](skySchema, "asteroid")
+	bombs      = netloop.NewClass[Bomb](skySchema, "bomb")
+	hourglass  = netloop.NewRPC[Hourglass](skySchema, "hourglass")
+	truce      = netloop.NewRPC[Truce](skySchema, "truce")
+	slowMotion = 2 * time.Second
+)
+
+type skyGame struct{}
+
+func (skyGame) Schema() *netloop.Schema { return skySchema }
+
+func (skyGame) Open(r *netloop.Room) error {
+	// An hourglass is slow motion for two seconds of the players' time. Another one
+	// meanwhile begins them anew.
+	var over netloop.Timer
+	hourglass.Handle(r, func(t *netloop.Tick, _ *netloop.Client, _ Hourglass) error {
+		r.SetTimeScale(t, 1, 2)
+		over.Stop()
+		over = t.After(slowMotion, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 1) })
+		return nil
+	})
+
+	// What moves by ScaledDelta goes at half the speed meanwhile. Clients count down to
+	// the bomb's deadline at half the speed too.
+	r.OnStart(func(t *netloop.Tick) {
+		asteroids.Spawn(t, Asteroid{})
+		bombs.Spawn(t, Bomb{At: t.InScaled(10 * time.Second)})
+	})
+	r.On(netloop.FixedUpdate, "asteroids.move", func(t *netloop.Tick) {
+		for a := range asteroids.All(t) {
+			a.Edit(t).X += 8 * t.ScaledDelta().Seconds()
+		}
+	}, netloop.In("asteroids"))
+	r.On(netloop.Update, "asteroids.spawn", func(t *netloop.Tick) { asteroids.Spawn(t, Asteroid{}) },
+		netloop.In("asteroids"), netloop.Every(3*time.Second, netloop.Scaled(), netloop.CatchUp(1)))
+
+	// A truce holds the asteroids alone, and the time until the next of them.
+	group := r.Group("asteroids")
+	truce.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m Truce) error {
+		if m.Agreed {
+			group.Pause()
+		} else {
+			group.Resume()
+		}
+		return nil
+	})
+	return nil
+}
+
+// Slow motion for two seconds, and the pause of a group.
+func ExampleRoom_SetTimeScale() {
+	if _, err := netloop.New(netloop.Config{}, skyGame{}); err != nil {
+		panic(err)
+	}
+}
+
+func TestTheExampleOfSlowMotionPlays(t *testing.T) {
+	w := netlooptest.New(t, skyGame{})
+	c := play(t, w, perfect)
+	state := func() (n int, x float64, bomb time.Duration) {
+		w.Step(1)
+		w.Look(c, func(tick *netloop.Tick) {
+			n = asteroids.Len(tick)
+			for a := range asteroids.All(tick) {
+				x = max(x, a.State().X)
+			}
+			for b := range bombs.All(tick) {
+				bomb = b.State().At.Left(tick)
+			}
+		})
+		return n, x, bomb
+	}
+	passed := func(what string, ticks int, n int, x float64, bomb time.Duration) {
+		t.Helper()
+		n0, x0, bomb0 := state()
+		w.Step(ticks - 1)
+		n1, x1, bomb1 := state()
+		if d := bomb0 - bomb1 - bomb; n1-n0 != n || x1-x0 < x-0.5 || x1-x0 > x+0.5 || d < -60*time.Millisecond || d > 60*time.Millisecond {
+			t.Errorf("%s: %d asteroids, the first moved by %.2f, %v went by for the bomb; want %d, %.2f, %v", what, n1-n0, x1-x0, bomb0-bomb1, n, x, bomb)
+		}
+	}
+	passed("a second", 60, 0, 8, time.Second)
+	client.Send(c, hourglass, Hourglass{})
+	w.Step(2)
+	passed("slow motion", 114, 0, 7.6, 950*time.Millisecond)
+	w.Step(8) // It is over: at about 2.2 s of scaled time.
+	client.Send(c, truce, Truce{Agreed: true})
+	w.Step(2)
+	passed("a truce", 300, 0, 0, 5*time.Second)
+	client.Send(c, truce, Truce{})
+	w.Step(2)
+	passed("after it", 60, 1, 8, time.Second)
+}
