@@ -285,7 +285,7 @@ func TestSystemsAndGroupsAreMoved(t *testing.T) {
 	set(t, l)
 	x.tick(t, w, "a c b d e")
 	move("b", "a c d b e", netloop.Before("e")) // Into the group of e.
-	move("a", "d b e a c", netloop.In("g")) // And c is still after a.
+	move("a", "d b e a c", netloop.In("g"))     // And c is still after a.
 	move("g", "d b e a c", netloop.Before("c"))
 	move("d", "b e a c d", netloop.In(""))
 	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.First))
