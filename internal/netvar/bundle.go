@@ -20,8 +20,15 @@ type bundle struct {
 	origin origin
 	hash   uint64 // of due
 	due    bitset
-	asked  int // for a run: what few clients need is not put together
+	views  []blockView // of due
+	asked  int         // for a run: what few clients need is not put together
 	run    run
+}
+
+// blockView is what may not be read of some slots in a block.
+type blockView struct {
+	block int
+	masked
 }
 
 // bundles are those that this capture has needed.
@@ -37,7 +44,7 @@ func (c *cutter) bundle() *bundle {
 	if c.header.HasDigest || w.tick != c.header.Tick || len(p.marks.holes) > 0 {
 		return nil
 	}
-	c.due = c.due[:0]
+	c.due, c.views = c.due[:0], c.views[:0]
 	count, hash := 0, uint64(fnvStart)
 	for k := range p.owed {
 		due := c.isDue(k)
@@ -46,6 +53,11 @@ func (c *cutter) bundle() *bundle {
 				return nil
 			}
 			hash = (hash ^ due ^ uint64(k)) * fnvPrime
+			for _, m := range p.views.block(k) {
+				if m.slots &= due; m.slots != 0 {
+					c.views = append(c.views, blockView{k, m})
+				}
+			}
 		}
 		c.due = append(c.due, due)
 	}
@@ -55,7 +67,7 @@ func (c *cutter) bundle() *bundle {
 		s.reset()
 	}
 	for i := range s.list {
-		if a := &s.all[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) {
+		if a := &s.all[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) && slices.Equal(a.views, c.views) {
 			s.ask(i, w.stats.Snapshots)
 			a.asked++
 			return a
@@ -70,6 +82,7 @@ func (c *cutter) bundle() *bundle {
 	}
 	a := &s.all[i]
 	a.origin, a.hash, a.due, a.asked = c.origin, hash, append(a.due[:0], c.due...), 1
+	a.views = append(a.views[:0], c.views...)
 	a.run.begin()
 	return a
 }

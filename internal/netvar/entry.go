@@ -20,6 +20,7 @@ const (
 	fullRequested                   // the client is in doubt
 	fullMasked                      // what the client may read of it changed
 	fullResumed                     // the client is back, and has kept nothing
+	fullEvicted                     // nobody knows any more which version it has
 )
 
 // entry is what the server knows of one client and one slot.

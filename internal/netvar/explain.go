@@ -173,7 +173,7 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 		if !s.pending || s.tick < e.life {
 			continue
 		}
-		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.of(slot) && p.w.carried(s, &r, slot) == e.sent }) {
+		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.of(slot) && p.carried(s, &r, slot) == e.sent }) {
 			ids = append(ids, id)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
 )
 
 // The limits on speed that this package promises, with the worlds that they are stated for. A
@@ -18,6 +18,25 @@ import (
 type crate struct {
 	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
 	Yaw     float32 `net:"quant=1/256"`
+}
+
+// captain is a crate with something that only its owner reads.
+type captain struct {
+	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
+	Yaw     float32 `net:"quant=1/256"`
+	Ammo    int32   `net:"read=owner"`
+}
+
+// ownersRead are the readers of captains, for clients whose Handle is their number from 0.
+type ownersRead struct{}
+
+func (ownersRead) Ask(*Object) {}
+
+func (ownersRead) Withheld(o *Object, p *Peer) Rules {
+	if int(o.Owner()) == p.Handle.(int)+1 {
+		return 0
+	}
+	return ^Rules(0)
 }
 
 // fleet is a world of crates and its clients, each behind a link of its own delay.
@@ -55,16 +74,23 @@ type fleetClient struct {
 // them have everything.
 func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
-	class := classOf[crate](tb, "crate")
+	return newFleetOf(tb, classOf[crate](tb, "crate"), crates, clients, delays, loss)
+}
+
+// newFleetOf makes one of another class, which begins as a crate does. Each client owns some of them in turn.
+func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint64, loss float64) *fleet {
+	tb.Helper()
 	f := &fleet{w: NewWorld(NewTable(class)), loss: loss, random: rand.New(rand.NewPCG(1, 5)), tick: 1000}
-	for range crates {
-		f.crates = append(f.crates, f.w.Spawn(class, unsafe.Pointer(&crate{
-			X: f.random.Float32()*60 - 30, Y: f.random.Float32()*60 - 30, Z: f.random.Float32() * 30,
-		}), 0, f.tick))
+	f.w.SetReaders(class, ownersRead{})
+	for i := range crates {
+		v := reflect.New(class.Type()).UnsafePointer()
+		*(*crate)(v) = crate{X: f.random.Float32()*60 - 30, Y: f.random.Float32()*60 - 30, Z: f.random.Float32() * 30}
+		f.crates = append(f.crates, f.w.Spawn(class, v, uint64(1+i%max(clients, 1)), f.tick))
 		f.drift = append(f.drift, [4]int32{})
 	}
 	for i := range clients {
 		f.clients = append(f.clients, fleetClient{peer: f.w.NewPeer(f.tick), delay: delays[i%len(delays)]})
+		f.clients[i].peer.Handle = i
 	}
 	for range 2 * Horizon { // until the histories are full as well
 		f.step(crates)

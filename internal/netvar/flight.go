@@ -186,19 +186,15 @@ func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 		return
 	}
 	p.mended(slot, e, s.tick)
-	p.applied(slot, e, v, p.w.carried(s, r, slot))
+	p.applied(slot, e, v, p.carried(s, r, slot))
 }
 
 // carried returns the version that a packet has of a slot, or 0 if nobody knows any more.
-func (w *World) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
+func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	if r.version != newestThen {
 		return r.version
 	}
-	o := w.slots[slot]
-	if i := o.hist.floor(s.tick, o.changed); i >= 0 {
-		return o.hist.tick(i)
-	}
-	return 0
+	return p.view(slot).at(p.w.slots[slot], s.tick)
 }
 
 // applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.

@@ -16,6 +16,7 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 		type capture struct {
 			tick  uint64
 			moved bitset
+			news  []bitset
 		}
 		var all []capture
 		for range 40 + rng.IntN(100) {
@@ -24,20 +25,27 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 				w.tick += rng.Uint64N(90)
 			}
 			moved := make(bitset, slots/64+1)
+			news := make([]bitset, rng.IntN(3)) // by rule, those that there has been any of
 			for range rng.IntN(4) {
-				moved.set(rng.IntN(slots))
+				slot := rng.IntN(slots)
+				if moved.set(slot); len(news) > 0 {
+					news[rng.IntN(len(news))].set(slot)
+				}
 			}
-			w.since.add(w.tick, moved)
-			all = append(all, capture{w.tick, slices.Clone(moved)})
+			w.since.add(w.tick, moved, news)
+			all = append(all, capture{w.tick, slices.Clone(moved), news})
 			for range 20 {
 				tick := w.tick + 2 - min(w.tick, rng.Uint64N(90))
 				if tick == w.tick+2-min(w.tick, 89) {
 					tick = all[rng.IntN(len(all))].tick
 				}
 				want, ok := make(bitset, slots/64+1), tick >= w.tick
+				read := make(bitset, slots/64+1) // by who is withheld the fields of rule 1
 				for i, c := range all {
 					if c.tick > tick {
-						want.or(c.moved)
+						if want.or(c.moved); len(c.news) > 0 {
+							read.or(c.news[0])
+						}
 					} else if i >= len(all)-maxLately {
 						ok = true
 					}
@@ -50,8 +58,13 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 					unknown++
 				}
 				for k := 0; ok && k < len(want); k++ {
-					if got.word(k) != want[k] {
-						t.Fatalf("seed %d: since %d %x has changed, want %x", seed, tick, got, want)
+					if got.slots.word(k) != want[k] {
+						t.Fatalf("seed %d: since %d %x has changed, want %x", seed, tick, got.slots, want)
+					}
+					const some = 0xf0f0f0f0f0f0f0f0
+					word := unhidden(want[k], got.news, k, []masked{{some, 1 << 1}})
+					if word != want[k]&^(some&^read[k]) {
+						t.Fatalf("seed %d: since %d %x has changed for who may not read all, want %x, %x of all", seed, tick, word, read[k], want[k])
 					}
 				}
 			}

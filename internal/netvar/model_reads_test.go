@@ -15,6 +15,30 @@ func (s schema) withAgents(tb testing.TB) schema {
 	return s
 }
 
+// withLightAgents has agents that always fit a packet, as most objects do: then they are steady.
+func (s schema) withLightAgents(tb testing.TB) schema {
+	tb.Helper()
+	s.agent = classOf[lightAgent](tb, "agent")
+	s.table = NewTable(s.ship, s.rock, s.hoard, s.agent)
+	return s
+}
+
+// lightAgent lies in memory as agent does.
+type lightAgent struct {
+	X    int32
+	Heat float32 `net:"quant=1/4,range=20:90,read=owner"`
+	Ammo int32   `net:"read=owner,priority=16"`
+	Plan string  `net:"max=8,read=team"`
+	Gear struct {
+		Key  int16  `net:"priority=4"`
+		Hat  int16  `net:"read=all"`
+		Bag  []item `net:"max=4"`
+		Spot [2]int8
+	} `net:"read=team,priority=1/2"`
+	Y    int32
+	Take []loot `net:"max=4,read=team"`
+}
+
 // modelReaders says what the model has decided.
 type modelReaders struct{ m *model }
 
@@ -107,6 +131,9 @@ func (m *model) editAgent(a *agent) {
 		if m.hoards > 0 {
 			a.Take = m.loot()
 			a.Take = a.Take[:min(len(a.Take), 400)]
+			if !m.agent.large {
+				a.Take = a.Take[:min(len(a.Take), 4)]
+			}
 		}
 	case 8:
 		if len(a.Take) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -27,11 +28,12 @@ func TestModel(t *testing.T) {
 		first, _ = strconv.Atoi(s)
 		seeds = 1
 	}
-	s := newSchema(t).withAgents(t)
+	schemas := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	var total Stats
 	var told [WhyNext + 1]int
+	masked := 0
 	for seed := first; seed < first+seeds; seed++ {
-		m := newModel(s, uint64(seed))
+		m := newModel(schemas[seed%2], uint64(seed))
 		if err := m.run(); err != nil {
 			t.Fatalf("seed %d: %v\nrerun: NETLOOP_SEED=%d go test -run TestModel ./internal/netvar", seed, err, seed)
 		}
@@ -53,13 +55,14 @@ func TestModel(t *testing.T) {
 		total.WaitedLarge += m.w.stats.WaitedLarge
 		total.Resumes += m.w.stats.Resumes
 		total.FullResumed += m.w.stats.FullResumed
+		masked += m.masked
 		for why, n := range m.told {
 			told[why] += n
 		}
 	}
 	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
 		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 ||
-		total.Resumes == 0 || total.FullResumed == 0 {
+		total.Resumes == 0 || total.FullResumed == 0 || masked == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	for _, why := range []Why{WhyHidden, WhyWithheld, WhyUnedited, WhyUnchanged, WhyAcked, WhySent, WhyStream, WhyInFlight, WhyNoSnapshot, WhyShed, WhyBudget, WhyPackets, WhyStreamFull} {
@@ -67,7 +70,7 @@ func TestModel(t *testing.T) {
 			t.Errorf("the seeds do not reach reason %d of Explain: %v", why, told)
 		}
 	}
-	t.Logf("%+v, explained %v", total, told)
+	t.Logf("%+v, explained %v, %d masked and steady", total, told, masked)
 }
 
 // model is one seed: a world, its mirror, and some clients.
@@ -82,6 +85,7 @@ type model struct {
 	clients []*modelClient
 	lim     Limit
 	told    [WhyNext + 1]int      // what Explain said, by reason
+	masked  int                   // objects that were steady, and of which not all might be read, by tick and client
 	hoards  int                   // at most
 	budget  Budget                // of every client
 	hot     float64               // share of objects edited per tick
@@ -229,6 +233,11 @@ func (m *model) step(edits bool) error {
 				if m.tick >= c.black {
 					c.down.send(m.tick, parcel{bytes: b})
 				}
+			}
+		}
+		for k, word := range c.p.steady {
+			for _, v := range c.p.views.block(k) {
+				m.masked += bits.OnesCount64(v.slots & word)
 			}
 		}
 		if err := m.receive(c); err != nil {

@@ -45,6 +45,7 @@ type Object struct {
 	judge  bool       // the next capture asks its audience
 	fields []uint64   // tick of the last change: owner, then each leaf
 	looked uint64     // the last capture that looked at it
+	born   uint64     // tick of its first version
 	cache  *residuals // made when the first client needs it
 
 	// For digests, on both sides.
@@ -159,7 +160,7 @@ type basis struct {
 // residual is what a record carries after its head: the bits of a delta, in the world's arena.
 type residual struct {
 	basis
-	base, older uint64 // the versions of the basis, which the client must have
+	base, older uint64 // the versions of the basis: who reads all of the object must have them
 	off         uint32 // in bytes
 	n           uint32 // in bits
 }
@@ -245,13 +246,13 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 	if d.base = from.at; from.exact {
 		return true
 	}
-	d.base = w.versionOf(o, i, from.withheld)
+	d.base = o.hist.tick(i)
 	d.older = d.base
 	if from.from < from.at {
 		if i = o.hist.floor(from.from, o.changed); i < 0 && o.hist.evicted {
 			return false // a client may have a version of then
 		} else if i >= 0 { // or it was not there yet
-			d.older = w.versionOf(o, i, from.withheld)
+			d.older = o.hist.tick(i)
 			w.permit(&d.trend.Older, o, i, from.withheld, 2)
 			d.trend.Took, d.trend.Ahead = from.at-from.from, view{withheld: from.withheld}.version(o)-from.at
 		}

@@ -93,7 +93,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 // retire ends a lifetime. Only a client that was ever sent something must be told.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
-	p.views.special.unset(slot)
+	p.views.end(slot)
 	e := p.entry(slot)
 	if e.phase != shown {
 		return

@@ -2,7 +2,6 @@ package netvar
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/netloop/netloop/internal/codec"
@@ -132,6 +131,7 @@ var noMask [(codec.MaxLeaves + 7) / 8]byte
 type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
+	news    []bitset        // by rule: slots of which a field has changed in the running capture
 	mask    []byte          // of the value that permit has made last
 	values  [3]codec.Values // scratch of permit
 }
@@ -143,6 +143,23 @@ func (w *World) SetReaders(c *Class, r Readers) {
 		w.reading.readers = make([]Readers, len(w.table.classes))
 	}
 	w.reading.readers[c.index] = r
+}
+
+// note adds what has changed in an object to the news of its rules.
+func (s *reading) note(o *Object, tick uint64) {
+	for i, changed := range o.fields {
+		if changed != tick {
+			continue
+		}
+		rule := 0
+		if i > 0 {
+			rule = int(o.class.reads.rule[i-1])
+		}
+		for len(s.news) <= rule {
+			s.news = append(s.news, nil)
+		}
+		s.news[rule].set(o.id.slot())
+	}
 }
 
 // restricted tells whether o has fields that not everybody may read.
@@ -188,98 +205,6 @@ func (w *World) withheld(o *Object, p *Peer) Rules {
 	return all
 }
 
-// view is what a client has of an object, where that is not simply everything since its lifetime
-// began.
-type view struct {
-	since    uint64 // tick at which it changed within the lifetime; 0 = it did not
-	withheld Rules
-}
-
-// views are those of one client. A client without any pays for none.
-type views struct {
-	special bitset // slots that have one
-	list    []view // by slot
-}
-
-// view returns what a client has of the object in a slot: mostly everything, which is the zero view.
-func (p *Peer) view(slot int) view {
-	if p.views.special.has(slot) {
-		return p.views.list[slot]
-	}
-	return view{}
-}
-
-func (p *Peer) setView(slot int, v view) {
-	for len(p.views.list) <= slot {
-		p.views.list = append(p.views.list, view{})
-	}
-	p.views.list[slot] = v
-	p.views.special.set(slot)
-}
-
-// beginView judges what a client may read of an object whose lifetime there begins.
-func (w *World) beginView(o *Object, p *Peer) {
-	if !w.restricted(o) {
-		return
-	}
-	if withheld := w.withheld(o, p); withheld != 0 {
-		p.setView(o.id.slot(), view{withheld: withheld})
-	}
-}
-
-// review judges what a client may read of an object that it has.
-func (w *World) review(o *Object, p *Peer) {
-	if !w.restricted(o) {
-		return
-	}
-	slot := o.id.slot()
-	withheld := w.withheld(o, p)
-	if withheld == p.view(slot).withheld {
-		return
-	}
-	p.setView(slot, view{since: w.tick, withheld: withheld})
-	e := p.at(slot)
-	e.base, e.good, e.sent, e.full = 0, 0, 0, fullMasked
-	p.owed.set(slot)
-	p.settled(slot>>6, 1<<(slot&63))
-	w.stats.Masked++
-}
-
-// version is the tick of the newest change in what the view shows, and at least the tick at which the
-// view changed: versions never go back within a lifetime.
-func (v view) version(o *Object) uint64 {
-	if v.withheld == 0 {
-		return max(v.since, o.changed)
-	}
-	newest := max(v.since, o.fields[0])
-	for i, rule := range o.class.reads.rule {
-		if v.withheld>>rule&1 == 0 {
-			newest = max(newest, o.fields[1+i])
-		}
-	}
-	return newest
-}
-
-// readable returns the members of moved, objects with a new version, in which the client may read
-// what has changed. They are valid until the next call for any client.
-func (p *Peer) readable(moved bitset) bitset {
-	if len(p.views.special) == 0 {
-		return moved
-	}
-	w := p.w
-	seen := append(w.reading.moved[:0], moved...)
-	for k := range min(len(moved), len(p.views.special)) {
-		for m := moved[k] & p.views.special[k]; m != 0; m &= m - 1 {
-			slot := k<<6 + bits.TrailingZeros64(m)
-			if p.views.list[slot].version(w.slots[slot]) != w.tick {
-				seen.unset(slot)
-			}
-		}
-	}
-	w.reading.moved = seen
-	return seen
-}
-
 // permit makes v version i of o as one sees it who is withheld some fields: with zeros there, and then in scratch
 // which of the three that there are.
 func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which int) {
@@ -295,18 +220,7 @@ func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which 
 	*v = *to
 }
 
-// versionOf returns the tick of version i as one sees it who is withheld some fields: that of the first of those up
-// to it that look the same to him.
-func (w *World) versionOf(o *Object, i int, withheld Rules) uint64 {
-	if withheld == 0 {
-		return o.hist.tick(i)
-	}
-	for i > 0 && o.class.looksSame(&o.hist, i, i-1, withheld) {
-		i--
-	}
-	return o.hist.tick(i)
-}
-
+// looksSame reports whether two versions are the same to one who is withheld some fields.
 func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
 	a, b := h.at(i), h.at(j)
 	if c.owner(&a) != c.owner(&b) {

@@ -37,7 +37,7 @@ func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	for i := 1; i < 3; i++ {
 		mustApply(t, q.r[i], q.p[i], full[i])
 	}
-	q.p[2].views.special.unset(0) // A server that forgets the mask.
+	q.p[2].views.end(0) // A server that forgets the mask.
 	q.edit(o).Ammo = 3
 	if _, err := q.r[2].Apply(q.next()[2]); !errors.Is(err, ErrRecord) {
 		t.Errorf("a delta of what may not be read: %v", err)
@@ -52,7 +52,7 @@ func TestDigestHoldsTheMask(t *testing.T) {
 	q.spawn(nothing, 0)
 	q.w.Capture(1)
 	digest := q.w.Digest(q.p[1])
-	q.p[1].views.special.unset(0)
+	q.p[1].views.end(0)
 	if q.w.Digest(q.p[1]) == digest {
 		t.Error("the digest does not tell a field that is zero from one that may not be read")
 	}
@@ -185,7 +185,7 @@ func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q.edit(o).X = 9
 	q.deliver()
 	want("a delta", "X", "Gear.Hat", "Y") // the others by their values
-	q.p[2].views.list[0].withheld = teamRule
+	q.p[2].views.set(0, teamRule)
 	q.p[2].at(0).base = 0
 	q.edit(o).Ammo = 0
 	q.deliver()

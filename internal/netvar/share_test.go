@@ -221,3 +221,24 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 		}
 	}
 }
+
+// For a client that cannot be sent all, no more is encoded than about what fits, though it shares with nobody.
+func TestWhoIsShortCostsWhatFits(t *testing.T) {
+	f := newFleet(t, 1280, 1, []uint64{3}, 0)
+	c := &f.clients[0]
+	for _, budget := range []int{0, 300} {
+		c.peer.SetBudget(Budget{PerTick: budget})
+		for range 8 {
+			f.tick++
+			f.move(1280)
+			f.w.Capture(f.tick)
+			before := *f.w.Stats()
+			packets, first := c.peer.AppendSnapshot(nil, f.tick, Limit{Packets: 1, PacketSize: 600})
+			c.peer.Ack([]Range{{first, first + uint64(len(packets)) - 1}})
+			records, encoded := f.w.stats.Records-before.Records, f.w.stats.Encoded-before.Encoded
+			if most := uint64(7 * 64); records == 0 || encoded > most {
+				t.Errorf("budget %d: %d records are encoded to send %d, want at most %d", budget, encoded, records, most)
+			}
+		}
+	}
+}

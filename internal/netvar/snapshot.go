@@ -57,6 +57,7 @@ type cutter struct {
 	lim     Limit
 	list    []candidate
 	due     bitset // scratch of bundle
+	views   []blockView
 	packets [][]byte
 	from    int            // packets that were there before
 	open    wire.BitWriter // the open packet
@@ -70,6 +71,7 @@ type cutter struct {
 	chosen  []uint32 // candidates that a shortage lets go, by packet
 	short   bool     // of budget: what a shortage has not tried waits for that
 	behind  uint64   // ticks that the client stays behind in what was left out
+	long    int      // bits of the runs in the list
 
 	largeRoom int    // bytes that may still go over the stream
 	crowded   uint64 // large records that found no room there
@@ -129,7 +131,7 @@ func (n *candidate) records() int {
 // gather lists what is owed and not waiting, in slot order.
 func (c *cutter) gather(runs bool) {
 	p := c.p
-	c.list, c.behind = c.list[:0], 0
+	c.list, c.long, c.behind = c.list[:0], 0, 0
 	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
 	runs = runs && !shedding
 	var all *bundle
@@ -147,23 +149,16 @@ func (c *cutter) gather(runs bool) {
 		steady := uint64(0)
 		if runs {
 			if steady = p.settle(k, due); steady == due {
-				if r := c.run(k, due); r != nil {
-					c.addRun(r)
-					continue
-				}
+				c.addRuns(k, due)
+				continue
 			}
 		}
 		for ; due != 0; due &= due - 1 {
-			slot := k<<6 + bits.TrailingZeros64(due)
-			if due&-due&steady == 0 {
-				c.gatherOne(slot, shedding)
-				continue
+			if bit := due & -due; bit&steady == 0 {
+				c.gatherOne(k<<6+bits.TrailingZeros64(bit), shedding)
+			} else {
+				c.addSteady(k, bit)
 			}
-			n := candidate{slot: uint32(slot), version: p.w.slots[slot].changed, rank: rankOwed, packet: unplaced, steady: true}
-			if p.once.has(slot) {
-				n.rank = rankCopy
-			}
-			c.list = append(c.list, n)
 		}
 	}
 	if all != nil && all.asked == 2 {
@@ -184,6 +179,20 @@ func (c *cutter) isDue(k int) uint64 {
 // addRun lists a run.
 func (c *cutter) addRun(r *run) {
 	c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced})
+	c.long += int(r.n)
+}
+
+// addSteady lists slots that need no entry, each for itself.
+func (c *cutter) addSteady(k int, mask uint64) {
+	p := c.p
+	for ; mask != 0; mask &= mask - 1 {
+		slot := k<<6 + bits.TrailingZeros64(mask)
+		n := candidate{slot: uint32(slot), version: p.view(slot).version(p.w.slots[slot]), rank: rankOwed, packet: unplaced, steady: true}
+		if p.once.has(slot) {
+			n.rank = rankCopy
+		}
+		c.list = append(c.list, n)
+	}
 }
 
 // gatherOne lists a slot that has an entry.
@@ -339,14 +348,11 @@ func (c *cutter) record(n *candidate) {
 // if it lacks what was the newest then.
 func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
+	v := c.p.view(slot)
 	if m.lackedBy(c.origin, slot>>6)>>(slot&63)&1 == 0 {
-		return basis{at: c.origin.at, from: c.origin.from}
+		return basis{at: c.origin.at, from: c.origin.from, withheld: v.withheld}
 	}
-	from := basis{at: m.of(slot), exact: true}
-	if i := o.hist.floor(from.at, o.changed); i >= 0 { // or it is too old: no baseline
-		from.at = o.hist.tick(i)
-	}
-	return from
+	return basis{at: v.at(o, m.of(slot)), exact: true, withheld: v.withheld} // at 0 if it is too old: no baseline
 }
 
 // exactly returns the version that a residual leads from, if its record has to name it.
@@ -364,7 +370,7 @@ func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	v := c.p.view(o.id.slot())
 	if at > 0 && version > at && v.since <= from {
 		r = c.p.w.residual(o, basis{at: at, from: from, withheld: v.withheld})
-		if r != nil && (!e.has(max(r.base, v.since)) || !e.has(max(r.older, v.since))) {
+		if r != nil && !c.leads(r, o, e, v) {
 			r = nil
 		}
 	}
@@ -372,6 +378,15 @@ func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 		r = c.p.w.residual(o, basis{at: e.base, exact: true, withheld: v.withheld})
 	}
 	return r
+}
+
+// leads reports whether the client has what a residual leads from.
+func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
+	if v.withheld == 0 {
+		return e.has(max(r.base, v.since)) && e.has(max(r.older, v.since))
+	}
+	base, older := v.at(o, r.at), v.at(o, r.from)
+	return base > 0 && e.has(base) && (older > 0 && e.has(older) || o.hist.floor(r.from, o.changed) < 0)
 }
 
 // full writes a full record.
@@ -514,6 +529,8 @@ func (c *cutter) commitOne(n *candidate) {
 		st.FullMasked++
 	case e.full == fullResumed:
 		st.FullResumed++
+	case e.full == fullEvicted:
+		st.FullEvicted++
 	default:
 		st.FullFirst++
 	}

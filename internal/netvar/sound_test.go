@@ -24,7 +24,7 @@ func (p *Peer) unsound() string {
 		for _, r := range s.records {
 			for m := r.mask; m != 0; m &= m - 1 {
 				slot := int(r.block)<<6 + bits.TrailingZeros64(m)
-				if e := p.peek(slot); s.tick >= e.life && e.phase != absent && p.w.carried(s, &r, slot) == p.version(slot, &e) {
+				if e := p.peek(slot); s.tick >= e.life && e.phase != absent && p.carried(s, &r, slot) == p.version(slot, &e) {
 					out[slot]++
 				}
 			}
@@ -51,7 +51,7 @@ func (p *Peer) unsound() string {
 		if p.owed.has(slot) && (once != (out[slot] > 0) || waiting && !once) {
 			return fmt.Sprintf("slot %d: %d packets in flight carry version %d, and once %v, waiting %v", slot, out[slot], version, once, waiting)
 		}
-		if p.steady.has(slot) && (e.phase != shown || p.views.special.has(slot) || p.w.slots[slot].class.large) {
+		if p.steady.has(slot) && (e.phase != shown || p.w.slots[slot].class.large) {
 			return fmt.Sprintf("slot %d is steady, in phase %d", slot, e.phase)
 		}
 	}
@@ -75,8 +75,18 @@ func (p *Peer) unlike(r *Replica) string {
 			if !ok {
 				return fmt.Sprintf("slot %d is steady, and the client does not have it", slot)
 			}
-			if j := own.hist.floor(mark, own.changed); j < 0 || own.hist.tick(j) != o.hist.tick(i) {
-				return fmt.Sprintf("slot %d is steady, the client should have version %d as of %d, and has not (%d)", slot, o.hist.tick(i), mark, j)
+			v := p.view(slot)
+			j := own.hist.floor(mark, own.changed)
+			if want := v.at(o, mark); j < 0 || want > 0 && own.hist.tick(j) != want {
+				return fmt.Sprintf("slot %d is steady, the client should have version %d as of %d, and has not (%d)", slot, want, mark, j)
+			}
+			if age > 0 && mark != p.marks.from {
+				continue
+			}
+			var should codec.Values
+			p.w.permit(&should, o, i, v.withheld, 0)
+			if has := own.hist.at(j); !o.class.equal(&has, &should) {
+				return fmt.Sprintf("slot %d is steady, and the client has other values than the server as of %d", slot, mark)
 			}
 		}
 	}
@@ -96,7 +106,7 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 			for i := range s.records {
 				for m := s.records[i].mask; m != 0 && s.pending; m &= m - 1 {
 					slot := int(s.records[i].block)<<6 + bits.TrailingZeros64(m)
-					if s.tick >= p.entries[slot].life {
+					if s.tick >= max(p.entries[slot].life, p.view(slot).since) {
 						least[slot] = max(least[slot], s.records[i].version)
 					}
 				}
@@ -248,8 +258,8 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
 		c.origin = origin{f.tick - back, f.tick - back}
-		if r := c.run(0, ^uint64(0)>>(back%3)); r != nil {
-			if runs++; cap(r.bits) > MaxPacket/maxShare+8 {
+		if r := c.run(0, ^uint64(0)>>(back%3), 64); r.n > 0 {
+			if runs++; cap(r.bits) > MaxPacket/maxShare+64 {
 				t.Errorf("a run takes %d bytes", cap(r.bits))
 			}
 		}

@@ -18,27 +18,33 @@ import "math/bits"
 //	commit   once, waiting                  ──▶  one note of the packet
 //	acked    what has not changed since     ──▶  no longer owed
 //
-// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new, masked or
+// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new or
 // large, that it was lost for longer than marks reach back, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
 // right. An object becomes steady again once it has changed and marks reach back no farther than the
 // packet that has mended it.
 
 // derive makes the detail of a steady object.
 func (p *Peer) derive(slot int, e *entry) {
-	o := p.w.slots[slot]
+	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
-	e.base, e.had, e.prior, e.good = m.of(slot), 0, 0, m.at
-	if i := o.hist.floor(e.base, o.changed); i >= 0 { // or it is too old: no baseline
-		e.base = o.hist.tick(i)
+	mark := m.of(slot)
+	e.had, e.prior, e.good, e.sent = 0, 0, m.at, mark
+	switch e.base = v.at(o, mark); {
+	case e.base > 0:
+	case o.hist.floor(mark, o.changed) < 0: // it is too old: no baseline
+		e.base = mark
+	default: // which version looked as it does now nobody knows
+		e.full = fullEvicted
 	}
-	if i := o.hist.floor(m.from, o.changed); i >= 0 && !m.lacks(m.from).has(slot) {
-		e.remember(o.hist.tick(i))
+	if from := v.at(o, m.from); from > 0 && !m.lacks(m.from).has(slot) {
+		e.remember(from)
 	}
-	e.sent = e.base
 	if p.once.has(slot) {
-		e.sent = o.changed
-	} else if i := o.hist.floor(p.before, o.changed); i >= 0 {
-		e.sent = o.hist.tick(i)
+		e.sent = v.version(o)
+	} else if before := v.at(o, p.before); before > 0 {
+		e.sent = before
+	} else if e.base > 0 {
+		e.sent = e.base
 	}
 	if last := uint32(e.sent); int32(last-e.last) > 0 {
 		e.last = last // or a copy was sent a little later
@@ -67,7 +73,7 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 
 // mended notes that the client has what an unsteady object was when a packet of this tick was sent.
 func (p *Peer) mended(slot int, e *entry, tick uint64) {
-	if (e.good == 0 || e.lacks) && tick > e.good && !p.views.special.has(slot) && !p.w.slots[slot].class.large {
+	if (e.good == 0 || e.lacks) && tick > e.good && !p.w.slots[slot].class.large {
 		e.good, e.lacks = tick, false
 	}
 }
@@ -141,7 +147,7 @@ func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	if !known {
 		return r.mask
 	}
-	had := steady &^ changed.word(k)
+	had := steady &^ unhidden(changed.slots.word(k), changed.news, k, p.views.block(k))
 	p.owed.remove(k, had)
 	p.settled(k, had)
 	return r.mask &^ steady

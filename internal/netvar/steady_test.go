@@ -2,8 +2,13 @@ package netvar
 
 import (
 	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // herd is a world in which nearly everything moves in every tick, so that objects are steady, and in which something
@@ -19,6 +24,34 @@ type herd struct {
 	lim     Limit
 	loss    float64
 	moving  bool
+	team    map[*Object]clientSet // who reads what is for the team of a guard
+	full    bool                  // others have taken all places of what is shared
+	reached herdTally
+}
+
+// herdTally is what a herd has reached: runs with something that may not be read, parts of runs that would be too large, and runs
+// without a place.
+type herdTally struct{ masked, parts, lone int }
+
+// guard begins as a crate does, and has fields for its owner and for a team.
+type guard struct {
+	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
+	Yaw     float32 `net:"quant=1/256"`
+	Ammo    int32   `net:"read=owner"`
+	Plan    string  `net:"max=20,read=team"`
+}
+
+// Ask and Withheld make the herd Readers.
+func (h *herd) Ask(*Object) {}
+
+func (h *herd) Withheld(o *Object, p *Peer) (w Rules) {
+	if int(o.Owner()) != p.Handle.(int) {
+		w |= ownerRule
+	}
+	if !h.team[o].Includes(p) {
+		w |= teamRule
+	}
+	return w
 }
 
 type herdClient struct {
@@ -30,9 +63,12 @@ type herdClient struct {
 }
 
 func newHerd(t *testing.T, seed uint64) *herd {
-	h := &herd{t: t, rng: rand.New(rand.NewPCG(seed, 11)), tick: 100 * seed, moving: true}
-	h.class = classOf[crate](t, "crate")
+	h := &herd{t: t, rng: rand.New(rand.NewPCG(seed, 11)), tick: 100 * seed, moving: true, team: map[*Object]clientSet{}, full: seed%4 == 3}
+	if h.class = classOf[crate](t, "crate"); seed%2 == 1 {
+		h.class = classOf[guard](t, "guard")
+	}
 	h.w = NewWorld(NewTable(h.class))
+	h.w.SetReaders(h.class, h)
 	h.lim = Limit{Packets: 3 + h.rng.IntN(8), PacketSize: 200 + h.rng.IntN(900)}
 	h.loss = []float64{0, 0.02, 0.2}[h.rng.IntN(3)]
 	for range 20 + h.rng.IntN(180) {
@@ -48,16 +84,57 @@ func newHerd(t *testing.T, seed uint64) *herd {
 }
 
 func (h *herd) spawn() {
-	h.crates = append(h.crates, h.w.Spawn(h.class, unsafe.Pointer(&crate{X: h.rng.Float32() * 10}), 0, h.tick+1))
+	v := reflect.New(h.class.Type()).UnsafePointer()
+	*(*crate)(v) = crate{X: h.rng.Float32() * 10}
+	owner := uint64(0)
+	if h.guards() {
+		owner = uint64(h.rng.IntN(4))
+	}
+	o := h.w.Spawn(h.class, v, owner, h.tick+1)
+	if h.crates = append(h.crates, o); h.rng.IntN(3) == 0 {
+		h.team[o] = clientSet(h.rng.IntN(8))
+	}
+}
+
+func (h *herd) guards() bool { return h.class.Rules() != nil }
+
+// order changes what few may read of some guards.
+func (h *herd) order() {
+	for range h.rng.IntN(1 + len(h.crates)/8) {
+		o := h.crates[h.rng.IntN(len(h.crates))]
+		h.w.Edit(o)
+		if g := live[guard](o); h.rng.IntN(2) == 0 {
+			g.Ammo++
+		} else {
+			g.Plan = string(rune('a' + h.rng.IntN(3)))
+		}
+	}
+}
+
+// crowdOut gives all places of what is shared to nobody.
+func (w *World) crowdOut() {
+	for k := range w.runs {
+		s := w.runsOf(k)
+		for i := range maxRuns {
+			if s.admit(maxRuns, 1, ^uint64(0)) == i {
+				s.keys[i], s.runs[i].n = runKey{}, 0
+				s.list[i].asked = 0
+			}
+		}
+	}
 }
 
 // disturb does one thing that concerns few of the crates, or one client.
 func (h *herd) disturb() {
 	i := h.rng.IntN(len(h.crates))
 	o, c := h.crates[i], h.clients[h.rng.IntN(len(h.clients))]
-	switch h.rng.IntN(10) {
+	switch h.rng.IntN(12) {
+	case 10, 11:
+		h.team[o] = clientSet(h.rng.IntN(8))
+		h.w.Judge(o)
 	case 0:
 		h.w.Despawn(o)
+		delete(h.team, o)
 		h.crates[i] = h.crates[len(h.crates)-1]
 		h.crates = h.crates[:len(h.crates)-1]
 		h.spawn()
@@ -101,8 +178,13 @@ func (h *herd) step(disturb bool) {
 			}
 		}
 	}
+	if h.guards() && disturb {
+		h.order()
+	}
 	if h.rng.IntN(40) > 0 { // or a snapshot of what was captured before
-		h.w.Capture(h.tick)
+		if h.w.Capture(h.tick); h.full {
+			h.w.crowdOut()
+		}
 	}
 	for i, c := range h.clients {
 		h.carry(c)
@@ -128,6 +210,7 @@ func (h *herd) carry(c *herdClient) {
 		}
 	}
 	packets, _ := snap(c.p, h.tick, h.lim)
+	h.tally(c.p)
 	c.down = append(c.down, packets)
 	if len(c.down) <= c.delay {
 		return
@@ -158,10 +241,34 @@ func (h *herd) carry(c *herdClient) {
 	}
 }
 
+// tally counts what the last snapshot has reached.
+func (h *herd) tally(p *Peer) {
+	block := ^uint32(0)
+	for _, n := range p.cut.list {
+		if n.run == nil || len(n.run.notes) != 1 {
+			continue
+		}
+		note := &n.run.notes[0]
+		if _, ok := p.views.among(int(note.block), note.mask); ok && len(p.views.block(int(note.block))) > 0 {
+			h.reached.masked++
+		}
+		if note.block == block {
+			h.reached.parts++
+		}
+		block = note.block
+	}
+	h.reached.lone += h.w.loners
+}
+
 // Whatever disturbs it, each client comes to have what the server has.
 func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	var total Stats
-	for seed := range uint64(60) {
+	var reached herdTally
+	seeds := 24
+	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
+		seeds, _ = strconv.Atoi(s)
+	}
+	for seed := range uint64(seeds) {
 		h := newHerd(t, seed)
 		for range 250 {
 			h.step(true)
@@ -183,7 +290,16 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 				if !ok {
 					continue
 				}
-				if seen++; *live[crate](got) != rounded(o) || got.Owner() != o.Owner() {
+				seen++
+				want, has := codec.Values{}, got.hist.newest()
+				withheld := Rules(0)
+				if h.guards() {
+					withheld = h.Withheld(o, c.p)
+				}
+				if h.w.permit(&want, o, int(o.hist.n)-1, withheld, 0); !h.class.equal(&has, &want) {
+					t.Fatalf("seed %d, client %d: crate %v is %+v, want %+v", seed, i, o.ID(), has, want)
+				}
+				if !h.guards() && *live[crate](got) != rounded(o) || got.Owner() != o.Owner() {
 					t.Fatalf("seed %d, client %d: crate %v is %+v, want %+v", seed, i, o.ID(), *live[crate](got), rounded(o))
 				}
 			}
@@ -195,6 +311,13 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 		total.InRuns += st.InRuns
 		total.Deltas += st.Deltas
 		total.Lost += st.Lost
+		total.Masked += st.Masked
+		reached.masked += h.reached.masked
+		reached.parts += h.reached.parts
+		reached.lone += h.reached.lone
+	}
+	if t.Logf("%+v", reached); total.Masked == 0 || reached.masked < 1000 || reached.parts < 1000 || reached.lone < 1000 {
+		t.Errorf("it does not reach %d changes of views, or one of %+v", total.Masked, reached)
 	}
 	if t.Logf("%+v", total); total.InRuns < total.Deltas/10 || total.InRuns > total.Deltas*9/10 || total.Lost == 0 {
 		t.Errorf("of %d records %d went in runs, %d packets were lost: it does not reach both ways", total.Deltas, total.InRuns, total.Lost)

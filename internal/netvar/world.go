@@ -165,6 +165,9 @@ func (w *World) Capture(tick uint64) {
 		w.checkAll()
 	}
 	clear(w.moved)
+	for _, b := range w.reading.news {
+		clear(b)
+	}
 	for _, o := range w.dirty {
 		o.dirty = false
 		if o.alive {
@@ -173,7 +176,7 @@ func (w *World) Capture(tick uint64) {
 	}
 	clear(w.dirty)
 	w.dirty = w.dirty[:0]
-	w.since.add(tick, w.moved)
+	w.since.add(tick, w.moved, w.reading.news)
 	w.details.most = len(w.slots) + moreDetails
 	w.judge()
 	w.crowds.begin(tick)
@@ -215,9 +218,13 @@ func (w *World) capture(o *Object) {
 		for i := range o.fields {
 			o.fields[i] = w.tick
 		}
+		o.born = w.tick
 		w.publish(o)
 	case w.differs(o, now):
 		w.moved.set(o.id.slot())
+		if w.restricted(o) {
+			w.reading.note(o, w.tick)
+		}
 	default:
 		return
 	}

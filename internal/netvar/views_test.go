@@ -1,0 +1,261 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// captains is a fleet of which each object has a field for its owner alone.
+func captains(tb testing.TB, crates, clients int) *fleet {
+	return newFleetOf(tb, classOf[captain](tb, "captain"), crates, clients, twoBaselines, 0)
+}
+
+// A field that is withheld costs no client the fast path: neither of the objects that it does not own, nor of its own.
+func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
+	const crates, clients = 256, 32
+	play := func(f *fleet, moving int) Stats {
+		for range 20 {
+			f.step(moving)
+		}
+		f.begin()
+		for range 8 {
+			for i, o := range f.crates {
+				if i%8 == 0 && o.class.Rules() != nil { // whose owner alone reads what has changed
+					f.w.Edit(o)
+					live[captain](o).Ammo++
+				}
+			}
+			f.step(moving)
+		}
+		st := *f.w.Stats()
+		st.Encoded -= f.counts.Encoded
+		st.Records -= f.counts.Records
+		st.InRuns -= f.counts.InRuns
+		st.Bytes -= f.counts.Bytes
+		return st
+	}
+	for _, moving := range []int{crates, 8} {
+		open, own := play(newFleet(t, crates, clients, twoBaselines, 0), moving), play(captains(t, crates, clients), moving)
+		t.Logf("%d move: %d records, %d in runs, %d encoded, %d bytes; with a field for owners %d, %d, %d, %d", moving, open.Records, open.InRuns, open.Encoded, open.Bytes,
+			own.Records, own.InRuns, own.Encoded, own.Bytes)
+		if open.InRuns != open.Records || own.InRuns != own.Records {
+			t.Errorf("%d of %d records go in runs, and with a field for owners %d of %d", open.InRuns, open.Records, own.InRuns, own.Records)
+		}
+		if own.Records < open.Records || own.Records > open.Records+8*2*crates/8 { // owners hear of their ammunition, twice
+			t.Errorf("%d records, with a field for owners %d", open.Records, own.Records)
+		}
+		if most := 2*open.Encoded + 8*2*crates/8; own.Encoded > most { // each once more for its owner, and what it alone reads
+			t.Errorf("%d records are encoded, with a field for owners %d, want at most %d", open.Encoded, own.Encoded, most)
+		}
+	}
+}
+
+// BenchmarkOwnersField: 1 000 objects that all move, to 200 clients, with and without one field for owners alone, in turn. The ratio is
+// to be at most 2.
+func BenchmarkOwnersField(b *testing.B) {
+	open, own := newFleet(b, 1000, 200, twoBaselines, 0), captains(b, 1000, 200)
+	open.begin()
+	own.begin()
+	b.ReportAllocs()
+	for b.Loop() {
+		open.step(1000)
+		own.step(1000)
+	}
+	whole := func(f *fleet) float64 {
+		return (f.spent.capture + f.spent.encode + f.spent.ack).Seconds() * 1000 / float64(f.spent.ticks)
+	}
+	b.ReportMetric(whole(open), "open-ms/tick")
+	b.ReportMetric(whole(own), "owners-ms/tick")
+	b.ReportMetric(whole(own)/whole(open), "owners/open")
+	b.ReportMetric(own.spent.encode.Seconds()/open.spent.encode.Seconds(), "encode-owners/open")
+	b.ReportMetric(own.spent.ack.Seconds()/open.spent.ack.Seconds(), "ack-owners/open")
+	b.ReportMetric(own.spent.capture.Seconds()/open.spent.capture.Seconds(), "capture-owners/open")
+}
+
+// Views that come and go in any order say what a plain list of them says, and those of some slots are the same for clients
+// with the same views, whatever came before.
+func TestViewsAgreeWithAPlainList(t *testing.T) {
+	const slots = 150
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 31))
+		var s, other views
+		var plain [slots]Rules
+		for range 400 {
+			slot, withheld := rng.IntN(slots), Rules(rng.IntN(5))
+			s.set(slot, withheld)
+			plain[slot] = withheld
+		}
+		for _, slot := range rng.Perm(slots) {
+			other.set(slot, plain[slot])
+		}
+		for slot, want := range plain {
+			if got := s.of(slot); got != want {
+				t.Fatalf("seed %d: %b is withheld of slot %d, want %b", seed, got, slot, want)
+			}
+		}
+		for k := range 4 {
+			if !slices.Equal(s.block(k), other.block(k)) {
+				t.Fatalf("seed %d: the views of block %d are %v, and %v where they have come in another order", seed, k, s.block(k), other.block(k))
+			}
+			mask := rng.Uint64() & rng.Uint64() & rng.Uint64()
+			sets := map[Rules]uint64{}
+			for slot := k << 6; slot < min(slots, k<<6+64); slot++ {
+				if mask>>(slot&63)&1 != 0 && plain[slot] != 0 {
+					sets[plain[slot]] |= 1 << (slot & 63)
+				}
+			}
+			list, ok := s.among(k, mask)
+			if ok != (len(sets) <= maxViews) {
+				t.Fatalf("seed %d: %d views are too many: %v", seed, len(sets), !ok)
+			}
+			for i, m := range list {
+				if ok && (i < len(sets)) != (m.slots != 0) || sets[m.withheld] != m.slots && m.slots != 0 {
+					t.Fatalf("seed %d: %v among %x, want %v", seed, list, mask, sets)
+				}
+			}
+		}
+	}
+}
+
+// barge has records of a hundred bytes and more.
+type barge struct {
+	X, Y, Z float32 `net:"quant=1/512,range=-32:32"`
+	Yaw     float32 `net:"quant=1/256"`
+	Log     [16]int64
+}
+
+// Records too large for 64 of them to be one run are fewer in a run, down to one: all are encoded once for all clients, in about as
+// many packets as one by one.
+func TestLargeRecordsGoInShorterRuns(t *testing.T) {
+	const crates, clients = 192, 8
+	for _, logged := range []int{1, 3, 9, 16} { // numbers that change
+		f := newFleetOf(t, classOf[barge](t, "barge"), crates, clients, []uint64{3}, 0)
+		step := func() {
+			for _, o := range f.crates {
+				f.w.Edit(o)
+				for i := range logged {
+					live[barge](o).Log[i] += int64(f.random.Uint64()>>16) - 1<<47
+				}
+			}
+			f.tick++
+			f.acknowledge()
+			f.w.Capture(f.tick)
+			for i := range f.clients {
+				c := &f.clients[i]
+				before := f.w.stats.Encoded
+				packets, first := c.peer.AppendSnapshot(c.packets[:0], f.tick, Limit{Packets: MaxPackets, PacketSize: MaxPacket})
+				c.packets, c.encoded = packets, c.encoded+f.w.stats.Encoded-before
+				c.sent[f.tick%uint64(len(c.sent))] = Range{first, first + uint64(len(packets)) - 1}
+			}
+		}
+		for f.tick%widthTicks != 5 {
+			step()
+		}
+		f.begin()
+		for range 4 {
+			step()
+		}
+		st := f.w.Stats()
+		records := st.Records - f.counts.Records
+		if inRuns := st.InRuns - f.counts.InRuns; inRuns != records || records != 4*crates*clients {
+			t.Errorf("%d numbers: %d of %d records go in runs", logged, inRuns, records)
+		}
+		if encoded := st.Encoded - f.counts.Encoded; encoded > 4*crates*5/4 {
+			t.Errorf("%d numbers: %d records are encoded, want %d", logged, encoded, 4*crates)
+		}
+		most := float64(st.Bytes-f.counts.Bytes) / MaxPacket
+		if packets := float64(st.Packets - f.counts.Packets); packets > most*1.6 {
+			t.Errorf("%d numbers: %v packets of what fits %.0f", logged, packets, most)
+		} else {
+			t.Logf("%d numbers: %d bytes a record, %d slots a run, %d encoded for %d, %v packets of what fits %.0f", logged, (st.Bytes-f.counts.Bytes)/records, f.w.runs[0].width,
+				st.Encoded-f.counts.Encoded, 4*crates, packets, most)
+		}
+	}
+}
+
+// Whatever is shared, each client has what it may read and nothing else: in runs, in parts of other clients' runs, and in whole
+// snapshots, where clients own some of what moves, all of a block, or nothing.
+func TestClientsShareWithoutReadingMore(t *testing.T) {
+	for _, set := range []struct{ crates, clients, owners, moving int }{{128, 12, 12, 128}, {128, 12, 12, 8}, {128, 12, 2, 8}, {70, 66, 66, 70}, {140, 2, 2, 140}} {
+		f := newFleetOf(t, classOf[captain](t, "captain"), set.crates, set.clients, []uint64{3}, 0)
+		for i, o := range f.crates {
+			f.w.SetOwner(o, uint64(1+i%set.owners))
+		}
+		var replicas []*Replica
+		for i := range f.clients {
+			f.clients[i].peer.RequestFull()
+			r := NewReplica(f.w.table)
+			r.StartAt(f.tick)
+			replicas = append(replicas, r)
+		}
+		inRuns, whole := f.w.Stats().InRuns, 0
+		for tick := range 16 {
+			for i, o := range f.crates {
+				if (i+tick)%5 == 0 && tick%3 > 0 {
+					f.w.Edit(o)
+					live[captain](o).Ammo += int32(1 + i)
+				}
+			}
+			f.step(set.moving)
+			for i, r := range replicas {
+				c := &f.clients[i]
+				for _, b := range c.packets {
+					if _, err := r.Apply(b); err != nil {
+						t.Fatalf("%+v, tick %d, client %d: %v", set, tick, i, err)
+					}
+				}
+				if len(c.peer.cut.list) == 1 && c.peer.cut.list[0].run != nil {
+					whole++
+				}
+				r.Events()
+				for _, o := range f.crates {
+					var want codec.Values
+					f.w.permit(&want, o, int(o.hist.n)-1, ownersRead{}.Withheld(o, c.peer)&ownerRule, 0)
+					got, ok := r.Get(o.ID())
+					if !ok {
+						t.Fatalf("%+v, tick %d: client %d lacks %v", set, tick, i, o.ID())
+					}
+					if has := got.hist.newest(); !o.class.equal(&has, &want) || got.Changed() != c.peer.view(o.id.slot()).version(o) {
+						t.Fatalf("%+v, tick %d: client %d has %v of %v, version %d, want %v", set, tick, i, has, o.ID(), got.Changed(), want)
+					}
+				}
+			}
+		}
+		if f.w.Stats().InRuns == inRuns || set.owners < set.clients && whole == 0 {
+			t.Errorf("%+v: no runs, or none of %d snapshots is whole", set, whole)
+		}
+	}
+}
+
+// What client a owns is not taken for what client b owns, even if all else is the same: whole snapshots differ by it too.
+func TestWholeSnapshotsDifferByWhatIsRead(t *testing.T) {
+	f := newFleetOf(t, classOf[captain](t, "captain"), 256, 9, []uint64{3}, 0)
+	for i, o := range f.crates {
+		f.w.SetOwner(o, uint64(i%4)) // nobody, and clients 0, 1 and 2; the others own nothing
+	}
+	for range 40 {
+		f.step(8)
+	}
+	for f.tick%32 != 0 {
+		f.step(8)
+	}
+	b := &f.w.bundles
+	if len(b.list) < 2 || len(b.list) > 4 {
+		t.Fatalf("%d sets of what is due", len(b.list))
+	}
+	for i := range b.list {
+		for j := range i {
+			if slices.Equal(b.all[i].views, b.all[j].views) {
+				t.Errorf("two sets with the same views: %v", b.all[i].views)
+			}
+		}
+	}
+	for i, n := range []int{1, 1, 1} {
+		if got := len(f.clients[8-i].peer.cut.list); got != n {
+			t.Errorf("client %d is sent %d runs", 8-i, got)
+		}
+	}
+}
