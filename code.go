@@ -19,7 +19,12 @@ type Refusal struct {
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Text) }
+func (r *Refusal) Error() string {
+	if r.Text == "" || r.Text == r.Code.String() {
+		return r.Code.String()
+	}
+	return fmt.Sprintf("%s: %s", r.Code, r.Text)
+}
 
 // Refuse makes an error that the peer may read: returned by OnAdmit, OnJoin, the
 // handler of a call or a Validate function, or given to [Reply.Send], it reaches

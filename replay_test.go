@@ -284,8 +284,11 @@ func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
 	if _, err := netloop.NewReplay(netloop.Config{}, mixed(nil), strings.NewReader("anything else")); !errors.Is(err, recording.ErrNotRecording) {
 		t.Errorf("no recording: error %v", err)
 	}
-	if _, err := netloop.NewReplay(netloop.Config{}, other{}, bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "another schema") {
+	if _, err := netloop.NewReplay(netloop.Config{}, other{}, bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "of another game: its schema is") {
 		t.Errorf("another game: error %v", err)
+	}
+	if _, err := netloop.NewReplay(netloop.Config{}, otherBuild{}, bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "of another build of") {
+		t.Errorf("another build: error %v", err)
 	}
 }
 
@@ -296,6 +299,13 @@ var otherSchema = netloop.NewSchema("other", 1, 0)
 
 func (other) Schema() *netloop.Schema  { return otherSchema }
 func (other) Open(*netloop.Room) error { return nil }
+
+// otherBuild is a game of the same name that declares something else.
+type otherBuild struct{ other }
+
+var otherBuildSchema = netloop.NewSchema(schema.Name(), 1, 0)
+
+func (otherBuild) Schema() *netloop.Schema { return otherBuildSchema }
 
 // What a recording cannot hold is named, and ends the replay at its tick.
 func TestUnrecordedInputIsNamed(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -18,13 +19,32 @@ type addresses struct {
 	CertHash string `json:"cert_hash"`
 }
 
-func addressesOf(s *netloop.Server) addresses {
+func addressesOf(s *netloop.Server, o *options) addresses {
 	hash := s.CertHash()
-	at := addresses{Listen: s.Addr().String(), CertHash: hex.EncodeToString(hash[:])}
+	at := addresses{Listen: bound(s.Addr(), o.Listen), CertHash: hex.EncodeToString(hash[:])}
 	if a := s.AdminAddr(); a != nil {
-		at.Admin = a.String()
+		at.Admin = bound(a, o.Admin)
 	}
 	return at
+}
+
+// bound is an address that was taken. One that stands for all of this machine keeps the
+// host that was asked for: the system calls 0.0.0.0 by the name [::].
+func bound(taken net.Addr, asked string) string {
+	host, port, err := net.SplitHostPort(taken.String())
+	if err == nil && everywhere(host) {
+		host, _, err = net.SplitHostPort(asked)
+	}
+	if err != nil {
+		return taken.String()
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// everywhere tells whether a host stands for all addresses of this machine.
+func everywhere(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // addrFile is the file of --addr-file. It appears whole or not at all, because

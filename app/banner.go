@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,16 +23,25 @@ type banner struct {
 }
 
 // announce prints the banner of a server that has its ports.
-func (p *program) announce(s *netloop.Server, cfg netloop.Config) error {
+func (p *program) announce(s *netloop.Server, cfg netloop.Config, at addresses) error {
 	b := banner{
 		title:   versions(p.game),
-		at:      addressesOf(s),
+		at:      at,
 		devCert: cfg.TLS == nil,
 		cfg:     cfg,
 		stages:  inside.Netloop.Server(s).Stages(),
 	}
 	_, err := io.WriteString(p.stdout, b.String())
 	return err
+}
+
+// hereOf is an address that a browser on this machine can open.
+func hereOf(at string) string {
+	host, port, err := net.SplitHostPort(at)
+	if err != nil || !everywhere(host) {
+		return at
+	}
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // String is the banner as text.
@@ -45,7 +55,10 @@ func (b *banner) String() string {
 	if b.at.Admin == "" {
 		line("admin", "none (--admin 127.0.0.1:8080 serves metrics and health)")
 	} else {
-		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /explain", b.at.Admin)
+		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /explain", hereOf(b.at.Admin))
+		if hereOf(b.at.Admin) != b.at.Admin {
+			line("", "and at every other address of this machine: whoever reaches it may read all of that")
+		}
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

@@ -140,6 +140,22 @@ func (o *options) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, nil
 }
 
+// outdated says what is wrong with the dates of the certificate that clients see, if
+// anything is. Clients that pin its hash do not look at them.
+func outdated(conf *tls.Config, now time.Time) string {
+	if conf == nil || conf.Certificates[0].Leaf == nil {
+		return ""
+	}
+	const rest = ": clients refuse it, except those that pin its hash"
+	switch leaf := conf.Certificates[0].Leaf; {
+	case now.After(leaf.NotAfter):
+		return "the certificate of tls-cert has expired on " + leaf.NotAfter.UTC().Format(time.DateTime) + rest + "; renew it"
+	case now.Before(leaf.NotBefore):
+		return "the certificate of tls-cert is not valid before " + leaf.NotBefore.UTC().Format(time.DateTime) + rest + "; check this machine's clock"
+	}
+	return ""
+}
+
 // server makes the configuration of a server.
 func (o *options) server() netloop.Config {
 	return netloop.Config{

@@ -73,6 +73,9 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if cfg.TLS, err = o.certificate(); err != nil {
 		return nil, c.bad("tls-cert", o.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+err.Error())
 	}
+	if text := outdated(cfg.TLS, time.Now()); text != "" {
+		log.Slog().Warn(text)
+	}
 	if cfg.Seed == 0 {
 		cfg.Seed = drawSeed()
 	}
@@ -90,8 +93,8 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if err := s.Listen(); err != nil {
 		return nil, c.portError(err)
 	}
-	at := addressesOf(s)
-	if err := p.announce(s, cfg); err != nil {
+	at := addressesOf(s, o)
+	if err := p.announce(s, cfg, at); err != nil {
 		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), s.Close())
 	}
 	if err := file.publish(at); err != nil {
@@ -106,19 +109,32 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 func (c *configuration) portError(err error) error {
 	const remedy = "stop what listens there or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
+		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+			return c.bad("admin", c.options.Admin, unknownHost(dns))
+		}
 		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
 		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))
 	}
-	var op *net.OpError
+	var (
+		op  *net.OpError
+		dns *net.DNSError
+	)
 	switch {
+	case errors.As(err, &dns):
+		return c.bad("listen", c.options.Listen, unknownHost(dns))
 	case errors.Is(err, syscall.EADDRINUSE):
 		return c.bad("listen", c.options.Listen, "the port is in use: "+remedy)
 	case errors.As(err, &op):
 		return c.bad("listen", c.options.Listen, fmt.Sprintf("choose another address: %v", op.Err))
 	}
 	return err
+}
+
+// unknownHost is the remedy for a name that cannot be resolved.
+func unknownHost(err *net.DNSError) string {
+	return fmt.Sprintf("no machine %q is known here: use an address of this one, 127.0.0.1 for itself alone or 0.0.0.0 for everybody", err.Name)
 }
 
 // drawSeed makes a seed here rather than in netloop, so that it can be printed:

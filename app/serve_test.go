@@ -234,6 +234,8 @@ func TestBadStartIsOneLine(t *testing.T) {
 		{"port in use", newGame(), []string{"--listen", inUse}, []string{"--listen", inUse, "the port is in use", "0 picks a free one"}},
 		{"admin port in use", newGame(), []string{"--admin", adminInUse}, []string{"--admin", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
 		{"address of another machine", newGame(), []string{"--listen", "192.0.2.1:0"}, []string{"--listen", "choose another address"}},
+		{"unknown host", newGame(), []string{"--listen", "nowhere.invalid:0"}, []string{"server: --listen: \"nowhere.invalid:0\" cannot be used: no machine \"nowhere.invalid\" is known here: use an address of this one"}},
+		{"unknown host of admin", newGame(), []string{"--admin", "nowhere.invalid:0"}, []string{"server: --admin: \"nowhere.invalid:0\" cannot be used: no machine"}},
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
 		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "may be written"}},
 		{"address file that is a folder", newGame(), []string{"--addr-file", folder}, []string{"--addr-file", "not a regular file"}},

@@ -190,6 +190,31 @@ func TestAFullServerIsSaid(t *testing.T) {
 	}
 }
 
+// A server that answers is there: what helps against its refusal is said, and nothing else.
+func TestTheRemedyFitsTheRefusal(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, refusing{arena.New()})
+	at := "--addr=" + s.Addr().String()
+	for name, c := range map[string]struct{ args, want string }{
+		"a token is needed":     {"", "refused: a token is needed"},
+		"the wrong certificate": {"--cert-hash=" + strings.Repeat("00", 32), "pass the hash that the server prints as --cert-hash"},
+	} {
+		code, _, stderr := load(t, t.Context(), append(strings.Fields(c.args), at, "--clients=1")...)
+		if code != 1 || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "start the server there") {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+	}
+}
+
+// refusing is an arena that asks for a token.
+type refusing struct{ *arena.Game }
+
+func (refusing) Open(r *netloop.Room) error {
+	r.OnAdmit(func(context.Context, *netloop.Join) error {
+		return netloop.Refuse(netloop.CodeRefused, "a token is needed")
+	})
+	return nil
+}
+
 func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 	g := newWatched()
 	s, _ := serve(t, netloop.Config{}, g)

@@ -191,3 +191,15 @@ func TestSaturation(t *testing.T) {
 		}
 	}
 }
+
+func TestRemedies(t *testing.T) {
+	for want, err := range map[string]error{
+		": start the server with a larger --max-clients, or wait until others have left": netloop.Refuse(netloop.CodeFull, "1"),
+		"": netloop.Refuse(netloop.CodeClosing, "the server is closing"),
+		": start the server there, or say with --addr where it is": errors.New("nobody has answered in time"),
+	} {
+		if got := remedy(fmt.Errorf("client: %w", err)); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}

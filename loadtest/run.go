@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
 // phase is where a run is. Phases only go forward.
@@ -274,5 +276,23 @@ func unreachable(addr string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")
 	}
-	return fmt.Errorf("no client could connect to %s: %w: start the server there, or say with --addr where it is", addr, err)
+	return fmt.Errorf("no client could connect to %s: %w%s", addr, err, remedy(err))
+}
+
+// remedy says what helps against what kept a client out. A server that answers is there.
+func remedy(err error) string {
+	var (
+		refused *netloop.Refusal
+		dates   *quicnet.CertificateDates
+		cert    *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &refused) && refused.Code == netloop.CodeFull:
+		return ": start the server with a larger --max-clients, or wait until others have left"
+	case errors.As(err, &refused), errors.As(err, &dates):
+		return "" // The server has said it, or the error does.
+	case errors.As(err, &cert), errors.Is(err, quicnet.ErrWrongCertificate):
+		return ": pass the hash that the server prints as --cert-hash, or the authority of its certificate as --ca"
+	}
+	return ": start the server there, or say with --addr where it is"
 }

@@ -86,6 +86,10 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 	return c, nil
 }
 
+// ErrWrongCertificate is the error of a dial to a server without the certificate that was
+// pinned.
+var ErrWrongCertificate = errors.New("the server has another certificate")
+
 // pin accepts exactly the certificate with a hash, instead of asking authorities.
 func pin(c *tls.Config, text string) error {
 	want, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
@@ -98,7 +102,7 @@ func pin(c *tls.Config, text string) error {
 			return errors.New("the server has no certificate")
 		}
 		if got := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(got[:], want) != 1 {
-			return fmt.Errorf("the server's certificate has the hash %x", got)
+			return fmt.Errorf("%w: it has the hash %x", ErrWrongCertificate, got)
 		}
 		return nil
 	}

@@ -2,10 +2,12 @@ package quicnet
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"math"
 	"net"
+	"time"
 
 	"github.com/quic-go/quic-go"
 
@@ -30,7 +32,7 @@ func closedBy(err error) transport.Closed {
 	case errors.As(err, &idle):
 		return transport.Closed{Code: transport.CodeLost, Text: "no sign of the peer for " + idleTimeout.String()}
 	case errors.As(err, &reset):
-		return transport.Closed{Code: transport.CodeLost, Text: "the peer has restarted"}
+		return transport.Closed{Code: transport.CodeLost, Text: "the peer knows nothing of this connection: it has restarted, or heard nothing of this end for " + idleTimeout.String()}
 	case errors.As(err, &wire):
 		return transport.Closed{Code: transport.CodeLost, Text: wire.Error(), Remote: wire.Remote}
 	case err == nil, errors.Is(err, net.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, quic.ErrTransportClosed):
@@ -48,6 +50,7 @@ func dialError(ctx context.Context, err error) error {
 		closed  *transport.Closed
 		idle    *quic.IdleTimeoutError
 		quiet   *quic.HandshakeTimeoutError
+		dates   x509.CertificateInvalidError
 	)
 	switch {
 	case errors.As(err, &refusal), errors.As(err, &closed):
@@ -55,6 +58,8 @@ func dialError(ctx context.Context, err error) error {
 	case errors.As(err, &app) && app.Remote:
 		c := closedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
+	case errors.As(err, &dates) && dates.Reason == x509.Expired && dates.Cert != nil:
+		return &CertificateDates{dates.Cert.NotBefore, dates.Cert.NotAfter, err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("nobody has answered in time: %w", context.Cause(ctx))
 	case ctx.Err() != nil:
@@ -64,6 +69,21 @@ func dialError(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// CertificateDates is the error of a dial to a server whose certificate is not valid now.
+type CertificateDates struct {
+	From, Until time.Time
+	cause       error
+}
+
+// Error implements error.
+func (e *CertificateDates) Error() string {
+	return fmt.Sprintf("the server's certificate is valid from %s to %s, which is not now: its operator must renew it, or a clock is wrong",
+		e.From.UTC().Format(time.DateTime), e.Until.UTC().Format(time.DateTime))
+}
+
+// Unwrap returns what TLS said.
+func (e *CertificateDates) Unwrap() error { return e.cause }
 
 // closeConn closes a connection with a code and a text.
 func closeConn(conn *quic.Conn, code transport.Code, text string) {

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+)
+
+// An address that stands for all of this machine keeps the name that was asked for, and the
+// banner says where a browser finds it, and who else does.
+func TestAddressesOfAllInterfacesAreSaid(t *testing.T) {
+	all := &net.TCPAddr{IP: net.IPv6unspecified, Port: 99}
+	for asked, want := range map[string]string{"0.0.0.0:0": "0.0.0.0:99", "[::]:0": "[::]:99", ":0": ":99"} {
+		got := bound(all, asked)
+		if got != want || hereOf(got) != "127.0.0.1:99" {
+			t.Errorf("%s: bound as %s, here at %s", asked, got, hereOf(got))
+		}
+	}
+	if got := bound(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 99}, "localhost:0"); got != "127.0.0.1:99" || hereOf(got) != got {
+		t.Errorf("localhost is bound as %s, here at %s", got, hereOf(got))
+	}
+	said := func(admin string) string {
+		b := banner{at: addresses{Admin: admin}, cfg: netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(60)}}}
+		return b.String()
+	}
+	const everybody = "whoever reaches it may read all of that"
+	if text := said("0.0.0.0:99"); !strings.Contains(text, "http://127.0.0.1:99 ") || !strings.Contains(text, everybody) {
+		t.Error("the banner says", text)
+	}
+	if text := said("127.0.0.1:99"); strings.Contains(text, everybody) {
+		t.Error("the banner says", text)
+	}
+}
+
+// A certificate that is not valid now is warned about.
+func TestOutdatedCertificatesAreSaid(t *testing.T) {
+	from := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	until := from.Add(time.Hour)
+	conf := &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{NotBefore: from, NotAfter: until}}}}
+	for want, now := range map[string]time.Time{
+		"not valid before 2030-01-02 03:04:05": from.Add(-1),
+		"has expired on 2030-01-02 04:04:05":   until.Add(1),
+	} {
+		if got := outdated(conf, now); !strings.Contains(got, want) {
+			t.Errorf("it reads %q, want %q", got, want)
+		}
+	}
+	if a, b, c := outdated(conf, from), outdated(conf, until), outdated(nil, from); a+b+c != "" {
+		t.Errorf("valid ones read %q, %q, %q", a, b, c)
+	}
+}
