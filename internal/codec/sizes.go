@@ -18,14 +18,14 @@ func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base
 // MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest part.
 func (p *Plan) MaxDelta() (size int, largest string) {
 	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
-	return p.sum(size, 1<<33, (*leaf).maxDelta)
+	return p.sum(size, 1<<30, (*leaf).maxDelta)
 }
 
 // maxDelta is the most bits of one leaf.
 func (l *leaf) maxDelta() int {
 	switch {
 	case l.kind.Blob():
-		n := l.maxSize()
+		n := min(l.maxSize(), 1<<26) // of more nobody sends anything, and an int may have 32 bits
 		return wire.MaxLenBits(bits.Len(uint(n))) + 8*n
 	case l.kind == Quat:
 		return 3 + max(3*l.max+2, 3*wire.MaxRiceBits(l.max+2))

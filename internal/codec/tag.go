@@ -108,7 +108,7 @@ func (t *tag) setQuant(value string) error {
 		return fmt.Errorf("quant=%s is not a positive step; write for instance quant=1/256 or quant=0.01", value)
 	}
 	if !r.Num().IsUint64() || r.Num().Uint64() > maxNum || !r.Denom().IsUint64() || r.Denom().Uint64() > maxDen {
-		return fmt.Errorf("quant=%s is no fraction of 1 to %d over 1 to %d; write for instance quant=1/256 or quant=0.01", value, maxNum, maxDen)
+		return fmt.Errorf("quant=%s is no fraction of 1 to %d over 1 to %d; write for instance quant=1/256 or quant=0.01", value, uint64(maxNum), uint64(maxDen))
 	}
 	t.num, t.den = r.Num().Uint64(), r.Denom().Uint64()
 	return nil

@@ -298,7 +298,7 @@ func (r *BitReader) Rice(k uint) uint64 {
 	if !r.skip(riceUnary) {
 		return 0
 	}
-	high := r.gamma(64 - int(k) + 1)
+	high := r.gamma(min(65-int(k), 64))
 	if high == 0 {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -79,6 +80,50 @@ func TestBitsRoundTrip(t *testing.T) {
 		if r.Left() != 0 {
 			t.Fatalf("%d bits left", r.Left())
 		}
+	}
+}
+
+// A rice that says more than 64 bits is refused, by its gamma or by what comes of it, and one that says
+// as much as 64 bits can is read.
+func TestRiceReadsNumbersOf64BitsAndNoMore(t *testing.T) {
+	read, refused := 0, 0
+	for k := range uint(MaxRice + 1) {
+		for zeros := uint(0); zeros <= 66; zeros++ {
+			for _, more := range []uint64{0, 1, 1<<63 - 1, ^uint64(0) - 4, ^uint64(0)} {
+				var w BitWriter
+				w.Put(1<<riceUnary-1, riceUnary)
+				w.Put(0, min(zeros, 33))
+				w.Put(0, zeros-min(zeros, 33))
+				w.Put(1, 1)
+				high, low := new(big.Int).Lsh(big.NewInt(1), zeros), new(big.Int)
+				for i := range zeros + k {
+					bit := uint(more >> (i % 64) & 1)
+					w.Put(uint64(bit), 1)
+					if i < zeros {
+						high.SetBit(high, int(i), bit)
+					} else {
+						low.SetBit(low, int(i-zeros), bit)
+					}
+				}
+				padding := w.Flush()
+				want := new(big.Int).Lsh(new(big.Int).Add(high, big.NewInt(riceUnary-1)), k)
+				want.Add(want, low)
+				r := NewBitReader(w.Bytes(), padding)
+				switch v := r.Rice(k); {
+				case high.BitLen() > 64 || want.BitLen() > 64:
+					if refused++; v != 0 || r.Err() != ErrCode {
+						t.Fatalf("rice(%d) of a gamma with %d zeros: %d, %v, want none", k, zeros, v, r.Err())
+					}
+				default:
+					if read++; v != want.Uint64() || r.Err() != nil || r.Left() > 0 {
+						t.Fatalf("rice(%d) of a gamma with %d zeros: %d, %v, want %d", k, zeros, v, r.Err(), want)
+					}
+				}
+			}
+		}
+	}
+	if read < 1000 || refused < 1000 {
+		t.Errorf("%d were read and %d refused", read, refused)
 	}
 }
 

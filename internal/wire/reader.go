@@ -136,7 +136,7 @@ func (r *Reader) Count(limit, least int) int {
 		r.Fail(ErrLimit)
 		return 0
 	}
-	if n := int(v); n*least > r.Len() {
+	if least > 0 && v > uint64(r.Len()/least) {
 		r.Fail(ErrShort)
 		return 0
 	}

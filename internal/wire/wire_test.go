@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"math"
+	"math/bits"
 	"testing"
 	"testing/quick"
 )
@@ -57,6 +58,24 @@ func TestReaderRefuses(t *testing.T) {
 		c.read(&r)
 		if err := r.Done(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// A length that runs over an int with the size of its things is refused all the same, whatever an int is.
+func TestCountDoesNotRunOver(t *testing.T) {
+	const half = 1 << (bits.UintSize / 2)
+	for _, least := range []int{half, 2 * half, math.MaxInt, 0} {
+		r := NewReader(AppendUvarint(nil, half))
+		n := r.Count(math.MaxInt, least)
+		if least == 0 && (n != half || r.Err() != nil) || least > 0 && (n != 0 || r.Err() != ErrShort) {
+			t.Errorf("%d things of %d bytes: %d, %v", half, least, n, r.Err())
+		}
+	}
+	for n := range 12 {
+		r := NewReader(append(AppendUvarint(nil, uint64(n)), make([]byte, 20)...))
+		if fits := r.Count(100, 2) == n && r.Err() == nil; fits != (n <= 10) {
+			t.Errorf("%d things of 2 bytes in 20 bytes: %v", n, r.Err())
 		}
 	}
 }
