@@ -91,15 +91,16 @@ func (c *cutter) beginLarge() {
 
 // findLarge finds out whether the record of an object fits no packet, and then what it takes.
 func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
-	withheld := c.p.view(int(n.slot)).withheld
-	full := c.p.w.residual(o, basis{withheld: withheld}).n
-	size := full
+	most := c.room - 8*(maxHeader+maxRecordHead)
+	var delta *residual
 	if e.base != 0 {
-		if r := c.residual(o, e, n.version); r != nil {
-			size = r.n
-		}
+		delta = c.residual(o, e, n.version)
 	}
-	if int(size) <= c.room-8*(maxHeader+maxRecordHead) {
+	if delta != nil && int(delta.n) <= most {
+		return // mostly: nobody needs to know how large all of it is
+	}
+	full := c.p.w.residual(o, basis{withheld: c.p.view(int(n.slot)).withheld}).n
+	if delta == nil && int(full) <= most {
 		return
 	}
 	c.header.HasBehind = true
