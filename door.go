@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"math/rand/v2"
+	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
@@ -113,7 +114,17 @@ func (m *memoryServer) OnMisuse(tell func(text string)) { m.s.room.misuses.tell 
 
 func (m *memoryServer) Settle() { m.s.room.async.settle() }
 
+func (m *memoryServer) Drain(limit time.Duration) error {
+	m.s.endAdmission(CodeClosing, "the server is closing")
+	return m.s.room.tellDrain(limit)
+}
+
+func (m *memoryServer) Lingers(elapsed, limit time.Duration) bool {
+	return m.s.room.lingers(elapsed, limit)
+}
+
 func (m *memoryServer) Finish(code transport.Code, text string) error {
+	m.s.endAdmission(code, text)
 	return m.s.room.finish(LeaveReason{code, text})
 }
 

@@ -114,8 +114,7 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 		if err := r.paced(in); err != nil {
 			return err
 		}
-		elapsed := in.Start - start
-		if waiting := len(r.clients.list) > 0 && elapsed < limit || r.async.pending > 0 && elapsed < max(limit, workGrace); waiting {
+		if r.lingers(in.Start-start, limit) {
 			return nil
 		}
 		return errDrained
@@ -124,6 +123,11 @@ func (r *Room) drain(pacer *loop.Pacer) error {
 		return nil
 	}
 	return err
+}
+
+// lingers reports whether a drain has something to wait for.
+func (r *Room) lingers(elapsed, limit time.Duration) bool {
+	return len(r.clients.list) > 0 && elapsed < limit || r.async.pending > 0 && elapsed < max(limit, workGrace)
 }
 
 // tellDrain tells the game that the room ends.

@@ -1,6 +1,8 @@
 package netlooptest
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -30,6 +32,7 @@ type World struct {
 	server  inside.Server
 	pacer   loop.Pacer
 	clients []*seat
+	ended   *netloop.Closed
 }
 
 type seat struct {
@@ -102,11 +105,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler())
-	tb.Cleanup(func() {
-		if err := w.server.Finish(transport.CodeClosing, "the test has ended"); err != nil {
-			tb.Errorf("netlooptest: closing the room: %v", err)
-		}
-	})
+	tb.Cleanup(func() { w.end(netloop.Closed{Code: transport.CodeClosing, Text: "the test has ended"}) })
 	return w
 }
 
@@ -176,14 +175,15 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 }
 
 // Step runs n ticks. A client's frame comes half a tick after the server's tick,
-// or as soon as a tick that took longer has ended.
+// or as soon as a tick that took longer has ended. Once the room has ended itself, see
+// [World.Ended], only clients and time go on. A critical system that panics fails the test.
 func (w *World) Step(n int) {
 	w.tb.Helper()
 	period := w.pacer.Timeline.Rate.Period()
 	for range n {
 		in := w.next()
-		if err := w.server.Step(in); err != nil {
-			w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
+		if w.ended == nil {
+			w.tick(in)
 		}
 		w.net.Advance(in.Deadline + period/2)
 		for _, s := range w.clients {
@@ -192,6 +192,55 @@ func (w *World) Step(n int) {
 			}
 		}
 	}
+}
+
+// tick runs the server's tick, and its end if the game has closed the room in it.
+func (w *World) tick(in loop.Input) {
+	w.tb.Helper()
+	err := w.server.Step(in)
+	if err == nil {
+		return
+	}
+	var closed *netloop.Closed
+	if !errors.As(err, &closed) || closed.Code == netloop.CodeInternal {
+		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
+	}
+	w.end(*closed)
+}
+
+// end ends the room, once: clients are told, and the game's OnLeave and OnClose run.
+func (w *World) end(why netloop.Closed) {
+	w.tb.Helper()
+	if w.ended != nil {
+		return
+	}
+	w.ended = &why
+	if err := w.server.Finish(why.Code, why.Text); err != nil {
+		w.tb.Errorf("netlooptest: closing the room: %v", err)
+	}
+}
+
+// Ended returns why the room has ended: by Room.Close of the game, or by [World.Drain]. It is nil
+// while the room runs.
+func (w *World) Ended() *netloop.Closed { return w.ended }
+
+// Drain ends the server as the end of Run's context does, with d as the DrainTimeout: new clients
+// are refused, OnDrain runs, and ticks go on while clients are in the room, for d at most. Then
+// everybody leaves, and OnClose runs. Work given to [netloop.Go] has 5 s at least, but of
+// virtual time: call [World.Settle] before if the game waits for its results.
+func (w *World) Drain(d time.Duration) {
+	w.tb.Helper()
+	if w.ended != nil {
+		return
+	}
+	start := w.net.Now()
+	if err := w.server.Drain(d); err != nil {
+		w.tb.Fatalf("netlooptest: %v", err)
+	}
+	for w.Step(1); w.ended == nil && w.server.Lingers(w.net.Now()-start, d); {
+		w.Step(1)
+	}
+	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the server is closing"})
 }
 
 // next waits for the next tick, and returns its input.
@@ -235,7 +284,7 @@ func (w *World) Spend(d time.Duration) {
 }
 
 // Until runs ticks until done says so, checked after each. The test fails after
-// at most max ticks.
+// at most max ticks, and is told how the clients and the room are.
 func (w *World) Until(max int, done func() bool) {
 	w.tb.Helper()
 	for range max {
@@ -245,8 +294,30 @@ func (w *World) Until(max int, done func() bool) {
 		w.Step(1)
 	}
 	if !done() {
-		w.tb.Fatalf("netlooptest: not done after %d ticks", max)
+		w.tb.Fatalf("netlooptest: not done after %d ticks: %s", max, w.condition())
 	}
+}
+
+// maxTold bounds the clients that a failure tells of.
+const maxTold = 8
+
+// condition says how the room and its clients are.
+func (w *World) condition() string {
+	said := []string{"the room runs"}
+	if w.ended != nil {
+		said[0] = "the room has ended: " + w.ended.Error()
+	}
+	for i, s := range w.clients[:min(len(w.clients), maxTold)] {
+		how := fmt.Sprintf("client %d is %v", i+1, s.c.State().Phase)
+		if closed := s.c.Closed(); closed != nil {
+			how = fmt.Sprintf("client %d was closed: %v", i+1, closed)
+		}
+		said = append(said, how)
+	}
+	if more := len(w.clients) - maxTold; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, "; ")
 }
 
 // Tick calls fn with the server's tick, between two ticks: to look at its state,

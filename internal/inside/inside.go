@@ -124,6 +124,10 @@ type Server interface {
 	OnSnapshot(fn func(tick any, w *netvar.World))
 	// Settle waits until the work given to Go is done.
 	Settle()
+	// Drain tells the game that the room ends, and Lingers reports whether it has something to
+	// wait for until it does.
+	Drain(limit time.Duration) error
+	Lingers(elapsed, limit time.Duration) bool
 	// Finish ends the default room as the end of Run does.
 	Finish(code transport.Code, text string) error
 	// Stages prints the loop: stage by stage the systems in order.

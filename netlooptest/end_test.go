@@ -1,0 +1,148 @@
+package netlooptest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// match is a game that notes how it ends.
+type match struct {
+	game
+	calls *[]string
+	room  func(*netloop.Room)
+}
+
+func (m match) Open(r *netloop.Room) error {
+	note := func(format string, a ...any) { *m.calls = append(*m.calls, fmt.Sprintf(format, a...)) }
+	r.OnDrain(func(_ *netloop.Tick, left time.Duration) { note("drain %v", left) })
+	r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why netloop.LeaveReason) { note("leave %s", why.Text) })
+	r.OnClose(func(context.Context) error { note("close"); return nil })
+	if m.room != nil {
+		m.room(r)
+	}
+	return nil
+}
+
+// Fatalf notes the failure, and ends the goroutine as that of a test does.
+func (l *listener) Fatalf(format string, a ...any) {
+	l.Errorf(format, a...)
+	panic(l)
+}
+
+// fails runs fn, which fails the test.
+func (l *listener) fails(t *testing.T, fn func(), want string) {
+	t.Helper()
+	defer func() {
+		if recover() != any(l) {
+			t.Error("it did not fail")
+		}
+		l.want(t, want)
+	}()
+	fn()
+}
+
+// A room that the game closes has ended in order: the test goes on, and sees what clients were told.
+func TestARoomThatClosesItselfHasEnded(t *testing.T) {
+	var calls []string
+	l := &listener{TB: t}
+	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
+		r.On(netloop.Update, "over", func(tick *netloop.Tick) {
+			if tick.Number() == 30 {
+				r.Close(tick, netloop.CodeGame, "red has won")
+			}
+		})
+	}})
+	c := w.Join("", nil, netlooptest.Link{})
+	w.Step(29)
+	if w.Ended() != nil || c.State().Phase != client.Playing {
+		t.Fatalf("before its end: %v, %v", w.Ended(), c.State().Phase)
+	}
+	w.Step(10)
+	if e := w.Ended(); e == nil || e.Code != netloop.CodeGame || e.Text != "red has won" {
+		t.Errorf("it ended with %v", e)
+	}
+	if why := c.Closed(); why == nil || why.Text != "red has won" {
+		t.Errorf("the client was told %v", why)
+	}
+	late := w.Join("", nil, netlooptest.Link{})
+	w.Step(10)
+	if late.Closed() == nil {
+		t.Error("a room that has ended let a client in")
+	}
+	w.Drain(time.Second) // Nothing is left to end.
+	if want := []string{"leave red has won", "close"}; !slices.Equal(calls, want) {
+		t.Errorf("called %q, want %q", calls, want)
+	}
+	l.want(t)
+}
+
+// A room that fails still fails the test.
+func TestACriticalPanicFailsTheTest(t *testing.T) {
+	var calls []string
+	l := &listener{TB: t}
+	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
+		r.On(netloop.Update, "heart", func(*netloop.Tick) { panic("stops") }, netloop.Critical())
+	}}, netlooptest.AllowPanics())
+	l.fails(t, func() { w.Step(1) }, `netlooptest: tick 1: netloop: closed: internal error: system "heart" panicked in Update: stops`)
+}
+
+func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
+	var calls []string
+	w := netlooptest.New(t, match{calls: &calls})
+	stays, goes := w.Join("", nil, netlooptest.Link{}), w.Join("", nil, netlooptest.Link{})
+	w.Step(20)
+	if err := goes.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start := w.Now()
+	w.Drain(time.Second)
+	if took := w.Now() - start; took < time.Second || took > 1100*time.Millisecond {
+		t.Errorf("with a client in the room the drain took %v", took)
+	}
+	w.Step(2)
+	if why := stays.Closed(); why == nil || why.Code != netloop.CodeClosing || w.Ended() == nil || w.Ended().Code != netloop.CodeClosing {
+		t.Errorf("the client was told %v, the room ended with %v", why, w.Ended())
+	}
+	if want := []string{"drain 1s", "leave ", "leave the server is closing", "close"}; !slices.Equal(calls, want) {
+		t.Errorf("called %q, want %q", calls, want)
+	}
+
+	calls = nil
+	w = netlooptest.New(t, match{calls: &calls})
+	w.Step(5)
+	w.Drain(time.Minute)
+	if w.Now() > time.Second || w.Ended() == nil {
+		t.Errorf("without clients the drain lasted until %v", w.Now())
+	}
+}
+
+func TestUntilSaysHowTheClientsAre(t *testing.T) {
+	var calls []string
+	l := &listener{TB: t}
+	w := netlooptest.New(l, match{calls: &calls, room: func(r *netloop.Room) {
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
+			if j.Token == "cheat" {
+				return netloop.Refuse(netloop.CodeRefused, "not you")
+			}
+			return nil
+		})
+	}})
+	w.Join("cheat", nil, netlooptest.Link{})
+	w.Join("", nil, netlooptest.Link{})
+	never := func() bool { return false }
+	l.fails(t, func() { w.Until(20, never) }, "netlooptest: not done after 20 ticks: the room runs; client 1 was closed: netloop: closed: refused: not you; client 2 is playing")
+	w.Drain(0)
+	for range 7 {
+		w.Join("", nil, netlooptest.Link{})
+	}
+	l.fails(t, func() { w.Until(0, never) }, "netlooptest: not done after 0 ticks: the room has ended: netloop: closed: the server is closing; "+
+		"client 1 was closed: netloop: closed: refused: not you; client 2 is playing; client 3 is connecting; client 4 is connecting; "+
+		"client 5 is connecting; client 6 is connecting; client 7 is connecting; client 8 is connecting; and 1 more")
+}
