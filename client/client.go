@@ -31,6 +31,7 @@ type Client struct {
 	log    *slog.Logger
 	id     netloop.ClientID
 	closer func() // ends what Dial started for this client alone
+	closed bool   // by Close
 
 	// The frame, in the order of the flow: what arrives, what runs, what leaves.
 	session  *transport.Session // nil while connecting
@@ -190,6 +191,10 @@ func (c *Client) Loop() *netloop.Loop {
 // server's clock has gone on, at most 8. frame is the time since the last one,
 // which systems see as Delta. It never waits for the network.
 func (c *Client) Step(frame time.Duration) {
+	if c.closed { // What was asked for in callbacks of the end fails.
+		c.inspect(func(t any) { c.runForeign(t.(*netloop.Tick)) })
+		return
+	}
 	if c.session != nil {
 		c.time.request(c.clock.Now(), c.session)
 	}
@@ -247,8 +252,8 @@ func (c *Client) Closed() *netloop.Closed {
 
 // Close says goodbye to the server and ends the connection. What was sent before
 // it still leaves; calls that wait for an answer fail, and all systems are removed
-// (see [netloop.OnRemove]). Closing twice does nothing, and so does a Step
-// afterwards. It must not run beside Step.
+// (see [netloop.OnRemove]). Closing twice does nothing. A Step afterwards runs no system:
+// it only fails what was asked for in callbacks of the end. It must not run beside Step.
 func (c *Client) Close() error {
 	if c.session != nil {
 		c.session.Close(netloop.CodeLeft, "")
@@ -258,6 +263,7 @@ func (c *Client) Close() error {
 		c.closer = nil
 	}
 	c.end(netloop.Closed{Code: netloop.CodeLeft})
+	c.closed = true
 	if rec := c.loop.End(); c.now.Stage == 0 { // Else the Step that runs reports it.
 		c.report(rec)
 	}
