@@ -2,6 +2,7 @@ package loop
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,9 +44,9 @@ func TestAGapInScaledTimeAndInSteps(t *testing.T) {
 	h.add(s)
 	h.run(hz50, make([]uint64, 5)...)
 	h.wantRan("1:10ms/5ms", "3:40ms/20ms", "5:40ms/20ms")
-	s.CatchUp = 1
-	if _, err := h.Add(s); err == nil {
-		t.Error("a gap that catches up is accepted")
+	s.Name, s.CatchUp = "b", 1
+	if _, err := h.Add(s); err == nil || !strings.Contains(err.Error(), "nothing to catch up") {
+		t.Errorf("a gap that catches up: %v", err)
 	}
 }
 
@@ -156,4 +157,40 @@ func TestAPausedSystemDoesWhatItDoesWhereThatTimeIsMissing(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestALoopThatBeginsLateHasNotSleptBefore(t *testing.T) {
+	h := newHarness(t)
+	s := every("a", 50*ms, at(h.deltas, Update))
+	s.Paused, s.CatchUp = true, 9
+	a := h.add(s)
+	h.tick = 1000
+	h.run(hz50, 0, 0)
+	h.set(a, resume)
+	h.run(hz50, 0, 0, 0, 0, 0)
+	h.wantRan("1006:50ms")
+}
+
+func TestALoopThatBeginsLateOwesNoStepsOfBefore(t *testing.T) {
+	h := newHarness(t)
+	s := every("a", 30*ms, at(h.deltas, FixedUpdate))
+	s.CatchUp = 9
+	h.add(s)
+	h.tick = 1000
+	rec := h.run(hz50, 0)
+	h.wantRan()
+	if rec.Systems[0].Missed > 0 {
+		t.Errorf("%d missed", rec.Systems[0].Missed)
+	}
+	h.run(hz50, 0)
+	h.wantRan("1002:30ms")
+}
+
+func TestAPanicLeavesNobodyElseItsDeltas(t *testing.T) {
+	h := newHarness(t)
+	h.add(scaledEvery("a", 60*ms, at(func(n *Now) { h.times(n); panic("each time") }, Update)))
+	h.add(Spec[*Now]{Name: "b", Ask: at(h.times, Update)})
+	h.Rescale(2, 1)
+	h.run(hz50, 0, 0, 0)
+	h.wantRan("1:20ms/40ms", "1:20ms/40ms", "2:20ms/40ms", "3:40ms/80ms", "3:20ms/40ms")
 }

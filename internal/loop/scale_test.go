@@ -378,3 +378,28 @@ func BenchmarkTickScaled(b *testing.B) {
 		})
 	}
 }
+
+func TestATimerMovesBetweenTicksAndStepsByWhatHasPassedInEach(t *testing.T) {
+	h := newHarness(t)
+	s := h.add(every("a", 100*ms, at(h.deltas, Update, FixedUpdate)))
+	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{Update} })
+	line := Timeline{Rate: Hz(50), Fixed: Hz(20)} // Ticks of 20 ms, steps of 50.
+	h.run(line, 0, 0, 0, 0)
+	h.wantRan("1:20ms")
+	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{FixedUpdate} })
+	h.run(line, 0, 0, 0) // 60 ms had passed, and a step of 50 makes it 110, in tick 5.
+	h.wantRan("5:110ms")
+	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{Update} })
+	h.run(line, 0, 0, 0, 0, 0) // The phase is that of steps: 10 ms over at 100 ms, which were ticks 5 to 7's 140.
+	h.wantRan("12:100ms")
+}
+
+func TestWhoGetsAPeriodCountsFromTheTickBefore(t *testing.T) {
+	h := newHarness(t)
+	s := h.add(Spec[*Now]{Name: "a", Ask: at(h.times, Update)})
+	h.run(hz50, 0, 0, 0)
+	h.Rescale(1, 2)
+	h.set(s, func(s *Spec[*Now]) { s.Periodic, s.Period = true, 40*ms })
+	h.run(hz50, 0, 0)
+	h.wantRan("5:40ms/20ms")
+}
