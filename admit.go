@@ -47,9 +47,8 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 	if r.Overload() >= OverloadRefusing {
 		return nil, &transport.Refusal{Code: CodeBusy, Text: "the server is overloaded: try again later"}
 	}
-	if r.seats.Add(1) > int64(r.spec.MaxClients) {
-		r.seats.Add(-1)
-		return nil, &transport.Refusal{Code: CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
+	if err := r.sit(); err != nil {
+		return nil, err
 	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, params: hello.GetParams(),
@@ -61,11 +60,20 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 		r.seats.Add(-1)
 		return nil, s.refusal(err, remote)
 	}
-	if err := s.turnAway(join); err != nil {
+	if err := s.letIn(ctx, join); err != nil {
 		r.seats.Add(-1)
 		return nil, err
 	}
 	return r.admission(join, hello), nil
+}
+
+// sit takes a seat, unless the room is full.
+func (r *Room) sit() error {
+	if r.seats.Add(1) <= int64(r.spec.MaxClients) {
+		return nil
+	}
+	r.seats.Add(-1)
+	return &transport.Refusal{Code: CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
 }
 
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.

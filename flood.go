@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"time"
@@ -42,19 +43,31 @@ func site(addr string) string {
 	return p.String()
 }
 
-// floodPenalty is how long a client that was thrown out with CodeFlood is not let in again: by
-// then what it had dropped is forgotten, by the usual limits.
-const floodPenalty = 10 * time.Second
+// Who was thrown out with CodeFlood meets a penalty when it comes again: a player whom admission
+// has named is refused until what was dropped of it is forgotten, by the usual limits. An address
+// may be that of many players, so those who come from there are let in, but slowly: each
+// waits, one after another, so that a flooder gets in about once a second, and nobody is kept
+// out by it.
+const (
+	floodPenalty = 10 * time.Second
+	floodWait    = time.Second           // of each who joins from such an address, at least
+	floodSpacing = 50 * time.Millisecond // between two of them
+	maxFloodWait = 4 * time.Second       // who would have to wait for longer is refused
+	maxPenalties = 4096                  // that are remembered; beyond it the oldest ends early
+)
 
-// maxPenalties bounds those that are remembered. Beyond it the oldest is let in early.
-const maxPenalties = 4096
-
-// penalties are the holders that are not let in for a while. Any goroutine may use it.
+// penalties are the holders that have one. Any goroutine may use it.
 type penalties struct {
 	mu    sync.Mutex
-	until map[string]time.Duration // by holder; by the server's clock
-	order []penalty                // oldest first; one that was renewed stands in it twice
-	early uint64                   // let in early
+	doors map[string]door // by holder
+	order []penalty       // oldest first; one that was renewed stands in it twice
+	early uint64          // that ended early
+}
+
+// door is where a holder comes in, by the server's clock.
+type door struct {
+	until time.Duration // when the penalty ends
+	next  time.Duration // when the next may come in who waits
 }
 
 type penalty struct {
@@ -62,61 +75,90 @@ type penalty struct {
 	until  time.Duration
 }
 
-// add keeps a holder out from now on.
+// add begins or renews a holder's penalty.
 func (p *penalties) add(holder string, now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if holder == "" || p.until[holder] == now+floodPenalty {
+	d := p.doors[holder]
+	if holder == "" || d.until == now+floodPenalty {
 		return
 	}
-	if p.until == nil {
-		p.until = map[string]time.Duration{}
+	if p.doors == nil {
+		p.doors = map[string]door{}
 	}
 	for len(p.order) > 0 && (p.order[0].until <= now || len(p.order) >= maxPenalties) {
 		p.dropLocked(now)
 	}
-	p.until[holder] = now + floodPenalty
-	p.order = append(p.order, penalty{holder, now + floodPenalty})
+	d.until = now + floodPenalty
+	p.doors[holder] = d
+	p.order = append(p.order, penalty{holder, d.until})
 }
 
 // dropLocked forgets the oldest.
 func (p *penalties) dropLocked(now time.Duration) {
 	old := p.order[0]
 	p.order = p.order[1:]
-	if p.until[old.holder] != old.until {
+	if p.doors[old.holder].until != old.until {
 		return // It was renewed.
 	}
-	delete(p.until, old.holder)
+	delete(p.doors, old.holder)
 	if old.until > now {
 		p.early++
 	}
 }
 
-// left is for how long a holder is not let in yet.
-func (p *penalties) left(holder string, now time.Duration) time.Duration {
+// turn is how long somebody has to wait before it may come in, and false if it may not.
+func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(p.until[holder]-now, 0)
+	d := p.doors[h.Key]
+	if d.until <= now {
+		return 0, true
+	}
+	at := max(now+floodWait, d.next)
+	if h.Shared || at > now+maxFloodWait {
+		return 0, false
+	}
+	d.next = at + floodSpacing
+	p.doors[h.Key] = d
+	return at - now, true
 }
 
-// dropped is how many were let in early.
+// dropped is how many ended early.
 func (p *penalties) dropped() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.early
 }
 
-// turnAway refuses a client that was thrown out for flooding a moment ago.
-func (s *Server) turnAway(j *Join) error {
-	left := s.room.penalties.left(j.holder().Key, s.clock.Now())
-	if left == 0 {
+// errFlood refuses whoever was thrown out for flooding a moment ago.
+var errFlood = &transport.Refusal{Code: CodeFlood, Text: "too many messages came from you: try again in some seconds"}
+
+// letIn lets a client's penalty act. Who waits has no seat meanwhile.
+func (s *Server) letIn(ctx context.Context, j *Join) error {
+	wait, ok := s.room.penalties.turn(j.holder(), s.clock.Now())
+	if !ok {
+		s.metrics.AddDrop("admission", "flood", 1)
+		return errFlood
+	}
+	if wait == 0 {
 		return nil
 	}
-	s.metrics.AddDrop("admission", "flood", 1)
-	return &transport.Refusal{Code: CodeFlood, Text: "too many messages came from you: try again in some seconds"}
+	s.room.seats.Add(-1)
+	turn, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	<-turn.Done()
+	if err := s.room.sit(); err != nil {
+		s.room.seats.Add(1) // The caller gives it back.
+		return err
+	}
+	if ctx.Err() != nil {
+		return errFlood // It has given up, or its admission had taken most of the time.
+	}
+	return nil
 }
 
-// penalise keeps a client that floods from coming back at once.
+// penalise keeps a client that floods from coming back as if nothing had been.
 func (r *Room) penalise(c *Client) {
 	r.penalties.add(c.join.holder().Key, r.server.clock.Now())
 }

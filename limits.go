@@ -20,8 +20,9 @@ import (
 // player that [Join] Subject names, and otherwise for its address, an IPv4 address
 // or a /56 of IPv6. Several clients at one address do not share a limit: whoever
 // comes there takes over what those owe who have left, which costs nobody anything
-// who keeps within the limits. Only after a kick with [CodeFlood] all of the
-// address is refused for ten seconds; with a Subject, that player alone.
+// who keeps within the limits. For ten seconds after a kick with [CodeFlood] that
+// player is refused; without a Subject, whoever joins from the address waits a
+// second or, one after another, up to four.
 type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.

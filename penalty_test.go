@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -126,33 +128,99 @@ func TestAnotherAddressHasItsOwnBucket(t *testing.T) {
 	}
 }
 
-func TestAKickedFlooderIsTurnedAwayForAWhile(t *testing.T) {
-	f := newFlooded(t, nil)
-	const addr = "10.1.2.3:1000"
-	s, neighbour := f.mustEnter("", addr), f.mustEnter("", "10.1.2.3:2000")
-	f.flood(s, 100)
-	f.wantRefused("", "10.1.2.3:1001") // While its connection still lingers.
-	if cause, closing := s.Cause(); !closing || cause.Code != CodeFlood {
-		t.Errorf("the flooder was told %v", cause)
+// Without names a flooder cannot be told from its neighbours: all who come from there wait for
+// their turn, and get in.
+func TestWhoComesFromAFloodersAddressWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlooded(t, nil)
+		const addr = "10.1.2.3:1000"
+		s, neighbour := f.mustEnter("", addr), f.mustEnter("", "10.1.2.3:2000")
+		f.flood(s, 100)
+		if cause, closing := s.Cause(); !closing || cause.Code != CodeFlood {
+			t.Errorf("the flooder was told %v", cause)
+		}
+		f.gone(s)
+		if n := f.flood(neighbour, 30); n != 30 {
+			t.Errorf("of a neighbour who was there already %d messages ran", n)
+		}
+		begin := time.Now()
+		f.mustEnter("", "10.1.2.4:1000")
+		if wait := time.Since(begin); wait != 0 {
+			t.Errorf("another address waits for %v", wait)
+		}
+		f.mustEnter("", addr)
+		if wait := time.Since(begin); wait != floodWait {
+			t.Errorf("the flooder's waits for %v", wait)
+		}
+		f.wait(floodPenalty)
+		f.mustEnter("", addr)
+		if wait := time.Since(begin); wait != floodWait {
+			t.Errorf("after the penalty it waits until %v", wait)
+		}
+		if seats := f.s.room.seats.Load(); seats != 4 {
+			t.Errorf("%d seats are taken, want 4", seats)
+		}
+	})
+}
+
+// Whoever waits holds no seat, may find the room full in the end, and may give up.
+func TestWhoWaitsHoldsNoSeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlooded(t, nil)
+		f.s.room.spec.MaxClients = 1
+		r := f.s.room
+		r.penalties.add("address 10.1.2.3", f.clock.Now())
+		failed := make(chan error, 1)
+		go func() { _, err := f.s.admit(context.Background(), bareSchema.hello(), "10.1.2.3:1"); failed <- err }()
+		synctest.Wait()
+		if seats := r.seats.Load(); seats != 0 {
+			t.Errorf("who waits has %d seats", seats)
+		}
+		f.mustEnter("", "10.1.2.4:1")
+		var refused *transport.Refusal
+		if err := <-failed; !errors.As(err, &refused) || refused.Code != CodeFull {
+			t.Errorf("in a room that has become full: %v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		r.spec.MaxClients = 2
+		if _, err := f.s.admit(ctx, bareSchema.hello(), "10.1.2.3:1"); err == nil {
+			t.Error("who has given up was let in")
+		}
+		if seats := r.seats.Load(); seats != 1 {
+			t.Errorf("%d seats are taken, want 1", seats)
+		}
+	})
+}
+
+func TestTurnsAreSpacedAndBounded(t *testing.T) {
+	var p penalties
+	h, ann := rpcqueue.Holder{Key: "here"}, rpcqueue.Holder{Key: "ann", Shared: true}
+	p.add(h.Key, 0)
+	p.add(ann.Key, 0)
+	in := 0
+	for want := floodWait; ; want += floodSpacing {
+		wait, ok := p.turn(h, 0)
+		if !ok {
+			break
+		}
+		if in++; wait != want {
+			t.Fatalf("the %d. waits for %v, want %v", in, wait, want)
+		}
 	}
-	f.gone(s)
-	f.wantRefused("", addr)
-	if n := f.flood(neighbour, 30); n != 30 {
-		t.Errorf("of a neighbour who was there already %d messages ran", n)
+	if want := int((maxFloodWait-floodWait)/floodSpacing) + 1; in != want {
+		t.Errorf("%d wait, want %d", in, want)
 	}
-	if _, closing := neighbour.Cause(); closing {
-		t.Error("the neighbour was kicked")
+	if wait, ok := p.turn(h, time.Second); !ok || wait != maxFloodWait-time.Second+floodSpacing {
+		t.Errorf("a second later one waits for %v, %v", wait, ok)
 	}
-	f.mustEnter("", "10.1.2.4:1000")
-	if seats := f.s.room.seats.Load(); seats != 2 {
-		t.Errorf("%d seats are taken, want 2", seats)
+	if _, ok := p.turn(ann, floodPenalty-1); ok {
+		t.Error("a player is let in too early")
 	}
-	f.wait(floodPenalty - 100*time.Millisecond)
-	f.wantRefused("", addr)
-	f.wait(200 * time.Millisecond)
-	f.mustEnter("", addr)
-	if line := `netloop_queue_drops_total{queue="admission",reason="flood"} 3`; !f.scraped(line) {
-		t.Errorf("the scrape lacks %s", line)
+	for _, h := range []rpcqueue.Holder{h, ann} {
+		if wait, ok := p.turn(h, floodPenalty); wait != 0 || !ok {
+			t.Errorf("after the penalty %s waits for %v, %v", h.Key, wait, ok)
+		}
 	}
 }
 
@@ -172,25 +240,28 @@ func TestAKickedPlayerIsTurnedAwayAlone(t *testing.T) {
 	}
 }
 
-// Whoever the game throws out with CodeFlood, or fills its inbox, is turned away too.
+// Whoever the game throws out with CodeFlood, or fills its inbox, has a penalty too.
 func TestEveryEndByFloodIsAPenalty(t *testing.T) {
-	f := newFlooded(t, nil)
-	s := f.mustEnter("", "10.1.2.3:1000")
+	f := newFlooded(t, subjects)
+	s := f.mustEnter("ann", "10.1.2.3:1000")
 	s.Shutdown(CodeFlood, "too many messages at once")
 	f.gone(s)
-	f.wantRefused("", "10.1.2.3:1000")
-	s = f.mustEnter("", "10.1.2.4:1000")
+	f.wantRefused("ann", "10.1.2.3:1000")
+	s = f.mustEnter("bob", "10.1.2.3:1000")
 	s.End(transport.Closed{Code: CodeFlood, Remote: true}) // Only the server says so.
 	f.step()
-	f.mustEnter("", "10.1.2.4:1000")
+	f.mustEnter("bob", "10.1.2.3:1000")
+	if line := `netloop_queue_drops_total{queue="admission",reason="flood"} 1`; !f.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
 }
 
 func TestADryRunTurnsNobodyAway(t *testing.T) {
-	f := newFlooded(t, nil)
+	f := newFlooded(t, subjects)
 	f.s.cfg.RPC.Dry = true
-	s := f.mustEnter("", "10.1.2.3:1000")
+	s := f.mustEnter("ann", "10.1.2.3:1000")
 	f.flood(s, 100)
-	f.mustEnter("", "10.1.2.3:1000")
+	f.mustEnter("ann", "10.1.2.3:1000")
 }
 
 func TestPenaltiesAreBounded(t *testing.T) {
@@ -199,19 +270,23 @@ func TestPenaltiesAreBounded(t *testing.T) {
 		p.add(fmt.Sprint(n), 0)
 		p.add(fmt.Sprint(n), 0)
 	}
-	if len(p.until) != maxPenalties || len(p.order) != maxPenalties || p.dropped() != 10 {
-		t.Errorf("%d and %d penalties, %d dropped", len(p.until), len(p.order), p.dropped())
+	if len(p.doors) != maxPenalties || len(p.order) != maxPenalties || p.dropped() != 10 {
+		t.Errorf("%d and %d penalties, %d dropped", len(p.doors), len(p.order), p.dropped())
 	}
-	if p.left("9", 0) != 0 || p.left("10", 0) != floodPenalty {
+	left := func(name string, now time.Duration) bool {
+		_, ok := p.turn(rpcqueue.Holder{Key: name, Shared: true}, now)
+		return !ok
+	}
+	if left("9", 0) || !left("10", 0) {
 		t.Error("not the oldest was dropped")
 	}
-	p.add("10", floodPenalty/2) // Renewed: what it was before does not count.
+	p.add("4000", floodPenalty/2) // Renewed: what it was before does not count.
 	p.add("x", floodPenalty)
-	if len(p.until) != 2 || p.left("10", floodPenalty) != floodPenalty/2 || p.dropped() != 11 {
-		t.Errorf("%d penalties, %v left, %d dropped", len(p.until), p.left("10", floodPenalty), p.dropped())
+	if len(p.doors) != 2 || !left("4000", floodPenalty) || p.dropped() != 11 {
+		t.Errorf("%d penalties, %d dropped", len(p.doors), p.dropped())
 	}
 	p.add("", 0)
-	if p.left("", 0) != 0 {
+	if left("", 0) {
 		t.Error("nobody has a penalty")
 	}
 }

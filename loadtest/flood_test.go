@@ -84,7 +84,7 @@ func (f *flooder) connect(ctx context.Context) error {
 			return nil
 		}
 		if s.Link().StreamFree {
-			for range 100 {
+			for range 500 {
 				if f.msg.Call != 0 {
 					f.calls++
 					f.msg.Call = f.calls
@@ -93,7 +93,7 @@ func (f *flooder) connect(ctx context.Context) error {
 			}
 			s.Flush(s.Now())
 		}
-		time.Sleep(2 * time.Millisecond) // 50 000 messages a second at most.
+		time.Sleep(2 * time.Millisecond) // 250 000 messages a second at most.
 	}
 	return nil
 }

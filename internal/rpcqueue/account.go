@@ -17,8 +17,8 @@ type Holder struct {
 	Key string
 	// Shared says that the key stands for somebody, whose senders share what they may
 	// push, at the same time too. Otherwise it stands for a place, such as an address,
-	// where several live: each sender has an account, and whoever comes takes over what
-	// those owe who have left.
+	// where several live: each sender has an account, and whoever comes begins with what
+	// those owe who have left, but with at most half of the way to a kick.
 	Shared bool
 }
 
@@ -49,16 +49,20 @@ func newAccounts() accounts {
 }
 
 // open returns the account for a sender who comes.
-func (as *accounts) open(h Holder) *account {
+func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 	if a := as.shared[h.Key]; h.Shared && a != nil {
 		a.users++
 		return a
 	}
 	a := as.owed[h.Key]
-	if a == nil {
+	switch {
+	case a == nil:
 		a = &account{Holder: h}
-	} else {
+	case h.Shared:
 		as.drop(a)
+	default: // What is owed stays: a flooder gets rid of it by letting nobody else in first.
+		a = a.copied()
+		a.strikes.full = min(a.strikes.full, now+kick/2)
 	}
 	a.users = 1
 	a.rung = min(a.rung, Dropping) // Whoever comes again may be kicked again.
@@ -101,6 +105,13 @@ func (as *accounts) close(a *account, now time.Duration) {
 	}
 }
 
+// copied is the same, owed once more.
+func (a *account) copied() *account {
+	b := *a
+	b.meters = slices.Clone(a.meters)
+	return &b
+}
+
 // merge adds what another owes who has left the same place.
 func (a *account) merge(o *account) {
 	a.bucket.full = max(a.bucket.full, o.bucket.full)
@@ -139,7 +150,7 @@ func (as *accounts) find(a *account) (int, bool) {
 // one of its own.
 func (q *Queue[C]) Enter(from uint64, h Holder) {
 	if s := q.senders.get(from); from != 0 && s.account.Key == "" {
-		s.account = q.accounts.open(h)
+		s.account = q.accounts.open(h, q.limits.now, q.limits.kick)
 	}
 }
 

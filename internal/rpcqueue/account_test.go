@@ -46,8 +46,34 @@ func TestWhoIsKickedMayBeKickedAgain(t *testing.T) {
 	q.wantTold("1 free warn", "1 free drop", "1 free kick")
 	q.Forget(1)
 	q.Enter(2, house)
-	q.push(2, m, 5)
-	q.wantTold("2 free kick") // With the first message that is dropped.
+	if n, _ := q.push(2, m, 15); n != 0 { // A neighbour has half of the way to a kick.
+		t.Errorf("%d were queued", n)
+	}
+	q.wantTold()
+	q.push(2, m, 1)
+	q.wantTold("2 free kick")
+
+	q.Enter(3, ann)
+	q.push(3, m, 71)
+	q.Forget(3)
+	q.told = nil
+	q.Enter(4, ann)
+	q.push(4, m, 1)
+	q.wantTold("4 free kick") // The same player has used up all of it.
+}
+
+// A flooder does not leave what it owes to the next who comes, to be free of it itself.
+func TestWhatIsOwedStaysAtAPlace(t *testing.T) {
+	q, m := newOwing(t)
+	q.Enter(1, house)
+	q.push(1, m, 71)
+	q.Forget(1)
+	for id := uint64(2); id < 5; id++ {
+		q.Enter(id, house)
+	}
+	if n, _ := q.push(4, m, 10); n != 0 {
+		t.Errorf("of the third who came %d were queued", n)
+	}
 }
 
 func TestSendersOfOneSubjectShareItsBucket(t *testing.T) {
