@@ -40,6 +40,7 @@ type Server struct {
 	used      atomic.Bool // Run or Close has begun
 	ended     atomic.Bool // and is over
 
+	idle     time.Duration // of connections; 0 but in tests
 	listener *quicnet.Listener
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
@@ -90,7 +91,7 @@ func (s *Server) Listen() error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: s.cfg.TLS, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
-		AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
+		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)

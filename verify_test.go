@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/relay"
 )
 
 // verifyOnly skips what depends on the machine's timing unless the long proofs
@@ -64,8 +65,11 @@ func TestSilentClientMovesNobodysInterval(t *testing.T) {
 	for range healthy {
 		dial(t, s.Addr().String(), gaps.watch)
 	}
-	relay := newRelay(t, s.Addr().String())
-	dial(t, relay.addr(), nil)
+	way, err := relay.Listen(s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial(t, way.Addr().String(), nil)
 	deaf := connect(t, s.Addr().String())
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
@@ -84,7 +88,9 @@ func TestSilentClientMovesNobodysInterval(t *testing.T) {
 	}()
 	gaps.p99(t, window/4) // Everybody has warmed up.
 	before := gaps.p99(t, window)
-	relay.cut()
+	if err := way.Close(); err != nil {
+		t.Fatal(err)
+	}
 	close(stop)
 	<-stopped
 	after := gaps.p99(t, window)

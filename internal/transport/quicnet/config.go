@@ -51,8 +51,9 @@ const (
 )
 
 // serverQUIC is the configuration of the server's end.
-func serverQUIC() *quic.Config {
+func serverQUIC(idle time.Duration) *quic.Config {
 	c := commonQUIC(serverWindow)
+	c.MaxIdleTimeout = idle
 	c.MaxIncomingStreams = 1 // The client opens one stream.
 	return c
 }

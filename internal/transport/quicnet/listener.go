@@ -30,6 +30,7 @@ type ServerConfig struct {
 	Stats   *transport.Stats // nil: not counted
 	Log     *slog.Logger     // nil: silent
 
+	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
 	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
 	MaxConns     int           // 0: 4096 connections at once
@@ -77,7 +78,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		VerifySourceAddress: func(net.Addr) bool { return !limiter.Allow() },
 		ConnContext:         l.opening,
 	}
-	if l.quic, err = l.transport.Listen(conf, serverQUIC()); err != nil {
+	if l.quic, err = l.transport.Listen(conf, serverQUIC(cfg.IdleTimeout)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())
 	}
 	l.accepting.Go(l.accept)
@@ -93,6 +94,9 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = idleTimeout
 	}
 	if c.HelloTimeout <= 0 {
 		c.HelloTimeout = defaultHelloTimeout

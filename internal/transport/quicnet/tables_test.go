@@ -137,7 +137,7 @@ func rawListen(t *testing.T) *quic.Listener {
 		t.Fatal(err)
 	}
 	conf := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{ALPN}, MinVersion: tls.VersionTLS13}
-	l, err := quic.ListenAddr("127.0.0.1:0", conf, serverQUIC())
+	l, err := quic.ListenAddr("127.0.0.1:0", conf, serverQUIC(idleTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}
