@@ -127,9 +127,6 @@ func (r *Replica) endCheck() {
 		s.object, s.values = nil, codec.Values{}
 	}
 	clear(r.blobs)
-	if cap(r.texts) > maxScratch {
-		r.texts = nil
-	}
 }
 
 // lengthen returns the scratch with n more behind it. What is full is left to those who have parts of it, and not copied:

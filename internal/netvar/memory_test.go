@@ -3,6 +3,7 @@ package netvar
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -238,6 +239,134 @@ func (r *Replica) mustCount(tb testing.TB) {
 	}
 }
 
+// mustLetGo looks for what the check of a packet, or events that are over, have left.
+func (r *Replica) mustLetGo(tb testing.TB) {
+	tb.Helper()
+	if r.awaited != 0 || headerSize*cap(r.blobs) > maxScratch {
+		tb.Fatalf("%d bytes are reserved after the packet, the scratch has room for %d blobs", r.awaited, cap(r.blobs))
+	}
+	for _, b := range r.blobs[:cap(r.blobs)] {
+		if b != nil {
+			tb.Fatal("the scratch holds a blob of a packet that is done")
+		}
+	}
+	for _, s := range r.staged[:cap(r.staged)] {
+		if s.object != nil || s.values.Blobs != nil {
+			tb.Fatal("a staged record holds an object, or its value")
+		}
+	}
+	for i := range r.slabs {
+		if r.slabs[i].awaited != 0 {
+			tb.Fatalf("%d objects are awaited after the packet", r.slabs[i].awaited)
+		}
+	}
+	for _, l := range []*eventList{&r.events, &r.handed} {
+		for _, o := range l.olds {
+			for _, v := range o.values[o.used:] {
+				if o.class.plan.Blobs() > 0 && !reflect.NewAt(o.class.plan.Type(), v).Elem().IsZero() {
+					tb.Fatal("an old value that nobody uses holds what it had")
+				}
+			}
+		}
+	}
+}
+
+// bulky is large on this side and small on the wire.
+type bulky struct {
+	X     int32
+	Local [4096]byte `net:"-"`
+}
+
+// Old values are copies, and count: before they are made, as long as somebody may look at them, and not after.
+func TestOldValuesCount(t *testing.T) {
+	for name, c := range map[string]crop{
+		"what they have allocated": {class: classOf[bagged](t, "b"), objects: 40, watched: true,
+			value: func(int) unsafe.Pointer { return unsafe.Pointer(&bagged{Bag: make([]byte, 10_000)}) },
+			edit:  func(p unsafe.Pointer, tick int) { (*bagged)(p).X++ }},
+		"themselves": {class: classOf[bulky](t, "b"), objects: 100, watched: true,
+			value: func(int) unsafe.Pointer { return unsafe.Pointer(new(bulky)) },
+			edit:  func(p unsafe.Pointer, tick int) { (*bulky)(p).X++ }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.ticks = 1
+			packets, large := c.grow(t)
+			last := packets[len(packets)-1]
+			r := NewReplica(NewTable(c.class))
+			for i, of := range packets[:len(packets)-1] {
+				mustApply(t, r, nil, of...)
+				for _, b := range large[i] {
+					if _, err := r.ApplyLarge(b); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.Events()
+			}
+			r.Events()
+			before, stored := r.size(), r.stored
+			r.leave(100 << 10)
+			var err error
+			if took := allocated(func() { _, err = r.Apply(last[0]) }); !errors.Is(err, ErrMemory) || took > 200<<10 {
+				t.Errorf("%d bytes allocated with room for 100 KiB: %v", took, err)
+			}
+			r.mustLetGo(t)
+			r.stored = stored
+			mustApply(t, r, nil, last...)
+			if grown := r.size() - before; grown < 380_000 || grown > 600_000 {
+				t.Errorf("old values of 400 kB count as %d", grown)
+			}
+			r.Events()
+			r.Events()
+			r.mustCount(t)
+			r.mustLetGo(t)
+			if kept := r.size() - before; kept > c.objects*c.class.eventSize()+4096 {
+				t.Errorf("%d bytes are counted after the events", kept)
+			}
+			for o := range r.All(c.class) {
+				r.despawn(o)
+			}
+			held := r.size()
+			r.Events()
+			r.Events()
+			if gone := held - r.size(); c.class.plan.Blobs() > 0 && gone < 380_000 {
+				t.Errorf("the despawns let go of %d bytes", gone)
+			}
+			if left := r.size(); left > before/2+c.objects*c.class.eventSize() {
+				t.Errorf("%d bytes are left of %d", left, before)
+			}
+		})
+	}
+}
+
+// A chunk counts until the last of its objects is gone and another one has taken its place.
+func TestChunksCountWhileTheyAreThere(t *testing.T) {
+	class := classOf[manyTexts](t, "t")
+	w := NewWorld(NewTable(class))
+	p, r := w.NewPeer(1), NewReplica(w.table)
+	var all []*Object
+	size, tick := r.slabs[0].size, uint64(0)
+	for _, n := range []int{size, 0, 1, 2*size - 1, 0, 1} {
+		for len(all) > n {
+			w.Despawn(all[0])
+			all = all[1:]
+		}
+		for len(all) < n {
+			all = append(all, w.Spawn(class, unsafe.Pointer(new(manyTexts)), 0, tick+1))
+		}
+		for range 3 {
+			tick++
+			w.Capture(tick)
+			packets, _ := snap(p, tick, wide)
+			mustApply(t, r, p, packets...)
+			r.mustCount(t)
+			r.mustLetGo(t)
+			r.Events()
+		}
+		if len(r.ids()) != n {
+			t.Fatalf("%d objects, want %d", len(r.ids()), n)
+		}
+	}
+}
+
 // leave lets a replica have so much room left.
 func (r *Replica) leave(room int) { r.stored += maxStored - room - r.size() }
 
@@ -306,6 +435,7 @@ func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 					t.Fatalf("tick %d: a packet allocates %d bytes with room for %d", tick, took, room)
 				}
 			}
+			r.mustLetGo(t)
 			if refused {
 				if tick < 4 {
 					t.Errorf("refused at tick %d", tick)

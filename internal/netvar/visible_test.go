@@ -157,6 +157,40 @@ func TestAudienceIsAskedForJoiners(t *testing.T) {
 	q.deliver()
 }
 
+// A pair that is doubted is asked about once, at the next capture, whatever else is asked then; and not if its client has
+// just joined, who is asked about everything, or has gone.
+func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.w.SetAudience(o, only{q.p})
+	other := q.w.NewPeer(1)
+	q.deliver()
+	asked := func(what string, want uint64, do func()) {
+		t.Helper()
+		before := q.w.stats.Judged
+		do()
+		q.deliver()
+		if n := q.w.stats.Judged - before; n != want {
+			t.Errorf("%s: %d questions, want %d", what, n, want)
+		}
+	}
+	asked("doubted twice", 1, func() { q.w.JudgeFor(o, q.p); q.w.JudgeFor(o, q.p) })
+	asked("not any more", 0, func() {})
+	asked("doubted again", 1, func() { q.w.JudgeFor(o, other) })
+	asked("judged for all", 2, func() { q.w.JudgeFor(o, other); q.w.Judge(o) })
+	asked("judged for all first", 2, func() { q.w.Judge(o); q.w.JudgeFor(o, other) })
+	asked("a joiner", 1, func() {
+		q.w.ClosePeer(other)
+		other = q.w.NewPeer(q.tick + 1)
+		q.w.JudgeFor(o, other)
+	})
+	asked("a leaver", 0, func() { q.w.JudgeFor(o, other); q.w.ClosePeer(other) })
+	if len(q.w.doubtful) != 0 {
+		t.Error("a client that has gone is still doubtful")
+	}
+	asked("what is gone", 0, func() { q.w.JudgeFor(o, q.p); q.w.Despawn(o) })
+}
+
 // An audience that refers to the observers of its own object gets what held before.
 func TestAudienceMayAskForItsOwnObject(t *testing.T) {
 	q := newPair(t, 0)
