@@ -62,6 +62,9 @@ func (s Scale) at(t time.Duration) (time.Duration, uint64) {
 	if t <= s.From {
 		return s.To, s.Frac
 	}
+	if s.Num == s.Den { // Nearly always, and without a division.
+		return later(s.To, t-s.From), s.Frac
+	}
 	ns, rem := mulDiv(uint64(t-s.From), s.Num, s.Den)
 	frac, more := bits.Div64(rem, 0, s.Den) // rem is less than Den.
 	if more > 0 {
@@ -120,13 +123,15 @@ type scaling struct {
 	flow Scale // of its flow
 	even Scale // of sum
 	sum  time.Duration
+	done time.Duration // even.At(sum)
 }
 
 // advance adds a delta to those that systems without a period have seen, and
 // returns its scaled length. The remainders are carried along, so that the
 // lengths add up to the scaled sum.
 func (k *scaling) advance(delta time.Duration) time.Duration {
-	before := k.even.At(k.sum)
+	before := k.done
 	k.sum += delta
-	return k.even.At(k.sum) - before
+	k.done = k.even.At(k.sum)
+	return k.done - before
 }
