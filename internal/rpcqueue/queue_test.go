@@ -192,12 +192,12 @@ func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
 		r.sent = append(r.sent, Item{Method: m, From: 1})
 	}
 	for from := uint64(2); from < 5; from++ {
-		for range SenderShare {
+		for range SenderShare + 1 {
 			r.sent = append(r.sent, Item{Method: m, From: from})
 		}
 	}
 	r.step(0)
-	if r.count(Full) != 100 || r.queue.Depth(loop.FixedUpdate) != StageCapacity+3*SenderShare {
+	if r.count(Full) != 103 || r.queue.Depth(loop.FixedUpdate) != StageCapacity+3*SenderShare {
 		t.Fatalf("%d dropped, %d queued", r.count(Full), r.queue.Depth(loop.FixedUpdate))
 	}
 	r.step(1)
