@@ -142,8 +142,8 @@ type spawn struct {
 }
 
 // Spawn adds an object with the given state. Clients learn of it with the
-// snapshot of this tick. It panics on a client, and with the class of another
-// schema.
+// snapshot of this tick. It panics on a client, with the class of another
+// schema, and when the room holds 65 536 objects already.
 func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	r := t.server("Class.Spawn")
 	if err := k.c.belongs(r.schema); err != nil {

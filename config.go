@@ -75,8 +75,8 @@ type Config struct {
 	// RecordNotes goes into the head of the recording: what whoever replays it has to
 	// know besides, such as the game's own settings. At most 1 MiB with the rest of it.
 	RecordNotes map[string]string
-	// Registerer is where metrics are registered besides the server's own
-	// registry. Nil is nowhere.
+	// Registerer takes the server's metrics too, besides the registry that the admin
+	// listener serves. Nil is none besides.
 	Registerer prometheus.Registerer
 	// Logger takes the server's and the game's log. Nil is silent. Its sink should
 	// be bounded and never block: the tick logs too.

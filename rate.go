@@ -8,7 +8,7 @@ import (
 )
 
 // Rate is a number of ticks a second, as a fraction: {60, 1} is 60 Hz and
-// {30000, 1001} is 29.97 Hz.
+// {30000, 1001} is 29.97 Hz. A room's is from 1 to 1 000 Hz, and both parts are at most 2³⁰.
 type Rate struct{ Num, Den uint64 }
 
 // Hz returns the rate of n a second.
@@ -25,7 +25,7 @@ const maxRate = 1000
 
 // check reports a rate that no room can run at.
 func (r Rate) check(key string) error {
-	if r.Num == 0 || r.Den == 0 || r.Num < r.Den || r.Num/r.Den > maxRate || r.Num > loop.MaxRatePart || r.Den > loop.MaxRatePart {
+	if r.Num == 0 || r.Den == 0 || r.Num < r.Den || r.Num > maxRate*r.Den || r.Num > loop.MaxRatePart || r.Den > loop.MaxRatePart {
 		return ConfigError(key, fmt.Sprintf("%d/%d Hz", r.Num, r.Den), "use 1 to %d Hz", maxRate)
 	}
 	return nil

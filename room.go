@@ -332,6 +332,7 @@ func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 
 // OnClose adds what happens after the last tick, when all systems have been removed
 // (see [OnRemove]): save here. The error of Run reports what it returns.
+// The context ends 60 s after the first of them was called, for all of them together.
 func (r *Room) OnClose(fn func(ctx context.Context) error) {
 	if r.hooks("OnClose") {
 		r.onClose = append(r.onClose, fn)

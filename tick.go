@@ -55,7 +55,8 @@ func (t *Tick) Stage() Stage { t.check("Tick.Stage"); return t.now.Stage }
 // a system of [Every] the time since it last ran, or its period if it catches up.
 func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta }
 
-// GameTime returns the game time at this tick: its number divided by the rate.
+// GameTime returns the game time at this tick: its number divided by the rate. On a client it is
+// the server's at this frame, estimated, and so mostly between two ticks.
 func (t *Tick) GameTime() time.Duration { t.check("Tick.GameTime"); return t.now.GameTime }
 
 // FixedStep returns the number of the fixed step that runs, counted from the
@@ -70,7 +71,8 @@ func (t *Tick) FixedStep() uint64 { t.check("Tick.FixedStep"); return t.now.Fixe
 func (t *Tick) Time() time.Time { t.check("Tick.Time"); return t.now.Wall }
 
 // Fraction returns how far the tick is between the last fixed step and the next,
-// from 0 to below 1. It is 0 when both rates are equal.
+// from 0 to below 1. It is 0 when both rates are equal. On a client it is that of the tick,
+// not of the frame: [Tick.GameTime] goes on within a tick, and Fraction does not.
 func (t *Tick) Fraction() float64 { t.check("Tick.Fraction"); return t.now.Fraction }
 
 // Rand returns the room's random numbers. They are seeded by [Config] Seed, so

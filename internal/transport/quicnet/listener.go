@@ -33,7 +33,9 @@ type ServerConfig struct {
 	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
 	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
-	MaxConns     int           // 0: 4096 connections at once
+	// MaxConns bounds the connections whose cryptographic handshake is done; those beyond are told
+	// CODE_FULL. 1 024 of them may wait to be let in, and 1 024 more may only begin. 0: 4096.
+	MaxConns int
 	// StatelessResetKey lets the clients of this instance notice within milliseconds
 	// that it has crashed and restarted; it must then be the same as before. nil: random.
 	StatelessResetKey *[32]byte
