@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -141,7 +142,8 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 
 // checkKnown looks at what a settle remembers for the next one.
 func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
-	inside, counts, anchored := make(map[*System[C]]int), make(map[*System[C]][numLists]int32), 0
+	inside, counts := make(map[*System[C]]int), make(map[*System[C]][numLists]int32)
+	anchored, named := 0, make(map[string]bool)
 	all := slices.DeleteFunc(l.registered(), func(s *System[C]) bool { return s.pending })
 	for _, s := range all {
 		if l.systems[s.id] != s || s.group != l.parent(s) {
@@ -162,13 +164,16 @@ func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 		if s.anchored() {
 			anchored++
 		}
+		for _, name := range slices.Concat(s.spec.Before, s.spec.After) {
+			named[name] = true
+		}
 	}
 	for _, s := range all {
 		if len(s.inside) != inside[s] || s.counts != counts[s] {
 			fail("%s holds %d and %v, want %d and %v", s.spec.Name, len(s.inside), s.counts, inside[s], counts[s])
 		}
 	}
-	if len(l.systems) != len(all)+len(l.free) || len(l.anchored) != anchored {
+	if len(l.systems) != len(all)+len(l.free) || len(l.anchored) != anchored || !maps.Equal(l.named, named) {
 		fail("%d systems and %d free, %d anchored; want %d and %d", len(l.systems), len(l.free), len(l.anchored), len(all), anchored)
 	}
 }
