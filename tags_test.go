@@ -35,6 +35,9 @@ func TestTheDocsOfClassNameEveryTag(t *testing.T) {
 	if !ok || !end || len(keys) < 12 {
 		t.Fatalf("%d keys in %q", len(keys), said)
 	}
+	if !regexp.MustCompile("//.*`net:\"-\"`").Match(b) {
+		t.Error("there is no example of a field that does not travel")
+	}
 	for _, key := range keys {
 		if !regexp.MustCompile("//.*`net:\"[^`]*\\b" + key + "=").Match(b) {
 			t.Errorf("there is no example of %s", key)

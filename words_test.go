@@ -2,9 +2,6 @@ package netloop_test
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math"
 	"regexp"
 	"strings"
@@ -277,33 +274,4 @@ func TestSpawningBeyondTheRoomIsSaidInPlainWords(t *testing.T) {
 		}
 		plainWords(t, said(func() { notes.Spawn(tick, note{}) }), `Class.Spawn: a room holds at most 65536 objects: despawn some before spawning a "note"`)
 	})
-}
-
-// The tags are listed in one place, which has them all.
-func TestTheDocumentationOfClassListsEveryTag(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc string
-	for _, d := range file.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE && g.Specs[0].(*ast.TypeSpec).Name.Name == "Class" {
-			doc = g.Doc.Text()
-		}
-	}
-	_, keys, _ := strings.Cut(said(func() {
-		declare[struct {
-			A int8 `net:"none"`
-		}]()(netloop.NewSchema("words", 1, 0))
-	}), "the keys are ")
-	keys, _, _ = strings.Cut(strings.ReplaceAll(keys, " and ", ", "), ", or ")
-	list := strings.Split(keys, ", ")
-	if len(list) < 11 {
-		t.Fatalf("the keys are %q", list)
-	}
-	for _, key := range append(list, "-") {
-		if !regexp.MustCompile("(?m)^\t.*`net:\"(|.*,)" + key + "(=.*)?\"`").MatchString(doc) {
-			t.Errorf("the documentation of Class has no line for the tag %s", key)
-		}
-	}
 }

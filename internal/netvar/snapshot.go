@@ -288,17 +288,16 @@ func (c *cutter) close() {
 	c.open.Reset(nil)
 }
 
-// put writes the record into the open packet if it fits. If not, nothing has changed.
+// put writes the record into the open packet if it fits. If not, the packet is as before, and gets no
+// record any more: its context means nothing then.
 func (c *cutter) put(n *candidate) bool {
 	if n.run != nil {
 		return c.putRun(n)
 	}
-	start, before := c.open.Mark(), c.context
-	at := c.open.Len()
+	start, at := c.open.Mark(), c.open.Len()
 	c.record(n)
 	if c.open.Len() > c.room {
 		c.open.Rewind(start)
-		c.context = before
 		return false
 	}
 	n.size = uint32(c.open.Len() - at)

@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -194,11 +195,11 @@ func FuzzTick(f *testing.F) {
 	})
 }
 
-// TestCorpus writes the seeds of the fuzz targets, with NETLOOP_REWRITE=1.
-func TestCorpus(t *testing.T) {
-	if os.Getenv("NETLOOP_REWRITE") == "" {
-		t.Skip("NETLOOP_REWRITE=1 rewrites the corpus")
-	}
+var rewrite = flag.Bool("rewrite", false, "write the seeds of the fuzz targets anew")
+
+// The seeds of the fuzz targets are recordings and ticks as they are written today, or fuzzing would begin at
+// what is refused. go test ./internal/recording -run Seeds -rewrite writes them anew.
+func TestSeedsAreWhatIsWrittenToday(t *testing.T) {
 	tick := fullTick()
 	full, err := AppendTick(nil, &tick)
 	empty, _ := AppendTick(nil, new(Tick))
@@ -216,11 +217,14 @@ func TestCorpus(t *testing.T) {
 		"FuzzRecording/whole": file.Bytes(), "FuzzRecording/torn": file.Bytes()[:file.Len()-5], "FuzzRecording/head": sample(t),
 	} {
 		path := filepath.Join("testdata", "fuzz", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+		seed := []byte("go test fuzz v1\n[]byte(" + strconv.Quote(string(b)) + ")\n")
+		if *rewrite {
+			if err := os.WriteFile(path, seed, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := os.WriteFile(path, []byte("go test fuzz v1\n[]byte("+strconv.Quote(string(b))+")\n"), 0o644); err != nil {
-			t.Fatal(err)
+		if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, seed) {
+			t.Errorf("%s is not what is written today, error %v; -rewrite writes it anew", path, err)
 		}
 	}
 }
