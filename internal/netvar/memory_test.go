@@ -337,6 +337,61 @@ func TestOldValuesCount(t *testing.T) {
 	}
 }
 
+// A full record of the version that is here replaces it, and what that has shared with the one before still counts once.
+func TestAReplacedVersionCountsOnce(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
+	q.deliver()
+	q.w.Edit(o)
+	live[ship](o).X++
+	packets, _ := q.next()
+	mustApply(t, q.r, nil, packets...) // unacknowledged, so that both versions stay
+	c, _ := q.r.Get(o.ID())
+	if c.hist.n != 2 {
+		t.Fatalf("%d versions", c.hist.n)
+	}
+	q.p.RequestFull()
+	packets, _ = q.next()
+	mustApply(t, q.r, nil, packets...)
+	if c.hist.n != 2 {
+		t.Fatalf("%d versions after the full record", c.hist.n)
+	}
+	q.r.mustCount(t)
+}
+
+// A history that is to grow is refused before it has, when there is room for the record but not for that.
+func TestAHistoryGrowsWithinTheBound(t *testing.T) {
+	class := classOf[numbered](t, "n")
+	w := NewWorld(NewTable(class))
+	p, r := w.NewPeer(1), NewReplica(w.table)
+	r.TellChanges(class, false)
+	o := w.Spawn(class, unsafe.Pointer(new(numbered)), 0, 1)
+	for tick := uint64(1); tick < 40; tick++ {
+		w.Edit(o)
+		live[numbered](o).A[0]++
+		w.Capture(tick)
+		packets, _ := snap(p, tick, wide)
+		if tick == 1 {
+			mustApply(t, r, p, packets...)
+			continue
+		}
+		c, _ := r.Get(o.ID())
+		if grown := c.hist.drafts() * class.versionSize(); grown > 0 {
+			stored, room := r.stored, c.hist.room
+			r.leave(grown)
+			if _, err := r.Apply(packets[0]); !errors.Is(err, ErrMemory) || c.hist.room != room {
+				t.Errorf("with room for %d bytes a history of %d versions grew to %d: %v", grown, room, c.hist.room, err)
+			}
+			r.stored = stored
+		}
+		mustApply(t, r, nil, packets...)
+		r.mustCount(t)
+	}
+	if c, _ := r.Get(o.ID()); c.hist.room <= slabVersions {
+		t.Error("the history never grew")
+	}
+}
+
 // A chunk counts until the last of its objects is gone and another one has taken its place.
 func TestChunksCountWhileTheyAreThere(t *testing.T) {
 	class := classOf[manyTexts](t, "t")
