@@ -21,6 +21,9 @@ const (
 	// stallCalm is how long no tick may be dropped before a stall is over. By then the clients
 	// that have given up meanwhile are known to be gone.
 	stallCalm = time.Second
+	// stallLoses is the wait after which clients have given the server up. The server has not:
+	// what they had sent before looks new to it, and it finds out as much later.
+	stallLoses = 10 * time.Second
 	// stallLongest is after how long a stall that does not end is told of all the same.
 	stallLongest = 10 * time.Second
 	// stallNames bounds the clients that the line names.
@@ -31,7 +34,7 @@ const (
 // of which began at a time, and tells of a stall that is over.
 func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	s := &r.stall
-	if s.dropped > 0 && (in.GameTime >= s.until || in.GameTime-s.begun.GameTime >= stallLongest) {
+	if s.dropped > 0 && (in.GameTime >= s.until || in.Dropped > 0 && in.GameTime-s.begun.GameTime >= stallLongest) {
 		r.tellStall()
 	}
 	if in.Dropped == 0 {
@@ -42,7 +45,10 @@ func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	}
 	s.dropped += in.Dropped
 	s.longest = max(s.longest, in.Start-last)
-	s.until = in.GameTime + stallCalm
+	s.until = max(s.until, in.GameTime+stallCalm)
+	if in.Start-last >= stallLoses {
+		s.until = in.GameTime + stallLoses + stallCalm
+	}
 }
 
 // lostInStall takes note of a client whose connection broke during a stall.
