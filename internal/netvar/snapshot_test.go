@@ -1,9 +1,6 @@
 package netvar
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 // A snapshot with a digest has what the world sheds otherwise, or no client could be compared while a
 // server is overloaded.
@@ -25,78 +22,7 @@ func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	}
 }
 
-// sentSlots cuts a snapshot that arrives, and returns the slots of its records.
-func (q *pair) sentSlots() (slots []int) {
-	q.t.Helper()
-	packets, _ := q.next()
-	for _, b := range packets {
-		if _, err := q.r.Apply(b); err != nil {
-			q.t.Fatal(err)
-		}
-		for _, s := range q.r.staged {
-			slots = append(slots, s.Slot)
-		}
-	}
-	return slots
-}
-
-// A second copy goes after all that is on its way in none, whatever it weighs.
-func TestSecondCopiesGoLast(t *testing.T) {
-	q := newPair(t, 0)
-	heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
-	q.w.SetWeight(heavy, MaxWeight)
-	q.w.SetWeight(light, MinWeight)
-	q.deliver()
-	q.edit(heavy).X++
-	if got := q.sentSlots(); !slices.Equal(got, []int{0}) {
-		t.Fatalf("records of %d, want of the heavy one", got)
-	}
-	q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
-	q.edit(light).X++
-	if got := q.sentSlots(); !slices.Equal(got, []int{1}) {
-		t.Errorf("records of %d, want of the light one", got)
-	}
-}
-
-// How long an object has waited is counted from its last record, acknowledged or not: one that is sent in every
-// tick comes after one that was still, however late acknowledgements are.
-func TestAgeCountsFromTheLastRecord(t *testing.T) {
-	q := newPair(t, 0)
-	busy, calm := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
-	const late = 20
-	var sent []uint64
-	for n := range 100 {
-		q.edit(busy).X += int32(n*n) % 17
-		if n == 90 {
-			q.edit(calm).X++
-		}
-		packets, first := q.next()
-		for _, b := range packets {
-			if _, err := q.r.Apply(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if sent = append(sent, first); n >= late {
-			q.p.Ack([]Range{{sent[n-late], sent[n-late]}})
-		}
-	}
-	q.p.Ack([]Range{{sent[92], sent[92]}}) // the calm one is not under way any more
-	for range 5 {
-		q.edit(busy).X++
-		q.sentSlots()
-	}
-	if !q.p.steady.has(0) || !q.p.steady.has(1) {
-		t.Fatal("they are not steady")
-	}
-	q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
-	q.edit(busy).X++
-	q.edit(calm).X++
-	if got := q.sentSlots(); !slices.Equal(got, []int{1}) {
-		t.Errorf("records of %d, want of the calm one", got)
-	}
-}
-
-// crowd is a client that lacks so many rocks.
+// newCrowd is a client that lacks so many rocks.
 func newCrowd(t *testing.T, rocks int) *pair {
 	q := newPair(t, 0)
 	for i := range rocks {
