@@ -22,7 +22,7 @@ const (
 const (
 	// fewSeeds is with how many seeds the properties of a package are tried first: most changes
 	// are noticed by the first few.
-	fewSeeds = "30"
+	fewSeeds = "10"
 	// longest bounds one run of tests: a change may make a loop endless.
 	longest = 4 * time.Minute
 	// mostMemory bounds the address space of one run in KiB: a change may take a bound away.
