@@ -264,7 +264,8 @@ func (h *herd) tally(p *Peer) {
 func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	var total Stats
 	var reached herdTally
-	seeds := 24
+	const enough = 24 // to reach all that can happen
+	seeds := enough
 	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
 		seeds, _ = strconv.Atoi(s)
 	}
@@ -316,10 +317,14 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 		reached.parts += h.reached.parts
 		reached.lone += h.reached.lone
 	}
-	if t.Logf("%+v", reached); total.Masked == 0 || reached.masked < 1000 || reached.parts < 1000 || reached.lone < 1000 {
+	t.Logf("%+v, %+v", reached, total)
+	if seeds < enough {
+		return
+	}
+	if total.Masked == 0 || reached.masked < 1000 || reached.parts < 1000 || reached.lone < 1000 {
 		t.Errorf("it does not reach %d changes of views, or one of %+v", total.Masked, reached)
 	}
-	if t.Logf("%+v", total); total.InRuns < total.Deltas/10 || total.InRuns > total.Deltas*9/10 || total.Lost == 0 {
+	if total.InRuns < total.Deltas/10 || total.InRuns > total.Deltas*9/10 || total.Lost == 0 {
 		t.Errorf("of %d records %d went in runs, %d packets were lost: it does not reach both ways", total.Deltas, total.InRuns, total.Lost)
 	}
 }
