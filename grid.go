@@ -90,7 +90,7 @@ func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
 	}
 	place := guard.Place{Name: "Class.OnGrid", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
-		x, y, z = math.NaN(), math.NaN(), math.NaN() // That remains of a panic.
+		x, y, z = math.NaN(), math.NaN(), math.NaN() //nolint:wastedassign // That remains of a panic.
 		defer r.guard.Recover(&place, nil)
 		return at((*S)(live))
 	})

@@ -58,8 +58,9 @@ func Example_plainScript() {
 				return func(*netloop.Tick) { position += 10 * input }
 			case netloop.PostLateUpdate:
 				return func(t *netloop.Tick) { fmt.Printf(" in %v it is at %d", t.Stage(), position) }
+			default:
+				return nil // It is not there in the other stages, which costs nothing.
 			}
-			return nil // It is not there in the other stages, which costs nothing.
 		})
 	})
 	defer x.end()

@@ -78,7 +78,7 @@ func (k *Class[S]) Prioritize(r *Room, fn func(c *Client, o *Object[S]) float64)
 	place := guard.Place{Name: "Class.Prioritize", Of: k.Name(), So: "the function is not asked again"}
 	stop := func(error) { r.world.SetFactor(k.c.nv, nil) }
 	r.world.SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
-		factor = 1 // That remains of a panic.
+		factor = 1 //nolint:wastedassign // That remains of a panic.
 		defer r.guard.Recover(&place, stop)
 		return fn(p.Handle.(*Client), wrap[S](o))
 	})

@@ -70,7 +70,7 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 		for range refusedBeforeFull {
 			c.refuse(cause)
 		}
-		if err, lost := apply(3), cause == netvar.ErrMemory; errors.Is(err, netvar.ErrBaseline) != lost || c.stats.FullStates != 1 {
+		if err, lost := apply(3), errors.Is(cause, netvar.ErrMemory); errors.Is(err, netvar.ErrBaseline) != lost || c.stats.FullStates != 1 {
 			t.Errorf("after %v a delta from a baseline: %v", cause, err)
 		}
 	}

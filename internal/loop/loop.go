@@ -56,7 +56,6 @@ type Loop[C any] struct {
 	scale     Scale        // of the tick that runs
 	coming    Scale        // of the one after it
 	unplanned []*System[C] // their timers start with the next tick
-	refill    bool         // the heaps hold what is no longer so
 
 	// The state of the tick that runs.
 	running bool

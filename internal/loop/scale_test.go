@@ -225,7 +225,7 @@ type modelScaled struct {
 	line        Timeline
 	clock, flow *exact
 	steps       *exact // of the sum of the deltas of fixed steps
-	sum, stepAt time.Duration
+	stepAt      time.Duration
 	drop        uint64
 	calls       int
 	missed      int

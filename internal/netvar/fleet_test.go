@@ -129,7 +129,8 @@ func (f *fleet) step(moving int) {
 		if i == f.odd && i > 0 {
 			others = time.Now()
 		}
-		first, before := uint64(0), f.w.stats.Encoded
+		var first uint64
+		before := f.w.stats.Encoded
 		c.packets, first = c.peer.AppendSnapshot(c.packets[:0], f.tick, wide)
 		c.sent[f.tick%uint64(len(c.sent))] = Range{first, first + uint64(len(c.packets)) - 1}
 		c.encoded += f.w.stats.Encoded - before

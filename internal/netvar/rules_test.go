@@ -328,13 +328,13 @@ func TestStoredStateIsBounded(t *testing.T) {
 	q.spawnRock(q.w, rock{}, 1)
 	q.deliver()
 	q.spawnRock(q.w, rock{}, 1)
-	packets, _ := q.next()
+	q.next()
 	stored := q.r.stored
 	q.r.stored = maxStored - stored // that of a chunk and a bit
 	for range slabObjects - 1 {
 		q.spawnRock(q.w, rock{}, 1)
 	}
-	packets, _ = q.next()
+	packets, _ := q.next()
 	if _, err := q.r.Apply(packets[0]); !errors.Is(err, ErrMemory) || len(q.r.ids()) != 1 || q.r.stats.Refused != 1 {
 		t.Errorf("error %v, %d objects", err, len(q.r.ids()))
 	}

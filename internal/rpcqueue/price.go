@@ -142,6 +142,6 @@ func (e *estimate) judge() bool {
 
 // rung rounds a cost up to one of four steps per doubling, so that prices change rarely.
 func rung(cost time.Duration) time.Duration {
-	step := time.Duration(1) << max(bits.Len64(uint64(cost))-3, 0)
-	return (cost + step - 1) / step * step
+	step := int64(1) << max(bits.Len64(uint64(cost))-3, 0)
+	return time.Duration((int64(cost) + step - 1) / step * step)
 }

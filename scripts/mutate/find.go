@@ -211,7 +211,7 @@ func readKnown(file string, all []change) (reasons map[string]string, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // It was only read.
 	there, folders := map[string]bool{}, map[string]bool{}
 	for _, c := range all {
 		there[c.String()] = true

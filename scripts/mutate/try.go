@@ -56,7 +56,8 @@ func newTrials() (*trials, error) {
 	return &trials{root: root, temp: temp}, nil
 }
 
-func (t *trials) close() { os.RemoveAll(t.temp) }
+// close removes what is left; what cannot be removed lies among temporary files.
+func (t *trials) close() { _ = os.RemoveAll(t.temp) }
 
 // try says whether the tests notice a change. A change without a file is none.
 func (t *trials) try(ctx context.Context, c change) (verdict, string) {
@@ -64,7 +65,7 @@ func (t *trials) try(ctx context.Context, c change) (verdict, string) {
 	if err != nil {
 		return invalid, err.Error()
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }() // Else close does it.
 	overlay, err := t.lay(folder, c)
 	if err != nil {
 		return invalid, err.Error()
