@@ -125,7 +125,7 @@ func (c *Conn) Remote() string { return c.remote }
 func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
 
 // now is the time by this end's clock.
-func (e *end) now() time.Duration { return e.conn.net.now + e.offset }
+func (e *end) now() time.Duration { return e.conn.net.Now() + e.offset }
 
 // start begins the session of this end.
 func (e *end) start(cfg transport.SessionConfig) *transport.Session {
@@ -162,7 +162,7 @@ func (e *end) takeDatagrams() {
 		t := e.send(len(b))
 		for _, at := range t.at[:t.copies] {
 			// Each copy is one: the receiver owns what it gets.
-			n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.now})
+			n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.Now()})
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (e *end) send(size int) transit {
 		e.counts.Hole++
 		return transit{}
 	}
-	t := e.out.send(e.conn.net.now, size)
+	t := e.out.send(e.conn.net.Now(), size)
 	switch {
 	case t.tail:
 		e.counts.Tail++
@@ -210,7 +210,7 @@ func (e *end) receive(d *event) {
 // arrive; its acknowledgement waits for the way back as it is now.
 func (e *end) measure(transit time.Duration) {
 	back := &e.peer.out
-	sample := transit + back.link.Delay + back.backlog(e.conn.net.now)
+	sample := transit + back.link.Delay + back.backlog(e.conn.net.Now())
 	if e.srtt == 0 {
 		e.srtt = sample
 	}

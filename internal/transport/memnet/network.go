@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -9,13 +10,14 @@ import (
 )
 
 // Network is a server, its clients and what lies between them. It belongs to one
-// goroutine, and so do the sessions made on it.
+// goroutine, and so do the sessions made on it. Any goroutine may ask it for the time, as
+// work that a game runs elsewhere does.
 type Network struct {
 	// Stats counts what happens before there is a session; nil counts for nobody.
 	Stats *transport.Stats
 
 	seed    uint64
-	now     time.Duration
+	now     atomic.Int64 // nanoseconds
 	events  events
 	handler transport.Handler
 	dialled uint64
@@ -27,7 +29,7 @@ type Network struct {
 func New(seed uint64) *Network { return &Network{Stats: new(transport.Stats), seed: seed} }
 
 // Now is the virtual time.
-func (n *Network) Now() time.Duration { return n.now }
+func (n *Network) Now() time.Duration { return time.Duration(n.now.Load()) }
 
 // Serve sets who admits clients. Until then, and with nil, nobody answers.
 func (n *Network) Serve(h transport.Handler) { n.handler = h }
@@ -55,14 +57,14 @@ func (n *Network) Advance(to time.Duration) {
 		if !ok {
 			break
 		}
-		n.now = e.at
+		n.now.Store(int64(e.at))
 		if e.to != nil {
 			e.to.receive(&e)
 		} else {
 			e.call()
 		}
 	}
-	n.now = max(n.now, to)
+	n.now.Store(int64(max(n.Now(), to)))
 }
 
 // Take hands what the sessions flushed to their links, at Now: their slots are free
@@ -81,4 +83,4 @@ func (n *Network) Take() {
 }
 
 // after calls f in a while.
-func (n *Network) after(d time.Duration, f func()) { n.events.push(event{at: n.now + d, call: f}) }
+func (n *Network) after(d time.Duration, f func()) { n.events.push(event{at: n.Now() + d, call: f}) }

@@ -41,7 +41,7 @@ type streamIn struct {
 
 // takeStream sends what the stream may send.
 func (e *end) takeStream() {
-	now := e.conn.net.now
+	now := e.conn.net.Now()
 	for e.stream.flight < maxSegments {
 		// One segment is always under way, so that datagrams cannot starve the stream.
 		if wait := e.out.backlog(now) - streamBacklog; wait > 0 && e.stream.flight > 0 {
@@ -96,7 +96,7 @@ func (e *end) sure(size int, arrive func() bool) {
 			n.after(max(e.rtt()*3/2, leastResend), func() { e.sure(size, arrive) })
 		}
 	}
-	sent := n.now
+	sent := n.Now()
 	t := e.send(size)
 	if t.copies == 0 {
 		again()
@@ -112,7 +112,7 @@ func (e *end) sure(size int, arrive func() bool) {
 			return
 		}
 		e.counts.Delivered++
-		e.measure(n.now - sent)
+		e.measure(n.Now() - sent)
 	}})
 }
 
