@@ -92,10 +92,8 @@ func run(ctx context.Context, dirs []string, n int, seed uint64, workers int, ma
 		return 0, err
 	}
 	defer t.close()
-	for _, dir := range dirs {
-		if got, out := t.try(ctx, change{dir: dir}); got != unnoticed {
-			return 0, fmt.Errorf("the tests of %s fail without any change:\n%s", dir, out)
-		}
+	if err := t.unchanged(ctx, dirs); err != nil {
+		return 0, err
 	}
 	return tryAll(ctx, t, all, n, workers)
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,7 +61,30 @@ func newTrials() (*trials, error) {
 // close removes what is left; what cannot be removed lies among temporary files.
 func (t *trials) close() { _ = os.RemoveAll(t.temp) }
 
-// try says whether the tests notice a change. A change without a file is none.
+// unchanged checks that the tests of these packages and of their users pass without any change.
+func (t *trials) unchanged(ctx context.Context, dirs []string) error {
+	all := slices.Clone(dirs)
+	for _, dir := range dirs {
+		all = append(all, users[dir]...)
+	}
+	slices.Sort(all)
+	for _, dir := range slices.Compact(all) {
+		overlay, err := t.lay(t.temp, change{})
+		if err != nil {
+			return err
+		}
+		out, err := t.compile(ctx, overlay, dir, t.temp)
+		if err == nil {
+			out, err = t.test(ctx, dir, t.temp, fewSeeds)
+		}
+		if err != nil {
+			return fmt.Errorf("the tests of %s fail without any change: %w\n%s", dir, err, out)
+		}
+	}
+	return nil
+}
+
+// try says whether the tests notice a change.
 func (t *trials) try(ctx context.Context, c change) (verdict, string) {
 	folder, err := os.MkdirTemp(t.temp, "")
 	if err != nil {
