@@ -90,3 +90,17 @@ func TestALostConnectionIsSaidAsFarAsItIsKnown(t *testing.T) {
 		t.Errorf("silence reads %+v", c)
 	}
 }
+
+// QUIC's codes are wider than the transport's: one that does not fit means nothing here, not
+// what its low bits would say.
+func TestACodeThatDoesNotFitMeansNothing(t *testing.T) {
+	for code, want := range map[quic.ApplicationErrorCode]transport.Code{
+		quic.ApplicationErrorCode(transport.CodeKicked): transport.CodeKicked,
+		1<<32 - 1: 1<<32 - 1,
+		1<<32 + quic.ApplicationErrorCode(transport.CodeKicked): transport.CodeUnspecified,
+	} {
+		if c := closedBy(&quic.ApplicationError{ErrorCode: code, Remote: true}); c.Code != want || !c.Remote {
+			t.Errorf("code %#x reads %+v", code, c)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package quicnet
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// refusedAsFull tells whether a dial is answered with CodeFull.
+func refusedAsFull(t *testing.T, h *host) bool {
+	t.Helper()
+	_, err := dial(t, h, nil, hello())
+	var r *transport.Refusal
+	return errors.As(err, &r) && r.Code == transport.CodeFull
+}
+
+// One connection too many is told that the server is full, until another one has left.
+// All of them are counted as handshakes.
+func TestConnectionsAreBounded(t *testing.T) {
+	h := serve(t, func(c *ServerConfig) { c.MaxConns = 2 })
+	first := mustDial(t, h, nil)
+	mustDial(t, h, nil)
+	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropHandshakes) != 1 || h.stats.Refused.Load() != 1 {
+		t.Error("the connection beyond the bound is let in, or not counted")
+	}
+	if n := h.stats.Handshakes.Load(); n != 3 {
+		t.Error(n, "handshakes counted")
+	}
+	first.Session.Close(transport.CodeLeft, "")
+	first.find(t, "the first client's end", kind(transport.Gone))
+	eventually(t, "the place to be free again", func() bool {
+		h.listener.mu.Lock()
+		defer h.listener.mu.Unlock()
+		return len(h.listener.conns) == 1
+	})
+	mustDial(t, h, nil)
+}
+
+// Connections without a hello take only the places of handshakes, and give them back.
+func TestHandshakesAreBounded(t *testing.T) {
+	h := serve(t, nil)
+	handshaking := func(change int) int {
+		h.listener.mu.Lock()
+		defer h.listener.mu.Unlock()
+		h.listener.handshaking += change
+		return h.listener.handshaking
+	}
+	handshaking(maxHandshakes - 1)
+	silent := rawDial(t, h, clientWindow)
+	eventually(t, "the silent connection", func() bool { return handshaking(0) == maxHandshakes })
+	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropHandshakes) != 1 {
+		t.Error("the handshake beyond the bound is served, or not counted")
+	}
+	_ = silent.CloseWithError(0, "")
+	eventually(t, "the place to be free again", func() bool { return handshaking(0) == maxHandshakes-1 })
+	mustDial(t, h, nil)
+	eventually(t, "the place of one that came in", func() bool { return handshaking(0) == maxHandshakes-1 })
+}
+
+// A dialer that is closed says goodbye for its clients, and dials nobody any more.
+func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
+	h := serve(t, nil)
+	d, err := NewDialer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := mustDial(t, h, d)
+	s := h.session(g)
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the dialer does not close")
+	}
+	a := h.find(t, "the server's end", kind(transport.Gone))
+	if a.Session != s || *a.Closed != (transport.Closed{Code: transport.CodeLeft, Remote: true}) {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+	if _, err := dial(t, h, d, hello()); !errors.Is(err, net.ErrClosed) {
+		t.Error("a dial after the close says", err)
+	}
+	if err := d.enter(); !errors.Is(err, net.ErrClosed) { // Else Close would wait for links that are still to come.
+		t.Error("a connection enters a closed dialer:", err)
+	}
+}
