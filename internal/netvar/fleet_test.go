@@ -316,6 +316,14 @@ func TestAFleetAllocatesNothing(t *testing.T) {
 	}
 }
 
+// What a packet notes is used again however little it is: here one record.
+func TestASingleObjectAllocatesNothing(t *testing.T) {
+	f := newFleet(t, 1, 1, []uint64{3}, 0)
+	if n := testing.AllocsPerRun(100, func() { f.step(1) }); n != 0 {
+		t.Errorf("a tick allocates %v times, want 0", n)
+	}
+}
+
 // The aims in milliseconds, on a machine with nothing else to do.
 func TestTheFleetKeepsItsLimits(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {

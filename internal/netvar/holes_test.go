@@ -293,6 +293,9 @@ func TestAStaleAcknowledgementLooksAtNothing(t *testing.T) {
 	if s.p.losses.sent[0] != 1<<63 {
 		t.Error("all packets in flight were looked at")
 	}
+	if s.cut(); s.p.losses.sent[0] != 1<<63 {
+		t.Error("a snapshot has looked at all packets in flight, though it has given up none")
+	}
 	s.same()
 }
 

@@ -538,3 +538,20 @@ func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations for each of %d", n, q.p.large.last)
 	}
 }
+
+// A record that finds no room on the stream keeps it from all after it, however small.
+func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
+	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 1 << 20}
+	for i, set := range []struct {
+		bytes, room int
+		fits        bool
+	}{{400, 600, true}, {600, 0, true}, {1, 0, false}} {
+		if got := c.takeLarge(&candidate{size: uint32(8 * set.bytes)}); got != set.fits || c.largeRoom != set.room {
+			t.Errorf("record %d: %v, and %d bytes are left, want %v and %d", i, got, c.largeRoom, set.fits, set.room)
+		}
+	}
+	c.largeRoom = 1000
+	if c.takeLarge(&candidate{size: 8*1000 + 1}) || c.largeRoom != 0 {
+		t.Errorf("a record of a bit too much leaves %d bytes", c.largeRoom)
+	}
+}

@@ -140,6 +140,9 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 			}
 			m.begin(got.from)
 			plain.before(got.from)
+			if len(m.holes) > 0 && m.holes[0].tick < got.from {
+				t.Fatalf("seed %d: the hole of %d is kept, though all leads from %d", seed, m.holes[0].tick, got.from)
+			}
 		}
 	}
 	if earlier == 0 {

@@ -185,12 +185,44 @@ func TestCrowdsAreCounted(t *testing.T) {
 	if n := w.crowds.between(0, f.tick+9); n != 9 {
 		t.Errorf("%d clients in all, want 9", n)
 	}
+	last := basis{at: o.hist.tick(int(o.hist.n) - 2), exact: true}
+	w.crowds.add(&marks{at: last.at, from: last.at, back: 1})
+	if got := w.crowd(o, last); got != 1 {
+		t.Errorf("%d clients lead from the last version but one, want 1", got)
+	}
 	for range 3 {
 		f.tick++
 		w.Capture(f.tick) // and nobody moves: versions reach up to now
 	}
 	if got := w.crowd(o, basis{at: o.hist.tick(int(o.hist.n) - 2), exact: true}); got != 0 {
 		t.Errorf("%d clients lead from the last version but one, which none has acknowledged", got)
+	}
+}
+
+// Those between two ticks are those whose newest mark is there, as far as marks reach back.
+func TestCrowdsBetweenAgreeWithAPlainCount(t *testing.T) {
+	const tick = 1000
+	var s crowds
+	s.begin(tick)
+	for age := range uint64(maxMarks + 3) {
+		for range 1 + age%3 {
+			s.add(&marks{at: tick - age, from: tick - age, back: 1})
+		}
+	}
+	for since := uint64(0); since < 5; since++ {
+		for before := uint64(0); before < 5; before++ {
+			for _, near := range [][2]uint64{{tick - maxMarks - 2, tick - 2}, {tick - maxMarks - 2, tick - maxMarks - 2}, {tick - 3, tick - 2}} {
+				since, before, want := near[0]+since, near[1]+before, uint32(0)
+				for at := since; at < min(before, tick); at++ {
+					if age := tick - at; age < maxMarks {
+						want += uint32(1 + age%3)
+					}
+				}
+				if got := s.between(since, before); got != want {
+					t.Errorf("%d clients between %d and %d, want %d", got, since, before, want)
+				}
+			}
+		}
 	}
 }
 

@@ -43,6 +43,11 @@ func TestAShortageOrdersOnlyWhatGoes(t *testing.T) {
 	if s := &q.w.stats; s.Ranked != s.Records+maxMisfits || s.Records < 40 {
 		t.Errorf("to send %d records in two packets %d were put in order", s.Records, s.Ranked)
 	}
+	for i := range q.p.cut.list {
+		if n := &q.p.cut.list[i]; n.packet == unplaced && n.why != WhyPackets {
+			t.Fatalf("slot %d is left out for %d, want %d", n.slot, n.why, WhyPackets)
+		}
+	}
 }
 
 // However many there are, they are taken out as a plain sort puts them.

@@ -1,6 +1,13 @@
 package netvar
 
-import "testing"
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop/internal/wire"
+)
 
 // A snapshot with a digest has what the world sheds otherwise, or no client could be compared while a
 // server is overloaded.
@@ -68,5 +75,195 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 	}
 	if packets == 0 || budgets == 0 {
 		t.Errorf("%d packets and %d budgets were full to the bit", packets, budgets)
+	}
+}
+
+// A snapshot takes from the bucket what its records take, rounded up to bytes.
+func TestASnapshotSpendsWhatItsRecordsTake(t *testing.T) {
+	whole := 0
+	for n := 1; n < 30; n++ {
+		q := newCrowd(t, n)
+		q.p.SetBudget(Budget{PerTick: 1, Burst: 5000})
+		q.next()
+		bits := 0
+		for i := range q.p.cut.list {
+			bits += int(q.p.cut.list[i].size)
+		}
+		if got, want := 5000-q.p.bucket.tokens, (bits+7)/8; got != want {
+			t.Errorf("%d records of %d bits take %d bytes, want %d", n, bits, got, want)
+		}
+		if bits%8 == 0 {
+			whole++
+		}
+	}
+	if whole == 0 {
+		t.Error("none took whole bytes")
+	}
+}
+
+// cutting begins a snapshot of what is owed now, each object for itself.
+func (q *pair) cutting(lim Limit) *cutter {
+	q.tick++
+	q.w.Capture(q.tick)
+	c := &q.p.cut
+	c.begin(nil, q.tick, lim)
+	c.gather(false)
+	c.next()
+	return c
+}
+
+// What a record is measured to take is what it takes behind its neighbour, and what the gaps of n of them take is about what
+// they do if all are equally far apart.
+func TestTheEstimateIsNear(t *testing.T) {
+	q := newCrowd(t, 60)
+	c := q.cutting(wide)
+	for i := range c.list {
+		n := &c.list[i]
+		c.put(n)
+		if size := int(n.size); c.measure(n) != size {
+			t.Errorf("record %d takes %d bits, and is measured as %d", i, size, c.measure(n))
+		}
+	}
+	for _, slots := range []int{1, 7, 64, 1000} {
+		c.p.entries = make([]entry, slots)
+		for n := 1; n <= slots; n++ {
+			var w wire.BitWriter
+			for range n {
+				w.PutRice(uint64(slots/n-1), gapRice)
+			}
+			if got := n + c.gaps(n); 5*got < 3*w.Len() || 3*got > 5*w.Len() || n == slots && got != n {
+				t.Fatalf("the gaps of %d records among %d slots take %d bits, want %d", n, slots, got, w.Len())
+			}
+		}
+	}
+}
+
+// Each record goes into the packet that is being filled as long as it fits there by the estimate, and then into the next
+// one; what does not fit the last one any more waits.
+func TestPacketsAreFilledToTheEstimate(t *testing.T) {
+	var same, next, wait int
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 35))
+		q := newPair(t, 0)
+		for range 20 + rng.IntN(100) {
+			if o := q.spawnRock(q.w, rock{X: rng.Int32() >> rng.IntN(31)}, 1); rng.IntN(3) == 0 {
+				q.w.SetWeight(o, 1+rng.Float64())
+			}
+		}
+		c := q.cutting(Limit{Packets: 1 + rng.IntN(4), PacketSize: 60 + rng.IntN(60)})
+		c.weigh()
+		room := c.room - c.open.Len()
+		c.choose(room)
+		var tried []*candidate
+		for i := range c.list {
+			if n := &c.list[i]; n.why != 0 {
+				tried = append(tried, n)
+			}
+		}
+		slices.SortFunc(tried, func(a, b *candidate) int { return cmp.Compare(a.order, b.order) })
+		packet, used, count := 0, 0, 0
+		for i, n := range tried {
+			size := c.measure(n)
+			fits, last := used+size+c.gaps(count+1) <= room, packet+1 == c.lim.Packets
+			switch {
+			case int(n.packet) == packet && fits:
+				used, count, same = used+size, count+1, same+1
+			case int(n.packet) == packet+1 && !fits && !last:
+				packet, used, count, next = packet+1, size, 1, next+1
+			case n.packet == unplaced && !fits && last:
+				wait++
+			default:
+				t.Fatalf("seed %d: number %d is put into packet %d; in packet %d of %d it fits: %v", seed, i, n.packet, packet, c.lim.Packets, fits)
+			}
+		}
+	}
+	if same == 0 || next == 0 || wait == 0 {
+		t.Errorf("%d go into the same packet, %d into the next, %d wait", same, next, wait)
+	}
+}
+
+// If the estimate was too low, the least needed of a packet wait, and no more than it takes.
+func TestTheLeastNeededOfAPacketWait(t *testing.T) {
+	dropped := 0
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 36))
+		q := newPair(t, 0)
+		for range 40 {
+			q.spawnRock(q.w, rock{X: rng.Int32() >> rng.IntN(31)}, 1)
+		}
+		c := q.cutting(wide)
+		head, left, list := c.open.Len(), c.left, make([]uint32, len(c.list))
+		for i, order := range rng.Perm(len(c.list)) {
+			list[i] = uint32(i)
+			c.list[i].packet, c.list[i].order = 0, uint32(order)
+		}
+		c.fill(list)
+		all := c.open.Len()
+		c.open.Reset(c.open.Bytes()[:head/8])
+		c.context.put(&c.open)
+		c.left, c.room = left, head+rng.IntN(all-head)
+		c.fill(list)
+		if c.open.Len() > c.room || left-c.left != c.open.Len()-head {
+			t.Fatalf("seed %d: %d bits of %d, and %d are spent", seed, c.open.Len(), c.room, left-c.left)
+		}
+		first, smallest := uint32(len(list)), 1<<20 // of those that wait
+		for i := range c.list {
+			if n := &c.list[i]; n.packet == unplaced {
+				first, smallest, dropped = min(first, n.order), min(smallest, int(n.size)), dropped+1
+			}
+		}
+		for i := range c.list {
+			if n := &c.list[i]; (n.packet == unplaced) != (n.order >= first) {
+				t.Fatalf("seed %d: number %d is in packet %d, and number %d waits", seed, n.order, n.packet, first)
+			}
+		}
+		if spare := c.room - c.open.Len(); spare > 3*40*32 {
+			t.Errorf("seed %d: %d bits are empty", seed, spare)
+		}
+	}
+	if dropped == 0 {
+		t.Error("all fit")
+	}
+}
+
+// A run goes into a packet, and on a budget, that it fits to the bit, and leaves no trace where it does not.
+func TestARunMayTakeTheLastBit(t *testing.T) {
+	s := newRocks(t, 60, MaxPacket)
+	s.cut()
+	c := &s.p.cut
+	s.tick++
+	for _, o := range s.all {
+		s.edit(o).X++
+	}
+	s.w.Capture(s.tick)
+	c.begin(nil, s.tick, wide)
+	if c.gather(true); len(c.list) != 1 || c.list[0].run == nil {
+		t.Fatalf("%d candidates", len(c.list))
+	}
+	c.next()
+	n, at, left := &c.list[0], c.open.Mark(), c.left
+	start := c.open.Len()
+	if !c.put(n) {
+		t.Fatal("it does not fit")
+	}
+	size, room := c.open.Len()-start, c.room
+	if int(n.size) != size || left-c.left != size {
+		t.Errorf("a run of %d bits is counted as %d, and %d are spent", size, n.size, left-c.left)
+	}
+	for _, set := range []struct {
+		room, left int
+		fits       bool
+	}{
+		{start + size, left, true}, {start + size - 1, left, false},
+		{room, int(n.run.n), true}, {room, int(n.run.n) - 1, false},
+	} {
+		c.open.Rewind(at)
+		c.context.prev = -1
+		if c.room, c.left = set.room, set.left; c.put(n) != set.fits {
+			t.Errorf("%d bits fit a packet of %d and a budget of %d: %v", size, set.room-start, set.left, !set.fits)
+		}
+		if !set.fits && (c.open.Len() != start || c.left != set.left) {
+			t.Errorf("a run that does not fit leaves %d bits, and %d of the budget of %d", c.open.Len()-start, c.left, set.left)
+		}
 	}
 }
