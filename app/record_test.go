@@ -40,19 +40,27 @@ func recorded() *game {
 	return g
 }
 
-// recordRun serves for a moment and returns the file.
+// recordRun serves for a moment and returns the file, in which there are some ticks: a busy
+// machine gets a longer moment.
 func recordRun(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "run.rec")
-	r := command(t, recorded(), nil, "run", "--listen", "127.0.0.1:0", "--admin", "", "--for", "300ms", "--drain", "7s", "--record", path, "--shooter.bots", "9")
-	if r.exit != 0 {
-		t.Fatalf("exit %d: %s", r.exit, r.stderr)
+	for _, moment := range []string{"300ms", "3s", "30s"} {
+		path := filepath.Join(t.TempDir(), "run.rec")
+		r := command(t, recorded(), nil, "run", "--listen", "127.0.0.1:0", "--admin", "", "--for", moment, "--drain", "7s", "--record", path, "--shooter.bots", "9")
+		if r.exit != 0 {
+			t.Fatalf("exit %d: %s", r.exit, r.stderr)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("the recording: %v, error %v", info, err)
+		}
+		r = command(t, recorded(), nil, "replay", "--ticks", path)
+		if strings.Contains(r.stdout, "\ntick 5 ") {
+			return path
+		}
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("the recording: %v, error %v", info, err)
-	}
-	return path
+	t.Fatal("30 s have no five ticks")
+	return ""
 }
 
 func TestRecordedRunReplays(t *testing.T) {

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -115,7 +116,7 @@ func clip(text string) string {
 		return text
 	}
 	end := MaxText
-	for end > 0 && text[end]&0xc0 == 0x80 {
+	for !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end]

@@ -94,12 +94,8 @@ func AppendWelcome(dst []byte, w *netloopv1.Welcome) ([]byte, error) {
 // AppendRefused appends the server's answer to a hello that it does not accept.
 func AppendRefused(dst []byte, r *Refusal) []byte {
 	f := &netloopv1.Refused{Code: netloopv1.Code(r.Code), Text: clip(r.Text)}
-	b, err := AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
-	if err != nil { // Only a text that is not UTF-8 can do that.
-		f.Text = ""
-		b, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
-	}
-	return b
+	dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}}) // A clipped text fits, and is UTF-8.
+	return dst
 }
 
 // decodeFrame decodes a frame of the handshake, which holds exactly one kind. The bounds on

@@ -221,7 +221,7 @@ func (s *Session) collectLocked() int {
 	}
 	if b.reliable.size() == 0 {
 		b.reliable, o.reliable = o.reliable, b.reliable
-	} else if o.reliable.size() > 0 {
+	} else {
 		b.reliable.append(o.reliable.buf)
 	}
 	o.reliable.reset()

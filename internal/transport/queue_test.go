@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A queue of bytes gives back what it took, in order, and its memory follows what waits in
+// it, not what has passed through.
+func TestByteQueueKeepsOrderInLittleMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q byteQueue
+		var want []byte
+		next := byte(0)
+		for range rapid.IntRange(1, 100).Draw(t, "n") {
+			in := make([]byte, rapid.IntRange(0, 200).Draw(t, "in"))
+			for i := range in {
+				next++
+				in[i] = next
+			}
+			q.append(in)
+			want = append(want, in...)
+			if len(q.buf) > 2*len(want)+len(in) {
+				t.Fatalf("%d bytes wait in %d", len(want), len(q.buf))
+			}
+			limit := rapid.IntRange(0, 250).Draw(t, "limit")
+			got := q.take([]byte("before"), limit)
+			n := min(limit, len(want))
+			if !bytes.Equal(got, append([]byte("before"), want[:n]...)) {
+				t.Fatalf("took %v of %v", got, want)
+			}
+			if want = want[n:]; q.size() != len(want) {
+				t.Fatalf("%d bytes wait, want %d", q.size(), len(want))
+			}
+		}
+	})
+}
+
+// A queue of messages is a list of which the oldest make room, within both of its bounds; its
+// memory follows what waits in it.
+func TestMessageQueueIsAListOfTheNewest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var box, out messageQueue
+		var inBox, inOut []string
+		fill := func(q *messageQueue, list []string, b []byte) []string {
+			dropped := q.room(len(b))
+			if len(list)-dropped >= maxUnreliable {
+				t.Fatal(len(list)-dropped, "wait beside a new one")
+			}
+			list = append(list[dropped:], string(b))
+			start := len(q.buf)
+			q.buf = append(q.buf, b...)
+			q.close(start)
+			return list
+		}
+		for i := range rapid.IntRange(1, 400).Draw(t, "n") {
+			switch rapid.IntRange(0, 9).Draw(t, "do") {
+			case 0:
+				dropped := box.appendAll(&out)
+				inBox, inOut = append(inBox, inOut...)[dropped:], nil
+			case 1, 2:
+				for range min(len(inBox), rapid.IntRange(0, 3).Draw(t, "pops")) {
+					if got := string(box.front()); got != inBox[0] {
+						t.Fatalf("the oldest is %.9q, want %.9q", got, inBox[0])
+					}
+					box.pop()
+					inBox = inBox[1:]
+				}
+			default:
+				for range rapid.SampledFrom([]int{1, 1, 1, 300}).Draw(t, "burst") {
+					b := append(fmt.Append(nil, i), make([]byte, rapid.SampledFrom([]int{0, 9, 1000}).Draw(t, "size"))...)
+					inOut = fill(&out, inOut, b)
+				}
+			}
+			check(t, &box, inBox)
+			check(t, &out, inOut)
+		}
+	})
+}
+
+// check compares a queue of messages with a list.
+func check(t *rapid.T, q *messageQueue, want []string) {
+	size := 0
+	for _, s := range want {
+		size += len(s)
+	}
+	if q.len() != len(want) || q.size() != size || size > maxUnreliableBytes || len(want) > maxUnreliable {
+		t.Fatalf("%d messages of %d bytes, want %d of %d", q.len(), q.size(), len(want), size)
+	}
+	for i, s := range q.spans[q.head:] {
+		if string(q.buf[s.start:s.end]) != want[i] {
+			t.Fatalf("message %d of %d is another", i, len(want))
+		}
+	}
+	if len(q.spans) > 4*maxUnreliable || len(q.buf) > 8*maxUnreliableBytes {
+		t.Fatalf("%d messages of %d bytes wait in %d places and %d bytes", len(want), size, len(q.spans), len(q.buf))
+	}
+}
+
+// What is left of earlier flushes leaves before what a later one brings, on both paths.
+func TestSeveralFlushesKeepTheirOrder(t *testing.T) {
+	for _, each := range []int{1, 2, 5} {
+		server, client := pair(SessionConfig{})
+		for i := range 4 * each {
+			server.Send(Message{Method: uint32(i), Reliable: true})
+			server.Send(Message{Method: uint32(100 + i)})
+			if i%each == each-1 {
+				server.Flush(0)
+			}
+		}
+		carry(t, server, client, 0)
+		var unreliable, reliable []uint32
+		for _, a := range client.arrivals() {
+			if a.Message.Reliable {
+				reliable = append(reliable, a.Message.Method)
+			} else {
+				unreliable = append(unreliable, a.Message.Method)
+			}
+		}
+		if len(reliable) != 4*each || !slices.IsSorted(reliable) || len(unreliable) != 4*each || !slices.IsSorted(unreliable) {
+			t.Errorf("%d each: %v and %v arrived", each, reliable, unreliable)
+		}
+	}
+}
+
+// The lag is that of a flush until all of it has left: a flush in the midst of another's way
+// belongs to that one, and the next begins anew, choke and all.
+func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	var lags []time.Duration
+	server.stats.FlushLag = func(d time.Duration) { lags = append(lags, d) }
+	at := func(us int) time.Duration { return time.Duration(us) * time.Microsecond }
+	leave := func(from, to int) {
+		if _, ok := server.AppendDatagram(nil, 0); !ok {
+			t.Fatal("nothing to send")
+		}
+		server.DatagramSent(at(from), at(to), true)
+	}
+	server.Slot().Packets = [][]byte{{1}, {2}}
+	server.Flush(at(100))
+	leave(150, 5150) // 5 ms of choke.
+	server.Send(Message{Method: 1})
+	server.Flush(at(5200))
+	leave(5300, 5400)
+	server.Flush(at(5500)) // It has nothing to send.
+	server.Send(Message{Method: 1})
+	server.Flush(at(9000))
+	leave(9100, 9200)
+	if want := []time.Duration{at(300), at(200)}; !slices.Equal(lags, want) {
+		t.Errorf("the lags are %v, want %v", lags, want)
+	}
+	if n, d := server.stats.Chokes.Load(), server.stats.ChokeNanos.Load(); n != 1 || d != uint64(at(5000)) {
+		t.Errorf("%d chokes of %d ns", n, d)
+	}
+}
