@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/netloop/netloop/internal/codec"
 )
@@ -21,6 +22,7 @@ func protoFields(t reflect.Type) *codec.Encoding {
 		return nil
 	}
 	message := zero.ProtoReflect().Type()
+	shape := shapeOf(message, map[protoreflect.FullName]*protoShape{})
 	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
 	out := proto.MarshalOptions{Deterministic: true}
 	get := func(field unsafe.Pointer) proto.Message {
@@ -43,6 +45,7 @@ func protoFields(t reflect.Type) *codec.Encoding {
 			set(field, m)
 			return nil
 		},
+		Heap:  shape.heap,
 		Clone: func(field unsafe.Pointer) { set(field, proto.Clone(get(field))) },
 	}
 }

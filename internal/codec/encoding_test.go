@@ -35,6 +35,7 @@ func letters(t reflect.Type) *Encoding {
 			*(**letter)(field) = &letter{string(b)}
 			return check(b)
 		},
+		Heap: func(b []byte) int { return 1000 * len(b) }, // there are letters that few bytes stand for
 		Clone: func(field unsafe.Pointer) {
 			twin := **(**letter)(field)
 			*(**letter)(field) = &twin

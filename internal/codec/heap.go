@@ -16,10 +16,6 @@ func Allocated(n int) int {
 	}
 }
 
-// protoHeap is by how much a protobuf message is larger decoded than on the wire: of ordinary messages it is
-// 2 to 8 times, of those that somebody has made for it up to 50.
-const protoHeap = 16
-
 // Heap estimates how many bytes Restore allocates for blob i.
 func (p *Plan) Heap(i int, b []byte) int { return p.leaves[p.byBlob[i]].heap(b) }
 
@@ -36,9 +32,12 @@ func (l *leaf) heap(b []byte) int {
 		return Allocated(n*int(l.elem.size)) + l.elem.heap(&r, n)
 	case Map:
 		n := l.count(&r)
-		return mapHeap(n, int(l.elem.size)) + l.elem.heap(&r, n)
+		return MapHeap(n, int(l.elem.size)) + l.elem.heap(&r, n)
 	default:
-		return protoHeap * len(b)
+		if b, there := l.proto(&r); there {
+			return l.encoding.Heap(b)
+		}
+		return 0
 	}
 }
 
@@ -59,9 +58,9 @@ func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	return bytes
 }
 
-// mapHeap is what a map of n entries of a size takes: groups of eight places with a control byte each, at most seven
+// MapHeap is about what a map of n entries of a size takes: groups of eight places with a control byte each, at most seven
 // eighths of them in use, and their number a power of two. Large entries lie outside.
-func mapHeap(n, entry int) (bytes int) {
+func MapHeap(n, entry int) (bytes int) {
 	if n == 0 {
 		return 0
 	}

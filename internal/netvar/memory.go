@@ -10,7 +10,8 @@ import (
 // A client bounds what it allocates for a server's state, whatever that sends: the chunks of its objects (slab.go),
 // histories that have outgrown them, blobs, each once however many versions share it, what live values
 // have allocated, and the old values of events. It is counted where it is allocated and where it is let go; a packet is
-// checked against the bound before anything is, by the most that it may come to.
+// checked against the bound before anything is, by the most that it may come to. Only protobuf messages are decoded
+// once to be checked, and let go.
 
 // maxStored bounds the bytes that a client keeps for objects: 65 536 of them with 8 versions of
 // 128 bytes are 100 MiB. Only a hostile server goes far beyond.

@@ -2,147 +2,15 @@ package netvar
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
-
-// The shapes of classes by which a client's count is measured.
-type (
-	manyTexts struct {
-		Step  int32
-		Texts [250]string `net:"max=16"`
-	}
-	bagged struct {
-		X   int32
-		Bag []byte `net:"max=10240"`
-	}
-	numbered struct{ A [16]int32 }
-	listed   struct {
-		Step int32
-		List []struct{ A, B, C int64 } `net:"max=200"`
-	}
-	named struct {
-		Step  int32
-		Names []string `net:"max=100,each=20"`
-	}
-	mapped struct {
-		Step int32
-		Map  map[string]int32 `net:"max=100,each=20"`
-	}
-)
-
-// crop is what a measurement grows: so many objects of one class, which then change in so many ticks.
-type crop struct {
-	name           string
-	class          *Class
-	objects, ticks int
-	survivor       int // only each of this number is left in the end; 0 = all are
-	watched        bool
-	value          func(i int) unsafe.Pointer
-	edit           func(live unsafe.Pointer, tick int)
-}
-
-func text(i, n int) string { return fmt.Sprintf("%0*d", n, i) }
-
-func crops(tb testing.TB) []crop {
-	texts := func(n int) func(int) unsafe.Pointer {
-		return func(i int) unsafe.Pointer {
-			v := &manyTexts{}
-			for k := range v.Texts {
-				v.Texts[k] = text(i+k, n)[:n]
-			}
-			return unsafe.Pointer(v)
-		}
-	}
-	stepTexts := func(p unsafe.Pointer, tick int) { (*manyTexts)(p).Step++ }
-	return []crop{
-		{name: "empty texts", class: classOf[manyTexts](tb, "t"), objects: 500, value: func(int) unsafe.Pointer { return unsafe.Pointer(new(manyTexts)) }},
-		{name: "many texts", class: classOf[manyTexts](tb, "t"), objects: 200, value: texts(9)},
-		{name: "many texts that change", class: classOf[manyTexts](tb, "t"), objects: 40, ticks: 60, watched: true, value: texts(9),
-			edit: func(p unsafe.Pointer, tick int) { (*manyTexts)(p).Texts[tick%250] = text(tick, 9) }},
-		{name: "texts beside a number", class: classOf[manyTexts](tb, "t"), objects: 40, ticks: 60, value: texts(16), edit: stepTexts},
-		{name: "one survives of 16", class: classOf[manyTexts](tb, "t"), objects: 480, survivor: 16, value: texts(9)},
-		{name: "shared bags", class: classOf[bagged](tb, "b"), objects: 300, ticks: 60,
-			value: func(i int) unsafe.Pointer { return unsafe.Pointer(&bagged{Bag: make([]byte, 10_000)}) },
-			edit:  func(p unsafe.Pointer, tick int) { (*bagged)(p).X++ }},
-		{name: "numbers", class: classOf[numbered](tb, "n"), objects: 4000, value: func(int) unsafe.Pointer { return unsafe.Pointer(new(numbered)) }},
-		{name: "numbers that change", class: classOf[numbered](tb, "n"), objects: 500, ticks: 60, watched: true,
-			value: func(int) unsafe.Pointer { return unsafe.Pointer(new(numbered)) },
-			edit:  func(p unsafe.Pointer, tick int) { (*numbered)(p).A[tick%16]++ }},
-		{name: "lists", class: classOf[listed](tb, "l"), objects: 200, ticks: 20, watched: true,
-			value: func(i int) unsafe.Pointer { return unsafe.Pointer(&listed{List: make([]struct{ A, B, C int64 }, 150)}) },
-			edit:  func(p unsafe.Pointer, tick int) { (*listed)(p).List[tick].A++ }},
-		{name: "lists of texts", class: classOf[named](tb, "t"), objects: 300,
-			value: func(i int) unsafe.Pointer {
-				v := &named{}
-				for k := range 50 {
-					v.Names = append(v.Names, text(i+k, 5+k%10))
-				}
-				return unsafe.Pointer(v)
-			}},
-		{name: "maps", class: classOf[mapped](tb, "m"), objects: 500,
-			value: func(i int) unsafe.Pointer {
-				v := &mapped{Map: map[string]int32{}}
-				for k := range 50 {
-					v.Map[text(k, 10)] = int32(i)
-				}
-				return unsafe.Pointer(v)
-			}},
-	}
-}
-
-// grow returns all that a client is sent of a crop: packets, and what goes over the stream, by tick. Nothing is acknowledged once
-// all has arrived, so that the client keeps the versions of all ticks.
-func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
-	w := NewWorld(NewTable(c.class))
-	p, r := w.NewPeer(1), NewReplica(w.table)
-	var all []*Object
-	for i := range c.objects {
-		all = append(all, w.Spawn(c.class, c.value(i), 0, 1))
-	}
-	end := 0
-	for tick := 1; end == 0 || tick < end; tick++ {
-		if tick > 2000 {
-			tb.Fatal("the first state never arrives")
-		}
-		if end > 0 {
-			for i, o := range all {
-				switch {
-				case c.survivor > 0 && i%c.survivor != 0:
-					w.Despawn(o)
-				case c.edit != nil:
-					w.Edit(o)
-					c.edit(o.live, tick)
-				}
-			}
-		}
-		w.Capture(uint64(tick))
-		of, _ := snap(p, uint64(tick), Limit{Packets: 64, PacketSize: MaxPacket, Reliable: true})
-		packets = append(packets, of)
-		large = append(large, nil)
-		for _, b := range p.Large() {
-			b = append([]byte(nil), b...)
-			large[tick-1] = append(large[tick-1], b)
-			if _, err := r.ApplyLarge(b); err != nil {
-				tb.Fatal(err)
-			}
-			p.AckLarge(r.large)
-		}
-		if end == 0 {
-			mustApply(tb, r, p, of...)
-			if r.Len(c.class) == c.objects && p.owed.count() == 0 {
-				end = tick + 1 + max(c.ticks, 1)
-			}
-		}
-	}
-	return packets, large
-}
 
 func heap() int {
 	runtime.GC()
@@ -183,6 +51,9 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 			}
 			for o := range r.All(c.class) {
 				r.despawn(o)
+			}
+			if slices.ContainsFunc(r.masks, func(mask []byte) bool { return mask != nil }) {
+				t.Error("what may be read of objects is kept after them")
 			}
 			r.Events()
 			r.Events()

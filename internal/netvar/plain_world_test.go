@@ -73,6 +73,7 @@ func notes(t reflect.Type) *codec.Encoding {
 		Append: func(dst []byte, field unsafe.Pointer) ([]byte, error) { return append(dst, (*of(field)).text...), nil },
 		Check:  func([]byte) error { return nil },
 		Store:  func(field unsafe.Pointer, b []byte) error { *of(field) = &note{string(b)}; return nil },
+		Heap:   func(b []byte) int { return codec.Allocated(16) + codec.Allocated(len(b)) },
 		Clone:  func(field unsafe.Pointer) { *of(field) = &note{(*of(field)).text} },
 	}
 }

@@ -238,7 +238,10 @@ func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
 type masks [][]byte
 
 func (m *masks) set(slot int, mask []byte) {
-	if len(mask) == 0 && slot >= len(*m) {
+	if len(mask) == 0 {
+		if slot < len(*m) {
+			(*m)[slot] = nil
+		}
 		return
 	}
 	for len(*m) <= slot {

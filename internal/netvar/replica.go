@@ -304,6 +304,7 @@ func (r *Replica) apply(s *stagedRecord) {
 func (r *Replica) despawn(o *Object) {
 	r.kill(o)
 	r.slots[o.id.slot()] = nil
+	r.masks.set(o.id.slot(), nil)
 	r.release(o, !o.class.unknown)
 	if !o.class.unknown {
 		r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})

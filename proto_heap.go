@@ -1,0 +1,190 @@
+package netloop
+
+import (
+	"math/bits"
+	"reflect"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// A client bounds the memory that a server's state takes. How large a protobuf message is
+// decoded follows from what it holds: an empty element of a list is two bytes on the wire, and
+// all of its struct in memory. A protoShape adds that up from the wire form, without decoding
+// it.
+
+// protoShape is what messages of a type take.
+type protoShape struct {
+	size    int // of the struct
+	fields  map[protowire.Number]*protoPart
+	counted []*protoPart // the lists and maps
+}
+
+// protoPart is one field of a shape.
+type protoPart struct {
+	kind     protoreflect.Kind
+	repeated bool
+	place    int         // in counted
+	element  int         // bytes of an element of a list, or of an entry of a map
+	fixed    int         // what it allocates to be there at all
+	entry    *protoShape // of a map: its entries, whose size is that of an empty value
+	message  *protoShape // what it refers to
+	there    bool        // the size of that message is counted already
+}
+
+// extensionBytes is what one place takes in the map in which a message keeps its extensions.
+const extensionBytes = 52
+
+// shapeOf works out the shape of a type and of those that it refers to, which may be itself.
+func shapeOf(t protoreflect.MessageType, seen map[protoreflect.FullName]*protoShape) *protoShape {
+	name := t.Descriptor().FullName()
+	if s := seen[name]; s != nil {
+		return s
+	}
+	s := &protoShape{fields: map[protowire.Number]*protoPart{}}
+	seen[name] = s
+	s.size = codec.Allocated(int(reflect.TypeOf(t.Zero().Interface()).Elem().Size()))
+	m := t.New()
+	for i := range t.Descriptor().Fields().Len() {
+		s.add(m, t.Descriptor().Fields().Get(i), seen)
+	}
+	protoregistry.GlobalTypes.RangeExtensionsByMessage(name, func(x protoreflect.ExtensionType) bool {
+		s.add(m, x.TypeDescriptor(), seen).fixed += codec.MapHeap(1, extensionBytes)
+		return true
+	})
+	return s
+}
+
+func (s *protoShape) add(m protoreflect.Message, f protoreflect.FieldDescriptor, seen map[protoreflect.FullName]*protoShape) *protoPart {
+	p := &protoPart{kind: f.Kind(), repeated: f.IsList(), place: len(s.counted), element: wordSize(f.Kind())}
+	s.fields[f.Number()] = p
+	if f.IsList() || f.IsMap() {
+		s.counted = append(s.counted, p)
+	}
+	switch {
+	case f.IsMap():
+		p.element = wordSize(f.MapKey().Kind()) + wordSize(f.MapValue().Kind())
+		value := &protoPart{kind: f.MapValue().Kind(), there: true}
+		p.entry = &protoShape{fields: map[protowire.Number]*protoPart{1: {kind: f.MapKey().Kind()}, 2: value}}
+		if f.MapValue().Message() != nil {
+			value.message = shapeOf(m.NewField(f).Map().NewValue().Message().Type(), seen)
+			p.entry.size = value.message.size
+		}
+	case f.Message() != nil && f.IsList():
+		p.message = shapeOf(m.NewField(f).List().NewElement().Message().Type(), seen)
+	case f.Message() != nil:
+		p.message = shapeOf(m.NewField(f).Message().Type(), seen)
+	}
+	if f.ContainingOneof() != nil || f.HasPresence() && f.Message() == nil {
+		p.fixed = 16 // a pointer to it, or what wraps one of several
+	}
+	return p
+}
+
+// wordSize is what a value of a kind takes in a struct or a slice.
+func wordSize(k protoreflect.Kind) int {
+	switch k {
+	case protoreflect.BoolKind:
+		return 1
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind, protoreflect.Sfixed32Kind,
+		protoreflect.Fixed32Kind, protoreflect.FloatKind, protoreflect.EnumKind:
+		return 4
+	case protoreflect.StringKind:
+		return 16
+	case protoreflect.BytesKind:
+		return 24
+	default: // 64 bits, or a pointer to a message
+		return 8
+	}
+}
+
+// heap is about what a message takes that has been checked; of one that has been made for it, at
+// least half.
+func (s *protoShape) heap(b []byte) int {
+	size, counts := s.size, make([]int, len(s.counted))
+	for len(b) > 0 {
+		number, form, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			break
+		}
+		value := protowire.ConsumeFieldValue(number, form, b[n:])
+		if value < 0 {
+			break
+		}
+		if p := s.fields[number]; p != nil {
+			size += p.heap(number, form, b[n:n+value], counts)
+		}
+		b = b[n+value:]
+	}
+	for i, p := range s.counted {
+		if p.entry != nil {
+			size += codec.MapHeap(counts[i], p.element)
+		} else {
+			size += codec.Allocated(appended(counts[i]) * p.element)
+		}
+	}
+	return size
+}
+
+// heap is what one occurrence of a field takes. That of a list or a map itself is left to counts.
+func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte, counts []int) int {
+	within := b
+	switch form {
+	case protowire.BytesType:
+		within, _ = protowire.ConsumeBytes(b)
+	case protowire.StartGroupType:
+		within, _ = protowire.ConsumeGroup(number, b)
+	}
+	switch {
+	case p.entry != nil:
+		counts[p.place]++
+		return p.fixed + p.entry.heap(within)
+	case p.repeated && form == protowire.BytesType && p.packs():
+		return p.fixed + codec.Allocated(packed(p.kind, within)*p.element) // grown to at once
+	case p.repeated:
+		counts[p.place]++
+	}
+	switch {
+	case p.message != nil && p.there:
+		return p.message.heap(within) - p.message.size
+	case p.message != nil:
+		return p.fixed + p.message.heap(within)
+	case p.packs():
+		return p.fixed
+	default:
+		return p.fixed + codec.Allocated(len(within))
+	}
+}
+
+// packs tells whether a list of the kind may be packed.
+func (p *protoPart) packs() bool {
+	return p.message == nil && p.kind != protoreflect.StringKind && p.kind != protoreflect.BytesKind
+}
+
+// packed counts the elements of a packed list.
+func packed(k protoreflect.Kind, b []byte) (n int) {
+	switch k {
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return len(b) / 4
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return len(b) / 8
+	}
+	for _, c := range b {
+		if c < 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
+// appended is about for how many elements a slice has room to which n have been appended one by
+// one.
+func appended(n int) int {
+	if n <= 256 {
+		return 1 << bits.Len(uint(max(n, 1)-1)) * min(n, 1)
+	}
+	return n + n/4
+}

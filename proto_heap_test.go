@@ -1,0 +1,104 @@
+package netloop
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/gofeaturespb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+)
+
+// What a client counts for a protobuf field is what the message takes decoded, within one and a
+// half times: of ordinary messages, and of those that somebody has made to be small on the wire.
+func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
+	object, err := structpb.NewStruct(map[string]any{"a": 1, "b": "some text", "c": true, "d": nil, "list": []any{1, 2, "x", map[string]any{"deep": 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for i := range 300 {
+		many.Fields[fmt.Sprint("key ", i)] = structpb.NewNumberValue(float64(i))
+	}
+	file := &descriptorpb.FileDescriptorProto{Name: proto.String("a.proto"), Dependency: []string{"b", "c"}, PublicDependency: []int32{1, 2, 300}}
+	for i := range 20 {
+		file.MessageType = append(file.MessageType, &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprint("Message", i)),
+			Options: &descriptorpb.MessageOptions{Deprecated: proto.Bool(true), MapEntry: proto.Bool(false)}})
+	}
+	span := &descriptorpb.SourceCodeInfo_Location{Span: make([]int32, 1000), LeadingDetachedComments: make([]string, 400)}
+	nothing := func(entry string, n int) []byte { return bytes.Repeat([]byte(entry), n) }
+	of := func(m proto.Message) []byte {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	heaped[arenav1.Said](t, "empty", nil)
+	heaped[arenav1.Said](t, "texts", of(&arenav1.Said{Name: "somebody", Text: "a few words to all of them"}))
+	heaped[structpb.Struct](t, "values", of(object))
+	heaped[structpb.Struct](t, "a large map", of(many))
+	heaped[structpb.ListValue](t, "empty values", nothing("\x0a\x00", 3000))
+	heaped[descriptorpb.FileDescriptorProto](t, "a file", of(file))
+	heaped[descriptorpb.FileDescriptorProto](t, "empty messages", nothing("\x22\x00", 3000))
+	heaped[descriptorpb.FileDescriptorSet](t, "empty files", nothing("\x0a\x00", 3000))
+	heaped[descriptorpb.SourceCodeInfo_Location](t, "packed numbers and empty texts", of(span))
+	heaped[descriptorpb.SourceCodeInfo_Location](t, "numbers one by one", nothing("\x08\x01", 3000))
+	heaped[fieldmaskpb.FieldMask](t, "a few texts", of(&fieldmaskpb.FieldMask{Paths: []string{"a.b", "c"}}))
+	heaped[wrapperspb.BytesValue](t, "bytes", of(wrapperspb.Bytes(make([]byte, 3000))))
+	features := &descriptorpb.FeatureSet{}
+	proto.SetExtension(features, gofeaturespb.E_Go, &gofeaturespb.GoFeatures{})
+	heaped[descriptorpb.FeatureSet](t, "an extension", of(features))
+	heaped[wrapperspb.BoolValue](t, "a field that nobody knows", nothing("\x7a\x08somebody", 300))
+	var values []byte // a map of entries without a value, each of which gets one
+	for i := range 1000 {
+		values = append(values, fmt.Sprintf("\x0a\x06\x0a\x04%04d", i)...)
+	}
+	heaped[structpb.Struct](t, "entries without a value", values)
+}
+
+// heaped compares what is estimated for wire bytes of an M with what it allocates.
+func heaped[M any](t *testing.T, name string, wire []byte) {
+	t.Run(name, func(t *testing.T) {
+		encoding := protoFields(reflect.TypeFor[*M]())
+		if err := encoding.Check(wire); err != nil {
+			t.Fatal(err)
+		}
+		counted, all := encoding.Heap(wire), make([]*M, max(1, 100_000/(len(wire)+100)))
+		before := inUse()
+		for i := range all {
+			if err := encoding.Store(unsafe.Pointer(&all[i]), wire); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took := (inUse() - before) / len(all)
+		if 2*took > 3*counted || 2*counted > 3*took {
+			t.Errorf("%d bytes take %d, %d are counted: %.2f times", len(wire), took, counted, float64(took)/float64(counted))
+		}
+		runtime.KeepAlive(all)
+		for i := range min(len(wire), 200) { // what is cut off or changed is estimated, too, and does not panic
+			encoding.Heap(wire[:i])
+			broken := slices.Clone(wire)
+			broken[i] ^= 0x1b
+			encoding.Heap(broken)
+		}
+	})
+}
+
+func inUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
