@@ -88,6 +88,9 @@ func TestEnvelopesEqualProtoMarshal(t *testing.T) {
 			StateApplied: &netloopv1.StateApplied{Record: 300}}}},
 		"digest": {appendDigestFrame(nil, 300, true), &netloopv1.Frame{Kind: &netloopv1.Frame_DigestRequest{
 			DigestRequest: &netloopv1.DigestRequest{Snapshots: 300, FullState: true}}}},
+		"a text of one letter": {appendMessageFrame(nil, &Message{Text: "x", Payload: []byte{1}}, 6), &netloopv1.Frame{Kind: &netloopv1.Frame_Message{
+			Message: &netloopv1.Message{Text: "x", Payload: []byte{1}}}}},
+		"a close in one letter": {appendCloseFrame(nil, Closed{Text: "x"}), &netloopv1.Frame{Kind: &netloopv1.Frame_Close{Close: &netloopv1.Close{Text: "x"}}}},
 		"close": {appendCloseFrame(nil, Closed{Code: 1<<31 + 5, Text: "bye"}), &netloopv1.Frame{Kind: &netloopv1.Frame_Close{
 			Close: &netloopv1.Close{Code: -1<<31 + 5, Text: "bye"}}}},
 	} {
