@@ -122,3 +122,21 @@ func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 		t.Error("at the end the log says", said)
 	}
 }
+
+// The line of a stall waits for the clients that it has lost: a second, or, where they have
+// given the server up, until the server has found out.
+func TestTheLineOfAStallWaitsForTheLost(t *testing.T) {
+	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} { // Of 10 s and a bit.
+		s := newStalling(t)
+		s.tickAfter(dropped)
+		waited := -1
+		for n := 1; n <= 700 && waited < 0; n++ {
+			if s.calm(1); s.lines() != nil {
+				waited = n
+			}
+		}
+		if waited != want {
+			t.Errorf("after %d dropped ticks the line comes %d ticks later, want %d", dropped, waited, want)
+		}
+	}
+}
