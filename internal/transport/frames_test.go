@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -200,9 +201,18 @@ func TestNothingIsTakenAfterTheClose(t *testing.T) {
 			t.Errorf("% x leaves after the close", b)
 		}
 	}
-	server.RequestTime()
-	if _, ok := newEnd(false, SessionConfig{}).AppendDatagram(nil, 0); ok {
-		t.Error("a server asks for the time")
+	server, client = pair(SessionConfig{})
+	client.End(Closed{Code: CodeLost})
+	for name, e := range map[string]*end{"a server": server, "who has gone": client} {
+		datagrams, _ := e.Wake()
+		select {
+		case <-datagrams: // The end's own.
+		default:
+		}
+		e.RequestTime()
+		if _, ok := e.AppendDatagram(nil, 0); ok || len(datagrams) != 0 {
+			t.Errorf("%s asks for the time: %v, and wakes the link for it: %v", name, ok, len(datagrams) != 0)
+		}
 	}
 }
 
@@ -262,6 +272,11 @@ func TestHandshakesFitToTheByte(t *testing.T) {
 	}
 	if _, err := DecodeHello(frame); err != nil {
 		t.Error("the largest hello:", err)
+	}
+	for limit, fits := range map[int]bool{MaxHandshake: true, MaxHandshake - 1: false} {
+		if got, err := ReadFrame(bytes.NewReader(largest), limit); (err == nil) != fits || fits && len(got) != limit || !fits && !errors.Is(err, ErrFrameTooLarge) {
+			t.Errorf("%d bytes are read of a frame of at most %d: %v", len(got), limit, err)
+		}
 	}
 	if _, _, err := CutFrame(largest, MaxHandshake-1); !errors.Is(err, ErrFrameTooLarge) {
 		t.Error("a byte more than the limit:", err)
