@@ -158,3 +158,48 @@ func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 		t.Errorf("%d chokes of %d ns", n, d)
 	}
 }
+
+// The bound of the bytes may be reached, and no byte more.
+func TestMessageQueueFillsToTheByte(t *testing.T) {
+	var q messageQueue
+	put := func(n int) (dropped int) {
+		dropped = q.room(n)
+		start := len(q.buf)
+		q.buf = append(q.buf, make([]byte, n)...)
+		q.close(start)
+		return dropped
+	}
+	for range maxUnreliableBytes >> 10 {
+		if n := put(1 << 10); n != 0 {
+			t.Fatal(n, "dropped below the bound")
+		}
+	}
+	if n := put(1); n != 1 || q.size() != maxUnreliableBytes-1<<10+1 {
+		t.Errorf("%d dropped for one byte more, %d bytes wait", n, q.size())
+	}
+}
+
+// A session ends once: it is counted once, and nothing of it leaves any more.
+func TestASessionEndsOnce(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	server.Slot().Packets = [][]byte{{1}}
+	server.Send(Message{Method: 1})
+	server.Send(Message{Method: 1, Reliable: true})
+	server.Flush(0)
+	server.End(Closed{Code: CodeLost})
+	server.End(Closed{Code: CodeKicked})
+	counted := map[string]uint64{}
+	server.stats.Disconnects(func(code string, n uint64) { counted[code] = n })
+	if counted[codeTexts[CodeLost]] != 1 || counted[codeTexts[CodeKicked]] != 0 {
+		t.Errorf("counted %v", counted)
+	}
+	if b, ok := server.AppendDatagram(nil, 0); ok {
+		t.Errorf("% x leaves after the end", b)
+	}
+	if b := server.AppendStream(nil, 100); len(b) != 0 {
+		t.Errorf("% x leaves on the stream after the end", b)
+	}
+	if as := server.arrivals(); len(as) != 1 || as[0].Closed.Code != CodeLost {
+		t.Errorf("arrivals %+v", as)
+	}
+}
