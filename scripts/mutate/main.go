@@ -7,8 +7,9 @@
 //	find     reads the sources and lists every change that it knows how to make (find.go)
 //	choose   takes some of them by a hash of file, line and change, so that an edit elsewhere
 //	         does not choose others
-//	try      compiles the package with the changed file laid over the real one, and runs its
-//	         short tests, then those of the packages that use it (try.go); no source is touched
+//	compile  lays sources over the real ones that hold all chosen changes of a package, of which
+//	         the environment lets one act (switch.go, bundle.go); no source is touched
+//	try      runs the short tests of the package, then those of the packages that use it (try.go)
 //	report   prints what went unnoticed and the share that was noticed
 //
 // Changes that make no difference that a test could see stand in known.txt, each with its
@@ -17,6 +18,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,7 +34,7 @@ import (
 // packages are what is changed unless the command line names others: the core, the engine
 // above it and the transport.
 var packages = []string{
-	"internal/loop", "internal/rpcqueue", "internal/netvar", "internal/transport", ".",
+	"internal/loop", "internal/rpcqueue", "internal/transport", "internal/netvar", ".",
 }
 
 // defaults of the flags, and how low the share may be.
@@ -48,103 +50,150 @@ func main() {
 	match := flag.String("match", "", "try only changes whose description contains this")
 	list := flag.Bool("list", false, "list the chosen changes and try none")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	share, err := run(ctx, flag.Args(), *n, *seed, *workers, *match, *list)
-	stop()
-	if err == nil && share < least {
-		err = fmt.Errorf("%.1f %% of the changes were noticed: at least %.0f %% should be", 100*share, 100*least)
+	dirs := flag.Args()
+	if len(dirs) == 0 {
+		dirs = packages
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	chosen, err := choose(dirs, *n, *seed, *match)
+	switch {
+	case err != nil:
+	case *list:
+		for _, c := range chosen {
+			fmt.Println(c)
+		}
+	default:
+		err = run(ctx, dirs, chosen, *workers)
+	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
 }
 
-// run tries the changes and returns the share that was noticed.
-func run(ctx context.Context, dirs []string, n int, seed uint64, workers int, match string, list bool) (share float64, err error) {
-	if len(dirs) == 0 {
-		dirs = packages
-	}
+// choose returns n changes of these folders, without the known ones.
+func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 	all, err := find(dirs)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	reasons, err := readKnown("scripts/mutate/known.txt", all)
+	known, err := readKnown("scripts/mutate/known.txt", all)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(c change) bool {
-		return reasons[c.String()] != "" || !strings.Contains(c.String(), match)
+		return known[c.String()] != "" || !strings.Contains(c.String(), match)
 	})
 	order(all, seed)
-	if n == 0 {
+	if n == 0 || n > len(all) {
 		n = len(all)
 	}
-	if list {
-		for _, c := range all[:min(n, len(all))] {
-			fmt.Println(c)
-		}
-		return 1, nil
-	}
-	fmt.Printf("%d changes are possible, %d known ones left out; trying %d\n", len(all), len(reasons), min(n, len(all)))
-	t, err := newTrials()
-	if err != nil {
-		return 0, err
-	}
-	defer t.close()
-	if err := t.unchanged(ctx, dirs); err != nil {
-		return 0, err
-	}
-	return tryAll(ctx, t, all, n, workers)
+	fmt.Fprintf(os.Stderr, "%d changes are possible, %d more are known to make no difference; %d are chosen\n", len(all), len(known), n)
+	return all[:n], nil
 }
 
-// tryAll tries changes until n of them have compiled, and prints the report.
-func tryAll(ctx context.Context, t *trials, all []change, n, workers int) (share float64, err error) {
-	var (
-		mu      sync.Mutex
-		next    int
-		tried   int
-		missed  []change
-		wg      sync.WaitGroup
-		started = time.Now()
-	)
-	take := func() (c change, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next == len(all) || tried >= n || ctx.Err() != nil {
-			return change{}, false
-		}
-		next++
-		return all[next-1], true
+// run tries the chosen changes, package by package, and prints the report.
+func run(ctx context.Context, dirs []string, chosen []change, workers int) error {
+	t, err := newTrials()
+	if err != nil {
+		return err
 	}
+	defer t.close()
+	r := &report{began: time.Now()}
+	for _, dir := range dirs {
+		changes := map[int]change{}
+		for i, c := range chosen {
+			if c.dir == dir {
+				changes[i+1] = c
+			}
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if err := t.tryPackage(ctx, dir, changes, workers, r); err != nil {
+			return err
+		}
+	}
+	return r.end()
+}
+
+// tryPackage tries the changes of a package: most in one binary, the rest one by one.
+func (t *trials) tryPackage(ctx context.Context, dir string, changes map[int]change, workers int, r *report) error {
+	b, rest, err := t.compile(ctx, dir, changes)
+	if err != nil {
+		return err
+	}
+	if err := t.unchanged(ctx, b); err != nil {
+		return err
+	}
+	each(sorted(b.changes), workers, func(number int) {
+		if got := t.notices(ctx, b, number); ctx.Err() == nil {
+			r.add(b.changes[number], got)
+		}
+	})
+	each(sorted(rest), workers, func(number int) {
+		alone, err := t.alone(ctx, b, rest[number])
+		if err != nil || ctx.Err() != nil {
+			return // It does not compile.
+		}
+		if got := t.notices(ctx, alone, number); ctx.Err() == nil {
+			r.add(rest[number], got)
+		}
+		os.RemoveAll(alone.folder)
+	})
+	os.RemoveAll(b.folder)
+	return ctx.Err()
+}
+
+// each calls do for all numbers, with so many calls at once.
+func each(numbers []int, workers int, do func(int)) {
+	var wg sync.WaitGroup
+	queue := make(chan int)
 	for range workers {
 		wg.Go(func() {
-			for c, ok := take(); ok; c, ok = take() {
-				got, _ := t.try(ctx, c)
-				if got == invalid || ctx.Err() != nil {
-					continue
-				}
-				mu.Lock()
-				if tried++; got == unnoticed {
-					missed = append(missed, c)
-					fmt.Printf("unnoticed: %v\n", c)
-				}
-				if tried%25 == 0 {
-					fmt.Printf("%d tried, %d unnoticed, %v\n", tried, len(missed), time.Since(started).Round(time.Second))
-				}
-				mu.Unlock()
+			for n := range queue {
+				do(n)
 			}
 		})
 	}
+	for _, n := range numbers {
+		queue <- n
+	}
+	close(queue)
 	wg.Wait()
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
+}
+
+// report counts what was noticed. Any goroutine may use it.
+type report struct {
+	began time.Time
+
+	mu            sync.Mutex
+	tried, missed int
+}
+
+func (r *report) add(c change, noticed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tried++; !noticed {
+		r.missed++
+		fmt.Println("unnoticed:", c)
 	}
-	if tried == 0 {
-		return 0, fmt.Errorf("no change could be tried")
+	if r.tried%25 == 0 {
+		fmt.Fprintf(os.Stderr, "%d tried, %d unnoticed, %v\n", r.tried, r.missed, time.Since(r.began).Round(time.Second))
 	}
-	share = 1 - float64(len(missed))/float64(tried)
+}
+
+// end prints the figures, and returns an error if they are too low.
+func (r *report) end() error {
+	if r.tried == 0 {
+		return errors.New("no change could be tried")
+	}
+	share := 1 - float64(r.missed)/float64(r.tried)
 	fmt.Printf("%d changes tried in %v: %d noticed, %d not (%.1f %%)\n",
-		tried, time.Since(started).Round(time.Second), tried-len(missed), len(missed), 100*share)
-	return share, nil
+		r.tried, time.Since(r.began).Round(time.Second), r.tried-r.missed, r.missed, 100*share)
+	if share < least {
+		return fmt.Errorf("at least %.0f %% should be noticed", 100*least)
+	}
+	return nil
 }
