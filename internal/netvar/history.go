@@ -160,7 +160,7 @@ func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 		h.oldest = tick
 	}
 	grown = h.fillBlobs(last, blobs)
-	for h.n >= 2 && h.second(tick)+Horizon <= tick {
+	for h.second(tick)+Horizon <= tick { // the newest is not
 		grown -= h.drop(1, h.second(tick))
 	}
 	return grown

@@ -543,3 +543,25 @@ func TestMaskedSnapshotsAllocateNothing(t *testing.T) {
 		t.Errorf("a tick allocates %v times", n)
 	}
 }
+
+// everyBit withholds rules that there are none of.
+type everyBit struct{ rules Rules }
+
+func (everyBit) Ask(*Object) {}
+
+func (s everyBit) Withheld(*Object, *Peer) Rules { return s.rules }
+
+// Of what a game withholds only the rules that there are count: rule 0 is what everybody reads.
+func TestOnlyRulesThatThereAreAreWithheld(t *testing.T) {
+	class := classOf[captain](t, "captain") // with one rule
+	for rules, want := range map[Rules]Rules{^Rules(0): 2, ^Rules(2): 0, 1: 0, 4: 0, 6: 2} {
+		w := NewWorld(NewTable(class))
+		w.SetReaders(class, everyBit{rules})
+		o := w.Spawn(class, unsafe.Pointer(&captain{}), 0, 1)
+		p := w.NewPeer(1)
+		w.Capture(1)
+		if got := p.views.of(o.ID().slot()); got != want {
+			t.Errorf("of rules %b %b are withheld, want %b", rules, got, want)
+		}
+	}
+}

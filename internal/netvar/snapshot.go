@@ -182,16 +182,12 @@ func (c *cutter) addRun(r *run) {
 	c.long += int(r.n)
 }
 
-// addSteady lists slots that need no entry, each for itself.
+// addSteady lists slots that need no entry, each for itself. Copies are not told apart: if not all fits, see apart.
 func (c *cutter) addSteady(k int, mask uint64) {
 	p := c.p
 	for ; mask != 0; mask &= mask - 1 {
 		slot := k<<6 + bits.TrailingZeros64(mask)
-		n := candidate{slot: uint32(slot), version: p.view(slot).version(p.w.slots[slot]), rank: rankOwed, packet: unplaced, steady: true}
-		if p.once.has(slot) {
-			n.rank = rankCopy
-		}
-		c.list = append(c.list, n)
+		c.list = append(c.list, candidate{slot: uint32(slot), version: p.view(slot).version(p.w.slots[slot]), rank: rankOwed, packet: unplaced, steady: true})
 	}
 }
 

@@ -267,3 +267,37 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 		}
 	}
 }
+
+// A second copy goes after all that is owed for the first time, however much it weighs, and where only copies are left out the
+// client stays behind in nothing.
+func TestACopyGoesAfterWhatIsNew(t *testing.T) {
+	for _, steady := range []bool{false, true} {
+		q := newPair(t, 0)
+		heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
+		q.w.SetWeight(heavy, MaxWeight)
+		for range 8 {
+			q.edit(heavy).X++
+			q.edit(light).X++
+			q.deliver()
+		}
+		q.edit(heavy).X++
+		if q.next(); !q.p.steady.has(heavy.ID().slot()) || q.p.cut.list[0].rank != rankOwed {
+			t.Fatalf("%+v", q.p.cut.list)
+		}
+		if !steady {
+			q.p.at(heavy.ID().slot())
+			q.p.at(light.ID().slot())
+		}
+		q.edit(light).X += 12345 // in more than a byte
+		q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
+		packets, _ := q.next()
+		list := q.p.cut.list
+		if list[0].rank != rankCopy || list[0].packet != unplaced || list[1].packet == unplaced || q.w.stats.Waited != 1 {
+			t.Errorf("steady %v: %+v: the second should go", steady, list)
+		}
+		a, err := q.r.Apply(packets[0])
+		if err != nil || a.Reached != q.tick {
+			t.Errorf("steady %v: the client has reached %d of %d (%v)", steady, a.Reached, q.tick, err)
+		}
+	}
+}

@@ -18,10 +18,7 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 		slot, end := r.first&^63+bits.TrailingZeros64(m), int(from.ends[i])
 		if withheld := c.p.views.of(slot); withheld != key.withheld(slot) {
 			putRange(b, from.bits, done, start)
-			one := w.residual(w.slots[slot], basis{at: c.origin.at, from: c.origin.from, withheld: withheld})
-			if one == nil {
-				return
-			}
+			one := w.residual(w.slots[slot], basis{at: c.origin.at, from: c.origin.from, withheld: withheld}) // from versions that the other run has found
 			at := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
 			b.PutBits(w.bitsOf(one))

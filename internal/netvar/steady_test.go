@@ -357,3 +357,49 @@ func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 		}
 	}
 }
+
+// What is steady is as old as its last record, wherever the last mark is: of two that have to compete the one that was sent
+// long ago goes before a heavier one that was sent just now, though the client's acknowledgements are late.
+func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
+	const delay, last = 6, 60
+	q := newPair(t, 0)
+	heavy, light := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{}, 1)
+	q.w.SetWeight(heavy, 4)
+	var under [][][]byte
+	for q.tick < last {
+		q.edit(heavy).X += int32(q.tick * q.tick)
+		if q.tick < last-delay-6 {
+			q.edit(light).X++
+		}
+		packets, _ := q.next()
+		if under = append(under, packets); len(under) > delay {
+			mustApply(t, q.r, q.p, under[0]...)
+			under = under[1:]
+		}
+	}
+	slots := []int{heavy.ID().slot(), light.ID().slot()}
+	for i, want := range []uint64{1, delay + 7} {
+		if e := q.p.peek(slots[i]); !q.p.steady.has(slots[i]) || e.age(last+1) != want {
+			t.Errorf("slot %d is steady: %v, and was sent %d ticks ago, want %d", slots[i], q.p.steady.has(slots[i]), e.age(last+1), want)
+		}
+	}
+	q.edit(heavy).X++
+	q.edit(light).X++
+	q.p.SetBudget(Budget{PerTick: 1, Burst: 1})
+	if q.next(); q.p.cut.list[0].packet != unplaced || q.p.cut.list[1].packet == unplaced {
+		t.Errorf("%+v: the second should go", q.p.cut.list)
+	}
+}
+
+// An entry remembers a version that the client has, however far it is from its baseline: the last 64 of them, and one before.
+func TestAnEntryRemembersOneVersionFarBack(t *testing.T) {
+	for _, back := range []uint64{0, 1, 2, 63, 64, 65, 66, 500} {
+		e := entry{detail: &detail{base: 1000}}
+		e.remember(1000 - back)
+		for other := range uint64(600) {
+			if got, want := e.has(1000-other), other == back || other == 0; got != want {
+				t.Errorf("version -%d is remembered: -%d is there: %v", back, other, got)
+			}
+		}
+	}
+}
