@@ -90,13 +90,13 @@ func (b *bare) push(s *transport.Session, a transport.Arrival) {
 func TestFullStateIsGrantedOnceASecond(t *testing.T) {
 	b := newBare(t, func(*Room) {})
 	s := b.join()
-	for range 120 {
+	for range 121 { // The last is two seconds after the first: the very moment from which on it may ask again.
 		for range 10 {
 			b.push(s, transport.Arrival{Kind: transport.FullStateRequest})
 		}
 		b.step()
 	}
-	if n := b.s.room.world.Stats().FullRequests; n != 2 {
+	if n := b.s.room.world.Stats().FullRequests; n != 3 {
 		t.Errorf("in two seconds the full state was granted %d times", n)
 	}
 }
@@ -150,7 +150,8 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 	for _, ticks := range []uint64{600, 601} {
 		var owed Reply[struct{ N uint64 }]
 		due, waiting := uint64(0), false
-		b := newBare(t, func(r *Room) {
+		core, faults := logtest.New(zapcore.InfoLevel)
+		b := newBareAs(t, Config{Logger: zap.New(core)}, func(r *Room) {
 			bareNobody.HandleLater(r, func(tick *Tick, _ *Client, _ struct{ N uint64 }, reply Reply[struct{ N uint64 }]) {
 				owed, due = reply, tick.Number()+ticks
 			})
@@ -173,6 +174,9 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 		inTime, late := ticks == 600, b.scraped(`netloop_queue_drops_total{queue="reply",reason="timed_out"} 1`)
 		if waiting != inTime || late == inTime || len(answers(t, s)) == 1 != inTime {
 			t.Errorf("after %d ticks: waiting %v, counted as late %v", ticks, waiting, late)
+		}
+		if faults.Len() != 0 {
+			t.Errorf("after %d ticks: the log has %v", ticks, faults.All())
 		}
 	}
 }
@@ -252,18 +256,101 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 // answers returns the codes of what a session has been sent on its stream.
 func answers(t *testing.T, s *transport.Session) (codes []Code) {
 	t.Helper()
+	for _, a := range heard(t, s) {
+		if a.Kind == transport.MessageArrived {
+			codes = append(codes, Code(a.Message.Code))
+		}
+	}
+	return codes
+}
+
+// heard returns what has come to a client over its stream.
+func heard(t *testing.T, s *transport.Session) []transport.Arrival {
+	t.Helper()
 	b := s.AppendStream(nil, 1<<20)
 	inbox := transport.NewInbox(0, nil)
 	peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
 	if err := peer.ReceiveStream(0, b); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range inbox.Swap(nil) {
-		if a.Kind == transport.MessageArrived {
-			codes = append(codes, Code(a.Message.Code))
+	return inbox.Swap(nil)
+}
+
+// A joiner is told of what has changed while it came in, and of nothing else.
+func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		scale := 1
+		b := newBare(t, func(r *Room) {
+			r.On(Update, "test.scale", func(tick *Tick) { r.SetTimeScale(tick, scale, 1) })
+		})
+		b.step()
+		adm, err := b.s.admit(context.Background(), bareSchema.hello(), "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed {
+			scale = 2
+		}
+		b.step()
+		s := transport.NewSession(adm.Session)
+		adm.Joined(s)
+		b.step()
+		kinds := map[transport.ArrivalKind]int{}
+		for _, a := range heard(t, s) {
+			kinds[a.Kind]++
+		}
+		want := map[transport.ArrivalKind]int{transport.EpochMoved: 1}
+		if changed {
+			want[transport.TimeScaleChanged] = 1
+		}
+		if !maps.Equal(kinds, want) {
+			t.Errorf("changed %v: heard %v, want %v", changed, kinds, want)
 		}
 	}
-	return codes
+}
+
+// What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it does.
+func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	b := newBareAs(t, Config{Logger: zap.New(core)}, func(r *Room) {
+		r.OnJoin(func(tick *Tick, _ *Client) error { tick.Log().Info("client"); return nil })
+		r.OnLeave(func(tick *Tick, _ *Client, _ LeaveReason) { tick.Log().Info("client") })
+		bareWords.Handle(r, func(tick *Tick, _ *Client, _ struct{ N uint64 }) error {
+			tick.Log().Info("client")
+			return nil
+		})
+		r.On(EarlyUpdate, "test.after_poll", func(tick *Tick) { tick.Log().Info("nobody") })
+		r.On(Update, "test.after_handlers", func(tick *Tick) { tick.Log().Info("nobody") })
+	})
+	s := b.join()
+	b.step()
+	b.push(s, transport.Arrival{
+		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: bareWords.m.rq.ID},
+	})
+	b.step()
+	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: CodeLeft}})
+	b.step()
+	lines := map[string]int{}
+	for _, e := range logs.All() {
+		lines[fmt.Sprint(e.Message, " ", e.ContextMap()["client"])]++
+	}
+	if want := (map[string]int{"client 1": 3, "nobody <nil>": 6}); !maps.Equal(lines, want) {
+		t.Errorf("logged %v, want %v", lines, want)
+	}
+}
+
+// The codes are those of the table at RPCOption.
+func TestCallsThatAreNotQueuedAreAnsweredByTheTable(t *testing.T) {
+	for o, want := range map[rpcqueue.Outcome]Code{
+		rpcqueue.Full: CodeBusy, rpcqueue.LateDropped: CodeRefused,
+		rpcqueue.UnknownStage: CodeStageNotAllowed, rpcqueue.StageNotAllowed: CodeStageNotAllowed,
+		rpcqueue.UnknownMethod: CodeUnknownMethod, rpcqueue.NoHandler: CodeUnknownMethod,
+		rpcqueue.ClientLimited: CodeFlood, rpcqueue.MethodLimited: CodeFlood, rpcqueue.TickLimited: CodeFlood,
+	} {
+		if got := outcomeCode(o); got != want {
+			t.Errorf("%v: %v, want %v", o, got, want)
+		}
+	}
 }
 
 func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {

@@ -77,13 +77,16 @@ func TestHandleLaterMayAnswerAtOnce(t *testing.T) {
 			}
 			reply.Send(tick, sum{q.A + q.B}, nil)
 		})
+		quick.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { panic("without a reply") })
 	}, netlooptest.AllowPanics())
 	c := play(t, w, perfect)
 	var got []string
 	for a := range int64(3) {
 		client.Ask(c, add, pair{a, 5}, func(_ *netloop.Tick, s sum, err error) { got = append(got, fmt.Sprint(s.Sum, err)) })
 	}
-	w.Step(2) // This frame sends, the next tick answers.
+	other := asked(c, quick) // What the handler before it has answered is no answer to this one.
+	w.Step(2)                // This frame sends, the next tick answers.
+	wantAnswer(t, "a panic of another handler", other, "internal error")
 	if len(got) != 3 || got[0] != "5 <nil>" || !strings.Contains(got[1], "internal error") || got[2] != "2 <nil>" {
 		t.Errorf("answered %q", got)
 	}

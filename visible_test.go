@@ -96,6 +96,27 @@ func TestTargetsAreAskedForJoiners(t *testing.T) {
 	sb.want(t, "blue", 1, "")
 }
 
+// TestTargetsAreNotAskedForLeavers: nothing of the room looks at a client that has gone.
+func TestTargetsAreNotAskedForLeavers(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
+	stays, leaves := play(t, w, perfect), play(t, w, perfect)
+	if err := leaves.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(60)
+	var asked []netloop.ClientID
+	w.Tick(func(tick *netloop.Tick) {
+		things.Spawn(tick, thing{N: 1}, netloop.VisibleTo(netloop.Where(func(c *netloop.Client) bool {
+			asked = append(asked, c.ID())
+			return true
+		})))
+	})
+	w.Step(3)
+	if !slices.Equal(asked, []netloop.ClientID{stays.ID()}) {
+		t.Errorf("asked for %v, and %d alone is there", asked, stays.ID())
+	}
+}
+
 // TestFunctionsAreAskedOnlyWhenTold: not each tick.
 func TestFunctionsAreAskedOnlyWhenTold(t *testing.T) {
 	open, asked := false, 0
