@@ -120,6 +120,42 @@ func TestNeighboursDoNotShareABucket(t *testing.T) {
 	if n, _ := q.push(102, limited, 2); n != 0 {
 		t.Errorf("after a flooder %d were queued", n)
 	}
+
+	// Those who come afterwards have each what time gives back.
+	q.at(time.Hour + 20*time.Second)
+	for id := uint64(103); id < 105; id++ {
+		q.Enter(id, house)
+		if n, _ := q.push(id, limited, 2); n != 1 {
+			t.Errorf("ten seconds after a flooder sender %d had %d of 1", id, n)
+		}
+	}
+}
+
+func TestASubjectIsThereUntilTheLastOfItsSendersLeaves(t *testing.T) {
+	q, m := newOwing(t)
+	q.Enter(1, ann)
+	q.Enter(2, ann)
+	q.Forget(1)
+	q.Enter(3, ann)
+	q.push(2, m, 40)
+	if n, _ := q.push(3, m, 1); n != 0 {
+		t.Error("the third sender has a bucket of its own")
+	}
+}
+
+// What was said of one who has left is no news of the next who comes.
+func TestAnEpisodeGoesOnWithWhoComesNext(t *testing.T) {
+	q, m := newOwing(t)
+	q.Enter(1, house)
+	q.Enter(2, house)
+	q.push(1, m, 5)
+	q.Forget(1)
+	q.push(2, m, 41)
+	q.Forget(2)
+	q.told = nil
+	q.Enter(3, house)
+	q.push(3, m, 1)
+	q.wantTold()
 }
 
 func TestASubjectKeepsItsMethodsLimits(t *testing.T) {
@@ -128,6 +164,7 @@ func TestASubjectKeepsItsMethodsLimits(t *testing.T) {
 	q.Enter(1, ann)
 	q.push(1, limited, 2)
 	q.Forget(1)
+	q.at(time.Hour + 5*time.Second) // It owes nothing else any more.
 	q.Enter(2, ann)
 	if n, _ := q.push(2, limited, 2); n != 0 {
 		t.Errorf("after it came again %d were queued", n)
@@ -146,11 +183,11 @@ func TestWhatLeaversOweAddsUp(t *testing.T) {
 		q.Forget(id + 1)
 	}
 	q.Enter(4, house)
-	if n, _ := q.push(4, m, 10); n != 2 { // 35 and three of the limited method, one of them dropped.
-		t.Errorf("%d were queued, want 2: the most that one of them owed", n)
+	if n, o := q.push(4, q.table.sorted[0], 1); n != 0 || o != MethodLimited {
+		t.Errorf("the limited method of the one who was dropped is free: %v", o)
 	}
-	if n, _ := q.push(4, q.table.sorted[0], 1); n != 0 {
-		t.Errorf("the limited method of the one who was dropped is free")
+	if n, _ := q.push(4, m, 10); n != 1 { // 35 and four of the limited method, two of them dropped.
+		t.Errorf("%d were queued, want 1: the most that one of them owed", n)
 	}
 }
 

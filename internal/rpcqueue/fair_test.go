@@ -2,8 +2,13 @@ package rpcqueue
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
 )
 
 // flood pushes as many messages as each sender, by id, is to have waiting.
@@ -99,5 +104,66 @@ func TestSharingABudgetAllocatesNothing(t *testing.T) {
 	round()
 	if n := testing.AllocsPerRun(100, round); n != 0 {
 		t.Errorf("%v allocations per 200 messages", n)
+	}
+}
+
+// Messages run as if the sender who has taken least were looked for anew each time.
+func TestSharingFollowsItsRule(t *testing.T) {
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		methods := []*Method{method(0, "a"), method(1, "b"), method(2, "c")}
+		m := newMetered(t, Limits{Budget: 1 + rnd.IntN(60)}, methods...)
+		m.SetPrices([]Price{{0, us(10)}, {1, us(25)}, {2, us(70)}})
+		waiting := make([][]uint32, 2+rnd.IntN(40)) // by sender: the methods of its messages
+		for range 300 {
+			from, method := rnd.IntN(len(waiting)), rnd.IntN(len(methods))
+			waiting[from] = append(waiting[from], uint32(method))
+			m.send(method, uint64(from+1), 1, 0)
+		}
+		cursor := 0
+		for m.Depth(loop.Update) > m.limits.Budget {
+			want := make([]int, len(waiting))
+			took := make([]time.Duration, len(waiting))
+			start := cursor
+			for range m.limits.Budget {
+				next := -1
+				for k := range waiting {
+					from := (k + start) % len(waiting) // From the one behind the last before on.
+					if len(waiting[from]) > 0 && (next < 0 || took[from] < took[next]) {
+						next = from
+					}
+				}
+				took[next] += m.prices[waiting[next][0]]
+				waiting[next] = waiting[next][1:]
+				want[next]++
+				cursor = next + 1
+			}
+			got := make([]int, len(waiting))
+			for _, name := range m.drain() {
+				from, _ := strconv.Atoi(name)
+				got[from-1]++
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d, tick %d: ran %v, want %v", seed, m.tick, got, want)
+			}
+		}
+		if kept := m.senders.kept; slices.ContainsFunc(kept[:cap(kept)], func(it Item) bool { return it.Msg != nil }) {
+			t.Fatalf("seed %d: what has waited is kept", seed)
+		}
+	}
+}
+
+// A drain that runs everything takes nobody's turn, also if it all just fits.
+func TestWhatJustFitsTakesNoTurn(t *testing.T) {
+	for _, l := range []Limits{{Budget: 2}, {Time: us(20)}} {
+		m := newMetered(t, l, method(0, "m"))
+		m.SetPrices([]Price{{0, us(10)}})
+		m.send(0, 1, 1, 0)
+		m.send(0, 2, 1, 0)
+		m.wantRan(t, "1", "2")
+		for id := range uint64(3) {
+			m.send(0, id+1, 1, 0)
+		}
+		m.wantRan(t, "1", "2")
 	}
 }

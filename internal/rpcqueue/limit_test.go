@@ -155,7 +155,7 @@ func TestAnEpisodeEndsAfterTenCalmSeconds(t *testing.T) {
 	q.push(7, m, 25)
 	q.wantTold("7 m warn", "7 m drop")
 	for range 30 { // It hovers around its limit: no news.
-		now += time.Second
+		now += 9 * time.Second
 		q.at(now)
 		q.push(7, m, 12)
 	}
@@ -229,5 +229,59 @@ func TestBadLimitsAreRefusedByName(t *testing.T) {
 		if _, err := NewTable(bad); err == nil || !strings.Contains(err.Error(), `"m"`) {
 			t.Errorf("error %v", err)
 		}
+	}
+}
+
+func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
+	free := Bucket{PerSecond: 1, Burst: 1}
+	for _, c := range []struct {
+		limits Limits
+		ok     bool
+	}{
+		{Limits{Sender: Bucket{PerSecond: MinPerSecond, Burst: MaxBurst}}, true},
+		{Limits{Sender: Bucket{PerSecond: MaxPerSecond, Burst: 1}}, true},
+		{Limits{Sender: Bucket{PerSecond: MaxPerSecond + 1, Burst: 1}}, false},
+		{Limits{Sender: Bucket{PerSecond: MinPerSecond / 2, Burst: 1}}, false},
+		{Limits{Sender: free, Kick: MaxKick}, true},
+		{Limits{Sender: free, Kick: MaxKick + 1}, false},
+		{Limits{Sender: free, Kick: -1}, false},
+		{Limits{Budget: MaxBudget}, true},
+		{Limits{Budget: MaxBudget + 1}, false},
+		{Limits{Time: MaxTime, SenderTime: MaxTime}, true},
+		{Limits{Time: MaxTime + 1}, false},
+		{Limits{Time: -1}, false},
+		{Limits{SenderTime: MaxTime + 1}, false},
+		{Limits{SenderTime: -1}, false},
+	} {
+		if err := c.limits.Check(); (err == nil) != c.ok {
+			t.Errorf("%+v: error %v", c.limits, err)
+		}
+	}
+	for perTick, ok := range map[int]bool{MaxBurst: true, MaxBurst + 1: false} {
+		if _, err := NewTable(&Method{ID: 1, Name: "m", PerTick: perTick}); (err == nil) != ok {
+			t.Errorf("%d a tick: error %v", perTick, err)
+		}
+	}
+}
+
+func TestOneMessageATickIsALimit(t *testing.T) {
+	m := method(1, "m")
+	m.PerTick = 1
+	q := newLimited(t, Limits{}, m, method(2, "free"))
+	q.at(0)
+	if n, o := q.push(7, m, 2); n != 1 || o != TickLimited {
+		t.Errorf("%d of one a tick, then %v", n, o)
+	}
+	if n := q.limits.meters; n != 1 {
+		t.Errorf("senders have %d meters for one limited method", n)
+	}
+}
+
+func TestWhatIsUnknownHasANameToo(t *testing.T) {
+	if s := Outcome(NumOutcomes).String(); s != "invalid" {
+		t.Errorf("an outcome that does not exist is %q", s)
+	}
+	if s := Scope(numScopes).String() + Scope(255).String(); s != "ticktick" {
+		t.Errorf("scopes that do not exist are %q", s)
 	}
 }

@@ -287,3 +287,62 @@ func TestPricesKeepTheirBounds(t *testing.T) {
 		t.Errorf("messages of nothing cost %v", p)
 	}
 }
+
+func TestAPriceIsRoundedUpByAtMostAQuarter(t *testing.T) {
+	for cost := time.Duration(1); cost < MaxPrice; cost += cost/7 + 1 {
+		if p := rung(cost); p < cost || p > cost+cost/4 || rung(p) != p {
+			t.Errorf("%d cost %d, and that %d", cost, p, rung(p))
+		}
+	}
+}
+
+// What lies between two drains is nobody's.
+func TestTimeBetweenDrainsIsNotAMessages(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	m.now = time.Hour
+	if p := m.observe(us(20)); p > us(25) {
+		t.Errorf("a message of 20 µs costs %v", p)
+	}
+}
+
+// A message that costs somewhat less than half lowers the price in its time, not at once.
+func TestACheaperSampleCountsASixteenth(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"))
+	for range 4 {
+		m.observe(repeat(us(1000), 8)...)
+	}
+	ticks := 0
+	for ; ticks < 200 && m.observe(repeat(us(450), 8)...) == 0; ticks++ {
+	}
+	if ticks < 40 || ticks > 90 { // 550 µs times (15/16)^n is what is left of the difference.
+		t.Errorf("the price fell after %d ticks", ticks)
+	}
+}
+
+func TestATariffListsAMethodOnce(t *testing.T) {
+	m := newMetered(t, Limits{}, method(0, "m"), method(1, "n"))
+	m.observe(repeat(us(10), 8)...)
+	if n := len(m.Tariff.changed); n != 0 {
+		t.Errorf("%d methods have samples after all were judged", n)
+	}
+	m.send(0, 0, 3, 0)
+	m.send(1, 0, 3, 0)
+	m.drain()
+	if n := len(m.Tariff.changed); n != 2 {
+		t.Errorf("%d methods have samples, want 2", n)
+	}
+}
+
+func TestOneMessageOfALaterStageIsLeftItsPart(t *testing.T) {
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "m", loop.Update, loop.PreUpdate))
+	m.SetPrices([]Price{{0, us(10)}})
+	for range 20 {
+		m.Push(Item{Method: m.methods[0], From: 1, Stage: loop.PreUpdate, Msg: work{"pre", 0}})
+	}
+	m.send(0, 2, 1, 0)
+	var ran []string
+	m.Begin(1, 0)
+	if n := m.Drain(loop.PreUpdate, &ran); n != 5 {
+		t.Errorf("PreUpdate ran %d, want half of 10", n)
+	}
+}

@@ -3,6 +3,7 @@ package rpcqueue
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -367,5 +368,20 @@ func TestMisuseIsRefused(t *testing.T) {
 	r.step(1)
 	if r.count(Panicked) != 1 || r.queue.Depth(9) != 0 {
 		t.Error("Drain within a handler was accepted")
+	}
+}
+
+func TestCountsAreKeptByMethod(t *testing.T) {
+	a, b := method(0, "a"), method(1, "b")
+	r := newRoom(t, a, b)
+	r.sent = []Item{{Method: a, Msg: "1"}, {Method: b, Msg: "2"}, {Method: b, Msg: "3"}, {Msg: "4"}}
+	r.step(1)
+	got := map[string]uint64{}
+	r.queue.Counts(func(m *Method, _ loop.Stage, o Outcome, n uint64) { got[m.Name+" "+o.String()] += n })
+	want := map[string]uint64{
+		"a accepted": 1, "a ran": 1, "b accepted": 2, "b ran": 2, UnknownName + " unknown_method": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
 	}
 }
