@@ -43,7 +43,7 @@ func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 // MoveEye moves an eye to a cell, or takes it away, with the next Settle; at most once before it.
 func (x *Index) MoveEye(id int, to Cell, is bool) {
 	from, was := x.eyes.at(id)
-	if was != is || from != to && is {
+	if was != is || from != to {
 		x.movedEyes = append(x.movedEyes, move{id: int32(id), from: from, to: to, was: was, is: is})
 	}
 }
