@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -201,5 +202,28 @@ func TestASessionEndsOnce(t *testing.T) {
 	}
 	if as := server.arrivals(); len(as) != 1 || as[0].Closed.Code != CodeLost {
 		t.Errorf("arrivals %+v", as)
+	}
+}
+
+// A session that wants to close is deaf: nothing more arrives but the peer's own close.
+func TestAClosingSessionIsDeaf(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	server.Close(CodeKicked, "")
+	client.Send(Message{Method: 1})
+	client.Send(Message{Method: 1, Reliable: true})
+	client.Flush(0)
+	carry(t, client, server, 0)
+	if as := server.arrivals(); len(as) != 0 || server.stats.Dropped(DropInboxGone) != 2 {
+		t.Errorf("arrivals %v, and %d counted", kinds(as), server.stats.Dropped(DropInboxGone))
+	}
+}
+
+// A length that is too long is known as such with its last byte.
+func TestALengthThatDoesNotEndIsNotWaitedFor(t *testing.T) {
+	for n := range maxLengthPrefix + 2 {
+		_, _, err := CutFrame([]byte{0xff, 0xff, 0xff, 0xff}[:n], MaxFrame)
+		if errors.Is(err, ErrFrameTooLarge) != (n >= maxLengthPrefix) {
+			t.Errorf("after %d bytes: %v", n, err)
+		}
 	}
 }
