@@ -150,7 +150,7 @@ func TestUnansweredPacketsAreGivenUp(t *testing.T) {
 		q.edit(o).X++
 		q.next()
 	}
-	if n := q.p.flight.next - q.p.flight.oldest; n != uint64(MaxInFlight-wide.Packets+1) || q.w.stats.Overrun != MaxInFlight+500-uint64(n) {
+	if n := q.p.flight.next - q.p.flight.oldest; n != uint64(MaxInFlight-wide.Packets+1) || q.w.stats.Overrun != MaxInFlight+500-n {
 		t.Errorf("%d in flight, %d given up", n, q.w.stats.Overrun)
 	}
 	q.deliver()

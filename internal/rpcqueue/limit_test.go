@@ -281,7 +281,7 @@ func TestWhatIsUnknownHasANameToo(t *testing.T) {
 	if s := Outcome(NumOutcomes).String(); s != "invalid" {
 		t.Errorf("an outcome that does not exist is %q", s)
 	}
-	if s := Scope(numScopes).String() + Scope(255).String(); s != "ticktick" {
+	if s := numScopes.String() + Scope(255).String(); s != "ticktick" {
 		t.Errorf("scopes that do not exist are %q", s)
 	}
 }

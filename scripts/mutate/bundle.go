@@ -192,7 +192,7 @@ func (t *trials) alone(ctx context.Context, like *bundle, c change) (*bundle, er
 		return nil, err
 	}
 	if err := t.compileTests(ctx, b, overlay); err != nil {
-		os.RemoveAll(folder)
+		_ = os.RemoveAll(folder)
 		return nil, err
 	}
 	for i := range b.tests {

@@ -140,9 +140,9 @@ func (t *trials) tryPackage(ctx context.Context, dir string, changes map[int]cha
 		if got := t.notices(ctx, alone, number); ctx.Err() == nil {
 			r.add(rest[number], got)
 		}
-		os.RemoveAll(alone.folder)
+		_ = os.RemoveAll(alone.folder)
 	})
-	os.RemoveAll(b.folder)
+	_ = os.RemoveAll(b.folder)
 	return ctx.Err()
 }
 

@@ -40,7 +40,8 @@ func newTrials() (*trials, error) {
 	return &trials{root: root, temp: temp}, nil
 }
 
-func (t *trials) close() { os.RemoveAll(t.temp) }
+// close removes what was compiled; what it cannot remove lies in the system's temporary folder.
+func (t *trials) close() { _ = os.RemoveAll(t.temp) }
 
 // unchanged checks that all tests of a bundle pass while no change acts, and notes how long
 // they take.
