@@ -46,8 +46,8 @@ func site(addr string) string {
 // Who was thrown out with CodeFlood meets a penalty when it comes again: a player whom admission
 // has named is refused until what was dropped of it is forgotten, by the usual limits. An address
 // may be that of many players, so those who come from there are let in, but slowly: each
-// waits, one after another, so that a flooder gets in about once a second, and nobody is kept
-// out by it.
+// waits, one after another, so that a flooder gets in about once a second. Others from there are
+// refused only while some sixty wait already.
 const (
 	floodPenalty = 10 * time.Second
 	floodWait    = time.Second           // of each who joins from such an address, at least
