@@ -125,11 +125,14 @@ func (b *books) replace(i int) {
 
 func (b *books) question(s *transport.Session) {
 	b.calls++
-	m := []uint32{anything.m.rq.ID, whatever.m.rq.ID, limitedTo3.m.rq.ID, strict.m.rq.ID, unhandled.m.rq.ID, 77}[b.rnd.IntN(6)]
+	m := []uint32{anything.m.Queue.ID, whatever.m.Queue.ID, limitedTo3.m.Queue.ID, strict.m.Queue.ID, unhandled.m.Queue.ID, 77}[b.rnd.IntN(6)]
 	stage := []Stage{0, Initialization, FixedUpdate, Update, PreUpdate}[b.rnd.IntN(5)]
 	a := transport.Arrival{
 		Kind: transport.MessageArrived, Session: s, Decoded: &order{N: int32(b.calls)},
 		Message: transport.Message{Method: m, Call: b.calls, Stage: uint8(stage), Reliable: true},
+	}
+	if declared, ok := policies.s.Method(m); ok {
+		a.Method = declared
 	}
 	if !s.Inbox().Push(a) {
 		return
@@ -226,7 +229,7 @@ func (b *books) balance() error {
 func TestACheckThatPanicsCostsOneMessage(t *testing.T) {
 	c := newCourt(t, Config{}, nil)
 	for _, n := range []int32{1, 66, 2} {
-		c.send(c.session, valid.m.rq.ID, 0, order{N: n})
+		c.send(c.session, valid.m.Queue.ID, 0, order{N: n})
 	}
 	c.step()
 	if got := answers(t, c.session); len(got) != 3 || c.game.ran["valid"] != 2 {

@@ -268,12 +268,12 @@ func FuzzAdapt(f *testing.F) {
 			for _, reply := range []bool{false, true} {
 				m := transport.Message{Method: id, Reply: reply, Call: 1, Payload: payload}
 				v, err := foreign.Decode(&m)
-				if _, known := opened.RPCs.ByID(m.Method); err == nil && v != nil && !known {
+				if _, known := opened.RPCs().ByID(m.Method); err == nil && v != nil && !known {
 					t.Fatalf("method %d: %v, %v", m.Method, v, err)
 				}
 			}
 		}
-		for _, own := range opened.RPCs.Methods() {
+		for _, own := range opened.RPCs().Methods() {
 			if m, ok := foreign.Method(own.ID); ok && table.Methods[m.ID-1].GetName() != own.Name {
 				t.Fatalf("%s is sent as %s", own.Name, table.Methods[m.ID-1].GetName())
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -20,10 +21,10 @@ func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if err := a.s.schema.accepts(hello); err != nil {
-		return nil, a.s.refusal(err, "")
+	if err := a.s.schema.s.Accepts(hello); err != nil {
+		return nil, err
 	}
-	return a.s.schema.tablesFor(hello), nil
+	return a.s.schema.s.TablesFor(hello), nil
 }
 
 // Admit implements transport.Handler.
@@ -52,7 +53,7 @@ func (s *Server) admit(ctx context.Context, hello *netloopv1.Hello, remote strin
 	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, params: hello.GetParams(),
-		Minor: int(min(uint32(s.schema.minor), hello.GetMinor())),
+		Minor: int(min(uint32(s.schema.s.Minor), hello.GetMinor())),
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
@@ -124,7 +125,7 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 	}
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
-			Protocol:    protocolVersion,
+			Protocol:    schema.ProtocolVersion,
 			Minor:       uint32(join.Minor),
 			ClientId:    uint64(c.id),
 			InstanceId:  s.instance[:],
@@ -134,29 +135,15 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 			SendEvery:   uint32(r.spec.SendEvery),
 			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
 			ServerNs:    uint64(s.clock.Now()),
-			Fingerprint: s.schema.fingerprint[:],
+			Fingerprint: s.schema.s.Fingerprint(),
 			TimeScale:   scale,
 		},
 		Session: transport.SessionConfig{
-			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.decode,
+			ID: uint64(c.id), Inbox: r.inbox, Clock: s.clock.Now, Stats: s.transport, Decode: s.schema.s.Decode,
 			Sent: r.leaving.sender(c.id),
 		},
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: s.clock.Now(), Decoded: c})
 		},
 	}
-}
-
-// decode turns a message's bytes into the message, on the goroutine that read
-// them, so that a large one costs no tick. A method that the schema does not
-// have is left to the queue, which counts it.
-func (s *Schema) decode(m *transport.Message) (any, error) {
-	method, ok := s.method(m.Method)
-	if !ok {
-		return nil, nil
-	}
-	if m.Call != 0 != method.rq.Call || m.Reply {
-		return nil, errKind
-	}
-	return method.in.decode(m.Payload)
 }

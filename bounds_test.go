@@ -20,8 +20,8 @@ func TestTheEndsOfRangesAreAllowed(t *testing.T) {
 	} {
 		NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, name, o)
 	}
-	if k := NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, "none"); k.m.policy.timeout != 10*time.Second {
-		t.Errorf("a call without a timeout waits for %v", k.m.policy.timeout)
+	if k := NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, "none"); k.m.Timeout != 10*time.Second {
+		t.Errorf("a call without a timeout waits for %v", k.m.Timeout)
 	}
 }
 
@@ -52,10 +52,10 @@ func TestAJoinWithoutParamsLeavesThemAlone(t *testing.T) {
 func TestADrainingServerTurnsAwayAtBothDoors(t *testing.T) {
 	b := newBare(t, func(*Room) {})
 	b.s.draining.Store(true)
-	if _, err := (admission{b.s}).Tables(bareSchema.hello()); !errors.Is(err, errDraining) {
+	if _, err := (admission{b.s}).Tables(bareSchema.s.Hello()); !errors.Is(err, errDraining) {
 		t.Errorf("the tables: %v", err)
 	}
-	if _, err := b.s.admit(context.Background(), bareSchema.hello(), "here"); !errors.Is(err, errDraining) {
+	if _, err := b.s.admit(context.Background(), bareSchema.s.Hello(), "here"); !errors.Is(err, errDraining) {
 		t.Errorf("the admission: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // Class declares a kind of replicated object whose state is an S: a plain
@@ -93,7 +94,7 @@ type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
 type class struct {
-	schema *Schema
+	schema *schema.Schema
 	nv     *netvar.Class
 	wrap   func(*netvar.Object) any // the *Object of an object
 
@@ -105,15 +106,16 @@ type class struct {
 // [Class] lists, say how each travels. It panics if S has a field that cannot travel, and
 // the panic names the field and the remedy.
 func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
-	sc.claim("class", name)
-	nv, err := netvar.NewClass(name, reflect.TypeFor[S](), protoFields)
+	sc.s.Claim("class", name)
+	nv, err := netvar.NewClass(name, reflect.TypeFor[S](), schema.ProtoFields)
 	if err != nil {
 		panic(fmt.Sprintf("netloop: class %q: %v", name, err))
 	}
-	c := &class{schema: sc, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }, weight: 1}
+	c := &class{schema: sc.s, nv: nv, wrap: func(o *netvar.Object) any { return wrap[S](o) }, weight: 1}
 	for _, apply := range o {
 		apply(c)
 	}
+	sc.s.AddClass(nv)
 	sc.classes = append(sc.classes, c)
 	return &Class[S]{c}
 }
@@ -124,11 +126,11 @@ func (k *Class[S]) Name() string { return k.c.nv.Name() }
 func (k *Class[S]) class() *class { return k.c }
 
 // belongs reports a class of another schema than the room's.
-func (c *class) belongs(room *Schema) error {
+func (c *class) belongs(room *schema.Schema) error {
 	if c.schema == room {
 		return nil
 	}
-	return fmt.Errorf("class %q belongs to schema %q, but the room runs schema %q", c.nv.Name(), c.schema.name, room.name)
+	return fmt.Errorf("class %q belongs to schema %q, but the room runs schema %q", c.nv.Name(), c.schema.Name, room.Name)
 }
 
 // SpawnOption is an option of [Class.Spawn].
@@ -146,7 +148,7 @@ type spawn struct {
 // schema, and when the room holds 65 536 objects already.
 func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	r := t.server("Class.Spawn")
-	if err := k.c.belongs(r.schema); err != nil {
+	if err := k.c.belongs(r.schema.s); err != nil {
 		panic("netloop: Class.Spawn: " + err.Error())
 	}
 	var opt spawn

@@ -66,5 +66,3 @@ const (
 	CodeInternal        = transport.CodeInternal        // an error or a panic that is the server's own business
 	CodeGame            = transport.CodeGame            // the first of the game's own
 )
-
-var errKind = errors.New("netloop: a message of the wrong kind for its method")

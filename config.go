@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // Config is how a server runs. Its zero value works: it listens on the loopback
@@ -173,8 +174,8 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.MaxClients < 1 || s.MaxClients > maxMaxClients {
 		return s, ConfigError("Room.MaxClients", s.MaxClients, "use 1 to %d", maxMaxClients)
 	}
-	if len(s.Name) > maxName {
-		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", maxName)
+	if len(s.Name) > schema.MaxName {
+		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", schema.MaxName)
 	}
 	return s, nil
 }

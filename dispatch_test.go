@@ -33,7 +33,7 @@ func newHandover(tb testing.TB, readers int) *handover {
 	h.room = s.room
 	var sessions []*transport.Session
 	for range readers {
-		adm, err := s.admit(tb.Context(), bareSchema.hello(), "here")
+		adm, err := s.admit(tb.Context(), bareSchema.s.Hello(), "here")
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -53,8 +53,8 @@ func newHandover(tb testing.TB, readers int) *handover {
 			for n := range push {
 				for range n {
 					session.Inbox().Push(transport.Arrival{
-						Kind: transport.MessageArrived, Session: session, Decoded: message,
-						Message: transport.Message{Method: bareWords.m.rq.ID, Reliable: true},
+						Kind: transport.MessageArrived, Session: session, Method: bareWords.m, Decoded: message,
+						Message: transport.Message{Method: bareWords.m.Queue.ID, Reliable: true},
 					})
 				}
 				h.pushed.Done()

@@ -4,11 +4,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -17,11 +16,12 @@ var _ = openDoor()
 
 func openDoor() bool {
 	d := &inside.Netloop
-	d.Schema = func(schema any) inside.Schema { return schema.(*Schema).inside() }
-	d.Method = func(descriptor any) inside.Method {
-		m := descriptor.(interface{ method() *method }).method()
-		return inside.Method{Queue: &m.rq, Timeout: m.policy.timeout}
+	d.Schema = func(declared any) *schema.Schema {
+		s := declared.(*Schema).s
+		s.Freeze()
+		return s
 	}
+	d.Method = func(descriptor any) *schema.Method { return descriptor.(interface{ method() *schema.Method }).method() }
 	d.Class = func(descriptor any) inside.Class {
 		c := descriptor.(interface{ class() *class }).class()
 		return inside.Class{State: c.nv, Wrap: c.wrap}
@@ -37,48 +37,8 @@ func openDoor() bool {
 		return register(l.(*loop.Loop[*Tick]), reject, groupSpec(name, o.([]SystemOption)))
 	}
 	d.Loop = func(l any, reject func(error)) any { return newLoop(l.(*loop.Loop[*Tick]), reject) }
-	d.Refusal = func(code transport.Code, text string) error { return &Refusal{Code: code, Text: text} }
 	d.Server = func(server any) inside.Server { return &memoryServer{server.(*Server)} }
 	return true
-}
-
-func (s *Schema) inside() inside.Schema {
-	s.freeze()
-	return inside.Schema{
-		Classes: s.table,
-		RPCs:    s.rpcs,
-		Hello:   func() *netloopv1.Hello { return s.hello() },
-		Decode:  s.decodeOnClient,
-		Adapt: func(t *netloopv1.SchemaTables) (*inside.Foreign, error) {
-			f, err := s.adapt(t)
-			if err != nil {
-				return nil, err
-			}
-			return f.inside(), nil
-		},
-	}
-}
-
-// decodeOnClient is decode for what a server sends: RPCs and answers to calls.
-func (s *Schema) decodeOnClient(m *transport.Message) (any, error) {
-	method, ok := s.method(m.Method)
-	if !ok {
-		return nil, ignored(m)
-	}
-	return decodeFromServer(m, method, &method.in, &method.out)
-}
-
-// decodeFromServer decodes a message of a known method by the layouts given.
-func decodeFromServer(m *transport.Message, method *method, in, out *messageCodec) (any, error) {
-	switch {
-	case m.Reply != method.rq.Call:
-		return nil, errKind
-	case m.Reply && m.Code != 0:
-		return nil, nil
-	case m.Reply:
-		return out.decode(m.Payload)
-	}
-	return in.decode(m.Payload)
 }
 
 func newClientTick(cfg inside.TickConfig) inside.Tick {

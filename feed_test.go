@@ -18,7 +18,7 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 	}{
 		{transport.Message{}, "Method Stage Call Reply Code Text Reliable Payload Tick ", "outgoing.message"},
 		// State, T, Epoch, Overload and TimeScale reach clients only, and only they look at Size.
-		{transport.Arrival{}, "Kind Session At Message Size Decoded Acks State T Epoch Overload TimeScale Closed Value ", "recorder.arrived and replayer.arrival"},
+		{transport.Arrival{}, "Kind Session At Message Size Method Decoded Acks State T Epoch Overload TimeScale Closed Value ", "recorder.arrived and replayer.arrival"},
 		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
 		{rpcqueue.Item{}, "Method From Stage Call Msg sender ", "recorder.posts and replayer.posts"},
 		{result{}, "work value err then ", "recorder.result"},

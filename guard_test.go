@@ -71,7 +71,7 @@ func (g *carelessGame) Open(r *Room) error {
 
 // come lets a client in that says a token.
 func (g *carelessGame) come(s *Server, token string) (*transport.Session, error) {
-	hello := careless.hello()
+	hello := careless.s.Hello()
 	hello.Token = token
 	adm, err := s.admit(context.Background(), hello, "here")
 	if err != nil {

@@ -42,7 +42,7 @@ func (f *flooded) wait(d time.Duration) {
 
 // enter lets a client in from an address, or says why not.
 func (f *flooded) enter(token, addr string) (*transport.Session, error) {
-	hello := bareSchema.hello()
+	hello := bareSchema.s.Hello()
 	hello.Token = token
 	adm, err := f.s.admit(context.Background(), hello, addr)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *flooded) enter(token, addr string) (*transport.Session, error) {
 func (f *flooded) flood(s *transport.Session, n int) int {
 	was := f.ran[ClientID(s.ID())]
 	for range n {
-		f.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: bareWords.m.rq.ID}})
+		f.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: bareWords.m.Queue.ID}})
 	}
 	f.step()
 	return f.ran[ClientID(s.ID())] - was
@@ -171,7 +171,7 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		r := f.s.room
 		r.penalties.add("address 10.1.2.3", f.clock.Now())
 		failed := make(chan error, 1)
-		go func() { _, err := f.s.admit(context.Background(), bareSchema.hello(), "10.1.2.3:1"); failed <- err }()
+		go func() { _, err := f.s.admit(context.Background(), bareSchema.s.Hello(), "10.1.2.3:1"); failed <- err }()
 		synctest.Wait()
 		if seats := r.seats.Load(); seats != 0 {
 			t.Errorf("who waits has %d seats", seats)
@@ -184,7 +184,7 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		r.spec.MaxClients = 2
-		if _, err := f.s.admit(ctx, bareSchema.hello(), "10.1.2.3:1"); err == nil {
+		if _, err := f.s.admit(ctx, bareSchema.s.Hello(), "10.1.2.3:1"); err == nil {
 			t.Error("who has given up was let in")
 		}
 		if seats := r.seats.Load(); seats != 1 {

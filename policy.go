@@ -1,30 +1,14 @@
 package netloop
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 )
-
-// policy is what a declaration demands of a message before its handler runs, and
-// of a call's answer. It binds clients only: what the server sends or posts is
-// the game's own.
-type policy struct {
-	checks  []check
-	timeout time.Duration // of a call
-}
-
-// check judges a message of a client, just before its handler would run.
-type check struct {
-	option  string
-	message reflect.Type // that the option was made for; nil is any
-	fn      func(t *Tick, from *Client, msg any) error
-}
 
 // RPCOption is an option of [NewRPC] and [NewCall].
 //
@@ -47,31 +31,31 @@ type check struct {
 //	Validate                                       invalid            CodeInvalid
 //	OwnerOnly                                      not_owner          CodeRefused
 //	HandleLater: not too many answers are owed     failed             CodeBusy
-type RPCOption func(*method)
+type RPCOption func(*schema.Method)
 
 // AtStage names the stages at which a method may run. The first is the one at
 // which it runs unless the sender picks another of them with [RunAt]. Without
 // AtStage a method runs at Update.
 func AtStage(first Stage, others ...Stage) RPCOption {
-	return func(m *method) { m.rq.Stages = append([]Stage{first}, others...) }
+	return func(m *schema.Method) { m.Queue.Stages = append([]Stage{first}, others...) }
 }
 
 // Unreliable sends a method's messages in datagrams: one that is lost on the
 // way is not sent again, and messages may overtake each other.
-func Unreliable() RPCOption { return func(m *method) { m.rq.Reliable = false } }
+func Unreliable() RPCOption { return func(m *schema.Method) { m.Queue.Reliable = false } }
 
 // LateDrop drops a message that arrives when its stage has already run in this
 // tick, instead of keeping it for the next one. Messages arrive in EarlyUpdate: what
 // runs at a later stage never is late, and what runs at [Initialization] always is,
 // so with LateDrop it runs only if the sender picks another stage with [RunAt].
-func LateDrop() RPCOption { return func(m *method) { m.rq.LateDrop = true } }
+func LateDrop() RPCOption { return func(m *schema.Method) { m.Queue.LateDrop = true } }
 
 // Limit bounds how many messages of this kind each client may send: burst at
 // once (1 to 65 536), and perSecond of them a second for ever (one an hour to a
 // million), in game time. What is beyond is dropped; a call is refused with
 // [CodeFlood].
 func Limit(perSecond float64, burst int) RPCOption {
-	return func(m *method) { m.rq.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }
+	return func(m *schema.Method) { m.Queue.Limit = rpcqueue.Bucket{PerSecond: perSecond, Burst: burst} }
 }
 
 // LimitPerTick bounds how many messages of this kind one tick takes of each
@@ -79,11 +63,11 @@ func Limit(perSecond float64, burst int) RPCOption {
 // [CodeFlood]. The network bunches what was sent evenly, so leave room, or use
 // [Limit]. Of both the stricter holds.
 func LimitPerTick(n int) RPCOption {
-	return func(m *method) {
+	return func(m *schema.Method) {
 		if n < 1 || n > rpcqueue.MaxBurst {
-			panic(fmt.Sprintf("netloop: method %q: LimitPerTick(%d): use 1 to %d", m.rq.Name, n, rpcqueue.MaxBurst))
+			panic(fmt.Sprintf("netloop: method %q: LimitPerTick(%d): use 1 to %d", m.Queue.Name, n, rpcqueue.MaxBurst))
 		}
-		m.rq.PerTick = n
+		m.Queue.PerTick = n
 	}
 }
 
@@ -91,18 +75,13 @@ func LimitPerTick(n int) RPCOption {
 // for a [Reply] that [Call.HandleLater] owes: 10 s unless this says otherwise,
 // from 1 ms to an hour.
 func Timeout(d time.Duration) RPCOption {
-	return func(m *method) {
-		if d < time.Millisecond || d > maxCallTimeout {
-			panic(fmt.Sprintf("netloop: method %q: Timeout(%v): use %v to %v", m.rq.Name, d, time.Millisecond, maxCallTimeout))
+	return func(m *schema.Method) {
+		if d < time.Millisecond || d > schema.MaxTimeout {
+			panic(fmt.Sprintf("netloop: method %q: Timeout(%v): use %v to %v", m.Queue.Name, d, time.Millisecond, schema.MaxTimeout))
 		}
-		m.policy.timeout = d
+		m.Timeout = d
 	}
 }
-
-const (
-	defaultCallTimeout = 10 * time.Second
-	maxCallTimeout     = time.Hour
-)
 
 // MinRole lets only clients send the message whose [Join.Role] is at least the
 // one given.
@@ -120,7 +99,7 @@ func MinRole(role int) RPCOption {
 // error. fn must judge the message alone: it is shared by every room.
 func Validate[M any](fn func(m M) error) RPCOption {
 	return withCheck("Validate", reflect.TypeFor[M](), func(_ *Tick, _ *Client, msg any) error {
-		err := fn(inside.Open[M](msg))
+		err := fn(schema.Open[M](msg))
 		if err == nil {
 			return nil
 		}
@@ -136,7 +115,7 @@ func Validate[M any](fn func(m M) error) RPCOption {
 // and one that names no object any more is nobody's.
 func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	return withCheck("OwnerOnly", reflect.TypeFor[M](), func(t *Tick, from *Client, msg any) error {
-		if o, ok := ref(inside.Open[M](msg)).Get(t); ok && o.Owner() == from.id {
+		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.id {
 			return nil
 		}
 		return &rpcqueue.Rejection{Why: rpcqueue.NotOwner, Err: Refuse(CodeRefused, "the object is not yours")}
@@ -146,54 +125,16 @@ func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 // withCheck makes an option of a check. They run in the order of RPCOption's
 // table, whatever the order of the options.
 func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any) error) RPCOption {
-	return func(m *method) {
-		c := check{option, message, fn}
+	return func(m *schema.Method) {
+		c := schema.Check{Option: option, Message: message, Ask: func(tick, from, msg any) error {
+			return fn(tick.(*Tick), from.(*Client), msg)
+		}}
 		at := 0
-		for at < len(m.policy.checks) && checkOrder[m.policy.checks[at].option] <= checkOrder[option] {
+		for at < len(m.Checks) && checkOrder[m.Checks[at].Option] <= checkOrder[option] {
 			at++
 		}
-		m.policy.checks = append(m.policy.checks[:at:at], append([]check{c}, m.policy.checks[at:]...)...)
+		m.Checks = slices.Insert(slices.Clip(m.Checks), at, c)
 	}
 }
 
 var checkOrder = map[string]int{"MinRole": 0, "Validate": 1, "OwnerOnly": 2}
-
-// settle completes a declaration whose options have been applied, or reports
-// what they got wrong.
-func (m *method) settle(message reflect.Type) error {
-	for _, c := range m.policy.checks {
-		if c.message != nil && c.message != message {
-			return fmt.Errorf("%s takes a %v, but the message is a %v", c.option, c.message, message)
-		}
-	}
-	if err := m.rq.Limit.Check(); err != nil {
-		return fmt.Errorf("Limit: %w", err)
-	}
-	for i, s := range m.rq.Stages {
-		switch {
-		case !s.Valid():
-			return fmt.Errorf("AtStage(%d): use the seven stages, Initialization to PostLateUpdate", s)
-		case slices.Contains(m.rq.Stages[:i], s):
-			return fmt.Errorf("AtStage names %v twice", s)
-		}
-	}
-	switch {
-	case m.rq.Call && !m.rq.Reliable:
-		return errors.New("a call is always reliable: leave Unreliable out")
-	case !m.rq.Call && m.policy.timeout != 0:
-		return errors.New("Timeout is for calls: nothing answers an RPC")
-	case m.rq.Call && m.policy.timeout == 0:
-		m.policy.timeout = defaultCallTimeout
-	}
-	return nil
-}
-
-// permits runs the checks of a message of a client.
-func (m *method) permits(t *Tick, from *Client, it *rpcqueue.Item) error {
-	for i := range m.policy.checks {
-		if err := m.policy.checks[i].fn(t, from, it.Msg); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -26,7 +27,7 @@ var (
 	admins     = NewCall[order, nothing](policies, "admins", MinRole(2))
 	strict     = NewCall[order, nothing](policies, "strict", OwnerOnly(order.ship), Validate(order.validate), MinRole(2))
 	atOnce     = NewCall[order, nothing](policies, "at once", AtStage(Initialization), LateDrop())
-	anything   = NewCall[order, nothing](policies, "anything", AtStage(Update, Initialization, FixedUpdate), Timeout(maxCallTimeout))
+	anything   = NewCall[order, nothing](policies, "anything", AtStage(Update, Initialization, FixedUpdate), Timeout(schema.MaxTimeout))
 	whatever   = NewCall[order, nothing](policies, "whatever", AtStage(FixedUpdate, Update), LateDrop())
 	unhandled  = NewCall[order, nothing](policies, "unhandled")
 )
@@ -97,7 +98,7 @@ func newCourt(t *testing.T, cfg Config, open func(*Room)) *court {
 // enter lets a client in.
 func (c *court) enter(claims map[string]any) *transport.Session {
 	c.t.Helper()
-	adm, err := c.s.admit(context.Background(), policies.hello(), "here")
+	adm, err := c.s.admit(context.Background(), policies.s.Hello(), "here")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -173,12 +174,12 @@ func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
 		{atOnce, order{}, CodeRefused, "late_dropped"},
 		{unhandled, order{}, CodeUnknownMethod, "no_handler"},
 	} {
-		before := c.outcomes(tt.k.m.rq.Name)[tt.out]
-		if code := c.ask(c.session, tt.k.m.rq.ID, tt.o); code != tt.code {
-			t.Errorf("%d: %s answers %v, want %v", i, tt.k.m.rq.Name, code, tt.code)
+		before := c.outcomes(tt.k.m.Queue.Name)[tt.out]
+		if code := c.ask(c.session, tt.k.m.Queue.ID, tt.o); code != tt.code {
+			t.Errorf("%d: %s answers %v, want %v", i, tt.k.m.Queue.Name, code, tt.code)
 		}
-		if n := c.outcomes(tt.k.m.rq.Name)[tt.out]; n != before+1 {
-			t.Errorf("%d: %s: %d messages were %s", i, tt.k.m.rq.Name, n-before, tt.out)
+		if n := c.outcomes(tt.k.m.Queue.Name)[tt.out]; n != before+1 {
+			t.Errorf("%d: %s: %d messages were %s", i, tt.k.m.Queue.Name, n-before, tt.out)
 		}
 	}
 	if code := c.ask(c.session, 99, order{}); code != CodeUnknownMethod {
@@ -192,8 +193,8 @@ func TestPoliciesAnswerWithTheirCodeAndCountTheirOutcome(t *testing.T) {
 // A client of this module cannot send it; one of another make can.
 func TestStageThatAMethodDoesNotAllowIsRejected(t *testing.T) {
 	c := newCourt(t, Config{}, nil)
-	c.send(c.session, valid.m.rq.ID, PreUpdate, order{})
-	c.send(c.session, valid.m.rq.ID, 0, order{})
+	c.send(c.session, valid.m.Queue.ID, PreUpdate, order{})
+	c.send(c.session, valid.m.Queue.ID, 0, order{})
 	c.step()
 	if codes := answers(t, c.session); !slices.Equal(codes, []Code{CodeStageNotAllowed, 0}) {
 		t.Errorf("answered %v", codes)
@@ -216,11 +217,11 @@ func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 		{order{N: 1}, CodeRefused},
 		{order{N: 1, Ship: mine.Ref()}, 0},
 	} {
-		if code := c.ask(s, strict.m.rq.ID, tt.o); code != tt.code {
+		if code := c.ask(s, strict.m.Queue.ID, tt.o); code != tt.code {
 			t.Errorf("%+v answers %v, want %v", tt.o, code, tt.code)
 		}
 	}
-	if code := c.ask(c.session, strict.m.rq.ID, order{N: -1}); code != CodeRefused {
+	if code := c.ask(c.session, strict.m.Queue.ID, order{N: -1}); code != CodeRefused {
 		t.Errorf("a client without the role reads %v", code)
 	}
 }
@@ -230,11 +231,11 @@ func TestLimitsOfMethodsHoldPerClient(t *testing.T) {
 	other := c.enter(nil)
 	c.step()
 	for range 5 {
-		c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
-		c.send(c.session, twoATick.m.rq.ID, 0, order{})
+		c.send(c.session, limitedTo3.m.Queue.ID, 0, order{})
+		c.send(c.session, twoATick.m.Queue.ID, 0, order{})
 	}
-	c.send(other, twoATick.m.rq.ID, 0, order{})
-	c.send(other, limitedTo3.m.rq.ID, 0, order{})
+	c.send(other, twoATick.m.Queue.ID, 0, order{})
+	c.send(other, limitedTo3.m.Queue.ID, 0, order{})
 	c.step()
 	if c.game.ran["limited"] != 4 || c.game.ran["two a tick"] != 3 {
 		t.Errorf("ran %v", c.game.ran)
@@ -251,8 +252,8 @@ func TestLimitsOfMethodsHoldPerClient(t *testing.T) {
 	for range 60 { // A second grants one more.
 		c.step()
 	}
-	c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
-	c.send(c.session, limitedTo3.m.rq.ID, 0, order{})
+	c.send(c.session, limitedTo3.m.Queue.ID, 0, order{})
+	c.send(c.session, limitedTo3.m.Queue.ID, 0, order{})
 	c.step()
 	if c.game.ran["limited"] != 5 {
 		t.Errorf("a second later %d ran", c.game.ran["limited"])
@@ -265,16 +266,16 @@ func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
 	quiet := c.enter(nil)
 	c.step()
 	for range 40 {
-		c.send(c.session, valid.m.rq.ID, 0, order{})
+		c.send(c.session, valid.m.Queue.ID, 0, order{})
 	}
 	c.step()
 	if c.game.ran["valid"] != 40 {
 		t.Errorf("%d of twice the burst ran", c.game.ran["valid"])
 	}
 	for range 40 {
-		c.send(c.session, valid.m.rq.ID, 0, order{})
+		c.send(c.session, valid.m.Queue.ID, 0, order{})
 	}
-	c.send(quiet, valid.m.rq.ID, 0, order{})
+	c.send(quiet, valid.m.Queue.ID, 0, order{})
 	c.step()
 	if c.game.ran["valid"] != 41 {
 		t.Errorf("%d ran; of the second flood none, and the quiet client's one", c.game.ran["valid"])
@@ -300,7 +301,7 @@ func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
 	limits.Dry = true
 	c = newCourt(t, Config{RPC: limits}, nil)
 	for range 200 {
-		c.send(c.session, valid.m.rq.ID, 0, order{})
+		c.send(c.session, valid.m.Queue.ID, 0, order{})
 	}
 	c.step()
 	if _, closing := c.session.Cause(); c.game.ran["valid"] != 200 || closing {
@@ -311,7 +312,7 @@ func TestAClientThatFloodsIsWarnedDroppedAndKicked(t *testing.T) {
 func TestABudgetPutsOffWhatIsBeyondIt(t *testing.T) {
 	c := newCourt(t, Config{RPC: RPCLimits{Budget: 10}}, nil)
 	for range 25 {
-		c.send(c.session, valid.m.rq.ID, 0, order{})
+		c.send(c.session, valid.m.Queue.ID, 0, order{})
 	}
 	var ran []int
 	for range 4 {

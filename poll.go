@@ -7,6 +7,7 @@ import (
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -96,8 +97,8 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 	it := rpcqueue.Item{From: uint64(c.id), Stage: Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
 	name := rpcqueue.UnknownName
-	if m, ok := r.schema.method(a.Message.Method); ok {
-		it.Method, name = &m.rq, m.rq.Name
+	if m, ok := a.Method.(*schema.Method); ok {
+		it.Method, name = &m.Queue, m.Queue.Name
 	}
 	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 && c.mayRefuse() {
 		c.refuseCall(a.Message.Method, it.Call, Refuse(outcomeCode(out), "%s: %s", name, out))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -70,7 +71,7 @@ func (b *bare) join() *transport.Session {
 
 func (b *bare) joinFrom(addr string) *transport.Session {
 	b.t.Helper()
-	adm, err := b.s.admit(context.Background(), bareSchema.hello(), addr)
+	adm, err := b.s.admit(context.Background(), bareSchema.s.Hello(), addr)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -82,6 +83,9 @@ func (b *bare) joinFrom(addr string) *transport.Session {
 func (b *bare) push(s *transport.Session, a transport.Arrival) {
 	b.t.Helper()
 	a.Session = s
+	if m, ok := b.s.schema.s.Method(a.Message.Method); ok {
+		a.Method = m // As the network finds it.
+	}
 	if !b.s.room.inbox.Push(a) {
 		b.t.Fatal("the inbox does not take it")
 	}
@@ -166,7 +170,7 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 		b.step()
 		b.push(s, transport.Arrival{
 			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{},
-			Message: transport.Message{Method: bareNobody.m.rq.ID, Call: 7},
+			Message: transport.Message{Method: bareNobody.m.Queue.ID, Call: 7},
 		})
 		for b.tick < due || due == 0 {
 			b.step()
@@ -239,7 +243,7 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	b := newBareAs(t, Config{Logger: zap.New(core)}, func(r *Room) {
 		bareWords.Handle(r, func(*Tick, *Client, struct{ N uint64 }) error { ran++; return nil })
 	})
-	if err := b.s.room.post(rpcqueue.Item{Method: &bareWords.m.rq, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
+	if err := b.s.room.post(rpcqueue.Item{Method: &bareWords.m.Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
 		t.Fatal(err)
 	}
 	b.step()
@@ -284,7 +288,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 			r.On(Update, "test.scale", func(tick *Tick) { r.SetTimeScale(tick, scale, 1) })
 		})
 		b.step()
-		adm, err := b.s.admit(context.Background(), bareSchema.hello(), "here")
+		adm, err := b.s.admit(context.Background(), bareSchema.s.Hello(), "here")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +329,7 @@ func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	s := b.join()
 	b.step()
 	b.push(s, transport.Arrival{
-		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: bareWords.m.rq.ID},
+		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: bareWords.m.Queue.ID},
 	})
 	b.step()
 	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: CodeLeft}})
@@ -360,15 +364,15 @@ func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {
 		})
 	})
 	s := b.join()
-	ask := func(m *method, stage Stage, n uint64) Code {
+	ask := func(m *schema.Method, stage Stage, n uint64) Code {
 		b.push(s, transport.Arrival{
 			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{n},
-			Message: transport.Message{Method: m.rq.ID, Call: 7, Stage: uint8(stage)},
+			Message: transport.Message{Method: m.Queue.ID, Call: 7, Stage: uint8(stage)},
 		})
 		b.step()
 		codes := answers(t, s)
 		if len(codes) != 1 {
-			t.Fatalf("%s: answered %v", m.rq.Name, codes)
+			t.Fatalf("%s: answered %v", m.Queue.Name, codes)
 		}
 		return codes[0]
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // ErrBusy is returned by [RPC.Post] when too many posted messages wait.
@@ -17,10 +17,10 @@ var ErrBusy = errors.New("netloop: the room's queue of posted messages is full")
 // 1 024 messages may wait; beyond that Post returns [ErrBusy]. Once the room has
 // ended it returns a [*Closed]; what waits at its end is dropped and counted.
 func (e *RPC[M]) Post(r *Room, m M) error {
-	if err := e.m.belongs(r.schema); err != nil {
+	if err := e.m.Belongs(r.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.Post: %w", err)
 	}
-	return r.post(rpcqueue.Item{Method: &e.m.rq, Msg: inside.Erase(m)})
+	return r.post(rpcqueue.Item{Method: &e.m.Queue, Msg: schema.Erase(m)})
 }
 
 // posts bounds what RPC.Post hands over from other goroutines.

@@ -9,6 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -35,7 +36,7 @@ func (r *Room) record(cfg *Config) error {
 		return err
 	}
 	head := recording.Head{
-		Schema: r.schema.name, Fingerprint: r.schema.fingerprint[:], Layout: recording.Layout(),
+		Schema: r.schema.s.Name, Fingerprint: r.schema.s.Fingerprint(), Layout: recording.Layout(),
 		Config: config, Seed: cfg.Seed, Notes: cfg.RecordNotes,
 	}
 	b, err := head.Append(nil)
@@ -90,9 +91,9 @@ func (f *recorder) arrived(a *transport.Arrival) {
 		}
 	case a.Decoded != nil:
 		rec.Decoded = true
-		m, _ := f.r.schema.method(a.Message.Method) // It has been decoded: there is one.
-		if rec.Message.Payload, err = m.in.append(nil, a.Decoded); err != nil {
-			f.unrecorded(fmt.Sprintf("a message %q: %v", m.rq.Name, err))
+		m := a.Method.(*schema.Method) // It has been decoded: there is one.
+		if rec.Message.Payload, err = m.In.Append(nil, a.Decoded); err != nil {
+			f.unrecorded(fmt.Sprintf("a message %q: %v", m.Queue.Name, err))
 		}
 	}
 	f.tick.Arrivals = append(f.tick.Arrivals, rec)

@@ -85,9 +85,9 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 		return nil, err
 	}
 	switch {
-	case head.Schema != s.schema.name:
-		return nil, fmt.Errorf("netloop: replay: the recording is of another game: its schema is %q, and this one is %q", head.Schema, s.schema.name)
-	case !bytes.Equal(s.schema.fingerprint[:], head.Fingerprint):
+	case head.Schema != s.schema.s.Name:
+		return nil, fmt.Errorf("netloop: replay: the recording is of another game: its schema is %q, and this one is %q", head.Schema, s.schema.s.Name)
+	case !bytes.Equal(s.schema.s.Fingerprint(), head.Fingerprint):
 		return nil, fmt.Errorf("netloop: replay: the recording is of another build of %q, whose classes, methods or fields differ from these: replay it with the build that recorded it", head.Schema)
 	}
 	p := &Replay{room: s.room, in: in, clock: clock.NewVirtual(), notes: head.Notes}

@@ -108,16 +108,17 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 }
 
 func (f *replayer) decode(a *transport.Arrival) bool {
-	m, ok := f.r.schema.method(a.Message.Method)
+	m, ok := f.r.schema.s.Method(a.Message.Method)
 	if !ok {
 		f.fail("a message of method %d, which the schema does not have", a.Message.Method)
 		return false
 	}
 	var err error
-	if a.Decoded, err = m.in.decode(a.Message.Payload); err != nil {
-		f.fail("a message %q: %v", m.rq.Name, err)
+	if a.Decoded, err = m.In.Decode(a.Message.Payload); err != nil {
+		f.fail("a message %q: %v", m.Queue.Name, err)
 		return false
 	}
+	a.Method = m
 	a.Message.Payload = nil // As it is when the network has decoded it.
 	return true
 }
@@ -126,17 +127,17 @@ func (f *replayer) posts() []rpcqueue.Item {
 	f.items = f.items[:0]
 	for i := range f.tick.Posts {
 		rec := &f.tick.Posts[i]
-		m, ok := f.r.schema.method(rec.Method)
+		m, ok := f.r.schema.s.Method(rec.Method)
 		if !ok {
 			f.fail("a posted message of method %d, which the schema does not have", rec.Method)
 			continue
 		}
-		msg := m.in.make()
+		msg := m.In.New()
 		if err := recording.ReadValue(rec.Msg, msg); err != nil {
-			f.fail("a posted %q: %v", m.rq.Name, err)
+			f.fail("a posted %q: %v", m.Queue.Name, err)
 			continue
 		}
-		f.items = append(f.items, rpcqueue.Item{Method: &m.rq, Stage: Stage(rec.Stage), Msg: msg})
+		f.items = append(f.items, rpcqueue.Item{Method: &m.Queue, Stage: Stage(rec.Stage), Msg: msg})
 	}
 	return f.items
 }

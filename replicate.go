@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -87,13 +87,13 @@ func (r *Room) flush(t *Tick) {
 // encode makes the payload of a message, valid until the next one is made:
 // sessions copy it. It panics when the message exceeds what its declaration or
 // the wire allows, because the sender is the game itself.
-func (r *Room) encode(m *rpcqueue.Method, msg any) []byte {
-	payload, err := m.Append(r.payload[:0], msg)
+func (r *Room) encode(m *schema.Method, msg any) []byte {
+	payload, err := m.In.Append(r.payload[:0], msg)
 	if err == nil {
-		err = transport.CheckPayload(len(payload), m.Reliable)
+		err = transport.CheckPayload(len(payload), m.Queue.Reliable)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("netloop: sending %q: %v", m.Name, err))
+		panic(fmt.Sprintf("netloop: sending %q: %v", m.Queue.Name, err))
 	}
 	r.payload = payload
 	return payload

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -18,7 +18,7 @@ type Reply[R any] struct{ o *owed }
 // owed is an answer that a client waits for. It belongs to the room's goroutine.
 type owed struct {
 	from  *Client
-	m     *method
+	m     *schema.Method
 	call  uint64
 	until time.Duration // game time at which the client no longer waits
 	sent  bool
@@ -34,12 +34,12 @@ func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, re
 	r.handle(k.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
 		o := from.owe(t, k.m, it)
 		if o == nil {
-			err := Refuse(CodeBusy, "%s: %d answers are owed already", k.m.rq.Name, r.server.cfg.RPC.Answers)
+			err := Refuse(CodeBusy, "%s: %d answers are owed already", k.m.Queue.Name, r.server.cfg.RPC.Answers)
 			from.refuse(it, err)
 			return err
 		}
 		r.owing = o
-		fn(t, from, inside.Open[Q](it.Msg), Reply[R]{o})
+		fn(t, from, schema.Open[Q](it.Msg), Reply[R]{o})
 		r.owing = nil
 		return nil
 	})
@@ -48,14 +48,14 @@ func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, re
 // owe notes that an answer is owed, or returns nil if too many are. What was
 // answered, or is no longer waited for, is cleared away when the room for it is
 // needed.
-func (c *Client) owe(t *Tick, m *method, it *rpcqueue.Item) *owed {
+func (c *Client) owe(t *Tick, m *schema.Method, it *rpcqueue.Item) *owed {
 	if limit := c.room.server.cfg.RPC.Answers; len(c.owes) >= limit {
 		c.owes = slices.DeleteFunc(c.owes, func(o *owed) bool { return !o.waits(t) })
 		if len(c.owes) >= limit {
 			return nil
 		}
 	}
-	o := &owed{from: c, m: m, call: it.Call, until: t.now.GameTime + m.policy.timeout}
+	o := &owed{from: c, m: m, call: it.Call, until: t.now.GameTime + m.Timeout}
 	c.owes = append(c.owes, o)
 	return o
 }
@@ -83,7 +83,7 @@ func (p Reply[R]) Send(t *Tick, v R, err error) {
 	switch {
 	case o.sent:
 		r.server.metrics.AddDrop("reply", "second", 1)
-		r.guard.Failed(handlerOf(&m.rq), errAnsweredTwice, "from", uint64(o.from.id))
+		r.guard.Failed(handlerOf(&m.Queue), errAnsweredTwice, "from", uint64(o.from.id))
 		return
 	case !o.from.joined:
 		r.server.metrics.AddDrop("reply", "client_gone", 1)
@@ -91,12 +91,12 @@ func (p Reply[R]) Send(t *Tick, v R, err error) {
 		r.server.metrics.AddDrop("reply", "timed_out", 1)
 	default:
 		if err == nil {
-			err = o.answer(inside.Erase(v))
+			err = o.answer(schema.Erase(v))
 		} else {
-			o.from.refuseCall(m.rq.ID, o.call, err)
+			o.from.refuseCall(m.Queue.ID, o.call, err)
 		}
 		if _, _, said := public(err); err != nil && !said {
-			r.guard.Failed(handlerOf(&m.rq), err, "from", uint64(o.from.id))
+			r.guard.Failed(handlerOf(&m.Queue), err, "from", uint64(o.from.id))
 		}
 	}
 	o.sent = true
@@ -108,7 +108,7 @@ func (p Reply[R]) check(t *Tick, what string) *Room {
 		panic("netloop: " + what + ": the zero Reply answers nothing: use the one that HandleLater was given")
 	}
 	if p.o.from.room != r {
-		panic(fmt.Sprintf("netloop: %s: the call %q was asked in another room", what, p.o.m.rq.Name))
+		panic(fmt.Sprintf("netloop: %s: the call %q was asked in another room", what, p.o.m.Queue.Name))
 	}
 	return r
 }
@@ -116,16 +116,16 @@ func (p Reply[R]) check(t *Tick, what string) *Room {
 // answer sends a result, or says that it cannot travel.
 func (o *owed) answer(v any) error {
 	r := o.from.room
-	payload, err := o.m.out.append(r.payload[:0], v)
+	payload, err := o.m.Out.Append(r.payload[:0], v)
 	if err == nil {
 		err = transport.CheckPayload(len(payload), true)
 	}
 	if err != nil {
-		o.from.refuseCall(o.m.rq.ID, o.call, err)
+		o.from.refuseCall(o.m.Queue.ID, o.call, err)
 		return err
 	}
 	r.payload = payload
-	o.from.session.Send(transport.Message{Method: o.m.rq.ID, Call: o.call, Reply: true, Reliable: true, Payload: payload})
+	o.from.session.Send(transport.Message{Method: o.m.Queue.ID, Call: o.call, Reply: true, Reliable: true, Payload: payload})
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/slowtick"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/watchdog"
@@ -139,7 +140,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.guarded()
 	r.feed = network{r}
 	r.inbox = transport.NewInbox(s.cfg.RPC.arrivals(), s.transport)
-	r.world = netvar.NewWorld(s.schema.table)
+	r.world = netvar.NewWorld(s.schema.s.Classes())
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
 	})
@@ -147,12 +148,12 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	r.world.SetRate(spec.Rate.Num, spec.Rate.Den)
 	r.prioritize()
 	r.restrict()
-	r.rpcs = rpcqueue.New[*Tick](s.schema.rpcs)
+	r.rpcs = rpcqueue.New[*Tick](s.schema.s.RPCs())
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(s.cfg.RPC.queue(spec.Rate.Period())); err != nil {
 		return nil, err
 	}
-	r.tariff = rpcqueue.NewTariff(s.schema.rpcs, func() time.Duration { return s.clock.Now() })
+	r.tariff = rpcqueue.NewTariff(s.schema.s.RPCs(), func() time.Duration { return s.clock.Now() })
 	r.rpcs.Tariff = r.tariff
 	r.tick = Tick{now: &r.now, store: r.world, timers: &r.timers, log: r.log, room: r}
 	r.reseed(s.cfg.Seed)
@@ -239,7 +240,7 @@ func (r *Room) hooks(name string) bool {
 
 // takes reports whether a hook of a class may be added.
 func (r *Room) takes(c *class, name string) bool {
-	if err := c.belongs(r.schema); err != nil {
+	if err := c.belongs(r.schema.s); err != nil {
 		r.reject(fmt.Errorf("%s: %w", name, err))
 		return false
 	}
@@ -247,12 +248,12 @@ func (r *Room) takes(c *class, name string) bool {
 }
 
 // handle registers the handler of a method.
-func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) {
-	if err := m.belongs(r.schema); err != nil {
+func (r *Room) handle(m *schema.Method, fn func(*Tick, *Client, *rpcqueue.Item) error) {
+	if err := m.Belongs(r.schema.s); err != nil {
 		r.reject(err)
 		return
 	}
-	err := r.rpcs.Handle(&m.rq, func(t *Tick, it *rpcqueue.Item) error {
+	err := r.rpcs.Handle(&m.Queue, func(t *Tick, it *rpcqueue.Item) error {
 		from, ok := t.sender(it)
 		if !ok {
 			return errSenderLeft
@@ -260,7 +261,7 @@ func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) 
 		t.from = from
 		defer t.forget()
 		if from != nil {
-			if err := m.permits(t, from, it); err != nil {
+			if err := permits(m, t, from, it); err != nil {
 				if it.Call != 0 {
 					from.refuse(it, err)
 				}
@@ -272,6 +273,16 @@ func (r *Room) handle(m *method, fn func(*Tick, *Client, *rpcqueue.Item) error) 
 	if err != nil {
 		r.reject(err)
 	}
+}
+
+// permits runs the checks of a message of a client.
+func permits(m *schema.Method, t *Tick, from *Client, it *rpcqueue.Item) error {
+	for i := range m.Checks {
+		if err := m.Checks[i].Ask(t, from, it.Msg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errSenderLeft ends a message whose client has left in the very drain that runs it.

@@ -6,67 +6,26 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// method is an RPC or a Call with its types erased.
-type method struct {
-	schema *Schema
-	rq     rpcqueue.Method
-	policy policy
-	in     messageCodec
-	out    messageCodec // of a Call's answer
-}
-
-func (m *method) kind() string {
-	delivery := "unreliable"
-	if m.rq.Reliable {
-		delivery = "reliable"
-	}
-	if m.rq.Call {
-		return "call " + delivery
-	}
-	return "rpc " + delivery
-}
-
-func (m *method) signature() string {
-	if m.rq.Call {
-		return m.in.signature() + " -> " + m.out.signature()
-	}
-	return m.in.signature()
-}
-
-// belongs reports a method of another schema than the room's: its id would name
-// another method there.
-func (m *method) belongs(room *Schema) error {
-	if m.schema == room {
-		return nil
-	}
-	return fmt.Errorf("method %q belongs to schema %q, but the room runs schema %q", m.rq.Name, m.schema.name, room.name)
-}
-
-// newMethod checks and registers a declaration.
-func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method {
-	sc.claim("method", name)
-	in, err := newMessageCodec[M]()
+// newMethod checks and registers a declaration. It panics with what is wrong.
+func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *schema.Method {
+	sc.s.Claim("method", name)
+	in, err := schema.NewCodec[M]()
 	if err != nil {
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
-	m := &method{schema: sc, in: in, rq: rpcqueue.Method{
-		Name: name, Call: call, Reliable: true, Decode: in.decode, Append: in.append,
-	}}
+	m := schema.NewMethod(sc.s, name, in, call)
 	for _, apply := range o {
 		apply(m)
 	}
-	if len(m.rq.Stages) == 0 {
-		m.rq.Stages = []Stage{Update}
-	}
-	if err := m.settle(reflect.TypeFor[M]()); err != nil {
+	if err := m.Settle(reflect.TypeFor[M]()); err != nil {
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
-	sc.methods = append(sc.methods, m)
+	sc.s.AddMethod(m)
 	return m
 }
 
@@ -74,7 +33,7 @@ func newMethod[M any](sc *Schema, name string, call bool, o []RPCOption) *method
 // server to clients. M is a plain struct (its fields are tagged as those of a
 // [Class]) or a pointer to a protobuf message. Its handler runs exactly once per
 // accepted message, at the stage that the declaration or the sender names.
-type RPC[M any] struct{ m *method }
+type RPC[M any] struct{ m *schema.Method }
 
 // NewRPC declares an RPC: reliable and in order, at Update, unless options say
 // otherwise. It panics if M cannot travel; [Class] lists what can, and the tags.
@@ -82,7 +41,7 @@ func NewRPC[M any](sc *Schema, name string, o ...RPCOption) *RPC[M] {
 	return &RPC[M]{newMethod[M](sc, name, false, o)}
 }
 
-func (e *RPC[M]) method() *method { return e.m }
+func (e *RPC[M]) method() *schema.Method { return e.m }
 
 // Handle sets the function that runs for each message of this kind that a
 // client sends. It belongs into [Game] Open; a second handler for the same RPC
@@ -92,7 +51,7 @@ func (e *RPC[M]) method() *method { return e.m }
 // what the server itself has posted ([RPC.Post]).
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 	r.handle(e.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
-		return fn(t, from, inside.Open[M](it.Msg))
+		return fn(t, from, schema.Open[M](it.Msg))
 	})
 }
 
@@ -134,18 +93,18 @@ func (r *Room) stateTick() uint64 {
 // with an RPC of another schema, and on a client: use client.Send there.
 func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	r := t.server("RPC.Send")
-	if err := e.m.belongs(r.schema); err != nil {
+	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: RPC.Send: " + err.Error())
 	}
-	out := transport.Message{Method: e.m.rq.ID, Reliable: e.m.rq.Reliable, Payload: r.encode(&e.m.rq, inside.Erase(m))}
+	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.encode(e.m, schema.Erase(m))}
 	for _, apply := range o {
 		apply(&out)
 	}
 	if out.Tick == withState {
 		out.Tick = r.stateTick()
 	}
-	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.rq.Stages, s) {
-		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.rq.Name, s, e.m.rq.Stages))
+	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.Queue.Stages, s) {
+		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, s, e.m.Queue.Stages))
 	}
 	for _, c := range r.clients.list {
 		if to.includes(c) {
@@ -156,20 +115,20 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 
 // Call declares a question that a client asks and the server answers. Q and R
 // are message types like that of an [RPC].
-type Call[Q, R any] struct{ m *method }
+type Call[Q, R any] struct{ m *schema.Method }
 
 // NewCall declares a call. It panics if Q or R cannot travel.
 func NewCall[Q, R any](sc *Schema, name string, o ...RPCOption) *Call[Q, R] {
 	m := newMethod[Q](sc, name, true, o)
-	out, err := newMessageCodec[R]()
+	out, err := schema.NewCodec[R]()
 	if err != nil {
 		panic(fmt.Sprintf("netloop: method %q: %v", name, err))
 	}
-	m.out = out
+	m.Out = out
 	return &Call[Q, R]{m}
 }
 
-func (k *Call[Q, R]) method() *method { return k.m }
+func (k *Call[Q, R]) method() *schema.Method { return k.m }
 
 // Handle sets the function that answers. Its answer leaves with the flush of
 // the tick in which it ran. Only an error made by [Refuse] reaches the client in
@@ -177,11 +136,11 @@ func (k *Call[Q, R]) method() *method { return k.m }
 // answer that exceeds [MaxMessage] or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
 	r.handle(k.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
-		answer, err := fn(t, from, inside.Open[Q](it.Msg))
+		answer, err := fn(t, from, schema.Open[Q](it.Msg))
 		if err != nil {
 			from.refuse(it, err)
 			return err
 		}
-		return (&owed{from: from, m: k.m, call: it.Call}).answer(inside.Erase(answer))
+		return (&owed{from: from, m: k.m, call: it.Call}).answer(schema.Erase(answer))
 	})
 }

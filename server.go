@@ -56,7 +56,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: logging.Slog(cfg.Logger), transport: new(transport.Stats)}
 	s.system = clock.NewSystem()
 	s.clock = s.system
-	s.schema.freeze()
+	s.schema.s.Freeze()
 	rand.Read(s.instance[:]) // Never fails.
 	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)

@@ -100,7 +100,7 @@ func TestALeaverCancelsNoWork(t *testing.T) {
 		})
 	})
 	s := b.join()
-	b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: bareWords.m.rq.ID}, Decoded: &struct{ N uint64 }{}})
+	b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: bareWords.m.Queue.ID}, Decoded: &struct{ N uint64 }{}})
 	b.step()
 	s.End(transport.Closed{Code: CodeLost})
 	b.step()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -78,7 +77,7 @@ func (cs *calls) answer(t *netloop.Tick, m *transport.Message, decoded any) {
 	cs.waiting = slices.Delete(cs.waiting, i, i+1)
 	switch {
 	case m.Code != 0:
-		call.then(t, nil, inside.Netloop.Refusal(transport.Code(m.Code), m.Text))
+		call.then(t, nil, &netloop.Refusal{Code: transport.Code(m.Code), Text: m.Text})
 	default:
 		call.then(t, decoded, nil)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -23,8 +24,8 @@ import (
 // said otherwise its methods belong to the goroutine that calls Step.
 type Client struct {
 	cfg    Config
-	schema inside.Schema
-	served *inside.Foreign // the server's schema, if it is another
+	schema *schema.Schema
+	served *schema.Foreign // the server's schema, if it is another
 	warned map[uint32]bool // methods that the server lacks, by id
 	minor  int
 	clock  loop.Clock
@@ -81,8 +82,8 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	}
 	cl := &Client{cfg: cfg, clock: c, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
 	cl.inbox = transport.NewInbox(maxArrivals, &cl.traffic)
-	cl.replica = netvar.NewReplica(cl.schema.Classes)
-	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs)
+	cl.replica = netvar.NewReplica(cl.schema.Classes())
+	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs())
 	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
 	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
 		cl.guard.Panicked(&guard.Place{Kind: guard.Handler, Name: it.Method.Name}, v, stack)
@@ -91,8 +92,8 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
-	cl.watchers = make([][]*watcher, len(cl.schema.Classes.Classes()))
-	for _, class := range cl.schema.Classes.Classes() {
+	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
+	for _, class := range cl.schema.Classes().Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.
 	}
 	cl.builtins()

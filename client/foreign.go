@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -20,25 +20,27 @@ func (c *Client) adapt(t *netloopv1.SchemaTables) error {
 		return err
 	}
 	c.served = f
-	c.replica.Adapt(f.Classes)
+	c.replica.Adapt(f.Classes())
 	return nil
 }
 
 // decode decodes a message on the goroutine that has read it.
-func (c *Client) decode(m *transport.Message) (any, error) {
+func (c *Client) decode(m *transport.Message) (_, decoded any, err error) {
 	if c.served != nil {
-		return c.served.Decode(m)
+		decoded, err = c.served.Decode(m)
+	} else {
+		decoded, err = c.schema.DecodeOnClient(m)
 	}
-	return c.schema.Decode(m)
+	return nil, decoded, err
 }
 
 // encode makes the payload of a message and finds the server's id of its method. The error, which
 // is counted, is that the message exceeds what its declaration or the wire allows, or that the
 // server, of another build, cannot take it.
-func (c *Client) encode(m inside.Method, msg any) (id uint32, payload []byte, err error) {
-	id, layout, known := m.Queue.ID, m.Queue.Append, true
+func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, err error) {
+	id, layout, known := m.Queue.ID, m.In.Append, true
 	if c.served != nil {
-		var to inside.ForeignMethod
+		var to schema.ForeignMethod
 		to, known = c.served.Method(id)
 		id, layout = to.ID, to.Append
 	}
@@ -48,13 +50,13 @@ func (c *Client) encode(m inside.Method, msg any) (id uint32, payload []byte, er
 		}
 	}
 	c.stats.Unsent++
-	if _, own := c.payloadOf(m, m.Queue.Append, msg); own != nil { // It is no matter of builds.
+	if _, own := c.payloadOf(m, m.In.Append, msg); own != nil { // It is no matter of builds.
 		return 0, nil, fmt.Errorf("client: sending %q: %w: %w", m.Queue.Name, ErrDoesNotFit, own)
 	}
 	if !known {
-		err = inside.Netloop.Refusal(netloop.CodeUnknownMethod, fmt.Sprintf("the server has no method %q", m.Queue.Name))
+		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("the server has no method %q", m.Queue.Name)}
 	} else {
-		err = inside.Netloop.Refusal(netloop.CodeInvalid, fmt.Sprintf("the server's build cannot take this %q: %v", m.Queue.Name, err))
+		err = &netloop.Refusal{Code: netloop.CodeInvalid, Text: fmt.Sprintf("the server's build cannot take this %q: %v", m.Queue.Name, err)}
 	}
 	if !c.warned[m.Queue.ID] {
 		if c.warned == nil {
@@ -71,7 +73,7 @@ func (c *Client) encode(m inside.Method, msg any) (id uint32, payload []byte, er
 var ErrDoesNotFit = errors.New("the message does not fit")
 
 // payloadOf makes the payload in one layout, valid until the next one is made.
-func (c *Client) payloadOf(m inside.Method, layout func([]byte, any) ([]byte, error), msg any) ([]byte, error) {
+func (c *Client) payloadOf(m *schema.Method, layout func([]byte, any) ([]byte, error), msg any) ([]byte, error) {
 	payload, err := layout(c.payload[:0], msg)
 	if err == nil {
 		err = transport.CheckPayload(len(payload), m.Queue.Reliable)

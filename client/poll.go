@@ -119,7 +119,7 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 		c.calls.answer(t, m, a.Decoded)
 		return
 	}
-	method, ok := c.schema.RPCs.ByID(m.Method)
+	method, ok := c.schema.RPCs().ByID(m.Method)
 	if !ok {
 		c.stats.Unknown++
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -22,11 +23,11 @@ import (
 // Send panics with what only a programmer can mend: an RPC of another schema,
 // [netloop.RunAt] of a stage that the declaration does not allow, and [netloop.WithState].
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
-	return c.send(inside.Netloop.Method(e), inside.Erase(m), 0, o)
+	return c.send(inside.Netloop.Method(e), schema.Erase(m), 0, o)
 }
 
 // send sends a message, or says why it cannot be sent.
-func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOption) error {
+func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOption) error {
 	c.mustKnow(m, "sending")
 	id, payload, err := c.encode(m, msg)
 	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
@@ -50,8 +51,8 @@ func (c *Client) send(m inside.Method, msg any, call uint64, o []netloop.SendOpt
 }
 
 // mustKnow panics for a method of another schema: its id would name another method here.
-func (c *Client) mustKnow(m inside.Method, doing string) {
-	if own, _ := c.schema.RPCs.ByID(m.Queue.ID); own != m.Queue {
+func (c *Client) mustKnow(m *schema.Method, doing string) {
+	if own, _ := c.schema.RPCs().ByID(m.Queue.ID); own != &m.Queue {
 		panic(fmt.Sprintf("client: %s %q: it belongs to another schema than Config.Schema", doing, m.Queue.Name))
 	}
 }
@@ -62,8 +63,8 @@ func (c *Client) mustKnow(m inside.Method, doing string) {
 func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 	m := inside.Netloop.Method(e)
 	c.mustKnow(m, "handling")
-	err := c.rpcs.Handle(m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
-		fn(t, inside.Open[M](it.Msg))
+	err := c.rpcs.Handle(&m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
+		fn(t, schema.Open[M](it.Msg))
 		return nil
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 	answered := func(t *netloop.Tick, answer any, err error) {
 		var r R
 		if err == nil {
-			r = inside.Open[R](answer)
+			r = schema.Open[R](answer)
 		}
 		c.call("Ask", func() { then(t, r, err) })
 	}
@@ -99,7 +100,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
 	}
-	err := c.send(m, inside.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
+	err := c.send(m, schema.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
 	id := c.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
 	if err != nil {
 		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, err) })

@@ -36,7 +36,7 @@ type watcher struct {
 // the watcher; none of these is called afterwards. Watch panics with a class of another schema.
 func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	class := inside.Netloop.Class(k)
-	if !slices.Contains(c.schema.Classes.Classes(), class.State) {
+	if !slices.Contains(c.schema.Classes().Classes(), class.State) {
 		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
 	return c.watch(class.State, &watcher{

@@ -13,11 +13,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -25,9 +23,9 @@ import (
 // Netloop is what package netloop lets through.
 var Netloop struct {
 	// Schema opens a *netloop.Schema and freezes it.
-	Schema func(schema any) Schema
+	Schema func(declared any) *schema.Schema
 	// Method opens a *netloop.RPC or *netloop.Call.
-	Method func(descriptor any) Method
+	Method func(descriptor any) *schema.Method
 	// Class opens a *netloop.Class.
 	Class func(descriptor any) Class
 	// NewTick makes a *netloop.Tick for a client.
@@ -39,44 +37,8 @@ var Netloop struct {
 	Group func(l any, reject func(error), name string, options any) any
 	// Loop makes a *netloop.Loop of a client's loop.
 	Loop func(l any, reject func(error)) any
-	// Refusal makes the error that a peer's refusal of a call is.
-	Refusal func(code transport.Code, text string) error
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
-}
-
-// Schema is an opened schema.
-type Schema struct {
-	Classes *netvar.Table
-	RPCs    *rpcqueue.Table
-	Hello   func() *netloopv1.Hello // name, versions and fingerprint filled in
-	// Decode decodes what a server sends: RPCs and answers to calls.
-	Decode func(*transport.Message) (any, error)
-	// Adapt matches the schema with that of a server of another build. Its error is a
-	// *transport.Refusal or a *transport.Closed.
-	Adapt func(*netloopv1.SchemaTables) (*Foreign, error)
-}
-
-// Foreign is the schema of a server of another build, matched with one's own.
-type Foreign struct {
-	Classes *netvar.Table // the server's, for Replica.Adapt
-	// Decode is that of Schema. It replaces the server's id of a method by one's own,
-	// and that of a method that is not known by 0.
-	Decode func(*transport.Message) (any, error)
-	// Method finds a method by one's own id, unless the server does not have it.
-	Method func(own uint32) (ForeignMethod, bool)
-}
-
-// ForeignMethod is how a method is sent to such a server.
-type ForeignMethod struct {
-	ID     uint32
-	Append func(dst []byte, m any) ([]byte, error)
-}
-
-// Method is an opened RPC or Call.
-type Method struct {
-	Queue   *rpcqueue.Method
-	Timeout time.Duration // of a Call
 }
 
 // Class is an opened class.
@@ -153,20 +115,4 @@ type MemoryClient struct {
 	Greeting  transport.Greeting
 	Session   transport.SessionConfig
 	Connected func(*transport.Session, *netloopv1.Welcome, error)
-}
-
-// Open turns an erased message, a *M or a protobuf message, into an M.
-func Open[M any](m any) M {
-	if p, ok := m.(*M); ok {
-		return *p
-	}
-	return m.(M)
-}
-
-// Erase is the opposite of Open.
-func Erase[M any](m M) any {
-	if _, ok := any(m).(proto.Message); ok {
-		return m
-	}
-	return &m
 }

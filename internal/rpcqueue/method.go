@@ -30,9 +30,6 @@ type Method struct {
 	// one tick, 0 any number. What is beyond is dropped.
 	Limit   Bucket
 	PerTick int
-	// Decode and Append convert between bytes and a *M. The queue calls neither.
-	Decode func([]byte) (any, error)
-	Append func(dst []byte, m any) ([]byte, error)
 }
 
 // Default is the stage of a message that wishes for none.

@@ -106,7 +106,7 @@ func BenchmarkSessionFlushAppend(b *testing.B) {
 }
 
 func BenchmarkSessionReceive(b *testing.B) {
-	server := newEnd(false, SessionConfig{Decode: func(*Message) (any, error) { return server1, nil }})
+	server := newEnd(false, SessionConfig{Decode: func(*Message) (any, any, error) { return nil, server1, nil }})
 	client := newBusy(true)
 	b.ReportAllocs()
 	n := 0

@@ -46,7 +46,8 @@ type Arrival struct {
 	At      time.Duration // when it arrived, by SessionConfig.Clock's timeline
 	Message Message
 	Size    int // of an encoded message, in bytes
-	Decoded any // what SessionConfig.Decode returned; for Joined the owner's own
+	Method  any // what SessionConfig.Decode returned: the owner's declaration of the method
+	Decoded any // and what it made of the message; for Joined the owner's own
 	// Acks is valid until the inbox that it came from is swapped again.
 	Acks []Range
 	// State is one packet or record; it belongs to the receiver.

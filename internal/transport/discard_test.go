@@ -15,7 +15,7 @@ func zeroFrame(kind protowire.Number, n int) []byte {
 
 // undecodable has a decoder that refuses every message, and counts them.
 func undecodable(calls *int) SessionConfig {
-	return SessionConfig{Decode: func(*Message) (any, error) { *calls++; return nil, errors.New("no") }}
+	return SessionConfig{Decode: func(*Message) (any, any, error) { *calls++; return nil, nil, errors.New("no") }}
 }
 
 // What means nothing is one arrival, however much it is, and counts as messages: one, and

@@ -156,7 +156,7 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		}
 		return
 	}
-	decoded, err := s.decode(&m)
+	method, decoded, err := s.decode(&m)
 	if err != nil {
 		discard(DropDecode)
 		return
@@ -166,13 +166,13 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	s.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: s, At: at, Message: m, Size: size, Decoded: decoded})
+	s.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: s, At: at, Message: m, Size: size, Method: method, Decoded: decoded})
 }
 
 // decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
-func (s *Session) decode(m *Message) (v any, err error) {
+func (s *Session) decode(m *Message) (method, v any, err error) {
 	if s.cfg.Decode == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {

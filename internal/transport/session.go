@@ -19,11 +19,11 @@ type SessionConfig struct {
 	Clock func() time.Duration
 	// Stats counts; nil counts for nobody.
 	Stats *Stats
-	// Decode turns the payload of a message into what the owner wants to see, on the
-	// I/O goroutine. An error, or a panic, drops that one message and is counted. The
-	// message's Payload is only valid during the call, and is handed on only if the
-	// result is nil. A nil Decode hands on every payload.
-	Decode func(m *Message) (any, error)
+	// Decode finds the owner's declaration of a message's method, and turns the payload into
+	// what the owner wants to see, on the I/O goroutine. An error, or a panic, drops that one
+	// message and is counted. The message's Payload is only valid during the call, and is
+	// handed on only if decoded is nil. A nil Decode hands on every payload.
+	Decode func(m *Message) (method, decoded any, err error)
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)

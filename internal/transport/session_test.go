@@ -310,14 +310,14 @@ func TestDuplicatesAndStaleDatagramsAreDiscarded(t *testing.T) {
 }
 
 func TestMalformedMessageHarmsNoNeighbour(t *testing.T) {
-	server, _ := pair(SessionConfig{Decode: func(m *Message) (any, error) {
+	server, _ := pair(SessionConfig{Decode: func(m *Message) (any, any, error) {
 		switch m.Method {
 		case 3:
-			return nil, errors.New("no")
+			return nil, nil, errors.New("no")
 		case 4:
 			panic("a bug in a decoder")
 		}
-		return m.Method, nil
+		return nil, m.Method, nil
 	}})
 	b := appendNumber(nil, 1)
 	add := func(raw []byte) { b = append(appendHead(b, fieldMessages, len(raw)), raw...) }

@@ -34,7 +34,8 @@ import (
 // packages are what is changed unless the command line names others: the core, the engine
 // above it and the transport.
 var packages = []string{
-	"internal/loop", "internal/rpcqueue", "internal/transport", "internal/netvar", ".",
+	"internal/loop", "internal/rpcqueue", "internal/transport", "internal/netvar",
+	"internal/schema", ".",
 }
 
 // defaults of the flags, and how low the share may be.

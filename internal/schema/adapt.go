@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -22,8 +21,8 @@ type adapter struct {
 	budget codec.Budget
 }
 
-// foreign is a server's schema as a client with another one sees it.
-type foreign struct {
+// Foreign is a server's schema as a client with another one sees it.
+type Foreign struct {
 	classes *netvar.Table
 	methods []foreignMethod  // in the order of the server's ids
 	byOwn   []*foreignMethod // in the order of this side's ids; nil: the server has none
@@ -32,14 +31,14 @@ type foreign struct {
 // foreignMethod is a method of the server's.
 type foreignMethod struct {
 	id      uint32  // the server's
-	own     *method // nil: this side has none of that name
-	in, out messageCodec
+	own     *Method // nil: this side has none of that name
+	in, out Codec
 }
 
-// adapt matches the tables of a server with the schema. The error of what cannot be
+// Adapt matches the tables of a server with the schema. The error of what cannot be
 // matched is a *transport.Refusal that names it, that of tables which make no sense a
 // *transport.Closed.
-func (s *Schema) adapt(t *netloopv1.SchemaTables) (*foreign, error) {
+func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 	if len(t.GetClasses())+len(t.GetMethods()) > maxDeclarations {
 		return nil, unsound(fmt.Errorf("more than %d classes and methods", maxDeclarations))
 	}
@@ -48,7 +47,7 @@ func (s *Schema) adapt(t *netloopv1.SchemaTables) (*foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &foreign{classes: classes, methods: make([]foreignMethod, len(t.GetMethods())), byOwn: make([]*foreignMethod, len(s.methods))}
+	f := &Foreign{classes: classes, methods: make([]foreignMethod, len(t.GetMethods())), byOwn: make([]*foreignMethod, len(s.methods))}
 	seen := make(map[string]bool, len(f.methods))
 	for i, table := range t.GetMethods() {
 		m := &f.methods[i]
@@ -60,10 +59,15 @@ func (s *Schema) adapt(t *netloopv1.SchemaTables) (*foreign, error) {
 			return nil, err
 		}
 		if m.own != nil {
-			f.byOwn[m.own.rq.ID-1] = m
+			f.byOwn[m.own.Queue.ID-1] = m
 		}
 	}
 	return f, nil
+}
+
+// refuse makes the error that the other side reads.
+func refuse(code transport.Code, format string, a ...any) error {
+	return &transport.Refusal{Code: code, Text: fmt.Sprintf(format, a...)}
 }
 
 // unsound is the error of tables that no server of ours sends.
@@ -73,8 +77,8 @@ func unsound(err error) error {
 
 // checkName refuses names that a schema cannot have.
 func checkName(seen map[string]bool, name string) error {
-	if name == "" || len(name) > maxName || seen[name] {
-		return unsound(fmt.Errorf("the name %.*q, or two of them", maxName, name))
+	if name == "" || len(name) > MaxName || seen[name] {
+		return unsound(fmt.Errorf("the name %.*q, or two of them", MaxName, name))
 	}
 	seen[name] = true
 	return nil
@@ -82,14 +86,14 @@ func checkName(seen map[string]bool, name string) error {
 
 // mismatch is the error of one thing that is not the same on both sides.
 func mismatch(format string, a ...any) error {
-	return &transport.Refusal{Code: CodeSchemaMismatch, Text: fmt.Sprintf(format, a...)}
+	return refuse(transport.CodeSchemaMismatch, format, a...)
 }
 
 // classes binds the server's classes to those of this side.
 func (a *adapter) classes(tables []*netloopv1.ClassTable) (*netvar.Table, error) {
 	own := make(map[string]*netvar.Class, len(a.schema.classes))
 	for _, c := range a.schema.classes {
-		own[c.nv.Name()] = c.nv
+		own[c.Name()] = c
 	}
 	seen := make(map[string]bool, len(tables))
 	bound := make([]*netvar.Class, len(tables))
@@ -123,10 +127,10 @@ func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 		return mismatch("method %q is %s on the server, but %s on the client", own.Name, kindText(call), kindText(own.Call))
 	}
 	var err error
-	if m.in, err = a.message(own.Name, "message", &m.own.in, table.GetMessage()); err != nil || !own.Call {
+	if m.in, err = a.message(own.Name, "message", &m.own.In, table.GetMessage()); err != nil || !own.Call {
 		return err
 	}
-	m.out, err = a.message(own.Name, "answer", &m.own.out, table.GetReply())
+	m.out, err = a.message(own.Name, "answer", &m.own.Out, table.GetReply())
 	return err
 }
 
@@ -138,10 +142,10 @@ func kindText(call bool) string {
 }
 
 // message binds the type of a message, or of an answer.
-func (a *adapter) message(method, what string, own *messageCodec, t *netloopv1.Type) (messageCodec, error) {
+func (a *adapter) message(method, what string, own *Codec, t *netloopv1.Type) (Codec, error) {
 	if there, here := typeText(t), typeText(own.table()); own.plan == nil || t.GetKind() == netloopv1.TypeKind_TYPE_KIND_PROTO {
 		if there != here {
-			return messageCodec{}, mismatch("method %q: its %s is %s on the server, but %s on the client", method, what, there, here)
+			return Codec{}, mismatch("method %q: its %s is %s on the server, but %s on the client", method, what, there, here)
 		}
 		return *own, nil
 	}
@@ -149,11 +153,11 @@ func (a *adapter) message(method, what string, own *messageCodec, t *netloopv1.T
 	var m *codec.Mismatch
 	switch {
 	case errors.As(err, &m):
-		return messageCodec{}, mismatch("method %q: field %s of its %s is %s on the server, but %s on the client", method, m.Field, what, m.There, m.Here)
+		return Codec{}, mismatch("method %q: field %s of its %s is %s on the server, but %s on the client", method, m.Field, what, m.There, m.Here)
 	case err != nil:
-		return messageCodec{}, unsound(fmt.Errorf("method %q: %w", method, err))
+		return Codec{}, unsound(fmt.Errorf("method %q: %w", method, err))
 	case bound.plan.MinSize() > transport.MaxPayload:
-		return messageCodec{}, unsound(fmt.Errorf("method %q: a message of at least %d bytes", method, bound.plan.MinSize()))
+		return Codec{}, unsound(fmt.Errorf("method %q: a message of at least %d bytes", method, bound.plan.MinSize()))
 	}
 	return bound, nil
 }
@@ -167,39 +171,20 @@ func typeText(t *netloopv1.Type) string {
 	return layout.String()
 }
 
-// decode is Schema.decodeOnClient for what such a server sends: it decodes, and puts
-// the method's id on this side in place of the server's. A method that this side has
-// not becomes 0, which no method has.
-func (f *foreign) decode(m *transport.Message) (any, error) {
-	if m.Method == 0 || uint64(m.Method) > uint64(len(f.methods)) || f.methods[m.Method-1].own == nil {
-		return nil, ignored(m)
-	}
-	method := &f.methods[m.Method-1]
-	m.Method = method.own.rq.ID
-	return decodeFromServer(m, method.own, &method.in, &method.out)
+// ForeignMethod is how a method is sent to a server of another build.
+type ForeignMethod struct {
+	ID     uint32 // the server's
+	Append func(dst []byte, m any) ([]byte, error)
 }
 
-// ignored makes m a message of a method that this side has not. What cannot be the
-// answer to anything that was asked is an error.
-func ignored(m *transport.Message) error {
-	if m.Reply {
-		return errKind
+// Method finds a method by this side's id. It reports false if the server does not have it.
+func (f *Foreign) Method(own uint32) (ForeignMethod, bool) {
+	m := f.byOwn[own-1]
+	if m == nil {
+		return ForeignMethod{}, false
 	}
-	m.Method, m.Payload = 0, nil
-	return nil
+	return ForeignMethod{ID: m.id, Append: m.in.Append}, true
 }
 
-// inside opens the foreign schema for package client.
-func (f *foreign) inside() *inside.Foreign {
-	return &inside.Foreign{
-		Classes: f.classes,
-		Decode:  f.decode,
-		Method: func(own uint32) (inside.ForeignMethod, bool) {
-			m := f.byOwn[own-1]
-			if m == nil {
-				return inside.ForeignMethod{}, false
-			}
-			return inside.ForeignMethod{ID: m.id, Append: m.in.append}, true
-		},
-	}
-}
+// Classes returns the server's classes, bound to those of this side.
+func (f *Foreign) Classes() *netvar.Table { return f.classes }

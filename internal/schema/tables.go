@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"bytes"
@@ -7,18 +7,19 @@ import (
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
 )
 
-// protocolVersion is the version of the wire protocol (docs/WIRE.md).
-const protocolVersion = 1
+// ProtocolVersion is the version of the wire protocol (docs/WIRE.md).
+const ProtocolVersion = 1
 
-// hello describes the schema to the other side.
-func (s *Schema) hello() *netloopv1.Hello {
+// Hello describes the schema to the other side.
+func (s *Schema) Hello() *netloopv1.Hello {
 	return &netloopv1.Hello{
-		Protocol:    protocolVersion,
-		Schema:      s.name,
-		Major:       uint32(s.major),
-		Minor:       uint32(s.minor),
+		Protocol:    ProtocolVersion,
+		Schema:      s.Name,
+		Major:       uint32(s.Major),
+		Minor:       uint32(s.Minor),
 		Fingerprint: s.fingerprint[:],
 	}
 }
@@ -27,17 +28,17 @@ func (s *Schema) hello() *netloopv1.Hello {
 func (s *Schema) tables() *netloopv1.SchemaTables {
 	t := new(netloopv1.SchemaTables)
 	for _, c := range s.classes {
-		layout := c.nv.Layout()
-		t.Classes = append(t.Classes, &netloopv1.ClassTable{Name: c.nv.Name(), Fields: tableOf(&layout).GetFields()})
+		layout := c.Layout()
+		t.Classes = append(t.Classes, &netloopv1.ClassTable{Name: c.Name(), Fields: tableOf(&layout).GetFields()})
 	}
 	for _, m := range s.methods {
 		method := &netloopv1.MethodTable{
-			Name: m.rq.Name, Kind: netloopv1.MethodKind_METHOD_KIND_RPC, Reliable: m.rq.Reliable, Message: m.in.table(),
+			Name: m.Queue.Name, Kind: netloopv1.MethodKind_METHOD_KIND_RPC, Reliable: m.Queue.Reliable, Message: m.In.table(),
 		}
-		if m.rq.Call {
-			method.Kind, method.Reply = netloopv1.MethodKind_METHOD_KIND_CALL, m.out.table()
+		if m.Queue.Call {
+			method.Kind, method.Reply = netloopv1.MethodKind_METHOD_KIND_CALL, m.Out.table()
 		}
-		for _, stage := range m.rq.Stages {
+		for _, stage := range m.Queue.Stages {
 			method.Stages = append(method.Stages, netloopv1.Stage(rpcqueue.WireStage(stage)))
 		}
 		t.Methods = append(t.Methods, method)
@@ -45,21 +46,22 @@ func (s *Schema) tables() *netloopv1.SchemaTables {
 	return t
 }
 
-// accepts reports why a client with this hello cannot play on this schema.
-func (s *Schema) accepts(h *netloopv1.Hello) error {
+// Accepts reports why a client with this hello cannot play on this schema: its error is a
+// *transport.Refusal.
+func (s *Schema) Accepts(h *netloopv1.Hello) error {
 	switch {
-	case h.GetProtocol() != protocolVersion:
-		return Refuse(CodeBadVersion, "the server speaks protocol version %d, the client %d", protocolVersion, h.GetProtocol())
-	case h.GetSchema() != s.name:
-		return Refuse(CodeSchemaMismatch, "the server runs %q, the client %q", s.name, h.GetSchema())
-	case h.GetMajor() != uint32(s.major):
-		return Refuse(CodeSchemaMismatch, "the server runs major version %d of %q, the client %d", s.major, s.name, h.GetMajor())
+	case h.GetProtocol() != ProtocolVersion:
+		return refuse(transport.CodeBadVersion, "the server speaks protocol version %d, the client %d", ProtocolVersion, h.GetProtocol())
+	case h.GetSchema() != s.Name:
+		return refuse(transport.CodeSchemaMismatch, "the server runs %q, the client %q", s.Name, h.GetSchema())
+	case h.GetMajor() != uint32(s.Major):
+		return refuse(transport.CodeSchemaMismatch, "the server runs major version %d of %q, the client %d", s.Major, s.Name, h.GetMajor())
 	}
 	return nil
 }
 
-// tablesFor returns the frames that a client needs before it can play on this schema.
-func (s *Schema) tablesFor(h *netloopv1.Hello) []byte {
+// TablesFor returns the frames that a client needs before it can play on this schema.
+func (s *Schema) TablesFor(h *netloopv1.Hello) []byte {
 	if bytes.Equal(h.GetFingerprint(), s.fingerprint[:]) {
 		return nil
 	}
@@ -67,9 +69,9 @@ func (s *Schema) tablesFor(h *netloopv1.Hello) []byte {
 }
 
 // table describes the message's type.
-func (c *messageCodec) table() *netloopv1.Type {
+func (c *Codec) table() *netloopv1.Type {
 	if c.plan == nil {
-		return &netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_PROTO, Proto: c.name}
+		return &netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_PROTO, Proto: c.Name}
 	}
 	layout := c.plan.Layout()
 	return tableOf(&layout)

@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"reflect"
@@ -17,11 +17,11 @@ func TestGoldenProtobufField(t *testing.T) {
 	type state struct {
 		Last, None *arenav1.Said `net:"max=64"`
 	}
-	p, err := codec.Compile(reflect.TypeFor[state](), protoFields)
+	p, err := codec.Compile(reflect.TypeFor[state](), ProtoFields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := golden.Example(t, "docs/WIRE.md", "message-proto")
+	want := golden.Example(t, "../../docs/WIRE.md", "message-proto")
 	s := state{Last: &arenav1.Said{Name: "ann", Text: "hi"}}
 	if got, err := p.Append(nil, unsafe.Pointer(&s)); err != nil || string(got) != string(want) {
 		t.Errorf("%x, want %x: %v", got, want, err)
@@ -31,7 +31,7 @@ func TestGoldenProtobufField(t *testing.T) {
 // A map inside of a message has no order in Go; the bytes of the field have.
 func TestProtobufFieldIsTheSameBytesEveryTime(t *testing.T) {
 	type state struct{ S *structpb.Struct }
-	p, err := codec.Compile(reflect.TypeFor[state](), protoFields)
+	p, err := codec.Compile(reflect.TypeFor[state](), ProtoFields)
 	if err != nil {
 		t.Fatal(err)
 	}

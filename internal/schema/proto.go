@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"reflect"
@@ -10,10 +10,10 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// protoFields finds how the codec handles a field that is a pointer to a generated
+// ProtoFields finds how the codec handles a field that is a pointer to a generated
 // protobuf message: it encodes deterministically, so that equal messages are equal
 // bytes, which is what state is compared by.
-func protoFields(t reflect.Type) *codec.Encoding {
+func ProtoFields(t reflect.Type) *codec.Encoding {
 	if t.Kind() != reflect.Pointer {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"math/bits"

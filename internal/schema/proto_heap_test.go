@@ -1,4 +1,4 @@
-package netloop
+package schema
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
 // heaped compares what is estimated for wire bytes of an M with what it allocates.
 func heaped[M any](t *testing.T, name string, wire []byte) {
 	t.Run(name, func(t *testing.T) {
-		encoding := protoFields(reflect.TypeFor[*M]())
+		encoding := ProtoFields(reflect.TypeFor[*M]())
 		if err := encoding.Check(wire); err != nil {
 			t.Fatal(err)
 		}

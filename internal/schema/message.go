@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// Codec is how messages of one type travel: plain structs by the codec
+// of replicated state, protobuf messages as themselves. A decoded message is a
+// pointer to a struct that nobody else holds; erased, it is an any.
+type Codec struct {
+	Name   string
+	plan   *codec.Plan // plain structs
+	New    func() any  // an empty message
+	Decode func(b []byte) (any, error)
+	Append func(dst []byte, m any) ([]byte, error)
+	// bind makes the codec of the same type in another side's layout; nil of a protobuf
+	// message, which is the same everywhere.
+	bind func(layout codec.Type, budget *codec.Budget) (Codec, error)
+}
+
+// NewCodec compiles the codec of M, a plain struct or a pointer to a
+// generated protobuf message.
+func NewCodec[M any]() (Codec, error) {
+	t := reflect.TypeFor[M]()
+	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
+		return protoCodec(zero.ProtoReflect().Type()), nil
+	}
+	if t.Kind() != reflect.Struct {
+		return Codec{}, fmt.Errorf("message type %s: use a struct or a pointer to a protobuf message", t)
+	}
+	plan, err := codec.Compile(t, ProtoFields)
+	if err != nil {
+		return Codec{}, fmt.Errorf("message type %s: %w", t, err)
+	}
+	for i := range plan.Leaves() {
+		if rule := plan.ReadRule(i); rule != "" {
+			return Codec{}, fmt.Errorf("message type %s: field %s has read=%s, but who gets a message reads all of it; remove it, and choose whom the message is sent to", t, plan.LeafName(i), rule)
+		}
+	}
+	return planCodec[M](t.Name(), plan), nil
+}
+
+// planCodec is the codec of a plain struct M.
+func planCodec[M any](name string, plan *codec.Plan) Codec {
+	return Codec{
+		Name: name,
+		plan: plan,
+		New:  func() any { return new(M) },
+		Decode: func(b []byte) (any, error) {
+			m := new(M)
+			return m, plan.Decode(b, unsafe.Pointer(m))
+		},
+		Append: func(dst []byte, m any) ([]byte, error) {
+			return plan.Append(dst, unsafe.Pointer(m.(*M)))
+		},
+		bind: func(layout codec.Type, budget *codec.Budget) (Codec, error) {
+			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget, ProtoFields)
+			if err != nil {
+				return Codec{}, err
+			}
+			return planCodec[M](name, bound), nil
+		},
+	}
+}
+
+// recursionLimit bounds how deep a protobuf message may nest: parsing a deeper
+// one costs more stack and memory than any game message needs.
+const recursionLimit = 32
+
+func protoCodec(t protoreflect.MessageType) Codec {
+	in := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: recursionLimit}
+	out := proto.MarshalOptions{}
+	return Codec{
+		Name: string(t.Descriptor().FullName()),
+		New:  func() any { return t.New().Interface() },
+		Decode: func(b []byte) (any, error) {
+			m := t.New().Interface()
+			return m, in.Unmarshal(b, m)
+		},
+		Append: func(dst []byte, m any) ([]byte, error) {
+			return out.MarshalAppend(dst, m.(proto.Message))
+		},
+	}
+}
+
+// signature is the text by which two sides compare the type.
+func (c *Codec) signature() string {
+	if c.plan == nil {
+		return "proto " + c.Name
+	}
+	s := "{"
+	for _, f := range c.plan.Describe() {
+		s += f.Name + " " + f.Type + ";"
+	}
+	return s + "}"
+}
+
+// Open turns an erased message, a *M or a protobuf message, into an M.
+func Open[M any](m any) M {
+	if p, ok := m.(*M); ok {
+		return *p
+	}
+	return m.(M)
+}
+
+// Erase is the opposite of Open.
+func Erase[M any](m M) any {
+	if _, ok := any(m).(proto.Message); ok {
+		return m
+	}
+	return &m
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// Method is an RPC or a call with its types erased: what a declaration says of it.
+type Method struct {
+	Schema *Schema
+	Queue  rpcqueue.Method
+	// Checks judge a message of a client just before its handler would run, in their order.
+	Checks []Check
+	// Timeout is how long the client waits for the answer of a call.
+	Timeout time.Duration
+	In      Codec
+	Out     Codec // of a call's answer
+}
+
+// Check is one demand on a message of a client. It binds clients only: what the server sends
+// or posts is the game's own.
+type Check struct {
+	Option  string
+	Message reflect.Type // that the check was made for; nil is any
+	// Ask returns why the message must not run, or nil. The room's tick and the client are
+	// those that the game sees: *netloop.Tick and *netloop.Client.
+	Ask func(tick, from, msg any) error
+}
+
+// The bounds of Method.Timeout.
+const (
+	DefaultTimeout = 10 * time.Second
+	MaxTimeout     = time.Hour
+)
+
+// NewMethod makes a method whose options are still to be applied, and which [Method.Settle]
+// completes.
+func NewMethod(s *Schema, name string, in Codec, call bool) *Method {
+	return &Method{Schema: s, In: in, Queue: rpcqueue.Method{Name: name, Call: call, Reliable: true}}
+}
+
+// Settle completes a declaration whose options have been applied, or reports what they got
+// wrong. The message is the type that the method is declared with.
+func (m *Method) Settle(message reflect.Type) error {
+	if len(m.Queue.Stages) == 0 {
+		m.Queue.Stages = []loop.Stage{loop.Update}
+	}
+	for _, c := range m.Checks {
+		if c.Message != nil && c.Message != message {
+			return fmt.Errorf("%s takes a %v, but the message is a %v", c.Option, c.Message, message)
+		}
+	}
+	if err := m.Queue.Limit.Check(); err != nil {
+		return fmt.Errorf("Limit: %w", err) //nolint:staticcheck // It is the name of the option.
+	}
+	for i, s := range m.Queue.Stages {
+		switch {
+		case !s.Valid():
+			return fmt.Errorf("AtStage(%d): use the seven stages, Initialization to PostLateUpdate", s)
+		case slices.Contains(m.Queue.Stages[:i], s):
+			return fmt.Errorf("AtStage names %v twice", s)
+		}
+	}
+	switch {
+	case m.Queue.Call && !m.Queue.Reliable:
+		return errors.New("a call is always reliable: leave Unreliable out")
+	case !m.Queue.Call && m.Timeout != 0:
+		return errors.New("Timeout is for calls: nothing answers an RPC") //nolint:staticcheck // It is the name of the option.
+	case m.Queue.Call && m.Timeout == 0:
+		m.Timeout = DefaultTimeout
+	}
+	return nil
+}
+
+// Belongs reports a method of another schema than the room's: its id would name
+// another method there.
+func (m *Method) Belongs(room *Schema) error {
+	if m.Schema == room {
+		return nil
+	}
+	return fmt.Errorf("method %q belongs to schema %q, but the room runs schema %q", m.Queue.Name, m.Schema.Name, room.Name)
+}
+
+func (m *Method) kind() string {
+	delivery := "unreliable"
+	if m.Queue.Reliable {
+		delivery = "reliable"
+	}
+	if m.Queue.Call {
+		return "call " + delivery
+	}
+	return "rpc " + delivery
+}
+
+func (m *Method) signature() string {
+	if m.Queue.Call {
+		return m.In.signature() + " -> " + m.Out.signature()
+	}
+	return m.In.signature()
+}
