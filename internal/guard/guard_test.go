@@ -80,18 +80,18 @@ func TestAPlaceIsToldOfOnceInTenSeconds(t *testing.T) {
 			t.Errorf("%v is another place: %d lines", *other, n)
 		}
 	}
-	b.now = Every - 1
+	b.now = 10*time.Second - 1
 	b.Panicked(at, "ouch", nil)
 	if n := b.lines(); n != 0 {
 		t.Errorf("told of %d times before the time was over", n)
 	}
-	b.now = Every
+	b.now = 10 * time.Second
 	b.Panicked(at, "ouch", nil)
 	if text := b.log.String(); b.lines() != 1 || !strings.Contains(text, "unlogged_before=5") {
 		t.Errorf("afterwards: %s", text)
 	}
 	b.Panicked(at, "ouch", nil)
-	b.now = 2 * Every
+	b.now = 20 * time.Second
 	b.Panicked(at, "ouch", nil)
 	if text := b.log.String(); b.lines() != 1 || !strings.Contains(text, "unlogged_before=1") {
 		t.Errorf("what was told of is counted again: %s", text)

@@ -24,7 +24,7 @@ func (t *Throttle[K]) News(kind K, now time.Duration) (kept uint64, ok bool) {
 		t.told[kind] = s
 	case now < s.until:
 		s.kept++
-		return 0, false
+		return kept, false
 	}
 	kept = s.kept
 	*s = told{until: now + Every}

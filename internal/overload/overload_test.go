@@ -1,6 +1,8 @@
 package overload
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,42 +86,148 @@ func TestAStallIsNoOverload(t *testing.T) {
 	}
 }
 
-// A load that only the higher level can carry is tried again more and more rarely.
-func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
-	l := New(period)
-	var changes []int
-	last := Normal
-	for w := range 4 * maxHoldWindows {
-		share := 1.0
-		if l.Level() > Normal {
-			share = 0.6
+// A window is half a second in whole ticks, and 16 ticks at least.
+func TestAWindowIsHalfASecondOrSixteenTicks(t *testing.T) {
+	for _, tt := range []struct {
+		period time.Duration
+		ticks  int
+	}{
+		{time.Millisecond, 500}, {10 * time.Millisecond, 50}, {10*time.Millisecond + 1, 50}, {10*time.Millisecond - 1, 51},
+		{691, 723_590}, {period, 31}, {31_250_000, 16}, {time.Second, 16}, // 691 ns leave one of half a second.
+	} {
+		l := New(tt.period)
+		if got := l.Window(); got != tt.ticks {
+			t.Errorf("%d ticks of %v, want %d", got, tt.period, tt.ticks)
 		}
-		feed(l, 1, busy(share))
-		if l.Level() != last {
-			last = l.Level()
-			changes = append(changes, w)
+		for i := range 2 * tt.ticks {
+			if got, want := l.WindowEnds(), (i+1)%tt.ticks == 0; got != want {
+				t.Fatalf("%v: tick %d ends a window: %v, want %v", tt.period, i, got, want)
+			}
+			l.Observe(Sample{})
 		}
-	}
-	if len(changes) > 20 { // Of 2 560 that a hold that does not grow would make 460.
-
-		t.Errorf("%d changes: %v", len(changes), changes)
-	}
-	if n := len(changes); n < 4 || changes[n-2]-changes[n-3] <= holdWindows {
-		t.Errorf("changes at windows %v: the time between them does not grow", changes)
 	}
 }
 
-// After a long calm the ladder is as it was at first.
-func TestCalmForgetsTheHold(t *testing.T) {
-	l := New(period)
-	for range 5 {
-		feed(l, 1, busy(1))
-		feed(l, maxHoldWindows, busy(0.1))
+// even is a period of which fifty make a window, so that shares of a window are exact.
+const even = 10 * time.Millisecond
+
+// window is the ticks of a window: so many of each sample, and the rest of nothing.
+func window(samples map[Sample]int, lag time.Duration) []Sample {
+	var ticks []Sample
+	for s, n := range samples {
+		ticks = append(ticks, slices.Repeat([]Sample{s}, n)...)
 	}
-	feed(l, maxHoldWindows, busy(0.1))
-	feed(l, 1, busy(1))
-	if got := feed(l, holdWindows, busy(0.1)); got[holdWindows-1] != Normal {
-		t.Errorf("%v after %d calm windows, want %v", got[holdWindows-1], holdWindows, Normal)
+	ticks = append(ticks, make([]Sample, 50-len(ticks))...)
+	ticks[49].FlushLag = lag
+	return ticks
+}
+
+// What reaches a threshold by a nanosecond is beyond it, and what lacks one is not. A tick counts
+// as four at most, and what is negative as nothing.
+func TestTheThresholdsAreExact(t *testing.T) {
+	const hot, between, calm = "hot", "between", "calm"
+	busy := func(n int, d time.Duration) map[Sample]int { return map[Sample]int{{Duration: d}: n} }
+	late := func(n int, d time.Duration) map[Sample]int { return map[Sample]int{{Lateness: d}: n} }
+	for name, tt := range map[string]struct {
+		ticks map[Sample]int
+		lag   time.Duration
+		want  string
+	}{
+		"nine tenths":                {busy(50, 9*time.Millisecond), 0, hot},
+		"not quite":                  {busy(50, 9*time.Millisecond-1), 0, between},
+		"seven tenths":               {busy(50, 7*time.Millisecond), 0, between},
+		"less":                       {busy(50, 7*time.Millisecond-1), 0, calm},
+		"a tick late":                {late(50, even), 0, hot},
+		"not quite a tick late":      {late(50, even-1), 0, between},
+		"half a tick late":           {late(50, even/2), 0, between},
+		"less than half a tick late": {late(50, even/2-1), 0, calm},
+		"a tick of lag":              {nil, even, hot},
+		"not quite a tick of lag":    {nil, even - 1, between},
+		"half a tick of lag":         {nil, even / 2, between},
+		"less than that":             {nil, even/2 - 1, calm},
+		"eleven hours and a tick":    {map[Sample]int{{Duration: time.Hour}: 11, {Duration: even}: 1}, 0, hot},
+		"eleven hours and less":      {map[Sample]int{{Duration: time.Hour}: 11, {Duration: even - 1}: 1}, 0, between},
+		"hours late":                 {map[Sample]int{{Lateness: time.Hour}: 12, {Lateness: even}: 2}, 0, hot},
+		"hours late and less":        {map[Sample]int{{Lateness: time.Hour}: 12, {Lateness: 2*even - 1}: 1}, 0, between},
+		"a clock that went back":     {map[Sample]int{{Duration: even}: 44, {Duration: even - 1}: 1, {Duration: -time.Hour}: 5}, 0, between},
+		"ticks before their time":    {map[Sample]int{{Lateness: 2 * even}: 24, {Lateness: 2*even - 1}: 1, {Lateness: -time.Hour}: 5}, 0, between},
+	} {
+		l := New(even)
+		judge := func() Level {
+			for _, s := range window(tt.ticks, tt.lag) {
+				l.Observe(s)
+			}
+			return l.Level()
+		}
+		got := between
+		for range 2 { // The second window owes nothing to the first.
+			if judge() > Normal {
+				got = hot
+			}
+		}
+		if got != hot {
+			for range l.Window() {
+				l.Observe(Sample{Duration: time.Hour})
+			}
+			for range 10 {
+				if judge() == Normal {
+					got = calm
+				}
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// A step of a script is windows, h a hot one and c a calm one, and the level after the last.
+func TestStepsDownWaitForCalmInARowAndTwiceAsLongWhenTheLoadReturns(t *testing.T) {
+	type step struct {
+		windows string
+		want    Level
+	}
+	calm := func(n int) string { return strings.Repeat("c", n) }
+	for name, script := range map[string][]step{
+		"ten":                      {{"h", Halved}, {calm(9), Halved}, {"c", Normal}},
+		"each of its own":          {{"hh", Shedding}, {calm(19), Halved}, {"c", Normal}},
+		"in a row":                 {{"h", Halved}, {calm(9) + "h", Shedding}, {calm(9), Shedding}, {"c", Halved}},
+		"in a row at the top":      {{"hhh", Refusing}, {calm(9) + "h" + calm(9), Refusing}, {"c", Shedding}},
+		"back in the tenth":        {{"h" + calm(10), Normal}, {calm(9) + "h", Halved}, {calm(19), Halved}, {"c", Normal}},
+		"back in the eleventh":     {{"h" + calm(10), Normal}, {calm(10) + "h", Halved}, {calm(9), Halved}, {"c", Normal}},
+		"back from a higher level": {{"hh" + calm(10), Halved}, {"h", Shedding}, {calm(19), Shedding}, {"c", Halved}},
+		"back by three steps":      {{"h" + calm(10), Normal}, {"hhh", Refusing}, {calm(19), Refusing}, {"c", Shedding}},
+		"back in the twentieth":    {{"h" + calm(10) + "h" + calm(20), Normal}, {calm(19) + "h", Halved}, {calm(39), Halved}, {"c", Normal}},
+		"forgotten after twenty":   {{"h" + calm(10) + "h" + calm(20), Normal}, {calm(20) + "h", Halved}, {calm(9), Halved}, {"c", Normal}},
+	} {
+		l := New(even)
+		for i, s := range script {
+			for _, w := range s.windows {
+				for range l.Window() {
+					l.Observe(Sample{Duration: map[rune]time.Duration{'h': even}[w]})
+				}
+			}
+			if l.Level() != s.want {
+				t.Errorf("%s: %v after step %d, %s, want %v", name, l.Level(), i, s.windows, s.want)
+				break
+			}
+		}
+	}
+}
+
+// A load that only the higher level can carry is tried again more and more rarely.
+func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
+	l := New(period)
+	for _, want := range []int{10, 20, 40, 80, 160, 320, 640, 640, 640} {
+		feed(l, 1, busy(1))
+		windows := 0
+		for l.Level() > Normal && windows < 1000 {
+			feed(l, 1, busy(0.6))
+			windows++
+		}
+		if windows != want {
+			t.Fatalf("it is tried again after %d windows, want %d", windows, want)
+		}
 	}
 }
 
@@ -168,6 +276,19 @@ func TestOneClientNeverMovesTheMedian(t *testing.T) {
 	}
 	if m := Median([]time.Duration{time.Hour, time.Hour}); m != 0 {
 		t.Errorf("two clients make a median of %v", m)
+	}
+}
+
+func TestTheMedianIsTheLowerOfTwoMiddles(t *testing.T) {
+	for _, tt := range []struct {
+		lags []time.Duration
+		want time.Duration
+	}{
+		{[]time.Duration{9, 1}, 0}, {[]time.Duration{9, 1, 5}, 5}, {[]time.Duration{4, 1, 2, 3}, 2}, {[]time.Duration{1, 2, 9, 8, 3}, 3},
+	} {
+		if got := Median(slices.Clone(tt.lags)); got != tt.want {
+			t.Errorf("median %d of %d, want %d", got, tt.lags, tt.want)
+		}
 	}
 }
 
