@@ -138,7 +138,7 @@ func (b *bundle) blamed(out string, files map[string]rendered) (wrong []int) {
 func (t *trials) lay(b *bundle, files map[string]rendered) (overlay string, err error) {
 	replace := map[string]string{}
 	put := func(file, text string) error {
-		laid := filepath.Join(b.folder, strings.ReplaceAll(file, "/", "_"))
+		laid := filepath.Join(b.folder, path.Base(file)) // The compiler names it so.
 		replace[filepath.Join(t.root, filepath.FromSlash(file))] = laid
 		return os.WriteFile(laid, []byte(text), 0o600)
 	}
