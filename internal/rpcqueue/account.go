@@ -119,7 +119,6 @@ func (a *account) merge(o *account) {
 	a.rung, a.trouble = max(a.rung, o.rung), max(a.trouble, o.trouble)
 	if a.meters == nil {
 		a.meters = o.meters
-		return
 	}
 	for i := range o.meters {
 		a.meters[i].bucket.full = max(a.meters[i].bucket.full, o.meters[i].bucket.full)

@@ -30,6 +30,9 @@ func TestWhoComesAgainFindsItsBucketAsItWas(t *testing.T) {
 		if n, _ := q.push(2, m, 10); n != 5 {
 			t.Errorf("%+v: of the 5 that were left, %d were queued", h, n)
 		}
+		if kept := len(q.accounts.owed) > 0; kept == h.Shared {
+			t.Errorf("%+v: while somebody is there who owes, kept as of a leaver is %v", h, kept)
+		}
 		q.Forget(2)
 		q.at(time.Hour + 2*time.Second)
 		q.Enter(3, h)
@@ -143,21 +146,6 @@ func TestASubjectIsThereUntilTheLastOfItsSendersLeaves(t *testing.T) {
 	}
 }
 
-// What was said of one who has left is no news of the next who comes.
-func TestAnEpisodeGoesOnWithWhoComesNext(t *testing.T) {
-	q, m := newOwing(t)
-	q.Enter(1, house)
-	q.Enter(2, house)
-	q.push(1, m, 5)
-	q.Forget(1)
-	q.push(2, m, 41)
-	q.Forget(2)
-	q.told = nil
-	q.Enter(3, house)
-	q.push(3, m, 1)
-	q.wantTold()
-}
-
 func TestASubjectKeepsItsMethodsLimits(t *testing.T) {
 	q, _ := newOwing(t)
 	limited := q.table.sorted[0]
@@ -171,23 +159,59 @@ func TestASubjectKeepsItsMethodsLimits(t *testing.T) {
 	}
 }
 
-func TestWhatLeaversOweAddsUp(t *testing.T) {
-	q, m := newOwing(t)
-	for id := range uint64(3) {
-		q.Enter(id+1, house)
+// Of each limit the next who comes finds what that leaver owed who owed most, and no news.
+func TestTheOrderOfLeavingDoesNotMatter(t *testing.T) {
+	for _, order := range [][]uint64{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
+		q, m := newOwing(t)
+		limited := q.table.sorted[0]
+		for _, id := range append(order, 4) {
+			q.Enter(id, house)
+		}
+		q.push(1, limited, 2)
+		q.push(1, m, 59) // 21 of these are dropped.
+		q.push(2, limited, 1)
+		q.push(2, m, 45) // Six of these.
+		q.push(3, m, 5)
+		for _, id := range order {
+			q.Forget(id)
+		}
+		q.told = nil
+		q.Enter(5, house)
+		if n, _ := q.push(5, m, 15); n != 0 { // Half of the way to a kick is left.
+			t.Errorf("%v left: %d were queued", order, n)
+		}
+		q.wantTold()
+		q.push(5, m, 1)
+		q.wantTold("5 free kick")
+		q.at(time.Hour + 10*time.Second)
+		if n, o := q.push(5, limited, 2); n != 1 || o != MethodLimited {
+			t.Errorf("%v left: of the limited method %d were queued, then %v", order, n, o)
+		}
+		if n, _ := q.push(4, limited, 2); n != 2 {
+			t.Errorf("%v left: who was there before had %d of 2", order, n)
+		}
 	}
-	q.push(2, m, 35)
-	q.push(1, m, 5)
-	q.push(2, q.table.sorted[0], 3)
-	for id := range uint64(3) {
-		q.Forget(id + 1)
-	}
-	q.Enter(4, house)
-	if n, o := q.push(4, q.table.sorted[0], 1); n != 0 || o != MethodLimited {
-		t.Errorf("the limited method of the one who was dropped is free: %v", o)
-	}
-	if n, _ := q.push(4, m, 10); n != 1 { // 35 and four of the limited method, two of them dropped.
-		t.Errorf("%d were queued, want 1: the most that one of them owed", n)
+}
+
+// What is left of a method's limit goes to the neighbours of those alone who were dropped of late.
+func TestOnlyWhoWasDroppedLeavesAMethodsLimit(t *testing.T) {
+	for _, c := range []struct {
+		pushed int
+		stays  time.Duration
+		left   int
+	}{{10, 0, 2}, {25, 0, 2}, {45, 0, 0}, {45, calmFor - 1, 0}, {45, calmFor, 2}} {
+		q, m := newOwing(t)
+		limited := q.table.sorted[0]
+		q.Enter(1, house)
+		q.push(1, limited, 2)
+		q.push(1, m, c.pushed)
+		q.at(time.Hour + c.stays)
+		q.Forget(1)
+		q.Enter(2, house)
+		q.at(time.Hour + max(c.stays, 5*time.Second)) // Its own limit is no hindrance any more.
+		if n, _ := q.push(2, limited, 2); n != c.left {
+			t.Errorf("after one who pushed %d and stayed %v, %d were queued, want %d", c.pushed, c.stays, n, c.left)
+		}
 	}
 }
 
@@ -208,6 +232,8 @@ func TestWhatIsOwedIsForgottenWithTime(t *testing.T) {
 		t.Error("something is kept for ever")
 	}
 	q.Enter(11, ann)
+	q.push(11, m, 10)
+	q.at(q.limits.now + time.Second) // It owes nothing from now on.
 	q.Forget(11)
 	q.Enter(12, Holder{})
 	q.push(12, m, 40)
@@ -220,7 +246,8 @@ func TestWhatIsOwedIsForgottenWithTime(t *testing.T) {
 
 func TestWhatIsOwedIsBounded(t *testing.T) {
 	q, m := newOwing(t)
-	for id := range uint64(MaxOwed + 3) {
+	const most = 4096
+	for id := range uint64(most + 3) {
 		q.Enter(id+1, Holder{Key: fmt.Sprint(id)})
 		n := 20
 		if id < 3 {
@@ -229,7 +256,7 @@ func TestWhatIsOwedIsBounded(t *testing.T) {
 		q.push(id+1, m, n)
 		q.Forget(id + 1)
 	}
-	if n := len(q.accounts.owed); n != MaxOwed || len(q.accounts.order) != n || q.Evicted() != 3 {
+	if n := len(q.accounts.owed); n != most || len(q.accounts.order) != n || q.Evicted() != 3 {
 		t.Errorf("%d accounts are kept, %d evicted", n, q.Evicted())
 	}
 	if q.accounts.owed["0"] != nil || q.accounts.owed["3"] == nil {

@@ -18,15 +18,18 @@ type senders struct {
 }
 
 func (ss *senders) get(id uint64) *sender {
-	if ss.last != nil && ss.last.id == id {
-		return ss.last
+	if ss.last == nil || ss.last.id != id {
+		ss.last = ss.find(id)
 	}
+	return ss.last
+}
+
+func (ss *senders) find(id uint64) *sender {
 	s := ss.byID[id]
 	if s == nil {
 		s = &sender{id: id, account: new(account)}
 		ss.byID[id] = s
 	}
-	ss.last = s
 	return s
 }
 
@@ -120,13 +123,12 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 		s := waiting[0]
 		price := prices[r.items[s.next].Method.ID]
 		late := n > 0 && cost+price > a.all
-		switch {
-		case late && !missed:
+		if late && !missed {
 			missed, r.cursor = true, s.id-1
-			fallthrough
-		case late || !a.own(s, price):
+		}
+		if late || !a.own(s, price) {
 			s.next = none
-		default:
+		} else {
 			n++
 			s.quota++
 			s.took += price
@@ -150,8 +152,8 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 
 // chain puts everybody on the line who has messages in the ring, and links these.
 func (ss *senders) chain(r *ring, round uint64) {
-	if n := len(r.items) - len(ss.after); n > 0 {
-		ss.after = append(ss.after, make([]int32, n)...)
+	if len(ss.after) < len(r.items) {
+		ss.after = make([]int32, len(r.items))
 	}
 	for i := r.head; i != r.tail; i++ {
 		slot := int32(i & uint64(len(r.items)-1))
@@ -175,8 +177,8 @@ func compareTurns(x, y *sender, cursor uint64) int {
 func sink(heap []*sender, cursor uint64) {
 	for i := 0; ; {
 		first := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if compareTurns(heap[child], heap[first], cursor) < 0 {
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && compareTurns(heap[child], heap[first], cursor) < 0 {
 				first = child
 			}
 		}

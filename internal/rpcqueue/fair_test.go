@@ -150,6 +150,31 @@ func TestSharingFollowsItsRule(t *testing.T) {
 		if kept := m.senders.kept; slices.ContainsFunc(kept[:cap(kept)], func(it Item) bool { return it.Msg != nil }) {
 			t.Fatalf("seed %d: what has waited is kept", seed)
 		}
+		if line := m.senders.line; slices.ContainsFunc(line[:cap(line)], func(s *sender) bool { return s != nil }) {
+			t.Fatalf("seed %d: senders are kept", seed)
+		}
+	}
+}
+
+// Nobody in a heap comes before its parent, so that the first has taken least of all.
+func TestSinkKeepsAHeap(t *testing.T) {
+	const cursor = 7
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for n := range 70 {
+		heap := make([]*sender, n+1)
+		for i := range heap {
+			heap[i] = &sender{id: uint64(i), took: 1 << rnd.IntN(40)}
+		}
+		slices.SortFunc(heap, func(x, y *sender) int { return compareTurns(x, y, cursor) })
+		for range 100 {
+			heap[0].took += 1 << rnd.IntN(40)
+			sink(heap, cursor)
+			for i := 1; i <= n; i++ {
+				if compareTurns(heap[(i-1)/2], heap[i], cursor) >= 0 {
+					t.Fatalf("of %d senders the one at %d comes before its parent", n+1, i)
+				}
+			}
+		}
 	}
 }
 

@@ -284,4 +284,7 @@ func TestWhatIsUnknownHasANameToo(t *testing.T) {
 	if s := numScopes.String() + Scope(255).String(); s != "ticktick" {
 		t.Errorf("scopes that do not exist are %q", s)
 	}
+	if s := (Kick + 1).String() + Rung(255).String(); s != "kickkick" {
+		t.Errorf("rungs that do not exist are %q", s)
+	}
 }

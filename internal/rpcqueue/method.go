@@ -87,33 +87,34 @@ func NewTable(methods ...*Method) (*Table, error) {
 	t := &Table{byName: make(map[string]*Method, len(methods))}
 	var errs []error
 	for _, m := range methods {
-		if m == nil {
-			errs = append(errs, errors.New("a method is nil"))
-			continue
-		}
-		if err := m.check(); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if o, ok := t.ByID(m.ID); ok {
-			errs = append(errs, fmt.Errorf("methods %q and %q share the id %d", o.Name, m.Name, m.ID))
-			continue
-		}
-		if t.byName[m.Name] != nil {
-			errs = append(errs, fmt.Errorf("two methods are named %q", m.Name))
-			continue
-		}
-		if n := int(m.ID) + 1 - len(t.byID); n > 0 {
-			t.byID = append(t.byID, make([]*Method, n)...)
-		}
-		t.byID[m.ID] = m
-		t.byName[m.Name] = m
+		errs = append(errs, t.add(m))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	t.sorted = slices.DeleteFunc(slices.Clone(t.byID), func(m *Method) bool { return m == nil })
 	return t, nil
+}
+
+func (t *Table) add(m *Method) error {
+	if m == nil {
+		return errors.New("a method is nil")
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	if o, ok := t.ByID(m.ID); ok {
+		return fmt.Errorf("methods %q and %q share the id %d", o.Name, m.Name, m.ID)
+	}
+	if t.byName[m.Name] != nil {
+		return fmt.Errorf("two methods are named %q", m.Name)
+	}
+	if n := int(m.ID) + 1 - len(t.byID); n > 0 {
+		t.byID = append(t.byID, make([]*Method, n)...)
+	}
+	t.byID[m.ID] = m
+	t.byName[m.Name] = m
+	return nil
 }
 
 // ByID finds a method.

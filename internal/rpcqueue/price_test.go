@@ -124,6 +124,18 @@ func TestASenderHasItsPartOfTheTick(t *testing.T) {
 	if want := []string{"pre", "pre", "1"}; !slices.Equal(ran, want) {
 		t.Errorf("ran %q, want %q", ran, want)
 	}
+
+	// What a drain has taken that was cut short counts as well.
+	ran = nil
+	m.Begin(10, 0)
+	for range 4 {
+		m.Push(Item{Method: m.methods[0], From: 1, Stage: loop.PreUpdate, Msg: work{"pre", 0}})
+	}
+	m.Drain(loop.PreUpdate, &ran)
+	m.Drain(loop.Update, &ran)
+	if want := []string{"pre", "pre", "pre", "1"}; !slices.Equal(ran, want) {
+		t.Errorf("ran %q, want %q", ran, want)
+	}
 }
 
 func TestADrainLeavesHalfToLaterStages(t *testing.T) {
