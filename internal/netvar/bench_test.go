@@ -2,6 +2,8 @@ package netvar
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -193,4 +195,55 @@ func benchmarkApply(b *testing.B, clients int) {
 		spent += time.Since(start)
 	}
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N)/250/float64(clients), "ns/object")
+}
+
+// BenchmarkJoin applies the first state of 1 000 objects to a new replica, and tells what a replica
+// takes after that, and after 200 ticks in which all of them have moved.
+func BenchmarkJoin(b *testing.B) {
+	f := newField(b, 1000, 1, 0)
+	f.step(true)
+	first := make([][]byte, len(f.packets[0]))
+	for i, p := range f.packets[0] {
+		first[i] = slices.Clone(p)
+	}
+	join := func() *Replica {
+		r := NewReplica(f.table)
+		r.StartAt(f.tick)
+		for _, p := range first {
+			if _, err := r.Apply(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.Events()
+		return r
+	}
+	var replicas [10]*Replica
+	before := heap()
+	for i := range replicas {
+		replicas[i] = join()
+	}
+	early := float64(heap()-before) / float64(len(replicas)) / 1000
+	if n := replicas[0].Len(f.rocks[0].Class()); n != 1000 {
+		b.Fatalf("the first snapshot has %d objects of 1 000", n)
+	}
+	for range 200 {
+		f.step(true)
+		for _, r := range replicas {
+			for _, p := range f.packets[0] {
+				if _, err := r.Apply(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+			r.Events()
+		}
+	}
+	later := float64(heap()-before) / float64(len(replicas)) / 1000
+	runtime.KeepAlive(&replicas)
+	b.ReportAllocs()
+	for b.Loop() {
+		join()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/object")
+	b.ReportMetric(early, "kept-B/object")
+	b.ReportMetric(later, "later-B/object")
 }

@@ -15,6 +15,9 @@ const Horizon = 128
 // older one, and the one being pushed before the oldest goes.
 const maxVersions = Horizon + 2
 
+// firstRoom is how many versions the first array of a history has room for.
+const firstRoom = 3
+
 // maxHistory bounds the bytes of the versions that a server keeps of one object: all of the horizon of what is
 // numbers, and a second and a half of a list of 4 kB that changes in every tick. What is gone is no baseline any more, so
 // the next record of a client that far behind is a full one.
@@ -272,7 +275,7 @@ func (h *history) canMove() bool { return h.first > h.n/4 }
 // larger is how many versions the next larger array has room for.
 func (h *history) larger() int {
 	n := int(h.n)
-	return min(n+n/2+3, maxVersions+maxVersions/2)
+	return min(n+n/2+firstRoom, maxVersions+maxVersions/2)
 }
 
 // drafts tells how many versions more there will be room for after the next draft.

@@ -32,7 +32,6 @@ type Object struct {
 	event   uint64 // on a client: the generation of events in which a spawn or change is noted
 	hist    history
 	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
-	chunk   *chunk // on a client: what it was allocated with
 	heap    int    // on a client: bytes that the live value has allocated
 	alive   bool
 

@@ -1,6 +1,8 @@
 package netvar
 
 import (
+	"reflect"
+
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -11,7 +13,6 @@ type Replica struct {
 	set
 	table *Table
 	bound []*Class // by the index of a class of this side: the server's; nil while they are the same
-	slabs []slab   // by class
 
 	tick     uint64 // newest applied, 0 = none
 	near     uint64 // what the first packet's tick is near to
@@ -55,12 +56,8 @@ type ReplicaStats struct {
 // NewReplica makes an empty replica. The table must list the server's classes in its order;
 // of a server with others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
-	r := &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
+	return &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
 		events: newEventList(t), handed: newEventList(t)}
-	for _, c := range t.classes {
-		r.slabs = append(r.slabs, newSlab(c))
-	}
-	return r
 }
 
 // StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
@@ -256,7 +253,7 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 		in.Fail(ErrOrder)
 		return
 	}
-	if s.object == nil && !r.reserve(in, r.slabs[s.class.index].await()) || !r.reserve(in, r.changeSize(s.class)) {
+	if s.object == nil && !r.reserve(in, s.class.newSize()) || !r.reserve(in, r.changeSize(s.class)) {
 		return
 	}
 	if s.values = r.stage(s.class); s.object != nil {
@@ -315,9 +312,12 @@ func (r *Replica) spawn(s *stagedRecord) {
 	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
 		r.despawn(r.slots[s.Slot])
 	}
-	o, grown := r.slabs[s.class.index].next()
-	r.stored += grown
-	o.id, o.life, o.event = makeID(s.Slot, s.Gen), s.Life, r.eventGen
+	c := s.class
+	o := &Object{
+		id: makeID(s.Slot, s.Gen), class: c, live: reflect.New(c.plan.Type()).UnsafePointer(),
+		life: s.Life, event: r.eventGen, hist: newHistory(c),
+	}
+	r.stored += c.newSize()
 	r.restore(o, &s.values, nil)
 	r.masks.set(s.Slot, s.mask)
 	r.stored += o.hist.push(s.Version, &s.values)
