@@ -1,10 +1,17 @@
 package client
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -22,5 +29,203 @@ func TestAnswerOfAnotherMethodIsDropped(t *testing.T) {
 	cs.answer(nil, &transport.Message{Method: 3, Call: id, Reply: true}, "its own")
 	if len(got) != 1 || got[0] != "its own" || len(cs.waiting) != 0 {
 		t.Errorf("it got %v", got)
+	}
+}
+
+// Each call fails at its own deadline, and the oldest first: not before, and not later because
+// others come and go.
+func TestEachCallHasItsDeadline(t *testing.T) {
+	var cs calls
+	var failed []uint64
+	add := func(now, timeout time.Duration) {
+		id := cs.last + 1
+		cs.add(1, now, timeout, func(_ *netloop.Tick, _ any, err error) {
+			if failed = append(failed, id); !errors.Is(err, ErrTimeout) {
+				t.Errorf("call %d failed with %v", id, err)
+			}
+		})
+	}
+	expire := func(now time.Duration, want ...uint64) {
+		t.Helper()
+		failed = nil
+		if cs.expire(nil, now); !slices.Equal(failed, want) {
+			t.Errorf("at %v the calls %v failed, want %v", now, failed, want)
+		}
+	}
+	add(0, 50)
+	add(0, 30)
+	add(0, 40)
+	add(0, 60)
+	expire(29)
+	expire(30, 2)
+	expire(39)
+	if _, ok := cs.take(3); !ok { // It was answered.
+		t.Error("call 3 does not wait")
+	}
+	expire(40)
+	expire(49)
+	add(49, 3)
+	expire(60, 1, 4, 5)
+	expire(1000)
+	add(1000, 500) // With nothing else there it is the next.
+	expire(1499)
+	expire(1500, 6)
+	if len(cs.waiting) != 0 {
+		t.Errorf("%d wait", len(cs.waiting))
+	}
+}
+
+// A callback that asks again does so behind all others, and its question waits as long as any.
+func TestWhatAsksAgainWaitsAgain(t *testing.T) {
+	var cs calls
+	asked := 0
+	var again func(*netloop.Tick, any, error)
+	again = func(*netloop.Tick, any, error) {
+		if asked++; asked < 5 {
+			cs.add(1, time.Duration(asked), 10, again)
+		}
+	}
+	cs.add(1, 0, 10, again)
+	cs.add(1, 0, 20, func(*netloop.Tick, any, error) { t.Error("the other has failed") })
+	cs.expire(nil, 10)
+	cs.expire(nil, 10)
+	if asked != 1 || len(cs.waiting) != 2 || cs.next != 11 {
+		t.Errorf("asked %d times, %d wait, the next until %v", asked, len(cs.waiting), cs.next)
+	}
+}
+
+// A call's answer ends its waiting, and so does a refusal, in the server's words.
+func TestACallIsAnsweredOrRefused(t *testing.T) {
+	r := newJoined(t)
+	m := inside.Netloop.Method(rigAsk).Queue
+	var got []string
+	ask := func() {
+		Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { got = append(got, fmt.Sprint(w.N, " ", err)) })
+	}
+	answer := transport.Arrival{
+		Kind: transport.MessageArrived, Message: transport.Message{Method: m.ID, Reply: true, Call: 1}, Decoded: schema.Erase(rigWord{7}),
+	}
+	refusal := transport.Arrival{
+		Kind: transport.MessageArrived, Message: transport.Message{Method: m.ID, Reply: true, Call: 2, Code: uint32(netloop.CodeGame), Text: "no"},
+	}
+	ask()
+	ask()
+	ask()
+	if r.frame(0); r.Stats().Calls != 3 {
+		t.Errorf("%d calls wait", r.Stats().Calls)
+	}
+	r.arrives(refusal, answer, answer)
+	if s := r.Stats(); len(got) != 2 || !strings.HasSuffix(got[0], ": no") || got[1] != "7 <nil>" || s.Calls != 1 || s.LateCalls != 1 {
+		t.Errorf("got %q, %d wait, %d late", got, s.Calls, s.LateCalls)
+	}
+	if r.frame(999 * ms); len(got) != 2 {
+		t.Errorf("before its deadline got %q", got)
+	}
+	if r.frame(ms); len(got) != 3 || got[2] != "0 "+ErrTimeout.Error() {
+		t.Errorf("at its deadline got %q", got)
+	}
+}
+
+// A game may be refused as many calls in a frame as may wait, and in the next frame as many again.
+func TestRefusedCallsAreBoundedPerFrame(t *testing.T) {
+	r := newJoined(t)
+	refused := 0
+	ask := func(n int) {
+		for range n {
+			Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, _ rigWord, err error) {
+				if errors.Is(err, ErrTooManyCalls) {
+					refused++
+				}
+			})
+		}
+	}
+	ask(maxCalls)
+	for range 3 {
+		ask(maxCalls)
+		r.frame(0)
+	}
+	if refused != 3*maxCalls || r.Stats().Calls != maxCalls || r.Stats().Panics != 0 {
+		t.Errorf("%d were refused, %d wait, %d panicked", refused, r.Stats().Calls, r.Stats().Panics)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("one more was refused, and nothing said")
+		}
+	}()
+	ask(maxCalls + 1)
+}
+
+// What other goroutines ask for without a Step is bounded, and a question whose context has ended
+// by then is not asked.
+func TestAwaitIsBoundedAndAsksForNobody(t *testing.T) {
+	r := newJoined(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for n := range maxCalls { // The second of each takes back what the first has asked for.
+		if _, err := Await(ended, r.Client, rigAsk, rigWord{}); n < maxCalls/2 && !errors.Is(err, context.Canceled) {
+			t.Fatalf("question %d: %v", n, err)
+		}
+	}
+	if n := len(r.foreign); n != maxCalls {
+		t.Errorf("%d requests wait", n)
+	}
+	if _, err := Await(t.Context(), r.Client, rigAsk, rigWord{}); !errors.Is(err, ErrTooManyCalls) {
+		t.Errorf("one more: %v", err)
+	}
+	r.frame(0)
+	if s := r.Stats(); s.Calls != 0 || r.calls.last != 0 {
+		t.Errorf("%d calls wait, %d were asked", s.Calls, r.calls.last)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var closed *netloop.Closed
+	if _, err := Await(t.Context(), r.Client, rigAsk, rigWord{}); !errors.As(err, &closed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Before it is connected and after its end a client sends nothing, and says why.
+func TestWhatCannotBeSentIsCounted(t *testing.T) {
+	r := newRig(t)
+	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
+		t.Errorf("before it is connected: %v, %d dropped", err, r.Stats().Dropped)
+	}
+	r = newJoined(t)
+	if err := Send(r.Client, rigWords, rigWord{}); err != nil || r.Stats().Dropped != 0 {
+		t.Errorf("%v, %d dropped", err, r.Stats().Dropped)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var closed *netloop.Closed
+	if err := Send(r.Client, rigWords, rigWord{}); !errors.As(err, &closed) || r.Stats().Dropped != 1 {
+		t.Errorf("after the end: %v, %d dropped", err, r.Stats().Dropped)
+	}
+}
+
+// What only a programmer can mend panics, and says what is wrong.
+func TestMisuseOfMessagesPanics(t *testing.T) {
+	r := newJoined(t)
+	other := netloop.NewRPC[rigWord](netloop.NewSchema("other", 1, 0), "words")
+	Handle(r.Client, rigWords, func(*netloop.Tick, rigWord) {})
+	for want, fn := range map[string]func(){
+		"WithState is for the server":            func() { _ = Send(r.Client, rigWords, rigWord{}, netloop.WithState()) },
+		"it does not run at PreUpdate":           func() { _ = Send(r.Client, rigWords, rigWord{}, netloop.RunAt(netloop.PreUpdate)) },
+		`sending "words": it belongs to another`: func() { _ = Send(r.Client, other, rigWord{}) },
+		`handling "words": it belongs`:           func() { Handle(r.Client, other, func(*netloop.Tick, rigWord) {}) },
+		"client: Handle: ":                       func() { Handle(r.Client, rigWords, func(*netloop.Tick, rigWord) {}) },
+	} {
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); !strings.Contains(v, want) {
+					t.Errorf("want a panic with %q, got %s", want, v)
+				}
+			}()
+			fn()
+		}()
+	}
+	if err := Send(r.Client, rigWords, rigWord{}, netloop.RunAt(netloop.Update)); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,21 +29,11 @@ func (r *reception) packet(a *netvar.Applied) {
 	first := a.Packet - min(uint64(a.Index), a.Packet)
 	if r.tick > 0 {
 		due := a.Tick/r.every - r.tick/r.every
-		var lost uint64 // packets, each of which may have been a snapshot
-		if first > r.next {
-			lost = first - r.next
-		}
-		if due > lost+1 {
-			r.held += due - lost - 1
-		}
+		lost := first - min(first, r.next) // Packets, each of which may have been a snapshot.
+		r.held += due - min(due, lost+1)
 	}
 	r.tick, r.next, r.open = a.Tick, first+uint64(a.Count), uint64(a.Count)-1
 }
 
 // lost is how many packets were sent and have not arrived, but for those of the newest snapshot.
-func (r *reception) lost() uint64 {
-	if r.next <= r.came+r.open+1 {
-		return 0
-	}
-	return r.next - 1 - r.came - r.open
-}
+func (r *reception) lost() uint64 { return r.next - min(r.next, r.came+r.open+1) }

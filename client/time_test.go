@@ -2,6 +2,7 @@ package client
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -69,9 +71,12 @@ func TestAHandshakeSaysTheScaleOrIsRefused(t *testing.T) {
 		c.Step(time.Second)
 		return c
 	}
-	c := join(&netloopv1.TimeScale{Num: 1, Den: 3, Tick: 299, ScaledNs: 5, Fraction: 1 << 63})
-	if c.Closed() != nil || c.now.ScaleDen != 3 || c.now.ScaledTime != 33333333+5 {
-		t.Errorf("%v, scaled time %d at 1/%d", c.Closed(), c.now.ScaledTime, c.now.ScaleDen)
+	c := join(&netloopv1.TimeScale{Num: 2, Den: 3, Tick: 299, ScaledNs: 5, Fraction: 1 << 63})
+	if c.Closed() != nil || c.now.ScaleDen != 3 || c.now.ScaledTime != 66666666+6 { // ⅔ and ½ make a whole.
+		t.Errorf("%v, scaled time %d at 2/%d", c.Closed(), c.now.ScaledTime, c.now.ScaleDen)
+	}
+	if c = join(&netloopv1.TimeScale{Num: 1, Den: 1, Tick: 300, ScaledNs: math.MaxInt64}); c.Closed() != nil || c.now.ScaledTime != math.MaxInt64 {
+		t.Errorf("%v, scaled time %d, want the latest that there is", c.Closed(), c.now.ScaledTime)
 	}
 	if c = join(nil); c.Closed() != nil || c.now.ScaledTime != 30*time.Second {
 		t.Errorf("%v, scaled time %v", c.Closed(), c.now.ScaledTime)
@@ -101,6 +106,133 @@ func TestAnyLineOfScaledTimeIsOne(t *testing.T) {
 		}
 		if c.now.GameTime != 100*time.Millisecond || c.now.ScaledTime != tt.want || c.now.ScaledDelta < 0 {
 			t.Errorf("%v: scaled time %d at %v, want %d", tt.line, c.now.ScaledTime, c.now.GameTime, tt.want)
+		}
+	}
+}
+
+const ms = time.Millisecond
+
+// Before its room has ticked, a server has no epoch: the client's frames have no tick then.
+func TestTheHandshakeSaysTheServersTime(t *testing.T) {
+	welcome := &netloopv1.Welcome{
+		TickRate: &netloopv1.Rate{Num: 10, Den: 1}, FixedRate: &netloopv1.Rate{Num: 20, Den: 1}, ServerNs: uint64(10 * time.Second),
+	}
+	var s serverTime
+	if err := s.welcome(3*time.Second, welcome); err != nil || s.server(4*time.Second) != 11*time.Second {
+		t.Fatalf("%v, at 4 s the server has %v", err, s.server(4*time.Second))
+	}
+	in := s.input(4*time.Second, time.Time{}, 16*ms)
+	if in.Tick != 0 || in.FixedSteps != 0 || in.Delta != 16*ms || in.Start != 4*time.Second || in.Deadline != 4*time.Second {
+		t.Errorf("without an epoch a frame has %+v", in)
+	}
+	if age := s.age(4*time.Second, 1); age != 0 {
+		t.Errorf("without an epoch a tick has the age %v", age)
+	}
+	welcome.Epoch = &netloopv1.Epoch{Tick: 1, ServerNs: uint64(9 * time.Second)}
+	if err := s.welcome(3*time.Second, welcome); err != nil || s.input(4*time.Second, time.Time{}, 16*ms).Tick != 21 {
+		t.Errorf("%v, 2 s after the first tick it is tick %d", err, s.tick)
+	}
+	for range clock.SyncReady { // What has been measured replaces what the handshake said.
+		s.sync.Sample(0, 5*time.Second, 5*time.Second, 0)
+	}
+	if now := s.server(4 * time.Second); now != 9*time.Second {
+		t.Errorf("the server's time was measured as 9 s, and is %v", now)
+	}
+	welcome.FixedRate.Num = 0
+	if err := s.welcome(0, welcome); err == nil {
+		t.Error("a rate of 0 is a rate")
+	}
+}
+
+func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
+	c := newJoined(t)
+	var s serverTime
+	var asked []time.Duration
+	for now := ms; now <= 4*time.Second; now += ms {
+		was := s.asked
+		if s.request(now, c.session); s.asked != was {
+			asked = append(asked, now)
+		}
+	}
+	want := []time.Duration{ms}
+	for len(want) < 40 {
+		want = append(want, want[len(want)-1]+53*ms)
+	}
+	for next := want[39] + 487*ms; next <= 4*time.Second; next += 487 * ms {
+		want = append(want, next)
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked at %v, want %v", asked, want)
+	}
+}
+
+// Neither ticks, game time nor steps go back when an epoch moves, and no frame has more than
+// eight steps: what is left out is counted.
+func TestFramesFollowTheServersTime(t *testing.T) {
+	s := serverTime{timeline: loop.Timeline{Rate: loop.Hz(10), Fixed: loop.Hz(20)}}
+	s.moved(loop.Epoch{Tick: 1})
+	wall := time.Unix(1, 0)
+	for _, frame := range []struct {
+		epoch  time.Duration // of tick 1
+		now    time.Duration
+		tick   uint64
+		game   time.Duration
+		first  uint64 // step
+		steps  int
+		jumped uint64
+	}{
+		{0, 0, 1, 100 * ms, 3, 0, 0}, // The steps before the first frame are nobody's.
+		{0, 250 * ms, 3, 350 * ms, 3, 4, 0},
+		{200 * ms, 260 * ms, 3, 300 * ms, 7, 0, 0},
+		{200 * ms, 390 * ms, 3, 300 * ms, 7, 0, 0},
+		{200 * ms, 1100 * ms, 10, 1000 * ms, 13, 8, 6},
+		{200 * ms, 1500 * ms, 14, 1400 * ms, 21, 8, 6},
+		{200 * ms, 2550 * ms, 24, 2450 * ms, 41, 8, 18},
+	} {
+		s.moved(loop.Epoch{Tick: 1, At: frame.epoch})
+		in := s.input(frame.now, wall, 7*ms)
+		if in.Tick != frame.tick || in.GameTime != frame.game || in.FirstFixedStep != frame.first || in.FixedSteps != frame.steps || s.jumped != frame.jumped {
+			t.Errorf("at %v, with tick 1 due at %v: tick %d at %v, %d steps from %d on, %d left out, want %+v",
+				frame.now, frame.epoch, in.Tick, in.GameTime, in.FixedSteps, in.FirstFixedStep, s.jumped, frame)
+		}
+		if in.Delta != 7*ms || in.Start != frame.now || in.Deadline != frame.now || in.Wall != wall {
+			t.Errorf("the frame at %v of 7 ms is %+v", frame.now, in)
+		}
+	}
+	for tick, want := range map[uint64]time.Duration{24: 50 * ms, 20: 450 * ms, 25: -50 * ms} {
+		if age := s.age(2550*ms, tick); age != want {
+			t.Errorf("tick %d has the age %v, want %v", tick, age, want)
+		}
+	}
+	if s.moved(loop.Epoch{Tick: 1, At: time.Hour}); s.gameTime(0) != 0 {
+		t.Errorf("an hour before the first tick it is %v", s.gameTime(0))
+	}
+}
+
+// A flush may come a quarter of a tick early, and one that is late is made up for, once. While the
+// server is silent there are ten a second.
+func TestFlushesHaveTheirPace(t *testing.T) {
+	for name, c := range map[string]struct {
+		next, now, heard time.Duration
+		due              bool
+		then             time.Duration // the next one
+	}{
+		"the first":                {0, 0, 0, true, 100 * ms},
+		"a quarter early":          {300 * ms, 275 * ms, 275 * ms, true, 400 * ms},
+		"earlier":                  {300 * ms, 275*ms - 1, 275 * ms, false, 300 * ms},
+		"at its time":              {300 * ms, 300 * ms, 300 * ms, true, 400 * ms},
+		"a little late":            {300 * ms, 380 * ms, 380 * ms, true, 400 * ms},
+		"by more than one":         {300 * ms, 900 * ms, 900 * ms, true, 900 * ms},
+		"nothing heard for 500 ms": {900 * ms, 900 * ms, 400 * ms, true, 1000 * ms},
+	} {
+		p := pace{100 * ms, c.next}
+		if due := p.due(c.now, c.heard); due != c.due || p.next != c.then {
+			t.Errorf("%s: due %v, the next at %v, want %v, %v", name, due, p.next, c.due, c.then)
+		}
+	}
+	for heard, want := range map[time.Duration]time.Duration{0: 520 * ms, -1: 600 * ms} {
+		if p := (pace{20 * ms, 500 * ms}); !p.due(500*ms, heard) || p.next != want {
+			t.Errorf("of a server that was heard %v ago the next is at %v, want %v", 500*ms-heard, p.next, want)
 		}
 	}
 }

@@ -36,6 +36,7 @@ var users = map[string][]string{
 	"internal/netvar":    {"."},
 	"internal/transport": {"internal/transport/memnet", "internal/transport/quicnet", "."},
 	".":                  {"client", "netlooptest"},
+	"client":             {"."},
 }
 
 // compile puts as many of the changes, which are those of one package, into a bundle as

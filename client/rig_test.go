@@ -1,0 +1,119 @@
+package client
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// What the server of a rig knows.
+var (
+	rigSchema = netloop.NewSchema("rig", 1, 0)
+	rigPlaces = netloop.NewClass[rigPlace](rigSchema, "place")
+	rigWords  = netloop.NewRPC[rigWord](rigSchema, "words")
+	rigAsk    = netloop.NewCall[rigWord, rigWord](rigSchema, "ask", netloop.Timeout(time.Second))
+)
+
+type (
+	rigPlace struct{ X int32 }
+	rigWord  struct{ N uint64 }
+)
+
+// rig is a client without a network: the test plays the transport and the server.
+type rig struct {
+	*Client
+	t     *testing.T
+	clock *clock.Virtual
+	said  strings.Builder // the log
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: clock.NewVirtual()}
+	c, err := newClient(Config{Schema: rigSchema, Log: slog.New(slog.NewTextHandler(&r.said, nil))}, r.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Client = c
+	return r
+}
+
+// newJoined is a rig that has been let in, at 10 Hz.
+func newJoined(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	hz := &netloopv1.Rate{Num: 10, Den: 1}
+	r.connected(transport.NewSession(r.sessionConfig()), &netloopv1.Welcome{
+		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: 1},
+	})
+	return r
+}
+
+// frame lets time go on, and runs a frame.
+func (r *rig) frame(d time.Duration) {
+	r.clock.Advance(d)
+	r.Step(d)
+}
+
+// arrives runs a frame with what has arrived.
+func (r *rig) arrives(all ...transport.Arrival) {
+	r.t.Helper()
+	for _, a := range all {
+		if a.Session = r.session; !r.inbox.Push(a) {
+			r.t.Fatal("the inbox does not take it")
+		}
+	}
+	r.frame(0)
+}
+
+// word is a message of the server.
+func word(n uint64, tick uint64) transport.Arrival {
+	m := inside.Netloop.Method(rigWords)
+	return transport.Arrival{
+		Kind: transport.MessageArrived, Size: 1, Message: transport.Message{Method: m.Queue.ID, Tick: tick},
+		Decoded: schema.Erase(rigWord{n}),
+	}
+}
+
+// states is what a server has, and sends to a rig.
+type states struct {
+	world  *netvar.World
+	peer   *netvar.Peer
+	places []*rigPlace
+	all    []*netvar.Object
+}
+
+func (r *rig) states(places int) *states {
+	s := &states{world: netvar.NewWorld(r.schema.Classes())}
+	s.peer = s.world.NewPeer(1)
+	for range places {
+		p := new(rigPlace)
+		s.places = append(s.places, p)
+		s.all = append(s.all, s.world.Spawn(inside.Netloop.Class(rigPlaces).State, unsafe.Pointer(p), 0, 1))
+	}
+	return s
+}
+
+// at changes all places, and returns the packets of a tick that arrive at a time.
+func (s *states) at(tick uint64, now time.Duration) (all []transport.Arrival) {
+	for i, p := range s.places {
+		p.X = int32(tick)
+		s.world.Edit(s.all[i])
+	}
+	s.world.Capture(tick)
+	packets, _ := s.peer.AppendSnapshot(nil, tick, netvar.Limit{Packets: 8, PacketSize: netvar.MaxPacket})
+	for _, p := range packets {
+		all = append(all, transport.Arrival{Kind: transport.State, State: p, At: now})
+	}
+	return all
+}
