@@ -217,7 +217,17 @@ var (
 
 func twoBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, twoBaselines, 0) }
 func tenBaselineFleet(tb testing.TB) *fleet { return newFleet(tb, 1000, 200, tenBaselines, 0.05) }
-func fleetOfPlayers(tb testing.TB) *fleet   { return newFleet(tb, 100, 100, tenBaselines, 0.01) }
+
+// budgetFleet is a fleet of which each client may have about a third of what changes.
+func budgetFleet(tb testing.TB) *fleet {
+	f := tenBaselineFleet(tb)
+	for i := range f.clients {
+		f.clients[i].peer.SetBudget(Budget{PerTick: 1000, Burst: 1000})
+	}
+	return f
+}
+
+func fleetOfPlayers(tb testing.TB) *fleet { return newFleet(tb, 100, 100, tenBaselines, 0.01) }
 
 // BenchmarkEncodeFleet: 1 000 objects of four quantised fields that all change in every tick, to 200
 // clients. The aims are 2 ms of encode with two baselines and 4 ms with ten, and a twentieth of that where one
@@ -232,6 +242,8 @@ func BenchmarkEncodeFleet(b *testing.B) {
 		{"baselines=2/moving=10", twoBaselineFleet, 10},
 		{"baselines=10/loss=5%", tenBaselineFleet, 1000},
 		{"baselines=10/loss=5%/moving=10", tenBaselineFleet, 10},
+		{"baselines=10/loss=5%/budget", budgetFleet, 1000},
+		{"baselines=10/loss=5%/budget/moving=200", budgetFleet, 200},
 	} {
 		b.Run(set.name, func(b *testing.B) { benchmarkFleet(b, set.make(b), set.moving) })
 	}

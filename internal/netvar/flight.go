@@ -200,7 +200,7 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 // applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.
 func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	if version > e.base {
-		e.advance(version, p.marks.from)
+		e.advance(version)
 		p.endFirst(e)
 	}
 	if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {

@@ -347,39 +347,36 @@ func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 	}
 }
 
-// An entry remembers which versions were acknowledged as far as a trend may lead from them: all later than the tick where
-// trends come from, and the newest up to it. It never remembers one that was not.
+// An entry remembers exactly which versions up to its baseline were acknowledged, as far back as a
+// trend may lead from them.
 func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		e := entry{detail: new(detail)}
 		acked := map[uint64]bool{}
-		version, from := 1+rng.Uint64N(100), uint64(0)
+		version := uint64(0)
 		for range 200 {
 			if rng.IntN(20) == 0 {
 				version += rng.Uint64N(150)
 			}
 			version += 1 + rng.Uint64N(1+seed%4)
-			if rng.IntN(3) > 0 && version > 70 {
-				from = max(from, version-rng.Uint64N(63))
-			}
-			e.advance(version, from)
+			e.advance(version)
 			acked[version] = true
-			newest := uint64(0)
-			for v := range acked {
-				if v <= from {
-					newest = max(newest, v)
-				}
+			if old := version - min(version-1, rng.Uint64N(100)); rng.IntN(4) == 0 {
+				e.remember(old)
+				acked[old] = true
 			}
-			within := from > 0 && version <= from+64
 			for v := version - min(version-1, 200); v <= version; v++ {
-				if e.has(v) && !acked[v] {
-					t.Fatalf("seed %d: %d is remembered, and was not acknowledged: %+v", seed, v, e)
+				if want := acked[v] && version-v <= codec.MaxTrend; e.has(v) != want {
+					t.Fatalf("seed %d: as of %d version %d is remembered: %v", seed, version, v, !want)
 				}
-				if !e.has(v) && acked[v] && within && (v > from || v == newest) {
-					t.Fatalf("seed %d: %d is forgotten, and trends come from %d: %+v", seed, v, from, e)
+				if version-v > codec.MaxTrend {
+					delete(acked, v)
 				}
 			}
+		}
+		if e.forget(); e.has(version) || e.had != 0 {
+			t.Fatalf("seed %d: a version is remembered that is forgotten: %+v", seed, e)
 		}
 	}
 }

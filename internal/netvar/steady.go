@@ -28,11 +28,12 @@ func (p *Peer) derive(slot int, e *entry) {
 	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
 	mark := m.of(slot)
-	e.had, e.prior, e.good, e.sent = 0, 0, m.at, mark
-	switch e.base = v.at(o, mark); {
-	case e.base > 0:
+	e.good, e.sent = m.at, mark
+	switch base := v.at(o, mark); {
+	case base > 0:
+		e.advance(base)
 	case o.hist.floor(mark, o.changed) < 0: // it is too old: no baseline
-		e.base = mark
+		e.advance(mark)
 	default: // which version looked as it does now nobody knows
 		e.full = fullEvicted
 	}

@@ -390,16 +390,3 @@ func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 		t.Errorf("%+v: the second should go", q.p.cut.list)
 	}
 }
-
-// An entry remembers a version that the client has, however far it is from its baseline: the last 64 of them, and one before.
-func TestAnEntryRemembersOneVersionFarBack(t *testing.T) {
-	for _, back := range []uint64{0, 1, 2, 63, 64, 65, 66, 500} {
-		e := entry{detail: &detail{base: 1000}}
-		e.remember(1000 - back)
-		for other := range uint64(600) {
-			if got, want := e.has(1000-other), other == back || other == 0; got != want {
-				t.Errorf("version -%d is remembered: -%d is there: %v", back, other, got)
-			}
-		}
-	}
-}

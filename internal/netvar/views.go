@@ -136,7 +136,8 @@ func (w *World) review(o *Object, p *Peer) {
 	e := p.at(slot)
 	p.views.set(slot, withheld)
 	p.views.turn(slot, w.tick)
-	e.base, e.good, e.sent, e.full = 0, 0, 0, fullMasked
+	e.forget()
+	e.sent, e.full = 0, fullMasked
 	p.owed.set(slot)
 	p.settled(slot>>6, 1<<(slot&63))
 	w.stats.Masked++
