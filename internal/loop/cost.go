@@ -67,17 +67,13 @@ func (h *Histogram) Mean() time.Duration {
 // Quantile is the duration that a part q of those counted, from 0 to 1, did not
 // exceed; 0 of nothing.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	rank := uint64(q * float64(h.Count()))
-	for i, n := range h.buckets {
-		if rank < uint64(n) {
+	n := h.Count()
+	rank := min(uint64(q*float64(n)), max(n, 1)-1) // That of the greatest is not their number.
+	for i, b := range h.buckets {
+		if rank < uint64(b) {
 			return middle(i)
 		}
-		rank -= uint64(n)
-	}
-	for i := len(h.buckets) - 1; i >= 0; i-- {
-		if h.buckets[i] > 0 {
-			return middle(i)
-		}
+		rank -= uint64(b)
 	}
 	return 0
 }

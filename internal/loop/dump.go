@@ -141,8 +141,8 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 		d.Conditional = d.Conditional || at.spec.RunIf != nil
 		d.Disabled = d.Disabled || at.spec.Disabled
 		d.Paused = d.Paused || at.spec.Paused
-		if at.flags&quarantined != 0 {
-			d.Quarantine = max(d.Quarantine, at.fault.until-min(l.count, at.fault.until))
+		if at.flags.has(quarantined) {
+			d.Quarantine = max(d.Quarantine, at.fault.until-min(l.count+1, at.fault.until))
 		}
 	}
 	slices.Reverse(d.Groups)

@@ -108,7 +108,7 @@ func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
 	} else if stage != 0 && s.spec.BuiltIn == "" && !s.Removed() {
 		s.flags |= failing
 		f.row[stage.index()]++
-		if f.row[stage.index()] >= quarantineAfter && s.flags&quarantined == 0 {
+		if f.row[stage.index()] >= quarantineAfter && !s.flags.has(quarantined) {
 			p.Quarantine = l.quarantine(s)
 		}
 	}

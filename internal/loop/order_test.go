@@ -147,6 +147,8 @@ func TestCycleNamesBoth(t *testing.T) {
 		"both after":    {after(spec("b", Body, 0), "a"), after(spec("a", Body, 0), "b")},
 		"three":         {before(spec("c", Body, 0), "b"), before(spec("b", Body, 0), "a"), before(spec("a", Body, 0), "c")},
 		"through plain": {spec("p", Body, 0), after(spec("b", Body, 0), "p"), after(before(spec("a", Body, 0), "p"), "b")},
+		"into a group":  {group("a", ""), before(after(spec("b", Body, 0), "a"), "p"), {Name: "p", Group: "a"}},
+		"out of one":    {group("a", ""), before(after(spec("b", Body, 0), "p"), "a"), {Name: "p", Group: "a"}},
 		"head and tail": {spec("h", Head, 0), spec("b", Tail, 0), before(after(spec("a", Body, 0), "b"), "h")},
 	} {
 		t.Run(name, func(t *testing.T) {

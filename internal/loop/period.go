@@ -154,9 +154,6 @@ func (l *Loop[C]) collect(kind int) {
 			sift(f.heap, 0)
 		}
 	}
-	if stages == 0 {
-		return
-	}
 	for _, stage := range Stages() {
 		if stages.has(stage) {
 			slices.Sort(l.lists[stage.list()].due)
@@ -184,7 +181,7 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 	if t.catchUp > 0 {
 		t.calls = min(owed, t.catchUp)
 	}
-	if s.flags&quarantined != 0 {
+	if s.flags.has(quarantined) {
 		t.calls = 0
 	}
 	missed := t.missable(owed - t.calls)

@@ -204,6 +204,17 @@ func TestChangeKeepsTheTimer(t *testing.T) {
 	h.wantRan("20:40ms")
 }
 
+// A period that a change lets end with the tick before has ended without a call: its phase
+// begins anew with the call that makes up for it.
+func TestAPeriodThatWasOverWhenItWasChangedBeginsAnew(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(every("a", time.Second, at(h.deltas, Update)))
+	h.run(hz50, 0, 0, 0, 0)
+	h.set(a, func(s *Spec[*Now]) { s.Period = 60 * ms }) // Of which 60 ms have passed at 80 ms.
+	h.run(hz50, 0, 0, 0, 0)
+	h.wantRan("5:80ms", "8:60ms")
+}
+
 func TestAPlainSystemThatGetsAPeriodHasRunInTheLastTick(t *testing.T) {
 	h := newHarness(t)
 	a := h.add(Spec[*Now]{Name: "a", Ask: at(h.deltas, Update)})

@@ -12,7 +12,6 @@ func (l *Loop[C]) Preview(t Tree[C]) []DumpStage {
 	for i := range t.Items {
 		spec := t.Items[i].Spec
 		at, known := t.Items[i].stages()
-		spec.Context, spec.OnRemove = nil, nil
 		if !spec.IsGroup {
 			spec.Ask = func(stage Stage) func(C) {
 				if at.has(stage) {

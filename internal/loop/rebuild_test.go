@@ -173,6 +173,11 @@ func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 			fail("%s holds %d and %v, want %d and %v", s.spec.Name, len(s.inside), s.counts, inside[s], counts[s])
 		}
 	}
+	for _, id := range l.free {
+		if l.systems[id] != nil {
+			fail("%d is free, and %s has it", id, l.systems[id].spec.Name)
+		}
+	}
 	if len(l.systems) != len(all)+len(l.free) || len(l.anchored) != anchored || !maps.Equal(l.named, named) {
 		fail("%d systems and %d free, %d anchored; want %d and %d", len(l.systems), len(l.free), len(l.anchored), len(all), anchored)
 	}
@@ -190,6 +195,11 @@ func (l *Loop[C]) checkPlanned(fail func(string, ...any)) {
 			}
 			if w.gen == w.sys.timers[kind].gen {
 				live[w.sys]++
+			}
+		}
+		for _, w := range f.heap[len(f.heap):cap(f.heap)] {
+			if w.sys != nil {
+				fail("the heap holds %s beyond its end", w.sys.spec.Name)
 			}
 		}
 		for _, s := range l.registered() {

@@ -226,3 +226,90 @@ func TestALoopMayEndInATick(t *testing.T) {
 		t.Error("the loop goes on")
 	}
 }
+
+func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
+	h := newHarness(t)
+	a, removed, left := h.add(Spec[*Now]{Name: "a"}), h.add(Spec[*Now]{Name: "removed"}), h.add(Spec[*Now]{Name: "left"})
+	h.step()
+	removed.Remove()
+	tree := h.Tree()
+	tree.Items = tree.Items[:1]
+	if err := h.Set(tree); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*System[*Now]{removed, left} {
+		wantNames(t, s.Change(Spec[*Now]{Priority: 1}), s.Name())
+	}
+	for _, spec := range []Spec[*Now]{{Priority: 1, Period: -1}, {Priority: 1, After: []string{"a"}}, {Priority: 1, Group: "nobody"}} {
+		if wantNames(t, a.Change(spec), "a"); a.Spec().Priority != 0 {
+			t.Errorf("%+v was refused and is in effect", spec)
+		}
+	}
+}
+
+// Whatever two things were asked for since a tree was taken, it is out of date, even if the
+// second undoes the first.
+func TestATreeIsRefusedAfterAnyTwoChanges(t *testing.T) {
+	ask := map[string]func(h *harness) error{
+		"add": func(h *harness) error { _, err := h.try(Spec[*Now]{Name: "b"}); return err },
+		"remove": func(h *harness) error {
+			if s := h.Find("b"); s != nil {
+				s.Remove()
+			} else {
+				h.Find("c").Remove()
+			}
+			return nil
+		},
+		"change": func(h *harness) error { return h.Find("a").Change(Spec[*Now]{Priority: 1}) },
+		"set":    func(h *harness) error { return h.Set(h.Tree()) },
+	}
+	for one, first := range ask {
+		for two, second := range ask {
+			if one == two && one != "change" && one != "set" {
+				continue
+			}
+			h := newHarness(t)
+			h.add(Spec[*Now]{Name: "a"})
+			h.add(Spec[*Now]{Name: "c"})
+			tree := h.Tree()
+			if err := first(h); err != nil {
+				t.Fatal(err)
+			}
+			if err := second(h); err != nil {
+				t.Fatal(err)
+			}
+			if h.Set(tree) == nil {
+				t.Errorf("%s and %s: the tree that was taken before was set", one, two)
+			}
+		}
+	}
+}
+
+func TestRejectTellsOfEachOnce(t *testing.T) {
+	h := newHarness(t)
+	told := 0
+	tell := func() { told++ }
+	gone := h.add(Spec[*Now]{Name: "gone", After: []string{"nobody"}})
+	// The first is misplaced because the second is rejected, after it.
+	second := h.add(Spec[*Now]{Name: "second", After: []string{"first"}, OnRemove: tell})
+	first := h.add(Spec[*Now]{Name: "first", Before: []string{"nobody"}, OnRemove: tell})
+	good := h.add(Spec[*Now]{Name: "good"})
+	gone.Remove()
+	var errs []error
+	h.Reject(func(err error) { errs = append(errs, err) })
+	if len(errs) != 2 || first.Err() != errs[0] || second.Err() != errs[1] || good.Err() != nil || gone.Err() != nil || told != 0 {
+		t.Errorf("told of %v, and OnRemove %d times", errs, told)
+	}
+	h.step()
+	h.wantRan("good")
+	h.Reject(func(err error) { t.Error(err) })
+}
+
+func TestCheckTellsNothingOfATickBefore(t *testing.T) {
+	h := newHarness(t)
+	h.add(Spec[*Now]{Name: "a", Ask: at(func(*Now) { panic("in its call") }, Update)})
+	h.step()
+	if err := h.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -59,13 +59,11 @@ func (s Scale) At(t time.Duration) time.Duration {
 
 // at returns the scaled time with its fraction.
 func (s Scale) at(t time.Duration) (time.Duration, uint64) {
-	if t <= s.From {
-		return s.To, s.Frac
-	}
+	past := max(t-s.From, 0)
 	if s.Num == s.Den { // Nearly always, and without a division.
-		return later(s.To, t-s.From), s.Frac
+		return later(s.To, past), s.Frac
 	}
-	ns, rem := mulDiv(uint64(t-s.From), s.Num, s.Den)
+	ns, rem := mulDiv(uint64(past), s.Num, s.Den)
 	frac, more := bits.Div64(rem, 0, s.Den) // rem is less than Den.
 	if more > 0 {
 		frac++
@@ -118,7 +116,8 @@ func (l *Loop[C]) beginScale() {
 	}
 }
 
-// scaling is what scales the time of one kind of pass.
+// scaling is what scales the time of one kind of pass. The zero value runs at the speed of
+// game time.
 type scaling struct {
 	flow Scale // of its flow
 	even Scale // of sum

@@ -223,7 +223,7 @@ func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 	s, kind := e.sys, kindOf(stage)
 	t := &s.timers[kind]
 	for l.left > 0 && !s.gone.has(stage) {
-		if s.flags&quarantined != 0 {
+		if s.flags.has(quarantined) {
 			l.row(list, e).Missed += t.missable(l.left)
 			break
 		}
@@ -237,7 +237,7 @@ func (l *Loop[C]) owed(stage Stage, list *list[C]) {
 // may reports whether the system runs in this pass.
 func (l *Loop[C]) may(stage Stage, e *entry[C]) bool {
 	s := e.sys
-	return !s.gone.has(stage) && s.flags&quarantined == 0 && (!e.careful || l.open(s))
+	return !s.gone.has(stage) && !s.flags.has(quarantined) && (!e.careful || l.open(s))
 }
 
 // call runs a system that is not to be taken lightly.
@@ -247,7 +247,7 @@ func (l *Loop[C]) call(stage Stage, list *list[C], e *entry[C]) {
 	e.fn(l.c)
 	l.charge(e, row)
 	l.show(l.delta)
-	if e.sys.flags&failing != 0 {
+	if e.sys.flags.has(failing) {
 		e.sys.succeeded(stage)
 	}
 }
@@ -289,7 +289,7 @@ func (l *Loop[C]) open(s *System[C]) bool {
 
 // met asks the system's own condition.
 func (l *Loop[C]) met(s *System[C]) (yes bool) {
-	if s.flags&quarantined != 0 {
+	if s.flags.has(quarantined) {
 		return false
 	}
 	if s.cond.ask == nil {
@@ -299,7 +299,7 @@ func (l *Loop[C]) met(s *System[C]) (yes bool) {
 	l.now.System = s.spec.Name
 	l.guard(s, func() {
 		yes = s.cond.ask(l.c)
-		if s.flags&failing != 0 && s.spec.IsGroup {
+		if s.spec.IsGroup {
 			s.succeeded(stage)
 		}
 	})

@@ -217,6 +217,9 @@ const (
 	quarantined                   // it does not run for a while
 )
 
+// has reports whether f is among the flags.
+func (x flags) has(f flags) bool { return x&f != 0 }
+
 // Name is the name that the system was registered with.
 func (s *System[C]) Name() string { return s.spec.Name }
 

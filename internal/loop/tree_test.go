@@ -164,3 +164,31 @@ func TestGroupsStandTogetherAndAnchorsHold(t *testing.T) {
 		}
 	})
 }
+
+// A condition that is met ends the row of panics of its group, and not that of a system: what
+// panics there is the call.
+func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
+	h := newHarness(t)
+	g := group("g", "")
+	g.RunIf = func(n *Now) bool {
+		if n.Tick%quarantineAfter != 0 {
+			panic("now and then")
+		}
+		return true
+	}
+	h.add(g)
+	h.add(Spec[*Now]{Name: "a", Group: "g"})
+	for range 10 * quarantineAfter {
+		h.step()
+	}
+	if h.wantRan("a"); h.Quarantined() != 0 {
+		t.Fatalf("%d quarantined although every third answer is yes", h.Quarantined())
+	}
+	h.add(Spec[*Now]{Name: "b", RunIf: func(*Now) bool { return true }, Ask: at(func(*Now) { panic("always") }, Update)})
+	for range quarantineAfter {
+		h.step()
+	}
+	if h.Quarantined() != 1 {
+		t.Fatalf("%d quarantined although every call panics", h.Quarantined())
+	}
+}
