@@ -15,7 +15,6 @@ import (
 type calls struct {
 	last    uint64        // id of the newest
 	waiting []waitingCall // by id
-	next    time.Duration // no deadline comes earlier
 	refused int           // since the last poll, because too many wait
 	late    uint64        // answers that nobody waited for any more
 }
@@ -42,11 +41,7 @@ var ErrTooManyCalls = errors.New("client: too many calls wait for their answers"
 // add notes a call and returns its id.
 func (cs *calls) add(method uint32, now, timeout time.Duration, then func(*netloop.Tick, any, error)) uint64 {
 	cs.last++
-	deadline := now + timeout
-	if len(cs.waiting) == 0 || deadline < cs.next {
-		cs.next = deadline
-	}
-	cs.waiting = append(cs.waiting, waitingCall{cs.last, method, deadline, then})
+	cs.waiting = append(cs.waiting, waitingCall{cs.last, method, now + timeout, then})
 	return cs.last
 }
 
@@ -93,20 +88,12 @@ func (cs *calls) fail(t *netloop.Tick, id uint64, err error) {
 // expire fails what has waited too long, oldest first.
 func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 	cs.refused = 0
-	if len(cs.waiting) == 0 || now < cs.next {
-		return
-	}
 	for {
 		i := slices.IndexFunc(cs.waiting, func(w waitingCall) bool { return now >= w.deadline })
 		if i < 0 {
-			break
+			return
 		}
 		cs.fail(t, cs.waiting[i].id, ErrTimeout) // It may ask again, behind all others.
-	}
-	for i, w := range cs.waiting {
-		if i == 0 || w.deadline < cs.next {
-			cs.next = w.deadline
-		}
 	}
 }
 

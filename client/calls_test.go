@@ -65,9 +65,12 @@ func TestEachCallHasItsDeadline(t *testing.T) {
 	expire(40)
 	expire(49)
 	add(49, 3)
-	expire(60, 1, 4, 5)
+	expire(50, 1)
+	expire(52, 5)
+	expire(59)
+	expire(60, 4)
 	expire(1000)
-	add(1000, 500) // With nothing else there it is the next.
+	add(1000, 500)
 	expire(1499)
 	expire(1500, 6)
 	if len(cs.waiting) != 0 {
@@ -89,8 +92,11 @@ func TestWhatAsksAgainWaitsAgain(t *testing.T) {
 	cs.add(1, 0, 20, func(*netloop.Tick, any, error) { t.Error("the other has failed") })
 	cs.expire(nil, 10)
 	cs.expire(nil, 10)
-	if asked != 1 || len(cs.waiting) != 2 || cs.next != 11 {
-		t.Errorf("asked %d times, %d wait, the next until %v", asked, len(cs.waiting), cs.next)
+	if asked != 1 || len(cs.waiting) != 2 {
+		t.Errorf("asked %d times, %d wait", asked, len(cs.waiting))
+	}
+	if cs.expire(nil, 11); asked != 2 {
+		t.Errorf("at its second deadline asked %d times", asked)
 	}
 }
 
@@ -115,6 +121,9 @@ func TestACallIsAnsweredOrRefused(t *testing.T) {
 		t.Errorf("%d calls wait", r.Stats().Calls)
 	}
 	r.arrives(refusal, answer, answer)
+	if s := r.Stats(); s.Rejected != 0 || s.Unknown != 0 {
+		t.Errorf("of the answers %d were rejected, %d of no method", s.Rejected, s.Unknown)
+	}
 	if s := r.Stats(); len(got) != 2 || !strings.HasSuffix(got[0], ": no") || got[1] != "7 <nil>" || s.Calls != 1 || s.LateCalls != 1 {
 		t.Errorf("got %q, %d wait, %d late", got, s.Calls, s.LateCalls)
 	}
@@ -147,12 +156,20 @@ func TestRefusedCallsAreBoundedPerFrame(t *testing.T) {
 	if refused != 3*maxCalls || r.Stats().Calls != maxCalls || r.Stats().Panics != 0 {
 		t.Errorf("%d were refused, %d wait, %d panicked", refused, r.Stats().Calls, r.Stats().Panics)
 	}
+	if id := ask1(r); id != 0 { // Who gives up must not take another's call back.
+		t.Errorf("a call that was refused has the id %d", id)
+	}
+	r.frame(0)
 	defer func() {
 		if recover() == nil {
 			t.Error("one more was refused, and nothing said")
 		}
 	}()
 	ask(maxCalls + 1)
+}
+
+func ask1(r *rig) uint64 {
+	return ask(r.Client, rigAsk, rigWord{}, func(*netloop.Tick, rigWord, error) {}, nil)
 }
 
 // What other goroutines ask for without a Step is bounded, and a question whose context has ended
@@ -195,11 +212,14 @@ func TestWhatCannotBeSentIsCounted(t *testing.T) {
 	if err := Send(r.Client, rigWords, rigWord{}); err != nil || r.Stats().Dropped != 0 {
 		t.Errorf("%v, %d dropped", err, r.Stats().Dropped)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
+	r.session.Close(transport.CodeProtocol, "")
+	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
+		t.Errorf("before the client knows of the end: %v, %d dropped", err, r.Stats().Dropped)
 	}
+	r.session.End(transport.Closed{Code: netloop.CodeLost})
+	r.frame(0)
 	var closed *netloop.Closed
-	if err := Send(r.Client, rigWords, rigWord{}); !errors.As(err, &closed) || r.Stats().Dropped != 1 {
+	if err := Send(r.Client, rigWords, rigWord{}); !errors.As(err, &closed) || closed.Code != transport.CodeProtocol || r.Stats().Dropped != 2 {
 		t.Errorf("after the end: %v, %d dropped", err, r.Stats().Dropped)
 	}
 }

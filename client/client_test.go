@@ -54,7 +54,7 @@ func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 		t.Errorf("%v, client %d is %v", r.Closed(), r.ID(), r.State().Phase)
 	}
 	r.frame(0)
-	if j := newJoined(t); j.ID() != 1 || j.State().Phase != Loading || j.TickRate() != netloop.Hz(10) {
+	if j := newJoined(t); j.ID() != 1 || j.Minor() != 3 || j.State().Phase != Loading || j.TickRate() != netloop.Hz(10) {
 		t.Errorf("with sound rates client %d is %v, at %v", j.ID(), j.State().Phase, j.TickRate())
 	}
 }
@@ -194,5 +194,35 @@ func TestRunBeforeTheConnection(t *testing.T) {
 	}
 	if err := c.Run(t.Context()); err != nil || clk.waits[2] != 3*(time.Second/60) {
 		t.Errorf("%v, it waited until %v", err, clk.waits)
+	}
+}
+
+// A client that is not connected can be closed, and one without a log has nothing to say.
+func TestACloseBeforeTheConnection(t *testing.T) {
+	c, err := newClient(Config{Schema: rigSchema}, clock.NewVirtual())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.On(netloop.Update, "bad", nil); s.Err() == nil {
+		t.Error("a system without a function was accepted")
+	}
+	if err := c.Close(); err != nil || c.Closed() == nil || c.Closed().Code != netloop.CodeLeft {
+		t.Errorf("%v, closed with %v", err, c.Closed())
+	}
+}
+
+// TestProgressIsAShare of what the first state has.
+func TestProgressIsAShare(t *testing.T) {
+	for s, want := range map[State]float64{
+		{}:                                      0,
+		{Phase: Loading}:                        0,
+		{Phase: Loading, Loaded: 1, Objects: 4}: 0.25,
+		{Phase: Loading, Loaded: 1, Objects: 1}: 1,
+		{Phase: Playing}:                        1,
+		{Phase: Closed}:                         0,
+	} {
+		if got := s.Progress(); got != want {
+			t.Errorf("%+v: %v, want %v", s, got, want)
+		}
 	}
 }

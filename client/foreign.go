@@ -51,7 +51,7 @@ func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, e
 	}
 	c.stats.Unsent++
 	if _, own := c.payloadOf(m, m.In.Append, msg); own != nil { // It is no matter of builds.
-		return 0, nil, fmt.Errorf("client: sending %q: %w: %w", m.Queue.Name, ErrDoesNotFit, own)
+		return id, nil, fmt.Errorf("client: sending %q: %w: %w", m.Queue.Name, ErrDoesNotFit, own)
 	}
 	if !known {
 		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("the server has no method %q", m.Queue.Name)}
@@ -65,7 +65,7 @@ func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, e
 		c.warned[m.Queue.ID] = true
 		c.log.Warn("a message cannot be sent to a server of this build; further ones of this method are only counted", "method", m.Queue.Name, "error", err)
 	}
-	return 0, nil, err
+	return id, nil, err
 }
 
 // ErrDoesNotFit is in the error of a message that exceeds a limit of its declaration or of the

@@ -35,6 +35,31 @@ func TestWhatIsHeldIsBoundedInTicks(t *testing.T) {
 	}
 }
 
+// Beyond its bounds the oldest run without their state, and no more of them than must.
+func TestWhatIsHeldIsBoundedInNumberAndBytes(t *testing.T) {
+	var h held
+	ran := 0
+	run := func(rpcqueue.Item) { ran++ }
+	hold := func(n, size, wantRan, wantBytes int) {
+		t.Helper()
+		for range n {
+			h.hold(heldMessage{tick: 5, size: size}, run)
+		}
+		if ran != wantRan || h.bytes != wantBytes || h.early != uint64(ran) {
+			t.Fatalf("%d ran, %d counted as early, %d bytes wait, want %d and %d", ran, h.early, h.bytes, wantRan, wantBytes)
+		}
+	}
+	hold(256, 1, 0, 256)
+	hold(1, 1, 1, 256)
+	hold(1, 1<<16-255, 2, 1<<16)
+	hold(1, 0, 3, 1<<16-1)
+	hold(1, 2, 4, 1<<16)
+	hold(1, 1<<16+1, 260, 1<<16+1) // One that is larger than all that may wait waits alone.
+	if h.release(run); ran != 261 || h.bytes != 0 || h.early != 261 {
+		t.Errorf("at the end %d ran, %d bytes are left, %d early", ran, h.bytes, h.early)
+	}
+}
+
 func TestWhatIsHeldRunsInTheOrderInWhichItCame(t *testing.T) {
 	var h held
 	var ran []int

@@ -125,7 +125,7 @@ func (c *Client) receive(t *netloop.Tick, a *transport.Arrival) {
 		return
 	}
 	it := rpcqueue.Item{Method: method, Stage: netloop.Stage(m.Stage), Msg: a.Decoded}
-	if m.Tick == 0 || !c.held.hold(heldMessage{item: it, tick: m.Tick, came: c.time.tick, size: a.Size}, c.queue) {
+	if !c.held.hold(heldMessage{item: it, tick: m.Tick, came: c.time.tick, size: a.Size}, c.queue) {
 		c.queue(it)
 	}
 }

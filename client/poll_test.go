@@ -9,6 +9,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A record that makes no sense ends the connection: nothing of a stream can be asked for again.
@@ -18,8 +19,8 @@ func TestMalformedRecordClosesTheConnection(t *testing.T) {
 		Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
 	})
 	c.applyRecord(nil, &transport.Arrival{Kind: transport.Record, State: []byte{1, 2, 3}})
-	if why, closed := c.session.Cause(); !closed || why.Code != transport.CodeProtocol || c.stats.Malformed != 1 {
-		t.Errorf("closed: %v with %+v, %d counted", closed, why, c.stats.Malformed)
+	if why, closed := c.session.Cause(); !closed || why.Code != transport.CodeProtocol || c.stats.Malformed != 1 || c.stats.Records != 0 {
+		t.Errorf("closed: %v with %+v, %d counted, %d taken", closed, why, c.stats.Malformed, c.stats.Records)
 	}
 }
 
@@ -122,6 +123,8 @@ func TestMessagesThatCannotRunAreCounted(t *testing.T) {
 	unknown := word(1, 0)
 	unknown.Message.Method = 60_000
 	r.arrives(word(1, 0), word(2, 0), unknown)
+	Handle(r.Client, rigWords, func(*netloop.Tick, rigWord) {})
+	r.arrives(word(3, 0))
 	if s := r.Stats(); s.Rejected != 2 || s.Unknown != 1 {
 		t.Errorf("%d rejected, %d unknown", s.Rejected, s.Unknown)
 	}
@@ -148,5 +151,48 @@ func TestAClientPlaysWhenItsStateIsThere(t *testing.T) {
 	}
 	if r.arrives(); r.State().Phase != Closed {
 		t.Errorf("after its end it is %v", r.State().Phase)
+	}
+}
+
+// Before any state has arrived it has no age; the tick of the very first packet may be any.
+func TestAStateHasAnAgeOnceItIsThere(t *testing.T) {
+	r := newJoined(t)
+	if r.frame(time.Second); r.Stats().Age != 0 {
+		t.Errorf("without state its age is %v", r.Stats().Age)
+	}
+	r.arrives(r.states(1).at(1, 0)...)
+	if r.Stats().Age != time.Second {
+		t.Errorf("a second after the first tick its age is %v", r.Stats().Age)
+	}
+	const late = 1<<33 + 5
+	r = newRig(t)
+	hz := &netloopv1.Rate{Num: 10, Den: 1}
+	r.connected(transport.NewSession(r.sessionConfig()), &netloopv1.Welcome{
+		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: late},
+	})
+	s := r.states(1)
+	s.world.Capture(late)
+	if r.arrives(s.at(late+1, 0)...); r.Stats().Applied != late+1 {
+		t.Errorf("the state of tick %d is taken for that of tick %d", uint64(late+1), r.Stats().Applied)
+	}
+}
+
+// Changes of a class are worked out only while somebody watches them.
+func TestChangesAreToldOnlyToWatchers(t *testing.T) {
+	r := newJoined(t)
+	s := r.states(1)
+	r.arrives(s.at(1, 0)...)
+	told := func(tick uint64) int {
+		if _, err := r.replica.Apply(s.at(tick, 0)[0].State); err != nil {
+			t.Fatal(err)
+		}
+		return len(r.replica.Events())
+	}
+	without := told(2)
+	stop := Watch(r.Client, rigPlaces, Watcher[rigPlace]{Change: func(*netloop.Tick, *netloop.Object[rigPlace], rigPlace) {}})
+	with := told(3)
+	stop()
+	if after := told(4); without != 0 || with != 1 || after != 0 {
+		t.Errorf("%d changes before, %d with and %d after a watcher, want 0, 1 and 0", without, with, after)
 	}
 }

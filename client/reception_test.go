@@ -24,6 +24,9 @@ func TestReceptionCountsGaps(t *testing.T) {
 		"the newest is not whole":     {1, []packet{{1, 10, 0, 1}, {3, 11, 1, 3}}, 0, 0},
 		"an older one is not":         {1, []packet{{2, 10, 1, 3}, {4, 11, 0, 1}}, 2, 0},
 		"swapped":                     {1, []packet{{2, 10, 1, 2}, {1, 10, 0, 2}, {4, 11, 1, 2}, {3, 11, 0, 2}}, 0, 0},
+		"lost before a whole one":     {1, []packet{{1, 10, 0, 1}, {3, 11, 0, 2}, {4, 11, 1, 2}}, 1, 0},
+		"before two of three":         {1, []packet{{1, 10, 0, 1}, {3, 11, 0, 3}, {4, 11, 1, 3}}, 1, 0},
+		"late, of one that is open":   {1, []packet{{1, 10, 0, 1}, {3, 12, 0, 2}, {2, 11, 0, 1}}, 0, 0},
 		"a rate of 0":                 {0, []packet{{1, 10, 0, 1}, {2, 11, 0, 1}}, 0, 0},
 		"numbers that go back":        {1, []packet{{9, 10, 0, 1}, {2, 13, 1, 2}}, 0, 2},
 	} {

@@ -27,10 +27,11 @@ func (r *refusals) refused(now time.Duration) (ask bool) {
 	if r.count++; r.count < refusedBeforeFull || now < r.from {
 		return false
 	}
+	wait := max(2*r.wait, firstFullWait)
 	if now-r.from > longestFullWait {
-		r.wait = 0 // that was something else
+		wait = firstFullWait // that was something else
 	}
-	r.wait = min(max(2*r.wait, firstFullWait), longestFullWait)
+	r.wait = min(wait, longestFullWait)
 	r.count, r.from = 0, now+r.wait
 	return true
 }

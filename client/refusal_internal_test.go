@@ -23,16 +23,27 @@ func TestRefusalsAskLessAndLess(t *testing.T) {
 			asked = append(asked, now)
 		}
 	}
-	if len(asked) < 9 || len(asked) > 11 || asked[0] != 200*time.Millisecond {
-		t.Errorf("asked at %v", asked)
+	want := []time.Duration{200, 1200, 3200, 7200, 15200, 31200, 63200, 123200, 183200, 243200}
+	if len(asked) != len(want) {
+		t.Fatalf("asked at %v", asked)
 	}
-	for i := 2; i < len(asked); i++ {
-		if wait, before := asked[i]-asked[i-1], asked[i-1]-asked[i-2]; wait < min(before*3/2, time.Minute) || wait > time.Minute+time.Second {
-			t.Errorf("asked at %v", asked)
+	for i := range want {
+		if asked[i] != want[i]*time.Millisecond {
+			t.Errorf("asked at %v, want %v ms", asked, want)
 		}
 	}
 	if !r.refused(20*time.Minute) || r.wait != time.Second {
 		t.Errorf("after a long quiet it waits %v", r.wait)
+	}
+	for n := range 3 {
+		if ask := r.refused(20*time.Minute + 61*time.Second); ask != (n == 2) || ask && r.wait != 2*time.Second {
+			t.Errorf("a minute after it might: refusal %d asks %v, and waits %v", n, ask, r.wait)
+		}
+	}
+	for n := range 3 {
+		if ask := r.refused(20*time.Minute + 123*time.Second + 1); ask != (n == 2) || ask && r.wait != time.Second {
+			t.Errorf("a moment more than a minute: refusal %d asks %v, and waits %v", n, ask, r.wait)
+		}
 	}
 }
 

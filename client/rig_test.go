@@ -54,7 +54,7 @@ func newJoined(t *testing.T) *rig {
 	r := newRig(t)
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
 	r.connected(transport.NewSession(r.sessionConfig()), &netloopv1.Welcome{
-		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: 1},
+		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Minor: 3, Epoch: &netloopv1.Epoch{Tick: 1},
 	})
 	return r
 }
@@ -74,6 +74,25 @@ func (r *rig) arrives(all ...transport.Arrival) {
 		}
 	}
 	r.frame(0)
+}
+
+// sent flushes, and returns what has then arrived at the server.
+func (r *rig) sent() (kinds []transport.ArrivalKind) {
+	r.t.Helper()
+	inbox := transport.NewInbox(0, nil)
+	far := transport.NewSession(transport.SessionConfig{Inbox: inbox})
+	r.session.Flush(r.clock.Now())
+	for b, more := r.session.AppendDatagram(nil, 0); more; b, more = r.session.AppendDatagram(nil, 0) {
+		far.ReceiveDatagram(0, b)
+		r.session.DatagramSent(0, 0, true)
+	}
+	if err := far.ReceiveStream(0, r.session.AppendStream(nil, 1<<20)); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range inbox.Swap(nil) {
+		kinds = append(kinds, a.Kind)
+	}
+	return kinds
 }
 
 // word is a message of the server.

@@ -130,10 +130,10 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	if s.tick == 0 {
 		s.step = target
 	}
-	if behind := target - s.step; behind > maxSteps {
-		s.jumped += behind - maxSteps
-		s.step = target - maxSteps
-	}
+	behind := target - s.step
+	left := behind - min(behind, maxSteps)
+	s.jumped += left
+	s.step += left
 	in.FixedSteps, in.FirstFixedStep = int(target-s.step), s.step+1
 	s.tick, s.step = tick, target
 	return in

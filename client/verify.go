@@ -16,7 +16,7 @@ var ErrDiverged = errors.New("client: the state differs from the server's")
 type verification struct {
 	then     []func(error)
 	deadline time.Duration // on the client's clock
-	asked    time.Duration // when digests were last asked for, also for an earlier question
+	next     time.Duration // digests are not asked for before, also for another question
 }
 
 const (
@@ -44,8 +44,8 @@ func (v *verification) step(c *Client, now time.Duration) {
 	case len(v.then) == 0 || c.session == nil:
 	case now >= v.deadline:
 		v.done(c, fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
-	case v.asked == 0 || now-v.asked >= verifyAgain:
-		v.asked = max(now, 1)
+	case now >= v.next:
+		v.next = now + verifyAgain
 		c.session.RequestDigest(verifyDigests)
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // A client asks for digests while somebody wants to know, every five quarters of a second, and
 // gives up after ten.
 func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	r := newJoined(t)
-	if r.frame(time.Second); r.verify.asked != 0 {
+	if r.frame(time.Second); r.verify.next != 0 {
 		t.Error("it asks, and nobody wants to know")
 	}
 	var got []string
@@ -22,9 +23,12 @@ func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 	r.Verify(func(err error) { got = append(got, fmt.Sprint("first ", err)) })
 	var asked []time.Duration
 	for r.clock.Now() < began+9990*ms {
-		was := r.verify.asked
-		if r.frame(10 * ms); r.verify.asked != was {
-			asked = append(asked, r.verify.asked-began)
+		was := r.verify.next
+		if r.frame(10 * ms); r.verify.next != was {
+			asked = append(asked, r.clock.Now()-began)
+			if kinds := r.sent(); !slices.Contains(kinds, transport.DigestRequest) {
+				t.Errorf("at %v it has sent %v", asked[len(asked)-1], kinds)
+			}
 		}
 		if r.clock.Now() == began+5*time.Second {
 			r.Verify(func(err error) { got = append(got, fmt.Sprint("second ", err != nil)) })
@@ -39,8 +43,8 @@ func TestDigestsAreAskedForWhileSomebodyWantsToKnow(t *testing.T) {
 		t.Errorf("after ten seconds told %q, want %q", got, want)
 	}
 	r.Verify(func(error) {})
-	if r.frame(10 * ms); r.verify.asked != began+10010*ms {
-		t.Errorf("another question is asked at %v", r.verify.asked-began)
+	if r.frame(10 * ms); r.verify.next != began+11260*ms {
+		t.Errorf("another question may be asked again at %v", r.verify.next-began)
 	}
 }
 
@@ -50,8 +54,8 @@ func TestAQuestionBeforeTheConnectionWaits(t *testing.T) {
 	var got error
 	r.Verify(func(err error) { got = err })
 	r.frame(time.Minute)
-	if r.verify.asked != 0 || got != nil {
-		t.Errorf("asked at %v, told %v", r.verify.asked, got)
+	if r.verify.next != 0 || got != nil {
+		t.Errorf("asked until %v, told %v", r.verify.next, got)
 	}
 }
 
@@ -69,6 +73,9 @@ func TestADigestThatDiffersIsToldAndHealed(t *testing.T) {
 	r.verify.compared(r.Client, netvar.DigestUnequal)
 	if s := r.Stats(); len(got) != 2 || !errors.Is(got[0], ErrDiverged) || s.Unequal != 1 || s.FullStates != 1 {
 		t.Errorf("told %v, %d unequal, %d full states", got, s.Unequal, s.FullStates)
+	}
+	if kinds := r.sent(); !slices.Contains(kinds, transport.FullStateRequest) {
+		t.Errorf("it has sent %v", kinds)
 	}
 	r.Verify(func(err error) { got = append(got, err) })
 	r.verify.compared(r.Client, netvar.DigestEqual)
