@@ -193,11 +193,9 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 		list := &l.lists[k]
 		slot := list.slots[s.id]
 		l.row(list, &list.timed[slot]).Missed += missed
-		missed = 0 // A turn that was missed counts once, not in every stage.
-		if t.calls > 0 {
-			list.due = append(list.due, slot)
-			stages |= stage.bit()
-		}
+		missed = 0                        // A turn that was missed counts once, not in every stage.
+		list.due = append(list.due, slot) // Also in quarantine, which may knows.
+		stages |= stage.bit()
 	}
 	return stages
 }

@@ -73,7 +73,7 @@ func TestATableOfSystems(t *testing.T) {
 			{Name: "once", Once: true, Paused: true, Panics: 3},
 			{Name: "every", Periodic: true, Period: time.Second},
 			{Name: "catches", Periodic: true, Period: ms, Scaled: true, CatchUp: 1},
-			{Name: "gap", Periodic: true, Period: ms, Gap: true},
+			{Name: "gap", Periodic: true, Period: ms, Gap: true, Before: []string{"a"}},
 		}},
 		{Stage: PostLateUpdate},
 		{Systems: []DumpSystem{{Name: "new"}}},
@@ -86,7 +86,7 @@ Update
   once                body   0         once a tick                paused                                0      -      -      -         panicked 3 times
   every               body   0         1s                         -                                     0      -      -      -         ok
   catches             body   0         1ms scaled, up to 1 times  -                                     0      -      -      -         ok
-  gap                 body   0         at least 1ms               -                                     0      -      -      -         ok
+  gap                 body   0         at least 1ms               before a                              0      -      -      -         ok
 PostLateUpdate
 not placed yet
   new                 body   0         -                          -                                     0      -      -      -         ok
@@ -115,6 +115,9 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 	}
 	h.step() // The condition is asked in both stages, and the third time it is quarantined.
 	h.set(in, func(s *Spec[*Now]) { s.Group = "" })
+	if d := in.Dump(0); !d.Pending {
+		t.Errorf("its change waits: %+v", d)
+	}
 	if d := a.Dump(Update); d.Pending || strings.Join(d.Groups, " ") != "outer inner" {
 		t.Errorf("before the change: %+v", d)
 	}

@@ -96,6 +96,21 @@ func TestAPanicOfAskIsIsolated(t *testing.T) {
 	h.wantRan("bad", "late")
 }
 
+// Nobody plays on without a system that is critical, and the first that fails is why.
+func TestThePanicOfACriticalSystemsAskClosesTheLoop(t *testing.T) {
+	h := newHarness(t)
+	for _, name := range []string{"first", "second"} {
+		h.add(Spec[*Now]{Name: name, Critical: true, Ask: func(Stage) func(*Now) { panic(name) }, Stages: []Stage{Update}})
+	}
+	h.add(Spec[*Now]{Name: "a"})
+	_, err := h.stepRecord()
+	var pe *PanicError
+	if !errors.As(err, &pe) || pe.Panic.System != "first" || pe.Panic.Stage != Update || pe.Panic.Stack == nil || !errors.Is(h.Check(), err) {
+		t.Fatalf("error %v, and then %v", err, h.Check())
+	}
+	h.wantRan()
+}
+
 func TestPanicsBeyondTheLimitAreCounted(t *testing.T) {
 	h := newHarness(t)
 	for i := range MaxPanics + 7 {

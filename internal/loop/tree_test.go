@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -190,5 +191,96 @@ func TestAConditionThatIsMetEndsTheRowOfItsGroupOnly(t *testing.T) {
 	}
 	if h.Quarantined() != 1 {
 		t.Fatalf("%d quarantined although every call panics", h.Quarantined())
+	}
+}
+
+// An anchor that names a group without members binds nobody, and binds from its first member on
+// up to its last.
+func TestAnAnchorOfAGroupBindsWhileItHasMembers(t *testing.T) {
+	h := newHarness(t)
+	g := group("g", "")
+	g.After = []string{"late"}
+	h.add(g)
+	h.add(group("inner", "g"))
+	h.add(after(spec("follows", Body, First), "g"))
+	h.add(spec("early", Body, Early))
+	h.add(spec("late", Body, Late))
+	h.step()
+	h.wantRan("follows", "early", "late")
+	a := h.add(Spec[*Now]{Name: "a", Group: "inner", Priority: First})
+	h.step()
+	h.wantRan("early", "late", "a", "follows")
+	b := h.add(Spec[*Now]{Name: "b", Group: "inner"})
+	h.step()
+	a.Remove()
+	h.step()
+	h.wantRan("early", "late", "b", "follows")
+	b.Remove()
+	h.step()
+	h.wantRan("follows", "early", "late")
+}
+
+// A tree that is refused says why and changes nothing.
+func TestATreeThatIsWrongIsRefused(t *testing.T) {
+	ask := at(func(*Now) {}, Update)
+	for name, edit := range map[string]func(h *harness, tree *Tree[*Now]){
+		"a name that is there twice": func(_ *harness, tree *Tree[*Now]) {
+			tree.Items = append(tree.Items, Item[*Now]{Spec: Spec[*Now]{Name: "b", Ask: ask}})
+		},
+		"a system that is there twice": func(_ *harness, tree *Tree[*Now]) {
+			again := tree.Items[1]
+			again.Spec.Name = "c"
+			tree.Items = append(tree.Items, again)
+		},
+		"a system of another loop": func(h *harness, tree *Tree[*Now]) {
+			tree.Items[1].System = newHarness(h.tb).add(Spec[*Now]{Name: "b"})
+		},
+		"a system that was removed": func(h *harness, tree *Tree[*Now]) {
+			h.Find("b").Remove()
+			tree.version = h.version
+		},
+		"a system that was left out": func(h *harness, tree *Tree[*Now]) {
+			less := h.Tree()
+			less.Items = less.Items[:1]
+			if err := h.Set(less); err != nil {
+				h.tb.Fatal(err)
+			}
+			tree.version = h.version
+		},
+		"a built-in that was changed": func(_ *harness, tree *Tree[*Now]) { tree.Items[0].Changed = true },
+		"a built-in that is left out": func(_ *harness, tree *Tree[*Now]) { tree.Items = tree.Items[1:] },
+		"a built-in by another": func(_ *harness, tree *Tree[*Now]) {
+			tree.Items[0] = Item[*Now]{Spec: Spec[*Now]{Name: "poll", Ask: ask}}
+		},
+		"a description that is none": func(_ *harness, tree *Tree[*Now]) {
+			tree.Items = append(tree.Items, Item[*Now]{Spec: Spec[*Now]{Name: "c"}})
+		},
+		"a cycle": func(_ *harness, tree *Tree[*Now]) {
+			tree.Items[1].Spec.Before, tree.Items[1].Changed = []string{"b"}, true
+		},
+	} {
+		h := newHarness(t)
+		h.add(Spec[*Now]{Name: "poll", BuiltIn: "nothing would arrive"})
+		h.add(Spec[*Now]{Name: "b"})
+		h.step()
+		tree := h.Tree()
+		edit(h, &tree)
+		before := fmt.Sprintf("%+v", h.Preview(h.Tree()))
+		if h.Set(tree) == nil {
+			t.Errorf("%s was set", name)
+		}
+		if after := fmt.Sprintf("%+v", h.Preview(h.Tree())); after != before {
+			t.Errorf("%s was refused, and the loop is %s, not %s", name, after, before)
+		}
+	}
+}
+
+func TestATreeHoldsMaxSystems(t *testing.T) {
+	h := newHarness(t)
+	for n, tooLarge := range map[int]bool{MaxSystems: false, MaxSystems + 1: true} {
+		err := h.Set(Tree[*Now]{Items: make([]Item[*Now], n)}) // None has a name, which is refused later.
+		if err == nil || strings.Contains(err.Error(), "too large") != tooLarge {
+			t.Errorf("a tree of %d is too large: %v", n, !tooLarge)
+		}
 	}
 }
