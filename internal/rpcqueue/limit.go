@@ -228,9 +228,6 @@ func (l *limiter) allowance() allowance {
 // false for a message to drop. climbed is the rung that the sender has reached
 // with it, Calm if that is no news.
 func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
-	if l.price == 0 {
-		return true, Calm
-	}
 	switch debt := s.bucket.debt(l.now, l.price); {
 	case debt > l.drop:
 		return l.strike(s, OfSender)
@@ -257,7 +254,7 @@ func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
 	}
 	over, scope := Accepted, OfMethod
 	switch {
-	case lim.price > 0 && use.bucket.debt(l.now, lim.price) > lim.debt:
+	case use.bucket.debt(l.now, lim.price) > lim.debt:
 		over = MethodLimited
 	case lim.each > 0 && use.count >= lim.each:
 		over, scope = TickLimited, OfTick

@@ -90,6 +90,7 @@ func TestALimitGrantsItsBurstAndThenItsRate(t *testing.T) {
 	if n, _ := q.push(8, m, 10); n != 3 {
 		t.Errorf("another sender had %d", n)
 	}
+	q.wantTold("7 m drop", "8 m drop")
 	if n, _ := q.push(0, m, 10); n != 10 {
 		t.Errorf("nobody is limited, and had %d of 10", n)
 	}
@@ -217,7 +218,7 @@ func TestBadLimitsAreRefusedByName(t *testing.T) {
 		{Limits{Sender: Bucket{PerSecond: math.NaN(), Burst: 1}}, "NaN"},
 		{Limits{Sender: Bucket{PerSecond: 0, Burst: 1}}, "a second"},
 		{Limits{Sender: Bucket{PerSecond: 1, Burst: 0}}, "burst"},
-		{Limits{Sender: Bucket{PerSecond: 1, Burst: MaxBurst + 1}}, "burst"},
+		{Limits{Sender: Bucket{PerSecond: 1, Burst: 1<<16 + 1}}, "burst"},
 		{Limits{Kick: 1}, "kick"},
 		{Limits{Budget: -1}, "budget"},
 	} {
@@ -233,20 +234,26 @@ func TestBadLimitsAreRefusedByName(t *testing.T) {
 }
 
 func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
+	const (
+		hourly            = 1. / 3600
+		most              = 1 << 20 // of messages in a drain and of drops before a kick
+		mostAtOnce        = 1 << 16
+		lessThanOneAnHour = 1. / 3600.5
+	)
 	free := Bucket{PerSecond: 1, Burst: 1}
 	for _, c := range []struct {
 		limits Limits
 		ok     bool
 	}{
-		{Limits{Sender: Bucket{PerSecond: MinPerSecond, Burst: MaxBurst}}, true},
+		{Limits{Sender: Bucket{PerSecond: hourly, Burst: mostAtOnce}}, true},
 		{Limits{Sender: Bucket{PerSecond: MaxPerSecond, Burst: 1}}, true},
 		{Limits{Sender: Bucket{PerSecond: MaxPerSecond + 1, Burst: 1}}, false},
-		{Limits{Sender: Bucket{PerSecond: MinPerSecond / 2, Burst: 1}}, false},
-		{Limits{Sender: free, Kick: MaxKick}, true},
-		{Limits{Sender: free, Kick: MaxKick + 1}, false},
+		{Limits{Sender: Bucket{PerSecond: lessThanOneAnHour, Burst: 1}}, false},
+		{Limits{Sender: free, Kick: most}, true},
+		{Limits{Sender: free, Kick: most + 1}, false},
 		{Limits{Sender: free, Kick: -1}, false},
-		{Limits{Budget: MaxBudget}, true},
-		{Limits{Budget: MaxBudget + 1}, false},
+		{Limits{Budget: most}, true},
+		{Limits{Budget: most + 1}, false},
 		{Limits{Time: MaxTime, SenderTime: MaxTime}, true},
 		{Limits{Time: MaxTime + 1}, false},
 		{Limits{Time: -1}, false},
@@ -257,7 +264,10 @@ func TestTheBoundsOfLimitsAreAllowed(t *testing.T) {
 			t.Errorf("%+v: error %v", c.limits, err)
 		}
 	}
-	for perTick, ok := range map[int]bool{MaxBurst: true, MaxBurst + 1: false} {
+	if p := (Bucket{}).price(); p != 0 {
+		t.Errorf("a message costs %v of a bucket without a bottom", p)
+	}
+	for perTick, ok := range map[int]bool{mostAtOnce: true, mostAtOnce + 1: false} {
 		if _, err := NewTable(&Method{ID: 1, Name: "m", PerTick: perTick}); (err == nil) != ok {
 			t.Errorf("%d a tick: error %v", perTick, err)
 		}

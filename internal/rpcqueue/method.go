@@ -109,8 +109,8 @@ func (t *Table) add(m *Method) error {
 	if t.byName[m.Name] != nil {
 		return fmt.Errorf("two methods are named %q", m.Name)
 	}
-	if n := int(m.ID) + 1 - len(t.byID); n > 0 {
-		t.byID = append(t.byID, make([]*Method, n)...)
+	for uint32(len(t.byID)) <= m.ID {
+		t.byID = append(t.byID, nil)
 	}
 	t.byID[m.ID] = m
 	t.byName[m.Name] = m
@@ -119,11 +119,16 @@ func (t *Table) add(m *Method) error {
 
 // ByID finds a method.
 func (t *Table) ByID(id uint32) (*Method, bool) {
-	if uint64(id) >= uint64(len(t.byID)) {
-		return nil, false
-	}
-	m := t.byID[id]
+	m := t.at(id)
 	return m, m != nil
+}
+
+// at returns the method with an id, or nil.
+func (t *Table) at(id uint32) *Method {
+	if uint64(id) >= uint64(len(t.byID)) {
+		return nil
+	}
+	return t.byID[id]
 }
 
 // ByName finds a method.
@@ -137,13 +142,7 @@ func (t *Table) ByName(name string) (*Method, bool) {
 func (t *Table) Methods() []*Method { return t.sorted }
 
 // holds reports whether this very method is in the table.
-func (t *Table) holds(m *Method) bool {
-	if m == nil {
-		return false
-	}
-	o, _ := t.ByID(m.ID)
-	return o == m
-}
+func (t *Table) holds(m *Method) bool { return m != nil && t.at(m.ID) == m }
 
 // wireStep is the distance of two stages on the wire. It leaves room for stages
 // between those of today.

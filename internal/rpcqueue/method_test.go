@@ -1,6 +1,9 @@
 package rpcqueue
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,11 +12,12 @@ import (
 
 func TestATableFindsItsMethods(t *testing.T) {
 	a, b, c := method(7, "a"), method(0, "b"), method(3, "c", loop.FixedUpdate)
-	table, err := NewTable(a, b, c)
+	far := method(1<<16-1, "far")
+	table, err := NewTable(a, b, c, far)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*Method{a, b, c} {
+	for _, m := range []*Method{a, b, c, far} {
 		if got, ok := table.ByID(m.ID); !ok || got != m {
 			t.Errorf("id %d finds %v", m.ID, got)
 		}
@@ -21,7 +25,7 @@ func TestATableFindsItsMethods(t *testing.T) {
 			t.Errorf("name %s finds %v", m.Name, got)
 		}
 	}
-	for _, id := range []uint32{1, 8, 1 << 31, 1<<32 - 1} {
+	for _, id := range []uint32{1, 8, 1 << 16, 1 << 31, 1<<32 - 1} {
 		if m, ok := table.ByID(id); ok {
 			t.Errorf("id %d finds %v", id, m)
 		}
@@ -29,7 +33,7 @@ func TestATableFindsItsMethods(t *testing.T) {
 	if _, ok := table.ByName("d"); ok {
 		t.Error("found a method that is none")
 	}
-	if all := table.Methods(); len(all) != 3 || all[0] != b || all[1] != c || all[2] != a {
+	if all := table.Methods(); !slices.Equal(all, []*Method{b, c, a, far}) {
 		t.Errorf("methods %v", all)
 	}
 }
@@ -41,7 +45,7 @@ func TestABadMethodIsRefusedByName(t *testing.T) {
 	}{
 		{[]*Method{nil}, "nil"},
 		{[]*Method{{ID: 4}}, "id 4"},
-		{[]*Method{method(MaxMethodID, "far")}, `"far"`},
+		{[]*Method{method(1<<16, "far")}, `"far"`},
 		{[]*Method{method(1, "a"), method(2, "a")}, `"a"`},
 		{[]*Method{method(1, "a"), method(1, "b")}, `"a" and "b"`},
 		{[]*Method{method(1, "a", 8)}, "stage 8"},
@@ -78,12 +82,35 @@ func TestOutcomesHaveNames(t *testing.T) {
 			t.Errorf("outcome %d is named %q", o, name)
 		}
 		seen[o.String()] = true
-		// Each outcome of Push queues or drops; each later one comes after queueing.
-		if o.Queued() && o.Dropped() {
-			t.Errorf("%v is queued and dropped", o)
+		if queued := o == Accepted || o == Late; o.Queued() != queued {
+			t.Errorf("%v is queued: %v", o, o.Queued())
+		}
+		if runs := o.Queued() || o == Ran || o == Failed || o == Panicked; o.Dropped() == runs {
+			t.Errorf("%v is dropped: %v", o, o.Dropped())
 		}
 	}
 	if Panicked.String() != "panicked" || ClientGone.String() != "client_gone" || LateDropped.String() != "late_dropped" || Outcome(200).String() != "invalid" {
 		t.Error("the names are shifted")
+	}
+}
+
+// What a handler returns decides how its message counts: as it says, if it is one of the reasons
+// that a handler may have, however it is wrapped.
+func TestARejectionCountsAsItSays(t *testing.T) {
+	no := errors.New("no")
+	for o := range Outcome(NumOutcomes) {
+		want := Failed
+		if slices.Contains([]Outcome{ClientGone, Forbidden, Invalid, NotOwner}, o) {
+			want = o
+		}
+		rejection := &Rejection{o, no}
+		for _, err := range []error{rejection, fmt.Errorf("wrapped: %w", rejection)} {
+			if got := ended(err); got != want || !errors.Is(err, no) || !strings.Contains(err.Error(), o.String()+": no") {
+				t.Errorf("%v counts as %v, want %v", err, got, want)
+			}
+		}
+	}
+	if got := ended(no); got != Failed {
+		t.Errorf("any other error counts as %v", got)
 	}
 }

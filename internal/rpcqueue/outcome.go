@@ -105,7 +105,7 @@ type tally [loop.NumStages + 1][NumOutcomes]uint64
 // are counts that were ever used, however many methods there are.
 type counts struct {
 	unknown Method   // stands for those that are not in the table
-	methods []*tally // by id + 1; 0 is unknown
+	methods []*tally // by id; the last is that of unknown
 	used    []cell
 }
 
@@ -122,24 +122,20 @@ type cell struct {
 
 // newCounts returns the counts for ids below n.
 func newCounts(n int) counts {
-	return counts{unknown: Method{Name: UnknownName}, methods: make([]*tally, n+1)}
+	return counts{unknown: Method{Name: UnknownName, ID: uint32(n)}, methods: append(make([]*tally, n), new(tally))}
 }
 
 // add counts an outcome. The method is nil, and the stage 0, where there is none
 // to speak of. The first use of a count allocates.
 func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
-	i := 0
-	if m != nil {
-		i = int(m.ID) + 1
+	if m == nil {
+		m = &c.unknown
 	}
-	if c.methods[i] == nil {
-		c.methods[i] = new(tally)
+	if c.methods[m.ID] == nil {
+		c.methods[m.ID] = new(tally)
 	}
-	p := &c.methods[i][s][o]
+	p := &c.methods[m.ID][s][o]
 	if *p == 0 {
-		if m == nil {
-			m = &c.unknown
-		}
 		c.used = append(c.used, cell{method: m, stage: s, o: o, n: p})
 	}
 	*p++

@@ -42,13 +42,16 @@ type Tariff struct {
 
 // estimate is what is known of one method.
 type estimate struct {
-	// The messages since the last judgement.
-	count    int
-	sum, max time.Duration
-	sampled  bool // it is on the list of changed
-
+	sample
 	mean  time.Duration // what a message costs; 0 is not known yet
 	price time.Duration // what was last told
+}
+
+// sample is what the messages since the last judgement have cost.
+type sample struct {
+	count    int
+	sum, max time.Duration
+	listed   bool // among the changed
 }
 
 // NewTariff returns one for the methods of a table, with a monotonic clock.
@@ -74,14 +77,14 @@ func (f *Tariff) ran(m *Method) {
 		return
 	}
 	now := f.clock()
-	cost := max(now-f.last, 0)
+	cost := now - f.last
 	f.last = now
 	e := &f.methods[m.ID]
 	e.count++
 	e.sum += cost
 	e.max = max(e.max, cost)
-	if !e.sampled {
-		e.sampled = true
+	if !e.listed {
+		e.listed = true
 		f.changed = append(f.changed, m.ID)
 	}
 }
@@ -119,20 +122,20 @@ const (
 
 // judge takes the sample into the estimate, and reports whether there is a new price.
 func (e *estimate) judge() bool {
-	sample := e.sum / time.Duration(e.count)
+	cost := e.sum / time.Duration(e.count)
 	if e.count >= enough {
-		sample = (e.sum - e.max) / time.Duration(e.count-1)
+		cost = (e.sum - e.max) / time.Duration(e.count-1)
 	}
 	switch {
 	case e.mean == 0:
-		e.mean = min(sample, climbAtMost*InitialPrice)
-	case sample > e.mean:
-		e.mean = min(sample, climbAtMost*e.mean)
+		e.mean = min(cost, climbAtMost*InitialPrice)
+	case cost > e.mean:
+		e.mean = min(cost, climbAtMost*e.mean)
 	default:
-		e.mean -= (e.mean - sample) / decay
+		e.mean -= (e.mean - cost) / decay
 	}
 	e.mean = min(max(e.mean, MinPrice), MaxPrice)
-	e.count, e.sum, e.max, e.sampled = 0, 0, 0, false
+	e.sample = sample{}
 	if price := rung(e.mean); price > e.price || 2*price < e.price {
 		e.price = price
 		return true

@@ -199,6 +199,19 @@ func (m *metered) observe(takes ...time.Duration) time.Duration {
 
 func repeat(d time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
+// A method of which nothing is known has the price that the tariff takes it to have.
+func TestAFirstPriceIsNewsWhereItDiffers(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{us(20): 20480, us(40): 0, us(60): 65536} {
+		m := newMetered(t, Limits{}, method(0, "m"))
+		if m.prices[0] != us(50) {
+			t.Errorf("the first price is %v, want 50 µs", m.prices[0])
+		}
+		if p := m.observe(takes); p != want {
+			t.Errorf("a first message of %v makes a price of %v, want %v", takes, p, want)
+		}
+	}
+}
+
 func TestAPriceIsTheMeanRoundedUp(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	if p := m.observe(us(100)); p != 7<<14 { // In steps of a quarter of a power of two.
@@ -223,8 +236,8 @@ func TestOneOutlierMakesNoPrice(t *testing.T) {
 			t.Errorf("a sample of fewer than four makes a price of %v", p)
 		}
 	}
-	if p := m.observe(us(20)); p > us(100) {
-		t.Errorf("one sample raises a price from 20 µs to %v", p)
+	if p := m.observe(us(20)); p < us(80) || p > us(100) {
+		t.Errorf("one sample raises a price from 20 µs to %v, want four times as much", p)
 	}
 }
 
@@ -287,13 +300,17 @@ func TestPricesKeepTheirBounds(t *testing.T) {
 	m.now = time.Hour
 	m.observe(-time.Hour) // A clock that goes back harms nothing.
 	for range 40 {
-		m.observe(repeat(time.Hour, 8)...)
+		if p := m.observe(repeat(time.Hour, 8)...); p > 2*MaxPrice {
+			t.Errorf("messages of an hour make a price of %v", p)
+		}
 	}
 	if p := m.prices[0]; p != MaxPrice {
 		t.Errorf("messages of an hour cost %v", p)
 	}
 	for range 500 {
-		m.observe(repeat(0, 8)...)
+		if p := m.observe(repeat(0, 8)...); p > 0 && p < MinPrice {
+			t.Errorf("messages of nothing make a price of %v", p)
+		}
 	}
 	if p := m.prices[0]; p > 2*MinPrice+MinPrice/4 {
 		t.Errorf("messages of nothing cost %v", p)

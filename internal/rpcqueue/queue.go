@@ -206,7 +206,6 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 	defer func() {
 		q.draining = false
 		q.cur = Item{}
-		r.batch = 0
 	}()
 	for r.batch = uint64(batch); r.batch > 0; {
 		q.caught, q.stack, q.err = nil, nil, nil

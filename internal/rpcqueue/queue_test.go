@@ -374,12 +374,20 @@ func TestMisuseIsRefused(t *testing.T) {
 func TestCountsAreKeptByMethod(t *testing.T) {
 	a, b := method(0, "a"), method(1, "b")
 	r := newRoom(t, a, b)
+	if err := r.queue.SetLimits(Limits{Sender: Bucket{PerSecond: 1, Burst: 1}}); err != nil {
+		t.Fatal(err)
+	}
 	r.sent = []Item{{Method: a, Msg: "1"}, {Method: b, Msg: "2"}, {Method: b, Msg: "3"}, {Msg: "4"}}
+	for _, m := range []*Method{nil, nil, a, nil, b} { // The first two are within twice the burst.
+		r.sent = append(r.sent, Item{Method: m, From: 1})
+	}
 	r.step(1)
 	got := map[string]uint64{}
 	r.queue.Counts(func(m *Method, _ loop.Stage, o Outcome, n uint64) { got[m.Name+" "+o.String()] += n })
 	want := map[string]uint64{
-		"a accepted": 1, "a ran": 1, "b accepted": 2, "b ran": 2, UnknownName + " unknown_method": 1,
+		"a accepted": 1, "a ran": 1, "a client_limited": 1,
+		"b accepted": 2, "b ran": 2, "b client_limited": 1,
+		UnknownName + " unknown_method": 3, UnknownName + " client_limited": 1,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)

@@ -77,9 +77,7 @@ func (r *ring) remove(from uint64, gone func(*Item)) {
 			}
 			continue
 		}
-		if i != to {
-			*r.slot(to) = *it
-		}
+		*r.slot(to) = *it
 		to++
 	}
 	for i := to; i != r.tail; i++ {
