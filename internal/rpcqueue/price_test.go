@@ -362,13 +362,15 @@ func TestATariffListsAMethodOnce(t *testing.T) {
 	}
 }
 
+// The half is for all later stages together, however few messages and many stages these are.
 func TestOneMessageOfALaterStageIsLeftItsPart(t *testing.T) {
-	m := newMetered(t, Limits{Time: us(100)}, method(0, "m", loop.Update, loop.PreUpdate))
+	m := newMetered(t, Limits{Time: us(100)}, method(0, "m", loop.Update, loop.PreUpdate, loop.PostLateUpdate))
 	m.SetPrices([]Price{{0, us(10)}})
 	for range 20 {
 		m.Push(Item{Method: m.methods[0], From: 1, Stage: loop.PreUpdate, Msg: work{"pre", 0}})
 	}
 	m.send(0, 2, 1, 0)
+	m.Push(Item{Method: m.methods[0], From: 2, Stage: loop.PostLateUpdate, Msg: work{"post", 0}})
 	var ran []string
 	m.Begin(1, 0)
 	if n := m.Drain(loop.PreUpdate, &ran); n != 5 {

@@ -169,40 +169,42 @@ func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
 }
 
 func TestAFullStageDropsAndCounts(t *testing.T) {
+	const capacity = 16384
 	m := method(1, "m", loop.FixedUpdate, loop.Update)
 	r := newRoom(t, m)
-	for range StageCapacity + 3 {
+	for range capacity + 3 {
 		r.sent = append(r.sent, Item{Method: m})
 	}
 	r.sent = append(r.sent, Item{Method: m, Stage: loop.Update, Msg: "elsewhere"})
 	r.step(0)
 	r.wantRan("Update elsewhere")
-	if r.count(Full) != 3 || r.queue.Depth(loop.FixedUpdate) != StageCapacity {
+	if r.count(Full) != 3 || r.queue.Depth(loop.FixedUpdate) != capacity {
 		t.Fatalf("%d dropped, %d queued", r.count(Full), r.queue.Depth(loop.FixedUpdate))
 	}
 	r.step(1)
-	if len(r.ran) != StageCapacity || r.queue.Depth(loop.FixedUpdate) != 0 {
+	if len(r.ran) != capacity || r.queue.Depth(loop.FixedUpdate) != 0 {
 		t.Fatalf("%d ran, %d queued", len(r.ran), r.queue.Depth(loop.FixedUpdate))
 	}
 }
 
 func TestAFloodLeavesTheOthersTheirShare(t *testing.T) {
+	const capacity, share = 16384, 256
 	m := method(1, "m", loop.FixedUpdate)
 	r := newRoom(t, m)
-	for range StageCapacity + 100 {
+	for range capacity + 100 {
 		r.sent = append(r.sent, Item{Method: m, From: 1})
 	}
 	for from := uint64(2); from < 5; from++ {
-		for range SenderShare + 1 {
+		for range share + 1 {
 			r.sent = append(r.sent, Item{Method: m, From: from})
 		}
 	}
 	r.step(0)
-	if r.count(Full) != 103 || r.queue.Depth(loop.FixedUpdate) != StageCapacity+3*SenderShare {
+	if r.count(Full) != 103 || r.queue.Depth(loop.FixedUpdate) != capacity+3*share {
 		t.Fatalf("%d dropped, %d queued", r.count(Full), r.queue.Depth(loop.FixedUpdate))
 	}
 	r.step(1)
-	if len(r.ran) != StageCapacity+3*SenderShare {
+	if len(r.ran) != capacity+3*share {
 		t.Fatalf("%d ran", len(r.ran))
 	}
 }
@@ -291,6 +293,12 @@ func TestALeaverIsForgottenAndCounted(t *testing.T) {
 	if n := r.queue.Forget(0) + r.queue.Forget(2); n != 0 {
 		t.Fatalf("forgot %d of nobody", n)
 	}
+	ring := &r.queue.rings[loop.FixedUpdate]
+	for i := ring.tail; i < ring.head+uint64(len(ring.items)); i++ {
+		if ring.slot(i).Msg != nil {
+			t.Errorf("behind the newest message the queue keeps %v", ring.slot(i).Msg)
+		}
+	}
 	r.step(1)
 	r.wantRan("FixedUpdate 0", "FixedUpdate 1", "FixedUpdate 3", "FixedUpdate 4", "FixedUpdate 6", "FixedUpdate 7")
 }
@@ -355,14 +363,16 @@ func TestMisuseIsRefused(t *testing.T) {
 			t.Error("a bad Handle was accepted")
 		}
 	}
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("Drain(9) was accepted")
-			}
+	for _, stage := range []loop.Stage{0, 8} {
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); !strings.Contains(v, "no such stage") {
+					t.Errorf("Drain of stage %d says %v", stage, v)
+				}
+			}()
+			r.queue.Drain(stage, r)
 		}()
-		r.queue.Drain(9, r)
-	}()
+	}
 	r.queue.handlers[m.ID] = func(r *room, _ *Item) error { r.queue.Drain(loop.Update, r); return nil }
 	r.sent = []Item{{Method: m}}
 	r.step(1)
