@@ -69,7 +69,7 @@ func TestATableOfSystems(t *testing.T) {
 		{Stage: Update, Systems: []DumpSystem{
 			{Name: "plain", Cost: &DumpCost{Runs: 12, Mean: 1500, P50: 1000, P99: 2_000_000}},
 			{Name: "in", Groups: []string{"outer", "inner"}, Priority: -2, Before: []string{"a", "b"}, After: []string{"c"}, Conditional: true},
-			{Name: "off", Place: Tail, Disabled: true, Paused: true, Pending: true, Quarantine: 1, Panics: 1},
+			{Name: "<off>", Place: Tail, Disabled: true, Paused: true, Pending: true, Quarantine: 1, Panics: 1},
 			{Name: "once", Once: true, Paused: true, Panics: 3},
 			{Name: "every", Periodic: true, Period: time.Second},
 			{Name: "catches", Periodic: true, Period: ms, Scaled: true, CatchUp: 1},
@@ -82,7 +82,7 @@ func TestATableOfSystems(t *testing.T) {
 Update
   plain               body   0         -                          -                                     12     1.5µs  1.0µs  2000.0µs  ok
   outer / inner / in  body   -2        -                          before a, b; after c; on a condition  0      -      -      -         ok
-  off                 tail   0         -                          disabled; paused                      0      -      -      -         pending, quarantined for 1 ticks, panicked 1 times
+  <off>               tail   0         -                          disabled; paused                      0      -      -      -         pending, quarantined for 1 ticks, panicked 1 times
   once                body   0         once a tick                paused                                0      -      -      -         panicked 3 times
   every               body   0         1s                         -                                     0      -      -      -         ok
   catches             body   0         1ms scaled, up to 1 times  -                                     0      -      -      -         ok

@@ -143,6 +143,7 @@ func TestAScaleActsFromTheNextTickSoThatAllSystemsOfATickSeeOne(t *testing.T) {
 	h.add(Spec[*Now]{Name: "see", Ask: at(see, Initialization, PostLateUpdate)})
 	h.run(hz50, 0, 0, 0)
 	h.wantRan("1:1/1 20ms 20ms", "1:1/1 20ms 20ms", "2:1/1 40ms 20ms", "2:1/1 40ms 20ms", "3:1/2 50ms 10ms", "3:1/2 50ms 10ms")
+	h.run(hz50, 0)
 	for kind := range h.kinds { // The lines go on: each turn would round.
 		if k := h.kinds[kind]; k.flow.From != 40*ms || k.even.From != 40*ms {
 			t.Errorf("kind %d runs on %+v", kind, k)
