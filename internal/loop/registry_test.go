@@ -313,3 +313,17 @@ func TestCheckTellsNothingOfATickBefore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestASystemWaitsOnceHoweverOftenItIsChanged(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(Spec[*Now]{Name: "a"})
+	for _, waiting := range [][2]int{{1, 0}, {0, 1}} { // It has not taken effect yet, and it has.
+		for i := range 3 {
+			h.set(a, func(s *Spec[*Now]) { s.Priority = i })
+		}
+		if got := [2]int{len(h.pending), len(h.changed)}; got != waiting {
+			t.Errorf("%v wait, want %v", got, waiting)
+		}
+		h.step()
+	}
+}
