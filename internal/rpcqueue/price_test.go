@@ -290,11 +290,11 @@ func TestWhatFailsIsMeasuredToo(t *testing.T) {
 func TestPricesKeepTheirBounds(t *testing.T) {
 	m := newMetered(t, Limits{}, method(0, "m"))
 	m.SetPrices([]Price{{0, 0}, {1 << 31, 5}, {0xffffffff, 5}})
-	if m.prices[0] != MinPrice {
+	if m.prices[0] != 250*time.Nanosecond {
 		t.Errorf("a price of 0 is %v", m.prices[0])
 	}
 	m.SetPrices([]Price{{0, time.Hour}})
-	if m.prices[0] != MaxPrice {
+	if m.prices[0] != time.Second {
 		t.Errorf("a price of an hour is %v", m.prices[0])
 	}
 	m.now = time.Hour
@@ -345,6 +345,10 @@ func TestACheaperSampleCountsASixteenth(t *testing.T) {
 	}
 	if ticks < 40 || ticks > 90 { // 550 µs times (15/16)^n is what is left of the difference.
 		t.Errorf("the price fell after %d ticks", ticks)
+	}
+	e := estimate{mean: us(1600), sample: sample{count: 1, sum: us(800), max: us(800)}}
+	if e.judge(); e.mean != us(1550) {
+		t.Errorf("a sample of half the mean of 1.6 ms makes one of %v", e.mean)
 	}
 }
 
