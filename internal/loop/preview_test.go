@@ -142,3 +142,22 @@ func TestADumpSaysWhatKeepsASystemFromRunning(t *testing.T) {
 		t.Errorf("in a disabled group: %+v", d)
 	}
 }
+
+func TestADumpHasTheCostsOfWhatRan(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(Spec[*Now]{Name: "a", Ask: at(func(n *Now) { h.time += time.Duration(n.Tick) * ms }, Update)})
+	for tick, want := range []*DumpCost{
+		nil, {Runs: 1, Mean: 1001 * time.Microsecond, P50: middle(bucketOf(ms)), P99: middle(bucketOf(ms))},
+		{Runs: 2, Mean: 1501 * time.Microsecond, P50: middle(bucketOf(2 * ms)), P99: middle(bucketOf(2 * ms))},
+	} {
+		if tick > 0 {
+			h.step()
+		}
+		if got := a.Dump(Update).Cost; (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("after %d ticks: %+v, want %+v", tick, got, want)
+		}
+	}
+	if d := a.Dump(PreUpdate); d.Cost != nil {
+		t.Errorf("where it does not run: %+v", d.Cost)
+	}
+}

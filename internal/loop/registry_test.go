@@ -327,3 +327,17 @@ func TestASystemWaitsOnceHoweverOftenItIsChanged(t *testing.T) {
 		h.step()
 	}
 }
+
+// Who comes takes the place of who has gone, so that comings and goings take no more memory.
+func TestWhoComesTakesThePlaceOfWhoHasGone(t *testing.T) {
+	h := newHarness(t)
+	for range 50 {
+		a := h.add(Spec[*Now]{Name: "a"})
+		h.step()
+		a.Remove()
+		h.step()
+	}
+	if len(h.systems) != 1 || len(h.free) != 1 {
+		t.Errorf("%d places, of which %d are free, after one system at a time", len(h.systems), len(h.free))
+	}
+}

@@ -105,7 +105,7 @@ func TestThePanicOfACriticalSystemsAskClosesTheLoop(t *testing.T) {
 	h.add(Spec[*Now]{Name: "a"})
 	_, err := h.stepRecord()
 	var pe *PanicError
-	if !errors.As(err, &pe) || pe.Panic.System != "first" || pe.Panic.Stage != Update || pe.Panic.Stack == nil || !errors.Is(h.Check(), err) {
+	if !errors.As(err, &pe) || pe.Panic.System != "first" || pe.Panic.Stage != Update || !pe.Panic.First || pe.Panic.Stack == nil || !errors.Is(h.Check(), err) {
 		t.Fatalf("error %v, and then %v", err, h.Check())
 	}
 	h.wantRan()
