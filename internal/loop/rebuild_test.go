@@ -173,6 +173,9 @@ func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 			fail("%s holds %d and %v, want %d and %v", s.spec.Name, len(s.inside), s.counts, inside[s], counts[s])
 		}
 	}
+	if l.rebind {
+		fail("all anchors would be looked at again for nothing")
+	}
 	for _, id := range l.free {
 		if l.systems[id] != nil {
 			fail("%d is free, and %s has it", id, l.systems[id].spec.Name)
