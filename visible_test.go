@@ -211,6 +211,20 @@ func TestGroupsShowAndHideTheirObjects(t *testing.T) {
 	}
 }
 
+// Who was added twice is in the group once, and gone with the first Remove.
+func TestAMemberIsInItsGroupOnce(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
+	a := play(t, w, perfect)
+	w.Tick(func(tick *netloop.Tick) {
+		team, c := netloop.NewClientGroup(), server(t, tick, a)
+		team.Add(tick, c)
+		team.Add(tick, c)
+		if team.Remove(tick, c); team.Has(c) {
+			t.Error("it is still in the group")
+		}
+	})
+}
+
 func TestGroupsPerClientAreBounded(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})
 	a := play(t, w, perfect)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -224,5 +225,24 @@ func TestProgressIsAShare(t *testing.T) {
 		if got := s.Progress(); got != want {
 			t.Errorf("%+v: %v, want %v", s, got, want)
 		}
+	}
+}
+
+// What is wrong with a Config is said before anybody is dialed, and who has no time is not let in.
+func TestADialSaysWhatIsWrong(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, cfg := range map[string]Config{
+		"client: Config.Schema: ":                {},
+		"client: Config.Join: ":                  {Schema: rigSchema, Join: make(chan int)},
+		"client: dialing 127.0.0.1:9: ":          {Schema: rigSchema},
+		"client: dialing 127.0.0.1:9: context c": {Schema: rigSchema, Room: "attic"},
+	} {
+		if c, err := Dial(ended, "127.0.0.1:9", cfg); c != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := inside.Client.New(Config{}, clock.NewVirtual()); err == nil || !strings.Contains(err.Error(), "Schema") {
+		t.Errorf("in memory: %v", err)
 	}
 }

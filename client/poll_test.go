@@ -196,3 +196,20 @@ func TestChangesAreToldOnlyToWatchers(t *testing.T) {
 		t.Errorf("%d changes before, %d with and %d after a watcher, want 0, 1 and 0", without, with, after)
 	}
 }
+
+// The round trip is that of the network alone: what a server takes to answer does not count.
+func TestTimeSamplesMeasureTheNetwork(t *testing.T) {
+	r := newJoined(t)
+	r.frame(10 * ms)
+	for range 8 {
+		r.arrives(transport.Arrival{
+			Kind: transport.TimeSample, T: [4]time.Duration{ms, 5*time.Second + 4*ms, 5*time.Second + 6*ms, 10 * ms},
+		})
+	}
+	if s := r.Stats(); s.RTT != 7*ms || !s.Synced {
+		t.Errorf("the round trip takes %v; synchronised: %v", s.RTT, s.Synced)
+	}
+	if now := r.time.server(10 * ms); now != 5*time.Second+9500*time.Microsecond {
+		t.Errorf("the server's time is %v", now)
+	}
+}
