@@ -49,7 +49,7 @@ func (c *cutter) bundle() *bundle {
 	for k := range p.owed {
 		due := c.isDue(k)
 		if due != 0 {
-			if count += bits.OnesCount64(due); count > maxBundle || p.settle(k, due) != due {
+			if count += bits.OnesCount64(due); count > maxBundle || p.makeSteady(k, due) != due {
 				return nil
 			}
 			hash = (hash ^ due ^ uint64(k)) * fnvPrime

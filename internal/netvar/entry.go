@@ -38,14 +38,14 @@ type detail struct {
 	// had is the versions that were acknowledged: bit i is that of tick base-i. With them an object that
 	// waits under a shortage has a trend too: a record takes 6.1 bytes and not 7.3, so that the same
 	// budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200 moving).
-	had   uint64
-	sent  uint64 // version last sent; of an ended phase its life
-	good  uint64 // tick since which the client has had what it should, but for the holes of marks, 0 = never; or lacks it
-	lacks bool   // it was left out of the snapshot of tick good
+	ackedSet uint64
+	sent     uint64 // version last sent; of an ended phase its life
+	mendedAt uint64 // tick of the packet since which the client has had all that marks say it has, 0 = none
+	missedAt uint64 // tick of the newest snapshot that has left it out, 0 = none
 }
 
 // at returns the entry of a slot, to read and to change. It is not steady from now on.
-func (p *Peer) at(slot int) *entry {
+func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
 	if e.detail == nil {
 		e.detail = p.w.details.take()
@@ -86,20 +86,20 @@ func (p *Peer) clear(e *entry) {
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
 // forget makes the next record a full one.
-func (e *entry) forget() { e.base, e.had, e.good = 0, 0, 0 }
+func (e *entry) forget() { e.base, e.ackedSet, e.mendedAt, e.missedAt = 0, 0, 0, 0 }
 
 // advance makes a later version the baseline.
 func (e *entry) advance(version uint64) {
-	e.had = e.had<<(version-e.base) | 1 // a shift by 64 or more leaves nothing
+	e.ackedSet = e.ackedSet<<(version-e.base) | 1 // a shift by 64 or more leaves nothing
 	e.base = version
 }
 
 // remember notes an acknowledged version up to the baseline.
-func (e *entry) remember(version uint64) { e.had |= 1 << (e.base - version) }
+func (e *entry) noteAcked(version uint64) { e.ackedSet |= 1 << (e.base - version) }
 
 // has reports whether the client has acknowledged a version up to the baseline. Of those that are
 // more than 63 ticks older nothing is known: no trend reaches back that far.
-func (e *entry) has(version uint64) bool { return e.had>>(e.base-version)&1 != 0 }
+func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-version)&1 != 0 }
 
 // details are those that no entry needs.
 type details struct {

@@ -184,9 +184,9 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 // stream. Of what is owed the peer knows it; once the object has a later version, the packets tell.
 func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
-	case p.waiting.has(slot):
+	case p.sentTwice.has(slot):
 		return 2
-	case p.once.has(slot), p.large.slots.has(slot):
+	case p.sentOnce.has(slot), p.large.slots.has(slot):
 		return 1
 	}
 	return min(len(packets), 2) // one in each snapshot; a digest takes more of them

@@ -368,6 +368,6 @@ func TestTheFleetKeepsItsLimits(t *testing.T) {
 // alone gives each object an entry, as if each had to be looked at alone.
 func (p *Peer) alone() {
 	for slot := range p.entries {
-		p.at(slot).leftOut(p.w.tick + 1)
+		p.detailed(slot).leftOut(p.w.tick + 1)
 	}
 }

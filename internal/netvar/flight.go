@@ -175,14 +175,14 @@ func (p *Peer) acked(s *sentPacket) {
 
 // ackedSlot moves the baseline of one object.
 func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
-	e, v := p.at(slot), p.view(slot)
+	e, v := p.detailed(slot), p.view(slot)
 	if s.tick < e.life || e.phase == absent || s.tick < v.since {
 		return // of a lifetime that is over, or of another mask
 	}
 	if e.phase == ended { // a packet of this phase can only have carried the despawn
 		p.clear(e)
 		p.owed.unset(slot)
-		p.settled(slot>>6, 1<<(slot&63))
+		p.forgetCopies(slot>>6, 1<<(slot&63))
 		return
 	}
 	p.mended(slot, e, s.tick)
@@ -205,16 +205,16 @@ func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	}
 	if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
 		p.owed.unset(slot)
-		p.settled(slot>>6, 1<<(slot&63))
+		p.forgetCopies(slot>>6, 1<<(slot&63))
 	}
 }
 
 // losses is what packets that were lost have carried, for Ack.
 type losses struct {
-	any   bool
-	slots bitset // those in no later packet that has arrived, of what is owed
-	sent  bitset // scratch
-	lacks bitset
+	any     bool
+	slots   bitset // those in no later packet that has arrived, of what is owed
+	sent    bitset // scratch
+	missing bitset // scratch of pass
 }
 
 // forget forgets what was lost.
@@ -258,7 +258,7 @@ func (p *Peer) again() {
 	for k := range l.slots {
 		if l.slots[k] &= p.owed.word(k); l.slots[k] != 0 {
 			l.any = true
-			p.settled(k, l.slots[k]&^l.sent.word(k))
+			p.forgetCopies(k, l.slots[k]&^l.sent.word(k))
 		}
 	}
 }

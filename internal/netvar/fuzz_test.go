@@ -166,11 +166,11 @@ func FuzzPeerAck(f *testing.F) {
 			last := first + uint64(len(packets)) - 1
 			p.Ack([]Range{{first, last}})
 		}
-		if p.owed.count() != 0 || p.waiting.count() != 0 || p.flight.oldest != p.flight.next {
-			t.Fatalf("owed %v, waiting %v, in flight %d", p.owed, p.waiting, p.flight.next-p.flight.oldest)
+		if p.owed.count() != 0 || p.sentTwice.count() != 0 || p.flight.oldest != p.flight.next {
+			t.Fatalf("owed %v, waiting %v, in flight %d", p.owed, p.sentTwice, p.flight.next-p.flight.oldest)
 		}
 		for slot := range p.entries {
-			e := p.at(slot)
+			e := p.detailed(slot)
 			if e.phase == shown && e.base != w.slots[slot].changed || e.phase == ended {
 				t.Fatalf("slot %d: %+v", slot, *e)
 			}

@@ -344,10 +344,10 @@ func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	slot, other := lost.next(0), 99
 	s.apply(s.cut())
 	s.p.marks.begin(at)
-	if e := s.p.peek(slot); e.has(at) || e.base != s.tick {
+	if e := s.p.peek(slot); e.hasAcked(at) || e.base != s.tick {
 		t.Errorf("slot %d has what was lost", slot)
 	}
-	if e := s.p.peek(other); !e.has(at) || e.base != s.tick {
+	if e := s.p.peek(other); !e.hasAcked(at) || e.base != s.tick {
 		t.Errorf("slot %d has not what has arrived", other)
 	}
 }

@@ -74,7 +74,7 @@ func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)
 	p.large.bytes -= int(r.size)
-	e, v := p.at(slot), p.view(slot)
+	e, v := p.detailed(slot), p.view(slot)
 	if r.void || r.tick < e.life || e.phase != shown || r.tick < v.since {
 		return
 	}

@@ -40,7 +40,7 @@ func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	}
 	q.tick++
 	q.w.Capture(q.tick)
-	c, e := &q.p.cut, q.p.at(0)
+	c, e := &q.p.cut, q.p.detailed(0)
 	full, base := int(q.w.residual(o, basis{}).n), e.base
 	delta := int(q.w.residual(o, basis{at: base, exact: true}).n)
 	if delta <= full {

@@ -165,7 +165,7 @@ func TestHiddenAndShownWhileTheLargeRecordIsOutstanding(t *testing.T) {
 		q.deliver()
 	}
 	q.p.AckLarge(q.apply(record))
-	if q.p.at(o.id.slot()).base != 0 {
+	if q.p.detailed(o.id.slot()).base != 0 {
 		t.Fatal("a record of an earlier lifetime is a baseline")
 	}
 	q.deliver()
@@ -247,7 +247,7 @@ func TestFullStateIsRequestedWhileALargeRecordIsOutstanding(t *testing.T) {
 		t.Fatal("a second record while one is outstanding")
 	}
 	q.p.AckLarge(q.apply(record))
-	if q.p.at(o.id.slot()).base != 0 {
+	if q.p.detailed(o.id.slot()).base != 0 {
 		t.Fatal("a record from before the request is a baseline")
 	}
 	q.deliver()

@@ -38,7 +38,7 @@ func (m *model) explain(c *modelClient) error {
 			return wrong("there was a snapshot")
 		}
 	case WhyShed, WhyBudget, WhyPackets, WhyStreamFull:
-		if !c.p.owed.has(slot) || c.p.tick != m.tick || c.p.at(slot).last == uint32(m.tick) && c.p.at(slot).sent != 0 {
+		if !c.p.owed.has(slot) || c.p.tick != m.tick || c.p.detailed(slot).last == uint32(m.tick) && c.p.detailed(slot).sent != 0 {
 			return wrong("it is not owed, or was sent")
 		}
 	case WhyHidden, WhyWithheld, WhyStream:

@@ -55,7 +55,7 @@ func TestAcknowledgementsReordered(t *testing.T) {
 			}
 			q.p.Ack(ranges[:n])
 			ranges = ranges[n:]
-			if base := q.p.at(o.ID().slot()).base; base != o.Changed() || q.p.owed.count() != 0 {
+			if base := q.p.detailed(o.ID().slot()).base; base != o.Changed() || q.p.owed.count() != 0 {
 				t.Fatalf("the baseline is %d, not %d; %d owed", base, o.Changed(), q.p.owed.count())
 			}
 		}

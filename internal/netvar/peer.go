@@ -4,28 +4,28 @@ import "slices"
 
 // Peer is the server's view of one client. It belongs to the goroutine of its World.
 type Peer struct {
-	w       *World
-	entries []entry // by slot: see at
-	steady  bitset  // slots of which the entry says little: see steady.go
-	owed    bitset  // slots with a change later than the acknowledged version
-	once    bitset  // of those: a copy is in flight
-	waiting bitset  // of those: two are
-	hidden  bitset  // slots of objects that the client may not see
-	views   views
-	seats   []*seat // by space
-	doubted bitset  // slots that the next capture asks about: see JudgeFor
-	fresh   bool    // what has an audience is not judged for it yet
-	flight  flight
-	large   large
-	losses  losses // scratch of Ack
-	marks   marks
-	tick    uint64 // of the last snapshot
-	before  uint64 // and of the last one that is whole cut
-	bucket  bucket
-	first   progress // of the first state
-	digests int      // snapshots that shall still carry a digest
-	turn    uint64   // tick from which on the next one may: see reserve
-	cut     cutter   // scratch of AppendSnapshot
+	w         *World
+	entries   []entry // by slot: see detailed
+	steady    bitset  // slots of which the entry says little: see steady.go
+	owed      bitset  // slots with a change later than the acknowledged version
+	sentOnce  bitset  // of those: a copy is in flight
+	sentTwice bitset  // of those: two are
+	hidden    bitset  // slots of objects that the client may not see
+	views     views
+	seats     []*seat // by space
+	doubted   bitset  // slots that the next capture asks about: see JudgeFor
+	fresh     bool    // what has an audience is not judged for it yet
+	flight    flight
+	large     large
+	losses    losses // scratch of Ack
+	marks     marks
+	tick      uint64 // of the last snapshot
+	before    uint64 // and of the last one that is whole cut
+	bucket    bucket
+	first     progress // of the first state
+	digests   int      // snapshots that shall still carry a digest
+	turn      uint64   // tick from which on the next one may: see reserve
+	cut       cutter   // scratch of AppendSnapshot
 
 	doubtful bool // is in the list of that name
 
@@ -77,7 +77,7 @@ func (p *Peer) entry(slot int) *entry {
 	for len(p.entries) <= slot {
 		p.entries = append(p.entries, entry{})
 	}
-	return p.at(slot)
+	return p.detailed(slot)
 }
 
 // publish begins a lifetime.
@@ -87,7 +87,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 	e.renew(entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
 	p.beginFirst(e)
 	p.owed.set(slot)
-	p.settled(slot>>6, 1<<(slot&63))
+	p.forgetCopies(slot>>6, 1<<(slot&63))
 }
 
 // retire ends a lifetime. Only a client that was ever sent something must be told.
@@ -99,7 +99,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 		return
 	}
 	p.endFirst(e)
-	p.settled(slot>>6, 1<<(slot&63))
+	p.forgetCopies(slot>>6, 1<<(slot&63))
 	if !e.known {
 		p.clear(e)
 		p.owed.unset(slot)
@@ -139,7 +139,7 @@ func (p *Peer) RequestFull() {
 		if p.entries[slot].phase == absent {
 			continue
 		}
-		e := p.at(slot)
+		e := p.detailed(slot)
 		e.forget()
 		e.sent, e.full = 0, fullRequested
 		p.owed.set(slot)
@@ -147,8 +147,8 @@ func (p *Peer) RequestFull() {
 	for i := range p.large.list {
 		p.large.list[i].void = true
 	}
-	clear(p.once)
-	clear(p.waiting)
+	clear(p.sentOnce)
+	clear(p.sentTwice)
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 }
 

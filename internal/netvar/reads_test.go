@@ -266,7 +266,7 @@ func TestAcknowledgementFromBeforeTheMaskChangedWithTheOwner(t *testing.T) {
 	q.w.SetOwner(o, 2)
 	q.next() // lost
 	q.p[2].Ack([]Range{{a.Packet, a.Packet}})
-	if e := q.p[2].at(0); e.base != 0 || !q.p[2].owed.has(0) {
+	if e := q.p[2].detailed(0); e.base != 0 || !q.p[2].owed.has(0) {
 		t.Fatalf("baseline %d", e.base)
 	}
 	q.edit(o).X++
@@ -344,7 +344,7 @@ func TestMaskNarrowsAndWidensWithinARoundTrip(t *testing.T) {
 		mustApply(t, q.r[2], q.p[2], b[2])
 	}
 	q.want(2, o, withhold(*live[agent](o), ownerRule|teamRule)) // of the packet applied last
-	if base := q.p[2].at(0).base; base != 0 {
+	if base := q.p[2].detailed(0).base; base != 0 {
 		t.Fatalf("baseline %d", base)
 	}
 	_ = wide2 // lost

@@ -130,7 +130,7 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.p[1].AckLarge(id)
-	if q.p[1].at(0).base != 0 || !q.p[1].owed.has(0) {
+	if q.p[1].detailed(0).base != 0 || !q.p[1].owed.has(0) {
 		t.Fatal("the record of the owner pays for what others read")
 	}
 	q.deliver()
@@ -186,7 +186,7 @@ func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q.deliver()
 	want("a delta", "X", "Gear.Hat", "Y") // the others by their values
 	q.p[2].views.set(0, teamRule)
-	q.p[2].at(0).base = 0
+	q.p[2].detailed(0).base = 0
 	q.edit(o).Ammo = 0
 	q.deliver()
 	want("a full record with too much", "X", "Gear.Hat", "Y", "Heat", "Ammo")

@@ -27,8 +27,8 @@ func (p *Peer) Resume(kept bool) {
 	begun := p.flight.next > 1
 	p.w.stats.Lost += p.flight.restart()
 	p.large.restart()
-	clear(p.once)
-	clear(p.waiting)
+	clear(p.sentOnce)
+	clear(p.sentTwice)
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 	if kept {
 		p.first.closed = p.first.closed || begun
@@ -61,7 +61,7 @@ func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:
 	case shown:
-		e = p.at(slot)
+		e = p.detailed(slot)
 		e.renew(entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
 		p.beginFirst(e)
 		p.owed.set(slot)

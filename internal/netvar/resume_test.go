@@ -63,8 +63,8 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 		for range 3 { // two copies of all that; then it waits
 			q.next()
 		}
-		if q.p.waiting.count() != 3 {
-			t.Fatalf("%d wait", q.p.waiting.count())
+		if q.p.sentTwice.count() != 3 {
+			t.Fatalf("%d wait", q.p.sentTwice.count())
 		}
 		q.resume(kept)
 		st := *q.w.Stats()

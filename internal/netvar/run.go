@@ -277,8 +277,8 @@ func (c *cutter) commitRun(n *candidate) {
 	}
 	for i := range r.notes {
 		k, mask := int(r.notes[i].block), r.notes[i].mask
-		p.waiting.add(k, mask&p.once.word(k))
-		p.once.add(k, mask)
+		p.sentTwice.add(k, mask&p.sentOnce.word(k))
+		p.sentOnce.add(k, mask)
 	}
 	s := p.flight.at(c.first + uint64(n.packet))
 	s.records = append(s.records, r.notes...)

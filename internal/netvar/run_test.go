@@ -47,7 +47,7 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 		if !bytes.Equal(c.packets[0], f.clients[0].packets[0]) {
 			t.Errorf("client %d is sent other bytes", i)
 		}
-		if c.peer.once.count() != f.clients[0].peer.once.count() || c.peer.waiting.count() != f.clients[0].peer.waiting.count() {
+		if c.peer.sentOnce.count() != f.clients[0].peer.sentOnce.count() || c.peer.sentTwice.count() != f.clients[0].peer.sentTwice.count() {
 			t.Errorf("client %d has other records under way", i)
 		}
 	}

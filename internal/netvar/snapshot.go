@@ -148,7 +148,7 @@ func (c *cutter) gather(runs bool) {
 		}
 		steady := uint64(0)
 		if runs {
-			if steady = p.settle(k, due); steady == due {
+			if steady = p.makeSteady(k, due); steady == due {
 				c.addRuns(k, due)
 				continue
 			}
@@ -171,7 +171,7 @@ func (c *cutter) isDue(k int) uint64 {
 	p := c.p
 	due := p.owed[k] &^ p.large.slots.word(k)
 	if !c.header.HasDigest { // it takes everything, or it would never be complete
-		due &^= p.waiting.word(k)
+		due &^= p.sentTwice.word(k)
 	}
 	return due
 }
@@ -194,12 +194,12 @@ func (c *cutter) addSteady(k int, mask uint64) {
 // gatherOne lists a slot that has an entry.
 func (c *cutter) gatherOne(slot int, shedding bool) {
 	p := c.p
-	e, o := p.at(slot), p.w.slots[slot]
+	e, o := p.detailed(slot), p.w.slots[slot]
 	n := candidate{slot: uint32(slot), version: p.version(slot, e), rank: rankOwed, packet: unplaced}
 	switch {
 	case e.phase == ended:
 		n.rank = rankDespawn
-	case p.once.has(slot):
+	case p.sentOnce.has(slot):
 		n.rank = rankCopy
 	}
 	if shedding && n.rank != rankDespawn && c.sheds(o, e) {
@@ -318,7 +318,7 @@ func (c *cutter) record(n *candidate) {
 		}
 		n.steady = false
 	}
-	e := c.p.at(int(n.slot))
+	e := c.p.detailed(int(n.slot))
 	head.Kind = recordDespawn
 	if e.phase == ended {
 		n.class = uint32(len(w.table.classes))
@@ -378,10 +378,10 @@ func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 // leads reports whether the client has what a residual leads from.
 func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	if v.withheld == 0 {
-		return e.has(max(r.base, v.since)) && e.has(max(r.older, v.since))
+		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since))
 	}
 	base, older := v.at(o, r.at), v.at(o, r.from)
-	return base > 0 && e.has(base) && (older > 0 && e.has(older) || o.hist.floor(r.from, o.changed) < 0)
+	return base > 0 && e.hasAcked(base) && (older > 0 && e.hasAcked(older) || o.hist.floor(r.from, o.changed) < 0)
 }
 
 // full writes a full record.
@@ -493,13 +493,13 @@ func (c *cutter) commit() {
 			version = n.version
 		}
 		if n.packet == onStream {
-			p.once.set(int(n.slot))
+			p.sentOnce.set(int(n.slot))
 			continue
 		}
-		if p.once.has(int(n.slot)) {
-			p.waiting.set(int(n.slot))
+		if p.sentOnce.has(int(n.slot)) {
+			p.sentTwice.set(int(n.slot))
 		}
-		p.once.set(int(n.slot))
+		p.sentOnce.set(int(n.slot))
 		f.at(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), version)
 	}
 }

@@ -285,8 +285,8 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 			t.Fatalf("%+v", q.p.cut.list)
 		}
 		if !steady {
-			q.p.at(heavy.ID().slot())
-			q.p.at(light.ID().slot())
+			q.p.detailed(heavy.ID().slot())
+			q.p.detailed(light.ID().slot())
 		}
 		q.edit(light).X += 12345 // in more than a byte
 		q.p.SetBudget(Budget{PerTick: 1, Burst: 1})

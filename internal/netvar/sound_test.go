@@ -32,7 +32,7 @@ func (p *Peer) unsound() string {
 	}
 	for slot := range p.entries {
 		e := p.peek(slot)
-		once, waiting := p.once.has(slot), p.waiting.has(slot)
+		once, waiting := p.sentOnce.has(slot), p.sentTwice.has(slot)
 		if e.phase == absent || !p.owed.has(slot) {
 			if once || waiting {
 				return fmt.Sprintf("slot %d: once %v, waiting %v, and nothing is owed", slot, once, waiting)
@@ -363,11 +363,11 @@ func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
 			e.advance(version)
 			acked[version] = true
 			if old := version - min(version-1, rng.Uint64N(100)); rng.IntN(4) == 0 {
-				e.remember(old)
+				e.noteAcked(old)
 				acked[old] = true
 			}
 			for v := version - min(version-1, 200); v <= version; v++ {
-				if want := acked[v] && version-v <= codec.MaxTrend; e.has(v) != want {
+				if want := acked[v] && version-v <= codec.MaxTrend; e.hasAcked(v) != want {
 					t.Fatalf("seed %d: as of %d version %d is remembered: %v", seed, version, v, !want)
 				}
 				if version-v > codec.MaxTrend {
@@ -375,7 +375,7 @@ func TestAnEntryRemembersWhatTrendsNeed(t *testing.T) {
 				}
 			}
 		}
-		if e.forget(); e.has(version) || e.had != 0 {
+		if e.forget(); e.hasAcked(version) || e.ackedSet != 0 {
 			t.Fatalf("seed %d: a version is remembered that is forgotten: %+v", seed, e)
 		}
 	}

@@ -164,7 +164,7 @@ func (s *Space) ownerOf(o *Object) *Peer {
 }
 
 // settle moves the eyes, and notes what of all pairs of client and object is to be judged.
-func (s *Space) settle() {
+func (s *Space) moveEyes() {
 	for _, t := range s.moving {
 		t.moving = false
 		s.take(t)

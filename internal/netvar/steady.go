@@ -19,7 +19,7 @@ import "math/bits"
 //	acked    what has not changed since     ──▶  no longer owed
 //
 // Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new or
-// large, that it was lost for longer than marks reach back, that it had to wait. Whoever asks for an entry (Peer.at) makes it so, which is always
+// large, that it was lost for longer than marks reach back, that it had to wait. Whoever asks for an entry (Peer.detailed) makes it so, which is always
 // right. An object becomes steady again once it has changed and marks reach back no farther than the
 // packet that has mended it.
 
@@ -28,7 +28,7 @@ func (p *Peer) derive(slot int, e *entry) {
 	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
 	mark := m.of(slot)
-	e.good, e.sent = m.at, mark
+	e.mendedAt, e.sent = m.at, mark
 	switch base := v.at(o, mark); {
 	case base > 0:
 		e.advance(base)
@@ -38,9 +38,9 @@ func (p *Peer) derive(slot int, e *entry) {
 		e.full = fullEvicted
 	}
 	if from := v.at(o, m.from); from > 0 && !m.lacks(m.from).has(slot) {
-		e.remember(from)
+		e.noteAcked(from)
 	}
-	if p.once.has(slot) {
+	if p.sentOnce.has(slot) {
 		e.sent = v.version(o)
 	} else if before := v.at(o, p.before); before > 0 {
 		e.sent = before
@@ -53,7 +53,7 @@ func (p *Peer) derive(slot int, e *entry) {
 }
 
 // settle makes steady what may be of 64 slots that are due, and returns those of them that are.
-func (p *Peer) settle(k int, due uint64) uint64 {
+func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	for len(p.steady) <= k {
 		p.steady = append(p.steady, 0)
 	}
@@ -63,7 +63,7 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 	}
 	for m := apart &^ p.marks.lacks(p.marks.at).word(k); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
-		if e := &p.entries[k<<6+i]; e.good != 0 && !e.lacks && e.good <= p.marks.from {
+		if e := &p.entries[k<<6+i]; e.mendedAt != 0 && e.mendedAt <= p.marks.from {
 			p.steady[k] |= 1 << i
 			p.w.details.release(e.detail)
 			e.detail = nil
@@ -74,47 +74,47 @@ func (p *Peer) settle(k int, due uint64) uint64 {
 
 // mended notes that the client has what an unsteady object was when a packet of this tick was sent.
 func (p *Peer) mended(slot int, e *entry, tick uint64) {
-	if (e.good == 0 || e.lacks) && tick > e.good && !p.w.slots[slot].class.large {
-		e.good, e.lacks = tick, false
+	if e.mendedAt == 0 && tick > e.missedAt && !p.w.slots[slot].class.large {
+		e.mendedAt = tick
 	}
 }
 
 // leftOut notes that a snapshot left an object out.
-func (e *entry) leftOut(tick uint64) { e.good, e.lacks = tick, true }
+func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
 // pass makes a tick a mark, of whose packets one has arrived: the client lacks what was lost and not sent anew, and what is
 // still under way.
 func (p *Peer) pass(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
-	l.lacks = append(l.lacks[:0], l.slots...)
+	l.missing = append(l.missing[:0], l.slots...)
 	for id := f.oldest; id < f.next && f.at(id).tick <= tick; id++ {
 		if s := f.at(id); s.pending && s.tick == tick {
-			s.addTo(&l.lacks)
+			s.addTo(&l.missing)
 		}
 	}
 	any := uint64(0)
-	for k := range l.lacks { // what is not owed it has
-		l.lacks[k] &= p.owed.word(k)
-		any |= l.lacks[k]
+	for k := range l.missing { // what is not owed it has
+		l.missing[k] &= p.owed.word(k)
+		any |= l.missing[k]
 	}
 	if any == 0 {
-		l.lacks = l.lacks[:0]
+		l.missing = l.missing[:0]
 	}
 	if tick > m.at {
 		if m.at > 0 && tick-m.from >= maxMarks { // older marks go, which may be all that is known
-			for k, word := range l.lacks {
-				p.unsettle(k, word)
+			for k, word := range l.missing {
+				p.makeUnsteady(k, word)
 			}
 		}
 		m.add(tick)
 	}
-	m.lack(l.lacks)
+	m.lack(l.missing)
 }
 
 // unsettle gives those of 64 slots that are steady their entries.
-func (p *Peer) unsettle(k int, mask uint64) {
+func (p *Peer) makeUnsteady(k int, mask uint64) {
 	for m := mask & p.steady.word(k); m != 0; m &= m - 1 {
-		p.at(k<<6 + bits.TrailingZeros64(m))
+		p.detailed(k<<6 + bits.TrailingZeros64(m))
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *cutter) chooseOrigin() {
 		return n
 	})
 	for k := range m.lacks(m.at) {
-		p.unsettle(k, m.never(k, c.origin.from))
+		p.makeUnsteady(k, m.never(k, c.origin.from))
 	}
 	m.begin(c.origin.from)
 }
@@ -150,12 +150,12 @@ func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	}
 	had := steady &^ unhidden(changed.slots.word(k), changed.news, k, p.views.block(k))
 	p.owed.remove(k, had)
-	p.settled(k, had)
+	p.forgetCopies(k, had)
 	return r.mask &^ steady
 }
 
 // settled notes that nothing of these slots is under way that matters.
-func (p *Peer) settled(k int, mask uint64) {
-	p.once.remove(k, mask)
-	p.waiting.remove(k, mask)
+func (p *Peer) forgetCopies(k int, mask uint64) {
+	p.sentOnce.remove(k, mask)
+	p.sentTwice.remove(k, mask)
 }

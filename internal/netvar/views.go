@@ -133,13 +133,13 @@ func (w *World) review(o *Object, p *Peer) {
 	if withheld == p.views.of(slot) {
 		return
 	}
-	e := p.at(slot)
+	e := p.detailed(slot)
 	p.views.set(slot, withheld)
 	p.views.turn(slot, w.tick)
 	e.forget()
 	e.sent, e.full = 0, fullMasked
 	p.owed.set(slot)
-	p.settled(slot>>6, 1<<(slot&63))
+	p.forgetCopies(slot>>6, 1<<(slot&63))
 	w.stats.Masked++
 }
 

@@ -93,7 +93,7 @@ func (w *World) admits(o *Object, p *Peer) bool {
 // object that is published in this very capture has been judged by that.
 func (w *World) judge() {
 	for _, s := range w.spaces {
-		s.settle()
+		s.moveEyes()
 	}
 	for _, p := range w.fresh {
 		for slot := p.hidden.next(0); slot >= 0; slot = p.hidden.next(slot + 1) {
@@ -158,7 +158,7 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 			return
 		}
 		if !p.fresh {
-			p.at(slot).full = fullVisible
+			p.detailed(slot).full = fullVisible
 		}
 		w.stats.Shown++
 	case may:
@@ -212,11 +212,11 @@ func (p *Peer) owe(moved bitset) {
 	moved = p.readable(moved)
 	if len(p.hidden) == 0 {
 		p.owed.or(moved)
-		p.once.sub(moved)
-		p.waiting.sub(moved)
+		p.sentOnce.sub(moved)
+		p.sentTwice.sub(moved)
 		return
 	}
 	p.owed.orBut(moved, p.hidden)
-	p.once.subBut(moved, p.hidden)
-	p.waiting.subBut(moved, p.hidden)
+	p.sentOnce.subBut(moved, p.hidden)
+	p.sentTwice.subBut(moved, p.hidden)
 }

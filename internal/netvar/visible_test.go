@@ -78,7 +78,7 @@ func TestAcknowledgementFromBeforeItWasHiddenAndShown(t *testing.T) {
 		q.w.Capture(q.tick)
 	}
 	q.p.Ack([]Range{{first, first + uint64(len(lost)) - 1}})
-	if q.p.owed.count() != 1 || q.p.at(0).base != 0 {
+	if q.p.owed.count() != 1 || q.p.detailed(0).base != 0 {
 		t.Fatal("the old acknowledgement counts for the new lifetime")
 	}
 	q.deliver()
