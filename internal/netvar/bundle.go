@@ -76,7 +76,7 @@ func (c *cutter) bundle() *bundle {
 	if count == 0 {
 		return nil
 	}
-	i := s.admit(maxBundles, w.crowds.of(c.origin), w.stats.Snapshots)
+	i := s.admit(maxBundles, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	if i < 0 {
 		return nil
 	}

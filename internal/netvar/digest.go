@@ -188,7 +188,7 @@ func (r *Replica) compare(h *header) {
 	own := uint64(fnvStart)
 	for slot, o := range r.slots {
 		if o != nil {
-			own = fnvObject(own, o, o.life, o.valueHash(r.masks.of(slot), &r.bytes))
+			own = fnvObject(own, o, o.life, o.valueHash(r.masks.mask(slot), &r.bytes))
 		}
 	}
 	switch {

@@ -91,7 +91,7 @@ func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 			x.Packets = p.carrying(slot, e)
 			x.Copies = p.copies(slot, x.Packets)
 			if n := len(x.Packets); n > 0 {
-				x.Sent = p.flight.at(x.Packets[n-1]).tick
+				x.Sent = p.flight.packet(x.Packets[n-1]).tick
 			}
 		}
 		if x.Why, x.Until = w.whyUncaptured(o, field); x.Why == 0 {
@@ -169,11 +169,11 @@ func (c *cutter) why(o *Object, e *entry) Why {
 func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	f := &p.flight
 	for id := f.oldest; id < f.next; id++ {
-		s := f.at(id)
+		s := f.packet(id)
 		if !s.pending || s.tick < e.life {
 			continue
 		}
-		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.of(slot) && p.carried(s, &r, slot) == e.sent }) {
+		if slices.ContainsFunc(s.records, func(r sentRecord) bool { return r.covers(slot) && p.carried(s, &r, slot) == e.sent }) {
 			ids = append(ids, id)
 		}
 	}

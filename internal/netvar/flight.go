@@ -17,7 +17,7 @@ type sentRecord struct {
 const newestThen = 0
 
 // of reports whether one of the slots is this one.
-func (r *sentRecord) of(slot int) bool {
+func (r *sentRecord) covers(slot int) bool {
 	return int(r.block) == slot>>6 && r.mask>>(slot&63)&1 != 0
 }
 
@@ -57,7 +57,7 @@ type flight struct {
 
 func newFlight() flight { return flight{ring: make([]sentPacket, 16), oldest: 1, next: 1} }
 
-func (f *flight) at(id uint64) *sentPacket { return &f.ring[id&uint64(len(f.ring)-1)] }
+func (f *flight) packet(id uint64) *sentPacket { return &f.ring[id&uint64(len(f.ring)-1)] }
 
 // add gives the next packet its id. The caller makes room below MaxInFlight first.
 func (f *flight) add(tick uint64) *sentPacket {
@@ -65,10 +65,10 @@ func (f *flight) add(tick uint64) *sentPacket {
 		old := *f
 		f.ring = make([]sentPacket, 2*len(old.ring))
 		for id := f.oldest; id < f.next; id++ {
-			*f.at(id) = *old.at(id)
+			*f.packet(id) = *old.packet(id)
 		}
 	}
-	s := f.at(f.next)
+	s := f.packet(f.next)
 	f.next++
 	*s = sentPacket{tick: tick, pending: true}
 	if n := len(f.spare); n > 0 {
@@ -84,7 +84,7 @@ func (f *flight) decided(s *sentPacket) {
 		f.spare = append(f.spare, s.records)
 		s.records = nil
 	}
-	for f.oldest < f.next && !f.at(f.oldest).pending {
+	for f.oldest < f.next && !f.packet(f.oldest).pending {
 		f.oldest++
 	}
 }
@@ -92,7 +92,7 @@ func (f *flight) decided(s *sentPacket) {
 // drop forgets all packets; their acknowledgements will be stale.
 func (f *flight) drop() {
 	for id := f.oldest; id < f.next; id++ {
-		if s := f.at(id); s.pending {
+		if s := f.packet(id); s.pending {
 			f.decided(s)
 		}
 	}
@@ -111,10 +111,10 @@ func (p *Peer) Ack(ranges []Range) {
 	}
 	f := &p.flight
 	some := uint64(0) // a tick of which something has arrived
-	for id := f.oldest; id < f.next && f.at(id).tick <= newest; id++ {
-		s := f.at(id)
+	for id := f.oldest; id < f.next && f.packet(id).tick <= newest; id++ {
+		s := f.packet(id)
 		if some > 0 && s.tick > some {
-			p.pass(some)
+			p.addMark(some)
 			some = 0
 		}
 		switch {
@@ -127,7 +127,7 @@ func (p *Peer) Ack(ranges []Range) {
 		}
 	}
 	p.again()
-	p.pass(newest)
+	p.addMark(newest)
 }
 
 // arrived marks the packets that are acknowledged now, and returns the newest tick of them.
@@ -149,7 +149,7 @@ func (p *Peer) arrived(ranges []Range) (newest uint64) {
 		}
 		budget -= last - first + 1
 		for id := first; id <= last; id++ {
-			if s := f.at(id); s.pending {
+			if s := f.packet(id); s.pending {
 				s.got = true
 				newest = max(newest, s.tick)
 			}
@@ -194,7 +194,7 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	if r.version != newestThen {
 		return r.version
 	}
-	return p.view(slot).at(p.w.slots[slot], s.tick)
+	return p.view(slot).asOf(p.w.slots[slot], s.tick)
 }
 
 // applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.
@@ -235,7 +235,7 @@ func (p *Peer) overrun(most int) {
 	f, some := &p.flight, false
 	for ; f.next-f.oldest > uint64(most); some = true {
 		p.w.stats.Overrun++
-		p.lost(f.at(f.oldest))
+		p.lost(f.packet(f.oldest))
 	}
 	if some {
 		p.again()
@@ -250,7 +250,7 @@ func (p *Peer) again() {
 	}
 	clear(l.sent)
 	for id := f.oldest; id < f.next; id++ {
-		if s := f.at(id); s.pending {
+		if s := f.packet(id); s.pending {
 			s.addTo(&l.sent)
 		}
 	}

@@ -57,9 +57,9 @@ func (r *Replica) picture() []byte {
 		b = wire.AppendUvarint(b, uint64(i))
 		b = wire.AppendUvarint(b, uint64(o.id))
 		b = wire.AppendUvarint(b, o.life)
-		b = wire.AppendBytes(b, r.masks.of(i))
+		b = wire.AppendBytes(b, r.masks.mask(i))
 		for j := range int(o.hist.n) {
-			v := o.hist.at(j)
+			v := o.hist.values(j)
 			b = wire.AppendUvarint(b, o.hist.tick(j))
 			b = o.class.appendFull(b, &v)
 		}

@@ -207,7 +207,7 @@ func TestGuardEveryHeaderAndRecordFieldIsEncoded(t *testing.T) {
 	for _, h := range heads {
 		unset(t, reflect.ValueOf(h), covered)
 		for _, prev := range []int{-1, 8} {
-			out := context{tick: tick, prev: prev, at: tick - 7, from: tick - 9}
+			out := context{tick: tick, prev: prev, asOf: tick - 7, trendFrom: tick - 9}
 			in := out
 			var w wire.BitWriter
 			out.putHead(&w, &h)

@@ -159,7 +159,7 @@ func playLedger(t *testing.T, edits, delay int) (evicted int) {
 			}
 			acks[tick+uint64(delay)] = Range{a.Packet, a.Packet}
 		}
-		if from := p.cut.origin; o.hist.floor(from.at, o.changed) >= 0 && o.hist.floor(from.from, o.changed) < 0 {
+		if from := p.cut.origin; o.hist.floor(from.asOf, o.changed) >= 0 && o.hist.floor(from.trendFrom, o.changed) < 0 {
 			evicted++
 		}
 		if c, ok := r.Get(o.ID()); ok && len(p.Large()) == 0 && p.large.bytes == 0 {

@@ -63,11 +63,11 @@ func (h *history) blobsOf(i int) [][]byte {
 }
 
 // at returns version i, 0 being the oldest. It stays valid until the next draft or push.
-func (h *history) at(i int) codec.Values {
+func (h *history) values(i int) codec.Values {
 	return codec.Values{Words: h.words(i), Blobs: h.blobsOf(i)}
 }
 
-func (h *history) newest() codec.Values { return h.at(int(h.n) - 1) }
+func (h *history) newest() codec.Values { return h.values(int(h.n) - 1) }
 
 // find returns which version is of exactly this tick, or -1; newest is the newest one's tick. Baselines are
 // recent, and what changes often has a version of every tick, so it looks first where that would

@@ -57,7 +57,7 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 				t.Fatalf("seed %d: version %d was the newest at %d, want %d", seed, h.floor(then, tick), then, i-1)
 			}
 			for i, at := range list {
-				if h.tick(i) != at || h.at(i).Words[0] != at || h.find(at, tick) != i {
+				if h.tick(i) != at || h.values(i).Words[0] != at || h.find(at, tick) != i {
 					t.Fatalf("seed %d: version %d is of %d, want %d", seed, i, h.tick(i), at)
 				}
 			}

@@ -93,12 +93,12 @@ func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 		packets := s.cut()
 		s.apply(packets[1:]) // the first is lost once something later arrives
 		newest := s.tick
-		lost := s.p.marks.lacks(newest).count()
+		lost := s.p.marks.missing(newest).count()
 		if lost == 0 || (lost <= fewHoles) != set.few || lost > 60 {
 			t.Fatalf("%d records in a packet of %d bytes", lost, set.size)
 		}
 		next := s.cut()
-		named, at := s.exact(), s.p.cut.origin.at
+		named, at := s.exact(), s.p.cut.origin.asOf
 		switch {
 		case set.few && (at != newest || named != lost):
 			t.Errorf("%d lost: the snapshot leads from %d, the newest mark is %d, and %d records name their version", lost, at, newest, named)
@@ -119,8 +119,8 @@ func TestACopyUnderWayIsNoHole(t *testing.T) {
 	}
 	s.apply(first)
 	s.apply(copies[:1])
-	if n := len(s.p.marks.holes); n != 0 || s.p.marks.at != s.tick {
-		t.Errorf("%d holes as of marks up to %d, and the client has all as of %d", n, s.p.marks.at, s.tick)
+	if n := len(s.p.marks.holes); n != 0 || s.p.marks.newest != s.tick {
+		t.Errorf("%d holes as of marks up to %d, and the client has all as of %d", n, s.p.marks.newest, s.tick)
 	}
 	s.apply(s.cut())
 	s.same()
@@ -133,15 +133,15 @@ func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
 	before := len(s.all)
 	for i := len(packets) - 1; i >= 0; i-- {
 		s.apply(packets[i : i+1])
-		n := s.p.marks.lacks(s.tick).count()
+		n := s.p.marks.missing(s.tick).count()
 		if n >= before || (n == 0) != (i == 0) {
 			t.Fatalf("with %d packets to come %d are missing, and %d were", i, n, before)
 		}
 		before = n
 	}
 	s.cut()
-	if s.exact() != 0 || s.p.cut.origin.at != s.tick-1 {
-		t.Errorf("%d records name their version, and the snapshot leads from %d", s.exact(), s.p.cut.origin.at)
+	if s.exact() != 0 || s.p.cut.origin.asOf != s.tick-1 {
+		t.Errorf("%d records name their version, and the snapshot leads from %d", s.exact(), s.p.cut.origin.asOf)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
 func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:]) // the client goes on without what was in the first
-	lost := s.p.marks.lacks(s.tick)
+	lost := s.p.marks.missing(s.tick)
 	slot := lost.next(0)
 	had := s.p.peek(slot).base
 	var all [][][]byte
@@ -191,8 +191,8 @@ func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 	if e := s.p.peek(slot); e.base != had || s.p.steady.has(slot) || had == 0 {
 		t.Errorf("slot %d was known as of %d, and now of %d", slot, had, e.base)
 	}
-	if m := &s.p.marks; m.at-m.from >= maxMarks || m.back>>(m.at-m.from)&1 == 0 {
-		t.Errorf("marks from %d to %d", m.from, m.at)
+	if m := &s.p.marks; m.newest-m.oldest >= maxMarks || m.made>>(m.newest-m.oldest)&1 == 0 {
+		t.Errorf("marks from %d to %d", m.oldest, m.newest)
 	}
 	before := s.w.Stats().Records - s.w.Stats().Deltas
 	s.apply(s.cut())
@@ -328,7 +328,7 @@ func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
 		anew(s)
 		s.apply(s.cut())
 		s.apply(s.cut())
-		if n := s.p.marks.lacks(s.tick).count(); n != 0 || s.p.losses.slots.count() != 0 {
+		if n := s.p.marks.missing(s.tick).count(); n != 0 || s.p.losses.slots.count() != 0 {
 			t.Errorf("%d are missing", n)
 		}
 		s.same()
@@ -340,10 +340,10 @@ func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:])
 	at := s.tick
-	lost := s.p.marks.lacks(at)
+	lost := s.p.marks.missing(at)
 	slot, other := lost.next(0), 99
 	s.apply(s.cut())
-	s.p.marks.begin(at)
+	s.p.marks.setOldest(at)
 	if e := s.p.peek(slot); e.hasAcked(at) || e.base != s.tick {
 		t.Errorf("slot %d has what was lost", slot)
 	}

@@ -31,7 +31,7 @@ func (r *Replica) inspect(s *stagedRecord) {
 		c.ID = makeID(s.Slot, s.Gen)
 	} else {
 		c.ID = s.object.id
-		base = s.object.hist.at(s.base)
+		base = s.object.hist.values(s.base)
 	}
 	for i := range c.leaves {
 		has := s.Kind == recordFull && (len(s.mask) == 0 || s.mask[i>>3]>>(i&7)&1 != 0)

@@ -10,10 +10,10 @@ import (
 // marks are the ticks of snapshots of which something has arrived: as of these a client is known to have all
 // that is steady, but for their holes.
 type marks struct {
-	at    uint64 // the newest, 0 = none
-	from  uint64 // the oldest: the one that trends come from, unless that is too long ago; the client has dropped what was before
-	back  uint64 // bit i is the mark at - i, none before from
-	holes []hole // of some of them, by tick
+	newest uint64 // the newest, 0 = none
+	oldest uint64 // the oldest: the one that trends come from, unless that is too long ago; the client has dropped what was before
+	made   uint64 // bit i is the mark at - i, none before from
+	holes  []hole // of some of them, by tick
 }
 
 // hole is what a client lacks as of a mark. It may have got it since.
@@ -27,16 +27,16 @@ const maxMarks = codec.MaxTrend + 1
 
 // add makes a later tick the newest mark.
 func (m *marks) add(tick uint64) {
-	m.back = m.back<<(tick-m.at) | 1 // a shift by 64 or more leaves nothing
-	m.at = tick
-	m.from = tick - uint64(bits.Len64(m.back)-1)
-	m.forget(m.from)
+	m.made = m.made<<(tick-m.newest) | 1 // a shift by 64 or more leaves nothing
+	m.newest = tick
+	m.oldest = tick - uint64(bits.Len64(m.made)-1)
+	m.dropHoles(m.oldest)
 }
 
 // lack says what the client lacks as of the newest mark.
-func (m *marks) lack(slots bitset) {
+func (m *marks) setMissing(slots bitset) {
 	n := len(m.holes)
-	if n > 0 && m.holes[n-1].tick == m.at {
+	if n > 0 && m.holes[n-1].tick == m.newest {
 		n--
 		m.holes = m.holes[:n]
 	}
@@ -49,11 +49,11 @@ func (m *marks) lack(slots bitset) {
 		m.holes = append(m.holes, hole{})
 	}
 	h := &m.holes[n]
-	h.tick, h.slots = m.at, append(h.slots[:0], slots...)
+	h.tick, h.slots = m.newest, append(h.slots[:0], slots...)
 }
 
 // lacks returns what the client lacks as of a mark.
-func (m *marks) lacks(tick uint64) bitset {
+func (m *marks) missing(tick uint64) bitset {
 	for i := len(m.holes) - 1; i >= 0 && m.holes[i].tick >= tick; i-- {
 		if m.holes[i].tick == tick {
 			return m.holes[i].slots
@@ -63,9 +63,9 @@ func (m *marks) lacks(tick uint64) bitset {
 }
 
 // of returns the newest mark as of which the client has what is steady in a slot, or 0.
-func (m *marks) of(slot int) uint64 {
-	for rest := m.back; rest != 0; rest &= rest - 1 {
-		if tick := m.at - uint64(bits.TrailingZeros64(rest)); !m.lacks(tick).has(slot) {
+func (m *marks) newestWith(slot int) uint64 {
+	for rest := m.made; rest != 0; rest &= rest - 1 {
+		if tick := m.newest - uint64(bits.TrailingZeros64(rest)); !m.missing(tick).has(slot) {
 			return tick
 		}
 	}
@@ -73,7 +73,7 @@ func (m *marks) of(slot int) uint64 {
 }
 
 // origin is two marks that the records of a packet lead from: the state as of the one, with the trend since the other.
-type origin struct{ at, from uint64 }
+type origin struct{ asOf, trendFrom uint64 }
 
 // The ticks that trends take, where marks allow it: fewer, and rounding blurs them; more, and turns do. What leads ahead by more
 // than nearAhead needs a steadier one. It is not cut to measure for each client, so that clients that lead from the same mark
@@ -85,8 +85,8 @@ const (
 )
 
 // trend returns the mark that trends to a tick come from, if they lead from a mark.
-func (m *marks) trend(at, tick uint64) uint64 {
-	ahead, back := tick-at, m.back>>(m.at-at)
+func (m *marks) trendFrom(at, tick uint64) uint64 {
+	ahead, back := tick-at, m.made>>(m.newest-at)
 	if back == 0 || ahead > codec.MaxTrend {
 		return at
 	}
@@ -109,11 +109,11 @@ const (
 
 // origin returns what the records of a snapshot lead from: the newest mark, or, where much of what is due was lost as of that, an earlier
 // one, which other clients have as their newest. holes counts what is due and lacks.
-func (m *marks) origin(tick uint64, holes func(origin) int) (best origin) {
+func (m *marks) chooseOrigin(tick uint64, holes func(origin) int) (best origin) {
 	least := 0
-	for rest, tries := m.back, 0; rest != 0 && tries < maxOrigins; rest, tries = rest&(rest-1), tries+1 {
-		at := m.at - uint64(bits.TrailingZeros64(rest))
-		next := origin{at, m.trend(at, tick)}
+	for rest, tries := m.made, 0; rest != 0 && tries < maxOrigins; rest, tries = rest&(rest-1), tries+1 {
+		at := m.newest - uint64(bits.TrailingZeros64(rest))
+		next := origin{at, m.trendFrom(at, tick)}
 		if len(m.holes) == 0 {
 			return next
 		}
@@ -129,15 +129,15 @@ func (m *marks) origin(tick uint64, holes func(origin) int) (best origin) {
 }
 
 // lackedBy returns what the client lacks as of one of the marks of an origin, in 64 slots.
-func (m *marks) lackedBy(two origin, k int) uint64 {
+func (m *marks) missingIn(two origin, k int) uint64 {
 	if len(m.holes) == 0 {
 		return 0
 	}
-	return m.lacks(two.at).word(k) | m.lacks(two.from).word(k)
+	return m.missing(two.asOf).word(k) | m.missing(two.trendFrom).word(k)
 }
 
 // never returns what the client lacks as of all marks since a tick, in 64 slots.
-func (m *marks) never(k int, since uint64) uint64 {
+func (m *marks) missingSince(k int, since uint64) uint64 {
 	all, holes := ^uint64(0), 0
 	for i := range m.holes {
 		if m.holes[i].tick >= since {
@@ -145,21 +145,21 @@ func (m *marks) never(k int, since uint64) uint64 {
 			all &= m.holes[i].slots.word(k)
 		}
 	}
-	if holes < bits.OnesCount64(m.back&(2<<(m.at-since)-1)) {
+	if holes < bits.OnesCount64(m.made&(2<<(m.newest-since)-1)) {
 		return 0
 	}
 	return all
 }
 
 // begin makes a mark the one where trends come from, and forgets those before.
-func (m *marks) begin(from uint64) {
-	m.from = from
-	m.back &= 2<<(m.at-from) - 1
-	m.forget(from)
+func (m *marks) setOldest(from uint64) {
+	m.oldest = from
+	m.made &= 2<<(m.newest-from) - 1
+	m.dropHoles(from)
 }
 
 // forget forgets the holes of ticks before.
-func (m *marks) forget(before uint64) {
+func (m *marks) dropHoles(before uint64) {
 	old := 0
 	for old < len(m.holes) && m.holes[old].tick < before {
 		old++

@@ -66,7 +66,7 @@ func (l *plainMarks) origin(tick uint64, due bitset) (best origin) {
 
 func (l *plainMarks) lacking(two origin, due bitset) (n int) {
 	for slot := due.next(0); slot >= 0; slot = due.next(slot + 1) {
-		if l.holes[two.at].has(slot) || l.holes[two.from].has(slot) {
+		if l.holes[two.asOf].has(slot) || l.holes[two.trendFrom].has(slot) {
 			n++
 		}
 	}
@@ -99,18 +99,18 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 						}
 					}
 				}
-				m.lack(lacks)
+				m.setMissing(lacks)
 				plain.holes[at] = lacks
 			}
-			if len(m.holes) > len(plain.ticks) || m.from != plain.ticks[0] {
-				t.Fatalf("seed %d: %d holes of %d marks, the oldest %d, want %d", seed, len(m.holes), len(plain.ticks), m.from, plain.ticks[0])
+			if len(m.holes) > len(plain.ticks) || m.oldest != plain.ticks[0] {
+				t.Fatalf("seed %d: %d holes of %d marks, the oldest %d, want %d", seed, len(m.holes), len(plain.ticks), m.oldest, plain.ticks[0])
 			}
 			since := plain.ticks[rng.IntN(len(plain.ticks))]
 			for slot := range slots {
-				if got, want := m.of(slot), plain.of(slot); got != want {
+				if got, want := m.newestWith(slot), plain.of(slot); got != want {
 					t.Fatalf("seed %d: slot %d is known as of %d, want %d", seed, slot, got, want)
 				}
-				if got, want := m.never(slot>>6, since)>>(slot&63)&1 != 0, plain.of(slot) < since; got != want {
+				if got, want := m.missingSince(slot>>6, since)>>(slot&63)&1 != 0, plain.of(slot) < since; got != want {
 					t.Fatalf("seed %d: slot %d lacks as of all marks since %d: %v", seed, slot, since, got)
 				}
 			}
@@ -126,22 +126,22 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 				tick = at + 60 + uint64(rng.IntN(8))
 			}
 			want := plain.origin(tick, due)
-			got := m.origin(tick, func(two origin) (n int) {
+			got := m.chooseOrigin(tick, func(two origin) (n int) {
 				for k, word := range due {
-					n += bitset{m.lackedBy(two, k) & word}.count()
+					n += bitset{m.missingIn(two, k) & word}.count()
 				}
 				return n
 			})
 			if got != want {
 				t.Fatalf("seed %d: a snapshot of %d leads from %v, want %v, marks %v", seed, tick, got, want, plain.ticks)
 			}
-			if got.at != at {
+			if got.asOf != at {
 				earlier++
 			}
-			m.begin(got.from)
-			plain.before(got.from)
-			if len(m.holes) > 0 && m.holes[0].tick < got.from {
-				t.Fatalf("seed %d: the hole of %d is kept, though all leads from %d", seed, m.holes[0].tick, got.from)
+			m.setOldest(got.trendFrom)
+			plain.before(got.trendFrom)
+			if len(m.holes) > 0 && m.holes[0].tick < got.trendFrom {
+				t.Fatalf("seed %d: the hole of %d is kept, though all leads from %d", seed, m.holes[0].tick, got.trendFrom)
 			}
 		}
 	}
@@ -153,10 +153,10 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 // Without marks nothing leads from anything.
 func TestNoMarksNoOrigin(t *testing.T) {
 	var m marks
-	if got := m.origin(5, nil); got != (origin{}) {
+	if got := m.chooseOrigin(5, nil); got != (origin{}) {
 		t.Errorf("origin %v", got)
 	}
-	if m.begin(0); m.of(3) != 0 || m.from != 0 {
+	if m.setOldest(0); m.newestWith(3) != 0 || m.oldest != 0 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -170,12 +170,12 @@ func TestHolesKeepTheirMemory(t *testing.T) {
 			tick += 1 + i%3
 			m.add(tick)
 			lacks[i%8] ^= i
-			m.lack(lacks)
+			m.setMissing(lacks)
 			if i%5 == 0 {
-				m.lack(nil)
+				m.setMissing(nil)
 			}
 			if i%70 == 69 {
-				m.begin(m.at)
+				m.setOldest(m.newest)
 			}
 		}
 	}

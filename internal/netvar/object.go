@@ -150,10 +150,10 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 // basis is what a record is a difference from: the state that the client had as of two ticks, or one exact
 // version, or nothing. Both ends of the first kind find the version that was the newest then.
 type basis struct {
-	at       uint64 // tick as of which; the trend leads from it. 0: from the zero value
-	from     uint64 // earlier tick, where the trend comes from; at itself is no trend
-	exact    bool   // at is a version
-	withheld Rules  // what the client may not read
+	asOf      uint64 // tick as of which; the trend leads from it. 0: from the zero value
+	trendFrom uint64 // earlier tick, where the trend comes from; at itself is no trend
+	exact     bool   // at is a version
+	withheld  Rules  // what the client may not read
 }
 
 // residual is what a record carries after its head: the bits of a delta, in the world's arena.
@@ -233,27 +233,27 @@ type delta struct {
 func (d *delta) find(w *World, o *Object, from basis) bool {
 	d.base, d.older, d.trend.Took = 0, 0, 0
 	w.permit(&d.now, o, int(o.hist.n)-1, from.withheld, 0)
-	if from.at == 0 {
+	if from.asOf == 0 {
 		d.then = o.class.zero
 		return true
 	}
-	i := o.hist.floor(from.at, o.changed)
+	i := o.hist.floor(from.asOf, o.changed)
 	if i < 0 {
 		return false
 	}
 	w.permit(&d.then, o, i, from.withheld, 1)
-	if d.base = from.at; from.exact {
+	if d.base = from.asOf; from.exact {
 		return true
 	}
 	d.base = o.hist.tick(i)
 	d.older = d.base
-	if from.from < from.at {
-		if i = o.hist.floor(from.from, o.changed); i < 0 && o.hist.evicted {
+	if from.trendFrom < from.asOf {
+		if i = o.hist.floor(from.trendFrom, o.changed); i < 0 && o.hist.evicted {
 			return false // a client may have a version of then
 		} else if i >= 0 { // or it was not there yet
 			d.older = o.hist.tick(i)
 			w.permit(&d.trend.Older, o, i, from.withheld, 2)
-			d.trend.Took, d.trend.Ahead = from.at-from.from, view{withheld: from.withheld}.version(o)-from.at
+			d.trend.Took, d.trend.Ahead = from.asOf-from.trendFrom, view{withheld: from.withheld}.version(o)-from.asOf
 		}
 	}
 	return true

@@ -149,7 +149,7 @@ func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
 	}
 	leaves := q.plain.Classes[p.Class].Leaves
 	for i, v := range p.Versions {
-		values := o.hist.at(i)
+		values := o.hist.values(i)
 		got, want := o.class.plan.AppendValues(nil, &values), plain.AppendFields(nil, leaves, v.Fields)
 		if string(got) != string(want) { // lists that came with numbers longer than need be are stored so
 			fields, err := plain.ReadFields(got, leaves)

@@ -90,7 +90,7 @@ func (c *cutter) byNeed() {
 	c.next()
 	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	c.choose(c.room - c.open.Len())
-	c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
+	c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
 	for list := c.chosen; len(list) > 0; {
 		n := 1
 		for n < len(list) && c.list[list[n]].packet == c.list[list[0]].packet {
@@ -159,7 +159,7 @@ func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {
-		c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
+		c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
 		for _, i := range list {
 			if n := &c.list[i]; n.packet != unplaced {
 				at := c.open.Len()

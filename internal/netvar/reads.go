@@ -222,7 +222,7 @@ func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which 
 
 // looksSame reports whether two versions are the same to one who is withheld some fields.
 func (c *Class) looksSame(h *history, i, j int, withheld Rules) bool {
-	a, b := h.at(i), h.at(j)
+	a, b := h.values(i), h.values(j)
 	if c.owner(&a) != c.owner(&b) {
 		return false
 	}
@@ -250,7 +250,7 @@ func (m *masks) set(slot int, mask []byte) {
 	(*m)[slot] = append((*m)[slot][:0], mask...)
 }
 
-func (m masks) of(slot int) []byte {
+func (m masks) mask(slot int) []byte {
 	if slot < len(m) {
 		return m[slot]
 	}

@@ -41,10 +41,10 @@ func FuzzMaskedApply(f *testing.F) {
 			t.Fatalf("refused or discarded, but something changed: %+v %v", a, err)
 		}
 		for slot, o := range r.slots {
-			if o == nil || len(r.masks.of(slot)) == 0 {
+			if o == nil || len(r.masks.mask(slot)) == 0 {
 				continue
 			}
-			v, mask := o.hist.newest(), r.masks.of(slot)
+			v, mask := o.hist.newest(), r.masks.mask(slot)
 			for i := range o.class.plan.Leaves() {
 				if mask[i>>3]>>(i&7)&1 == 0 && !o.class.plan.Same(i, &v, &o.class.zero) {
 					t.Fatalf("%s may not be read, and is not zero", o.class.plan.LeafName(i))

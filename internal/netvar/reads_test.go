@@ -560,7 +560,7 @@ func TestOnlyRulesThatThereAreAreWithheld(t *testing.T) {
 		o := w.Spawn(class, unsafe.Pointer(&captain{}), 0, 1)
 		p := w.NewPeer(1)
 		w.Capture(1)
-		if got := p.views.of(o.ID().slot()); got != want {
+		if got := p.views.withheld(o.ID().slot()); got != want {
 			t.Errorf("of rules %b %b are withheld, want %b", rules, got, want)
 		}
 	}

@@ -50,25 +50,25 @@ const (
 
 // context is what a packet has said so far; both sides keep it.
 type context struct {
-	tick uint64
-	prev int // slot of the last record, or -1
-	at   uint64
-	from uint64 // at without a trend
+	tick      uint64
+	prev      int // slot of the last record, or -1
+	asOf      uint64
+	trendFrom uint64 // at without a trend
 }
 
 // begin forgets all, for a packet of this tick.
 func (x *context) begin(tick, at, from uint64) {
-	*x = context{tick: tick, prev: -1, at: at, from: from}
+	*x = context{tick: tick, prev: -1, asOf: at, trendFrom: from}
 }
 
 // put writes what holds for all records.
 func (x *context) put(w *wire.BitWriter) {
-	if x.at == 0 {
+	if x.asOf == 0 {
 		w.PutLen(0)
 		return
 	}
-	w.PutLen(x.tick - x.at)
-	w.PutLen(x.at - x.from)
+	w.PutLen(x.tick - x.asOf)
+	w.PutLen(x.asOf - x.trendFrom)
 }
 
 // take reads it.
@@ -79,13 +79,13 @@ func (x *context) take(r *wire.BitReader, tick uint64) {
 		return
 	}
 	span := uint64(0)
-	if x.at = x.before(r, age); x.at > 0 {
+	if x.asOf = x.before(r, age); x.asOf > 0 {
 		span = r.Len()
 	}
-	if span >= max(x.at, 1) || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
+	if span >= max(x.asOf, 1) || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
 		r.Fail(ErrHeader)
 	}
-	x.from = x.at - span
+	x.trendFrom = x.asOf - span
 }
 
 const (
@@ -297,7 +297,7 @@ func (x *context) before(r *wire.BitReader, age uint64) uint64 {
 
 // mustFollow checks that a delta leads forward from what the packet is about.
 func (x *context) mustFollow(r *wire.BitReader, h *recordHead) {
-	if x.at == 0 || h.Version <= x.at {
+	if x.asOf == 0 || h.Version <= x.asOf {
 		r.Fail(ErrRecord)
 	}
 }

@@ -201,7 +201,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	if s.Base != 0 {
 		i = o.hist.find(s.Base, o.changed)
 	} else {
-		i = o.hist.floor(r.context.at, o.changed)
+		i = o.hist.floor(r.context.asOf, o.changed)
 	}
 	if i < 0 {
 		in.Fail(ErrBaseline)
@@ -224,14 +224,14 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 		copy(s.values.Blobs, o.hist.blobsOf(i))
 	}
 	var t codec.Trend
-	if x := &r.context; s.Base == 0 && x.from < x.at {
-		if i = o.hist.floor(x.from, o.changed); i >= 0 { // or it was not there yet
-			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.at - x.from, Ahead: s.Version - x.at}
+	if x := &r.context; s.Base == 0 && x.trendFrom < x.asOf {
+		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // or it was not there yet
+			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.asOf - x.trendFrom, Ahead: s.Version - x.asOf}
 		}
 	}
 	r.texts = s.class.plan.TakeDelta(in, &s.values, t, r.texts)
 	r.reserveBlobs(in, s.class, &s.values, o)
-	s.class.mustWithhold(in, &s.values, r.masks.of(s.Slot))
+	s.class.mustWithhold(in, &s.values, r.masks.mask(s.Slot))
 }
 
 func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
@@ -353,6 +353,6 @@ func (r *Replica) update(s *stagedRecord) {
 		r.own(o, owner)
 	}
 	if s.Kind == recordDelta && s.Base == 0 { // the server will never name an older one again
-		r.stored -= o.hist.dropBefore(r.context.from)
+		r.stored -= o.hist.dropBefore(r.context.trendFrom)
 	}
 }

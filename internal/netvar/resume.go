@@ -32,7 +32,7 @@ func (p *Peer) Resume(kept bool) {
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 	if kept {
 		p.first.closed = p.first.closed || begun
-		p.before = p.marks.at
+		p.before = p.marks.newest
 		for slot := range p.entries {
 			if e := &p.entries[slot]; e.detail != nil { // of what is steady nothing else is known
 				e.rewind()
@@ -74,7 +74,7 @@ func (p *Peer) startOver(slot int) {
 // restart forgets all packets and numbers the next ones from 1. It returns how many were undecided.
 func (f *flight) restart() (undecided uint64) {
 	for id := f.oldest; id < f.next; id++ {
-		if f.at(id).pending {
+		if f.packet(id).pending {
 			undecided++
 		}
 	}

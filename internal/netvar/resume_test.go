@@ -73,8 +73,8 @@ func TestResumeWithEverythingInFlight(t *testing.T) {
 		}
 		packets, first := q.next()
 		mustApply(t, q.r, q.p, packets...)
-		if first != 1 || (q.r.context.at != 0) != kept {
-			t.Errorf("kept %v: the first packet of the connection is number %d, and relative to tick %d", kept, first, q.r.context.at)
+		if first != 1 || (q.r.context.asOf != 0) != kept {
+			t.Errorf("kept %v: the first packet of the connection is number %d, and relative to tick %d", kept, first, q.r.context.asOf)
 		}
 		if q.rock(had.ID()).X != 10 || q.rock(spawned.ID()).X != 3 || len(q.r.ids()) != 2 {
 			t.Errorf("kept %v: the client has %d objects", kept, len(q.r.ids()))

@@ -63,7 +63,7 @@ func mostBits(room, width int) int {
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
 	full := c.long > min(c.lim.Packets*c.room, c.left) // then all are gathered anew: see apart
-	if full || w.tick != c.header.Tick || due&c.p.marks.lackedBy(c.origin, k) != 0 {
+	if full || w.tick != c.header.Tick || due&c.p.marks.missingIn(c.origin, k) != 0 {
 		c.addSteady(k, due)
 		return
 	}
@@ -117,7 +117,7 @@ func (c *cutter) run(k int, mask uint64, width int) *run {
 	}
 	i := -1
 	if few && (donor < 0 || s.wanted(donor, &views)) {
-		i = s.admit(maxRuns, w.crowds.of(c.origin), w.stats.Snapshots)
+		i = s.admit(maxRuns, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	}
 	r := w.lone()
 	if i >= 0 {
@@ -190,7 +190,7 @@ func (c *cutter) fillRun(r *run, mask uint64, most int, keep bool) {
 	for m := mask; m != 0; m &= m - 1 {
 		slot := r.first&^63 + bits.TrailingZeros64(m)
 		o, start := w.slots[slot], b.Len()
-		from := basis{at: c.origin.at, from: c.origin.from, withheld: c.p.views.of(slot)}
+		from := basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: c.p.views.withheld(slot)}
 		x.putNext(b, o, from)
 		if keep {
 			one := w.residual(o, from)
@@ -280,7 +280,7 @@ func (c *cutter) commitRun(n *candidate) {
 		p.sentTwice.add(k, mask&p.sentOnce.word(k))
 		p.sentOnce.add(k, mask)
 	}
-	s := p.flight.at(c.first + uint64(n.packet))
+	s := p.flight.packet(c.first + uint64(n.packet))
 	s.records = append(s.records, r.notes...)
 	if spent.gap > uint32(r.records) {
 		spent.gap -= uint32(r.records)

@@ -24,18 +24,18 @@ func (s *crowds) begin(tick uint64) {
 
 // add counts a client.
 func (s *crowds) add(m *marks) {
-	if m.at == 0 {
+	if m.newest == 0 {
 		return
 	}
-	if age := s.tick - m.at; age < maxMarks {
+	if age := s.tick - m.newest; age < maxMarks {
 		s.newest[age]++
-		s.count[age][m.at-m.trend(m.at, s.tick)]++
+		s.count[age][m.newest-m.trendFrom(m.newest, s.tick)]++
 	}
 }
 
 // of returns how many clients lead from two ticks; of those too long ago none.
-func (s *crowds) of(two origin) uint32 {
-	age, span := s.tick-two.at, two.at-two.from
+func (s *crowds) sharing(two origin) uint32 {
+	age, span := s.tick-two.asOf, two.asOf-two.trendFrom
 	if age >= maxMarks || span >= maxMarks {
 		return 0
 	}
@@ -54,15 +54,15 @@ func (s *crowds) between(since, before uint64) (n uint32) {
 // those of which this was the newest as of their mark.
 func (w *World) crowd(o *Object, from basis) uint32 {
 	switch {
-	case from.at == 0:
+	case from.asOf == 0:
 		return math.MaxUint32
 	case from.exact:
-		if i := o.hist.floor(from.at, o.changed); i >= 0 && i+1 < int(o.hist.n) {
-			return w.crowds.between(from.at, o.hist.tick(i+1))
+		if i := o.hist.floor(from.asOf, o.changed); i >= 0 && i+1 < int(o.hist.n) {
+			return w.crowds.between(from.asOf, o.hist.tick(i+1))
 		}
 		return 0
 	}
-	return w.crowds.of(origin{from.at, from.from})
+	return w.crowds.sharing(origin{from.asOf, from.trendFrom})
 }
 
 // share is a place that somebody has.

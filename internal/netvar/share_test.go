@@ -156,13 +156,13 @@ func TestCrowdsAreCounted(t *testing.T) {
 	f := oddFleet(t, 4, 3, 6)
 	w := f.w
 	for i, want := range []uint32{1, 1, 1, 3, 3} {
-		if got := w.crowds.of(f.clients[i].peer.cut.origin); got != want {
+		if got := w.crowds.sharing(f.clients[i].peer.cut.origin); got != want {
 			t.Errorf("client %d has a crowd of %d, want %d", i, got, want)
 		}
 	}
 	two := f.clients[4].peer.cut.origin
-	for _, other := range []origin{{}, {two.at, two.from - 1}, {two.at, two.at}, {two.at - maxMarks, two.at - maxMarks}, {two.at - 1, two.from}, {two.at, 0}} {
-		if got := w.crowds.of(other); got != 0 {
+	for _, other := range []origin{{}, {two.asOf, two.trendFrom - 1}, {two.asOf, two.asOf}, {two.asOf - maxMarks, two.asOf - maxMarks}, {two.asOf - 1, two.trendFrom}, {two.asOf, 0}} {
+		if got := w.crowds.sharing(other); got != 0 {
 			t.Errorf("%v has a crowd of %d", other, got)
 		}
 	}
@@ -172,11 +172,11 @@ func TestCrowdsAreCounted(t *testing.T) {
 		want uint32
 	}{
 		{basis{}, 1<<32 - 1},
-		{basis{at: two.at, from: two.from}, 3},
-		{basis{at: two.at, exact: true}, 3},
-		{basis{at: two.at + 1, exact: true}, 0},
-		{basis{at: f.tick - 9, exact: true}, 1},
-		{basis{at: f.tick, exact: true}, 0}, // the newest
+		{basis{asOf: two.asOf, trendFrom: two.trendFrom}, 3},
+		{basis{asOf: two.asOf, exact: true}, 3},
+		{basis{asOf: two.asOf + 1, exact: true}, 0},
+		{basis{asOf: f.tick - 9, exact: true}, 1},
+		{basis{asOf: f.tick, exact: true}, 0}, // the newest
 	} {
 		if got := w.crowd(o, set.from); got != set.want {
 			t.Errorf("%+v has a crowd of %d, want %d", set.from, got, set.want)
@@ -185,8 +185,8 @@ func TestCrowdsAreCounted(t *testing.T) {
 	if n := w.crowds.between(0, f.tick+9); n != 9 {
 		t.Errorf("%d clients in all, want 9", n)
 	}
-	last := basis{at: o.hist.tick(int(o.hist.n) - 2), exact: true}
-	w.crowds.add(&marks{at: last.at, from: last.at, back: 1})
+	last := basis{asOf: o.hist.tick(int(o.hist.n) - 2), exact: true}
+	w.crowds.add(&marks{newest: last.asOf, oldest: last.asOf, made: 1})
 	if got := w.crowd(o, last); got != 1 {
 		t.Errorf("%d clients lead from the last version but one, want 1", got)
 	}
@@ -194,7 +194,7 @@ func TestCrowdsAreCounted(t *testing.T) {
 		f.tick++
 		w.Capture(f.tick) // and nobody moves: versions reach up to now
 	}
-	if got := w.crowd(o, basis{at: o.hist.tick(int(o.hist.n) - 2), exact: true}); got != 0 {
+	if got := w.crowd(o, basis{asOf: o.hist.tick(int(o.hist.n) - 2), exact: true}); got != 0 {
 		t.Errorf("%d clients lead from the last version but one, which none has acknowledged", got)
 	}
 }
@@ -206,7 +206,7 @@ func TestCrowdsBetweenAgreeWithAPlainCount(t *testing.T) {
 	s.begin(tick)
 	for age := range uint64(maxMarks + 3) {
 		for range 1 + age%3 {
-			s.add(&marks{at: tick - age, from: tick - age, back: 1})
+			s.add(&marks{newest: tick - age, oldest: tick - age, made: 1})
 		}
 	}
 	for since := uint64(0); since < 5; since++ {
@@ -233,7 +233,7 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	full := 0
 	for back := range uint64(4 * maxResiduals) {
 		at := f.tick - 1 - back%32
-		from := basis{at: at, from: at - back/32}
+		from := basis{asOf: at, trendFrom: at - back/32}
 		w.crowds.count[f.tick-at][back/32] = uint32(1 + back) // each has more than the one before
 		w.residual(o, from)
 		if back == 2*maxResiduals-1 {
@@ -248,7 +248,7 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 		t.Errorf("%d are kept, %d have gone", c.n, c.gone)
 	}
 	for i := range c.list[:c.n] {
-		if c.crowds[i] != w.crowds.of(origin{c.list[i].at, c.list[i].from}) || c.crowds[i] <= maxResiduals {
+		if c.crowds[i] != w.crowds.sharing(origin{c.list[i].asOf, c.list[i].trendFrom}) || c.crowds[i] <= maxResiduals {
 			t.Errorf("kept: %+v of a crowd of %d", c.list[i].basis, c.crowds[i])
 		}
 	}

@@ -271,7 +271,7 @@ func (c *cutter) next() {
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
 	c.open.Reset(appendHeader(b, &c.header))
-	c.context.begin(c.header.Tick, c.origin.at, c.origin.from)
+	c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
 	c.context.put(&c.open)
 }
 
@@ -308,7 +308,7 @@ func (c *cutter) record(n *candidate) {
 	if n.steady {
 		o := w.slots[n.slot]
 		n.class = uint32(o.class.index)
-		if from := c.basis(o); from.at > 0 { // or all marks are too old
+		if from := c.basis(o); from.asOf > 0 { // or all marks are too old
 			if r := w.residual(o, from); r != nil {
 				head.Base = r.exactly()
 				c.context.putHead(&c.open, &head)
@@ -344,10 +344,10 @@ func (c *cutter) record(n *candidate) {
 func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
 	v := c.p.view(slot)
-	if m.lackedBy(c.origin, slot>>6)>>(slot&63)&1 == 0 {
-		return basis{at: c.origin.at, from: c.origin.from, withheld: v.withheld}
+	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
+		return basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: v.withheld}
 	}
-	return basis{at: v.at(o, m.of(slot)), exact: true, withheld: v.withheld} // at 0 if it is too old: no baseline
+	return basis{asOf: v.asOf(o, m.newestWith(slot)), exact: true, withheld: v.withheld} // at 0 if it is too old: no baseline
 }
 
 // exactly returns the version that a residual leads from, if its record has to name it.
@@ -361,16 +361,16 @@ func (r *residual) exactly() uint64 {
 // residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
-	at, from := c.origin.at, c.origin.from
+	at, from := c.origin.asOf, c.origin.trendFrom
 	v := c.p.view(o.id.slot())
 	if at > 0 && version > at && v.since <= from {
-		r = c.p.w.residual(o, basis{at: at, from: from, withheld: v.withheld})
+		r = c.p.w.residual(o, basis{asOf: at, trendFrom: from, withheld: v.withheld})
 		if r != nil && !c.leads(r, o, e, v) {
 			r = nil
 		}
 	}
 	if r == nil {
-		r = c.p.w.residual(o, basis{at: e.base, exact: true, withheld: v.withheld})
+		r = c.p.w.residual(o, basis{asOf: e.base, exact: true, withheld: v.withheld})
 	}
 	return r
 }
@@ -380,8 +380,8 @@ func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	if v.withheld == 0 {
 		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since))
 	}
-	base, older := v.at(o, r.at), v.at(o, r.from)
-	return base > 0 && e.hasAcked(base) && (older > 0 && e.hasAcked(older) || o.hist.floor(r.from, o.changed) < 0)
+	base, older := v.asOf(o, r.asOf), v.asOf(o, r.trendFrom)
+	return base > 0 && e.hasAcked(base) && (older > 0 && e.hasAcked(older) || o.hist.floor(r.trendFrom, o.changed) < 0)
 }
 
 // full writes a full record.
@@ -500,7 +500,7 @@ func (c *cutter) commit() {
 			p.sentTwice.set(int(n.slot))
 		}
 		p.sentOnce.set(int(n.slot))
-		f.at(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), version)
+		f.packet(c.first+uint64(n.packet)).note(n.slot, 1<<(n.slot&63), version)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func (p *Peer) unsound() string {
 	out := make([]int, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
-		s := p.flight.at(id)
+		s := p.flight.packet(id)
 		if !s.pending {
 			continue
 		}
@@ -63,8 +63,8 @@ func (p *Peer) unlike(r *Replica) string {
 	for slot := p.steady.next(0); slot >= 0; slot = p.steady.next(slot + 1) {
 		o := p.w.slots[slot]
 		for age := range uint64(maxMarks) {
-			mark := p.marks.at - age
-			if p.marks.back>>age&1 == 0 || p.marks.lacks(mark).has(slot) {
+			mark := p.marks.newest - age
+			if p.marks.made>>age&1 == 0 || p.marks.missing(mark).has(slot) {
 				continue
 			}
 			i := o.hist.floor(mark, o.changed)
@@ -77,15 +77,15 @@ func (p *Peer) unlike(r *Replica) string {
 			}
 			v := p.view(slot)
 			j := own.hist.floor(mark, own.changed)
-			if want := v.at(o, mark); j < 0 || want > 0 && own.hist.tick(j) != want {
+			if want := v.asOf(o, mark); j < 0 || want > 0 && own.hist.tick(j) != want {
 				return fmt.Sprintf("slot %d is steady, the client should have version %d as of %d, and has not (%d)", slot, want, mark, j)
 			}
-			if age > 0 && mark != p.marks.from {
+			if age > 0 && mark != p.marks.oldest {
 				continue
 			}
 			var should codec.Values
 			p.w.permit(&should, o, i, v.withheld, 0)
-			if has := own.hist.at(j); !o.class.equal(&has, &should) {
+			if has := own.hist.values(j); !o.class.equal(&has, &should) {
 				return fmt.Sprintf("slot %d is steady, and the client has other values than the server as of %d", slot, mark)
 			}
 		}
@@ -102,7 +102,7 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	}
 	for _, g := range ranges {
 		for id := max(g.First, p.flight.oldest); id <= g.Last; id++ {
-			s := p.flight.at(id)
+			s := p.flight.packet(id)
 			for i := range s.records {
 				for m := s.records[i].mask; m != 0 && s.pending; m &= m - 1 {
 					slot := int(s.records[i].block)<<6 + bits.TrailingZeros64(m)
@@ -235,7 +235,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	one := maxResiduals * (MaxPacket / 4)
 	var full int
 	for back := range uint64(100) {
-		from := basis{at: f.tick - back, exact: true}
+		from := basis{asOf: f.tick - back, exact: true}
 		r := w.residual(o, from)
 		if back == maxResiduals {
 			full = len(w.arena)
@@ -292,7 +292,7 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 		p := f.clients[i].peer
 		records, room := 0, 0
 		for id := p.flight.oldest; id < p.flight.next; id++ {
-			for _, r := range p.flight.at(id).records {
+			for _, r := range p.flight.packet(id).records {
 				records += bits.OnesCount64(r.mask)
 			}
 		}

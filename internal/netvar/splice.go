@@ -16,9 +16,9 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 	done, start := 0, 0
 	for i, m := 0, key.mask; m != 0; i, m = i+1, m&(m-1) {
 		slot, end := r.first&^63+bits.TrailingZeros64(m), int(from.ends[i])
-		if withheld := c.p.views.of(slot); withheld != key.withheld(slot) {
+		if withheld := c.p.views.withheld(slot); withheld != key.withheld(slot) {
 			putRange(b, from.bits, done, start)
-			one := w.residual(w.slots[slot], basis{at: c.origin.at, from: c.origin.from, withheld: withheld}) // from versions that the other run has found
+			one := w.residual(w.slots[slot], basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: withheld}) // from versions that the other run has found
 			at := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
 			b.PutBits(w.bitsOf(one))

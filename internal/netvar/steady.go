@@ -27,9 +27,9 @@ import "math/bits"
 func (p *Peer) derive(slot int, e *entry) {
 	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
-	mark := m.of(slot)
-	e.mendedAt, e.sent = m.at, mark
-	switch base := v.at(o, mark); {
+	mark := m.newestWith(slot)
+	e.mendedAt, e.sent = m.newest, mark
+	switch base := v.asOf(o, mark); {
 	case base > 0:
 		e.advance(base)
 	case o.hist.floor(mark, o.changed) < 0: // it is too old: no baseline
@@ -37,12 +37,12 @@ func (p *Peer) derive(slot int, e *entry) {
 	default: // which version looked as it does now nobody knows
 		e.full = fullEvicted
 	}
-	if from := v.at(o, m.from); from > 0 && !m.lacks(m.from).has(slot) {
+	if from := v.asOf(o, m.oldest); from > 0 && !m.missing(m.oldest).has(slot) {
 		e.noteAcked(from)
 	}
 	if p.sentOnce.has(slot) {
 		e.sent = v.version(o)
-	} else if before := v.at(o, p.before); before > 0 {
+	} else if before := v.asOf(o, p.before); before > 0 {
 		e.sent = before
 	} else if e.base > 0 {
 		e.sent = e.base
@@ -61,9 +61,9 @@ func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	if apart == 0 {
 		return due
 	}
-	for m := apart &^ p.marks.lacks(p.marks.at).word(k); m != 0; m &= m - 1 {
+	for m := apart &^ p.marks.missing(p.marks.newest).word(k); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
-		if e := &p.entries[k<<6+i]; e.mendedAt != 0 && e.mendedAt <= p.marks.from {
+		if e := &p.entries[k<<6+i]; e.mendedAt != 0 && e.mendedAt <= p.marks.oldest {
 			p.steady[k] |= 1 << i
 			p.w.details.release(e.detail)
 			e.detail = nil
@@ -84,11 +84,11 @@ func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
 // pass makes a tick a mark, of whose packets one has arrived: the client lacks what was lost and not sent anew, and what is
 // still under way.
-func (p *Peer) pass(tick uint64) {
+func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
-	for id := f.oldest; id < f.next && f.at(id).tick <= tick; id++ {
-		if s := f.at(id); s.pending && s.tick == tick {
+	for id := f.oldest; id < f.next && f.packet(id).tick <= tick; id++ {
+		if s := f.packet(id); s.pending && s.tick == tick {
 			s.addTo(&l.missing)
 		}
 	}
@@ -100,15 +100,15 @@ func (p *Peer) pass(tick uint64) {
 	if any == 0 {
 		l.missing = l.missing[:0]
 	}
-	if tick > m.at {
-		if m.at > 0 && tick-m.from >= maxMarks { // older marks go, which may be all that is known
+	if tick > m.newest {
+		if m.newest > 0 && tick-m.oldest >= maxMarks { // older marks go, which may be all that is known
 			for k, word := range l.missing {
 				p.makeUnsteady(k, word)
 			}
 		}
 		m.add(tick)
 	}
-	m.lack(l.missing)
+	m.setMissing(l.missing)
 }
 
 // unsettle gives those of 64 slots that are steady their entries.
@@ -123,18 +123,18 @@ func (p *Peer) makeUnsteady(k int, mask uint64) {
 func (c *cutter) chooseOrigin() {
 	p := c.p
 	m := &p.marks
-	c.origin = m.origin(c.header.Tick, func(two origin) (n int) {
+	c.origin = m.chooseOrigin(c.header.Tick, func(two origin) (n int) {
 		for k := range p.steady {
-			if lacks := m.lackedBy(two, k); lacks != 0 {
+			if lacks := m.missingIn(two, k); lacks != 0 {
 				n += bits.OnesCount64(lacks & p.steady[k] & c.isDue(k))
 			}
 		}
 		return n
 	})
-	for k := range m.lacks(m.at) {
-		p.makeUnsteady(k, m.never(k, c.origin.from))
+	for k := range m.missing(m.newest) {
+		p.makeUnsteady(k, m.missingSince(k, c.origin.trendFrom))
 	}
-	m.begin(c.origin.from)
+	m.setOldest(c.origin.trendFrom)
 }
 
 // ackedSteady takes that a packet with these slots was acknowledged, and returns those of them that are not steady.

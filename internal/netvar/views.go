@@ -33,7 +33,7 @@ func (s *views) block(k int) []masked {
 }
 
 // of returns what is withheld of a slot.
-func (s *views) of(slot int) Rules {
+func (s *views) withheld(slot int) Rules {
 	for _, m := range s.block(slot >> 6) {
 		if m.slots>>(slot&63)&1 != 0 {
 			return m.withheld
@@ -109,7 +109,7 @@ func (s *views) among(k int, mask uint64) (list [maxViews]masked, ok bool) {
 
 // view returns what a client has of the object in a slot: mostly everything, which is the zero view.
 func (p *Peer) view(slot int) view {
-	v := view{withheld: p.views.of(slot)}
+	v := view{withheld: p.views.withheld(slot)}
 	if p.views.turned.has(slot) {
 		v.since = p.views.since[slot]
 	}
@@ -130,7 +130,7 @@ func (w *World) review(o *Object, p *Peer) {
 	}
 	slot := o.id.slot()
 	withheld := w.withheld(o, p)
-	if withheld == p.views.of(slot) {
+	if withheld == p.views.withheld(slot) {
 		return
 	}
 	e := p.detailed(slot)
@@ -160,7 +160,7 @@ func (v view) version(o *Object) uint64 {
 
 // at is the version that the view had as of a tick, or 0 if nobody knows any more: versions that look the same to it are one, of
 // which the first may be gone.
-func (v view) at(o *Object, tick uint64) uint64 {
+func (v view) asOf(o *Object, tick uint64) uint64 {
 	if tick < v.since {
 		return 0
 	}

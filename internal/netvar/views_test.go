@@ -96,7 +96,7 @@ func TestViewsAgreeWithAPlainList(t *testing.T) {
 			other.set(slot, plain[slot])
 		}
 		for slot, want := range plain {
-			if got := s.of(slot); got != want {
+			if got := s.withheld(slot); got != want {
 				t.Fatalf("seed %d: %b is withheld of slot %d, want %b", seed, got, slot, want)
 			}
 		}
