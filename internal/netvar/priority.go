@@ -14,7 +14,7 @@ import (
 //	owed         the largest of weight × priority × ticks since it was last sent, and then the lower slot
 //	copies       second copies, in the same order
 //
-// The priority is that of the fields which the client lacks (lacking.go). Under a shortage that lasts, an
+// The priority is that of the fields which the client lacks (fieldpriority.go). Under a shortage that lasts, an
 // object is sent as often as its weight is large: it goes when weight × ticks reaches what all others wait for.
 // None starves, since waiting alone makes it the most needed; a minimum rate says how long that may take.
 
@@ -214,7 +214,7 @@ func (c *cutter) weighOne(n *candidate, own *need) {
 		weight = scale(weight, k.factor(p, o))
 	}
 	if o.class.priorities != nil {
-		priority = uint64(o.lacking(e.base, p.view(int(n.slot)).withheld))
+		priority = uint64(o.changedPriority(e.base, p.view(int(n.slot)).withheld))
 	}
 	own.amount = product(age, weight*priority)
 }

@@ -148,7 +148,7 @@ func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	if !known {
 		return r.mask
 	}
-	had := steady &^ unhidden(changed.slots.word(k), changed.news, k, p.views.block(k))
+	had := steady &^ unhidden(changed.slots.word(k), changed.byRule, k, p.views.block(k))
 	p.owed.remove(k, had)
 	p.forgetCopies(k, had)
 	return r.mask &^ steady

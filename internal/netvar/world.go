@@ -11,16 +11,16 @@ import (
 // World is the server's side: all objects of a room, and a Peer for each client.
 type World struct {
 	set
-	table *Table
-	tick  uint64 // of the newest capture
-	cut   uint64 // of the newest snapshot of any peer
-	gens  []uint32
-	free  []int // slots, last freed first used
-	dirty []*Object
-	gone  []*Object // despawned since the last capture; their slots are still theirs
-	moved bitset    // slots with a new version in the running capture
-	since lately    // and in those before it
-	peers []*Peer
+	table   *Table
+	tick    uint64 // of the newest capture
+	cut     uint64 // of the newest snapshot of any peer
+	gens    []uint32
+	free    []int // slots, last freed first used
+	dirty   []*Object
+	gone    []*Object // despawned since the last capture; their slots are still theirs
+	moved   bitset    // slots with a new version in the running capture
+	changes changeLog // and in those before it
+	peers   []*Peer
 
 	audiences []Audience // by slot; nil and what is beyond the last: everybody
 	guarded   bitset     // slots of living objects with an audience
@@ -176,7 +176,7 @@ func (w *World) Capture(tick uint64) {
 	}
 	clear(w.dirty)
 	w.dirty = w.dirty[:0]
-	w.since.add(tick, w.moved, w.reading.news)
+	w.changes.add(tick, w.moved, w.reading.news)
 	w.details.most = len(w.slots) + moreDetails
 	w.judge()
 	w.crowds.begin(tick)

@@ -174,7 +174,7 @@ func TestAnObjectOfWhichNothingIsReadHasPriorityOne(t *testing.T) {
 		w.Capture(1)
 		w.SetOwner(o, 5)
 		w.Capture(2)
-		if got := o.lacking(x.base, x.withheld); got != fixed(x.want) {
+		if got := o.changedPriority(x.base, x.withheld); got != fixed(x.want) {
 			t.Errorf("%s from %d, without rules %b: %d, want %v", x.class.name, x.base, x.withheld, got, x.want)
 		}
 	}

@@ -32,7 +32,7 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 					news[rng.IntN(len(news))].set(slot)
 				}
 			}
-			w.since.add(w.tick, moved, news)
+			w.changes.add(w.tick, moved, news)
 			all = append(all, capture{w.tick, slices.Clone(moved), news})
 			for range 20 {
 				tick := w.tick + 2 - min(w.tick, rng.Uint64N(90))
@@ -46,7 +46,7 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 						if want.or(c.moved); len(c.news) > 0 {
 							read.or(c.news[0])
 						}
-					} else if i >= len(all)-maxLately {
+					} else if i >= len(all)-maxChangeSets {
 						ok = true
 					}
 				}
@@ -62,7 +62,7 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 						t.Fatalf("seed %d: since %d %x has changed, want %x", seed, tick, got.slots, want)
 					}
 					const some = 0xf0f0f0f0f0f0f0f0
-					word := unhidden(want[k], got.news, k, []masked{{some, 1 << 1}})
+					word := unhidden(want[k], got.byRule, k, []masked{{some, 1 << 1}})
 					if word != want[k]&^(some&^read[k]) {
 						t.Fatalf("seed %d: since %d %x has changed for who may not read all, want %x, %x of all", seed, tick, word, read[k], want[k])
 					}
