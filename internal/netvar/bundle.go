@@ -5,13 +5,16 @@ import (
 	"slices"
 )
 
-// Where little changes, the records that are due in a snapshot are few, and the same for all clients alike. From the third of these
-// on they are one run for all slots together.
+// Where little changes, few records are due in a snapshot, and the same ones to all clients alike.
+// The second of these clients has them put together as one run of all slots, a bundle, which is then
+// copied to all others. With ten of 1 000 objects moving, snapshots for 200 clients on two baselines
+// take 0.07 ms and not 0.17 ms, and on ten baselines with losses 0.18 ms and not 0.26 ms
+// (BenchmarkEncodeFleet, moving=10).
 
 const (
-	// maxBundle is how many records are few: of more, the runs of 64 slots are long enough.
+	// maxBundle is how many records are few. If more are due, the runs of 64 slots are long enough.
 	maxBundle = 64
-	// maxBundles bounds the sets of what is due in a tick.
+	// maxBundles is how many sets of what is due are remembered in a tick.
 	maxBundles = 16
 )
 
@@ -20,61 +23,47 @@ type bundle struct {
 	origin origin
 	hash   uint64 // of due
 	due    bitset
-	views  []blockView // of due
-	asked  int         // for a run: what few clients need is not put together
-	run    run
+	views  []blockView // what of due may not be read
+	asked  int         // the number of clients that have asked for it
+	run    run         // it is empty until two have asked, since one client alone does not need it
 }
 
-// blockView is what may not be read of some slots in a block.
+// blockView is what may not be read of some slots of a block.
 type blockView struct {
 	block int
 	masked
 }
 
-// bundles are those that this capture has needed.
+// bundles are the bundles that clients have asked for since the last capture.
 type bundles struct {
 	epoch uint64
 	shares
 	all [maxBundles]bundle
 }
 
-// bundle returns what is due, if it is little, all of it is steady, and there is room to remember it.
-func (c *cutter) bundle() *bundle {
-	p, w := c.p, c.p.w
-	if c.header.HasDigest || w.tick != c.header.Tick || len(p.marks.holes) > 0 {
+// findBundle returns the bundle of what is due to the client. It returns nil if that is much or not
+// all steady, or if there is no place for the bundle.
+func (c *cutter) findBundle() *bundle {
+	if c.header.HasDigest || c.p.w.tick != c.header.Tick || len(c.p.marks.holes) > 0 {
 		return nil
 	}
-	c.due, c.views = c.due[:0], c.views[:0]
-	count, hash := 0, uint64(fnvStart)
-	for k := range p.owed {
-		due := c.isDue(k)
-		if due != 0 {
-			if count += bits.OnesCount64(due); count > maxBundle || p.makeSteady(k, due) != due {
-				return nil
-			}
-			hash = (hash ^ due ^ uint64(k)) * fnvPrime
-			for _, m := range p.views.block(k) {
-				if m.slots &= due; m.slots != 0 {
-					c.views = append(c.views, blockView{k, m})
-				}
-			}
-		}
-		c.due = append(c.due, due)
+	count, hash := c.gatherDue()
+	if count == 0 || count > maxBundle {
+		return nil
 	}
+	w := c.p.w
 	s := &w.bundles
 	if s.epoch != w.tick {
 		s.epoch = w.tick
 		s.reset()
 	}
 	for i := range s.list {
-		if a := &s.all[i]; a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) && slices.Equal(a.views, c.views) {
+		a := &s.all[i]
+		if a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) && slices.Equal(a.views, c.views) {
 			s.ask(i, w.stats.Snapshots)
 			a.asked++
 			return a
 		}
-	}
-	if count == 0 {
-		return nil
 	}
 	i := s.admit(maxBundles, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	if i < 0 {
@@ -87,13 +76,38 @@ func (c *cutter) bundle() *bundle {
 	return a
 }
 
-// put puts the runs of a snapshot together, if it has nothing else.
-func (a *bundle) put(c *cutter) {
+// gatherDue fills in what is due and what of it may not be read. It returns the number of records,
+// which is more than maxBundle as soon as there are too many or one of them is not steady.
+func (c *cutter) gatherDue() (count int, hash uint64) {
+	p := c.p
+	c.due, c.views, hash = c.due[:0], c.views[:0], fnvStart
+	for k := range p.owed {
+		due := c.isDue(k)
+		c.due = append(c.due, due)
+		if due == 0 {
+			continue
+		}
+		if count += bits.OnesCount64(due); count > maxBundle || p.makeSteady(k, due) != due {
+			return maxBundle + 1, hash
+		}
+		hash = (hash ^ due ^ uint64(k)) * fnvPrime
+		for _, m := range p.views.block(k) {
+			if m.slots &= due; m.slots != 0 {
+				c.views = append(c.views, blockView{k, m})
+			}
+		}
+	}
+	return count, hash
+}
+
+// assemble puts the runs of a snapshot together as the run of the bundle. The run stays empty if the
+// snapshot has anything else, if it would fill more than a packet's share, or if it has too many classes.
+func (a *bundle) assemble(c *cutter) {
 	r, b := &a.run, &c.p.w.runBits
 	b.Reset(b.Bytes()[:0])
 	for i := range c.list {
 		one := c.list[i].run
-		if one == nil || b.Len()+int(one.n) > c.room/maxShare {
+		if one == nil || b.Len()+int(one.size) > c.room/maxShare {
 			return
 		}
 		start := b.Len()
@@ -101,16 +115,16 @@ func (a *bundle) put(c *cutter) {
 			b.PutRice(uint64(one.first-r.last-1), gapRice)
 		}
 		gap := uint32(b.Len() - start)
-		b.PutBits(one.bits, int(one.n))
+		b.PutBits(one.bits, int(one.size))
 		for j := range one.notes {
-			r.add(int(one.notes[j].block), one.notes[j].mask)
+			r.addSlots(int(one.notes[j].block), one.notes[j].mask)
 		}
 		for _, s := range one.classes[:one.kinds] {
-			if !r.count(s.index, s.bits+gap) {
+			if !r.addBits(s.index, s.bits+gap) {
 				return
 			}
 			gap = 0
 		}
 	}
-	r.keep(b)
+	r.finish(b)
 }

@@ -4,47 +4,51 @@ package netvar
 type phase uint8
 
 const (
-	absent phase = iota // nothing to say: no object, or one that the client will never hear of
-	shown               // an object that the client shall have
-	ended               // a client that may have an object shall have none
+	absent phase = iota // there is no object, or one of which the client never hears
+	shown               // there is an object that the client shall have
+	ended               // the client may have an object of which it shall have none
 )
 
 // fullReason says why an entry without a baseline has none.
 type fullReason uint8
 
 const (
-	fullFirst     fullReason = iota // the object, or the client, is new
+	fullFirst     fullReason = iota // the object or the client is new
 	fullVisible                     // the object became visible to the client
-	fullRequested                   // the client is in doubt
-	fullMasked                      // what the client may read of it changed
-	fullResumed                     // the client is back, and has kept nothing
-	fullEvicted                     // nobody knows any more which version it has
+	fullRequested                   // the client doubts its copies
+	fullMasked                      // what the client may read of the object changed
+	fullResumed                     // the client is back and has kept nothing
+	fullEvicted                     // the server does not know any more which version the client has
 )
 
 // entry is what the server knows of one client and one slot.
 type entry struct {
-	life    uint64 // tick at which the phase began; names the lifetime. Earlier packets do not count
-	*detail        // nil if it is absent or steady
-	last    uint32 // low bits of the tick of the last record, for staleness; of the life at first
+	life    uint64 // tick at which the phase began; no packet from before it counts
+	*detail        // nil if the entry is absent or the object steady
+	last    uint32 // low bits of the tick of the last record, or of life before there is one
 	phase   phase
-	known   bool // a record of this slot was ever sent and no despawn acknowledged since
-	first   bool // of the first state, and not acknowledged: see progress.go
+	known   bool // a record of this slot was sent, and no despawn was acknowledged since
+	first   bool // the object is one of the first state and not acknowledged: see progress.go
 	full    fullReason
 }
 
-// detail is what there is to know of an object that is not steady. See steady.go for the others.
+// detail is what an entry knows besides, of an object that is not steady; steady.go says how a
+// steady object does without it.
 type detail struct {
-	base uint64 // version acknowledged, 0 = none
-	// had is the versions that were acknowledged: bit i is that of tick base-i. With them an object that
-	// waits under a shortage has a trend too: a record takes 6.1 bytes and not 7.3, so that the same
-	// budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200 moving).
+	base uint64 // the acknowledged version that is the baseline, 0 = none
+
+	// ackedSet is which versions were acknowledged: bit i says it of that of tick base-i. With the set
+	// an object that waits under a shortage has a trend too. A record takes 6.1 bytes and not 7.3, so
+	// that the same budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200 moving).
 	ackedSet uint64
-	sent     uint64 // version last sent; of an ended phase its life
-	mendedAt uint64 // tick of the packet since which the client has had all that marks say it has, 0 = none
-	missedAt uint64 // tick of the newest snapshot that has left it out, 0 = none
+
+	sent     uint64 // the version that was sent last; in an ended phase its life
+	mendedAt uint64 // tick of the packet since which marks tell what the client has, 0 = none
+	missedAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
 }
 
-// at returns the entry of a slot, to read and to change. It is not steady from now on.
+// detailed returns the entry of a slot with its detail, to read and to change. The object is not
+// steady from then on.
 func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
 	if e.detail == nil {
@@ -57,7 +61,8 @@ func (p *Peer) detailed(slot int) *entry {
 	return e
 }
 
-// peek returns a copy of what is known of a slot, which stays steady: asking changes nothing of what is sent.
+// peek returns a copy of the entry of a slot with its detail. The object stays steady if it is: to
+// ask about an object changes nothing of what is sent.
 func (p *Peer) peek(slot int) entry {
 	e := p.entries[slot]
 	if e.detail == nil {
@@ -69,7 +74,7 @@ func (p *Peer) peek(slot int) entry {
 	return e
 }
 
-// renew makes an entry another one, of which nothing was sent.
+// renew turns an entry into another one, of which nothing was sent. It keeps its detail's memory.
 func (e *entry) renew(to entry) {
 	*e.detail = detail{}
 	to.detail = e.detail
@@ -82,7 +87,8 @@ func (p *Peer) clear(e *entry) {
 	*e = entry{}
 }
 
-// age is the number of ticks since the last record; more than 2^32, years, start at 0 again.
+// age returns the number of ticks since the last record. After 2^32 ticks, which are years, it
+// begins at 0 again.
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
 // forget makes the next record a full one.
@@ -94,24 +100,24 @@ func (e *entry) advance(version uint64) {
 	e.base = version
 }
 
-// remember notes an acknowledged version up to the baseline.
+// noteAcked notes that a version up to the baseline was acknowledged.
 func (e *entry) noteAcked(version uint64) { e.ackedSet |= 1 << (e.base - version) }
 
-// has reports whether the client has acknowledged a version up to the baseline. Of those that are
-// more than 63 ticks older nothing is known: no trend reaches back that far.
+// hasAcked reports whether the client has acknowledged a version up to the baseline. Of a version
+// that is more than 63 ticks older it does not know: no trend reaches back that far.
 func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-version)&1 != 0 }
 
-// details are those that no entry needs.
+// details is the memory of the details that no entry uses.
 type details struct {
 	spare []*detail
-	most  int // to keep
+	most  int // how many of them are kept
 }
 
-// moreDetails is how many are kept beyond what one client can need at once: for objects that come into view of
-// many clients and leave it.
+// moreDetails is how many details are kept beyond what one client can need at once. They serve the
+// objects that come into view of many clients and leave it.
 const moreDetails = 4096
 
-// take returns an empty one.
+// take returns an empty detail.
 func (s *details) take() *detail {
 	n := len(s.spare)
 	if n == 0 {
@@ -123,7 +129,7 @@ func (s *details) take() *detail {
 	return d
 }
 
-// release takes one back, or gives up its memory if there are enough.
+// release takes a detail back, or gives up its memory if enough of them are kept.
 func (s *details) release(d *detail) {
 	if d != nil && len(s.spare) < s.most {
 		s.spare = append(s.spare, d)

@@ -203,7 +203,7 @@ func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 		e.advance(version)
 		p.endFirst(e)
 	}
-	if o := p.w.slots[slot]; o.changed <= e.base || v.withheld != 0 && v.version(o) <= e.base {
+	if v.version(p.w.slots[slot]) <= e.base {
 		p.owed.unset(slot)
 		p.forgetCopies(slot>>6, 1<<(slot&63))
 	}

@@ -1,28 +1,29 @@
 package netvar
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// marks are the ticks of snapshots of which something has arrived: as of these a client is known to have all
-// that is steady, but for their holes.
+// marks are the ticks of those snapshots of which at least one packet has arrived. As of a mark the
+// client is known to have every steady object as it was then, except for those in the mark's hole.
 type marks struct {
-	newest uint64 // the newest, 0 = none
-	oldest uint64 // the oldest: the one that trends come from, unless that is too long ago; the client has dropped what was before
-	made   uint64 // bit i is the mark at - i, none before from
-	holes  []hole // of some of them, by tick
+	newest uint64 // 0 if there is no mark
+	oldest uint64 // the client has dropped the versions from before it
+	made   uint64 // bit i says whether newest-i is a mark
+	holes  []hole // of those marks that have one, by tick
 }
 
-// hole is what a client lacks as of a mark. It may have got it since.
+// hole is the set of the objects that were missing as of a mark. They may have arrived since.
 type hole struct {
 	tick  uint64
 	slots bitset
 }
 
-// maxMarks is how far marks reach back: as many ticks as a trend takes.
+// maxMarks is how many ticks the marks reach back: as many as a trend takes, and one.
 const maxMarks = codec.MaxTrend + 1
 
 // add makes a later tick the newest mark.
@@ -33,7 +34,7 @@ func (m *marks) add(tick uint64) {
 	m.dropHoles(m.oldest)
 }
 
-// lack says what the client lacks as of the newest mark.
+// setMissing sets which objects are missing as of the newest mark.
 func (m *marks) setMissing(slots bitset) {
 	n := len(m.holes)
 	if n > 0 && m.holes[n-1].tick == m.newest {
@@ -52,7 +53,7 @@ func (m *marks) setMissing(slots bitset) {
 	h.tick, h.slots = m.newest, append(h.slots[:0], slots...)
 }
 
-// lacks returns what the client lacks as of a mark.
+// missing returns which objects are missing as of a mark.
 func (m *marks) missing(tick uint64) bitset {
 	for i := len(m.holes) - 1; i >= 0 && m.holes[i].tick >= tick; i-- {
 		if m.holes[i].tick == tick {
@@ -62,7 +63,7 @@ func (m *marks) missing(tick uint64) bitset {
 	return nil
 }
 
-// of returns the newest mark as of which the client has what is steady in a slot, or 0.
+// newestWith returns the newest mark as of which the client has the object in a slot, or 0.
 func (m *marks) newestWith(slot int) uint64 {
 	for rest := m.made; rest != 0; rest &= rest - 1 {
 		if tick := m.newest - uint64(bits.TrailingZeros64(rest)); !m.missing(tick).has(slot) {
@@ -72,99 +73,106 @@ func (m *marks) newestWith(slot int) uint64 {
 	return 0
 }
 
-// origin is two marks that the records of a packet lead from: the state as of the one, with the trend since the other.
+// origin is the two marks that the records of a packet lead from: the state that the client has as
+// of the one, drawn on by the trend that has led there from the other.
 type origin struct{ asOf, trendFrom uint64 }
 
-// The ticks that trends take, where marks allow it: fewer, and rounding blurs them; more, and turns do. What leads ahead by more
-// than nearAhead needs a steadier one. It is not cut to measure for each client, so that clients that lead from the same mark
-// have the other in common as well.
+// A trend spans nearTrend ticks, or as few more as the marks allow. A shorter one is blurred by
+// rounding, and a longer one misses turns. A trend that leads ahead by more than nearAhead ticks has
+// to be steadier and spans farTrend ticks. The spans are the same for all clients, so that two
+// clients with the same newest mark mostly have the other mark in common as well.
 const (
 	nearTrend = 3
 	nearAhead = 12
 	farTrend  = 9
 )
 
-// trend returns the mark that trends to a tick come from, if they lead from a mark.
-func (m *marks) trendFrom(at, tick uint64) uint64 {
-	ahead, back := tick-at, m.made>>(m.newest-at)
-	if back == 0 || ahead > codec.MaxTrend {
-		return at
+// trendFrom returns from which mark the trend comes that leads to a tick, for records that lead from
+// the mark asOf. It returns asOf itself if there is no trend.
+func (m *marks) trendFrom(asOf, tick uint64) uint64 {
+	ahead, upTo := tick-asOf, m.made>>(m.newest-asOf)
+	if upTo == 0 || ahead > codec.MaxTrend {
+		return asOf
 	}
 	span := nearTrend
 	if ahead > nearAhead {
 		span = farTrend
 	}
-	if old := back >> span; old != 0 {
-		return at - uint64(span+bits.TrailingZeros64(old))
+	if old := upTo >> span; old != 0 {
+		return asOf - uint64(span+bits.TrailingZeros64(old))
 	}
-	return at - uint64(bits.Len64(back)-1)
+	return asOf - uint64(bits.Len64(upTo)-1)
 }
 
 const (
-	// maxOrigins is how many marks are tried for one with few holes.
+	// maxOrigins is how many of the newest marks are tried as the origin of a snapshot.
 	maxOrigins = 4
-	// fewHoles is how many of what is due may lack from an origin: they go one by one, and all others lead from a newer state.
+	// fewHoles is how many of the objects that are due may be missing as of the origin. Each of
+	// them goes by itself, and all others lead from a newer state.
 	fewHoles = 8
 )
 
-// origin returns what the records of a snapshot lead from: the newest mark, or, where much of what is due was lost as of that, an earlier
-// one, which other clients have as their newest. holes counts what is due and lacks.
-func (m *marks) chooseOrigin(tick uint64, holes func(origin) int) (best origin) {
-	least := 0
-	for rest, tries := m.made, 0; rest != 0 && tries < maxOrigins; rest, tries = rest&(rest-1), tries+1 {
-		at := m.newest - uint64(bits.TrailingZeros64(rest))
-		next := origin{at, m.trendFrom(at, tick)}
+// chooseOrigin returns what the records of a snapshot lead from. That is the newest mark as of which
+// few of the objects that are due are missing. An older mark is the newest one of other clients, so
+// its records are shared with them. The function counts the objects that are due and missing.
+func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin) {
+	rest, least := m.made, math.MaxInt
+	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {
+		asOf := m.newest - uint64(bits.TrailingZeros64(rest))
+		rest &= rest - 1
+		next := origin{asOf, m.trendFrom(asOf, tick)}
 		if len(m.holes) == 0 {
 			return next
 		}
-		n := holes(next)
+		n := missing(next)
 		if n <= fewHoles {
 			return next
 		}
-		if tries == 0 || n < least {
+		if n < least {
 			best, least = next, n
 		}
 	}
 	return best
 }
 
-// lackedBy returns what the client lacks as of one of the marks of an origin, in 64 slots.
-func (m *marks) missingIn(two origin, k int) uint64 {
+// missingIn returns which of 64 slots are missing as of one of the marks of an origin.
+func (m *marks) missingIn(from origin, k int) uint64 {
 	if len(m.holes) == 0 {
 		return 0
 	}
-	return m.missing(two.asOf).word(k) | m.missing(two.trendFrom).word(k)
+	return m.missing(from.asOf).word(k) | m.missing(from.trendFrom).word(k)
 }
 
-// never returns what the client lacks as of all marks since a tick, in 64 slots.
-func (m *marks) missingSince(k int, since uint64) uint64 {
+// missingSince returns which of 64 slots are missing as of every mark since a tick.
+func (m *marks) missingSince(k int, tick uint64) uint64 {
 	all, holes := ^uint64(0), 0
 	for i := range m.holes {
-		if m.holes[i].tick >= since {
+		if m.holes[i].tick >= tick {
 			holes++
 			all &= m.holes[i].slots.word(k)
 		}
 	}
-	if holes < bits.OnesCount64(m.made&(2<<(m.newest-since)-1)) {
+	if holes < bits.OnesCount64(m.made&(2<<(m.newest-tick)-1)) {
 		return 0
 	}
 	return all
 }
 
-// begin makes a mark the one where trends come from, and forgets those before.
-func (m *marks) setOldest(from uint64) {
-	m.oldest = from
-	m.made &= 2<<(m.newest-from) - 1
-	m.dropHoles(from)
+// setOldest makes a mark the oldest one, and forgets those before it.
+func (m *marks) setOldest(mark uint64) {
+	m.oldest = mark
+	m.made &= 2<<(m.newest-mark) - 1
+	m.dropHoles(mark)
 }
 
-// forget forgets the holes of ticks before.
+// dropHoles forgets the holes of the marks before a tick. Their memory goes to the end of the list,
+// where setMissing uses it again.
 func (m *marks) dropHoles(before uint64) {
 	old := 0
 	for old < len(m.holes) && m.holes[old].tick < before {
 		old++
 	}
-	if old > 0 { // those that go keep their memory, at the end
+	if old > 0 {
 		slices.Reverse(m.holes[:old])
 		slices.Reverse(m.holes[old:])
 		slices.Reverse(m.holes)

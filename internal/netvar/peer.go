@@ -6,35 +6,35 @@ import "slices"
 type Peer struct {
 	w         *World
 	entries   []entry // by slot: see detailed
-	steady    bitset  // slots of which the entry says little: see steady.go
+	steady    bitset  // slots whose entries have no detail: see steady.go
 	owed      bitset  // slots with a change later than the acknowledged version
-	sentOnce  bitset  // of those: a copy is in flight
-	sentTwice bitset  // of those: two are
+	sentOnce  bitset  // those of owed of which a copy is in flight
+	sentTwice bitset  // those of owed of which copies of two snapshots are in flight
 	hidden    bitset  // slots of objects that the client may not see
 	views     views
 	seats     []*seat // by space
 	doubted   bitset  // slots that the next capture asks about: see JudgeFor
-	fresh     bool    // what has an audience is not judged for it yet
+	fresh     bool    // the client has joined, and audiences were not asked for it yet
 	flight    flight
 	large     large
 	losses    losses // scratch of Ack
 	marks     marks
-	tick      uint64 // of the last snapshot
-	before    uint64 // and of the last one that is whole cut
+	tick      uint64 // tick of the last snapshot
+	before    uint64 // tick of the last snapshot that is cut: that before tick while one is being cut
 	bucket    bucket
 	first     progress // of the first state
-	digests   int      // snapshots that shall still carry a digest
-	turn      uint64   // tick from which on the next one may: see reserve
+	digests   int      // the number of snapshots that shall still carry a digest
+	turn      uint64   // tick from which on the next digest may be cut: see reserve
 	cut       cutter   // scratch of AppendSnapshot
 
-	doubtful bool // is in the list of that name
+	doubtful bool // the peer is in the world's list of that name
 
 	Handle any // what the root package knows of the client
 }
 
-// NewPeer adds a client that has nothing yet: all objects are owed to it in full, spread over
-// snapshots by the limit of each. tick is the current one; what the client sees begins there.
-// Audiences are asked at the next capture.
+// NewPeer adds a client that has nothing yet. All objects are owed to it in full, over as many
+// snapshots as their limits make it take. What the client sees begins at tick, which is the current
+// one. Audiences are asked at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight()}
 	p.cut.p = p
@@ -73,6 +73,7 @@ func (w *World) ClosePeer(p *Peer) {
 	}
 }
 
+// entry returns the entry of a slot, which may be beyond all others, with its detail.
 func (p *Peer) entry(slot int) *entry {
 	for len(p.entries) <= slot {
 		p.entries = append(p.entries, entry{})
@@ -80,7 +81,7 @@ func (p *Peer) entry(slot int) *entry {
 	return p.detailed(slot)
 }
 
-// publish begins a lifetime.
+// publish begins the lifetime of an object for the client.
 func (p *Peer) publish(slot int, tick uint64) {
 	e := p.entry(slot)
 	p.endFirst(e)
@@ -90,7 +91,7 @@ func (p *Peer) publish(slot int, tick uint64) {
 	p.forgetCopies(slot>>6, 1<<(slot&63))
 }
 
-// retire ends a lifetime. Only a client that was ever sent something must be told.
+// retire ends the lifetime of an object for the client, who must be told if it was ever sent a record.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
 	p.views.end(slot)
@@ -109,7 +110,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 	p.owed.set(slot)
 }
 
-// version is what a record for the entry carries now.
+// version returns the version that a record of the slot carries now.
 func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
@@ -129,8 +130,8 @@ func (p *Peer) Shows(o *Object) bool {
 	return p.shows(o)
 }
 
-// RequestFull forgets all baselines and everything in flight, because the client's copies are
-// in doubt: it gets all objects in full. Lifetimes go on, so the game there sees no spawn.
+// RequestFull forgets all baselines and everything in flight, because the client doubts its copies.
+// The client gets all objects in full. Their lifetimes go on, so the game there sees no spawn.
 func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
@@ -149,12 +150,12 @@ func (p *Peer) RequestFull() {
 	}
 	clear(p.sentOnce)
 	clear(p.sentTwice)
-	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
+	p.cut.list = p.cut.list[:0] // it explains nothing any more why the last snapshot left something out
 }
 
-// RequestDigest makes the next snapshots carry a digest of what the client shall have, each when it
-// is the client's turn. Whatever is owed goes into each of them, in flight or not, so that on a busy
-// world too one of them is complete.
+// RequestDigest makes the next snapshots carry a digest of what the client shall have, each of them
+// when it is the client's turn. Each of them carries all that is owed, whether it is in flight or
+// not, so that one of them is complete in a busy world too.
 func (p *Peer) RequestDigest(snapshots int) {
 	p.w.stats.DigestRequests++
 	if snapshots > 0 && p.digests == 0 {
@@ -163,6 +164,6 @@ func (p *Peer) RequestDigest(snapshots int) {
 	p.digests = max(p.digests, min(snapshots, MaxDigests))
 }
 
-// MaxDigests bounds one request: a client asks again if it is not satisfied, and none can make
-// the server hash for it for ever. How often it may ask is the caller's to say.
+// MaxDigests bounds one request, so that no client can make the server hash for it for ever. A
+// client that is not satisfied asks again; how often it may is for the caller to decide.
 const MaxDigests = 256

@@ -7,23 +7,24 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A run is the records of some neighbours, bit by bit, without the gap before the first: what they are for every
-// client that has the same marks, and of which these are due.
+// run is the records of some neighbours as bits, without the gap before the first of them. They are
+// the same for every client to whom the same of these slots are due and who leads from the same marks.
 type run struct {
 	notes       []sentRecord // the slots, as packets note them
-	records     int
-	first, last int // slots
+	records     int          // how many there are
+	first, last int          // the first and the last slot
 	bits        []byte
-	n           uint32   // of them; 0: there is no such run
-	ends        []uint16 // of the records, in bits: for splice
-	kinds       int
-	classes     [maxKinds]classBits // the first kinds of them
+	size        uint32   // how many bits there are; 0 if the records are too many for one run
+	ends        []uint16 // where each record ends, in bits: for splice
+	kinds       int      // how many classes there are
+	classes     [maxKinds]classBits
 }
 
-// classBits are the bits of the records of one class.
+// classBits is how many bits the records of one class take.
 type classBits struct{ index, bits uint32 }
 
-// runKey says which run it is: what is due, the marks that it leads from, and what of it may not be read.
+// runKey tells the runs of 64 slots from each other: by what is due, by what the records lead from,
+// and by what may not be read.
 type runKey struct {
 	mask uint64
 	origin
@@ -31,27 +32,30 @@ type runKey struct {
 }
 
 const (
-	// maxShare is how many of the largest runs fit into a packet: each goes into one, and what is left of the packet before stays empty.
+	// maxShare is how many of the largest runs fit into a packet. A run goes into one packet, and
+	// what is left of the packet before it stays empty.
 	maxShare = 2
-	// maxKinds is how many classes a run may have, for the counts by class.
+	// maxKinds is how many classes a run may have, because bytes are counted by class.
 	maxKinds = 4
-	// widthTicks is after how many ticks at most records that were large are tried in longer runs again.
+	// widthTicks is after how many ticks longer runs are tried again where records were large.
 	widthTicks = 64
-	// maxRuns bounds the runs of 64 slots in a tick: marks, and a few sets of what is due.
+	// maxRuns is how many runs of 64 slots are kept in a tick: a few sets of what is due for each of
+	// a dozen marks.
 	maxRuns = 48
 )
 
-// runs are those of 64 slots that this capture has needed.
-type runs struct {
+// blockRuns are the runs of 64 slots that clients have asked for since the last capture.
+type blockRuns struct {
 	epoch uint64
-	width int // how many slots in a row a run may have: fewer where records are large
+	width int // over how many slots a run may extend: over fewer where records are large
 	shares
-	keys    [maxRuns]runKey
-	refused [maxRuns][maxViews]masked // the views that were last made out of each: see wanted
-	runs    [maxRuns]run
+	keys      [maxRuns]runKey
+	lastViews [maxRuns][maxViews]masked // with what views each run was spliced last: see askedAgain
+	runs      [maxRuns]run
 }
 
-// mostBits is how many a run may have in packets of so many bits. Of parts more go into a packet: less of it stays empty.
+// mostBits returns how many bits a run may have in packets of so many bits. A run of fewer than 64
+// slots may have half as many: the smaller runs are, the less of a packet stays empty.
 func mostBits(room, width int) int {
 	if width < 64 {
 		return (room - 8*maxHeader) / maxShare / 2
@@ -59,45 +63,47 @@ func mostBits(room, width int) int {
 	return (room - 8*maxHeader) / maxShare
 }
 
-// addRuns lists what is due of 64 slots, all of it steady: as one run, or as halves of it, and halves of these, where it is too large.
+// addRuns lists what is due of 64 slots, all of which is steady. It lists one run, or halves of it
+// where the run is too large, or halves of these.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
-	full := c.long > min(c.lim.Packets*c.room, c.left) // then all are gathered anew: see apart
+	full := c.runBits > min(c.lim.Packets*c.room, c.left) // then everything is gathered singly
 	if full || w.tick != c.header.Tick || due&c.p.marks.missingIn(c.origin, k) != 0 {
 		c.addSteady(k, due)
 		return
 	}
 	width := w.runsOf(k).width
 	for ; due != 0; due &^= neighbours(due, width) {
-		c.addPart(k, due&neighbours(due, width), width)
+		c.addRunOrHalves(k, due&neighbours(due, width), width)
 	}
 }
 
-// neighbours are so many slots in a row, a power of two, among which the first of a mask is.
+// neighbours returns the mask of width slots, a power of two, among which the first slot of a mask is.
 func neighbours(mask uint64, width int) uint64 {
 	return ^uint64(0) >> (64 - width) << (bits.TrailingZeros64(mask) &^ (width - 1))
 }
 
-// addPart lists what is due of so many slots in a row.
-func (c *cutter) addPart(k int, due uint64, width int) {
-	r := c.run(k, due, width)
+// addRunOrHalves lists what is due of width slots.
+func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
+	r := c.findRun(k, due, width)
 	switch half := width / 2; {
-	case r.n > 0 && int(r.n) <= mostBits(c.room, width):
+	case r.size > 0 && int(r.size) <= mostBits(c.room, width):
 		c.addRun(r)
-	case half == 1: // a run of one would be no better
+	case half == 1: // a run of one record would be no better
 		c.addSteady(k, due)
 	default:
-		if s := c.p.w.runs[k]; r.n == 0 { // for any client
+		if s := c.p.w.runs[k]; r.size == 0 { // it is too large for every client
 			s.width = min(s.width, half)
 		}
 		for ; due != 0; due &^= neighbours(due, half) {
-			c.addPart(k, due&neighbours(due, half), half)
+			c.addRunOrHalves(k, due&neighbours(due, half), half)
 		}
 	}
 }
 
-// run returns the records of the steady objects of a mask, which is empty if they are too many for one run.
-func (c *cutter) run(k int, mask uint64, width int) *run {
+// findRun returns the run of some of 64 slots: one that is kept, or a new one. The new one is spliced
+// out of a kept run that differs in its views alone, if there is one, and encoded otherwise.
+func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
 	views, few := c.p.views.among(k, mask)
@@ -115,36 +121,37 @@ func (c *cutter) run(k int, mask uint64, width int) *run {
 		}
 		others = true
 	}
-	i := -1
-	if few && (donor < 0 || s.wanted(donor, &views)) {
-		i = s.admit(maxRuns, w.crowds.sharing(c.origin), w.stats.Snapshots)
+	place := -1
+	if few && (donor < 0 || s.askedAgain(donor, &views)) {
+		place = s.admit(maxRuns, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	}
-	r := w.lone()
-	if i >= 0 {
-		w.loners--
-		r, s.keys[i], s.refused[i] = &s.runs[i], key, [maxViews]masked{}
+	if place == donor {
+		donor = -1 // the donor has made room for the new run
 	}
-	if donor == i {
-		donor = -1 // it has made room
+	var r *run
+	if place < 0 {
+		r = w.unsharedRun()
+	} else {
+		r, s.keys[place], s.lastViews[place] = &s.runs[place], key, [maxViews]masked{}
 	}
 	r.begin()
-	r.add(k, mask)
+	r.addSlots(k, mask)
 	switch {
 	case donor < 0:
-		c.fillRun(r, mask, mostBits(8*MaxPacket, width), others)
-	case s.runs[donor].n > 0: // or there is none with other views either
+		c.encodeRun(r, mask, mostBits(8*MaxPacket, width), others)
+	case s.runs[donor].size > 0: // or the records are too many with any views
 		c.splice(r, &s.runs[donor], &s.keys[donor], mostBits(8*MaxPacket, width))
 	}
 	return r
 }
 
-// runsOf returns what this capture has needed of 64 slots so far.
-func (w *World) runsOf(k int) *runs {
+// runsOf returns the runs of 64 slots since the last capture.
+func (w *World) runsOf(k int) *blockRuns {
 	for len(w.runs) <= k {
 		w.runs = append(w.runs, nil)
 	}
 	if w.runs[k] == nil {
-		w.runs[k] = new(runs)
+		w.runs[k] = new(blockRuns)
 	}
 	s := w.runs[k]
 	if s.epoch != w.tick {
@@ -157,21 +164,21 @@ func (w *World) runsOf(k int) *runs {
 	return s
 }
 
-// wanted reports whether the last client that had to make its run out of another one, which differs from its own in what may be read, had the same
-// views as this one. What only one client may read, such as what it owns, thus takes no place.
-func (s *runs) wanted(donor int, views *[maxViews]masked) bool {
-	if s.refused[donor] == *views {
+// askedAgain reports whether the last run that was spliced out of a donor had these views too. What
+// only one client may read, such as what it owns, thus takes no place.
+func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
+	if s.lastViews[donor] == *views {
 		return true
 	}
-	s.refused[donor] = *views
+	s.lastViews[donor] = *views
 	return false
 }
 
-// begin empties a run.
+// begin empties the run.
 func (r *run) begin() { *r = run{notes: r.notes[:0], bits: r.bits[:0], ends: r.ends[:0]} }
 
-// add adds slots behind those that it has.
-func (r *run) add(k int, mask uint64) {
+// addSlots adds slots behind those that the run has.
+func (r *run) addSlots(k int, mask uint64) {
 	if len(r.notes) == 0 {
 		r.first = k<<6 + bits.TrailingZeros64(mask)
 	}
@@ -180,9 +187,9 @@ func (r *run) add(k int, mask uint64) {
 	r.last = k<<6 + bits.Len64(mask) - 1
 }
 
-// fillRun encodes a run. Where several sets of the same objects are due, each object is encoded by itself
-// and kept; where one is due to all, that would only take memory.
-func (c *cutter) fillRun(r *run, mask uint64, most int, keep bool) {
+// encodeRun encodes a run. If there are other runs of the same origin, each object is encoded by
+// itself and its bits are kept for them too. If there are none, keeping bits would only take memory.
+func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	w := c.p.w
 	b, x := &w.runBits, context{tick: w.tick, prev: -1}
 	b.Reset(b.Bytes()[:0])
@@ -206,17 +213,17 @@ func (c *cutter) fillRun(r *run, mask uint64, most int, keep bool) {
 			w.stats.Encoded++
 		}
 		r.ends = append(r.ends, uint16(b.Len()))
-		if !r.count(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > most {
-			return // it would go nowhere
+		if !r.addBits(uint32(o.class.index), uint32(b.Len()-start)) || b.Len() > most {
+			return // no packet would take it
 		}
 	}
-	r.keep(b)
+	r.finish(b)
 }
 
 // putNext writes the head of the next record of a run.
 func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
 	head := recordHead{Kind: recordDelta, Slot: o.id.slot(), Version: view{withheld: from.withheld}.version(o)}
-	if x.prev < 0 { // the gap depends on what is before it in the packet
+	if x.prev < 0 { // the gap before it depends on the packet
 		x.prev = head.Slot
 		x.putKind(b, &head)
 	} else {
@@ -224,15 +231,15 @@ func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
 	}
 }
 
-// keep makes what was put together the run.
-func (r *run) keep(b *wire.BitWriter) {
-	r.n = uint32(b.Len())
+// finish makes the bits that were put together the run.
+func (r *run) finish(b *wire.BitWriter) {
+	r.size = uint32(b.Len())
 	b.Flush()
 	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...) // putRange reads eight at once
 }
 
-// count adds the bits of a record, or reports that there are too many classes.
-func (r *run) count(class, n uint32) bool {
+// addBits counts the bits of a record by its class. It reports false if there are too many classes.
+func (r *run) addBits(class, n uint32) bool {
 	for i := range r.kinds {
 		if r.classes[i].index == class {
 			r.classes[i].bits += n
@@ -247,31 +254,31 @@ func (r *run) count(class, n uint32) bool {
 	return true
 }
 
-// putRun writes a run into the open packet if it fits. If not, nothing has changed.
+// putRun writes a run into the open packet if it fits there, and changes nothing if it does not.
 func (c *cutter) putRun(n *candidate) bool {
 	r := n.run
 	start, at := c.open.Mark(), c.open.Len()
 	c.open.PutRice(uint64(r.first-c.context.prev-1), gapRice)
-	if c.open.Len()+int(r.n) > c.room || int(r.n) > c.left {
+	if c.open.Len()+int(r.size) > c.room || int(r.size) > c.left {
 		c.open.Rewind(start)
 		return false
 	}
 	gap := c.open.Len() - at
-	c.open.PutBits(r.bits, int(r.n))
+	c.open.PutBits(r.bits, int(r.size))
 	c.context.prev = r.last
-	n.size = uint32(gap) + r.n
+	n.size = uint32(gap) + r.size
 	c.left -= int(n.size)
 	return true
 }
 
-// commitRun remembers that a run was sent.
+// commitRun notes that a run was sent.
 func (c *cutter) commitRun(n *candidate) {
 	p, r := c.p, n.run
 	st, spent := &p.w.stats, &p.w.spent
 	st.Records += uint64(r.records)
 	st.Deltas += uint64(r.records)
 	st.InRuns += uint64(r.records)
-	spent.classes[r.classes[0].index] += uint64(n.size-r.n) + uint64(r.classes[0].bits)
+	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
 	for i := 1; i < r.kinds; i++ {
 		spent.classes[r.classes[i].index] += uint64(r.classes[i].bits)
 	}

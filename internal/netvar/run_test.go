@@ -36,8 +36,8 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 		f.step(8)
 	}
 	f.step(8)
-	if b := &f.w.bundles; len(b.list) != 1 || b.all[0].asked != 4 || b.all[0].run.n == 0 {
-		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.all[0].asked, b.all[0].run.n)
+	if b := &f.w.bundles; len(b.list) != 1 || b.all[0].asked != 4 || b.all[0].run.size == 0 {
+		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.all[0].asked, b.all[0].run.size)
 	}
 	for i := range f.clients {
 		c := &f.clients[i]
@@ -66,10 +66,10 @@ func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	f.clients[2].peer.RequestDigest(1)
 	f.step(8)
 	b := &f.w.bundles
-	if len(b.list) != 2 || b.all[0].asked != 2 || b.all[0].run.n != 0 && len(f.clients[2].peer.cut.list) == 1 {
+	if len(b.list) != 2 || b.all[0].asked != 2 || b.all[0].run.size != 0 && len(f.clients[2].peer.cut.list) == 1 {
 		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.all[0].asked)
 	}
-	if b.all[1].asked != 3 || b.all[1].run.n == 0 || b.all[1].origin == b.all[0].origin {
+	if b.all[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
 		t.Errorf("the second: %d have asked, from %v as the first from %v", b.all[1].asked, b.all[1].origin, b.all[0].origin)
 	}
 }
@@ -124,8 +124,8 @@ func (n allBut) Includes(p *Peer) bool { return p.Handle.(int) != int(n) }
 func TestSlotsOfARun(t *testing.T) {
 	var r run
 	r.begin()
-	r.add(1, 1<<3|1<<5|1<<63)
-	r.add(4, 1<<0|1<<7)
+	r.addSlots(1, 1<<3|1<<5|1<<63)
+	r.addSlots(4, 1<<0|1<<7)
 	for n, want := range []int{67, 69, 127, 256, 263} {
 		if got := r.slot(n); got != want {
 			t.Errorf("record %d is of slot %d, want %d", n, got, want)
@@ -140,7 +140,7 @@ func TestSlotsOfARun(t *testing.T) {
 func TestClassesOfARun(t *testing.T) {
 	var r run
 	for i := range uint32(3 * maxKinds) {
-		if ok := r.count(i%(maxKinds+1), 10+i); ok != (i%(maxKinds+1) < maxKinds) {
+		if ok := r.addBits(i%(maxKinds+1), 10+i); ok != (i%(maxKinds+1) < maxKinds) {
 			t.Errorf("class %d is counted: %v", i%(maxKinds+1), ok)
 		}
 	}

@@ -33,13 +33,14 @@ func (s *crowds) add(m *marks) {
 	}
 }
 
-// of returns how many clients lead from two ticks; of those too long ago none.
+// sharing returns how many clients lead from the same origin. It counts none whose newest mark is
+// longer ago than marks reach back.
 func (s *crowds) sharing(two origin) uint32 {
-	age, span := s.tick-two.asOf, two.asOf-two.trendFrom
-	if age >= maxMarks || span >= maxMarks {
+	age := s.tick - two.asOf
+	if age >= maxMarks {
 		return 0
 	}
-	return s.count[age][span]
+	return s.count[age][two.asOf-two.trendFrom]
 }
 
 // between returns how many clients have their newest mark since a tick and before another.
@@ -167,11 +168,11 @@ func (c *residuals) admit(w *World, o *Object, from basis) int {
 	return gone
 }
 
-// lone returns a run for one client, valid until its snapshot is cut.
-func (w *World) lone() *run {
-	if w.loners == len(w.alone) {
-		w.alone = append(w.alone, new(run))
+// unsharedRun returns a run that has no place and serves one client, until its snapshot is cut.
+func (w *World) unsharedRun() *run {
+	if w.unsharedUsed == len(w.unshared) {
+		w.unshared = append(w.unshared, new(run))
 	}
-	w.loners++
-	return w.alone[w.loners-1]
+	w.unsharedUsed++
+	return w.unshared[w.unsharedUsed-1]
 }

@@ -133,7 +133,7 @@ func (c *contest) step() {
 	cut.begin(nil, c.tick, Limit{Packets: 1 + c.rng.IntN(3), PacketSize: 150 + c.rng.IntN(1000), Reliable: c.rng.IntN(4) > 0})
 	cut.gather(true)
 	if !cut.inOrder() {
-		cut.apart()
+		cut.gatherSingly()
 		cut.weigh()
 		plain := slices.Clone(cut.needs)
 		cut.byNeed()

@@ -71,7 +71,7 @@ type cutter struct {
 	chosen  []uint32 // candidates that a shortage lets go, by packet
 	short   bool     // of budget: what a shortage has not tried waits for that
 	behind  uint64   // ticks that the client stays behind in what was left out
-	long    int      // bits of the runs in the list
+	runBits int      // bits of the runs in the list
 
 	largeRoom int    // bytes that may still go over the stream
 	crowded   uint64 // large records that found no room there
@@ -94,7 +94,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	c.begin(dst, tick, lim)
 	c.gather(true)
 	if !c.inOrder() {
-		c.apart()
+		c.gatherSingly()
 		c.byNeed()
 	}
 	c.finish()
@@ -106,7 +106,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 
 func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
-	p.w.loners = 0
+	p.w.unsharedUsed = 0
 	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
 	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next
@@ -129,14 +129,14 @@ func (n *candidate) records() int {
 }
 
 // gather lists what is owed and not waiting, in slot order.
-func (c *cutter) gather(runs bool) {
+func (c *cutter) gather(together bool) {
 	p := c.p
-	c.list, c.long, c.behind = c.list[:0], 0, 0
+	c.list, c.runBits, c.behind = c.list[:0], 0, 0
 	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
-	runs = runs && !shedding
+	together = together && !shedding
 	var all *bundle
-	if runs {
-		if all = c.bundle(); all != nil && all.run.n > 0 {
+	if together {
+		if all = c.findBundle(); all != nil && all.run.size > 0 {
 			c.addRun(&all.run)
 			return
 		}
@@ -147,7 +147,7 @@ func (c *cutter) gather(runs bool) {
 			continue
 		}
 		steady := uint64(0)
-		if runs {
+		if together {
 			if steady = p.makeSteady(k, due); steady == due {
 				c.addRuns(k, due)
 				continue
@@ -162,7 +162,7 @@ func (c *cutter) gather(runs bool) {
 		}
 	}
 	if all != nil && all.asked == 2 {
-		all.put(c)
+		all.assemble(c)
 	}
 }
 
@@ -179,7 +179,7 @@ func (c *cutter) isDue(k int) uint64 {
 // addRun lists a run.
 func (c *cutter) addRun(r *run) {
 	c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced})
-	c.long += int(r.n)
+	c.runBits += int(r.size)
 }
 
 // addSteady lists slots that need no entry, each for itself. Copies are not told apart: if not all fits, see apart.
@@ -217,7 +217,7 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 }
 
 // apart gathers anew, each object for itself.
-func (c *cutter) apart() {
+func (c *cutter) gatherSingly() {
 	for i := range c.list {
 		if c.list[i].run != nil || c.list[i].steady {
 			c.gather(false)

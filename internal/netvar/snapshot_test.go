@@ -255,7 +255,7 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 		fits       bool
 	}{
 		{start + size, left, true}, {start + size - 1, left, false},
-		{room, int(n.run.n), true}, {room, int(n.run.n) - 1, false},
+		{room, int(n.run.size), true}, {room, int(n.run.size) - 1, false},
 	} {
 		c.open.Rewind(at)
 		c.context.prev = -1

@@ -258,7 +258,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
 		c.origin = origin{f.tick - back, f.tick - back}
-		if r := c.run(0, ^uint64(0)>>(back%3), 64); r.n > 0 {
+		if r := c.findRun(0, ^uint64(0)>>(back%3), 64); r.size > 0 {
 			if runs++; cap(r.bits) > MaxPacket/maxShare+64 {
 				t.Errorf("a run takes %d bytes", cap(r.bits))
 			}
@@ -267,7 +267,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	if runs < maxRuns || len(w.runs[0].list) != maxRuns {
 		t.Errorf("%d runs, and %d are kept", runs, len(w.runs[0].list))
 	}
-	if c.begin(nil, f.tick+3, wide); w.loners != 0 {
+	if c.begin(nil, f.tick+3, wide); w.unsharedUsed != 0 {
 		t.Error("a run that has no place outlives its snapshot")
 	}
 }

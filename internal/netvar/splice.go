@@ -22,7 +22,7 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 			at := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
 			b.PutBits(w.bitsOf(one))
-			r.count(uint32(w.slots[slot].class.index), uint32(b.Len()-at-(end-start)))
+			r.addBits(uint32(w.slots[slot].class.index), uint32(b.Len()-at-(end-start)))
 			done = end
 		}
 		x.prev = slot
@@ -30,7 +30,7 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 		start = end
 	}
 	if putRange(b, from.bits, done, start); b.Len() <= most {
-		r.keep(b)
+		r.finish(b)
 	}
 }
 

@@ -2,28 +2,31 @@ package netvar
 
 import "math/bits"
 
-// Of nearly all objects a client has what it was sent: the packets arrive, and nothing was left out. Such an
-// object is steady for its peer, and needs no bookkeeping of its own. It is known from
+// Of nearly every object a client has what it was sent, because packets arrive and nothing was left
+// out of them. Such an object is steady for the client's peer, which keeps no detail of it. What the
+// peer knows of its steady objects stands in
 //
-//	marks    the ticks as of which the client is known to have all that is steady
-//	owed     what has changed since it was acknowledged; once, waiting: and is under way, in one packet or two
-//	flight   which packet has what
+//	marks      the ticks as of which the client has all of them
+//	owed       which of them have changed since they were acknowledged
+//	sentOnce,  which of these are in flight, in the packets of one snapshot
+//	sentTwice  or of two
+//	flight     which packet has which of them
 //
-// and from the history of the object. What a mark names every client that has this mark has, so the records of
-// 64 neighbouring slots are computed once for all clients that are owed the same of them (run.go), and gathering,
-// committing and acknowledging them takes a few operations on words:
+// and in the history of each object. All clients with the same mark have the same versions. So the
+// records of 64 neighbours are encoded once for all clients to whom the same of them are due
+// (run.go), and each step takes a few operations on words of 64 slots:
 //
-//	gather   owed, steady and not waiting   ──▶  one candidate
-//	put      its run                        ──▶  the packet
-//	commit   once, waiting                  ──▶  one note of the packet
-//	acked    what has not changed since     ──▶  no longer owed
+//	gather   those that are owed, steady and not in sentTwice   ──▶  one candidate
+//	put      their run                                          ──▶  the packet
+//	commit   sentOnce, sentTwice                                ──▶  one note of the packet
+//	acked    those that have not changed since the packet       ──▶  no longer owed
 //
-// Whatever concerns one object alone makes it unsteady, and what is known of it stands in its entry's detail: that it is new or
-// large, that it was lost for longer than marks reach back, that it had to wait. Whoever asks for an entry (Peer.detailed) makes it so, which is always
-// right. An object becomes steady again once it has changed and marks reach back no farther than the
-// packet that has mended it.
+// Whatever happens to one object alone makes it unsteady: it is new to the client, it is large, it
+// had to wait, or it was lost for longer than the marks reach back. Whoever asks for its detail
+// (Peer.detailed) makes it unsteady too, which is always safe. The object becomes steady again when
+// it is due and the oldest mark is not older than the packet that has mended it.
 
-// derive makes the detail of a steady object.
+// derive fills in the detail of a steady object.
 func (p *Peer) derive(slot int, e *entry) {
 	o, v := p.w.slots[slot], p.view(slot)
 	m := &p.marks
@@ -32,13 +35,13 @@ func (p *Peer) derive(slot int, e *entry) {
 	switch base := v.asOf(o, mark); {
 	case base > 0:
 		e.advance(base)
-	case o.hist.floor(mark, o.changed) < 0: // it is too old: no baseline
+	case o.hist.floor(mark, o.changed) < 0: // the version is gone, so this is no usable baseline
 		e.advance(mark)
-	default: // which version looked as it does now nobody knows
+	default: // nobody knows which version was the first that looked as the object looks now
 		e.full = fullEvicted
 	}
-	if from := v.asOf(o, m.oldest); from > 0 && !m.missing(m.oldest).has(slot) {
-		e.noteAcked(from)
+	if oldest := v.asOf(o, m.oldest); oldest > 0 && !m.missing(m.oldest).has(slot) {
+		e.noteAcked(oldest)
 	}
 	if p.sentOnce.has(slot) {
 		e.sent = v.version(o)
@@ -48,20 +51,20 @@ func (p *Peer) derive(slot int, e *entry) {
 		e.sent = e.base
 	}
 	if last := uint32(e.sent); int32(last-e.last) > 0 {
-		e.last = last // or a copy was sent a little later
+		e.last = last // the record may also be a later copy of that version
 	}
 }
 
-// settle makes steady what may be of 64 slots that are due, and returns those of them that are.
+// makeSteady makes steady which it can of 64 slots that are due, and returns those that are steady.
 func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	for len(p.steady) <= k {
 		p.steady = append(p.steady, 0)
 	}
-	apart := due &^ p.steady[k]
-	if apart == 0 {
+	unsteady := due &^ p.steady[k]
+	if unsteady == 0 {
 		return due
 	}
-	for m := apart &^ p.marks.missing(p.marks.newest).word(k); m != 0; m &= m - 1 {
+	for m := unsteady &^ p.marks.missing(p.marks.newest).word(k); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
 		if e := &p.entries[k<<6+i]; e.mendedAt != 0 && e.mendedAt <= p.marks.oldest {
 			p.steady[k] |= 1 << i
@@ -72,18 +75,25 @@ func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	return due & p.steady[k]
 }
 
-// mended notes that the client has what an unsteady object was when a packet of this tick was sent.
+// makeUnsteady gives a detail to those of 64 slots that are steady.
+func (p *Peer) makeUnsteady(k int, mask uint64) {
+	for m := mask & p.steady.word(k); m != 0; m &= m - 1 {
+		p.detailed(k<<6 + bits.TrailingZeros64(m))
+	}
+}
+
+// mended notes that the client has an unsteady object as it was when a packet of this tick was cut.
 func (p *Peer) mended(slot int, e *entry, tick uint64) {
 	if e.mendedAt == 0 && tick > e.missedAt && !p.w.slots[slot].class.large {
 		e.mendedAt = tick
 	}
 }
 
-// leftOut notes that a snapshot left an object out.
+// leftOut notes that the snapshot of a tick has left an object out.
 func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
-// pass makes a tick a mark, of whose packets one has arrived: the client lacks what was lost and not sent anew, and what is
-// still under way.
+// addMark makes a tick a mark, because one of its packets has arrived. What was lost and is in no
+// later packet is missing as of the mark, and so is what is still in flight in a packet of the tick.
 func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
@@ -93,7 +103,7 @@ func (p *Peer) addMark(tick uint64) {
 		}
 	}
 	any := uint64(0)
-	for k := range l.missing { // what is not owed it has
+	for k := range l.missing { // the client has what is not owed to it
 		l.missing[k] &= p.owed.word(k)
 		any |= l.missing[k]
 	}
@@ -101,7 +111,7 @@ func (p *Peer) addMark(tick uint64) {
 		l.missing = l.missing[:0]
 	}
 	if tick > m.newest {
-		if m.newest > 0 && tick-m.oldest >= maxMarks { // older marks go, which may be all that is known
+		if m.newest > 0 && tick-m.oldest >= maxMarks { // some marks go, and may be all that is known
 			for k, word := range l.missing {
 				p.makeUnsteady(k, word)
 			}
@@ -111,33 +121,30 @@ func (p *Peer) addMark(tick uint64) {
 	m.setMissing(l.missing)
 }
 
-// unsettle gives those of 64 slots that are steady their entries.
-func (p *Peer) makeUnsteady(k int, mask uint64) {
-	for m := mask & p.steady.word(k); m != 0; m &= m - 1 {
-		p.detailed(k<<6 + bits.TrailingZeros64(m))
-	}
-}
-
-// chooseOrigin finds out what the records of a snapshot lead from. The client drops what was before, so what it has lacked
-// ever since gets its entry now.
+// chooseOrigin decides what the records of a snapshot lead from. The client then drops the versions
+// from before that, so what it has missed ever since gets its detail now.
 func (c *cutter) chooseOrigin() {
 	p := c.p
 	m := &p.marks
-	c.origin = m.chooseOrigin(c.header.Tick, func(two origin) (n int) {
-		for k := range p.steady {
-			if lacks := m.missingIn(two, k); lacks != 0 {
-				n += bits.OnesCount64(lacks & p.steady[k] & c.isDue(k))
-			}
-		}
-		return n
-	})
+	c.origin = m.chooseOrigin(c.header.Tick, c.countMissing)
 	for k := range m.missing(m.newest) {
 		p.makeUnsteady(k, m.missingSince(k, c.origin.trendFrom))
 	}
 	m.setOldest(c.origin.trendFrom)
 }
 
-// ackedSteady takes that a packet with these slots was acknowledged, and returns those of them that are not steady.
+// countMissing returns how many steady objects are due and missing as of an origin.
+func (c *cutter) countMissing(from origin) (n int) {
+	for k := range c.p.steady {
+		if missing := c.p.marks.missingIn(from, k); missing != 0 {
+			n += bits.OnesCount64(missing & c.p.steady[k] & c.isDue(k))
+		}
+	}
+	return n
+}
+
+// ackedSteady notes of the steady ones among the slots of a record that a packet with it has arrived.
+// It returns the other slots.
 func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	k := int(r.block)
 	steady := r.mask & p.steady.word(k)
@@ -148,13 +155,13 @@ func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	if !known {
 		return r.mask
 	}
-	had := steady &^ unhidden(changed.slots.word(k), changed.byRule, k, p.views.block(k))
-	p.owed.remove(k, had)
-	p.forgetCopies(k, had)
+	has := steady &^ unhidden(changed.slots.word(k), changed.byRule, k, p.views.block(k))
+	p.owed.remove(k, has)
+	p.forgetCopies(k, has)
 	return r.mask &^ steady
 }
 
-// settled notes that nothing of these slots is under way that matters.
+// forgetCopies notes that no copy of what is owed of these slots is in flight.
 func (p *Peer) forgetCopies(k int, mask uint64) {
 	p.sentOnce.remove(k, mask)
 	p.sentTwice.remove(k, mask)

@@ -117,7 +117,7 @@ func (w *World) crowdOut() {
 		s := w.runsOf(k)
 		for i := range maxRuns {
 			if s.admit(maxRuns, 1, ^uint64(0)) == i {
-				s.keys[i], s.runs[i].n = runKey{}, 0
+				s.keys[i], s.runs[i].size = runKey{}, 0
 				s.list[i].asked = 0
 			}
 		}
@@ -257,7 +257,7 @@ func (h *herd) tally(p *Peer) {
 		}
 		block = note.block
 	}
-	h.reached.lone += h.w.loners
+	h.reached.lone += h.w.unsharedUsed
 }
 
 // Whatever disturbs it, each client comes to have what the server has.

@@ -30,23 +30,23 @@ type World struct {
 	fresh     []*Peer    // that have joined since the last capture
 	reading   reading
 
-	arena   []byte         // residuals of this tick
-	bits    wire.BitWriter // that writes them
-	runs    []*runs        // by 64 slots
-	runBits wire.BitWriter // that puts them together
-	buf     []codec.Values // capture scratch by class
-	bytes   []byte         // hash scratch
-	hashing uint64         // up to where digests have taken turns: see reserve
-	kinds   []kind         // by class
-	shed    uint64         // see Shed
-	large   bool           // a class has values that may not fit a packet
-	spent   spent
-	bundles bundles
-	crowds  crowds
-	alone   []*run // runs of the snapshot that is cut, which have no place: see lone
-	loners  int    // of them are in use
-	details details
-	stats   Stats
+	arena        []byte         // residuals of this tick
+	bits         wire.BitWriter // that writes them
+	runs         []*blockRuns   // by 64 slots
+	runBits      wire.BitWriter // that puts them together
+	buf          []codec.Values // capture scratch by class
+	bytes        []byte         // hash scratch
+	hashing      uint64         // up to where digests have taken turns: see reserve
+	kinds        []kind         // by class
+	shed         uint64         // see Shed
+	large        bool           // a class has values that may not fit a packet
+	spent        spent
+	bundles      bundles
+	crowds       crowds
+	unshared     []*run // those that serve one client: see unsharedRun
+	unsharedUsed int    // how many of them the snapshot that is being cut uses
+	details      details
+	stats        Stats
 
 	spaces    []*Space
 	positions []position // by class
