@@ -181,7 +181,7 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := inside.Netloop.Server(server).Handler().Tables(inside.Netloop.Schema(old).Hello())
+	tables, err := inside.Netloop.Server(server).Handler.Tables(inside.Netloop.Schema(old).Hello())
 	if err != nil || len(tables) > 256<<10 {
 		t.Errorf("the tables take %d bytes: %v", len(tables), err)
 	}
@@ -207,7 +207,7 @@ func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := inside.Netloop.Server(s).Handler()
+	h := inside.Netloop.Server(s).Handler
 	hello := inside.Netloop.Schema(newHarbour().schema).Hello()
 	if tables, err := h.Tables(hello); err != nil || tables != nil {
 		t.Errorf("the same schema: %d bytes, %v", len(tables), err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/room"
 )
 
 // listenAdmin binds the admin listener to what the server knows of itself.
@@ -14,9 +15,9 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Listen:   s.cfg.Admin,
 		Metrics:  s.metrics.Handler(s.log),
 		Ticks:    s.metrics.Ticks,
-		Last:     func() any { return s.room.slow.Last() },
-		Slow:     func() any { return s.room.slow.Worst() },
-		Loop:     s.room.view,
+		Last:     func() any { return s.room.e.Slow().Last() },
+		Slow:     func() any { return s.room.e.Slow().Worst() },
+		Loop:     s.room.e.AskView,
 		Explain:  s.room.explainPage,
 		Progress: s.progress,
 		Ready:    s.readiness,
@@ -29,7 +30,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 // that saves runs no more ticks and is alive for as long as it may take.
 func (s *Server) progress() (since, period time.Duration) {
 	since, period = s.metrics.Progress()
-	if at := s.room.finishAt.Load(); at != 0 && s.clock.Now()-time.Duration(at) < workGrace+saveTimeout {
+	if saving, ends := s.room.e.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
 		return 0, period
 	}
 	return since, period
@@ -42,12 +43,12 @@ func (s *Server) health() (note string, err error) {
 	if n := s.room.Quarantined(); n > 0 {
 		note = fmt.Sprintf("systems that panicked again and again are quarantined: %d", n)
 	}
-	return note, s.room.watchdog.Err()
+	return note, s.room.e.Watchdog().Err()
 }
 
 // readiness says why clients may not come, or nil.
 func (s *Server) readiness() error {
-	hung := s.room.watchdog.Err()
+	hung := s.room.e.Watchdog().Err()
 	switch {
 	case hung != nil:
 		return hung
@@ -57,7 +58,7 @@ func (s *Server) readiness() error {
 		return errors.New("the server is starting")
 	case s.room.Overload() >= OverloadRefusing:
 		return errors.New("the server is overloaded")
-	case s.room.seats.Load() >= int64(s.room.spec.MaxClients):
+	case s.room.e.Seats() >= s.room.spec.MaxClients:
 		return errors.New("the room is full")
 	}
 	return nil
@@ -76,6 +77,6 @@ func (s *Server) collect() {
 	if s.flight != nil {
 		m.SetTraces(s.flight.Counts())
 	}
-	m.SetHungTicks(s.room.watchdog.Hangs())
+	m.SetHungTicks(s.room.e.Watchdog().Hangs())
 	m.SetLogsDropped(s.cfg.LogsDropped())
 }

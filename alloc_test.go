@@ -15,7 +15,7 @@ func stepper(tb testing.TB, s script) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	in := inside.Netloop.Server(server)
+	in := inside.Netloop.Server(server).Room
 	timeline, tick := in.Timeline(), uint64(0)
 	return func() {
 		tick++
@@ -72,7 +72,7 @@ func BenchmarkTickThatEditsEverything(b *testing.B) {
 
 // dropping is a stepper whose ticks come after so many dropped ones.
 func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
-	in := inside.Netloop.Server(server)
+	in := inside.Netloop.Server(server).Room
 	tick := uint64(0)
 	return func(dropped uint64) {
 		tick++

@@ -1,12 +1,11 @@
 package netloop
 
 import (
-	"slices"
+	"encoding/json"
+	"fmt"
 	"time"
 
-	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/rpcqueue"
-	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/room"
 )
 
 // ClientID names a client for as long as its server runs. 0 is nobody.
@@ -15,36 +14,28 @@ type ClientID uint64
 // Client is one player's record on the server. Like everything of a room it
 // belongs to the room's goroutine.
 type Client struct {
-	id        ClientID
-	room      *Room
-	join      *Join
-	session   *transport.Session
-	peer      *netvar.Peer      // what the client has acknowledged of the state
-	window    *transport.Window // how many snapshots may be under way to it
-	link      transport.LinkFacts
-	due       bool   // a snapshot's turn came, and it could not be sent
-	waits     Reason // for what, the last time
-	joined    bool   // OnJoin ran: OnLeave is owed
-	kicked    *LeaveReason
-	ranges    []netvar.Range // scratch of acknowledged
-	owes      []*owed        // answers, by HandleLater
-	groups    []*ClientGroup // that it is in
-	refused   int            // calls answered without a handler, in the tick refusedIn
-	refusedIn uint64
-	unsent    uint64 // ranges of acknowledgements that name packets which were never sent
+	e      *room.Client
+	room   *Room
+	join   *Join
+	groups []*ClientGroup // that it is in
+}
 
-	// Game time from which on it may ask again: for the full state, for digests.
-	fullFrom, digestFrom time.Duration
+// clientOf is the one handle of a client; nil for none.
+func clientOf(e *room.Client) *Client {
+	if e == nil {
+		return nil
+	}
+	return e.Game.(*Client)
 }
 
 // ID returns the client's id.
-func (c *Client) ID() ClientID { return c.id }
+func (c *Client) ID() ClientID { return ClientID(c.e.ID()) }
 
 // Join returns what the client said when it asked to come in.
 func (c *Client) Join() *Join { return c.join }
 
 // Connected reports whether the client's connection is up.
-func (c *Client) Connected() bool { return c.joined && c.kicked == nil }
+func (c *Client) Connected() bool { return c.e.Connected() }
 
 // LinkStats says how a client's connection is doing.
 type LinkStats struct {
@@ -55,7 +46,8 @@ type LinkStats struct {
 
 // Link returns how the client's connection was doing at the last poll.
 func (c *Client) Link() LinkStats {
-	return LinkStats{RTT: c.link.SRTT, InFlight: c.window.InFlight(), Window: c.window.Size()}
+	rtt, inFlight, window := c.e.Link()
+	return LinkStats{RTT: rtt, InFlight: inFlight, Window: window}
 }
 
 // Kick closes the client's connection after this tick's flush; code and text
@@ -63,9 +55,15 @@ func (c *Client) Link() LinkStats {
 // connection has ended: some ticks later, at most half a second.
 func (c *Client) Kick(t *Tick, code Code, why string) {
 	t.server("Client.Kick")
-	if c.kicked == nil {
-		c.kicked = &LeaveReason{code, why}
-	}
+	c.e.Kick(code, why)
+}
+
+// SetBudget sets how many bytes of object records the client is sent per tick, on average: up to
+// 1 048 576; 0 is the room's [RoomSpec] Budget. What does not fit waits for a later snapshot,
+// see [Weight] for what goes first. It panics on a client.
+func (c *Client) SetBudget(t *Tick, bytesPerTick int) {
+	t.server("Client.SetBudget")
+	c.e.SetBudget(bytesPerTick)
 }
 
 // need panics for no client. That is a mistake which is easily made: nil is the sender of a
@@ -76,45 +74,60 @@ func (c *Client) need(what string) {
 	}
 }
 
-// refuse answers a call with an error, in words only if the game made it so.
-func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
+// Join is what a client said when it asked to come in, and what the game's
+// admission made of it.
+type Join struct {
+	// Subject names the player. Admission may set it, from a token for instance;
+	// before that it is empty. The limits of messages are then the player's, over all
+	// of its connections, and outlive them. Without it they are each connection's, and
+	// outlive it at its address: see [RPCLimits].
+	Subject string
+	// Claims is what admission found out about the player, for the game's use.
+	Claims map[string]any
+	// Token is what the client sent to prove who it is.
+	Token string
+	// Addr is the address that the client comes from.
+	Addr string
+	// Minor is the minor version of the schema that is in force: the smaller of the
+	// server's and the client's.
+	Minor int
 
-func (c *Client) refuseCall(method uint32, call uint64, err error) {
-	code, text, _ := public(err)
-	c.session.Send(transport.Message{
-		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
-	})
+	params []byte
 }
 
-// observeLink takes the facts by which this tick decides what is sent.
-func (c *Client) observeLink() {
-	link := c.room.feed.link(c)
-	if link.LastArrival != c.link.LastArrival {
-		c.window.Arrived(link.LastArrival)
+// Params decodes the value that the client gave as client.Config Join into dst,
+// a pointer. It travels as JSON.
+func (j *Join) Params(dst any) error {
+	if len(j.params) == 0 {
+		return nil
 	}
-	c.link = link
-}
-
-func (cs *clients) find(id ClientID) (int, bool) {
-	return slices.BinarySearchFunc(cs.list, id, func(c *Client, id ClientID) int {
-		switch {
-		case c.id < id:
-			return -1
-		case c.id > id:
-			return 1
-		}
-		return 0
-	})
-}
-
-func (cs *clients) add(c *Client) {
-	i, _ := cs.find(c.id)
-	cs.list = slices.Insert(cs.list, i, c)
-}
-
-func (cs *clients) remove(c *Client) {
-	cs.last = nil
-	if i, ok := cs.find(c.id); ok {
-		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1) // A running iteration keeps its list.
+	if err := json.Unmarshal(j.params, dst); err != nil {
+		return fmt.Errorf("netloop: the client's join parameters: %w", err)
 	}
+	return nil
+}
+
+// RoleClaim is the claim that [Join.Role] reads.
+const RoleClaim = "role"
+
+// Role returns what the player may do, for [MinRole]: the claim [RoleClaim], a
+// whole number that the game gives its meaning, such as 0 for a player and 1 for a
+// moderator. Without the claim, or with one that is no number, it is 0. Claims of
+// a JSON token are numbers too.
+func (j *Join) Role() int {
+	switch role := j.Claims[RoleClaim].(type) {
+	case int:
+		return role
+	case int64:
+		return int(role)
+	case float64:
+		return int(role)
+	}
+	return 0
+}
+
+// LeaveReason says why a client left.
+type LeaveReason struct {
+	Code Code
+	Text string
 }

@@ -1,7 +1,6 @@
 package netloop
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -26,6 +25,15 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s: %s", r.Code, r.Text)
 }
 
+// As lets errors.As find the refusal in the form in which it travels.
+func (r *Refusal) As(target any) bool {
+	travels, ok := target.(**transport.Refusal)
+	if ok {
+		*travels = &transport.Refusal{Code: r.Code, Text: r.Text}
+	}
+	return ok
+}
+
 // Refuse makes an error that the peer may read: returned by OnAdmit, OnJoin, the
 // handler of a call or a Validate function, or given to [Reply.Send], it reaches
 // the client as a [*Refusal], or as a [*Closed] if it costs the connection. The
@@ -33,16 +41,6 @@ func (r *Refusal) Error() string {
 // text at most 512 bytes travel. Wrapped by another error it works too.
 func Refuse(c Code, format string, a ...any) error {
 	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
-}
-
-// public splits an error into what the peer may know. It reports false for an
-// error that is the server's own business.
-func public(err error) (Code, string, bool) {
-	var r *Refusal
-	if errors.As(err, &r) {
-		return r.Code, r.Text, true
-	}
-	return CodeInternal, "internal error", false
 }
 
 // Codes that netloop itself uses, and the first that a game may use.

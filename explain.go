@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/room"
 )
 
 // Reason says what became of the last change of a field towards one client: see
@@ -150,23 +151,26 @@ func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, erro
 
 func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, error) {
 	if c.room != r || !c.Connected() {
-		return Explanation{}, fmt.Errorf("netloop: client %d is not in the room", c.id)
+		return Explanation{}, fmt.Errorf("netloop: client %d is not in the room", c.ID())
 	}
 	fields := o.Class().FieldsNamed(field)
 	if len(fields) == 0 {
 		return Explanation{}, fmt.Errorf("netloop: class %q has no field %q; it has %s", o.Class().Name(), field, fieldNames(o.Class()))
 	}
 	f := o.LastChanged(fields)
-	x := r.world.Explain(c.peer, o, f)
+	x := r.e.World().Explain(c.e.Peer(), o, f)
 	e := Explanation{
-		Reason: reasonOf[x.Why], Client: c.id, Object: o.ID().String(), Class: o.Class().Name(), Field: o.Class().FieldName(f),
+		Reason: reasonOf[x.Why], Client: c.ID(), Object: o.ID().String(), Class: o.Class().Name(), Field: o.Class().FieldName(f),
 		Tick: x.Tick, Changed: x.Changed, Visible: x.Visible, Baseline: x.Baseline,
 		Sent: x.Sent, Version: x.Version, Copies: x.Copies, Packets: append([]uint64{}, x.Packets...), Until: x.Until,
 	}
-	switch { // Due still: no snapshot left, or a probe in its stead.
-	case !c.due:
-	case x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull:
-		e.Reason = c.waits
+	if x.Why == netvar.WhyNoSnapshot || x.Why == netvar.WhyPackets || x.Why == netvar.WhyStreamFull {
+		switch c.e.Waits() { // No snapshot left, or a probe in its stead.
+		case room.WaitsForSlot:
+			e.Reason = ReasonSlotBusy
+		case room.WaitsForWindow:
+			e.Reason = ReasonWindowClosed
+		}
 	}
 	return e, nil
 }

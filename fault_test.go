@@ -29,7 +29,7 @@ func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := inside.Netloop.Server(s)
+	m := inside.Netloop.Server(s).Room
 	for tick := range uint64(11 * 60) {
 		if err := errors.Join(echo.Post(room, text{}), told.Post(room, text{})); err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ type GridSpec struct {
 // cannot be used, or with more than 16 grids.
 func NewGrid(r *Room, s GridSpec) *Grid {
 	g := &Grid{room: r}
-	if !r.hooks("NewGrid") {
+	if !r.opens("NewGrid") {
 		return g
 	}
 	if s.Margin == 0 {
@@ -64,13 +64,13 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 	var owner func(uint64) *netvar.Peer
 	if !s.HideFromOwner {
 		owner = func(owner uint64) *netvar.Peer {
-			if c, ok := r.clients.get(ClientID(owner)); ok {
-				return c.peer
+			if c, ok := r.e.Client(owner); ok {
+				return c.Peer()
 			}
 			return nil
 		}
 	}
-	if g.space, err = r.world.NewSpace(shape, owner); err != nil {
+	if g.space, err = r.e.World().NewSpace(shape, owner); err != nil {
 		r.reject(fmt.Errorf("NewGrid: %w", err))
 	}
 	return g
@@ -91,7 +91,7 @@ func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
 	place := guard.Place{Name: "Class.OnGrid", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
 		x, y, z = math.NaN(), math.NaN(), math.NaN() //nolint:wastedassign // That remains of a panic.
-		defer r.guard.Recover(&place, nil)
+		defer r.e.Guard().Recover(&place, nil)
 		return at((*S)(live))
 	})
 	if err != nil {
@@ -131,5 +131,5 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 		}
 		eyes[i] = v.eye
 	}
-	g.space.SetEyes(c.peer, eyes[:len(from)]...)
+	g.space.SetEyes(c.e.Peer(), eyes[:len(from)]...)
 }

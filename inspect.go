@@ -2,85 +2,15 @@ package netloop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/admin"
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 )
-
-// maxQuestions is how many may wait for the room to answer at once: people, who look
-// one at a time.
-const maxQuestions = 16
-
-// questions let other goroutines look at what belongs to the room's: they ask, and
-// the room answers when its next tick has run. Without a question it costs one look.
-type questions struct {
-	asked   atomic.Bool
-	mu      sync.Mutex
-	waiting []question // under mu
-}
-
-type question struct {
-	look   func(tick uint64) any // on the room's goroutine; it changes nothing
-	answer chan<- any
-}
-
-// ask returns what look sees after the next tick. Any goroutine may call it.
-func (r *Room) ask(ctx context.Context, look func(tick uint64) any) (any, error) {
-	answer := make(chan any, 1) // Size 1: who has given up waiting keeps no tick.
-	q := &r.questions
-	q.mu.Lock()
-	if len(q.waiting) >= maxQuestions {
-		q.mu.Unlock()
-		return nil, errors.New("too many ask at once: try again")
-	}
-	q.waiting = append(q.waiting, question{look, answer})
-	q.asked.Store(true)
-	q.mu.Unlock()
-	select {
-	case v := <-answer:
-		return v, nil
-	case <-ctx.Done():
-		return nil, errors.New("no tick ended meanwhile")
-	}
-}
-
-// answer answers those who have asked.
-func (r *Room) answer(tick uint64) {
-	q := &r.questions
-	if !q.asked.Load() {
-		return
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, w := range q.waiting {
-		w.answer <- w.look(tick)
-	}
-	clear(q.waiting)
-	q.waiting = q.waiting[:0]
-	q.asked.Store(false)
-}
-
-// view returns the loop.
-func (r *Room) view(ctx context.Context) (any, error) {
-	return r.ask(ctx, func(tick uint64) any { return r.snapshotLoop(tick) })
-}
-
-// snapshotLoop describes the loop.
-func (r *Room) snapshotLoop(tick uint64) loop.View {
-	return loop.View{
-		Tick: tick, Rate: r.spec.Rate.String(), FixedRate: r.spec.FixedRate.String(),
-		Scale: r.loop.Scale().Speed(), Quarantined: r.loop.Quarantined(), Stages: r.loop.Dump(),
-	}
-}
 
 // explained is what /explain answers: an Explanation and its sentence.
 type explained struct {
@@ -123,7 +53,7 @@ func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %q", room)}
 	}
 	if !query.Has("client") {
-		return r.ask(ctx, func(uint64) any { return r.listClients() })
+		return r.e.Ask(ctx, func(uint64) any { return r.listClients() })
 	}
 	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
 	if err != nil {
@@ -133,15 +63,15 @@ func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
 	if !ok && query.Has("object") {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
 	}
-	v, err := r.ask(ctx, func(uint64) any {
-		c, ok := r.clients.get(ClientID(client))
+	v, err := r.e.Ask(ctx, func(uint64) any {
+		c, ok := r.e.Client(client)
 		if !ok {
 			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}
 		}
 		if !query.Has("object") {
 			return r.listObjects(query.Get("class"))
 		}
-		return r.explainTo(c, id, query.Get("field"))
+		return r.explainTo(clientOf(c), id, query.Get("field"))
 	})
 	if refusal, ok := v.(*admin.Refusal); ok {
 		return nil, refusal
@@ -154,14 +84,14 @@ const maxNamed = 20
 
 // someClients names those that there are.
 func (r *Room) someClients() string {
-	list := r.clients.list
+	list := r.e.Clients()
 	if len(list) == 0 {
 		return "there is none at all"
 	}
 	var b strings.Builder
 	b.WriteString("there are")
 	for _, c := range list[:min(len(list), maxNamed)] {
-		fmt.Fprintf(&b, " %d", c.id)
+		fmt.Fprintf(&b, " %d", c.ID())
 	}
 	if more := len(list) - maxNamed; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
@@ -171,7 +101,7 @@ func (r *Room) someClients() string {
 
 // explainTo returns an explained, or an *admin.Refusal.
 func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
-	o, ok := r.world.Get(id)
+	o, ok := r.e.World().Get(id)
 	if !ok {
 		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no object %v: it is despawned, or never was", id)}
 	}
@@ -183,17 +113,17 @@ func (r *Room) explainTo(c *Client, id netvar.ID, field string) any {
 }
 
 func (r *Room) listClients() toExplain {
-	all := r.clients.list
+	all := r.e.Clients()
 	page := toExplain{Ask: "nobody is here: ask again when a client has joined", More: max(0, len(all)-maxListed)}
 	for i, c := range all[:min(len(all), maxListed)] {
 		if i == 0 {
-			page.Ask = fmt.Sprintf("name one of them: add client=%d to the question, and then an object and a field of it, to hear why the client was sent the value, or was not", c.id)
+			page.Ask = fmt.Sprintf("name one of them: add client=%d to the question, and then an object and a field of it, to hear why the client was sent the value, or was not", c.ID())
 		}
-		name := c.join.Subject
+		name := c.Join().Subject
 		if len(name) > maxSubject {
 			name = strings.ToValidUTF8(name[:maxSubject], "") + "…"
 		}
-		page.Clients = append(page.Clients, listedClient{c.id, name, c.join.Addr})
+		page.Clients = append(page.Clients, listedClient{ClientID(c.ID()), name, c.Join().Addr})
 	}
 	return page
 }
@@ -208,8 +138,8 @@ func (r *Room) listObjects(only string) any {
 			continue
 		}
 		known = true
-		page.More += r.world.Len(class.nv)
-		for o := range r.world.All(class.nv) {
+		page.More += r.e.World().Len(class.nv)
+		for o := range r.e.World().All(class.nv) {
 			if len(page.Objects) == maxListed {
 				break
 			}

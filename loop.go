@@ -26,15 +26,21 @@ type Loop struct {
 
 // Loop returns the tree as it is, with everything that waits for the next
 // Initialization.
-func (r *Room) Loop() *Loop { return newLoop(r.loop, r.reject) }
+func (r *Room) Loop() *Loop { return r.systems.Loop() }
+
+// Loop serves Room.Loop and a client's.
+func (r *registry) Loop() *Loop { return newLoop(r.loop, r.reject) }
 
 func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
 	return &Loop{owner: owner, reject: reject, tree: owner.Tree()}
 }
 
 // Group registers a group for others to be [In], as [Loop.Group] does in a tree.
-func (r *Room) Group(name string, o ...SystemOption) *System {
-	return register(r.loop, r.reject, groupSpec(name, o))
+func (r *Room) Group(name string, o ...SystemOption) *System { return r.systems.Group(name, o...) }
+
+// Group serves Room.Group and a client's.
+func (r *registry) Group(name string, o ...SystemOption) *System {
+	return r.register(groupSpec(name, o))
 }
 
 func groupSpec(name string, o []SystemOption) loop.Spec[*Tick] {

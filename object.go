@@ -37,13 +37,13 @@ func (o *Object[S]) State() S { return *(*S)(o.o.Live()) }
 // a server with [Config] CheckEdits. Editing a despawned object
 // changes nothing that anybody sees. It panics on a client.
 func (o *Object[S]) Edit(t *Tick) *S {
-	t.server("Object.Edit").world.Edit(o.o)
+	t.server("Object.Edit").e.World().Edit(o.o)
 	return (*S)(o.o.Live())
 }
 
 // Despawn removes the object. Clients learn of it with the snapshot of this
 // tick. Despawning twice does nothing. It panics on a client.
-func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").world.Despawn(o.o) }
+func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Despawn(o.o) }
 
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
@@ -57,7 +57,7 @@ func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}
 
 // observedBy reports whether a client has the object, or will have it with the
 // next snapshot.
-func (o *Object[S]) observedBy(c *Client) bool { return c.peer.Shows(o.o) }
+func (o *Object[S]) observedBy(c *Client) bool { return c.e.Peer().Shows(o.o) }
 
 // readBy serves code that does not know S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }
@@ -86,3 +86,42 @@ func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
 
 // Zero reports whether the Ref refers to no object at all.
 func (r Ref[S]) Zero() bool { return r.ref.ID == 0 }
+
+// OwnedBy makes a client the owner of the object. With one that is not in the room, as
+// it has left before the result of a [Go] came, the object is at once what its
+// [LeavePolicy] says: despawned, and no client hears of it, or without an owner.
+func OwnedBy(id ClientID) SpawnOption { return func(s *spawn) { s.owner = id } }
+
+// LeavePolicy says what becomes of an object when its owner leaves.
+type LeavePolicy uint8
+
+// What may become of an object when its owner leaves. By default it despawns,
+// after the room's OnLeave functions ran.
+const (
+	Despawn LeavePolicy = iota
+	Keep                // it stays, without an owner
+)
+
+// OnLeave says what becomes of the object when its owner leaves.
+func OnLeave(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
+
+// Owner returns the client that owns the object, or 0.
+func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }
+
+// SetOwner makes another client the owner of the object; 0 is nobody. With one that is
+// not in the room, as it has left, the object is at once what its [LeavePolicy] says. It
+// panics on a client.
+func (o *Object[S]) SetOwner(t *Tick, c ClientID) {
+	t.server("Object.SetOwner").setOwner(o.o, c)
+}
+
+// setOwner gives an object to a client, or to nobody.
+func (r *Room) setOwner(o *netvar.Object, c ClientID) {
+	r.e.World().SetOwner(o, uint64(c))
+	if _, in := r.e.Client(uint64(c)); !in && c != 0 {
+		r.e.Disown(o)
+	}
+}
+
+// kept serves code that does not know S.
+func (o *Object[S]) kept() bool { return o.keep }

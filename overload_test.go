@@ -175,7 +175,7 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := inside.Netloop.Server(s)
+	m := inside.Netloop.Server(s).Room
 	levels := []netloop.Overload{netloop.OverloadNone, netloop.OverloadHalved, netloop.OverloadHalved, netloop.OverloadRefusing, netloop.OverloadNone}
 	for i, level := range levels {
 		in := m.Timeline().Input(uint64(i + 1))

@@ -44,9 +44,9 @@ func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 
 // admit asks for admission from an address.
 func (p *peers) admit(ctx context.Context, token, addr string) (*transport.Admission, error) {
-	hello := inside.Netloop.Schema(p.s.Schema()).Hello()
+	hello := inside.Netloop.Schema(p.s.Schema).Hello()
 	hello.Token = token
-	return p.s.Handler().Admit(ctx, hello, addr)
+	return p.s.Handler.Admit(ctx, hello, addr)
 }
 
 func (p *peers) join(token, addr string) *transport.Session {
@@ -64,9 +64,9 @@ func (p *peers) step(n int) {
 	p.t.Helper()
 	for range n {
 		p.tick++
-		in := p.s.Timeline().Input(p.tick)
+		in := p.s.Room.Timeline().Input(p.tick)
 		in.Epoch = loop.Epoch{Tick: 1}
-		if err := p.s.Step(in); err != nil {
+		if err := p.s.Room.Step(in); err != nil {
 			p.t.Fatal(err)
 		}
 	}

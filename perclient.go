@@ -13,7 +13,7 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 	if !r.opening {
 		panic("netloop: NewPerClient belongs into the game's Open: the clients that have joined would have no record")
 	}
-	r.perClient = append(r.perClient, p)
+	r.hooks.perClient = append(r.hooks.perClient, p)
 	return p
 }
 
@@ -21,7 +21,7 @@ func NewPerClient[T any](r *Room) *PerClient[T] {
 // that has left, and for nil, which is the sender of a message that was posted.
 func (p *PerClient[T]) Of(c *Client) *T {
 	c.need("PerClient.Of")
-	v, ok := p.of[c.id]
+	v, ok := p.of[c.ID()]
 	if !ok {
 		panic("netloop: PerClient.Of: the client has left; its record is freed once OnLeave has run")
 	}
@@ -33,7 +33,7 @@ func (p *PerClient[T]) All(t *Tick) iter.Seq2[*Client, *T] {
 	clients := t.Clients()
 	return func(yield func(*Client, *T) bool) {
 		for c := range clients {
-			if !yield(c, p.of[c.id]) {
+			if !yield(c, p.of[c.ID()]) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -103,7 +104,7 @@ func Validate[M any](fn func(m M) error) RPCOption {
 		if err == nil {
 			return nil
 		}
-		if _, _, said := public(err); !said {
+		if refusal := (*Refusal)(nil); !errors.As(err, &refusal) {
 			err = fmt.Errorf("%w: %w", Refuse(CodeInvalid, "the message is invalid"), err)
 		}
 		return &rpcqueue.Rejection{Why: rpcqueue.Invalid, Err: err}
@@ -115,7 +116,7 @@ func Validate[M any](fn func(m M) error) RPCOption {
 // and one that names no object any more is nobody's.
 func OwnerOnly[M, S any](ref func(m M) Ref[S]) RPCOption {
 	return withCheck("OwnerOnly", reflect.TypeFor[M](), func(t *Tick, from *Client, msg any) error {
-		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.id {
+		if o, ok := ref(schema.Open[M](msg)).Get(t); ok && o.Owner() == from.ID() {
 			return nil
 		}
 		return &rpcqueue.Rejection{Why: rpcqueue.NotOwner, Err: Refuse(CodeRefused, "the object is not yours")}

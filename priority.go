@@ -40,31 +40,21 @@ const minMinRate, maxMinRate = 0.01, 1000
 
 // prioritize tells the world what the classes say of their priority.
 func (r *Room) prioritize() {
+	engine := r.e.Spec()
+	hertz := engine.Hertz()
 	for _, c := range r.schema.classes {
 		var every uint64
 		if c.minRate > 0 {
-			every = uint64(max(1, math.Floor(r.spec.hertz()/c.minRate)))
+			every = uint64(max(1, math.Floor(hertz/c.minRate)))
 		}
-		r.world.SetPriority(c.nv, c.weight, every)
-	}
-}
-
-func (s *RoomSpec) hertz() float64 { return float64(s.Rate.Num) / float64(s.Rate.Den) }
-
-// shed makes the world send what an overloaded server keeps of objects that weigh less than 1:
-// as often as their class's MinRate says, or once a second.
-func (r *Room) shed() {
-	if r.Overload() >= OverloadShedding {
-		r.world.Shed(uint64(max(1, math.Floor(r.spec.hertz()))))
-	} else {
-		r.world.Shed(0)
+		r.e.World().SetPriority(c.nv, c.weight, every)
 	}
 }
 
 // SetWeight gives one object another weight than its class has: see [Weight]. What lies beyond
 // the bounds counts as the nearest bound. It panics on a client.
 func (o *Object[S]) SetWeight(t *Tick, w float64) {
-	t.server("Object.SetWeight").world.SetWeight(o.o, w)
+	t.server("Object.SetWeight").e.World().SetWeight(o.o, w)
 }
 
 // Prioritize lets the game say what an object is worth to a client, by its distance for
@@ -76,35 +66,13 @@ func (k *Class[S]) Prioritize(r *Room, fn func(c *Client, o *Object[S]) float64)
 		return
 	}
 	place := guard.Place{Name: "Class.Prioritize", Of: k.Name(), So: "the function is not asked again"}
-	stop := func(error) { r.world.SetFactor(k.c.nv, nil) }
-	r.world.SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
+	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
+	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // That remains of a panic.
-		defer r.guard.Recover(&place, stop)
-		return fn(p.Handle.(*Client), wrap[S](o))
+		defer r.e.Guard().Recover(&place, stop)
+		return fn(peerOf(p), wrap[S](o))
 	})
 }
 
-// The default budget is what ten packets carry, so that it never holds anything back. The
-// bucket holds what comes in during four ticks, or between two snapshots if that is longer,
-// those of an overloaded server included: what a client does not use is not saved up for bursts
-// that its link could not take.
-const (
-	defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket
-	budgetTicks         = 4
-)
-
-// SetBudget sets how many bytes of object records the client is sent per tick, on average: up to
-// 1 048 576; 0 is the room's [RoomSpec] Budget. What does not fit waits for a later snapshot,
-// see [Weight] for what goes first. It panics on a client.
-func (c *Client) SetBudget(t *Tick, bytesPerTick int) {
-	t.server("Client.SetBudget")
-	c.setBudget(bytesPerTick)
-}
-
-func (c *Client) setBudget(perTick int) {
-	if perTick <= 0 {
-		perTick = c.room.spec.Budget
-	}
-	perTick = min(perTick, netvar.MaxBudget)
-	c.peer.SetBudget(netvar.Budget{PerTick: perTick, Burst: perTick * max(budgetTicks, 2*c.room.spec.SendEvery)})
-}
+// defaultClientBudget is what ten packets carry, so that it never holds anything back.
+const defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket

@@ -1,9 +1,7 @@
 package netloop
 
 import (
-	"context"
 	"testing"
-	"time"
 )
 
 // The bounds of a rate are exact, also for fractions.
@@ -16,23 +14,5 @@ func TestARateIsFromOneToAThousandHertz(t *testing.T) {
 		if err := r.check("Room.Rate"); (err == nil) != want {
 			t.Errorf("%d/%d: %v", r.Num, r.Den, err)
 		}
-	}
-}
-
-func TestOnCloseFunctionsShareSixtySeconds(t *testing.T) {
-	var ends []time.Time
-	c := newClosing(t, func(r *Room) {
-		for range 2 {
-			r.OnClose(func(ctx context.Context) error {
-				end, _ := ctx.Deadline()
-				ends = append(ends, end)
-				return nil
-			})
-		}
-	})
-	before := time.Now()
-	c.finish()
-	if len(ends) != 2 || ends[0] != ends[1] || ends[0].Before(before.Add(60*time.Second)) || ends[0].After(before.Add(90*time.Second)) {
-		t.Errorf("at %v it had until %v", before, ends)
 	}
 }

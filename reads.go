@@ -63,7 +63,7 @@ func (r *Room) restrict() {
 				room: r, who: make([]func(*netvar.Object) Target, len(rules)),
 				at: guard.Place{Name: "Class.Reads", Of: c.nv.Name(), So: "nobody may read by the rule"},
 			}
-			r.world.SetReaders(c.nv, r.readers[i])
+			r.e.World().SetReaders(c.nv, r.readers[i])
 		}
 	}
 }
@@ -111,13 +111,13 @@ func (rd *readers) Ask(o *netvar.Object) {
 // target asks a rule. All of this runs within netvar.snapshot, which is critical, so a function of
 // the game must not get its panic through: it is the zero Target then, which is nobody.
 func (rd *readers) target(o *netvar.Object, who func(*netvar.Object) Target) Target {
-	defer rd.room.guard.Recover(&rd.at, nil)
+	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return who(o)
 }
 
 // Withheld implements netvar.Readers.
 func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.Rules) {
-	c := p.Handle.(*Client)
+	c := peerOf(p)
 	for n := 1; n < len(rd.who); n++ {
 		if !rd.reads(n, o, c) {
 			withheld |= 1 << n
@@ -128,9 +128,9 @@ func (rd *readers) Withheld(o *netvar.Object, p *netvar.Peer) (withheld netvar.R
 
 func (rd *readers) reads(n int, o *netvar.Object, c *Client) bool {
 	if rd.who[n] == nil {
-		return o.Owner() == uint64(c.id)
+		return o.Owner() == c.e.ID()
 	}
-	defer rd.room.guard.Recover(&rd.at, nil)
+	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return (*o.Handle.(interface{ readBy() *[]Target }).readBy())[n].includes(c)
 }
 

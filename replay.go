@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
 )
 
 // Replay runs a recorded room again, tick by tick: what comes from outside comes from
@@ -21,12 +21,9 @@ import (
 // One goroutine uses it.
 type Replay struct {
 	room  *Room
-	feed  *replayer
-	in    *recording.Reader
-	clock *clock.Virtual
+	e     *room.Replay
 	notes map[string]string
 	err   error
-	buf   []byte // scratch of send
 }
 
 // ReplayTick says what a tick came to. Equal numbers mean equal states and equal
@@ -90,10 +87,25 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	case !bytes.Equal(s.schema.s.Fingerprint(), head.Fingerprint):
 		return nil, fmt.Errorf("netloop: replay: the recording is of another build of %q, whose classes, methods or fields differ from these: replay it with the build that recorded it", head.Schema)
 	}
-	p := &Replay{room: s.room, in: in, clock: clock.NewVirtual(), notes: head.Notes}
-	s.clock = p.clock
-	p.feed = newReplayer(s.room)
-	return p, nil
+	recorded := clock.NewVirtual()
+	s.clock.Clock = recorded
+	return &Replay{room: s.room, e: room.NewReplay(s.room.e, in, recorded), notes: head.Notes}, nil
+}
+
+// recordedConfig is the part of Config that decides what a room does.
+type recordedConfig struct {
+	Room        RoomSpec
+	RPC         RPCLimits
+	CheckValues bool
+}
+
+// record begins a recording of the room, before its first tick.
+func (r *Room) record(cfg *Config) error {
+	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC, cfg.CheckValues})
+	if err != nil {
+		return err
+	}
+	return r.e.Record(cfg.Record, recording.Head{Config: config, Seed: cfg.Seed, Notes: cfg.RecordNotes})
 }
 
 // Notes returns Config.RecordNotes of the recorded server.
@@ -106,68 +118,24 @@ func (p *Replay) Step() (ReplayTick, error) {
 	if p.err != nil {
 		return ReplayTick{}, p.err
 	}
-	t, err := p.step()
-	if err != nil && !errors.Is(err, io.EOF) {
-		var d *Divergence
-		var n *NotReplayable
-		if !errors.As(err, &d) && !errors.As(err, &n) {
-			err = fmt.Errorf("netloop: replay: %w", err)
-		}
+	t, err := p.e.Step()
+	var differs *room.Divergence
+	var unrecorded *room.Unrecorded
+	switch {
+	case errors.As(err, &differs):
+		err = (*Divergence)(differs)
+	case errors.As(err, &unrecorded):
+		err = (*NotReplayable)(unrecorded)
+	case err != nil && !errors.Is(err, io.EOF):
+		err = fmt.Errorf("netloop: replay: %w", err)
 	}
 	p.err = err
-	return t, err
+	return ReplayTick(t), err
 }
-
-func (p *Replay) step() (ReplayTick, error) {
-	b, err := p.in.Next()
-	if err != nil {
-		return ReplayTick{}, err
-	}
-	rec := &p.feed.tick
-	if err := recording.ReadTick(b, rec); err != nil {
-		return ReplayTick{}, err
-	}
-	in := rec.Input
-	if in.Tick != p.room.in.Tick+1 {
-		return ReplayTick{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
-	}
-	if len(rec.Unrecorded) > 0 {
-		return ReplayTick{}, &NotReplayable{in.Tick, slices.Clone(rec.Unrecorded)}
-	}
-	p.clock.Set(in.Start)
-	if rec.Drain {
-		if err := p.room.tellDrain(rec.DrainLimit); err != nil {
-			return ReplayTick{}, err
-		}
-	}
-	// The error says that the room closes itself, which the recorded one did too.
-	_ = p.room.step(in)
-	p.send()
-	done := ReplayTick{in.Tick, p.room.world.StateDigest(), p.room.leaving.take()}
-	return done, p.feed.compare(done)
-}
-
-// send takes what the room flushed, as the links of the recorded room did.
-func (p *Replay) send() {
-	at := p.clock.Now()
-	for _, c := range p.room.clients.list {
-		for more := true; more; {
-			if p.buf, more = c.session.AppendDatagram(p.buf[:0], at); more {
-				c.session.DatagramSent(at, at, true)
-			}
-		}
-		for p.buf = c.session.AppendStream(p.buf[:0], maxTake); len(p.buf) > 0; {
-			p.buf = c.session.AppendStream(p.buf[:0], maxTake)
-		}
-	}
-}
-
-// maxTake is how much of a session's stream is taken at once.
-const maxTake = 1 << 16
 
 // Look calls fn with a live tick between two ticks, to look at the state. What it
 // changes makes the replay diverge.
-func (p *Replay) Look(fn func(*Tick)) error { return p.room.inspect(fn) }
+func (p *Replay) Look(fn func(*Tick)) error { return p.room.e.Inspect(func() { fn(&p.room.tick) }) }
 
 // GameTime returns the game time of the last tick.
 func (p *Replay) GameTime() time.Duration { return p.room.now.GameTime }

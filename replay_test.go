@@ -407,7 +407,7 @@ func BenchmarkTickOfAStillRoomRecorded(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	in := inside.Netloop.Server(server)
+	in := inside.Netloop.Server(server).Room
 	timeline, tick := in.Timeline(), uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {

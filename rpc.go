@@ -1,11 +1,13 @@
 package netloop
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
 
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -50,9 +52,9 @@ func (e *RPC[M]) method() *schema.Method { return e.m }
 // it should. A panic is isolated, and costs nobody else a message. from is nil for
 // what the server itself has posted ([RPC.Post]).
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
-	r.handle(e.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
-		return fn(t, from, schema.Open[M](it.Msg))
-	})
+	r.handled(r.e.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
+		return fn(&r.tick, clientOf(from), schema.Open[M](it.Msg))
+	}))
 }
 
 // SendOption is an option of one send.
@@ -78,13 +80,23 @@ func WithState() SendOption { return func(m *transport.Message) { m.Tick = withS
 // withState stands for the tick until Send knows it.
 const withState = math.MaxUint64
 
-// stateTick is the tick whose snapshot has the state as it is now.
-func (r *Room) stateTick() uint64 {
-	if r.captured == r.now.Tick {
-		return r.now.Tick + 1 // What has been changed since leaves in the next.
+// Post hands a message to the room from any goroutine. Its handler runs at the
+// method's default stage in one of the next ticks, with a nil client. At most
+// 1 024 messages may wait; beyond that Post returns [ErrBusy]. Once the room has
+// ended it returns a [*Closed]; what waits at its end is dropped and counted.
+func (e *RPC[M]) Post(r *Room, m M) error {
+	if err := e.m.Belongs(r.schema.s); err != nil {
+		return fmt.Errorf("netloop: RPC.Post: %w", err)
 	}
-	return r.now.Tick
+	err := r.e.Post(rpcqueue.Item{Method: &e.m.Queue, Msg: schema.Erase(m)})
+	if errors.Is(err, room.ErrEnded) {
+		return &Closed{CodeClosing, "the room has ended"}
+	}
+	return err
 }
+
+// ErrBusy is returned by [RPC.Post] when too many posted messages wait.
+var ErrBusy = room.ErrFull
 
 // Send sends a message to clients, with the flush of this tick. A message that
 // cannot be sent (it exceeds a limit that its tags set, or [MaxMessage], or [MaxUnreliable] if
@@ -96,19 +108,19 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: RPC.Send: " + err.Error())
 	}
-	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.encode(e.m, schema.Erase(m))}
+	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.e.Encode(e.m, schema.Erase(m))}
 	for _, apply := range o {
 		apply(&out)
 	}
 	if out.Tick == withState {
-		out.Tick = r.stateTick()
+		out.Tick = r.e.StateTick()
 	}
 	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.Queue.Stages, s) {
 		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, s, e.m.Queue.Stages))
 	}
-	for _, c := range r.clients.list {
-		if to.includes(c) {
-			c.session.Send(out)
+	for _, c := range r.e.Clients() {
+		if to.includes(clientOf(c)) {
+			c.Send(out)
 		}
 	}
 }
@@ -135,12 +147,53 @@ func (k *Call[Q, R]) method() *schema.Method { return k.m }
 // words; any other is logged and arrives as "internal error", and so does an
 // answer that exceeds [MaxMessage] or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
-	r.handle(k.m, func(t *Tick, from *Client, it *rpcqueue.Item) error {
-		answer, err := fn(t, from, schema.Open[Q](it.Msg))
+	r.handled(r.e.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
+		answer, err := fn(&r.tick, clientOf(from), schema.Open[Q](question))
 		if err != nil {
-			from.refuse(it, err)
-			return err
+			return nil, err
 		}
-		return (&owed{from: from, m: k.m, call: it.Call}).answer(schema.Erase(answer))
-	})
+		return schema.Erase(answer), nil
+	}))
+}
+
+// Reply is the answer that a [Call.HandleLater] function owes to the client that
+// asked. It may be kept and used in any later tick of its room.
+type Reply[R any] struct{ o *room.Answer }
+
+// HandleLater sets the function that takes the question; the answer is sent with
+// [Reply.Send], at once or in any later tick: after work given to [Go], when a
+// timer ends, or when another player has decided. An answer must come within the
+// [Timeout] of the call, or the client stops waiting. A client to which too many
+// answers are owed ([RPCLimits] Answers) is refused with [CodeBusy]. A panic
+// answers as it does in [Call.Handle].
+func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, reply Reply[R])) {
+	r.handled(r.e.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
+		fn(&r.tick, clientOf(from), schema.Open[Q](question), Reply[R]{o})
+	}))
+}
+
+// Waiting reports whether the client still waits for the answer: it has not been
+// sent, the client has not left, and the call has not timed out.
+func (p Reply[R]) Waiting(t *Tick) bool {
+	p.check(t, "Reply.Waiting")
+	return p.o.Waiting()
+}
+
+// Send answers the call, with the flush of this tick: with v, or with err if it
+// is not nil, of which the client reads what [Refuse] says and otherwise
+// "internal error". There is exactly one answer: a second is counted and logged,
+// and one that nobody waits for any more is counted; neither is sent.
+func (p Reply[R]) Send(t *Tick, v R, err error) {
+	p.check(t, "Reply.Send")
+	p.o.Send(schema.Erase(v), err)
+}
+
+func (p Reply[R]) check(t *Tick, what string) {
+	r := t.server(what)
+	if p.o == nil {
+		panic("netloop: " + what + ": the zero Reply answers nothing: use the one that HandleLater was given")
+	}
+	if p.o.Room() != r.e {
+		panic(fmt.Sprintf("netloop: %s: the call %q was asked in another room", what, p.o.Method()))
+	}
 }

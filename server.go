@@ -3,6 +3,7 @@ package netloop
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,6 +11,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/clock"
@@ -28,7 +31,7 @@ type Server struct {
 	game      Game
 	schema    *Schema
 	system    *clock.System
-	clock     loop.Clock // system, except in memory
+	clock     *clockSource
 	log       *slog.Logger
 	metrics   *metrics.Metrics
 	transport *transport.Stats
@@ -46,6 +49,10 @@ type Server struct {
 	flight   *flight.Dumper // nil without a TraceDir
 }
 
+// clockSource is the one clock of a server and its room: that of the machine, unless a test or
+// a replay brings its own before the first tick.
+type clockSource struct{ loop.Clock }
+
 // New makes a server and opens the game's default room. It takes no port yet. Run brings
 // the server to its end; one that is not Run is for [Server.Close].
 func New(cfg Config, g Game) (*Server, error) {
@@ -55,7 +62,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: logging.Slog(cfg.Logger), transport: new(transport.Stats)}
 	s.system = clock.NewSystem()
-	s.clock = s.system
+	s.clock = &clockSource{s.system}
 	s.schema.s.Freeze()
 	rand.Read(s.instance[:]) // Never fails.
 	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
@@ -147,7 +154,7 @@ type RoomInfo struct {
 // Rooms iterates over the server's rooms. It may be called from any goroutine.
 func (s *Server) Rooms() iter.Seq[RoomInfo] {
 	return func(yield func(RoomInfo) bool) {
-		yield(RoomInfo{Spec: s.room.spec, Clients: int(s.room.seats.Load())})
+		yield(RoomInfo{Spec: s.room.spec, Clients: s.room.e.Seats()})
 	}
 }
 
@@ -197,7 +204,7 @@ func (s *Server) serve(ctx context.Context) error {
 		adminDone <- nil
 	}
 	s.ready.Store(ctx.Err() == nil)
-	err := s.supervise(ctx)
+	err := s.room.e.Run(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if s.listener != nil {
@@ -211,3 +218,68 @@ func (s *Server) serve(ctx context.Context) error {
 // closeTimeout bounds how long connections may take to close: a few round trips
 // of the slowest client that is worth waiting for.
 const closeTimeout = 2 * time.Second
+
+// openTraces begins to record for the traces of slow ticks.
+func (s *Server) openTraces() (err error) {
+	if s.cfg.TraceDir == "" {
+		return nil
+	}
+	// Two servers may share a directory.
+	name := hex.EncodeToString(s.instance[:4])
+	if s.flight, err = flight.Open(flight.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
+		return fmt.Errorf("netloop: TraceDir: %w", err)
+	}
+	s.room.e.Trace(s.flight)
+	return nil
+}
+
+// closeTraces writes what is asked for, and ends the recording.
+func (s *Server) closeTraces() {
+	if s.flight != nil {
+		s.flight.Close()
+	}
+}
+
+// endAdmission refuses whoever comes from now on, with the reason that clients
+// are told at the end.
+func (s *Server) endAdmission(code Code, text string) {
+	s.draining.Store(true)
+	s.ready.Store(false)
+	if s.listener != nil { // One that is closed before it listened has none.
+		s.listener.Refuse(code, text)
+	}
+}
+
+// admission is the server as the transport and its room see it: it finds the room of whoever
+// asks to come in.
+type admission struct{ s *Server }
+
+// NextID implements room.Server.
+func (a admission) NextID() uint64 { return a.s.lastID.Add(1) }
+
+// EndAdmission implements room.Server.
+func (a admission) EndAdmission(code Code, text string) { a.s.endAdmission(code, text) }
+
+// Tables implements transport.Handler.
+func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
+	if a.s.draining.Load() {
+		return nil, errDraining
+	}
+	if err := a.s.schema.s.Accepts(hello); err != nil {
+		return nil, err
+	}
+	return a.s.schema.s.TablesFor(hello), nil
+}
+
+// Admit implements transport.Handler.
+func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if a.s.draining.Load() {
+		return nil, errDraining
+	}
+	if name := hello.GetRoom(); name != a.s.room.spec.Name {
+		return nil, &transport.Refusal{Code: CodeRoomUnknown, Text: fmt.Sprintf("there is no room %q", name)}
+	}
+	return a.s.room.e.Admit(ctx, hello, remote)
+}
+
+var errDraining = &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}

@@ -19,26 +19,41 @@ type System struct {
 	spec   loop.Spec[*Tick] // of one that a Loop is to add
 }
 
+// registry is where the systems of a room or a client are registered.
+type registry struct {
+	loop   *loop.Loop[*Tick]
+	reject func(error) // takes what is registered wrongly
+}
+
+func (r *registry) register(spec loop.Spec[*Tick]) *System {
+	s, err := r.loop.Add(spec)
+	if err != nil {
+		r.reject(err)
+	}
+	return &System{s: s, err: err, reject: r.reject, spec: spec}
+}
+
 // On registers a function to run at a stage, [Update] if it is 0: the everyday
 // form. A name may be used once per room; it takes effect at the next
 // Initialization.
 func (r *Room) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
-	return register(r.loop, r.reject, onSpec(s, name, fn, o))
+	return r.systems.On(s, name, fn, o...)
+}
+
+// On serves Room.On and a client's.
+func (r *registry) On(s Stage, name string, fn func(*Tick), o ...SystemOption) *System {
+	return r.register(onSpec(s, name, fn, o))
 }
 
 // Add registers a system that is asked, stage by stage, for the function that it
 // runs there; nil is none, and costs nothing.
 func (r *Room) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
-	return register(r.loop, r.reject, addSpec(name, ask, o))
+	return r.systems.Add(name, ask, o...)
 }
 
-// register adds a system to a loop, a room's or a client's.
-func register(l *loop.Loop[*Tick], reject func(error), spec loop.Spec[*Tick]) *System {
-	s, err := l.Add(spec)
-	if err != nil {
-		reject(err)
-	}
-	return &System{s: s, err: err, reject: reject, spec: spec}
+// Add serves Room.Add and a client's.
+func (r *registry) Add(name string, ask func(Stage) func(*Tick), o ...SystemOption) *System {
+	return r.register(changed(loop.Spec[*Tick]{Name: name, Ask: ask}, o))
 }
 
 // Name returns the name that the system was registered with.
@@ -87,11 +102,6 @@ func onSpec(s Stage, name string, fn func(*Tick), o []SystemOption) loop.Spec[*T
 		spec.Ask = func(Stage) func(*Tick) { return fn }
 	}
 	return changed(spec, o)
-}
-
-// addSpec describes a system that is asked stage by stage.
-func addSpec(name string, ask func(Stage) func(*Tick), o []SystemOption) loop.Spec[*Tick] {
-	return changed(loop.Spec[*Tick]{Name: name, Ask: ask}, o)
 }
 
 // changed applies options to a description. Anchors are named in several

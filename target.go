@@ -64,7 +64,7 @@ func (g *Target) everyone() bool { return g.all && len(g.except) == 0 }
 
 func (g *Target) includes(c *Client) bool {
 	switch {
-	case slices.Contains(g.except, c.id):
+	case slices.Contains(g.except, c.ID()):
 		return false
 	case g.all:
 		return true
@@ -73,7 +73,7 @@ func (g *Target) includes(c *Client) bool {
 	case g.observed != nil:
 		return g.observed.observedBy(c)
 	case g.owned != nil:
-		return g.owned.Owner() == c.id
+		return g.owned.Owner() == c.ID()
 	}
-	return slices.Contains(g.to, c.id)
+	return slices.Contains(g.to, c.ID())
 }

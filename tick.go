@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
 // Tick is the capability to touch a room, or on a client its mirror of one. It
@@ -21,11 +21,10 @@ import (
 type Tick struct {
 	now    *loop.Now
 	store  netvar.Store
-	timers *timers
+	timers *loop.Timers[*Tick]
 	rand   *rand.Rand
 	log    *slog.Logger
-	room   *Room   // nil on a client
-	from   *Client // whose message, join or leave is being handled
+	room   *Room // nil on a client
 }
 
 // check panics unless the tick's call is still running.
@@ -90,12 +89,22 @@ func (t *Tick) Room() *Room { return t.server("Tick.Room") }
 
 // Clients iterates over the clients that have joined, in the order of their ids.
 // It panics on a client.
-func (t *Tick) Clients() iter.Seq[*Client] { return t.server("Tick.Clients").clients.all() }
+func (t *Tick) Clients() iter.Seq[*Client] {
+	clients := t.server("Tick.Clients").e.Clients()
+	return func(yield func(*Client) bool) {
+		for _, c := range clients {
+			if !yield(clientOf(c)) {
+				return
+			}
+		}
+	}
+}
 
 // Client returns the client with the id, if it is in the room. It panics on a
 // client.
 func (t *Tick) Client(id ClientID) (*Client, bool) {
-	return t.server("Tick.Client").clients.get(id)
+	c, ok := t.server("Tick.Client").e.Client(uint64(id))
+	return clientOf(c), ok
 }
 
 // After calls fn once, at the start of Update of the first tick at which d of
@@ -103,7 +112,7 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 // less mean. When fn panics, it is counted and logged, and not called again.
 func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.After")
-	return t.timers.add(gameClock, ahead(t.now.GameTime, max(d, 1)), fn)
+	return Timer{t.timers.Add(loop.GameClock, ahead(t.now.GameTime, max(d, 1)), fn)}
 }
 
 // AfterScaled is After in scaled time: what it puts off waits for as long as the
@@ -112,19 +121,47 @@ func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
 // registration.
 func (t *Tick) AfterScaled(d time.Duration, fn func(*Tick)) Timer {
 	t.check("Tick.AfterScaled")
-	return t.timers.add(scaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)
+	return Timer{t.timers.Add(loop.ScaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)}
 }
 
-// sender returns the client whose message is handled, nil for a posted one. It
-// reports false for one that has left.
-func (t *Tick) sender(it *rpcqueue.Item) (*Client, bool) {
-	if it.From == 0 {
-		return nil, true
+// Timer is a call that [Tick.After] or [Tick.AfterScaled] has put off.
+type Timer struct{ t *loop.Timer[*Tick] }
+
+// Stop keeps the call from happening. It reports whether it was in time.
+func (t Timer) Stop() bool { return t.t != nil && t.t.Stop() }
+
+// ahead is the time that lies d after now, at least 0. It saturates, after 292
+// years.
+func ahead(now, d time.Duration) time.Duration {
+	if d > math.MaxInt64-now {
+		return math.MaxInt64
 	}
-	return t.room.clients.get(ClientID(it.From))
+	return max(now+d, 0)
 }
 
 // String says where in the loop the tick is, for logs and failures.
 func (t *Tick) String() string {
 	return fmt.Sprintf("tick %d, %s", t.now.Tick, t.now.Stage)
+}
+
+// Stage is one of the seven stages of a tick, in the order in which they run.
+// The zero Stage means that none was named.
+type Stage = loop.Stage
+
+// The stages of a tick. What belongs in each is said in the package's doc.
+const (
+	Initialization = loop.Initialization
+	EarlyUpdate    = loop.EarlyUpdate
+	FixedUpdate    = loop.FixedUpdate
+	PreUpdate      = loop.PreUpdate
+	Update         = loop.Update
+	PreLateUpdate  = loop.PreLateUpdate
+	PostLateUpdate = loop.PostLateUpdate
+)
+
+// AllStages returns the seven stages in the order in which a tick runs them. The
+// option of a system is [Stages].
+func AllStages() []Stage {
+	all := loop.Stages()
+	return all[:]
 }

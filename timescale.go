@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/transport"
 )
 
 // The bounds of a time scale: see [Room.SetTimeScale].
@@ -28,26 +27,7 @@ func (r *Room) SetTimeScale(t *Tick, num, den int) {
 	if num < 0 || den < 0 || loop.CheckScale(uint64(num), uint64(den)) != nil {
 		panic(fmt.Sprintf("netloop: Room.SetTimeScale(%d, %d): use 0 to %d, with a denominator from 1 to %d", num, den, MaxTimeScale, MaxTimeScaleDen))
 	}
-	r.loop.Rescale(uint64(num), uint64(den))
-}
-
-// rescaled reports, once, that the scale was changed, and tells everybody but the
-// clients. The flush asks: what comes after it in a tick is told in the next.
-func (r *Room) rescaled() bool {
-	now := r.loop.Scale()
-	if now == *r.scale.Load() {
-		return false
-	}
-	r.scale.Store(new(now))
-	r.leaving.timeScale(r.timeScale())
-	r.server.metrics.SetTimeScale(float64(now.Num) / float64(now.Den))
-	return true
-}
-
-// timeScale is what clients are told. A line begins at the game time of a tick.
-func (r *Room) timeScale() transport.TimeScale {
-	s := r.scale.Load()
-	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: r.timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
+	r.systems.loop.Rescale(uint64(num), uint64(den))
 }
 
 // TimeScale returns at which scale the tick runs, in lowest terms. On a client

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/room"
 )
 
 // VisibleTo lets only the clients of the target have the object. Without it
@@ -36,14 +37,14 @@ func (o *Object[S]) SetVisible(t *Tick, to Target) {
 
 // Invalidate lets the target of [Object.SetVisible], and the rules of [Class.Reads],
 // be asked again at the end of this tick, for every client. It panics on a client.
-func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").world.Judge(o.o) }
+func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Judge(o.o) }
 
 func (r *Room) setVisible(o *netvar.Object, to Target) {
 	if to.everyone() {
-		r.world.SetAudience(o, nil)
+		r.e.World().SetAudience(o, nil)
 		return
 	}
-	r.world.SetAudience(o, &audience{r, o.Class(), to})
+	r.e.World().SetAudience(o, &audience{r, o.Class(), to})
 }
 
 // audience is the target of an object, as package netvar asks for it.
@@ -56,9 +57,12 @@ type audience struct {
 // Includes implements netvar.Audience. It runs within netvar.snapshot, which is
 // critical, so a function of the game must not get its panic through.
 func (a *audience) Includes(p *netvar.Peer) bool {
-	defer a.room.guard.Recover(&guard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
-	return a.to.includes(p.Handle.(*Client))
+	defer a.room.e.Guard().Recover(&guard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
+	return a.to.includes(peerOf(p))
 }
+
+// peerOf is the client that package netvar asks about.
+func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
 
 // ClientGroup is a set of clients that targets can name: a team, a squad, who is in
 // a building. It belongs to the goroutine of the room whose clients are in it. A
@@ -85,7 +89,7 @@ func (g *ClientGroup) Add(t *Tick, c *Client) {
 		return
 	}
 	if len(c.groups) == MaxClientGroups {
-		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.id, MaxClientGroups))
+		panic(fmt.Sprintf("netloop: ClientGroup.Add: client %d is in %d groups, the most that there may be: remove it from some", c.ID(), MaxClientGroups))
 	}
 	c.groups = append(c.groups, g)
 	r.moved(g, c)
@@ -114,24 +118,24 @@ func InGroup(g *ClientGroup) Target {
 // others its members say nothing else.
 func (r *Room) moved(g *ClientGroup, c *Client) {
 	for _, o := range r.naming(g) {
-		r.world.JudgeFor(o, c.peer)
+		r.e.World().JudgeFor(o, c.e.Peer())
 	}
 }
 
 // naming returns the objects that name a group. They are looked for at most once per group and capture: what is
 // spawned after that, or gets another target, is judged for everybody anyway.
 func (r *Room) naming(g *ClientGroup) []*netvar.Object {
-	if g.namedAt == r.captured+1 {
+	if g.namedAt == r.e.Captured()+1 {
 		return g.named
 	}
 	clear(g.named)
-	g.named, g.namedAt = g.named[:0], r.captured+1
-	for o := range r.world.Guarded {
-		if a, ok := r.world.Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
+	g.named, g.namedAt = g.named[:0], r.e.Captured()+1
+	for o := range r.e.World().Guarded {
+		if a, ok := r.e.World().Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
 			g.named = append(g.named, o)
 		}
 	}
-	for o := range r.world.Restricted {
+	for o := range r.e.World().Restricted {
 		if readableBy(o, g) {
 			g.named = append(g.named, o)
 		}

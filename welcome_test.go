@@ -18,7 +18,7 @@ func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
 		r.OnStart(func(tick *netloop.Tick) { tick.After(0, func(*netloop.Tick) { close(ticked) }) })
 	}), 60)
 	<-ticked
-	adm, err := inside.Netloop.Server(s).Handler().Admit(context.Background(), inside.Netloop.Schema(schema).Hello(), "here")
+	adm, err := inside.Netloop.Server(s).Handler.Admit(context.Background(), inside.Netloop.Schema(schema).Hello(), "here")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, at addresses) 
 		at:      at,
 		devCert: cfg.TLS == nil,
 		cfg:     cfg,
-		stages:  inside.Netloop.Server(s).Stages(),
+		stages:  inside.Netloop.Server(s).Room.View().Stages,
 	}
 	_, err := io.WriteString(p.stdout, b.String())
 	return err

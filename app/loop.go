@@ -103,7 +103,7 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	if err != nil {
 		return loop.View{}, c.gameError(err)
 	}
-	return inside.Netloop.Server(s).View(), nil
+	return inside.Netloop.Server(s).Room.View(), nil
 }
 
 // fetchLoop asks a running server, at a URL or at a bare host and port.

@@ -41,6 +41,7 @@ type Client struct {
 	replica  *netvar.Replica
 	rpcs     *rpcqueue.Queue[*netloop.Tick]
 	loop     *loop.Loop[*netloop.Tick]
+	systems  registry
 	now      loop.Now
 	tick     inside.Tick
 	payload  []byte // scratch of encode
@@ -92,12 +93,21 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
+	cl.systems = inside.Netloop.Systems(cl.loop, cl.reject).(registry)
 	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
 	for _, class := range cl.schema.Classes().Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.
 	}
 	cl.builtins()
 	return cl, nil
+}
+
+// registry is where the client's systems are registered, as those of a netloop.Room are.
+type registry interface {
+	On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System
+	Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System
+	Group(name string, o ...netloop.SystemOption) *netloop.System
+	Loop() *netloop.Loop
 }
 
 // maxArrivals bounds what waits for the next Step. A client that does not step
@@ -166,26 +176,26 @@ func (c *Client) Minor() int { return c.minor }
 // the server. With Every it counts the time of frames. What is wrong with it is logged, and
 // System.Err says it. Anchors and groups may be registered later, until the first Step.
 func (c *Client) On(s netloop.Stage, name string, fn func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
-	return inside.Netloop.On(c.loop, c.reject, s, name, fn, o).(*netloop.System)
+	return c.systems.On(s, name, fn, o...)
 }
 
 // Add registers a system that is asked, stage by stage, for the function that it runs
 // there, as Room.Add does on the server; nil is none.
 func (c *Client) Add(name string, ask func(netloop.Stage) func(*netloop.Tick), o ...netloop.SystemOption) *netloop.System {
-	return inside.Netloop.Add(c.loop, c.reject, name, ask, o).(*netloop.System)
+	return c.systems.Add(name, ask, o...)
 }
 
 // Group registers a group of systems for others to be netloop.In, as Room.Group does on
 // the server.
 func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
-	return inside.Netloop.Group(c.loop, c.reject, name, o).(*netloop.System)
+	return c.systems.Group(name, o...)
 }
 
 func (c *Client) reject(err error) { c.log.Error("registration rejected", "error", err) }
 
 // Loop returns the tree of the client's systems, as Room.Loop does on the server.
 func (c *Client) Loop() *netloop.Loop {
-	return inside.Netloop.Loop(c.loop, c.reject).(*netloop.Loop)
+	return c.systems.Loop()
 }
 
 // Step runs one frame: the seven stages once, and as many fixed steps as the

@@ -42,8 +42,9 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	}
 	rulings := map[netvar.ID][]ruling{}
 	a.classes[class.State] = rulings
-	w.server.OnSnapshot(func(tick any, world *netvar.World) {
-		t := tick.(*netloop.Tick)
+	world := w.server.Room.World()
+	w.server.Room.OnSnapshot(func() {
+		t := w.server.Tick.(*netloop.Tick)
 		to := a.onServer(t)
 		if to == nil {
 			return
@@ -95,7 +96,7 @@ func (w *World) auditOf(c *client.Client) *audit {
 	if _, down := s.conn.Counts(); down.Sent > 0 {
 		w.tb.Fatalf("netlooptest: Audit belongs right after Join: the client has been sent something already")
 	}
-	table := inside.Netloop.Schema(w.server.Schema()).Classes()
+	table := inside.Netloop.Schema(w.server.Schema).Classes()
 	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
 		addr: s.conn.Remote(), table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
 	s.audit.replica.Inspect(s.audit.look)

@@ -100,11 +100,11 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 		tb.Fatalf("netlooptest: %v", err)
 	}
 	w := &World{tb: tb, log: logging.Slog(opt.cfg.Logger), net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
-	w.server.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
-	w.pacer.Timeline = w.server.Timeline()
+	w.server.Room.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
+	w.pacer.Timeline = w.server.Room.Timeline()
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())
-	w.net.Serve(w.server.Handler())
+	w.net.Serve(w.server.Handler)
 	tb.Cleanup(func() { w.end(netloop.Closed{Code: transport.CodeClosing, Text: "the test has ended"}) })
 	return w
 }
@@ -159,7 +159,7 @@ func (w *World) Join(token string, params any, l Link) *client.Client {
 func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 	w.tb.Helper()
 	if cfg.Schema == nil {
-		cfg.Schema = w.server.Schema().(*netloop.Schema)
+		cfg.Schema = w.server.Schema.(*netloop.Schema)
 	}
 	if cfg.Log == nil {
 		cfg.Log = w.log
@@ -197,7 +197,7 @@ func (w *World) Step(n int) {
 // tick runs the server's tick, and its end if the game has closed the room in it.
 func (w *World) tick(in loop.Input) {
 	w.tb.Helper()
-	err := w.server.Step(in)
+	err := w.server.Room.Step(in)
 	if err == nil {
 		return
 	}
@@ -215,7 +215,8 @@ func (w *World) end(why netloop.Closed) {
 		return
 	}
 	w.ended = &why
-	if err := w.server.Finish(why.Code, why.Text); err != nil {
+	w.server.EndAdmission(why.Code, why.Text)
+	if err := w.server.Room.Finish(why.Code, why.Text); err != nil {
 		w.tb.Errorf("netlooptest: closing the room: %v", err)
 	}
 }
@@ -234,10 +235,11 @@ func (w *World) Drain(d time.Duration) {
 		return
 	}
 	start := w.net.Now()
-	if err := w.server.Drain(d); err != nil {
+	w.server.EndAdmission(netloop.CodeClosing, "the server is closing")
+	if err := w.server.Room.Drain(d); err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
-	for w.Step(1); w.ended == nil && w.server.Lingers(w.net.Now()-start, d); {
+	for w.Step(1); w.ended == nil && w.server.Room.Lingers(w.net.Now()-start, d); {
 		w.Step(1)
 	}
 	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the server is closing"})
@@ -252,7 +254,7 @@ func (w *World) next() loop.Input {
 	}
 	w.net.Advance(in.Start) // What was flushed meanwhile leaves.
 	in.Wall = w.clock().Wall()
-	in.Overload = w.server.Overload()
+	in.Overload = w.server.Room.NextOverload()
 	return in
 }
 
@@ -270,7 +272,7 @@ func (w *World) next() loop.Input {
 //	w.Step(2)  // the message arrives, and its handler calls Go
 //	w.Settle() // the work is done
 //	w.Step(2)  // its result is handed over, and the answer arrives
-func (w *World) Settle() { w.server.Settle() }
+func (w *World) Settle() { w.server.Room.Settle() }
 
 // Spend lets virtual time pass within a tick: called by a system or a handler of
 // the server, it makes the running tick take d longer. A server that spends more
@@ -324,7 +326,7 @@ func (w *World) condition() string {
 // or to change it for the next tick's snapshot.
 func (w *World) Tick(fn func(*netloop.Tick)) {
 	w.tb.Helper()
-	if err := w.server.Inspect(func(t any) { fn(t.(*netloop.Tick)) }); err != nil {
+	if err := w.server.Room.Look(func() { fn(w.server.Tick.(*netloop.Tick)) }); err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
 }

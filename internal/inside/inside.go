@@ -11,10 +11,10 @@ package inside
 import (
 	"log/slog"
 	"math/rand/v2"
-	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -30,13 +30,9 @@ var Netloop struct {
 	Class func(descriptor any) Class
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
-	// On, Add and Group register a *netloop.System with a client's loop, as the methods of
-	// Room do. Errors are handed to reject, later ones too.
-	On    func(l any, reject func(error), s loop.Stage, name string, fn, options any) any
-	Add   func(l any, reject func(error), name string, ask, options any) any
-	Group func(l any, reject func(error), name string, options any) any
-	// Loop makes a *netloop.Loop of a client's loop.
-	Loop func(l any, reject func(error)) any
+	// Systems returns where a client's systems are registered: it has the methods On, Add, Group
+	// and Loop of a netloop.Room. Errors are handed to reject, later ones too.
+	Systems func(l any, reject func(error)) any
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
 }
@@ -62,40 +58,16 @@ type Tick struct {
 	RunTimers func()
 }
 
-// Server is what a server in memory is driven by, on one goroutine, in virtual
-// time.
-type Server interface {
+// Server is an opened server: what drives it on one goroutine, in virtual time.
+type Server struct {
+	Room    *room.Room
+	Tick    any               // the room's *netloop.Tick
+	Schema  any               // the game's *netloop.Schema
+	Handler transport.Handler // admits clients
 	// UseClock replaces the clock before the first tick.
-	UseClock(loop.Clock)
-	// Schema is the game's *netloop.Schema.
-	Schema() any
-	// Handler admits clients.
-	Handler() transport.Handler
-	// Overload is the level that the next tick's input has.
-	Overload() uint8
-	// Step runs one tick.
-	Step(loop.Input) error
-	// Timeline returns the default room's rates.
-	Timeline() loop.Timeline
-	// Inspect calls fn with a live *netloop.Tick between two ticks.
-	Inspect(fn func(tick any)) error
-	// OnMisuse sets who hears what the checks of Config find, instead of the log.
-	OnMisuse(func(text string))
-	// OnSnapshot lets fn look at a live *netloop.Tick and at the objects right after each snapshot,
-	// when it has been judged who may see and read what. It must change nothing.
-	OnSnapshot(fn func(tick any, w *netvar.World))
-	// Settle waits until the work given to Go is done.
-	Settle()
-	// Drain tells the game that the room ends, and Lingers reports whether it has something to
-	// wait for until it does.
-	Drain(limit time.Duration) error
-	Lingers(elapsed, limit time.Duration) bool
-	// Finish ends the default room as the end of Run does.
-	Finish(code transport.Code, text string) error
-	// Stages prints the loop: stage by stage the systems in order.
-	Stages() []loop.DumpStage
-	// View describes the loop before the first tick, or between two.
-	View() loop.View
+	UseClock func(loop.Clock)
+	// EndAdmission refuses whoever comes from now on.
+	EndAdmission func(transport.Code, string)
 }
 
 // Clock is the clock of a client.

@@ -1,0 +1,185 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// hooks are the functions of a game that a room calls when something happens, and by them the
+// [room.Game] that its engine plays. They are added while Open runs: admissions read them on other
+// goroutines, and a client that has joined would have missed its OnJoin.
+type hooks struct {
+	room      *Room
+	onStart   []func(*Tick)
+	onAdmit   []func(context.Context, *Join) error
+	onJoin    []func(*Tick, *Client) error
+	onLeave   []func(*Tick, *Client, LeaveReason)
+	onDrain   []func(*Tick, time.Duration)
+	onClose   []func(context.Context) error
+	perClient []interface {
+		make(ClientID)
+		free(ClientID)
+	}
+}
+
+// OnStart adds what happens once, at Initialization of the first tick, before
+// any client can join: spawn the first objects here.
+func (r *Room) OnStart(fn func(*Tick)) {
+	if r.opens("OnStart") {
+		r.hooks.onStart = append(r.hooks.onStart, fn)
+	}
+}
+
+// Start implements room.Game.
+func (h *hooks) Start() {
+	for _, fn := range h.onStart {
+		fn(&h.room.tick)
+	}
+	h.room.starter.Remove()
+}
+
+// RunTimers implements room.Game.
+func (h *hooks) RunTimers() { h.room.timers.Run(&h.room.tick, &h.room.now) }
+
+// OnAdmit adds a check that every client passes before it joins. It runs on its
+// own goroutine, may block until ctx ends ([Config] AdmitTimeout) and touches no
+// state of the room. A refusal reaches the client in words.
+func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
+	if r.opens("OnAdmit") {
+		r.hooks.onAdmit = append(r.hooks.onAdmit, fn)
+	}
+}
+
+// Admit implements room.Game.
+func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
+	j := &Join{Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
+	for _, fn := range h.onAdmit {
+		if err := h.room.e.CallAside("OnAdmit", func() error { return fn(ctx, j) }); err != nil {
+			return err
+		}
+	}
+	asked.Subject, asked.Game = j.Subject, j
+	return nil
+}
+
+// Enter implements room.Game.
+func (h *hooks) Enter(e *room.Client) {
+	c := &Client{e: e, room: h.room, join: e.Join().Game.(*Join)}
+	e.Game = c
+	for _, p := range h.perClient {
+		p.make(c.ID())
+	}
+}
+
+// OnJoin adds what happens when a client comes in, in EarlyUpdate and before any
+// message of this client. An error closes the connection, and no message of the
+// client runs; OnLeave follows all the same, with the PerClient records and
+// objects that were made so far.
+func (r *Room) OnJoin(fn func(*Tick, *Client) error) {
+	if r.opens("OnJoin") {
+		r.hooks.onJoin = append(r.hooks.onJoin, fn)
+	}
+}
+
+// Join implements room.Game.
+func (h *hooks) Join(e *room.Client) error {
+	for _, fn := range h.onJoin {
+		if err := h.room.e.Call("OnJoin", func() error { return fn(&h.room.tick, clientOf(e)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnLeave adds what happens when a client has gone: exactly once for each that
+// OnJoin was called with, while its objects still exist.
+func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) {
+	if r.opens("OnLeave") {
+		r.hooks.onLeave = append(r.hooks.onLeave, fn)
+	}
+}
+
+// Leave implements room.Game.
+func (h *hooks) Leave(e *room.Client, why *transport.Closed) {
+	for _, fn := range h.onLeave {
+		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), LeaveReason{why.Code, why.Text}); return nil }) // The log knows.
+	}
+}
+
+// Left implements room.Game.
+func (h *hooks) Left(e *room.Client) {
+	c := clientOf(e)
+	for _, p := range h.perClient {
+		p.free(c.ID())
+	}
+	c.groups = nil
+}
+
+// Keeps implements room.Game.
+func (h *hooks) Keeps(o *netvar.Object) bool {
+	typed, ok := o.Handle.(interface{ kept() bool })
+	return ok && typed.kept()
+}
+
+// OnDrain adds what happens when the server has been told to end: left is the
+// time until it does.
+func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
+	if r.opens("OnDrain") {
+		r.hooks.onDrain = append(r.hooks.onDrain, fn)
+	}
+}
+
+// Drain implements room.Game.
+func (h *hooks) Drain(left time.Duration) {
+	for _, fn := range h.onDrain {
+		ended := h.room.e.Watched("OnDrain", 0)
+		_ = h.room.e.Call("OnDrain", func() error { fn(&h.room.tick, left); return nil }) // The log knows.
+		ended()
+	}
+}
+
+// OnClose adds what happens after the last tick, when all systems have been removed
+// (see [OnRemove]): save here. The error of Run reports what it returns.
+// The context ends 60 s after the first of them was called, for all of them together.
+func (r *Room) OnClose(fn func(ctx context.Context) error) {
+	if r.opens("OnClose") {
+		r.hooks.onClose = append(r.hooks.onClose, fn)
+	}
+}
+
+// Close implements room.Game.
+func (h *hooks) Close(ctx context.Context) (err error) {
+	for _, fn := range h.onClose {
+		ended := h.room.e.Watched("OnClose", room.SaveTimeout)
+		err = errors.Join(err, h.room.e.Call("OnClose", func() error { return fn(ctx) }))
+		ended()
+	}
+	return err
+}
+
+// AppendJoin implements room.Game. Claims that cannot be recorded are left out.
+func (h *hooks) AppendJoin(b []byte, joined *room.Join) ([]byte, error) {
+	j := joined.Game.(*Join)
+	all, err := recording.AppendValue(b, j)
+	if err == nil {
+		return all, nil
+	}
+	bare := *j
+	bare.Claims = nil
+	rest, bareErr := recording.AppendValue(b, &bare)
+	return rest, errors.Join(err, bareErr)
+}
+
+// ReadJoin implements room.Game.
+func (h *hooks) ReadJoin(b []byte, joined *room.Join) error {
+	j := new(Join)
+	err := recording.ReadValue(b, j)
+	joined.Subject, joined.Addr, joined.Game = j.Subject, j.Addr, j
+	return err
+}

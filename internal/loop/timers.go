@@ -1,0 +1,87 @@
+package loop
+
+import (
+	"container/heap"
+	"time"
+)
+
+// TimerClock is a clock by which a call may be put off.
+type TimerClock int
+
+// The clocks, in the order in which a tick serves them.
+const (
+	GameClock TimerClock = iota
+	ScaledClock
+	numTimerClocks
+)
+
+// Timers holds the calls that are put off: a heap for each clock, in the order (time,
+// registration). The goroutine of the loop owns it.
+type Timers[C any] struct {
+	heaps [numTimerClocks]timerHeap[C]
+	seq   uint64
+}
+
+// Timer is a call that is put off.
+type Timer[C any] struct {
+	clock TimerClock    // that of at
+	at    time.Duration // when it is due
+	seq   uint64        // order of registration, among equal times
+	fn    func(C)
+	in    *Timers[C] // nil: stopped or done
+	index int        // in the heap
+}
+
+// Add puts a call off until at, which must be later than now: what a running
+// timer adds waits for the next tick, however short.
+func (ts *Timers[C]) Add(clock TimerClock, at time.Duration, fn func(C)) *Timer[C] {
+	ts.seq++
+	t := &Timer[C]{clock: clock, at: at, seq: ts.seq, fn: fn, in: ts}
+	heap.Push(&ts.heaps[clock], t)
+	return t
+}
+
+// Stop keeps the call from happening. It reports whether it was in time.
+func (t *Timer[C]) Stop() bool {
+	if t.in == nil {
+		return false
+	}
+	// It is taken out at once: who sets and stops a long timer again and again,
+	// perhaps because a client makes it, shall not fill the memory.
+	heap.Remove(&t.in.heaps[t.clock], t.index)
+	return true
+}
+
+// Run calls what is due. When one call panics, the rest is called in the next
+// tick.
+func (ts *Timers[C]) Run(c C, n *Now) {
+	for clock, now := range [numTimerClocks]time.Duration{n.GameTime, n.ScaledTime} {
+		for h := &ts.heaps[clock]; len(*h) > 0 && (*h)[0].at <= now; {
+			heap.Pop(h).(*Timer[C]).fn(c)
+		}
+	}
+}
+
+type timerHeap[C any] []*Timer[C]
+
+func (h timerHeap[C]) Len() int { return len(h) }
+func (h timerHeap[C]) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h timerHeap[C]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap[C]) Push(x any) {
+	t := x.(*Timer[C])
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap[C]) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	t.in = nil
+	return t
+}

@@ -1,0 +1,103 @@
+package room_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// liar is the client's end of a session of a bare server: it acknowledges what it likes.
+type liar struct {
+	*transport.Session
+	inbox    *transport.Inbox
+	snapshot int // state packets that have arrived
+	closed   *transport.Closed
+}
+
+func newLiar() *liar {
+	l := &liar{inbox: transport.NewInbox(0, nil)}
+	l.Session = transport.NewSession(transport.SessionConfig{Client: true, Inbox: l.inbox})
+	return l
+}
+
+// exchange carries all bytes both ways.
+func (l *liar) exchange(t *testing.T, server *transport.Session) {
+	t.Helper()
+	l.Flush(0)
+	for b, ok := l.AppendDatagram(nil, 0); ok; b, ok = l.AppendDatagram(nil, 0) {
+		l.DatagramSent(0, 0, true)
+		server.ReceiveDatagram(0, b)
+	}
+	for b, ok := server.AppendDatagram(nil, 0); ok; b, ok = server.AppendDatagram(nil, 0) {
+		server.DatagramSent(0, 0, true)
+		l.ReceiveDatagram(0, b)
+	}
+	if err := l.ReceiveStream(0, server.AppendStream(nil, 1<<20)); err != nil && !errors.As(err, &l.closed) {
+		t.Fatal(err)
+	}
+	for _, a := range l.inbox.Swap(nil) {
+		if a.Kind == transport.State {
+			l.snapshot++
+		}
+	}
+}
+
+// A client that acknowledges packets which were never sent is counted, costs nobody else a
+// snapshot, and is disconnected with a code in the end.
+func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
+	var left netloop.LeaveReason
+	b := newBare(t, func(r *netloop.Room) {
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why netloop.LeaveReason) { left = why })
+	})
+	honest, lying := newLiar(), newLiar()
+	theirs, its := b.join(), b.join()
+	n := 0
+	for ; n < 2*room.MaxUnsentAcks && lying.closed == nil; n++ {
+		if honest.snapshot > 0 {
+			honest.AckState(uint64(honest.snapshot))
+		}
+		lying.AckState(uint64(1_000_000 + 2*n)) // names all that it has named before, too
+		b.step()
+		honest.exchange(t, theirs)
+		lying.exchange(t, its)
+	}
+	// Each of its datagrams names up to 32 ranges: the more it has lied, the faster it goes.
+	if lying.closed == nil || lying.closed.Code != netloop.CodeProtocol || lying.closed.Text == "" || n < room.MaxUnsentAcks/transport.MaxAckRanges {
+		t.Fatalf("after %d datagrams the client was told %+v", n, lying.closed)
+	}
+	its.End(*lying.closed)
+	b.step()
+	if left.Code != netloop.CodeProtocol {
+		t.Errorf("it left because of %v", left)
+	}
+	unsent := b.room.World().Stats().AckUnknown
+	if unsent <= room.MaxUnsentAcks || !b.scraped(fmt.Sprintf(`netloop_queue_drops_total{queue="acks",reason="never_sent"} %d`, unsent)) {
+		t.Errorf("%d are counted", unsent)
+	}
+	if c, ok := b.room.Client(1); !ok || c.Kicked() != nil || c.Unsent() != 0 || honest.snapshot < n-1 {
+		t.Errorf("the honest client got %d of %d snapshots", honest.snapshot, n)
+	}
+}
+
+// So is one that says so of records which go over the stream.
+func TestAClientThatAppliedRecordsThatWereNeverSentIsKicked(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	s := b.join()
+	b.step()
+	for n := range room.MaxUnsentAcks + 1 {
+		if c, _ := b.room.Client(s.ID()); c.Kicked() != nil {
+			t.Fatalf("kicked after %d", n)
+		}
+		b.push(s, transport.Arrival{Kind: transport.RecordsApplied, Value: 1 << 40})
+		if n%100 == 0 || n == room.MaxUnsentAcks {
+			b.step()
+		}
+	}
+	if c, ok := b.room.Client(s.ID()); !ok || c.Kicked() == nil || c.Kicked().Code != netloop.CodeProtocol {
+		t.Errorf("not kicked after %d", room.MaxUnsentAcks+1)
+	}
+}

@@ -1,0 +1,108 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Admit decides about one client whose schema has been found to fit. The
+// transport calls it on the connection's own goroutine, after the handshake's
+// frames and before any other byte of the client is read.
+func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if r.Overload() >= overload.Refusing {
+		return nil, &transport.Refusal{Code: transport.CodeBusy, Text: "the server is overloaded: try again later"}
+	}
+	if err := r.sit(); err != nil {
+		return nil, err
+	}
+	join := &Join{
+		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
+		Minor: int(min(uint32(r.schema.Minor), hello.GetMinor())),
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
+	defer cancel()
+	if err := r.askToAdmit(ctx, join); err != nil {
+		r.seats.Add(-1)
+		return nil, r.refusal(err, remote)
+	}
+	if err := r.letIn(ctx, join); err != nil {
+		r.seats.Add(-1)
+		return nil, err
+	}
+	return r.admission(join, hello), nil
+}
+
+// sit takes a seat, unless the room is full.
+func (r *Room) sit() error {
+	if r.seats.Add(1) <= int64(r.spec.MaxClients) {
+		return nil
+	}
+	r.seats.Add(-1)
+	return &transport.Refusal{Code: transport.CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
+}
+
+// errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
+var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
+
+// askToAdmit asks the game. It gets a goroutine of its own, so that a function which ends it
+// takes neither the connection's with it nor the client's seat.
+func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
+	answer := make(chan error, 1) // One sender, one value.
+	go func() {
+		err := errAdmitGone
+		defer func() { answer <- err }()
+		err = r.game.Admit(ctx, join)
+	}()
+	return <-answer
+}
+
+// refusal turns an error of admission into what the client may read.
+func (r *Room) refusal(err error, remote string) error {
+	code, text := r.reason("OnAdmit", err, &r.aside, "client", remote)
+	if errors.Is(err, context.DeadlineExceeded) {
+		code, text = transport.CodeTimeout, "admission took too long"
+	}
+	return &transport.Refusal{Code: code, Text: text}
+}
+
+// admission gives a client its id and its place in the room's inbox.
+func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admission {
+	c := &Client{id: r.cfg.Server.NextID(), room: r, join: join}
+	epoch := r.epoch.Load()
+	var scale *netloopv1.TimeScale
+	if *r.scale.Load() != loop.Unscaled {
+		now := r.timeScale()
+		scale = &netloopv1.TimeScale{Num: now.Num, Den: now.Den, Tick: now.Tick, ScaledNs: uint64(now.At), Fraction: now.Fraction}
+	}
+	return &transport.Admission{
+		Welcome: &netloopv1.Welcome{
+			Protocol:    schema.ProtocolVersion,
+			Minor:       uint32(join.Minor),
+			ClientId:    c.id,
+			InstanceId:  r.cfg.Instance,
+			Room:        r.spec.Name,
+			TickRate:    &netloopv1.Rate{Num: r.spec.Rate.Num, Den: r.spec.Rate.Den},
+			FixedRate:   &netloopv1.Rate{Num: r.spec.Fixed.Num, Den: r.spec.Fixed.Den},
+			SendEvery:   uint32(r.spec.SendEvery),
+			Epoch:       &netloopv1.Epoch{Tick: epoch.Tick, ServerNs: uint64(epoch.At)},
+			ServerNs:    uint64(r.clock.Now()),
+			Fingerprint: r.schema.Fingerprint(),
+			TimeScale:   scale,
+		},
+		Session: transport.SessionConfig{
+			ID: c.id, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
+			Sent: r.leaving.sender(c.id),
+		},
+		Joined: func(session *transport.Session) {
+			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: c})
+		},
+	}
+}

@@ -1,0 +1,152 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Answer is what a client waits for that has made a call: from the call to the one message
+// that answers it. It belongs to the room's goroutine.
+type Answer struct {
+	from  *Client
+	m     *schema.Method
+	call  uint64
+	until time.Duration // game time at which the client no longer waits
+	sent  bool
+}
+
+// Asker is a [Handler] of a call that answers at once: with a result, or an error.
+type Asker func(from *Client, msg any) (result any, err error)
+
+// HandleCall registers the handler of a call that answers at once.
+func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
+	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
+		result, err := fn(from, it.Msg)
+		if err != nil {
+			from.refuse(it, err)
+			return err
+		}
+		return from.send(m, it.Call, result)
+	})
+}
+
+// HandleLater registers the handler of a call that answers at once or in any later tick.
+func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *Answer)) error {
+	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
+		o := from.owe(m, it)
+		if o == nil {
+			err := refusal(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, r.cfg.Answers)
+			from.refuse(it, err)
+			return err
+		}
+		r.owing = o
+		fn(from, it.Msg, o)
+		r.owing = nil
+		return nil
+	})
+}
+
+// owe notes that an answer is owed, or returns nil if too many are. What was
+// answered, or is no longer waited for, is cleared away when the room for it is
+// needed.
+func (c *Client) owe(m *schema.Method, it *rpcqueue.Item) *Answer {
+	if limit := c.room.cfg.Answers; len(c.owes) >= limit {
+		c.owes = slices.DeleteFunc(c.owes, func(o *Answer) bool { return !o.Waiting() })
+		if len(c.owes) >= limit {
+			return nil
+		}
+	}
+	o := &Answer{from: c, m: m, call: it.Call, until: c.room.now.GameTime + m.Timeout}
+	c.owes = append(c.owes, o)
+	return o
+}
+
+// Room returns the room in which the call was made.
+func (o *Answer) Room() *Room { return o.from.room }
+
+// Method returns the name of what was called.
+func (o *Answer) Method() string { return o.m.Queue.Name }
+
+// Waiting reports whether the client still waits for the answer.
+func (o *Answer) Waiting() bool {
+	return !o.sent && o.from.joined && o.from.room.now.GameTime <= o.until
+}
+
+var errAnsweredTwice = errors.New("it has answered a call twice")
+
+// Send answers the call, with the flush of this tick: with a result, or with err if it is
+// not nil. A second answer is counted and logged, one that nobody waits for any more is
+// counted, and neither is sent.
+func (o *Answer) Send(result any, err error) {
+	r := o.from.room
+	switch {
+	case o.sent:
+		r.metrics.AddDrop("reply", "second", 1)
+		r.guard.Failed(handlerOf(&o.m.Queue), errAnsweredTwice, "from", o.from.id)
+		return
+	case !o.from.joined:
+		r.metrics.AddDrop("reply", "client_gone", 1)
+	case r.now.GameTime > o.until:
+		r.metrics.AddDrop("reply", "timed_out", 1)
+	default:
+		if err == nil {
+			err = o.from.send(o.m, o.call, result)
+		} else {
+			o.from.refuseCall(o.m.Queue.ID, o.call, err)
+		}
+		if _, _, said := public(err); err != nil && !said {
+			r.guard.Failed(handlerOf(&o.m.Queue), err, "from", o.from.id)
+		}
+	}
+	o.sent = true
+}
+
+// send sends a result, or says that it cannot travel.
+func (c *Client) send(m *schema.Method, call uint64, result any) error {
+	payload, err := c.room.encode(&m.Out, true, result)
+	if err != nil {
+		c.refuseCall(m.Queue.ID, call, err)
+		return err
+	}
+	c.session.Send(transport.Message{Method: m.Queue.ID, Call: call, Reply: true, Reliable: true, Payload: payload})
+	return nil
+}
+
+// Encode makes the payload of a message, valid until the next one is made:
+// sessions copy it. It panics when the message exceeds what its declaration or
+// the wire allows, because the sender is the game itself.
+func (r *Room) Encode(m *schema.Method, msg any) []byte {
+	payload, err := r.encode(&m.In, m.Queue.Reliable, msg)
+	if err != nil {
+		panic(fmt.Sprintf("netloop: sending %q: %v", m.Queue.Name, err))
+	}
+	return payload
+}
+
+func (r *Room) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
+	payload, err := c.Append(r.payload[:0], msg)
+	if err == nil {
+		err = transport.CheckPayload(len(payload), reliable)
+	}
+	if err == nil {
+		r.payload = payload
+	}
+	return payload, err
+}
+
+// Send sends a message to the client, with the flush of this tick.
+func (c *Client) Send(m transport.Message) { c.session.Send(m) }
+
+// StateTick is the tick whose snapshot has the state as it is now.
+func (r *Room) StateTick() uint64 {
+	if r.captured == r.now.Tick {
+		return r.now.Tick + 1 // What has been changed since leaves in the next.
+	}
+	return r.now.Tick
+}

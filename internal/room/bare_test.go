@@ -1,0 +1,118 @@
+package room_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// bare is a server without a network: its test plays the transport.
+type bare struct {
+	t      *testing.T
+	s      *netloop.Server
+	server inside.Server
+	room   *room.Room
+	played *netloop.Room // the same, as the game sees it
+	tick   uint64
+}
+
+var (
+	bareSchema = netloop.NewSchema("bare", 1, 0)
+	bareWords  = netloop.NewRPC[struct{ N uint64 }](bareSchema, "words")
+	bareBig    = netloop.NewCall[struct{ N uint64 }, blob](bareSchema, "big")
+	bareNobody = netloop.NewCall[struct{ N uint64 }, struct{ N uint64 }](bareSchema, "nobody")
+)
+
+type blob struct {
+	B []byte `net:"max=20000"`
+}
+
+type bareGame func(*netloop.Room)
+
+func (bareGame) Schema() *netloop.Schema      { return bareSchema }
+func (g bareGame) Open(r *netloop.Room) error { g(r); return nil }
+
+func newBare(t *testing.T, g bareGame) *bare {
+	t.Helper()
+	return newBareAs(t, netloop.Config{}, g)
+}
+
+func newBareAs(t *testing.T, cfg netloop.Config, g bareGame) *bare {
+	t.Helper()
+	return newBareOf(t, cfg, g)
+}
+
+func newBareOf(t *testing.T, cfg netloop.Config, g netloop.Game) *bare {
+	t.Helper()
+	s, err := netloop.New(cfg, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bare{t: t, s: s, server: inside.Netloop.Server(s)}
+	b.room = b.server.Room
+	if err := b.inspect(func(tick *netloop.Tick) { b.played = tick.Room() }); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// idOf and nameOf are those of an RPC or a call.
+func idOf(descriptor any) uint32   { return inside.Netloop.Method(descriptor).Queue.ID }
+func nameOf(descriptor any) string { return inside.Netloop.Method(descriptor).Queue.Name }
+
+func hello(s *netloop.Schema) *netloopv1.Hello { return inside.Netloop.Schema(s).Hello() }
+
+// inspect calls fn with a live tick between two ticks.
+func (b *bare) inspect(fn func(*netloop.Tick)) error {
+	return b.room.Inspect(func() { fn(b.server.Tick.(*netloop.Tick)) })
+}
+
+// inFlight is how many snapshots are under way to a client.
+func inFlight(c *room.Client) int {
+	_, n, _ := c.Link()
+	return n
+}
+
+func (b *bare) step() {
+	b.t.Helper()
+	b.tick++
+	in := b.room.Timeline().Input(b.tick)
+	in.Epoch = loop.Epoch{Tick: 1}
+	if err := b.room.Step(in); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// join lets a client in, whose Joined waits for the next step.
+func (b *bare) join() *transport.Session {
+	b.t.Helper()
+	return b.joinFrom("here")
+}
+
+func (b *bare) joinFrom(addr string) *transport.Session {
+	b.t.Helper()
+	adm, err := b.server.Handler.Admit(context.Background(), hello(bareSchema), addr)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	session := transport.NewSession(adm.Session)
+	adm.Joined(session)
+	return session
+}
+
+func (b *bare) push(s *transport.Session, a transport.Arrival) {
+	b.t.Helper()
+	a.Session = s
+	if m, ok := b.room.Schema().Method(a.Message.Method); ok {
+		a.Method = m // As the network finds it.
+	}
+	if !b.room.Inbox().Push(a) {
+		b.t.Fatal("the inbox does not take it")
+	}
+}

@@ -1,0 +1,176 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// The way of a message, from the poll that finds it decoded to the end of its handler:
+//
+//	receive    puts it into the queue of its stage, which may refuse it
+//	drainRPCs  at that stage lets the queue run what waits
+//	Handle     below the queue: its sender, the checks of its declaration, the game's function
+//	failed     what the function says against it; panicked, what upsets it
+//	refuse     tells the client that asked, if it was a call
+
+// receive queues a message for its stage. What the queue does not accept it has
+// counted; the caller of a call learns why. Who has been kicked, or refused by
+// OnJoin, says nothing more.
+func (r *Room) receive(c *Client, a *transport.Arrival) {
+	if c.kicked != nil {
+		r.metrics.AddDrop("rpc", "kicked", 1)
+		return
+	}
+	it := rpcqueue.Item{From: c.id, Stage: loop.Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
+	name := rpcqueue.UnknownName
+	if m, ok := a.Method.(*schema.Method); ok {
+		it.Method, name = &m.Queue, m.Queue.Name
+	}
+	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 && c.mayRefuse() {
+		c.refuseCall(a.Message.Method, it.Call, refusal(outcomeCode(out), "%s: %s", name, out))
+	}
+}
+
+// charge counts what a client sent that meant nothing as messages of no method, so that the
+// limits of messages hold for it too.
+func (r *Room) charge(c *Client, messages uint64) {
+	if c.kicked != nil {
+		r.metrics.AddDrop("rpc", "kicked", messages)
+		return
+	}
+	for range messages { // At most what the inbox takes of a client.
+		r.rpcs.Push(rpcqueue.Item{From: c.id})
+	}
+}
+
+// outcomeCode is the code with which a call that was not queued is answered.
+func outcomeCode(o rpcqueue.Outcome) transport.Code {
+	switch o {
+	case rpcqueue.Full:
+		return transport.CodeBusy
+	case rpcqueue.UnknownStage, rpcqueue.StageNotAllowed:
+		return transport.CodeStageNotAllowed
+	case rpcqueue.UnknownMethod, rpcqueue.NoHandler:
+		return transport.CodeUnknownMethod
+	case rpcqueue.ClientLimited, rpcqueue.MethodLimited, rpcqueue.TickLimited:
+		return transport.CodeFlood
+	}
+	return transport.CodeRefused
+}
+
+// drainRPCs is the system rpc.drain: it runs the messages of a stage.
+func (r *Room) drainRPCs(s loop.Stage) {
+	r.watchdog.Stage(s)
+	r.rpcs.Drain(s, r)
+}
+
+// Handler is what runs for a message. From is nil for one that the server itself has posted.
+type Handler func(from *Client, it *rpcqueue.Item) error
+
+// Handle registers the handler of a method.
+func (r *Room) Handle(m *schema.Method, fn Handler) error {
+	if err := m.Belongs(r.schema); err != nil {
+		return err
+	}
+	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
+		if it.From == 0 {
+			return fn(nil, it)
+		}
+		from, ok := r.clients.get(it.From)
+		if !ok {
+			return errSenderLeft
+		}
+		r.from = from
+		defer r.forget()
+		if err := r.permits(m, from, it); err != nil {
+			if it.Call != 0 {
+				from.refuse(it, err)
+			}
+			return err
+		}
+		return fn(from, it)
+	})
+}
+
+// permits runs the checks of a message of a client.
+func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
+	for i := range m.Checks {
+		if err := m.Checks[i].Ask(r.cfg.Tick, from.Game, it.Msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errSenderLeft ends a message whose client has left in the very drain that runs it.
+var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: refusal(transport.CodeLeft, "its client has left")}
+
+// handlerFailed logs a handler's error. A refusal is the game's ordinary answer.
+func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
+	if _, _, refused := public(err); refused {
+		r.log.Log(r.ctx, slog.LevelDebug, "a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
+		return
+	}
+	r.guard.Failed(handlerOf(it.Method), err, "from", it.From)
+}
+
+// handlerPanicked accounts for a handler's panic, and tells who asked: internal error, unless
+// it was answered before.
+func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
+	r.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
+	o := r.owing
+	r.owing = nil
+	switch c, ok := r.clients.get(it.From); {
+	case !ok || it.Call == 0, o != nil && o.sent:
+	case o != nil:
+		o.sent = true
+		fallthrough
+	default:
+		c.refuse(it, errPanicked)
+	}
+}
+
+var errPanicked = errors.New("netloop: the handler panicked")
+
+func handlerOf(m *rpcqueue.Method) *guard.Place {
+	return &guard.Place{Kind: guard.Handler, Name: m.Name}
+}
+
+// maxRefusals is how many calls of one client that do not reach a handler are answered in a
+// tick. Each answer costs a microsecond or two; who asks for more gets none for the others, and
+// their calls time out.
+const maxRefusals = 64
+
+// mayRefuse reports whether one more call of the client may be answered without a handler.
+func (c *Client) mayRefuse() bool {
+	if tick := c.room.now.Tick; c.refusedIn != tick {
+		c.refusedIn, c.refused = tick, 0
+	}
+	if c.refused++; c.refused <= maxRefusals {
+		return true
+	}
+	c.room.unsaid++
+	return false
+}
+
+// refuse answers a call with an error, in words only if the game made it so.
+func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
+
+func (c *Client) refuseCall(method uint32, call uint64, err error) {
+	code, text, _ := public(err)
+	c.session.Send(transport.Message{
+		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
+	})
+}
+
+// refusal makes an error that the client may read.
+func refusal(code transport.Code, format string, a ...any) error {
+	return &transport.Refusal{Code: code, Text: fmt.Sprintf(format, a...)}
+}

@@ -1,0 +1,115 @@
+package room_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// handover is a room without a network, and readers that push messages which are
+// decoded already: what is left is the hand-over through the inbox, the queue and
+// the dispatch to a typed handler.
+type handover struct {
+	room    *room.Room
+	readers []chan int // how many to push; one goroutine each
+	pushed  sync.WaitGroup
+	now     time.Duration
+	tick    uint64
+	handled int
+}
+
+type word = struct{ N uint64 }
+
+func newHandover(tb testing.TB, readers int) *handover {
+	h := new(handover)
+	s, err := netloop.New(netloop.Config{RPC: netloop.RPCLimits{Share: -1, ClientShare: -1}}, bareGame(func(r *netloop.Room) {
+		bareWords.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m word) error { h.handled += int(m.N); return nil })
+	}))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server := inside.Netloop.Server(s)
+	h.room = server.Room
+	var sessions []*transport.Session
+	for range readers {
+		adm, err := server.Handler.Admit(tb.Context(), hello(bareSchema), "here")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		session := transport.NewSession(adm.Session)
+		adm.Joined(session)
+		sessions = append(sessions, session)
+	}
+	h.tick = room.FirstTick
+	if err := h.room.Step(h.room.Timeline().Input(h.tick)); err != nil {
+		tb.Fatal(err)
+	}
+	for _, session := range sessions {
+		push := make(chan int)
+		h.readers = append(h.readers, push)
+		message := &word{1}
+		go func() {
+			for n := range push {
+				for range n {
+					session.Inbox().Push(transport.Arrival{
+						Kind: transport.MessageArrived, Session: session, Method: inside.Netloop.Method(bareWords), Decoded: message,
+						Message: transport.Message{Method: idOf(bareWords), Reliable: true},
+					})
+				}
+				h.pushed.Done()
+			}
+		}()
+	}
+	tb.Cleanup(func() {
+		for _, push := range h.readers {
+			close(push)
+		}
+	})
+	return h
+}
+
+// round lets every reader push n messages at once, and runs them.
+func (h *handover) round(n int) {
+	h.pushed.Add(len(h.readers))
+	for _, push := range h.readers {
+		push <- n
+	}
+	h.pushed.Wait()
+	h.tick++
+	h.now += time.Second // So that no rate is exceeded.
+	r := h.room
+	r.PollAndDrain(h.tick, h.now, netloop.Update)
+}
+
+func TestHandOverFromReadersToHandlerAllocatesNothing(t *testing.T) {
+	h := newHandover(t, 4)
+	for range 10 {
+		h.round(250)
+	}
+	h.handled = 0
+	if n := testing.AllocsPerRun(50, func() { h.round(250) }); n != 0 {
+		t.Errorf("%v allocations per 1 000 messages", n)
+	}
+	if h.handled != 51*1000 {
+		t.Errorf("%d messages ran, want %d", h.handled, 51*1000)
+	}
+}
+
+// BenchmarkHandOverFromReadersToHandler shows the cost of a message from the
+// goroutine that read it to its typed handler, decoding apart.
+func BenchmarkHandOverFromReadersToHandler(b *testing.B) {
+	h := newHandover(b, 4)
+	for range 10 {
+		h.round(250)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		h.round(250)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/message")
+}

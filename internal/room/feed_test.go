@@ -1,0 +1,35 @@
+package room_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// TestNothingThatEntersOrLeavesIsForgotten fails when a type at the border of a room gets
+// a field that record.go, replayer.go and outgoing.go do not know of.
+func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
+	for _, c := range []struct {
+		v      any
+		fields string
+		where  string
+	}{
+		{transport.Message{}, "Method Stage Call Reply Code Text Reliable Payload Tick ", "outgoing.message"},
+		// State, T, Epoch, Overload and TimeScale reach clients only, and only they look at Size.
+		{transport.Arrival{}, "Kind Session At Message Size Method Decoded Acks State T Epoch Overload TimeScale Closed Value ", "recorder.arrived and replayer.arrival"},
+		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
+		{rpcqueue.Item{}, "Method From Stage Call Msg sender ", "recorder.posts and replayer.posts"},
+		{room.Result{}, "work value err then ", "recorder.result"},
+	} {
+		have := ""
+		for i := range reflect.TypeOf(c.v).NumField() {
+			have += reflect.TypeOf(c.v).Field(i).Name + " "
+		}
+		if have != c.fields {
+			t.Errorf("%T has the fields %s: teach %s the new ones, and then this test", c.v, have, c.where)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package room
+
+import (
+	"errors"
+	"time"
+
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// What a game's code does wrong, besides systems (fault.go), costs the call in which it happens.
+// The functions that a game hands over are called below a guard, which counts panics under the
+// name of the hook and tells the log of the first and of some of the others.
+
+// guarded makes the guards of the room's own goroutine and of all others.
+func (r *Room) guarded() {
+	r.guard.Log, r.guard.Count = r.log, r.metrics.AddPanic
+	r.guard.Now = func() time.Duration { return r.now.GameTime }
+	r.aside.Log, r.aside.Count = r.cfg.Log, r.metrics.AddPanic
+	r.aside.Now = func() time.Duration { return r.clock.Now() }
+}
+
+// Call runs a hook of the game on the room's goroutine, and turns its panic into an error: one
+// client that upsets a hook costs nobody else the tick.
+func (r *Room) Call(hook string, fn func() error) error { return called(&r.guard, hook, fn) }
+
+// CallAside is Call for a hook on any other goroutine.
+func (r *Room) CallAside(hook string, fn func() error) error { return called(&r.aside, hook, fn) }
+
+func called(g *guard.Guard, hook string, fn func() error) (err error) {
+	defer g.Recover(&guard.Place{Name: hook}, func(panicked error) { err = &hookPanic{panicked} })
+	return fn()
+}
+
+// hookPanic is the error of a hook that has panicked. The log has been told of it.
+type hookPanic struct{ err error }
+
+func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
+
+// reason is what a client may read of a hook's error. The log is told of one that is the
+// server's own business, unless it has been.
+func (r *Room) reason(hook string, err error, g *guard.Guard, about ...any) (transport.Code, string) {
+	code, text, said := public(err)
+	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
+		g.Failed(&guard.Place{Name: hook}, err, about...)
+	}
+	return code, text
+}
+
+// public splits an error into what the peer may know. It reports false for an
+// error that is the server's own business.
+func public(err error) (transport.Code, string, bool) {
+	var r *transport.Refusal
+	if errors.As(err, &r) {
+		return r.Code, r.Text, true
+	}
+	return transport.CodeInternal, "internal error", false
+}

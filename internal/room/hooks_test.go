@@ -1,0 +1,86 @@
+package room_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+)
+
+// handClock is moved by the test.
+type handClock struct{ now time.Duration }
+
+func (c *handClock) Now() time.Duration                             { return c.now }
+func (c *handClock) Wall() time.Time                                { return time.Unix(0, 0).Add(c.now) }
+func (c *handClock) WaitUntil(context.Context, time.Duration) error { panic("nobody waits here") }
+
+// The watchdog sees which hook of a room's end does not return: each beyond the time that it
+// has. What returns in time is no hang, and a hook that hung is over once it has returned.
+func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		clock := new(handClock)
+		var b *bare
+		var seen []string
+		results := 0
+		look := func(allowed time.Duration) {
+			if clock.now += (10 * time.Second) + allowed; slow {
+				clock.now++
+			}
+			if h, hung := b.room.Watchdog().Check(clock.now); hung {
+				seen = append(seen, h.Hook)
+			}
+		}
+		b = newBare(t, func(r *netloop.Room) {
+			r.OnDrain(func(*netloop.Tick, time.Duration) { look(0) })
+			r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ netloop.LeaveReason) {
+				look(0)
+				if results++; results == 1 { // They have their time together.
+					netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) { look(room.WorkGrace) })
+				}
+			})
+			r.OnClose(func(context.Context) error { look(room.SaveTimeout); return nil })
+			r.OnClose(func(context.Context) error { look(room.SaveTimeout); return nil })
+		})
+		b.server.UseClock(clock)
+		b.join()
+		b.join()
+		b.step()
+		if err := b.room.Drain(0); err != nil {
+			t.Fatal(err)
+		}
+		b.step() // Ticks go on while clients may finish.
+		clock.now += time.Hour
+		look(0)
+		if err := b.room.Finish(netloop.CodeClosing, "the end"); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if slow {
+			want = []string{"OnDrain", "OnLeave", "OnLeave", "Go", "OnClose", "OnClose"}
+		}
+		if !slices.Equal(seen, want) || b.room.Watchdog().Err() != nil || b.room.Watchdog().Hangs() != uint64(len(want)) {
+			t.Errorf("slow %v: hangs seen in %v, want %v; %d counted, %v is left", slow, seen, want, b.room.Watchdog().Hangs(), b.room.Watchdog().Err())
+		}
+	}
+}
+
+func TestOnCloseFunctionsShareSixtySeconds(t *testing.T) {
+	var ends []time.Time
+	c := newClosing(t, func(r *netloop.Room) {
+		for range 2 {
+			r.OnClose(func(ctx context.Context) error {
+				end, _ := ctx.Deadline()
+				ends = append(ends, end)
+				return nil
+			})
+		}
+	})
+	before := time.Now()
+	c.finish()
+	if len(ends) != 2 || ends[0] != ends[1] || ends[0].Before(before.Add(60*time.Second)) || ends[0].After(before.Add(90*time.Second)) {
+		t.Errorf("at %v it had until %v", before, ends)
+	}
+}

@@ -1,0 +1,35 @@
+package room
+
+import (
+	"context"
+	"log/slog"
+)
+
+// tickHandler adds to every record of a room's log where it comes from. It reads
+// the room's state and therefore belongs to the room's goroutine, as what hands
+// it out does.
+type tickHandler struct {
+	slog.Handler
+	room *Room
+}
+
+func (h *tickHandler) Handle(ctx context.Context, rec slog.Record) error {
+	if name := h.room.spec.Name; name != "" {
+		rec.AddAttrs(slog.String("room", name))
+	}
+	if now := h.room.now; now.Stage != 0 {
+		rec.AddAttrs(slog.Uint64("tick", now.Tick), slog.String("system", now.System))
+	}
+	if c := h.room.from; c != nil {
+		rec.AddAttrs(slog.Uint64("client", c.id))
+	}
+	return h.Handler.Handle(ctx, rec)
+}
+
+func (h *tickHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &tickHandler{h.Handler.WithAttrs(attrs), h.room}
+}
+
+func (h *tickHandler) WithGroup(name string) slog.Handler {
+	return &tickHandler{h.Handler.WithGroup(name), h.room}
+}

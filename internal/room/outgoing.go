@@ -1,0 +1,116 @@
+package room
+
+import (
+	"hash/crc64"
+
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// outgoing sums up what leaves a room in a tick, in the order in which the room decides
+// it: messages as they are sent, packets as they are cut, connections as they are
+// closed. Nil sums up nothing and costs nothing.
+type outgoing struct {
+	sum     uint64
+	stopped bool // nobody will take the sum any more
+	buf     []byte
+}
+
+var crcTable = crc64.MakeTable(crc64.ECMA)
+
+// The tags that tell apart what is summed up.
+const (
+	sentMessage = 1 + iota
+	sentPacket
+	sentClose
+	sentRecord
+	sentTimeScale
+)
+
+// begin starts an entry.
+func (o *outgoing) begin(tag byte, id uint64) {
+	o.buf = wire.AppendUvarint(append(o.buf[:0], tag), id)
+}
+
+func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
+
+// sender returns what a client's session tells its messages to, or nil.
+func (o *outgoing) sender(id uint64) func(transport.Message) {
+	if o == nil {
+		return nil
+	}
+	return func(m transport.Message) { o.message(id, &m) }
+}
+
+func (o *outgoing) message(id uint64, m *transport.Message) {
+	if o.stopped {
+		return
+	}
+	o.begin(sentMessage, id)
+	flags := byte(0)
+	if m.Reply {
+		flags |= 1
+	}
+	if m.Reliable {
+		flags |= 2
+	}
+	o.buf = append(o.buf, m.Stage, flags)
+	o.buf = wire.AppendUvarint(o.buf, uint64(m.Method))
+	o.buf = wire.AppendUvarint(o.buf, m.Call)
+	o.buf = wire.AppendUvarint(o.buf, uint64(m.Code))
+	o.buf = wire.AppendString(o.buf, m.Text)
+	o.buf = wire.AppendUvarint(o.buf, m.Tick)
+	o.buf = wire.AppendBytes(o.buf, m.Payload)
+	o.end()
+}
+
+func (o *outgoing) packets(id uint64, packets [][]byte) {
+	if o == nil || o.stopped {
+		return
+	}
+	for _, p := range packets {
+		o.begin(sentPacket, id)
+		o.buf = wire.AppendBytes(o.buf, p)
+		o.end()
+	}
+}
+
+func (o *outgoing) record(id uint64, record []byte) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentRecord, id)
+	o.buf = wire.AppendBytes(o.buf, record)
+	o.end()
+}
+
+func (o *outgoing) closed(id uint64, why *transport.Closed) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentClose, id)
+	o.buf = wire.AppendString(wire.AppendUvarint(o.buf, uint64(why.Code)), why.Text)
+	o.end()
+}
+
+// timeScale sums up a change of the time scale, also in a room without clients: it
+// decides what the ticks after it do.
+func (o *outgoing) timeScale(s transport.TimeScale) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentTimeScale, 0)
+	for _, v := range [...]uint64{s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction} {
+		o.buf = wire.AppendUvarint(o.buf, v)
+	}
+	o.end()
+}
+
+// take returns the sum, and begins the next.
+func (o *outgoing) take() uint64 {
+	sum := o.sum
+	o.sum = 0
+	return sum
+}
+
+func (o *outgoing) stop() { o.stopped = true }

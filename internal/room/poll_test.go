@@ -1,0 +1,325 @@
+package room_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+func TestFullStateIsGrantedOnceASecond(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	s := b.join()
+	for range 121 { // The last is two seconds after the first: the very moment from which on it may ask again.
+		for range 10 {
+			b.push(s, transport.Arrival{Kind: transport.FullStateRequest})
+		}
+		b.step()
+	}
+	if n := b.room.World().Stats().FullRequests; n != 3 {
+		t.Errorf("in two seconds the full state was granted %d times", n)
+	}
+}
+
+// What a client had in the room goes with it: its groups, and its record of each PerClient.
+func TestALeaverLeavesNothingBehind(t *testing.T) {
+	group := netloop.NewClientGroup()
+	var records *netloop.PerClient[int]
+	var kept *netloop.Client
+	b := newBare(t, func(r *netloop.Room) {
+		records = netloop.NewPerClient[int](r)
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { group.Add(tick, c); kept = c; return nil })
+		r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) {
+			if *records.Of(c)++; !group.Has(c) {
+				t.Error("OnLeave runs after the client has lost its groups")
+			}
+		})
+	})
+	recorded := func() (ok bool) { // Of panics for a client that has none.
+		defer func() { ok = recover() == nil }()
+		return records.Of(kept) != nil
+	}
+	s := b.join()
+	b.step()
+	if !group.Has(kept) || !recorded() {
+		t.Fatalf("joined: in the group %v, a record %v", group.Has(kept), recorded())
+	}
+	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: netloop.CodeLeft}})
+	b.step()
+	if group.Has(kept) || recorded() {
+		t.Errorf("left: in the group %v, a record %v", group.Has(kept), recorded())
+	}
+}
+
+// A joiner's first snapshot leaves in the tick of its join, whenever the others have their turn.
+func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
+	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 10}}, func(*netloop.Room) {})
+	b.step()
+	b.join()
+	b.step()
+	if c := b.room.Clients()[0]; inFlight(c) != 1 {
+		t.Errorf("%d snapshots have left in the tick of the join", inFlight(c))
+	}
+	b.join()
+	for b.tick < 9 {
+		b.step()
+	}
+	if c := b.room.Clients()[0]; inFlight(c) != 1 {
+		t.Errorf("%d snapshots have left before the first turn", inFlight(c))
+	}
+}
+
+// An answer that is 10 s under way is in time in the 600th tick after its question, and not in the 601st.
+func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
+	for _, ticks := range []uint64{600, 601} {
+		var owed netloop.Reply[struct{ N uint64 }]
+		due, waiting := uint64(0), false
+		core, faults := logtest.New(zapcore.InfoLevel)
+		b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+			bareNobody.HandleLater(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }, reply netloop.Reply[struct{ N uint64 }]) {
+				owed, due = reply, tick.Number()+ticks
+			})
+			r.On(netloop.Update, "test.answer", func(tick *netloop.Tick) {
+				if tick.Number() == due {
+					waiting = owed.Waiting(tick)
+					owed.Send(tick, struct{ N uint64 }{}, nil)
+				}
+			})
+		})
+		s := b.join()
+		b.step()
+		b.push(s, transport.Arrival{
+			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{},
+			Message: transport.Message{Method: idOf(bareNobody), Call: 7},
+		})
+		for b.tick < due || due == 0 {
+			b.step()
+		}
+		inTime, late := ticks == 600, b.scraped(`netloop_queue_drops_total{queue="reply",reason="timed_out"} 1`)
+		if waiting != inTime || late == inTime || len(answers(t, s)) == 1 != inTime {
+			t.Errorf("after %d ticks: waiting %v, counted as late %v", ticks, waiting, late)
+		}
+		if faults.Len() != 0 {
+			t.Errorf("after %d ticks: the log has %v", ticks, faults.All())
+		}
+	}
+}
+
+// A digest costs a pass over all objects, and everything in flight goes again with it: whoever asks
+// in every tick gets few, and none by a number that is too large.
+func TestDigestsAreGrantedOnceASecond(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	s, asked, sent := b.join(), 0, 0
+	for range 600 {
+		for _, n := range []uint64{1, room.MaxDigests, 1 << 32} {
+			b.push(s, transport.Arrival{Kind: transport.DigestRequest, Value: n << 10})
+			asked++
+		}
+		b.push(s, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: uint64(sent)}}})
+		b.step()
+		for _, more := s.AppendDatagram(nil, 0); more; _, more = s.AppendDatagram(nil, 0) {
+			s.DatagramSent(0, 0, true)
+		}
+		sent = int(b.room.World().Stats().Packets)
+	}
+	st := b.room.World().Stats()
+	if st.DigestRequests != 10 || st.Digests != 10*room.MaxDigests || sent < 590 {
+		t.Errorf("in ten seconds %d of %d requests were granted, and %d of %d snapshots had a digest",
+			st.DigestRequests, asked, st.Digests, sent)
+	}
+	if line := fmt.Sprintf(`netloop_queue_drops_total{queue="digest",reason="too_often"} %d`, asked-10); !b.scraped(line) {
+		t.Errorf("the scrape lacks %s", line)
+	}
+}
+
+func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
+	ran, left := 0, 0
+	b := newBare(t, func(r *netloop.Room) {
+		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { return netloop.Refuse(netloop.CodeGame, "not you") })
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) { left++ })
+		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
+	})
+	s := b.join()
+	b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: 1}, Decoded: &struct{ N uint64 }{}})
+	b.step()
+	if cause, closing := s.Cause(); !closing || cause.Code != netloop.CodeGame {
+		t.Errorf("it was told %v", cause)
+	}
+	s.End(transport.Closed{Code: netloop.CodeLost})
+	b.step()
+	if ran != 0 || left != 1 {
+		t.Errorf("%d of its messages ran, and it left %d times", ran, left)
+	}
+	if n := b.room.Seats(); n != 0 {
+		t.Errorf("%d seats are taken", n)
+	}
+}
+
+// A message that comes to its turn after its sender has left is the sender's no more: it does not
+// run, counts as client_gone, and is no fault for the log.
+func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	ran := 0
+	b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
+	})
+	if err := b.room.Post(rpcqueue.Item{Method: &inside.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	got := map[rpcqueue.Outcome]uint64{}
+	b.room.Queue().Counts(func(_ *rpcqueue.Method, _ loop.Stage, o rpcqueue.Outcome, n uint64) { got[o] += n })
+	if want := map[rpcqueue.Outcome]uint64{rpcqueue.Accepted: 1, rpcqueue.ClientGone: 1}; !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	if ran != 0 || logs.Len() != 0 {
+		t.Errorf("%d messages ran, and %d lines were logged", ran, logs.Len())
+	}
+}
+
+// answers returns the codes of what a session has been sent on its stream.
+func answers(t *testing.T, s *transport.Session) (codes []netloop.Code) {
+	t.Helper()
+	for _, a := range heard(t, s) {
+		if a.Kind == transport.MessageArrived {
+			codes = append(codes, netloop.Code(a.Message.Code))
+		}
+	}
+	return codes
+}
+
+// heard returns what has come to a client over its stream.
+func heard(t *testing.T, s *transport.Session) []transport.Arrival {
+	t.Helper()
+	b := s.AppendStream(nil, 1<<20)
+	inbox := transport.NewInbox(0, nil)
+	peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	if err := peer.ReceiveStream(0, b); err != nil {
+		t.Fatal(err)
+	}
+	return inbox.Swap(nil)
+}
+
+// A joiner is told of what has changed while it came in, and of nothing else.
+func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		scale := 1
+		b := newBare(t, func(r *netloop.Room) {
+			r.On(netloop.Update, "test.scale", func(tick *netloop.Tick) { r.SetTimeScale(tick, scale, 1) })
+		})
+		b.step()
+		adm, err := b.server.Handler.Admit(context.Background(), hello(bareSchema), "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed {
+			scale = 2
+		}
+		b.step()
+		s := transport.NewSession(adm.Session)
+		adm.Joined(s)
+		b.step()
+		kinds := map[transport.ArrivalKind]int{}
+		for _, a := range heard(t, s) {
+			kinds[a.Kind]++
+		}
+		want := map[transport.ArrivalKind]int{transport.EpochMoved: 1}
+		if changed {
+			want[transport.TimeScaleChanged] = 1
+		}
+		if !maps.Equal(kinds, want) {
+			t.Errorf("changed %v: heard %v, want %v", changed, kinds, want)
+		}
+	}
+}
+
+// What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it does.
+func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { tick.Log().Info("client"); return nil })
+		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ netloop.LeaveReason) { tick.Log().Info("client") })
+		bareWords.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }) error {
+			tick.Log().Info("client")
+			return nil
+		})
+		r.On(netloop.EarlyUpdate, "test.after_poll", func(tick *netloop.Tick) { tick.Log().Info("nobody") })
+		r.On(netloop.Update, "test.after_handlers", func(tick *netloop.Tick) { tick.Log().Info("nobody") })
+	})
+	s := b.join()
+	b.step()
+	b.push(s, transport.Arrival{
+		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: idOf(bareWords)},
+	})
+	b.step()
+	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: netloop.CodeLeft}})
+	b.step()
+	lines := map[string]int{}
+	for _, e := range logs.All() {
+		lines[fmt.Sprint(e.Message, " ", e.ContextMap()["client"])]++
+	}
+	if want := (map[string]int{"client 1": 3, "nobody <nil>": 6}); !maps.Equal(lines, want) {
+		t.Errorf("logged %v, want %v", lines, want)
+	}
+}
+
+// The codes are those of the table at RPCOption.
+func TestCallsThatAreNotQueuedAreAnsweredByTheTable(t *testing.T) {
+	for o, want := range map[rpcqueue.Outcome]netloop.Code{
+		rpcqueue.Full: netloop.CodeBusy, rpcqueue.LateDropped: netloop.CodeRefused,
+		rpcqueue.UnknownStage: netloop.CodeStageNotAllowed, rpcqueue.StageNotAllowed: netloop.CodeStageNotAllowed,
+		rpcqueue.UnknownMethod: netloop.CodeUnknownMethod, rpcqueue.NoHandler: netloop.CodeUnknownMethod,
+		rpcqueue.ClientLimited: netloop.CodeFlood, rpcqueue.MethodLimited: netloop.CodeFlood, rpcqueue.TickLimited: netloop.CodeFlood,
+	} {
+		if got := room.OutcomeCode(o); got != want {
+			t.Errorf("%v: %v, want %v", o, got, want)
+		}
+	}
+}
+
+func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {
+	b := newBare(t, func(r *netloop.Room) {
+		bareBig.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q struct{ N uint64 }) (blob, error) {
+			return blob{make([]byte, q.N)}, nil
+		})
+	})
+	s := b.join()
+	ask := func(m *schema.Method, stage netloop.Stage, n uint64) netloop.Code {
+		b.push(s, transport.Arrival{
+			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{n},
+			Message: transport.Message{Method: m.Queue.ID, Call: 7, Stage: uint8(stage)},
+		})
+		b.step()
+		codes := answers(t, s)
+		if len(codes) != 1 {
+			t.Fatalf("%s: answered %v", m.Queue.Name, codes)
+		}
+		return codes[0]
+	}
+	b.step()
+	if c := ask(inside.Netloop.Method(bareNobody), 0, 0); c != netloop.CodeUnknownMethod {
+		t.Errorf("a call without a handler got %v", c)
+	}
+	if c := ask(inside.Netloop.Method(bareBig), netloop.PreUpdate, 0); c != netloop.CodeStageNotAllowed {
+		t.Errorf("a call at another stage got %v", c)
+	}
+	if c := ask(inside.Netloop.Method(bareBig), 0, 1); c != 0 {
+		t.Errorf("a call got %v", c)
+	}
+	// An answer beyond what the wire carries is an error, not silence.
+	if c := ask(inside.Netloop.Method(bareBig), 0, transport.MaxPayload+1); c != netloop.CodeInternal {
+		t.Errorf("a call whose answer is too large got %v", c)
+	}
+}

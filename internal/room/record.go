@@ -1,0 +1,173 @@
+package room
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// recorder is the feed of a room that plays and is recorded: whatever the room takes
+// from the network it notes, and after each tick it writes a record.
+type recorder struct {
+	network
+	out  *recording.Writer
+	tick recording.Tick
+	buf  []byte // scratch: the record
+}
+
+// Record begins a recording of the room, before its first tick. The head says what the room is
+// to be opened with again; the room fills in what it knows itself.
+func (r *Room) Record(w io.Writer, head recording.Head) error {
+	head.Schema, head.Fingerprint, head.Layout = r.schema.Name, r.schema.Fingerprint(), recording.Layout()
+	b, err := head.Append(nil)
+	if err != nil {
+		return err
+	}
+	out, err := recording.NewWriter(w, b)
+	if err != nil {
+		return err
+	}
+	r.leaving = new(outgoing)
+	r.feed = &recorder{network: network{r}, out: out}
+	return nil
+}
+
+func (f *recorder) begin(in *loop.Input) { f.tick.Input = *in }
+
+func (f *recorder) prices() []rpcqueue.Price {
+	all := f.network.prices()
+	f.tick.Prices = append(f.tick.Prices, all...)
+	return all
+}
+
+// link notes what has changed since the last tick.
+func (f *recorder) link(c *Client) transport.LinkFacts {
+	facts := f.network.link(c)
+	if facts != c.link {
+		f.tick.Links = append(f.tick.Links, recording.Link{Client: c.id, Facts: facts})
+	}
+	return facts
+}
+
+func (f *recorder) arrivals(spare []transport.Arrival) []transport.Arrival {
+	all := f.network.arrivals(spare)
+	for i := range all {
+		f.arrived(&all[i])
+	}
+	return all
+}
+
+// arrived notes one arrival. Its slices belong to the inbox until the next poll, so they
+// need no copy.
+func (f *recorder) arrived(a *transport.Arrival) {
+	rec := recording.Arrival{
+		Kind: a.Kind, Client: a.Session.ID(), At: a.At, Message: a.Message, Acks: a.Acks, Closed: a.Closed, Value: a.Value,
+	}
+	var err error
+	switch {
+	case a.Kind == transport.Joined:
+		if rec.Join, err = f.r.game.AppendJoin(nil, a.Decoded.(*Client).join); err != nil {
+			f.unrecorded(fmt.Sprintf("the claims of client %d: %v", rec.Client, err))
+		}
+	case a.Decoded != nil:
+		rec.Decoded = true
+		m := a.Method.(*schema.Method) // It has been decoded: there is one.
+		if rec.Message.Payload, err = m.In.Append(nil, a.Decoded); err != nil {
+			f.unrecorded(fmt.Sprintf("a message %q: %v", m.Queue.Name, err))
+		}
+	}
+	f.tick.Arrivals = append(f.tick.Arrivals, rec)
+}
+
+func (f *recorder) posts() []rpcqueue.Item {
+	all := f.network.posts()
+	for i := range all {
+		b, err := recording.AppendValue(nil, all[i].Msg)
+		if err != nil {
+			f.unrecorded(fmt.Sprintf("a posted %q: %v", all[i].Method.Name, err))
+		}
+		f.tick.Posts = append(f.tick.Posts, recording.Post{Method: all[i].Method.ID, Stage: uint8(all[i].Stage), Msg: b})
+	}
+	return all
+}
+
+func (f *recorder) results() []result {
+	all := f.network.results()
+	for i := range all {
+		f.tick.Results = append(f.tick.Results, f.result(&all[i]))
+	}
+	return all
+}
+
+// result notes what a piece of work came to.
+func (f *recorder) result(res *result) recording.Result {
+	rec := recording.Result{Work: res.work}
+	var err error
+	if rec.Value, err = recording.AppendValue(nil, res.value); err != nil {
+		f.unrecorded(fmt.Sprintf("a result of Go: %v", err))
+	}
+	refusal, ok := res.err.(*transport.Refusal) //nolint:errorlint // One that is wrapped is more than a refusal.
+	switch {
+	case ok && refusal.Code != 0:
+		rec.Err, rec.Code = &recording.Error{Text: refusal.Text}, uint32(refusal.Code)
+	case res.err != nil:
+		if rec.Err, err = recording.NewError(res.err); err != nil {
+			f.unrecorded(fmt.Sprintf("a result of Go: %v", err))
+		}
+	}
+	return rec
+}
+
+// recordedError is the error that a recorded piece of work ended with.
+func recordedError(rec *recording.Result) error {
+	switch {
+	case rec.Err == nil:
+		return nil
+	case rec.Code != 0:
+		return &transport.Refusal{Code: transport.Code(rec.Code), Text: rec.Err.Text}
+	}
+	return rec.Err
+}
+
+func (f *recorder) slot(c *Client) *transport.Slot {
+	slot := f.network.slot(c)
+	if slot == nil {
+		f.tick.Busy = append(f.tick.Busy, c.id)
+	}
+	return slot
+}
+
+func (f *recorder) drain(limit time.Duration) { f.tick.Drain, f.tick.DrainLimit = true, limit }
+
+func (f *recorder) unrecorded(what string) {
+	f.tick.Unrecorded = append(f.tick.Unrecorded, what)
+}
+
+// end writes the tick. What fails ends the recording: a tick that is missing in the
+// middle would make all later ones worthless.
+func (f *recorder) end() {
+	t := &f.tick
+	t.State, t.Sent = f.r.world.StateDigest(), f.r.leaving.take()
+	var err error
+	if f.buf, err = recording.AppendTick(f.buf[:0], t); err == nil {
+		err = f.out.Write(f.buf)
+	}
+	if err != nil {
+		f.r.metrics.AddDrop("recording", "failed", 1)
+		f.r.log.Error("the recording ends here", "tick", t.Input.Tick, "error", err)
+		f.r.feed = f.network
+		f.r.leaving.stop()
+	}
+	clear(t.Arrivals) // Let go of the messages.
+	clear(t.Posts)
+	clear(t.Results)
+	*t = recording.Tick{
+		Prices: t.Prices[:0], Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0],
+	}
+}

@@ -1,0 +1,112 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// Replay runs a recorded room again, tick by tick: what comes from outside comes from the
+// recording, so there is no network, no clock and no other goroutine.
+type Replay struct {
+	room  *Room
+	feed  *replayer
+	in    *recording.Reader
+	clock *clock.Virtual
+	buf   []byte // scratch of send
+}
+
+// Replayed says what a tick came to.
+type Replayed struct {
+	Tick, State, Sent uint64
+}
+
+// Divergence is the error of a replay that does not do what the recorded room did.
+type Divergence struct {
+	Tick               uint64
+	What               string // what differs
+	Recorded, Replayed uint64 // digests, if it is one
+}
+
+// Error implements error.
+func (e *Divergence) Error() string { return fmt.Sprintf("tick %d differs: %s", e.Tick, e.What) }
+
+// Unrecorded is the error of a replay that has come to a tick into which something
+// entered that a recording cannot hold.
+type Unrecorded struct {
+	Tick uint64
+	What []string
+}
+
+// Error implements error.
+func (e *Unrecorded) Error() string { return fmt.Sprintf("tick %d: %s", e.Tick, e.What[0]) }
+
+// NewReplay replays a recording, whose head has been read, in a room that has not run and has
+// this clock.
+func NewReplay(r *Room, in *recording.Reader, c *clock.Virtual) *Replay {
+	return &Replay{room: r, in: in, clock: c, feed: newReplayer(r)}
+}
+
+// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, an
+// *Unrecorded, or that of a file which breaks off or is damaged.
+func (p *Replay) Step() (Replayed, error) {
+	b, err := p.in.Next()
+	if err != nil {
+		return Replayed{}, err
+	}
+	rec := &p.feed.tick
+	if err := recording.ReadTick(b, rec); err != nil {
+		return Replayed{}, err
+	}
+	in := rec.Input
+	if in.Tick != p.room.in.Tick+1 {
+		return Replayed{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
+	}
+	if len(rec.Unrecorded) > 0 {
+		return Replayed{}, &Unrecorded{in.Tick, slices.Clone(rec.Unrecorded)}
+	}
+	p.clock.Set(in.Start)
+	if rec.Drain {
+		if err := p.room.Drain(rec.DrainLimit); err != nil {
+			return Replayed{}, err
+		}
+	}
+	// The error says that the room closes itself, which the recorded one did too.
+	_ = p.room.Step(in)
+	p.send()
+	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.leaving.take()}
+	return done, p.compare(done)
+}
+
+// compare reports in what a tick differs from the recorded one.
+func (p *Replay) compare(t Replayed) error {
+	switch rec := &p.feed.tick; {
+	case p.feed.wrong != "":
+		return &Divergence{Tick: t.Tick, What: p.feed.wrong}
+	case t.State != rec.State:
+		return &Divergence{t.Tick, "the state", rec.State, t.State}
+	case t.Sent != rec.Sent:
+		return &Divergence{t.Tick, "what was sent", rec.Sent, t.Sent}
+	}
+	return nil
+}
+
+// send takes what the room flushed, as the links of the recorded room did.
+func (p *Replay) send() {
+	at := p.clock.Now()
+	for _, c := range p.room.clients.list {
+		for more := true; more; {
+			if p.buf, more = c.session.AppendDatagram(p.buf[:0], at); more {
+				c.session.DatagramSent(at, at, true)
+			}
+		}
+		for p.buf = c.session.AppendStream(p.buf[:0], maxTake); len(p.buf) > 0; {
+			p.buf = c.session.AppendStream(p.buf[:0], maxTake)
+		}
+	}
+}
+
+// maxTake is how much of a session's stream is taken at once.
+const maxTake = 1 << 16

@@ -1,0 +1,171 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// replayer is the feed of a room that is replayed. What a recording asks for and the
+// room cannot do (a message that its schema does not read, a result of work that was
+// never asked for) ends the replay.
+type replayer struct {
+	r        *Room
+	tick     recording.Tick
+	sessions map[uint64]*transport.Session // of clients that have joined and are not gone
+	items    []rpcqueue.Item
+	done     []result
+	wrong    string // the first thing that could not be done
+}
+
+func newReplayer(r *Room) *replayer {
+	f := &replayer{r: r, sessions: map[uint64]*transport.Session{}}
+	r.feed, r.leaving = f, new(outgoing)
+	r.async.recorded = map[uint64]Work{}
+	return f
+}
+
+func (*replayer) begin(*loop.Input)   {}
+func (*replayer) end()                {}
+func (*replayer) drain(time.Duration) {}
+func (*replayer) unrecorded(string)   {}
+
+func (f *replayer) prices() []rpcqueue.Price { return f.tick.Prices }
+
+// fail notes why the recording cannot be followed.
+func (f *replayer) fail(format string, a ...any) {
+	if f.wrong == "" {
+		f.wrong = fmt.Sprintf(format, a...)
+	}
+}
+
+func (f *replayer) link(c *Client) transport.LinkFacts {
+	for i := range f.tick.Links {
+		if l := &f.tick.Links[i]; l.Client == c.id {
+			return l.Facts
+		}
+	}
+	return c.link
+}
+
+func (f *replayer) arrivals(spare []transport.Arrival) []transport.Arrival {
+	all := spare[:0]
+	for i := range f.tick.Arrivals {
+		if a, ok := f.arrival(&f.tick.Arrivals[i]); ok {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// arrival makes an arrival of its record. It reports false for what concerns nobody: the
+// inbox may hold something of a client behind its end.
+func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
+	a := transport.Arrival{
+		Kind: rec.Kind, Session: f.sessions[rec.Client], At: rec.At, Message: rec.Message, Acks: rec.Acks, Closed: rec.Closed, Value: rec.Value,
+	}
+	switch {
+	case rec.Kind == transport.Joined:
+		return a, f.joined(rec, &a)
+	case a.Session == nil:
+		return a, false
+	case rec.Kind == transport.Gone:
+		delete(f.sessions, rec.Client)
+		if a.Closed == nil {
+			f.fail("client %d goes without a reason", rec.Client)
+			return a, false
+		}
+	case rec.Decoded:
+		return a, f.decode(&a)
+	}
+	return a, true
+}
+
+// joined makes the client that admission made.
+func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
+	join := new(Join)
+	if err := f.r.game.ReadJoin(rec.Join, join); err != nil {
+		f.fail("the join of client %d: %v", rec.Client, err)
+		return false
+	}
+	if a.Session != nil {
+		f.fail("client %d joins twice", rec.Client)
+		return false
+	}
+	c := &Client{id: rec.Client, room: f.r, join: join}
+	f.r.seats.Add(1)
+	a.Decoded = c
+	a.Session = transport.NewSession(transport.SessionConfig{
+		ID: rec.Client, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(c.id),
+	})
+	f.sessions[rec.Client] = a.Session
+	return true
+}
+
+func (f *replayer) decode(a *transport.Arrival) bool {
+	m, ok := f.r.schema.Method(a.Message.Method)
+	if !ok {
+		f.fail("a message of method %d, which the schema does not have", a.Message.Method)
+		return false
+	}
+	var err error
+	if a.Decoded, err = m.In.Decode(a.Message.Payload); err != nil {
+		f.fail("a message %q: %v", m.Queue.Name, err)
+		return false
+	}
+	a.Method = m
+	a.Message.Payload = nil // As it is when the network has decoded it.
+	return true
+}
+
+func (f *replayer) posts() []rpcqueue.Item {
+	f.items = f.items[:0]
+	for i := range f.tick.Posts {
+		rec := &f.tick.Posts[i]
+		m, ok := f.r.schema.Method(rec.Method)
+		if !ok {
+			f.fail("a posted message of method %d, which the schema does not have", rec.Method)
+			continue
+		}
+		msg := m.In.New()
+		if err := recording.ReadValue(rec.Msg, msg); err != nil {
+			f.fail("a posted %q: %v", m.Queue.Name, err)
+			continue
+		}
+		f.items = append(f.items, rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg})
+	}
+	return f.items
+}
+
+func (f *replayer) results() []result {
+	f.done = f.done[:0]
+	for i := range f.tick.Results {
+		rec := &f.tick.Results[i]
+		if _, asked := f.r.async.recorded[rec.Work]; !asked {
+			f.fail("the result of work %d, which nobody has asked for", rec.Work)
+			continue
+		}
+		res, err := f.r.async.replayed(rec, recordedError(rec))
+		if err != nil {
+			f.fail("the result of work %d: %v", rec.Work, err)
+		}
+		f.done = append(f.done, res)
+	}
+	return f.done
+}
+
+func (f *replayer) slot(c *Client) *transport.Slot {
+	if slices.Contains(f.tick.Busy, c.id) {
+		return nil
+	}
+	slot := c.session.Slot()
+	if slot == nil {
+		f.fail("a snapshot for client %d, whose connection is closed", c.id)
+	}
+	return slot
+}

@@ -1,0 +1,294 @@
+// Package room is the engine of a room: one loop, one world of replicated objects, one queue of
+// messages, and the clients that play. It knows nothing of a game's types: it calls a [Game],
+// which package netloop implements by closures over the room's one tick.
+//
+// The files in the order in which a tick goes through them:
+//
+//	run.go        a room from its first tick to its end; step is one tick
+//	feed.go       where the outside facts of a tick come from; record.go and replayer.go are the other feeds
+//	poll.go       everything that has arrived; clients come and go
+//	dispatch.go   the way of a message: the queue, its handler, its answer
+//	work.go       what other goroutines bring in
+//	snapshot.go   what each client is sent
+//	report.go     what a tick cost
+//
+// Beside the tick stand admission (admit.go), the limits of who floods (flood.go), and who
+// watches over the room's goroutine (supervise.go).
+package room
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/flight"
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/watchdog"
+)
+
+// Game is what a room calls of the game that is played in it. It is called on the room's
+// goroutine, except for Admit. Whoever implements it lets each function of the game run by
+// itself, below [Room.Call], so that a panic costs the call alone.
+type Game interface {
+	// Admit judges who asks to come in, on a goroutine of its own, and may fill in the Join.
+	Admit(ctx context.Context, j *Join) error
+	// Start comes at Initialization of the first tick.
+	Start()
+	// RunTimers calls what is put off until this tick.
+	RunTimers()
+	// Enter makes the game's handle of a client, before Join is called with it; its Join is
+	// that of an admission, or one that a recording holds.
+	Enter(c *Client)
+	// Join says that a client has come in. An error closes its connection.
+	Join(c *Client) error
+	// Leave says that a client goes, while its objects still exist.
+	Leave(c *Client, why *transport.Closed)
+	// Left says that a client has gone.
+	Left(c *Client)
+	// Keeps says whether an object stays when its owner leaves.
+	Keeps(o *netvar.Object) bool
+	// Drain says that the room ends in so much time.
+	Drain(left time.Duration)
+	// Close comes after the last tick.
+	Close(ctx context.Context) error
+
+	// AppendJoin appends what a recording keeps of a Join, and ReadJoin fills in one from that.
+	AppendJoin(b []byte, j *Join) ([]byte, error)
+	ReadJoin(b []byte, j *Join) error
+}
+
+// Server is what a room needs of the server that it belongs to.
+type Server interface {
+	// NextID draws the id of a client.
+	NextID() uint64
+	// EndAdmission refuses whoever comes from now on.
+	EndAdmission(code transport.Code, text string)
+}
+
+// Loop is what a room drives of a loop.Loop, whatever its systems are handed.
+type Loop interface {
+	Follow(loop.Timeline)
+	Step(loop.Input) (*loop.Record, error)
+	End() *loop.Record
+	Err() error
+	Scale() loop.Scale
+	Quarantined() int
+	Dump() []loop.DumpStage
+}
+
+// Spec describes a room. Its rates hold for the life of the room.
+type Spec struct {
+	Name        string
+	Rate, Fixed loop.Rate
+	SendEvery   int // ticks between two snapshots
+	MaxClients  int
+	Budget      int // bytes per tick and client
+}
+
+// Hertz returns the tick rate as a number.
+func (s *Spec) Hertz() float64 { return float64(s.Rate.Num) / float64(s.Rate.Den) }
+
+// Config is how a room runs.
+type Config struct {
+	Spec   Spec
+	Schema *schema.Schema
+	Game   Game
+	Server Server
+	// Tick is the game's own view of the running tick: the checks of a schema.Method get it.
+	Tick any
+	// Loop has the systems, and Now is where it says what runs.
+	Loop Loop
+	Now  *loop.Now
+
+	Clock    loop.Clock
+	Log      *slog.Logger
+	Metrics  *metrics.Metrics
+	Stats    *transport.Stats
+	Instance []byte // of the server: clients notice a restart
+
+	Limits   rpcqueue.Limits // of messages
+	Answers  int             // that may be owed to a client
+	Arrivals int             // of a client that may wait for a poll
+
+	AdmitTimeout time.Duration
+	DrainTimeout time.Duration
+	Watchdog     time.Duration // below 0 is none
+	WatchdogExit bool
+	CheckEdits   bool
+	CheckValues  bool
+
+	// Closed makes the error of a room that has closed itself.
+	Closed func(transport.Code, string) error
+}
+
+// Room is one loop and one game state. Its goroutine owns all of it: what is not
+// said to be callable from elsewhere belongs to that goroutine.
+type Room struct {
+	cfg     Config
+	game    Game
+	schema  *schema.Schema
+	spec    Spec
+	clock   loop.Clock
+	log     *slog.Logger
+	metrics *metrics.Metrics
+
+	// The tick, in the order of the flow: what arrives, what runs, what leaves.
+	feed     feed
+	inbox    *transport.Inbox
+	arrivals []transport.Arrival // scratch of poll
+	clients  clients
+	rpcs     *rpcqueue.Queue[*Room]
+	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
+	prices   []rpcqueue.Price // scratch of the feed
+	from     *Client          // whose message, join or leave is being handled
+	owing    *Answer          // what the running handler answers later
+	unsaid   uint64           // calls that reached no handler, and got no answer
+	guard    guard.Guard      // of the game's functions, on this goroutine
+	aside    guard.Guard      // of those that run on others
+	misuses  misuses
+	loop     Loop
+	now      *loop.Now
+	in       loop.Input // of the running tick
+	world    *netvar.World
+	captured uint64    // the tick whose state was captured last
+	looks    []func()  // called after each snapshot
+	payload  []byte    // scratch of Encode
+	leaving  *outgoing // sums up what leaves, while recorded or replayed
+
+	async     async
+	queued    posts
+	ctx       context.Context // of the game's work; ends with the room
+	cancel    context.CancelFunc
+	penalties penalties
+	seats     atomic.Int64               // clients in the room or on their way in
+	epoch     atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
+	scale     atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
+	closing   *transport.Closed          // by Close or a critical panic
+
+	quarantined atomic.Int64 // systems: see reportFaults
+	questions   questions
+
+	load     overloaded
+	stall    stall
+	limits   guard.Throttle[rpcqueue.Rung] // of what the log is told of them
+	slow     *slowtick.Log
+	flight   *flight.Dumper // nil without traces
+	watchdog *watchdog.Watchdog
+	finishAt atomic.Int64 // when finish began; 0 is not yet
+}
+
+// New makes a room that is still to be filled and that [Room.Open] completes.
+func New(cfg Config) (*Room, error) {
+	r := &Room{
+		cfg: cfg, game: cfg.Game, schema: cfg.Schema, spec: cfg.Spec, clock: cfg.Clock, metrics: cfg.Metrics,
+		loop: cfg.Loop, now: cfg.Now,
+	}
+	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
+	r.guarded()
+	r.feed = network{r}
+	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
+	r.world = netvar.NewWorld(r.schema.Classes())
+	r.world.OnClamp(func(class, field string) {
+		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
+	})
+	r.check()
+	r.world.SetRate(r.spec.Rate.Num, r.spec.Rate.Den)
+	r.rpcs = rpcqueue.New[*Room](r.schema.RPCs())
+	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
+	if err := r.rpcs.SetLimits(cfg.Limits); err != nil {
+		return nil, err
+	}
+	r.tariff = rpcqueue.NewTariff(r.schema.RPCs(), func() time.Duration { return r.clock.Now() })
+	r.rpcs.Tariff = r.tariff
+	r.watchdog = watchdog.New(cfg.Watchdog)
+	r.slow = slowtick.New(r.spec.Rate.Period())
+	r.load.ladder = overload.New(r.spec.Rate.Period())
+	r.loop.Follow(r.Timeline())
+	r.scale.Store(new(r.loop.Scale()))
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.epoch.Store(&loop.Epoch{})
+	return r, nil
+}
+
+// Trace hands slow ticks to a flight recorder, before the first tick.
+func (r *Room) Trace(d *flight.Dumper) { r.flight = d }
+
+// The parts that the game's own view of a room works on.
+
+// Spec returns the room's description.
+func (r *Room) Spec() Spec { return r.spec }
+
+// Schema returns what the room's game has declared.
+func (r *Room) Schema() *schema.Schema { return r.schema }
+
+// World returns the room's objects.
+func (r *Room) World() *netvar.World { return r.world }
+
+// Guard returns what the game's functions run below, on the room's goroutine.
+func (r *Room) Guard() *guard.Guard { return &r.guard }
+
+// Log returns the log of the running tick.
+func (r *Room) Log() *slog.Logger { return r.log }
+
+// Metrics returns where the room counts.
+func (r *Room) Metrics() *metrics.Metrics { return r.metrics }
+
+// Slow returns the record of slow ticks, which any goroutine may read.
+func (r *Room) Slow() *slowtick.Log { return r.slow }
+
+// Watchdog returns who looks for ticks that hang, which any goroutine may ask.
+func (r *Room) Watchdog() *watchdog.Watchdog { return r.watchdog }
+
+// Captured returns the tick whose state was captured last.
+func (r *Room) Captured() uint64 { return r.captured }
+
+// Context ends with the room.
+func (r *Room) Context() context.Context { return r.ctx }
+
+// Seats returns how many clients are in the room or on their way in. Any goroutine may ask.
+func (r *Room) Seats() int { return int(r.seats.Load()) }
+
+// Finishing returns for how long the room has been ending, by its clock, once it has run its
+// last tick. Any goroutine may ask.
+func (r *Room) Finishing() (since time.Duration, ends bool) {
+	at := r.finishAt.Load()
+	return r.clock.Now() - time.Duration(at), at != 0
+}
+
+// System is one of the systems that every room runs. They are ordinary systems with names, so
+// a game may place its own around them.
+type System struct {
+	Name    string
+	Stage   loop.Stage // 0 is each of the seven
+	Place   loop.Place
+	Run     func(loop.Stage)
+	Without string // what happens without it
+}
+
+// The systems that are the game's own.
+const (
+	StartSystem  = "room.start"
+	TimersSystem = "room.timers"
+)
+
+// Systems lists what runs in every tick, in the order of the stages.
+func (r *Room) Systems() []System {
+	run := func(fn func()) func(loop.Stage) { return func(loop.Stage) { fn() } }
+	return []System{
+		{StartSystem, loop.Initialization, loop.Head, run(r.game.Start), "OnStart functions would not run"},
+		{"transport.poll", loop.EarlyUpdate, loop.Head, run(r.poll), "nothing from clients would reach the room"},
+		{"rpc.drain", 0, loop.Head, r.drainRPCs, "messages would wait for ever"},
+		{TimersSystem, loop.Update, loop.Head, run(r.game.RunTimers), "Tick.After would call nothing"},
+		{"netvar.snapshot", loop.PreLateUpdate, loop.Tail, run(r.snapshot), "clients would see no state"},
+		{"transport.flush", loop.PostLateUpdate, loop.Tail, run(r.flush), "nothing would reach clients"},
+	}
+}

@@ -1,0 +1,87 @@
+package room
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// snapshot is the system netvar.snapshot: it captures what was edited since the
+// last tick, and cuts for each client the packets of what it lacks.
+func (r *Room) snapshot() {
+	r.world.Capture(r.now.Tick)
+	r.captured = r.now.Tick
+	turn := r.now.Tick%uint64(r.sendEvery()) == 0
+	for _, c := range r.clients.list {
+		if c.kicked == nil && (turn || c.due) {
+			c.encode(r.now.Tick, r.in.Start)
+		}
+	}
+	for _, look := range r.looks {
+		look()
+	}
+}
+
+// OnSnapshot lets fn look at the objects right after each snapshot, when it has been judged
+// who may see and read what. It must change nothing.
+func (r *Room) OnSnapshot(fn func()) { r.looks = append(r.looks, fn) }
+
+// Limits of one snapshot to one client. More packets would be held back by the
+// pacing of the connection; a probe only asks whether anybody is there.
+var (
+	wholeSnapshot = netvar.Limit{Packets: transport.MaxStatePackets, PacketSize: transport.MaxStatePacket}
+	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
+)
+
+// encode cuts the client's snapshot, if its mailbox has room and its window is
+// open. A snapshot that cannot leave stays due, and nothing is encoded for it.
+func (c *Client) encode(tick uint64, now time.Duration) {
+	c.due = true
+	slot := c.room.feed.slot(c)
+	if slot == nil {
+		c.waits = WaitsForSlot
+		c.room.metrics.AddDeferred("slot_busy")
+		return
+	}
+	c.waits = WaitsForWindow
+	send, asProbe := c.window.Open(now)
+	if !send && !asProbe {
+		c.room.metrics.AddDeferred("window_closed")
+		return
+	}
+	limit := wholeSnapshot
+	limit.Reliable = c.link.StreamFree
+	if asProbe {
+		limit = probe
+	}
+	var first uint64
+	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
+	c.window.Sent(now, first, first+uint64(len(slot.Packets))-1, asProbe)
+	c.due = asProbe
+	c.room.leaving.packets(c.id, slot.Packets)
+	for _, record := range c.peer.Large() {
+		c.session.SendRecord(record)
+		c.room.leaving.record(c.id, record)
+	}
+}
+
+// flush is the system transport.flush: it hands each client's batch to its
+// writer, and never waits for the network.
+func (r *Room) flush() {
+	rescaled := r.rescaled()
+	now := r.clock.Now() // For the measurement of flush lag; nothing is decided by it.
+	for _, c := range r.clients.list {
+		if r.in.EpochMoved {
+			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
+		}
+		if rescaled {
+			c.session.PublishTimeScale(r.timeScale())
+		}
+		if c.kicked != nil {
+			r.leaving.closed(c.id, c.kicked)
+			c.session.Close(c.kicked.Code, c.kicked.Text)
+		}
+		c.session.Flush(now)
+	}
+}

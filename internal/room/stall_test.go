@@ -1,0 +1,144 @@
+package room_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// stalling is a bare server whose log and time the test has in hand.
+type stalling struct {
+	*bare
+	logs *logtest.ObservedLogs
+	now  time.Duration
+}
+
+func newStalling(t *testing.T) *stalling {
+	t.Helper()
+	core, logs := logtest.New(zapcore.InfoLevel)
+	s := &stalling{newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(*netloop.Room) {}), logs, 0}
+	s.tickAfter(0)
+	return s
+}
+
+// tickAfter runs a tick before which so many were dropped.
+func (s *stalling) tickAfter(dropped uint64) {
+	s.t.Helper()
+	s.tick++
+	r := s.room
+	s.now += time.Duration(dropped+1) * r.Spec().Rate.Period()
+	in := r.Timeline().Input(s.tick)
+	in.Start, in.Dropped, in.EpochMoved = s.now, dropped, dropped > 0
+	if err := r.Step(in); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stalling) calm(ticks int) {
+	s.t.Helper()
+	for range ticks {
+		s.tickAfter(0)
+	}
+}
+
+// lines empties the log and returns what it said of stalls.
+func (s *stalling) lines() (all []string) {
+	for _, e := range s.logs.TakeAll() {
+		m := e.ContextMap()
+		all = append(all, fmt.Sprint(m["ticks"], " ", m["before_tick"], " ", m["longest"].(time.Duration).Round(time.Millisecond), " ", m["clients_lost"], " ", m["lost"]))
+	}
+	return all
+}
+
+// A stall is one line: how many ticks, when, how long, and who was lost by it, up to a bound.
+func TestAStallIsToldInOneLine(t *testing.T) {
+	s := newStalling(t)
+	var all []*transport.Session
+	for range room.StallNames + 4 {
+		all = append(all, s.join())
+	}
+	s.calm(60)
+	all[0].End(transport.Closed{Code: netloop.CodeLost}) // Before it.
+	s.calm(1)
+	s.tickAfter(175)
+	all[1].End(transport.Closed{Code: netloop.CodeLeft, Remote: true})
+	for i, session := range all[2:5] {
+		session.End(transport.Closed{Code: netloop.CodeLost})
+		s.calm(i)
+	}
+	if said := s.lines(); said != nil {
+		t.Error("told before it was over:", said)
+	}
+	s.calm(60)
+	if said := fmt.Sprint(s.lines()); said != "[175 63 2.933s 3 [3 4 5]]" {
+		t.Error("the log says", said)
+	}
+	s.calm(600)
+	s.tickAfter(1200)
+	for i, session := range all[5:] {
+		if session.End(transport.Closed{Code: netloop.CodeLost}); i == 3 {
+			s.calm(9 * 60) // The server finds out about the rest as late as they did.
+		}
+	}
+	s.calm(2*60 + 1)
+	want := "1200 " + fmt.Sprint(s.tick-11*60-1) + " 20.017s 15 [6 7 8 9 10 11 12 13 14 15 16 17 18 19 20]"
+	if said := s.lines(); len(said) != 1 || said[0] != want {
+		t.Errorf("the log says %q, want %q", said, want)
+	}
+	s.calm(600)
+	if said := s.lines(); said != nil {
+		t.Error("told again:", said)
+	}
+}
+
+// A server that does not keep up at all says so once in ten seconds, and at its end.
+func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
+	s := newStalling(t)
+	var all []*transport.Session
+	for range room.StallNames + 4 {
+		all = append(all, s.join())
+	}
+	s.calm(1)
+	for range 25 * 60 { // 25 s of game time, 50 s of the clock.
+		s.tickAfter(1)
+	}
+	if said := fmt.Sprint(s.lines()); said != "[600 3 33ms 0 [] 600 603 33ms 0 []]" {
+		t.Error("the log says", said)
+	}
+	for _, session := range all {
+		session.End(transport.Closed{Code: netloop.CodeLost})
+	}
+	s.calm(1)
+	if err := s.room.Finish(netloop.CodeClosing, ""); err != nil {
+		t.Fatal(err)
+	}
+	if said := fmt.Sprint(s.lines()); said != "[300 1203 33ms 20 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16]]" {
+		t.Error("at the end the log says", said)
+	}
+}
+
+// The line of a stall waits for the clients that it has lost: a second, or, where they have
+// given the server up, until the server has found out.
+func TestTheLineOfAStallWaitsForTheLost(t *testing.T) {
+	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} { // Of 10 s and a bit.
+		s := newStalling(t)
+		s.tickAfter(dropped)
+		waited := -1
+		for n := 1; n <= 700 && waited < 0; n++ {
+			if s.calm(1); s.lines() != nil {
+				waited = n
+			}
+		}
+		if waited != want {
+			t.Errorf("after %d dropped ticks the line comes %d ticks later, want %d", dropped, waited, want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/rpcqueue"
+)
+
+// What other goroutines bring in: the results of the game's own work, and posted messages.
+
+// Work is a piece of the game's work on another goroutine.
+type Work struct {
+	// New makes what the result goes into: a pointer to a value that a recording can keep.
+	New func() any
+	// Do does the work on a goroutine of its own, and fills in the result.
+	Do func(ctx context.Context, result any) error
+	// Then hands the result to the game, in EarlyUpdate of a later tick.
+	Then func(result any, err error)
+}
+
+// async is the work that a room has under way on other goroutines.
+type async struct {
+	mu      sync.Mutex
+	done    []result // in the order in which they came; under mu
+	spare   []result // the room's
+	pending int      // the room's
+	started uint64   // the room's: numbers the work
+	wait    sync.WaitGroup
+
+	// recorded, in a replay, has the work whose results a recording holds, by its number:
+	// nothing is done again.
+	recorded map[uint64]Work
+}
+
+// result is what a piece of work came to.
+type result struct {
+	work  uint64 // its number, from 1
+	value any    // made by Work.New
+	err   error
+	then  func(any, error)
+}
+
+// take empties the list of results. What it returns is valid until the next call.
+func (a *async) take() []result {
+	clear(a.spare) // Let go of the values.
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done, a.spare = a.spare[:0], a.done
+	return a.spare
+}
+
+// maxAsync is how much work of a room may be under way at once: each is a
+// goroutine and, mostly, a connection to something.
+const maxAsync = 1024
+
+var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
+
+// Go does a piece of work on another goroutine. It reports false if too many are under way.
+func (r *Room) Go(w Work) bool {
+	a := &r.async
+	if a.pending >= maxAsync {
+		r.metrics.AddDrop("async", "full", 1)
+		return false
+	}
+	a.pending++
+	a.started++
+	number := a.started
+	if a.recorded != nil {
+		a.recorded[number] = w
+		return true
+	}
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		v := w.New()
+		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
+		defer func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.done = append(a.done, result{number, v, err, w.Then})
+		}()
+		err = r.CallAside("Go", func() error { return w.Do(r.ctx, v) })
+	}()
+	return true
+}
+
+// replayed makes the result of a piece of work from its record.
+func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
+	w := a.recorded[rec.Work]
+	delete(a.recorded, rec.Work)
+	v := w.New()
+	return result{rec.Work, v, failed, w.Then}, recording.ReadValue(rec.Value, v)
+}
+
+// idle returns a channel that is closed when all work is done. Nothing may be
+// started meanwhile.
+func (a *async) idle() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.wait.Wait()
+	}()
+	return done
+}
+
+// Settle waits until all work is done, and puts its results in the order in which
+// it was asked for.
+func (r *Room) Settle() {
+	a := &r.async
+	a.wait.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	slices.SortFunc(a.done, func(x, y result) int { return cmp.Compare(x.work, y.work) })
+}
+
+// takeResults hands the results that have come to the game.
+func (r *Room) takeResults() {
+	for _, res := range r.feed.results() {
+		r.async.pending--
+		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil }) // The log knows.
+	}
+}
+
+// posts bounds what Post hands over from other goroutines.
+type posts struct {
+	mu     sync.Mutex
+	items  []rpcqueue.Item // under mu
+	closed bool            // under mu
+	spare  []rpcqueue.Item // the room's
+}
+
+const maxPosts = 1024 // a burst of ten seconds at 100 a second
+
+// The errors of Post.
+var (
+	ErrFull  = errors.New("netloop: the room's queue of posted messages is full")
+	ErrEnded = errors.New("netloop: the room has ended")
+)
+
+// Post queues a message of the server's own for one of the next ticks. Any goroutine may call
+// it.
+func (r *Room) Post(it rpcqueue.Item) error {
+	p := &r.queued
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		r.metrics.AddDrop("post", "closed", 1)
+		return ErrEnded
+	}
+	if len(p.items) >= maxPosts {
+		r.metrics.AddDrop("post", "full", 1)
+		return ErrFull
+	}
+	p.items = append(p.items, it)
+	return nil
+}
+
+// take empties the queue. What it returns is valid until the next call.
+func (p *posts) take() []rpcqueue.Item {
+	clear(p.spare) // Let go of the messages.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items, p.spare = p.spare[:0], p.items
+	return p.spare
+}
+
+// close drops what waits, and refuses what comes later: no tick will take it.
+func (p *posts) close() (dropped int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dropped = len(p.items)
+	p.items, p.closed = nil, true
+	return dropped
+}
+
+// takePosts queues what other goroutines posted.
+func (r *Room) takePosts() {
+	for _, it := range r.feed.posts() {
+		r.rpcs.Push(it)
+	}
+}

@@ -1,0 +1,38 @@
+package netloop
+
+import (
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/schema"
+)
+
+// The hooks of the packages that are built on this one: see package inside.
+var _ = setHooks()
+
+func setHooks() bool {
+	d := &inside.Netloop
+	d.Schema = func(declared any) *schema.Schema {
+		s := declared.(*Schema).s
+		s.Freeze()
+		return s
+	}
+	d.Method = func(descriptor any) *schema.Method { return descriptor.(interface{ method() *schema.Method }).method() }
+	d.Class = func(descriptor any) inside.Class {
+		c := descriptor.(interface{ class() *class }).class()
+		return inside.Class{State: c.nv, Wrap: c.wrap}
+	}
+	d.NewTick = func(cfg inside.TickConfig) inside.Tick {
+		timers := new(loop.Timers[*Tick])
+		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}
+		return inside.Tick{Tick: t, RunTimers: func() { timers.Run(t, t.now) }}
+	}
+	d.Systems = func(l any, reject func(error)) any { return &registry{l.(*loop.Loop[*Tick]), reject} }
+	d.Server = func(server any) inside.Server {
+		s := server.(*Server)
+		return inside.Server{
+			Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
+			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
+		}
+	}
+	return true
+}
