@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 // The rules of this repository that a compiler does not check. Each test names one; what
@@ -63,6 +64,7 @@ type source struct {
 	test      bool
 	generated bool
 	lines     int
+	fset      *token.FileSet
 	file      *ast.File
 }
 
@@ -96,7 +98,7 @@ var sources = sync.OnceValues(func() ([]source, error) {
 			dir = ""
 		}
 		all = append(all, source{
-			name: name, dir: dir, file: file, test: strings.HasSuffix(name, "_test.go"),
+			name: name, dir: dir, fset: fset, file: file, test: strings.HasSuffix(name, "_test.go"),
 			generated: ast.IsGenerated(file), lines: bytes.Count(text, []byte("\n")),
 		})
 		return nil
@@ -276,6 +278,62 @@ func TestFilesStayReadable(t *testing.T) {
 	} else if n := bytes.Count(text, []byte("\n")); n > 150 {
 		t.Errorf("README.md has %d lines, at most 150", n)
 	}
+}
+
+// maxColumns is how far right a comment may reach, a tab counting as four.
+const maxColumns = 100
+
+// wideComments are the folders whose comments reach farther as yet; "" is the root package. None may
+// be added, and one that needs it no more goes.
+var wideComments = []string{
+	"", "app", "client", "examples/arena", "examples/arena/bot", "internal/admin",
+	"internal/clock", "internal/codec", "internal/cubes", "internal/cubes/rigid",
+	"internal/flight", "internal/golden", "internal/grid", "internal/guard", "internal/loop",
+	"internal/metrics", "internal/overload", "internal/plain", "internal/recording",
+	"internal/room", "internal/rpcqueue", "internal/schema", "internal/slowtick",
+	"internal/transport", "internal/transport/memnet", "internal/transport/quicnet",
+	"internal/watchdog", "internal/wire", "loadtest", "netlooptest", "scripts/mutate",
+}
+
+func TestFilesKeepCommentsNarrow(t *testing.T) {
+	seen, wide := map[string]bool{}, map[string]bool{}
+	for _, s := range parsed(t) {
+		if s.generated {
+			continue
+		}
+		seen[s.dir] = true
+		for _, line := range s.wideComments(t) {
+			if wide[s.dir] = true; !slices.Contains(wideComments, s.dir) {
+				t.Errorf("%s:%d: the comment reaches beyond column %d", s.name, line, maxColumns)
+			}
+		}
+	}
+	for _, dir := range wideComments {
+		if seen[dir] && !wide[dir] {
+			t.Errorf("all comments in %q are narrow: take it out of wideComments", dir)
+		}
+	}
+}
+
+// wideComments returns the lines on which a comment reaches too far to the right.
+func (s source) wideComments(t *testing.T) (lines []int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(s.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(string(text), "\n")
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			for i := range strings.Split(c.Text, "\n") {
+				line := s.fset.Position(c.Pos()).Line + i
+				if n := utf8.RuneCountInString(strings.ReplaceAll(all[line-1], "\t", "    ")); n > maxColumns {
+					lines = append(lines, line)
+				}
+			}
+		}
+	}
+	return lines
 }
 
 func TestNothingIsLeftForLater(t *testing.T) {

@@ -31,7 +31,8 @@ func TestBytesAreCountedByClassAndField(t *testing.T) {
 		}
 		return m
 	}
-	// In each tick X of a rock changes, and Angle of a ship. The rest is a head and a bit for no mask.
+	// In each tick X of a rock changes, and Angle of a ship. The rest is a head and a bit for no
+	// mask.
 	rock, ship := fields(u.schema.rock), fields(u.ship)
 	const records = 6000 * 56
 	if head := 8 * (float64(rocks) - rock["X"]) / records; head < 1 || head > 7 {

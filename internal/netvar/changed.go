@@ -3,10 +3,11 @@ package netvar
 // changeLog knows which objects have changed since each of the last captures. An acknowledgement of
 // a packet with hundreds of objects asks it, and need not look at each of them.
 type changeLog struct {
-	sets     [maxChangeSets]changeSet // a ring: that of a capture is at its number modulo the length
-	none     changeSet                // what has changed since the newest capture
-	captures uint64                   // the number of the newest capture, from 1
-	words    []int                    // scratch: the words of moved that are not 0
+	// sets is a ring: that of a capture is at its number modulo the length.
+	sets     [maxChangeSets]changeSet
+	none     changeSet // what has changed since the newest capture
+	captures uint64    // the number of the newest capture, from 1
+	words    []int     // scratch: the words of moved that are not 0
 }
 
 // changeSet is what has changed since a tick.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What has changed since a tick is what the captures after it have found, as long as one of the last captures is not later.
+// What has changed since a tick is what the captures after it have found, as long as one of the
+// last captures is not later.
 func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 	const slots = 200
 	known, unknown := 0, 0

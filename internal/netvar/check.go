@@ -11,8 +11,8 @@ import (
 // Misuse is what a check finds that a game does with its objects.
 type Misuse uint8
 
-// Unedited is a field that was changed without Edit, through a pointer or a slice that was kept. Misfit is
-// a value that its field cannot hold.
+// Unedited is a field that was changed without Edit, through a pointer or a slice that was kept.
+// Misfit is a value that its field cannot hold.
 const (
 	Unedited Misuse = iota
 	Misfit
@@ -30,14 +30,15 @@ type check struct {
 	tell   func(o *Object, field string, what Misuse)
 	edits  bool
 	values bool
-	seen   []codec.Values // by slot: what was last found there, before anything was held back or refused
+	// By slot: what was last found there, before anything was held back or refused.
+	seen []codec.Values
 }
 
-// Check makes the world look for misuse, at the cost of a capture and a copy of every object in each
-// tick, and tell of each that it finds. With edits it compares objects with their last capture
-// when they are edited and, all others, before each capture; that changes nothing for clients.
-// With values a value that does not fit its field is refused: the field keeps what was captured last, except
-// in an object that is new.
+// Check makes the world look for misuse, at the cost of a capture and a copy of every object in
+// each tick, and tell of each that it finds. With edits it compares objects with their last capture
+// when they are edited and, all others, before each capture; that changes nothing for clients. With
+// values a value that does not fit its field is refused: the field keeps what was captured last,
+// except in an object that is new.
 func (w *World) Check(edits, values bool, tell func(o *Object, field string, what Misuse)) {
 	w.check = &check{tell: tell, edits: edits, values: values}
 }
@@ -54,8 +55,8 @@ func (w *World) checkAll() {
 	}
 }
 
-// checkEdit compares an object that nobody had the right to change, and takes it as it is now: each change is
-// told once.
+// checkEdit compares an object that nobody had the right to change, and takes it as it is now: each
+// change is told once.
 func (w *World) checkEdit(o *Object) {
 	if !w.check.edits || !o.published() {
 		return

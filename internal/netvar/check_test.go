@@ -26,8 +26,8 @@ func wantTold(t *testing.T, told *[]string, want ...string) {
 	*told = nil
 }
 
-// TestChangesWithoutEditAreFound: through a pointer that was kept, in an idle object and in one that is edited
-// later, and through a slice that the game still has; each once.
+// TestChangesWithoutEditAreFound: through a pointer that was kept, in an idle object and in one
+// that is edited later, and through a slice that the game still has; each once.
 func TestChangesWithoutEditAreFound(t *testing.T) {
 	q, told := watched(t)
 	bag := []item{{"x", 1}}
@@ -63,8 +63,8 @@ func TestChangesWithoutEditAreFound(t *testing.T) {
 	wantTold(t, told)
 }
 
-// TestHeldBackIsNotUnedited: what an interval or a threshold holds back differs from the version for
-// long, and was edited all the same.
+// TestHeldBackIsNotUnedited: what an interval or a threshold holds back differs from the version
+// for long, and was edited all the same.
 func TestHeldBackIsNotUnedited(t *testing.T) {
 	h := newHarbour(t)
 	h.w.Check(true, true, func(o *Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
@@ -79,8 +79,8 @@ func TestHeldBackIsNotUnedited(t *testing.T) {
 	}
 }
 
-// TestMisfitsAreRefused: clients keep what they had of the field, get the others, and a new object has
-// what is nearest.
+// TestMisfitsAreRefused: clients keep what they had of the field, get the others, and a new object
+// has what is nearest.
 func TestMisfitsAreRefused(t *testing.T) {
 	q, told := watched(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "long enough to be cut"}, 0, 1)

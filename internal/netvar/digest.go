@@ -45,8 +45,8 @@ func fnvObject(h uint64, o *Object, life, value uint64) uint64 {
 	return fnvUint64(h, value)
 }
 
-// digestSlots is how many slots the digests of all clients together look at in a tick, on average: about
-// half a millisecond. A digest whose turn has not come goes with a later snapshot.
+// digestSlots is how many slots the digests of all clients together look at in a tick, on average:
+// about half a millisecond. A digest whose turn has not come goes with a later snapshot.
 const digestSlots = 1 << 14
 
 // reserve gives a client its turn for a digest: those who have asked first get theirs first.
@@ -106,8 +106,8 @@ func (w *World) wholeHash(o *Object) uint64 {
 	return o.valueHash(nil, &w.bytes)
 }
 
-// valueHash hashes class, owner and the newest version, of which a mask may be read, or all of it if
-// there is none. It remembers the hash, so the mask must be the same for all of one version.
+// valueHash hashes class, owner and the newest version, of which a mask may be read, or all of it
+// if there is none. It remembers the hash, so the mask must be the same for all of one version.
 func (o *Object) valueHash(mask []byte, scratch *[]byte) uint64 {
 	if o.hashed != o.changed {
 		o.hash, o.hashed = o.hashNewest(mask, scratch), o.changed
@@ -132,8 +132,8 @@ type maskedHash struct {
 	withheld      Rules
 }
 
-// maxMaskedHashes bounds the sets of rules whose hashes an object remembers: games have an owner and a
-// few teams.
+// maxMaskedHashes bounds the sets of rules whose hashes an object remembers: games have an owner
+// and a few teams.
 const maxMaskedHashes = 8
 
 // maskedHash returns what the object remembers for a set of rules, or room for it.
@@ -171,9 +171,11 @@ func (w *World) StateDigest() uint64 {
 type DigestState uint8
 
 const (
-	DigestNone    DigestState = iota // the newest snapshot carries none, is not whole yet, or more was owed
-	DigestEqual                      // server and client agree
-	DigestUnequal                    // they do not, though nothing was owed: a fault; ask for the full state
+	// The newest snapshot carries none, is not whole yet, or more was owed.
+	DigestNone  DigestState = iota
+	DigestEqual             // server and client agree
+	// They do not, though nothing was owed: a fault; ask for the full state.
+	DigestUnequal
 )
 
 // Digest tells how the newest applied snapshot compares, and its tick. It speaks of that one

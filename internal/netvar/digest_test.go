@@ -19,7 +19,8 @@ func (byKind) Ask(*Object) {}
 
 func (byKind) Withheld(_ *Object, p *Peer) Rules { return Rules(p.Handle.(int) % 4 << 1) }
 
-// archive is a world of many objects, ten clients that have all of them, and some edits in each tick.
+// archive is a world of many objects, ten clients that have all of them, and some edits in each
+// tick.
 type archive struct {
 	w       *World
 	objects []*Object
@@ -63,8 +64,8 @@ func (a *archive) step() {
 	}
 }
 
-// ask lets all clients ask for so many digests, every so many ticks, for so many ticks. It returns the
-// most slots that the digests of one tick have looked at.
+// ask lets all clients ask for so many digests, every so many ticks, for so many ticks. It returns
+// the most slots that the digests of one tick have looked at.
 func (a *archive) ask(digests, every, ticks int) (most uint64) {
 	for i := range ticks {
 		if i%every == 0 {
@@ -79,8 +80,9 @@ func (a *archive) ask(digests, every, ticks int) (most uint64) {
 	return most
 }
 
-// Ten clients that ask for four digests in every second, of 10 000 objects, cost a fraction of a pass
-// in each tick, and what some of them may not read is hashed once for all who may read the same.
+// Ten clients that ask for four digests in every second, of 10 000 objects, cost a fraction of a
+// pass in each tick, and what some of them may not read is hashed once for all who may read the
+// same.
 func TestDigestsOfTenClientsCostLittle(t *testing.T) {
 	a := newArchive(t)
 	const ticks = 300
@@ -165,8 +167,8 @@ func (byNumber) Ask(*Object) {}
 
 func (byNumber) Withheld(_ *Object, p *Peer) Rules { return Rules(p.Handle.(int)+1) << 1 }
 
-// BenchmarkDigests is a tick of ten clients over 10 000 objects, with what their digests cost at the
-// rate that a server grants, and without.
+// BenchmarkDigests is a tick of ten clients over 10 000 objects, with what their digests cost at
+// the rate that a server grants, and without.
 func BenchmarkDigests(b *testing.B) {
 	for _, digests := range []int{0, 4} {
 		b.Run([]string{"none", "", "", "", "asked for"}[digests], func(b *testing.B) {

@@ -16,10 +16,11 @@
 //	    baselines move, lost packets make                    │
 //	    their objects owed again                         Replica.Events  spawn, change, despawn
 //
-// An object holds one value of a plain struct. A version is that value in wire precision with
-// the tick of its capture. For each client the server knows which version it has acknowledged (the
-// baseline), and what was sent since: mostly from which packets have arrived (steady.go), else from an
-// entry of the object. A record carries the difference from the baseline, or all fields when there is none.
+// An object holds one value of a plain struct. A version is that value in wire precision with the
+// tick of its capture. For each client the server knows which version it has acknowledged (the
+// baseline), and what was sent since: mostly from which packets have arrived (steady.go), else from
+// an entry of the object. A record carries the difference from the baseline, or all fields when
+// there is none.
 //
 // # Rules that everything here serves
 //

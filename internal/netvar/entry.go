@@ -18,7 +18,8 @@ const (
 	fullRequested                   // the client doubts its copies
 	fullMasked                      // what the client may read of the object changed
 	fullResumed                     // the client is back and has kept nothing
-	fullEvicted                     // the server does not know any more which version the client has
+	// The server does not know any more which version the client has.
+	fullEvicted
 )
 
 // entry is what the server knows of one client and one slot.
@@ -37,9 +38,10 @@ type entry struct {
 type detail struct {
 	base uint64 // the acknowledged version that is the baseline, 0 = none
 
-	// ackedSet is which versions were acknowledged: bit i says it of that of tick base-i. With the set
-	// an object that waits under a shortage has a trend too. A record takes 6.1 bytes and not 7.3, so
-	// that the same budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200 moving).
+	// ackedSet is which versions were acknowledged: bit i says it of that of tick base-i. With the
+	// set an object that waits under a shortage has a trend too. A record takes 6.1 bytes and not
+	// 7.3, so that the same budget carries a fifth more of them (BenchmarkEncodeFleet, budget, 200
+	// moving).
 	ackedSet uint64
 
 	sent     uint64 // the version that was sent last; in an ended phase its life

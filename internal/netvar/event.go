@@ -22,7 +22,9 @@ const (
 type Event struct {
 	Kind   EventKind
 	Object *Object
-	Old    unsafe.Pointer // *S: before a Change, a deep copy valid until the next call of Events; of a Despawn the last value
+	// *S: before a Change, a deep copy valid until the next call of Events; of a Despawn the last
+	// value
+	Old unsafe.Pointer
 }
 
 // Events returns what happened since the last call, in the order of arrival. The slice and the
@@ -103,7 +105,8 @@ func (l *eventList) old(of *Object) unsafe.Pointer {
 
 func newValue(c *Class) unsafe.Pointer { return reflect.New(c.plan.Type()).UnsafePointer() }
 
-// eventSize is the bytes of an old value, without what it has allocated, and of the event that has it.
+// eventSize is the bytes of an old value, without what it has allocated, and of the event that has
+// it.
 func (c *Class) eventSize() int {
 	return codec.Allocated(int(c.plan.Type().Size())) + int(unsafe.Sizeof(Event{})+unsafe.Sizeof(unsafe.Pointer(nil)))
 }

@@ -12,43 +12,46 @@ type Why uint8
 
 // The reasons, of which World.Explain takes the first that holds.
 const (
-	WhyGone       Why = 1 + iota // the object is despawned
-	WhyNew                       // it was spawned after the last capture
-	WhyHidden                    // the client may not see it
-	WhyWithheld                  // the client may not read the field
-	WhyThreshold                 // the change is below the field's threshold
-	WhyInterval                  // the field's interval is not over
-	WhyUnnoticed                 // the value was changed without Edit
-	WhyUnedited                  // nobody has changed the field since the client sees the object
-	WhyUnchanged                 // it was edited, and is the same
-	WhyAcked                     // the client has acknowledged it
-	WhySent                      // it is in the last snapshot
-	WhyStream                    // the object's last record fits no packet, and is on its way over the stream
-	WhyInFlight                  // it was sent, and is neither acknowledged nor lost
-	WhyNoSnapshot                // there was no snapshot for the client after the last capture
-	WhyShed                      // the world sheds
-	WhyBudget                    // the client's budget was used up
-	WhyPackets                   // the packets of the snapshot were full
-	WhyStreamFull                // it fits no packet, and there was no room on the stream
-	WhyNext                      // it was on its way and is lost, or had to wait for what is: it goes with the next
+	WhyGone      Why = 1 + iota // the object is despawned
+	WhyNew                      // it was spawned after the last capture
+	WhyHidden                   // the client may not see it
+	WhyWithheld                 // the client may not read the field
+	WhyThreshold                // the change is below the field's threshold
+	WhyInterval                 // the field's interval is not over
+	WhyUnnoticed                // the value was changed without Edit
+	WhyUnedited                 // nobody has changed the field since the client sees the object
+	WhyUnchanged                // it was edited, and is the same
+	WhyAcked                    // the client has acknowledged it
+	WhySent                     // it is in the last snapshot
+	// The object's last record fits no packet, and is on its way over the stream.
+	WhyStream
+	WhyInFlight   // it was sent, and is neither acknowledged nor lost
+	WhyNoSnapshot // there was no snapshot for the client after the last capture
+	WhyShed       // the world sheds
+	WhyBudget     // the client's budget was used up
+	WhyPackets    // the packets of the snapshot were full
+	WhyStreamFull // it fits no packet, and there was no room on the stream
+	// It was on its way and is lost, or had to wait for what is: it goes with the next.
+	WhyNext
 )
 
 // Explanation is the answer of World.Explain, with what it rests on. A tick of 0 is none.
 type Explanation struct {
 	Why      Why
-	Tick     uint64   // of the capture that it is about
-	Changed  uint64   // of the last capture that found the field changed
-	Visible  uint64   // since when the client sees the object
-	Baseline uint64   // newest version that it has acknowledged
-	Sent     uint64   // of the last snapshot that had a record of the object
-	Version  uint64   // that this record carried
-	Copies   int      // snapshots that carried that version, while one of them is under way: 2 at most
-	Packets  []uint64 // ids of those in flight that carry it
-	Until    uint64   // of WhyInterval: the tick whose capture takes the change
+	Tick     uint64 // of the capture that it is about
+	Changed  uint64 // of the last capture that found the field changed
+	Visible  uint64 // since when the client sees the object
+	Baseline uint64 // newest version that it has acknowledged
+	Sent     uint64 // of the last snapshot that had a record of the object
+	Version  uint64 // that this record carried
+	// Snapshots that carried that version, while one of them is under way: 2 at most.
+	Copies  int
+	Packets []uint64 // ids of those in flight that carry it
+	Until   uint64   // of WhyInterval: the tick whose capture takes the change
 }
 
-// FieldsNamed returns the fields that a name means, in FieldName's numbers: one field, what lies in a struct
-// or array, or, of an empty name, all.
+// FieldsNamed returns the fields that a name means, in FieldName's numbers: one field, what lies in
+// a struct or array, or, of an empty name, all.
 func (c *Class) FieldsNamed(name string) (fields []int) {
 	for i := range 1 + c.plan.Leaves() {
 		rest, ok := strings.CutPrefix(c.FieldName(i), name)
@@ -59,17 +62,17 @@ func (c *Class) FieldsNamed(name string) (fields []int) {
 	return fields
 }
 
-// LastChanged returns the one of some fields that has changed last: the first of several, and the owner only if
-// it is alone.
+// LastChanged returns the one of some fields that has changed last: the first of several, and the
+// owner only if it is alone.
 func (o *Object) LastChanged(fields []int) int {
 	return slices.MaxFunc(fields, func(a, b int) int {
 		return cmp.Or(cmp.Compare(o.fields[a], o.fields[b]), cmp.Compare(min(a, 1), min(b, 1)))
 	})
 }
 
-// Explain says what became of the last change of a field, towards one client. It is worked out from what is
-// there, and costs nothing otherwise: what was edited since the last capture has
-// no part in it unless it would be held back, and what was acknowledged since has.
+// Explain says what became of the last change of a field, towards one client. It is worked out from
+// what is there, and costs nothing otherwise: what was edited since the last capture has no part in
+// it unless it would be held back, and what was acknowledged since has.
 func (w *World) Explain(p *Peer, o *Object, field int) Explanation {
 	x := Explanation{Tick: w.tick, Changed: o.fields[field]}
 	switch {
@@ -180,8 +183,9 @@ func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	return ids
 }
 
-// copies is in how many snapshots the version that was last sent of a slot is under way, in these packets or over the
-// stream. Of what is owed the peer knows it; once the object has a later version, the packets tell.
+// copies is in how many snapshots the version that was last sent of a slot is under way, in these
+// packets or over the stream. Of what is owed the peer knows it; once the object has a later
+// version, the packets tell.
 func (p *Peer) copies(slot int, packets []uint64) int {
 	switch {
 	case p.sentTwice.has(slot):

@@ -3,9 +3,9 @@ package netvar
 // A field may have a priority (`net:"priority=4"`). Under a shortage an object is needed as much as
 // the most needed of those of its fields that have changed since the version that the client has
 // acknowledged. A change therefore counts until it is acknowledged, whether it is in flight or not.
-// A change that was taken back counts too, because the client may have the value in between. A field
-// that the client may not read never counts: from when a record comes the client could tell that the
-// field has changed.
+// A change that was taken back counts too, because the client may have the value in between. A
+// field that the client may not read never counts: from when a record comes the client could tell
+// that the field has changed.
 
 // setPriorities keeps the priorities of the tags. Most classes have none, and keep nothing.
 func (c *Class) setPriorities() {

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Of changes in like objects those of the field of the largest priority go first. The tag of a struct holds for what is
-// inside, where another stands for itself.
+// Of changes in like objects those of the field of the largest priority go first. The tag of a
+// struct holds for what is inside, where another stands for itself.
 func TestFieldsOrderAShortBudget(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(7, 1)
@@ -22,13 +22,15 @@ func TestFieldsOrderAShortBudget(t *testing.T) {
 	b.edit(5).Dust++
 	b.edit(5).Pose.Shield++ // the largest of them counts, and they do not add up
 	b.edit(5).Pose.X++
-	b.w.SetOwner(b.objects[6], 3) // as much as a field without a tag, and it too raises what is less
+	// As much as a field without a tag, and it too raises what is less.
+	b.w.SetOwner(b.objects[6], 3)
 	b.edit(6).Dust++
 	b.editRock(7).X++ // a class without a tag
 	b.want(4, 3, 5, 2, 1, 6, 7, 0)
 }
 
-// A change is needed until it is acknowledged; then the object is needed as much as what has changed since.
+// A change is needed until it is acknowledged; then the object is needed as much as what has
+// changed since.
 func TestAFieldCountsUntilItIsAcknowledged(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 1)
@@ -124,8 +126,8 @@ func TestAFullRecordCountsAsItsLargestField(t *testing.T) {
 	}
 }
 
-// A baseline that is gone makes the record a full one, but the client lacks nothing else than before: what is the least
-// needed stays so when it has waited for long.
+// A baseline that is gone makes the record a full one, but the client lacks nothing else than
+// before: what is the least needed stays so when it has waited for long.
 func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 1)
@@ -180,7 +182,8 @@ func TestAnObjectOfWhichNothingIsReadHasPriorityOne(t *testing.T) {
 	}
 }
 
-// What always changes is sent as often as its priority is large, whatever else there is; and a minimum rate holds.
+// What always changes is sent as often as its priority is large, whatever else there is; and a
+// minimum rate holds.
 func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(60, 60)
@@ -228,7 +231,8 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	}
 }
 
-// A run of neighbours of which not all fits is taken apart, and they go by what has changed in each.
+// A run of neighbours of which not all fits is taken apart, and they go by what has changed in
+// each.
 func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(64, 0)
@@ -266,7 +270,8 @@ func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	}
 }
 
-// The game's own factor, the object's weight and the priority of a field multiply, without running over.
+// The game's own factor, the object's weight and the priority of a field multiply, without running
+// over.
 func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 2)

@@ -188,7 +188,8 @@ func TestNothingGoesBeforeWhatIsNeededMore(t *testing.T) {
 					waited++
 				}
 			}
-			if passed += len(sent); len(sent) > 0 && least < most*0.99 { // they are fixed-point numbers
+			// They are fixed-point numbers.
+			if passed += len(sent); len(sent) > 0 && least < most*0.99 {
 				t.Fatalf("seed %d, tick %d: what is needed %v goes, and %v waits", seed, b.tick, least, most)
 			}
 		}

@@ -197,7 +197,8 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	return p.view(slot).asOf(p.w.slots[slot], s.tick)
 }
 
-// applied makes a version the baseline if it is a later one. If nothing has changed since, nothing is owed.
+// applied makes a version the baseline if it is a later one. If nothing has changed since, nothing
+// is owed.
 func (p *Peer) applied(slot int, e *entry, v view, version uint64) {
 	if version > e.base {
 		e.advance(version)
@@ -242,7 +243,8 @@ func (p *Peer) overrun(most int) {
 	}
 }
 
-// again makes owed again what was only in packets that were lost. Later packets have it as it is now, if they have it.
+// again makes owed again what was only in packets that were lost. Later packets have it as it is
+// now, if they have it.
 func (p *Peer) again() {
 	l, f := &p.losses, &p.flight
 	if !l.any {

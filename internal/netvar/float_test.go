@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// gull flies in circles: four floats without a step, all of which change in every tick, little and smoothly.
+// gull flies in circles: four floats without a step, all of which change in every tick, little and
+// smoothly.
 type gull struct{ X, Y, VX, VY float32 }
 
 // flock is the world by which others have been measured: 100 entities of four float32, one client.
@@ -59,7 +60,8 @@ func (f *flock) step(tb testing.TB) {
 	f.r.Events()
 }
 
-// peersBytes is what the leanest of five other servers sends for an update of such a world: each float in full.
+// peersBytes is what the leanest of five other servers sends for an update of such a world: each
+// float in full.
 const peersBytes = 1604
 
 func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {

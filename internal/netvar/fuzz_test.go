@@ -97,7 +97,8 @@ func FuzzReplicaApply(f *testing.F) {
 				continue
 			}
 			v, newest := captured(o), o.hist.newest()
-			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) { // rocks hold integers: exact
+			// Rocks hold integers: exact.
+			if o.class == r.table.classes[1] && !o.class.plan.Equal(&v, &newest) {
 				t.Fatalf("live %v, newest version %v", v, newest)
 			}
 		}

@@ -15,8 +15,9 @@ type diary struct {
 	Mood int32
 }
 
-// What a server keeps of an object is bounded in bytes, whatever its size. A client whose baseline is gone gets full
-// records until it is nearer, and both agree in the end; one that is near notices nothing.
+// What a server keeps of an object is bounded in bytes, whatever its size. A client whose baseline
+// is gone gets full records until it is nearer, and both agree in the end; one that is near notices
+// nothing.
 func TestVersionsAreBoundedInBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	class := classOf[diary](t, "diary")
@@ -117,9 +118,9 @@ func TestTrendsNeverComeFromEvictedVersions(t *testing.T) {
 	}
 }
 
-// playLedger edits a row in so many ticks, and then X alone, for a client whose acknowledgements take
-// so many ticks. It returns how many snapshots would have led from a version that is there, with a
-// trend from one that is not.
+// playLedger edits a row in so many ticks, and then X alone, for a client whose acknowledgements
+// take so many ticks. It returns how many snapshots would have led from a version that is there,
+// with a trend from one that is not.
 func playLedger(t *testing.T, edits, delay int) (evicted int) {
 	t.Helper()
 	const still = 200

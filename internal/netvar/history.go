@@ -18,9 +18,9 @@ const maxVersions = Horizon + 2
 // firstRoom is how many versions the first array of a history has room for.
 const firstRoom = 3
 
-// maxHistory bounds the bytes of the versions that a server keeps of one object: all of the horizon of what is
-// numbers, and a second and a half of a list of 4 kB that changes in every tick. What is gone is no baseline any more, so
-// the next record of a client that far behind is a full one.
+// maxHistory bounds the bytes of the versions that a server keeps of one object: all of the horizon
+// of what is numbers, and a second and a half of a list of 4 kB that changes in every tick. What is
+// gone is no baseline any more, so the next record of a client that far behind is a full one.
 const maxHistory = 384 << 10
 
 // history holds the versions of one object, oldest first, in one stretch of an array. Dropping
@@ -69,9 +69,9 @@ func (h *history) values(i int) codec.Values {
 
 func (h *history) newest() codec.Values { return h.values(int(h.n) - 1) }
 
-// find returns which version is of exactly this tick, or -1; newest is the newest one's tick. Baselines are
-// recent, and what changes often has a version of every tick, so it looks first where that would
-// be: no version is nearer to the newest than their ticks are.
+// find returns which version is of exactly this tick, or -1; newest is the newest one's tick.
+// Baselines are recent, and what changes often has a version of every tick, so it looks first where
+// that would be: no version is nearer to the newest than their ticks are.
 func (h *history) find(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick > newest {
@@ -109,8 +109,9 @@ func (h *history) floor(tick, newest uint64) int {
 	return i
 }
 
-// fit drops the oldest versions until the others take at most so many bytes, but never the newest. A blob that versions
-// share counts once. A client keeps what it has: it stores what it was sent alone, and bounds that by itself.
+// fit drops the oldest versions until the others take at most so many bytes, but never the newest.
+// A blob that versions share counts once. A client keeps what it has: it stores what it was sent
+// alone, and bounds that by itself.
 func (h *history) fit(most int) {
 	size := 0
 	for i := int(h.n) - 1; i >= 0; i-- {
@@ -169,9 +170,9 @@ func (h *history) commit(tick uint64, blobs [][]byte) (grown int) {
 	return grown
 }
 
-// second returns the tick of version 1, or one that is no later when neither has reached the horizon.
-// It looks there only if it must: an object that changes in every tick has a version of every tick,
-// and the oldest of them is seldom in the cache.
+// second returns the tick of version 1, or one that is no later when neither has reached the
+// horizon. It looks there only if it must: an object that changes in every tick has a version of
+// every tick, and the oldest of them is seldom in the cache.
 func (h *history) second(newest uint64) uint64 {
 	if next := h.oldest + 1; next+Horizon > newest || newest-h.oldest == uint64(h.n)-1 {
 		return next
@@ -179,7 +180,8 @@ func (h *history) second(newest uint64) uint64 {
 	return h.tick(1)
 }
 
-// replaceNewest makes the newest version a deep copy of v, and returns by how many bytes its blobs have grown.
+// replaceNewest makes the newest version a deep copy of v, and returns by how many bytes its blobs
+// have grown.
 func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	last := int(h.n) - 1
 	for j, b := range h.blobsOf(last) {
@@ -191,8 +193,9 @@ func (h *history) replaceNewest(v *codec.Values) (grown int) {
 	return grown + h.fillBlobs(last, v.Blobs)
 }
 
-// fillBlobs gives version i these blobs and returns the bytes of those that are new. A blob never changes once it is
-// here, and mostly it is that of the version before, which is then kept instead of a copy.
+// fillBlobs gives version i these blobs and returns the bytes of those that are new. A blob never
+// changes once it is here, and mostly it is that of the version before, which is then kept instead
+// of a copy.
 func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	if h.nb == 0 {
 		return 0
@@ -209,7 +212,8 @@ func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
 	return size
 }
 
-// dropBefore drops the versions that were no longer the newest at a tick, and returns the bytes that frees.
+// dropBefore drops the versions that were no longer the newest at a tick, and returns the bytes
+// that frees.
 func (h *history) dropBefore(tick uint64) (bytes int) {
 	old := 0
 	for old < int(h.n)-1 && h.tick(old+1) <= tick {
@@ -221,8 +225,8 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 	return h.drop(old, h.tick(old))
 }
 
-// drop drops the oldest versions, so that one of tick oldest comes first, and returns the bytes that frees: those
-// of their blobs, but not of what the first one that stays has too.
+// drop drops the oldest versions, so that one of tick oldest comes first, and returns the bytes
+// that frees: those of their blobs, but not of what the first one that stays has too.
 func (h *history) drop(old int, oldest uint64) (bytes int) {
 	h.oldest = oldest
 	if nb := int(h.nb); nb > 0 {

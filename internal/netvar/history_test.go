@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A history is what a plain list with the rules of commit and fit is, whatever ticks have a version.
+// A history is what a plain list with the rules of commit and fit is, whatever ticks have a
+// version.
 func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 	s := newSchema(t)
 	for seed := range uint64(40) {

@@ -38,7 +38,8 @@ func (h *holds) pace(t *Table, num, den uint64) {
 		h.by[i] = []uint64{}
 		for _, d := range c.plan.Intervals() {
 			hi, lo := bits.Mul64(uint64(d), num)
-			ticks, rest := bits.Div64(hi, lo, den*uint64(time.Second)) // an interval has at most a minute, a rate 1 000 Hz
+			// An interval has at most a minute, a rate 1 000 Hz.
+			ticks, rest := bits.Div64(hi, lo, den*uint64(time.Second))
 			if rest > 0 {
 				ticks++
 			}
@@ -85,8 +86,8 @@ const (
 )
 
 // Held tells why the newest version of o lacks what leaf i now is, as of the last capture, and for
-// WithinInterval the tick whose capture will have it. What has changed since that capture and will be in the next
-// one is not held.
+// WithinInterval the tick whose capture will have it. What has changed since that capture and will
+// be in the next one is not held.
 func (w *World) Held(o *Object, i int) (why HoldReason, until uint64) {
 	intervals := w.holds.by[o.class.index]
 	if intervals == nil || !o.alive || !o.published() {

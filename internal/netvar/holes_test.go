@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// rocks is a world of rocks that all move, with one client that has them, and snapshots of so small packets.
+// rocks is a world of rocks that all move, with one client that has them, and snapshots of so small
+// packets.
 type rocks struct {
 	*pair
 	all []*Object
@@ -82,8 +83,8 @@ func (s *rocks) exact() (n int) {
 	return n
 }
 
-// Of a few records that were lost each names its version, and the others lead from the newest mark; of many, the
-// snapshot leads from an earlier mark, and none does.
+// Of a few records that were lost each names its version, and the others lead from the newest mark;
+// of many, the snapshot leads from an earlier mark, and none does.
 func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 	for _, set := range []struct {
 		size int
@@ -145,8 +146,8 @@ func TestTheRestOfASnapshotFillsTheHole(t *testing.T) {
 	}
 }
 
-// A client of which nothing is heard for longer than a trend takes, and that may lack what was under way then, still has
-// versions to lead from.
+// A client of which nothing is heard for longer than a trend takes, and that may lack what was
+// under way then, still has versions to lead from.
 func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.all = append(s.all, s.spawnRock(s.w, rock{X: -5}, s.tick))
@@ -165,7 +166,8 @@ func TestWhatWasUnderWayBeforeASilenceIsNotSentInFull(t *testing.T) {
 	s.same()
 }
 
-// Marks that are too old go, also where no snapshot is cut meanwhile, and what was known from them alone is kept in entries.
+// Marks that are too old go, also where no snapshot is cut meanwhile, and what was known from them
+// alone is kept in entries.
 func TestOldMarksLeaveEntriesBehind(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:]) // the client goes on without what was in the first
@@ -223,8 +225,8 @@ func TestPacketsGivenUpAreHoles(t *testing.T) {
 	s.same()
 }
 
-// Whatever a client acknowledges, there are no more holes than marks reach back, none larger than the world, and in the
-// end nothing is allocated for them.
+// Whatever a client acknowledges, there are no more holes than marks reach back, none larger than
+// the world, and in the end nothing is allocated for them.
 func TestHolesAreBounded(t *testing.T) {
 	f := newFleet(t, 640, 3, []uint64{2, 3, 7}, 0)
 	lim := Limit{Packets: 12, PacketSize: 300}
@@ -299,7 +301,8 @@ func TestAStaleAcknowledgementLooksAtNothing(t *testing.T) {
 	s.same()
 }
 
-// After a full request the client is behind since its last records, not since its objects have become steady.
+// After a full request the client is behind since its last records, not since its objects have
+// become steady.
 func TestAFullRequestForgetsNoTicks(t *testing.T) {
 	s := newRocks(t, 100, 400)
 	for range 300 {
@@ -335,7 +338,8 @@ func TestWhatBeginsAnewForgetsWhatWasLost(t *testing.T) {
 	}
 }
 
-// What was missing as of the mark where trends come from no trend leads from, once the object is on its own.
+// What was missing as of the mark where trends come from no trend leads from, once the object is on
+// its own.
 func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	s := newRocks(t, 100, 100)
 	s.apply(s.cut()[1:])

@@ -8,8 +8,8 @@ type Carried struct {
 	leaves []bool
 }
 
-// Tells reports whether the record tells anything of leaf i: it has the leaf, or the value that comes of
-// it is not what stands there for a field that may not be read.
+// Tells reports whether the record tells anything of leaf i: it has the leaf, or the value that
+// comes of it is not what stands there for a field that may not be read.
 func (c *Carried) Tells(i int) bool { return c.leaves[i] }
 
 // Leaves is the number of values that change on their own.
@@ -19,8 +19,8 @@ func (c *Class) Leaves() int { return c.plan.Leaves() }
 // it is shown.
 func (r *Replica) Inspect(fn func(*Carried)) { r.inspector = fn }
 
-// inspect shows a checked record to the inspector. It goes by the values that were decoded and by what a
-// full record says of itself, so it needs no word of the server about who may read what.
+// inspect shows a checked record to the inspector. It goes by the values that were decoded and by
+// what a full record says of itself, so it needs no word of the server about who may read what.
 func (r *Replica) inspect(s *stagedRecord) {
 	if s.Kind == recordDespawn {
 		return

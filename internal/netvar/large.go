@@ -8,7 +8,9 @@ import (
 
 // A record that is larger than a packet goes reliably, in full, and by itself:
 //
-//	large = coder:1 padding:1 tick:4 id:uvarint at:len record      one full record, as in a packet of this tick, whose at is 0
+//	large = coder:1 padding:1 tick:4 id:uvarint at:len record
+//
+// The record is a full one, as in a packet of this tick whose at is 0.
 //
 // Ids start at 1 and have no gaps; the client applies the records in their order and says up to
 // which one it has. Acknowledgements of packets reach only some packets back, and a stream may be
@@ -69,7 +71,8 @@ func (p *Peer) AckLarge(id uint64) {
 	l.list = slices.Delete(l.list, 0, n)
 }
 
-// largeAcked moves the baseline, unless the record is of a lifetime that is over or of another mask.
+// largeAcked moves the baseline, unless the record is of a lifetime that is over or of another
+// mask.
 func (p *Peer) largeAcked(r *largeRecord) {
 	slot := int(r.slot)
 	p.large.slots.unset(slot)

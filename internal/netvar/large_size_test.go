@@ -26,8 +26,8 @@ func TestSmallChangesOfLargeValuesAreAllThatIsEncoded(t *testing.T) {
 	}
 }
 
-// What has exactly the room that a packet leaves is not large, and one bit more is: of the difference
-// where there is one, although all of the value may take less.
+// What has exactly the room that a packet leaves is not large, and one bit more is: of the
+// difference where there is one, although all of the value may take less.
 func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnHoard(q.w, hoard{Gold: 60_000, Loot: list4k()}, 1)

@@ -78,8 +78,8 @@ func (m *marks) newestWith(slot int) uint64 {
 type origin struct{ asOf, trendFrom uint64 }
 
 // A trend spans nearTrend ticks, or as few more as the marks allow. A shorter one is blurred by
-// rounding, and a longer one misses turns. A trend that leads ahead by more than nearAhead ticks has
-// to be steadier and spans farTrend ticks. The spans are the same for all clients, so that two
+// rounding, and a longer one misses turns. A trend that leads ahead by more than nearAhead ticks
+// has to be steadier and spans farTrend ticks. The spans are the same for all clients, so that two
 // clients with the same newest mark mostly have the other mark in common as well.
 const (
 	nearTrend = 3
@@ -87,8 +87,8 @@ const (
 	farTrend  = 9
 )
 
-// trendFrom returns from which mark the trend comes that leads to a tick, for records that lead from
-// the mark asOf. It returns asOf itself if there is no trend.
+// trendFrom returns from which mark the trend comes that leads to a tick, for records that lead
+// from the mark asOf. It returns asOf itself if there is no trend.
 func (m *marks) trendFrom(asOf, tick uint64) uint64 {
 	ahead, upTo := tick-asOf, m.made>>(m.newest-asOf)
 	if upTo == 0 || ahead > codec.MaxTrend {
@@ -112,9 +112,10 @@ const (
 	fewHoles = 8
 )
 
-// chooseOrigin returns what the records of a snapshot lead from. That is the newest mark as of which
-// few of the objects that are due are missing. An older mark is the newest one of other clients, so
-// its records are shared with them. The function counts the objects that are due and missing.
+// chooseOrigin returns what the records of a snapshot lead from. That is the newest mark as of
+// which few of the objects that are due are missing. An older mark is the newest one of other
+// clients, so its records are shared with them. The function counts the objects that are due and
+// missing.
 func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin) {
 	rest, least := m.made, math.MaxInt
 	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {

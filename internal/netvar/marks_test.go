@@ -73,7 +73,8 @@ func (l *plainMarks) lacking(two origin, due bitset) (n int) {
 	return n
 }
 
-// Marks with gaps of all sizes, up to and beyond what they reach back, say what a plain list of them says.
+// Marks with gaps of all sizes, up to and beyond what they reach back, say what a plain list of
+// them says.
 func TestMarksAgreeWithAPlainList(t *testing.T) {
 	const slots = 130
 	earlier := 0
@@ -90,7 +91,8 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 			m.add(at)
 			plain.before(max(at, maxMarks-1) - (maxMarks - 1))
 			plain.ticks = append(plain.ticks, at)
-			for range 1 + rng.IntN(2) { // what it lacks may be less, once more of the snapshot has arrived
+			// What it lacks may be less, once more of the snapshot has arrived.
+			for range 1 + rng.IntN(2) {
 				var lacks bitset
 				if share := rng.Float64(); rng.IntN(3) > 0 {
 					for slot := range slots {
@@ -161,7 +163,8 @@ func TestNoMarksNoOrigin(t *testing.T) {
 	}
 }
 
-// Holes keep their memory: there are never more of them than marks, and new ones take the place of old ones.
+// Holes keep their memory: there are never more of them than marks, and new ones take the place of
+// old ones.
 func TestHolesKeepTheirMemory(t *testing.T) {
 	var m marks
 	lacks, tick := make(bitset, 8), uint64(0)

@@ -20,8 +20,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// What a client counts is what it has allocated, in whatever shape a server's state comes: the bound of it would
-// be none otherwise, or would refuse what takes little.
+// What a client counts is what it has allocated, in whatever shape a server's state comes: the
+// bound of it would be none otherwise, or would refuse what takes little.
 func TestStoredIsWhatIsAllocated(t *testing.T) {
 	for _, c := range crops(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +128,8 @@ type bulky struct {
 	Local [4096]byte `net:"-"`
 }
 
-// Old values are copies, and count: before they are made, as long as somebody may look at them, and not after.
+// Old values are copies, and count: before they are made, as long as somebody may look at them, and
+// not after.
 func TestOldValuesCount(t *testing.T) {
 	for name, c := range map[string]crop{
 		"what they have allocated": {class: classOf[bagged](t, "b"), objects: 40, watched: true,
@@ -188,7 +189,8 @@ func TestOldValuesCount(t *testing.T) {
 	}
 }
 
-// A full record of the version that is here replaces it, and what that has shared with the one before still counts once.
+// A full record of the version that is here replaces it, and what that has shared with the one
+// before still counts once.
 func TestAReplacedVersionCountsOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
@@ -210,7 +212,8 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 	q.r.mustCount(t)
 }
 
-// A history that is to grow is refused before it has, when there is room for the record but not for that.
+// A history that is to grow is refused before it has, when there is room for the record but not for
+// that.
 func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 	class := classOf[numbered](t, "n")
 	w := NewWorld(NewTable(class))
@@ -276,7 +279,8 @@ func TestObjectsCountWhileTheyAreThere(t *testing.T) {
 // leave lets a replica have so much room left.
 func (r *Replica) leave(room int) { r.stored += maxStored - room - r.size() }
 
-// A packet of a kilobyte makes a client allocate no more than there is room for: it is refused before, and not after.
+// A packet of a kilobyte makes a client allocate no more than there is room for: it is refused
+// before, and not after.
 func TestHostilePacketsAllocateNoMoreThanThereIsRoomFor(t *testing.T) {
 	const room = 1 << 20
 	class := classOf[manyTexts](t, "t")
@@ -361,8 +365,8 @@ func allocated(fn func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Whatever comes and goes, the count is what there is; and after Forget it is little more than the newest versions,
-// with which and a full state all goes on.
+// Whatever comes and goes, the count is what there is; and after Forget it is little more than the
+// newest versions, with which and a full state all goes on.
 func TestForgetLetsGoOfBaselines(t *testing.T) {
 	q := newPair(t, 0)
 	q.spawnShip(q.w, ship{}, 0, 1)

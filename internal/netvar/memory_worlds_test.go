@@ -68,7 +68,8 @@ func chestsOf(t reflect.Type) *codec.Encoding {
 	}
 }
 
-// crop is what a measurement grows: so many objects of one class, which then change in so many ticks.
+// crop is what a measurement grows: so many objects of one class, which then change in so many
+// ticks.
 type crop struct {
 	name           string
 	class          *Class
@@ -139,8 +140,9 @@ func crops(tb testing.TB) []crop {
 	}
 }
 
-// grow returns all that a client is sent of a crop: packets, and what goes over the stream, by tick. Nothing is acknowledged once
-// all has arrived, so that the client keeps the versions of all ticks.
+// grow returns all that a client is sent of a crop: packets, and what goes over the stream, by
+// tick. Nothing is acknowledged once all has arrived, so that the client keeps the versions of all
+// ticks.
 func (c *crop) grow(tb testing.TB) (packets, large [][][]byte) {
 	w := NewWorld(NewTable(c.class))
 	if len(c.class.Rules()) > 0 {

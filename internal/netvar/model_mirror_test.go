@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The mirror of the model: what each client shall have, from the live values and from what the model
-// itself has decided. It asks the world nothing.
+// The mirror of the model: what each client shall have, from the live values and from what the
+// model itself has decided. It asks the world nothing.
 
 // parts is the text of a value, by who may read it: everybody, the owner, the team. What the others
 // would read instead is in hiddenParts.

@@ -4,7 +4,8 @@ import "fmt"
 
 // Broken connections of the model.
 
-// part breaks a client's connection. Nothing reaches the server any more; what is on its way to the client may.
+// part breaks a client's connection. Nothing reaches the server any more; what is on its way to the
+// client may.
 func (m *model) part(c *modelClient) {
 	c.away = m.tick + 1 + uint64(m.rng.IntN([]int{1, 10, 2 * Horizon}[m.rng.IntN(3)]))
 	c.up.queue, c.applied.queue = nil, nil

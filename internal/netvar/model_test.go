@@ -13,9 +13,10 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what may be read, joins, leaves and
-// connections that break and are resumed, over links that lose, repeat and reorder, and after every packet a comparison with an independent mirror
-// of what the server had captured.
+// The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what
+// may be read, joins, leaves and connections that break and are resumed, over links that lose,
+// repeat and reorder, and after every packet a comparison with an independent mirror of what the
+// server had captured.
 //
 //	NETLOOP_SEEDS=20000 go test -run TestModel ./internal/netvar   # the long proof
 //	NETLOOP_SEED=17     go test -run TestModel ./internal/netvar   # one seed again
@@ -84,13 +85,14 @@ type model struct {
 	touched map[*Object]bool // since the last capture
 	clients []*modelClient
 	lim     Limit
-	told    [WhyNext + 1]int      // what Explain said, by reason
-	masked  int                   // objects that were steady, and of which not all might be read, by tick and client
-	hoards  int                   // at most
-	budget  Budget                // of every client
-	hot     float64               // share of objects edited per tick
-	may     map[*Object]clientSet // who may see it; everybody if it is not here
-	team    map[*Object]clientSet // who reads what is for the team of an agent
+	told    [WhyNext + 1]int // what Explain said, by reason
+	// Objects that were steady, and of which not all might be read, by tick and client.
+	masked int
+	hoards int                   // at most
+	budget Budget                // of every client
+	hot    float64               // share of objects edited per tick
+	may    map[*Object]clientSet // who may see it; everybody if it is not here
+	team   map[*Object]clientSet // who reads what is for the team of an agent
 }
 
 // clientSet is a set of clients by their places in the model.
@@ -168,7 +170,8 @@ func (m *model) run() error {
 		c.down.jitter, c.up.jitter = 0, 0
 		c.stream.heal(m.tick)
 		c.applied.heal(m.tick)
-		if m.hoards > 0 && m.budget.PerTick > 0 { // or it takes as long as the budget takes for all of them
+		// Or it takes as long as the budget takes for all of them.
+		if m.hoards > 0 && m.budget.PerTick > 0 {
 			c.p.SetBudget(Budget{PerTick: 4000})
 		}
 		if digests { // they also resend what is in flight, so half of the seeds go without

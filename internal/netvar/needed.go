@@ -1,7 +1,7 @@
 package netvar
 
-// needed is a heap of what competes for a snapshot, the most needed on top: of many candidates few go,
-// and only these are put in order.
+// needed is a heap of what competes for a snapshot, the most needed on top: of many candidates few
+// go, and only these are put in order.
 type needed []need
 
 // need is what decides when the turn of a candidate comes; see weigh.

@@ -147,8 +147,9 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 	}
 }
 
-// basis is what a record is a difference from: the state that the client had as of two ticks, or one exact
-// version, or nothing. Both ends of the first kind find the version that was the newest then.
+// basis is what a record is a difference from: the state that the client had as of two ticks, or
+// one exact version, or nothing. Both ends of the first kind find the version that was the newest
+// then.
 type basis struct {
 	asOf      uint64 // tick as of which; the trend leads from it. 0: from the zero value
 	trendFrom uint64 // earlier tick, where the trend comes from; at itself is no trend
@@ -178,8 +179,9 @@ type residuals struct {
 	gone   int      // how often one has gone for another
 }
 
-// residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits are valid until the
-// next capture, or, if there are too many for the object, until anything else is encoded.
+// residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits
+// are valid until the next capture, or, if there are too many for the object, until anything else
+// is encoded.
 func (w *World) residual(o *Object, from basis) *residual {
 	if o.cache == nil {
 		o.cache = new(residuals)

@@ -20,12 +20,13 @@ type Peer struct {
 	losses    losses // scratch of Ack
 	marks     marks
 	tick      uint64 // tick of the last snapshot
-	before    uint64 // tick of the last snapshot that is cut: that before tick while one is being cut
-	bucket    bucket
-	first     progress // of the first state
-	digests   int      // the number of snapshots that shall still carry a digest
-	turn      uint64   // tick from which on the next digest may be cut: see reserve
-	cut       cutter   // scratch of AppendSnapshot
+	// Tick of the last snapshot that is cut: that before tick while one is being cut.
+	before  uint64
+	bucket  bucket
+	first   progress // of the first state
+	digests int      // the number of snapshots that shall still carry a digest
+	turn    uint64   // tick from which on the next digest may be cut: see reserve
+	cut     cutter   // scratch of AppendSnapshot
 
 	doubtful bool // the peer is in the world's list of that name
 
@@ -91,7 +92,8 @@ func (p *Peer) publish(slot int, tick uint64) {
 	p.forgetCopies(slot>>6, 1<<(slot&63))
 }
 
-// retire ends the lifetime of an object for the client, who must be told if it was ever sent a record.
+// retire ends the lifetime of an object for the client, who must be told if it was ever sent a
+// record.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
 	p.views.end(slot)
@@ -150,7 +152,8 @@ func (p *Peer) RequestFull() {
 	}
 	clear(p.sentOnce)
 	clear(p.sentTwice)
-	p.cut.list = p.cut.list[:0] // it explains nothing any more why the last snapshot left something out
+	// It explains nothing any more why the last snapshot left something out.
+	p.cut.list = p.cut.list[:0]
 }
 
 // RequestDigest makes the next snapshots carry a digest of what the client shall have, each of them

@@ -58,8 +58,9 @@ func plainType(t *codec.Type) *netloopv1.Type {
 type plainPair struct {
 	real  *Replica
 	plain *plain.Reader
-	// taken is set once both have taken something damaged. Then there may be numbers in more bytes than
-	// needed, which the real reader stores and hashes so, and steps that are no float32 of their own.
+	// taken is set once both have taken something damaged. Then there may be numbers in more bytes
+	// than needed, which the real reader stores and hashes so, and steps that are no float32 of
+	// their own.
 	taken bool
 }
 
@@ -151,7 +152,8 @@ func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
 	for i, v := range p.Versions {
 		values := o.hist.values(i)
 		got, want := o.class.plan.AppendValues(nil, &values), plain.AppendFields(nil, leaves, v.Fields)
-		if string(got) != string(want) { // lists that came with numbers longer than need be are stored so
+		// Lists that came with numbers longer than need be are stored so.
+		if string(got) != string(want) {
 			fields, err := plain.ReadFields(got, leaves)
 			if err != nil {
 				return err

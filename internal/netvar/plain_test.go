@@ -12,9 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/plain"
 )
 
-// The second reader, written from docs/WIRE.md alone (internal/plain), and the real one get the same
-// packets of random worlds, over links that lose, repeat and reorder. After each packet both have the
-// same objects, versions, values and events, and say the same of the digest.
+// The second reader, written from docs/WIRE.md alone (internal/plain), and the real one get the
+// same packets of random worlds, over links that lose, repeat and reorder. After each packet both
+// have the same objects, versions, values and events, and say the same of the digest.
 //
 //	NETLOOP_SEEDS=2000 go test -run TestPlain ./internal/netvar
 //	NETLOOP_SEED=17    go test -run TestPlain ./internal/netvar   # one seed again
@@ -308,7 +308,8 @@ func (m *plainModel) receive(c *plainClient) error {
 	return nil
 }
 
-// count notes what became of a packet. None that was not spoiled may be refused, or be at odds with the server.
+// count notes what became of a packet. None that was not spoiled may be refused, or be at odds with
+// the server.
 func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled bool) error {
 	switch {
 	case res.ID == 0 || a.Packet == 0:
@@ -325,7 +326,8 @@ func (m *plainModel) count(c *plainClient, a Applied, res plain.Result, spoiled 
 		m.all.packets++
 		m.all.trends += uint64(res.Trends)
 	}
-	if spoiled && res.Ack { // one that is taken for a repeated one is acknowledged, too, under whatever id it has
+	// One that is taken for a repeated one is acknowledged, too, under whatever id it has.
+	if spoiled && res.Ack {
 		m.all.taken++
 		c.until = m.tick + uint64(m.rng.IntN(6))
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// The classes of the plain reader's worlds: together they have every type and every tag that changes the wire.
+// The classes of the plain reader's worlds: together they have every type and every tag that
+// changes the wire.
 
 type place struct {
 	X, Y, Z float32 `net:"quant=1/256"`
@@ -211,7 +212,8 @@ func scrambleMap(rng *rand.Rand, v reflect.Value) {
 	}
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	if keys := v.MapKeys(); len(keys) > 0 && rng.IntN(2) == 0 {
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // the seed decides
+		// The seed decides.
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		key.Set(keys[rng.IntN(len(keys))])
 		value.Set(v.MapIndex(key))
 	} else {

@@ -11,12 +11,13 @@ import (
 //
 //	despawns     an object that is gone is the worst lie, and the record is tiny
 //	overdue      what waits for longer than its class allows, the longest overdue first
-//	owed         the largest of weight × priority × ticks since it was last sent, and then the lower slot
+//	owed         the largest of weight × priority × ticks since it was last sent
 //	copies       second copies, in the same order
 //
-// The priority is that of the fields which the client lacks (fieldpriority.go). Under a shortage that lasts, an
-// object is sent as often as its weight is large: it goes when weight × ticks reaches what all others wait for.
-// None starves, since waiting alone makes it the most needed; a minimum rate says how long that may take.
+// The priority is that of the fields which the client lacks (fieldpriority.go). Under a shortage
+// that lasts, an object is sent as often as its weight is large: it goes when weight × ticks
+// reaches what all others wait for. None starves, since waiting alone makes it the most needed; a
+// minimum rate says how long that may take.
 
 // Weights are fixed-point numbers, so that the order is the same on every machine.
 const (
@@ -105,8 +106,9 @@ func (c *cutter) byNeed() {
 	}
 }
 
-// choose places what goes, packet by packet of so many bits. What the head of a record takes depends on
-// what else is in the packet, so it is estimated: what goes on the stream alone has its size already.
+// choose places what goes, packet by packet of so many bits. What the head of a record takes
+// depends on what else is in the packet, so it is estimated: what goes on the stream alone has its
+// size already.
 func (c *cutter) choose(room int) {
 	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
 	exact := c.left
@@ -155,7 +157,8 @@ func (c *cutter) measure(n *candidate) int {
 // gaps is about what the gaps of n records in one packet take beyond that.
 func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
 
-// fill writes the records into the open packet. If the estimate was too low the least needed of them wait.
+// fill writes the records into the open packet. If the estimate was too low the least needed of
+// them wait.
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {

@@ -205,8 +205,8 @@ func (w *World) withheld(o *Object, p *Peer) Rules {
 	return all
 }
 
-// permit makes v version i of o as one sees it who is withheld some fields: with zeros there, and then in scratch
-// which of the three that there are.
+// permit makes v version i of o as one sees it who is withheld some fields: with zeros there, and
+// then in scratch which of the three that there are.
 func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which int) {
 	v.Words, v.Blobs = o.hist.words(i), o.hist.blobsOf(i)
 	if withheld == 0 {

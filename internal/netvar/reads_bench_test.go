@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// BenchmarkMaskedSnapshots is 250 objects that all move, to 100 clients: of which each may read everything, or
-// of which each has an owner's fields, for one of them.
+// BenchmarkMaskedSnapshots is 250 objects that all move, to 100 clients: of which each may read
+// everything, or of which each has an owner's fields, for one of them.
 func BenchmarkMaskedSnapshots(b *testing.B) {
 	for _, sub := range []struct {
 		name string

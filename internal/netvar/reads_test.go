@@ -25,8 +25,8 @@ type agent struct {
 
 const ownerRule, teamRule = Rules(1 << 1), Rules(1 << 2)
 
-// rules are Readers of clients whose Handle is an int, their number: the owner is known by it, and the
-// team is a set.
+// rules are Readers of clients whose Handle is an int, their number: the owner is known by it, and
+// the team is a set.
 type rules struct {
 	team   clientSet
 	asked  int
@@ -253,8 +253,8 @@ func TestChangeOutsideTheMaskSendsNothing(t *testing.T) {
 	q.settled()
 }
 
-// Rule 4: the acknowledgement of a packet from before the owner changed would make the version without
-// the owner's fields the baseline of a delta.
+// Rule 4: the acknowledgement of a packet from before the owner changed would make the version
+// without the owner's fields the baseline of a delta.
 func TestAcknowledgementFromBeforeTheMaskChangedWithTheOwner(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)

@@ -143,8 +143,8 @@ func TestLargeRecordFromBeforeTheMaskChanged(t *testing.T) {
 	q.settled()
 }
 
-// What a server leaks whose masks were tampered with is found by who decodes what it sends: in a full
-// record, zeros included, and in a delta.
+// What a server leaks whose masks were tampered with is found by who decodes what it sends: in a
+// full record, zeros included, and in a delta.
 func TestInspectorFindsWhatATamperedMaskLeaks(t *testing.T) {
 	q := newSquad(t, 0)
 	told := map[string]bool{}

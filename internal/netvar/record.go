@@ -7,29 +7,35 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The layout of a state packet: a header of bytes, and then bits. uvarint is base 128, least significant group
-// first; fixed numbers are little endian; len and rice are the codes of wire.BitWriter.
+// The layout of a state packet: a header of bytes, and then bits. uvarint is base 128, least
+// significant group first; fixed numbers are little endian; len and rice are the codes of
+// wire.BitWriter.
 //
 //	packet  = coder:1 flags:1 index:1 count:1 tick:4 [behind:1] [left:4 total:4] packet:uvarint
 //	          [digest:8] at:len [span:len] record* padding
 //	flags   : 1 = a digest follows, 2 = complete, 4 = behind follows, 8 = left and total follow;
 //	          bits 5 to 7 = how many bits padding has; all others 0
 //	behind  : by how many ticks the client stays behind in what did not fit; 255 is also more
-//	left    : objects of the first state that the client lacks after this snapshot, of total: see progress.go
-//	at      : as of tick - at the client's state is known: mostly that of the newest acknowledgement. 0: there is none, and no span
+//	left    : objects of the first state, of total, that the client lacks after this snapshot:
+//	          see progress.go
+//	at      : as of tick - at the client's state is known, mostly from the newest acknowledgement.
+//	          0: it is not known, and there is no span
 //	span    : trends come from tick - at - span; 0: there are none
-//	record  = gap:rice(0) kind rest       gap = slot - slot of the record before in this packet - 1 (before the first: -1)
+//	record  = gap:rice(0) kind rest
+//	gap     : slot - slot of the record before in this packet - 1 (before the first: -1)
 //	kind
 //	  0     : delta of this tick          rest = delta
 //	  1 0 0 : delta of an older version   rest = age:len delta
 //	  1 0 1 : the same from one version   rest = age:len baseAge-1:len delta
-//	  1 1 0 : full                        rest = lifeAge:len age:len class:rice(2) gen-1:len masked:1 [mask] delta
+//	  1 1 0 : full                        rest = lifeAge:len age:len class:rice(2) gen-1:len
+//	                                             masked:1 [mask] delta
 //	  1 1 1 : despawn                     rest = nothing
 //	mask    : a bit for each leaf, 1 if the client may read it: see reads.go
 //
-// The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two deltas are from the
-// newest version that the reader had as of tick - at, with the trend that led there since tick - at - span; the third is from
-// version - baseAge, and that of a full record from the zero value of its class, without a trend. What a delta is see codec.PutDelta.
+// The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two
+// deltas are from the newest version that the reader had as of tick - at, with the trend that led
+// there since tick - at - span; the third is from version - baseAge, and that of a full record from
+// the zero value of its class, without a trend. What a delta is see codec.PutDelta.
 const (
 	coderBits = 2 // bit-packed differences; the packet names its coder so that others may come
 

@@ -12,11 +12,13 @@ import (
 type Replica struct {
 	set
 	table *Table
-	bound []*Class // by the index of a class of this side: the server's; nil while they are the same
+	// By the index of a class of this side: the server's; nil while they are the same.
+	bound []*Class
 
-	tick     uint64 // newest applied, 0 = none
-	near     uint64 // what the first packet's tick is near to
-	agreed   header // what the packets of that tick's snapshot say alike, Count 0 = none has arrived
+	tick uint64 // newest applied, 0 = none
+	near uint64 // what the first packet's tick is near to
+	// What the packets of that tick's snapshot say alike, Count 0 = none has arrived.
+	agreed   header
 	arrived  uint64 // which of them are applied
 	large    uint64 // id of the last record that came over the stream
 	verdict  DigestState
@@ -72,9 +74,10 @@ func (r *Replica) Stats() *ReplicaStats { return &r.stats }
 
 // Applied tells what a packet was.
 type Applied struct {
-	Packet, Tick     uint64
-	Index, Count     int
-	Ack              bool // acknowledge it. False for one of an earlier tick than was applied: it was discarded
+	Packet, Tick uint64
+	Index, Count int
+	// Acknowledge it. False for one of an earlier tick than was applied: it was discarded.
+	Ack              bool
 	SnapshotComplete bool // with this packet all of its snapshot are applied
 	// Reached, of a complete snapshot, is the tick of the state that the client now has of
 	// everything, but for what was lost and is still under way. It may be earlier than that of
@@ -137,8 +140,8 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	return a, nil
 }
 
-// stagedRecord is a record that has been checked. Its words are the draft of the object's history, if it
-// has an object; its blobs alias the scratch and the baseline.
+// stagedRecord is a record that has been checked. Its words are the draft of the object's history,
+// if it has an object; its blobs alias the scratch and the baseline.
 type stagedRecord struct {
 	recordHead
 	class  *Class
@@ -148,8 +151,8 @@ type stagedRecord struct {
 	mask   []byte // of a full record: what may be read, nothing if that is all; aliases the packet
 }
 
-// check reads all records into r.staged, or at most one more than there may be. Slots grow within a packet, so no
-// record depends on another one of it.
+// check reads all records into r.staged, or at most one more than there may be. Slots grow within a
+// packet, so no record depends on another one of it.
 func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	in := &r.in
 	*in = bits
@@ -343,7 +346,8 @@ func (r *Replica) update(s *stagedRecord) {
 		r.restore(o, &s.values, now)
 	}
 	if s.Version == o.changed {
-		r.stored += o.hist.replaceNewest(&s.values) // differs only after RequestFull, which heals a fault
+		// Differs only after RequestFull, which heals a fault.
+		r.stored += o.hist.replaceNewest(&s.values)
 		o.hashed = 0
 	} else {
 		r.stored += o.hist.commit(s.Version, s.values.Blobs)

@@ -1,13 +1,13 @@
 package netvar
 
 // A connection may break while its client is still in the game. Its Peer then stays: captures go on
-// to tell it what is owed, shown, hidden and gone, while no snapshot is cut. Once the client is back
-// with another connection, Resume goes on from what it has.
+// to tell it what is owed, shown, hidden and gone, while no snapshot is cut. Once the client is
+// back with another connection, Resume goes on from what it has.
 //
 // Ticks go on; packets and large records are numbered by connection, from 1. So nothing of the old
-// connection may count for the new one: neither its acknowledgements, for Ack and AckLarge, nor what
-// of it is still on its way to Apply and ApplyLarge. The tick of the next snapshot is later than
-// that of any before, so what a Replica knows of the newest one needs no looking after.
+// connection may count for the new one: neither its acknowledgements, for Ack and AckLarge, nor
+// what of it is still on its way to Apply and ApplyLarge. The tick of the next snapshot is later
+// than that of any before, so what a Replica knows of the newest one needs no looking after.
 //
 // What was in flight on the old connection is lost, whether it has arrived or not: that the client
 // may have more than it has acknowledged is nothing new, and rule by rule it is as with any lost
@@ -15,11 +15,11 @@ package netvar
 // again as bytes: its object is owed, in its newest value, with copies or without. That lets go of
 // the object too, so that its despawn, say, need not wait for what never comes.
 
-// Resume goes on with the client over another connection. It says whether it has kept its copies, of
-// all that it has applied until then. If so nothing begins anew: what it has acknowledged is what
-// deltas lead from, as long as the world still has it. If not, everything is owed to it in full, as
-// to one that joins, and no despawn of what it had; it has to be without copies from its word on, even
-// if this connection breaks as well.
+// Resume goes on with the client over another connection. It says whether it has kept its copies,
+// of all that it has applied until then. If so nothing begins anew: what it has acknowledged is
+// what deltas lead from, as long as the world still has it. If not, everything is owed to it in
+// full, as to one that joins, and no despawn of what it had; it has to be without copies from its
+// word on, even if this connection breaks as well.
 //
 // Budget, lifetimes and what it may see and read stay. The next packet has the id 1.
 func (p *Peer) Resume(kept bool) {
@@ -55,8 +55,8 @@ func (e *entry) rewind() {
 	}
 }
 
-// startOver makes the entry that of a client that has nothing. Its lifetime goes on, but waiting for a first
-// record begins now: or what was spawned earlier would pass all weights.
+// startOver makes the entry that of a client that has nothing. Its lifetime goes on, but waiting
+// for a first record begins now: or what was spawned earlier would pass all weights.
 func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:

@@ -4,8 +4,8 @@ import "testing"
 
 // What else a peer keeps of its client, over a resume: see resume_test.go.
 
-// Who has kept nothing loads again, with all that there is when the first snapshot is cut; for others
-// what had not come yet goes on to come, and what is new does not count.
+// Who has kept nothing loads again, with all that there is when the first snapshot is cut; for
+// others what had not come yet goes on to come, and what is new does not count.
 func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 	const many = 40
 	tight := Limit{Packets: 1, PacketSize: 100}
@@ -58,8 +58,8 @@ func TestWhoResumesWithoutCopiesLoadsAgain(t *testing.T) {
 	}
 }
 
-// What a snapshot leaves out is at the client as of what it has acknowledged, whatever was sent since: a message that
-// refers to it must wait.
+// What a snapshot leaves out is at the client as of what it has acknowledged, whatever was sent
+// since: a message that refers to it must wait.
 func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		q := newPair(t, 100)
@@ -73,7 +73,8 @@ func TestSnapshotsSayWhatTheBreakHasLost(t *testing.T) {
 		spawned := q.tick
 		q.away(20, func() {})
 		q.resume(kept)
-		want := []uint64{acked, spawned - 1} // the older one goes first, and then the new one is missing
+		// The older one goes first, and then the new one is missing.
+		want := []uint64{acked, spawned - 1}
 		if !kept {
 			want = []uint64{acked - 1, spawned - 1}
 		}

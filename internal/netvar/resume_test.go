@@ -132,8 +132,8 @@ func TestResumeWithAnAcknowledgementLostJustBefore(t *testing.T) {
 	}
 }
 
-// What changes all the time has no version any more that the client knows; what rests is as it was, and
-// nothing of it is sent.
+// What changes all the time has no version any more that the client knows; what rests is as it was,
+// and nothing of it is sent.
 func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 	q := newPair(t, 0)
 	busy, idle, once := q.spawnRock(q.w, rock{}, 1), q.spawnRock(q.w, rock{X: 7}, 1), q.spawnRock(q.w, rock{}, 1)
@@ -155,7 +155,8 @@ func TestResumeAfterTheBaselineWasEvicted(t *testing.T) {
 	q.settled()
 }
 
-// Whatever happens to an object while its client is away, the game there sees it come and go in pairs.
+// Whatever happens to an object while its client is away, the game there sees it come and go in
+// pairs.
 func TestVisibilityAndOwnersMoveOnDuringTheBreak(t *testing.T) {
 	for _, c := range []struct {
 		what          string
@@ -249,8 +250,8 @@ func TestMasksMoveOnDuringTheBreak(t *testing.T) {
 	}
 }
 
-// Rules 9 and 13: the stream that had the record is gone, and with it the record, delivered or not. Nothing waits for
-// it any more, and the new connection numbers its own.
+// Rules 9 and 13: the stream that had the record is gone, and with it the record, delivered or not.
+// Nothing waits for it any more, and the new connection numbers its own.
 func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		for _, arrived := range []bool{true, false} {
@@ -296,8 +297,8 @@ func TestLargeRecordOutstandingWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
-// A connection that breaks again before anything was sent changes nothing for who kept its copies; and who has none
-// has none, whatever it keeps then.
+// A connection that breaks again before anything was sent changes nothing for who kept its copies;
+// and who has none has none, whatever it keeps then.
 func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 	for _, words := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
 		q := newPair(t, 0)

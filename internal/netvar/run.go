@@ -8,7 +8,8 @@ import (
 )
 
 // run is the records of some neighbours as bits, without the gap before the first of them. They are
-// the same for every client to whom the same of these slots are due and who leads from the same marks.
+// the same for every client to whom the same of these slots are due and who leads from the same
+// marks.
 type run struct {
 	notes       []sentRecord // the slots, as packets note them
 	records     int          // how many there are
@@ -39,8 +40,8 @@ const (
 	maxKinds = 4
 	// widthTicks is after how many ticks longer runs are tried again where records were large.
 	widthTicks = 64
-	// maxRuns is how many runs of 64 slots are kept in a tick: a few sets of what is due for each of
-	// a dozen marks.
+	// maxRuns is how many runs of 64 slots are kept in a tick: a few sets of what is due for each
+	// of a dozen marks.
 	maxRuns = 48
 )
 
@@ -78,7 +79,8 @@ func (c *cutter) addRuns(k int, due uint64) {
 	}
 }
 
-// neighbours returns the mask of width slots, a power of two, among which the first slot of a mask is.
+// neighbours returns the mask of width slots, a power of two, among which the first slot of a mask
+// is.
 func neighbours(mask uint64, width int) uint64 {
 	return ^uint64(0) >> (64 - width) << (bits.TrailingZeros64(mask) &^ (width - 1))
 }
@@ -101,8 +103,9 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	}
 }
 
-// findRun returns the run of some of 64 slots: one that is kept, or a new one. The new one is spliced
-// out of a kept run that differs in its views alone, if there is one, and encoded otherwise.
+// findRun returns the run of some of 64 slots: one that is kept, or a new one. The new one is
+// spliced out of a kept run that differs in its views alone, if there is one, and encoded
+// otherwise.
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
@@ -188,7 +191,8 @@ func (r *run) addSlots(k int, mask uint64) {
 }
 
 // encodeRun encodes a run. If there are other runs of the same origin, each object is encoded by
-// itself and its bits are kept for them too. If there are none, keeping bits would only take memory.
+// itself and its bits are kept for them too. If there are none, keeping bits would only take
+// memory.
 func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	w := c.p.w
 	b, x := &w.runBits, context{tick: w.tick, prev: -1}
@@ -235,7 +239,8 @@ func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
 func (r *run) finish(b *wire.BitWriter) {
 	r.size = uint32(b.Len())
 	b.Flush()
-	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...) // putRange reads eight at once
+	// putRange reads eight at once
+	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...)
 }
 
 // addBits counts the bits of a record by its class. It reports false if there are too many classes.

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// Clients with the same marks to which different sets of the same neighbours are due: the first takes them all together, and then
-// each object is encoded once more and kept, for however many sets there are.
+// Clients with the same marks to which different sets of the same neighbours are due: the first
+// takes them all together, and then each object is encoded once more and kept, for however many
+// sets there are.
 func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
 	f := newFleet(t, 64, 6, []uint64{3}, 0)
 	for i := range f.clients {
@@ -29,7 +30,8 @@ func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
 	}
 }
 
-// From the third client alike on the records of a world in which little moves are copied as one; what leaves is the same.
+// From the third client alike on the records of a world in which little moves are copied as one;
+// what leaves is the same.
 func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 	f := newFleet(t, 512, 4, []uint64{3}, 0)
 	for range 20 {

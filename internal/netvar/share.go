@@ -2,13 +2,16 @@ package netvar
 
 import "math"
 
-// What is encoded for one client serves all that need the same in this tick: variants of an object (residual), runs of 64
-// neighbours, whole snapshots (bundle). There are so many places for each, and what is without one is encoded for its client alone. As
-// long as there are places, whoever asks has one. After that those go for which the fewest clients come back, or else a few clients that
-// acknowledge like nobody else would keep all others from sharing, if only they had joined first.
+// What is encoded for one client serves all that need the same in this tick: variants of an object
+// (residual), runs of 64 neighbours, whole snapshots (bundle). There are so many places for each,
+// and what is without one is encoded for its client alone. As long as there are places, whoever
+// asks has one. After that those go for which the fewest clients come back, or else a few clients
+// that acknowledge like nobody else would keep all others from sharing, if only they had joined
+// first.
 
-// crowds counts, at each capture, the clients that lead from the same two ticks: a client's newest mark and the trend there. One
-// with holes may lead from others after all; then it is not counted there, and somebody else's place is a little safer.
+// crowds counts, at each capture, the clients that lead from the same two ticks: a client's newest
+// mark and the trend there. One with holes may lead from others after all; then it is not counted
+// there, and somebody else's place is a little safer.
 type crowds struct {
 	tick   uint64
 	count  [maxMarks][maxMarks]uint32 // by the age of the one and its distance from the other
@@ -51,8 +54,8 @@ func (s *crowds) between(since, before uint64) (n uint32) {
 	return n
 }
 
-// crowd is how many clients may ask for a variant of an object: for a full one whoever is new, and for one that leads from a version
-// those of which this was the newest as of their mark.
+// crowd is how many clients may ask for a variant of an object: for a full one whoever is new, and
+// for one that leads from a version those of which this was the newest as of their mark.
 func (w *World) crowd(o *Object, from basis) uint32 {
 	switch {
 	case from.asOf == 0:
@@ -79,8 +82,8 @@ type shares struct {
 	like uint // newcomers that found only their like
 }
 
-// oneIn is how many newcomers there are to one that drives out its like: if each did, and there are a few more than places, nobody
-// would find what it has asked for before.
+// oneIn is how many newcomers there are to one that drives out its like: if each did, and there are
+// a few more than places, nobody would find what it has asked for before.
 const oneIn = 4
 
 // ask notes that a snapshot takes what is in a place.
@@ -92,8 +95,9 @@ func (s *shares) ask(i int, snapshot uint64) {
 	a.by = snapshot
 }
 
-// admit returns the place that a newcomer gets, or -1. Where there is none left, one goes that all have asked for who may, or else
-// that of a smaller crowd; and now and then that of one as large, if nobody has asked for it again.
+// admit returns the place that a newcomer gets, or -1. Where there is none left, one goes that all
+// have asked for who may, or else that of a smaller crowd; and now and then that of one as large,
+// if nobody has asked for it again.
 func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	if n := len(s.list); n < most {
 		s.list = append(s.list, share{crowd, 1, snapshot})
@@ -117,7 +121,8 @@ func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	return gone
 }
 
-// rank orders what may go: what nobody is left to ask for, what nobody has asked for again, and all else.
+// rank orders what may go: what nobody is left to ask for, what nobody has asked for again, and all
+// else.
 func (a *share) rank() int {
 	switch {
 	case a.asked >= a.crowd:
@@ -144,8 +149,8 @@ func (a *share) before(b *share) bool {
 // reset empties all places.
 func (s *shares) reset() { s.list, s.like = s.list[:0], 0 }
 
-// admit returns where a variant of an object is kept, or -1: one of a smaller crowd goes, but not more often than there are places, since
-// its bits stay in the arena.
+// admit returns where a variant of an object is kept, or -1: one of a smaller crowd goes, but not
+// more often than there are places, since its bits stay in the arena.
 func (c *residuals) admit(w *World, o *Object, from basis) int {
 	if n := c.n; n < maxResiduals {
 		c.n++

@@ -5,10 +5,12 @@ import (
 	"testing"
 )
 
-// oddClients is how many clients acknowledge like nobody else: as many as there are places for the runs of 64 slots.
+// oddClients is how many clients acknowledge like nobody else: as many as there are places for the
+// runs of 64 slots.
 const oddClients = 48
 
-// oddFleet is a fleet of clients near and far, and in front of them so many that each acknowledge after a delay of their own.
+// oddFleet is a fleet of clients near and far, and in front of them so many that each acknowledge
+// after a delay of their own.
 func oddFleet(tb testing.TB, crates, odd, clients int) *fleet {
 	var delays []uint64
 	for i := range odd {
@@ -30,8 +32,8 @@ func (f *fleet) forOthers() (encoded uint64) {
 	return encoded
 }
 
-// Whoever acknowledges like nobody else keeps nobody from what is shared, though it has joined first: runs, the variants of an
-// object where each goes by itself, and whole snapshots.
+// Whoever acknowledges like nobody else keeps nobody from what is shared, though it has joined
+// first: runs, the variants of an object where each goes by itself, and whole snapshots.
 func TestOddClientsInFrontKeepNobodyFromSharing(t *testing.T) {
 	const crates, clients = 64, 20
 	for _, set := range []struct {
@@ -84,8 +86,9 @@ func TestOddClientsInFrontKeepNobodyFromSharing(t *testing.T) {
 	}
 }
 
-// BenchmarkOddClients: 1 000 objects that all move, to 200 clients near and far, with and without 48 others in front of which each
-// acknowledges like nobody else. What the 200 take is to be at most 1.5 times as much.
+// BenchmarkOddClients: 1 000 objects that all move, to 200 clients near and far, with and without
+// 48 others in front of which each acknowledges like nobody else. What the 200 take is to be at
+// most 1.5 times as much.
 func BenchmarkOddClients(b *testing.B) {
 	for _, odd := range []int{0, oddClients} {
 		b.Run(fmt.Sprint("odd=", odd), func(b *testing.B) {
@@ -101,8 +104,8 @@ func BenchmarkOddClients(b *testing.B) {
 	}
 }
 
-// Places go to whom the most others come after; those alike drive each other out seldom, and never what has been asked for again or
-// is still to be sent.
+// Places go to whom the most others come after; those alike drive each other out seldom, and never
+// what has been asked for again or is still to be sent.
 func TestPlacesGoToTheLargerCrowd(t *testing.T) {
 	const most = 6
 	var s shares
@@ -123,7 +126,8 @@ func TestPlacesGoToTheLargerCrowd(t *testing.T) {
 		t.Error("a snapshot that asks twice counts twice")
 	}
 	admit(3, -1)
-	admit(6, 2)                                      // for crowd 5, the least that nobody has asked for again
+	// For crowd 5, the least that nobody has asked for again.
+	admit(6, 2)
 	if got := s.admit(most, 9, snapshot); got != 3 { // for crowd 6, but not its own
 		t.Errorf("crowd 9 gets place %d, want 3", got)
 	}
@@ -254,7 +258,8 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	}
 }
 
-// For a client that cannot be sent all, no more is encoded than about what fits, though it shares with nobody.
+// For a client that cannot be sent all, no more is encoded than about what fits, though it shares
+// with nobody.
 func TestWhoIsShortCostsWhatFits(t *testing.T) {
 	f := newFleet(t, 1280, 1, []uint64{3}, 0)
 	c := &f.clients[0]

@@ -97,7 +97,8 @@ func newContest(t *testing.T, seed uint64) *contest {
 	return c
 }
 
-// step changes something and cuts a snapshot, and looks at the order in which a shortage has tried them.
+// step changes something and cuts a snapshot, and looks at the order in which a shortage has tried
+// them.
 func (c *contest) step() {
 	c.tick++
 	for range c.rng.IntN(60) {
@@ -146,7 +147,8 @@ func (c *contest) step() {
 	p.before, cut.packets = c.tick, nil
 }
 
-// check compares the order with that of a plain sort, and says that nothing was passed over that might have gone.
+// check compares the order with that of a plain sort, and says that nothing was passed over that
+// might have gone.
 func (c *contest) check(plain []need) {
 	c.t.Helper()
 	slices.SortFunc(plain, byPlainOrder)
@@ -180,7 +182,8 @@ func (c *contest) check(plain []need) {
 	}
 }
 
-// A shortage tries what competes in the order that a plain sort gives, until nothing can go any more.
+// A shortage tries what competes in the order that a plain sort gives, until nothing can go any
+// more.
 func TestAShortageGoesByThePlainOrder(t *testing.T) {
 	var tried, untried [rankCopy + 1]int
 	late := 0
@@ -200,8 +203,9 @@ func TestAShortageGoesByThePlainOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkShortage is a snapshot of 200 bytes for a client that is owed 10 000 objects, without the
-// capture, beside the time that it takes to list them once. Of both it tells the shortest times.
+// BenchmarkShortage is a snapshot of 200 bytes for a client that is owed 10 000 objects, without
+// the capture, beside the time that it takes to list them once. Of both it tells the shortest
+// times.
 func BenchmarkShortage(b *testing.B) {
 	q := newQueue(b, 10_000)
 	least := [2]time.Duration{time.Hour, time.Hour}

@@ -44,7 +44,8 @@ const maxBits = 1 << 40
 type rank uint8
 
 const (
-	rankDespawn rank = iota // first: an object that is gone is the worst lie, and the record is tiny
+	// First: an object that is gone is the worst lie, and the record is tiny.
+	rankDespawn rank = iota
 	rankOverdue
 	rankOwed
 	rankCopy // second copies only if there is room
@@ -132,7 +133,8 @@ func (n *candidate) records() int {
 func (c *cutter) gather(together bool) {
 	p := c.p
 	c.list, c.runBits, c.behind = c.list[:0], 0, 0
-	shedding := p.w.shed > 0 && !c.header.HasDigest // a digest snapshot that sheds would never be complete
+	// A digest snapshot that sheds would never be complete.
+	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
 	var all *bundle
 	if together {
@@ -182,7 +184,8 @@ func (c *cutter) addRun(r *run) {
 	c.runBits += int(r.size)
 }
 
-// addSteady lists slots that need no entry, each for itself. Copies are not told apart: if not all fits, see apart.
+// addSteady lists slots that need no entry, each for itself. Copies are not told apart: if not all
+// fits, see apart.
 func (c *cutter) addSteady(k int, mask uint64) {
 	p := c.p
 	for ; mask != 0; mask &= mask - 1 {
@@ -266,7 +269,8 @@ func (c *cutter) next() {
 	}
 	b := c.packets[n][:0]
 	if cap(b) == 0 {
-		b = make([]byte, 0, max(c.lim.PacketSize, maxHeader)+8) // a record that does not fit is written first
+		// A record that does not fit is written first.
+		b = make([]byte, 0, max(c.lim.PacketSize, maxHeader)+8)
 	}
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
@@ -284,8 +288,8 @@ func (c *cutter) close() {
 	c.open.Reset(nil)
 }
 
-// put writes the record into the open packet if it fits. If not, the packet is as before, and gets no
-// record any more: its context means nothing then.
+// put writes the record into the open packet if it fits. If not, the packet is as before, and gets
+// no record any more: its context means nothing then.
 func (c *cutter) put(n *candidate) bool {
 	if n.run != nil {
 		return c.putRun(n)
@@ -339,15 +343,16 @@ func (c *cutter) record(n *candidate) {
 	c.full(n, e)
 }
 
-// basis is what the record of a steady object is a difference from: what the client has as of two marks, or one version
-// if it lacks what was the newest then.
+// basis is what the record of a steady object is a difference from: what the client has as of two
+// marks, or one version if it lacks what was the newest then.
 func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
 	v := c.p.view(slot)
 	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
 		return basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: v.withheld}
 	}
-	return basis{asOf: v.asOf(o, m.newestWith(slot)), exact: true, withheld: v.withheld} // at 0 if it is too old: no baseline
+	// At 0 if it is too old: no baseline.
+	return basis{asOf: v.asOf(o, m.newestWith(slot)), exact: true, withheld: v.withheld}
 }
 
 // exactly returns the version that a residual leads from, if its record has to name it.
@@ -358,7 +363,8 @@ func (r *residual) exactly() uint64 {
 	return 0
 }
 
-// residual encodes what leads from the state that the client is known to have, or returns nil if its baseline is gone.
+// residual encodes what leads from the state that the client is known to have, or returns nil if
+// its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
 	at, from := c.origin.asOf, c.origin.trendFrom
@@ -410,7 +416,8 @@ func (c *cutter) finish() {
 			placed += n.records()
 		}
 	}
-	complete := c.header.HasDigest && placed == c.p.owed.count() // what is outstanding on the stream is owed as well
+	// What is outstanding on the stream is owed as well.
+	complete := c.header.HasDigest && placed == c.p.owed.count()
 	behind := uint8(min(max(c.behind, c.behindLarge()), math.MaxUint8))
 	left := 0
 	if c.header.HasLoading {
@@ -431,8 +438,8 @@ func (c *cutter) finish() {
 	}
 }
 
-// staysBehind notes by how many ticks the client stays behind in what is in no packet: since its last
-// record, or since before its lifetime if it has none.
+// staysBehind notes by how many ticks the client stays behind in what is in no packet: since its
+// last record, or since before its lifetime if it has none.
 func (c *cutter) staysBehind(n *candidate) *entry {
 	e, tick := &c.p.entries[n.slot], c.header.Tick
 	if n.rank != rankCopy {

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A snapshot with a digest has what the world sheds otherwise, or no client could be compared while a
-// server is overloaded.
+// A snapshot with a digest has what the world sheds otherwise, or no client could be compared while
+// a server is overloaded.
 func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{X: 1}, 1)
@@ -38,7 +38,8 @@ func newCrowd(t *testing.T, rocks int) *pair {
 	return q
 }
 
-// A packet is full when no bit is left, and a budget used up when nothing is left of it, not before.
+// A packet is full when no bit is left, and a budget used up when nothing is left of it, not
+// before.
 func TestARecordMayTakeTheLastBit(t *testing.T) {
 	packets, budgets := 0, 0
 	for n := 2; n < 40; n++ {
@@ -112,8 +113,8 @@ func (q *pair) cutting(lim Limit) *cutter {
 	return c
 }
 
-// What a record is measured to take is what it takes behind its neighbour, and what the gaps of n of them take is about what
-// they do if all are equally far apart.
+// What a record is measured to take is what it takes behind its neighbour, and what the gaps of n
+// of them take is about what they do if all are equally far apart.
 func TestTheEstimateIsNear(t *testing.T) {
 	q := newCrowd(t, 60)
 	c := q.cutting(wide)
@@ -138,8 +139,8 @@ func TestTheEstimateIsNear(t *testing.T) {
 	}
 }
 
-// Each record goes into the packet that is being filled as long as it fits there by the estimate, and then into the next
-// one; what does not fit the last one any more waits.
+// Each record goes into the packet that is being filled as long as it fits there by the estimate,
+// and then into the next one; what does not fit the last one any more waits.
 func TestPacketsAreFilledToTheEstimate(t *testing.T) {
 	var same, next, wait int
 	for seed := range uint64(40) {
@@ -226,7 +227,8 @@ func TestTheLeastNeededOfAPacketWait(t *testing.T) {
 	}
 }
 
-// A run goes into a packet, and on a budget, that it fits to the bit, and leaves no trace where it does not.
+// A run goes into a packet, and on a budget, that it fits to the bit, and leaves no trace where it
+// does not.
 func TestARunMayTakeTheLastBit(t *testing.T) {
 	s := newRocks(t, 60, MaxPacket)
 	s.cut()
@@ -268,8 +270,8 @@ func TestARunMayTakeTheLastBit(t *testing.T) {
 	}
 }
 
-// A second copy goes after all that is owed for the first time, however much it weighs, and where only copies are left out the
-// client stays behind in nothing.
+// A second copy goes after all that is owed for the first time, however much it weighs, and where
+// only copies are left out the client stays behind in nothing.
 func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 	for _, steady := range []bool{false, true} {
 		q := newPair(t, 0)

@@ -12,8 +12,9 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is wrong:
-// what is owed is later than what was acknowledged, and what is said to be under way is in a packet in flight.
+// unsound checks after a snapshot what a peer knows against itself, slot by slot, and says what is
+// wrong: what is owed is later than what was acknowledged, and what is said to be under way is in a
+// packet in flight.
 func (p *Peer) unsound() string {
 	out := make([]int, len(p.entries))
 	for id := p.flight.oldest; id < p.flight.next; id++ {
@@ -93,8 +94,9 @@ func (p *Peer) unlike(r *Replica) string {
 	return ""
 }
 
-// acknowledged returns by slot the newest version that packets in flight have of the lifetimes that go on, and the baseline if
-// that is newer: what an acknowledgement of these packets comes to, in whatever order it has them.
+// acknowledged returns by slot the newest version that packets in flight have of the lifetimes that
+// go on, and the baseline if that is newer: what an acknowledgement of these packets comes to, in
+// whatever order it has them.
 func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	least := make([]uint64, len(p.entries))
 	for slot := range least {
@@ -116,7 +118,8 @@ func (p *Peer) acknowledged(ranges []Range) []uint64 {
 	return least
 }
 
-// Asking unsettles nothing: what leaves is the same to the byte and costs the same, or a recording would not replay.
+// Asking unsettles nothing: what leaves is the same to the byte and costs the same, or a recording
+// would not replay.
 func TestExplainUnsettlesNothing(t *testing.T) {
 	play := func(ask bool) (packets []byte, inRuns uint64) {
 		f := newFleet(t, 128, 2, twoBaselines, 0.05)
@@ -148,7 +151,8 @@ func TestExplainUnsettlesNothing(t *testing.T) {
 	}
 }
 
-// What was sent before a full request is worth nothing, and what the last snapshot had no reason to leave out is owed again.
+// What was sent before a full request is worth nothing, and what the last snapshot had no reason to
+// leave out is owed again.
 func TestExplainAfterAFullRequest(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
@@ -159,8 +163,8 @@ func TestExplainAfterAFullRequest(t *testing.T) {
 	}
 }
 
-// Runs are paid for out of the client's budget, and one that it is too short for is cut: of that, as of others, what has room
-// goes, and one record overdraws it.
+// Runs are paid for out of the client's budget, and one that it is too short for is cut: of that,
+// as of others, what has room goes, and one record overdraws it.
 func TestRunsAreCutToTheBudget(t *testing.T) {
 	for _, set := range []struct{ crates, budget int }{{64, 40}, {640, 700}} {
 		f := newFleet(t, set.crates, 1, []uint64{3}, 0)
@@ -183,7 +187,8 @@ func TestRunsAreCutToTheBudget(t *testing.T) {
 	}
 }
 
-// A run has no objects that the client may not read all of: their changes are not those of the others.
+// A run has no objects that the client may not read all of: their changes are not those of the
+// others.
 func TestChangeOutsideTheMaskOwesNothing(t *testing.T) {
 	q := newSquad(t, 0)
 	var agents []*Object
@@ -224,8 +229,8 @@ func TestAFullRequestUnsettlesAll(t *testing.T) {
 	}
 }
 
-// What is encoded in a tick is kept for so many bases per object and run. What there is beyond that is
-// encoded again, takes no more memory, and is the same.
+// What is encoded in a tick is kept for so many bases per object and run. What there is beyond that
+// is encoded again, takes no more memory, and is the same.
 func TestEncodingsOfATickAreBounded(t *testing.T) {
 	f := newFleet(t, 64, 1, []uint64{3}, 0)
 	w, o := f.w, f.crates[5]
@@ -272,8 +277,9 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	}
 }
 
-// What a peer keeps is bounded by what there is, and small: for each slot an entry, and some bits; for each record in
-// flight less than 8 bytes where much moves, and never more than MaxInFlight packets.
+// What a peer keeps is bounded by what there is, and small: for each slot an entry, and some bits;
+// for each record in flight less than 8 bytes where much moves, and never more than MaxInFlight
+// packets.
 func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 	if entry, record := unsafe.Sizeof(entry{}), unsafe.Sizeof(sentRecord{}); entry > 24 || record > 24 {
 		t.Errorf("an entry takes %d bytes, a record in flight %d", entry, record)
@@ -314,7 +320,8 @@ func TestWhatAPeerKeepsIsBounded(t *testing.T) {
 	}
 }
 
-// What is steady has no detail, and the world keeps no more of those that nobody needs than it says.
+// What is steady has no detail, and the world keeps no more of those that nobody needs than it
+// says.
 func TestWhatIsSteadyHasNoDetail(t *testing.T) {
 	f := newFleet(t, 256, 40, twoBaselines, 0)
 	held := func() (n int) {

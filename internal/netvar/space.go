@@ -14,8 +14,8 @@ const MaxEyes = 8
 // MaxSpaces bounds the spaces of a world: each client has a seat in all of them.
 const MaxSpaces = 16
 
-// Space shows to each client what is near one of its eyes: objects of the classes that lie in it, beside
-// what their audiences say; both must admit. Who has no eye in it sees nothing of it.
+// Space shows to each client what is near one of its eyes: objects of the classes that lie in it,
+// beside what their audiences say; both must admit. Who has no eye in it sees nothing of it.
 type Space struct {
 	w      *World
 	number int
@@ -57,8 +57,8 @@ type eye struct {
 	object *Object
 }
 
-// NewSpace makes a space of the world. owner, if it is not nil, returns the client, or nil, that owns what this owner
-// owns, which it then always sees.
+// NewSpace makes a space of the world. owner, if it is not nil, returns the client, or nil, that
+// owns what this owner owns, which it then always sees.
 func (w *World) NewSpace(s grid.Shape, owner func(owner uint64) *Peer) (*Space, error) {
 	if len(w.spaces) == MaxSpaces {
 		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
@@ -69,8 +69,9 @@ func (w *World) NewSpace(s grid.Shape, owner func(owner uint64) *Peer) (*Space, 
 	return sp, nil
 }
 
-// Hold puts the objects of a class into the space, at the place that the function finds in their live value: it
-// is asked at the capture of an edited object. The class has no objects yet, and is in no other space.
+// Hold puts the objects of a class into the space, at the place that the function finds in their
+// live value: it is asked at the capture of an edited object. The class has no objects yet, and is
+// in no other space.
 func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) error {
 	switch p := &s.w.positions[c.index]; {
 	case p.space != nil:
@@ -86,8 +87,9 @@ func (s *Space) Hold(c *Class, at func(live unsafe.Pointer) (x, y, z float64)) e
 // Holds tells whether the objects of a class lie in the space.
 func (s *Space) Holds(c *Class) bool { return s.w.positions[c.index].space == s }
 
-// SetEyes lets a client see from these from the next capture on, at most MaxEyes. What has no place in the
-// space, as an object of a class that it does not hold, sees nothing. A client that was closed gets none.
+// SetEyes lets a client see from these from the next capture on, at most MaxEyes. What has no place
+// in the space, as an object of a class that it does not hold, sees nothing. A client that was
+// closed gets none.
 func (s *Space) SetEyes(p *Peer, eyes ...Eye) {
 	if slices.Contains(s.w.peers, p) {
 		s.setEyes(p, eyes)
@@ -134,7 +136,8 @@ func (s *Space) cellOf(o *Object) grid.Cell {
 // leave takes a despawned object out. Eyes that follow it stay where they are.
 func (s *Space) leave(o *Object) { s.index.RemoveThing(o.id.slot()) }
 
-// admits tells whether a client may see an object: it is near one of its eyes, or was and is not far yet.
+// admits tells whether a client may see an object: it is near one of its eyes, or was and is not
+// far yet.
 func (s *Space) admits(o *Object, p *Peer) bool {
 	if s.ownerOf(o) == p {
 		return true
@@ -230,8 +233,8 @@ func (s *Space) newEye(t *seat) int {
 	return len(s.seats) - 1
 }
 
-// follow moves the eyes that are in objects, and tells whether there are any. One whose object is gone stays where
-// it was.
+// follow moves the eyes that are in objects, and tells whether there are any. One whose object is
+// gone stays where it was.
 func (s *Space) follow(t *seat) (any bool) {
 	for i := range t.eyes {
 		e := &t.eyes[i]
@@ -248,7 +251,8 @@ func (s *Space) follow(t *seat) (any bool) {
 	return any
 }
 
-// suspectAround suspects an object that is new: nobody has it, so of all clients only those near it, and its owner, may see it.
+// suspectAround suspects an object that is new: nobody has it, so of all clients only those near
+// it, and its owner, may see it.
 func (s *Space) suspectAround(o *Object) {
 	slot := o.id.slot()
 	s.index.Seen(slot, s.doubt)

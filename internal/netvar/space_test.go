@@ -78,8 +78,8 @@ func sightOf(p *plane, c *Peer, o *Object, xs ...int32) (s string) {
 	return s
 }
 
-// TestASpaceShowsWhatIsNear: what comes within the radius appears, and disappears when it has left it by more than
-// the margin; at the border it does not flicker, wherever it comes from.
+// TestASpaceShowsWhatIsNear: what comes within the radius appears, and disappears when it has left
+// it by more than the margin; at the border it does not flicker, wherever it comes from.
 func TestASpaceShowsWhatIsNear(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)
@@ -142,7 +142,8 @@ func TestEyesFollowTheirObject(t *testing.T) {
 	}
 }
 
-// TestOwnersSeeTheirObjects: wherever they are, if the space says so; and from the tick on in which they own them.
+// TestOwnersSeeTheirObjects: wherever they are, if the space says so; and from the tick on in which
+// they own them.
 func TestOwnersSeeTheirObjects(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		p := newPlane(t, 10, 30, 20, own)
@@ -227,9 +228,9 @@ type roamer struct {
 	seen map[ID]bool // by the rules, looking at every pair
 }
 
-// TestRandomWalksSeeWhatTheRulesSay compares what clients have with a mirror that looks at every pair of
-// object and eye in every tick: objects and eyes walk and jump, spawn and despawn, change owners and audiences,
-// clients come and go, and packets get lost.
+// TestRandomWalksSeeWhatTheRulesSay compares what clients have with a mirror that looks at every
+// pair of object and eye in every tick: objects and eyes walk and jump, spawn and despawn, change
+// owners and audiences, clients come and go, and packets get lost.
 func TestRandomWalksSeeWhatTheRulesSay(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { roam(t, rand.New(rand.NewPCG(seed, 5))) })
@@ -383,7 +384,8 @@ func (c *roamer) look(t *testing.T, p *plane, rocks []*Object) {
 	}
 }
 
-// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, who look from rocks.
+// walkers is a world of 10 000 rocks in a plane of 2 000 × 2 000, with 200 clients, who look from
+// rocks.
 func walkers(tb testing.TB) (p *plane, rocks []*Object) {
 	p = newPlane(tb, 50, 100, 100, true)
 	for i := range int32(10_000) {
@@ -405,8 +407,8 @@ func (p *plane) walk(rocks []*Object, by int32) {
 	}
 }
 
-// TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which a tick looks
-// at those that may have come or gone.
+// TestASpaceCostsWhoChangesItsCell: 10 000 objects and 200 clients make two million pairs, of which
+// a tick looks at those that may have come or gone.
 func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	p, rocks := walkers(t)
 	cost := func(by int32) (cells, pairs, judged uint64) {
@@ -435,7 +437,8 @@ func TestASpaceCostsWhoChangesItsCell(t *testing.T) {
 	t.Logf("a tick visits %d cells and judges %d pairs", cells/100, judged/100)
 }
 
-// TestASpawnAsksWhoIsNear: of 200 clients those who have an eye near, once however many they have there, and the owner.
+// TestASpawnAsksWhoIsNear: of 200 clients those who have an eye near, once however many they have
+// there, and the owner.
 func TestASpawnAsksWhoIsNear(t *testing.T) {
 	p, rocks := walkers(t)
 	spawn := func(x, y int32) (judged uint64, o *Object) {

@@ -70,14 +70,15 @@ type fleetClient struct {
 	encoded uint64    // by its snapshots since begin
 }
 
-// newFleet makes a fleet whose clients acknowledge after these delays in turn, and plays until all of
-// them have everything.
+// newFleet makes a fleet whose clients acknowledge after these delays in turn, and plays until all
+// of them have everything.
 func newFleet(tb testing.TB, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
 	return newFleetOf(tb, classOf[crate](tb, "crate"), crates, clients, delays, loss)
 }
 
-// newFleetOf makes one of another class, which begins as a crate does. Each client owns some of them in turn.
+// newFleetOf makes one of another class, which begins as a crate does. Each client owns some of
+// them in turn.
 func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint64, loss float64) *fleet {
 	tb.Helper()
 	f := &fleet{w: NewWorld(NewTable(class)), loss: loss, random: rand.New(rand.NewPCG(1, 5)), tick: 1000}
@@ -229,9 +230,9 @@ func budgetFleet(tb testing.TB) *fleet {
 
 func fleetOfPlayers(tb testing.TB) *fleet { return newFleet(tb, 100, 100, tenBaselines, 0.01) }
 
-// BenchmarkEncodeFleet: 1 000 objects of four quantised fields that all change in every tick, to 200
-// clients. The aims are 2 ms of encode with two baselines and 4 ms with ten, and a twentieth of that where one
-// object in a hundred changes.
+// BenchmarkEncodeFleet: 1 000 objects of four quantised fields that all change in every tick, to
+// 200 clients. The aims are 2 ms of encode with two baselines and 4 ms with ten, and a twentieth of
+// that where one object in a hundred changes.
 func BenchmarkEncodeFleet(b *testing.B) {
 	for _, set := range []struct {
 		name   string
@@ -276,9 +277,10 @@ func BenchmarkCaptureFourFields(b *testing.B) {
 	b.ReportMetric(float64(f.spent.capture.Nanoseconds())/float64(f.spent.ticks)/1000, "ns/object")
 }
 
-// A snapshot costs what has changed, not what there is: with one object in a hundred changing it takes, second copies and
-// all, at most a twentieth of what all of them take, which go in runs, and a fortieth of what they would take one by one. The
-// twentieth is asserted on a machine with nothing else to do; elsewhere a tenth is.
+// A snapshot costs what has changed, not what there is: with one object in a hundred changing it
+// takes, second copies and all, at most a twentieth of what all of them take, which go in runs, and
+// a fortieth of what they would take one by one. The twentieth is asserted on a machine with
+// nothing else to do; elsewhere a tenth is.
 func TestEncodeIsProportionalToTheChange(t *testing.T) {
 	f := newFleet(t, 1000, 50, twoBaselines, 0)
 	encode := func(moving, ticks int, alone bool) time.Duration {

@@ -21,7 +21,8 @@ type Stats struct {
 	Large     uint64 // records that were larger than a packet
 	Waited    uint64 // records that did not fit a snapshot
 
-	Ranked      uint64 // records that a shortage has put in order of need, as opposed to all that were owed
+	// Records that a shortage has put in order of need, as opposed to all that were owed.
+	Ranked      uint64
 	OverBudget  uint64 // of those that waited: for the client's budget
 	WaitedLarge uint64 // of those that waited: larger than a packet, for room on the stream
 	Shed        uint64 // records left out while the world sheds; not among those that waited
@@ -34,7 +35,8 @@ type Stats struct {
 	FullMasked    uint64 // full records: what the client may read of the object changed
 	FullResumed   uint64 // full records: after a resume without copies
 
-	Judged       uint64 // pairs of object and client that were asked about after the object was published
+	// Pairs of object and client that were asked about after the object was published.
+	Judged       uint64
 	BadPositions uint64 // places in a space that are too far out, infinite or not a number
 
 	Shown  uint64 // objects that became visible to a client by a judgement

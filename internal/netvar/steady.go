@@ -3,8 +3,8 @@ package netvar
 import "math/bits"
 
 // Of nearly every object a client has what it was sent, because packets arrive and nothing was left
-// out of them. Such an object is steady for the client's peer, which keeps no detail of it. What the
-// peer knows of its steady objects stands in
+// out of them. Such an object is steady for the client's peer, which keeps no detail of it. What
+// the peer knows of its steady objects stands in
 //
 //	marks      the ticks as of which the client has all of them
 //	owed       which of them have changed since they were acknowledged
@@ -93,7 +93,8 @@ func (p *Peer) mended(slot int, e *entry, tick uint64) {
 func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 
 // addMark makes a tick a mark, because one of its packets has arrived. What was lost and is in no
-// later packet is missing as of the mark, and so is what is still in flight in a packet of the tick.
+// later packet is missing as of the mark, and so is what is still in flight in a packet of the
+// tick.
 func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
@@ -111,7 +112,8 @@ func (p *Peer) addMark(tick uint64) {
 		l.missing = l.missing[:0]
 	}
 	if tick > m.newest {
-		if m.newest > 0 && tick-m.oldest >= maxMarks { // some marks go, and may be all that is known
+		// Some marks go, and may be all that is known.
+		if m.newest > 0 && tick-m.oldest >= maxMarks {
 			for k, word := range l.missing {
 				p.makeUnsteady(k, word)
 			}
@@ -143,8 +145,8 @@ func (c *cutter) countMissing(from origin) (n int) {
 	return n
 }
 
-// ackedSteady notes of the steady ones among the slots of a record that a packet with it has arrived.
-// It returns the other slots.
+// ackedSteady notes of the steady ones among the slots of a record that a packet with it has
+// arrived. It returns the other slots.
 func (p *Peer) ackedSteady(s *sentPacket, r *sentRecord) (others uint64) {
 	k := int(r.block)
 	steady := r.mask & p.steady.word(k)

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// herd is a world in which nearly everything moves in every tick, so that objects are steady, and in which something
-// parts them again and again.
+// herd is a world in which nearly everything moves in every tick, so that objects are steady, and
+// in which something parts them again and again.
 type herd struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -29,8 +29,8 @@ type herd struct {
 	reached herdTally
 }
 
-// herdTally is what a herd has reached: runs with something that may not be read, parts of runs that would be too large, and runs
-// without a place.
+// herdTally is what a herd has reached: runs with something that may not be read, parts of runs
+// that would be too large, and runs without a place.
 type herdTally struct{ masked, parts, lone int }
 
 // guard begins as a crate does, and has fields for its owner and for a team.
@@ -159,7 +159,8 @@ func (h *herd) disturb() {
 	}
 }
 
-// step is one tick. Each client acknowledges what reaches it now, when delay ticks have passed again.
+// step is one tick. Each client acknowledges what reaches it now, when delay ticks have passed
+// again.
 func (h *herd) step(disturb bool) {
 	h.tick++
 	if disturb && h.rng.IntN(12) == 0 {
@@ -195,7 +196,8 @@ func (h *herd) step(disturb bool) {
 }
 
 func (h *herd) carry(c *herdClient) {
-	if n := len(c.acks); n > c.delay && n > 1 && h.rng.IntN(8) == 0 { // those of two ticks at once, the newest first
+	// Those of two ticks at once, the newest first.
+	if n := len(c.acks); n > c.delay && n > 1 && h.rng.IntN(8) == 0 {
 		c.acks[1] = append(c.acks[1], c.acks[0]...)
 		c.acks = c.acks[1:]
 	}
@@ -336,7 +338,8 @@ func rounded(o *Object) (c crate) {
 	return c
 }
 
-// Neighbours are sent as one run for all clients that know the same, and what it takes is counted by class and record.
+// Neighbours are sent as one run for all clients that know the same, and what it takes is counted
+// by class and record.
 func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	f := newFleet(t, 192, 10, []uint64{4}, 0)
 	before := *f.w.Stats()
@@ -358,8 +361,9 @@ func TestNeighboursAreOneRunForAllClients(t *testing.T) {
 	}
 }
 
-// What is steady is as old as its last record, wherever the last mark is: of two that have to compete the one that was sent
-// long ago goes before a heavier one that was sent just now, though the client's acknowledgements are late.
+// What is steady is as old as its last record, wherever the last mark is: of two that have to
+// compete the one that was sent long ago goes before a heavier one that was sent just now, though
+// the client's acknowledgements are late.
 func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 	const delay, last = 6, 60
 	q := newPair(t, 0)

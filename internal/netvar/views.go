@@ -1,8 +1,9 @@
 package netvar
 
-// What a client may not read of its objects is the same for many clients and many objects: of a hundred players each reads one and
-// is withheld the same of the others. So it is kept by 64 slots, as sets of slots of which the same is withheld, and whatever
-// is done for neighbours at once is done with these sets.
+// What a client may not read of its objects is the same for many clients and many objects: of a
+// hundred players each reads one and is withheld the same of the others. So it is kept by 64 slots,
+// as sets of slots of which the same is withheld, and whatever is done for neighbours at once is
+// done with these sets.
 
 // view is what a client has of an object, where that is not simply everything since its lifetime
 // began.
@@ -107,7 +108,8 @@ func (s *views) among(k int, mask uint64) (list [maxViews]masked, ok bool) {
 	return list, true
 }
 
-// view returns what a client has of the object in a slot: mostly everything, which is the zero view.
+// view returns what a client has of the object in a slot: mostly everything, which is the zero
+// view.
 func (p *Peer) view(slot int) view {
 	v := view{withheld: p.views.withheld(slot)}
 	if p.views.turned.has(slot) {
@@ -143,8 +145,8 @@ func (w *World) review(o *Object, p *Peer) {
 	w.stats.Masked++
 }
 
-// version is the tick of the newest change in what the view shows, and at least the tick at which the
-// view changed: versions never go back within a lifetime.
+// version is the tick of the newest change in what the view shows, and at least the tick at which
+// the view changed: versions never go back within a lifetime.
 func (v view) version(o *Object) uint64 {
 	if v.withheld == 0 {
 		return max(v.since, o.changed)
@@ -158,8 +160,8 @@ func (v view) version(o *Object) uint64 {
 	return newest
 }
 
-// at is the version that the view had as of a tick, or 0 if nobody knows any more: versions that look the same to it are one, of
-// which the first may be gone.
+// at is the version that the view had as of a tick, or 0 if nobody knows any more: versions that
+// look the same to it are one, of which the first may be gone.
 func (v view) asOf(o *Object, tick uint64) uint64 {
 	if tick < v.since {
 		return 0
@@ -197,7 +199,8 @@ func (p *Peer) readable(moved bitset) bitset {
 	return seen
 }
 
-// unhidden returns those of 64 slots that have changed in something that may be read, of all that have changed and of the news by rule.
+// unhidden returns those of 64 slots that have changed in something that may be read, of all that
+// have changed and of the news by rule.
 func unhidden(moved uint64, news []bitset, k int, list []masked) uint64 {
 	for _, m := range list {
 		if moved&m.slots == 0 {

@@ -13,7 +13,8 @@ func captains(tb testing.TB, crates, clients int) *fleet {
 	return newFleetOf(tb, classOf[captain](tb, "captain"), crates, clients, twoBaselines, 0)
 }
 
-// A field that is withheld costs no client the fast path: neither of the objects that it does not own, nor of its own.
+// A field that is withheld costs no client the fast path: neither of the objects that it does not
+// own, nor of its own.
 func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 	const crates, clients = 256, 32
 	play := func(f *fleet, moving int) Stats {
@@ -48,17 +49,19 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 		if open.InRuns != open.Records || own.InRuns != own.Records {
 			t.Errorf("%d of %d records go in runs, and with a field for owners %d of %d", open.InRuns, open.Records, own.InRuns, own.Records)
 		}
-		if own.Records < open.Records || own.Records > open.Records+8*2*crates/8 { // owners hear of their ammunition, twice
+		// Owners hear of their ammunition, twice.
+		if own.Records < open.Records || own.Records > open.Records+8*2*crates/8 {
 			t.Errorf("%d records, with a field for owners %d", open.Records, own.Records)
 		}
-		if most := 2*open.Encoded + 8*2*crates/8; own.Encoded > most { // each once more for its owner, and what it alone reads
+		// Each once more for its owner, and what it alone reads.
+		if most := 2*open.Encoded + 8*2*crates/8; own.Encoded > most {
 			t.Errorf("%d records are encoded, with a field for owners %d, want at most %d", open.Encoded, own.Encoded, most)
 		}
 	}
 }
 
-// BenchmarkOwnersField: 1 000 objects that all move, to 200 clients, with and without one field for owners alone, in turn. The ratio is
-// to be at most 2.
+// BenchmarkOwnersField: 1 000 objects that all move, to 200 clients, with and without one field for
+// owners alone, in turn. The ratio is to be at most 2.
 func BenchmarkOwnersField(b *testing.B) {
 	open, own := newFleet(b, 1000, 200, twoBaselines, 0), captains(b, 1000, 200)
 	open.begin()
@@ -79,8 +82,8 @@ func BenchmarkOwnersField(b *testing.B) {
 	b.ReportMetric(own.spent.capture.Seconds()/open.spent.capture.Seconds(), "capture-owners/open")
 }
 
-// Views that come and go in any order say what a plain list of them says, and those of some slots are the same for clients
-// with the same views, whatever came before.
+// Views that come and go in any order say what a plain list of them says, and those of some slots
+// are the same for clients with the same views, whatever came before.
 func TestViewsAgreeWithAPlainList(t *testing.T) {
 	const slots = 150
 	for seed := range uint64(100) {
@@ -131,8 +134,8 @@ type barge struct {
 	Log     [16]int64
 }
 
-// Records too large for 64 of them to be one run are fewer in a run, down to one: all are encoded once for all clients, in about as
-// many packets as one by one.
+// Records too large for 64 of them to be one run are fewer in a run, down to one: all are encoded
+// once for all clients, in about as many packets as one by one.
 func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 	const crates, clients = 192, 8
 	for _, logged := range []int{1, 3, 9, 16} { // numbers that change
@@ -180,8 +183,9 @@ func TestLargeRecordsGoInShorterRuns(t *testing.T) {
 	}
 }
 
-// Whatever is shared, each client has what it may read and nothing else: in runs, in parts of other clients' runs, and in whole
-// snapshots, where clients own some of what moves, all of a block, or nothing.
+// Whatever is shared, each client has what it may read and nothing else: in runs, in parts of other
+// clients' runs, and in whole snapshots, where clients own some of what moves, all of a block, or
+// nothing.
 func TestClientsShareWithoutReadingMore(t *testing.T) {
 	for _, set := range []struct{ crates, clients, owners, moving int }{{128, 12, 12, 128}, {128, 12, 12, 8}, {128, 12, 2, 8}, {70, 66, 66, 70}, {140, 2, 2, 140}} {
 		f := newFleetOf(t, classOf[captain](t, "captain"), set.crates, set.clients, []uint64{3}, 0)
@@ -234,7 +238,8 @@ func TestClientsShareWithoutReadingMore(t *testing.T) {
 	}
 }
 
-// What client a owns is not taken for what client b owns, even if all else is the same: whole snapshots differ by it too.
+// What client a owns is not taken for what client b owns, even if all else is the same: whole
+// snapshots differ by it too.
 func TestWholeSnapshotsDifferByWhatIsRead(t *testing.T) {
 	f := newFleetOf(t, classOf[captain](t, "captain"), 256, 9, []uint64{3}, 0)
 	for i, o := range f.crates {

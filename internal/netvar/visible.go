@@ -1,8 +1,8 @@
 package netvar
 
 // Audience says which clients may see an object. It is asked at the capture after an object was
-// given it, after [World.Judge] and [World.JudgeFor], and for a client that has joined: not each tick. Of what lies
-// in a space it is asked for those near enough.
+// given it, after [World.Judge] and [World.JudgeFor], and for a client that has joined: not each
+// tick. Of what lies in a space it is asked for those near enough.
 type Audience interface{ Includes(p *Peer) bool }
 
 // SetAudience lets only the clients of the audience have o; nil is everybody, as it is at first.
@@ -49,7 +49,8 @@ func (w *World) Judge(o *Object) {
 	w.unjudged = append(w.unjudged, o)
 }
 
-// JudgeFor lets the next capture ask the audience of o, and the rules of its fields, again for one client alone.
+// JudgeFor lets the next capture ask the audience of o, and the rules of its fields, again for one
+// client alone.
 func (w *World) JudgeFor(o *Object, p *Peer) {
 	if o.judge || p.fresh || !o.alive || !o.published() {
 		return
@@ -171,8 +172,8 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 	}
 }
 
-// publish makes the object known to those who may see it. What lies in a space is judged once the eyes
-// are where they shall be, and then for those who are near.
+// publish makes the object known to those who may see it. What lies in a space is judged once the
+// eyes are where they shall be, and then for those who are near.
 func (w *World) publish(o *Object) {
 	slot := o.id.slot()
 	if w.inSpace(o.class) {

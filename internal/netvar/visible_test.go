@@ -157,8 +157,8 @@ func TestAudienceIsAskedForJoiners(t *testing.T) {
 	q.deliver()
 }
 
-// A pair that is doubted is asked about once, at the next capture, whatever else is asked then; and not if its client has
-// just joined, who is asked about everything, or has gone.
+// A pair that is doubted is asked about once, at the next capture, whatever else is asked then; and
+// not if its client has just joined, who is asked about everything, or has gone.
 func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)

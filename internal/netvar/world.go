@@ -150,9 +150,10 @@ func (w *World) Despawn(o *Object) {
 	w.stats.Objects--
 }
 
-// Capture makes a version of each edited object that has really changed, in wire precision,
-// and tells the peers what they are owed. Objects that were not edited are not looked at.
-// Ticks start at 1, must grow, and must be later than those of all snapshots: what a packet carries is known by its tick.
+// Capture makes a version of each edited object that has really changed, in wire precision, and
+// tells the peers what they are owed. Objects that were not edited are not looked at. Ticks start
+// at 1, must grow, and must be later than those of all snapshots: what a packet carries is known by
+// its tick.
 func (w *World) Capture(tick uint64) {
 	if tick <= w.tick || tick <= w.cut {
 		panic(fmt.Sprintf("netvar: Capture(%d) after Capture(%d) and AppendSnapshot(%d); ticks start at 1 and grow", tick, w.tick, w.cut))
