@@ -33,7 +33,7 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 		Then: func(result any, err error) { then(&r.tick, *result.(*R), refusalOfWork(err)) },
 	})
 	if !started {
-		t.After(0, func(t *Tick) {
+		t.AfterFunc(0, func(t *Tick) {
 			var zero R
 			then(t, zero, ErrTooMuchWork)
 		})

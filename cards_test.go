@@ -22,7 +22,7 @@ func TestTheExampleOfTheDocsPlays(t *testing.T) {
 	})
 	heard := 0
 	client.Handle(b, says, func(*netloop.Tick, Say) { heard++ })
-	w.Until(300, func() bool { return !mine.Zero() && b.State().Phase == client.Playing })
+	w.Until(300, func() bool { return !mine.IsZero() && b.State().Phase == client.Playing })
 
 	for range 6 {
 		client.Send(a, says, Say{"hello"})

@@ -19,7 +19,7 @@ import (
 // # Tags
 //
 // The tags of a field say how it travels. These are all there are. In a message key, interval,
-// threshold, lerp and priority mean nothing, and read is refused.
+// threshold, lerp and weight mean nothing, and read is refused.
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
@@ -32,7 +32,7 @@ import (
 //	Mood int32   `net:"interval=500ms"` // at most twice a second
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
 //	Yaw  float32 `net:"lerp=angle"`  // drawn the short way round: see [Lerp]
-//	Life int32   `net:"priority=8"`  // a change of it goes before others: see below
+//	Life int32   `net:"weight=8"`  // a change of it goes before others: see below
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
 //
@@ -50,9 +50,9 @@ import (
 //	interval   game time as time.ParseDuration reads it, above 0 and up to 1m
 //	threshold  the field's unit, above 0; degrees of a quaternion
 //	lerp       none, linear, angle or degrees: see [Lerp]
-//	priority   1/64 to 64, as a decimal or a fraction
+//	weight     1/64 to 64, as a decimal or a fraction
 //
-// quant, range, threshold, lerp, priority and read on a struct or array hold for what is inside, unless it
+// quant, range, threshold, lerp, weight and read on a struct or array hold for what is inside, unless it
 // has its own.
 //
 // A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes over the
@@ -86,7 +86,7 @@ import (
 // last, so that a slow drift is sent when it adds up; what never gets that far is never sent,
 // and then clients differ from the server by less than the threshold for good.
 //
-// priority, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not everything fits what
+// weight, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not everything fits what
 // a client may be sent: see [Weight]. Of an object the largest counts among the fields that the client may read and of
 // which it has not acknowledged the last change, or all that it may read if it has not got the object yet; a change of
 // owner counts as 1. The others of its fields go along. On a struct or array it holds for what is inside, where another
@@ -238,7 +238,7 @@ type Field struct {
 	Lerp      Lerp          // how it is to be drawn
 	Interval  time.Duration // the least time between two changes that are sent, 0 is none
 	Threshold float64       // the least change that is sent, in the field's unit; of a quaternion in degrees; 0 is none
-	Priority  float64       // the tag priority=, 1 if there is none
+	Weight    float64       // the tag weight=, 1 if there is none
 }
 
 // Fields describes the network variables of the class, in the order of the struct; a slice

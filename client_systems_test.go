@@ -28,7 +28,7 @@ func TestABadAnchorOfAClientIsRejectedAtAnyTime(t *testing.T) {
 			}
 			behind := c.On(netloop.Update, "behind", note("behind"), netloop.After("bad"))
 			bad := c.On(netloop.Update, "bad", note("bad"), netloop.After("nobody"), netloop.OnRemove(func() { removed = true }))
-			grouped := c.On(netloop.Update, "grouped", note("grouped"), netloop.In("no group"))
+			grouped := c.On(netloop.Update, "grouped", note("grouped"), netloop.InSystemGroup("no group"))
 			twice := c.On(netloop.Update, "transport.poll", note("twice"))
 			good := c.On(netloop.Update, "good", note("good"))
 			w.Step(20)
@@ -71,7 +71,7 @@ func TestAClientHasAddAndGroups(t *testing.T) {
 	note := func(name string) func(*netloop.Tick) {
 		return func(*netloop.Tick) { ran = append(ran, name) }
 	}
-	c.On(netloop.Update, "inside", note("inside"), netloop.In("drawing")) // The group comes later.
+	c.On(netloop.Update, "inside", note("inside"), netloop.InSystemGroup("drawing")) // The group comes later.
 	both := c.Add("both", func(s netloop.Stage) func(*netloop.Tick) {
 		if s == netloop.Update || s == netloop.PreUpdate {
 			return note("both at " + s.String())

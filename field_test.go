@@ -16,7 +16,7 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	type there struct {
 		Pos [2]float32 `net:"quant=1/8,threshold=0.5,interval=1s"`
 		Yaw float32    `net:"lerp=angle,read=owner"`
-		Bag []int16    `net:"priority=4"`
+		Bag []int16    `net:"weight=4"`
 	}
 	type here struct {
 		Pos [2]float32 `net:"quant=1/8"`
@@ -26,10 +26,10 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	a, b := netloop.NewSchema("field", 1, 0), netloop.NewSchema("field", 1, 0)
 	server, own := netloop.NewClass[there](a, "it"), netloop.NewClass[here](b, "it")
 	want := []netloop.Field{
-		{Name: "Pos[0]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Priority: 1},
-		{Name: "Pos[1]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Priority: 1},
-		{Name: "Yaw", Type: "float32", Read: "owner", Lerp: netloop.LerpAngle, Priority: 1},
-		{Name: "Bag", Type: "slice", Priority: 4},
+		{Name: "Pos[0]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Weight: 1},
+		{Name: "Pos[1]", Type: "float32", Lerp: netloop.LerpLinear, Interval: time.Second, Threshold: 0.5, Weight: 1},
+		{Name: "Yaw", Type: "float32", Read: "owner", Lerp: netloop.LerpAngle, Weight: 1},
+		{Name: "Bag", Type: "slice", Weight: 4},
 	}
 	if got := server.Fields(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the server's fields are %+v", got)

@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// Grid shows to each client what is near: objects of the classes on it ([Class.OnGrid]) spawn
+// Grid shows to each client what is near: objects of the classes on it ([Class.PlaceOn]) spawn
 // for a client when they come within a radius of one of its viewpoints, and despawn when they
 // have left it by more than a margin. A client without a viewpoint sees nothing of them. Objects
 // may have a target too ([VisibleTo]): both must admit a client.
@@ -76,26 +76,26 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 	return g
 }
 
-// OnGrid puts the objects of the class onto a grid, where the function says that they are; in a plane
+// PlaceOn puts the objects of the class onto a grid, where the function says that they are; in a plane
 // z is 0. The function is asked for new objects and for those that were edited, at the end of the tick. It must read nothing
-// but the state; when it panics, the position is a bad one, see [Grid]. OnGrid
+// but the state; when it panics, the position is a bad one, see [Grid]. PlaceOn
 // belongs into the game's Open, and a class may be on one grid.
-func (k *Class[S]) OnGrid(g *Grid, at func(*S) (x, y, z float64)) {
+func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if g == nil || at == nil {
-		panic(fmt.Sprintf("netloop: Class.OnGrid: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
+		panic(fmt.Sprintf("netloop: Class.PlaceOn: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
 	}
 	r := g.room
-	if !r.takes(k.c, "Class.OnGrid") || g.space == nil {
+	if !r.takes(k.c, "Class.PlaceOn") || g.space == nil {
 		return
 	}
-	place := guard.Place{Name: "Class.OnGrid", Of: k.Name(), So: "the position is a bad one"}
+	place := guard.Place{Name: "Class.PlaceOn", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
 		x, y, z = math.NaN(), math.NaN(), math.NaN() //nolint:wastedassign // That remains of a panic.
 		defer r.e.Guard().Recover(&place, nil)
 		return at((*S)(live))
 	})
 	if err != nil {
-		r.reject(fmt.Errorf("Class.OnGrid: %w", err))
+		r.reject(fmt.Errorf("Class.PlaceOn: %w", err))
 	}
 }
 
@@ -127,7 +127,7 @@ func (g *Grid) SetView(t *Tick, c *Client, from ...Viewpoint) {
 	var eyes [MaxViewpoints]netvar.Eye
 	for i, v := range from {
 		if o := v.eye.Object; o != nil && !g.space.Holds(o.Class()) {
-			panic(fmt.Sprintf("netloop: Grid.SetView: class %q is not on this grid: use ViewAt, or Class.OnGrid", o.Class().Name()))
+			panic(fmt.Sprintf("netloop: Grid.SetView: class %q is not on this grid: use ViewAt, or Class.PlaceOn", o.Class().Name()))
 		}
 		eyes[i] = v.eye
 	}

@@ -44,7 +44,7 @@ func (m *meadow) Open(r *netloop.Room) error {
 	}
 	m.own = map[netloop.ClientID]*netloop.Object[body]{}
 	m.grid = netloop.NewGrid(r, m.spec)
-	bodies.OnGrid(m.grid, func(b *body) (x, y, z float64) {
+	bodies.PlaceOn(m.grid, func(b *body) (x, y, z float64) {
 		if b.N < 0 {
 			panic("no place")
 		}
@@ -263,13 +263,13 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 			netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Cell: 1})
 		},
 		"is less than a cell": func(r *netloop.Room, _ *netloop.Grid) {
-			signs.OnGrid(netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Margin: 1}), func(*sign) (x, y, z float64) { return })
+			signs.PlaceOn(netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Margin: 1}), func(*sign) (x, y, z float64) { return })
 		},
 		"class \"body\" is on a grid already": func(r *netloop.Room, g *netloop.Grid) {
-			bodies.OnGrid(g, func(*body) (x, y, z float64) { return })
+			bodies.PlaceOn(g, func(*body) (x, y, z float64) { return })
 		},
 		"belongs to schema": func(_ *netloop.Room, g *netloop.Grid) {
-			things.OnGrid(g, func(*thing) (x, y, z float64) { return })
+			things.PlaceOn(g, func(*thing) (x, y, z float64) { return })
 		},
 	} {
 		_, err := netloop.New(netloop.Config{}, &meadow{open: open})
@@ -281,15 +281,15 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 
 func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
 	for name, call := range map[string]func(*netloop.Grid){
-		"no grid":     func(*netloop.Grid) { bodies.OnGrid(nil, func(*body) (x, y, z float64) { return }) },
-		"no function": func(g *netloop.Grid) { bodies.OnGrid(g, nil) },
+		"no grid":     func(*netloop.Grid) { bodies.PlaceOn(nil, func(*body) (x, y, z float64) { return }) },
+		"no function": func(g *netloop.Grid) { bodies.PlaceOn(g, nil) },
 	} {
 		var said any
 		_, _ = netloop.New(netloop.Config{}, &meadow{open: func(_ *netloop.Room, g *netloop.Grid) {
 			defer func() { said = recover() }()
 			call(g)
 		}})
-		if !strings.Contains(fmt.Sprint(said), `Class.OnGrid: class "body" needs a grid`) {
+		if !strings.Contains(fmt.Sprint(said), `Class.PlaceOn: class "body" needs a grid`) {
 			t.Errorf("%s: %v", name, said)
 		}
 	}

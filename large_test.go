@@ -67,7 +67,7 @@ func (b *books) change(t *netloop.Tick) {
 	k := b.rng.IntN(20)
 	if len(b.list) == 0 || k == 0 && len(b.list) < 8 {
 		l := ledger{Lines: lines(b.rng, b.rng.IntN(1200))}
-		o := ledgers.Spawn(t, l, netloop.OnLeave(netloop.Keep)) // or the books would be wrong
+		o := ledgers.Spawn(t, l, netloop.WhenOwnerLeaves(netloop.Keep)) // or the books would be wrong
 		b.list, b.want[o.Ref()] = append(b.list, o), l
 		return
 	}

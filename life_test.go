@@ -21,7 +21,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 			joined[c.ID()]++
 			things.Spawn(tick, thing{}, netloop.OwnedBy(c.ID()))
 			if c.Join().Token == "kick" {
-				tick.After(500*time.Millisecond, func(tick *netloop.Tick) { c.Kick(tick, netloop.CodeGame, "enough") })
+				tick.AfterFunc(500*time.Millisecond, func(tick *netloop.Tick) { c.Kick(tick, netloop.CodeGame, "enough") })
 			}
 			if c.Join().Token == "refuse" {
 				return netloop.Refuse(netloop.CodeGame+1, "not today")
@@ -80,7 +80,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 func TestObjectsMayOutliveTheirOwner(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
-			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()), netloop.OnLeave(netloop.Keep))
+			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.Keep))
 			things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(c.ID()))
 			return nil
 		})
@@ -184,14 +184,14 @@ func TestTimersFollowGameTime(t *testing.T) {
 	var fired []uint64
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { // Tick 1, 16.7 ms of game time.
-			tick.After(100*time.Millisecond, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
-			stopped := tick.After(50*time.Millisecond, func(*netloop.Tick) { t.Error("a stopped timer fired") })
+			tick.AfterFunc(100*time.Millisecond, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
+			stopped := tick.AfterFunc(50*time.Millisecond, func(*netloop.Tick) { t.Error("a stopped timer fired") })
 			if !stopped.Stop() || stopped.Stop() {
 				t.Error("Stop does not say whether it was in time")
 			}
-			tick.After(0, func(tick *netloop.Tick) {
+			tick.AfterFunc(0, func(tick *netloop.Tick) {
 				fired = append(fired, tick.Number())
-				tick.After(0, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
+				tick.AfterFunc(0, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
 			})
 		})
 	})

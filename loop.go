@@ -35,7 +35,7 @@ func newLoop(owner *loop.Loop[*Tick], reject func(error)) *Loop {
 	return &Loop{owner: owner, reject: reject, tree: owner.Tree()}
 }
 
-// Group registers a group for others to be [In], as [Loop.Group] does in a tree.
+// Group registers a group for others to be [InSystemGroup], as [Loop.Group] does in a tree.
 func (r *Room) Group(name string, o ...SystemOption) *System { return r.systems.Group(name, o...) }
 
 // Group serves Room.Group and a client's.
@@ -144,7 +144,7 @@ func (l *Loop) Change(name string, o ...SystemOption) {
 
 // Move puts a system, or a group with all that is in it, elsewhere in the order:
 // [Before] or [After] others, which takes it into the group of the first that is
-// named, or [In] a group; In("") takes it out of all groups. Its former anchors are
+// named, or [InSystemGroup] a group; In("") takes it out of all groups. Its former anchors are
 // forgotten. Other options change it as [Loop.Change] does.
 func (l *Loop) Move(name string, to ...SystemOption) {
 	i := l.index("move", name)
@@ -209,19 +209,19 @@ func (l *Loop) Enable(names ...string) {
 // Group adds a group: systems that are ordered among themselves, stand in every
 // stage as one, and run only while the [RunIf] of the group holds. It may be
 // anchored and have a priority like a system, and be in another group.
-func (l *Loop) Group(name string, o ...SystemOption) *Group {
+func (l *Loop) Group(name string, o ...SystemOption) *SystemGroup {
 	l.Append(&System{spec: groupSpec(name, o)})
-	return &Group{l, name}
+	return &SystemGroup{l, name}
 }
 
-// Group is a group that is being filled: see [Loop.Group].
-type Group struct {
+// SystemGroup is a group that is being filled: see [Loop.SystemGroup].
+type SystemGroup struct {
 	loop *Loop
 	name string
 }
 
 // Append adds systems to the group.
-func (g *Group) Append(s ...*System) *Group {
+func (g *SystemGroup) Append(s ...*System) *SystemGroup {
 	for _, one := range s {
 		one.spec.Group = g.name
 		g.loop.Append(one)
@@ -230,8 +230,8 @@ func (g *Group) Append(s ...*System) *Group {
 }
 
 // Group adds a group inside the group.
-func (g *Group) Group(name string, o ...SystemOption) *Group {
-	return g.loop.Group(name, append(o[:len(o):len(o)], In(g.name))...)
+func (g *SystemGroup) Group(name string, o ...SystemOption) *SystemGroup {
+	return g.loop.Group(name, append(o[:len(o):len(o)], InSystemGroup(g.name))...)
 }
 
 // Set checks the tree and lets it take effect at the next Initialization. An

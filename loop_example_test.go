@@ -145,7 +145,7 @@ func Example_updateManager() {
 				if calls++; t.Number() == 2 && i%2 == 0 {
 					subscribers[i].Remove()
 				}
-			}, netloop.In("subscribers"))
+			}, netloop.InSystemGroup("subscribers"))
 		}
 		r.On(netloop.PostLateUpdate, "count", func(*netloop.Tick) {
 			fmt.Printf(" %d calls", calls)

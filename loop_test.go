@@ -112,7 +112,7 @@ func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
 	x.tick(t, w, "a across think act b c whole")
 
 	// A group goes with all that is in it, and a system may come in later.
-	x.room.On(netloop.Update, "dream", x.note("dream"), netloop.In("ai"), netloop.Before("think"))
+	x.room.On(netloop.Update, "dream", x.note("dream"), netloop.InSystemGroup("ai"), netloop.Before("think"))
 	x.tick(t, w, "a across dream think act b c whole")
 	l = x.room.Loop()
 	l.Remove("ai")
@@ -125,7 +125,7 @@ func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
 func TestAGroupOfOpenOrdersItsSystems(t *testing.T) {
 	x := new(trees)
 	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "inside", x.note("inside"), netloop.In("late")) // Its group follows.
+		r.On(netloop.Update, "inside", x.note("inside"), netloop.InSystemGroup("late")) // Its group follows.
 		r.On(netloop.Update, "outside", x.note("outside"))
 		r.Group("late", netloop.Priority(netloop.Late))
 	})
@@ -148,8 +148,8 @@ func TestATreeThatIsWrongChangesNothing(t *testing.T) {
 		"built-in off":     {func(l *netloop.Loop) { l.Disable("transport.flush") }, []string{`"transport.flush"`, "nothing would reach"}},
 		"built-in other":   {func(l *netloop.Loop) { l.Replace("netvar.snapshot", x.system("netvar.snapshot")) }, []string{`"netvar.snapshot"`}},
 		"own group":        {func(l *netloop.Loop) { l.Group("g").Append(x.system("d", netloop.After("g"))) }, []string{`"d"`, `"g"`}},
-		"no group":         {func(l *netloop.Loop) { l.Change("a", netloop.In("b")) }, []string{`"a"`, `"b"`}},
-		"group in itself":  {func(l *netloop.Loop) { l.Group("g", netloop.In("g")) }, []string{`"g"`}},
+		"no group":         {func(l *netloop.Loop) { l.Change("a", netloop.InSystemGroup("b")) }, []string{`"a"`, `"b"`}},
+		"group in itself":  {func(l *netloop.Loop) { l.Group("g", netloop.InSystemGroup("g")) }, []string{`"g"`}},
 		"no function":      {func(l *netloop.Loop) { l.Append(netloop.NewSystem(netloop.Update, "d", nil)) }, []string{`"d"`}},
 		"handle reused":    {func(l *netloop.Loop) { d := x.system("d"); l.Append(d, d) }, []string{`"d"`}},
 	} {
@@ -284,21 +284,21 @@ func TestSystemsAndGroupsAreMoved(t *testing.T) {
 	l.Group("g", netloop.Priority(netloop.Late)).Append(x.system("d"), x.system("e"))
 	set(t, l)
 	x.tick(t, w, "a c b d e")
-	move("b", "a c d b e", netloop.Before("e")) // Into the group of e.
-	move("a", "d b e a c", netloop.In("g"))     // And c is still after a.
+	move("b", "a c d b e", netloop.Before("e"))        // Into the group of e.
+	move("a", "d b e a c", netloop.InSystemGroup("g")) // And c is still after a.
 	move("g", "d b e a c", netloop.Before("c"))
-	move("d", "b e a c d", netloop.In(""))
+	move("d", "b e a c d", netloop.InSystemGroup(""))
 	move("e", "b a c d e", netloop.After("d"), netloop.Priority(netloop.First))
 
 	for what, c := range map[string]struct {
 		change func(*netloop.Loop)
 		want   string
 	}{
-		"nobody":   {func(l *netloop.Loop) { l.Move("nobody", netloop.In("g")) }, `"nobody"`},
+		"nobody":   {func(l *netloop.Loop) { l.Move("nobody", netloop.InSystemGroup("g")) }, `"nobody"`},
 		"nowhere":  {func(l *netloop.Loop) { l.Move("a", netloop.Before("nobody")) }, `"nobody"`},
 		"built in": {func(l *netloop.Loop) { l.Move("transport.poll", netloop.Before("a")) }, `"transport.poll"`},
-		"itself":   {func(l *netloop.Loop) { l.Move("g", netloop.In("g")) }, `"g"`},
-		"no group": {func(l *netloop.Loop) { l.Move("b", netloop.In("a")) }, `"a"`},
+		"itself":   {func(l *netloop.Loop) { l.Move("g", netloop.InSystemGroup("g")) }, `"g"`},
+		"no group": {func(l *netloop.Loop) { l.Move("b", netloop.InSystemGroup("a")) }, `"a"`},
 	} {
 		l := x.room.Loop()
 		c.change(l)

@@ -48,9 +48,9 @@ func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Desp
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
-// Changed returns the server's tick of the value: that in which it was captured. On a client that is the tick to which
+// ChangedTick returns the server's tick of the value: that in which it was captured. On a client that is the tick to which
 // what [Object.State] returns belongs; on a server that of the newest capture which found a change.
-func (o *Object[S]) Changed() uint64 { return o.o.Changed() }
+func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
 
 // Ref returns a reference that can travel in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }
@@ -84,8 +84,8 @@ func (r Ref[S]) Compare(other Ref[S]) int { return cmp.Compare(r.ref.ID, other.r
 // String names the object for people, such as 17.3, as the admin page /explain takes it.
 func (r Ref[S]) String() string { return netvar.ID(r.ref.ID).String() }
 
-// Zero reports whether the Ref refers to no object at all.
-func (r Ref[S]) Zero() bool { return r.ref.ID == 0 }
+// IsZero reports whether the Ref refers to no object at all.
+func (r Ref[S]) IsZero() bool { return r.ref.ID == 0 }
 
 // OwnedBy makes a client the owner of the object. With one that is not in the room, as
 // it has left before the result of a [Go] came, the object is at once what its
@@ -102,8 +102,8 @@ const (
 	Keep                // it stays, without an owner
 )
 
-// OnLeave says what becomes of the object when its owner leaves.
-func OnLeave(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
+// WhenOwnerLeaves says what becomes of the object when its owner leaves.
+func WhenOwnerLeaves(p LeavePolicy) SpawnOption { return func(s *spawn) { s.keep = p == Keep } }
 
 // Owner returns the client that owns the object, or 0.
 func (o *Object[S]) Owner() ClientID { return ClientID(o.o.Owner()) }

@@ -108,7 +108,7 @@ func TestTheBudgetOfAClientIsKept(t *testing.T) {
 func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
 	var panics bool
 	w := netlooptest.New(t, crowd{balls: 60, stars: 20, sparks: 5, open: func(r *netloop.Room) {
-		balls.Prioritize(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
+		balls.Weigh(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			if panics {
 				panic("test")
 			}
@@ -209,7 +209,7 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 		t.Errorf("a negative budget: %v", err)
 	}
 	other := script(func(r *netloop.Room) {
-		balls.Prioritize(r, func(*netloop.Client, *netloop.Object[ball]) float64 { return 1 })
+		balls.Weigh(r, func(*netloop.Client, *netloop.Object[ball]) float64 { return 1 })
 	})
 	if _, err := netloop.New(netloop.Config{}, other); err == nil || !strings.Contains(err.Error(), `class "ball"`) {
 		t.Errorf("a class of another schema: %v", err)
@@ -237,7 +237,7 @@ func TestPrioritiesReplay(t *testing.T) {
 	var load time.Duration
 	spend := func() { w.Spend(load) }
 	game := crowd{balls: 60, stars: 20, sparks: 20, open: func(r *netloop.Room) {
-		balls.Prioritize(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
+		balls.Weigh(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {
 			return float64(uint64(c.ID()) * uint64(o.State().X%7))
 		})
 		r.On(netloop.Update, "test.load", func(t *netloop.Tick) {

@@ -87,7 +87,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	}
 	r.tick = Tick{now: &r.now, store: r.e.World(), timers: &r.timers, log: r.e.Log(), room: r}
 	r.reseed(s.cfg.Seed)
-	r.prioritize()
+	r.weigh()
 	r.restrict()
 	r.builtins()
 

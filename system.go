@@ -142,7 +142,7 @@ func (s *System) Remove(from ...Stage) {
 // nothing is owed. Who is in a group that is paused, or disabled, stays so
 // whatever happens to itself.
 //
-// Messages, timers of [Tick.After] and the ticks themselves go on. To hold the
+// Messages, timers of [Tick.AfterFunc] and the ticks themselves go on. To hold the
 // time of a whole room there is [Room.SetTimeScale].
 func (s *System) Pause() { s.Change(Paused(true)) }
 
@@ -179,9 +179,9 @@ func After(systems ...string) SystemOption {
 // is due at once. [System.Pause] lets it stand still.
 func Disabled(yes bool) SystemOption { return func(s *loop.Spec[*Tick]) { s.Disabled = yes } }
 
-// In puts the system into a group: see [Room.Group]. The group may be registered
+// InSystemGroup puts the system into a group: see [Room.Group]. The group may be registered
 // later while [Game] Open runs, and on a client before its first Step.
-func In(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
+func InSystemGroup(group string) SystemOption { return func(s *loop.Spec[*Tick]) { s.Group = group } }
 
 // Every lets the system run only when a time has passed since it last did: once,
 // with that time as [Tick.Delta]. The first call is at the first tick. Runs keep

@@ -83,7 +83,7 @@ func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
 		{netloop.Every(0, netloop.CatchUp(0)), "above 0"},
 		{netloop.Every(1, netloop.CatchUp(1001)), "1000"},
 		{netloop.Stages(9), "stage 9"},
-		{netloop.In("nowhere"), `"nowhere"`},
+		{netloop.InSystemGroup("nowhere"), `"nowhere"`},
 	} {
 		w.Tick(func(*netloop.Tick) { s.Change(netloop.Stages(netloop.PreUpdate), c.o) })
 		if s.Err() == nil || !strings.Contains(s.Err().Error(), c.want) {

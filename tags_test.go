@@ -116,6 +116,6 @@ func TestEveryTypeReachesTheClient(t *testing.T) {
 	follow(t, all{}, changes, func(s, c all) bool {
 		ok := c.Local == 0 && proto.Equal(s.Said, c.Said) && len(c.Notes) == 1 && proto.Equal(s.Notes[30], c.Notes[30])
 		s.Local, s.Said, s.Notes, c.Said, c.Notes = 0, nil, nil, nil, nil
-		return ok && s.U8 == 30 && !c.It.Zero() && reflect.DeepEqual(s, c)
+		return ok && s.U8 == 30 && !c.It.IsZero() && reflect.DeepEqual(s, c)
 	})
 }

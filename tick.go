@@ -107,24 +107,24 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 	return clientOf(c), ok
 }
 
-// After calls fn once, at the start of Update of the first tick at which d of
+// AfterFunc calls fn once, at the start of Update of the first tick at which d of
 // game time has passed, and at the earliest in the next tick, which is what 0 and
 // less mean. When fn panics, it is counted and logged, and not called again.
-func (t *Tick) After(d time.Duration, fn func(*Tick)) Timer {
-	t.check("Tick.After")
+func (t *Tick) AfterFunc(d time.Duration, fn func(*Tick)) Timer {
+	t.check("Tick.AfterFunc")
 	return Timer{t.timers.Add(loop.GameClock, ahead(t.now.GameTime, max(d, 1)), fn)}
 }
 
-// AfterScaled is After in scaled time: what it puts off waits for as long as the
+// AfterFuncScaled is After in scaled time: what it puts off waits for as long as the
 // room is paused. Of the calls that are due in one tick those of After come
 // first; those of one clock come in the order of their times, and then of
 // registration.
-func (t *Tick) AfterScaled(d time.Duration, fn func(*Tick)) Timer {
-	t.check("Tick.AfterScaled")
+func (t *Tick) AfterFuncScaled(d time.Duration, fn func(*Tick)) Timer {
+	t.check("Tick.AfterFuncScaled")
 	return Timer{t.timers.Add(loop.ScaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)}
 }
 
-// Timer is a call that [Tick.After] or [Tick.AfterScaled] has put off.
+// Timer is a call that [Tick.AfterFunc] or [Tick.AfterFuncScaled] has put off.
 type Timer struct{ t *loop.Timer[*Tick] }
 
 // Stop keeps the call from happening. It reports whether it was in time.

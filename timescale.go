@@ -18,7 +18,7 @@ const (
 // tick all systems see one scale; of several calls in a tick the last counts.
 // Ticks, their numbers, fixed steps and GameTime go on as ever, and so does what
 // does not ask for scaled time: see [Tick.ScaledTime], [Tick.ScaledDelta],
-// [Scaled], [Tick.AfterScaled] and [Tick.InScaled].
+// [Scaled], [Tick.AfterFuncScaled] and [Tick.InScaled].
 //
 // Clients are told, and see the same scaled time. It panics unless num/den is
 // from 0 to [MaxTimeScale] and den from 1 to [MaxTimeScaleDen].

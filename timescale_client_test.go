@@ -155,7 +155,7 @@ func TestScaledSystemsAndTimersOfAClient(t *testing.T) {
 	c.On(netloop.Update, "pulse", func(*netloop.Tick) { calls++ }, netloop.Every(100*time.Millisecond, netloop.Scaled()))
 	c.On(netloop.PreUpdate, "set", func(tick *netloop.Tick) {
 		if game == 0 {
-			tick.AfterScaled(time.Second, func(*netloop.Tick) { fired++ })
+			tick.AfterFuncScaled(time.Second, func(*netloop.Tick) { fired++ })
 		}
 		game, scaled = game+tick.Delta(), scaled+tick.ScaledDelta()
 	})

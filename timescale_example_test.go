@@ -36,7 +36,7 @@ func (skyGame) Open(r *netloop.Room) error {
 	hourglass.Handle(r, func(t *netloop.Tick, _ *netloop.Client, _ Hourglass) error {
 		r.SetTimeScale(t, 1, 2)
 		over.Stop()
-		over = t.After(slowMotion, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 1) })
+		over = t.AfterFunc(slowMotion, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 1) })
 		return nil
 	})
 
@@ -50,9 +50,9 @@ func (skyGame) Open(r *netloop.Room) error {
 		for a := range asteroids.All(t) {
 			a.Edit(t).X += 8 * t.ScaledDelta().Seconds()
 		}
-	}, netloop.In("asteroids"))
+	}, netloop.InSystemGroup("asteroids"))
 	r.On(netloop.Update, "asteroids.spawn", func(t *netloop.Tick) { asteroids.Spawn(t, Asteroid{}) },
-		netloop.In("asteroids"), netloop.Every(3*time.Second, netloop.Scaled(), netloop.CatchUp(1)))
+		netloop.InSystemGroup("asteroids"), netloop.Every(3*time.Second, netloop.Scaled(), netloop.CatchUp(1)))
 
 	// A truce holds the asteroids alone, and the time until the next of them.
 	group := r.Group("asteroids")

@@ -71,18 +71,18 @@ func TestTimersOnBothClocks(t *testing.T) {
 			note := func(what string) func(*netloop.Tick) {
 				return func(t *netloop.Tick) { got = append(got, fmt.Sprint(t.Number(), " ", what)) }
 			}
-			tick.AfterScaled(300*time.Millisecond, note("scaled 300")) // 100 ms are over, and 3 ticks stand still.
-			tick.AfterScaled(200*time.Millisecond, note("scaled 200"))
-			tick.AfterScaled(-5, func(t *netloop.Tick) {
+			tick.AfterFuncScaled(300*time.Millisecond, note("scaled 300")) // 100 ms are over, and 3 ticks stand still.
+			tick.AfterFuncScaled(200*time.Millisecond, note("scaled 200"))
+			tick.AfterFuncScaled(-5, func(t *netloop.Tick) {
 				note("scaled at once")(t)
-				t.AfterScaled(0, note("in the pause"))
+				t.AfterFuncScaled(0, note("in the pause"))
 			})
-			tick.After(500*time.Millisecond, note("game 500"))
-			tick.After(600*time.Millisecond, note("game 600"))
-			if stop := tick.AfterScaled(250*time.Millisecond, note("stopped")); !stop.Stop() || stop.Stop() {
+			tick.AfterFunc(500*time.Millisecond, note("game 500"))
+			tick.AfterFunc(600*time.Millisecond, note("game 600"))
+			if stop := tick.AfterFuncScaled(250*time.Millisecond, note("stopped")); !stop.Stop() || stop.Stop() {
 				t.Error("Stop does not say whether it was in time")
 			}
-			for _, after := range []func(time.Duration, func(*netloop.Tick)) netloop.Timer{tick.After, tick.AfterScaled} {
+			for _, after := range []func(time.Duration, func(*netloop.Tick)) netloop.Timer{tick.AfterFunc, tick.AfterFuncScaled} {
 				after(math.MaxInt64, note("never"))
 			}
 		})
@@ -98,8 +98,8 @@ func TestATimerThatPanicsCostsNoOtherOnEitherClock(t *testing.T) {
 	var got []string
 	w := open(t, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
-			tick.After(0, func(*netloop.Tick) { panic("once") })
-			tick.AfterScaled(0, func(t *netloop.Tick) { got = append(got, fmt.Sprint(t.Number())) })
+			tick.AfterFunc(0, func(*netloop.Tick) { panic("once") })
+			tick.AfterFuncScaled(0, func(t *netloop.Tick) { got = append(got, fmt.Sprint(t.Number())) })
 		})
 	}, netlooptest.AllowPanics())
 	w.Step(4)
@@ -175,8 +175,8 @@ func TestAGroupIsPausedAndResumed(t *testing.T) {
 	note := func(t *netloop.Tick) { ran = append(ran, fmt.Sprint(t.Number(), " ", t.Delta())) }
 	w := open(t, func(r *netloop.Room) {
 		enemies := r.Group("enemies")
-		r.On(netloop.Update, "spawn", note, netloop.In("enemies"), netloop.Every(300*time.Millisecond))
-		r.On(netloop.PreUpdate, "shots", note, netloop.MinGap(250*time.Millisecond), netloop.In("enemies"))
+		r.On(netloop.Update, "spawn", note, netloop.InSystemGroup("enemies"), netloop.Every(300*time.Millisecond))
+		r.On(netloop.PreUpdate, "shots", note, netloop.MinGap(250*time.Millisecond), netloop.InSystemGroup("enemies"))
 		r.On(netloop.Update, "test.script", func(t *netloop.Tick) {
 			switch t.Number() {
 			case 2:

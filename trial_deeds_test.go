@@ -152,7 +152,7 @@ func (r *trial) spawn(t *netloop.Tick) *item {
 	it := &item{kind: kinds[r.rng.IntN(len(kinds))], sees: everyone, edited: true, lit: r.some(), texts: map[rights]string{}}
 	var o []netloop.SpawnOption
 	if it.keep = r.rng.IntN(2) == 0; it.keep {
-		o = append(o, netloop.OnLeave(netloop.Keep))
+		o = append(o, netloop.WhenOwnerLeaves(netloop.Keep))
 	}
 	if r.rng.IntN(3) == 0 {
 		it.owner = r.someone()

@@ -92,7 +92,7 @@ func (k species[S]) has(t *netloop.Tick, yield func(key, text string)) {
 func (k species[S]) watch(g *guest) {
 	told := func(o *netloop.Object[S]) telling {
 		s := o.State()
-		return telling{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.Changed()}
+		return telling{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.ChangedTick()}
 	}
 	client.Watch(g.c, k.class, client.Watcher[S]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[S]) { g.spawned(told(o)) },

@@ -91,8 +91,8 @@ func (*trial) Schema() *netloop.Schema { return isles }
 // Open makes the trial a game.
 func (r *trial) Open(room *netloop.Room) error {
 	r.grid = netloop.NewGrid(room, netloop.GridSpec{Radius: gridRadius, Margin: gridMargin, Cell: gridCell})
-	walkers.OnGrid(r.grid, func(w *walker) (x, y, z float64) { return float64(w.X), float64(w.Y), 0 })
-	walkers.Prioritize(room, func(c *netloop.Client, o *netloop.Object[walker]) float64 {
+	walkers.PlaceOn(r.grid, func(w *walker) (x, y, z float64) { return float64(w.X), float64(w.Y), 0 })
+	walkers.Weigh(room, func(c *netloop.Client, o *netloop.Object[walker]) float64 {
 		return float64(1+uint64(c.ID())%3) * float64(o.State().X+200) / 200
 	})
 	vaults.Reads(room, "side", func(o *netloop.Object[vault]) netloop.Target { return netloop.InGroup(r.sides[o.State().Side]) })

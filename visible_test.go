@@ -296,8 +296,8 @@ func TestChangedIsTheServersTick(t *testing.T) {
 	c := play(t, w, perfect)
 	var at []uint64
 	client.Watch(c, things, client.Watcher[thing]{
-		Spawn:  func(_ *netloop.Tick, o *netloop.Object[thing]) { at = append(at, o.Changed()) },
-		Change: func(_ *netloop.Tick, o *netloop.Object[thing], _ thing) { at = append(at, o.Changed()) },
+		Spawn:  func(_ *netloop.Tick, o *netloop.Object[thing]) { at = append(at, o.ChangedTick()) },
+		Change: func(_ *netloop.Tick, o *netloop.Object[thing], _ thing) { at = append(at, o.ChangedTick()) },
 	})
 	var o *netloop.Object[thing]
 	var want []uint64
@@ -310,8 +310,8 @@ func TestChangedIsTheServersTick(t *testing.T) {
 			}
 		})
 		w.Step(4)
-		if o.Changed() != want[n] {
-			t.Errorf("the server's value is of tick %d, want %d", o.Changed(), want[n])
+		if o.ChangedTick() != want[n] {
+			t.Errorf("the server's value is of tick %d, want %d", o.ChangedTick(), want[n])
 		}
 	}
 	if !slices.Equal(at, want) {

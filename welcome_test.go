@@ -15,7 +15,7 @@ import (
 func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
 	ticked := make(chan struct{})
 	s, _ := serve(t, script(func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) { tick.After(0, func(*netloop.Tick) { close(ticked) }) })
+		r.OnStart(func(tick *netloop.Tick) { tick.AfterFunc(0, func(*netloop.Tick) { close(ticked) }) })
 	}), 60)
 	<-ticked
 	adm, err := inside.Netloop.Server(s).Handler.Admit(context.Background(), inside.Netloop.Schema(schema).Hello(), "here")

@@ -108,8 +108,8 @@ func TestBadDeclarationsAreSaidInPlainWords(t *testing.T) {
 		`field struct.A: threshold of 300, which is further than the field can change, 255`: declare[struct {
 			A uint8 `net:"threshold=300"`
 		}](),
-		`field struct.A: priority=100 is not a number from 1/64 to 64; write for instance priority=4`: declare[struct {
-			A float32 `net:"priority=100"`
+		`field struct.A: weight=100 is not a number from 1/64 to 64; write for instance weight=4`: declare[struct {
+			A float32 `net:"weight=100"`
 		}](),
 		`field struct.A: lerp=cubic is not none, linear, angle or degrees`: declare[struct {
 			A float32 `net:"lerp=cubic"`
@@ -168,7 +168,7 @@ func TestBadRegistrationsAreSaidInPlainWords(t *testing.T) {
 		`a system needs a name`:                                     func(r *netloop.Room) { r.On(netloop.Update, "", nothing) },
 		`the name "transport.poll" is in use`:                       func(r *netloop.Room) { r.On(netloop.Update, "transport.poll", nothing) },
 		`system "a" is to run before "b", which is not registered`:  func(r *netloop.Room) { r.On(netloop.Update, "a", nothing, netloop.Before("b")) },
-		`system "a" is to be in group "g", which is not registered`: func(r *netloop.Room) { r.On(netloop.Update, "a", nothing, netloop.In("g")) },
+		`system "a" is to be in group "g", which is not registered`: func(r *netloop.Room) { r.On(netloop.Update, "a", nothing, netloop.InSystemGroup("g")) },
 		`system "a": there is no function to run`:                   func(r *netloop.Room) { r.On(netloop.Update, "a", nil) },
 		`method "echo" has a handler already`: func(r *netloop.Room) {
 			fn := func(*netloop.Tick, *netloop.Client, text) error { return nil }
@@ -181,13 +181,13 @@ func TestBadRegistrationsAreSaidInPlainWords(t *testing.T) {
 				netloop.NewGrid(r, netloop.GridSpec{Radius: 1})
 			}
 		},
-		`Class.OnGrid: class "thing" is on a grid already`: func(r *netloop.Room) {
+		`Class.PlaceOn: class "thing" is on a grid already`: func(r *netloop.Room) {
 			for range 2 {
-				things.OnGrid(netloop.NewGrid(r, netloop.GridSpec{Radius: 1}), func(*thing) (x, y, z float64) { return })
+				things.PlaceOn(netloop.NewGrid(r, netloop.GridSpec{Radius: 1}), func(*thing) (x, y, z float64) { return })
 			}
 		},
-		`Class.Prioritize: class "thing" belongs to schema "elsewhere", but the room runs schema "test"`: func(r *netloop.Room) {
-			elsewhere.Prioritize(r, func(*netloop.Client, *netloop.Object[thing]) float64 { return 1 })
+		`Class.Weigh: class "thing" belongs to schema "elsewhere", but the room runs schema "test"`: func(r *netloop.Room) {
+			elsewhere.Weigh(r, func(*netloop.Client, *netloop.Object[thing]) float64 { return 1 })
 		},
 		`class "thing": Reads("team"): no field is tagged read=team`: func(r *netloop.Room) {
 			things.Reads(r, "team", func(*netloop.Object[thing]) netloop.Target { return netloop.Everyone() })
@@ -225,13 +225,13 @@ func TestBadUsesAreSaidInPlainWords(t *testing.T) {
 			`sending "bulk": 15`: func() { bulk.Send(tick, netloop.Everyone(), parcel{B: make([]byte, 15_900)}) },
 			`RPC.Send: method "words" belongs to schema "elsewhere", but the room runs schema "test"`:   func() { words.Send(tick, netloop.Everyone(), text{}) },
 			`Class.Spawn: class "thing" belongs to schema "elsewhere", but the room runs schema "test"`: func() { elsewhere.Spawn(tick, thing{}) },
-			`Object.Explain: the client is nil`:                              func() { _, _ = o.Explain(tick, nil, "N") },
-			`ClientGroup.Add: the client is nil`:                             func() { group.Add(tick, nil) },
-			`ClientGroup.Remove: the client is nil`:                          func() { group.Remove(tick, nil) },
-			`PerClient.Of: the client is nil`:                                func() { new(netloop.PerClient[int]).Of(nil) },
-			`System.Remove(9) of "words.late": use the seven stages`:         func() { system.Remove(9) },
-			`NewPerClient belongs into the game's Open`:                      func() { netloop.NewPerClient[int](tick.Room()) },
-			`Class.OnGrid: class "thing" needs a grid, made by NewGrid, and`: func() { things.OnGrid(grid, nil) },
+			`Object.Explain: the client is nil`:                               func() { _, _ = o.Explain(tick, nil, "N") },
+			`ClientGroup.Add: the client is nil`:                              func() { group.Add(tick, nil) },
+			`ClientGroup.Remove: the client is nil`:                           func() { group.Remove(tick, nil) },
+			`PerClient.Of: the client is nil`:                                 func() { new(netloop.PerClient[int]).Of(nil) },
+			`System.Remove(9) of "words.late": use the seven stages`:          func() { system.Remove(9) },
+			`NewPerClient belongs into the game's Open`:                       func() { netloop.NewPerClient[int](tick.Room()) },
+			`Class.PlaceOn: class "thing" needs a grid, made by NewGrid, and`: func() { things.PlaceOn(grid, nil) },
 		} {
 			plainWords(t, said(fn), want)
 		}

@@ -26,7 +26,7 @@ func looping() *game {
 		r.On(netloop.Update, "weather", nothing, netloop.Every(50*time.Millisecond, netloop.CatchUp(3)), netloop.Before("scores"))
 		r.On(netloop.Update, "debug", nothing, netloop.Disabled(true))
 		r.Group("ai", netloop.RunIf(func(*netloop.Tick) bool { return true }), netloop.Before("weather"))
-		r.On(netloop.Update, "think", nothing, netloop.In("ai"))
+		r.On(netloop.Update, "think", nothing, netloop.InSystemGroup("ai"))
 		r.On(netloop.PostLateUpdate, "audit", nothing, netloop.After("transport.flush"))
 		return nil
 	}

@@ -131,7 +131,7 @@ func (c *Client) builtins() {
 		{Name: "rpc.drain", Place: loop.Head, Once: true, Ask: func(s netloop.Stage) func(*netloop.Tick) {
 			return func(t *netloop.Tick) { c.rpcs.Drain(s, t) }
 		}, BuiltIn: "messages would wait for ever"},
-		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() }), BuiltIn: "Tick.After would call nothing"},
+		{Name: "client.timers", Place: loop.Head, Ask: at(netloop.Update, func(*netloop.Tick) { c.tick.RunTimers() }), BuiltIn: "Tick.AfterFunc would call nothing"},
 		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() }), BuiltIn: "nothing would reach the server"},
 	} {
 		if _, err := c.loop.Add(s); err != nil {

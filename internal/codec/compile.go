@@ -56,7 +56,7 @@ type Plan struct {
 	lerp   []Lerp  // by leaf
 	inList string  // see Misplaced
 
-	priorities []float64 // by leaf
+	weights []float64 // by leaf
 
 	encodings []Encodings // what it was compiled with
 }
@@ -185,7 +185,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	}
 	w.gap(p, &l, n)
 	p.lerp = append(p.lerp, n.lerp)
-	p.priorities = append(p.priorities, cmp.Or(n.priority, 1))
+	p.weights = append(p.weights, cmp.Or(n.weight, 1))
 	if l.kind.Blob() {
 		l.pos = p.blobs
 		p.byBlob = append(p.byBlob, uint16(len(p.leaves)))

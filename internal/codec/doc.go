@@ -50,7 +50,7 @@
 //	`net:"interval=1s"`   on a field of state: it is captured at most once in a second, all inside together
 //	`net:"threshold=2"`   on numbers of state: a change of less is not captured (hold.go)
 //	`net:"lerp=angle"`    on numbers of state: how they are drawn between two versions (lerp.go)
-//	`net:"priority=4"`    on a field of state: how much a change of it is needed (priority.go)
+//	`net:"weight=4"`    on a field of state: how much a change of it is needed (weight.go)
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
 // Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and

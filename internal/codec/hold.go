@@ -174,7 +174,7 @@ type group struct {
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
-		if (n.hold.interval > 0 || inner || n.priority != 0) && w.inList == "" {
+		if (n.hold.interval > 0 || inner || n.weight != 0) && w.inList == "" {
 			w.inList = path
 		}
 		return
@@ -202,7 +202,7 @@ func (p *Plan) groupOf(i int) *group {
 }
 
 // Misplaced names a field within the elements of a slice or map that has an interval, a
-// threshold or a priority, or is empty. They are captured as a whole, so it could have no effect.
+// threshold or a weight, or is empty. They are captured as a whole, so it could have no effect.
 func (p *Plan) Misplaced() string { return p.inList }
 
 // Holds tells whether any field has an interval or a threshold.

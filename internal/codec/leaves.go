@@ -10,7 +10,7 @@ type LeafInfo struct {
 	Lerp      Lerp
 	Interval  time.Duration // 0: none
 	Threshold float64       // in the field's unit, of a quaternion in degrees; 0: none
-	Priority  float64       // 1 if nothing is said
+	Weight    float64       // 1 if nothing is said
 }
 
 // DescribeLeaves lists the values in the order of their numbers.
@@ -18,7 +18,7 @@ func (p *Plan) DescribeLeaves() []LeafInfo {
 	infos := make([]LeafInfo, len(p.leaves))
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		infos[i] = LeafInfo{Name: l.name, Type: l.kind.String(), Read: l.read, Lerp: p.lerp[i], Priority: p.priorities[i]}
+		infos[i] = LeafInfo{Name: l.name, Type: l.kind.String(), Read: l.read, Lerp: p.lerp[i], Weight: p.weights[i]}
 		if g := p.groupOf(i); g != nil {
 			infos[i].Interval = g.interval
 		}

@@ -35,7 +35,7 @@ type tag struct {
 	hold     holdTag  // when a change is captured (hold.go)
 	lerp     lerpTag  // how it is drawn between two versions (lerp.go)
 	read     string   // who may read it: ReadAll, or a rule; "" = as what it lies in
-	priority float64  // how much a change is needed (priority.go), 0 = as what it lies in
+	weight   float64  // how much a change is needed (weight.go), 0 = as what it lies in
 }
 
 func parseTag(s string) (tag, error) {
@@ -80,10 +80,10 @@ func parseTag(s string) (tag, error) {
 			err = t.hold.set(key, value)
 		case "lerp":
 			err = t.lerp.parse(value)
-		case "priority":
-			t.priority, err = parsePriority(value)
+		case "weight":
+			t.weight, err = parseWeight(value)
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval, threshold, lerp and priority, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval, threshold, lerp and weight, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err

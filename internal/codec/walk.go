@@ -22,7 +22,7 @@ type node struct {
 	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
 	hold     holdTag
 	lerp     Lerp    // of what becomes a leaf
-	priority float64 // of what becomes a leaf, 0 = none given
+	weight   float64 // of what becomes a leaf, 0 = none given
 	elem     *node
 	fields   []nodeField
 }
@@ -79,7 +79,7 @@ func (n *node) holdsText() bool {
 
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
-	g.max, g.key, g.hold, g.lerp, g.priority = 0, "", holdTag{}, lerpTag{}, 0
+	g.max, g.key, g.hold, g.lerp, g.weight = 0, "", holdTag{}, lerpTag{}, 0
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
@@ -177,8 +177,8 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
 			own.hold.threshold = g.hold.threshold
 		}
-		if own.priority == 0 { // one given further out holds for what is inside
-			own.priority = g.priority
+		if own.weight == 0 { // one given further out holds for what is inside
+			own.weight = g.weight
 		}
 		v, err := w.value(f.Type, sub, own, depth+1)
 		if err != nil {
@@ -192,7 +192,7 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 			return nil, w.fail(sub, "threshold on a field without numbers; remove it")
 		}
 		v.readBy(own.read)
-		v.prioritise(own.priority)
+		v.weigh(own.weight)
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
 		}

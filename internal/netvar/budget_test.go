@@ -188,7 +188,7 @@ func TestNothingWaitsLongerThanItsMinimumRate(t *testing.T) {
 		const perTick, record = 40, 30 // a full record of such a ship takes less
 		due := uint64(slow*record/perTick + 2)
 		every := due + uint64(rng.IntN(60))
-		u.w.SetPriority(u.ship, MinWeight, every)
+		u.w.SetClassWeight(u.ship, MinWeight, every)
 		for range slow {
 			u.ships = append(u.ships, u.spawnShip(u.w, ship{}, 0, 1))
 		}
@@ -252,7 +252,7 @@ func TestFactorIsAskedOnlyWhenTheBudgetIsShort(t *testing.T) {
 func TestSheddingSendsLightObjectsAtTheirMinimumRate(t *testing.T) {
 	u := newRush(t, 3)
 	u.w.SetWeight(u.rocks[0], 0.5)
-	u.w.SetPriority(u.ship, 0.9, 4)
+	u.w.SetClassWeight(u.ship, 0.9, 4)
 	u.ships = append(u.ships, u.spawnShip(u.w, ship{}, 0, 1))
 	u.run(20)
 	u.w.Shed(10)

@@ -18,7 +18,7 @@ type Class struct {
 	zero  codec.Values // what a full record is a delta from
 	reads reads
 
-	priorities []uint32 // by leaf, fixed-point numbers; nil if all are 1: see lacking
+	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see lacking
 
 	own     *Class // the declaration on this side: itself, unless it is bound (foreign.go)
 	unknown bool   // nothing on this side declares it
@@ -32,13 +32,13 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 		return nil, err
 	}
 	if field := p.Misplaced(); field != "" {
-		return nil, fmt.Errorf("field %s lies in a slice or map, which is captured as a whole: interval, threshold and priority belong on fields outside, interval and priority on the slice or map itself", field)
+		return nil, fmt.Errorf("field %s lies in a slice or map, which is captured as a whole: interval, threshold and weight belong on fields outside, interval and weight on the slice or map itself", field)
 	}
 	c := newClass(name, p)
 	if err := c.setRules(); err != nil {
 		return nil, err
 	}
-	c.setPriorities()
+	c.setFieldWeights()
 	size, largest := p.MaxDelta()
 	size = (size + 7) / 8
 	whole, _ := p.MaxSize()

@@ -20,8 +20,8 @@ type ship struct {
 	X, Y  float32 `net:"quant=1/256"`
 	Angle float32
 	Armed bool
-	Name  string `net:"max=12,priority=8"`
-	Bag   []item `net:"max=4,priority=1/4"`
+	Name  string `net:"max=12,weight=8"`
+	Bag   []item `net:"max=4,weight=1/4"`
 	Foe   codec.Ref
 	Until codec.Instant
 	Local int `net:"-"`

@@ -130,8 +130,8 @@ func newModel(s schema, seed uint64) *model {
 	if rng.IntN(2) == 0 {
 		m.budget = Budget{PerTick: 100 + rng.IntN(500)}
 		m.budget.Burst = m.budget.PerTick * (1 + rng.IntN(4))
-		m.w.SetPriority(s.ship, 4, 0)
-		m.w.SetPriority(s.rock, 0.5, uint64(rng.IntN(20)))
+		m.w.SetClassWeight(s.ship, 4, 0)
+		m.w.SetClassWeight(s.rock, 0.5, uint64(rng.IntN(20)))
 		m.w.SetFactor(s.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot()%3) - 0.5 })
 		m.w.Shed(uint64(rng.IntN(3) * 5))
 	}

@@ -11,10 +11,10 @@ import (
 //
 //	despawns     an object that is gone is the worst lie, and the record is tiny
 //	overdue      what waits for longer than its class allows, the longest overdue first
-//	owed         the largest of weight × priority × ticks since it was last sent
+//	owed         the largest of weight × weight of the field × ticks since it was last sent
 //	copies       second copies, in the same order
 //
-// The priority is that of the fields which the client lacks (fieldpriority.go). Under a shortage
+// The weight of the field is that of the fields which the client lacks (fieldweight.go). Under a shortage
 // that lasts, an object is sent as often as its weight is large: it goes when weight × ticks
 // reaches what all others wait for. None starves, since waiting alone makes it the most needed; a
 // minimum rate says how long that may take.
@@ -43,10 +43,10 @@ func fixed(weight float64) uint32 {
 	return uint32(min(weight, MaxWeight) * weightOne)
 }
 
-// SetPriority says how much the objects of a class that are spawned from now on weigh, from
+// SetClassWeight says how much the objects of a class that are spawned from now on weigh, from
 // MinWeight to MaxWeight, and after how many ticks an owed one goes before all that are not
 // overdue; 0 is never.
-func (w *World) SetPriority(c *Class, weight float64, every uint64) {
+func (w *World) SetClassWeight(c *Class, weight float64, every uint64) {
 	w.kinds[c.index].weight, w.kinds[c.index].every = fixed(weight), every
 }
 
@@ -212,14 +212,14 @@ func (c *cutter) weighOne(n *candidate, own *need) {
 		own.rank, own.amount = rankOverdue, age-k.every
 		return
 	}
-	weight, priority := uint64(o.weight), uint64(weightOne)
+	weight, field := uint64(o.weight), uint64(weightOne)
 	if k.factor != nil {
 		weight = scale(weight, k.factor(p, o))
 	}
-	if o.class.priorities != nil {
-		priority = uint64(o.changedPriority(e.base, p.view(int(n.slot)).withheld))
+	if o.class.fieldWeights != nil {
+		field = uint64(o.changedWeight(e.base, p.view(int(n.slot)).withheld))
 	}
-	own.amount = product(age, weight*priority)
+	own.amount = product(age, weight*field)
 }
 
 // product is a·b, or the most that there is.

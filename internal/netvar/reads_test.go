@@ -11,14 +11,14 @@ import (
 type agent struct {
 	X    int32
 	Heat float32 `net:"quant=1/4,range=20:90,read=owner"`
-	Ammo int32   `net:"read=owner,priority=16"`
+	Ammo int32   `net:"read=owner,weight=16"`
 	Plan string  `net:"max=8,read=team"`
 	Gear struct {
-		Key  int16 `net:"priority=4"`
+		Key  int16 `net:"weight=4"`
 		Hat  int16 `net:"read=all"`
 		Bag  []item
 		Spot [2]int8
-	} `net:"read=team,priority=1/2"`
+	} `net:"read=team,weight=1/2"`
 	Y    int32
 	Take []loot `net:"max=400,read=team"` // may be larger than a packet
 }

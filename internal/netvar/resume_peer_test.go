@@ -124,7 +124,7 @@ func TestLoadingAgainGoesByWeight(t *testing.T) {
 // What a client lacks since a connection broke is not shed, as nothing is that it lacks.
 func TestWhatTheBreakHasLostIsNotShed(t *testing.T) {
 	q := newPair(t, 0)
-	q.w.SetPriority(q.schema.rock, 0.5, 0)
+	q.w.SetClassWeight(q.schema.rock, 0.5, 0)
 	q.deliver()
 	o := q.spawnRock(q.w, rock{X: 3}, q.tick)
 	q.next()

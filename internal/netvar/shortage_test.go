@@ -91,7 +91,7 @@ type contest struct {
 func newContest(t *testing.T, seed uint64) *contest {
 	c := &contest{schema: newSchema(t), t: t, rng: rand.New(rand.NewPCG(seed, 34))}
 	c.w = NewWorld(c.table)
-	c.w.SetPriority(c.rock, 1, uint64(c.rng.IntN(8)))
+	c.w.SetClassWeight(c.rock, 1, uint64(c.rng.IntN(8)))
 	c.w.SetFactor(c.ship, func(_ *Peer, o *Object) float64 { return float64(o.ID().slot() % 7) })
 	c.p = c.w.NewPeer(1)
 	return c

@@ -287,7 +287,7 @@ func (r *Room) Systems() []System {
 		{StartSystem, loop.Initialization, loop.Head, run(r.game.Start), "OnStart functions would not run"},
 		{"transport.poll", loop.EarlyUpdate, loop.Head, run(r.poll), "nothing from clients would reach the room"},
 		{"rpc.drain", 0, loop.Head, r.drainRPCs, "messages would wait for ever"},
-		{TimersSystem, loop.Update, loop.Head, run(r.game.RunTimers), "Tick.After would call nothing"},
+		{TimersSystem, loop.Update, loop.Head, run(r.game.RunTimers), "Tick.AfterFunc would call nothing"},
 		{"netvar.snapshot", loop.PreLateUpdate, loop.Tail, run(r.snapshot), "clients would see no state"},
 		{"transport.flush", loop.PostLateUpdate, loop.Tail, run(r.flush), "nothing would reach clients"},
 	}

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Of changes in like objects those of the field of the largest priority go first. The tag of a
+// Of changes in like objects those of the field of the largest weight go first. The tag of a
 // struct holds for what is inside, where another stands for itself.
 func TestFieldsOrderAShortBudget(t *testing.T) {
 	b := newBrawl(t, true)
@@ -153,13 +153,13 @@ func TestABaselineThatIsGoneRaisesNothing(t *testing.T) {
 
 // veiled is a class of which a client may be allowed to read nothing.
 type veiled struct {
-	A int32 `net:"priority=8,read=team"`
+	A int32 `net:"weight=8,read=team"`
 }
 
 // All that is left then is that it is there, and whose it is.
-func TestAnObjectOfWhichNothingIsReadHasPriorityOne(t *testing.T) {
+func TestAnObjectOfWhichNothingIsReadHasWeightOne(t *testing.T) {
 	type trifle struct {
-		A int32 `net:"priority=1/4"`
+		A int32 `net:"weight=1/4"`
 	}
 	for _, x := range []struct {
 		class    *Class
@@ -176,13 +176,13 @@ func TestAnObjectOfWhichNothingIsReadHasPriorityOne(t *testing.T) {
 		w.Capture(1)
 		w.SetOwner(o, 5)
 		w.Capture(2)
-		if got := o.changedPriority(x.base, x.withheld); got != fixed(x.want) {
+		if got := o.changedWeight(x.base, x.withheld); got != fixed(x.want) {
 			t.Errorf("%s from %d, without rules %b: %d, want %v", x.class.name, x.base, x.withheld, got, x.want)
 		}
 	}
 }
 
-// What always changes is sent as often as its priority is large, whatever else there is; and a
+// What always changes is sent as often as its weight is large, whatever else there is; and a
 // minimum rate holds.
 func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	b := newBrawl(t, true)
@@ -222,10 +222,10 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 	s := share(run(6000))
 	for i, want := range []float64{0.1, 2, 4, 1} {
 		if got := s[i] / s[3]; got < 0.85*want || got > 1.15*want {
-			t.Errorf("priority %v is sent %.2f times as often as 1, %v", want, got, s)
+			t.Errorf("weight %v is sent %.2f times as often as 1, %v", want, got, s)
 		}
 	}
-	b.w.SetPriority(b.fighter, 1, 100)
+	b.w.SetClassWeight(b.fighter, 1, 100)
 	if s := share(run(2000)); s[0] < 15 || s[0] > 30 {
 		t.Errorf("with a minimum of once in 100 ticks the least needed are sent %.1f times in 2000 ticks", s[0])
 	}
@@ -270,9 +270,9 @@ func TestAFieldOrdersTheObjectsOfARun(t *testing.T) {
 	}
 }
 
-// The game's own factor, the object's weight and the priority of a field multiply, without running
+// The game's own factor, the object's weight and the weight of a field multiply, without running
 // over.
-func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
+func TestNeedIsWeightTimesWeightTimesAge(t *testing.T) {
 	b := newBrawl(t, true)
 	b.spawn(1, 2)
 	b.step()
@@ -303,13 +303,13 @@ func TestNeedIsWeightTimesPriorityTimesAge(t *testing.T) {
 
 func TestOnlyATagMakesAClassLookForPriorities(t *testing.T) {
 	type even struct {
-		A int32 `net:"priority=1"`
+		A int32 `net:"weight=1"`
 		B []item
 	}
-	if classOf[rock](t, "rock").priorities != nil || classOf[even](t, "even").priorities != nil {
+	if classOf[rock](t, "rock").fieldWeights != nil || classOf[even](t, "even").fieldWeights != nil {
 		t.Error("a class in which all is alike keeps priorities")
 	}
-	if got := classOf[fighter](t, "fighter").priorities; !slices.Equal(got, []uint32{102, 10 << 10, 2 << 10, 4 << 10, 64 << 10, 1 << 10}) {
+	if got := classOf[fighter](t, "fighter").fieldWeights; !slices.Equal(got, []uint32{102, 10 << 10, 2 << 10, 4 << 10, 64 << 10, 1 << 10}) {
 		t.Errorf("%v", got)
 	}
 }

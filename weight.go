@@ -15,7 +15,7 @@ type ClassOption func(*class)
 // Weight says how much the objects of a class are needed, from 1/64 to 64; without it they
 // weigh 1. When not everything that has changed fits what a client may be sent, the object goes
 // first whose weight × time since it was last sent is the largest: one of weight 4 is then sent
-// four times as often as one of weight 1, and none waits for ever. The tag priority of a field
+// four times as often as one of weight 1, and none waits for ever. The tag weight of a field
 // multiplies it while a client lacks a change there: see [Class]. Objects that weigh less than
 // 1 are what an overloaded server sheds, whatever has changed in them: see [OverloadShedding].
 func Weight(w float64) ClassOption {
@@ -38,8 +38,8 @@ func MinRate(perSecond float64) ClassOption {
 
 const minMinRate, maxMinRate = 0.01, 1000
 
-// prioritize tells the world what the classes say of their priority.
-func (r *Room) prioritize() {
+// weigh tells the world what the classes say of their weight.
+func (r *Room) weigh() {
 	engine := r.e.Spec()
 	hertz := engine.Hertz()
 	for _, c := range r.schema.classes {
@@ -47,7 +47,7 @@ func (r *Room) prioritize() {
 		if c.minRate > 0 {
 			every = uint64(max(1, math.Floor(hertz/c.minRate)))
 		}
-		r.e.World().SetPriority(c.nv, c.weight, every)
+		r.e.World().SetClassWeight(c.nv, c.weight, every)
 	}
 }
 
@@ -57,15 +57,15 @@ func (o *Object[S]) SetWeight(t *Tick, w float64) {
 	t.server("Object.SetWeight").e.World().SetWeight(o.o, w)
 }
 
-// Prioritize lets the game say what an object is worth to a client, by its distance for
+// Weigh lets the game say what an object is worth to a client, by its distance for
 // instance: the function returns by what the object's weight is multiplied, from 0 to 1 024. It
 // is asked only while not everything that a client is owed fits, and only for what is owed; it
 // must change nothing. When it panics, it is not asked again. It belongs into the game's Open.
-func (k *Class[S]) Prioritize(r *Room, fn func(c *Client, o *Object[S]) float64) {
-	if !r.takes(k.c, "Class.Prioritize") {
+func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
+	if !r.takes(k.c, "Class.Weigh") {
 		return
 	}
-	place := guard.Place{Name: "Class.Prioritize", Of: k.Name(), So: "the function is not asked again"}
+	place := guard.Place{Name: "Class.Weigh", Of: k.Name(), So: "the function is not asked again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
 	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // That remains of a panic.

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The game of the tests of the tag priority: wrecks that gather dust in every tick, more than the budget takes.
+// The game of the tests of the tag weight: wrecks that gather dust in every tick, more than the budget takes.
 var (
 	yard   = netloop.NewSchema("yard", 1, 0)
 	wrecks = netloop.NewClass[wreck](yard, "wreck")
@@ -18,9 +18,9 @@ var (
 
 type wreck struct {
 	N      int32
-	Dust   int32 `net:"priority=0.1"`
-	Health int32 `net:"priority=10"`
-	Loot   int32 `net:"priority=64,read=owner"`
+	Dust   int32 `net:"weight=0.1"`
+	Health int32 `net:"weight=10"`
+	Loot   int32 `net:"weight=64,read=owner"`
 }
 
 // scrapyard is a world of some wrecks and a client with a short budget.
@@ -54,8 +54,8 @@ func (s *scrapyard) step(fn func(tick *netloop.Tick, i int, w *wreck)) {
 	s.Step(1)
 }
 
-// TestThePriorityOfAFieldReachesTheClientFirst: while dust waits for its turn, what matters is there at once.
-func TestThePriorityOfAFieldReachesTheClientFirst(t *testing.T) {
+// TestTheWeightOfAFieldReachesTheClientFirst: while dust waits for its turn, what matters is there at once.
+func TestTheWeightOfAFieldReachesTheClientFirst(t *testing.T) {
 	s := newScrapyard(t, wrecks, 60)
 	c := play(t, s.World, perfect)
 	var health int32
@@ -90,9 +90,9 @@ func TestThePriorityOfAFieldReachesTheClientFirst(t *testing.T) {
 	}
 }
 
-// TestAMinimumRateHoldsBesideThePriorityOfAField: where the most needed takes all that there is, the least needed still
+// TestAMinimumRateHoldsBesideTheWeightOfAField: where the most needed takes all that there is, the least needed still
 // goes as often as its class says.
-func TestAMinimumRateHoldsBesideThePriorityOfAField(t *testing.T) {
+func TestAMinimumRateHoldsBesideTheWeightOfAField(t *testing.T) {
 	gaps := func(class *netloop.Class[wreck]) (longest uint64) {
 		s := newScrapyard(t, class, 60)
 		c := play(t, s.World, perfect)
@@ -119,9 +119,9 @@ func TestAMinimumRateHoldsBesideThePriorityOfAField(t *testing.T) {
 	}
 }
 
-// TestAPriorityThatAClientMayNotReadRaisesNothing: the owner of a wreck hears of its loot at once, the others of its dust
+// TestAWeightThatAClientMayNotReadRaisesNothing: the owner of a wreck hears of its loot at once, the others of its dust
 // no sooner than of that of any other.
-func TestAPriorityThatAClientMayNotReadRaisesNothing(t *testing.T) {
+func TestAWeightThatAClientMayNotReadRaisesNothing(t *testing.T) {
 	s := newScrapyard(t, wrecks, 60)
 	other, owner := play(t, s.World, perfect), play(t, s.World, perfect)
 	s.Tick(func(tick *netloop.Tick) { s.wrecks[7].SetOwner(tick, owner.ID()) })
@@ -148,7 +148,7 @@ func TestAPriorityThatAClientMayNotReadRaisesNothing(t *testing.T) {
 	}
 }
 
-func TestABadPriorityPanicsWithTheField(t *testing.T) {
+func TestABadWeightPanicsWithTheField(t *testing.T) {
 	try := func(declare func(), want ...string) {
 		defer func() {
 			said, _ := recover().(string)
@@ -163,13 +163,13 @@ func TestABadPriorityPanicsWithTheField(t *testing.T) {
 	sc := netloop.NewSchema("bad", 1, 0)
 	type state struct {
 		In struct {
-			A int32 `net:"priority=0"`
+			A int32 `net:"weight=0"`
 		}
 	}
-	try(func() { netloop.NewClass[state](sc, "bad") }, `class "bad"`, "state.In.A: priority=0", "from 1/64 to 64")
+	try(func() { netloop.NewClass[state](sc, "bad") }, `class "bad"`, "state.In.A: weight=0", "from 1/64 to 64")
 	type elem struct {
-		B int32 `net:"priority=2"`
+		B int32 `net:"weight=2"`
 	}
 	type list struct{ In []elem }
-	try(func() { netloop.NewClass[list](sc, "worse") }, `class "worse"`, "In[].B", "interval and priority on the slice or map itself")
+	try(func() { netloop.NewClass[list](sc, "worse") }, `class "worse"`, "In[].B", "interval and weight on the slice or map itself")
 }

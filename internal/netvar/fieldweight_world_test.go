@@ -10,13 +10,13 @@ import (
 
 // fighter has fields of all sorts of priorities, most of them for everybody.
 type fighter struct {
-	Dust   int32 `net:"priority=0.1"`
-	Health int32 `net:"priority=10"`
+	Dust   int32 `net:"weight=0.1"`
+	Health int32 `net:"weight=10"`
 	Pose   struct {
 		X      int32
-		Shield int32 `net:"priority=4"`
-	} `net:"priority=2"`
-	Secret int32 `net:"priority=64,read=team"`
+		Shield int32 `net:"weight=4"`
+	} `net:"weight=2"`
+	Secret int32 `net:"weight=64,read=team"`
 	Plain  int32
 }
 
