@@ -125,9 +125,3 @@ func (j *Join) Role() int {
 	}
 	return 0
 }
-
-// LeaveReason says why a client left.
-type LeaveReason struct {
-	Code Code
-	Text string
-}

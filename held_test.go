@@ -181,6 +181,20 @@ func TestOnlyTheServerSendsWithState(t *testing.T) {
 	client.Send(c, echo, text{}, netloop.WithState())
 }
 
+// A client of this build does not even send what the server would refuse.
+func TestAClientSendsNothingThatIsServerOnly(t *testing.T) {
+	sc := netloop.NewSchema("server only", 1, 0)
+	inner := netloop.NewRPC[text](sc, "inner", netloop.ServerOnly())
+	w := netlooptest.New(t, anyGame{sc, func(*netloop.Room) error { return nil }})
+	c := w.Join("", nil, perfect)
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "its declaration says ServerOnly") {
+			t.Errorf("recovered %q", v)
+		}
+	}()
+	client.Send(c, inner, text{})
+}
+
 // No snapshot follows the server's last words, so they do not wait for one.
 func TestWhatIsHeldRunsWhenTheConnectionEnds(t *testing.T) {
 	w := open(t, func(*netloop.Room) {})

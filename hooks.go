@@ -19,7 +19,7 @@ type hooks struct {
 	onStart   []func(*Tick)
 	onAdmit   []func(context.Context, *Join) error
 	onJoin    []func(*Tick, *Client) error
-	onLeave   []func(*Tick, *Client, LeaveReason)
+	onLeave   []func(*Tick, *Client, *Closed)
 	onDrain   []func(*Tick, time.Duration)
 	onClose   []func(context.Context) error
 	perClient []interface {
@@ -99,7 +99,7 @@ func (h *hooks) Join(e *room.Client) error {
 
 // OnLeave adds what happens when a client has gone: exactly once for each that
 // OnJoin was called with, while its objects still exist.
-func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) {
+func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 	if r.opens("OnLeave") {
 		r.hooks.onLeave = append(r.hooks.onLeave, fn)
 	}
@@ -108,7 +108,7 @@ func (r *Room) OnLeave(fn func(*Tick, *Client, LeaveReason)) {
 // Leave implements room.Game.
 func (h *hooks) Leave(e *room.Client, why *transport.Closed) {
 	for _, fn := range h.onLeave {
-		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), LeaveReason{why.Code, why.Text}); return nil }) // The log knows.
+		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), &Closed{why.Code, why.Text}); return nil }) // The log knows.
 	}
 }
 

@@ -28,7 +28,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 			}
 			return nil
 		})
-		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, why netloop.LeaveReason) {
+		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, why *netloop.Closed) {
 			left[c.ID()]++
 			reasons = append(reasons, why.Code)
 			owned := 0
@@ -238,7 +238,7 @@ func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 			calls = append(calls, "join")
 			return nil
 		})
-		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) {
+		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			if *count.Of(c) != 7 {
 				t.Error("the record is gone before OnLeave")
 			}

@@ -138,7 +138,7 @@ func TestALeaverOwnsNothing(t *testing.T) {
 // What OnLeave spawns for the leaver goes with it.
 func TestWhatOnLeaveSpawnsForTheLeaverGoesWithIt(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
-		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) {
+		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))
 			things.Spawn(tick, thing{N: 2}, netloop.OwnedBy(c.ID()), netloop.WhenOwnerLeaves(netloop.Keep))
 		})

@@ -28,6 +28,7 @@ import (
 //	LateDrop                                       late_dropped       CodeRefused
 //	the stage's queue has room                     full               CodeBusy
 //	when its stage runs: its sender is still here  client_gone        none
+//	ServerOnly                                     forbidden          none
 //	MinRole                                        forbidden          CodeRefused
 //	Validate                                       invalid            CodeInvalid
 //	OwnerOnly                                      not_owner          CodeRefused
@@ -81,6 +82,18 @@ func Timeout(d time.Duration) RPCOption {
 			panic(fmt.Sprintf("netloop: method %q: Timeout(%v): use %v to %v", m.Queue.Name, d, time.Millisecond, schema.MaxTimeout))
 		}
 		m.Timeout = d
+	}
+}
+
+// ServerOnly is for an RPC that the server sends, or posts to itself, and that clients must not
+// send: one that a client sends does not run, although the server has a handler for what it posts.
+// A client of this build panics before it sends one.
+func ServerOnly() RPCOption {
+	return func(m *schema.Method) {
+		m.ServerOnly = true
+		withCheck("ServerOnly", nil, func(*Tick, *Client, any) error {
+			return &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: Refuse(CodeRefused, "it is the server's alone")}
+		})(m)
 	}
 }
 
@@ -138,4 +151,4 @@ func withCheck(option string, message reflect.Type, fn func(*Tick, *Client, any)
 	}
 }
 
-var checkOrder = map[string]int{"MinRole": 0, "Validate": 1, "OwnerOnly": 2}
+var checkOrder = map[string]int{"ServerOnly": 0, "MinRole": 1, "Validate": 2, "OwnerOnly": 3}

@@ -255,7 +255,7 @@ func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 				}
 			}
 		})
-		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why netloop.LeaveReason) { ended <- why.Code })
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { ended <- why.Code })
 	}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}}, func(s *netloop.Server) { netloop.SetIdle(s, idle) })
 
 	var healthy gaps

@@ -40,7 +40,7 @@ func mixed(room **netloop.Room) script {
 		r.On(netloop.Update, "test.pulse", func(t *netloop.Tick) {
 			t.AfterFuncScaled(70*time.Millisecond, func(t *netloop.Tick) { mix(t, int32(t.ScaledTime())) })
 		}, netloop.Every(50*time.Millisecond, netloop.Scaled()))
-		r.OnLeave(func(t *netloop.Tick, c *netloop.Client, why netloop.LeaveReason) { mix(t, int32(why.Code)) })
+		r.OnLeave(func(t *netloop.Tick, c *netloop.Client, why *netloop.Closed) { mix(t, int32(why.Code)) })
 		r.OnDrain(func(t *netloop.Tick, left time.Duration) { mix(t, int32(left.Seconds())) })
 		echo.Handle(r, func(t *netloop.Tick, from *netloop.Client, m text) error {
 			mix(t, int32(m.N))

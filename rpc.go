@@ -3,9 +3,7 @@ package netloop
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"slices"
 
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -58,11 +56,11 @@ func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
 }
 
 // SendOption is an option of one send.
-type SendOption func(*transport.Message)
+type SendOption func(*schema.Send)
 
 // RunAt asks for one of the stages that the method allows, instead of its
 // default. The receiver rejects any other.
-func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = uint8(s) } }
+func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
 
 // WithState holds a message on the client until its replicated state has reached
 // the tick of sending: until a whole snapshot of that tick, or a later one, has
@@ -75,10 +73,7 @@ func RunAt(s Stage) SendOption { return func(m *transport.Message) { m.Stage = u
 // them. A client holds at most 256 messages and 64 KiB, each for at most 120
 // ticks; beyond that the oldest runs early, which the client counts. Only the
 // server sends with state.
-func WithState() SendOption { return func(m *transport.Message) { m.Tick = withState } }
-
-// withState stands for the tick until Send knows it.
-const withState = math.MaxUint64
+func WithState() SendOption { return func(o *schema.Send) { o.WithState = true } }
 
 // Post hands a message to the room from any goroutine. Its handler runs at the
 // method's default stage in one of the next ticks, with a nil client. At most
@@ -109,14 +104,13 @@ func (e *RPC[M]) Send(t *Tick, to Target, m M, o ...SendOption) {
 		panic("netloop: RPC.Send: " + err.Error())
 	}
 	out := transport.Message{Method: e.m.Queue.ID, Reliable: e.m.Queue.Reliable, Payload: r.e.Encode(e.m, schema.Erase(m))}
-	for _, apply := range o {
-		apply(&out)
+	send := schema.SendWith(o)
+	if !send.AllowedBy(e.m) {
+		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, send.Stage, e.m.Queue.Stages))
 	}
-	if out.Tick == withState {
+	out.Stage = uint8(send.Stage)
+	if send.WithState {
 		out.Tick = r.e.StateTick()
-	}
-	if s := Stage(out.Stage); s != 0 && !slices.Contains(e.m.Queue.Stages, s) {
-		panic(fmt.Sprintf("netloop: RPC.Send: method %q does not run at %s: its declaration allows %v", e.m.Queue.Name, s, e.m.Queue.Stages))
 	}
 	for _, c := range r.e.Clients() {
 		if to.includes(clientOf(c)) {

@@ -77,7 +77,7 @@ func TestASystemThatEndsItsGoroutineEndsTheServer(t *testing.T) {
 				runtime.Goexit()
 			}
 		})
-		r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) { left++ })
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left++ })
 		r.OnClose(func(context.Context) error { saved++; return nil })
 	}))
 	c := dial(t, s.Addr().String(), nil)

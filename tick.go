@@ -124,7 +124,18 @@ func (t *Tick) AfterFuncScaled(d time.Duration, fn func(*Tick)) Timer {
 	return Timer{t.timers.Add(loop.ScaledClock, ahead(t.now.ScaledTime, max(d, 1)), fn)}
 }
 
-// Timer is a call that [Tick.AfterFunc] or [Tick.AfterFuncScaled] has put off.
+// At calls fn once, at the start of Update of the first tick at which the deadline has passed, by
+// the clock of the deadline, and at the earliest in the next tick. It comes among the calls of
+// AfterFunc, or of AfterFuncScaled. When fn panics, it is counted and logged, and not called again.
+func (t *Tick) At(d Deadline, fn func(*Tick)) Timer {
+	t.check("Tick.At")
+	if d.Scaled() {
+		return Timer{t.timers.Add(loop.ScaledClock, max(^d.at.At, ahead(t.now.ScaledTime, 1)), fn)}
+	}
+	return Timer{t.timers.Add(loop.GameClock, max(d.at.At, ahead(t.now.GameTime, 1)), fn)}
+}
+
+// Timer is a call that [Tick.At], [Tick.AfterFunc] or [Tick.AfterFuncScaled] has put off.
 type Timer struct{ t *loop.Timer[*Tick] }
 
 // Stop keeps the call from happening. It reports whether it was in time.

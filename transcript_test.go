@@ -30,7 +30,7 @@ func TestTranscriptOfMessages(t *testing.T) {
 			owed = nil
 		})
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { say(tick, "%d joins", c.ID()); return nil })
-		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) { say(tick, "%d leaves", c.ID()) })
+		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { say(tick, "%d leaves", c.ID()) })
 		echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
 			say(tick, "%d says %s", from.ID(), m.S)
 			told.Send(tick, netloop.Everyone().Except(from.ID()), m, netloop.WithState())

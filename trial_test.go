@@ -114,7 +114,7 @@ func (r *trial) Open(room *netloop.Room) error {
 		}
 		return nil
 	})
-	room.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) { r.m.leave(c.ID()) })
+	room.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { r.m.leave(c.ID()) })
 	room.On(netloop.Update, "trial.act", r.act)
 	room.On(netloop.PreLateUpdate, "trial.settle", func(t *netloop.Tick) { r.m.settle(t.Number()) })
 	return nil

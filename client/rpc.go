@@ -21,7 +21,8 @@ import (
 // less. A message that was sent over a connection that breaks may still be lost.
 //
 // Send panics with what only a programmer can mend: an RPC of another schema,
-// [netloop.RunAt] of a stage that the declaration does not allow, and [netloop.WithState].
+// [netloop.RunAt] of a stage that the declaration does not allow, [netloop.WithState], and an RPC
+// that is [netloop.ServerOnly].
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
 	return c.send(inside.Netloop.Method(e), schema.Erase(m), 0, o)
 }
@@ -31,15 +32,16 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 	c.mustKnow(m, "sending")
 	id, payload, err := c.encode(m, msg)
 	out := transport.Message{Method: id, Reliable: m.Queue.Reliable, Call: call, Payload: payload}
-	for _, apply := range o {
-		apply(&out)
-	}
-	if out.Tick != 0 {
+	send := schema.SendWith(o)
+	switch {
+	case send.WithState:
 		panic(fmt.Sprintf("client: sending %q: WithState is for the server: it has no state of the client's to wait for", m.Queue.Name))
+	case m.ServerOnly:
+		panic(fmt.Sprintf("client: sending %q: its declaration says ServerOnly: the server would refuse it", m.Queue.Name))
+	case !send.AllowedBy(m):
+		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, send.Stage, m.Queue.Stages))
 	}
-	if s := netloop.Stage(out.Stage); s != 0 && !m.Queue.Allows(s) {
-		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, s, m.Queue.Stages))
-	}
+	out.Stage = uint8(send.Stage)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 //	owed         the largest of weight × weight of the field × ticks since it was last sent
 //	copies       second copies, in the same order
 //
-// The weight of the field is that of the fields which the client lacks (fieldweight.go). Under a shortage
-// that lasts, an object is sent as often as its weight is large: it goes when weight × ticks
-// reaches what all others wait for. None starves, since waiting alone makes it the most needed; a
-// minimum rate says how long that may take.
+// The weight of the field is the largest of the fields that the client lacks (fieldweight.go).
+// Under a shortage that lasts, an object is sent as often as its weight is large: it goes when
+// weight × ticks reaches what all others wait for. None starves, since waiting alone makes it the
+// most needed; a minimum rate says how long that may take.
 
 // Weights are fixed-point numbers, so that the order is the same on every machine.
 const (

@@ -49,9 +49,9 @@ func (l *liar) exchange(t *testing.T, server *transport.Session) {
 // A client that acknowledges packets which were never sent is counted, costs nobody else a
 // snapshot, and is disconnected with a code in the end.
 func TestAClientThatAcknowledgesWhatWasNeverSentIsKicked(t *testing.T) {
-	var left netloop.LeaveReason
+	var left *netloop.Closed
 	b := newBare(t, func(r *netloop.Room) {
-		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why netloop.LeaveReason) { left = why })
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { left = why })
 	})
 	honest, lying := newLiar(), newLiar()
 	theirs, its := b.join(), b.join()

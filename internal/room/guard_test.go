@@ -61,7 +61,7 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 		c.SetBudget(t, 20)
 		return nil
 	})
-	r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) { g.panic("OnLeave") })
+	r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { g.panic("OnLeave") })
 	r.OnDrain(func(*netloop.Tick, time.Duration) { g.panic("OnDrain") })
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 		if j.Token == "OnAdmit" {

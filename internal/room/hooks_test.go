@@ -35,7 +35,7 @@ func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 		}
 		b = newBare(t, func(r *netloop.Room) {
 			r.OnDrain(func(*netloop.Tick, time.Duration) { look(0) })
-			r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ netloop.LeaveReason) {
+			r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) {
 				look(0)
 				if results++; results == 1 { // They have their time together.
 					netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) { look(room.WorkGrace) })

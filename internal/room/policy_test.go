@@ -30,6 +30,7 @@ var (
 	atOnce     = netloop.NewCall[order, nothing](policies, "at once", netloop.AtStage(netloop.Initialization), netloop.LateDrop())
 	anything   = netloop.NewCall[order, nothing](policies, "anything", netloop.AtStage(netloop.Update, netloop.Initialization, netloop.FixedUpdate), netloop.Timeout(schema.MaxTimeout))
 	whatever   = netloop.NewCall[order, nothing](policies, "whatever", netloop.AtStage(netloop.FixedUpdate, netloop.Update), netloop.LateDrop())
+	inner      = netloop.NewRPC[order](policies, "inner", netloop.MinRole(9), netloop.ServerOnly())
 	unhandled  = netloop.NewCall[order, nothing](policies, "unhandled")
 )
 
@@ -224,6 +225,24 @@ func TestChecksRunInTheOrderOfTheTable(t *testing.T) {
 	}
 }
 
+// What the server posts to itself runs; the same from a client is forbidden, whatever its role.
+func TestServerOnlyIsForWhatTheServerPosts(t *testing.T) {
+	var from []*netloop.Client
+	c := newCourt(t, netloop.Config{}, func(r *netloop.Room) {
+		inner.Handle(r, func(_ *netloop.Tick, sender *netloop.Client, _ order) error { from = append(from, sender); return nil })
+	})
+	admin := c.enter(map[string]any{netloop.RoleClaim: 9})
+	c.step()
+	c.push(admin, transport.Arrival{Kind: transport.MessageArrived, Decoded: &order{}, Message: transport.Message{Method: idOf(inner)}})
+	if err := inner.Post(c.played, order{}); err != nil {
+		t.Fatal(err)
+	}
+	c.step()
+	if len(from) != 1 || from[0] != nil || c.outcomes("inner")["forbidden"] != 1 || c.outcomes("inner")["ran"] != 1 {
+		t.Errorf("ran for %v, %v", from, c.outcomes("inner"))
+	}
+}
+
 func TestLimitsOfMethodsHoldPerClient(t *testing.T) {
 	c := newCourt(t, netloop.Config{}, nil)
 	other := c.enter(nil)
@@ -332,6 +351,7 @@ func TestBadPoliciesPanicWithTheRemedy(t *testing.T) {
 		"LimitPerTick(0)":      func() { netloop.NewRPC[ship](sc, "e", netloop.LimitPerTick(0)) },
 		"LimitPerTick(100000)": func() { netloop.NewRPC[ship](sc, "f", netloop.LimitPerTick(100_000)) },
 		"Timeout is for calls": func() { netloop.NewRPC[ship](sc, "g", netloop.Timeout(time.Second)) },
+		"ServerOnly is for":    func() { netloop.NewCall[ship, ship](sc, "i", netloop.ServerOnly()) },
 		"Timeout(0s)":          func() { netloop.NewCall[ship, ship](sc, "h", netloop.Timeout(0)) },
 	} {
 		func() {

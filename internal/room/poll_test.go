@@ -41,7 +41,7 @@ func TestALeaverLeavesNothingBehind(t *testing.T) {
 	b := newBare(t, func(r *netloop.Room) {
 		records = netloop.NewPerClient[int](r)
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { group.Add(tick, c); kept = c; return nil })
-		r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ netloop.LeaveReason) {
+		r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 			if *records.Of(c)++; !group.Has(c) {
 				t.Error("OnLeave runs after the client has lost its groups")
 			}
@@ -148,7 +148,7 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 	ran, left := 0, 0
 	b := newBare(t, func(r *netloop.Room) {
 		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { return netloop.Refuse(netloop.CodeGame, "not you") })
-		r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) { left++ })
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left++ })
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
 	})
 	s := b.join()
@@ -250,7 +250,7 @@ func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { tick.Log().Info("client"); return nil })
-		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ netloop.LeaveReason) { tick.Log().Info("client") })
+		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) { tick.Log().Info("client") })
 		bareWords.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }) error {
 			tick.Log().Info("client")
 			return nil

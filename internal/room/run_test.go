@@ -14,7 +14,7 @@ import (
 func TestWorkOfTheLastLeaveIsFinished(t *testing.T) {
 	var calls []string
 	b := newBare(t, func(r *netloop.Room) {
-		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ netloop.LeaveReason) {
+		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) {
 			netloop.Go(tick, func(ctx context.Context) (string, error) { return "saved", ctx.Err() },
 				func(_ *netloop.Tick, s string, err error) {
 					if err != nil {
@@ -55,7 +55,7 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 		system(r, "panics")
 		system(r, "early", netloop.Priority(netloop.First))
 		r.OnStart(func(*netloop.Tick) { gone.Remove() })
-		r.OnLeave(func(*netloop.Tick, *netloop.Client, netloop.LeaveReason) {
+		r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) {
 			calls = append(calls, "left")
 			system(r, "waits")
 		})

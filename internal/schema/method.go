@@ -17,6 +17,8 @@ type Method struct {
 	Queue  rpcqueue.Method
 	// Checks judge a message of a client just before its handler would run, in their order.
 	Checks []Check
+	// ServerOnly says that clients do not send it.
+	ServerOnly bool
 	// Timeout is how long the client waits for the answer of a call.
 	Timeout time.Duration
 	In      Codec
@@ -68,6 +70,8 @@ func (m *Method) Settle(message reflect.Type) error {
 		}
 	}
 	switch {
+	case m.Queue.Call && m.ServerOnly:
+		return errors.New("ServerOnly is for RPCs: nobody but a client asks a call") //nolint:staticcheck // It is the name of the option.
 	case m.Queue.Call && !m.Queue.Reliable:
 		return errors.New("a call is always reliable: leave Unreliable out")
 	case !m.Queue.Call && m.Timeout != 0:
@@ -104,3 +108,24 @@ func (m *Method) signature() string {
 	}
 	return m.In.signature()
 }
+
+// Send is what the options of one send ask for.
+type Send struct {
+	Stage     loop.Stage // 0 is the method's default
+	WithState bool       // hold the message on the client until it has the state of this tick
+}
+
+// SendWith applies the options of one send.
+func SendWith[O ~func(*Send)](options []O) Send {
+	if len(options) == 0 {
+		return Send{}
+	}
+	s := new(Send)
+	for _, apply := range options {
+		apply(s)
+	}
+	return *s
+}
+
+// AllowedBy reports whether the method may run at the stage that is asked for.
+func (s *Send) AllowedBy(m *Method) bool { return s.Stage == 0 || m.Queue.Allows(s.Stage) }
