@@ -108,7 +108,7 @@ func (a *bundle) assemble(c *cutter) {
 	b.Reset(b.Bytes()[:0])
 	for i := range c.list {
 		one := c.list[i].run
-		if one == nil || b.Len()+int(one.size) > c.room/maxShare {
+		if one == nil {
 			return
 		}
 		start := b.Len()
@@ -117,6 +117,9 @@ func (a *bundle) assemble(c *cutter) {
 		}
 		gap := uint32(b.Len() - start)
 		b.PutBits(one.bits, int(one.size))
+		if b.Len() > c.room/maxShare {
+			return
+		}
 		for j := range one.notes {
 			r.addSlots(int(one.notes[j].block), one.notes[j].mask)
 		}

@@ -59,6 +59,31 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 	}
 }
 
+// A bundle fills its share of a packet at most, to the bit, and it has nothing but runs.
+func TestABundleFillsAShareOfAPacket(t *testing.T) {
+	f := newFleet(t, 512, 2, []uint64{3}, 0)
+	for range 20 {
+		f.step(8)
+	}
+	size := int(f.w.bundles.all[0].run.size)
+	c := &f.clients[1].peer.cut // its snapshot has the runs of which the bundle was put together
+	if len(c.list) < 2 || size == 0 {
+		t.Fatalf("%d runs of %d bits", len(c.list), size)
+	}
+	for _, set := range []struct{ room, want int }{{maxShare * size, size}, {maxShare*size - 1, 0}, {8 * MaxPacket, size}} {
+		var a bundle
+		c.room = set.room
+		if a.assemble(c); int(a.run.size) != set.want {
+			t.Errorf("in packets of %d bits the bundle has %d, want %d", set.room, a.run.size, set.want)
+		}
+	}
+	c.list = append(c.list, candidate{slot: 511, steady: true})
+	var a bundle
+	if a.assemble(c); a.run.size != 0 {
+		t.Error("a bundle was put together of runs and something else")
+	}
+}
+
 // A snapshot with a digest has everything, and so no bundle; nor is there one of another origin.
 func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	f := newFleet(t, 512, 6, []uint64{3, 3, 3, 6, 6, 6}, 0)
@@ -158,5 +183,107 @@ func TestClassesOfARun(t *testing.T) {
 	}
 	if r.kinds != maxKinds || sum != want {
 		t.Errorf("%d classes, %d bits, want %d", r.kinds, sum, want)
+	}
+}
+
+// asker asks for runs of the first 64 slots of a world, before any snapshot of its tick is cut.
+type asker struct {
+	*fleet
+	t *testing.T
+	s *blockRuns
+}
+
+// newAsker makes a world of captains that belong to the first three of six clients. The other three
+// may read the same as each other.
+func newAsker(t *testing.T) *asker {
+	f := newFleetOf(t, classOf[captain](t, "captain"), 64, 6, []uint64{3}, 0)
+	for i, o := range f.crates {
+		f.w.SetOwner(o, uint64(1+i%3))
+	}
+	for range 20 {
+		f.step(64)
+	}
+	f.tick++
+	f.move(64)
+	f.acknowledge()
+	f.w.Capture(f.tick)
+	return &asker{f, t, f.w.runsOf(0)}
+}
+
+// ask asks for the run of a mask for a client, and checks that its bits are those of what is due.
+func (a *asker) ask(client int, mask uint64) *run {
+	a.t.Helper()
+	p := a.clients[client].peer
+	c := &p.cut
+	a.w.stats.Snapshots++ // each one asks for the snapshot of another
+	c.begin(nil, a.tick, wide)
+	if p.makeSteady(0, mask) != mask {
+		a.t.Fatalf("not all objects are steady for client %d", client)
+	}
+	got := c.findRun(0, mask, 64)
+	var want run
+	want.addSlots(0, mask)
+	c.encodeRun(&want, mask, mostBits(8*MaxPacket, 64), false)
+	if got.size == 0 || got.size != want.size || !bytes.Equal(got.bits, want.bits) || got.classes != want.classes {
+		a.t.Errorf("client %d gets a run of %d bits, want %d", client, got.size, want.size)
+	}
+	return got
+}
+
+// fill takes all places but the first for runs that other clients ask for again and again, and lets
+// the first go. free more of them may go.
+func (a *asker) fill(free int) {
+	for len(a.s.list) < maxRuns {
+		a.s.list = append(a.s.list, share{crowd: 1 << 20, asked: 2})
+		a.s.keys[len(a.s.list)-1] = runKey{}
+	}
+	for i := range 1 + free {
+		a.s.list[i].crowd = 1
+	}
+}
+
+// A run that differs from another one in its views alone takes a place once two clients in a row have
+// asked for it. Until then each client gets a run of its own.
+func TestARunWithOtherViewsHasToBeAskedForTwiceInARow(t *testing.T) {
+	a := newAsker(t)
+	const all = ^uint64(0)
+	for _, step := range []struct{ client, places int }{{0, 1}, {3, 1}, {1, 1}, {4, 1}, {5, 2}, {0, 2}, {3, 2}} {
+		got := a.ask(step.client, all)
+		kept := false
+		for i := range a.s.list {
+			kept = kept || got == &a.s.runs[i]
+		}
+		if want := step.client == 0 || step.places == 2; len(a.s.list) != step.places || kept != want {
+			t.Errorf("client %d gets a run with a place: %v, want %v; there are %d, want %d", step.client, kept, want, len(a.s.list), step.places)
+		}
+	}
+}
+
+// A run may take the place of the one that it would be made out of.
+func TestARunTakesThePlaceOfItsDonor(t *testing.T) {
+	a := newAsker(t)
+	const all = ^uint64(0)
+	donor := a.ask(0, all)
+	a.ask(3, all)
+	a.fill(0)
+	if got := a.ask(4, all); got != donor {
+		t.Error("the run has another place than the one that goes")
+	}
+	if got := a.ask(5, all); got != donor {
+		t.Error("the next client alike gets another run")
+	}
+}
+
+// With what views a run was asked for last is forgotten when another run takes its place.
+func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
+	a := newAsker(t)
+	const all, but = ^uint64(0), ^uint64(0) &^ (1 << 1) // client 1 owns the object in slot 1
+	a.ask(0, all)
+	a.ask(1, all)
+	a.fill(1)
+	first := a.ask(0, but)
+	second := a.s.keys[1]
+	if a.ask(1, but); first != &a.s.runs[0] || a.s.keys[1] != second {
+		t.Error("a run has taken a place that was asked for once")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // queue is a world of which nearly all is owed to a client whose budget takes little of it.
@@ -200,6 +202,46 @@ func TestAShortageGoesByThePlainOrder(t *testing.T) {
 	}
 	if late == 0 || slices.Contains(tried[:], 0) || slices.Contains(untried[1:], 0) {
 		t.Errorf("by rank %v were tried and %v were not, %d large ones late", tried, untried, late)
+	}
+}
+
+type letter struct {
+	Stamp int32
+	Text  string `net:"max=200"`
+}
+
+// A record that fills a packet to the last bit goes under a shortage too.
+func TestARecordOfExactlyAPacketFits(t *testing.T) {
+	class := classOf[letter](t, "letter")
+	sizes := 0
+	for words := range 40 {
+		cut := func(size int) (packets [][]byte, list []candidate) {
+			w := NewWorld(NewTable(class))
+			p := w.NewPeer(1)
+			p.SetBudget(Budget{PerTick: 1, Burst: 1}) // one record goes, and the other one has to wait
+			for i := range 2 {
+				o := w.Spawn(class, unsafe.Pointer(&letter{int32(words * words * words), strings.Repeat("x", words)}), 0, 1)
+				w.SetWeight(o, float64(2-i))
+			}
+			w.Capture(1)
+			packets, _ = snap(p, 1, Limit{Packets: 2, PacketSize: size})
+			return packets, p.cut.list
+		}
+		packets, list := cut(MaxPacket)
+		packet := packets[len(packets)-1]
+		if list[0].packet == unplaced || packet[atFlags]>>atPadding != 0 {
+			continue
+		}
+		sizes++
+		if _, list := cut(len(packet)); list[0].packet == unplaced || list[1].packet != unplaced {
+			t.Errorf("a record of exactly a packet of %d bytes waits", len(packet))
+		}
+		if _, list := cut(len(packet) - 1); list[0].packet != unplaced {
+			t.Errorf("a record of a packet of %d bytes went into a smaller one", len(packet))
+		}
+	}
+	if sizes == 0 {
+		t.Error("no record was of exactly a packet")
 	}
 }
 

@@ -394,3 +394,31 @@ func TestWhatIsSteadyIsAsOldAsItsLastRecord(t *testing.T) {
 		t.Errorf("%+v: the second should go", q.p.cut.list)
 	}
 }
+
+// What an origin costs is counted by object: those that are steady, due and missing.
+func TestWhatIsMissingIsCounted(t *testing.T) {
+	f := newFleet(t, 150, 6, tenBaselines, 0.2)
+	counted := 0
+	for range 100 {
+		f.step(40)
+		for i := range f.clients {
+			p := f.clients[i].peer
+			m := &p.marks
+			from := origin{m.newest, m.trendFrom(m.newest, f.tick+1)}
+			want := 0
+			for slot := range p.entries {
+				due := p.owed.has(slot) && !p.sentTwice.has(slot)
+				if due && p.steady.has(slot) && (m.missing(from.asOf).has(slot) || m.missing(from.trendFrom).has(slot)) {
+					want++
+				}
+			}
+			if got := p.cut.countMissing(from); got != want {
+				t.Fatalf("tick %d, client %d: %d are missing as of %v, want %d", f.tick, i, got, from, want)
+			}
+			counted += want
+		}
+	}
+	if counted == 0 {
+		t.Error("nothing was ever missing")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 )
@@ -265,6 +266,47 @@ func TestWholeSnapshotsDifferByWhatIsRead(t *testing.T) {
 	for i, n := range []int{1, 1, 1} {
 		if got := len(f.clients[8-i].peer.cut.list); got != n {
 			t.Errorf("client %d is sent %d runs", 8-i, got)
+		}
+	}
+}
+
+// Of versions that look the same to who may not read all of them the first is the version that a
+// client has as of a tick.
+func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
+	class := classOf[captain](t, "captain")
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 44))
+		w := NewWorld(NewTable(class))
+		const ticks = 40
+		var value captain
+		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
+		open, some := [ticks + 1]uint64{}, [ticks + 1]uint64{} // by tick, for who reads all and who does not
+		for tick := uint64(1); tick <= ticks; tick++ {
+			open[tick], some[tick] = open[tick-1], some[tick-1]
+			what := rng.IntN(5)
+			if tick == 1 {
+				what = 0
+			}
+			switch w.Edit(o); what {
+			case 0:
+				value.X = float32(tick) / 512
+				open[tick], some[tick] = tick, tick
+			case 1:
+				w.SetOwner(o, o.owner+1)
+				open[tick], some[tick] = tick, tick
+			case 2, 3:
+				value.Ammo++
+				open[tick] = tick
+			}
+			w.Capture(tick)
+			for t0 := uint64(1); t0 <= tick; t0++ {
+				if got := (view{}).asOf(o, t0); got != open[t0] {
+					t.Fatalf("seed %d, tick %d: who reads all has version %d as of %d, want %d", seed, tick, got, t0, open[t0])
+				}
+				if got := (view{withheld: ownerRule}).asOf(o, t0); got != some[t0] {
+					t.Fatalf("seed %d, tick %d: who does not has version %d as of %d, want %d", seed, tick, got, t0, some[t0])
+				}
+			}
 		}
 	}
 }
