@@ -242,8 +242,8 @@ func (a *asker) fill(free int) {
 	}
 }
 
-// A run that differs from another one in its views alone takes a place once two clients in a row have
-// asked for it. Until then each client gets a run of its own.
+// A run that differs from another one in its views alone takes a place once two clients in a row
+// have asked for it. Until then each client gets a run of its own.
 func TestARunWithOtherViewsHasToBeAskedForTwiceInARow(t *testing.T) {
 	a := newAsker(t)
 	const all = ^uint64(0)

@@ -218,7 +218,8 @@ func TestARecordOfExactlyAPacketFits(t *testing.T) {
 		cut := func(size int) (packets [][]byte, list []candidate) {
 			w := NewWorld(NewTable(class))
 			p := w.NewPeer(1)
-			p.SetBudget(Budget{PerTick: 1, Burst: 1}) // one record goes, and the other one has to wait
+			// one record goes, and the other one has to wait
+			p.SetBudget(Budget{PerTick: 1, Burst: 1})
 			for i := range 2 {
 				o := w.Spawn(class, unsafe.Pointer(&letter{int32(words * words * words), strings.Repeat("x", words)}), 0, 1)
 				w.SetWeight(o, float64(2-i))

@@ -280,7 +280,8 @@ func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
 		const ticks = 40
 		var value captain
 		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
-		open, some := [ticks + 1]uint64{}, [ticks + 1]uint64{} // by tick, for who reads all and who does not
+		// by tick, for who reads all and who does not
+		open, some := [ticks + 1]uint64{}, [ticks + 1]uint64{}
 		for tick := uint64(1); tick <= ticks; tick++ {
 			open[tick], some[tick] = open[tick-1], some[tick-1]
 			what := rng.IntN(5)
