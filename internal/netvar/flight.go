@@ -215,7 +215,7 @@ type losses struct {
 	any     bool
 	slots   bitset // those in no later packet that has arrived, of what is owed
 	sent    bitset // scratch
-	missing bitset // scratch of pass
+	missing bitset // scratch of addMark
 }
 
 // forget forgets what was lost.

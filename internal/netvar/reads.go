@@ -145,7 +145,7 @@ func (w *World) SetReaders(c *Class, r Readers) {
 	w.reading.readers[c.index] = r
 }
 
-// note adds what has changed in an object to the news of its rules.
+// note adds an object to the news of those rules by which a changed field of it is read.
 func (s *reading) note(o *Object, tick uint64) {
 	for i, changed := range o.fields {
 		if changed != tick {

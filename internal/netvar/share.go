@@ -2,16 +2,16 @@ package netvar
 
 import "math"
 
-// What is encoded for one client serves all that need the same in this tick: variants of an object
-// (residual), runs of 64 neighbours, whole snapshots (bundle). There are so many places for each,
-// and what is without one is encoded for its client alone. As long as there are places, whoever
-// asks has one. After that those go for which the fewest clients come back, or else a few clients
-// that acknowledge like nobody else would keep all others from sharing, if only they had joined
-// first.
+// What is encoded for one client serves all clients that need the same in this tick: the variants
+// of an object (residual), the runs of 64 neighbours (run) and whole snapshots (bundle). Each of
+// these has a bounded number of places, and what gets none is encoded for its client alone. While
+// there are places, whoever asks gets one. After that the place goes for which the fewest clients
+// come back. Otherwise a few clients that acknowledge like nobody else could keep all others from
+// sharing, if only they had joined first.
 
-// crowds counts, at each capture, the clients that lead from the same two ticks: a client's newest
-// mark and the trend there. One with holes may lead from others after all; then it is not counted
-// there, and somebody else's place is a little safer.
+// crowds counts at each capture how many clients lead from the same origin: from their newest mark
+// and the mark where the trend comes from. A client with holes may choose another origin after all.
+// It is not counted there, so that the places of others are a little safer than they need be.
 type crowds struct {
 	tick   uint64
 	count  [maxMarks][maxMarks]uint32 // by the age of the one and its distance from the other
@@ -69,21 +69,21 @@ func (w *World) crowd(o *Object, from basis) uint32 {
 	return w.crowds.sharing(origin{from.asOf, from.trendFrom})
 }
 
-// share is a place that somebody has.
+// share is a place that is taken.
 type share struct {
-	crowd uint32 // clients that may ask for it
-	asked uint32 // those that have
-	by    uint64 // the snapshot that has asked last: what it was given stays until it is cut
+	crowd uint32 // how many clients may ask for what is there
+	asked uint32 // how many of them have asked
+	by    uint64 // the snapshot that has asked last: the place stays taken until that is cut
 }
 
 // shares are the places of one list.
 type shares struct {
 	list []share
-	like uint // newcomers that found only their like
+	like uint // how many newcomers found only places of crowds as large as theirs
 }
 
-// oneIn is how many newcomers there are to one that drives out its like: if each did, and there are
-// a few more than places, nobody would find what it has asked for before.
+// oneIn is of how many such newcomers one gets a place. If each did, and there were a few more of
+// them than places, nobody would find what it has asked for before.
 const oneIn = 4
 
 // ask notes that a snapshot takes what is in a place.
@@ -95,9 +95,9 @@ func (s *shares) ask(i int, snapshot uint64) {
 	a.by = snapshot
 }
 
-// admit returns the place that a newcomer gets, or -1. Where there is none left, one goes that all
-// have asked for who may, or else that of a smaller crowd; and now and then that of one as large,
-// if nobody has asked for it again.
+// admit returns the place that a newcomer gets, or -1. If none is left, a place goes for which
+// every client has asked that may, or else one of a smaller crowd. Now and then a place of a crowd
+// as large goes, if nobody has asked for it again.
 func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	if n := len(s.list); n < most {
 		s.list = append(s.list, share{crowd, 1, snapshot})
@@ -121,8 +121,8 @@ func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	return gone
 }
 
-// rank orders what may go: what nobody is left to ask for, what nobody has asked for again, and all
-// else.
+// rank orders the places that may go: first those that nobody is left to ask for, then those that
+// nobody has asked for again, then all others.
 func (a *share) rank() int {
 	switch {
 	case a.asked >= a.crowd:
@@ -138,7 +138,7 @@ func (a *share) yields(crowd uint32) bool {
 	return a.crowd < crowd || a.rank() == 0 || a.crowd == crowd && a.asked == 1
 }
 
-// before reports whether a place goes rather than another.
+// before reports whether a place goes rather than another one.
 func (a *share) before(b *share) bool {
 	if x, y := a.rank(), b.rank(); x != y {
 		return x < y
@@ -149,8 +149,8 @@ func (a *share) before(b *share) bool {
 // reset empties all places.
 func (s *shares) reset() { s.list, s.like = s.list[:0], 0 }
 
-// admit returns where a variant of an object is kept, or -1: one of a smaller crowd goes, but not
-// more often than there are places, since its bits stay in the arena.
+// admit returns where a variant of an object is kept, or -1. If no place is left, a variant of a
+// smaller crowd goes, but not more often than there are places, since its bits stay in the arena.
 func (c *residuals) admit(w *World, o *Object, from basis) int {
 	if n := c.n; n < maxResiduals {
 		c.n++

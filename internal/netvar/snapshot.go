@@ -26,7 +26,7 @@ type candidate struct {
 	class   uint32 // its index; of a despawn the one after the last
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
-	steady  bool  // needs no entry
+	steady  bool  // the object is steady
 	full    bool  // was encoded without a baseline
 	large   bool  // fits no packet
 	why     Why   // it is unplaced: see Explain
@@ -184,8 +184,8 @@ func (c *cutter) addRun(r *run) {
 	c.runBits += int(r.size)
 }
 
-// addSteady lists slots that need no entry, each for itself. Copies are not told apart: if not all
-// fits, see apart.
+// addSteady lists steady slots, each by itself. It does not rank second copies below the others; if
+// not everything fits, gatherSingly does.
 func (c *cutter) addSteady(k int, mask uint64) {
 	p := c.p
 	for ; mask != 0; mask &= mask - 1 {
@@ -194,7 +194,7 @@ func (c *cutter) addSteady(k int, mask uint64) {
 	}
 }
 
-// gatherOne lists a slot that has an entry.
+// gatherOne lists a slot that is not steady.
 func (c *cutter) gatherOne(slot int, shedding bool) {
 	p := c.p
 	e, o := p.detailed(slot), p.w.slots[slot]
@@ -219,7 +219,7 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 	c.list = append(c.list, n)
 }
 
-// apart gathers anew, each object for itself.
+// gatherSingly gathers anew, each object by itself.
 func (c *cutter) gatherSingly() {
 	for i := range c.list {
 		if c.list[i].run != nil || c.list[i].steady {

@@ -166,7 +166,7 @@ func (s *Space) ownerOf(o *Object) *Peer {
 	return s.owner(o.owner)
 }
 
-// settle moves the eyes, and notes what of all pairs of client and object is to be judged.
+// moveEyes moves the eyes, and notes what of all pairs of client and object is to be judged.
 func (s *Space) moveEyes() {
 	for _, t := range s.moving {
 		t.moving = false
@@ -274,7 +274,7 @@ func (s *Space) suspectFor(slot int, t *seat) {
 	}
 }
 
-// judgeSuspects asks for the pairs that settle has noted.
+// judgeSuspects asks for the pairs that moveEyes has noted.
 func (s *Space) judgeSuspects() {
 	for _, t := range s.doubts {
 		for slot := t.suspects.next(0); slot >= 0; slot = t.suspects.next(slot + 1) {

@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// splice makes a run out of another one of the same slots: it takes over the records of which the
-// same may be read.
+// splice makes a run out of another one of the same slots. It copies the records of which the
+// client may read the same as those of the other run, and encodes the rest.
 func (c *cutter) splice(r, from *run, key *runKey, most int) {
 	w := c.p.w
 	b, x := &w.runBits, context{tick: w.tick, prev: -1}
@@ -19,7 +19,7 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 		slot, end := r.first&^63+bits.TrailingZeros64(m), int(from.ends[i])
 		if withheld := c.p.views.withheld(slot); withheld != key.withheld(slot) {
 			putRange(b, from.bits, done, start)
-			// From versions that the other run has found.
+			// The versions are there, since the other run was made of them.
 			one := w.residual(w.slots[slot], basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: withheld})
 			at := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
