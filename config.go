@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
@@ -80,10 +80,10 @@ type Config struct {
 	// Registerer takes the server's metrics too, besides the registry that the admin
 	// listener serves. Nil is none besides.
 	Registerer prometheus.Registerer
-	// Logger takes the server's and the game's log. Nil is silent. Its sink should
+	// Log takes the server's and the game's log. Nil is silent. Its handler should
 	// be bounded and never block: the tick logs too.
-	Logger *zap.Logger
-	// LogsDropped says how many lines the Logger's sink has dropped so far, for the
+	Log *slog.Logger
+	// LogsDropped says how many lines the handler of Log has dropped so far, for the
 	// metrics. Nil is none.
 	LogsDropped func() uint64
 }
@@ -127,8 +127,8 @@ func (c Config) validate() (Config, error) {
 	if c.Watchdog > 0 && c.Watchdog < minWatchdog {
 		return c, ConfigError("Watchdog", c.Watchdog, "use 0 for %v, %v or more, or less than 0 for none", defaultWatchdog, minWatchdog)
 	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.LogsDropped == nil {
 		c.LogsDropped = func() uint64 { return 0 }

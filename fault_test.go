@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 )
 
 // TestAFaultOfAHandlerIsLoggedEveryTenSeconds posts what makes one handler panic and another
@@ -21,7 +22,7 @@ import (
 func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	core, logs := logtest.New(zapcore.ErrorLevel)
 	var room *netloop.Room
-	s, err := netloop.New(netloop.Config{Logger: zap.New(core)}, script(func(r *netloop.Room) {
+	s, err := netloop.New(netloop.Config{Log: logging.Slog(zap.New(core))}, script(func(r *netloop.Room) {
 		room = r
 		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { panic("as ever") })
 		told.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return errors.New("as ever") })

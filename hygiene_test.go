@@ -42,7 +42,7 @@ var readsClock = []string{
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet"},
-	"go.uber.org/zap":                     {"", "app", "internal/logging", "netlooptest"},
+	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},

@@ -12,6 +12,7 @@ import (
 	zapobserver "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -34,7 +35,7 @@ func TestAServerNamesMisusedState(t *testing.T) {
 					o.Edit(tick).Text = strings.Repeat("long", 10)
 				}
 			})
-		}), netloop.Config{CheckEdits: check, CheckValues: check, Logger: zap.New(core)})
+		}), netloop.Config{CheckEdits: check, CheckValues: check, Log: logging.Slog(zap.New(core))})
 		waitFor(t, func() bool {
 			_, body := page(t, s, "/metrics")
 			return !check || strings.Contains(body, `netloop_state_misuses_total{kind="unedited"} 2`) && strings.Contains(body, `netloop_state_misuses_total{kind="misfit"} 2`)

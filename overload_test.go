@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -168,7 +169,7 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var room *netloop.Room
 	var seen []netloop.Overload
-	s, err := netloop.New(netloop.Config{Logger: zap.New(core), Registerer: registry}, script(func(r *netloop.Room) {
+	s, err := netloop.New(netloop.Config{Log: logging.Slog(zap.New(core)), Registerer: registry}, script(func(r *netloop.Room) {
 		room = r
 		r.On(netloop.Initialization, "test.look", func(*netloop.Tick) { seen = append(seen, room.Overload()) })
 	}))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	declared "github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -34,7 +35,7 @@ type peers struct {
 func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 	t.Helper()
 	core, logs := logtest.New(zapcore.InfoLevel)
-	cfg.Logger = zap.New(core)
+	cfg.Log = logging.Slog(zap.New(core))
 	s, err := netloop.New(cfg, g)
 	if err != nil {
 		t.Fatal(err)

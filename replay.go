@@ -62,7 +62,7 @@ func (e *NotReplayable) Error() string {
 }
 
 // NewReplay opens a game with the room, the rates and the seed of a recording. Of the
-// configuration only the Logger counts. The game must have the recorded one's schema,
+// configuration only the Log counts. The game must have the recorded one's schema,
 // and, to do the same again, its code and its settings.
 func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	in, b, err := recording.NewReader(r)
@@ -77,7 +77,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	if err := json.Unmarshal(head.Config, &config); err != nil {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
-	s, err := New(Config{Logger: cfg.Logger, Seed: head.Seed, Room: config.Room, RPC: config.RPC, CheckValues: config.CheckValues}, g)
+	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, CheckValues: config.CheckValues}, g)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/flight"
-	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/transport"
@@ -60,7 +59,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
-	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: logging.Slog(cfg.Logger), transport: new(transport.Stats)}
+	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: cfg.Log, transport: new(transport.Stats)}
 	s.system = clock.NewSystem()
 	s.clock = &clockSource{s.system}
 	s.schema.s.Freeze()

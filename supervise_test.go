@@ -19,6 +19,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 )
 
 // supervised is running, and afterwards no goroutine is left.
@@ -133,7 +134,7 @@ func TestAHangIsNoticed(t *testing.T) {
 	core, logs := logtest.New(zapcore.WarnLevel)
 	h := hanging{may: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, done := supervised(ctx, t, netloop.Config{Logger: zap.New(core), Watchdog: 100 * time.Millisecond}, script(h.open))
+	s, done := supervised(ctx, t, netloop.Config{Log: logging.Slog(zap.New(core)), Watchdog: 100 * time.Millisecond}, script(h.open))
 	h.hang.Store(true)
 	waitFor(t, func() bool { return logs.FilterMessage("a tick hangs").Len() > 0 })
 	said := logs.FilterMessage("a tick hangs").All()[0].ContextMap()
@@ -192,7 +193,7 @@ func TestAHookThatHangsEndsTheServer(t *testing.T) {
 	ticked, may := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := supervised(ctx, t, netloop.Config{Logger: zap.New(core), Watchdog: 100 * time.Millisecond}, script(func(r *netloop.Room) {
+	_, done := supervised(ctx, t, netloop.Config{Log: logging.Slog(zap.New(core)), Watchdog: 100 * time.Millisecond}, script(func(r *netloop.Room) {
 		r.OnStart(func(*netloop.Tick) { close(ticked) })
 		r.OnDrain(func(*netloop.Tick, time.Duration) { <-may })
 	}))

@@ -79,7 +79,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if cfg.Seed == 0 {
 		cfg.Seed = drawSeed()
 	}
-	cfg.Logger, cfg.LogsDropped = log.Zap(), log.Dropped
+	cfg.Log, cfg.LogsDropped = log.Slog(), log.Dropped
 	record.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {

@@ -94,12 +94,12 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 		}
 	})
 	opt.cfg.Seed = opt.seed
-	opt.cfg.Logger = logger(tb, opt.panics)
+	opt.cfg.Log = logger(tb, opt.panics)
 	s, err := netloop.New(opt.cfg, g)
 	if err != nil {
 		tb.Fatalf("netlooptest: %v", err)
 	}
-	w := &World{tb: tb, log: logging.Slog(opt.cfg.Logger), net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
+	w := &World{tb: tb, log: opt.cfg.Log, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
 	w.server.Room.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
 	w.pacer.Timeline = w.server.Room.Timeline()
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
@@ -122,16 +122,16 @@ func seedFromEnvironment(tb testing.TB) uint64 {
 }
 
 // logger shows the server's errors in the test's log, and lets a panic fail it.
-func logger(tb testing.TB, panics bool) *zap.Logger {
+func logger(tb testing.TB, panics bool) *slog.Logger {
 	if panics {
-		return zap.NewNop()
+		return slog.New(slog.DiscardHandler)
 	}
-	return zaptest.NewLogger(tb, zaptest.Level(zap.ErrorLevel), zaptest.WrapOptions(zap.Hooks(func(e zapcore.Entry) error {
+	return logging.Slog(zaptest.NewLogger(tb, zaptest.Level(zap.ErrorLevel), zaptest.WrapOptions(zap.Hooks(func(e zapcore.Entry) error {
 		if strings.HasSuffix(e.Message, "panicked") {
 			tb.Errorf("netlooptest: %s", e.Message)
 		}
 		return nil
-	})))
+	}))))
 }
 
 // Link is how a client is connected. The zero Link is perfect: no delay, no loss

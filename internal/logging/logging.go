@@ -51,9 +51,6 @@ func New(cfg Config) (*Logger, error) {
 // Slog returns the logger that game code and the runtime use.
 func (l *Logger) Slog() *slog.Logger { return Slog(l.zap) }
 
-// Zap returns the logger underneath, for programs that bring zap fields of their own.
-func (l *Logger) Zap() *zap.Logger { return l.zap }
-
 // Dropped is the number of lines lost so far, because the buffer was full or because the
 // output refused them.
 func (l *Logger) Dropped() uint64 { return l.sink.dropped.Load() }

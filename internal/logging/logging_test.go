@@ -143,7 +143,7 @@ func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 		if dropped == 0 || cap(l.sink.pending) > 4*2000 {
 			t.Errorf("%d dropped, %d bytes held", dropped, cap(l.sink.pending))
 		}
-		if l.Zap().Sync() != nil {
+		if l.zap.Sync() != nil {
 			t.Error("Sync must not fail")
 		}
 		close(out.open)

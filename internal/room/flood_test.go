@@ -9,6 +9,7 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -74,7 +75,7 @@ func TestWhatAKickedClientHasSentIsCounted(t *testing.T) {
 // often it was not.
 func TestFloodersDoNotFillTheLog(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
-	b := newBareAs(t, netloop.Config{Logger: zap.New(core), Room: netloop.RoomSpec{MaxClients: 100}}, func(*netloop.Room) {})
+	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core)), Room: netloop.RoomSpec{MaxClients: 100}}, func(*netloop.Room) {})
 	const flooders, seconds = 80, 12
 	for second := range seconds {
 		for n := range flooders / 10 {

@@ -12,6 +12,7 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -123,7 +124,7 @@ func (g *carelessGame) populate(t *netloop.Tick) {
 func TestEveryHookIsGuarded(t *testing.T) {
 	core, logs := logtest.New(zapcore.ErrorLevel)
 	g := &carelessGame{panics: map[string]int{}}
-	b, clock := newBareOf(t, netloop.Config{Logger: zap.New(core)}, g), new(handClock)
+	b, clock := newBareOf(t, netloop.Config{Log: logging.Slog(zap.New(core))}, g), new(handClock)
 	b.server.UseClock(clock)
 	if _, err := g.come(b, "stays"); err != nil {
 		t.Fatal(err)

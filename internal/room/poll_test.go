@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -87,7 +88,7 @@ func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 		var owed netloop.Reply[struct{ N uint64 }]
 		due, waiting := uint64(0), false
 		core, faults := logtest.New(zapcore.InfoLevel)
-		b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+		b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
 			bareNobody.HandleLater(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }, reply netloop.Reply[struct{ N uint64 }]) {
 				owed, due = reply, tick.Number()+ticks
 			})
@@ -172,7 +173,7 @@ func TestWhoeverOnJoinRefusesSaysNothing(t *testing.T) {
 func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	ran := 0
-	b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
 	})
 	if err := b.room.Post(rpcqueue.Item{Method: &inside.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
@@ -248,7 +249,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 // What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it does.
 func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
-	b := newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(r *netloop.Room) {
+	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
 		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { tick.Log().Info("client"); return nil })
 		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) { tick.Log().Info("client") })
 		bareWords.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }) error {

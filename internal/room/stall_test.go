@@ -10,6 +10,7 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -24,7 +25,7 @@ type stalling struct {
 func newStalling(t *testing.T) *stalling {
 	t.Helper()
 	core, logs := logtest.New(zapcore.InfoLevel)
-	s := &stalling{newBareAs(t, netloop.Config{Logger: zap.New(core)}, func(*netloop.Room) {}), logs, 0}
+	s := &stalling{newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(*netloop.Room) {}), logs, 0}
 	s.tickAfter(0)
 	return s
 }
