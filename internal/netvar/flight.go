@@ -126,7 +126,7 @@ func (p *Peer) Ack(ranges []Range) {
 			p.lost(s)
 		}
 	}
-	p.again()
+	p.oweAgain()
 	p.addMark(newest)
 }
 
@@ -239,13 +239,13 @@ func (p *Peer) overrun(most int) {
 		p.lost(f.packet(f.oldest))
 	}
 	if some {
-		p.again()
+		p.oweAgain()
 	}
 }
 
-// again makes owed again what was only in packets that were lost. Later packets have it as it is
+// oweAgain makes owed again what was only in packets that were lost. Later packets have it as it is
 // now, if they have it.
-func (p *Peer) again() {
+func (p *Peer) oweAgain() {
 	l, f := &p.losses, &p.flight
 	if !l.any {
 		return

@@ -97,10 +97,10 @@ func (h *history) floor(tick, newest uint64) int {
 		return last
 	}
 	i := last - int(min(newest-tick, uint64(last)))
-	switch at := h.tick(i); {
-	case at == tick: // of what changes in every tick
+	switch found := h.tick(i); {
+	case found == tick: // of what changes in every tick
 		return i
-	case at > tick:
+	case found > tick:
 		return -1
 	}
 	for i < last && h.tick(i+1) <= tick {

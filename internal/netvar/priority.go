@@ -165,9 +165,9 @@ func (c *cutter) fill(list []uint32) {
 		c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
 		for _, i := range list {
 			if n := &c.list[i]; n.packet != unplaced {
-				at := c.open.Len()
+				before := c.open.Len()
 				c.record(n)
-				n.size = uint32(c.open.Len() - at)
+				n.size = uint32(c.open.Len() - before)
 				c.left -= int(n.size)
 			}
 		}

@@ -63,8 +63,8 @@ type context struct {
 }
 
 // begin forgets all, for a packet of this tick.
-func (x *context) begin(tick, at, from uint64) {
-	*x = context{tick: tick, prev: -1, asOf: at, trendFrom: from}
+func (x *context) begin(tick, asOf, trendFrom uint64) {
+	*x = context{tick: tick, prev: -1, asOf: asOf, trendFrom: trendFrom}
 }
 
 // put writes what holds for all records.

@@ -262,13 +262,13 @@ func (r *run) addBits(class, n uint32) bool {
 // putRun writes a run into the open packet if it fits there, and changes nothing if it does not.
 func (c *cutter) putRun(n *candidate) bool {
 	r := n.run
-	start, at := c.open.Mark(), c.open.Len()
+	start, before := c.open.Mark(), c.open.Len()
 	c.open.PutRice(uint64(r.first-c.context.prev-1), gapRice)
 	if c.open.Len()+int(r.size) > c.room || int(r.size) > c.left {
 		c.open.Rewind(start)
 		return false
 	}
-	gap := c.open.Len() - at
+	gap := c.open.Len() - before
 	c.open.PutBits(r.bits, int(r.size))
 	c.context.prev = r.last
 	n.size = uint32(gap) + r.size

@@ -38,18 +38,18 @@ func (s *crowds) add(m *marks) {
 
 // sharing returns how many clients lead from the same origin. It counts none whose newest mark is
 // longer ago than marks reach back.
-func (s *crowds) sharing(two origin) uint32 {
-	age := s.tick - two.asOf
+func (s *crowds) sharing(from origin) uint32 {
+	age := s.tick - from.asOf
 	if age >= maxMarks {
 		return 0
 	}
-	return s.count[age][two.asOf-two.trendFrom]
+	return s.count[age][from.asOf-from.trendFrom]
 }
 
 // between returns how many clients have their newest mark since a tick and before another.
 func (s *crowds) between(since, before uint64) (n uint32) {
-	for at := max(since, s.tick-min(s.tick, maxMarks-1)); at < min(before, s.tick); at++ {
-		n += s.newest[s.tick-at]
+	for tick := max(since, s.tick-min(s.tick, maxMarks-1)); tick < min(before, s.tick); tick++ {
+		n += s.newest[s.tick-tick]
 	}
 	return n
 }

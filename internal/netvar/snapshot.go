@@ -294,13 +294,13 @@ func (c *cutter) put(n *candidate) bool {
 	if n.run != nil {
 		return c.putRun(n)
 	}
-	start, at := c.open.Mark(), c.open.Len()
+	start, before := c.open.Mark(), c.open.Len()
 	c.record(n)
 	if c.open.Len() > c.room {
 		c.open.Rewind(start)
 		return false
 	}
-	n.size = uint32(c.open.Len() - at)
+	n.size = uint32(c.open.Len() - before)
 	c.left -= int(n.size)
 	return true
 }
@@ -367,10 +367,10 @@ func (r *residual) exactly() uint64 {
 // its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
-	at, from := c.origin.asOf, c.origin.trendFrom
+	asOf, trendFrom := c.origin.asOf, c.origin.trendFrom
 	v := c.p.view(o.id.slot())
-	if at > 0 && version > at && v.since <= from {
-		r = c.p.w.residual(o, basis{asOf: at, trendFrom: from, withheld: v.withheld})
+	if asOf > 0 && version > asOf && v.since <= trendFrom {
+		r = c.p.w.residual(o, basis{asOf: asOf, trendFrom: trendFrom, withheld: v.withheld})
 		if r != nil && !c.leads(r, o, e, v) {
 			r = nil
 		}

@@ -21,10 +21,10 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 			putRange(b, from.bits, done, start)
 			// The versions are there, since the other run was made of them.
 			one := w.residual(w.slots[slot], basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: withheld})
-			at := b.Len()
+			before := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
 			b.PutBits(w.bitsOf(one))
-			r.addBits(uint32(w.slots[slot].class.index), uint32(b.Len()-at-(end-start)))
+			r.addBits(uint32(w.slots[slot].class.index), uint32(b.Len()-before-(end-start)))
 			done = end
 		}
 		x.prev = slot
