@@ -18,8 +18,9 @@ FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one i
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their long simulations are cut short (-short).
 RACE := $(shell go env CGO_ENABLED)
-RACE_PACKAGES := . ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
-	./internal/admin ./internal/clock ./internal/guard ./internal/logging ./internal/metrics ./internal/transport/...
+RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
+	./internal/admin ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
+	./internal/room ./internal/transport/...
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo run load test verify lint bench cubes lateness fuzz mutate generate clean

@@ -1,6 +1,8 @@
 package netloop
 
 import (
+	"time"
+
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/schema"
@@ -32,6 +34,7 @@ func setHooks() bool {
 		return inside.Server{
 			Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
+			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 		}
 	}
 	return true

@@ -2,12 +2,21 @@ package netloop_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/netlooptest"
 )
+
+var loopSchema = netloop.NewSchema("loop", 1, 0)
+
+// loopGame is a game made of one function.
+type loopGame func(r *netloop.Room)
+
+func (loopGame) Schema() *netloop.Schema         { return loopSchema }
+func (open loopGame) Open(r *netloop.Room) error { open(r); return nil }
 
 // stand is what an example runs a room on: 60 ticks and fixed steps a second, in
 // virtual time.
@@ -17,9 +26,9 @@ type stand struct {
 	ended      []func()
 }
 
-func newStand(s script) *stand {
+func newStand(g loopGame) *stand {
 	x := new(stand)
-	x.world = netlooptest.New(x, s, netlooptest.AllowPanics())
+	x.world = netlooptest.New(x, g, netlooptest.AllowPanics())
 	return x
 }
 
@@ -221,4 +230,39 @@ func Example_loopTree() {
 	// PostLateUpdate
 	//   rpc.drain        head   0         -            -
 	//   transport.flush  tail   0         -            -
+}
+
+// A game changes the tree of its room in Open, and walks what has come of it.
+func ExampleRoom_Loop() {
+	_, err := netloop.New(netloop.Config{}, loopGame(func(r *netloop.Room) {
+		r.On(netloop.Update, "ships", func(*netloop.Tick) {})
+		r.On(netloop.Update, "scores", func(*netloop.Tick) {})
+
+		l := r.Loop()
+		l.InsertBefore("ships", netloop.NewSystem(netloop.Update, "wind", func(*netloop.Tick) {}))
+		l.Disable("scores")
+		ai := l.Group("ai", netloop.After("ships"), netloop.RunIf(func(t *netloop.Tick) bool { return t.Number()%2 == 0 }))
+		ai.Append(
+			netloop.NewSystem(netloop.Update, "think", func(*netloop.Tick) {}, netloop.Every(100*time.Millisecond)),
+			netloop.NewSystem(netloop.Update, "act", func(*netloop.Tick) {}),
+		)
+		if err := l.Set(); err != nil {
+			fmt.Println(err)
+		}
+		for n := range r.Loop().All() {
+			if !n.BuiltIn {
+				fmt.Println(strings.TrimPrefix(n.Group+"/"+n.Name, "/"))
+			}
+		}
+	}))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// wind
+	// ships
+	// scores
+	// ai
+	// ai/think
+	// ai/act
 }

@@ -1,12 +1,9 @@
 package netloop_test
 
 import (
-	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/netlooptest"
 )
 
 type (
@@ -72,42 +69,4 @@ func ExampleRoom_SetTimeScale() {
 	if _, err := netloop.New(netloop.Config{}, skyGame{}); err != nil {
 		panic(err)
 	}
-}
-
-func TestTheExampleOfSlowMotionPlays(t *testing.T) {
-	w := netlooptest.New(t, skyGame{})
-	c := play(t, w, perfect)
-	state := func() (n int, x float64, bomb time.Duration) {
-		w.Step(1)
-		w.Look(c, func(tick *netloop.Tick) {
-			n = asteroids.Len(tick)
-			for a := range asteroids.All(tick) {
-				x = max(x, a.State().X)
-			}
-			for b := range bombs.All(tick) {
-				bomb = b.State().At.Left(tick)
-			}
-		})
-		return n, x, bomb
-	}
-	passed := func(what string, ticks int, n int, x float64, bomb time.Duration) {
-		t.Helper()
-		n0, x0, bomb0 := state()
-		w.Step(ticks - 1)
-		n1, x1, bomb1 := state()
-		if d := bomb0 - bomb1 - bomb; n1-n0 != n || x1-x0 < x-0.5 || x1-x0 > x+0.5 || d < -60*time.Millisecond || d > 60*time.Millisecond {
-			t.Errorf("%s: %d asteroids, the first moved by %.2f, %v went by for the bomb; want %d, %.2f, %v", what, n1-n0, x1-x0, bomb0-bomb1, n, x, bomb)
-		}
-	}
-	passed("a second", 60, 0, 8, time.Second)
-	client.Send(c, hourglass, Hourglass{})
-	w.Step(2)
-	passed("slow motion", 114, 0, 7.6, 950*time.Millisecond)
-	w.Step(8) // It is over: at about 2.2 s of scaled time.
-	client.Send(c, truce, Truce{Agreed: true})
-	w.Step(2)
-	passed("a truce", 300, 0, 0, 5*time.Second)
-	client.Send(c, truce, Truce{})
-	w.Step(2)
-	passed("after it", 60, 1, 8, time.Second)
 }

@@ -11,6 +11,7 @@ package inside
 import (
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
@@ -66,6 +67,9 @@ type Server struct {
 	Handler transport.Handler // admits clients
 	// UseClock replaces the clock before the first tick.
 	UseClock func(loop.Clock)
+	// SetIdleTimeout says for how long a client may give no sign of life. It acts on a server that
+	// does not listen yet.
+	SetIdleTimeout func(time.Duration)
 	// EndAdmission refuses whoever comes from now on.
 	EndAdmission func(transport.Code, string)
 }

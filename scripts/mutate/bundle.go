@@ -31,12 +31,14 @@ type binary struct {
 
 // users are the packages whose tests play what lies below them.
 var users = map[string][]string{
-	"internal/loop":      {"."},
-	"internal/rpcqueue":  {"."},
-	"internal/netvar":    {"."},
-	"internal/transport": {"internal/transport/memnet", "internal/transport/quicnet", "."},
-	".":                  {"client", "netlooptest"},
-	"client":             {"."},
+	"internal/loop":      {"internal/e2e"},
+	"internal/rpcqueue":  {"internal/e2e"},
+	"internal/netvar":    {"internal/e2e"},
+	"internal/schema":    {"internal/e2e"},
+	"internal/room":      {"internal/e2e"},
+	"internal/transport": {"internal/transport/memnet", "internal/transport/quicnet", "internal/e2e"},
+	".":                  {"internal/e2e", "client", "netlooptest"},
+	"client":             {"internal/e2e"},
 }
 
 // compile puts as many of the changes, which are those of one package, into a bundle as

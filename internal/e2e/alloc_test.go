@@ -1,0 +1,85 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+)
+
+// stepper runs the ticks of a server without a network.
+func stepper(tb testing.TB, s script) func() {
+	tb.Helper()
+	server, err := netloop.New(netloop.Config{}, s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	in := inside.Netloop.Server(server).Room
+	timeline, tick := in.Timeline(), uint64(0)
+	return func() {
+		tick++
+		if err := in.Step(timeline.Input(tick)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// still is a game of 50 empty systems and 1 000 objects that nobody edits.
+func still(r *netloop.Room) {
+	for i := range 50 {
+		r.On(stages[i%len(stages)], fmt.Sprint("test.", i), func(*netloop.Tick) {})
+	}
+	r.OnStart(func(t *netloop.Tick) {
+		for range 1000 {
+			things.Spawn(t, thing{})
+		}
+	})
+}
+
+func TestTickOfAStillRoomAllocatesNothing(t *testing.T) {
+	step := stepper(t, still)
+	for range 100 {
+		step() // The first ticks make the series of the metrics.
+	}
+	if n := testing.AllocsPerRun(300, step); n != 0 {
+		t.Errorf("a tick allocates %v times", n)
+	}
+}
+
+func BenchmarkTickOfAStillRoom(b *testing.B) {
+	step := stepper(b, still)
+	b.ReportAllocs()
+	for b.Loop() {
+		step()
+	}
+}
+
+func BenchmarkTickThatEditsEverything(b *testing.B) {
+	step := stepper(b, func(r *netloop.Room) {
+		still(r)
+		r.On(netloop.Update, "test.edit", func(t *netloop.Tick) {
+			for o := range things.All(t) {
+				o.Edit(t).N++
+			}
+		})
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		step()
+	}
+}
+
+// dropping is a stepper whose ticks come after so many dropped ones.
+func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
+	in := inside.Netloop.Server(server).Room
+	tick := uint64(0)
+	return func(dropped uint64) {
+		tick++
+		input := in.Timeline().Input(tick)
+		input.Dropped = dropped
+		if err := in.Step(input); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}

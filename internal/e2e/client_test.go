@@ -1,0 +1,107 @@
+package e2e_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// TestWatchTellsOfEachObjectOnce sets a watcher between two frames, while a
+// packet with another object is on its way into the next.
+func TestWatchTellsOfEachObjectOnce(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 1}) })
+	})
+	c := play(t, w, perfect)
+	w.Tick(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 2}) })
+	var told []int32
+	client.Watch(c, things, client.Watcher[thing]{
+		Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) { told = append(told, o.State().N) },
+	})
+	w.Step(5)
+	if !slices.Equal(told, []int32{1, 2}) {
+		t.Errorf("told of %v", told)
+	}
+}
+
+// TestPanicOfACallbackCostsNothingElse lets one answer panic while others, and
+// a message, wait in the same frame.
+func TestPanicOfACallbackCostsNothingElse(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		add.Handle(r, func(tick *netloop.Tick, from *netloop.Client, q pair) (sum, error) {
+			told.Send(tick, netloop.To(from.ID()), text{N: uint64(q.A)})
+			return sum{q.A + q.B}, nil
+		})
+	}, netlooptest.AllowPanics())
+	c := play(t, w, perfect)
+	var heard []uint64
+	client.Handle(c, told, func(_ *netloop.Tick, m text) { heard = append(heard, m.N) })
+	var sums []int64
+	for n := range int64(3) {
+		client.Ask(c, add, pair{A: n}, func(_ *netloop.Tick, s sum, err error) {
+			if n == 0 {
+				panic("a bad callback")
+			}
+			sums = append(sums, s.Sum)
+		})
+	}
+	w.Step(5)
+	if !slices.Equal(sums, []int64{1, 2}) || !slices.Equal(heard, []uint64{0, 1, 2}) {
+		t.Errorf("answered %v, heard %v", sums, heard)
+	}
+}
+
+// TestCloseFailsWhatWaits hands a live tick to the callbacks of calls, and ends
+// a verification that is under way.
+func TestCloseFailsWhatWaits(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		add.Handle(r, func(*netloop.Tick, *netloop.Client, pair) (sum, error) { return sum{}, nil })
+	})
+	c := play(t, w, perfect)
+	w.Step(2) // In its very first frame a client may not know the tick yet.
+	var tick uint64
+	var verified error
+	client.Ask(c, add, pair{}, func(t *netloop.Tick, _ sum, _ error) { tick = t.Number() })
+	c.Verify(func(err error) { verified = err })
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var closed *netloop.Closed
+	if tick == 0 || !errors.As(verified, &closed) {
+		t.Errorf("the call failed in tick %d, the verification got %v", tick, verified)
+	}
+}
+
+// TestVerifyAgainAndAgain asks anew with every answer, over a bad link too: no question waits for
+// much longer than the second for which a server lets a client wait.
+func TestVerifyAgainAndAgain(t *testing.T) {
+	for _, link := range []netlooptest.Link{perfect, bad} {
+		w := open(t, func(r *netloop.Room) {
+			r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: 1}) })
+			r.On(netloop.Update, "count", func(tick *netloop.Tick) {
+				for o := range things.All(tick) {
+					o.Edit(tick).N++
+				}
+			})
+		})
+		c := play(t, w, link)
+		equal := 0
+		var again func(error)
+		again = func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal++
+			c.Verify(again)
+		}
+		c.Verify(again)
+		w.Step(600)
+		if equal < 8 || equal > 40 {
+			t.Errorf("over %+v %d answers came in ten seconds", link, equal)
+		}
+	}
+}

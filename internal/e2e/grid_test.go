@@ -1,0 +1,376 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// body lies on the grid of the meadow, a sign does not.
+type body struct {
+	N    int32
+	X, Y float32 `net:"quant=1/16"`
+}
+
+type sign struct{ N int32 }
+
+var (
+	meadows = netloop.NewSchema("meadow", 1, 0)
+	bodies  = netloop.NewClass[body](meadows, "body")
+	signs   = netloop.NewClass[sign](meadows, "sign")
+)
+
+// meadow has a grid with a radius of 40, a margin of 20 and cells of 10.
+type meadow struct {
+	spec netloop.GridSpec
+	grid *netloop.Grid
+	own  map[netloop.ClientID]*netloop.Object[body]
+	open func(*netloop.Room, *netloop.Grid)
+}
+
+func (*meadow) Schema() *netloop.Schema { return meadows }
+
+func (m *meadow) Open(r *netloop.Room) error {
+	if m.spec == (netloop.GridSpec{}) {
+		m.spec = netloop.GridSpec{Radius: 40}
+	}
+	m.own = map[netloop.ClientID]*netloop.Object[body]{}
+	m.grid = netloop.NewGrid(r, m.spec)
+	bodies.PlaceOn(m.grid, func(b *body) (x, y, z float64) {
+		if b.N < 0 {
+			panic("no place")
+		}
+		return float64(b.X), float64(b.Y), 0
+	})
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		b := bodies.Spawn(t, body{N: int32(c.ID())}, netloop.OwnedBy(c.ID()))
+		m.own[c.ID()] = b
+		m.grid.SetView(t, c, netloop.ViewFrom(b))
+		return nil
+	})
+	if m.open != nil {
+		m.open(r, m.grid)
+	}
+	return nil
+}
+
+// spotted notes what a client is told of bodies.
+func spotted(c *client.Client) sighting {
+	s := sighting{}
+	client.Watch(c, bodies, client.Watcher[body]{
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[body]) { s[o.State().N] += "+" },
+		Despawn: func(_ *netloop.Tick, _ *netloop.Object[body], last body) { s[last.N] += "-" },
+	})
+	return s
+}
+
+func TestAGridShowsWhatIsNear(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	c := play(t, w, perfect)
+	s := spotted(c)
+	var o *netloop.Object[body]
+	w.Tick(func(tick *netloop.Tick) {
+		o = bodies.Spawn(tick, body{N: 100, X: 500})
+		bodies.Spawn(tick, body{N: 101, X: 30})
+		signs.Spawn(tick, sign{})
+	})
+	w.Step(3)
+	move := func(xs ...float32) {
+		for _, x := range xs {
+			w.Tick(func(tick *netloop.Tick) { o.Edit(tick).X = x })
+			w.Step(2)
+		}
+	}
+	s.want(t, "before", 100, "")
+	move(75, 55, 65, 55, 65) // comes near, and goes to and fro over the edge
+	s.want(t, "near", 100, "+")
+	move(100)
+	s.want(t, "gone", 100, "+-")
+	w.Tick(func(tick *netloop.Tick) { m.own[c.ID()].Edit(tick).X = 110 })
+	w.Step(2)
+	s.want(t, "gone after it", 100, "+-+")
+	s.want(t, "left behind", 101, "+-")
+	s.want(t, "itself", int32(c.ID()), "+")
+	w.Look(c, func(tick *netloop.Tick) {
+		n := 0
+		for range signs.All(tick) {
+			n++
+		}
+		if n != 1 {
+			t.Error("the sign, which is on no grid, is hidden")
+		}
+	})
+	w.Tick(func(tick *netloop.Tick) {
+		m.grid.SetView(tick, server(t, tick, c), netloop.ViewAt(20, 0, 0), netloop.ViewAt(1000, 0, 0))
+	})
+	w.Step(2)
+	s.want(t, "looking elsewhere", 100, "+-+-")
+	s.want(t, "looking elsewhere", 101, "+-+")
+	s.want(t, "itself, which it owns", int32(c.ID()), "+")
+}
+
+// TestAGridAndATargetMustBothAdmit: whichever says yes first.
+func TestAGridAndATargetMustBothAdmit(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	c := play(t, w, perfect)
+	s := spotted(c)
+	group := netloop.NewClientGroup()
+	var o *netloop.Object[body]
+	step := func(do func(tick *netloop.Tick, c *netloop.Client)) {
+		w.Tick(func(tick *netloop.Tick) { do(tick, server(t, tick, c)) })
+		w.Step(2)
+	}
+	step(func(tick *netloop.Tick, _ *netloop.Client) {
+		o = bodies.Spawn(tick, body{N: 100}, netloop.VisibleTo(netloop.InGroup(group)))
+	})
+	s.want(t, "near", 100, "")
+	step(group.Add)
+	s.want(t, "near and a member", 100, "+")
+	step(func(tick *netloop.Tick, _ *netloop.Client) { o.Edit(tick).Y = -500 })
+	s.want(t, "far", 100, "+-")
+	step(group.Remove)
+	step(func(tick *netloop.Tick, _ *netloop.Client) { o.Edit(tick).Y = 0 })
+	s.want(t, "near and no member", 100, "+-")
+	step(func(tick *netloop.Tick, _ *netloop.Client) { o.SetVisible(tick, netloop.Everyone()) })
+	s.want(t, "near and everybody's", 100, "+-+")
+	step(func(tick *netloop.Tick, c *netloop.Client) {
+		o.SetVisible(tick, netloop.OwnerOf(o))
+		o.SetOwner(tick, c.ID())
+		o.Edit(tick).X = 1000
+	})
+	s.want(t, "far and its own", 100, "+-+")
+	w.Tick(func(tick *netloop.Tick) { o.Despawn(tick) })
+	w.Step(2)
+	s.want(t, "despawned", 100, "+-+-")
+}
+
+// TestAGridOverBadLinks: clients and bodies wander, packets get lost; in the end each client has
+// what is near, the same as the server says, by value and by digest.
+func TestAGridOverBadLinks(t *testing.T) {
+	var all []*netloop.Object[body]
+	m := &meadow{open: func(r *netloop.Room, _ *netloop.Grid) {
+		r.OnStart(func(t *netloop.Tick) {
+			for i := range int32(60) {
+				all = append(all, bodies.Spawn(t, body{N: 100 + i, X: float32(i * 5)}))
+			}
+		})
+		r.On(netloop.Update, "test.wander", func(t *netloop.Tick) {
+			if t.Number() > 600 {
+				return
+			}
+			for o := range bodies.All(t) {
+				if t.Rand().IntN(4) == 0 {
+					b := o.Edit(t)
+					b.X += float32(t.Rand().IntN(31) - 15)
+					b.Y += float32(t.Rand().IntN(31) - 15)
+				}
+			}
+		})
+	}}
+	w := netlooptest.New(t, m)
+	var clients []*client.Client
+	for range 3 {
+		clients = append(clients, w.Join("", nil, bad))
+	}
+	w.Step(800)
+	for i, c := range clients {
+		seen := map[netloop.Ref[body]]body{}
+		w.Look(c, func(tick *netloop.Tick) {
+			for o := range bodies.All(tick) {
+				seen[o.Ref()] = o.State()
+			}
+		})
+		w.Tick(func(tick *netloop.Tick) {
+			eye := m.own[c.ID()].State()
+			for o := range bodies.All(tick) {
+				b := o.State()
+				got, has := seen[o.Ref()]
+				far := math.Hypot(float64(b.X-eye.X), float64(b.Y-eye.Y))
+				if far <= 40 && !has || far > 60+2*10*math.Sqrt2 && has || has && got != b {
+					t.Errorf("client %d: %+v is %v away; has it %v, as %+v", i, b, far, has, got)
+				}
+			}
+		})
+		agreed := false
+		c.Verify(func(err error) { agreed = err == nil })
+		w.Until(120, func() bool { return agreed })
+	}
+}
+
+func TestAGridReplays(t *testing.T) {
+	var file bytes.Buffer
+	game := func() *meadow {
+		return &meadow{open: func(r *netloop.Room, _ *netloop.Grid) {
+			r.On(netloop.Update, "test.wander", func(t *netloop.Tick) {
+				if t.Number()%7 == 0 {
+					bodies.Spawn(t, body{N: 1000, X: float32(t.Rand().IntN(200))})
+				}
+				for o := range bodies.All(t) {
+					o.Edit(t).X += float32(t.Rand().IntN(31) - 15)
+				}
+			})
+		}}
+	}
+	w := netlooptest.New(t, game(), netlooptest.Record(&file))
+	w.Join("", nil, bad)
+	w.Step(30)
+	w.Join("", nil, perfect)
+	w.Step(150)
+	p, err := netloop.NewReplay(netloop.Config{}, game(), &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; err == nil; ticks++ {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) || ticks < 180 {
+		t.Errorf("%d ticks, %v", ticks, err)
+	}
+}
+
+// TestAPositionThatPanicsIsABadOne: it costs the room nothing.
+func TestAPositionThatPanicsIsABadOne(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m, netlooptest.AllowPanics())
+	c := play(t, w, perfect)
+	s := spotted(c)
+	w.Tick(func(tick *netloop.Tick) {
+		bodies.Spawn(tick, body{N: -1})
+		bodies.Spawn(tick, body{N: 7, X: 1})
+	})
+	w.Step(3)
+	s.want(t, "no place", -1, "")
+	s.want(t, "near", 7, "+")
+}
+
+func TestGridsAreCheckedInOpen(t *testing.T) {
+	for want, open := range map[string]func(*netloop.Room, *netloop.Grid){
+		"NewGrid: a radius of 0; give how near things appear, a positive number": func(r *netloop.Room, _ *netloop.Grid) {
+			netloop.NewGrid(r, netloop.GridSpec{})
+		},
+		"make the cells larger": func(r *netloop.Room, _ *netloop.Grid) {
+			netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Cell: 1})
+		},
+		"is less than a cell": func(r *netloop.Room, _ *netloop.Grid) {
+			signs.PlaceOn(netloop.NewGrid(r, netloop.GridSpec{Radius: 100, Margin: 1}), func(*sign) (x, y, z float64) { return })
+		},
+		"class \"body\" is on a grid already": func(r *netloop.Room, g *netloop.Grid) {
+			bodies.PlaceOn(g, func(*body) (x, y, z float64) { return })
+		},
+		"belongs to schema": func(_ *netloop.Room, g *netloop.Grid) {
+			things.PlaceOn(g, func(*thing) (x, y, z float64) { return })
+		},
+	} {
+		_, err := netloop.New(netloop.Config{}, &meadow{open: open})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open: %v, want %q", err, want)
+		}
+	}
+}
+
+func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
+	for name, call := range map[string]func(*netloop.Grid){
+		"no grid":     func(*netloop.Grid) { bodies.PlaceOn(nil, func(*body) (x, y, z float64) { return }) },
+		"no function": func(g *netloop.Grid) { bodies.PlaceOn(g, nil) },
+	} {
+		var said any
+		_, _ = netloop.New(netloop.Config{}, &meadow{open: func(_ *netloop.Room, g *netloop.Grid) {
+			defer func() { said = recover() }()
+			call(g)
+		}})
+		if !strings.Contains(fmt.Sprint(said), `Class.PlaceOn: class "body" needs a grid`) {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+}
+
+func TestViewsAreChecked(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	c := play(t, w, perfect)
+	panics := func(tick *netloop.Tick, from ...netloop.Viewpoint) (said string) {
+		defer func() { said = fmt.Sprint(recover()) }()
+		m.grid.SetView(tick, server(t, tick, c), from...)
+		return ""
+	}
+	w.Tick(func(tick *netloop.Tick) {
+		if said := panics(tick, make([]netloop.Viewpoint, netloop.MaxViewpoints+1)...); !strings.Contains(said, "9 viewpoints: use at most 8") {
+			t.Errorf("too many: %s", said)
+		}
+		if said := panics(tick, netloop.ViewFrom(signs.Spawn(tick, sign{}))); !strings.Contains(said, `class "sign" is not on this grid`) {
+			t.Errorf("not on the grid: %s", said)
+		}
+	})
+}
+
+// TestAClientThatLeavesTakesItsEyesAlong: whoever comes after it does not see through them.
+func TestAClientThatLeavesTakesItsEyesAlong(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	a := play(t, w, perfect)
+	var record *netloop.Client
+	w.Tick(func(tick *netloop.Tick) {
+		record = server(t, tick, a)
+		m.grid.SetView(tick, record, netloop.ViewAt(500, 0, 0))
+	})
+	w.Step(2)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(5)
+	// For who has left it does nothing.
+	w.Tick(func(tick *netloop.Tick) { m.grid.SetView(tick, record, netloop.ViewAt(500, 0, 0)) })
+	b := play(t, w, perfect)
+	s := spotted(b)
+	w.Tick(func(tick *netloop.Tick) { bodies.Spawn(tick, body{N: 100, X: 500}) })
+	w.Step(3)
+	s.want(t, "b", 100, "")
+}
+
+// TestObserversOfWhatIsOnAGrid: those whom the grid shows it.
+func TestObserversOfWhatIsOnAGrid(t *testing.T) {
+	m := &meadow{}
+	w := netlooptest.New(t, m)
+	c := play(t, w, perfect)
+	var near, far *netloop.Object[body]
+	w.Tick(func(tick *netloop.Tick) {
+		near, far = bodies.Spawn(tick, body{N: 100}), bodies.Spawn(tick, body{N: 101, X: 500})
+		for n, o := range []*netloop.Object[body]{near, far} { // in the tick of their spawn
+			signs.Spawn(tick, sign{int32(n)}, netloop.VisibleTo(netloop.Observers(o)))
+		}
+	})
+	w.Step(3)
+	want := func(n int32) {
+		t.Helper()
+		var got []int32
+		w.Look(c, func(tick *netloop.Tick) {
+			for o := range signs.All(tick) {
+				got = append(got, o.State().N)
+			}
+		})
+		if len(got) != 1 || got[0] != n {
+			t.Errorf("the client has the signs %v, want that of %d", got, n)
+		}
+	}
+	want(0)
+	w.Tick(func(tick *netloop.Tick) { near.Edit(tick).X, far.Edit(tick).X = 500, 0 })
+	w.Step(2)
+	w.Tick(func(tick *netloop.Tick) {
+		for o := range signs.All(tick) {
+			o.Invalidate(tick)
+		}
+	})
+	w.Step(2)
+	want(1)
+}

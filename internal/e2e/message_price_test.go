@@ -1,0 +1,200 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+const period = time.Second / 60
+
+// dear is a room whose messages take time: 100 µs each.
+type dear struct {
+	spend   func(time.Duration)
+	now     func() time.Duration
+	ran     []string // of the tick
+	began   time.Duration
+	longest time.Duration // that the messages of a tick took
+	drained time.Duration // by those of the last tick
+}
+
+func (d *dear) game(r *netloop.Room) {
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		things.Spawn(t, thing{}, netloop.OwnedBy(c.ID()))
+		return nil
+	})
+	echo.Handle(r, func(t *netloop.Tick, from *netloop.Client, m text) error {
+		d.spend(100 * time.Microsecond)
+		d.ran = append(d.ran, fmt.Sprint(m.S, m.N))
+		for o := range things.All(t) {
+			if o.Owner() == from.ID() {
+				o.Edit(t).N++
+			}
+		}
+		return nil
+	})
+	r.On(netloop.Initialization, "test.begin", func(*netloop.Tick) { d.began, d.ran = d.now(), d.ran[:0] })
+	r.On(netloop.Update, "test.drained", func(*netloop.Tick) {
+		d.drained = d.now() - d.began
+		d.longest = max(d.longest, d.drained)
+	}, netloop.After("rpc.drain"))
+}
+
+func newDear(t *testing.T, o ...netlooptest.Option) (*dear, *netlooptest.World) {
+	d := new(dear)
+	w := open(t, d.game, o...)
+	d.spend, d.now = w.Spend, w.Now
+	return d, w
+}
+
+// warmUp lets the room learn what messages cost, from one client.
+func (d *dear) warmUp(w *netlooptest.World, c *client.Client) {
+	for range 20 {
+		client.Send(c, echo, text{})
+		w.Step(1)
+	}
+	d.longest = 0
+}
+
+// One client's burst costs the tick its share, everybody else's messages run in the tick in
+// which they arrive, and all of the burst runs in the end, in its order.
+func TestABurstOfDearMessagesLeavesTheTickItsTime(t *testing.T) {
+	d, w := newDear(t)
+	quiet, flooder := play(t, w, perfect), play(t, w, perfect)
+	d.warmUp(w, quiet)
+	const burst = 1000
+	for n := range burst {
+		client.Send(flooder, echo, text{S: "flood ", N: uint64(n)})
+	}
+	var flooded []string
+	for n := range uint64(burst) {
+		client.Send(quiet, echo, text{S: "quiet ", N: n})
+		w.Step(1)
+		if n > 0 && !slices.Contains(d.ran, fmt.Sprint("quiet ", n-1)) {
+			t.Fatalf("tick %d: the quiet client's message waits", n)
+		}
+		for _, s := range d.ran {
+			if s[0] == 'f' {
+				flooded = append(flooded, s)
+			}
+		}
+		if len(flooded) == burst {
+			break
+		}
+	}
+	if limit := period/20 + 100*time.Microsecond; d.longest > limit {
+		t.Errorf("messages took %v of a tick, want at most %v", d.longest, limit)
+	}
+	if len(flooded) != burst {
+		t.Errorf("%d of a burst of %d ran", len(flooded), burst)
+	}
+	for n, s := range flooded {
+		if s != fmt.Sprint("flood ", n) {
+			t.Fatalf("%q ran at place %d", s, n)
+		}
+	}
+}
+
+// Many clients at once take half of a tick and no more, and an early stage half of what is left
+// to those after it.
+func TestManyBurstsLeaveHalfOfTheTick(t *testing.T) {
+	d, w := newDear(t)
+	quiet := play(t, w, perfect)
+	d.warmUp(w, quiet)
+	var crowd []*client.Client
+	for range 40 {
+		crowd = append(crowd, play(t, w, perfect))
+	}
+	for n := range uint64(20) {
+		for _, c := range crowd {
+			for range 10 {
+				client.Send(c, echo, text{S: "flood ", N: n}, netloop.RunAt(netloop.EarlyUpdate))
+			}
+		}
+		client.Send(quiet, echo, text{S: "quiet ", N: n})
+		w.Step(1)
+		if n > 0 && !slices.Contains(d.ran, fmt.Sprint("quiet ", n-1)) {
+			t.Fatalf("tick %d: the quiet client's message waits behind %d others", n, len(d.ran))
+		}
+	}
+	if d.longest > period/2 || d.longest < period/5 {
+		t.Errorf("messages took %v of a tick, want at most %v", d.longest, period/2)
+	}
+}
+
+// A method that turns out to be dear costs few ticks too much: its price follows.
+func TestPricesFollowWhatMessagesTake(t *testing.T) {
+	d, w := newDear(t)
+	flooder := play(t, w, perfect)
+	cheap := d.spend
+	d.spend = func(time.Duration) { cheap(time.Microsecond) }
+	flood := func(ticks int) (tooLong int) {
+		for range ticks {
+			for range 100 {
+				client.Send(flooder, echo, text{})
+			}
+			w.Step(1)
+			if d.drained > period/10 {
+				tooLong++
+			}
+		}
+		return tooLong
+	}
+	flood(30)
+	d.spend = func(time.Duration) { cheap(200 * time.Microsecond) }
+	if n := flood(30); n == 0 || n > 4 {
+		t.Errorf("%d ticks took too long until the price was known, want 1 to 4", n)
+	}
+}
+
+// One message runs, however dear: nothing waits for ever.
+func TestAMessageDearerThanATickRuns(t *testing.T) {
+	d, w := newDear(t)
+	c, other := play(t, w, perfect), play(t, w, perfect)
+	spend := d.spend
+	d.spend = func(time.Duration) { spend(12 * time.Millisecond) }
+	d.warmUp(w, c)
+	w.Step(1)
+	for n := range uint64(3) {
+		client.Send(c, echo, text{S: "c", N: n})
+		client.Send(other, echo, text{S: "other", N: n})
+	}
+	var ran []string
+	for range 8 {
+		w.Step(1)
+		ran = append(ran, d.ran...)
+	}
+	if want := []string{"other0", "c0", "other1", "c1", "other2", "c2"}; !slices.Equal(ran, want) {
+		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
+
+// A replay takes the prices of the recording, and not what messages take while it replays.
+func TestPricesReplay(t *testing.T) {
+	var file bytes.Buffer
+	d, w := newDear(t, netlooptest.Record(&file))
+	c := play(t, w, perfect)
+	for range 200 {
+		client.Send(c, echo, text{})
+	}
+	w.Step(60)
+	d.spend, d.now = func(time.Duration) {}, func() time.Duration { return 0 }
+	p, err := netloop.NewReplay(netloop.Config{}, script(d.game), &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,68 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// TestLossesOfTheLineage plays, from a client's Send to the handler, the ways in
+// which the designs before this one lost staged messages: two messages in one
+// packet, and fixed steps that are none, one or two in the tick that takes it.
+func TestLossesOfTheLineage(t *testing.T) {
+	const steady, half, double = 60, 30, 120 // Hz of fixed steps, at 60 ticks a second
+	for _, tt := range []struct {
+		name  string
+		fixed uint64
+		steps int // in the tick that takes the packet
+		sent  []netloop.Stage
+		want  []string // tick after the packet's, and stage
+	}{
+		{"FixedUpdate and Update, 1 step", steady, 1, []netloop.Stage{netloop.FixedUpdate, netloop.Update}, []string{"0 FixedUpdate A", "0 Update B"}},
+		{"FixedUpdate and Update, 0 steps", half, 0, []netloop.Stage{netloop.FixedUpdate, netloop.Update}, []string{"0 Update B", "1 FixedUpdate A"}},
+		{"FixedUpdate alone, 0 steps", half, 0, []netloop.Stage{netloop.FixedUpdate}, []string{"1 FixedUpdate A"}},
+		{"EarlyUpdate, the queue before the poll", steady, 1, []netloop.Stage{netloop.EarlyUpdate}, []string{"0 EarlyUpdate A"}},
+		{"Initialization and Update", steady, 1, []netloop.Stage{netloop.Initialization, netloop.Update}, []string{"0 Update B", "1 Initialization A"}},
+		{"FixedUpdate, 2 steps", double, 2, []netloop.Stage{netloop.FixedUpdate}, []string{"0 FixedUpdate A"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var ran []string
+			var took uint64 // the tick that took the packet
+			steps := map[uint64]int{}
+			w := open(t, func(r *netloop.Room) {
+				r.On(netloop.FixedUpdate, "test.step", func(tick *netloop.Tick) { steps[tick.Number()]++ })
+				// Registered before any message, and run before the poll.
+				r.On(netloop.EarlyUpdate, "test.early", func(*netloop.Tick) {}, netloop.Before("transport.poll"))
+				echo.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error {
+					ran = append(ran, fmt.Sprint(tick.Number()-took, " ", tick.Stage(), " ", m.S))
+					return nil
+				})
+			}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Hz(tt.fixed)}))
+			c := play(t, w, perfect)
+			number := func() (n uint64) {
+				w.Tick(func(tick *netloop.Tick) { n = tick.Number() })
+				return n
+			}
+			for number()%2 == 0 { // At half the rate the odd ticks have no step.
+				w.Step(1)
+			}
+			for i, s := range tt.sent {
+				client.Send(c, echo, text{S: string(rune('A' + i))}, netloop.RunAt(s))
+			}
+			w.Step(1)
+			took = number() + 1
+			w.Step(1)
+			if steps[took] != tt.steps {
+				t.Fatalf("tick %d has %d fixed steps", took, steps[took])
+			}
+			w.Step(5)
+			if !slices.Equal(ran, tt.want) {
+				t.Errorf("ran %q, want %q", ran, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	zapobserver "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// TestAServerNamesMisusedState: in its log, with class, object and field, the same one at most
+// every ten seconds, and every one in a metric; but only if it is told to look.
+func TestAServerNamesMisusedState(t *testing.T) {
+	for _, check := range []bool{true, false} {
+		core, logs := zapobserver.New(zapcore.ErrorLevel)
+		var kept *note
+		s, _ := serveAs(t, script(func(r *netloop.Room) {
+			var o *netloop.Object[note]
+			r.OnStart(func(tick *netloop.Tick) {
+				o = notes.Spawn(tick, note{})
+				kept = o.Edit(tick)
+			})
+			r.On(netloop.Update, "test.misuse", func(tick *netloop.Tick) {
+				if tick.Number()%2 == 0 {
+					kept.List = append(kept.List[:0], int16(tick.Number()))
+				} else {
+					o.Edit(tick).Text = strings.Repeat("long", 10)
+				}
+			})
+		}), netloop.Config{CheckEdits: check, CheckValues: check, Log: logging.Slog(zap.New(core))})
+		waitFor(t, func() bool {
+			_, body := page(t, s, "/metrics")
+			return !check || strings.Contains(body, `netloop_state_misuses_total{kind="unedited"} 2`) && strings.Contains(body, `netloop_state_misuses_total{kind="misfit"} 2`)
+		})
+		var said []string
+		for _, e := range logs.FilterMessageSnippet("state misused").All() {
+			said = append(said, e.Message)
+			fields := e.ContextMap()
+			if fields["class"] != "note" || fields["object"] != "0.1" || fields["field"] == "" {
+				t.Errorf("logged with %v", fields)
+			}
+		}
+		if want := 2; check && len(said) != want || !check && len(said) != 0 {
+			t.Errorf("check %v: logged %q", check, said)
+		}
+	}
+}
+
+// TestRefusedValuesReplay: whether values are refused is part of a recording.
+func TestRefusedValuesReplay(t *testing.T) {
+	var file bytes.Buffer
+	game := script(func(r *netloop.Room) {
+		var o *netloop.Object[note]
+		r.OnStart(func(tick *netloop.Tick) { o = notes.Spawn(tick, note{}) })
+		r.On(netloop.Update, "test.misfit", func(tick *netloop.Tick) {
+			n := int(tick.Number())
+			o.Edit(tick).Text = strings.Repeat(string(rune('a'+n%26)), n%40)
+		})
+	})
+	for _, refuse := range []bool{true, false} {
+		file.Reset()
+		var options []netlooptest.Option
+		if options = append(options, netlooptest.Record(&file)); !refuse {
+			options = append(options, netlooptest.AllowMisfits())
+		}
+		w := netlooptest.New(deaf{t}, game, options...)
+		play(t, w, perfect)
+		w.Step(100)
+		p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks := 0
+		for ; err == nil; ticks++ {
+			_, err = p.Step()
+		}
+		if !errors.Is(err, io.EOF) || ticks < 100 {
+			t.Errorf("refuse %v: %d ticks, %v", refuse, ticks, err)
+		}
+	}
+}
+
+// deaf is a test that no misuse fails.
+type deaf struct{ testing.TB }
+
+func (deaf) Errorf(string, ...any) {}

@@ -1,0 +1,264 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// heavy makes a world whose ticks take as long as load says, a busy game aside.
+func heavy(t *testing.T, load *time.Duration, spec netloop.RoomSpec) *netlooptest.World {
+	t.Helper()
+	var w *netlooptest.World
+	w = open(t, func(r *netloop.Room) {
+		busy(r)
+		r.On(netloop.Update, "test.load", func(*netloop.Tick) { w.Spend(*load) })
+	}, netlooptest.Room(spec))
+	return w
+}
+
+// sent counts the snapshots that reach a client during n ticks.
+func sent(w *netlooptest.World, c *client.Client, n int) uint64 {
+	before := c.Stats().Snapshots
+	w.Step(n)
+	return c.Stats().Snapshots - before
+}
+
+// TestOverloadedServerClimbsAndRecovers makes ticks longer than their period and then
+// short again: snapshots are halved, joins refused, and all of it ends by itself.
+func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
+	for _, every := range []int{1, 2} {
+		var load time.Duration
+		w := heavy(t, &load, netloop.RoomSpec{SendEvery: every})
+		c := play(t, w, perfect)
+		var told []netloop.Overload
+		c.OnOverload(func(o netloop.Overload) { told = append(told, o) })
+		w.Step(60)
+		if n := sent(w, c, 60); n != uint64(60/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks before", every, n)
+		}
+
+		load = 20 * time.Millisecond // Of 16.7.
+		w.Step(120)
+		if got := c.Overload(); got != netloop.OverloadRefusing {
+			t.Fatalf("after two seconds of overload the client hears of %v", got)
+		}
+		if n := sent(w, c, 60); n != uint64(30/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks under overload", every, n)
+		}
+		late := w.Join("", nil, perfect)
+		w.Step(10)
+		if why := late.Closed(); why == nil || why.Code != netloop.CodeBusy || why.Text == "" {
+			t.Errorf("who came late was told %v", why)
+		}
+
+		load = 0
+		w.Until(20*60, func() bool { return c.Overload() == netloop.OverloadNone })
+		w.Step(60)
+		if n := sent(w, c, 60); n != uint64(60/every) {
+			t.Errorf("every %d: %d snapshots in 60 ticks afterwards", every, n)
+		}
+		play(t, w, perfect)
+		want := []netloop.Overload{
+			netloop.OverloadHalved, netloop.OverloadShedding, netloop.OverloadRefusing,
+			netloop.OverloadShedding, netloop.OverloadHalved, netloop.OverloadNone,
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("the client heard of %v", told)
+		}
+	}
+}
+
+// TestOneStallIsNoOverload: a long tick now and then costs ticks, and nothing else.
+func TestOneStallIsNoOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	c := play(t, w, perfect)
+	c.OnOverload(func(o netloop.Overload) { t.Errorf("the server is %v", o) })
+	for range 10 {
+		load = 700 * time.Millisecond
+		w.Step(1)
+		load = 0
+		w.Step(60)
+	}
+}
+
+// TestJoinersHearOfTheOverload: who comes while the server is overloaded is told, and gets
+// the rate of the others.
+func TestJoinersHearOfTheOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	load = 20 * time.Millisecond
+	w.Step(31) // A window, and the tick that the level enters.
+	load = 14 * time.Millisecond
+	c := play(t, w, perfect)
+	if got := c.Overload(); got != netloop.OverloadHalved {
+		t.Errorf("the joiner hears of %v", got)
+	}
+	if n := sent(w, c, 20); n != 10 {
+		t.Errorf("%d snapshots in 20 ticks", n)
+	}
+}
+
+// TestVanishedClientIsNoOverload: links that swallow everything move the ladder as little
+// as ones that never were.
+func TestVanishedClientIsNoOverload(t *testing.T) {
+	var load time.Duration
+	w := heavy(t, &load, netloop.RoomSpec{})
+	healthy := play(t, w, perfect)
+	healthy.OnOverload(func(o netloop.Overload) { t.Errorf("the server is %v", o) })
+	for range 4 {
+		w.Cut(play(t, w, perfect))
+	}
+	if n := sent(w, healthy, 600); n != 600 {
+		t.Errorf("the healthy client got %d of 600 snapshots", n)
+	}
+}
+
+// TestFlushLagOfTheMedianClientCounts holds back what leaves for some of five clients until
+// the end of each window: of two that is theirs, of three it is the server's.
+func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
+	for held := range 6 {
+		var load time.Duration
+		w := heavy(t, &load, netloop.RoomSpec{})
+		var room *netloop.Room
+		w.Tick(func(tick *netloop.Tick) { room = tick.Room() })
+		var all []*client.Client
+		for range 5 {
+			all = append(all, w.Join("", nil, perfect))
+		}
+		w.Step(30) // The first window: they join.
+		for range 3 {
+			for _, c := range all[:held] {
+				w.Stall(c, true)
+			}
+			w.Step(29)
+			for _, c := range all[:held] {
+				w.Stall(c, false)
+			}
+			w.Step(1)
+		}
+		w.Step(1) // The level enters the next tick.
+		want := netloop.OverloadNone
+		if held >= 3 {
+			want = netloop.OverloadRefusing
+		}
+		if got := room.Overload(); got != want {
+			t.Errorf("%d of 5 held back: %v, want %v", held, got, want)
+		}
+	}
+}
+
+// TestOverloadIsAnInputThatIsLoggedAndMeasured enters levels by hand.
+func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	registry := prometheus.NewRegistry()
+	var room *netloop.Room
+	var seen []netloop.Overload
+	s, err := netloop.New(netloop.Config{Log: logging.Slog(zap.New(core)), Registerer: registry}, script(func(r *netloop.Room) {
+		room = r
+		r.On(netloop.Initialization, "test.look", func(*netloop.Tick) { seen = append(seen, room.Overload()) })
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := inside.Netloop.Server(s).Room
+	levels := []netloop.Overload{netloop.OverloadNone, netloop.OverloadHalved, netloop.OverloadHalved, netloop.OverloadRefusing, netloop.OverloadNone}
+	for i, level := range levels {
+		in := m.Timeline().Input(uint64(i + 1))
+		in.Overload = uint8(level)
+		if err := m.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		if got := gauge(t, registry, "netloop_overload_level"); got != float64(level) {
+			t.Errorf("the gauge shows %v at level %v", got, level)
+		}
+	}
+	if !slices.Equal(seen, levels) {
+		t.Errorf("the first systems of the ticks saw %v", seen)
+	}
+	var lines []string
+	for _, e := range logs.All() {
+		lines = append(lines, e.ContextMap()["was"].(string)+" to "+e.ContextMap()["level"].(string))
+	}
+	if want := []string{"normal to halved", "halved to refusing", "refusing to normal"}; !slices.Equal(lines, want) {
+		t.Errorf("logged %q", lines)
+	}
+}
+
+// TestOverloadReplays records a server that climbs and descends, and replays it without any
+// load: what was given up is given up again, in the same ticks.
+func TestOverloadReplays(t *testing.T) {
+	var file bytes.Buffer
+	var w *netlooptest.World
+	var load time.Duration
+	highest := netloop.OverloadNone
+	spend := func() { w.Spend(load) }
+	game := func(r *netloop.Room) {
+		busy(r)
+		r.On(netloop.Update, "test.load", func(tick *netloop.Tick) {
+			spend()
+			highest = max(highest, r.Overload())
+			for o := range things.All(tick) {
+				o.Edit(tick).X += float32(r.Overload())
+			}
+			for c := range tick.Clients() {
+				things.Spawn(tick, thing{N: int32(c.Link().InFlight)})
+			}
+		})
+	}
+	w = open(t, game, netlooptest.Record(&file), netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30)}))
+	w.Join("", nil, netlooptest.Link{Delay: 50 * time.Millisecond})
+	for n := range 700 {
+		load = 0
+		if n < 90 {
+			load = 40 * time.Millisecond
+		}
+		w.Step(1)
+	}
+	if highest != netloop.OverloadRefusing {
+		t.Fatalf("it climbed to %v only", highest)
+	}
+	spend = func() {}
+	p, err := netloop.NewReplay(netloop.Config{}, script(game), &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; err == nil; ticks++ {
+		_, err = p.Step() // Compares the state's digest.
+	}
+	if !errors.Is(err, io.EOF) || ticks != 701 {
+		t.Errorf("tick %d: %v", ticks, err)
+	}
+}
+
+// gauge reads a metric without labels.
+func gauge(t *testing.T, g prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}

@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// TestStepsKeepTheirPhaseAcrossDroppedTicks runs 50 Hz steps at 60 Hz in a room that stalls
+// again and again: what was dropped is real time that nothing represents, so ticks stay
+// contiguous, and with them the steps.
+func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
+	var w *netlooptest.World
+	var steps, ticks, stalls uint64
+	var game time.Duration
+	w = open(t, func(r *netloop.Room) {
+		r.On(netloop.FixedUpdate, "test.step", func(tick *netloop.Tick) {
+			steps++
+			game += tick.Delta()
+		})
+		r.On(netloop.PostLateUpdate, "test.tick", func(tick *netloop.Tick) {
+			ticks++
+			if tick.Number() != ticks {
+				t.Fatalf("tick %d follows tick %d", tick.Number(), ticks-1)
+			}
+			if want := ticks * 50 / 60; steps != want {
+				t.Fatalf("%d steps were run by tick %d, want %d", steps, ticks, want)
+			}
+			if ahead := tick.GameTime() - game; ahead < 0 || ahead >= time.Second/50 {
+				t.Fatalf("tick %d: game time is %v and the steps came to %v", ticks, tick.GameTime(), game)
+			}
+			if ticks%40 == 0 {
+				stalls++
+				w.Spend(time.Duration(stalls) * 70 * time.Millisecond)
+			}
+		})
+	}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Hz(50)}))
+	w.Step(1200)
+	// 30 stalls of 70, 140 … ms: most of them drop ticks, and real time has gone on.
+	if behind := w.Now() - 20*time.Second; stalls != 30 || behind < 20*time.Second {
+		t.Fatalf("%d stalls, and real time is only %v ahead: nothing was dropped", stalls, behind)
+	}
+}
+
+// TestClientsHearOfTheEpochThatAStallHasMoved: after a stall the ticks that are left out are no
+// part of a client's time, which would otherwise be ahead of the server for good.
+func TestClientsHearOfTheEpochThatAStallHasMoved(t *testing.T) {
+	stall := time.Duration(0)
+	var tick uint64
+	var w *netlooptest.World
+	w = open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.stall", func(now *netloop.Tick) {
+			tick = now.Number()
+			w.Spend(stall)
+			stall = 0
+		})
+	})
+	c := play(t, w, perfect)
+	w.Step(120)
+	apart := func() int64 { return int64(c.Stats().ServerTick) - int64(tick) }
+	before := apart()
+	stall = 2 * time.Second
+	w.Step(180) // Its ticks never go back: they wait for the server's.
+	if after, age := apart(), c.Stats().Age; max(after-before, before-after) > 2 || age > 100*time.Millisecond {
+		t.Errorf("three seconds after a stall of 2 s the client is %d ticks ahead, before it was %d; the age is %v", after, before, age)
+	}
+}
+
+// TestAnHourInARoomDropsNothing runs an hour of virtual time whose every tick fits.
+func TestAnHourInARoomDropsNothing(t *testing.T) {
+	minutes := 60
+	if testing.Short() {
+		minutes = 5
+	}
+	ticks := 0
+	var w *netlooptest.World
+	w = open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.work", func(t *netloop.Tick) {
+			ticks++
+			// Each tick fits, some only just.
+			w.Spend(time.Duration(t.Rand().Int64N(int64(16 * time.Millisecond))))
+		})
+	})
+	w.Step(minutes * 60 * 60)
+	// The last tick began at its deadline, a period before its game time is over; the frame
+	// of clients is half a period later.
+	if want := time.Duration(minutes) * time.Minute; ticks != minutes*3600 || w.Now() > want || w.Now() < want-time.Second/60 {
+		t.Errorf("%d ticks, and it is %v; want %v", ticks, w.Now(), want)
+	}
+}

@@ -1,0 +1,317 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+type vessel struct {
+	X    int32
+	Ammo int32 `net:"read=owner"`
+	Team uint8
+	Plan struct {
+		Text string `net:"max=32"`
+		Hint int8   `net:"read=all"`
+	} `net:"read=team"`
+	Fuel int16 `net:"read=pumps"`
+}
+
+var (
+	fleetSchema = netloop.NewSchema("fleet", 1, 0)
+	vessels     = netloop.NewClass[vessel](fleetSchema, "vessel")
+)
+
+// fleet is a game of vessels, with teams.
+type fleet struct {
+	teams [3]*netloop.ClientGroup
+	pumps func(*netloop.Client) bool
+	asked int
+	open  func(r *netloop.Room)
+}
+
+func newFleet() *fleet {
+	f := &fleet{pumps: func(*netloop.Client) bool { return false }}
+	for i := range f.teams {
+		f.teams[i] = netloop.NewClientGroup()
+	}
+	return f
+}
+
+func (*fleet) Schema() *netloop.Schema { return fleetSchema }
+
+func (f *fleet) Open(r *netloop.Room) error {
+	vessels.Reads(r, "team", func(o *netloop.Object[vessel]) netloop.Target {
+		f.asked++
+		return netloop.InGroup(f.teams[o.State().Team])
+	})
+	vessels.Reads(r, "pumps", func(*netloop.Object[vessel]) netloop.Target {
+		return netloop.Where(func(c *netloop.Client) bool { return f.pumps(c) })
+	})
+	if f.open != nil {
+		f.open(r)
+	}
+	return nil
+}
+
+// shownVessel is what a client shows of the only vessel.
+func shownVessel(t *testing.T, w *netlooptest.World, c *client.Client) (v vessel) {
+	t.Helper()
+	found := 0
+	w.Look(c, func(tick *netloop.Tick) {
+		for o := range vessels.All(tick) {
+			v = o.State()
+			found++
+		}
+	})
+	if found != 1 {
+		t.Fatalf("the client shows %d vessels", found)
+	}
+	return v
+}
+
+func newVessel(team uint8) vessel {
+	v := vessel{X: 1, Ammo: 7, Team: team, Fuel: 9}
+	v.Plan.Text, v.Plan.Hint = "north", 2
+	return v
+}
+
+func wantVessel(t *testing.T, who string, got, want vessel) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s shows %+v, want %+v", who, got, want)
+	}
+}
+
+// agreed lets every client compare its state with the server's by digest.
+func agreed(t *testing.T, w *netlooptest.World, cs ...*client.Client) {
+	t.Helper()
+	n := 0
+	for _, c := range cs {
+		c.Verify(func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			n++
+		})
+	}
+	w.Until(60, func() bool { return n == len(cs) })
+}
+
+func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
+	f := newFleet()
+	w := netlooptest.New(t, f)
+	a, b := play(t, w, perfect), play(t, w, perfect)
+	var o *netloop.Object[vessel]
+	w.Tick(func(tick *netloop.Tick) {
+		f.teams[1].Add(tick, server(t, tick, b))
+		o = vessels.Spawn(tick, newVessel(1), netloop.OwnedBy(a.ID()))
+	})
+	w.Step(3)
+	owner, mate := newVessel(1), newVessel(1)
+	owner.Plan.Text, owner.Fuel = "", 0
+	mate.Ammo, mate.Fuel = 0, 0
+	wantVessel(t, "the owner", shownVessel(t, w, a), owner)
+	wantVessel(t, "the mate", shownVessel(t, w, b), mate)
+
+	// The owner joins the team, the ship changes hands, the pumps open: each shows at once.
+	var told []vessel
+	client.Watch(a, vessels, client.Watcher[vessel]{Change: func(_ *netloop.Tick, o *netloop.Object[vessel], old vessel) {
+		told = append(told, old, o.State())
+	}})
+	w.Tick(func(tick *netloop.Tick) { f.teams[1].Add(tick, server(t, tick, a)) })
+	w.Step(3)
+	before := owner
+	owner.Plan.Text = "north"
+	wantVessel(t, "the owner in the team", shownVessel(t, w, a), owner)
+	if len(told) != 2 || told[0] != before || told[1] != owner {
+		t.Errorf("the change was told as %+v", told)
+	}
+	w.Tick(func(tick *netloop.Tick) { o.SetOwner(tick, b.ID()) })
+	w.Step(3)
+	owner.Ammo, mate.Ammo = 0, 7
+	wantVessel(t, "the former owner", shownVessel(t, w, a), owner)
+	wantVessel(t, "the new owner", shownVessel(t, w, b), mate)
+
+	f.pumps = func(c *netloop.Client) bool { return c.ID() == a.ID() }
+	w.Step(3)
+	wantVessel(t, "before Invalidate", shownVessel(t, w, a), owner)
+	w.Tick(func(tick *netloop.Tick) { o.Invalidate(tick) })
+	w.Step(3)
+	owner.Fuel = 9
+	wantVessel(t, "at the pumps", shownVessel(t, w, a), owner)
+
+	w.Tick(func(tick *netloop.Tick) { // The vessel changes its team: the rule is asked again.
+		o.Edit(tick).Team = 2
+		o.Invalidate(tick)
+	})
+	w.Step(3)
+	owner.Team, owner.Plan.Text, mate.Team, mate.Plan.Text = 2, "", 2, ""
+	wantVessel(t, "a former mate", shownVessel(t, w, a), owner)
+	wantVessel(t, "the owner in another team", shownVessel(t, w, b), mate)
+	agreed(t, w, a, b)
+}
+
+// TestRulesAreAskedOnlyWhenTold: not each tick, and once for all clients.
+func TestRulesAreAskedOnlyWhenTold(t *testing.T) {
+	f := newFleet()
+	var o *netloop.Object[vessel]
+	f.open = func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { o = vessels.Spawn(tick, newVessel(1)) })
+	}
+	w := netlooptest.New(t, f)
+	a := play(t, w, perfect)
+	play(t, w, perfect)
+	w.Tick(func(tick *netloop.Tick) { o.Edit(tick).X++ })
+	w.Step(5)
+	if f.asked != 1 {
+		t.Errorf("asked %d times, want once: at the spawn", f.asked)
+	}
+	for i, do := range []func(*netloop.Tick){
+		func(tick *netloop.Tick) { o.Invalidate(tick); o.Invalidate(tick) },
+		func(tick *netloop.Tick) { o.SetOwner(tick, a.ID()) },
+	} {
+		w.Tick(do)
+		w.Step(3)
+		if f.asked != 2+i {
+			t.Errorf("step %d: asked %d times, want %d", i, f.asked, 2+i)
+		}
+	}
+	for team := 1; team <= 2; team++ { // Who is in a group is asked of the target that there is.
+		w.Tick(func(tick *netloop.Tick) { f.teams[team].Add(tick, server(t, tick, a)) })
+		w.Step(3)
+	}
+	if f.asked != 3 {
+		t.Error("asked though only a group changed")
+	}
+}
+
+// TestRulesHoldForJoiners: after OnJoin has run.
+func TestRulesHoldForJoiners(t *testing.T) {
+	f := newFleet()
+	f.open = func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { vessels.Spawn(tick, newVessel(1)) })
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
+			if c.Join().Token == "red" {
+				f.teams[1].Add(tick, c)
+			}
+			return nil
+		})
+	}
+	w := netlooptest.New(t, f)
+	a, b := w.Join("red", nil, perfect), w.Join("blue", nil, perfect)
+	w.Step(10)
+	mate := newVessel(1)
+	mate.Ammo, mate.Fuel = 0, 0
+	wantVessel(t, "red", shownVessel(t, w, a), mate)
+	mate.Plan.Text = ""
+	wantVessel(t, "blue", shownVessel(t, w, b), mate)
+	agreed(t, w, a, b)
+}
+
+// TestRuleThatPanicsWithholds: the room goes on, and what nobody may judge nobody reads.
+func TestRuleThatPanicsWithholds(t *testing.T) {
+	f := newFleet()
+	f.pumps = func(*netloop.Client) bool { panic("no") }
+	f.open = func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			v := newVessel(1)
+			v.Team = 99
+			vessels.Spawn(tick, v)
+		})
+	}
+	w := netlooptest.New(t, f, netlooptest.AllowPanics())
+	a := play(t, w, perfect)
+	w.Step(3)
+	if v := shownVessel(t, w, a); v.Fuel != 0 || v.Plan.Text != "" || v.X != 1 {
+		t.Errorf("shows %+v", v)
+	}
+}
+
+// TestMasksConvergeOverBadLinks: owners, teams and values change all the time, and in the end
+// every client has what it may read.
+func TestMasksConvergeOverBadLinks(t *testing.T) {
+	f := newFleet()
+	w := netlooptest.New(t, f)
+	var cs []*client.Client
+	for range 3 {
+		cs = append(cs, play(t, w, bad))
+	}
+	var o *netloop.Object[vessel]
+	w.Tick(func(tick *netloop.Tick) { o = vessels.Spawn(tick, newVessel(0)) })
+	for i := range 200 {
+		w.Tick(func(tick *netloop.Tick) {
+			v := o.Edit(tick)
+			v.X++
+			v.Ammo, v.Plan.Text = int32(i), fmt.Sprint("plan ", i)
+			if i%7 == 0 {
+				o.SetOwner(tick, cs[tick.Rand().IntN(3)].ID())
+			}
+			g, c := f.teams[0], server(t, tick, cs[tick.Rand().IntN(3)])
+			if i%5 == 0 && g.Has(c) {
+				g.Remove(tick, c)
+			} else if i%5 == 0 {
+				g.Add(tick, c)
+			}
+		})
+		w.Step(1)
+	}
+	agreed(t, w, cs...)
+	for _, c := range cs {
+		var want vessel
+		w.Tick(func(tick *netloop.Tick) {
+			want = o.State()
+			if want.Fuel = 0; o.Owner() != c.ID() {
+				want.Ammo = 0
+			}
+			if !f.teams[0].Has(server(t, tick, c)) {
+				want.Plan.Text = ""
+			}
+		})
+		wantVessel(t, fmt.Sprint("client ", c.ID()), shownVessel(t, w, c), want)
+	}
+}
+
+func TestRulesThatMakeNoSenseAreRefusedByName(t *testing.T) {
+	missing := func(*netloop.Room) {}
+	both := func(r *netloop.Room) { _ = newFleet().Open(r) }
+	who := func(*netloop.Object[vessel]) netloop.Target { return netloop.Everyone() }
+	other := netloop.NewClass[vessel](netloop.NewSchema("other", 1, 0), "vessel")
+	for want, open := range map[string]func(*netloop.Room){
+		`class "vessel": field Plan.Text has read=team, and nobody says who that is; call Reads(room, "team", …)`: missing,
+		`class "vessel": field Fuel has read=pumps`:                                                               missing,
+		`class "vessel": Reads("crew"): no field is tagged read=crew`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "crew", who) },
+		`class "vessel": Reads("owner"): who owns an object is known`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "owner", who) },
+		`class "vessel": Reads("team"): the rule is defined twice`:                                                func(r *netloop.Room) { both(r); vessels.Reads(r, "team", who) },
+		`class "vessel" belongs to schema "other", but the room runs schema "fleet"`:                              func(r *netloop.Room) { both(r); other.Reads(r, "team", who) },
+	} {
+		_, err := netloop.New(netloop.Config{}, fleetOf(open))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := netloop.New(netloop.Config{}, fleetOf(both)); err != nil {
+		t.Error(err)
+	}
+}
+
+type fleetOf func(*netloop.Room)
+
+func (fleetOf) Schema() *netloop.Schema         { return fleetSchema }
+func (open fleetOf) Open(r *netloop.Room) error { open(r); return nil }
+
+// TestMessagesHaveNoReaders: a tag there would promise what nobody keeps.
+func TestMessagesHaveNoReaders(t *testing.T) {
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "field Hint has read=owner, but who gets a message reads all of it") {
+			t.Errorf("panic %s", v)
+		}
+	}()
+	netloop.NewRPC[struct {
+		Hint int8 `net:"read=owner"`
+	}](netloop.NewSchema("other", 1, 0), "hint")
+}

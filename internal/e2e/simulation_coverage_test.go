@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// harvest is what trials have come across, so that the test can say that they reach everything.
+type harvest struct {
+	deeds, weather            map[string]int
+	reasons                   map[netloop.Reason]int
+	spawns, changes, despawns int
+	verified                  int
+	late                      float64 // the largest share that a client took of its bound
+	stats                     client.Stats
+}
+
+func newHarvest() *harvest {
+	return &harvest{deeds: map[string]int{}, weather: map[string]int{}, reasons: map[netloop.Reason]int{}}
+}
+
+// explain asks of one object why a field was sent to a client, or was not, and returns the answer.
+func (r *trial) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
+	items := append(slices.Clone(r.m.items), r.m.buried[max(0, len(r.m.buried)-1):]...)
+	c, ok := t.Client(r.someone())
+	if !ok || len(items) == 0 {
+		return x, nil, nil
+	}
+	it = items[r.rng.IntN(len(items))]
+	names := []string{"", "(owner)"}
+	for _, f := range it.kind.fields() {
+		names = append(names, f.Name)
+	}
+	x, err := it.obj.Explain(t, c, names[r.rng.IntN(len(names))])
+	if err != nil || x.Reason.String() == "unknown" || x.Tick != r.m.tick {
+		r.t.Fatalf("%v, %v at tick %d", x, err, r.m.tick)
+	}
+	r.tally.reasons[x.Reason]++
+	return x, it, r.m.guest(c.ID())
+}
+
+// explained compares an answer with the mirror, right after a tick.
+func (r *trial) explained(t *netloop.Tick) {
+	x, it, g := r.explain(t)
+	if it == nil {
+		return
+	}
+	v, want := g.newest(it.key), netloop.Reason(0)
+	switch {
+	case it.dead:
+		want = netloop.ReasonDespawned
+	case v.since == 0:
+		want = netloop.ReasonHidden
+	case !v.rights.allows(ruleOf(it.kind, x.Field)):
+		want = netloop.ReasonNoPermission
+	}
+	wrong := want != 0 && x.Reason != want
+	told, has := g.told[it.key]
+	switch x.Reason {
+	case netloop.ReasonDespawned, netloop.ReasonHidden, netloop.ReasonNoPermission:
+		wrong = want != x.Reason
+	case netloop.ReasonThreshold, netloop.ReasonInterval:
+		wrong = wrong || it.kind.name() != boilers.Name()
+	case netloop.ReasonNew, netloop.ReasonUnnoticed:
+		wrong = true
+	case netloop.ReasonAcknowledged, netloop.ReasonNotEdited, netloop.ReasonUnchanged:
+		wrong = wrong || !has || !slices.Contains(told.lives, v.since)
+	}
+	if wrong {
+		r.t.Fatalf("%v, and the client shall have %+v, was told %+v", x, v, told)
+	}
+}
+
+// ruleOf is the tag read= of a field.
+func ruleOf(k kind, field string) string {
+	for _, f := range k.fields() {
+		if f.Name == field {
+			return f.Read
+		}
+	}
+	return ""
+}
+
+// notReached are the reasons that need what trials do not have, or seldom: changes without Edit, an
+// overloaded server, snapshots of ten full packets, streams that are behind, and a look at just the
+// right moment.
+var notReached = []netloop.Reason{
+	netloop.ReasonUnnoticed, netloop.ReasonShed, netloop.ReasonPackets, netloop.ReasonStreamFull, netloop.ReasonNext,
+}
+
+// reachesEverything fails the test when its seeds leave something out.
+func (l *harvest) reachesEverything(t *testing.T) {
+	t.Helper()
+	for _, d := range deeds {
+		if l.deeds[d.name] == 0 {
+			t.Errorf("no seed has come to: %s", d.name)
+		}
+	}
+	for _, d := range weather {
+		if l.weather[d.name] == 0 {
+			t.Errorf("no seed has come to: %s", d.name)
+		}
+	}
+	for reason := netloop.ReasonDespawned; reason <= netloop.ReasonNext; reason++ {
+		if l.reasons[reason] == 0 && !slices.Contains(notReached, reason) {
+			t.Errorf("no seed has come to the reason: %v", reason)
+		}
+	}
+	if s := l.stats; s.Records == 0 || s.Stale == 0 || s.Lost == 0 || s.HeldBack == 0 || l.spawns == 0 || l.changes == 0 || l.despawns == 0 {
+		t.Errorf("the seeds do not reach everything: %+v", *l)
+	}
+}

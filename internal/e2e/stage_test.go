@@ -1,0 +1,254 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+var stages = []netloop.Stage{
+	netloop.Initialization, netloop.EarlyUpdate, netloop.FixedUpdate, netloop.PreUpdate,
+	netloop.Update, netloop.PreLateUpdate, netloop.PostLateUpdate,
+}
+
+func TestStagesRunInOrder(t *testing.T) {
+	var ran []netloop.Stage
+	w := open(t, func(r *netloop.Room) {
+		for _, s := range slices.Backward(stages) {
+			r.On(s, "test."+s.String(), func(tick *netloop.Tick) { ran = append(ran, tick.Stage()) })
+		}
+	})
+	w.Step(2)
+	if want := slices.Concat(stages, stages); !slices.Equal(ran, want) {
+		t.Errorf("ran %v, want %v", ran, want)
+	}
+}
+
+func TestReplyLeavesInTheFlushOfTheSameTick(t *testing.T) {
+	for _, stage := range stages[1:] {
+		t.Run(stage.String(), func(t *testing.T) {
+			var ran uint64
+			w := open(t, func(r *netloop.Room) {
+				echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
+					ran = tick.Number()
+					if tick.Stage() != stage {
+						t.Errorf("ran at %s", tick.Stage())
+					}
+					told.Send(tick, netloop.To(from.ID()), text{S: m.S, N: tick.Number()})
+					return nil
+				})
+			})
+			c := play(t, w, perfect)
+			var got text
+			client.Handle(c, told, func(_ *netloop.Tick, m text) { got = m })
+			client.Send(c, echo, text{S: "hello"}, netloop.RunAt(stage))
+			w.Step(1) // The client's frame comes after the server's tick: this one sends.
+			if ran != 0 {
+				t.Fatal("the server handled what was not sent yet")
+			}
+			w.Step(1) // The server handles and answers; the client's frame gets it.
+			if got.S != "hello" || got.N != ran {
+				t.Errorf("handled at tick %d, but in its frame the client had %+v", ran, got)
+			}
+		})
+	}
+}
+
+func TestStateOfPreLateUpdateLeavesInThatTick(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		var o *netloop.Object[thing]
+		r.OnStart(func(tick *netloop.Tick) { o = things.Spawn(tick, thing{}) })
+		r.On(netloop.PreLateUpdate, "test.edit", func(tick *netloop.Tick) { o.Edit(tick).N = int32(tick.Number()) })
+	})
+	var clients []*client.Client
+	for range 3 {
+		clients = append(clients, play(t, w, perfect))
+	}
+	for range 120 {
+		w.Step(1)
+		var now int32
+		w.Tick(func(tick *netloop.Tick) { now = int32(tick.Number()) })
+		for _, c := range clients {
+			if seen := look(w, c, things)[0].N; seen != now {
+				t.Fatalf("tick %d has left, and a client sees %d", now, seen)
+			}
+		}
+	}
+}
+
+// look returns what a client sees of a class, in the order of ids.
+func look[S any](w *netlooptest.World, c *client.Client, k *netloop.Class[S]) []S {
+	var all []S
+	w.Look(c, func(t *netloop.Tick) {
+		for o := range k.All(t) {
+			all = append(all, o.State())
+		}
+	})
+	return all
+}
+
+// TestMessagesRunBeforeSystems: at every stage, on both sides, a system sees what the messages of
+// its stage have done, however early it wants to run.
+func TestMessagesRunBeforeSystems(t *testing.T) {
+	ran, frame, shown, handled, heard := map[netloop.Stage]uint64{}, uint64(0), map[netloop.Stage]uint64{}, 0, 0
+	w := open(t, func(r *netloop.Room) {
+		for _, s := range stages {
+			r.On(s, "test."+s.String(), func(tick *netloop.Tick) { ran[s] = tick.Number() }, netloop.Priority(netloop.First))
+		}
+		echo.Handle(r, func(tick *netloop.Tick, from *netloop.Client, m text) error {
+			if handled++; ran[tick.Stage()] == tick.Number() {
+				t.Errorf("a message of %v ran after a system", tick.Stage())
+			}
+			told.Send(tick, netloop.To(from.ID()), m, netloop.RunAt(answerStage(handled)))
+			return nil
+		})
+	})
+	c := play(t, w, perfect)
+	c.On(netloop.Initialization, "test.frame", func(*netloop.Tick) { frame++ })
+	for _, s := range []netloop.Stage{netloop.PreUpdate, netloop.PostLateUpdate} {
+		c.On(s, "test."+s.String(), func(*netloop.Tick) { shown[s] = frame }, netloop.Priority(netloop.First))
+	}
+	client.Handle(c, told, func(tick *netloop.Tick, _ text) {
+		if heard++; shown[tick.Stage()] == frame {
+			t.Errorf("a client's message of %v ran after a system", tick.Stage())
+		}
+	})
+	for _, s := range stages {
+		client.Send(c, echo, text{}, netloop.RunAt(s))
+		w.Step(4)
+	}
+	if handled != len(stages) || heard != len(stages) {
+		t.Errorf("%d messages and %d answers ran, want %d", handled, heard, len(stages))
+	}
+}
+
+// answerStage is a stage at which told runs, now the one, now the other.
+func answerStage(n int) netloop.Stage {
+	if n%2 == 0 {
+		return netloop.PreUpdate
+	}
+	return netloop.PostLateUpdate
+}
+
+func TestSystemsKeepTheirPlaceAroundBuiltins(t *testing.T) {
+	var ran []string
+	system := func(name string) func(*netloop.Tick) {
+		return func(*netloop.Tick) { ran = append(ran, name) }
+	}
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "c", system("c"), netloop.Priority(netloop.Last))
+		r.On(netloop.Update, "b", system("b"))
+		r.On(netloop.Update, "a", system("a"), netloop.Before("b"), netloop.Priority(netloop.Last))
+		r.On(netloop.Update, "d", system("d"), netloop.After("c"), netloop.Priority(netloop.First))
+	})
+	w.Step(1)
+	if got := strings.Join(ran, ""); got != "abcd" {
+		t.Errorf("ran %q", got)
+	}
+}
+
+func TestFixedStepsFollowTheirOwnRate(t *testing.T) {
+	steps := map[uint64]int{}
+	total := 0
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.FixedUpdate, "test.step", func(tick *netloop.Tick) {
+			steps[tick.Number()]++
+			total++
+			if tick.Delta() != 20*time.Millisecond {
+				t.Errorf("a step of %v", tick.Delta())
+			}
+		})
+	}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Hz(50)}))
+	w.Step(600)
+	if total != 500 {
+		t.Errorf("%d steps of 50 Hz in ten seconds", total)
+	}
+	for n := uint64(1); n <= 600; n++ {
+		if steps[n] > 1 {
+			t.Errorf("tick %d had %d steps", n, steps[n])
+		}
+	}
+}
+
+func TestRegistrationErrorsFailOpen(t *testing.T) {
+	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "one", func(*netloop.Tick) {})
+		r.On(netloop.Update, "one", func(*netloop.Tick) {})
+		r.On(netloop.Update, "two", func(*netloop.Tick) {}, netloop.Before("nobody"))
+		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
+		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
+	}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`"one"`, `"nobody"`, `"echo"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+}
+
+func TestTickThatOutlivesItsCallPanicsWithTheRemedy(t *testing.T) {
+	var kept *netloop.Tick
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.keep", func(tick *netloop.Tick) { kept = tick })
+	})
+	w.Step(1)
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "RPC.Post") {
+			t.Errorf("recovered %q", v)
+		}
+	}()
+	kept.Number()
+}
+
+func TestPanickingSystemIsIsolated(t *testing.T) {
+	ran := 0
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.First))
+		r.On(netloop.Update, "test.after", func(*netloop.Tick) { ran++ })
+	}, netlooptest.AllowPanics())
+	w.Step(10)
+	if ran != 10 {
+		t.Errorf("the system behind ran %d times of 10", ran)
+	}
+}
+
+func TestTwoServersShareASchema(t *testing.T) {
+	var worlds [2]*netlooptest.World
+	var sees [2]int32
+	for i := range worlds {
+		worlds[i] = open(t, func(r *netloop.Room) {
+			r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: int32(i + 1)}) })
+		})
+	}
+	for i, w := range worlds {
+		c := play(t, w, perfect)
+		sees[i] = look(w, c, things)[0].N
+	}
+	if sees != [2]int32{1, 2} {
+		t.Errorf("the clients see %v", sees)
+	}
+}
+
+func TestRandomNumbersFollowTheSeed(t *testing.T) {
+	draw := func(seed uint64) (numbers []uint64) {
+		w := open(t, func(r *netloop.Room) {
+			r.On(netloop.Update, "test.draw", func(tick *netloop.Tick) { numbers = append(numbers, tick.Rand().Uint64()) })
+		}, netlooptest.Seed(seed))
+		w.Step(5)
+		return numbers
+	}
+	if a, b := draw(7), draw(7); !slices.Equal(a, b) {
+		t.Errorf("the same seed drew %v and %v", a, b)
+	}
+	if a, b := draw(7), draw(8); slices.Equal(a, b) {
+		t.Error("two seeds drew the same")
+	}
+}

@@ -1,0 +1,168 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// at50 is a room with ticks of 20 ms, and fixed steps of 10 ms.
+func at50() netlooptest.Option {
+	return netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(50), FixedRate: netloop.Hz(100)})
+}
+
+// journal writes down who ran when, and the delta.
+type journal []string
+
+func (j *journal) note(t *netloop.Tick) {
+	*j = append(*j, fmt.Sprintf("%d %v %v", t.Number(), t.Stage(), t.Delta()))
+}
+
+func (j *journal) want(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(*j, want) {
+		t.Errorf("ran %q, want %q", *j, want)
+	}
+	*j = nil
+}
+
+func TestTheDefaultStageIsUpdate(t *testing.T) {
+	var ran journal
+	w := open(t, func(r *netloop.Room) { r.On(0, "test.system", ran.note) }, at50())
+	w.Step(1)
+	ran.want(t, "1 Update 20ms")
+}
+
+func TestChangeTakesEffectAtTheNextTickAndKeepsTheTimer(t *testing.T) {
+	var ran, others journal
+	var s *netloop.System
+	w := open(t, func(r *netloop.Room) {
+		s = r.On(netloop.Update, "test.system", ran.note, netloop.Every(100*time.Millisecond))
+		r.On(netloop.PreUpdate, "test.other", others.note)
+		r.On(netloop.EarlyUpdate, "test.change", func(tick *netloop.Tick) {
+			switch tick.Number() {
+			case 3:
+				s.Change(netloop.Every(60 * time.Millisecond))
+			case 5:
+				s.Change(netloop.Stages(netloop.PreUpdate, netloop.PostLateUpdate), netloop.Before("test.other"))
+			case 8:
+				s.Change(netloop.Every(0), netloop.Before(), netloop.RunIf(func(t *netloop.Tick) bool { return t.Number()%2 == 0 }))
+			}
+		})
+	}, at50())
+	w.Step(5)
+	ran.want(t, "1 Update 20ms", "4 Update 60ms")
+	w.Step(3)
+	ran.want(t, "7 PreUpdate 60ms", "7 PostLateUpdate 60ms")
+	w.Step(3)
+	ran.want(t, "10 PreUpdate 60ms", "10 PostLateUpdate 60ms")
+	if s.Err() != nil {
+		t.Error(s.Err())
+	}
+}
+
+func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
+	var ran journal
+	var s *netloop.System
+	w := open(t, func(r *netloop.Room) {
+		s = r.On(netloop.Update, "test.system", ran.note, netloop.Before("room.timers"))
+	}, at50())
+	for _, c := range []struct {
+		o    netloop.SystemOption
+		want string
+	}{
+		{netloop.After("nobody"), `"nobody"`},
+		{netloop.After("room.timers"), `"room.timers"`},
+		{netloop.Every(-1), "negative"},
+		{netloop.Every(0, netloop.CatchUp(0)), "above 0"},
+		{netloop.Every(1, netloop.CatchUp(1001)), "1000"},
+		{netloop.Stages(9), "stage 9"},
+		{netloop.InSystemGroup("nowhere"), `"nowhere"`},
+	} {
+		w.Tick(func(*netloop.Tick) { s.Change(netloop.Stages(netloop.PreUpdate), c.o) })
+		if s.Err() == nil || !strings.Contains(s.Err().Error(), c.want) {
+			t.Errorf("error %v, want one with %s", s.Err(), c.want)
+		}
+	}
+	w.Step(1)
+	ran.want(t, "1 Update 20ms")
+}
+
+func TestTheNameOfABuiltInIsTaken(t *testing.T) {
+	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "transport.poll", func(*netloop.Tick) {})
+	}))
+	if err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The same periods in all kinds of stages, over a stall that drops ticks.
+func TestPeriodsOfARoomCountDroppedTicks(t *testing.T) {
+	var every, caught, steps journal
+	server, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), FixedRate: netloop.Hz(100)}}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.every", every.note, netloop.Every(60*time.Millisecond))
+		r.On(netloop.PreUpdate, "test.caught", caught.note, netloop.Every(30*time.Millisecond, netloop.CatchUp(2)))
+		r.On(netloop.FixedUpdate, "test.steps", steps.note, netloop.Every(30*time.Millisecond))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := dropping(t, server)
+	for _, dropped := range []uint64{0, 0, 0, 10, 0} {
+		step(dropped)
+	}
+	every.want(t, "1 Update 20ms", "4 Update 260ms")
+	caught.want(t, "3 PreUpdate 30ms", "4 PreUpdate 30ms", "4 PreUpdate 30ms", "5 PreUpdate 30ms")
+	steps.want(t, "1 FixedUpdate 10ms", "2 FixedUpdate 30ms", "4 FixedUpdate 230ms", "4 FixedUpdate 10ms")
+}
+
+func TestAContextCancelsARegistration(t *testing.T) {
+	var ran journal
+	removed := 0
+	ctx, cancel := context.WithCancel(context.Background())
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.system", ran.note, netloop.WithContext(ctx), netloop.OnRemove(func() { removed++ }))
+		r.On(netloop.PreUpdate, "test.cancel", func(tick *netloop.Tick) {
+			if tick.Number() == 2 {
+				cancel()
+			}
+		})
+	}, at50())
+	w.Step(4)
+	ran.want(t, "1 Update 20ms", "2 Update 20ms")
+	if removed != 1 {
+		t.Errorf("OnRemove was called %d times", removed)
+	}
+}
+
+func TestASystemThatPanicsAgainAndAgainIsQuarantinedAndComesBack(t *testing.T) {
+	calls := 0
+	var room *netloop.Room
+	w := open(t, func(r *netloop.Room) {
+		room = r
+		r.On(netloop.Update, "test.panic", func(t *netloop.Tick) {
+			if calls++; t.Number() < 10 {
+				panic("no")
+			}
+		})
+	}, netlooptest.AllowPanics())
+	w.Step(3)
+	if calls != 3 || room.Quarantined() != 1 {
+		t.Errorf("%d calls, %d quarantined", calls, room.Quarantined())
+	}
+	w.Step(64)
+	if calls != 3 || room.Quarantined() != 1 {
+		t.Errorf("in quarantine: %d calls, %d quarantined", calls, room.Quarantined())
+	}
+	w.Step(3)
+	if calls != 6 || room.Quarantined() != 0 {
+		t.Errorf("afterwards: %d calls, %d quarantined", calls, room.Quarantined())
+	}
+}
