@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"errors"
 	"math/bits"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+var errAcks = errors.New("transport: malformed acknowledgement ranges")
 
 // maxAckRuns is the number of runs that MaxAckRanges ranges take: one missing run between
 // each two acknowledged ones.
@@ -122,20 +125,20 @@ func (a *ackSet) appendField(dst []byte) []byte {
 // parseAcks reads an AckRanges message and appends its ranges to dst, newest first.
 func parseAcks(b []byte, dst []Range) ([]Range, error) {
 	var newest uint64
-	var packed []byte
-	for f := (fields{b: b}); f.next(); {
-		switch {
-		case f.err != nil:
-			return dst, f.err
-		case f.num == 1 && f.typ == protowire.VarintType:
-			newest = f.value
-		case f.num == 2 && f.typ == protowire.BytesType && packed == nil:
-			packed = f.bytes
-		case f.num == 2:
-			return dst, errAcks // Runs come packed, in one piece.
+	var runs []byte
+	w := walk(b, &acksFields)
+	for w.next() {
+		switch w.num {
+		case 1:
+			newest = w.value
+		case 2:
+			runs = w.bytes
 		}
 	}
-	return appendRanges(dst, newest, packed)
+	if w.err != nil {
+		return dst, w.err
+	}
+	return appendRanges(dst, newest, runs)
 }
 
 // appendRanges turns runs into ranges.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"testing"
 	"time"
 )
@@ -124,3 +125,54 @@ func BenchmarkSessionReceive(b *testing.B) {
 }
 
 var server1 any = new(int)
+
+// BenchmarkParse reads a client's datagram (number, acknowledgements, time request, two
+// messages), and the frames of a message and of a time scale.
+func BenchmarkParse(b *testing.B) {
+	var acks ackSet
+	for id := range uint64(100) {
+		if id%7 != 0 {
+			acks.add(id)
+		}
+	}
+	m := Message{Method: 300, Stage: 5, Call: 70000, Payload: bytes.Repeat([]byte{1}, 40), Tick: 123456}
+	datagram := appendTimeRequest(acks.appendField(appendNumber(nil, 5000)), 1<<40)
+	for range 2 {
+		datagram = appendDatagramMessage(datagram, &m, sizeMessage(&m))
+	}
+	message := appendMessage(nil, &m)
+	frame, _, _ := CutFrame(appendTimeScaleFrame(nil, TimeScale{1, 3, 300, 1 << 40, 1 << 63}), MaxFrame)
+	var ranges []Range
+	b.Run("datagram", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			d, err := parseDatagram(datagram)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if ranges, err = parseAcks(d.acks, ranges[:0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("message", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := parseMessage(message); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("frame", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, body, err := parseFrame(frame)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := parseTimeScale(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

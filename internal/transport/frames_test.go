@@ -108,20 +108,35 @@ func TestValuesReachTheirEnds(t *testing.T) {
 		t.Error(o, err)
 	}
 	for n, fits := range map[int]bool{MaxText: true, MaxText + 1: false} {
-		if _, err := text([]byte(strings.Repeat("x", n))); (err == nil) != fits {
+		c := Closed{Text: strings.Repeat("x", n)}
+		_, body, err := parseFrame(appendCloseFrame(nil, c)[2:]) // Behind the length.
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parseClose(body); (err == nil) != fits || fits && got.Text != c.Text {
 			t.Errorf("a text of %d bytes: %v", n, err)
 		}
 	}
-	field := protowire.AppendVarint(nil, uint64(protowire.MaxValidNumber+1)<<3)
-	if f := (fields{b: append(field, 1)}); !f.next() || f.err == nil {
-		t.Error("a field beyond the last number is one")
-	}
-	field = protowire.AppendVarint(nil, uint64(protowire.MaxValidNumber)<<3)
-	if f := (fields{b: append(field, 1)}); !f.next() || f.err != nil {
-		t.Error("the last number:", f.err)
+	for num, fits := range map[protowire.Number]bool{protowire.MaxValidNumber: true, protowire.MaxValidNumber + 1: false} {
+		field := append(protowire.AppendVarint(nil, uint64(num)<<3), 1)
+		if _, err := parseApplied(field); (err == nil) != fits {
+			t.Errorf("a field of number %d: %v", num, err)
+		}
 	}
 	if got, err := parseAcks(append(appendField(nil, 1, AckWindow-1), 2<<3|2, 2, 0x80, 8), nil); err != nil || !slices.Equal(got, []Range{{0, AckWindow - 1}}) {
 		t.Error("a whole window:", got, err)
+	}
+}
+
+// What is wrong with one field ends the reading: a sound field behind it does not mend that.
+func TestTheFirstMalformedFieldDecides(t *testing.T) {
+	if m, err := parseMessage(appendField(appendField(nil, 2, 5), 2, 10)); !errors.Is(err, errStage) {
+		t.Errorf("a wrong stage before a right one: %+v, %v", m, err)
+	}
+	times := appendField(nil, 1, math.MaxUint64)
+	b := append(appendHead(appendNumber(nil, 1), fieldTimeRequest, len(times)), times...)
+	if _, err := parseDatagram(appendTimeReply(b, 1, 2, 3)); !errors.Is(err, errTime) {
+		t.Error("a wrong request before a right reply:", err)
 	}
 }
 

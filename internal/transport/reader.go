@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
@@ -37,10 +35,8 @@ func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
 	}
 	s.lastArrival.Store(int64(at))
 	s.receiveLinkFields(at, &d)
-	for f := (fields{b: d.messages}); f.next() && f.err == nil; {
-		if f.num == fieldMessages && f.typ == protowire.BytesType {
-			s.receiveMessage(at, f.bytes, false)
-		}
+	for w := walk(d.messages, &datagramMessages); w.next(); {
+		s.receiveMessage(at, w.bytes, false)
 	}
 }
 

@@ -175,6 +175,10 @@ func TestDatagramWithABrokenEnvelopeIsDroppedWhole(t *testing.T) {
 		"no number":        with()[:0:0],
 		"number zero":      {8, 0},
 		"two numbers":      with(8, 2),
+		"two acks":         with(2<<3|2, 5, 8, 9, 18, 1, 4, 2<<3|2, 5, 8, 9, 18, 1, 4),
+		"two requests":     with(3<<3|2, 0, 3<<3|2, 0),
+		"two replies":      with(4<<3|2, 0, 4<<3|2, 0),
+		"two packets":      with(5<<3|2, 1, 1, 5<<3|2, 1, 1),
 		"truncated":        with(5<<3|2, 9, 1),
 		"a bad tag":        with(0xff),
 		"field zero":       with(0, 0),
@@ -188,6 +192,7 @@ func TestDatagramWithABrokenEnvelopeIsDroppedWhole(t *testing.T) {
 		"acks: too wide 2": acks(5000, 1, AckWindow-1, 1),
 		"acks: too many":   acks(5000, many...),
 		"acks: unpacked":   with(2<<3|2, 4, 8, 5, 16, 1),
+		"acks: both":       with(2<<3|2, 7, 8, 5, 18, 1, 1, 16, 1),
 	} {
 		server, _ := pair(SessionConfig{})
 		server.ReceiveDatagram(0, b)

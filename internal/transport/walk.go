@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"errors"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+var (
+	errWire  = errors.New("transport: malformed protobuf")
+	errTwice = errors.New("transport: a field that may come once came twice")
+	errTime  = errors.New("transport: a time is out of range")
+	errText  = errors.New("transport: text is too long or not UTF-8")
+)
+
+// layout says what a message knows of its fields, by their numbers.
+type layout [frameUnknown]fieldType
+
+// fieldType is the wire type of a field that this version knows, and how strict the field
+// is. The zero value is an unknown field.
+type fieldType uint8
+
+const (
+	varint = 1 + fieldType(protowire.VarintType)
+	sized  = 1 + fieldType(protowire.BytesType) // length-delimited
+
+	once   fieldType = 1 << 6 // The field may not come twice.
+	strict fieldType = 1 << 7 // The field may not come with another wire type.
+)
+
+// walker walks the known fields of one message, in the order in which they come:
+//
+//	w := walk(b, &epochFields)
+//	for w.next() {
+//		switch w.num { case 1: e.Tick = w.value … }
+//	}
+//	return e, w.err
+//
+// The walker skips unknown fields. Like every protobuf reader it takes a known number with
+// another wire type for an unknown field. The first error ends the walk, whether the walker
+// has found it or the loop, which sets err.
+type walker struct {
+	rest  []byte
+	known *layout
+	seen  uint16 // fields that may come once, by their numbers
+
+	num   protowire.Number
+	field []byte // the message from this field on
+	value uint64 // of a varint
+	bytes []byte // of a length-delimited field; points into the message
+	err   error
+}
+
+func walk(b []byte, known *layout) walker { return walker{rest: b, known: known} }
+
+// next steps to the next known field. It reports false at the end of the message, and after
+// an error.
+func (w *walker) next() bool {
+	for len(w.rest) > 0 && w.err == nil {
+		num, typ, head := protowire.ConsumeTag(w.rest)
+		if head < 0 || num > protowire.MaxValidNumber { // ConsumeTag lets larger numbers through.
+			w.err = errWire
+			return false
+		}
+		body, n := w.rest[head:], 0
+		switch typ {
+		case protowire.VarintType:
+			w.value, n = protowire.ConsumeVarint(body)
+		case protowire.BytesType:
+			w.bytes, n = protowire.ConsumeBytes(body)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, body)
+		}
+		if n < 0 {
+			w.err = errWire
+			return false
+		}
+		w.num, w.field, w.rest = num, w.rest, body[n:]
+		if w.takes(typ) {
+			return true
+		}
+	}
+	return false
+}
+
+// takes reports whether the message knows the field, and finds what the layout forbids.
+func (w *walker) takes(typ protowire.Type) bool {
+	if int(w.num) >= len(w.known) {
+		return false
+	}
+	t := w.known[w.num]
+	if t&^(once|strict) != 1+fieldType(typ) {
+		if t&strict != 0 {
+			w.err = errWire
+		}
+		return false
+	}
+	if t&once != 0 {
+		if w.seen&(1<<w.num) != 0 {
+			w.err = errTwice
+			return false
+		}
+		w.seen |= 1 << w.num
+	}
+	return true
+}
+
+// time returns the field's varint as a time.
+func (w *walker) time() time.Duration {
+	if w.value > math.MaxInt64 {
+		w.err = errTime
+		return 0
+	}
+	return time.Duration(w.value)
+}
+
+// text returns the field's bytes as a text for people.
+func (w *walker) text() string {
+	if len(w.bytes) > MaxText || !utf8.Valid(w.bytes) {
+		w.err = errText
+		return ""
+	}
+	return string(w.bytes)
+}
