@@ -23,7 +23,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/room ./internal/transport/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test verify lint bench cubes lateness fuzz mutate generate clean
+.PHONY: help build demo run load test verify lint bench cubes lateness fuzz mutate metrics generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,7 +80,10 @@ fuzz: ## every fuzz target for FUZZTIME=30s
 mutate: ## change 300 lines, one at a time, and list what no test notices: half an hour on two cores
 	go run ./scripts/mutate $(MUTATE)
 
-generate: node_modules/.stamp ## the Go code of proto/, with buf from npm
+metrics: ## the table of docs/METRICS.md, made of internal/metrics/table.go
+	go generate ./internal/metrics
+
+generate: metrics node_modules/.stamp ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate
 
 clean: ## remove what was built here

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // listenAdmin binds the admin listener to what the server knows of itself.
@@ -64,19 +66,22 @@ func (s *Server) readiness() error {
 	return nil
 }
 
-// collect hands counters that live elsewhere to the metrics. They are atomics, so
-// the scrape itself asks for them, even when no tick runs.
-func (s *Server) collect() {
-	m, t := s.metrics, s.transport
-	t.Drops(m.SetDrops)
-	t.Disconnects(m.SetDisconnects)
-	m.SetTransport("in", t.DatagramsIn.Load(), t.DatagramBytesIn.Load()+t.StreamBytesIn.Load())
-	m.SetTransport("out", t.DatagramsOut.Load(), t.DatagramBytesOut.Load()+t.StreamBytesOut.Load())
-	m.SetChoked(t.Chokes.Load())
-	m.SetHandshakes(t.Handshakes.Load(), t.Refused.Load())
-	if s.flight != nil {
-		m.SetTraces(s.flight.Counts())
+// measured is the server as scrapes read it: see metrics.Server.
+type measured struct{ s *Server }
+
+func (m measured) Traffic() *transport.Stats     { return m.s.transport }
+func (m measured) Hangs(f *metrics.Family)       { f.Set(m.s.room.e.Watchdog().Hangs()) }
+func (m measured) Overload(f *metrics.Family)    { f.Set(uint64(m.s.room.Overload())) }
+func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.room.Quarantined())) }
+func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Speed()) }
+func (m measured) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
+
+func (m measured) Traces(f *metrics.Family) {
+	if m.s.flight == nil {
+		return
 	}
-	m.SetHungTicks(s.room.e.Watchdog().Hangs())
-	m.SetLogsDropped(s.cfg.LogsDropped())
+	written, skipped, failed := m.s.flight.Counts()
+	f.Set(written, "written")
+	f.Set(skipped, "skipped")
+	f.Set(failed, "failed")
 }

@@ -76,7 +76,7 @@ func New(cfg Config, g Game) (*Server, error) {
 			return nil, fmt.Errorf("netloop: Record: %w", err)
 		}
 	}
-	s.metrics.OnCollect(s.collect)
+	s.metrics.Serve(measured{s})
 	return s, nil
 }
 

@@ -1,12 +1,13 @@
 // Package metrics is what a server tells about itself: Prometheus series for operators,
 // and the exact account of ticks (package ticks) for load tests.
 //
-// The flow:
+// What a server measures is one table (table.go): a row names a family, says what it is, and where
+// its values come from (source.go). The flow:
 //
-//	tick goroutine        ObserveTick(record): histograms, counters, HDR counts
-//	writer goroutines     ObserveFlushLag
-//	owners of counters    Add (a difference) or Set (their own running total)
-//	scrape                hooks registered with OnCollect copy atomics, then everything is read
+//	tick goroutine     ObserveTick(record): histograms, HDR counts, the account
+//	                   Report(room): the room's plain numbers, four times a second
+//	any goroutine      Add to a family that is counted into; ObserveFlushLag
+//	scrape             the Server's atomics and the account, then everything is read
 //
 // One *Metrics is one prometheus.Collector. It sits in a registry of its own, so that two
 // servers in a process never collide, and in the caller's registry too if one is given.

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -9,48 +10,120 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// kind is what a family is, in the words of Prometheus.
+type kind string
+
+const (
+	counter   kind = "counter"
+	gauge     kind = "gauge"
+	histogram kind = "histogram" // of seconds
+)
+
 // maxLabels is the most labels a family has: an array of them is a map key that costs no
 // allocation to build.
 const maxLabels = 3
 
-// family is one metric with running totals kept by label values. Unlike a CounterVec it
+// The limits on label sets. Names of systems, methods and classes come from a game's code; the
+// rest comes from enumerations of this module and has room to spare.
+const (
+	maxSystems = 512  // (system, stage): about 0.6 KB each
+	maxRPCs    = 4096 // (method, stage, outcome)
+	maxClasses = 1024
+	maxFields  = 4096 // (class, field)
+	maxOthers  = 128
+)
+
+// labelSets is how many label sets a family with these labels has at most.
+func labelSets(labels []string) int {
+	limit := 1
+	for _, l := range labels {
+		switch l {
+		case "system":
+			limit = max(limit, maxSystems)
+		case "method":
+			limit = max(limit, maxRPCs)
+		case "class":
+			limit = max(limit, maxClasses)
+		case "field":
+			limit = max(limit, maxFields)
+		default:
+			limit = max(limit, maxOthers)
+		}
+	}
+	return limit
+}
+
+// The buckets, in seconds. Ticks, lateness and flush lag are told apart from 0.1 to
+// 100 ms, finest around the budgets of 128, 60, 30 and 20 Hz; parts of a tick from 10 µs.
+var (
+	tickBuckets = []float64{.0001, .0002, .0005, .001, .002, .004, .006, .008, .01, .012, .016, .02, .033, .05, .1}
+	partBuckets = []float64{.00001, .00005, .0001, .0005, .001, .002, .005, .01, .02, .05}
+)
+
+// Family is the series of one row of the table, kept by label values. Unlike a CounterVec it
 // takes totals that live elsewhere as plain numbers (Set) as well as differences (Add).
 // Any goroutine may call it; a known label set costs one map lookup and no allocation.
-type family struct {
+type Family struct {
+	row
 	desc    *prometheus.Desc
-	kind    prometheus.ValueType
-	labels  int
-	limit   int            // label sets at most
-	refused *atomic.Uint64 // label sets beyond the limit, shared by all families
+	names   []string                 // of its labels
+	limit   int                      // label sets at most
+	refused *atomic.Uint64           // label sets beyond the limit, shared by all families
+	times   *prometheus.HistogramVec // of a histogram, instead of sets
 
 	mu   sync.Mutex
-	sets map[[maxLabels]string]*atomic.Uint64
+	sets map[[maxLabels]string]*atomic.Uint64 // of a gauge the bits of a float64
 }
 
-func newFamily(kind prometheus.ValueType, refused *atomic.Uint64, limit int, name, help string, labels ...string) *family {
-	return &family{
-		desc: prometheus.NewDesc("netloop_"+name, help, labels, nil), kind: kind,
-		labels: len(labels), limit: limit, refused: refused,
-		sets: make(map[[maxLabels]string]*atomic.Uint64),
+func newFamily(r row, refused *atomic.Uint64) *Family {
+	f := &Family{row: r, names: strings.Fields(r.labels), refused: refused}
+	name := "netloop_" + r.name
+	f.limit = labelSets(f.names)
+	f.desc = prometheus.NewDesc(name, r.help, f.names, nil)
+	if r.kind == histogram {
+		buckets := tickBuckets
+		if len(f.names) > 0 { // A stage and a system are parts of a tick.
+			buckets = partBuckets
+		}
+		f.times = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: r.help, Buckets: buckets}, f.names)
+		return f
 	}
+	f.sets = make(map[[maxLabels]string]*atomic.Uint64)
+	if len(f.names) == 0 {
+		// A counter that never counted exists all the same: a rate() needs to see the step
+		// from 0 to 1.
+		f.Add(0)
+	}
+	return f
 }
 
-// add counts n more. A counter that never counted exists once it was added to with 0: a
-// rate() needs to see the step from 0 to 1.
-func (f *family) add(n uint64, labels ...string) {
+// Add counts n more of a counter.
+func (f *Family) Add(n uint64, labels ...string) {
 	if v := f.value(labels); v != nil {
 		v.Add(n)
 	}
 }
 
-// set replaces the total.
-func (f *family) set(total uint64, labels ...string) {
-	if v := f.value(labels); v != nil {
-		v.Store(total)
+// Set replaces the total of a counter, or the value of a gauge.
+func (f *Family) Set(n uint64, labels ...string) {
+	if f.kind == gauge {
+		f.SetFloat(float64(n), labels...)
+	} else if v := f.value(labels); v != nil {
+		v.Store(n)
 	}
 }
 
-func (f *family) value(labels []string) *atomic.Uint64 {
+// SetFloat replaces the value of a gauge that may be a fraction.
+func (f *Family) SetFloat(x float64, labels ...string) {
+	if v := f.value(labels); v != nil {
+		v.Store(math.Float64bits(x))
+	}
+}
+
+// observer is the one series of a histogram without labels.
+func (f *Family) observer() prometheus.Observer { return f.times.WithLabelValues() }
+
+func (f *Family) value(labels []string) *atomic.Uint64 {
 	var key [maxLabels]string
 	copy(key[:], labels)
 	f.mu.Lock()
@@ -74,7 +147,11 @@ func (f *family) value(labels []string) *atomic.Uint64 {
 	return v
 }
 
-func (f *family) collect(ch chan<- prometheus.Metric) {
+func (f *Family) collect(ch chan<- prometheus.Metric) {
+	if f.times != nil {
+		f.times.Collect(ch)
+		return
+	}
 	f.mu.Lock()
 	keys := make([][maxLabels]string, 0, len(f.sets))
 	for key := range f.sets {
@@ -86,6 +163,10 @@ func (f *family) collect(ch chan<- prometheus.Metric) {
 		f.mu.Lock()
 		n := f.sets[key].Load()
 		f.mu.Unlock()
-		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(n), key[:f.labels]...)
+		kind, v := prometheus.CounterValue, float64(n)
+		if f.kind == gauge {
+			kind, v = prometheus.GaugeValue, math.Float64frombits(n)
+		}
+		ch <- prometheus.MustNewConstMetric(f.desc, kind, v, key[:len(f.names)]...)
 	}
 }

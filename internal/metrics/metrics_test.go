@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 const budget = time.Second / 60
@@ -81,47 +83,79 @@ func expect(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// feed calls every method that feeds a series.
-func feed(m *Metrics) {
-	m.SetClients(100)
-	m.SetOverload(2)
-	m.AddOverloadedTick()
-	m.SetHungTicks(1)
-	m.SetTraces(1, 2, 3)
-	m.SetRPC("arena.Steer", "FixedUpdate", "ran", 7)
-	m.SetRPC("arena.Steer", "FixedUpdate", "ran", 10)
-	m.SetRPC("arena.Chat", "Update", "late", 5)
-	m.SetLimit("client", "drop", true, 3)
-	m.AddPanic("OnJoin")
-	m.AddDeferred("window_closed")
-	m.SetQueueDepth("inbox", -1)
-	m.AddDrop("inbox", "full", 2)
-	m.SetDrops("rpc", "client_gone", 4)
+// fakeRoom has some plain numbers of each kind.
+type fakeRoom struct{ state netvar.Stats }
+
+func (r *fakeRoom) State() *netvar.Stats     { return &r.state }
+func (r *fakeRoom) Clients(f *Family)        { f.Set(100) }
+func (r *fakeRoom) Depths(f *Family)         { f.Set(3, "rpc_Update") }
+func (r *fakeRoom) Drops(f *Family)          { f.Set(4, "rpc", "client_gone") }
+func (r *fakeRoom) MessagesWaited(f *Family) { f.Set(14) }
+func (r *fakeRoom) Limits(f *Family)         { f.Set(3, "client", "drop", "true") }
+func (r *fakeRoom) Bytes(f *Family)          { f.Set(900, "player") }
+func (r *fakeRoom) FieldBytes(f *Family)     { f.Set(800, "player", "Pos") }
+func (r *fakeRoom) Messages(f *Family) {
+	f.Set(7, "arena.Steer", "FixedUpdate", "ran")
+	f.Set(10, "arena.Steer", "FixedUpdate", "ran")
+	f.Set(5, "arena.Chat", "Update", "late")
+}
+
+// fakeServer is what a scrape reads.
+type fakeServer struct {
+	traffic transport.Stats
+	read    int // scrapes
+}
+
+func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
+func (s *fakeServer) Hangs(f *Family)           { f.Set(1); s.read++ }
+func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5) }
+func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
+func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
+func (s *fakeServer) LogsDropped(f *Family)     { f.Set(12) }
+func (s *fakeServer) Traces(f *Family) {
+	f.Set(1, "written")
+	f.Set(2, "skipped")
+	f.Set(3, "failed")
+}
+
+// newServer is a server whose room has numbers of every source.
+func newServer() (*fakeRoom, *fakeServer) {
+	r, s := &fakeRoom{}, &fakeServer{}
+	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Hidden: 8}
+	s.traffic.Chokes.Store(9)
+	s.traffic.Handshakes.Store(20)
+	s.traffic.Refused.Store(5)
+	s.traffic.DatagramsOut.Store(2)
+	s.traffic.DatagramBytesIn.Store(60)
+	s.traffic.StreamBytesIn.Store(40)
+	s.traffic.Disconnect(transport.CodeKicked)
+	s.traffic.Drop(transport.DropStale, 17)
+	return r, s
+}
+
+// feed counts in every way that there is but scrapes.
+func feed(m *Metrics, r Room) {
+	m.Report(r)
+	m.OverloadedTicks.Add(1)
+	m.Panics.Add(1, "OnJoin")
+	m.Misuses.Add(1, "unedited")
+	m.Deferred.Add(1, "window_closed")
+	m.Drops.Add(2, "post", "full")
 	m.ObserveFlushLag(150 * time.Microsecond)
-	m.SetChoked(9)
-	m.SetSnapshots(11, 1200)
-	m.SetFullStates("first", 6)
-	m.SetClamped(13)
-	m.SetTransport(In, 1, 100)
-	m.SetTransport(Out, 2, 200)
-	m.SetDisconnects("kicked", 1)
-	m.SetDisconnects("timeout", 8)
-	m.SetLogsDropped(12)
 }
 
 func TestScrapeSaysWhatWasFed(t *testing.T) {
 	m, clock := newMetrics(t)
-	feed(m)
+	room, server := newServer()
+	m.Serve(server)
+	feed(m, room)
 	play(m, clock, 1, 600)
 	slow := record(601)
 	slow.Duration, slow.Dropped = 40*time.Millisecond, 3
 	slow.Panics = []loop.Panic{{System: "arena.move"}}
 	slow.MorePanics = 2
 	slow.Systems[0].Missed = 4
-	m.SetQuarantined(1)
 	m.ObserveTick(slow, budget)
-	var runs int
-	m.OnCollect(func() { runs++; m.SetClients(99) })
 
 	text := scrape(t, m)
 	expect(t, text,
@@ -136,17 +170,24 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_system_missed_total{system="arena.move"} 4`,
 		"netloop_systems_quarantined 1",
 		`netloop_snapshots_deferred_total{reason="window_closed"} 1`,
-		"netloop_clients 99",
+		"netloop_clients 100",
+		"netloop_overload_level 2", "netloop_overloaded_ticks_total 1", "netloop_time_scale 0.5", "netloop_hung_ticks_total 1",
+		`netloop_slow_tick_traces_total{outcome="written"} 1`, `netloop_slow_tick_traces_total{outcome="skipped"} 2`,
+		`netloop_slow_tick_traces_total{outcome="failed"} 3`, `netloop_state_misuses_total{kind="unedited"} 1`,
 		`netloop_rpcs_total{method="arena.Steer",outcome="ran",stage="FixedUpdate"} 10`,
 		`netloop_rpcs_total{method="arena.Chat",outcome="late",stage="Update"} 5`,
-		`netloop_queue_depth{queue="inbox"} 0`,
-		`netloop_queue_drops_total{queue="inbox",reason="full"} 2`,
+		"netloop_rpcs_waited_total 14", `netloop_queue_depth{queue="rpc_Update"} 3`,
+		`netloop_queue_drops_total{queue="datagram",reason="stale"} 17`,
+		`netloop_queue_drops_total{queue="post",reason="full"} 2`,
 		`netloop_queue_drops_total{queue="rpc",reason="client_gone"} 4`,
 		"netloop_flush_lag_seconds_count 1", "netloop_choke_total 9",
 		"netloop_snapshot_records_total 11", "netloop_snapshot_bytes_total 1200",
+		`netloop_replication_bytes_total{class="player"} 900`, `netloop_replication_field_bytes_total{class="player",field="Pos"} 800`,
 		`netloop_full_states_total{reason="first"} 6`, "netloop_clamped_values_total 13",
+		`netloop_snapshot_records_waited_total{reason="packets"} 3`, `netloop_visibility_changes_total{change="hidden"} 8`,
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
-		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="timeout"} 8`,
+		"netloop_handshakes_total 20", "netloop_refusals_total 5",
+		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="game"} 0`,
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
 	)
 	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {
@@ -154,8 +195,8 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
-	if runs != 1 {
-		t.Errorf("the hook ran %d times in one scrape", runs)
+	if server.read != 1 {
+		t.Errorf("the server was read %d times in one scrape", server.read)
 	}
 }
 
@@ -166,19 +207,16 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { m.ObserveTick(rec, budget) }); n != 0 {
 		t.Errorf("ObserveTick: %v allocations", n)
 	}
-	feed(m)
-	if n := testing.AllocsPerRun(1000, func() { feed(m) }); n != 0 {
+	room, _ := newServer()
+	feed(m, room)
+	if n := testing.AllocsPerRun(1000, func() { feed(m, room) }); n != 0 {
 		t.Errorf("feeding: %v allocations", n)
 	}
 }
 
 func TestTickRate(t *testing.T) {
 	m, clock := newMetrics(t)
-	rate := func() float64 {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.rate.hertz(clock.now(), budget)
-	}
+	rate := m.hertz
 	if rate() != 0 {
 		t.Error("a rate before the first tick")
 	}
@@ -229,9 +267,9 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		m.ObserveTick(rec, budget)
 	}
 	for i := range maxOthers + 30 {
-		m.AddDrop("q", strings.Repeat("x", i), 1)
+		m.Drops.Add(1, "q", strings.Repeat("x", i))
 	}
-	m.AddDrop("q", "\xff", 1)
+	m.Drops.Add(1, "q", "\xff")
 	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 81")
 }
 
@@ -271,7 +309,7 @@ func TestFedFromManyGoroutines(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 100 {
-				m.AddPanic("OnLeave")
+				m.Panics.Add(1, "OnLeave")
 				m.ObserveFlushLag(time.Millisecond)
 			}
 		})
@@ -289,9 +327,11 @@ func TestFedFromManyGoroutines(t *testing.T) {
 // Names are netloop_, base units, and no label that grows with the number of clients.
 func TestNamesKeepTheRules(t *testing.T) {
 	m, clock := newMetrics(t)
-	feed(m)
+	room, server := newServer()
+	m.Serve(server)
+	feed(m, room)
 	play(m, clock, 1, 2)
-	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|limit|action|dry|le)$`)
+	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|limit|action|dry|kind|class|field|change|le)$`)
 	label := regexp.MustCompile(`(\w+)="`)
 	for line := range strings.Lines(scrape(t, m)) {
 		if !strings.HasPrefix(line, "netloop_") {
@@ -314,7 +354,9 @@ func TestPromtoolFindsNothing(t *testing.T) {
 		t.Skip("promtool is not installed (Debian package prometheus)")
 	}
 	m, clock := newMetrics(t)
-	feed(m)
+	room, server := newServer()
+	m.Serve(server)
+	feed(m, room)
 	play(m, clock, 1, 10)
 	cmd := exec.Command(promtool, "check", "metrics")
 	cmd.Stdin = strings.NewReader(scrape(t, m))

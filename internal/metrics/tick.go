@@ -36,14 +36,26 @@ func (m *Metrics) ObserveTick(rec *loop.Record, budget time.Duration) {
 			m.observeSystem(s)
 		}
 		if missed := rec.Systems[i].Missed; missed > 0 {
-			m.missed.add(uint64(missed), rec.Systems[i].Name)
+			m.missed.Add(uint64(missed), rec.Systems[i].Name)
 		}
 	}
 	for i := range rec.Panics {
-		m.panics.add(1, rec.Panics[i].System)
+		m.Panics.Add(1, rec.Panics[i].System)
 	}
 	if rec.MorePanics > 0 {
-		m.panics.add(uint64(rec.MorePanics), "others")
+		m.Panics.Add(uint64(rec.MorePanics), "others")
+	}
+}
+
+// ObserveFlushLag takes the time from a flush to the last datagram of one client accepted
+// by the transport. Waiting for the client's congestion window is choke, not flush lag. Any
+// goroutine may call it.
+func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Seconds()) }
+
+// observeStages makes the series of all stages, which are few and always the same.
+func (m *Metrics) observeStages(f *Family) {
+	for i, s := range loop.Stages() {
+		m.stages[i] = f.times.WithLabelValues(s.String())
 	}
 }
 
@@ -61,9 +73,9 @@ func (m *Metrics) observeSystem(s *loop.SystemCost) {
 }
 
 func (m *Metrics) newSystem(key systemStage) prometheus.Observer {
-	o, err := m.systemDuration.GetMetricWithLabelValues(key.system, key.stage.String())
+	o, err := m.systemDuration.times.GetMetricWithLabelValues(key.system, key.stage.String())
 	if err != nil { // a name that is not UTF-8
-		o = m.systemDuration.WithLabelValues("?", key.stage.String())
+		o = m.systemDuration.times.WithLabelValues("?", key.stage.String())
 	}
 	m.systems[key] = o
 	return o
@@ -89,6 +101,13 @@ func (m *Metrics) Progress() (since, period time.Duration) {
 		last = m.rate.finished
 	}
 	return max(m.now()-last, 0), m.account.Budget
+}
+
+// hertz is the tick rate of late.
+func (m *Metrics) hertz() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rate.hertz(m.now(), m.account.Budget)
 }
 
 // rateSpan is the time over which the tick rate is measured, and rateTicks how many ticks

@@ -40,7 +40,7 @@ func (c *Client) countUnsent(before uint64) {
 	if n == 0 {
 		return
 	}
-	c.room.metrics.AddDrop("acks", "never_sent", n)
+	c.room.metrics.Drops.Add(n, "acks", "never_sent")
 	if c.unsent += n; c.unsent > maxUnsentAcks {
 		c.Kick(transport.CodeProtocol, "acknowledged packets that were never sent")
 	}

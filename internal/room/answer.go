@@ -87,13 +87,13 @@ func (o *Answer) Send(result any, err error) {
 	r := o.from.room
 	switch {
 	case o.sent:
-		r.metrics.AddDrop("reply", "second", 1)
+		r.metrics.Drops.Add(1, "reply", "second")
 		r.guard.Failed(handlerOf(&o.m.Queue), errAnsweredTwice, "from", o.from.id)
 		return
 	case !o.from.joined:
-		r.metrics.AddDrop("reply", "client_gone", 1)
+		r.metrics.Drops.Add(1, "reply", "client_gone")
 	case r.now.GameTime > o.until:
-		r.metrics.AddDrop("reply", "timed_out", 1)
+		r.metrics.Drops.Add(1, "reply", "timed_out")
 	default:
 		if err == nil {
 			err = o.from.send(o.m, o.call, result)

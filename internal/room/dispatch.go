@@ -25,7 +25,7 @@ import (
 // OnJoin, says nothing more.
 func (r *Room) receive(c *Client, a *transport.Arrival) {
 	if c.kicked != nil {
-		r.metrics.AddDrop("rpc", "kicked", 1)
+		r.metrics.Drops.Add(1, "rpc", "kicked")
 		return
 	}
 	it := rpcqueue.Item{From: c.id, Stage: loop.Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
@@ -42,7 +42,7 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 // limits of messages hold for it too.
 func (r *Room) charge(c *Client, messages uint64) {
 	if c.kicked != nil {
-		r.metrics.AddDrop("rpc", "kicked", messages)
+		r.metrics.Drops.Add(messages, "rpc", "kicked")
 		return
 	}
 	for range messages { // At most what the inbox takes of a client.

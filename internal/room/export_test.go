@@ -37,7 +37,7 @@ func (r *Room) DrainWith(p *loop.Pacer) error { return r.drain(p) }
 func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
 func (r *Room) Penalties() *Penalties         { return &r.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
-func (r *Room) Report()                       { r.report() }
+func (r *Room) Report()                       { r.metrics.Report(measured{r}) }
 func (r *Room) WaitForWork()                  { r.async.wait.Wait() }
 func (r *Room) SetDry()                       { r.cfg.Limits.Dry = true }
 func (r *Room) SetMaxClients(n int)           { r.spec.MaxClients = n }

@@ -22,10 +22,7 @@ func (r *Room) reportFaults(rec *loop.Record) {
 	for _, name := range rec.Released {
 		r.log.Warn("a system runs again after its quarantine", "system", name, "tick", rec.Tick)
 	}
-	if n := int64(r.loop.Quarantined()); n != r.quarantined.Load() {
-		r.quarantined.Store(n)
-		r.metrics.SetQuarantined(int(n))
-	}
+	r.quarantined.Store(int64(r.loop.Quarantined()))
 }
 
 // Quarantined returns how many systems do not run at present because they

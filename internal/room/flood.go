@@ -138,7 +138,7 @@ var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many mes
 func (r *Room) letIn(ctx context.Context, j *Join) error {
 	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
 	if !ok {
-		r.metrics.AddDrop("admission", "flood", 1)
+		r.metrics.Drops.Add(1, "admission", "flood")
 		return errFlood
 	}
 	if wait == 0 {

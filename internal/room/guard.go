@@ -14,9 +14,10 @@ import (
 
 // guarded makes the guards of the room's own goroutine and of all others.
 func (r *Room) guarded() {
-	r.guard.Log, r.guard.Count = r.log, r.metrics.AddPanic
+	panicked := func(hook string) { r.metrics.Panics.Add(1, hook) }
+	r.guard.Log, r.guard.Count = r.log, panicked
 	r.guard.Now = func() time.Duration { return r.now.GameTime }
-	r.aside.Log, r.aside.Count = r.cfg.Log, r.metrics.AddPanic
+	r.aside.Log, r.aside.Count = r.cfg.Log, panicked
 	r.aside.Now = func() time.Duration { return r.clock.Now() }
 }
 

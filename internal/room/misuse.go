@@ -32,7 +32,7 @@ func (r *Room) OnMisuse(tell func(text string)) { r.misuses.tell = tell }
 
 // misused counts a misuse, and tells of the same one at most every ten seconds of game time.
 func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
-	r.metrics.AddMisuse(what.String())
+	r.metrics.Misuses.Add(1, what.String())
 	kept, ok := r.misuses.said.News(misuse{o.Class(), field, what}, r.now.GameTime)
 	if !ok {
 		return

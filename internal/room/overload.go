@@ -41,13 +41,12 @@ func (r *Room) NextOverload() uint8 { return uint8(r.load.ladder.Level()) }
 func (r *Room) beginOverload(in *loop.Input) {
 	was, now := r.Overload(), overload.Level(in.Overload)
 	if now != overload.Normal {
-		r.metrics.AddOverloadedTick()
+		r.metrics.OverloadedTicks.Add(1)
 	}
 	if was == now {
 		return
 	}
 	r.load.level.Store(uint32(now))
-	r.metrics.SetOverload(uint8(now))
 	r.shed()
 	if now > was {
 		r.log.Warn("overloaded: the server gives up more", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(r.clients.list))

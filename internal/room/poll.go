@@ -75,7 +75,7 @@ func (r *Room) requestFull(c *Client) {
 // for something again, and then moves it.
 func (r *Room) mayAsk(what string, from *time.Duration) bool {
 	if r.now.GameTime < *from {
-		r.metrics.AddDrop(what, "too_often", 1)
+		r.metrics.Drops.Add(1, what, "too_often")
 		return false
 	}
 	*from = r.now.GameTime + askEvery

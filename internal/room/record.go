@@ -159,7 +159,7 @@ func (f *recorder) end() {
 		err = f.out.Write(f.buf)
 	}
 	if err != nil {
-		f.r.metrics.AddDrop("recording", "failed", 1)
+		f.r.metrics.Drops.Add(1, "recording", "failed")
 		f.r.log.Error("the recording ends here", "tick", t.Input.Tick, "error", err)
 		f.r.feed = f.network
 		f.r.leaving.stop()

@@ -1,7 +1,11 @@
 package room
 
 import (
+	"strconv"
+
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
@@ -11,49 +15,54 @@ func (r *Room) reportEvery() uint64 {
 	return max(1, r.spec.Rate.Num/r.spec.Rate.Den/4)
 }
 
-// report hands the room's plain counters to the metrics. They are plain because
-// the tick counts often and is scraped rarely.
-func (r *Room) report() {
-	m := r.metrics
-	m.SetClients(len(r.clients.list))
-	r.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
-		m.SetRPC(method.Name, s.String(), o.String(), n)
-	})
-	r.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
-		m.SetLimit(limit.String(), did.String(), dry, n)
-	})
-	m.SetRPCsWaited(r.rpcs.Waited())
-	m.SetDrops("rpc", "unanswered", r.unsaid)
-	m.SetDrops("accounts", "evicted", r.rpcs.Evicted())
-	m.SetDrops("penalties", "evicted", r.penalties.dropped())
+// measured is a room as its goroutine reports it: see metrics.Room.
+type measured struct{ *Room }
+
+func (m measured) State() *netvar.Stats      { return m.world.Stats() }
+func (m measured) Clients(f *metrics.Family) { f.Set(uint64(len(m.clients.list))) }
+
+func (m measured) Depths(f *metrics.Family) {
 	for _, s := range loop.Stages() {
-		m.SetQueueDepth(stageQueues[s-1], r.rpcs.Depth(s))
+		f.Set(uint64(m.rpcs.Depth(s)), stageQueues[s-1])
 	}
-	state := r.world.Stats()
-	m.SetSnapshots(state.Records, state.Bytes)
-	m.SetClamped(state.Clamped)
-	m.SetVisibility(state.Shown, state.Hidden)
-	m.SetBadPositions(state.BadPositions)
-	m.SetHeld("threshold", state.BelowThreshold)
-	m.SetHeld("interval", state.WithinInterval)
-	for _, c := range r.schema.AllClasses() {
-		m.SetSpent(c.Name(), r.world.SpentOn(c))
-		for i, bytes := range r.world.SpentOnFields(c) {
-			m.SetSpentOnField(c.Name(), c.FieldName(i), bytes)
+}
+
+func (m measured) Drops(f *metrics.Family) {
+	f.Set(m.unsaid, "rpc", "unanswered")
+	f.Set(m.rpcs.Evicted(), "accounts", "evicted")
+	f.Set(m.penalties.dropped(), "penalties", "evicted")
+}
+
+func (m measured) Messages(f *metrics.Family) {
+	m.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
+		f.Set(n, method.Name, s.String(), o.String())
+	})
+}
+
+func (m measured) MessagesWaited(f *metrics.Family) { f.Set(m.rpcs.Waited()) }
+
+func (m measured) Limits(f *metrics.Family) {
+	m.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
+		f.Set(n, limit.String(), did.String(), strconv.FormatBool(dry))
+	})
+}
+
+func (m measured) Bytes(f *metrics.Family) {
+	for _, c := range m.schema.AllClasses() {
+		f.Set(m.world.SpentOn(c), c.Name())
+	}
+	f.Set(m.world.SpentOn(nil), "(despawned)")
+}
+
+// FieldBytes makes no series of a field that never took any.
+func (m measured) FieldBytes(f *metrics.Family) {
+	for _, c := range m.schema.AllClasses() {
+		for i, bytes := range m.world.SpentOnFields(c) {
+			if bytes > 0 {
+				f.Set(bytes, c.Name(), c.FieldName(i))
+			}
 		}
 	}
-	m.SetSpent("(despawned)", r.world.SpentOn(nil))
-	m.SetWaited("packets", state.Waited-state.OverBudget-state.WaitedLarge)
-	m.SetWaited("stream", state.WaitedLarge)
-	m.SetWaited("budget", state.OverBudget)
-	m.SetWaited("shed", state.Shed)
-	m.SetFullStates("first", state.FullFirst)
-	m.SetFullStates("became_visible", state.FullVisible)
-	m.SetFullStates("mask_changed", state.FullMasked)
-	m.SetFullStates("requested", state.FullRequested)
-	m.SetFullStates("resumed", state.FullResumed)
-	m.SetFullStates("evicted", state.FullEvicted)
-	m.SetFullStates("large", state.FullLarge)
 }
 
 // stageQueues are the metric labels of the queues of rpcqueue.

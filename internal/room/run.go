@@ -64,7 +64,7 @@ func (r *Room) account(rec *loop.Record) {
 	r.reportFaults(rec)
 	r.answer(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {
-		r.report()
+		r.metrics.Report(measured{r})
 	}
 }
 
@@ -160,7 +160,7 @@ func (r *Room) Finish(code transport.Code, text string) error {
 	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
 	err = errors.Join(err, r.Inspect(r.takeResults))
 	if n := r.queued.close(); n > 0 {
-		r.metrics.AddDrop("post", "closed", uint64(n))
+		r.metrics.Drops.Add(uint64(n), "post", "closed")
 	}
 	r.async.wait.Wait() // What the results asked for sees a context that has ended.
 	ended()
@@ -168,7 +168,7 @@ func (r *Room) Finish(code transport.Code, text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
 	defer cancel()
 	err = errors.Join(err, r.game.Close(ctx))
-	r.report()
+	r.metrics.Report(measured{r})
 	return err
 }
 
@@ -178,7 +178,7 @@ func (r *Room) endSystems() {
 	rec := r.loop.End()
 	ended()
 	for i := range rec.Panics {
-		r.metrics.AddPanic(rec.Panics[i].System)
+		r.metrics.Panics.Add(1, rec.Panics[i].System)
 	}
 	r.reportFaults(rec)
 }

@@ -41,13 +41,13 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	slot := c.room.feed.slot(c)
 	if slot == nil {
 		c.waits = WaitsForSlot
-		c.room.metrics.AddDeferred("slot_busy")
+		c.room.metrics.Deferred.Add(1, "slot_busy")
 		return
 	}
 	c.waits = WaitsForWindow
 	send, asProbe := c.window.Open(now)
 	if !send && !asProbe {
-		c.room.metrics.AddDeferred("window_closed")
+		c.room.metrics.Deferred.Add(1, "window_closed")
 		return
 	}
 	limit := wholeSnapshot

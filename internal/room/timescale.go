@@ -13,7 +13,6 @@ func (r *Room) rescaled() bool {
 	}
 	r.scale.Store(new(now))
 	r.leaving.timeScale(r.timeScale())
-	r.metrics.SetTimeScale(float64(now.Num) / float64(now.Den))
 	return true
 }
 
@@ -21,4 +20,10 @@ func (r *Room) rescaled() bool {
 func (r *Room) timeScale() transport.TimeScale {
 	s := r.scale.Load()
 	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: r.Timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
+}
+
+// Speed is how many times as fast as game time scaled time runs. Any goroutine may call it.
+func (r *Room) Speed() float64 {
+	s := r.scale.Load()
+	return float64(s.Num) / float64(s.Den)
 }

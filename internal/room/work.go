@@ -64,7 +64,7 @@ var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
 func (r *Room) Go(w Work) bool {
 	a := &r.async
 	if a.pending >= maxAsync {
-		r.metrics.AddDrop("async", "full", 1)
+		r.metrics.Drops.Add(1, "async", "full")
 		return false
 	}
 	a.pending++
@@ -149,11 +149,11 @@ func (r *Room) Post(it rpcqueue.Item) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		r.metrics.AddDrop("post", "closed", 1)
+		r.metrics.Drops.Add(1, "post", "closed")
 		return ErrEnded
 	}
 	if len(p.items) >= maxPosts {
-		r.metrics.AddDrop("post", "full", 1)
+		r.metrics.Drops.Add(1, "post", "full")
 		return ErrFull
 	}
 	p.items = append(p.items, it)

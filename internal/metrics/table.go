@@ -1,0 +1,156 @@
+package metrics
+
+import (
+	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+//go:generate go test -run ^TestEverySeriesIsDocumented$ -rewrite
+
+// row is one family of series: what it is called after netloop_, what it is, which labels its
+// series have, what it says, and where its values come from (source.go).
+type row struct {
+	name   string
+	kind   kind
+	labels string // separated by spaces
+	help   string
+	source source
+}
+
+// table is all that a server measures, and docs/METRICS.md is made of it by make metrics.
+//
+// A new counter is a number where something is counted, and a row here that reads it. What has no
+// Stats to stand in is counted into a family of Metrics, which its row names with into.
+var table = []row{
+	// Ticks: what each took, and whether they keep pace.
+	{"tick_duration_seconds", histogram, "", "Time that one tick took.",
+		into(func(m *Metrics, f *Family) { m.tickDuration = f.observer() })},
+	{"tick_lateness_seconds", histogram, "", "Time from a tick's deadline to its start.",
+		into(func(m *Metrics, f *Family) { m.tickLateness = f.observer() })},
+	{"stage_duration_seconds", histogram, "stage", "Time that one stage took in one tick.",
+		into(func(m *Metrics, f *Family) { m.observeStages(f) })},
+	{"system_duration_seconds", histogram, "system stage", "Time that one system took at one stage in one tick.",
+		into(func(m *Metrics, f *Family) { m.systemDuration = f })},
+	{"ticks_total", counter, "", "Ticks that ran.",
+		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.Ticks) })},
+	{"tick_overruns_total", counter, "", "Ticks that took longer than the tick period.",
+		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.Overruns) })},
+	{"dropped_ticks_total", counter, "", "Ticks that never ran because the server had fallen too far behind.",
+		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.DroppedTicks) })},
+	{"tick_rate_hertz", gauge, "", "Ticks per second, measured over the last five seconds.",
+		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
+	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
+		server(Server.Hangs)},
+	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.",
+		server(Server.Traces)},
+	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs: 0 is a pause.",
+		server(Server.TimeScale)},
+
+	// Load: what the server gives up.
+	{"overload_level", gauge, "", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
+		server(Server.Overload)},
+	{"overloaded_ticks_total", counter, "", "Ticks that ran at an overload level above 0.",
+		into(func(m *Metrics, f *Family) { m.OverloadedTicks = f })},
+
+	// What the game's code does wrong.
+	{"system_panics_total", counter, "system", "Panics of systems, hooks such as OnJoin, and handlers, that were isolated.",
+		into(func(m *Metrics, f *Family) { m.Panics = f })},
+	{"system_missed_total", counter, "system", "Calls that periodic systems owed and gave up.",
+		into(func(m *Metrics, f *Family) { m.missed = f })},
+	{"systems_quarantined", gauge, "", "Systems that do not run because they panicked again and again.",
+		server(Server.Quarantined)},
+	{"state_misuses_total", counter, "kind", "What checks of state found: fields changed without Edit, values refused because they do not fit.",
+		into(func(m *Metrics, f *Family) { m.Misuses = f })},
+
+	// Clients and their connections.
+	{"clients", gauge, "", "Clients in the room.", room(Room.Clients)},
+	{"handshakes_total", counter, "", "Connections that finished the cryptographic handshake.",
+		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Handshakes.Load()) })},
+	{"refusals_total", counter, "", "Connections that were declined, by the server or by the game.",
+		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Refused.Load()) })},
+	{"disconnects_total", counter, "code", "Connections that ended, by disconnect code.",
+		traffic(func(s *transport.Stats, f *Family) {
+			s.Disconnects(func(code string, n uint64) { f.Set(n, code) })
+		})},
+	{"transport_bytes_total", counter, "direction", "Bytes of datagrams and stream data.",
+		traffic(func(s *transport.Stats, f *Family) {
+			f.Set(s.DatagramBytesIn.Load()+s.StreamBytesIn.Load(), "in")
+			f.Set(s.DatagramBytesOut.Load()+s.StreamBytesOut.Load(), "out")
+		})},
+	{"transport_packets_total", counter, "direction", "Datagrams.",
+		traffic(func(s *transport.Stats, f *Family) {
+			f.Set(s.DatagramsIn.Load(), "in")
+			f.Set(s.DatagramsOut.Load(), "out")
+		})},
+	{"choke_total", counter, "", "Datagrams that waited 1 ms or more for a client's congestion window.",
+		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Chokes.Load()) })},
+	{"flush_lag_seconds", histogram, "", "Time from the flush of a tick to the last datagram of a client accepted by the transport.",
+		into(func(m *Metrics, f *Family) { m.flushLag = f.observer() })},
+
+	// Queues and messages.
+	{"queue_depth", gauge, "queue", "Entries waiting in a queue.", room(Room.Depths)},
+	{"queue_drops_total", counter, "queue reason", "Entries that a queue did not take or did not keep.",
+		joined(
+			into(func(m *Metrics, f *Family) { m.Drops = f }),
+			room(Room.Drops),
+			traffic(func(s *transport.Stats, f *Family) {
+				s.Drops(func(queue, reason string, n uint64) { f.Set(n, queue, reason) })
+			}),
+		)},
+	{"rpcs_total", counter, "method stage outcome", "Messages that reached their queue, by what became of them.",
+		room(Room.Messages)},
+	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
+		room(Room.MessagesWaited)},
+	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",
+		room(Room.Limits)},
+
+	// State and snapshots.
+	{"snapshot_records_total", counter, "", "Object records in snapshots.",
+		state(func(s *netvar.Stats, f *Family) { f.Set(s.Records) })},
+	{"snapshot_bytes_total", counter, "", "Bytes of snapshots handed to the transport.",
+		state(func(s *netvar.Stats, f *Family) { f.Set(s.Bytes) })},
+	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
+		into(func(m *Metrics, f *Family) { m.Deferred = f })},
+	{"snapshot_records_waited_total", counter, "reason", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",
+		state(func(s *netvar.Stats, f *Family) {
+			f.Set(s.Waited-s.OverBudget-s.WaitedLarge, "packets")
+			f.Set(s.WaitedLarge, "stream")
+			f.Set(s.OverBudget, "budget")
+			f.Set(s.Shed, "shed")
+		})},
+	{"full_states_total", counter, "reason", "Object records sent in full instead of as a delta.",
+		state(func(s *netvar.Stats, f *Family) {
+			f.Set(s.FullFirst, "first")
+			f.Set(s.FullVisible, "became_visible")
+			f.Set(s.FullMasked, "mask_changed")
+			f.Set(s.FullRequested, "requested")
+			f.Set(s.FullResumed, "resumed")
+			f.Set(s.FullEvicted, "evicted")
+			f.Set(s.FullLarge, "large")
+		})},
+	{"replication_bytes_total", counter, "class", "Bytes of object records in snapshots, by class; despawns have one of their own.",
+		room(Room.Bytes)},
+	{"replication_field_bytes_total", counter, "class field", "Bytes of fields in object records, without the heads of records, estimated from one record in 1024.",
+		room(Room.FieldBytes)},
+	{"held_values_total", counter, "reason", "Changed values that a capture held back: below their threshold, or within their interval.",
+		state(func(s *netvar.Stats, f *Family) {
+			f.Set(s.BelowThreshold, "threshold")
+			f.Set(s.WithinInterval, "interval")
+		})},
+	{"clamped_values_total", counter, "", "Values cut or clamped to fit their field, NaN included.",
+		state(func(s *netvar.Stats, f *Family) { f.Set(s.Clamped) })},
+	{"visibility_changes_total", counter, "change", "Objects that appeared to a client or disappeared from it while they lived.",
+		state(func(s *netvar.Stats, f *Family) {
+			f.Set(s.Shown, "shown")
+			f.Set(s.Hidden, "hidden")
+		})},
+	{"grid_bad_positions_total", counter, "", "Positions on grids that are too far out, infinite or not a number.",
+		state(func(s *netvar.Stats, f *Family) { f.Set(s.BadPositions) })},
+
+	// The server's account of itself.
+	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
+		server(Server.LogsDropped)},
+	{"metrics_series_refused_total", counter, "", "Values not counted because their metric has too many label sets.",
+		scraped(func(m *Metrics, f *Family) { f.Set(m.refused.Load()) })},
+}
