@@ -163,9 +163,7 @@ func (r *Replica) Forget() {
 			continue
 		}
 		r.stored -= o.hist.dropBefore(o.changed) + o.historySize()
-		if o.hist.room > firstRoom {
-			o.hist.renew(firstRoom)
-		}
+		o.hist.renew(firstRoom)
 		r.stored += o.historySize()
 	}
 }

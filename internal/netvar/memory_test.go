@@ -390,6 +390,11 @@ func TestForgetLetsGoOfBaselines(t *testing.T) {
 	if now := q.r.size(); before-now < 8000 {
 		t.Errorf("%d bytes before, %d after", before, now)
 	}
+	for _, o := range q.r.slots {
+		if o != nil && (o.hist.n != 1 || o.hist.room != firstRoom) {
+			t.Errorf("%v keeps %d versions and room for %d", o.ID(), o.hist.n, o.hist.room)
+		}
+	}
 	q.w.Edit(o)
 	live[ship](o).Name = "z"
 	packets, _ := q.next()
