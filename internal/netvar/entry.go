@@ -94,7 +94,7 @@ func (p *Peer) clear(e *entry) {
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
 // forget makes the next record a full one.
-func (e *entry) forget() { e.base, e.ackedSet, e.mendedAt, e.missedAt = 0, 0, 0, 0 }
+func (e *entry) forget() { e.base, e.ackedSet, e.mendedAt = 0, 0, 0 }
 
 // advance makes a later version the baseline.
 func (e *entry) advance(version uint64) {
