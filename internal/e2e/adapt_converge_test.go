@@ -1,22 +1,17 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
-	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Two builds of the client that know the world of game_test.go differently: one has other
@@ -143,140 +138,87 @@ func (m *churn) compareBuilds(w *netlooptest.World, less, other *client.Client) 
 	return nil
 }
 
-// TestLargeSchemaGoesThroughTheHandshake matches 500 methods and 100 classes with a build
-// that has 50 fewer of them, and calls the last.
-func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
-	type state struct {
-		PositionX, PositionY, VelocityX, VelocityY float32 `net:"quant=1/256"`
-		Health, Armour, Ammunition, Score          int32
-		Title                                      string `net:"max=24"`
-		Target                                     netloop.Ref[thing]
-	}
-	type message struct {
-		TargetX, TargetY float32 `net:"quant=1/256"`
-		Amount           uint16
-		Comment          string `net:"max=64"`
-	}
-	declare := func(skip int) (*netloop.Schema, *netloop.Class[state], *netloop.Call[message, sum]) {
-		s := netloop.NewSchema("large", 1, 0)
-		var c *netloop.Class[state]
-		for i := skip; i < 100; i++ {
-			c = netloop.NewClass[state](s, fmt.Sprintf("large.class.number.%d", i))
-		}
-		var k *netloop.Call[message, sum]
-		for i := skip; i < 500; i++ {
-			k = netloop.NewCall[message, sum](s, fmt.Sprintf("large.method.number.%d", i))
-		}
-		return s, c, k
-	}
-	served, class, call := declare(0)
-	old, oldClass, oldCall := declare(50)
-	w := netlooptest.New(t, anyGame{served, func(r *netloop.Room) error {
-		r.OnStart(func(tick *netloop.Tick) { class.Spawn(tick, state{Score: 7}) })
-		call.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m message) (sum, error) { return sum{int64(m.Amount)}, nil })
-		return nil
-	}})
-	c := enter(t, w, old, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.05})
-	server, err := netloop.New(netloop.Config{}, anyGame{served, func(*netloop.Room) error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := inside.Netloop.Server(server).Handler.Tables(inside.Netloop.Schema(old).Hello())
-	if err != nil || len(tables) > 256<<10 {
-		t.Errorf("the tables take %d bytes: %v", len(tables), err)
-	}
-	t.Logf("the tables take %d bytes", len(tables))
-	var answer int64
-	client.Ask(c, oldCall, message{Amount: 9}, func(_ *netloop.Tick, s sum, _ error) { answer = s.Sum })
-	w.Step(60)
-	score := int32(0)
-	w.Look(c, func(tick *netloop.Tick) {
-		for o := range oldClass.All(tick) {
-			score += o.State().Score
-		}
-	})
-	if answer != 9 || score != 7 {
-		t.Errorf("it was answered %d and sees %d", answer, score)
-	}
-	agree(t, w, c)
-}
-
-// TestOnlyAnotherFingerprintIsToldTheTables asks the server's handler as the transport does.
-func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
-	s, err := netloop.New(netloop.Config{}, newHarbour())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := inside.Netloop.Server(s).Handler
-	hello := inside.Netloop.Schema(newHarbour().schema).Hello()
-	if tables, err := h.Tables(hello); err != nil || tables != nil {
-		t.Errorf("the same schema: %d bytes, %v", len(tables), err)
-	}
-	for _, fingerprint := range [][]byte{nil, {1, 2, 3}} {
-		hello.Fingerprint = fingerprint
-		if tables, err := h.Tables(hello); err != nil || len(tables) == 0 {
-			t.Errorf("another: %d bytes, %v", len(tables), err)
-		}
-	}
-	hello.Major++
-	if tables, err := h.Tables(hello); err == nil || tables != nil {
-		t.Errorf("another major version: %d bytes", len(tables))
-	}
-}
-
-// anyGame is a game of any schema.
-type anyGame struct {
-	schema *netloop.Schema
-	open   func(*netloop.Room) error
-}
-
 func (g anyGame) Schema() *netloop.Schema    { return g.schema }
 func (g anyGame) Open(r *netloop.Room) error { return g.open(r) }
 
-func TestSchemaTooLargeForItsTablesPanics(t *testing.T) {
-	s := netloop.NewSchema("endless", 1, 0)
-	for i := range 6000 {
-		netloop.NewRPC[text](s, strings.Repeat("x", 50)+strconv.Itoa(i))
-	}
-	defer func() {
-		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), `schema "endless" is too large`) {
-			t.Errorf("it says %v", v)
-		}
-	}()
-	inside.Netloop.Schema(s)
+// churn is what the test knows of the server's objects: it makes every change
+// itself and does not ask the runtime.
+type churn struct {
+	rng    *rand.Rand
+	things map[netloop.Ref[thing]]thing
+	notes  map[netloop.Ref[note]]note
+	objT   map[netloop.Ref[thing]]*netloop.Object[thing]
+	objN   map[netloop.Ref[note]]*netloop.Object[note]
 }
 
-// FuzzAdapt: whatever tables a server sends, the client adapts or has a typed error, and what
-// the tables make it decode harms nothing.
-func FuzzAdapt(f *testing.F) {
-	opened := inside.Netloop.Schema(newHarbour().schema)
-	f.Fuzz(func(t *testing.T, tables, payload []byte) {
-		var table netloopv1.SchemaTables
-		if (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 64}).Unmarshal(tables, &table) != nil {
-			return
-		}
-		foreign, err := opened.Adapt(&table)
-		var refusal *transport.Refusal
-		var closed *transport.Closed
-		if err != nil {
-			if !errors.As(err, &refusal) && !errors.As(err, &closed) {
-				t.Fatal(err)
+// newChurn returns that of an empty world.
+func newChurn(seed uint64) *churn {
+	return &churn{
+		rng:    rand.New(rand.NewPCG(seed, 2)),
+		things: map[netloop.Ref[thing]]thing{}, notes: map[netloop.Ref[note]]note{},
+		objT: map[netloop.Ref[thing]]*netloop.Object[thing]{}, objN: map[netloop.Ref[note]]*netloop.Object[note]{},
+	}
+}
+
+// order returns the keys of a map in an order that the seed decides alone.
+func order[S, V any](m map[netloop.Ref[S]]V) []netloop.Ref[S] {
+	return slices.SortedFunc(maps.Keys(m), netloop.Ref[S].Compare)
+}
+
+// change makes a few random changes. A thing's N counts its edits, so that an old
+// value after a newer one is seen.
+func (m *churn) change(t *netloop.Tick) {
+	for range m.rng.IntN(6) {
+		switch k := m.rng.IntN(20); {
+		case k < 2 && len(m.things) < 60:
+			v := thing{X: m.coordinate()}
+			o := things.Spawn(t, v)
+			m.things[o.Ref()], m.objT[o.Ref()] = v, o
+		case k < 3 && len(m.notes) < 20:
+			v := note{Text: "new", List: []int16{1}}
+			o := notes.Spawn(t, v)
+			m.notes[o.Ref()], m.objN[o.Ref()] = v, o
+		case k < 4:
+			for _, r := range order(m.things)[:min(1, len(m.things))] {
+				m.objT[r].Despawn(t)
+				delete(m.things, r)
 			}
-			return
-		}
-		for id := range uint32(len(table.Methods) + 2) {
-			for _, reply := range []bool{false, true} {
-				m := transport.Message{Method: id, Reply: reply, Call: 1, Payload: payload}
-				v, err := foreign.Decode(&m)
-				if _, known := opened.RPCs().ByID(m.Method); err == nil && v != nil && !known {
-					t.Fatalf("method %d: %v, %v", m.Method, v, err)
-				}
+		case k < 8:
+			for r, o := range m.pickNote() {
+				n := o.Edit(t)
+				n.Text = fmt.Sprint("text ", m.rng.IntN(1000))
+				n.List = append(n.List[:0:0], make([]int16, m.rng.IntN(8))...)
+				m.notes[r] = note{Text: n.Text, List: slices.Clone(n.List)}
+			}
+		default:
+			for r, o := range m.pickThing() {
+				e := o.Edit(t)
+				e.N++
+				e.X = m.coordinate()
+				e.Tags[m.rng.IntN(2)] = uint8(m.rng.IntN(3))
+				m.things[r] = *e
 			}
 		}
-		for _, own := range opened.RPCs().Methods() {
-			if m, ok := foreign.Method(own.ID); ok && table.Methods[m.ID-1].GetName() != own.Name {
-				t.Fatalf("%s is sent as %s", own.Name, table.Methods[m.ID-1].GetName())
-			}
-		}
-	})
+	}
+}
+
+// coordinate draws a value that survives the quantisation to sixteenths.
+func (m *churn) coordinate() float32 { return float32(m.rng.IntN(4000)-2000) / 16 }
+
+func (m *churn) pickThing() map[netloop.Ref[thing]]*netloop.Object[thing] {
+	keys := order(m.things)
+	if len(keys) == 0 {
+		return nil
+	}
+	r := keys[m.rng.IntN(len(keys))]
+	return map[netloop.Ref[thing]]*netloop.Object[thing]{r: m.objT[r]}
+}
+
+func (m *churn) pickNote() map[netloop.Ref[note]]*netloop.Object[note] {
+	keys := order(m.notes)
+	if len(keys) == 0 {
+		return nil
+	}
+	r := keys[m.rng.IntN(len(keys))]
+	return map[netloop.Ref[note]]*netloop.Object[note]{r: m.objN[r]}
 }

@@ -8,10 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // TestOlderClientPlaysOnANewerServer has fewer classes, methods and fields, in another order.
@@ -313,4 +318,39 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 		refusal.Code != netloop.CodeSchemaMismatch || !strings.Contains(refusal.Text, `class "craft": field Name is string max=16 on the server, but int8`) {
 		t.Errorf("refused with %v", err)
 	}
+}
+
+// FuzzAdapt: whatever tables a server sends, the client adapts or has a typed error, and what
+// the tables make it decode harms nothing.
+func FuzzAdapt(f *testing.F) {
+	opened := inside.Netloop.Schema(newHarbour().schema)
+	f.Fuzz(func(t *testing.T, tables, payload []byte) {
+		var table netloopv1.SchemaTables
+		if (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 64}).Unmarshal(tables, &table) != nil {
+			return
+		}
+		foreign, err := opened.Adapt(&table)
+		var refusal *transport.Refusal
+		var closed *transport.Closed
+		if err != nil {
+			if !errors.As(err, &refusal) && !errors.As(err, &closed) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for id := range uint32(len(table.Methods) + 2) {
+			for _, reply := range []bool{false, true} {
+				m := transport.Message{Method: id, Reply: reply, Call: 1, Payload: payload}
+				v, err := foreign.Decode(&m)
+				if _, known := opened.RPCs().ByID(m.Method); err == nil && v != nil && !known {
+					t.Fatalf("method %d: %v, %v", m.Method, v, err)
+				}
+			}
+		}
+		for _, own := range opened.RPCs().Methods() {
+			if m, ok := foreign.Method(own.ID); ok && table.Methods[m.ID-1].GetName() != own.Name {
+				t.Fatalf("%s is sent as %s", own.Name, table.Methods[m.ID-1].GetName())
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/netloop/netloop"
@@ -80,6 +81,23 @@ func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
 		input.Dropped = dropped
 		if err := in.Step(input); err != nil {
 			tb.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTickOfAStillRoomRecorded is to be compared with BenchmarkTickOfAStillRoom.
+func BenchmarkTickOfAStillRoomRecorded(b *testing.B) {
+	server, err := netloop.New(netloop.Config{Record: io.Discard}, script(still))
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := inside.Netloop.Server(server).Room
+	timeline, tick := in.Timeline(), uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		tick++
+		if err := in.Step(timeline.Input(tick)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -96,3 +96,39 @@ func TestAClientHasAddAndGroups(t *testing.T) {
 		t.Error("a group has the name of another")
 	}
 }
+
+func TestAClientHasALoopToo(t *testing.T) {
+	x := new(trees)
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, perfect)
+	c.On(0, "a", x.note("a"))
+	l := c.Loop()
+	l.InsertBefore("a", x.system("b"))
+	set(t, l)
+	x.tick(t, w, "b a")
+	l = c.Loop()
+	l.Disable("transport.poll")
+	if err := l.Set(); err == nil || !strings.Contains(err.Error(), "nothing from the server") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestClosingAClientRemovesItsSystems(t *testing.T) {
+	x := new(trees)
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, perfect)
+	var told []string
+	for _, name := range []string{"a", "b"} {
+		c.On(0, name, x.note(name), netloop.OnRemove(func() { told = append(told, name) }))
+	}
+	x.tick(t, w, "a b")
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		x.tick(t, w, "")
+	}
+	if !slices.Equal(told, []string{"a", "b"}) {
+		t.Errorf("told %v", told)
+	}
+}

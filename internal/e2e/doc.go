@@ -1,20 +1,21 @@
 // Package e2e plays netloop as a game does: through the public API, from a client's Send to the
-// handler and from an Edit to the other client's screen. It has tests alone. What a test says of
-// one function stands beside that function; what stands here needs a room and its clients.
+// handler, and from an Edit to what another client is told. It has tests alone. A test that looks
+// into one package stands in that package; what stands here needs a server and its clients.
 //
-// Most of it runs on virtual time over package netlooptest, where a second costs milliseconds and
-// links are as bad as one wants. What needs real sockets runs on loopback (quic_test.go,
-// server_test.go, supervise_test.go).
+// Most tests run on virtual time over package netlooptest, where a second takes milliseconds and a
+// link is as bad as the test wants it. Those that need real sockets serve on loopback
+// (loopback_test.go).
 //
-// Files are named by their subject, what belongs to one begins alike:
+// Each file has one subject and bears its name, and files of one subject begin alike:
 //
 //	adapt_*       clients of other builds on one server
-//	client_*      a client's callbacks, systems and figures
+//	client_*      a client's callbacks, figures and systems
 //	explain_*     why a field was sent to a client, or was not
-//	field_*       the types of fields and their tags
-//	message_*     messages: order, stages, sizes, prices, those that wait for their object
-//	simulation_*  random worlds with everything at once, held against a model
+//	grid_*        what is shown because it is near
+//	message_*     messages: order, stages, sizes, budgets, those that wait for their object
+//	priority_*    what goes first when not all fits
+//	simulation_*  random worlds with everything at once, compared with a model
 //	timescale_*   pauses and slow motion
 //
-// game_test.go has the game that most of them play, and the helpers that all share.
+// The game that most tests play, and what all tests share, stands in game_test.go.
 package e2e

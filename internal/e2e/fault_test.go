@@ -1,11 +1,9 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
-	"runtime"
+	"slices"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -15,6 +13,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/netlooptest"
 )
 
 // TestAFaultOfAHandlerIsLoggedEveryTenSeconds posts what makes one handler panic and another
@@ -50,26 +49,35 @@ func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	}
 }
 
-// TestAnAdmissionThatEndsItsGoroutineIsRefused lets OnAdmit call runtime.Goexit, as the
-// FailNow of a test does, more often than there are seats. They are few, and the rate is low:
-// handshakes cost what a busy machine has not got, and an overloaded room refuses everybody.
-func TestAnAdmissionThatEndsItsGoroutineIsRefused(t *testing.T) {
-	const seats = 8
-	asked := 0
-	s, _ := serveAs(t, script(func(r *netloop.Room) {
-		r.OnAdmit(func(context.Context, *netloop.Join) error {
-			if asked++; asked <= 2*seats {
-				runtime.Goexit()
+func TestHandlerThatPanicsCostsOneMessage(t *testing.T) {
+	var got []uint64
+	w := open(t, func(r *netloop.Room) {
+		echo.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error {
+			if m.N%3 == 1 {
+				panic(m.N)
 			}
+			got = append(got, m.N)
 			return nil
 		})
-	}), netloop.Config{Room: netloop.RoomSpec{MaxClients: seats, Rate: netloop.Hz(10)}})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	for range 2 * seats {
-		if _, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema}); err == nil {
-			t.Fatal("a client was admitted by nobody")
-		}
+	}, netlooptest.AllowPanics())
+	c := play(t, w, perfect)
+	for n := range uint64(9) {
+		client.Send(c, echo, text{N: n})
 	}
-	connect(t, s.Addr().String())
+	w.Step(3)
+	if want := []uint64{0, 2, 3, 5, 6, 8}; !slices.Equal(got, want) {
+		t.Errorf("handled %v, want %v", got, want)
+	}
+}
+
+func TestPanickingSystemIsIsolated(t *testing.T) {
+	ran := 0
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.First))
+		r.On(netloop.Update, "test.after", func(*netloop.Tick) { ran++ })
+	}, netlooptest.AllowPanics())
+	w.Step(10)
+	if ran != 10 {
+		t.Errorf("the system behind ran %d times of 10", ran)
+	}
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/netloop/netloop"
@@ -64,5 +65,64 @@ func TestLossesOfTheLineage(t *testing.T) {
 				t.Errorf("ran %q, want %q", ran, tt.want)
 			}
 		})
+	}
+}
+
+func TestServerToClientRPCRunsAtItsStage(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.tell", func(tick *netloop.Tick) {
+			told.Send(tick, netloop.Everyone(), text{N: 0})
+			told.Send(tick, netloop.Everyone(), text{N: 1}, netloop.RunAt(netloop.PostLateUpdate))
+		})
+	})
+	c := play(t, w, perfect)
+	at := map[uint64]netloop.Stage{}
+	client.Handle(c, told, func(tick *netloop.Tick, m text) { at[m.N] = tick.Stage() })
+	w.Step(5)
+	if at[0] != netloop.PreUpdate || at[1] != netloop.PostLateUpdate {
+		t.Errorf("ran at %v", at)
+	}
+}
+
+func TestSendAtAStageThatIsNotAllowedPanics(t *testing.T) {
+	w := open(t, func(*netloop.Room) {})
+	c := play(t, w, perfect)
+	panics := func(what string, fn func()) {
+		t.Helper()
+		defer func() {
+			if v := fmt.Sprint(recover()); !strings.Contains(v, "does not run at") {
+				t.Errorf("%s: recovered %q", what, v)
+			}
+		}()
+		fn()
+	}
+	w.Tick(func(tick *netloop.Tick) {
+		panics("server", func() { told.Send(tick, netloop.Everyone(), text{}, netloop.RunAt(netloop.Update)) })
+	})
+	panics("client", func() { client.Send(c, told, text{}, netloop.RunAt(netloop.Update)) })
+	panics("call", func() {
+		client.Ask(c, add, pair{}, func(*netloop.Tick, sum, error) { t.Error("it was answered") }, netloop.RunAt(netloop.PreUpdate))
+	})
+	if n := c.Stats().Calls; n != 0 {
+		t.Errorf("%d calls wait", n)
+	}
+}
+
+func TestInitializationRPCsAreLateAndFollowTheirPolicy(t *testing.T) {
+	ran := map[string]netloop.Stage{}
+	w := open(t, func(r *netloop.Room) {
+		echo.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error { ran[m.S] = tick.Stage(); return nil })
+		late.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error { ran[m.S] = tick.Stage(); return nil })
+	})
+	c := play(t, w, perfect)
+	client.Send(c, echo, text{S: "next tick"}, netloop.RunAt(netloop.Initialization))
+	client.Send(c, late, text{S: "dropped"})
+	w.Step(2)
+	if len(ran) != 0 {
+		t.Errorf("ran in the tick of the poll: %v", ran)
+	}
+	w.Step(2)
+	if ran["next tick"] != netloop.Initialization || len(ran) != 1 {
+		t.Errorf("ran: %v", ran)
 	}
 }

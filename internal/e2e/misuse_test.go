@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -92,3 +93,54 @@ func TestRefusedValuesReplay(t *testing.T) {
 type deaf struct{ testing.TB }
 
 func (deaf) Errorf(string, ...any) {}
+
+func TestHooksBelongIntoOpen(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.late", func(tick *netloop.Tick) {
+			r.OnJoin(func(*netloop.Tick, *netloop.Client) error {
+				t.Error("a hook that came too late ran")
+				return nil
+			})
+			defer func() {
+				if v, _ := recover().(string); !strings.Contains(v, "Open") {
+					t.Errorf("NewPerClient recovered %q", v)
+				}
+			}()
+			netloop.NewPerClient[int](r)
+		})
+	}, netlooptest.AllowPanics())
+	w.Step(1)
+	play(t, w, perfect)
+}
+
+func TestRegistrationErrorsFailOpen(t *testing.T) {
+	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "one", func(*netloop.Tick) {})
+		r.On(netloop.Update, "one", func(*netloop.Tick) {})
+		r.On(netloop.Update, "two", func(*netloop.Tick) {}, netloop.Before("nobody"))
+		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
+		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
+	}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`"one"`, `"nobody"`, `"echo"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+}
+
+func TestTickThatOutlivesItsCallPanicsWithTheRemedy(t *testing.T) {
+	var kept *netloop.Tick
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.keep", func(tick *netloop.Tick) { kept = tick })
+	})
+	w.Step(1)
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "RPC.Post") {
+			t.Errorf("recovered %q", v)
+		}
+	}()
+	kept.Number()
+}

@@ -355,35 +355,3 @@ func TestTheReasonOfAnInternalErrorIsLogged(t *testing.T) {
 		t.Error("the log tells what the client was told")
 	}
 }
-
-// The log says when a system stops running and when it runs again.
-func TestAQuarantineIsLoggedAtBothEnds(t *testing.T) {
-	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
-		r.On(netloop.Update, "test.bad", func(tick *netloop.Tick) { panic("again") })
-	}))
-	p.step(60)
-	first, began, ended := p.logged("a system panicked"), p.logged("a system is quarantined: it panicked again and again"),
-		p.logged("a system runs again after its quarantine")
-	if first != 1 || began != 1 || ended != 0 {
-		t.Errorf("after 60 ticks the log says %d, %d and %d times", first, began, ended)
-	}
-	p.step(100)
-	if n := p.logged("a system runs again after its quarantine"); n != 1 {
-		t.Errorf("after 160 ticks the log says %d times that it runs again", n)
-	}
-}
-
-// TestAServerThatIsToldToEndBeforeItBegins has nothing to drain.
-func TestAServerThatIsToldToEndBeforeItBegins(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var called []string
-	_, done := running(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
-		r.On(netloop.Update, "test.tick", func(*netloop.Tick) { called = append(called, "tick") })
-		r.OnDrain(func(*netloop.Tick, time.Duration) { called = append(called, "drain") })
-		r.OnClose(func(context.Context) error { called = append(called, "close"); return nil })
-	}))
-	if err := ended(t, done); err != nil || !slices.Equal(called, []string{"close"}) {
-		t.Errorf("%v, called %v", err, called)
-	}
-}

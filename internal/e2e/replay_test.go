@@ -15,7 +15,6 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
@@ -270,28 +269,6 @@ func TestReplayOfOtherInputsDiverges(t *testing.T) {
 	}
 }
 
-func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
-	file := recordMixed(t, 1, 50, nil)
-	if ticks, err := replay(t, file[:len(file)-3]); len(ticks) != 49 || !errors.Is(err, recording.ErrTruncated) || !strings.Contains(err.Error(), "after 49 ticks") {
-		t.Errorf("cut: %d ticks, error %v", len(ticks), err)
-	}
-	bad := bytes.Clone(file)
-	bad[len(bad)/2] ^= 1
-	ticks, err := replay(t, bad)
-	if len(ticks) == 0 || len(ticks) >= 50 || !errors.Is(err, recording.ErrCorrupt) {
-		t.Errorf("damaged: %d ticks, error %v", len(ticks), err)
-	}
-	if _, err := netloop.NewReplay(netloop.Config{}, mixed(nil), strings.NewReader("anything else")); !errors.Is(err, recording.ErrNotRecording) {
-		t.Errorf("no recording: error %v", err)
-	}
-	if _, err := netloop.NewReplay(netloop.Config{}, other{}, bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "of another game: its schema is") {
-		t.Errorf("another game: error %v", err)
-	}
-	if _, err := netloop.NewReplay(netloop.Config{}, otherBuild{}, bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "of another build of") {
-		t.Errorf("another build: error %v", err)
-	}
-}
-
 // other is a game of another schema.
 type other struct{}
 
@@ -376,44 +353,5 @@ func TestUnrecordedInputIsNamed(t *testing.T) {
 	var not *netloop.NotReplayable
 	if !errors.As(err, &not) || not.Tick != 10 || len(ticks) != 9 {
 		t.Fatalf("a look between two ticks: %d ticks, error %v", len(ticks), err)
-	}
-}
-
-// failing takes some writes and then none.
-type failing struct{ left int }
-
-func (f *failing) Write(b []byte) (int, error) {
-	if f.left--; f.left < 0 {
-		return 0, errors.New("disk full")
-	}
-	return len(b), nil
-}
-
-func TestARecordingThatFailsEndsAndTheRoomGoesOn(t *testing.T) {
-	w := open(t, mixed(nil), netlooptest.Record(&failing{left: 10}), netlooptest.AllowPanics())
-	c := play(t, w, perfect)
-	w.Step(60)
-	if c.State().Phase != client.Playing {
-		t.Errorf("the client is %v", c.State().Phase)
-	}
-	if _, err := netloop.New(netloop.Config{Record: &failing{}}, mixed(nil)); err == nil || !strings.Contains(err.Error(), "Record: ") {
-		t.Errorf("a recording that cannot begin: %v", err)
-	}
-}
-
-// BenchmarkTickOfAStillRoomRecorded is to be compared with BenchmarkTickOfAStillRoom.
-func BenchmarkTickOfAStillRoomRecorded(b *testing.B) {
-	server, err := netloop.New(netloop.Config{Record: io.Discard}, script(still))
-	if err != nil {
-		b.Fatal(err)
-	}
-	in := inside.Netloop.Server(server).Room
-	timeline, tick := in.Timeline(), uint64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		tick++
-		if err := in.Step(timeline.Input(tick)); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

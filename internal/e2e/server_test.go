@@ -3,7 +3,8 @@ package e2e_test
 import (
 	"context"
 	"net"
-	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,21 +13,6 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 )
-
-// unrun makes a server, and checks at the end that nothing of it is left.
-func unrun(t *testing.T, cfg netloop.Config, g netloop.Game) *netloop.Server {
-	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		goleak.VerifyNone(t, leaks)
-	})
-	s, err := netloop.New(cfg, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // A server that listened and is not run gives back all that it holds, once, and cannot be
 // used again. Who has connected meanwhile is told.
@@ -122,5 +108,81 @@ func TestAServerWhosePortIsTakenMayRunLater(t *testing.T) {
 	_ = taken.Close()
 	if err := s.Run(ended); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestServerOverQUIC(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+	closed := 0
+	s, stop := serve(t, script(func(r *netloop.Room) {
+		add.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q pair) (sum, error) { return sum{q.A + q.B}, nil })
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
+			things.Spawn(tick, thing{N: int32(c.ID())})
+			return nil
+		})
+		r.OnClose(func(context.Context) error { closed++; return nil })
+	}), 60)
+
+	seen := make(chan int32, 1)
+	c := dial(t, s.Addr().String(), func(c *client.Client) {
+		client.Watch(c, things, client.Watcher[thing]{Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) { seen <- o.State().N }})
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	got, err := client.Await(ctx, c, add, pair{40, 2})
+	if err != nil || got.Sum != 42 {
+		t.Fatalf("40 + 2 = %v, %v", got.Sum, err)
+	}
+	select {
+	case n := <-seen:
+		if n != int32(c.ID()) {
+			t.Errorf("client %d sees thing %d", c.ID(), n)
+		}
+	case <-ctx.Done():
+		t.Fatal("no state arrived")
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if closed != 1 {
+		t.Errorf("OnClose ran %d times", closed)
+	}
+	for c.Closed() == nil && ctx.Err() == nil {
+		_, _ = client.Await(ctx, c, add, pair{}) // It fails once the client has read the goodbye.
+	}
+	if why := c.Closed(); why == nil || why.Code != netloop.CodeClosing {
+		t.Errorf("the client was told %v", why)
+	}
+}
+
+func TestPortInUseNamesTheAddress(t *testing.T) {
+	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s, err := netloop.New(netloop.Config{Listen: taken.LocalAddr().String()}, script(func(*netloop.Room) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), taken.LocalAddr().String()) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestAServerThatIsToldToEndBeforeItBegins has nothing to drain.
+func TestAServerThatIsToldToEndBeforeItBegins(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var called []string
+	_, done := running(ctx, t, netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.tick", func(*netloop.Tick) { called = append(called, "tick") })
+		r.OnDrain(func(*netloop.Tick, time.Duration) { called = append(called, "drain") })
+		r.OnClose(func(context.Context) error { called = append(called, "close"); return nil })
+	}))
+	if err := ended(t, done); err != nil || !slices.Equal(called, []string{"close"}) {
+		t.Errorf("%v, called %v", err, called)
 	}
 }

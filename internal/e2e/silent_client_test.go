@@ -1,23 +1,150 @@
 package e2e_test
 
 import (
-	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/relay"
 )
 
-// verifyOnly skips what depends on the machine's timing unless the long proofs
-// were asked for.
-func verifyOnly(t *testing.T) {
-	t.Helper()
-	if os.Getenv("NETLOOP_VERIFY") == "" {
-		t.Skip("it depends on timing: make verify runs it")
+// gaps counts the snapshots that a client missed between the first and the last
+// one that it got.
+type gaps struct{ last, got, missed atomic.Uint64 }
+
+func (g *gaps) watch(c *client.Client) {
+	c.OnSnapshot(func(s client.Snapshot) {
+		if last := g.last.Swap(s.Tick); last != 0 {
+			g.missed.Add(s.Tick - last - 1)
+		}
+		g.got.Add(1)
+	})
+}
+
+// busy is a game of 100 objects that all change in every tick.
+func busy(r *netloop.Room) {
+	r.OnStart(func(tick *netloop.Tick) {
+		for range 100 {
+			things.Spawn(tick, thing{})
+		}
+	})
+	r.On(netloop.Update, "test.edit", func(tick *netloop.Tick) {
+		for o := range things.All(tick) {
+			o.Edit(tick).N++
+		}
+	})
+}
+
+// TestSilentClientCostsNobodyASnapshot lets one client vanish without a word and
+// another stop reading its stream, which the server fills, and watches a healthy
+// one. While the machine itself stands still everybody misses something: what
+// happens then says nothing, and is played again.
+func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
+	for range 5 {
+		var missed uint64
+		var worst netloop.Overload
+		still := standstill(func() {
+			t.Run("play", func(t *testing.T) { missed, worst = besideSilentClients(t) })
+		})
+		switch {
+		case t.Failed() || missed == 0 && worst == netloop.OverloadNone:
+			return
+		case still < 25*time.Millisecond: // Half a period.
+			t.Fatalf("the healthy client missed %d snapshots, and the overload was %v", missed, worst)
+		}
+		t.Logf("missed %d, overload %v, but the machine stood still for %v", missed, worst, still)
 	}
+	t.Skip("the machine is too busy to tell")
+}
+
+// standstill returns for how long at most the machine let a goroutine that is
+// always due wait, while fn ran.
+func standstill(fn func()) (longest time.Duration) {
+	const every = 5 * time.Millisecond
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		poll := time.NewTicker(every)
+		defer poll.Stop()
+		for last := time.Now(); ; last = time.Now() {
+			select {
+			case <-poll.C:
+				longest = max(longest, time.Since(last)-every)
+			case <-end:
+				return
+			}
+		}
+	}()
+	fn()
+	close(end)
+	<-ended
+	return longest
+}
+
+// besideSilentClients returns what a healthy client missed beside two that went
+// silent, and the highest level of overload that it was told.
+func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
+	// The rate in Hz is low enough for a busy machine, and so many snapshots take longer than idle.
+	const rate, watched = 20, 16
+	const idle = 750 * time.Millisecond // Nobody who is there is silent for that long.
+	var spam atomic.Uint64              // the client that gets it
+	// Size 3: the healthy one leaves too, when nobody reads any more.
+	ended := make(chan netloop.Code, 3)
+	s, _ := serveAs(t, script(func(r *netloop.Room) {
+		busy(r)
+		r.On(netloop.Update, "test.spam", func(tick *netloop.Tick) {
+			if to := netloop.ClientID(spam.Load()); to != 0 { // 80 kB/s of reliable data.
+				for range 50 {
+					told.Send(tick, netloop.To(to), text{S: "a line that is sixty-four bytes long, as long as a line may be"})
+				}
+			}
+		})
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { ended <- why.Code })
+	}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}}, func(s *netloop.Server) { inside.Netloop.Server(s).SetIdleTimeout(idle) })
+
+	var healthy gaps
+	var level atomic.Uint32 // the highest level of overload
+	dial(t, s.Addr().String(), func(c *client.Client) {
+		healthy.watch(c)
+		c.OnOverload(func(o netloop.Overload) { level.Store(max(level.Load(), uint32(o))) })
+	})
+	way, err := relay.Listen(s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial(t, way.Addr().String(), nil)
+	deaf := connect(t, s.Addr().String())
+
+	for deaf.State().Phase != client.Playing {
+		deaf.Step(time.Second / rate) // From here on it is deaf: nobody steps it.
+	}
+	waitFor(t, func() bool { return healthy.got.Load() > rate/4 })
+	spam.Store(uint64(deaf.ID()))
+	if err := way.Close(); err != nil { // Both sides see nothing but silence.
+		t.Fatal(err)
+	}
+	missedBefore, from := healthy.missed.Load(), healthy.got.Load()
+	waitFor(t, func() bool { return healthy.got.Load() >= from+watched })
+	missed, worst = healthy.missed.Load()-missedBefore, netloop.Overload(level.Load())
+	// The server finds out about both, and says so.
+	codes := map[netloop.Code]bool{}
+	for range 2 {
+		select {
+		case code := <-ended:
+			codes[code] = true
+		case <-time.After(60 * time.Second):
+			t.Fatal("the server never noticed")
+		}
+	}
+	if !codes[netloop.CodeLost] {
+		t.Errorf("they left with %v", codes)
+	}
+	return missed, worst
 }
 
 // intervals collects the times between snapshots of many clients.

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,17 +79,6 @@ func TestStateOfPreLateUpdateLeavesInThatTick(t *testing.T) {
 			}
 		}
 	}
-}
-
-// look returns what a client sees of a class, in the order of ids.
-func look[S any](w *netlooptest.World, c *client.Client, k *netloop.Class[S]) []S {
-	var all []S
-	w.Look(c, func(t *netloop.Tick) {
-		for o := range k.All(t) {
-			all = append(all, o.State())
-		}
-	})
-	return all
 }
 
 // TestMessagesRunBeforeSystems: at every stage, on both sides, a system sees what the messages of
@@ -173,67 +161,6 @@ func TestFixedStepsFollowTheirOwnRate(t *testing.T) {
 		if steps[n] > 1 {
 			t.Errorf("tick %d had %d steps", n, steps[n])
 		}
-	}
-}
-
-func TestRegistrationErrorsFailOpen(t *testing.T) {
-	_, err := netloop.New(netloop.Config{}, script(func(r *netloop.Room) {
-		r.On(netloop.Update, "one", func(*netloop.Tick) {})
-		r.On(netloop.Update, "one", func(*netloop.Tick) {})
-		r.On(netloop.Update, "two", func(*netloop.Tick) {}, netloop.Before("nobody"))
-		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
-		echo.Handle(r, func(*netloop.Tick, *netloop.Client, text) error { return nil })
-	}))
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{`"one"`, `"nobody"`, `"echo"`} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not name %s: %v", want, err)
-		}
-	}
-}
-
-func TestTickThatOutlivesItsCallPanicsWithTheRemedy(t *testing.T) {
-	var kept *netloop.Tick
-	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "test.keep", func(tick *netloop.Tick) { kept = tick })
-	})
-	w.Step(1)
-	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "RPC.Post") {
-			t.Errorf("recovered %q", v)
-		}
-	}()
-	kept.Number()
-}
-
-func TestPanickingSystemIsIsolated(t *testing.T) {
-	ran := 0
-	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "test.panic", func(*netloop.Tick) { panic("no") }, netloop.Priority(netloop.First))
-		r.On(netloop.Update, "test.after", func(*netloop.Tick) { ran++ })
-	}, netlooptest.AllowPanics())
-	w.Step(10)
-	if ran != 10 {
-		t.Errorf("the system behind ran %d times of 10", ran)
-	}
-}
-
-func TestTwoServersShareASchema(t *testing.T) {
-	var worlds [2]*netlooptest.World
-	var sees [2]int32
-	for i := range worlds {
-		worlds[i] = open(t, func(r *netloop.Room) {
-			r.OnStart(func(tick *netloop.Tick) { things.Spawn(tick, thing{N: int32(i + 1)}) })
-		})
-	}
-	for i, w := range worlds {
-		c := play(t, w, perfect)
-		sees[i] = look(w, c, things)[0].N
-	}
-	if sees != [2]int32{1, 2} {
-		t.Errorf("the clients see %v", sees)
 	}
 }
 

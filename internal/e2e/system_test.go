@@ -166,3 +166,20 @@ func TestASystemThatPanicsAgainAndAgainIsQuarantinedAndComesBack(t *testing.T) {
 		t.Errorf("afterwards: %d calls, %d quarantined", calls, room.Quarantined())
 	}
 }
+
+// The log says when a system stops running and when it runs again.
+func TestAQuarantineIsLoggedAtBothEnds(t *testing.T) {
+	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
+		r.On(netloop.Update, "test.bad", func(tick *netloop.Tick) { panic("again") })
+	}))
+	p.step(60)
+	first, began, ended := p.logged("a system panicked"), p.logged("a system is quarantined: it panicked again and again"),
+		p.logged("a system runs again after its quarantine")
+	if first != 1 || began != 1 || ended != 0 {
+		t.Errorf("after 60 ticks the log says %d, %d and %d times", first, began, ended)
+	}
+	p.step(100)
+	if n := p.logged("a system runs again after its quarantine"); n != 1 {
+		t.Errorf("after 160 ticks the log says %d times that it runs again", n)
+	}
+}

@@ -242,39 +242,6 @@ func TestGroupsPerClientAreBounded(t *testing.T) {
 	})
 }
 
-// TestObserversAreExact: a message to who has an object reaches nobody who has not,
-// whatever was decided in the very tick of sending.
-func TestObserversAreExact(t *testing.T) {
-	w := open(t, func(*netloop.Room) {})
-	a, b := play(t, w, perfect), play(t, w, perfect)
-	got := map[netloop.ClientID]string{}
-	for _, c := range []*client.Client{a, b} {
-		client.Handle(c, told, func(_ *netloop.Tick, m text) { got[c.ID()] += m.S })
-	}
-	var o *netloop.Object[thing]
-	tell := func(tick *netloop.Tick, s string) { told.Send(tick, netloop.Observers(o), text{S: s}) }
-	w.Tick(func(tick *netloop.Tick) {
-		o = things.Spawn(tick, thing{N: 1}, netloop.VisibleTo(netloop.To(a.ID())))
-		tell(tick, "1")
-	})
-	w.Step(2)
-	w.Tick(func(tick *netloop.Tick) {
-		tell(tick, "2")
-		o.SetVisible(tick, netloop.To(b.ID()))
-		tell(tick, "3")
-	})
-	w.Step(2)
-	w.Tick(func(tick *netloop.Tick) {
-		tell(tick, "4")
-		o.Despawn(tick)
-		tell(tick, "5")
-	})
-	w.Step(2)
-	if got[a.ID()] != "12" || got[b.ID()] != "34" {
-		t.Errorf("a was told %q, b %q", got[a.ID()], got[b.ID()])
-	}
-}
-
 // TestTargetThatPanicsHides: the room goes on, and what nobody may judge nobody has.
 func TestTargetThatPanicsHides(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -151,84 +152,6 @@ func TestFullRoomRefusesAndFreesSeats(t *testing.T) {
 	play(t, w, perfect)
 }
 
-func TestOtherSchemasAreRefusedByName(t *testing.T) {
-	w := open(t, func(*netloop.Room) {})
-	other := func(name string, major int, declare func(*netloop.Schema)) *netloop.Schema {
-		s := netloop.NewSchema(name, major, 0)
-		declare(s)
-		return s
-	}
-	type otherThing struct{ N int16 }
-	for _, c := range []struct {
-		schema *netloop.Schema
-		want   string
-	}{
-		{other("elsewhere", 1, func(*netloop.Schema) {}), `"elsewhere"`},
-		{other("test", 2, func(*netloop.Schema) {}), "major version 1"},
-		{other("test", 1, func(s *netloop.Schema) { netloop.NewClass[otherThing](s, "thing") }), "field N"},
-	} {
-		refused := w.JoinAs(client.Config{Schema: c.schema}, perfect)
-		w.Until(60, func() bool { return refused.Closed() != nil })
-		if got := refused.Closed(); got.Code != netloop.CodeSchemaMismatch || !strings.Contains(got.Text, c.want) {
-			t.Errorf("told %v, which does not say %s", got, c.want)
-		}
-	}
-	lost := w.JoinAs(client.Config{Room: "attic"}, perfect)
-	w.Until(60, func() bool { return lost.Closed() != nil })
-	if lost.Closed().Code != netloop.CodeRoomUnknown {
-		t.Errorf("told %v", lost.Closed())
-	}
-}
-
-func TestTimersFollowGameTime(t *testing.T) {
-	var fired []uint64
-	w := open(t, func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) { // Tick 1, 16.7 ms of game time.
-			tick.AfterFunc(100*time.Millisecond, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
-			stopped := tick.AfterFunc(50*time.Millisecond, func(*netloop.Tick) { t.Error("a stopped timer fired") })
-			if !stopped.Stop() || stopped.Stop() {
-				t.Error("Stop does not say whether it was in time")
-			}
-			tick.AfterFunc(0, func(tick *netloop.Tick) {
-				fired = append(fired, tick.Number())
-				tick.AfterFunc(0, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
-			})
-		})
-	})
-	w.Step(20)
-	// 7 ticks are 116.67 ms, and timers were set at 16.67 ms.
-	if want := []uint64{2, 3, 8}; !slices.Equal(fired, want) && !slices.Equal(fired, []uint64{2, 3, 7}) {
-		t.Errorf("fired at ticks %v, want %v", fired, want)
-	}
-}
-
-func TestDeadlineCountsDownOnBothSides(t *testing.T) {
-	w := open(t, func(r *netloop.Room) {
-		r.On(netloop.Update, "test.once", func(tick *netloop.Tick) {
-			if tick.Number() == 120 {
-				things.Spawn(tick, thing{Until: tick.In(2 * time.Second)})
-			}
-		})
-	})
-	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
-	w.Until(200, func() bool { return len(look(w, c, things)) == 1 })
-	w.Step(30)
-	var here, there time.Duration
-	w.Tick(func(tick *netloop.Tick) {
-		for o := range things.All(tick) {
-			here = o.State().Until.Left(tick)
-		}
-	})
-	w.Look(c, func(tick *netloop.Tick) {
-		for o := range things.All(tick) {
-			there = o.State().Until.Left(tick)
-		}
-	})
-	if here == 0 || there-here > 40*time.Millisecond || here-there > 40*time.Millisecond {
-		t.Errorf("left on the server %v, on the client %v", here, there)
-	}
-}
-
 func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 	var calls []string
 	w := open(t, func(r *netloop.Room) {
@@ -260,4 +183,68 @@ func TestPerClientLivesFromBeforeJoinToAfterLeave(t *testing.T) {
 	if got := strings.Join(calls, " "); got != "join leave join leave" {
 		t.Error(got)
 	}
+}
+
+// TestAJoinersStateComesWithProgress: 2 000 objects take many snapshots. The client hears how
+// many have come, plays when it has all of them, and no earlier.
+func TestAJoinersStateComesWithProgress(t *testing.T) {
+	for name, link := range map[string]netlooptest.Link{"perfect": perfect, "bad": bad} {
+		w := netlooptest.New(t, crowd{balls: 2000}, netlooptest.Room(netloop.RoomSpec{Budget: 1000}))
+		w.Step(10)
+		c := w.Join("", nil, link)
+		var states []client.State
+		c.OnState(func(s client.State) { states = append(states, s) })
+		count := func() (n int) {
+			w.Look(c, func(t *netloop.Tick) {
+				for range balls.All(t) {
+					n++
+				}
+			})
+			return n
+		}
+		w.Until(1200, func() bool {
+			if n := count(); c.State().Phase == client.Playing && n != 2000 {
+				t.Fatalf("%s: playing with %d of 2000 objects", name, n)
+			} else if s := c.State(); s.Phase == client.Loading && (s.Loaded > n || s.Loaded > s.Objects) {
+				t.Fatalf("%s: %+v with %d objects", name, s, n)
+			}
+			return c.State().Phase == client.Playing
+		})
+		loading := 0
+		for i, s := range states {
+			if s.Phase == client.Loading && s.Objects > 0 {
+				loading++
+				if s.Objects != 2000 || s.Progress() < states[i-1].Progress() || s.Progress() > 1 {
+					t.Errorf("%s: %+v after %+v", name, s, states[i-1])
+				}
+			}
+		}
+		if last := states[len(states)-1]; loading < 5 || last != (client.State{Phase: client.Playing}) || last.Progress() != 1 {
+			t.Errorf("%s: %d states with progress, and then %+v", name, loading, last)
+		}
+	}
+}
+
+// TestAnAdmissionThatEndsItsGoroutineIsRefused lets OnAdmit call runtime.Goexit, as the
+// FailNow of a test does, more often than there are seats. They are few, and the rate is low:
+// handshakes cost what a busy machine has not got, and an overloaded room refuses everybody.
+func TestAnAdmissionThatEndsItsGoroutineIsRefused(t *testing.T) {
+	const seats = 8
+	asked := 0
+	s, _ := serveAs(t, script(func(r *netloop.Room) {
+		r.OnAdmit(func(context.Context, *netloop.Join) error {
+			if asked++; asked <= 2*seats {
+				runtime.Goexit()
+			}
+			return nil
+		})
+	}), netloop.Config{Room: netloop.RoomSpec{MaxClients: seats, Rate: netloop.Hz(10)}})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for range 2 * seats {
+		if _, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema}); err == nil {
+			t.Fatal("a client was admitted by nobody")
+		}
+	}
+	connect(t, s.Addr().String())
 }

@@ -1,12 +1,100 @@
 package e2e_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/netlooptest"
 )
+
+func TestTimersFollowGameTime(t *testing.T) {
+	var fired []uint64
+	w := open(t, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { // Tick 1, 16.7 ms of game time.
+			tick.AfterFunc(100*time.Millisecond, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
+			stopped := tick.AfterFunc(50*time.Millisecond, func(*netloop.Tick) { t.Error("a stopped timer fired") })
+			if !stopped.Stop() || stopped.Stop() {
+				t.Error("Stop does not say whether it was in time")
+			}
+			tick.AfterFunc(0, func(tick *netloop.Tick) {
+				fired = append(fired, tick.Number())
+				tick.AfterFunc(0, func(tick *netloop.Tick) { fired = append(fired, tick.Number()) })
+			})
+		})
+	})
+	w.Step(20)
+	// 7 ticks are 116.67 ms, and timers were set at 16.67 ms.
+	if want := []uint64{2, 3, 8}; !slices.Equal(fired, want) && !slices.Equal(fired, []uint64{2, 3, 7}) {
+		t.Errorf("fired at ticks %v, want %v", fired, want)
+	}
+}
+
+func TestDeadlineCountsDownOnBothSides(t *testing.T) {
+	w := open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.once", func(tick *netloop.Tick) {
+			if tick.Number() == 120 {
+				things.Spawn(tick, thing{Until: tick.In(2 * time.Second)})
+			}
+		})
+	})
+	c := play(t, w, netlooptest.Link{Delay: 20 * time.Millisecond})
+	w.Until(200, func() bool { return len(look(w, c, things)) == 1 })
+	w.Step(30)
+	var here, there time.Duration
+	w.Tick(func(tick *netloop.Tick) {
+		for o := range things.All(tick) {
+			here = o.State().Until.Left(tick)
+		}
+	})
+	w.Look(c, func(tick *netloop.Tick) {
+		for o := range things.All(tick) {
+			there = o.State().Until.Left(tick)
+		}
+	})
+	if here == 0 || there-here > 40*time.Millisecond || here-there > 40*time.Millisecond {
+		t.Errorf("left on the server %v, on the client %v", here, there)
+	}
+}
+
+// TestWelcomeNamesTheRunningEpoch asks for an admission between two ticks: the
+// epoch of a room that has never dropped a tick must be in it too. On a machine that stands still
+// meanwhile the room drops some, and then the epoch is that of a later tick.
+func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
+	ticked := make(chan struct{})
+	s, _ := serve(t, script(func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { tick.AfterFunc(0, func(*netloop.Tick) { close(ticked) }) })
+	}), 60)
+	<-ticked
+	adm, err := inside.Netloop.Server(s).Handler.Admit(context.Background(), inside.Netloop.Schema(schema).Hello(), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := adm.Welcome
+	if e := w.GetEpoch(); e.GetTick() == 0 || e.GetServerNs() == 0 || w.GetServerNs() <= e.GetServerNs() {
+		t.Errorf("at %d ns the welcome names the epoch %v", w.GetServerNs(), e)
+	}
+}
+
+// TestClientKnowsTheServersTickAtOnce looks at the estimate before the time
+// synchronisation has had its samples.
+func TestClientKnowsTheServersTickAtOnce(t *testing.T) {
+	const delay = 30 * time.Millisecond
+	w := open(t, func(*netloop.Room) {})
+	w.Step(600)
+	c := play(t, w, netlooptest.Link{Delay: delay})
+	if c.Stats().Synced {
+		t.Fatal("it is synchronised already: the test looks too late")
+	}
+	var here uint64
+	w.Tick(func(tick *netloop.Tick) { here = tick.Number() })
+	if there := c.Stats().ServerTick; there+3 < here || there > here+1 {
+		t.Errorf("at tick %d the client estimates %d", here, there)
+	}
+}
 
 // TestStepsKeepTheirPhaseAcrossDroppedTicks runs 50 Hz steps at 60 Hz in a room that stalls
 // again and again: what was dropped is real time that nothing represents, so ticks stay
