@@ -28,14 +28,8 @@ func newLiar() *liar {
 func (l *liar) exchange(t *testing.T, server *transport.Session) {
 	t.Helper()
 	l.Flush(0)
-	for b, ok := l.AppendDatagram(nil, 0); ok; b, ok = l.AppendDatagram(nil, 0) {
-		l.DatagramSent(0, 0, true)
-		server.ReceiveDatagram(0, b)
-	}
-	for b, ok := server.AppendDatagram(nil, 0); ok; b, ok = server.AppendDatagram(nil, 0) {
-		server.DatagramSent(0, 0, true)
-		l.ReceiveDatagram(0, b)
-	}
+	carry(l.Session, server)
+	carry(server, l.Session)
 	if err := l.ReceiveStream(0, server.AppendStream(nil, 1<<20)); err != nil && !errors.As(err, &l.closed) {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestUnreliableMessagesFillDatagrams(t *testing.T) {
 	server.Flush(0)
 	got, datagrams, size := 0, 0, 0
 	for {
-		b, ok := server.AppendDatagram(nil, 0)
+		b, ok := server.appendDatagram(nil, 0)
 		if !ok {
 			break
 		}

@@ -117,7 +117,7 @@ func TestFloodIsClosedForReliableAndDroppedForUnreliable(t *testing.T) {
 	for range DefaultInboxPerSession + 1 {
 		client.Send(Message{Method: 1})
 		client.Flush(0)
-		b, _ := client.AppendDatagram(nil, 0)
+		b, _ := client.appendDatagram(nil, 0)
 		server.ReceiveDatagram(0, b)
 	}
 	if n := server.stats.Dropped(DropInboxSession); n != 1 {
@@ -155,10 +155,10 @@ func TestFlushLagLeavesChokeOut(t *testing.T) {
 	server.stats.FlushLag = func(d time.Duration) { lags = append(lags, d) }
 	server.Slot().Packets = [][]byte{{1}, {2}}
 	server.Flush(10 * time.Millisecond)
-	server.AppendDatagram(nil, 0)
-	server.DatagramSent(11*time.Millisecond, 111*time.Millisecond, true) // waited 100 ms for the peer
-	server.AppendDatagram(nil, 0)
-	server.DatagramSent(111*time.Millisecond, 112*time.Millisecond-1, true)
+	server.appendDatagram(nil, 0)
+	server.datagramSent(11*time.Millisecond, 111*time.Millisecond, true) // waited 100 ms for the peer
+	server.appendDatagram(nil, 0)
+	server.datagramSent(111*time.Millisecond, 112*time.Millisecond-1, true)
 	if len(lags) != 1 || lags[0] != 2*time.Millisecond-1 {
 		t.Error("lags", lags)
 	}

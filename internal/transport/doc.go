@@ -12,16 +12,15 @@
 //  4. The owner swaps its Inbox once a tick and finds all arrivals in order.
 //  5. Send, Slot, AckState and the requests collect what the owner wants to send, without
 //     a lock; Flush hands it to the mailbox under one lock and wakes the driver's writers.
-//  6. AppendDatagram and AppendStream give the writers the next bytes; DatagramSent tells
-//     that the link took them.
+//  6. SendDatagrams hands the writer one datagram after the other and notes what became of
+//     each; AppendStream gives the next bytes of the stream.
 //  7. Close, Shutdown or the end of the link lead to End, and End to the arrival Gone.
 //
 // # Who may call what
 //
 // The owner's goroutine calls Send, Slot, AckState, PublishEpoch, PublishOverload,
 // PublishTimeScale, RequestDigest, RequestFullState, Flush, Close and Link. One goroutine of the driver calls
-// ReceiveDatagram, one ReceiveStream, one AppendDatagram and DatagramSent, one
-// AppendStream. Shutdown, RequestTime, SetRTT, Wake, Closing and CloseRequested are for
+// ReceiveDatagram, one ReceiveStream, one SendDatagrams, one AppendStream. Shutdown, RequestTime, SetRTT, Wake, Closing and CloseRequested are for
 // any goroutine. No call ever waits for the network.
 //
 // # The mailbox

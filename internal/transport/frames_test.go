@@ -212,7 +212,7 @@ func TestNothingIsTakenAfterTheClose(t *testing.T) {
 		}
 		e.RequestTime()
 		e.Flush(0)
-		if b, ok := e.AppendDatagram(nil, 0); ok {
+		if b, ok := e.appendDatagram(nil, 0); ok {
 			t.Errorf("% x leaves after the close", b)
 		}
 	}
@@ -225,7 +225,7 @@ func TestNothingIsTakenAfterTheClose(t *testing.T) {
 		default:
 		}
 		e.RequestTime()
-		if _, ok := e.AppendDatagram(nil, 0); ok || len(datagrams) != 0 {
+		if _, ok := e.appendDatagram(nil, 0); ok || len(datagrams) != 0 {
 			t.Errorf("%s asks for the time: %v, and wakes the link for it: %v", name, ok, len(datagrams) != 0)
 		}
 	}

@@ -24,7 +24,7 @@ func FuzzDatagram(f *testing.F) {
 			if e.stats.DatagramsIn.Load() != 2 {
 				t.Fatal("not counted")
 			}
-			e.AppendDatagram(nil, 0)
+			e.appendDatagram(nil, 0)
 		}
 		d, err := parseDatagram(b)
 		if err != nil {

@@ -57,13 +57,13 @@ func goldens(t *testing.T) map[string][]byte {
 	}
 	client.RequestTime()
 	client.Flush(0)
-	vectors["datagram-client"], _ = client.AppendDatagram(nil, 1_000_000)
+	vectors["datagram-client"], _ = client.appendDatagram(nil, 1_000_000)
 	server.ReceiveDatagram(2_000_000, vectors["datagram-client"])
 	server.Slot().Packets = [][]byte{{0xde, 0xad, 0xbe, 0xef}}
 	event := Message{Method: 5, Stage: 5, Payload: []byte{0x2a}}
 	server.Send(event)
 	server.Flush(0)
-	vectors["datagram-server"], _ = server.AppendDatagram(nil, 2_000_300)
+	vectors["datagram-server"], _ = server.appendDatagram(nil, 2_000_300)
 	return vectors
 }
 

@@ -137,10 +137,10 @@ func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 	server.stats.FlushLag = func(d time.Duration) { lags = append(lags, d) }
 	at := func(us int) time.Duration { return time.Duration(us) * time.Microsecond }
 	leave := func(from, to int) {
-		if _, ok := server.AppendDatagram(nil, 0); !ok {
+		if _, ok := server.appendDatagram(nil, 0); !ok {
 			t.Fatal("nothing to send")
 		}
-		server.DatagramSent(at(from), at(to), true)
+		server.datagramSent(at(from), at(to), true)
 	}
 	server.Slot().Packets = [][]byte{{1}, {2}}
 	server.Flush(at(100))
@@ -194,7 +194,7 @@ func TestASessionEndsOnce(t *testing.T) {
 	if counted[codeTexts[CodeLost]] != 1 || counted[codeTexts[CodeKicked]] != 0 {
 		t.Errorf("counted %v", counted)
 	}
-	if b, ok := server.AppendDatagram(nil, 0); ok {
+	if b, ok := server.appendDatagram(nil, 0); ok {
 		t.Errorf("% x leaves after the end", b)
 	}
 	if b := server.AppendStream(nil, 100); len(b) != 0 {
@@ -224,6 +224,36 @@ func TestALengthThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 		_, _, err := CutFrame([]byte{0xff, 0xff, 0xff, 0xff}[:n], MaxFrame)
 		if errors.Is(err, ErrFrameTooLarge) != (n >= maxLengthPrefix) {
 			t.Errorf("after %d bytes: %v", n, err)
+		}
+	}
+}
+
+// A datagram that the link cannot carry is lost alone; with any other error the link is gone,
+// and what waits stays. The owner has its slot again once the last packet was handed over,
+// whether it arrived or not.
+func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
+	gone := errors.New("gone")
+	for err, want := range map[error]int{nil: 3, ErrDatagramTooLarge: 3, gone: 1} {
+		server, _ := pair(SessionConfig{})
+		slot := server.Slot()
+		for range 3 {
+			slot.Packets = append(slot.Packets, []byte{1})
+		}
+		server.Flush(0)
+		handed := 0
+		got := server.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error {
+			if handed++; server.Link().SlotFree {
+				t.Errorf("%v: the slot is free before datagram %d has left", err, handed)
+			}
+			return err
+		})
+		lost := uint64(0)
+		if err != nil {
+			lost = uint64(want)
+		}
+		if handed != want || (got != nil) != (err == gone) || server.Link().SlotFree != (want == 3) || server.stats.Dropped(DropDatagramUnsent) != lost {
+			t.Errorf("%v: %d handed over, then %v; the slot is free: %v, counted %d", err, handed, got,
+				server.Link().SlotFree, server.stats.Dropped(DropDatagramUnsent))
 		}
 	}
 }

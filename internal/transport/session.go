@@ -57,6 +57,8 @@ type Session struct {
 	nextBeat time.Duration // datagram reader: until then another one is too soon
 	stream   []byte        // stream reader: an incomplete frame
 
+	datagram []byte // datagram writer: scratch
+
 	usage inboxUsage // under the inbox's mutex
 }
 

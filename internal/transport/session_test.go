@@ -46,14 +46,14 @@ func kinds(as []Arrival) (k []ArrivalKind) {
 func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 	t.Helper()
 	for {
-		b, ok := from.AppendDatagram(nil, at)
+		b, ok := from.appendDatagram(nil, at)
 		if !ok {
 			break
 		}
 		if len(b) > MaxDatagram {
 			t.Fatalf("a datagram of %d bytes", len(b))
 		}
-		from.DatagramSent(at, at, true)
+		from.datagramSent(at, at, true)
 		to.ReceiveDatagram(at, b)
 		datagrams++
 	}
@@ -116,7 +116,7 @@ func TestSnapshotOccupiesTheSlotUntilItLeft(t *testing.T) {
 		t.Fatal("the slot is free before anything left")
 	}
 	for i := range MaxStatePackets {
-		b, ok := server.AppendDatagram(nil, 0)
+		b, ok := server.appendDatagram(nil, 0)
 		if !ok || len(b) > MaxDatagram {
 			t.Fatal("packet", i, ok, len(b))
 		}
@@ -124,13 +124,13 @@ func TestSnapshotOccupiesTheSlotUntilItLeft(t *testing.T) {
 		if server.Slot() != nil {
 			t.Fatal("the slot is free before the link took packet", i)
 		}
-		server.DatagramSent(0, 0, true)
+		server.datagramSent(0, 0, true)
 	}
 	if server.Slot() == nil || len(server.Slot().Packets) != 0 {
 		t.Fatal("the slot is not free, or not empty")
 	}
 	server.Flush(0)
-	if _, ok := server.AppendDatagram(nil, 0); ok {
+	if _, ok := server.appendDatagram(nil, 0); ok {
 		t.Fatal("an empty slot sent something")
 	}
 	for i, a := range client.arrivals() {
@@ -175,12 +175,12 @@ func TestMessagesAndAcksFillTheSpaceThatStateLeaves(t *testing.T) {
 func TestTimeIsAnsweredWithoutTheOwner(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.RequestTime()
-	b, ok := client.AppendDatagram(nil, 100)
+	b, ok := client.appendDatagram(nil, 100)
 	if !ok {
 		t.Fatal("no request")
 	}
 	server.ReceiveDatagram(1000, b)
-	b, ok = server.AppendDatagram(nil, 1010)
+	b, ok = server.appendDatagram(nil, 1010)
 	if !ok {
 		t.Fatal("no reply")
 	}
@@ -278,10 +278,10 @@ func TestFlushLagIsTakenOnce(t *testing.T) {
 	slot := server.Slot()
 	slot.Packets = append(slot.Packets, []byte("a packet"))
 	server.Flush(5 * time.Millisecond)
-	if _, ok := server.AppendDatagram(nil, 0); !ok {
+	if _, ok := server.appendDatagram(nil, 0); !ok {
 		t.Fatal("nothing to send")
 	}
-	server.DatagramSent(6*time.Millisecond, 6500*time.Microsecond, true)
+	server.datagramSent(6*time.Millisecond, 6500*time.Microsecond, true)
 	if lag, ok := server.TakeFlushLag(); !ok || lag != 1500*time.Microsecond {
 		t.Errorf("%v, %v", lag, ok)
 	}
@@ -295,7 +295,7 @@ func TestDuplicatesAndStaleDatagramsAreDiscarded(t *testing.T) {
 	var sent [][]byte
 	for range DuplicateWindow + 10 {
 		client.Flush(0)
-		b, _ := client.AppendDatagram(nil, 0)
+		b, _ := client.appendDatagram(nil, 0)
 		sent = append(sent, b)
 	}
 	server.ReceiveDatagram(0, sent[5])

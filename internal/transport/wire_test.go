@@ -109,7 +109,7 @@ func TestDatagramEqualsProtoMarshal(t *testing.T) {
 	client.Send(m)
 	client.Send(m)
 	client.Flush(0)
-	b, _ := client.AppendDatagram(nil, 1000)
+	b, _ := client.appendDatagram(nil, 1000)
 	want := marshal(t, &netloopv1.Datagram{
 		Number: 1, Acks: &netloopv1.AckRanges{Newest: 9, Runs: []uint32{1, 1, 1}},
 		TimeRequest: &netloopv1.TimeRequest{SentNs: 1000},
@@ -122,7 +122,7 @@ func TestDatagramEqualsProtoMarshal(t *testing.T) {
 	server.Slot().Packets = [][]byte{{1, 2, 3}}
 	server.Send(m)
 	server.Flush(0)
-	b, _ = server.AppendDatagram(nil, 3000)
+	b, _ = server.appendDatagram(nil, 3000)
 	want = marshal(t, &netloopv1.Datagram{
 		Number:    1,
 		TimeReply: &netloopv1.TimeReply{RequestNs: 1000, ReceivedNs: 2000, SentNs: 3000},

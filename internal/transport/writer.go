@@ -1,15 +1,42 @@
 package transport
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
-// AppendDatagram appends the next datagram to send, and reports false when there is none.
+// ErrDatagramTooLarge is the error of a link that cannot carry a datagram of this size now.
+var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagram of this size")
+
+// SendDatagrams hands every datagram that waits to send, which must not keep it. What follows
+// a datagram stands here alone: the snapshot's slot is free once its last packet has been
+// handed over, and the time that each call took is choke or flush lag. A datagram for which
+// send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
+func (s *Session) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
+	at := clock()
+	for {
+		b, ok := s.appendDatagram(s.datagram[:0], at)
+		if !ok {
+			return nil
+		}
+		s.datagram = b
+		err := send(b)
+		sent := clock()
+		s.datagramSent(at, sent, err == nil)
+		if err != nil && !errors.Is(err, ErrDatagramTooLarge) {
+			return err
+		}
+		at = sent
+	}
+}
+
+// appendDatagram appends the next datagram to send, and reports false when there is none.
 // The packets of a snapshot come first; acknowledgements, time sync and unreliable
 // messages fill the space that they leave. at stamps the time sync.
-func (s *Session) AppendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
+func (s *Session) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &s.box
-	s.releaseSlotLocked()
 	if b.ended || !b.due() {
 		return dst, false
 	}
@@ -54,25 +81,19 @@ func (s *Session) appendPacketLocked(dst []byte) []byte {
 	return dst
 }
 
-// releaseSlotLocked gives the slot back to the owner once the link has its last packet.
-func (s *Session) releaseSlotLocked() {
-	if s.box.lastInHand {
-		s.box.lastInHand = false
-		s.box.packets, s.box.next = nil, 0
-		s.slotBusy.Store(false)
-	}
-}
-
-// DatagramSent tells that the link took the last datagram, or that it failed to. The call
-// that handed it over ran from started to ended: when that is long, it waited for the
+// datagramSent notes that the link has taken the last datagram, or has failed to. The call
+// that handed the datagram over ran from started to ended: a long call has waited for the
 // peer's congestion window, which counts as choke and not as flush lag.
-func (s *Session) DatagramSent(started, ended time.Duration, ok bool) {
+func (s *Session) datagramSent(started, ended time.Duration, ok bool) {
 	if !ok {
 		s.stats.Drop(DropDatagramUnsent, 1)
 	}
 	s.mu.Lock()
 	b := &s.box
-	s.releaseSlotLocked()
+	if b.lastInHand { // The owner gets the slot back.
+		b.lastInHand, b.packets, b.next = false, nil, 0
+		s.slotBusy.Store(false)
+	}
 	if d := ended - started; d >= chokeThreshold {
 		b.choked += d
 		s.stats.Chokes.Add(1)

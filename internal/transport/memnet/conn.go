@@ -143,28 +143,22 @@ func (e *end) pump() {
 		return
 	}
 	if !e.peer.stalled {
-		e.takeDatagrams()
+		_ = e.session.SendDatagrams(e.now, e.sendDatagram) // sendDatagram never fails.
 		e.takeStream()
 	}
 	e.close()
 }
 
-func (e *end) takeDatagrams() {
-	n, now := e.conn.net, e.now()
-	for {
-		b, ok := e.session.AppendDatagram(n.scratch[:0], now)
-		if !ok {
-			return
-		}
-		n.scratch = b
-		e.tapped(b, true)
-		e.session.DatagramSent(now, now, true)
-		t := e.send(len(b))
-		for _, at := range t.at[:t.copies] {
-			// Each copy is one: the receiver owns what it gets.
-			n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.Now()})
-		}
+// sendDatagram sends a datagram. This link takes everything.
+func (e *end) sendDatagram(b []byte) error {
+	n := e.conn.net
+	e.tapped(b, true)
+	t := e.send(len(b))
+	for _, at := range t.at[:t.copies] {
+		// Each copy is one: the receiver owns what it gets.
+		n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.Now()})
 	}
+	return nil
 }
 
 // tapped tells the tap what this end sends, if it is the server's.

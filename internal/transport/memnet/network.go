@@ -21,7 +21,6 @@ type Network struct {
 	events  events
 	handler transport.Handler
 	dialled uint64
-	scratch []byte
 	conns   []*Conn // those with at least one end alive, in the order of dialling
 }
 

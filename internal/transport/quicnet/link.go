@@ -123,7 +123,6 @@ func (l *link) streamEnded(err error) {
 
 func (l *link) writeDatagrams() {
 	wake, _ := l.session.Wake()
-	var buf []byte
 	nextRTT := l.clock()
 	for {
 		select {
@@ -131,27 +130,24 @@ func (l *link) writeDatagrams() {
 			return
 		case <-wake:
 		}
-		at := l.clock()
-		for {
-			b, ok := l.session.AppendDatagram(buf[:0], at)
-			if !ok {
-				break
-			}
-			buf = b
-			err := l.conn.SendDatagram(b) // It copies b, and blocks while the peer does not take data.
-			sent := l.clock()
-			l.session.DatagramSent(at, sent, err == nil)
-			at = sent
-			var tooLarge *quic.DatagramTooLargeError
-			if err != nil && !errors.As(err, &tooLarge) {
-				return
-			}
+		if err := l.session.SendDatagrams(l.clock, l.sendDatagram); err != nil {
+			return
 		}
-		if at >= nextRTT {
+		if at := l.clock(); at >= nextRTT {
 			l.session.SetRTT(l.conn.ConnectionStats().SmoothedRTT)
 			nextRTT = at + rttPeriod
 		}
 	}
+}
+
+// sendDatagram blocks while the peer does not take data.
+func (l *link) sendDatagram(b []byte) error {
+	err := l.conn.SendDatagram(b) // It copies b.
+	var tooLarge *quic.DatagramTooLargeError
+	if errors.As(err, &tooLarge) { // The path carries less than it did.
+		return transport.ErrDatagramTooLarge
+	}
+	return err
 }
 
 func (l *link) writeStream() {
