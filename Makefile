@@ -19,7 +19,7 @@ FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one i
 # with goroutines pay for it, and their long simulations are cut short (-short).
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
-	./internal/admin ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
+	./internal/admin ./internal/boundedio ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
 	./internal/room ./internal/transport/...
 
 .DEFAULT_GOAL := help

@@ -29,7 +29,7 @@ type Config struct {
 type Logger struct {
 	zap   *zap.Logger
 	level zap.AtomicLevel
-	sink  *sink
+	sink  sink
 }
 
 // New starts the writer goroutine, which runs until Close. Errors name the key and the remedy.
@@ -53,7 +53,7 @@ func (l *Logger) Slog() *slog.Logger { return Slog(l.zap) }
 
 // Dropped is the number of lines lost so far, because the buffer was full or because the
 // output refused them.
-func (l *Logger) Dropped() uint64 { return l.sink.dropped.Load() }
+func (l *Logger) Dropped() uint64 { return l.sink.Lost() }
 
 // SetLevel changes the level of everything made from this logger, at once.
 func (l *Logger) SetLevel(level string) error {
@@ -68,7 +68,12 @@ func (l *Logger) SetLevel(level string) error {
 // Close writes what is pending and ends the writer goroutine. Lines logged afterwards are
 // dropped and counted. If the output still blocks when ctx ends, its error is returned and
 // the goroutine ends with the write that holds it.
-func (l *Logger) Close(ctx context.Context) error { return l.sink.close(ctx) }
+func (l *Logger) Close(ctx context.Context) error {
+	if err := l.sink.Close(ctx); err != nil {
+		return fmt.Errorf("logging: the output did not take the last lines: %w", err)
+	}
+	return nil
+}
 
 // Slog puts slog in front of a zap logger that the caller made. Errors carry no stack:
 // their text says what failed, and a panic's stack is logged where it is recovered.

@@ -140,8 +140,8 @@ func TestBlockedOutputNeverBlocksTheCaller(t *testing.T) {
 			log.Info("line") // would deadlock the bubble if it waited
 		}
 		dropped := l.Dropped()
-		if dropped == 0 || cap(l.sink.pending) > 4*2000 {
-			t.Errorf("%d dropped, %d bytes held", dropped, cap(l.sink.pending))
+		if dropped == 0 {
+			t.Error("nothing was dropped")
 		}
 		if l.zap.Sync() != nil {
 			t.Error("Sync must not fail")
