@@ -12,12 +12,12 @@ import (
 // room are already under way.
 var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under way in this room")
 
-// Go runs work on another goroutine and then, in EarlyUpdate of a later tick,
-// hands its result to then. The context is the room's: it ends when the room
-// does, and a client that leaves cancels nothing. A room that ends waits for it
-// for 5 s, also for what OnLeave asks for at the very end, and hands over its
-// result before OnClose; work that ignores its context keeps Run from returning, until
-// the watchdog ([Config]) gives up on it. work must not touch the room; a panic in it becomes its error.
+// Go runs work on another goroutine and then, in EarlyUpdate of a later tick, hands its result to
+// then. The context is the room's: it ends when the room does, and a client that leaves cancels
+// nothing. A room that ends waits for it for 5 s, also for what OnLeave asks for at the very end,
+// and hands over its result before OnClose; work that ignores its context keeps Run from returning,
+// until the watchdog ([Config]) gives up on it. work must not touch the room; a panic in it becomes
+// its error.
 //
 // At most 1 024 works of a room are under way at once; then gets [ErrTooMuchWork]
 // for one beyond. Results come in the order in which works end. It panics on a
@@ -42,7 +42,8 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 
 // workRefused turns a refusal into the one that a recording keeps, and refusalOfWork back.
 func workRefused(err error) error {
-	if r, ok := err.(*Refusal); ok && r.Code != 0 { //nolint:errorlint // One that is wrapped is more than a refusal.
+	// One that is wrapped is more than a refusal.
+	if r, ok := err.(*Refusal); ok && r.Code != 0 { //nolint:errorlint
 		return &transport.Refusal{Code: r.Code, Text: r.Text}
 	}
 	return err

@@ -38,11 +38,12 @@ import (
 //
 // What a tag takes, and refuses in the panic of [NewClass]:
 //
-//	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest terms;
-//	           a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
+//	quant      the field's unit, as a decimal or a fraction: 1 to 2²⁰−1 over 1 to 2⁴⁰−1 in lowest
+//	           terms; a value is at most 2³¹−1 steps from 0 in a float32, 2⁵³ in a float64
 //	range      the field's unit, the smaller end first; needs quant, and lies within those steps
 //	quat       3 to 20 bits for a component: 9 are a quarter of a degree off at worst
-//	max        1 to 65 536: bytes of a string, of a byte slice or of a protobuf message, elements of a slice or map
+//	max        1 to 65 536: bytes of a string, of a byte slice or of a protobuf message, elements
+//	           of a slice or map
 //	each       1 to 65 536: bytes of each string or protobuf message in a slice or map
 //	key        a field of the elements of a slice
 //	name       letters, digits and underscores, the first no digit, at most 64 bytes
@@ -52,23 +53,22 @@ import (
 //	lerp       none, linear, angle or degrees: see [Lerp]
 //	weight     1/64 to 64, as a decimal or a fraction
 //
-// quant, range, threshold, lerp, weight and read on a struct or array hold for what is inside, unless it
-// has its own.
+// quant, range, threshold, lerp, weight and read on a struct or array hold for what is inside,
+// unless it has its own.
 //
-// A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes over the
-// client's stream, and while it is under way nothing else of its object is sent to that
+// A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes
+// over the client's stream, and while it is under way nothing else of its object is sent to that
 // client: what changes often belongs into another class than a long list.
 //
-// Fields may be booleans, integers and named integers, floats, strings, byte
-// slices, arrays, nested structs, slices, maps by integers, strings and Refs, sets
-// (map[K]struct{}), pointers to generated protobuf messages, [Ref] and [Deadline]. Without max
-// a string takes 128 bytes, as strings within a slice or map do without each, a byte slice or
-// a protobuf message 256, and a slice or map 64 elements. What is too long is cut and counted; a
-// protobuf message that is, or that cannot be encoded, is sent as nil and counted.
-// What was stored in a field of a protobuf message may be changed in place, after Edit. Without quant a
-// float travels exactly. NaN becomes 0; where quant is given, infinities and
-// values out of range are clamped, counted, and named in the log once. A range that
-// is no whole number of steps reaches to the next one outside. docs/ARCHITECTURE.md has
+// Fields may be booleans, integers and named integers, floats, strings, byte slices, arrays, nested
+// structs, slices, maps by integers, strings and Refs, sets (map[K]struct{}), pointers to generated
+// protobuf messages, [Ref] and [Deadline]. Without max a string takes 128 bytes, as strings within
+// a slice or map do without each, a byte slice or a protobuf message 256, and a slice or map 64
+// elements. What is too long is cut and counted; a protobuf message that is, or that cannot be
+// encoded, is sent as nil and counted. What was stored in a field of a protobuf message may be
+// changed in place, after Edit. Without quant a float travels exactly. NaN becomes 0; where quant
+// is given, infinities and values out of range are clamped, counted, and named in the log once. A
+// range that is no whole number of steps reaches to the next one outside. docs/ARCHITECTURE.md has
 // a table of all values that do not fit.
 //
 // What a client may not read of an object is zero there, and a change of it sends that client
@@ -78,20 +78,22 @@ import (
 // quat is for four float32, as an array or a struct of them, in any order. What arrives is
 // of length 1 and has its largest component positive; all zeros stay zeros.
 //
-// interval and threshold hold changes back, from all clients alike; they are not for messages. A field with
-// an interval, in game time and up to a minute, is sent again when that has passed since its last
-// change was, edited meanwhile or not; what lies in a struct or array with an interval goes together. A
-// threshold is in the field's own unit, for a quaternion in degrees; on a struct or array it holds for
-// each number inside but not for booleans and what else has no size. A change is measured from what was sent
-// last, so that a slow drift is sent when it adds up; what never gets that far is never sent,
-// and then clients differ from the server by less than the threshold for good.
+// interval and threshold hold changes back, from all clients alike; they are not for messages. A
+// field with an interval, in game time and up to a minute, is sent again when that has passed since
+// its last change was, edited meanwhile or not; what lies in a struct or array with an interval
+// goes together. A threshold is in the field's own unit, for a quaternion in degrees; on a struct
+// or array it holds for each number inside but not for booleans and what else has no size. A change
+// is measured from what was sent last, so that a slow drift is sent when it adds up; what never
+// gets that far is never sent, and then clients differ from the server by less than the threshold
+// for good.
 //
-// weight, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not everything fits what
-// a client may be sent: see [Weight]. Of an object the largest counts among the fields that the client may read and of
-// which it has not acknowledged the last change, or all that it may read if it has not got the object yet; a change of
-// owner counts as 1. The others of its fields go along. On a struct or array it holds for what is inside, where another
-// tag stands for itself; a slice or map is needed as a whole. It is the server's alone, and not for messages. There is no
-// 0: what has changed is owed, and goes when there is room.
+// weight, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not
+// everything fits what a client may be sent: see [Weight]. Of an object the largest counts among
+// the fields that the client may read and of which it has not acknowledged the last change, or all
+// that it may read if it has not got the object yet; a change of owner counts as 1. The others of
+// its fields go along. On a struct or array it holds for what is inside, where another tag stands
+// for itself; a slice or map is needed as a whole. It is the server's alone, and not for messages.
+// There is no 0: what has changed is owed, and goes when there is room.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
@@ -171,10 +173,10 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	return obj
 }
 
-// All iterates over the objects of the class in the order of their ids, on a client over those that it has.
-// Objects may be spawned and despawned meanwhile: one that is despawned does not come
-// any more, one that is spawned may or may not come. A single object is found by its id: keep its [Object.Ref], in
-// a message or in a state too, and ask [Ref.Get].
+// All iterates over the objects of the class in the order of their ids, on a client over those that
+// it has. Objects may be spawned and despawned meanwhile: one that is despawned does not come any
+// more, one that is spawned may or may not come. A single object is found by its id: keep its
+// [Object.Ref], in a message or in a state too, and ask [Ref.Get].
 func (k *Class[S]) All(t *Tick) iter.Seq[*Object[S]] {
 	t.check("Class.All")
 	return func(yield func(*Object[S]) bool) {
@@ -223,8 +225,10 @@ type Lerp = codec.Lerp
 
 // The ways to draw.
 const (
-	LerpNone     = codec.LerpStep     // the older state's, until the newer one is reached: lerp=none
-	LerpLinear   = codec.LerpLinear   // on the straight line between both: lerp=linear, for integers too
+	// the older state's, until the newer one is reached: lerp=none
+	LerpNone = codec.LerpStep
+	// on the straight line between both: lerp=linear, for integers too
+	LerpLinear   = codec.LerpLinear
 	LerpAngle    = codec.LerpAngle    // in radians, the short way round: lerp=angle, for floats
 	LerpDegrees  = codec.LerpDegrees  // in degrees, the short way round: lerp=degrees
 	LerpRotation = codec.LerpRotation // the short way from one quaternion to the other
@@ -232,13 +236,14 @@ const (
 
 // Field describes one network variable of a class: a value that changes on its own.
 type Field struct {
-	Name      string        // the path in the struct, such as Pos.X
-	Type      string        // what travels, such as float32, quat or slice
-	Read      string        // the tag read=, empty for everybody
-	Lerp      Lerp          // how it is to be drawn
-	Interval  time.Duration // the least time between two changes that are sent, 0 is none
-	Threshold float64       // the least change that is sent, in the field's unit; of a quaternion in degrees; 0 is none
-	Weight    float64       // the tag weight=, 1 if there is none
+	Name     string        // the path in the struct, such as Pos.X
+	Type     string        // what travels, such as float32, quat or slice
+	Read     string        // the tag read=, empty for everybody
+	Lerp     Lerp          // how it is to be drawn
+	Interval time.Duration // the least time between two changes that are sent, 0 is none
+	// the least change that is sent, in the field's unit; of a quaternion in degrees; 0 is none
+	Threshold float64
+	Weight    float64 // the tag weight=, 1 if there is none
 }
 
 // Fields describes the network variables of the class, in the order of the struct; a slice

@@ -28,13 +28,16 @@ const (
 	ReasonUnnoticed // the value was changed without Edit
 
 	// The client has it.
-	ReasonNotEdited    // nobody has changed it since the object became visible to the client
-	ReasonUnchanged    // the object was edited in the last tick, and this field of it has the same value
+	ReasonNotEdited // nobody has changed it since the object became visible to the client
+	// the object was edited in the last tick, and this field of it has the same value
+	ReasonUnchanged
 	ReasonAcknowledged // the client has said that it has it
 
 	// It was sent.
-	ReasonSent     // with the last tick's snapshot
-	ReasonStream   // the object fits no packet and is under way over the stream; until it is there nothing else of it goes
+	ReasonSent // with the last tick's snapshot
+	// the object fits no packet and is under way over the stream; until it is there nothing else of
+	// it goes
+	ReasonStream
 	ReasonInFlight // before, and it is neither acknowledged nor lost
 
 	// It was not sent: the client got no snapshot in the last tick.
@@ -43,11 +46,13 @@ const (
 	ReasonWindowClosed // as many snapshots are under way to it as its link takes
 
 	// It was not sent: the last tick's snapshot does not have it.
-	ReasonShed       // the server is overloaded and the object weighs less than 1
-	ReasonBudget     // the client's budget was used up by what was needed more
-	ReasonPackets    // the packets were
-	ReasonStreamFull // the object fits no packet, and as much as may be is under way over the stream
-	ReasonNext       // it was under way until now and is lost, or had to wait for what was: the next has it
+	ReasonShed    // the server is overloaded and the object weighs less than 1
+	ReasonBudget  // the client's budget was used up by what was needed more
+	ReasonPackets // the packets were
+	// the object fits no packet, and as much as may be is under way over the stream
+	ReasonStreamFull
+	// it was under way until now and is lost, or had to wait for what was: the next has it
+	ReasonNext
 	numReasons
 )
 
@@ -106,15 +111,17 @@ type Explanation struct {
 	Class  string   `json:"class"`
 	Field  string   `json:"field"` // of a name that means several, the one that changed last
 
-	Tick     uint64   `json:"tick"`     // the last tick that captured state
-	Changed  uint64   `json:"changed"`  // the last one that found the field changed
-	Visible  uint64   `json:"visible"`  // since when the client sees the object
-	Baseline uint64   `json:"baseline"` // newest version of the object that the client has acknowledged
-	Sent     uint64   `json:"sent"`     // when the object was last sent to the client
-	Version  uint64   `json:"version"`  // the version that was sent then
-	Copies   int      `json:"copies"`   // snapshots that carried it, while one of them is under way: two at most
-	Packets  []uint64 `json:"packets"`  // ids of the state packets under way that carry it
-	Until    uint64   `json:"until"`    // of ReasonInterval: when the change will be captured
+	Tick    uint64 `json:"tick"`    // the last tick that captured state
+	Changed uint64 `json:"changed"` // the last one that found the field changed
+	Visible uint64 `json:"visible"` // since when the client sees the object
+	// newest version of the object that the client has acknowledged
+	Baseline uint64 `json:"baseline"`
+	Sent     uint64 `json:"sent"`    // when the object was last sent to the client
+	Version  uint64 `json:"version"` // the version that was sent then
+	// snapshots that carried it, while one of them is under way: two at most
+	Copies  int      `json:"copies"`
+	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
+	Until   uint64   `json:"until"`   // of ReasonInterval: when the change will be captured
 }
 
 // String says it in a sentence.

@@ -108,7 +108,8 @@ func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 // Leave implements room.Game.
 func (h *hooks) Leave(e *room.Client, why *transport.Closed) {
 	for _, fn := range h.onLeave {
-		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), &Closed{why.Code, why.Text}); return nil }) // The log knows.
+		// The log knows.
+		_ = h.room.e.Call("OnLeave", func() error { fn(&h.room.tick, clientOf(e), &Closed{why.Code, why.Text}); return nil })
 	}
 }
 
@@ -139,7 +140,8 @@ func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 func (h *hooks) Drain(left time.Duration) {
 	for _, fn := range h.onDrain {
 		ended := h.room.e.Watched("OnDrain", 0)
-		_ = h.room.e.Call("OnDrain", func() error { fn(&h.room.tick, left); return nil }) // The log knows.
+		// The log knows.
+		_ = h.room.e.Call("OnDrain", func() error { fn(&h.room.tick, left); return nil })
 		ended()
 	}
 }

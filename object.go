@@ -48,8 +48,9 @@ func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Desp
 // Alive reports whether the object has not been despawned.
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
-// ChangedTick returns the server's tick of the value: that in which it was captured. On a client that is the tick to which
-// what [Object.State] returns belongs; on a server that of the newest capture which found a change.
+// ChangedTick returns the server's tick of the value: that in which it was captured. On a client
+// that is the tick to which what [Object.State] returns belongs; on a server that of the newest
+// capture which found a change.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
 
 // Ref returns a reference that can travel in messages and in replicated state.
@@ -62,13 +63,14 @@ func (o *Object[S]) observedBy(c *Client) bool { return c.e.Peer().Shows(o.o) }
 // readBy serves code that does not know S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }
 
-// Ref refers to an object without holding it: it is the object's id, the same on the server and on every client. It
-// may be kept, compared, used as a key of a map, and sent in messages and in replicated state. The zero Ref
-// refers to none.
+// Ref refers to an object without holding it: it is the object's id, the same on the server and on
+// every client. It may be kept, compared, used as a key of a map, and sent in messages and in
+// replicated state. The zero Ref refers to none.
 type Ref[S any] struct{ ref codec.Ref }
 
-// Get returns the object, unless it is despawned or, on a client, not there yet or not visible to it. It
-// costs the same however many objects there are. [Class.All] and [Class.Owned] walk over several.
+// Get returns the object, unless it is despawned or, on a client, not there yet or not visible to
+// it. It costs the same however many objects there are. [Class.All] and [Class.Owned] walk over
+// several.
 func (r Ref[S]) Get(t *Tick) (*Object[S], bool) {
 	t.check("Ref.Get")
 	o, ok := t.store.Get(netvar.ID(r.ref.ID))

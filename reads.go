@@ -29,12 +29,12 @@ const ownerRule = "owner"
 // A rule of the game's is any [Target]: [InGroup], [Where] with a function that looks at the
 // client, [To], and what And and Or make of them.
 //
-// The function is asked at the end of the tick in which an object is spawned, and its target
-// then for every client. Both are asked again when the object's owner changes and after
-// [Object.Invalidate]; the target alone for each client that joins, after its OnJoin functions have run, and
-// for each that comes to or goes from a [ClientGroup] that the target names. They are not
-// asked each tick, and must change nothing. What changes back within a tick is nothing. A
-// function that panics lets nobody read.
+// The function is asked at the end of the tick in which an object is spawned, and its target then
+// for every client. Both are asked again when the object's owner changes and after
+// [Object.Invalidate]; the target alone for each client that joins, after its OnJoin functions have
+// run, and for each that comes to or goes from a [ClientGroup] that the target names. They are not
+// asked each tick, and must change nothing. What changes back within a tick is nothing. A function
+// that panics lets nobody read.
 //
 // Reads belongs into the game's Open, once for each rule that the class's tags name; one that is
 // missing fails Open.

@@ -142,7 +142,8 @@ func (r *Room) builtins() {
 
 // reseed starts the room's random numbers.
 func (r *Room) reseed(seed uint64) {
-	r.tick.rand = rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)) // The golden ratio: any other stream.
+	// The golden ratio: any other stream.
+	r.tick.rand = rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 }
 
 // Spec returns the room's description with the defaults filled in.
@@ -172,9 +173,10 @@ type Overload = overload.Level
 
 // The levels of overload, from bottom to top.
 const (
-	OverloadNone     = overload.Normal   // nothing is given up
-	OverloadHalved   = overload.Halved   // every client gets half of the snapshots
-	OverloadShedding = overload.Shedding // objects that weigh less than 1 (see [Weight]) are sent at their MinRate, or once a second
+	OverloadNone   = overload.Normal // nothing is given up
+	OverloadHalved = overload.Halved // every client gets half of the snapshots
+	// objects that weigh less than 1 (see [Weight]) are sent at their MinRate, or once a second
+	OverloadShedding = overload.Shedding
 	OverloadRefusing = overload.Refusing // nobody else may join: they are refused with CodeBusy
 )
 

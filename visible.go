@@ -114,16 +114,16 @@ func InGroup(g *ClientGroup) Target {
 	return Target{matches: g.Has, groups: []*ClientGroup{g}}
 }
 
-// moved lets the objects that name a group be judged at the next capture for the client that has come or gone: for
-// others its members say nothing else.
+// moved lets the objects that name a group be judged at the next capture for the client that has
+// come or gone: for others its members say nothing else.
 func (r *Room) moved(g *ClientGroup, c *Client) {
 	for _, o := range r.naming(g) {
 		r.e.World().JudgeFor(o, c.e.Peer())
 	}
 }
 
-// naming returns the objects that name a group. They are looked for at most once per group and capture: what is
-// spawned after that, or gets another target, is judged for everybody anyway.
+// naming returns the objects that name a group. They are looked for at most once per group and
+// capture: what is spawned after that, or gets another target, is judged for everybody anyway.
 func (r *Room) naming(g *ClientGroup) []*netvar.Object {
 	if g.namedAt == r.e.Captured()+1 {
 		return g.named

@@ -77,7 +77,8 @@ func TestLoopPrintAsksARunningServer(t *testing.T) {
 	banner := r.banner()
 	_, at, _ := strings.Cut(banner, "http://")
 	at, _, _ = strings.Cut(at, " ")
-	got := command(t, g, nil, "loop", "print", "--json", "--admin", at) // No scheme: as the server has printed it.
+	// No scheme: as the server has printed it.
+	got := command(t, g, nil, "loop", "print", "--json", "--admin", at)
 	var v loop.View
 	if got.exit != 0 || json.Unmarshal([]byte(got.stdout), &v) != nil {
 		_, log := r.stop()

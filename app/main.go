@@ -26,10 +26,12 @@ const (
 
 // Main runs the command line of a dedicated server for a game, and exits.
 func Main(g netloop.Game) {
-	cobra.MousetrapHelpText = ""   // A server that is started by a double-click on Windows shall serve.
+	// A server that is started by a double-click on Windows shall serve.
+	cobra.MousetrapHelpText = ""
 	signal.Ignore(syscall.SIGPIPE) // Whoever read the log may go away; the game goes on.
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2) // Size 2: one signal to close, one to give up; more say nothing new.
+	// Size 2: one signal to close, one to give up; more say nothing new.
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		cancel(fmt.Errorf("signal %v", <-signals))

@@ -2,7 +2,8 @@
 // objects, sends and handles messages, and runs the same seven stages as the
 // server, once per frame.
 //
-//	frame ──▶ Step: poll (EarlyUpdate) ──▶ callbacks and systems, stage by stage ──▶ flush (PostLateUpdate)
+//	frame ──▶ Step: poll (EarlyUpdate) ──▶ callbacks and systems, stage by stage
+//	                ──▶ flush (PostLateUpdate)
 //
 // Everything that a client does to the game's code it does inside [Client.Step],
 // on the caller's goroutine, so a game's client needs no lock. A program without

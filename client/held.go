@@ -30,8 +30,8 @@ const (
 	maxHeldTicks = 120
 )
 
-// hold keeps a message, or reports that its state is there, as that of tick 0 always is. run runs those that
-// must go for it.
+// hold keeps a message, or reports that its state is there, as that of tick 0 always is. run runs
+// those that must go for it.
 func (h *held) hold(m heldMessage, run func(rpcqueue.Item)) bool {
 	if m.tick <= h.state {
 		return false

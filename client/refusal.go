@@ -7,9 +7,9 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// refusals decides when a client that refuses packets of state asks for the full state. A server and a client
-// that are right never come to that; one packet that is refused for good would otherwise leave its
-// objects as they are for ever.
+// refusals decides when a client that refuses packets of state asks for the full state. A server
+// and a client that are right never come to that; one packet that is refused for good would
+// otherwise leave its objects as they are for ever.
 type refusals struct {
 	count int           // since the last question
 	from  time.Duration // the next question is not before
@@ -19,7 +19,8 @@ type refusals struct {
 const (
 	refusedBeforeFull = 3
 	firstFullWait     = time.Second // a server answers no more often
-	longestFullWait   = time.Minute // a state that is too large for the client does not become smaller
+	// a state that is too large for the client does not become smaller
+	longestFullWait = time.Minute
 )
 
 // refused takes a packet that was refused, and tells whether to ask.
@@ -36,7 +37,8 @@ func (r *refusals) refused(now time.Duration) (ask bool) {
 	return true
 }
 
-// refuse accounts for a packet of state that was refused, and asks for the full state when there are too many.
+// refuse accounts for a packet of state that was refused, and asks for the full state when there
+// are too many.
 func (c *Client) refuse(err error) {
 	c.stats.Malformed++
 	if !c.refusals.refused(c.clock.Now()) {

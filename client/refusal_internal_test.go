@@ -13,8 +13,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Every third refusal asks for the full state, but each question waits twice as long as the one before, up to a minute: what
-// the full state does not heal shall not cost the server one each second.
+// Every third refusal asks for the full state, but each question waits twice as long as the one
+// before, up to a minute: what the full state does not heal shall not cost the server one each
+// second.
 func TestRefusalsAskLessAndLess(t *testing.T) {
 	var r refusals
 	var asked []time.Duration
@@ -47,7 +48,8 @@ func TestRefusalsAskLessAndLess(t *testing.T) {
 	}
 }
 
-// What does not fit makes the client give its baselines up; nothing else does, since the full state heals that.
+// What does not fit makes the client give its baselines up; nothing else does, since the full state
+// heals that.
 func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 	type buoy struct{ X int32 }
 	class, err := netvar.NewClass("buoy", reflect.TypeFor[buoy]())

@@ -102,7 +102,8 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		c.later(func(t *netloop.Tick) { answered(t, nil, ErrTooManyCalls) })
 		return 0
 	}
-	err := c.send(m, schema.Erase(q), c.calls.last+1, o) // First: it may panic, and then nothing waits.
+	// First: it may panic, and then nothing waits.
+	err := c.send(m, schema.Erase(q), c.calls.last+1, o)
 	id := c.calls.add(m.Queue.ID, c.clock.Now(), m.Timeout, answered)
 	if err != nil {
 		c.later(func(t *netloop.Tick) { c.calls.fail(t, id, err) })
@@ -139,7 +140,8 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 			return // Nobody waits any more.
 		}
 		defer func() {
-			if v := recover(); v != nil { // The mistake is the caller's, who is on another goroutine.
+			// The mistake is the caller's, who is on another goroutine.
+			if v := recover(); v != nil {
 				done <- answer{err: fmt.Errorf("client: Await: %s", strings.TrimPrefix(fmt.Sprint(v), "client: "))}
 			}
 		}()
@@ -153,7 +155,8 @@ func Await[Q, R any](ctx context.Context, c *Client, k *netloop.Call[Q, R], q Q,
 	case <-c.done:
 		return answer{}.r, c.Closed()
 	case <-ctx.Done():
-		c.request(func(*netloop.Tick) { c.calls.take(id) }) // Without room for it, the call times out by itself.
+		// Without room for it, the call times out by itself.
+		c.request(func(*netloop.Tick) { c.calls.take(id) })
 		return answer{}.r, ctx.Err()
 	}
 }

@@ -97,9 +97,10 @@ func (c *Client) setOverload(level netloop.Overload) {
 
 // Snapshot describes a snapshot that arrived whole.
 type Snapshot struct {
-	Tick  uint64
-	At    time.Duration // when its last packet arrived, stamped as it was read, on the clock of [Client.Now]
-	Bytes int           // of its packets
+	Tick uint64
+	// when its last packet arrived, stamped as it was read, on the clock of [Client.Now]
+	At    time.Duration
+	Bytes int // of its packets
 }
 
 // OnSnapshot adds what is called, in EarlyUpdate, for each snapshot that arrived
@@ -118,21 +119,29 @@ type Stats struct {
 	Records    uint64        // of state, larger than a packet, applied
 	Stale      uint64        // of state, discarded because a later tick had been applied
 	Lost       uint64        // packets of state that the server has sent and that did not arrive
-	HeldBack   uint64        // snapshots, at least, that were due and that the server did not send: the link had no room, or its own end of it
-	Malformed  uint64        // of state, packets and records that could not be decoded
-	FullStates uint64        // that were asked for, because packets were refused or a digest did not match
-	Unequal    uint64        // complete digests that did not match
-	Jumped     uint64        // fixed steps left out because a frame was too long
-	Dropped    uint64        // sends before the connection and after its end
-	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
-	Rejected   uint64        // messages that arrived and could not run: not handled, at a wrong stage
-	Unknown    uint64        // messages of methods that this build of the game does not have
-	Unsent     uint64        // sends that exceed a limit, or that the server's build cannot take: it lacks the method, or allows less
-	Panics     uint64        // of handlers, watchers and other functions of the game that are no systems
-	Held       int           // messages that wait for the state that they were sent with
-	Early      uint64        // messages that ran before that state came, because they had waited too long or too many did
-	Calls      int           // that wait for their answer
-	LateCalls  uint64        // answers that came when nobody waited for them any more
+	// snapshots, at least, that were due and that the server did not send: the link had no room, or
+	// its own end of it
+	HeldBack  uint64
+	Malformed uint64 // of state, packets and records that could not be decoded
+	// that were asked for, because packets were refused or a digest did not match
+	FullStates uint64
+	Unequal    uint64 // complete digests that did not match
+	Jumped     uint64 // fixed steps left out because a frame was too long
+	Dropped    uint64 // sends before the connection and after its end
+	Overflowed uint64 // arrivals that found the inbox full, because no Step came for long
+	// messages that arrived and could not run: not handled, at a wrong stage
+	Rejected uint64
+	Unknown  uint64 // messages of methods that this build of the game does not have
+	// sends that exceed a limit, or that the server's build cannot take: it lacks the method, or
+	// allows less
+	Unsent uint64
+	// of handlers, watchers and other functions of the game that are no systems
+	Panics uint64
+	Held   int // messages that wait for the state that they were sent with
+	// messages that ran before that state came, because they had waited too long or too many did
+	Early     uint64
+	Calls     int    // that wait for their answer
+	LateCalls uint64 // answers that came when nobody waited for them any more
 }
 
 // Stats returns how the connection has done so far.

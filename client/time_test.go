@@ -32,7 +32,8 @@ func scaleTold(t *testing.T, line *netloopv1.TimeScale) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.ReceiveStream(0, append(protowire.AppendVarint(nil, uint64(len(frame))), frame...)) // What it says shows below.
+	// What it says shows below.
+	_ = s.ReceiveStream(0, append(protowire.AppendVarint(nil, uint64(len(frame))), frame...))
 	c.Step(time.Second)
 	c.Step(time.Second)
 	return c
@@ -72,7 +73,8 @@ func TestAHandshakeSaysTheScaleOrIsRefused(t *testing.T) {
 		return c
 	}
 	c := join(&netloopv1.TimeScale{Num: 2, Den: 3, Tick: 299, ScaledNs: 5, Fraction: 1 << 63})
-	if c.Closed() != nil || c.now.ScaleDen != 3 || c.now.ScaledTime != 66666666+6 { // ⅔ and ½ make a whole.
+	// ⅔ and ½ make a whole.
+	if c.Closed() != nil || c.now.ScaleDen != 3 || c.now.ScaledTime != 66666666+6 {
 		t.Errorf("%v, scaled time %d at 2/%d", c.Closed(), c.now.ScaledTime, c.now.ScaleDen)
 	}
 	if c = join(&netloopv1.TimeScale{Num: 1, Den: 1, Tick: 300, ScaledNs: math.MaxInt64}); c.Closed() != nil || c.now.ScaledTime != math.MaxInt64 {
@@ -95,7 +97,8 @@ func TestAnyLineOfScaledTimeIsOne(t *testing.T) {
 		want time.Duration // at tick 1, which is 100 ms
 	}{
 		{&netloopv1.TimeScale{Num: 16, Den: 1}, 1600 * time.Millisecond},
-		{&netloopv1.TimeScale{Num: 1, Den: 3, ScaledNs: 5, Fraction: 1 << 63}, 33333333 + 5}, // ⅓ and ½ make no whole.
+		// ⅓ and ½ make no whole.
+		{&netloopv1.TimeScale{Num: 1, Den: 3, ScaledNs: 5, Fraction: 1 << 63}, 33333333 + 5},
 		{&netloopv1.TimeScale{Num: 2, Den: 3, ScaledNs: 5, Fraction: 1 << 63}, 66666666 + 6},
 		{&netloopv1.TimeScale{Num: 16, Den: 1, ScaledNs: math.MaxInt64, Fraction: math.MaxUint64}, math.MaxInt64},
 		{&netloopv1.TimeScale{Num: 16, Den: 1, Tick: math.MaxUint64, ScaledNs: 7}, 7},

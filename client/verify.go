@@ -22,7 +22,8 @@ type verification struct {
 const (
 	verifyTimeout = 10 * time.Second
 	verifyAgain   = 5 * time.Second / 4 // a server may ignore who asks more than once a second
-	verifyDigests = 60                  // snapshots with a digest per request; a server may grant fewer
+	// snapshots with a digest per request; a server may grant fewer
+	verifyDigests = 60
 )
 
 // Verify asks the server for digests of the replicated state, and calls then

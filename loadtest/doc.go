@@ -10,7 +10,8 @@
 //
 //	ramp        clients connect, evenly over --ramp, 50 to a UDP socket
 //	warm-up     they play, nothing is counted
-//	measure     they play, everything is counted; /ticks of the server's admin listener is read before and after
+//	measure     they play, everything is counted; /ticks of the server's admin listener is read
+//	            before and after
 //	verify      every client compares a digest of its replicated state with the server's
 //	goodbye     they leave
 //

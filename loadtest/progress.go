@@ -70,7 +70,8 @@ func (p *progress) gather(ctx context.Context) {
 			p.clean[i] = nil
 		}
 	}
-	_ = p.run.clock.WaitUntil(ctx, p.run.now()+2*idle) // Its only error is that of ctx, which ends the progress.
+	// Its only error is that of ctx, which ends the progress.
+	_ = p.run.clock.WaitUntil(ctx, p.run.now()+2*idle)
 	for i, w := range p.run.workers {
 		p.clean[i] = w.collect(p.sum)
 	}

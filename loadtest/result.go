@@ -28,10 +28,11 @@ type Result struct {
 
 // Clients counts the clients of the whole run.
 type Clients struct {
-	Wanted       int `json:"wanted"`       // as --clients says
-	Connected    int `json:"connected"`    // that the server let in
-	Failed       int `json:"failed"`       // that tried, and did not get in
-	Disconnected int `json:"disconnected"` // that got in, and lost the connection before the goodbye
+	Wanted    int `json:"wanted"`    // as --clients says
+	Connected int `json:"connected"` // that the server let in
+	Failed    int `json:"failed"`    // that tried, and did not get in
+	// that got in, and lost the connection before the goodbye
+	Disconnected int `json:"disconnected"`
 }
 
 // RPC is about the calls that [Calls] made, by the time at which each was meant to

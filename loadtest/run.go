@@ -152,7 +152,8 @@ func (r *run) wait(ctx context.Context, d time.Duration) bool {
 		if left <= 0 {
 			return true
 		}
-		_ = r.clock.WaitUntil(ctx, r.now()+min(left, pollEvery)) // Its only error is that of ctx, above.
+		// Its only error is that of ctx, above.
+		_ = r.clock.WaitUntil(ctx, r.now()+min(left, pollEvery))
 	}
 }
 

@@ -16,23 +16,27 @@ import (
 
 // Audit fails the test when a client is sent a field of an object that it may not read. It decodes
 // all state that the server sends to the client, from the bytes on the link and whether they arrive
-// or not, and asks the test's own function, never the server's rules: what the function says
-// at the end of a tick holds for the snapshot of that tick. It is asked in every tick in which the
-// client is in the room, for every object of the class and each of its fields, by their names in
-// Go: "Ammo", "Pos.X", "Spot[1]". It must change nothing. to is the client as the server knows it: its
-// own [client.Client.ID] is 0 until it has heard that it is connected, and by then it has been sent state.
+// or not, and asks the test's own function, never the server's rules: what the function says at the
+// end of a tick holds for the snapshot of that tick. It is asked in every tick in which the client
+// is in the room, for every object of the class and each of its fields, by their names in Go:
+// "Ammo", "Pos.X", "Spot[1]". It must change nothing. to is the client as the server knows it: its
+// own [client.Client.ID] is 0 until it has heard that it is connected, and by then it has been sent
+// state.
 //
 //	alice := w.Join("alice", nil, netlooptest.Link{})
-//	netlooptest.Audit(w, alice, ships, func(t *netloop.Tick, to *netloop.Client, s *netloop.Object[Ship], field string) bool {
+//	mayRead := func(
+//		t *netloop.Tick, to *netloop.Client, s *netloop.Object[Ship], field string,
+//	) bool {
 //		return field != "Ammo" || s.Owner() == to.ID()
-//	})
+//	}
+//	netlooptest.Audit(w, alice, ships, mayRead)
 //
 // So it also finds rules that should have been asked again: an Invalidate that was forgotten. An
 // object that the client may not see at all is one of which it may read no field.
 //
 // A field appears in a record that has it, and in one after which it is not zero. Of a client any
-// number of classes may be audited, each from right after Join on: a call after the next Step fails.
-// Messages are not looked at.
+// number of classes may be audited, each from right after Join on: a call after the next Step
+// fails. Messages are not looked at.
 func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, to *netloop.Client, o *netloop.Object[S], field string) bool) {
 	w.tb.Helper()
 	class := inside.Netloop.Class(k)

@@ -88,8 +88,8 @@ func toggle(b *bank, t *netloop.Tick, c *client.Client) {
 	}
 }
 
-// TestAuditFindsNothingWhereTheRulesHold: over bad links, with owners, members, visibility and values
-// that change all the time, by packets and by the stream.
+// TestAuditFindsNothingWhereTheRulesHold: over bad links, with owners, members, visibility and
+// values that change all the time, by packets and by the stream.
 func TestAuditFindsNothingWhereTheRulesHold(t *testing.T) {
 	b := newBank()
 	w := netlooptest.New(t, b)
@@ -178,8 +178,8 @@ func TestAuditFindsWhatARuleGivesAway(t *testing.T) {
 	}
 }
 
-// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: it owns something from the tick on in which it joins, and
-// far away it learns later that it is in the room.
+// TestAuditKnowsAClientThatHasNotHeardYetWhoItIs: it owns something from the tick on in which it
+// joins, and far away it learns later that it is in the room.
 func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	b := newBank()
 	b.joined = func(tick *netloop.Tick, c *netloop.Client) error {
@@ -194,7 +194,8 @@ func TestAuditKnowsAClientThatHasNotHeardYetWhoItIs(t *testing.T) {
 	l.want(t)
 }
 
-// TestAuditFindsAForgottenInvalidate: what the server was not told to judge again, and what should have been hidden.
+// TestAuditFindsAForgottenInvalidate: what the server was not told to judge again, and what should
+// have been hidden.
 func TestAuditFindsAForgottenInvalidate(t *testing.T) {
 	for name, forget := range map[string]bool{"forgotten": true, "not forgotten": false} {
 		member := true

@@ -48,7 +48,8 @@ func (l *listener) fails(t *testing.T, fn func(), want string) {
 	fn()
 }
 
-// A room that the game closes has ended in order: the test goes on, and sees what clients were told.
+// A room that the game closes has ended in order: the test goes on, and sees what clients were
+// told.
 func TestARoomThatClosesItselfHasEnded(t *testing.T) {
 	var calls []string
 	l := &listener{TB: t}

@@ -23,7 +23,8 @@ var (
 var (
 	SteerShip = netloop.NewRPC[Steer](Schema, "steer", netloop.AtStage(netloop.FixedUpdate), netloop.Unreliable())
 	FireShot  = netloop.NewRPC[Fire](Schema, "fire", netloop.AtStage(netloop.FixedUpdate))
-	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10)) // Nobody types faster.
+	// Nobody types faster.
+	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
 	Standings = netloop.NewCall[StandingsQuery, StandingsReply](Schema, "standings")
 )

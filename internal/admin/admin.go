@@ -20,8 +20,9 @@ import (
 const (
 	readTimeout  = 5 * time.Second  // a whole request
 	writeTimeout = 15 * time.Second // a whole answer: a scrape takes milliseconds
-	idleTimeout  = 2 * time.Minute  // above the usual scrape interval, so that connections are reused
-	maxHeader    = 8 << 10
+	// above the usual scrape interval, so that connections are reused
+	idleTimeout = 2 * time.Minute
+	maxHeader   = 8 << 10
 	// maxConns is ample for Prometheus, probes and people; more wait in the backlog.
 	maxConns = 64
 	// shutdownGrace is what answers under way get once the server stops.

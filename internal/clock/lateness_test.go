@@ -24,7 +24,8 @@ type waiting struct {
 	make func(s *System) (func(context.Context, time.Duration) error, func())
 }
 
-// waits are the candidates of docs/adr/0011-wait-by-two-timers.md: what System does, and what else it might do.
+// waits are the candidates of docs/adr/0011-wait-by-two-timers.md: what System does, and what else
+// it might do.
 var waits = append([]waiting{
 	{"System", func(s *System) (func(context.Context, time.Duration) error, func()) { return s.WaitUntil, func() {} }},
 	{"timer of the runtime", func(s *System) (func(context.Context, time.Duration) error, func()) {
@@ -93,7 +94,8 @@ func runLate(t *testing.T, w waiting, ticks int) (lateness, time.Duration) {
 func cyclictest(t *testing.T, work func()) lateness {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "cyclictest", "-q", "-t1", "--policy=other", "-i", "16667", "-D", "1h", "-h", "100000")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // It prints its histogram then.
+	// It prints its histogram then.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ func (m *Mismatch) Error() string {
 //   - A field that only the layout has is passed over by readers and written as zero. It
 //     stays in captured Values: they are of the layout, whatever t has of it.
 //   - A field that only t has is neither written nor touched.
-//   - A field that both have must be of the same kind, with the same step, range, bits or array length;
-//     otherwise the error is a *Mismatch. The limit of a string, byte string or slice may
+//   - A field that both have must be of the same kind, with the same step, range, bits or array
+//     length; otherwise the error is a *Mismatch. The limit of a string, byte string or slice may
 //     differ: that of the layout holds.
 //
 // The layout need not be sound, since the other side has sent it.

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// CaptureMark is Capture and then Mark against last, in one pass: of an object that changes in every
-// tick it is most of what there is to do.
+// CaptureMark is Capture and then Mark against last, in one pass: of an object that changes in
+// every tick it is most of what there is to do.
 func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, tick uint64) (clamped int, changed bool) {
 	words, old := now.Words, last.Words
 	for i := range p.leaves {

@@ -101,7 +101,8 @@ func sampleEvery() every {
 }
 
 func (p *Plan) newValues() *Values {
-	return &Values{Words: make([]uint64, p.words+1), Blobs: make([][]byte, p.blobs)} // one more, for a caller's
+	// one more, for a caller's
+	return &Values{Words: make([]uint64, p.words+1), Blobs: make([][]byte, p.blobs)}
 }
 
 // ReadValues reads what AppendValues wrote and checks it wholly. The blobs alias the input.

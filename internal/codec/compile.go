@@ -18,8 +18,9 @@ type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
-	kind      Kind
-	absent    bool   // of a foreign layout, without a place here: it is passed over, and written as zero
+	kind Kind
+	// of a foreign layout, without a place here: it is passed over, and written as zero
+	absent    bool
 	plain     bool   // what its kind says
 	run       uint16 // leaves of one run are the components of one thing: see expected
 	pos       int    // index among the words or among the blobs
@@ -209,7 +210,8 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 // noRun is no leaf's.
 const noRun = 1<<16 - 1
 
-// continues reports whether two neighbours are likely to change alike: they are numbers of one kind and step.
+// continues reports whether two neighbours are likely to change alike: they are numbers of one kind
+// and step.
 func (l *leaf) continues(before *leaf) bool {
 	return l.kind.onWire() == before.kind.onWire() && l.num == before.num && l.den == before.den
 }

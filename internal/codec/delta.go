@@ -17,10 +17,11 @@ import (
 // A leaf is moving if older and baseline differ in it; both sides know that, and say nothing of it.
 // What else has changed a mask says:
 //
-//	delta = [0 | 1 mask] | mask              the first form with a trend: 0 if only what moves has changed
+//	delta = [0 | 1 mask] | mask     the first form with a trend: 0 if only what moves has changed
 //	        difference of each leaf that is moving or in the mask
-//	mask  = a bit for each leaf that is not moving, the caller's word first; if these are more than
-//	        eight, then in groups of eight with a bit before each that says whether any is set
+//	mask  = a bit for each leaf that is not moving, the caller's word first; if these are more
+//	        than eight, then in groups of eight with a bit before each that says whether any
+//	        is set
 //
 // A distance has about as many bits as the shift that was predicted, and as the distances of its
 // neighbours: the other components of a vector. See expected.
@@ -29,8 +30,8 @@ import (
 // nothing about now.
 const MaxTrend = 63
 
-// Trend is what is known of how a value moves: from Older to the baseline in Took ticks. It is Ahead
-// ticks since. Both are from 1 to MaxTrend. A zero Trend knows nothing.
+// Trend is what is known of how a value moves: from Older to the baseline in Took ticks. It is
+// Ahead ticks since. Both are from 1 to MaxTrend. A zero Trend knows nothing.
 type Trend struct {
 	Older       Values
 	Took, Ahead uint64
@@ -112,8 +113,8 @@ func magnitude(v uint64) uint64 {
 	return v
 }
 
-// parameter is that of the Rice code of a distance, or false if its size is anybody's guess. shift is
-// how far the leaf was drawn ahead, floor how much that multiplies the rounding of its versions.
+// parameter is that of the Rice code of a distance, or false if its size is anybody's guess. shift
+// is how far the leaf was drawn ahead, floor how much that multiplies the rounding of its versions.
 func (x *expected) parameter(shift uint64, floor int, moving bool) (k uint, ok bool) {
 	near := max(x.sizes[0], x.sizes[1])
 	v := bits.Len64(magnitude(shift))
@@ -156,7 +157,8 @@ func (t *Trend) draw(d int64) int64 {
 	if t.Took == 1 {
 		return d * int64(t.Ahead)
 	}
-	// Both numbers are below 2^48, so the quotient of floats is rounded down to the same number, and sooner.
+	// Both numbers are below 2^48, so the quotient of floats is rounded down to the same number,
+	// and sooner.
 	v := int64(float64(2*magnitude(uint64(d))*t.Ahead+t.Took) / float64(2*t.Took))
 	if d < 0 {
 		return -v
@@ -210,7 +212,8 @@ func (t *Trend) drawFloat(d float64) float64 {
 }
 
 // line returns the place of a word among all words of its kind, so that the distance of near values
-// is small. Floats are in the order of their bits, negative ones upside down. It is its own inverse.
+// is small. Floats are in the order of their bits, negative ones upside down. It is its own
+// inverse.
 func (l *leaf) line(w uint64) uint64 {
 	switch l.kind {
 	case Float32:
@@ -361,8 +364,8 @@ func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 	}
 }
 
-// TakeDelta reads what PutDelta wrote into v, which holds the words and blobs of the baseline, and checks it
-// wholly. New blobs alias scratch, which is returned longer.
+// TakeDelta reads what PutDelta wrote into v, which holds the words and blobs of the baseline, and
+// checks it wholly. New blobs alias scratch, which is returned longer.
 func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) []byte {
 	var set leafSet
 	p.moving(&set, v, &t)

@@ -15,8 +15,8 @@ import (
 //
 // Distances are those of the steps from where they would be by now.
 
-// turn returns the steps of a word that is not 0 without component at, whatever is largest there: the
-// same rotation, with that component positive.
+// turn returns the steps of a word that is not 0 without component at, whatever is largest there:
+// the same rotation, with that component positive.
 func turn(w uint64, n, at int) [3]int64 {
 	s, largest := splitQuat(w, n)
 	if largest == at {
@@ -44,7 +44,8 @@ func turn(w uint64, n, at int) [3]int64 {
 	return s
 }
 
-// root is the square root, rounded down; 0 of what is negative. v is below 2^52, where a float is exact.
+// root is the square root, rounded down; 0 of what is negative. v is below 2^52, where a float is
+// exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
 // aim returns where the steps would be by now, and how far that was drawn.

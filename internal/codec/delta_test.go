@@ -39,7 +39,8 @@ func bitsOf(tb testing.TB, p *Plan, v, base *Values, t Trend) int {
 	return w.Len()
 }
 
-// randomEvery draws values that are near each other, far apart, and at the borders of what they may be.
+// randomEvery draws values that are near each other, far apart, and at the borders of what they may
+// be.
 func randomEvery(rng *rand.Rand, from every) every {
 	v := from
 	near := func() int64 {
@@ -250,8 +251,8 @@ func TestDeltaDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Any baseline, any older version and any bits: no panic, and what is accepted is a value that can be
-// read and written again.
+// Any baseline, any older version and any bits: no panic, and what is accepted is a value that can
+// be read and written again.
 func FuzzTakeDelta(f *testing.F) {
 	p := mustPlan[every](f)
 	a, b := sampleEvery(), every{R64: 12, Pos: vec{X: 1, Y: 2}}
@@ -296,8 +297,8 @@ func FuzzTakeDelta(f *testing.F) {
 	})
 }
 
-// An int travels as an int64 and a uint as a uint64, also where it is a matter of who stands beside it: a
-// reader that has only the tables takes what the writer wrote.
+// An int travels as an int64 and a uint as a uint64, also where it is a matter of who stands beside
+// it: a reader that has only the tables takes what the writer wrote.
 func TestIntRunsOnAsInt64(t *testing.T) {
 	type mixed struct {
 		A int64

@@ -43,22 +43,24 @@
 //	`net:"quant=1/256"`   step of a float; on an array, slice or struct, of the floats inside
 //	`net:"range=-9:9"`    limits of a float with a step, rounded outward to whole steps
 //	`net:"quat=10"`       bits of a component of a quaternion, on four float32
-//	`net:"max=16"`        most bytes of a string, []byte or protobuf message, most elements of a slice or map
+//	`net:"max=16"`        most bytes of a string, []byte or protobuf message, most elements
+//	                      of a slice or map
 //	`net:"each=16"`       most bytes of each string, []byte or message in a slice or map
 //	`net:"key=ID"`        on a slice of structs: the field that tells its elements apart, so
 //	                      that a difference (script.go) follows them when they move
-//	`net:"interval=1s"`   on a field of state: it is captured at most once in a second, all inside together
+//	`net:"interval=1s"`   on a field of state: it is captured at most once in a second, all inside
+//	                      together
 //	`net:"threshold=2"`   on numbers of state: a change of less is not captured (hold.go)
 //	`net:"lerp=angle"`    on numbers of state: how they are drawn between two versions (lerp.go)
 //	`net:"weight=4"`    on a field of state: how much a change of it is needed (weight.go)
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
-// Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and
-// a slice or map [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a
-// captured state is cut to it and counted, because a tick cannot fail over one name that is
-// too long. An empty slice or map is read as nil.
+// Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and a
+// slice or map [DefaultMaxSlice] elements. A message over a limit is refused when it is written; a
+// captured state is cut to it and counted, because a tick cannot fail over one name that is too
+// long. An empty slice or map is read as nil.
 //
 // Quantised float32 without a range are clamped to ±(2^31-1) steps and float64 to ±2^53, both
-// infinities included. A reader refuses NaN and everything out of the range of its field, so what comes
-// out of Decode is a value that the game could have made itself.
+// infinities included. A reader refuses NaN and everything out of the range of its field, so what
+// comes out of Decode is a value that the game could have made itself.
 package codec

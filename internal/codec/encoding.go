@@ -23,8 +23,8 @@ type Encoding struct {
 	Check func(b []byte) error
 	// Store makes the pointer refer to a new value that shares no memory with the bytes.
 	Store func(field unsafe.Pointer, b []byte) error
-	// Heap estimates how many bytes Store allocates, of bytes that it takes: by what they hold and not by how many
-	// they are, for a few may stand for much.
+	// Heap estimates how many bytes Store allocates, of bytes that it takes: by what they hold and
+	// not by how many they are, for a few may stand for much.
 	Heap func(b []byte) int
 	// Clone makes the pointer, which is not nil, refer to a deep copy.
 	Clone func(field unsafe.Pointer)

@@ -35,7 +35,8 @@ func letters(t reflect.Type) *Encoding {
 			*(**letter)(field) = &letter{string(b)}
 			return check(b)
 		},
-		Heap: func(b []byte) int { return 1000 * len(b) }, // there are letters that few bytes stand for
+		// there are letters that few bytes stand for
+		Heap: func(b []byte) int { return 1000 * len(b) },
 		Clone: func(field unsafe.Pointer) {
 			twin := **(**letter)(field)
 			*(**letter)(field) = &twin

@@ -58,8 +58,9 @@ func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	return bytes
 }
 
-// MapHeap is about what a map of n entries of a size takes: groups of eight places with a control byte each, at most seven
-// eighths of them in use, and their number a power of two. Large entries lie outside.
+// MapHeap is about what a map of n entries of a size takes: groups of eight places with a control
+// byte each, at most seven eighths of them in use, and their number a power of two. Large entries
+// lie outside.
 func MapHeap(n, entry int) (bytes int) {
 	if n == 0 {
 		return 0

@@ -13,7 +13,8 @@ import (
 // What the tags interval and threshold say holds changes back where they are captured:
 //
 //   - A change of less than the threshold from what was captured last is not captured. What is
-//     captured stays where it is, so a slow drift counts from there, and is captured when it adds up.
+//     captured stays where it is, so a slow drift counts from there, and is captured when it
+//     adds up.
 //   - The fields under one interval are captured together, and not again before the interval
 //     has passed.
 
@@ -116,7 +117,8 @@ func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	g.value, _ = r.Float64()
 	switch l.kind {
 	case Quat:
-		g.width = 2 * math.Sin(g.value/4*math.Pi/180) // rotations that are an angle a apart have a chord of 2·sin(a/4)
+		// rotations that are an angle a apart have a chord of 2·sin(a/4)
+		g.width = 2 * math.Sin(g.value/4*math.Pi/180)
 	case Float32, Float64:
 		g.width = g.value
 	default:
@@ -148,7 +150,8 @@ func (g *gap) holds(l *leaf, w, from uint64) bool {
 	}
 }
 
-// chord is the distance between two rotations as points of the unit sphere, of which q and -q are one.
+// chord is the distance between two rotations as points of the unit sphere, of which q and -q are
+// one.
 func chord(a, b uint64, n int) float64 {
 	var p, q [4]float32
 	unpackQuat(&p, a, n)
@@ -169,8 +172,8 @@ type group struct {
 	leaves   []int
 }
 
-// group makes one of the leaves from the given one on, if the node has an interval. What has a group
-// further in keeps it.
+// group makes one of the leaves from the given one on, if the node has an interval. What has a
+// group further in keeps it.
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
@@ -263,8 +266,8 @@ func (g *group) due(ticks []uint64, interval uint64) (due uint64) {
 	return due
 }
 
-// HeldLeaf tells why Hold would keep leaf i: small if its change is below the threshold, else the tick
-// at which its interval is over, 0 if it may be captured or has not changed.
+// HeldLeaf tells why Hold would keep leaf i: small if its change is below the threshold, else the
+// tick at which its interval is over, 0 if it may be captured or has not changed.
 func (p *Plan) HeldLeaf(i int, now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (small bool, due uint64) {
 	l := &p.leaves[i]
 	if l.equal(now, last) {

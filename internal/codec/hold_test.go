@@ -71,7 +71,8 @@ func TestIntervalAndThresholdAreCheckedAtDeclaration(t *testing.T) {
 	}
 }
 
-// refused fails unless a type is refused with these words, or has such a field where no tag like that may be.
+// refused fails unless a type is refused with these words, or has such a field where no tag like
+// that may be.
 func refused(t *testing.T, of any, want string) {
 	t.Helper()
 	p, err := Compile(reflect.TypeOf(of))

@@ -39,8 +39,8 @@ func (p *Plan) TypeOf(name string) string {
 	return ""
 }
 
-// leaf returns the i-th of the values in t that are leaves; nil, with i less by their number, if there are
-// not so many.
+// leaf returns the i-th of the values in t that are leaves; nil, with i less by their number, if
+// there are not so many.
 func (t *Type) leaf(i *int) *Type {
 	switch t.Kind {
 	case Struct:

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTypeOfIsTheLeafsOwn: by its name in Go, whatever it is called on the wire and wherever it lies.
+// TestTypeOfIsTheLeafsOwn: by its name in Go, whatever it is called on the wire and wherever it
+// lies.
 func TestTypeOfIsTheLeafsOwn(t *testing.T) {
 	type inner struct {
 		X    float32 `net:"quant=1/8,range=-2:2"`

@@ -9,7 +9,8 @@ import (
 // draws: it changes nothing that is captured or sent, and travels in no table.
 type Lerp uint8
 
-// The ways. Those without a tag are Linear for floats, Rotation for quaternions and Step for all else.
+// The ways. Those without a tag are Linear for floats, Rotation for quaternions and Step for all
+// else.
 const (
 	LerpStep     Lerp = iota // the older version's, until the newer one is reached
 	LerpLinear               // on the straight line between both
@@ -70,8 +71,8 @@ func (n *node) lerps(t lerpTag) bool {
 	}
 }
 
-// draw gives the leaves of a field their way: that of its own or an outer tag, if they can be made so, or that of
-// their kind. Structs inside have seen to theirs.
+// draw gives the leaves of a field their way: that of its own or an outer tag, if they can be made
+// so, or that of their kind. Structs inside have seen to theirs.
 func (w *walker) draw(n *node, t lerpTag) error {
 	switch {
 	case t.own && w.inside > 0:

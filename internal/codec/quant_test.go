@@ -97,7 +97,8 @@ func TestVectorsAreGroupsOfLeaves(t *testing.T) {
 	va, vb := p.newValues(), p.newValues()
 	p.Capture(unsafe.Pointer(&a), va)
 	p.Capture(unsafe.Pointer(&b), vb)
-	// Ten leaves with the owner are two groups of mask: bits 1, 8 and 0; the distance 32, as 64, 7 + 6.
+	// Ten leaves with the owner are two groups of mask: bits 1, 8 and 0; the distance 32, as 64, 7
+	// + 6.
 	if got := bitsOf(t, p, vb, va, Trend{}); got != 9+1+7+6 {
 		t.Errorf("%d bits", got)
 	}

@@ -11,9 +11,10 @@ import (
 // With n bits and M = 2^(n-1) - 1 the other three, which lie within ±1/√2, are whole numbers of
 // steps of 1/(√2·M):
 //
-//	word = largest:2 a:n b:n c:n        in that order from the top; a, b, c in the order of the components
-//	                                    without the largest, each as steps + M + 1, which is never 0
-//	word = 0                            four zeros: a rotation that was never set, or is not shown
+//	word = largest:2 a:n b:n c:n  in that order from the top; a, b, c in the order of the
+//	                              components without the largest, each as steps + M + 1, which
+//	                              is never 0
+//	word = 0                      four zeros: a rotation that was never set, or is not shown
 //
 // So a component of 0 stays 0, and a capture of what a word became is that word again, which
 // takes a rule for components that are nearly equal: in whole numbers, with R = 2·M² - Σsteps²,

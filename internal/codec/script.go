@@ -15,7 +15,8 @@ import (
 //	step       = n << 2 | op, then
 //	  0 keep                           the next n elements stay
 //	  1 drop                           the next n elements go
-//	  2 edit   (mask difference*)^n    the next n elements change: a bit per leaf, none if there is but one
+//	  2 edit   (mask difference*)^n    the next n elements change: a bit per leaf, none if
+//	                                   there is but one
 //	  3 insert element^n               n new elements
 //
 // Which element was which only the writer decides: by index, by key, or in a map by the order

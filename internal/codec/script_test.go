@@ -334,7 +334,8 @@ func FuzzReadScript(f *testing.F) {
 			return
 		}
 		whole := p.AppendValues(nil, now)
-		if size, _ := p.MaxSize(); len(whole) > size+10*(len(base)+len(diff)) { // Not every varint is the shortest.
+		// Not every varint is the shortest.
+		if size, _ := p.MaxSize(); len(whole) > size+10*(len(base)+len(diff)) {
 			t.Fatalf("%d bytes, more than %d", len(whole), size)
 		}
 		r = wire.NewReader(whole)

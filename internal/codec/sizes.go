@@ -9,13 +9,14 @@ import (
 // LeafName is the name of leaf i within the struct, such as Pos.X.
 func (p *Plan) LeafName(i int) string { return p.leaves[i].name }
 
-// AddSizes adds to sizes the bits that PutDelta writes for each leaf, times a factor: sizes[0] is the
-// caller's word, sizes[1+i] leaf i. The writer is scratch.
+// AddSizes adds to sizes the bits that PutDelta writes for each leaf, times a factor: sizes[0] is
+// the caller's word, sizes[1+i] leaf i. The writer is scratch.
 func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base *Values, t *Trend) {
 	p.putDelta(w, v, base, t, sizes, times)
 }
 
-// MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest part.
+// MaxDelta is the most bits that a delta takes, and the name of the field that takes the largest
+// part.
 func (p *Plan) MaxDelta() (size int, largest string) {
 	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
 	return p.sum(size, 1<<30, (*leaf).maxDelta)

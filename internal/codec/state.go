@@ -67,8 +67,8 @@ func (p *Plan) Misfits(v unsafe.Pointer) (names []string) {
 	return names
 }
 
-// Refuse names the fields of the struct at v that Capture had to cut or clamp, and lets those of now keep what
-// last has of them, unless it is nil.
+// Refuse names the fields of the struct at v that Capture had to cut or clamp, and lets those of
+// now keep what last has of them, unless it is nil.
 func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
 	names = p.Misfits(v)
 	for i := range p.leaves {
@@ -186,8 +186,8 @@ func (p *Plan) MaxSize() (size int, largest string) {
 	return p.sum(0, 1<<30, (*leaf).maxSize)
 }
 
-// sum adds the sizes of all leaves to size and names the leaf with the largest. It stops at a bound far beyond
-// every limit, which keeps nested limits from overflowing.
+// sum adds the sizes of all leaves to size and names the leaf with the largest. It stops at a bound
+// far beyond every limit, which keeps nested limits from overflowing.
 func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {

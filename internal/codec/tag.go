@@ -129,7 +129,8 @@ func (t *tag) setRange(value string) error {
 // steps returns a number in steps, rounded down.
 func (t *tag) steps(f *big.Rat) *big.Int {
 	s := new(big.Rat).Mul(f, new(big.Rat).SetFrac(new(big.Int).SetUint64(t.den), new(big.Int).SetUint64(t.num)))
-	return new(big.Int).Div(s.Num(), s.Denom()) // Euclid's, which is the floor for a positive divisor
+	// Euclid's, which is the floor for a positive divisor
+	return new(big.Int).Div(s.Num(), s.Denom())
 }
 
 // quantise gives the node of a float the step and the range of its tag. A range that is no

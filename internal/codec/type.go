@@ -10,14 +10,16 @@ import (
 // Type says how a value travels, apart from any Go type: it is what one side tells the other
 // of its layout. Two sides with equal Types write the same bytes.
 type Type struct {
-	Kind     Kind    // never Int or Uint, which travel as Int64 and Uint64
-	Num, Den uint64  // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
-	Low      int64   // of Range32 and Range64: the fewest steps
-	High     int64   // and the most
-	Max      int     // String, Bytes, Slice, Map and Proto: the limit; ByteArray and Array: the length; Quat: the bits
-	Proto    string  // of Proto: the full name
-	Elem     *Type   // of Array and Slice; of Map: a Struct of Key and, unless it is a set, Value
-	Fields   []Field // of Struct, in wire order
+	Kind     Kind   // never Int or Uint, which travel as Int64 and Uint64
+	Num, Den uint64 // of Quant32, Quant64, Range32 and Range64: the step is Num/Den
+	Low      int64  // of Range32 and Range64: the fewest steps
+	High     int64  // and the most
+	// String, Bytes, Slice, Map and Proto: the limit; ByteArray and Array: the length; Quat: the
+	// bits
+	Max    int
+	Proto  string  // of Proto: the full name
+	Elem   *Type   // of Array and Slice; of Map: a Struct of Key and, unless it is a set, Value
+	Fields []Field // of Struct, in wire order
 }
 
 // Field is a field of a struct by its name on the wire.

@@ -19,12 +19,13 @@ type node struct {
 	proto    string // of a Proto: its name
 	encoding *Encoding
 	read     string // of what becomes a leaf: the rule by which it is read, "" = by everybody
-	key      string // of a Map, or of a Slice that has one: the field of the elements that tells them apart
-	hold     holdTag
-	lerp     Lerp    // of what becomes a leaf
-	weight   float64 // of what becomes a leaf, 0 = none given
-	elem     *node
-	fields   []nodeField
+	// of a Map, or of a Slice that has one: the field of the elements that tells them apart
+	key    string
+	hold   holdTag
+	lerp   Lerp    // of what becomes a leaf
+	weight float64 // of what becomes a leaf, 0 = none given
+	elem   *node
+	fields []nodeField
 }
 
 // nodeField is a field of a struct.
@@ -164,7 +165,8 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 			return nil, w.fail(sub, "read=%s inside a slice or map, which is read as a whole; put it on the slice or map", own.read)
 		}
 		quant := set && (own.num != 0 || own.from != nil)
-		if own.num == 0 { // a step given further out holds for the floats inside, and so does its range
+		// a step given further out holds for the floats inside, and so does its range
+		if own.num == 0 {
 			own.num, own.den = g.num, g.den
 			if own.from == nil {
 				own.from, own.to = g.from, g.to

@@ -5,11 +5,12 @@ import (
 	"math/big"
 )
 
-// The tag weight says how much a change of a field is needed where not everything fits. To the codec it is a number
-// that it checks: it changes nothing that is captured or sent, and travels in no table.
+// The tag weight says how much a change of a field is needed where not everything fits. To the
+// codec it is a number that it checks: it changes nothing that is captured or sent, and travels in
+// no table.
 
-// MinWeight and MaxWeight bound the weight of a field; without a tag it is 1. 0 is not among them: a change that
-// nobody needs would be owed, and go when everything else has.
+// MinWeight and MaxWeight bound the weight of a field; without a tag it is 1. 0 is not among them:
+// a change that nobody needs would be owed, and go when everything else has.
 const MinWeight, MaxWeight = 1.0 / 64, 64
 
 func parseWeight(value string) (float64, error) {
@@ -33,7 +34,8 @@ func (n *node) weigh(p float64) {
 	}
 }
 
-// Weights are those of the leaves, by their numbers, or nil if all have 1. The caller must not change the slice.
+// Weights are those of the leaves, by their numbers, or nil if all have 1. The caller must not
+// change the slice.
 func (p *Plan) Weights() []float64 {
 	for _, v := range p.weights {
 		if v != 1 {

@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// lossy is a whole field with 5 % of the packets lost, and the acknowledged frame 100 ms old or more.
+// lossy is a whole field with 5 % of the packets lost, and the acknowledged frame 100 ms old or
+// more.
 var lossy = sync.OnceValues(func() (*Report, error) {
 	begin := time.Now()
 	return Run(NewField(DefaultSeed, DefaultFrames), Options{Loss: 0.05, Seed: 1, Clock: func() time.Duration { return time.Since(begin) }})
 })
 
-// BenchmarkCubes prints what each coder takes for the field: kbit/s and the bits per cube and update, whether the cube
-// has changed or not. Published is where Glenn Fiedler's "Snapshot Compression" (2015) ends for 901 cubes at 60 Hz; its
-// motion is another one. The time per operation says nothing.
+// BenchmarkCubes prints what each coder takes for the field: kbit/s and the bits per cube and
+// update, whether the cube has changed or not. Published is where Glenn Fiedler's "Snapshot
+// Compression" (2015) ends for 901 cubes at 60 Hz; its motion is another one. The time per
+// operation says nothing.
 func BenchmarkCubes(b *testing.B) {
 	r, err := lossy()
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// state is a cube as the author of a game would declare it, whose physics keep rotations as their smallest
-// three, in steps. A `quat` field would not do: it has an odd number of values, so that a component of 0 stays 0, and settles which
-// of two nearly equal components is the largest, while a capture may hold either. Integers for the smallest three would be as exact, but
-// have no range.
+// state is a cube as the author of a game would declare it, whose physics keep rotations as their
+// smallest three, in steps. A `quat` field would not do: it has an odd number of values, so that a
+// component of 0 stays 0, and settles which of two nearly equal components is the largest, while a
+// capture may hold either. Integers for the smallest three would be as exact, but have no range.
 type state struct {
 	X, Y     float32 `net:"quant=1/512,range=-16383/512:16383/512"`
 	Z        float32 `net:"quant=1/512,range=0:8191/512"`

@@ -12,14 +12,16 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// mover is a cube as a game would declare it that keeps its rotations as quaternions, in the steps of a capture.
+// mover is a cube as a game would declare it that keeps its rotations as quaternions, in the steps
+// of a capture.
 type mover struct {
 	X, Y float32    `net:"quant=1/512,range=-32:32"`
 	Z    float32    `net:"quant=1/512,range=0:16"`
 	Rot  [4]float32 `net:"quat=9"`
 }
 
-// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements come some ticks later.
+// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements
+// come some ticks later.
 type crowd struct {
 	world   rigid.World
 	random  *rand.Rand
@@ -62,7 +64,8 @@ func newCrowd(tb testing.TB, speed float64, rolls bool, late int) *crowd {
 	return c
 }
 
-// drive is a step of the simulation. Every two seconds a cube takes another direction, inwards at the edge.
+// drive is a step of the simulation. Every two seconds a cube takes another direction, inwards at
+// the edge.
 func (c *crowd) drive() {
 	for i := range c.world.Bodies {
 		b, goal := &c.world.Bodies[i], &c.goals[i]
@@ -131,7 +134,8 @@ func (c *crowd) measure(tb testing.TB) (kilobytes, moving float64) {
 	return float64(c.bytes) / ticks * crowdRate / 1000, float64(moved) / ticks / crowdSize
 }
 
-// same compares what the client has with what the server has captured, which is what a capture of it would be.
+// same compares what the client has with what the server has captured, which is what a capture of
+// it would be.
 func (c *crowd) same(t *testing.T) {
 	for i, o := range c.objects {
 		got, ok := c.replica.Get(o.ID())

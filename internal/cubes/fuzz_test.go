@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Arbitrary bytes end in an error or as frames that are these bytes again; there is no panic, and nothing is out of its range.
+// Arbitrary bytes end in an error or as frames that are these bytes again; there is no panic, and
+// nothing is out of its range.
 func FuzzCapture(f *testing.F) {
 	f.Add(make([]byte, frameBytes+1))
 	f.Add(pack(&newWander(1).frame))

@@ -14,7 +14,8 @@ import (
 // Source yields frames in their order, and after the last io.EOF.
 type Source interface{ Next(*Frame) error }
 
-// maxFrames bounds a capture to ten minutes, a gigabyte: a few kilobytes of xz can hold any number of frames.
+// maxFrames bounds a capture to ten minutes, a gigabyte: a few kilobytes of xz can hold any number
+// of frames.
 const maxFrames = 10 * 60 * Rate
 
 // File is a capture in a file. It is not safe for concurrent use.
@@ -41,8 +42,9 @@ func Open(path string) (*File, error) {
 	return &File{file: file, in: in, most: maxFrames}, nil
 }
 
-// unpacked takes the compression off, if there is one. What it reads is bounded by who reads it; the dictionary
-// is what the file says, at most 4 GiB of address space of which no more is touched than is read.
+// unpacked takes the compression off, if there is one. What it reads is bounded by who reads it;
+// the dictionary is what the file says, at most 4 GiB of address space of which no more is touched
+// than is read.
 func unpacked(file io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(file, 1<<16)
 	if head, _ := in.Peek(len(xzMagic)); !bytes.Equal(head, xzMagic) {

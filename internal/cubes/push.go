@@ -8,9 +8,10 @@ import (
 	"github.com/netloop/netloop/internal/cubes/rigid"
 )
 
-// The scene: a player's cube falls beside a field of small ones, and is then driven about in it. For some seconds
-// at a time it draws those that are near, so that they tumble along and over each other, and then lets them
-// fall and come to rest. The numbers are chosen for as many cubes to move, as far, as in captures: see docs/BENCHMARKS.md.
+// The scene: a player's cube falls beside a field of small ones, and is then driven about in it.
+// For some seconds at a time it draws those that are near, so that they tumble along and over each
+// other, and then lets them fall and come to rest. The numbers are chosen for as many cubes to
+// move, as far, as in captures: see docs/BENCHMARKS.md.
 const (
 	fieldSide  = 30
 	smallSide  = 0.4
@@ -27,7 +28,8 @@ const (
 	driveTorque = 0.04 // and of the spin of a wheel of that speed
 )
 
-// The field whose figures are nearest to those of the capture by which the scene was chosen, and as many frames as it has.
+// The field whose figures are nearest to those of the capture by which the scene was chosen, and as
+// many frames as it has.
 const (
 	DefaultSeed   = 2
 	DefaultFrames = 2838
@@ -101,9 +103,11 @@ func (f *Field) drive() {
 	p.Push(force, torque)
 }
 
-// someGoal is a speed in some direction, inwards if the player is far outside, or at times no speed.
+// someGoal is a speed in some direction, inwards if the player is far outside, or at times no
+// speed.
 func (f *Field) someGoal(at rigid.Vec) rigid.Vec {
-	speed := 2.5 + float64(5*f.random.Float64()) // metres per second; the conversion keeps product and sum apart
+	// metres per second; the conversion keeps product and sum apart
+	speed := 2.5 + float64(5*f.random.Float64())
 	to := rigid.Vec{X: f.random.Float64()*2 - 1, Y: f.random.Float64()*2 - 1}
 	switch {
 	case math.Abs(at.X) > playerFar || math.Abs(at.Y) > playerFar:

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// The short form of `make cubes`: every frame through server and client. The field is the same on every machine, so a
-// hash says whether it still is the one of which docs/BENCHMARKS.md has the figures.
+// The short form of `make cubes`: every frame through server and client. The field is the same on
+// every machine, so a hash says whether it still is the one of which docs/BENCHMARKS.md has the
+// figures.
 func TestTheFieldIsDecodedExactlyAndTheSameEverywhere(t *testing.T) {
 	const frames, want = 420, 0x9cb318933b2365ed
 	h := fnv.New64a()
@@ -58,8 +59,9 @@ func TestSeedsMakeFields(t *testing.T) {
 	}
 }
 
-// A whole field resembles the capture by which it was chosen, in the share of cubes that change and in
-// what others' coders take: of that capture 0.113, and 543, 421 and 286 kbit/s. On a machine with nothing else to do a frame takes no more than 300 µs.
+// A whole field resembles the capture by which it was chosen, in the share of cubes that change and
+// in what others' coders take: of that capture 0.113, and 543, 421 and 286 kbit/s. On a machine
+// with nothing else to do a frame takes no more than 300 µs.
 func TestAFieldIsLikeACapture(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it simulates 47 s of 901 cubes: NETLOOP_VERIFY=1 runs it")

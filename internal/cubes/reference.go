@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// coder is one that is known from elsewhere, as far as its size goes: how many bits it takes for a frame, given
-// the one that was acknowledged and the one that was acknowledged Delay frames before.
+// coder is one that is known from elsewhere, as far as its size goes: how many bits it takes for a
+// frame, given the one that was acknowledged and the one that was acknowledged Delay frames before.
 type coder struct {
 	name string
 	bits func(now, base, before *Frame) int
@@ -39,8 +39,8 @@ func absoluteBits(now, base, _ *Frame) int {
 	return n
 }
 
-// varintBits takes a bit per cube, a byte that says which fields have changed, flag included, and for each of
-// these a zigzag varint of the difference.
+// varintBits takes a bit per cube, a byte that says which fields have changed, flag included, and
+// for each of these a zigzag varint of the difference.
 func varintBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {
@@ -65,9 +65,9 @@ func varint(now, base int32) int {
 
 func zigzag(d int32) uint32 { return uint32(d<<1 ^ d>>31) }
 
-// fiedlerBits is the bit packer of Fiedler's challenge of 2015: the changed cubes by the steps between their
-// indices, positions against an estimate, the smallest three against the baseline, both in three sizes. The
-// format is public; this counts its bits and is no copy of its code.
+// fiedlerBits is the bit packer of Fiedler's challenge of 2015: the changed cubes by the steps
+// between their indices, positions against an estimate, the smallest three against the baseline,
+// both in three sizes. The format is public; this counts its bits and is no copy of its code.
 func fiedlerBits(now, base, before *Frame) int {
 	changed, indices, cubes, last := 0, 0, 0, -1
 	for i := range now {
@@ -109,8 +109,8 @@ func indexBits(step int) int {
 	}
 }
 
-// estimatedBits is for the position: after as much movement again as there was up to the baseline, less some
-// drag, and downwards some more, but not into the ground.
+// estimatedBits is for the position: after as much movement again as there was up to the baseline,
+// less some drag, and downwards some more, but not into the ground.
 func estimatedBits(now, base, before *Cube) int {
 	if now.Position == base.Position {
 		return 0
@@ -150,8 +150,8 @@ func rotationBits(now, base *Cube) int {
 	}
 }
 
-// sizedBits takes for each number the least of three sizes that it fits; a larger size begins where the smaller
-// one ends.
+// sizedBits takes for each number the least of three sizes that it fits; a larger size begins where
+// the smaller one ends.
 func sizedBits(d [3]uint32, small, medium, large int) (n int) {
 	for _, v := range d {
 		switch {

@@ -58,7 +58,8 @@ func TestManyIndicesAreBits(t *testing.T) {
 func TestTheEstimateFollowsTheMovement(t *testing.T) {
 	before := &Cube{Position: [3]int32{0, 0, 500}}
 	base := &Cube{Position: [3]int32{100, -100, 400}}
-	now := &Cube{Position: [3]int32{100 + 93, -100 - 94, 400 - 97}} // -100 less 6.2 rounded up is -94, and 3
+	// -100 less 6.2 rounded up is -94, and 3
+	now := &Cube{Position: [3]int32{100 + 93, -100 - 94, 400 - 97}}
 	if got := estimatedBits(now, base, before); got != 1+12 {
 		t.Errorf("an exact estimate takes %d bits, want 13", got)
 	}

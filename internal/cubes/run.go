@@ -50,7 +50,8 @@ func (r *Report) Micros() float64 { return r.Encode.Seconds() * 1e6 / r.counted(
 // ChangedShare is how many of the cubes differ from the acknowledged frame, on average.
 func (r *Report) ChangedShare() float64 { return float64(r.Changed) / r.counted() / Count }
 
-// remembered is how many frames are kept: enough for one to be acknowledged after many that were lost.
+// remembered is how many frames are kept: enough for one to be acknowledged after many that were
+// lost.
 const remembered = 64
 
 // runner is a server with one client.
@@ -72,8 +73,9 @@ type runner struct {
 // that of a link.
 var limit = netvar.Limit{Packets: netvar.MaxPackets, PacketSize: netvar.MaxPacket}
 
-// Run takes all frames of a source through a server and a client, and counts. Without loss it fails if one frame is not
-// decoded exactly; with loss, if the client does not have the last one soon after.
+// Run takes all frames of a source through a server and a client, and counts. Without loss it fails
+// if one frame is not decoded exactly; with loss, if the client does not have the last one soon
+// after.
 func Run(src Source, opt Options) (*Report, error) {
 	table, class, err := newTable()
 	if err != nil {
@@ -132,7 +134,8 @@ func (r *runner) step() error {
 	return nil
 }
 
-// snapshot sends what has changed at frame n. It returns the bytes of records and what encoding took.
+// snapshot sends what has changed at frame n. It returns the bytes of records and what encoding
+// took.
 func (r *runner) snapshot(n int, loss float64) (bytes int, spent time.Duration, err error) {
 	acks := &r.acks[n%Delay]
 	if len(*acks) > 0 {
@@ -175,7 +178,8 @@ func (r *runner) now() time.Duration {
 	return r.opt.Clock()
 }
 
-// count adds up what the coders take for frame n. The others know nothing of what a frame has brought of which a packet was lost.
+// count adds up what the coders take for frame n. The others know nothing of what a frame has
+// brought of which a packet was lost.
 func (r *runner) count(n, bytes int, spent time.Duration) {
 	acked := n - Delay
 	for acked > 0 && acked > n-remembered+Delay+1 && r.lost[acked%remembered] {
@@ -208,7 +212,8 @@ func (r *runner) equal(now *Frame) error {
 	return nil
 }
 
-// settle lets the client get what was lost: two snapshots after the loss is known it has everything.
+// settle lets the client get what was lost: two snapshots after the loss is known it has
+// everything.
 func (r *runner) settle() error {
 	r.report.Records, r.report.Packets = int(r.world.Stats().Records), int(r.world.Stats().Packets)
 	last := r.frame(r.report.Frames - 1)

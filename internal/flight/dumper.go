@@ -178,7 +178,8 @@ func prune(dir string) error {
 		}
 		files = append(files, file{e.Name(), info.Size()})
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(b.name, a.name) }) // the newest first
+	// the newest first
+	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(b.name, a.name) })
 	var total int64
 	for i, f := range files {
 		if total += f.size; i == 0 || i < maxFiles && total <= maxBytes {

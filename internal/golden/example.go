@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// Example returns an example of a page: the bytes of the block behind the line "<!-- golden: name -->". It is
-// hexadecimal, and what follows a # is a comment. Lines that begin with "bits" hold bits in the order of
-// the stream; together they are bytes, lowest bit first, of which the last is filled with zeros.
+// Example returns an example of a page: the bytes of the block behind the line "<!-- golden: name
+// -->". It is hexadecimal, and what follows a # is a comment. Lines that begin with "bits" hold
+// bits in the order of the stream; together they are bytes, lowest bit first, of which the last is
+// filled with zeros.
 func Example(tb testing.TB, page, name string) []byte {
 	tb.Helper()
 	var out []byte

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestOneMoveSuspectsThePairsThatMatter: where one alone moves, appears or goes, the suspects are the pairs that
-// have become Inside or Outside, each once; and those of something new are the eyes that it is Inside of.
+// TestOneMoveSuspectsThePairsThatMatter: where one alone moves, appears or goes, the suspects are
+// the pairs that have become Inside or Outside, each once; and those of something new are the eyes
+// that it is Inside of.
 func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(4, 2))
@@ -93,8 +94,9 @@ func TestOneMoveSuspectsThePairsThatMatter(t *testing.T) {
 	}
 }
 
-// TestAMoveLooksAtNoMoreThanItsReach: a step looks at the cells around where it came from, a leap at those around
-// where it went as well, and something new at the few from which it may be seen at once.
+// TestAMoveLooksAtNoMoreThanItsReach: a step looks at the cells around where it came from, a leap
+// at those around where it went as well, and something new at the few from which it may be seen at
+// once.
 func TestAMoveLooksAtNoMoreThanItsReach(t *testing.T) {
 	x := New(shape(t, 50, 100, 100)) // near is 3, the reach 5
 	for i := range 60 * 60 {

@@ -37,7 +37,8 @@ func (x *Index) MoveThing(id int, to Cell) {
 	}
 }
 
-// RemoveThing takes a thing out, between two calls of Settle without a move of it. No pair is suspected.
+// RemoveThing takes a thing out, between two calls of Settle without a move of it. No pair is
+// suspected.
 func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 
 // MoveEye moves an eye to a cell, or takes it away, with the next Settle; at most once before it.
@@ -49,13 +50,15 @@ func (x *Index) MoveEye(id int, to Cell, is bool) {
 }
 
 // Settle names the pairs that have to be looked at because one of the two has moved, or both: each
-// whose zone has become Inside or Outside is among them, perhaps more than once, and some whose has not.
+// whose zone has become Inside or Outside is among them, perhaps more than once, and some whose has
+// not.
 func (x *Index) Settle(suspect func(thing, eye int)) {
 	tell := func(thing, eye int) {
 		x.suspected++
 		suspect(thing, eye)
 	}
-	// Things first, against the eyes where they were, then the eyes against the things where they are.
+	// Things first, against the eyes where they were, then the eyes against the things where they
+	// are.
 	for _, m := range x.movedThings {
 		m.to, m.is = x.things.at(int(m.id))
 		x.walk(&x.eyes, &m, func(eye int) { tell(int(m.id), eye) })
@@ -72,7 +75,8 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 	x.movedEyes = x.movedEyes[:0]
 }
 
-// Seen names the pairs of a thing, which may be new, with the eyes that it is Inside of as of the last Settle.
+// Seen names the pairs of a thing, which may be new, with the eyes that it is Inside of as of the
+// last Settle.
 func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	at, ok := x.things.at(id)
 	if !ok {
@@ -105,8 +109,8 @@ func (x *Index) walk(others *layer, m *move, fn func(id int)) {
 			}
 		}
 	}
-	// What goes Outside lies around where it was, what comes Inside around where it is: and after one step, as the
-	// margin is at least a cell, that is no further from where it was.
+	// What goes Outside lies around where it was, what comes Inside around where it is: and after
+	// one step, as the margin is at least a cell, that is no further from where it was.
 	if m.was {
 		others.around(m.from, x.reach, visit)
 	}

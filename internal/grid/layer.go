@@ -2,8 +2,8 @@ package grid
 
 import "math/bits"
 
-// layer holds things, numbered from 0, by their cell. In the steady state it allocates nothing: cells
-// without things are used again. There are at most as many cells as things.
+// layer holds things, numbered from 0, by their cell. In the steady state it allocates nothing:
+// cells without things are used again. There are at most as many cells as things.
 type layer struct {
 	cells  []cell
 	used   []int32 // cells with things, in no order that means anything

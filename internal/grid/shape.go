@@ -21,9 +21,10 @@ const MaxReach = 16
 
 // Shape is how space is cut, and how far things are seen.
 type Shape struct {
-	size          float64
-	inside, again float64 // squares of the gaps at which a pair is Inside, and not Outside yet, in cells
-	near, reach   int32   // how many cells further what is Inside may lie, and what is not Outside
+	size float64
+	// squares of the gaps at which a pair is Inside, and not Outside yet, in cells
+	inside, again float64
+	near, reach   int32 // how many cells further what is Inside may lie, and what is not Outside
 }
 
 // Zone is where a thing lies for an eye.
@@ -36,8 +37,9 @@ const (
 	Inside
 )
 
-// NewShape checks the measures of a grid, in the game's unit of length: the side of a cell, the radius within
-// which things are seen, and the margin by which they must leave it. The margin is at least a cell.
+// NewShape checks the measures of a grid, in the game's unit of length: the side of a cell, the
+// radius within which things are seen, and the margin by which they must leave it. The margin is at
+// least a cell.
 func NewShape(cell, radius, margin float64) (Shape, error) {
 	if !(radius > 0) || math.IsInf(radius, 0) {
 		return Shape{}, fmt.Errorf("a radius of %v; give how near things appear, a positive number", radius)

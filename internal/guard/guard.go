@@ -1,7 +1,7 @@
 // Package guard keeps the panics and errors of a game's functions from costing more than the call
 // in which they happen, and tells of them.
 //
-//	defer g.Recover(place, then) ──▶ count ──▶ is it news of this place? ──▶ one line, with the stack
+//	defer g.Recover(place, then) ──▶ count ──▶ is it news of this place? ──▶ one line, with stack
 //
 // Systems are package loop's, which knows quarantine. What a game hands over besides (handlers,
 // targets, callbacks) is guarded here. The first panic of a place is told with its stack. Others

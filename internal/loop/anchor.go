@@ -133,7 +133,8 @@ func (l *Loop[C]) bears(s *System[C]) bool {
 
 // whole checks every description against the others.
 func (l *Loop[C]) whole() error {
-	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} { // The latter goes up the groups.
+	// The latter goes up the groups.
+	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} {
 		var errs []error
 		for _, s := range l.registered() {
 			errs = append(errs, check(s))

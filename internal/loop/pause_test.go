@@ -91,7 +91,8 @@ func TestForAPausedGroupTimeStandsStill(t *testing.T) {
 	h.wantRan()
 	h.set(g, resume)
 	h.set(a, resume)
-	rec := h.run(hz50, 0) // As if it were tick 2: at 40 ms c has had 4 steps, and 5 to wait for; a waits for 60 ms.
+	// As if it were tick 2: at 40 ms c has had 4 steps, and 5 to wait for; a waits for 60 ms.
+	rec := h.run(hz50, 0)
 	h.wantRan("8:20ms/10ms", "8:20ms/10ms")
 	h.run(hz50, 0)
 	h.wantRan("9:50ms/25ms", "9:20ms/10ms", "9:40ms/20ms", "9:20ms/10ms")

@@ -85,7 +85,8 @@ func TestATurnThatIsMissedCountsOnce(t *testing.T) {
 	a.CatchUp = 1
 	h.add(a)
 	missed := 0
-	for _, s := range h.run(hz50, 0, 0).Systems { // Two periods have passed, of which one is caught up.
+	// Two periods have passed, of which one is caught up.
+	for _, s := range h.run(hz50, 0, 0).Systems {
 		missed += s.Missed
 	}
 	if h.wantRan("2:10ms", "2:10ms", "2:10ms"); missed != 1 {
@@ -338,7 +339,8 @@ func TestWhatIsDisabledKeepsItsTimerAndOwesNothing(t *testing.T) {
 	h.run(hz50, make([]uint64, 9)...)
 	h.wantRan()
 	set(false)
-	rec := h.run(hz50, 0, 0, 0, 0) // At 220 ms a is long due; c goes on in steps of 50 ms from 20 ms on.
+	// At 220 ms a is long due; c goes on in steps of 50 ms from 20 ms on.
+	rec := h.run(hz50, 0, 0, 0, 0)
 	h.wantRan("11:200ms", "14:50ms", "14:60ms")
 	for _, s := range rec.Systems {
 		if s.Missed > 0 {

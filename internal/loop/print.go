@@ -23,7 +23,8 @@ func Table(stages []DumpStage, running bool) string {
 		if stage.Stage == 0 {
 			name = "not placed yet"
 		}
-		fmt.Fprintln(t, name+strings.Repeat("\t", strings.Count(head, "\t"))) // A line without tabs would end the columns.
+		// A line without tabs would end the columns.
+		fmt.Fprintln(t, name+strings.Repeat("\t", strings.Count(head, "\t")))
 		for i := range stage.Systems {
 			s := &stage.Systems[i]
 			line := []string{"  " + s.Path(), s.Place.String(), strconv.Itoa(s.Priority), s.Every(), s.order()}

@@ -81,7 +81,8 @@ func TestAThousandChangesBetweenAThirdAndOneLoseNothing(t *testing.T) {
 		t.Errorf("%d ns, want 2335", got)
 	}
 	s = s.turned(now, 1, 3)
-	for i, want := range []time.Duration{2333, 2333, 2334, 2334, 2334, 2335} { // 2333⅓, 2333⅔, 2334 …
+	// 2333⅓, 2333⅔, 2334 …
+	for i, want := range []time.Duration{2333, 2333, 2334, 2334, 2334, 2335} {
 		if got := s.At(now + time.Duration(i)); got != want {
 			t.Errorf("%d ns after %d, want %d", got, i, want)
 		}
@@ -191,7 +192,8 @@ func TestScaledPeriodsAtSixteenTimes(t *testing.T) {
 	h.add(scaledEvery("a", 100*ms, at(h.times, PreUpdate)))
 	h.run(hz50, 0)
 	h.wantRan("1:20ms/320ms")
-	rec := h.run(hz50, 0) // 640 ms, and c counts from 320: 3 periods. A has its phase from 320 ms on.
+	// 640 ms, and c counts from 320: 3 periods. A has its phase from 320 ms on.
+	rec := h.run(hz50, 0)
 	h.wantRan("2:20ms/320ms", "2:20ms/100ms", "2:0s/100ms")
 	for _, s := range rec.Systems {
 		if want := map[string]int{"c": 1}[s.Name]; s.Missed != want {
@@ -302,7 +304,8 @@ func TestScaledTimeDeltasAndPeriodsFollowFractions(t *testing.T) {
 		for i := range 300 {
 			m.tick()
 			if i == 0 {
-				base = m.flow.floor(m.line.GameTime(1 + m.drop)) // CatchUp counts from the first tick.
+				// CatchUp counts from the first tick.
+				base = m.flow.floor(m.line.GameTime(1 + m.drop))
 			}
 			if passed := m.flow.floor(m.line.GameTime(m.h.tick+m.drop)) - base; m.calls+m.missed != int(passed/period) {
 				t.Fatalf("seed %d, tick %d: %d calls and %d missed in %v with a period of %v", seed, m.h.tick, m.calls, m.missed, passed, period)
@@ -396,7 +399,8 @@ func TestATimerMovesBetweenTicksAndStepsByWhatHasPassedInEach(t *testing.T) {
 	h.run(line, 0, 0, 0) // 60 ms had passed, and a step of 50 makes it 110, in tick 5.
 	h.wantRan("5:110ms")
 	h.set(s, func(s *Spec[*Now]) { s.Stages = []Stage{Update} })
-	h.run(line, 0, 0, 0, 0, 0) // The phase is that of steps: 10 ms over at 100 ms, which were ticks 5 to 7's 140.
+	// The phase is that of steps: 10 ms over at 100 ms, which were ticks 5 to 7's 140.
+	h.run(line, 0, 0, 0, 0, 0)
 	h.wantRan("12:100ms")
 }
 

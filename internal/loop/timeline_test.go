@@ -152,7 +152,8 @@ func TestTickAtIsTheInverseOfGameTime(t *testing.T) {
 func TestDueIsTheInverseOfDeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tl := Timeline{Rate: rateGen().Draw(t, "rate"), Fixed: Hz(60)}
-		game := time.Duration(rapid.Int64Range(0, 1<<60).Draw(t, "game time of the epoch")) // 36 years
+		// 36 years
+		game := time.Duration(rapid.Int64Range(0, 1<<60).Draw(t, "game time of the epoch"))
 		e := Epoch{Tick: tl.TickAt(game), At: time.Duration(rapid.Int64Range(0, 1<<50).Draw(t, "at"))}
 		at := e.At + time.Duration(rapid.Int64Range(0, 1<<50).Draw(t, "after"))
 		n := tl.Due(e, at)

@@ -278,7 +278,8 @@ func TestATreeThatIsWrongIsRefused(t *testing.T) {
 func TestATreeHoldsMaxSystems(t *testing.T) {
 	h := newHarness(t)
 	for n, tooLarge := range map[int]bool{MaxSystems: false, MaxSystems + 1: true} {
-		err := h.Set(Tree[*Now]{Items: make([]Item[*Now], n)}) // None has a name, which is refused later.
+		// None has a name, which is refused later.
+		err := h.Set(Tree[*Now]{Items: make([]Item[*Now], n)})
 		if err == nil || strings.Contains(err.Error(), "too large") != tooLarge {
 			t.Errorf("a tree of %d is too large: %v", n, !tooLarge)
 		}

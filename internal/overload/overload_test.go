@@ -93,7 +93,8 @@ func TestAWindowIsHalfASecondOrSixteenTicks(t *testing.T) {
 		ticks  int
 	}{
 		{time.Millisecond, 500}, {10 * time.Millisecond, 50}, {10*time.Millisecond + 1, 50}, {10*time.Millisecond - 1, 51},
-		{691, 723_590}, {period, 31}, {31_250_000, 16}, {time.Second, 16}, // 691 ns leave one of half a second.
+		// 691 ns leave one of half a second.
+		{691, 723_590}, {period, 31}, {31_250_000, 16}, {time.Second, 16},
 	} {
 		l := New(tt.period)
 		if got := l.Window(); got != tt.ticks {

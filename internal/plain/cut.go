@@ -1,8 +1,8 @@
 package plain
 
-// Cut shortens a packet so that it ends behind some of its records, at most n, all of which are sound by
-// themselves. With random bits behind a sound header it makes packets that nobody would write and that
-// still come far. It returns nil if not even one record is sound.
+// Cut shortens a packet so that it ends behind some of its records, at most n, all of which are
+// sound by themselves. With random bits behind a sound header it makes packets that nobody would
+// write and that still come far. It returns nil if not even one record is sound.
 func (r *Reader) Cut(packet []byte, n int) (cut []byte) {
 	var err error
 	size := 0 // bits of the sound records

@@ -105,8 +105,8 @@ func (r *bitReader) context(tick uint64) (x context) {
 	return x
 }
 
-// record reads one record and returns the object that it makes of the one that is shown in its slot,
-// nil where there is none.
+// record reads one record and returns the object that it makes of the one that is shown in its
+// slot, nil where there is none.
 func (r *bitReader) record(x *context, classes []Class, shown map[int64]*Object) *Object {
 	gap := r.rice(0)
 	if gap >= uint64(maxSlots-1-x.slot) {

@@ -152,7 +152,8 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 		why = c.kicked
 	}
 	r.lostInStall(c, why)
-	if why.Code == transport.CodeFlood { // By the limits, by the game, or because its inbox was full.
+	// By the limits, by the game, or because its inbox was full.
+	if why.Code == transport.CodeFlood {
 		r.penalise(c)
 	}
 	r.from = c
@@ -219,6 +220,7 @@ func (cs *clients) add(c *Client) {
 func (cs *clients) remove(c *Client) {
 	cs.last = nil
 	if i, ok := cs.find(c.id); ok {
-		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1) // A running iteration keeps its list.
+		// A running iteration keeps its list.
+		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1)
 	}
 }

@@ -43,9 +43,9 @@ func site(addr string) string {
 	return p.String()
 }
 
-// Who was thrown out with transport.CodeFlood meets a penalty when it comes again: a player whom admission
-// has named is refused until what was dropped of it is forgotten, by the usual limits. An address
-// may be that of many players, so those who come from there are let in, but slowly: each
+// Who was thrown out with transport.CodeFlood meets a penalty when it comes again: a player whom
+// admission has named is refused until what was dropped of it is forgotten, by the usual limits. An
+// address may be that of many players, so those who come from there are let in, but slowly: each
 // waits, one after another, so that a flooder gets in about once a second. Others from there are
 // refused only while some sixty wait already.
 const (

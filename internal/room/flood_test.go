@@ -32,7 +32,8 @@ func TestAClientThatSendsEmptyFramesIsKicked(t *testing.T) {
 		if err := hostile.ReceiveStream(0, make([]byte, burst)); err != nil {
 			t.Fatal(err)
 		}
-		if err := newer.ReceiveStream(0, make([]byte, perSecond/60)); err != nil { // Kinds of a later version, say.
+		// Kinds of a later version, say.
+		if err := newer.ReceiveStream(0, make([]byte, perSecond/60)); err != nil {
 			t.Fatal(err)
 		}
 		b.step()

@@ -23,7 +23,8 @@ import (
 func TestFullStateIsGrantedOnceASecond(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
-	for range 121 { // The last is two seconds after the first: the very moment from which on it may ask again.
+	// The last is two seconds after the first: the very moment from which on it may ask again.
+	for range 121 {
 		for range 10 {
 			b.push(s, transport.Arrival{Kind: transport.FullStateRequest})
 		}
@@ -82,7 +83,8 @@ func TestTheFirstSnapshotDoesNotWaitForItsTurn(t *testing.T) {
 	}
 }
 
-// An answer that is 10 s under way is in time in the 600th tick after its question, and not in the 601st.
+// An answer that is 10 s under way is in time in the 600th tick after its question, and not in the
+// 601st.
 func TestAnAnswerIsInTimeUntilTheVeryEnd(t *testing.T) {
 	for _, ticks := range []uint64{600, 601} {
 		var owed netloop.Reply[struct{ N uint64 }]
@@ -244,7 +246,8 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 	}
 }
 
-// What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it does.
+// What is logged on behalf of a client names it, in hooks as in handlers, and nothing after it
+// does.
 func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {

@@ -5,7 +5,8 @@
 // The files in the order in which a tick goes through them:
 //
 //	run.go        a room from its first tick to its end; step is one tick
-//	feed.go       where the outside facts of a tick come from; record.go and replayer.go are the other feeds
+//	feed.go       where the outside facts of a tick come from: the network, or a recording
+//	              (record.go, replayer.go)
 //	poll.go       everything that has arrived; clients come and go
 //	dispatch.go   the way of a message: the queue, its handler, its answer
 //	work.go       what other goroutines bring in
@@ -169,10 +170,11 @@ type Room struct {
 	ctx       context.Context // of the game's work; ends with the room
 	cancel    context.CancelFunc
 	penalties penalties
-	seats     atomic.Int64               // clients in the room or on their way in
-	epoch     atomic.Pointer[loop.Epoch] // of the newest tick, for admissions; zero before the first
-	scale     atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
-	closing   *transport.Closed          // by Close or a critical panic
+	seats     atomic.Int64 // clients in the room or on their way in
+	// of the newest tick, for admissions; zero before the first
+	epoch   atomic.Pointer[loop.Epoch]
+	scale   atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
+	closing *transport.Closed          // by Close or a critical panic
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions

@@ -157,7 +157,8 @@ func (r *Room) Finish(code transport.Code, text string) error {
 	})
 	r.tellStall()
 	ended := r.Watched("Go", WorkGrace)
-	r.endWork(r.async.pending > waited) // What OnLeave has just asked for: to save a player, mostly.
+	// What OnLeave has just asked for: to save a player, mostly.
+	r.endWork(r.async.pending > waited)
 	err = errors.Join(err, r.Inspect(r.takeResults))
 	if n := r.queued.close(); n > 0 {
 		r.metrics.Drops.Add(uint64(n), "post", "closed")

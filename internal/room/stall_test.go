@@ -129,7 +129,8 @@ func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 // The line of a stall waits for the clients that it has lost: a second, or, where they have
 // given the server up, until the server has found out.
 func TestTheLineOfAStallWaitsForTheLost(t *testing.T) {
-	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} { // Of 10 s and a bit.
+	// Of 10 s and a bit.
+	for dropped, want := range map[uint64]int{0: -1, 1: 60, 598: 60, 600: 660} {
 		s := newStalling(t)
 		s.tickAfter(dropped)
 		waited := -1

@@ -45,8 +45,8 @@ const (
 	watchLongest = time.Second
 )
 
-// watch reports a tick or a hook at the end that hangs, until its own context ends. It gives up on the
-// room if it should, or once run has ended too.
+// watch reports a tick or a hook at the end that hangs, until its own context ends. It gives up on
+// the room if it should, or once run has ended too.
 func (r *Room) watch(ctx, run context.Context, given chan<- error) {
 	if r.cfg.Watchdog < 0 {
 		return

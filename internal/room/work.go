@@ -122,7 +122,8 @@ func (r *Room) Settle() {
 func (r *Room) takeResults() {
 	for _, res := range r.feed.results() {
 		r.async.pending--
-		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil }) // The log knows.
+		// The log knows.
+		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
 	}
 }
 

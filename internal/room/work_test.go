@@ -174,7 +174,8 @@ func TestADrainWaitsForWorkBoundedAndThenCancels(t *testing.T) {
 	}
 }
 
-// The end waits for what OnLeave has asked for, and for nothing else: work that ended no drain is cancelled at once.
+// The end waits for what OnLeave has asked for, and for nothing else: work that ended no drain is
+// cancelled at once.
 func TestOnlyWorkOfTheLastLeaveGetsAGrace(t *testing.T) {
 	result := errors.New("none")
 	b := newBare(t, func(r *netloop.Room) {

@@ -190,7 +190,8 @@ func TestADryRunCountsAndDropsNothing(t *testing.T) {
 	if n, _ := q.push(7, m, 10); n != 10 {
 		t.Errorf("%d of 10", n)
 	}
-	// One is fine, one warns, eight would be dropped; three of the ten are beyond the method's five.
+	// One is fine, one warns, eight would be dropped; three of the ten are beyond the method's
+	// five.
 	q.wantLimits("client warn false 1", "client drop true 8", "client kick true 1", "method drop true 5")
 	q.wantTold("7 m warn", "7 m drop", "7 m kick")
 }

@@ -281,7 +281,8 @@ func TestWhatFailsIsMeasuredToo(t *testing.T) {
 			m.Push(Item{Method: m.methods[0], Msg: work{name, us(100)}})
 		}
 		m.drain()
-		if c := m.Tariff.Changes(nil); len(c) != 1 || c[0].Cost != 7<<15 { // At most four times the initial price.
+		// At most four times the initial price.
+		if c := m.Tariff.Changes(nil); len(c) != 1 || c[0].Cost != 7<<15 {
 			t.Errorf("%s: prices %v", name, c)
 		}
 	}

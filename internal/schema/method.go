@@ -71,11 +71,13 @@ func (m *Method) Settle(message reflect.Type) error {
 	}
 	switch {
 	case m.Queue.Call && m.ServerOnly:
-		return errors.New("ServerOnly is for RPCs: nobody but a client asks a call") //nolint:staticcheck // It is the name of the option.
+		//nolint:staticcheck // It is the name of the option.
+		return errors.New("ServerOnly is for RPCs: nobody but a client asks a call")
 	case m.Queue.Call && !m.Queue.Reliable:
 		return errors.New("a call is always reliable: leave Unreliable out")
 	case !m.Queue.Call && m.Timeout != 0:
-		return errors.New("Timeout is for calls: nothing answers an RPC") //nolint:staticcheck // It is the name of the option.
+		// It is the name of the option.
+		return errors.New("Timeout is for calls: nothing answers an RPC") //nolint:staticcheck
 	case m.Queue.Call && m.Timeout == 0:
 		m.Timeout = DefaultTimeout
 	}

@@ -86,7 +86,8 @@ func heaped[M any](t *testing.T, name string, wire []byte) {
 			t.Errorf("%d bytes take %d, %d are counted: %.2f times", len(wire), took, counted, float64(took)/float64(counted))
 		}
 		runtime.KeepAlive(all)
-		for i := range min(len(wire), 200) { // what is cut off or changed is estimated, too, and does not panic
+		// what is cut off or changed is estimated, too, and does not panic
+		for i := range min(len(wire), 200) {
 			encoding.Heap(wire[:i])
 			broken := slices.Clone(wire)
 			broken[i] ^= 0x1b

@@ -91,7 +91,8 @@ func (s *Schema) Freeze() {
 		}
 		table, err := rpcqueue.NewTable(methods...)
 		if err != nil {
-			panic(fmt.Sprintf("netloop: schema %q: %v", s.Name, err)) // Every cause was checked when it was declared.
+			// Every cause was checked when it was declared.
+			panic(fmt.Sprintf("netloop: schema %q: %v", s.Name, err))
 		}
 		s.rpcs = table
 		h := sha256.New()

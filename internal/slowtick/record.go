@@ -59,9 +59,11 @@ type Facts struct {
 // GC is what the garbage collector did from the end of the tick before to the end of this
 // one, in the whole process.
 type GC struct {
-	Cycles uint64        `json:"cycles"`   // that ended
-	CPU    time.Duration `json:"cpu_ns"`   // of all its threads; helping it counts, so a busy cycle shows that has not ended
-	Pauses time.Duration `json:"pause_ns"` // the time that everything stood still, times the threads that did
+	Cycles uint64 `json:"cycles"` // that ended
+	// of all its threads; helping it counts, so a busy cycle shows that has not ended
+	CPU time.Duration `json:"cpu_ns"`
+	// the time that everything stood still, times the threads that did
+	Pauses time.Duration `json:"pause_ns"`
 }
 
 // fill writes a tick into a record, whose Systems have room for maxSystems.

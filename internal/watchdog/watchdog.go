@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Watchdog watches the ticks of one room, and the hooks that bring it to its end. Safe for use by many goroutines, but for what
-// says otherwise.
+// Watchdog watches the ticks of one room, and the hooks that bring it to its end. Safe for use by
+// many goroutines, but for what says otherwise.
 type Watchdog struct {
 	limit     time.Duration
 	goroutine atomic.Uint64

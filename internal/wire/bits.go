@@ -31,7 +31,8 @@ func MaxLenBits(n int) int { return 2*bits.Len(uint(n+1)) - 1 + max(n-1, 0) }
 // MaxRiceBits is the most for any parameter up to MaxRice.
 func MaxRiceBits(n int) int { return max(2*n+1, MaxRice+1) + riceUnary }
 
-// BitWriter appends bits to bytes. The zero value is empty. What was written lies in Bytes after Flush.
+// BitWriter appends bits to bytes. The zero value is empty. What was written lies in Bytes after
+// Flush.
 type BitWriter struct {
 	b   []byte
 	acc uint64

@@ -12,7 +12,10 @@ import (
 // Compiling takes longer than most tests, so one binary holds many changes, and the environment
 // says which of them acts. A condition becomes a call that chooses, a statement a switch:
 //
-//	if a < b {      if func() bool { switch actingChange { case 7: return a <= b }; return a < b }() {
+//	if a < b {      if func() bool {
+//	                	switch actingChange { case 7: return a <= b }
+//	                	return a < b
+//	                }() {
 //	n++             switch actingChange { case 8: n--; default: n++ }
 //
 // What cannot be written so, such as a constant or the declaration of a variable, is compiled

@@ -13,8 +13,9 @@ import (
 
 // How a pilot plays. Angles are radians, distances units of the arena.
 const (
-	thinkEvery   = 100 * time.Millisecond
-	refreshEvery = 500 * time.Millisecond // controls travel unreliably: one that was lost is made good
+	thinkEvery = 100 * time.Millisecond
+	// controls travel unreliably: one that was lost is made good
+	refreshEvery = 500 * time.Millisecond
 	fireEvery    = 2 * time.Second
 	sayEvery     = 60 * time.Second // on average
 

@@ -1,6 +1,7 @@
 package rigid
 
-// Body is a cube. A cube has the same inertia about every axis, which is what keeps the solver short.
+// Body is a cube. A cube has the same inertia about every axis, which is what keeps the solver
+// short.
 type Body struct {
 	Pos  Vec // of its middle, in metres
 	Rot  Quat
@@ -8,7 +9,8 @@ type Body struct {
 	Spin Vec // radians per second
 	// Asleep tells that it has come to rest. It does not move until something hits it.
 	Asleep bool
-	// Touched tells that a body marked as Touches has moved it of late, directly or by way of others.
+	// Touched tells that a body marked as Touches has moved it of late, directly or by way of
+	// others.
 	Touched bool
 	// Touches makes a body mark those that it moves, and keeps it awake.
 	Touches bool

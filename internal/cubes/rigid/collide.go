@@ -46,8 +46,8 @@ type axis struct {
 	kind    int // 0..2: a side of a, 3..5: of b, then 3·i + j: the edges i of a and j of b
 }
 
-// preferSides is by how much the overlap along the cross product of two edges must be less than that along a side
-// before it is taken: a side has up to eight points of contact, edges have one.
+// preferSides is by how much the overlap along the cross product of two edges must be less than
+// that along a side before it is taken: a side has up to eight points of contact, edges have one.
 const preferSides = 0.02
 
 // collide finds where two bodies touch.
@@ -135,8 +135,8 @@ func (b *Body) side(dst []Vec, n Vec) []Vec {
 	return append(dst, m.Add(u).Add(v), m.Sub(u).Add(v), m.Sub(u).Sub(v), m.Add(u).Sub(v))
 }
 
-// cut appends the part of an outline whose points p have plane·p ≤ level. A quarter of a cube's outline that
-// is cut four times has at most eight corners.
+// cut appends the part of an outline whose points p have plane·p ≤ level. A quarter of a cube's
+// outline that is cut four times has at most eight corners.
 func cut(dst, outline []Vec, plane Vec, level float64) []Vec {
 	for i, p := range outline {
 		q := outline[(i+1)%len(outline)]

@@ -1,7 +1,8 @@
 package rigid
 
 // The grid finds what may touch: cubes of the small size are in the cell of their middle, and a
-// cell is as wide as such a cube at most, so only neighbouring cells matter. Larger cubes look at everything.
+// cell is as wide as such a cube at most, so only neighbouring cells matter. Larger cubes look at
+// everything.
 const (
 	cell  = 0.75 // metres
 	cells = 88   // in each direction: 66 m
@@ -25,7 +26,8 @@ func (w *World) fill() {
 	}
 }
 
-// pair finds all contacts of bodies that are awake, in an order that only their numbers and places decide.
+// pair finds all contacts of bodies that are awake, in an order that only their numbers and places
+// decide.
 func (w *World) pair() {
 	w.fill()
 	for i := range w.Bodies {
@@ -59,8 +61,8 @@ func (w *World) neighbours(i int) {
 	}
 }
 
-// meet adds the contact of body i, which is awake, with another. Of two that are awake the one with the lower number
-// meets the other, but a large one meets all.
+// meet adds the contact of body i, which is awake, with another. Of two that are awake the one with
+// the lower number meets the other, but a large one meets all.
 func (w *World) meet(i, j int) {
 	a, b := &w.Bodies[i], &w.Bodies[j]
 	if i == j || !b.Asleep && j < i && a.large() == b.large() {

@@ -9,8 +9,8 @@ const (
 	same     = 0.05 // metres within which a point of contact is that of the step before
 )
 
-// prepare computes what does not change during a step, and applies the impulses of the step before, which are
-// nearly those of this one while cubes lie on each other.
+// prepare computes what does not change during a step, and applies the impulses of the step before,
+// which are nearly those of this one while cubes lie on each other.
 func (w *World) prepare(t *touch) {
 	a, b := &w.Bodies[t.a], w.other(t)
 	old := w.before(t)
@@ -45,7 +45,8 @@ func inertia(a, b *Body, p *point, n Vec) float64 {
 	return 1 / (am + bm + mul(at, ca.Dot(ca)) + mul(bt, cb.Dot(cb)))
 }
 
-// solve changes velocities so that the points of a contact part no less than they should, and slide no more than friction lets them.
+// solve changes velocities so that the points of a contact part no less than they should, and slide
+// no more than friction lets them.
 func (w *World) solve(t *touch) {
 	a, b := &w.Bodies[t.a], w.other(t)
 	u, v := tangents(t.normal)
