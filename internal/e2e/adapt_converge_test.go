@@ -11,6 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -40,7 +41,7 @@ var (
 // TestEveryBuildConvergesOverBadLinks plays random worlds with clients of three builds, and
 // compares what each can see with a mirror kept by the test.
 func TestEveryBuildConvergesOverBadLinks(t *testing.T) {
-	for seed := range seeds(t, 50) {
+	for seed := range seeds.Of(t, 50) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { convergeBuilds(t, seed) })
 	}
 }

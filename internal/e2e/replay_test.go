@@ -17,6 +17,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -151,7 +152,7 @@ func replay(t *testing.T, file []byte) (ticks []netloop.ReplayTick, err error) {
 }
 
 func TestReplayIsIdentical(t *testing.T) {
-	for seed := range seeds(t, 10) {
+	for seed := range seeds.Of(t, 10) {
 		file := recordMixed(t, seed, 400, nil)
 		ticks, err := replay(t, file)
 		if err != nil || len(ticks) != 400 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -48,7 +49,7 @@ const maxTrials = 2000
 // TestEveryClientConverges plays trials. A failing one says how to play it alone.
 func TestEveryClientConverges(t *testing.T) {
 	all, n := newHarvest(), 0
-	for seed := range seeds(t, 200) {
+	for seed := range seeds.Of(t, 200) {
 		if n++; n > maxTrials {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -77,7 +78,7 @@ func (w *scaledWorld) some(ticks int) (num, den int) {
 }
 
 func TestClientsSeeTheServersScaledTimeOverABadLink(t *testing.T) {
-	for seed := range seeds(t, 4) {
+	for seed := range seeds.Of(t, 4) {
 		w := newScaledWorld(t, seed)
 		clients := []*client.Client{play(t, w.World, bad), play(t, w.World, perfect)}
 		same := func(when string) {

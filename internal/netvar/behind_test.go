@@ -5,13 +5,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/seeds"
 )
 
 // TestReachedIsTheStateThatTheClientHas: whatever fits into a snapshot, of everything the client
 // has the state of the tick that it calls reached, or a later one. Nothing is lost here: what is
 // lost is on its way again, and Reached does not wait for it.
 func TestReachedIsTheStateThatTheClientHas(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range seeds.Of(t, 50) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		q := newPair(t, 0)
 		news := map[ID][]uint64{} // the ticks of an object's versions; of its end it has none later

@@ -253,7 +253,11 @@ func TestHolesAreBounded(t *testing.T) {
 			c.peer.Ack(acks)
 		}
 	}
-	for range 1500 {
+	ticks := 1500
+	if testing.Short() {
+		ticks = 300
+	}
+	for range ticks {
 		step()
 		for i := range f.clients {
 			p := f.clients[i].peer

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/seeds"
 )
 
 // The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what
@@ -21,20 +20,13 @@ import (
 //	NETLOOP_SEEDS=20000 go test -run TestModel ./internal/netvar   # the long proof
 //	NETLOOP_SEED=17     go test -run TestModel ./internal/netvar   # one seed again
 func TestModel(t *testing.T) {
-	seeds, first := 200, 0
-	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
-		seeds, _ = strconv.Atoi(s)
-	}
-	if s := os.Getenv("NETLOOP_SEED"); s != "" {
-		first, _ = strconv.Atoi(s)
-		seeds = 1
-	}
 	schemas := []schema{newSchema(t).withAgents(t), newSchema(t).withLightAgents(t)}
 	var total Stats
 	var told [WhyNext + 1]int
-	masked := 0
-	for seed := first; seed < first+seeds; seed++ {
-		m := newModel(schemas[seed%2], uint64(seed))
+	masked, played := 0, 0
+	for seed := range seeds.Of(t, 200) {
+		played++
+		m := newModel(schemas[seed%2], seed)
 		if err := m.run(); err != nil {
 			t.Fatalf("seed %d: %v\nrerun: NETLOOP_SEED=%d go test -run TestModel ./internal/netvar", seed, err, seed)
 		}
@@ -61,13 +53,13 @@ func TestModel(t *testing.T) {
 			told[why] += n
 		}
 	}
-	if total.Lost == 0 || total.FullEvicted == 0 && seeds >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
+	if total.Lost == 0 || total.FullEvicted == 0 && played >= 200 || total.Waited == 0 || total.OverBudget == 0 || total.Shed == 0 || total.Despawns == 0 || total.Deltas == 0 ||
 		total.FullVisible == 0 || total.Hidden == 0 || total.FullMasked == 0 || total.Masked == 0 || total.Large == 0 || total.FullLarge == 0 || total.WaitedLarge == 0 ||
 		total.Resumes == 0 || total.FullResumed == 0 || masked == 0 {
 		t.Errorf("the seeds do not reach everything: %+v", total)
 	}
 	for _, why := range []Why{WhyHidden, WhyWithheld, WhyUnedited, WhyUnchanged, WhyAcked, WhySent, WhyStream, WhyInFlight, WhyNoSnapshot, WhyShed, WhyBudget, WhyPackets, WhyStreamFull} {
-		if told[why] == 0 && seeds >= 200 {
+		if told[why] == 0 && played >= 200 {
 			t.Errorf("the seeds do not reach reason %d of Explain: %v", why, told)
 		}
 	}

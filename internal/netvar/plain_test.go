@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 
 	"github.com/netloop/netloop/internal/plain"
+	"github.com/netloop/netloop/internal/seeds"
 )
 
 // The second reader, written from docs/WIRE.md alone (internal/plain), and the real one get the
@@ -24,17 +23,11 @@ func TestPlainReaderAgrees(t *testing.T) { plainSeeds(t, false) }
 func TestPlainReaderAgreesOnDamage(t *testing.T) { plainSeeds(t, true) }
 
 func plainSeeds(t *testing.T, damage bool) {
-	seeds, first := 200, 0
-	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
-		seeds, _ = strconv.Atoi(s)
-	}
-	if s := os.Getenv("NETLOOP_SEED"); s != "" {
-		first, _ = strconv.Atoi(s)
-		seeds = 1
-	}
 	var all plainTally
-	for seed := first; seed < first+seeds; seed++ {
-		m := newPlainModel(t, uint64(seed), damage, &all)
+	played := 0
+	for seed := range seeds.Of(t, 200) {
+		played++
+		m := newPlainModel(t, seed, damage, &all)
 		for range 40 + m.rng.IntN(80) {
 			if err := m.step(); err != nil {
 				t.Fatalf("seed %d, tick %d: %v\nrerun: NETLOOP_SEED=%d go test -run %s ./internal/netvar", seed, m.tick, err, seed, t.Name())
@@ -44,7 +37,7 @@ func plainSeeds(t *testing.T, damage bool) {
 	}
 	for i, n := range []uint64{all.packets, all.stale, all.repeated, all.equal, all.trends, all.Stats.Deltas, all.Stats.Despawns, all.Stats.Large,
 		all.Stats.FullMasked, all.Stats.FullEvicted, all.Stats.FullRequested, all.Stats.FullResumed, all.Stats.FullVisible, all.Stats.Clamped} {
-		if n == 0 && seeds >= 200 {
+		if n == 0 && played >= 200 {
 			t.Errorf("the seeds do not reach number %d of what they shall: %+v", i, all)
 		}
 	}

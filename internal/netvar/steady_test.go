@@ -2,13 +2,12 @@ package netvar
 
 import (
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/seeds"
 )
 
 // herd is a world in which nearly everything moves in every tick, so that objects are steady, and
@@ -267,11 +266,9 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 	var total Stats
 	var reached herdTally
 	const enough = 24 // to reach all that can happen
-	seeds := enough
-	if s := os.Getenv("NETLOOP_SEEDS"); s != "" {
-		seeds, _ = strconv.Atoi(s)
-	}
-	for seed := range uint64(seeds) {
+	played := 0
+	for seed := range seeds.Of(t, enough) {
+		played++
 		h := newHerd(t, seed)
 		for range 250 {
 			h.step(true)
@@ -320,7 +317,7 @@ func TestWhateverDisturbsThemClientsConverge(t *testing.T) {
 		reached.lone += h.reached.lone
 	}
 	t.Logf("%+v, %+v", reached, total)
-	if seeds < enough {
+	if played < enough {
 		return
 	}
 	if total.Masked == 0 || reached.masked < 1000 || reached.parts < 1000 || reached.lone < 1000 {

@@ -1,18 +1,16 @@
 package room_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -33,12 +31,8 @@ type books struct {
 // steps that are none to two. Each message that reached the room is in exactly
 // one count, each question is answered exactly once while its asker is there.
 func TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft(t *testing.T) {
-	seeds, err := strconv.Atoi(cmp.Or(os.Getenv("NETLOOP_SEEDS"), "500"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for seed := range seeds / 5 { // Each is as long as five of the queue alone.
-		b := newBooks(t, uint64(seed))
+	for seed := range seeds.Of(t, 100) {
+		b := newBooks(t, seed)
 		if err := b.play(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -24,9 +24,10 @@ type bundle struct {
 
 // binary is the tests of one package.
 type binary struct {
-	dir   string
-	file  string
-	limit time.Duration // of one run: a change may make a loop endless
+	dir     string
+	file    string
+	changed bool          // the package itself is, and not what it uses
+	limit   time.Duration // of one run: a change may make a loop endless
 }
 
 // users are the packages whose tests play what lies below them.
@@ -174,7 +175,7 @@ func (t *trials) compileTests(ctx context.Context, b *bundle, overlay string) er
 		if err != nil {
 			return fmt.Errorf("the tests of %s do not compile: %w\n%s", dir, err, out)
 		}
-		b.tests = append(b.tests, binary{dir: dir, file: file, limit: longest})
+		b.tests = append(b.tests, binary{dir: dir, file: file, changed: dir == b.dir, limit: longest})
 	}
 	return nil
 }

@@ -69,16 +69,17 @@ func (t *trials) notices(ctx context.Context, b *bundle, number int) bool {
 	return false
 }
 
-// test runs short tests; seeds is how many the properties are tried with, if it is not their
-// own number.
+// test runs the tests of a package: short ones, or those of the package that is changed in full.
+// Seeds is how many the properties of a short run are tried with, if not the usual number.
 func (t *trials) test(ctx context.Context, b *binary, number int, seeds string) (string, error) {
 	env := []string{actingChange + "=" + strconv.Itoa(number)}
 	if seeds != "" {
 		env = append(env, "NETLOOP_SEEDS="+seeds)
 	}
+	short := "-test.short=" + strconv.FormatBool(!b.changed || seeds != "")
 	return t.command(ctx, filepath.Join(t.root, filepath.FromSlash(b.dir)), env,
 		"sh", "-c", `ulimit -v "$1"; shift; exec "$@"`, "sh", mostMemory,
-		b.file, "-test.short", "-test.failfast", "-test.timeout", b.limit.String())
+		b.file, short, "-test.failfast", "-test.timeout", b.limit.String())
 }
 
 // command runs a program and returns what it has printed.

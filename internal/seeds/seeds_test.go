@@ -1,0 +1,37 @@
+package seeds
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestAShortRunKeepsATenthAndTheRaceDetectorATenthOfThat(t *testing.T) {
+	for _, c := range []struct {
+		n           uint64
+		short, race bool
+		want        uint64
+	}{
+		{200, false, false, 200},
+		{200, true, false, 20},
+		{200, false, true, 20},
+		{200, true, true, 2},
+		{24, true, true, 1},
+		{1, true, false, 1},
+	} {
+		if got := few(c.n, c.short, c.race); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// Both variables act, whatever the property asks for, and one seed is stronger than their number.
+func TestTheEnvironmentSaysWhichSeeds(t *testing.T) {
+	t.Setenv("NETLOOP_SEEDS", "3")
+	if got := slices.Collect(Of(t, 200)); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("of NETLOOP_SEEDS=3: %v", got)
+	}
+	t.Setenv("NETLOOP_SEED", "17")
+	if got := slices.Collect(Of(t, 200)); !slices.Equal(got, []uint64{17}) {
+		t.Errorf("of NETLOOP_SEED=17: %v", got)
+	}
+}
