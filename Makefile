@@ -15,15 +15,18 @@ PACKAGES  ?= ./...# what `make fuzz` and `make bench` look at
 MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
 FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one it simulates
 
+# What `make check` runs, in this order.
+CHECKS := test modules proofs race lint generated systems smoke
+
 # The race detector needs a C compiler; go env says whether there is one. Only packages
-# with goroutines pay for it, and their long simulations are cut short (-short).
+# with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
 	./internal/admin ./internal/boundedio ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
 	./internal/room ./internal/transport/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test verify lint bench cubes lateness fuzz mutate metrics generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench cubes lateness fuzz mutate metrics generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,14 +44,47 @@ run: build ## serve the arena until interrupted
 load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--clients 50"
 	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)
 
-test: ## vet, all tests, and those with goroutines again under the race detector
-	go vet ./...
-	go test -timeout 8m $(TESTFLAGS) ./...
+test: ## vet, and every test with few seeds and short simulations: two minutes, Go alone
+	go test -short -vet=all -timeout 8m $(TESTFLAGS) ./...
+
+check: ## all that CI runs: test, proofs, race, lint and the rest of CHECKS
+	@set -e; for part in $(CHECKS); do \
+		echo "=== $$part"; began=$$(date +%s); \
+		$(MAKE) --no-print-directory $$part; \
+		echo "=== $$part: $$(($$(date +%s) - began)) s"; \
+	done
+
+modules: # What go.mod names is what was built before, and what is needed.
+	go mod verify
+	go mod tidy -diff
+
+proofs: ## every test with all its seeds and at full length
+	go test -vet=off -timeout 8m $(TESTFLAGS) ./...
+
+race: ## the tests with goroutines under the race detector
 ifeq ($(RACE),1)
-	go test -race -short -timeout 8m $(TESTFLAGS) $(RACE_PACKAGES)
+	go test -race -short -vet=off -timeout 8m $(TESTFLAGS) $(RACE_PACKAGES)
 else
 	@echo "race detector: left out, it needs a C compiler"
 endif
+
+# Its files are those that are there: also for somebody who has not committed yet.
+generated: # What make generate writes is there already.
+	@if command -v npm >/dev/null; then \
+		sum() { find proto examples docs/METRICS.md -name '*.pb.go' -o -name METRICS.md | sort | xargs cksum; }; \
+		before=$$(sum); $(MAKE) --no-print-directory generate; \
+		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
+	else echo "generated code: left out, buf needs npm"; fi
+
+systems: # Bytes mean the same where an int has 32 bits, and what waits has files of its own elsewhere.
+	GOOS=windows go build ./...
+	GOOS=windows go vet ./internal/clock
+	GOOS=darwin go build ./...
+	GOOS=darwin go vet ./internal/clock
+	GOARCH=386 CGO_ENABLED=0 go test ./internal/wire ./internal/codec
+
+smoke: # The binaries start, play and end.
+	$(MAKE) --no-print-directory demo ARGS="-clients 20 -duration 5s"
 
 verify: build ## the long proofs: SEEDS=20000 seeds of every simulation, then a load of SOAK=10m
 	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...

@@ -56,6 +56,12 @@ func TestGoToolTraceReadsTheFile(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, all[0]) || !strings.Contains(text, "test.slow") || !strings.Contains(text, "40ms") {
 		t.Errorf("log: %s", text)
 	}
+	if testing.Short() { // The tool has to be compiled first.
+		if text, err := os.ReadFile(all[0]); err != nil || !bytes.HasPrefix(text, []byte("go 1.")) || !bytes.Contains(text, []byte("test.region")) {
+			t.Errorf("%v, the file begins with %.20q", err, text)
+		}
+		return
+	}
 	out, err := exec.Command("go", "tool", "trace", "-d=parsed", all[0]).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("test.region")) {
 		t.Errorf("go tool trace: %v, %.300s", err, out)

@@ -159,11 +159,15 @@ func stalls(r Rate, rnd *rand.Rand) func() time.Duration {
 }
 
 // Every rate runs for some minutes, or a day with NETLOOP_SEEDS=1440 and more; three run
-// for a day always.
+// for a day always, two of them for an hour in a short run.
 func TestExecutedPlusDroppedIsElapsedTimesRate(t *testing.T) {
 	const day = 24 * time.Hour
+	long := day
+	if testing.Short() {
+		long = time.Hour
+	}
 	some := min(time.Duration(seeds(t, 2))*time.Minute, day)
-	spans := map[Rate]time.Duration{Hz(1): day, Hz(25): day, {30_000, 1001}: day}
+	spans := map[Rate]time.Duration{Hz(1): day, Hz(25): long, {30_000, 1001}: long}
 	rates := []Rate{{30_000, 1001}, {60_000, 1001}, {1, 3}}
 	for hz := uint64(1); hz <= 240; hz++ {
 		rates = append(rates, Hz(hz))
