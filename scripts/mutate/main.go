@@ -9,7 +9,7 @@
 //	         does not choose others
 //	compile  lays sources over the real ones that hold all chosen changes of a package, of which
 //	         the environment lets one act (switch.go, bundle.go); no source is touched
-//	try      runs the tests of the package, then the short ones of the packages that use it (try.go)
+//	try      runs the tests of the package, then the short ones of those that use it (try.go)
 //	report   prints what went unnoticed and the share that was noticed
 //
 // Changes that make no difference that a test could see stand in known.txt, each with its
