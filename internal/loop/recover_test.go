@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"slices"
+	"testing"
+)
+
+// A call that succeeds ends a row of panics and nothing else: a stage that the system has left
+// within that very call stays left.
+func TestACallThatSucceedsForgetsOnlyItsPanics(t *testing.T) {
+	h := newHarness(t)
+	var s *System[*Now]
+	s = h.add(Spec[*Now]{Name: "s", Ask: at(func(n *Now) {
+		h.note(n)
+		switch {
+		case n.Tick == 1 && n.Stage == Update:
+			panic("once")
+		case n.Stage == Update:
+			s.Remove(PreLateUpdate)
+		}
+	}, Update, PreLateUpdate)})
+	for range 3 {
+		h.step()
+		if n := len(h.ran); h.tick > 1 && n != 1 {
+			t.Errorf("tick %d: ran %v, although it has left a stage", h.tick, h.ran)
+		}
+	}
+}
+
+// Who gets anchors by a change counts for all later ones: a circle is refused whoever closes it.
+func TestAnchorsThatAChangeBringsCloseNoCircle(t *testing.T) {
+	for _, stepped := range []bool{false, true} {
+		for _, first := range []Spec[*Now]{{After: []string{"b"}}, {Before: []string{"b"}}} {
+			for _, second := range []Spec[*Now]{{After: []string{"a"}}, {Before: []string{"a"}}} {
+				h := newHarness(t)
+				a, b := h.add(Spec[*Now]{Name: "a"}), h.add(Spec[*Now]{Name: "b"})
+				h.step()
+				if err := a.Change(first); err != nil {
+					t.Fatal(err)
+				}
+				if stepped {
+					h.step()
+				}
+				circle := len(first.After) == len(second.After)
+				if err := b.Change(second); (err != nil) != circle {
+					t.Errorf("stepped %v: a %v, b %v: %v", stepped, first, second, err)
+				}
+			}
+		}
+	}
+}
+
+// A system that changes itself while it is asked for its functions is asked again.
+func TestASystemMayChangeItselfWhenItIsAsked(t *testing.T) {
+	h := newHarness(t)
+	var s *System[*Now]
+	changed := false
+	s = h.add(Spec[*Now]{Name: "s", Stages: []Stage{Update}, Ask: func(stage Stage) func(*Now) {
+		if !changed {
+			changed = true
+			if err := s.Change(Spec[*Now]{Stages: []Stage{PreUpdate}}); err != nil {
+				t.Error(err)
+			}
+		}
+		return func(n *Now) { h.ran = append(h.ran, stage.String()) }
+	}})
+	var ran []string
+	for range 3 {
+		ran = append(ran, h.step()...)
+	}
+	if want := PreUpdate.String(); len(ran) == 0 || ran[len(ran)-1] != want || slices.Contains(ran[1:], Update.String()) {
+		t.Errorf("ran at %v, want %s in the end", ran, want)
+	}
+}
