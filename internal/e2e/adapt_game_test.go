@@ -11,7 +11,7 @@ import (
 
 // Clients of other builds on the server of one build. What the server declares:
 type (
-	harbour struct {
+	serverBuild struct {
 		schema  *netloop.Schema
 		crafts  *netloop.Class[craft]
 		buoys   *netloop.Class[buoy]
@@ -51,34 +51,34 @@ type (
 	}
 )
 
-func newHarbour() *harbour {
-	h := &harbour{schema: netloop.NewSchema("harbour", 3, 5)}
-	h.crafts = netloop.NewClass[craft](h.schema, "craft")
-	h.buoys = netloop.NewClass[buoy](h.schema, "buoy")
-	h.flare = netloop.NewRPC[flare](h.schema, "flare")
-	h.shout = netloop.NewRPC[shout](h.schema, "shout", netloop.AtStage(netloop.PreUpdate))
-	h.muster = netloop.NewCall[muster, roll](h.schema, "muster")
-	return h
+func newServerBuild() *serverBuild {
+	b := &serverBuild{schema: netloop.NewSchema("builds", 3, 5)}
+	b.crafts = netloop.NewClass[craft](b.schema, "craft")
+	b.buoys = netloop.NewClass[buoy](b.schema, "buoy")
+	b.flare = netloop.NewRPC[flare](b.schema, "flare")
+	b.shout = netloop.NewRPC[shout](b.schema, "shout", netloop.AtStage(netloop.PreUpdate))
+	b.muster = netloop.NewCall[muster, roll](b.schema, "muster")
+	return b
 }
 
-func (h *harbour) Schema() *netloop.Schema { return h.schema }
+func (b *serverBuild) Schema() *netloop.Schema { return b.schema }
 
 // Open hears every shout and shouts back, and answers musters.
-func (h *harbour) Open(r *netloop.Room) error {
+func (b *serverBuild) Open(r *netloop.Room) error {
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
-		h.minor = j.Minor
+		b.minor = j.Minor
 		return nil
 	})
-	if h.started != nil {
-		r.OnStart(h.started)
+	if b.started != nil {
+		r.OnStart(b.started)
 	}
-	h.shout.Handle(r, func(t *netloop.Tick, from *netloop.Client, m shout) error {
-		h.heard = append(h.heard, m)
-		h.flare.Send(t, netloop.To(from.ID()), flare{1})
-		h.shout.Send(t, netloop.To(from.ID()), shout{Loud: 9, Text: "back: " + m.Text, By: sailor{2, "cook"}})
+	b.shout.Handle(r, func(t *netloop.Tick, from *netloop.Client, m shout) error {
+		b.heard = append(b.heard, m)
+		b.flare.Send(t, netloop.To(from.ID()), flare{1})
+		b.shout.Send(t, netloop.To(from.ID()), shout{Loud: 9, Text: "back: " + m.Text, By: sailor{2, "cook"}})
 		return nil
 	})
-	h.muster.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q muster) (roll, error) {
+	b.muster.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, q muster) (roll, error) {
 		if q.Watch == "none" {
 			return roll{}, netloop.Refuse(netloop.CodeRefused, "no such watch")
 		}
@@ -112,13 +112,13 @@ func agree(t *testing.T, w *netlooptest.World, c *client.Client) {
 	}
 }
 
-// fleet is what the tests start with.
-func (h *harbour) fleet() *harbour {
-	h.started = func(t *netloop.Tick) {
-		home := h.buoys.Spawn(t, buoy{7})
-		h.crafts.Spawn(t, craft{Fuel: 80, X: 2.5, Name: "anna", Crew: []sailor{{1, "bo"}, {2, "cy"}}, Home: home.Ref(), Moods: [3]int8{1, 2, 3}})
+// withCrafts lets the game begin with a craft and its home.
+func (b *serverBuild) withCrafts() *serverBuild {
+	b.started = func(t *netloop.Tick) {
+		home := b.buoys.Spawn(t, buoy{7})
+		b.crafts.Spawn(t, craft{Fuel: 80, X: 2.5, Name: "anna", Crew: []sailor{{1, "bo"}, {2, "cy"}}, Home: home.Ref(), Moods: [3]int8{1, 2, 3}})
 	}
-	return h
+	return b
 }
 
 // whole is a shout of the server's build, where a test has one of its own.
@@ -128,11 +128,11 @@ func whole(text string, loud int8, rank uint8) shout {
 
 // admits is a game that says when it is asked to admit somebody.
 type admits struct {
-	*harbour
+	*serverBuild
 	asked func()
 }
 
 func (g admits) Open(r *netloop.Room) error {
 	r.OnAdmit(func(context.Context, *netloop.Join) error { g.asked(); return nil })
-	return g.harbour.Open(r)
+	return g.serverBuild.Open(r)
 }

@@ -34,13 +34,13 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	}
 	type muster struct{ Least int64 }
 	type roll struct{ Names []string }
-	old := netloop.NewSchema("harbour", 3, 2)
+	old := netloop.NewSchema("builds", 3, 2)
 	mustered := netloop.NewCall[muster, roll](old, "muster")
 	shouts := netloop.NewRPC[shout](old, "shout", netloop.AtStage(netloop.PreUpdate))
 	crafts := netloop.NewClass[craft](old, "craft")
 
-	h := newHarbour().fleet()
-	w := netlooptest.New(t, h)
+	b := newServerBuild().withCrafts()
+	w := netlooptest.New(t, b)
 	c := w.JoinAs(client.Config{Schema: old}, perfect)
 	var spawned, changed, heard []string
 	client.Watch(c, crafts, client.Watcher[craft]{ // Before it knows its server.
@@ -51,17 +51,17 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	})
 	client.Handle(c, shouts, func(_ *netloop.Tick, m shout) { heard = append(heard, m.Text) })
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
-	if c.Minor() != 2 || h.minor != 2 {
-		t.Errorf("minor versions %d and %d are in force", c.Minor(), h.minor)
+	if c.Minor() != 2 || b.minor != 2 {
+		t.Errorf("minor versions %d and %d are in force", c.Minor(), b.minor)
 	}
 	w.Tick(func(tick *netloop.Tick) {
-		for o := range h.crafts.All(tick) {
+		for o := range b.crafts.All(tick) {
 			o.Edit(tick).Fuel-- // Nothing that this client could see.
 		}
 	})
 	w.Step(3)
 	w.Tick(func(tick *netloop.Tick) {
-		for o := range h.crafts.All(tick) {
+		for o := range b.crafts.All(tick) {
 			o.Edit(tick).X = 4
 		}
 	})
@@ -72,8 +72,8 @@ func TestOlderClientPlaysOnANewerServer(t *testing.T) {
 	if got := fmt.Sprint(spawned, changed, heard, names); got != "[{[{bo} {cy}] anna 2.5}] [2.5] [back: ahoy] [ann  <nil>]" {
 		t.Errorf("it saw %s", got)
 	}
-	if len(h.heard) != 1 || h.heard[0] != whole("ahoy", 0, 0) {
-		t.Errorf("the server heard %+v", h.heard)
+	if len(b.heard) != 1 || b.heard[0] != whole("ahoy", 0, 0) {
+		t.Errorf("the server heard %+v", b.heard)
 	}
 	if s := c.Stats(); s.Unknown != 1 || s.Rejected != 0 || s.Unsent != 0 || s.Malformed != 0 {
 		t.Errorf("%d flares of no meaning here, %d rejected, %d unsent, %d malformed", s.Unknown, s.Rejected, s.Unsent, s.Malformed)
@@ -114,7 +114,7 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 		Present int64
 		Names   []string
 	}
-	fresh := netloop.NewSchema("harbour", 3, 9)
+	fresh := netloop.NewSchema("builds", 3, 9)
 	mines := netloop.NewClass[mine](fresh, "mine")
 	buoys := netloop.NewClass[buoy](fresh, "buoy")
 	crafts := netloop.NewClass[craft](fresh, "craft")
@@ -124,11 +124,11 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	shouts := netloop.NewRPC[shout](fresh, "shout", netloop.AtStage(netloop.PreUpdate))
 	netloop.NewRPC[flare](fresh, "flare")
 
-	h := newHarbour().fleet()
-	w := netlooptest.New(t, h)
+	b := newServerBuild().withCrafts()
+	w := netlooptest.New(t, b)
 	c := enter(t, w, fresh, perfect)
-	if c.Minor() != 5 || h.minor != 5 {
-		t.Errorf("minor versions %d and %d are in force", c.Minor(), h.minor)
+	if c.Minor() != 5 || b.minor != 5 {
+		t.Errorf("minor versions %d and %d are in force", c.Minor(), b.minor)
 	}
 	w.Look(c, func(tick *netloop.Tick) {
 		for range mines.All(tick) {
@@ -172,8 +172,8 @@ func TestNewerClientPlaysOnAnOlderServer(t *testing.T) {
 	ask(mustered, muster{4, "none", true})
 	ask(survey, muster{})
 	w.Step(5)
-	if len(h.heard) != 1 || h.heard[0] != whole("hi", 3, 4) {
-		t.Errorf("the server heard %+v", h.heard)
+	if len(b.heard) != 1 || b.heard[0] != whole("hi", 3, 4) {
+		t.Errorf("the server heard %+v", b.heard)
 	}
 	if len(heard) != 1 || heard[0].Text != "back: hi" || heard[0].Loud != 9 || heard[0].By.Name != "cook" || heard[0].Echo || heard[0].By.Hat != "" {
 		t.Errorf("it heard %+v", heard)
@@ -207,11 +207,11 @@ func TestRenamedFieldKeepsItsName(t *testing.T) {
 		Words string `net:"max=32,name=Text"`
 		Who   hand   `net:"name=By"`
 	}
-	s := netloop.NewSchema("harbour", 3, 5)
+	s := netloop.NewSchema("builds", 3, 5)
 	vessels := netloop.NewClass[vessel](s, "craft")
 	calls := netloop.NewRPC[call](s, "shout", netloop.AtStage(netloop.PreUpdate))
-	h := newHarbour().fleet()
-	w := netlooptest.New(t, h)
+	b := newServerBuild().withCrafts()
+	w := netlooptest.New(t, b)
 	c := enter(t, w, s, perfect)
 	w.Look(c, func(tick *netloop.Tick) {
 		for o := range vessels.All(tick) {
@@ -224,8 +224,8 @@ func TestRenamedFieldKeepsItsName(t *testing.T) {
 	client.Handle(c, calls, func(_ *netloop.Tick, m call) { heard = append(heard, m) })
 	client.Send(c, calls, call{"ahoy", hand{3, "mate"}})
 	w.Step(5)
-	if len(h.heard) != 1 || h.heard[0] != (shout{Text: "ahoy", By: sailor{3, "mate"}}) {
-		t.Errorf("the server heard %+v", h.heard)
+	if len(b.heard) != 1 || b.heard[0] != (shout{Text: "ahoy", By: sailor{3, "mate"}}) {
+		t.Errorf("the server heard %+v", b.heard)
 	}
 	if len(heard) != 1 || heard[0] != (call{"back: ahoy", hand{2, "cook"}}) {
 		t.Errorf("it heard %+v", heard)
@@ -235,8 +235,8 @@ func TestRenamedFieldKeepsItsName(t *testing.T) {
 
 // TestIncompatibleTypesAreRefusedByName: the client is told what differs, the game is never asked.
 func TestIncompatibleTypesAreRefusedByName(t *testing.T) {
-	h := newHarbour()
-	w := netlooptest.New(t, admits{h, func() { t.Error("the game was asked to admit it") }})
+	b := newServerBuild()
+	w := netlooptest.New(t, admits{b, func() { t.Error("the game was asked to admit it") }})
 	for _, c := range []struct {
 		want    string
 		declare func(*netloop.Schema)
@@ -265,7 +265,7 @@ func TestIncompatibleTypesAreRefusedByName(t *testing.T) {
 			netloop.NewRPC[*arenav1.Say](s, "flare")
 		}},
 	} {
-		s := netloop.NewSchema("harbour", 3, 5)
+		s := netloop.NewSchema("builds", 3, 5)
 		c.declare(s)
 		refused := w.JoinAs(client.Config{Schema: s}, perfect)
 		w.Until(60, func() bool { return refused.Closed() != nil })
@@ -284,10 +284,10 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 	type shout struct {
 		Text string `net:"max=32"`
 	}
-	old := netloop.NewSchema("harbour", 3, 1)
+	old := netloop.NewSchema("builds", 3, 1)
 	crafts := netloop.NewClass[craft](old, "craft")
 	shouts := netloop.NewRPC[shout](old, "shout", netloop.AtStage(netloop.PreUpdate))
-	s, _ := serve(t, newHarbour().fleet(), 60)
+	s, _ := serve(t, newServerBuild().withCrafts(), 60)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	c, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: old})
@@ -311,7 +311,7 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 		t.Errorf("%v: it saw %q, heard %q, verified: %v", err, name, heard, verdict)
 	}
 
-	bad := netloop.NewSchema("harbour", 3, 1)
+	bad := netloop.NewSchema("builds", 3, 1)
 	netloop.NewClass[struct{ Name int8 }](bad, "craft")
 	var refusal *netloop.Refusal
 	if _, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: bad}); !errors.As(err, &refusal) ||
@@ -323,7 +323,7 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 // FuzzAdapt: whatever tables a server sends, the client adapts or has a typed error, and what
 // the tables make it decode harms nothing.
 func FuzzAdapt(f *testing.F) {
-	opened := inside.Netloop.Schema(newHarbour().schema)
+	opened := inside.Netloop.Schema(newServerBuild().schema)
 	f.Fuzz(func(t *testing.T, tables, payload []byte) {
 		var table netloopv1.SchemaTables
 		if (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 64}).Unmarshal(tables, &table) != nil {

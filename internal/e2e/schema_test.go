@@ -138,12 +138,12 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 
 // TestOnlyAnotherFingerprintIsToldTheTables asks the server's handler as the transport does.
 func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
-	s, err := netloop.New(netloop.Config{}, newHarbour())
+	s, err := netloop.New(netloop.Config{}, newServerBuild())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := inside.Netloop.Server(s).Handler
-	hello := inside.Netloop.Schema(newHarbour().schema).Hello()
+	hello := inside.Netloop.Schema(newServerBuild().schema).Hello()
 	if tables, err := h.Tables(hello); err != nil || tables != nil {
 		t.Errorf("the same schema: %d bytes, %v", len(tables), err)
 	}

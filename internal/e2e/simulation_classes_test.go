@@ -11,15 +11,15 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// The classes of the trial. Each has a count N, which never goes down; it does not go up with each
-// edit either, so that values go A, B, A. All numbers survive their quantisation.
+// The classes of the simulation. Each has a count N, which never goes down; it does not go up with
+// each edit either, so that values go A, B, A. All numbers survive their quantisation.
 var (
-	isles   = netloop.NewSchema("isles", 1, 0)
-	walkers = netloop.NewClass[walker](isles, "walker", netloop.Weight(2))
-	vaults  = netloop.NewClass[vault](isles, "vault")
-	chests  = netloop.NewClass[chest](isles, "chest")
-	boilers = netloop.NewClass[boiler](isles, "boiler", netloop.Weight(0.5), netloop.MinRate(2))
-	tomes   = netloop.NewClass[tome](isles, "tome")
+	simSchema = netloop.NewSchema("simulation", 1, 0)
+	walkers   = netloop.NewClass[walker](simSchema, "walker", netloop.Weight(2))
+	vaults    = netloop.NewClass[vault](simSchema, "vault")
+	chests    = netloop.NewClass[chest](simSchema, "chest")
+	boilers   = netloop.NewClass[boiler](simSchema, "boiler", netloop.Weight(0.5), netloop.MinRate(2))
+	tomes     = netloop.NewClass[tome](simSchema, "tome")
 )
 
 // walker lies on the grid.
@@ -190,9 +190,9 @@ func (r rights) allows(rule string) bool {
 	return rule == "" || rule == "all" || rule == "owner" && r.owner || rule == "side" && r.side || rule == "guild" && r.guild
 }
 
-// The kinds of the trial: what it has to know of each class.
+// The kinds of the simulation: what it has to know of each class.
 var kinds = []kind{
-	species[walker]{class: walkers, change: (*walker).change, clone: func(w walker) walker { return w },
+	kindOf[walker]{class: walkers, change: (*walker).change, clone: func(w walker) walker { return w },
 		fresh: func(rng *rand.Rand) walker { return walker{X: coordinate(rng), Y: coordinate(rng)} },
 		count: func(w *walker) *uint32 { return &w.N },
 		place: func(w *walker) (x, y float64) { return float64(w.X), float64(w.Y) },
@@ -201,7 +201,7 @@ var kinds = []kind{
 				w.Pack = [2]int16{}
 			}
 		}},
-	species[vault]{class: vaults, change: (*vault).change, clone: func(v vault) vault { return v },
+	kindOf[vault]{class: vaults, change: (*vault).change, clone: func(v vault) vault { return v },
 		fresh: func(rng *rand.Rand) vault { return vault{Side: uint8(rng.IntN(numSides)), Gold: 7, Code: 9} },
 		count: func(v *vault) *uint32 { return &v.N },
 		side:  func(v *vault) int { return int(v.Side) },
@@ -216,7 +216,7 @@ var kinds = []kind{
 				v.Code = 0
 			}
 		}},
-	species[chest]{class: chests, change: (*chest).change,
+	kindOf[chest]{class: chests, change: (*chest).change,
 		fresh: func(rng *rand.Rand) chest { return chest{Name: "new", Marks: map[uint8]int16{uint8(rng.IntN(8)): 1}} },
 		count: func(c *chest) *uint32 { return &c.N },
 		clone: func(c chest) chest {
@@ -224,11 +224,11 @@ var kinds = []kind{
 			c.Marks, c.Rooms = maps.Clone(c.Marks), maps.Clone(c.Rooms)
 			return c
 		}},
-	species[boiler]{class: boilers, change: (*boiler).change, clone: func(g boiler) boiler { return g },
+	kindOf[boiler]{class: boilers, change: (*boiler).change, clone: func(g boiler) boiler { return g },
 		fresh: func(rng *rand.Rand) boiler { return boiler{Heat: float32(rng.IntN(80)) / 8} },
 		count: func(g *boiler) *uint32 { return &g.N },
 		hold:  holdBoiler},
-	species[tome]{class: tomes, change: (*tome).change,
+	kindOf[tome]{class: tomes, change: (*tome).change,
 		fresh: func(rng *rand.Rand) tome { return tome{Pages: make([]uint32, rng.IntN(60))} },
 		count: func(t *tome) *uint32 { return &t.N },
 		size:  func(t *tome) int { return 5 * len(t.Pages) },

@@ -21,7 +21,7 @@ type guest struct {
 	link   netlooptest.Link // without its bad moments
 	budget int              // bytes per tick
 
-	// Kept by the mirror.
+	// Kept by the model.
 	id    netloop.ClientID // 0 until it has joined
 	in    bool             // the room
 	eyes  []eye
@@ -36,7 +36,7 @@ type guest struct {
 	log              hash.Hash          // of all that was told
 	packets, records uint64             // that had come when it was told last
 	streamed         bool               // and whether that came with a record
-	tally            *harvest
+	tally            *coverage
 
 	gone  bool // it left or vanished
 	until uint64
@@ -134,7 +134,7 @@ func (g *guest) check(now *telling, since uint64) {
 	}
 }
 
-// differs compares all that the client has with the mirror, both ways.
+// differs compares all that the client has with the model, both ways.
 func (g *guest) differs(w *netlooptest.World) (err error) {
 	seen := map[string]string{}
 	w.Look(g.c, func(t *netloop.Tick) {
@@ -189,7 +189,7 @@ func (g *guest) rate() int {
 // bound is how many ticks the guest may take to have everything, once edits have stopped and its
 // link is well: a second, two round trips, and what is owed at that rate. Owed is at most all that
 // it may see, the end of what it has besides, and what the last large record has overdrawn.
-func (g *guest) bound(m *mirror) int {
+func (g *guest) bound(m *model) int {
 	const tick = time.Second / 60
 	owed := m.largest
 	for _, it := range m.items {

@@ -8,9 +8,10 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// harvest is what trials have come across, so that the test can say that they reach everything.
-type harvest struct {
-	deeds, weather            map[string]int
+// coverage is what simulations have come across, so that the test can say that they reach
+// everything.
+type coverage struct {
+	actions, events           map[string]int
 	reasons                   map[netloop.Reason]int
 	spawns, changes, despawns int
 	verified                  int
@@ -18,33 +19,33 @@ type harvest struct {
 	stats                     client.Stats
 }
 
-func newHarvest() *harvest {
-	return &harvest{deeds: map[string]int{}, weather: map[string]int{}, reasons: map[netloop.Reason]int{}}
+func newCoverage() *coverage {
+	return &coverage{actions: map[string]int{}, events: map[string]int{}, reasons: map[netloop.Reason]int{}}
 }
 
 // explain asks of one object why a field was sent to a client, or was not, and returns the answer.
-func (r *trial) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
-	items := append(slices.Clone(r.m.items), r.m.buried[max(0, len(r.m.buried)-1):]...)
-	c, ok := t.Client(r.someone())
+func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
+	items := append(slices.Clone(s.m.items), s.m.buried[max(0, len(s.m.buried)-1):]...)
+	c, ok := t.Client(s.someone())
 	if !ok || len(items) == 0 {
 		return x, nil, nil
 	}
-	it = items[r.rng.IntN(len(items))]
+	it = items[s.rng.IntN(len(items))]
 	names := []string{"", "(owner)"}
 	for _, f := range it.kind.fields() {
 		names = append(names, f.Name)
 	}
-	x, err := it.obj.Explain(t, c, names[r.rng.IntN(len(names))])
-	if err != nil || x.Reason.String() == "unknown" || x.Tick != r.m.tick {
-		r.t.Fatalf("%v, %v at tick %d", x, err, r.m.tick)
+	x, err := it.obj.Explain(t, c, names[s.rng.IntN(len(names))])
+	if err != nil || x.Reason.String() == "unknown" || x.Tick != s.m.tick {
+		s.t.Fatalf("%v, %v at tick %d", x, err, s.m.tick)
 	}
-	r.tally.reasons[x.Reason]++
-	return x, it, r.m.guest(c.ID())
+	s.tally.reasons[x.Reason]++
+	return x, it, s.m.guest(c.ID())
 }
 
-// explained compares an answer with the mirror, right after a tick.
-func (r *trial) explained(t *netloop.Tick) {
-	x, it, g := r.explain(t)
+// explained compares an answer with the model, right after a tick.
+func (s *simulation) explained(t *netloop.Tick) {
+	x, it, g := s.explain(t)
 	if it == nil {
 		return
 	}
@@ -70,7 +71,7 @@ func (r *trial) explained(t *netloop.Tick) {
 		wrong = wrong || !has || !slices.Contains(told.lives, v.since)
 	}
 	if wrong {
-		r.t.Fatalf("%v, and the client shall have %+v, was told %+v", x, v, told)
+		s.t.Fatalf("%v, and the client shall have %+v, was told %+v", x, v, told)
 	}
 }
 
@@ -84,32 +85,32 @@ func ruleOf(k kind, field string) string {
 	return ""
 }
 
-// notReached are the reasons that need what trials do not have, or seldom: changes without Edit, an
-// overloaded server, snapshots of ten full packets, streams that are behind, and a look at just the
-// right moment.
+// notReached are the reasons that need what simulations do not have, or seldom: changes without
+// Edit, an overloaded server, snapshots of ten full packets, streams that are behind, and a look
+// at just the right moment.
 var notReached = []netloop.Reason{
 	netloop.ReasonUnnoticed, netloop.ReasonShed, netloop.ReasonPackets, netloop.ReasonStreamFull, netloop.ReasonNext,
 }
 
 // reachesEverything fails the test when its seeds leave something out.
-func (l *harvest) reachesEverything(t *testing.T) {
+func (c *coverage) reachesEverything(t *testing.T) {
 	t.Helper()
-	for _, d := range deeds {
-		if l.deeds[d.name] == 0 {
-			t.Errorf("no seed has come to: %s", d.name)
+	for _, a := range actions {
+		if c.actions[a.name] == 0 {
+			t.Errorf("no seed has come to: %s", a.name)
 		}
 	}
-	for _, d := range weather {
-		if l.weather[d.name] == 0 {
-			t.Errorf("no seed has come to: %s", d.name)
+	for _, e := range events {
+		if c.events[e.name] == 0 {
+			t.Errorf("no seed has come to: %s", e.name)
 		}
 	}
 	for reason := netloop.ReasonDespawned; reason <= netloop.ReasonNext; reason++ {
-		if l.reasons[reason] == 0 && !slices.Contains(notReached, reason) {
+		if c.reasons[reason] == 0 && !slices.Contains(notReached, reason) {
 			t.Errorf("no seed has come to the reason: %v", reason)
 		}
 	}
-	if s := l.stats; s.Records == 0 || s.Stale == 0 || s.Lost == 0 || s.HeldBack == 0 || l.spawns == 0 || l.changes == 0 || l.despawns == 0 {
-		t.Errorf("the seeds do not reach everything: %+v", *l)
+	if s := c.stats; s.Records == 0 || s.Stale == 0 || s.Lost == 0 || s.HeldBack == 0 || c.spawns == 0 || c.changes == 0 || c.despawns == 0 {
+		t.Errorf("the seeds do not reach everything: %+v", *c)
 	}
 }

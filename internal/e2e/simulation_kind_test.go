@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// species is a kind whose state is an S.
-type species[S any] struct {
+// kindOf is a kind whose state is an S.
+type kindOf[S any] struct {
 	class  *netloop.Class[S]
 	fresh  func(*rand.Rand) S
 	change func(*S, *rand.Rand)
@@ -23,29 +23,29 @@ type species[S any] struct {
 	size   func(*S) int                              // about, on the wire; nil: less than its text
 }
 
-func (k species[S]) name() string            { return k.class.Name() }
-func (k species[S]) fields() []netloop.Field { return k.class.Fields() }
-func (k species[S]) onGrid() bool            { return k.place != nil }
-func (k species[S]) ruled() bool             { return k.hide != nil }
+func (k kindOf[S]) name() string            { return k.class.Name() }
+func (k kindOf[S]) fields() []netloop.Field { return k.class.Fields() }
+func (k kindOf[S]) onGrid() bool            { return k.place != nil }
+func (k kindOf[S]) ruled() bool             { return k.hide != nil }
 
-func (k species[S]) spawn(t *netloop.Tick, it *item, rng *rand.Rand, o []netloop.SpawnOption) {
+func (k kindOf[S]) spawn(t *netloop.Tick, it *item, rng *rand.Rand, o []netloop.SpawnOption) {
 	s := k.fresh(rng)
 	obj := k.class.Spawn(t, k.clone(s), o...)
 	it.obj, it.key, it.live, it.last = obj, obj.Ref().String(), &s, &s
 }
 
 // edit changes the object and the test's own copy in the same way, each for itself.
-func (k species[S]) edit(t *netloop.Tick, it *item, seed uint64) {
+func (k kindOf[S]) edit(t *netloop.Tick, it *item, seed uint64) {
 	k.change(it.obj.(*netloop.Object[S]).Edit(t), rand.New(rand.NewPCG(seed, 0)))
 	k.change(it.live.(*S), rand.New(rand.NewPCG(seed, 0)))
 }
 
-func (k species[S]) step(t *netloop.Tick, it *item) {
+func (k kindOf[S]) step(t *netloop.Tick, it *item) {
 	*k.count(it.obj.(*netloop.Object[S]).Edit(t))++
 	*k.count(it.live.(*S))++
 }
 
-func (k species[S]) capture(it *item, tick uint64) {
+func (k kindOf[S]) capture(it *item, tick uint64) {
 	now := k.clone(*it.live.(*S))
 	if k.hold != nil {
 		k.hold(it, it.last.(*S), &now, tick)
@@ -53,16 +53,16 @@ func (k species[S]) capture(it *item, tick uint64) {
 	it.last = &now
 }
 
-func (k species[S]) position(it *item) (x, y float64) { return k.place(it.live.(*S)) }
+func (k kindOf[S]) position(it *item) (x, y float64) { return k.place(it.live.(*S)) }
 
-func (k species[S]) sideOf(it *item) int {
+func (k kindOf[S]) sideOf(it *item) int {
 	if k.side == nil {
 		return -1
 	}
 	return k.side(it.live.(*S))
 }
 
-func (k species[S]) shown(it *item, r rights) string {
+func (k kindOf[S]) shown(it *item, r rights) string {
 	s := *it.last.(*S)
 	if k.hide != nil {
 		k.hide(&s, r)
@@ -70,7 +70,7 @@ func (k species[S]) shown(it *item, r rights) string {
 	return textOf(it.owner, s)
 }
 
-func (k species[S]) sizeOf(it *item) int {
+func (k kindOf[S]) sizeOf(it *item) int {
 	if k.size != nil {
 		return recordSize + k.size(it.last.(*S))
 	}
@@ -83,13 +83,13 @@ const recordSize = 24
 // textOf is what the test compares: all of a state, and its owner. Nil and empty are the same.
 func textOf[S any](owner netloop.ClientID, s S) string { return fmt.Sprintf("owner %d %+v", owner, s) }
 
-func (k species[S]) has(t *netloop.Tick, yield func(key, text string)) {
+func (k kindOf[S]) has(t *netloop.Tick, yield func(key, text string)) {
 	for o := range k.class.All(t) {
 		yield(o.Ref().String(), textOf(o.Owner(), o.State()))
 	}
 }
 
-func (k species[S]) watch(g *guest) {
+func (k kindOf[S]) watch(g *guest) {
 	told := func(o *netloop.Object[S]) telling {
 		s := o.State()
 		return telling{kind: k, key: o.Ref().String(), text: textOf(o.Owner(), s), n: *k.count(&s), changed: o.ChangedTick()}
@@ -101,7 +101,7 @@ func (k species[S]) watch(g *guest) {
 	})
 }
 
-func (k species[S]) audit(w *netlooptest.World, g *guest) {
+func (k kindOf[S]) audit(w *netlooptest.World, g *guest) {
 	rules := map[string]string{} // as ruleOf says
 	for _, f := range k.class.Fields() {
 		rules[f.Name] = f.Read

@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// kind is a class of the trial whose state has a type of its own.
+// kind is a class of the simulation whose state has a type of its own.
 type kind interface {
 	name() string
 	fields() []netloop.Field
@@ -42,9 +42,9 @@ type object interface {
 	Explain(*netloop.Tick, *netloop.Client, string) (netloop.Explanation, error)
 }
 
-// mirror is what each client shall have, from plain values that the trial keeps: it makes every
+// model is what each client shall have, from plain values that the simulation keeps: it makes every
 // change to both, and never asks the runtime what came of it.
-type mirror struct {
+type model struct {
 	tick    uint64
 	items   []*item // in the order of their spawns
 	buried  []*item // despawned
@@ -96,7 +96,7 @@ type eye struct {
 }
 
 // settle says what each client shall have at the end of a tick, right before netvar.snapshot.
-func (m *mirror) settle(tick uint64) {
+func (m *model) settle(tick uint64) {
 	m.tick = tick
 	for _, it := range m.items {
 		if it.capture(tick) {
@@ -143,7 +143,7 @@ func (it *item) capture(tick uint64) (looked bool) {
 }
 
 // settleFor adds a view if it is another than before.
-func (m *mirror) settleFor(g *guest, it *item) {
+func (m *model) settleFor(g *guest, it *item) {
 	before := g.newest(it.key)
 	v := view{tick: m.tick}
 	if !it.dead && it.sees.admits(g.id) && (it.owner == g.id || !it.kind.onGrid() || g.near(it, before.since > 0)) {
@@ -158,7 +158,7 @@ func (m *mirror) settleFor(g *guest, it *item) {
 	}
 }
 
-func (m *mirror) rightsOf(g *guest, it *item) rights {
+func (m *model) rightsOf(g *guest, it *item) rights {
 	if !it.kind.ruled() {
 		return rights{true, true, true}
 	}
@@ -173,8 +173,8 @@ func (it *item) text(r rights) string {
 	return it.texts[r]
 }
 
-// The measures of the trial's grid. Zones are of whole cells: nothing is seen beyond cells whose
-// gap is wider than radius and margin, and what is seen stays until then.
+// The measures of the simulation's grid. Zones are of whole cells: nothing is seen beyond cells
+// whose gap is wider than radius and margin, and what is seen stays until then.
 const gridCell, gridRadius, gridMargin = 10.0, 40.0, 20.0
 
 // near says whether one of the eyes sees the item, which it did or did not before.
@@ -206,9 +206,9 @@ func (g *guest) settleEyes() {
 }
 
 // join and leave follow the room's hooks.
-func (m *mirror) join(g *guest, id netloop.ClientID) { g.id, g.in = id, true }
+func (m *model) join(g *guest, id netloop.ClientID) { g.id, g.in = id, true }
 
-func (m *mirror) leave(id netloop.ClientID) {
+func (m *model) leave(id netloop.ClientID) {
 	m.guest(id).in = false
 	for _, members := range append(m.sides[:], m.guild) {
 		delete(members, id)
@@ -221,7 +221,7 @@ func (m *mirror) leave(id netloop.ClientID) {
 }
 
 // own gives the item to a client, or does with it what is done with what a leaver has.
-func (m *mirror) own(it *item, id netloop.ClientID) {
+func (m *model) own(it *item, id netloop.ClientID) {
 	clear(it.texts)
 	switch {
 	case id == 0 || m.guest(id) != nil:
@@ -234,7 +234,7 @@ func (m *mirror) own(it *item, id netloop.ClientID) {
 }
 
 // guest returns the client of that id, if it is in the room.
-func (m *mirror) guest(id netloop.ClientID) *guest {
+func (m *model) guest(id netloop.ClientID) *guest {
 	for _, g := range m.guests {
 		if g.in && g.id == id {
 			return g

@@ -12,26 +12,26 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// The trial: random worlds with everything at once, over the in-memory transport and through the
-// public API alone.
+// simulation plays random worlds with everything at once, over the in-memory transport and through
+// the public API alone.
 //
-//	kinds    the classes, their random edits, and who reads what: simulation_classes_test.go
-//	         and simulation_kind_test.go
-//	deeds    what the game does in a tick: simulation_actions_test.go
-//	weather  what becomes of links, and clients that come and go: simulation_links_test.go
-//	mirror   what each client shall have of that, from plain values: simulation_model_test.go
-//	guest    a client: each thing that it is told is compared with the mirror of the tick that
-//	         told it, and in the end all that it has: simulation_client_test.go
-//	harvest  what all trials have come across, and what Explain says meanwhile:
-//	         simulation_coverage_test.go
+//	kinds     the classes, their random edits, and who reads what: simulation_classes_test.go and
+//	          simulation_kind_test.go
+//	actions   what the game does in a tick: simulation_actions_test.go
+//	events    what becomes of links, and clients that come and go: simulation_links_test.go
+//	model     what each client shall have of that, from plain values: simulation_model_test.go
+//	guest     a client: each thing that it is told is compared with the model of the tick that
+//	          told it, and in the end all that it has: simulation_client_test.go
+//	coverage  what all simulations have come across, and what Explain says meanwhile:
+//	          simulation_coverage_test.go
 //
-// In the end edits stop and links heal, and each client has as long as DESIGN's healing bound says.
-type trial struct {
+// In the end edits stop and links heal, and each client has as many ticks as its bound says.
+type simulation struct {
 	t     *testing.T
 	rng   *rand.Rand
 	w     *netlooptest.World
-	m     *mirror
-	tally *harvest
+	m     *model
+	tally *coverage
 
 	sides [numSides]*netloop.ClientGroup
 	grid  *netloop.Grid
@@ -42,18 +42,18 @@ type trial struct {
 	over  bool   // the game has ended its edits
 }
 
-// maxTrials is how many `make verify` plays: a trial takes ten times as long as a seed of the
-// others.
-const maxTrials = 2000
+// maxSimulations is how many `make verify` plays: each takes ten times as long as a seed of the
+// other properties.
+const maxSimulations = 2000
 
-// TestEveryClientConverges plays trials. A failing one says how to play it alone.
+// TestEveryClientConverges plays simulations. A failing one says how to play it alone.
 func TestEveryClientConverges(t *testing.T) {
-	all, n := newHarvest(), 0
+	all, n := newCoverage(), 0
 	for seed := range seeds.Of(t, 200) {
-		if n++; n > maxTrials {
+		if n++; n > maxSimulations {
 			break
 		}
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { newTrial(t, seed, all).run() })
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { newSimulation(t, seed, all).run() })
 	}
 	t.Logf("%+v", *all)
 	if n >= 200 {
@@ -61,12 +61,12 @@ func TestEveryClientConverges(t *testing.T) {
 	}
 }
 
-// TestATrialIsTheSameEachTime: a seed is worth nothing otherwise.
-func TestATrialIsTheSameEachTime(t *testing.T) {
+// TestASimulationIsTheSameEachTime: a seed is worth nothing otherwise.
+func TestASimulationIsTheSameEachTime(t *testing.T) {
 	play := func() (sums []string) {
-		r := newTrial(t, 3, newHarvest())
-		r.run()
-		for _, g := range r.m.guests {
+		s := newSimulation(t, 3, newCoverage())
+		s.run()
+		for _, g := range s.m.guests {
 			sums = append(sums, fmt.Sprintf("%x", g.log.Sum(nil)))
 		}
 		return sums
@@ -76,107 +76,107 @@ func TestATrialIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-func newTrial(t *testing.T, seed uint64, all *harvest) *trial {
-	r := &trial{
+func newSimulation(t *testing.T, seed uint64, all *coverage) *simulation {
+	s := &simulation{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), tally: all, due: map[uint64][]func(*netloop.Tick){},
-		m: &mirror{guild: map[netloop.ClientID]bool{}},
+		m: &model{guild: map[netloop.ClientID]bool{}},
 	}
-	r.most = []int{8, 20, 50}[r.rng.IntN(3)]
+	s.most = []int{8, 20, 50}[s.rng.IntN(3)]
 	for n := range numSides {
-		r.sides[n], r.m.sides[n] = netloop.NewClientGroup(), map[netloop.ClientID]bool{}
+		s.sides[n], s.m.sides[n] = netloop.NewClientGroup(), map[netloop.ClientID]bool{}
 	}
-	r.spec = netloop.RoomSpec{Budget: []int{200, 1000, 10_000}[r.rng.IntN(3)], SendEvery: []int{1, 1, 1, 3}[r.rng.IntN(4)]}
-	r.w = netlooptest.New(t, r, netlooptest.Seed(seed), netlooptest.Room(r.spec))
-	return r
+	s.spec = netloop.RoomSpec{Budget: []int{200, 1000, 10_000}[s.rng.IntN(3)], SendEvery: []int{1, 1, 1, 3}[s.rng.IntN(4)]}
+	s.w = netlooptest.New(t, s, netlooptest.Seed(seed), netlooptest.Room(s.spec))
+	return s
 }
 
-func (*trial) Schema() *netloop.Schema { return isles }
+func (*simulation) Schema() *netloop.Schema { return simSchema }
 
-// Open makes the trial a game.
-func (r *trial) Open(room *netloop.Room) error {
-	r.grid = netloop.NewGrid(room, netloop.GridSpec{Radius: gridRadius, Margin: gridMargin, Cell: gridCell})
-	walkers.PlaceOn(r.grid, func(w *walker) (x, y, z float64) { return float64(w.X), float64(w.Y), 0 })
+// Open makes the simulation a game.
+func (s *simulation) Open(room *netloop.Room) error {
+	s.grid = netloop.NewGrid(room, netloop.GridSpec{Radius: gridRadius, Margin: gridMargin, Cell: gridCell})
+	walkers.PlaceOn(s.grid, func(w *walker) (x, y, z float64) { return float64(w.X), float64(w.Y), 0 })
 	walkers.Weigh(room, func(c *netloop.Client, o *netloop.Object[walker]) float64 {
 		return float64(1+uint64(c.ID())%3) * float64(o.State().X+200) / 200
 	})
-	vaults.Reads(room, "side", func(o *netloop.Object[vault]) netloop.Target { return netloop.InGroup(r.sides[o.State().Side]) })
+	vaults.Reads(room, "side", func(o *netloop.Object[vault]) netloop.Target { return netloop.InGroup(s.sides[o.State().Side]) })
 	vaults.Reads(room, "guild", func(*netloop.Object[vault]) netloop.Target {
-		return netloop.Where(func(c *netloop.Client) bool { return r.m.guild[c.ID()] })
+		return netloop.Where(func(c *netloop.Client) bool { return s.m.guild[c.ID()] })
 	})
 	room.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		n, err := strconv.Atoi(c.Join().Token)
 		if err != nil {
 			return err
 		}
-		g := r.m.guests[n]
-		r.m.join(g, c.ID())
-		if g.budget != r.spec.Budget {
+		g := s.m.guests[n]
+		s.m.join(g, c.ID())
+		if g.budget != s.spec.Budget {
 			c.SetBudget(t, g.budget)
 		}
-		if r.rng.IntN(2) == 0 {
-			r.look(t, c, g)
+		if s.rng.IntN(2) == 0 {
+			s.look(t, c, g)
 		}
 		return nil
 	})
-	room.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { r.m.leave(c.ID()) })
-	room.On(netloop.Update, "trial.act", r.act)
-	room.On(netloop.PreLateUpdate, "trial.settle", func(t *netloop.Tick) { r.m.settle(t.Number()) })
+	room.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { s.m.leave(c.ID()) })
+	room.On(netloop.Update, "simulation.act", s.act)
+	room.On(netloop.PreLateUpdate, "simulation.settle", func(t *netloop.Tick) { s.m.settle(t.Number()) })
 	return nil
 }
 
-// run plays the trial.
-func (r *trial) run() {
-	r.join()
-	r.join()
-	for range 180 + r.rng.IntN(180) {
-		r.step()
-		if r.rng.IntN(6) == 0 {
-			r.turn()
+// run plays the simulation.
+func (s *simulation) run() {
+	s.join()
+	s.join()
+	for range 180 + s.rng.IntN(180) {
+		s.step()
+		if s.rng.IntN(6) == 0 {
+			s.disturb()
 		}
-		if r.rng.IntN(4) == 0 {
-			r.w.Tick(r.explained)
+		if s.rng.IntN(4) == 0 {
+			s.w.Tick(s.explained)
 		}
 	}
-	r.over = true
+	s.over = true
 	for left := slowTicks + 1; left > 0; left-- { // What an interval holds back is captured,
-		if len(r.due) > 0 { // once what was left for later is done.
+		if len(s.due) > 0 { // once what was left for later is done.
 			left = slowTicks + 1
 		}
-		r.step()
+		s.step()
 	}
-	r.w.Until(600, func() bool {
-		r.check()
-		return !slices.ContainsFunc(r.m.guests, func(g *guest) bool { return !g.gone && !g.in })
+	s.w.Until(600, func() bool {
+		s.check()
+		return !slices.ContainsFunc(s.m.guests, func(g *guest) bool { return !g.gone && !g.in })
 	})
-	r.heal()
-	r.verify()
+	s.heal()
+	s.verify()
 }
 
 // step runs a tick, and fails at the first thing that is wrong.
-func (r *trial) step() {
-	r.w.Step(1)
-	r.check()
+func (s *simulation) step() {
+	s.w.Step(1)
+	s.check()
 }
 
-func (r *trial) check() {
-	r.mend(r.m.tick)
-	for _, g := range r.m.guests {
+func (s *simulation) check() {
+	s.mend(s.m.tick)
+	for _, g := range s.m.guests {
 		if closed := g.c.Closed(); closed != nil && !g.gone {
 			g.fail("is closed: %v", closed)
 		}
-		if s := g.c.Stats(); s.Malformed > 0 || s.Unequal > 0 {
-			g.fail("%d malformed, %d unequal", s.Malformed, s.Unequal)
+		if stats := g.c.Stats(); stats.Malformed > 0 || stats.Unequal > 0 {
+			g.fail("%d malformed, %d unequal", stats.Malformed, stats.Unequal)
 		}
 		if g.err != nil {
-			r.t.Fatal(g.err)
+			s.t.Fatal(g.err)
 		}
 	}
 }
 
 // heal ends what is wrong with the links, and gives each client as long as it may take.
-func (r *trial) heal() {
+func (s *simulation) heal() {
 	bounds, waiting := map[*guest]int{}, 0
-	for _, g := range r.m.guests {
+	for _, g := range s.m.guests {
 		if g.gone {
 			continue
 		}
@@ -184,18 +184,18 @@ func (r *trial) heal() {
 			g.mend()
 		}
 		g.link.Loss = 0
-		r.w.SetLink(g.c, g.link)
-		bounds[g], waiting = g.bound(r.m), waiting+1
+		s.w.SetLink(g.c, g.link)
+		bounds[g], waiting = g.bound(s.m), waiting+1
 	}
 	healed := map[*guest]int{}
 	for n := 1; waiting > 0; n++ {
-		r.step()
-		for _, g := range r.m.guests {
+		s.step()
+		for _, g := range s.m.guests {
 			bound, ok := bounds[g]
 			if !ok || n > bound {
 				continue
 			}
-			err := g.differs(r.w)
+			err := g.differs(s.w)
 			if err != nil {
 				delete(healed, g)
 			} else if healed[g] == 0 {
@@ -204,36 +204,36 @@ func (r *trial) heal() {
 			if n == bound {
 				waiting--
 				if err != nil {
-					r.t.Fatalf("%d ticks after edits have stopped and links have healed: %v", n, err)
+					s.t.Fatalf("%d ticks after edits have stopped and links have healed: %v", n, err)
 				}
-				r.tally.late = max(r.tally.late, float64(healed[g])/float64(bound))
+				s.tally.late = max(s.tally.late, float64(healed[g])/float64(bound))
 			}
 		}
 	}
 }
 
 // verify lets the runtime say the same: by digest, and in what it counts.
-func (r *trial) verify() {
+func (s *simulation) verify() {
 	asked, agreed := 0, 0
-	for _, g := range r.m.guests {
+	for _, g := range s.m.guests {
 		if g.gone {
 			continue
 		}
 		asked++
 		g.c.Verify(func(err error) {
 			if err != nil {
-				r.t.Errorf("client %d: %v", g.id, err)
+				s.t.Errorf("client %d: %v", g.id, err)
 			}
 			agreed++
 		})
 	}
-	r.w.Until(700, func() bool { return agreed == asked })
-	for _, g := range r.m.guests {
-		s, sum := g.c.Stats(), &r.tally.stats
-		sum.Snapshots += s.Snapshots
-		sum.Records += s.Records
-		sum.Stale += s.Stale
-		sum.Lost += s.Lost
-		sum.HeldBack += s.HeldBack
+	s.w.Until(700, func() bool { return agreed == asked })
+	for _, g := range s.m.guests {
+		stats, sum := g.c.Stats(), &s.tally.stats
+		sum.Snapshots += stats.Snapshots
+		sum.Records += stats.Records
+		sum.Stale += stats.Stale
+		sum.Lost += stats.Lost
+		sum.HeldBack += stats.HeldBack
 	}
 }

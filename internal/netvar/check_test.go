@@ -66,7 +66,7 @@ func TestChangesWithoutEditAreFound(t *testing.T) {
 // TestHeldBackIsNotUnedited: what an interval or a threshold holds back differs from the version
 // for long, and was edited all the same.
 func TestHeldBackIsNotUnedited(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	h.w.Check(true, true, func(o *Object, field string, what Misuse) { t.Errorf("%s: %v", field, what) })
 	o := h.spawn(buoy{})
 	h.deliver()

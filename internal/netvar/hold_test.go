@@ -21,29 +21,29 @@ type buoy struct {
 	List []int16              `net:"max=4,interval=50ms"`
 }
 
-// harbour is a world of buoys with one client.
-type harbour struct {
+// heldWorld is a world of buoys with one client.
+type heldWorld struct {
 	*pair
 	class *Class
 }
 
-func newHarbour(t *testing.T) *harbour {
+func newHeldWorld(t *testing.T) *heldWorld {
 	t.Helper()
 	c := classOf[buoy](t, "buoy")
 	table := NewTable(c)
 	q := &pair{t: t, w: NewWorld(table), r: NewReplica(table)}
 	q.p = q.w.NewPeer(1)
 	q.r.StartAt(0)
-	return &harbour{q, c}
+	return &heldWorld{q, c}
 }
 
-func (h *harbour) spawn(b buoy) *Object {
+func (h *heldWorld) spawn(b buoy) *Object {
 	return h.w.Spawn(h.class, unsafe.Pointer(&b), 0, h.tick+1)
 }
 
-func (h *harbour) change(o *Object, fn func(*buoy)) { h.w.Edit(o); fn(live[buoy](o)) }
+func (h *heldWorld) change(o *Object, fn func(*buoy)) { h.w.Edit(o); fn(live[buoy](o)) }
 
-func (h *harbour) seen(o *Object) buoy {
+func (h *heldWorld) seen(o *Object) buoy {
 	h.t.Helper()
 	c, ok := h.r.Get(o.ID())
 	if !ok {
@@ -55,7 +55,7 @@ func (h *harbour) seen(o *Object) buoy {
 // TestThrottledSibling: a field that changes in every tick does not make the change of a sibling
 // forgotten that its interval holds back.
 func TestThrottledSibling(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver() // tick 1: both are captured with the spawn
 	for tick := 2; tick <= 40; tick++ {
@@ -78,7 +78,7 @@ func TestThrottledSibling(t *testing.T) {
 }
 
 func TestChangeWithinItsIntervalIsCapturedOnceItIsOver(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{Name: "a"})
 	h.deliver()
 	h.change(o, func(b *buoy) { b.Slow, b.Name, b.List = 1, "b", []int16{1} })
@@ -104,7 +104,7 @@ func TestChangeWithinItsIntervalIsCapturedOnceItIsOver(t *testing.T) {
 
 // TestFieldsOfOneIntervalAreCapturedTogether: a vector is never torn by it.
 func TestFieldsOfOneIntervalAreCapturedTogether(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver()
 	for tick := range 30 {
@@ -122,7 +122,7 @@ func TestFieldsOfOneIntervalAreCapturedTogether(t *testing.T) {
 
 // TestThresholdMeasuresFromWhatWasCaptured: a slow drift adds up and is sent.
 func TestThresholdMeasuresFromWhatWasCaptured(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver()
 	for i := 1; i <= 40; i++ {
@@ -135,7 +135,7 @@ func TestThresholdMeasuresFromWhatWasCaptured(t *testing.T) {
 }
 
 func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{Wide: 1, Rot: [4]float32{1, 0, 0, 0}})
 	h.deliver()
 	turn := func(degrees float64) [4]float32 {
@@ -164,7 +164,7 @@ func TestWhatNeverPassesItsThresholdIsNeverSent(t *testing.T) {
 
 // TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured: nobody gets what others may not have yet.
 func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{Slow: 1})
 	h.deliver()
 	h.change(o, func(b *buoy) { b.Slow, b.Heat = 2, 1 })
@@ -191,7 +191,7 @@ func TestSpawnsOwnersAndFullRecordsCarryWhatWasCaptured(t *testing.T) {
 }
 
 func TestDespawnedWhileHeldBack(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	o := h.spawn(buoy{})
 	h.deliver()
 	h.change(o, func(b *buoy) { b.Slow = 1 })
@@ -211,7 +211,7 @@ func TestDespawnedWhileHeldBack(t *testing.T) {
 }
 
 func TestHoldingBackDoesNotAllocate(t *testing.T) {
-	h := newHarbour(t)
+	h := newHeldWorld(t)
 	var all []*Object
 	for range 50 {
 		all = append(all, h.spawn(buoy{Name: "x", Rot: [4]float32{1}}))
@@ -280,7 +280,7 @@ func TestHoldingBackFollowsItsRules(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 7))
-			h := newHarbour(t)
+			h := newHeldWorld(t)
 			var objects []*Object
 			var mirrors []*buoyMirror
 			for range 4 {

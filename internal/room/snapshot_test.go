@@ -7,12 +7,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// scroll fits no packet.
-type scroll struct {
+// longText fits no packet.
+type longText struct {
 	Text string `net:"max=8000"`
 }
 
-var bareScrolls = netloop.NewClass[scroll](bareSchema, "scroll")
+var bareLong = netloop.NewClass[longText](bareSchema, "long")
 
 // While more than half of what may wait for a client's stream does, records that fit no packet
 // are held back, and counted.
@@ -26,7 +26,7 @@ func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 	}
 	b.step()
 	carry(s, nil)
-	if err := b.inspect(func(t *netloop.Tick) { bareScrolls.Spawn(t, scroll{string(make([]byte, 8000))}) }); err != nil {
+	if err := b.inspect(func(t *netloop.Tick) { bareLong.Spawn(t, longText{string(make([]byte, 8000))}) }); err != nil {
 		t.Fatal(err)
 	}
 	stats := b.room.World().Stats()
@@ -50,9 +50,9 @@ func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 func TestExplainUnnoticed(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	b.join()
-	var kept *scroll
-	var o *netloop.Object[scroll]
-	if err := b.inspect(func(t *netloop.Tick) { o = bareScrolls.Spawn(t, scroll{}); kept = o.Edit(t) }); err != nil {
+	var kept *longText
+	var o *netloop.Object[longText]
+	if err := b.inspect(func(t *netloop.Tick) { o = bareLong.Spawn(t, longText{}); kept = o.Edit(t) }); err != nil {
 		t.Fatal(err)
 	}
 	b.step()
