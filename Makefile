@@ -21,7 +21,7 @@ CHECKS := test modules proofs race lint generated systems smoke
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
-RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/... \
+RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
 	./internal/admin ./internal/boundedio ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
 	./internal/room ./internal/transport/...
 
