@@ -3,7 +3,9 @@ package room
 import (
 	"fmt"
 
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
 )
 
 // reportFaults says what went wrong in systems: a panic when it is news, and when a
@@ -28,3 +30,45 @@ func (r *Room) reportFaults(rec *loop.Record) {
 // Quarantined returns how many systems do not run at present because they
 // panicked again and again. Any goroutine may call it.
 func (r *Room) Quarantined() int { return int(r.quarantined.Load()) }
+
+// misuses is what the checks of Config have found.
+type misuses struct {
+	tell func(text string) // nil is the log
+	said guard.Throttle[misuse]
+}
+
+// misuse is a kind of it, of one field. There are at most two of each field of the schema.
+type misuse struct {
+	class *netvar.Class
+	field string
+	what  netvar.Misuse
+}
+
+// check makes the world look for what the configuration says.
+func (r *Room) check() {
+	if cfg := &r.cfg; cfg.CheckEdits || cfg.CheckValues {
+		r.world.Check(cfg.CheckEdits, cfg.CheckValues, r.misused)
+	}
+}
+
+// OnMisuse sets who hears what the checks of the configuration find, instead of the log.
+func (r *Room) OnMisuse(tell func(text string)) { r.misuses.tell = tell }
+
+// misused counts a misuse, and tells of the same one at most every ten seconds of game time.
+func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
+	r.metrics.Misuses.Add(1, what.String())
+	kept, ok := r.misuses.said.News(misuse{o.Class(), field, what}, r.now.GameTime)
+	if !ok {
+		return
+	}
+	text := "was changed without Edit: change state only through the pointer that Edit returns, in the call that asked for it, and copy a slice or map before you keep it"
+	if what == netvar.Misfit {
+		text = fmt.Sprintf("has a value that does not fit %s, and is refused: clients keep the last one that did", o.Class().TypeOf(field))
+	}
+	text = fmt.Sprintf("field %s of %s %v %s", field, o.Class().Name(), o.ID(), text)
+	if r.misuses.tell != nil {
+		r.misuses.tell(text)
+		return
+	}
+	r.log.Error("state misused: "+text, "class", o.Class().Name(), "object", o.ID().String(), "field", field, "unlogged_before", kept)
+}
