@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -98,6 +99,35 @@ func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	}
 	if b.all[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
 		t.Errorf("the second: %d have asked, from %v as the first from %v", b.all[1].asked, b.all[1].origin, b.all[0].origin)
+	}
+}
+
+// A client that lacks something gets no bundle, even if the same is due to it as to others: what it
+// lacks leads from a version that it has.
+func TestHolesGetNoBundle(t *testing.T) {
+	f := newFleet(t, 512, 4, []uint64{3}, 0)
+	for range 20 {
+		f.step(8)
+	}
+	f.tick++
+	f.move(8)
+	f.acknowledge()
+	f.w.Capture(f.tick)
+	last := f.clients[3].peer
+	moved := last.owed.next(0)
+	for last.sentTwice.has(moved) {
+		moved = last.owed.next(moved + 1)
+	}
+	var lacks bitset
+	lacks.set(moved)
+	last.marks.setMissing(lacks)
+	for i := range f.clients {
+		snap(f.clients[i].peer, f.tick, wide)
+		list := f.clients[i].peer.cut.list
+		alone := slices.ContainsFunc(list, func(n candidate) bool { return n.run == nil && int(n.slot) == moved })
+		if bundled := len(list) == 1; bundled != (i == 2) || alone != (i == 3) {
+			t.Errorf("client %d gets a bundle: %v, and slot %d alone: %v", i, bundled, moved, alone)
+		}
 	}
 }
 
@@ -285,5 +315,39 @@ func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
 	second := a.s.keys[1]
 	if a.ask(1, but); first != &a.s.runs[0] || a.s.keys[1] != second {
 		t.Error("a run has taken a place that was asked for once")
+	}
+}
+
+// Nothing is made out of a run whose records are too many for one.
+func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
+	a := newAsker(t)
+	const all = ^uint64(0)
+	donor := a.ask(0, all)
+	donor.size, donor.ends = 0, nil
+	c := &a.clients[3].peer.cut
+	a.w.stats.Snapshots++
+	c.begin(nil, a.tick, wide)
+	c.p.makeSteady(0, all)
+	if got := c.findRun(0, all, 64); got.size != 0 || got == donor {
+		t.Errorf("a run of %d bits came out of none", got.size)
+	}
+}
+
+// The bits of a bundle are counted by class, each of them once and the gaps too.
+func TestTheClassesOfABundle(t *testing.T) {
+	c := &cutter{p: &Peer{w: &World{}}, room: 1000}
+	for k := range 3 {
+		r := &run{bits: make([]byte, 8), size: 20, kinds: 2, classes: [maxKinds]classBits{{4, 13}, {uint32(5 + k%2), 7}}}
+		r.addSlots(9*k, 1<<3|1<<7)
+		c.list = append(c.list, candidate{run: r})
+	}
+	var a bundle
+	a.assemble(c)
+	sum := uint32(0)
+	for _, s := range a.run.classes[:a.run.kinds] {
+		sum += s.bits
+	}
+	if a.run.kinds != 3 || sum != a.run.size || sum <= 60 || a.run.records != 6 {
+		t.Errorf("%d records of %d bits, %d of them counted for %d classes", a.run.records, a.run.size, sum, a.run.kinds)
 	}
 }

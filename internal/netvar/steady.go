@@ -113,7 +113,7 @@ func (p *Peer) addMark(tick uint64) {
 	}
 	if tick > m.newest {
 		// Some marks go, and may be all that is known.
-		if m.newest > 0 && tick-m.oldest >= maxMarks {
+		if tick-m.oldest >= maxMarks {
 			for k, word := range l.missing {
 				p.makeUnsteady(k, word)
 			}

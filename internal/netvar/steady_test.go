@@ -419,3 +419,91 @@ func TestWhatIsMissingIsCounted(t *testing.T) {
 		t.Error("nothing was ever missing")
 	}
 }
+
+// An object becomes steady as soon as no mark is older than the packet that has mended it, unless
+// it is missing as of the newest one.
+func TestAnObjectIsSteadyOnceAllMarksKnowIt(t *testing.T) {
+	for _, set := range []struct {
+		mendedAt uint64
+		missing  bool
+		want     uint64
+	}{{0, false, 0}, {9, false, 1}, {10, false, 1}, {10, true, 0}, {11, false, 0}} {
+		p := &Peer{w: &World{}, entries: []entry{{detail: &detail{mendedAt: set.mendedAt}, phase: shown}}}
+		p.marks.add(10)
+		if set.missing {
+			p.marks.setMissing(bitset{1})
+		}
+		if got := p.makeSteady(0, 1); got != set.want || p.steady.has(0) != (got == 1) || (p.entries[0].detail == nil) != (got == 1) {
+			t.Errorf("%+v: the steady ones are %b", set, got)
+		}
+	}
+}
+
+// If nobody knows any more which version a client has of what it may read, the next full record
+// says that its baseline was evicted.
+func TestAVersionThatNobodyKnowsIsEvicted(t *testing.T) {
+	f := newFleetOf(t, classOf[captain](t, "captain"), 1, 2, []uint64{3}, 0)
+	o, p := f.crates[0], f.clients[1].peer
+	quiet := func(ticks int) {
+		for range ticks {
+			f.tick++
+			f.w.Edit(o)
+			live[captain](o).Ammo++
+			f.acknowledge()
+			f.w.Capture(f.tick)
+			for i := range f.clients {
+				c := &f.clients[i]
+				var first uint64
+				c.packets, first = c.peer.AppendSnapshot(c.packets[:0], f.tick, wide)
+				c.sent[f.tick%uint64(len(c.sent))] = Range{first, first + uint64(len(c.packets)) - 1}
+			}
+		}
+	}
+	quiet(2 * Horizon) // client 1 does not own it, and is sent nothing
+	if !p.steady.has(0) || p.owed.has(0) {
+		t.Fatal("the object is not steady, or owed to who may not read what has changed")
+	}
+	live[captain](o).X++
+	quiet(1)
+	if e := p.peek(0); e.base != 0 || e.full != fullEvicted {
+		t.Errorf("the baseline is %d, and the next record is full for reason %d", e.base, e.full)
+	}
+}
+
+// What has been missing as of every mark that stays gets its detail before the older marks go, and
+// with it the version that the client is known to have.
+func TestWhatIsMissingEverSinceKeepsItsBaseline(t *testing.T) {
+	f := newFleet(t, 1, 1, []uint64{3}, 0)
+	p := f.clients[0].peer
+	f.tick++
+	f.move(1)
+	f.acknowledge()
+	f.w.Capture(f.tick)
+	m := &p.marks
+	known := m.newest - nearTrend - 1
+	for tick := known + 1; tick <= m.newest; tick++ {
+		m.holes = append(m.holes, hole{tick, bitset{1}})
+	}
+	if !p.steady.has(0) || m.newestWith(0) != known {
+		t.Fatalf("the object is known as of %d, want %d", m.newestWith(0), known)
+	}
+	p.cut.begin(nil, f.tick, wide)
+	if p.steady.has(0) || p.entries[0].base != known || m.oldest <= known {
+		t.Errorf("steady: %v; %+v, and the oldest mark is %d", p.steady.has(0), p.entries[0].detail, m.oldest)
+	}
+}
+
+// The memory of a detail is used again, but not what it was.
+func TestDetailsAreTakenEmpty(t *testing.T) {
+	s := details{most: 1}
+	a, b := s.take(), s.take()
+	*a, *b = detail{base: 5, ackedSet: 7, sent: 5, mendedAt: 5, missedAt: 4}, detail{base: 6}
+	s.release(a)
+	s.release(b) // one is kept
+	if got := s.take(); got != a || *got != (detail{}) {
+		t.Errorf("taken: %+v", got)
+	}
+	if got := s.take(); got == b {
+		t.Error("more details are kept than there is room for")
+	}
+}
