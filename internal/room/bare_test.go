@@ -110,7 +110,8 @@ func (b *bare) joinFrom(addr string) *transport.Session {
 
 // carry takes the datagrams that wait in one session to another; nil is nowhere.
 func carry(from, to *transport.Session) {
-	_ = from.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error { // It never fails.
+	// It never fails.
+	_ = from.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error {
 		if to != nil {
 			to.ReceiveDatagram(0, bytes.Clone(b))
 		}
