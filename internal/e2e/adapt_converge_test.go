@@ -139,9 +139,6 @@ func (m *churn) compareBuilds(w *netlooptest.World, less, other *client.Client) 
 	return nil
 }
 
-func (g anyGame) Schema() *netloop.Schema    { return g.schema }
-func (g anyGame) Open(r *netloop.Room) error { return g.open(r) }
-
 // churn is what the test knows of the server's objects: it makes every change
 // itself and does not ask the runtime.
 type churn struct {

@@ -112,7 +112,7 @@ func TestVerifyAgainAndAgain(t *testing.T) {
 func TestChokeIsToldApartFromLoss(t *testing.T) {
 	const ticks = 600
 	run := func(l netlooptest.Link, every int, meanwhile func(w *netlooptest.World, c *client.Client, n int)) client.Stats {
-		w := netlooptest.New(t, panels(func(r *netloop.Room) {
+		w := netlooptest.New(t, game{explainSchema, func(r *netloop.Room) {
 			var all []*netloop.Object[dialState]
 			r.OnStart(func(t *netloop.Tick) {
 				for range 20 {
@@ -126,7 +126,7 @@ func TestChokeIsToldApartFromLoss(t *testing.T) {
 					d.Pad[t.Number()%100]++
 				}
 			})
-		}), netlooptest.Room(netloop.RoomSpec{SendEvery: every}))
+		}}, netlooptest.Room(netloop.RoomSpec{SendEvery: every}))
 		c := w.Join("", nil, l)
 		w.Until(600, func() bool { return c.State().Phase == client.Playing })
 		for n := range ticks {

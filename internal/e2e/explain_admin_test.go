@@ -14,11 +14,11 @@ import (
 func TestExplainIsServedAsJSON(t *testing.T) {
 	var ref netloop.Ref[dialState]
 	ready := make(chan struct{})
-	s, _ := serve(t, panels(func(r *netloop.Room) {
+	s, _ := serve(t, game{explainSchema, func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { ref = dials.Spawn(t, dialState{}).Ref(); close(ready) })
-	}), 60)
+	}}, 60)
 	<-ready
-	c := start(t, connectTo(t, s.Addr().String(), panel), nil)
+	c := start(t, connectTo(t, s.Addr().String(), explainSchema), nil)
 	get := func(query string) (int, map[string]any) {
 		status, body := page(t, s, "/explain"+query)
 		var v map[string]any
@@ -61,7 +61,7 @@ func TestExplainIsServedAsJSON(t *testing.T) {
 // list is bounded, and so is what a game puts into it.
 func TestExplainListsWhatItCanBeAskedFor(t *testing.T) {
 	joined := make(chan struct{})
-	s, _ := serve(t, panels(func(r *netloop.Room) {
+	s, _ := serve(t, game{explainSchema, func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			j.Subject = strings.Repeat("é", 100)
 			return nil
@@ -73,7 +73,7 @@ func TestExplainListsWhatItCanBeAskedFor(t *testing.T) {
 			lamps.Spawn(t, lamp{})
 		})
 		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { close(joined); return nil })
-	}), 60)
+	}}, 60)
 	type answer struct {
 		Ask     string
 		Clients []struct {
@@ -94,7 +94,7 @@ func TestExplainListsWhatItCanBeAskedFor(t *testing.T) {
 	if a := get(""); len(a.Clients) != 0 || !strings.Contains(a.Ask, "nobody is here") {
 		t.Errorf("%+v", a)
 	}
-	c := start(t, connectTo(t, s.Addr().String(), panel), nil)
+	c := start(t, connectTo(t, s.Addr().String(), explainSchema), nil)
 	<-joined
 	a := get("?room=")
 	if len(a.Clients) != 1 || a.Clients[0].Client != c.ID() || a.Clients[0].Addr == "" || a.More != 0 || !strings.Contains(a.Ask, fmt.Sprintf("add client=%d ", c.ID())) {

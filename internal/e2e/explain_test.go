@@ -14,10 +14,10 @@ import (
 // A game of which each reason can be asked for: a dial has a field of each kind, a lamp is what
 // an overloaded server sheds, and a chart fits no packet.
 var (
-	panel  = netloop.NewSchema("panel", 1, 0)
-	dials  = netloop.NewClass[dialState](panel, "dial")
-	lamps  = netloop.NewClass[lamp](panel, "lamp", netloop.Weight(0.25), netloop.MinRate(0.01))
-	charts = netloop.NewClass[chart](panel, "chart")
+	explainSchema = netloop.NewSchema("explain", 1, 0)
+	dials         = netloop.NewClass[dialState](explainSchema, "dial")
+	lamps         = netloop.NewClass[lamp](explainSchema, "lamp", netloop.Weight(0.25), netloop.MinRate(0.01))
+	charts        = netloop.NewClass[chart](explainSchema, "chart")
 )
 
 type dialState struct {
@@ -34,12 +34,6 @@ type chart struct {
 	Cells []line `net:"max=1200"`
 }
 
-// panels is a game made of one function.
-type panels func(r *netloop.Room)
-
-func (panels) Schema() *netloop.Schema      { return panel }
-func (p panels) Open(r *netloop.Room) error { p(r); return nil }
-
 // asker plays with one client and asks for reasons.
 type asker struct {
 	*netlooptest.World
@@ -50,7 +44,7 @@ type asker struct {
 
 func newAsker(t *testing.T, link netlooptest.Link, o ...netlooptest.Option) *asker {
 	t.Helper()
-	return askerOf(t, panels(func(*netloop.Room) {}), link, o...)
+	return askerOf(t, game{schema: explainSchema}, link, o...)
 }
 
 func askerOf(t *testing.T, g netloop.Game, link netlooptest.Link, o ...netlooptest.Option) *asker {

@@ -48,14 +48,14 @@ func TestExplainShed(t *testing.T) {
 	var load time.Duration
 	var a *asker
 	var o *netloop.Object[lamp]
-	a = askerOf(t, panels(func(r *netloop.Room) {
+	a = askerOf(t, game{explainSchema, func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { o = lamps.Spawn(t, lamp{}) })
 		r.On(netloop.Update, "test.load", func(*netloop.Tick) {
 			if load > 0 {
 				a.Spend(load)
 			}
 		})
-	}), perfect)
+	}}, perfect)
 	load = 20 * time.Millisecond
 	a.Until(2000, func() bool { return a.c.Overload() >= netloop.OverloadShedding })
 	a.Tick(func(tick *netloop.Tick) { o.Edit(tick).On = 7 })
@@ -141,7 +141,7 @@ func TestExplainStreamAndStreamFull(t *testing.T) {
 func TestExplainNext(t *testing.T) {
 	seen := map[netloop.Reason]int{}
 	var a *asker
-	a = askerOf(t, panels(func(r *netloop.Room) {
+	a = askerOf(t, game{explainSchema, func(r *netloop.Room) {
 		r.On(netloop.Update, "test.ask", func(t *netloop.Tick) {
 			for c := range t.Clients() {
 				if a == nil || a.dial == nil {
@@ -152,7 +152,7 @@ func TestExplainNext(t *testing.T) {
 				}
 			}
 		})
-	}), netlooptest.Link{Delay: 50 * time.Millisecond, Loss: 0.4})
+	}}, netlooptest.Link{Delay: 50 * time.Millisecond, Loss: 0.4})
 	for range 60 {
 		a.move()
 		a.Step(10)

@@ -48,7 +48,7 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	if got := own.Fields(); got[0].Interval != 0 || got[2].Lerp != netloop.LerpNone {
 		t.Errorf("the client's fields are %+v", got)
 	}
-	w := netlooptest.New(t, toy{a})
+	w := netlooptest.New(t, game{schema: a})
 	c := w.JoinAs(client.Config{Schema: b}, perfect)
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
 	w.Tick(func(tick *netloop.Tick) { server.Spawn(tick, there{Yaw: 2}, netloop.OwnedBy(c.ID())) })
@@ -66,20 +66,13 @@ func TestFieldsDescribeAClassOnEachSide(t *testing.T) {
 	})
 }
 
-// toy is a game of one schema and nothing else.
-type toy struct{ schema *netloop.Schema }
-
-func (p toy) Schema() *netloop.Schema { return p.schema }
-
-func (p toy) Open(*netloop.Room) error { return nil }
-
 // follow runs a game with one client over a bad link, makes the changes, one per tick, and
 // compares what the client then has with what the last one left.
 func follow[S any](t *testing.T, first S, changes []func(*S), same func(server, client S) bool, options ...netlooptest.Option) {
 	t.Helper()
 	schema := netloop.NewSchema("types", 1, 0)
 	class := netloop.NewClass[S](schema, "it")
-	w := netlooptest.New(t, toy{schema}, options...)
+	w := netlooptest.New(t, game{schema: schema}, options...)
 	c := w.JoinAs(client.Config{Schema: schema}, bad)
 	var o *netloop.Object[S]
 	w.Tick(func(tick *netloop.Tick) { o = class.Spawn(tick, first) })
@@ -191,7 +184,7 @@ func TestOtherProtobufMessageInStateIsRefusedByName(t *testing.T) {
 	schema, old := netloop.NewSchema("types", 1, 0), netloop.NewSchema("types", 1, 0)
 	netloop.NewClass[noted](schema, "it")
 	netloop.NewClass[saying](old, "it")
-	w := netlooptest.New(t, toy{schema})
+	w := netlooptest.New(t, game{schema: schema})
 	c := w.JoinAs(client.Config{Schema: old}, perfect)
 	w.Until(60, func() bool { return c.State().Phase == client.Closed })
 	if text := fmt.Sprint(c.State()); !strings.Contains(text, `class "it": field Last is proto arena.v1.Said max=256 on the server, but proto arena.v1.Say max=256 on the client`) {
@@ -274,7 +267,7 @@ func TestEveryTypeReachesTheClient(t *testing.T) {
 	var until [2]netloop.Deadline
 	schema := netloop.NewSchema("others", 1, 0)
 	others := netloop.NewClass[vec](schema, "other")
-	netlooptest.New(t, toy{schema}).Tick(func(tick *netloop.Tick) {
+	netlooptest.New(t, game{schema: schema}).Tick(func(tick *netloop.Tick) {
 		for i := range its {
 			its[i], until[i] = others.Spawn(tick, vec{}).Ref(), tick.In(time.Duration(1+i)*time.Hour)
 		}

@@ -63,6 +63,21 @@ type script func(r *netloop.Room)
 func (script) Schema() *netloop.Schema      { return schema }
 func (s script) Open(r *netloop.Room) error { s(r); return nil }
 
+// game is a script with a schema of its own, or with that alone.
+type game struct {
+	schema *netloop.Schema
+	script
+}
+
+func (g game) Schema() *netloop.Schema { return g.schema }
+
+func (g game) Open(r *netloop.Room) error {
+	if g.script != nil {
+		g.script(r)
+	}
+	return nil
+}
+
 // open makes a world with a scripted game.
 func open(t *testing.T, s script, o ...netlooptest.Option) *netlooptest.World {
 	t.Helper()

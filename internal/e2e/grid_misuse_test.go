@@ -11,7 +11,7 @@ import (
 
 // TestAPositionThatPanicsIsABadOne: it costs the room nothing.
 func TestAPositionThatPanicsIsABadOne(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m, netlooptest.AllowPanics())
 	c := play(t, w, perfect)
 	s := spotted(c)
@@ -42,7 +42,7 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 			things.PlaceOn(g, func(*thing) (x, y, z float64) { return })
 		},
 	} {
-		_, err := netloop.New(netloop.Config{}, &meadow{open: open})
+		_, err := netloop.New(netloop.Config{}, &gridGame{open: open})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open: %v, want %q", err, want)
 		}
@@ -55,7 +55,7 @@ func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
 		"no function": func(g *netloop.Grid) { bodies.PlaceOn(g, nil) },
 	} {
 		var said any
-		_, _ = netloop.New(netloop.Config{}, &meadow{open: func(_ *netloop.Room, g *netloop.Grid) {
+		_, _ = netloop.New(netloop.Config{}, &gridGame{open: func(_ *netloop.Room, g *netloop.Grid) {
 			defer func() { said = recover() }()
 			call(g)
 		}})
@@ -66,7 +66,7 @@ func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
 }
 
 func TestViewsAreChecked(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
 	panics := func(tick *netloop.Tick, from ...netloop.Viewpoint) (said string) {

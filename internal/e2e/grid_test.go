@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// body lies on the grid of the meadow, a sign does not.
+// body lies on the grid of gridGame, a sign does not.
 type body struct {
 	N    int32
 	X, Y float32 `net:"quant=1/16"`
@@ -21,22 +21,22 @@ type body struct {
 type sign struct{ N int32 }
 
 var (
-	meadows = netloop.NewSchema("meadow", 1, 0)
-	bodies  = netloop.NewClass[body](meadows, "body")
-	signs   = netloop.NewClass[sign](meadows, "sign")
+	gridSchema = netloop.NewSchema("grid", 1, 0)
+	bodies     = netloop.NewClass[body](gridSchema, "body")
+	signs      = netloop.NewClass[sign](gridSchema, "sign")
 )
 
-// meadow has a grid with a radius of 40, a margin of 20 and cells of 10.
-type meadow struct {
+// gridGame has a grid with a radius of 40, a margin of 20 and cells of 10.
+type gridGame struct {
 	spec netloop.GridSpec
 	grid *netloop.Grid
 	own  map[netloop.ClientID]*netloop.Object[body]
 	open func(*netloop.Room, *netloop.Grid)
 }
 
-func (*meadow) Schema() *netloop.Schema { return meadows }
+func (*gridGame) Schema() *netloop.Schema { return gridSchema }
 
-func (m *meadow) Open(r *netloop.Room) error {
+func (m *gridGame) Open(r *netloop.Room) error {
 	if m.spec == (netloop.GridSpec{}) {
 		m.spec = netloop.GridSpec{Radius: 40}
 	}
@@ -71,7 +71,7 @@ func spotted(c *client.Client) sighting {
 }
 
 func TestAGridShowsWhatIsNear(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
 	s := spotted(c)
@@ -118,7 +118,7 @@ func TestAGridShowsWhatIsNear(t *testing.T) {
 
 // TestAGridAndATargetMustBothAdmit: whichever says yes first.
 func TestAGridAndATargetMustBothAdmit(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
 	s := spotted(c)
@@ -156,7 +156,7 @@ func TestAGridAndATargetMustBothAdmit(t *testing.T) {
 // what is near, the same as the server says, by value and by digest.
 func TestAGridOverBadLinks(t *testing.T) {
 	var all []*netloop.Object[body]
-	m := &meadow{open: func(r *netloop.Room, _ *netloop.Grid) {
+	m := &gridGame{open: func(r *netloop.Room, _ *netloop.Grid) {
 		r.OnStart(func(t *netloop.Tick) {
 			for i := range int32(60) {
 				all = append(all, bodies.Spawn(t, body{N: 100 + i, X: float32(i * 5)}))
@@ -207,8 +207,8 @@ func TestAGridOverBadLinks(t *testing.T) {
 
 func TestAGridReplays(t *testing.T) {
 	var file bytes.Buffer
-	game := func() *meadow {
-		return &meadow{open: func(r *netloop.Room, _ *netloop.Grid) {
+	game := func() *gridGame {
+		return &gridGame{open: func(r *netloop.Room, _ *netloop.Grid) {
 			r.On(netloop.Update, "test.wander", func(t *netloop.Tick) {
 				if t.Number()%7 == 0 {
 					bodies.Spawn(t, body{N: 1000, X: float32(t.Rand().IntN(200))})
@@ -239,7 +239,7 @@ func TestAGridReplays(t *testing.T) {
 
 // TestAClientThatLeavesTakesItsEyesAlong: whoever comes after it does not see through them.
 func TestAClientThatLeavesTakesItsEyesAlong(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	a := play(t, w, perfect)
 	var record *netloop.Client

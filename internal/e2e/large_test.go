@@ -17,10 +17,10 @@ import (
 
 // A game whose values fit no packet: each ledger is a list of up to 12 kB.
 var (
-	archive  = netloop.NewSchema("archive", 1, 0)
-	ledgers  = netloop.NewClass[ledger](archive, "ledger")
-	entered  = netloop.NewRPC[entry](archive, "entered")
-	ballasts = netloop.NewRPC[parcel](archive, "ballast")
+	largeSchema = netloop.NewSchema("large", 1, 0)
+	ledgers     = netloop.NewClass[ledger](largeSchema, "ledger")
+	entered     = netloop.NewRPC[entry](largeSchema, "entered")
+	ballasts    = netloop.NewRPC[parcel](largeSchema, "ballast")
 )
 
 type ledger struct {
@@ -44,12 +44,6 @@ func lines(rng *rand.Rand, n int) []line {
 	}
 	return list
 }
-
-// archives is a game made of one function.
-type archives func(r *netloop.Room)
-
-func (archives) Schema() *netloop.Schema      { return archive }
-func (a archives) Open(r *netloop.Room) error { a(r); return nil }
 
 // books are random edits of ledgers and the test's own copy of all that there are.
 type books struct {
@@ -118,7 +112,7 @@ func (b *books) differs(w *netlooptest.World, c *client.Client) (err error) {
 
 // A joiner is loading until the last of its large values has come.
 func TestJoinerLoadsUntilItsLargeValuesAreThere(t *testing.T) {
-	w := netlooptest.New(t, archives(func(*netloop.Room) {}))
+	w := netlooptest.New(t, game{schema: largeSchema})
 	b := newBooks(1)
 	for range 5 {
 		w.Tick(func(t *netloop.Tick) {
@@ -141,7 +135,7 @@ func TestJoinerLoadsUntilItsLargeValuesAreThere(t *testing.T) {
 // A message WithState runs when the large object of which it speaks is there.
 func TestMessageWithStateWaitsForALargeObject(t *testing.T) {
 	var o *netloop.Object[ledger]
-	w := netlooptest.New(t, archives(func(*netloop.Room) {}))
+	w := netlooptest.New(t, game{schema: largeSchema})
 	c := w.Join("", nil, bad)
 	found := 0
 	client.Handle(c, entered, func(tick *netloop.Tick, m entry) {
@@ -166,10 +160,10 @@ func TestMessageWithStateWaitsForALargeObject(t *testing.T) {
 // While a client's stream is behind, its large values wait and the rest goes on.
 func TestLargeValuesWaitForAStreamThatIsBehind(t *testing.T) {
 	var counter *netloop.Object[ledger]
-	w := netlooptest.New(t, archives(func(r *netloop.Room) {
+	w := netlooptest.New(t, game{largeSchema, func(r *netloop.Room) {
 		r.OnStart(func(t *netloop.Tick) { counter = ledgers.Spawn(t, ledger{}) })
 		r.On(netloop.Update, "test.count", func(t *netloop.Tick) { counter.Edit(t).N++ })
-	}))
+	}})
 	slow := netlooptest.Link{Bandwidth: 400_000, Buffer: time.Second} // 50 kB/s
 	c := w.Join("", nil, slow)
 	client.Handle(c, ballasts, func(*netloop.Tick, parcel) {})
@@ -205,20 +199,20 @@ func TestLargeStateReplays(t *testing.T) {
 	var file bytes.Buffer
 	b := newBooks(2)
 	var change bool
-	game := func(b *books) archives {
-		return func(r *netloop.Room) {
+	changing := func(b *books) game {
+		return game{largeSchema, func(r *netloop.Room) {
 			r.On(netloop.Update, "test.change", func(t *netloop.Tick) {
 				if change = !change; change {
 					b.change(t)
 				}
 			})
-		}
+		}}
 	}
-	w := netlooptest.New(t, game(b), netlooptest.Record(&file))
+	w := netlooptest.New(t, changing(b), netlooptest.Record(&file))
 	w.Join("", nil, bad)
 	w.Step(250)
 	change = false
-	p, err := netloop.NewReplay(netloop.Config{}, game(newBooks(2)), bytes.NewReader(file.Bytes()))
+	p, err := netloop.NewReplay(netloop.Config{}, changing(newBooks(2)), bytes.NewReader(file.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +232,7 @@ func TestLargeListOverQUIC(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	list := lines(rng, 800)
 	edit := make(chan struct{}, 1)
-	s, _ := serve(t, archives(func(r *netloop.Room) {
+	s, _ := serve(t, game{largeSchema, func(r *netloop.Room) {
 		var o *netloop.Object[ledger]
 		r.OnStart(func(t *netloop.Tick) { o = ledgers.Spawn(t, ledger{Lines: list}) })
 		r.On(netloop.Update, "test.edit", func(t *netloop.Tick) {
@@ -248,9 +242,9 @@ func TestLargeListOverQUIC(t *testing.T) {
 			default:
 			}
 		})
-	}), 60)
+	}}, 60)
 	whole, edited := make(chan int, 1), make(chan uint64, 1)
-	start(t, connectTo(t, s.Addr().String(), archive), func(cl *client.Client) {
+	start(t, connectTo(t, s.Addr().String(), largeSchema), func(cl *client.Client) {
 		client.Watch(cl, ledgers, client.Watcher[ledger]{
 			Spawn: func(_ *netloop.Tick, o *netloop.Object[ledger]) { whole <- len(o.State().Lines); edit <- struct{}{} },
 			Change: func(_ *netloop.Tick, o *netloop.Object[ledger], _ ledger) {

@@ -28,11 +28,11 @@ type typed struct {
 }
 
 var (
-	typing     = netloop.NewSchema("typing", 1, 0)
-	typedLine  = netloop.NewRPC[typed](typing, "line")
-	typedLoose = netloop.NewRPC[typed](typing, "loose", netloop.Unreliable())
-	typedAsk   = netloop.NewCall[typed, typed](typing, "ask")
-	typedProto = netloop.NewRPC[*wrapperspb.BytesValue](typing, "proto")
+	sizeSchema = netloop.NewSchema("size", 1, 0)
+	typedLine  = netloop.NewRPC[typed](sizeSchema, "line")
+	typedLoose = netloop.NewRPC[typed](sizeSchema, "loose", netloop.Unreliable())
+	typedAsk   = netloop.NewCall[typed, typed](sizeSchema, "ask")
+	typedProto = netloop.NewRPC[*wrapperspb.BytesValue](sizeSchema, "proto")
 )
 
 // sized is a message with so many bytes in Big.
@@ -50,11 +50,11 @@ var tooMuch = map[string]typed{
 	"15808": sized(netloop.MaxMessage),
 }
 
-type typingGame struct{ got []typed }
+type sizeGame struct{ got []typed }
 
-func (*typingGame) Schema() *netloop.Schema { return typing }
+func (*sizeGame) Schema() *netloop.Schema { return sizeSchema }
 
-func (g *typingGame) Open(r *netloop.Room) error {
+func (g *sizeGame) Open(r *netloop.Room) error {
 	take := func(_ *netloop.Tick, _ *netloop.Client, m typed) error { g.got = append(g.got, m); return nil }
 	typedLine.Handle(r, take)
 	typedLoose.Handle(r, take)
@@ -68,7 +68,7 @@ func (g *typingGame) Open(r *netloop.Room) error {
 // A message that exceeds a limit is an error where a client sends it, whatever the tag, and
 // nothing is closed: a player's text is no mistake of the programmer's.
 func TestWhatDoesNotFitIsAnErrorOnAClient(t *testing.T) {
-	g := &typingGame{}
+	g := &sizeGame{}
 	w := netlooptest.New(t, g)
 	c := play(t, w, perfect)
 	says := func(what, want string, err error) {
@@ -127,7 +127,7 @@ func TestWhatDoesNotFitIsAnErrorOnAClient(t *testing.T) {
 
 // There is one limit of a message, whoever sends it and whether it asks or answers.
 func TestMaxMessageHoldsInEveryDirection(t *testing.T) {
-	g := &typingGame{}
+	g := &sizeGame{}
 	w := netlooptest.New(t, g)
 	c := play(t, w, perfect)
 	var got int

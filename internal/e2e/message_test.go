@@ -170,11 +170,3 @@ func TestMessagesThatCannotLeavePanic(t *testing.T) {
 		t.Error("a message of another schema was posted")
 	}
 }
-
-// game is a script with a schema of its own.
-type game struct {
-	schema *netloop.Schema
-	script
-}
-
-func (g game) Schema() *netloop.Schema { return g.schema }

@@ -185,7 +185,7 @@ func TestOnlyTheServerSendsWithState(t *testing.T) {
 func TestAClientSendsNothingThatIsServerOnly(t *testing.T) {
 	sc := netloop.NewSchema("server only", 1, 0)
 	inner := netloop.NewRPC[text](sc, "inner", netloop.ServerOnly())
-	w := netlooptest.New(t, anyGame{sc, func(*netloop.Room) error { return nil }})
+	w := netlooptest.New(t, game{schema: sc})
 	c := w.Join("", nil, perfect)
 	defer func() {
 		if v := fmt.Sprint(recover()); !strings.Contains(v, "its declaration says ServerOnly") {

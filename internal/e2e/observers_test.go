@@ -64,7 +64,7 @@ func TestObserversKnowWhatWasJustSpawned(t *testing.T) {
 
 // TestObserversOfWhatIsOnAGrid: those whom the grid shows it.
 func TestObserversOfWhatIsOnAGrid(t *testing.T) {
-	m := &meadow{}
+	m := &gridGame{}
 	w := netlooptest.New(t, m)
 	c := play(t, w, perfect)
 	var near, far *netloop.Object[body]

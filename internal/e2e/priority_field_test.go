@@ -32,7 +32,7 @@ type scrapyard struct {
 
 func newScrapyard(t *testing.T, class *netloop.Class[wreck], n int) *scrapyard {
 	t.Helper()
-	s := &scrapyard{World: netlooptest.New(t, toy{yard}, netlooptest.Room(netloop.RoomSpec{Budget: 30}))}
+	s := &scrapyard{World: netlooptest.New(t, game{schema: yard}, netlooptest.Room(netloop.RoomSpec{Budget: 30}))}
 	s.Tick(func(tick *netloop.Tick) {
 		for i := range n {
 			s.wrecks = append(s.wrecks, class.Spawn(tick, wreck{N: int32(i)}))

@@ -22,29 +22,29 @@ type vessel struct {
 }
 
 var (
-	fleetSchema = netloop.NewSchema("fleet", 1, 0)
-	vessels     = netloop.NewClass[vessel](fleetSchema, "vessel")
+	readsSchema = netloop.NewSchema("reads", 1, 0)
+	vessels     = netloop.NewClass[vessel](readsSchema, "vessel")
 )
 
-// fleet is a game of vessels, with teams.
-type fleet struct {
+// readsGame is a game of vessels, with teams.
+type readsGame struct {
 	teams [3]*netloop.ClientGroup
 	pumps func(*netloop.Client) bool
 	asked int
 	open  func(r *netloop.Room)
 }
 
-func newFleet() *fleet {
-	f := &fleet{pumps: func(*netloop.Client) bool { return false }}
+func newReadsGame() *readsGame {
+	f := &readsGame{pumps: func(*netloop.Client) bool { return false }}
 	for i := range f.teams {
 		f.teams[i] = netloop.NewClientGroup()
 	}
 	return f
 }
 
-func (*fleet) Schema() *netloop.Schema { return fleetSchema }
+func (*readsGame) Schema() *netloop.Schema { return readsSchema }
 
-func (f *fleet) Open(r *netloop.Room) error {
+func (f *readsGame) Open(r *netloop.Room) error {
 	vessels.Reads(r, "team", func(o *netloop.Object[vessel]) netloop.Target {
 		f.asked++
 		return netloop.InGroup(f.teams[o.State().Team])
@@ -103,7 +103,7 @@ func agreed(t *testing.T, w *netlooptest.World, cs ...*client.Client) {
 }
 
 func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
-	f := newFleet()
+	f := newReadsGame()
 	w := netlooptest.New(t, f)
 	a, b := play(t, w, perfect), play(t, w, perfect)
 	var o *netloop.Object[vessel]
@@ -158,7 +158,7 @@ func TestFieldsAreReadByWhoTheirTagsName(t *testing.T) {
 
 // TestRulesAreAskedOnlyWhenTold: not each tick, and once for all clients.
 func TestRulesAreAskedOnlyWhenTold(t *testing.T) {
-	f := newFleet()
+	f := newReadsGame()
 	var o *netloop.Object[vessel]
 	f.open = func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { o = vessels.Spawn(tick, newVessel(1)) })
@@ -192,7 +192,7 @@ func TestRulesAreAskedOnlyWhenTold(t *testing.T) {
 
 // TestRulesHoldForJoiners: after OnJoin has run.
 func TestRulesHoldForJoiners(t *testing.T) {
-	f := newFleet()
+	f := newReadsGame()
 	f.open = func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { vessels.Spawn(tick, newVessel(1)) })
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
@@ -215,7 +215,7 @@ func TestRulesHoldForJoiners(t *testing.T) {
 
 // TestRuleThatPanicsWithholds: the room goes on, and what nobody may judge nobody reads.
 func TestRuleThatPanicsWithholds(t *testing.T) {
-	f := newFleet()
+	f := newReadsGame()
 	f.pumps = func(*netloop.Client) bool { panic("no") }
 	f.open = func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) {
@@ -235,7 +235,7 @@ func TestRuleThatPanicsWithholds(t *testing.T) {
 // TestMasksConvergeOverBadLinks: owners, teams and values change all the time, and in the end
 // every client has what it may read.
 func TestMasksConvergeOverBadLinks(t *testing.T) {
-	f := newFleet()
+	f := newReadsGame()
 	w := netlooptest.New(t, f)
 	var cs []*client.Client
 	for range 3 {
@@ -278,7 +278,7 @@ func TestMasksConvergeOverBadLinks(t *testing.T) {
 
 func TestRulesThatMakeNoSenseAreRefusedByName(t *testing.T) {
 	missing := func(*netloop.Room) {}
-	both := func(r *netloop.Room) { _ = newFleet().Open(r) }
+	both := func(r *netloop.Room) { _ = newReadsGame().Open(r) }
 	who := func(*netloop.Object[vessel]) netloop.Target { return netloop.Everyone() }
 	other := netloop.NewClass[vessel](netloop.NewSchema("other", 1, 0), "vessel")
 	for want, open := range map[string]func(*netloop.Room){
@@ -287,22 +287,17 @@ func TestRulesThatMakeNoSenseAreRefusedByName(t *testing.T) {
 		`class "vessel": Reads("crew"): no field is tagged read=crew`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "crew", who) },
 		`class "vessel": Reads("owner"): who owns an object is known`:                                             func(r *netloop.Room) { both(r); vessels.Reads(r, "owner", who) },
 		`class "vessel": Reads("team"): the rule is defined twice`:                                                func(r *netloop.Room) { both(r); vessels.Reads(r, "team", who) },
-		`class "vessel" belongs to schema "other", but the room runs schema "fleet"`:                              func(r *netloop.Room) { both(r); other.Reads(r, "team", who) },
+		`class "vessel" belongs to schema "other", but the room runs schema "reads"`:                              func(r *netloop.Room) { both(r); other.Reads(r, "team", who) },
 	} {
-		_, err := netloop.New(netloop.Config{}, fleetOf(open))
+		_, err := netloop.New(netloop.Config{}, game{readsSchema, open})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := netloop.New(netloop.Config{}, fleetOf(both)); err != nil {
+	if _, err := netloop.New(netloop.Config{}, game{readsSchema, both}); err != nil {
 		t.Error(err)
 	}
 }
-
-type fleetOf func(*netloop.Room)
-
-func (fleetOf) Schema() *netloop.Schema         { return fleetSchema }
-func (open fleetOf) Open(r *netloop.Room) error { open(r); return nil }
 
 // TestMessagesHaveNoReaders: a tag there would promise what nobody keeps.
 func TestMessagesHaveNoReaders(t *testing.T) {

@@ -106,13 +106,12 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 	}
 	served, class, call := declare(0)
 	old, oldClass, oldCall := declare(50)
-	w := netlooptest.New(t, anyGame{served, func(r *netloop.Room) error {
+	w := netlooptest.New(t, game{served, func(r *netloop.Room) {
 		r.OnStart(func(tick *netloop.Tick) { class.Spawn(tick, state{Score: 7}) })
 		call.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m message) (sum, error) { return sum{int64(m.Amount)}, nil })
-		return nil
 	}})
 	c := enter(t, w, old, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.05})
-	server, err := netloop.New(netloop.Config{}, anyGame{served, func(*netloop.Room) error { return nil }})
+	server, err := netloop.New(netloop.Config{}, game{schema: served})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +156,6 @@ func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
 	if tables, err := h.Tables(hello); err == nil || tables != nil {
 		t.Errorf("another major version: %d bytes", len(tables))
 	}
-}
-
-// anyGame is a game of any schema.
-type anyGame struct {
-	schema *netloop.Schema
-	open   func(*netloop.Room) error
 }
 
 func TestSchemaTooLargeForItsTablesPanics(t *testing.T) {

@@ -20,7 +20,7 @@ func TestThrottledFieldsReachTheClient(t *testing.T) {
 	}
 	sc := netloop.NewSchema("gauges", 1, 0)
 	gauges := netloop.NewClass[gauge](sc, "gauge")
-	w := netlooptest.New(t, toy{sc}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
+	w := netlooptest.New(t, game{schema: sc}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(20)}))
 	c := w.Join("", nil, perfect)
 	var o *netloop.Object[gauge]
 	w.Until(60, func() bool { return c.State().Phase == client.Playing })
@@ -66,7 +66,7 @@ func TestHeldValuesAreAMetric(t *testing.T) {
 	}
 	sc := netloop.NewSchema("gauges", 1, 0)
 	gauges := netloop.NewClass[gauge](sc, "gauge")
-	s, _ := serve(t, gaugeGame{toy{sc}, func(r *netloop.Room) {
+	s, _ := serve(t, game{sc, func(r *netloop.Room) {
 		var o *netloop.Object[gauge]
 		r.OnStart(func(t *netloop.Tick) { o = gauges.Spawn(t, gauge{}) })
 		r.On(netloop.Update, "test.gauge", func(t *netloop.Tick) { g := o.Edit(t); g.Slow++; g.Heat++ })
@@ -77,13 +77,6 @@ func TestHeldValuesAreAMetric(t *testing.T) {
 			strings.Contains(body, `netloop_held_values_total{reason="threshold"} `) && !strings.Contains(body, `{reason="threshold"} 0`)
 	})
 }
-
-type gaugeGame struct {
-	toy
-	open func(*netloop.Room)
-}
-
-func (g gaugeGame) Open(r *netloop.Room) error { g.open(r); return nil }
 
 func TestABadIntervalPanicsWithTheField(t *testing.T) {
 	defer func() {
