@@ -43,18 +43,3 @@ func markdown(rows []row) string {
 	slices.Sort(lines)
 	return "| series | type | labels | what it says |\n|---|---|---|---|\n" + strings.Join(lines, "")
 }
-
-// A row that is written the wrong way would panic at a scrape, or never say anything.
-func TestRowsAreWhole(t *testing.T) {
-	for _, r := range table {
-		if n := len(strings.Fields(r.labels)); n > maxLabels {
-			t.Errorf("%s has %d labels, at most %d", r.name, n, maxLabels)
-		}
-		if total := strings.HasSuffix(r.name, "_total"); total != (r.kind == counter) {
-			t.Errorf("%s is a %s: a counter, and nothing else, ends in _total", r.name, r.kind)
-		}
-		if s := r.source; s.into == nil && s.room == nil && s.scrape == nil {
-			t.Errorf("%s has no source", r.name)
-		}
-	}
-}

@@ -160,8 +160,9 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 	text := scrape(t, m)
 	expect(t, text,
 		"netloop_ticks_total 601", "netloop_tick_overruns_total 1", "netloop_dropped_ticks_total 3",
-		"netloop_tick_duration_seconds_count 601", "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
+		"netloop_tick_duration_seconds_count 601", `netloop_tick_duration_seconds_bucket{le="0.033"} 600`, "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
 		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
+		`netloop_stage_duration_seconds_bucket{stage="FixedUpdate",le="5e-05"} 0`, // Parts have buckets of their own.
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
 		`netloop_rpc_limits_total{action="drop",dry="true",limit="client"} 3`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
@@ -250,12 +251,41 @@ func TestTicksWindowIsExact(t *testing.T) {
 	if got := window.Tick.Percentile(99); got < 2*time.Millisecond || got > 2002*time.Microsecond {
 		t.Errorf("p99 %v", got)
 	}
+	if late := window.Lateness.Percentile(99); late < 299*time.Microsecond || late > 301*time.Microsecond {
+		t.Errorf("p99 of the lateness %v, want 300 µs", late)
+	}
 	if since, period := m.Progress(); since != 0 || period != budget {
 		t.Errorf("progress %v, %v", since, period)
 	}
 	clock.set(clock.now() + 3*time.Second)
 	if since, _ := m.Progress(); since != 3*time.Second {
 		t.Errorf("progress %v after 3 s", since)
+	}
+}
+
+// The time up ends with the start of the newest tick, so that it has whole periods, and goes on
+// without ticks once two periods have passed.
+func TestUptimeHasWholePeriodsUntilTicksStop(t *testing.T) {
+	clock := &fake{t: time.Hour}
+	m, err := New(nil, clock.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.set(time.Hour + time.Second)
+	if up := m.Ticks().Uptime; up != time.Second {
+		t.Errorf("up for %v before the first tick, want 1s", up)
+	}
+	rec := record(1)
+	rec.Start = time.Hour + 2*time.Second
+	m.ObserveTick(rec, budget)
+	for after, want := range map[time.Duration]time.Duration{
+		2*budget - 1: 2 * time.Second,
+		2 * budget:   2*time.Second + 2*budget,
+	} {
+		clock.set(rec.Start + after)
+		if up := m.Ticks().Uptime; up != want {
+			t.Errorf("up for %v, %v after the newest tick has begun, want %v", up, after, want)
+		}
 	}
 }
 
@@ -270,7 +300,10 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		m.Drops.Add(1, "q", strings.Repeat("x", i))
 	}
 	m.Drops.Add(1, "q", "\xff")
-	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 81")
+	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}} // It was there before.
+	m.ObserveTick(rec, budget)
+	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 81",
+		`netloop_system_duration_seconds_count{stage="Update",system="x"} 2`)
 }
 
 func TestForeignNamesCannotBreakAScrape(t *testing.T) {
@@ -283,6 +316,9 @@ func TestForeignNamesCannotBreakAScrape(t *testing.T) {
 	expect(t, text, `netloop_system_panics_total{system="?"} 1`, `netloop_system_duration_seconds_count{stage="Update",system="?"} 1`)
 	if strings.Contains(text, `system="idle"`) {
 		t.Error("a system that did not run has a cost")
+	}
+	if strings.Contains(text, `system="others"`) {
+		t.Error("panics are counted that were not")
 	}
 }
 

@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// A row that is written the wrong way would panic at a scrape, or never say anything.
+func TestRowsAreWhole(t *testing.T) {
+	for _, r := range table {
+		if n := len(strings.Fields(r.labels)); n > maxLabels {
+			t.Errorf("%s has %d labels, at most %d", r.name, n, maxLabels)
+		}
+		if total := strings.HasSuffix(r.name, "_total"); total != (r.kind == counter) {
+			t.Errorf("%s is a %s: a counter, and nothing else, ends in _total", r.name, r.kind)
+		}
+		if s := r.source; s.into == nil && s.room == nil && s.scrape == nil {
+			t.Errorf("%s has no source", r.name)
+		}
+	}
+}
+
+// A family has as many label sets as its most numerous label can have values.
+func TestNamesOfTheGameHaveMoreLabelSets(t *testing.T) {
+	for labels, want := range map[string]int{
+		"": 1, "queue reason": maxOthers, "system stage": maxSystems, "class": maxClasses, "class field": maxFields,
+		"method stage outcome": maxRPCs,
+	} {
+		if n := labelSets(strings.Fields(labels)); n != want {
+			t.Errorf("%q has %d label sets at most, want %d", labels, n, want)
+		}
+	}
+}
+
+// Every counter of the world reaches its series, under its own reason. What has none is named here.
+func TestEveryCounterOfStateIsAMetric(t *testing.T) {
+	m, _ := newMetrics(t)
+	room := new(fakeRoom)
+	stats := &room.state
+	series := map[string]string{
+		"Clamped":        `netloop_clamped_values_total`,
+		"BelowThreshold": `netloop_held_values_total{reason="threshold"}`,
+		"WithinInterval": `netloop_held_values_total{reason="interval"}`,
+		"Bytes":          `netloop_snapshot_bytes_total`,
+		"Records":        `netloop_snapshot_records_total`,
+		"OverBudget":     `netloop_snapshot_records_waited_total{reason="budget"}`,
+		"WaitedLarge":    `netloop_snapshot_records_waited_total{reason="stream"}`,
+		"Shed":           `netloop_snapshot_records_waited_total{reason="shed"}`,
+		"FullFirst":      `netloop_full_states_total{reason="first"}`,
+		"FullVisible":    `netloop_full_states_total{reason="became_visible"}`,
+		"FullRequested":  `netloop_full_states_total{reason="requested"}`,
+		"FullEvicted":    `netloop_full_states_total{reason="evicted"}`,
+		"FullLarge":      `netloop_full_states_total{reason="large"}`,
+		"FullMasked":     `netloop_full_states_total{reason="mask_changed"}`,
+		"FullResumed":    `netloop_full_states_total{reason="resumed"}`,
+		"BadPositions":   `netloop_grid_bad_positions_total`,
+		"Shown":          `netloop_visibility_changes_total{change="shown"}`,
+		"Hidden":         `netloop_visibility_changes_total{change="hidden"}`,
+	}
+	inside := []string{ // of netvar's own tests and of the game's log, or known from others
+		"Objects", "Captured", "Versions", "Encoded", "Snapshots", "Packets", "Deltas", "InRuns", "Despawns", "Large", "Waited", "Ranked",
+		"Judged", "Masked", "Acked", "Lost", "Overrun", "AckUnknown", "AckStale", "AckOverlapped",
+		"FullRequests", "DigestRequests", "Digests", "DigestSlots", "Hashed", "Resumes",
+	}
+	known := map[string]bool{}
+	for _, name := range inside {
+		known[name] = true
+	}
+	v := reflect.ValueOf(stats).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).CanUint() {
+			v.Field(i).SetUint(uint64(1000 + i))
+		}
+	}
+	stats.Waited = stats.OverBudget + stats.WaitedLarge + 7
+	m.Report(room)
+	text := scrape(t, m)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		switch line, ok := series[name]; {
+		case ok && known[name], !ok && !known[name]:
+			t.Errorf("%s: is it a metric or not?", name)
+		case ok:
+			expect(t, text, fmt.Sprintf("%s %d", line, v.Field(i).Uint()))
+		}
+	}
+	expect(t, text, `netloop_snapshot_records_waited_total{reason="packets"} 7`)
+}
