@@ -42,8 +42,8 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 
 // workRefused turns a refusal into the one that a recording keeps, and refusalOfWork back.
 func workRefused(err error) error {
-	// One that is wrapped is more than a refusal.
-	if r, ok := err.(*Refusal); ok && r.Code != 0 { //nolint:errorlint
+	//nolint:errorlint // A refusal that is wrapped is more than a refusal.
+	if r, ok := err.(*Refusal); ok && r.Code != 0 {
 		return &transport.Refusal{Code: r.Code, Text: r.Text}
 	}
 	return err

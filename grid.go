@@ -90,8 +90,8 @@ func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	}
 	place := guard.Place{Name: "Class.PlaceOn", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
-		// That remains of a panic.
-		x, y, z = math.NaN(), math.NaN(), math.NaN() //nolint:wastedassign
+		//nolint:wastedassign // That remains of a panic.
+		x, y, z = math.NaN(), math.NaN(), math.NaN()
 		defer r.e.Guard().Recover(&place, nil)
 		return at((*S)(live))
 	})

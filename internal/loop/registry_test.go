@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -297,7 +298,7 @@ func TestRejectTellsOfEachOnce(t *testing.T) {
 	gone.Remove()
 	var errs []error
 	h.Reject(func(err error) { errs = append(errs, err) })
-	if len(errs) != 2 || first.Err() != errs[0] || second.Err() != errs[1] || good.Err() != nil || gone.Err() != nil || told != 0 {
+	if len(errs) != 2 || !errors.Is(first.Err(), errs[0]) || !errors.Is(second.Err(), errs[1]) || good.Err() != nil || gone.Err() != nil || told != 0 {
 		t.Errorf("told of %v, and OnRemove %d times", errs, told)
 	}
 	h.step()

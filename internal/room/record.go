@@ -112,8 +112,8 @@ func (f *recorder) result(res *result) recording.Result {
 	if rec.Value, err = recording.AppendValue(nil, res.value); err != nil {
 		f.unrecorded(fmt.Sprintf("a result of Go: %v", err))
 	}
-	// One that is wrapped is more than a refusal.
-	refusal, ok := res.err.(*transport.Refusal) //nolint:errorlint
+	//nolint:errorlint // A refusal that is wrapped is more than a refusal.
+	refusal, ok := res.err.(*transport.Refusal)
 	switch {
 	case ok && refusal.Code != 0:
 		rec.Err, rec.Code = &recording.Error{Text: refusal.Text}, uint32(refusal.Code)

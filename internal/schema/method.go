@@ -71,13 +71,12 @@ func (m *Method) Settle(message reflect.Type) error {
 	}
 	switch {
 	case m.Queue.Call && m.ServerOnly:
-		//nolint:staticcheck // It is the name of the option.
-		return errors.New("ServerOnly is for RPCs: nobody but a client asks a call")
+		return errors.New("an RPC may be ServerOnly, but nobody asks a call but clients")
 	case m.Queue.Call && !m.Queue.Reliable:
 		return errors.New("a call is always reliable: leave Unreliable out")
 	case !m.Queue.Call && m.Timeout != 0:
-		// It is the name of the option.
-		return errors.New("Timeout is for calls: nothing answers an RPC") //nolint:staticcheck
+		//nolint:staticcheck // It is the name of the option.
+		return errors.New("Timeout is for calls: nothing answers an RPC")
 	case m.Queue.Call && m.Timeout == 0:
 		m.Timeout = DefaultTimeout
 	}

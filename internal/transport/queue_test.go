@@ -251,7 +251,7 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 		if err != nil {
 			lost = uint64(want)
 		}
-		if handed != want || (got != nil) != (err == gone) || server.Link().SlotFree != (want == 3) || server.stats.Dropped(DropDatagramUnsent) != lost {
+		if handed != want || (got != nil) != errors.Is(err, gone) || server.Link().SlotFree != (want == 3) || server.stats.Dropped(DropDatagramUnsent) != lost {
 			t.Errorf("%v: %d handed over, then %v; the slot is free: %v, counted %d", err, handed, got,
 				server.Link().SlotFree, server.stats.Dropped(DropDatagramUnsent))
 		}

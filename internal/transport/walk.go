@@ -65,7 +65,8 @@ func (w *walker) next() bool {
 			w.err = errWire
 			return false
 		}
-		body, n := w.rest[head:], 0
+		body := w.rest[head:]
+		var n int
 		switch typ {
 		case protowire.VarintType:
 			w.value, n = protowire.ConsumeVarint(body)
