@@ -458,6 +458,38 @@ func verified(t *testing.T) map[string]bool {
 	return found
 }
 
+// make test is short, and docs/FEATURES.md says that it runs each proof: a short run may make a
+// test cheaper, but not leave it out.
+func TestAShortRunLeavesNoTestOut(t *testing.T) {
+	calls := func(n ast.Node, on string, names ...string) (found bool) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := sel.X.(*ast.Ident)
+			found = found || ok && (on == "" || x.Name == on) && slices.Contains(names, sel.Sel.Name)
+			return true
+		})
+		return found
+	}
+	asked := 0
+	for _, s := range parsed(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if n, ok := n.(*ast.IfStmt); ok && calls(n.Cond, "testing", "Short") {
+				asked++
+				if calls(n.Body, "", "Skip", "Skipf", "SkipNow") {
+					t.Errorf("%s: a test is left out of a short run", s.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	if asked < 5 {
+		t.Errorf("%d tests ask whether the run is short", asked)
+	}
+}
+
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
