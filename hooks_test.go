@@ -41,7 +41,8 @@ func TestAGuardedHookAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adm.Joined(transport.NewSession(adm.Session))
+	session, _ := transport.NewSession(adm.Session)
+	adm.Joined(session)
 	if err := s.room.e.Step(s.room.e.Timeline().Input(1)); err != nil {
 		t.Fatal(err)
 	}

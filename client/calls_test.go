@@ -216,7 +216,7 @@ func TestWhatCannotBeSentIsCounted(t *testing.T) {
 	if err := Send(r.Client, rigWords, rigWord{}); err == nil || r.Stats().Dropped != 1 {
 		t.Errorf("before the client knows of the end: %v, %d dropped", err, r.Stats().Dropped)
 	}
-	r.session.End(transport.Closed{Code: netloop.CodeLost})
+	r.link.End(transport.Closed{Code: netloop.CodeLost})
 	r.frame(0)
 	var closed *netloop.Closed
 	if err := Send(r.Client, rigWords, rigWord{}); !errors.As(err, &closed) || closed.Code != transport.CodeProtocol || r.Stats().Dropped != 2 {

@@ -153,7 +153,7 @@ func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
 		err = c.joinScale(w.GetTimeScale())
 	}
 	if err != nil {
-		s.Shutdown(transport.CodeProtocol, err.Error())
+		s.Close(transport.CodeProtocol, err.Error())
 		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
 		return
 	}

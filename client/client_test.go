@@ -46,7 +46,7 @@ func TestAClientIntroducesItself(t *testing.T) {
 // A server whose rates are no rates is left at once.
 func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 	r := newRig(t)
-	s := transport.NewSession(r.sessionConfig())
+	s, _ := transport.NewSession(r.sessionConfig())
 	r.connected(s, &netloopv1.Welcome{Protocol: 1, ClientId: 1})
 	if why, ok := s.Cause(); !ok || why.Code != transport.CodeProtocol {
 		t.Errorf("the server is told %+v", why)
@@ -161,7 +161,8 @@ func TestRunHasAFramePerTick(t *testing.T) {
 	}
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
 	welcome := &netloopv1.Welcome{Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: 1}}
-	c.connected(transport.NewSession(c.sessionConfig()), welcome)
+	s, _ := transport.NewSession(c.sessionConfig())
+	c.connected(s, welcome)
 	var frames []time.Duration
 	c.On(netloop.Update, "frame", func(tick *netloop.Tick) {
 		if frames = append(frames, tick.Delta()); len(frames) == 3 {

@@ -143,7 +143,7 @@ func (c *Client) flush() {
 		return
 	}
 	now := c.clock.Now()
-	if c.pace.due(now, c.session.Link().LastArrival) {
+	if c.pace.due(now, c.session.LinkFacts().LastArrival) {
 		c.session.Flush(now)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // A record that makes no sense ends the connection: nothing of a stream can be asked for again.
 func TestMalformedRecordClosesTheConnection(t *testing.T) {
 	c := &Client{log: slog.New(slog.DiscardHandler), replica: netvar.NewReplica(netvar.NewTable())}
-	c.session = transport.NewSession(transport.SessionConfig{
+	c.session, _ = transport.NewSession(transport.SessionConfig{
 		Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
 	})
 	c.applyRecord(nil, &transport.Arrival{Kind: transport.Record, State: []byte{1, 2, 3}})
@@ -167,7 +167,7 @@ func TestAStateHasAnAgeOnceItIsThere(t *testing.T) {
 	const late = 1<<33 + 5
 	r = newRig(t)
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
-	r.connected(transport.NewSession(r.sessionConfig()), &netloopv1.Welcome{
+	r.connect(&netloopv1.Welcome{
 		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: late},
 	})
 	s := r.states(1)

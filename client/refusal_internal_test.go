@@ -62,7 +62,7 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 		at := new(buoy)
 		o := world.Spawn(class, unsafe.Pointer(at), 0, 1)
 		c := &Client{log: slog.New(slog.DiscardHandler), clock: clock.NewSystem(), replica: netvar.NewReplica(netvar.NewTable(class))}
-		c.session = transport.NewSession(transport.SessionConfig{
+		c.session, _ = transport.NewSession(transport.SessionConfig{
 			Client: true, Inbox: transport.NewInbox(0, nil), Clock: func() time.Duration { return 0 },
 		})
 		apply := func(tick uint64) error {

@@ -35,6 +35,7 @@ type rig struct {
 	*Client
 	t     *testing.T
 	clock *clock.Virtual
+	link  *transport.Link
 	said  strings.Builder // the log
 }
 
@@ -49,12 +50,19 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// connect brings a connection with this welcome.
+func (r *rig) connect(w *netloopv1.Welcome) {
+	var s *transport.Session
+	s, r.link = transport.NewSession(r.sessionConfig())
+	r.connected(s, w)
+}
+
 // newJoined is a rig that has been let in, at 10 Hz.
 func newJoined(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
-	r.connected(transport.NewSession(r.sessionConfig()), &netloopv1.Welcome{
+	r.connect(&netloopv1.Welcome{
 		Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Minor: 3, Epoch: &netloopv1.Epoch{Tick: 1},
 	})
 	return r
@@ -81,13 +89,13 @@ func (r *rig) arrives(all ...transport.Arrival) {
 func (r *rig) sent() (kinds []transport.ArrivalKind) {
 	r.t.Helper()
 	inbox := transport.NewInbox(0, nil)
-	far := transport.NewSession(transport.SessionConfig{Inbox: inbox})
+	_, far := transport.NewSession(transport.SessionConfig{Inbox: inbox})
 	r.session.Flush(r.clock.Now())
-	_ = r.session.SendDatagrams(r.clock.Now, func(b []byte) error { // It never fails.
+	_ = r.link.SendDatagrams(r.clock.Now, func(b []byte) error { // It never fails.
 		far.ReceiveDatagram(0, bytes.Clone(b))
 		return nil
 	})
-	if err := far.ReceiveStream(0, r.session.AppendStream(nil, 1<<20)); err != nil {
+	if err := far.ReceiveStream(0, r.link.AppendStream(nil, 1<<20)); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, a := range inbox.Swap(nil) {

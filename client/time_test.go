@@ -23,7 +23,7 @@ func scaleTold(t *testing.T, line *netloopv1.TimeScale) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := transport.NewSession(c.sessionConfig())
+	s, link := transport.NewSession(c.sessionConfig())
 	c.connected(s, &netloopv1.Welcome{
 		Protocol: 1, ClientId: 1, TickRate: &netloopv1.Rate{Num: 10, Den: 1}, FixedRate: &netloopv1.Rate{Num: 10, Den: 1}, SendEvery: 1,
 		Epoch: &netloopv1.Epoch{Tick: 1},
@@ -33,7 +33,7 @@ func scaleTold(t *testing.T, line *netloopv1.TimeScale) *Client {
 		t.Fatal(err)
 	}
 	// What it says shows below.
-	_ = s.ReceiveStream(0, append(protowire.AppendVarint(nil, uint64(len(frame))), frame...))
+	_ = link.ReceiveStream(0, append(protowire.AppendVarint(nil, uint64(len(frame))), frame...))
 	c.Step(time.Second)
 	c.Step(time.Second)
 	return c
@@ -65,7 +65,8 @@ func TestAHandshakeSaysTheScaleOrIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.connected(transport.NewSession(c.sessionConfig()), &netloopv1.Welcome{
+		s, _ := transport.NewSession(c.sessionConfig())
+		c.connected(s, &netloopv1.Welcome{
 			Protocol: 1, ClientId: 1, TickRate: &netloopv1.Rate{Num: 10, Den: 1}, FixedRate: &netloopv1.Rate{Num: 10, Den: 1}, SendEvery: 1,
 			Epoch: &netloopv1.Epoch{Tick: 300}, TimeScale: line,
 		})

@@ -67,23 +67,25 @@ func (f *flooder) run(ctx context.Context) {
 func (f *flooder) connect(ctx context.Context) error {
 	hello := inside.Netloop.Schema(arena.Schema).Hello()
 	inbox := transport.NewInbox(0, nil)
+	start := time.Now()
+	clock := func() time.Duration { return time.Since(start) }
 	dialCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	s, _, err := quicnet.Dial(dialCtx, quicnet.DialConfig{
-		Addr: f.addr, Greeting: transport.Greeting{Hello: hello}, Session: transport.SessionConfig{Inbox: inbox},
+		Addr: f.addr, Greeting: transport.Greeting{Hello: hello}, Session: transport.SessionConfig{Inbox: inbox, Clock: clock},
 	})
 	if err != nil {
 		return err
 	}
 	f.joins++
-	defer s.Shutdown(transport.CodeLeft, "")
+	defer s.Close(transport.CodeLeft, "")
 	var spare []transport.Arrival
 	for ctx.Err() == nil {
 		spare = inbox.Swap(spare)
 		if _, ended := s.Cause(); ended {
 			return nil
 		}
-		if s.Link().StreamFree {
+		if s.LinkFacts().StreamFree {
 			for range 500 {
 				if f.msg.Call != 0 {
 					f.calls++
@@ -91,7 +93,7 @@ func (f *flooder) connect(ctx context.Context) error {
 				}
 				s.Send(f.msg)
 			}
-			s.Flush(s.Now())
+			s.Flush(clock())
 		}
 		time.Sleep(2 * time.Millisecond) // 250 000 messages a second at most.
 	}

@@ -30,6 +30,8 @@ type peers struct {
 	s    inside.Server
 	tick uint64
 	logs *logtest.ObservedLogs
+	// links are the drivers' sides of the connections.
+	links map[*transport.Session]*transport.Link
 }
 
 func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
@@ -40,7 +42,7 @@ func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &peers{t: t, s: inside.Netloop.Server(s), logs: logs}
+	return &peers{t: t, s: inside.Netloop.Server(s), logs: logs, links: map[*transport.Session]*transport.Link{}}
 }
 
 // admit asks for admission from an address.
@@ -56,7 +58,8 @@ func (p *peers) join(token, addr string) *transport.Session {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	s := transport.NewSession(adm.Session)
+	s, link := transport.NewSession(adm.Session)
+	p.links[s] = link
 	adm.Joined(s)
 	return s
 }
@@ -97,8 +100,8 @@ func (p *peers) say(s *transport.Session, m *declared.Method, call uint64, msg a
 func (p *peers) heard(s *transport.Session) []transport.Arrival {
 	p.t.Helper()
 	inbox := transport.NewInbox(0, nil)
-	far := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
-	if err := far.ReceiveStream(0, s.AppendStream(nil, 1<<20)); err != nil {
+	_, far := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	if err := far.ReceiveStream(0, p.links[s].AppendStream(nil, 1<<20)); err != nil {
 		p.t.Fatal(err)
 	}
 	return inbox.Swap(nil)

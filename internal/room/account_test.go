@@ -18,8 +18,8 @@ import (
 type books struct {
 	*court
 	rnd      *rand.Rand
-	sessions []*transport.Session // nil once it has left
-	asked    map[*transport.Session]map[uint64]bool
+	sessions []*guest // nil once it has left
+	asked    map[*guest]map[uint64]bool
 	calls    uint64 // the newest question
 	owed     []netloop.Reply[nothing]
 	ran      map[int32]int // by the number that an order has
@@ -40,7 +40,7 @@ func TestEveryQuestionIsAnsweredOnceOrItsAskerHasLeft(t *testing.T) {
 }
 
 func newBooks(t *testing.T, seed uint64) *books {
-	b := &books{rnd: rand.New(rand.NewPCG(seed, 2)), asked: map[*transport.Session]map[uint64]bool{}, ran: map[int32]int{}}
+	b := &books{rnd: rand.New(rand.NewPCG(seed, 2)), asked: map[*guest]map[uint64]bool{}, ran: map[int32]int{}}
 	limits := netloop.RPCLimits{PerSecond: -1, Answers: 1 + b.rnd.IntN(20)}
 	if b.rnd.IntN(2) == 0 {
 		limits = netloop.RPCLimits{PerSecond: 60 + 600*b.rnd.Float64(), Burst: 1 + b.rnd.IntN(60), KickAfter: 1 + b.rnd.IntN(200), Answers: 1 + b.rnd.IntN(20)}
@@ -55,7 +55,7 @@ func newBooks(t *testing.T, seed uint64) *books {
 		})
 		whatever.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, o order) (nothing, error) { return nothing{}, b.handle(o) })
 	})
-	b.sessions = []*transport.Session{b.session, b.enter(nil), b.enter(nil)}
+	b.sessions = []*guest{b.session, b.enter(nil), b.enter(nil)}
 	return b
 }
 
@@ -121,12 +121,12 @@ func (b *books) replace(i int) {
 	b.sessions[i] = b.enter(nil)
 }
 
-func (b *books) question(s *transport.Session) {
+func (b *books) question(s *guest) {
 	b.calls++
 	m := []uint32{idOf(anything), idOf(whatever), idOf(limitedTo3), idOf(strict), idOf(unhandled), 77}[b.rnd.IntN(6)]
 	stage := []netloop.Stage{0, netloop.Initialization, netloop.FixedUpdate, netloop.Update, netloop.PreUpdate}[b.rnd.IntN(5)]
 	a := transport.Arrival{
-		Kind: transport.MessageArrived, Session: s, Decoded: &order{N: int32(b.calls)},
+		Kind: transport.MessageArrived, Session: s.Session, Decoded: &order{N: int32(b.calls)},
 		Message: transport.Message{Method: m, Call: b.calls, Stage: uint8(stage), Reliable: true},
 	}
 	if declared, ok := inside.Netloop.Schema(policies).Method(m); ok {
@@ -173,10 +173,10 @@ func (b *books) turn(steps, answers int) error {
 	return nil
 }
 
-func (b *books) read(s *transport.Session) error {
+func (b *books) read(s *guest) error {
 	s.Flush(0)
 	inbox := transport.NewInbox(1<<16, nil)
-	peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	_, peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
 	if err := peer.ReceiveStream(0, s.AppendStream(nil, 1<<20)); err != nil {
 		return nil //nolint:nilerr // The close frame of a client that was kicked.
 	}

@@ -12,7 +12,7 @@ import (
 
 // liar is the client's end of a session of a bare server: it acknowledges what it likes.
 type liar struct {
-	*transport.Session
+	guest
 	inbox    *transport.Inbox
 	snapshot int // state packets that have arrived
 	closed   *transport.Closed
@@ -20,16 +20,16 @@ type liar struct {
 
 func newLiar() *liar {
 	l := &liar{inbox: transport.NewInbox(0, nil)}
-	l.Session = transport.NewSession(transport.SessionConfig{Client: true, Inbox: l.inbox})
+	l.Session, l.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: l.inbox})
 	return l
 }
 
 // exchange carries all bytes both ways.
-func (l *liar) exchange(t *testing.T, server *transport.Session) {
+func (l *liar) exchange(t *testing.T, server *guest) {
 	t.Helper()
 	l.Flush(0)
-	carry(l.Session, server)
-	carry(server, l.Session)
+	carry(&l.guest, server)
+	carry(server, &l.guest)
 	if err := l.ReceiveStream(0, server.AppendStream(nil, 1<<20)); err != nil && !errors.As(err, &l.closed) {
 		t.Fatal(err)
 	}

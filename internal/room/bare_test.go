@@ -92,25 +92,41 @@ func (b *bare) step() {
 }
 
 // join lets a client in, whose Joined waits for the next step.
-func (b *bare) join() *transport.Session {
+func (b *bare) join() *guest {
 	b.t.Helper()
 	return b.joinFrom("here")
 }
 
-func (b *bare) joinFrom(addr string) *transport.Session {
+func (b *bare) joinFrom(addr string) *guest {
 	b.t.Helper()
 	adm, err := b.server.Handler.Admit(context.Background(), hello(bareSchema), addr)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	session := transport.NewSession(adm.Session)
-	adm.Joined(session)
+	session := newGuest(adm)
 	return session
 }
 
+// guest is both sides of a client's connection: the owner's, and the driver's, which a test plays.
+type guest struct {
+	*transport.Session
+	*transport.Link
+}
+
+// newGuest connects who was admitted.
+func newGuest(adm *transport.Admission) *guest {
+	g := new(guest)
+	g.Session, g.Link = transport.NewSession(adm.Session)
+	adm.Joined(g.Session)
+	return g
+}
+
+// Cause is the same of both sides.
+func (g *guest) Cause() (transport.Closed, bool) { return g.Session.Cause() }
+
 // carry takes the datagrams that wait in one session to another; nil is nowhere.
-func carry(from, to *transport.Session) {
-	// It never fails.
+func carry(from, to *guest) {
+	// The function that sends never fails.
 	_ = from.SendDatagrams(func() time.Duration { return 0 }, func(b []byte) error {
 		if to != nil {
 			to.ReceiveDatagram(0, bytes.Clone(b))
@@ -119,9 +135,9 @@ func carry(from, to *transport.Session) {
 	})
 }
 
-func (b *bare) push(s *transport.Session, a transport.Arrival) {
+func (b *bare) push(s *guest, a transport.Arrival) {
 	b.t.Helper()
-	a.Session = s
+	a.Session = s.Session
 	if m, ok := b.room.Schema().Method(a.Message.Method); ok {
 		a.Method = m // As the network finds it.
 	}

@@ -35,14 +35,13 @@ func newHandover(tb testing.TB, readers int) *handover {
 	}
 	server := inside.Netloop.Server(s)
 	h.room = server.Room
-	var sessions []*transport.Session
+	var sessions []*guest
 	for range readers {
 		adm, err := server.Handler.Admit(tb.Context(), hello(bareSchema), "here")
 		if err != nil {
 			tb.Fatal(err)
 		}
-		session := transport.NewSession(adm.Session)
-		adm.Joined(session)
+		session := newGuest(adm)
 		sessions = append(sessions, session)
 	}
 	h.tick = room.FirstTick
@@ -57,7 +56,7 @@ func newHandover(tb testing.TB, readers int) *handover {
 			for n := range push {
 				for range n {
 					session.Inbox().Push(transport.Arrival{
-						Kind: transport.MessageArrived, Session: session, Method: inside.Netloop.Method(bareWords), Decoded: message,
+						Kind: transport.MessageArrived, Session: session.Session, Method: inside.Netloop.Method(bareWords), Decoded: message,
 						Message: transport.Message{Method: idOf(bareWords), Reliable: true},
 					})
 				}

@@ -50,7 +50,7 @@ func (network) end()                {}
 func (network) drain(time.Duration) {}
 func (network) unrecorded(string)   {}
 
-func (network) link(c *Client) transport.LinkFacts { return c.session.Link() }
+func (network) link(c *Client) transport.LinkFacts { return c.session.LinkFacts() }
 
 func (n network) prices() []rpcqueue.Price {
 	n.r.prices = n.r.tariff.Changes(n.r.prices[:0])

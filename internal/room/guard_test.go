@@ -74,15 +74,14 @@ func (g *carelessGame) Open(r *netloop.Room) error {
 }
 
 // come lets a client in that says a token.
-func (g *carelessGame) come(b *bare, token string) (*transport.Session, error) {
+func (g *carelessGame) come(b *bare, token string) (*guest, error) {
 	hello := hello(careless)
 	hello.Token = token
 	adm, err := b.server.Handler.Admit(context.Background(), hello, "here")
 	if err != nil {
 		return nil, err
 	}
-	session := transport.NewSession(adm.Session)
-	adm.Joined(session)
+	session := newGuest(adm)
 	return session, nil
 }
 

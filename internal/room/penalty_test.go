@@ -43,21 +43,20 @@ func (f *flooded) wait(d time.Duration) {
 }
 
 // enter lets a client in from an address, or says why not.
-func (f *flooded) enter(token, addr string) (*transport.Session, error) {
+func (f *flooded) enter(token, addr string) (*guest, error) {
 	hello := hello(bareSchema)
 	hello.Token = token
 	adm, err := f.server.Handler.Admit(context.Background(), hello, addr)
 	if err != nil {
 		return nil, err
 	}
-	s := transport.NewSession(adm.Session)
-	adm.Joined(s)
+	s := newGuest(adm)
 	f.step()
 	return s, nil
 }
 
 // flood sends n messages and returns how many ran.
-func (f *flooded) flood(s *transport.Session, n int) int {
+func (f *flooded) flood(s *guest, n int) int {
 	was := f.ran[netloop.ClientID(s.ID())]
 	for range n {
 		f.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: idOf(bareWords)}})
@@ -67,7 +66,7 @@ func (f *flooded) flood(s *transport.Session, n int) int {
 }
 
 // gone ends a session.
-func (f *flooded) gone(s *transport.Session) {
+func (f *flooded) gone(s *guest) {
 	s.End(transport.Closed{Code: netloop.CodeLeft})
 	f.step()
 }
@@ -80,7 +79,7 @@ func (f *flooded) wantRefused(token, addr string) {
 	}
 }
 
-func (f *flooded) mustEnter(token, addr string) *transport.Session {
+func (f *flooded) mustEnter(token, addr string) *guest {
 	f.t.Helper()
 	s, err := f.enter(token, addr)
 	if err != nil {
@@ -303,7 +302,7 @@ func TestRefusalsAreBoundedPerTickAndClient(t *testing.T) {
 	})
 	s, other := b.join(), b.join()
 	b.step()
-	ask := func(s *transport.Session, n int) {
+	ask := func(s *guest, n int) {
 		for range n {
 			b.push(s, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: 60_000, Call: 7}})
 		}

@@ -191,7 +191,7 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 }
 
 // answers returns the codes of what a session has been sent on its stream.
-func answers(t *testing.T, s *transport.Session) (codes []netloop.Code) {
+func answers(t *testing.T, s *guest) (codes []netloop.Code) {
 	t.Helper()
 	for _, a := range heard(t, s) {
 		if a.Kind == transport.MessageArrived {
@@ -202,11 +202,11 @@ func answers(t *testing.T, s *transport.Session) (codes []netloop.Code) {
 }
 
 // heard returns what has come to a client over its stream.
-func heard(t *testing.T, s *transport.Session) []transport.Arrival {
+func heard(t *testing.T, s *guest) []transport.Arrival {
 	t.Helper()
 	b := s.AppendStream(nil, 1<<20)
 	inbox := transport.NewInbox(0, nil)
-	peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	_, peer := transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
 	if err := peer.ReceiveStream(0, b); err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +229,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 			scale = 2
 		}
 		b.step()
-		s := transport.NewSession(adm.Session)
-		adm.Joined(s)
+		s := newGuest(adm)
 		b.step()
 		kinds := map[transport.ArrivalKind]int{}
 		for _, a := range heard(t, s) {

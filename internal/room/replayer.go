@@ -18,13 +18,14 @@ type replayer struct {
 	r        *Room
 	tick     recording.Tick
 	sessions map[uint64]*transport.Session // of clients that have joined and are not gone
+	links    map[*transport.Session]*transport.Link
 	items    []rpcqueue.Item
 	done     []result
 	wrong    string // the first thing that could not be done
 }
 
 func newReplayer(r *Room) *replayer {
-	f := &replayer{r: r, sessions: map[uint64]*transport.Session{}}
+	f := &replayer{r: r, sessions: map[uint64]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
 	r.feed, r.leaving = f, new(outgoing)
 	r.async.recorded = map[uint64]Work{}
 	return f
@@ -76,6 +77,7 @@ func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 		return a, false
 	case rec.Kind == transport.Gone:
 		delete(f.sessions, rec.Client)
+		delete(f.links, a.Session)
 		if a.Closed == nil {
 			f.fail("client %d goes without a reason", rec.Client)
 			return a, false
@@ -100,10 +102,10 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	c := &Client{id: rec.Client, room: f.r, join: join}
 	f.r.seats.Add(1)
 	a.Decoded = c
-	a.Session = transport.NewSession(transport.SessionConfig{
+	session, link := transport.NewSession(transport.SessionConfig{
 		ID: rec.Client, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(c.id),
 	})
-	f.sessions[rec.Client] = a.Session
+	a.Session, f.sessions[rec.Client], f.links[session] = session, session, link
 	return true
 }
 

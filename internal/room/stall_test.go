@@ -62,7 +62,7 @@ func (s *stalling) lines() (all []string) {
 // A stall is one line: how many ticks, when, how long, and who was lost by it, up to a bound.
 func TestAStallIsToldInOneLine(t *testing.T) {
 	s := newStalling(t)
-	var all []*transport.Session
+	var all []*guest
 	for range room.StallNames + 4 {
 		all = append(all, s.join())
 	}
@@ -103,7 +103,7 @@ func TestAStallIsToldInOneLine(t *testing.T) {
 // A server that does not keep up at all says so once in ten seconds, and at its end.
 func TestStallsThatDoNotEndAreToldRarely(t *testing.T) {
 	s := newStalling(t)
-	var all []*transport.Session
+	var all []*guest
 	for range room.StallNames + 4 {
 		all = append(all, s.join())
 	}

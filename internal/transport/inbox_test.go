@@ -8,7 +8,7 @@ func TestFullInboxIsBoundedInBytes(t *testing.T) {
 	b := NewInbox(0, stats)
 	flooders := 0
 	for ; b.bytes < maxInboxBytes; flooders++ {
-		s := NewSession(SessionConfig{Inbox: b, Stats: stats})
+		s, _ := NewSession(SessionConfig{Inbox: b, Stats: stats})
 		if !b.push(&Arrival{Kind: MessageArrived, Session: s}, maxInboxBytesPerSession) {
 			t.Fatal("a session was refused below its bound")
 		}
@@ -16,7 +16,7 @@ func TestFullInboxIsBoundedInBytes(t *testing.T) {
 			t.Fatal("a session went beyond its bound")
 		}
 	}
-	quiet := NewSession(SessionConfig{Inbox: b, Stats: stats})
+	quiet, _ := NewSession(SessionConfig{Inbox: b, Stats: stats})
 	if flooders != maxInboxBytes/maxInboxBytesPerSession || !b.push(&Arrival{Kind: MessageArrived, Session: quiet}, fairInboxBytes) {
 		t.Error(flooders, "fill it, or the quiet session was refused")
 	}
@@ -33,7 +33,7 @@ func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 	stats := new(Stats)
 	b := NewInbox(0, stats)
 	for len(b.arrivals) < maxInbox {
-		flooder := NewSession(SessionConfig{Inbox: b, Stats: stats})
+		flooder, _ := NewSession(SessionConfig{Inbox: b, Stats: stats})
 		for range DefaultInboxPerSession {
 			if !b.Push(Arrival{Kind: MessageArrived, Session: flooder}) {
 				t.Fatal("a session was refused below its bound")
@@ -43,7 +43,7 @@ func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 			t.Fatal("a session went beyond its bound")
 		}
 	}
-	quiet := NewSession(SessionConfig{Inbox: b, Stats: stats})
+	quiet, _ := NewSession(SessionConfig{Inbox: b, Stats: stats})
 	for range fairInbox {
 		if !b.Push(Arrival{Kind: MessageArrived, Session: quiet}) {
 			t.Fatal("the quiet session was refused")

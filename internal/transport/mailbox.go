@@ -2,7 +2,7 @@ package transport
 
 import "time"
 
-// mailbox is what waits for the peer. The session's mutex guards it: the owner fills it
+// mailbox is what waits for the peer. The connection's mutex guards it: the owner fills it
 // in Flush, the driver's writers empty it.
 type mailbox struct {
 	unreliable messageQueue

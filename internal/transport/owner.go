@@ -89,7 +89,7 @@ func (s *Session) slow() {
 	s.out.closed = true
 	s.out.reliable.reset()
 	s.out.unreliable.reset()
-	s.Shutdown(CodeSlow, "the outbound queue is full")
+	s.shutdown(CodeSlow, "the outbound queue is full")
 }
 
 // SendRecord queues a record of state for the next Flush, on the stream, and copies it.

@@ -242,7 +242,7 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 		server.Flush(0)
 		handed := 0
 		got := server.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error {
-			if handed++; server.Link().SlotFree {
+			if handed++; server.LinkFacts().SlotFree {
 				t.Errorf("%v: the slot is free before datagram %d has left", err, handed)
 			}
 			return err
@@ -251,9 +251,9 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 		if err != nil {
 			lost = uint64(want)
 		}
-		if handed != want || (got != nil) != errors.Is(err, gone) || server.Link().SlotFree != (want == 3) || server.stats.Dropped(DropDatagramUnsent) != lost {
+		if handed != want || (got != nil) != errors.Is(err, gone) || server.LinkFacts().SlotFree != (want == 3) || server.stats.Dropped(DropDatagramUnsent) != lost {
 			t.Errorf("%v: %d handed over, then %v; the slot is free: %v, counted %d", err, handed, got,
-				server.Link().SlotFree, server.stats.Dropped(DropDatagramUnsent))
+				server.LinkFacts().SlotFree, server.stats.Dropped(DropDatagramUnsent))
 		}
 	}
 }

@@ -9,130 +9,130 @@ import (
 
 // ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
 // may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
-func (s *Session) ReceiveDatagram(at time.Duration, b []byte) {
-	s.stats.DatagramsIn.Add(1)
-	s.stats.DatagramBytesIn.Add(uint64(len(b)))
-	if s.deaf.Load() {
-		s.stats.Drop(DropInboxGone, 1)
+func (l *Link) ReceiveDatagram(at time.Duration, b []byte) {
+	l.stats.DatagramsIn.Add(1)
+	l.stats.DatagramBytesIn.Add(uint64(len(b)))
+	if l.deaf.Load() {
+		l.stats.Drop(DropInboxGone, 1)
 		return
 	}
 	if len(b) > MaxDatagram {
-		s.discard(at, DropDatagramTooLarge, len(b))
+		l.discard(at, DropDatagramTooLarge, len(b))
 		return
 	}
 	d, err := parseDatagram(b)
 	if err == nil && d.acks != nil {
-		s.ranges, err = parseAcks(d.acks, s.ranges[:0])
+		l.ranges, err = parseAcks(d.acks, l.ranges[:0])
 	}
 	if err != nil {
-		s.discard(at, DropDatagram, len(b))
+		l.discard(at, DropDatagram, len(b))
 		return
 	}
-	if why, fresh := s.dup.check(d.number); !fresh {
-		s.stats.Drop(why, 1)
-		s.takeBeat(at)
+	if why, fresh := l.dup.check(d.number); !fresh {
+		l.stats.Drop(why, 1)
+		l.takeBeat(at)
 		return
 	}
-	s.lastArrival.Store(int64(at))
-	s.receiveLinkFields(at, &d)
+	l.lastArrival.Store(int64(at))
+	l.receiveLinkFields(at, &d)
 	for w := walk(d.messages, &datagramMessages); w.next(); {
-		s.receiveMessage(at, w.bytes, false)
+		l.receiveMessage(at, w.bytes, false)
 	}
 }
 
 // receiveLinkFields takes what is in a datagram besides messages.
-func (s *Session) receiveLinkFields(at time.Duration, d *datagram) {
-	client := s.cfg.Client
+func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
+	client := l.cfg.Client
 	switch {
 	case client && (d.acks != nil || d.hasRequest), !client && (d.state != nil || d.hasReply):
-		s.discard(at, DropRole, len(d.state))
+		l.discard(at, DropRole, len(d.state))
 	case !client && d.acks == nil && !d.hasRequest && d.messages == nil:
-		s.takeBeat(at)
+		l.takeBeat(at)
 	}
 	if client {
 		if d.hasReply {
-			s.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at})
+			l.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at})
 		}
 		if d.state != nil {
-			s.push(&Arrival{Kind: State, At: at, State: d.state}, len(d.state))
+			l.push(&Arrival{Kind: State, At: at, State: d.state}, len(d.state))
 		}
 		return
 	}
 	if d.hasRequest {
-		s.answerTime(at, d.requestSent)
+		l.answerTime(at, d.requestSent)
 	}
 	if d.acks != nil {
-		s.push(&Arrival{Kind: Acks, At: at, Acks: s.ranges}, 0)
+		l.push(&Arrival{Kind: Acks, At: at, Acks: l.ranges}, 0)
 	}
 }
 
 // takeBeat takes a client's datagram with nothing new in it: a sign of life, or one that
 // the network has doubled. What comes more often than either does is discarded.
-func (s *Session) takeBeat(at time.Duration) {
-	if at < s.nextBeat {
-		s.discard(at, DropBeat, 0)
+func (l *Link) takeBeat(at time.Duration) {
+	if at < l.nextBeat {
+		l.discard(at, DropBeat, 0)
 		return
 	}
-	s.nextBeat = at + beatPeriod
+	l.nextBeat = at + beatPeriod
 }
 
 // receiveTime takes a time sample; one that runs backwards would poison the estimate.
-func (s *Session) receiveTime(t [4]time.Duration) {
+func (l *Link) receiveTime(t [4]time.Duration) {
 	if t[0] > t[3] || t[1] > t[2] {
-		s.stats.Drop(DropTime, 1)
+		l.stats.Drop(DropTime, 1)
 		return
 	}
-	s.push(&Arrival{Kind: TimeSample, At: t[3], T: t}, 0)
+	l.push(&Arrival{Kind: TimeSample, At: t[3], T: t}, 0)
 }
 
 // answerTime queues the reply to a time request. It does not wait for a flush; of several
 // requests at once the last is answered.
-func (s *Session) answerTime(at, sent time.Duration) {
-	s.mu.Lock()
-	b := &s.box
+func (l *Link) answerTime(at, sent time.Duration) {
+	l.mu.Lock()
+	b := &l.box
 	b.replyDue = b.cause == nil
 	b.replyRequest, b.replyArrived = sent, at
-	s.mu.Unlock()
-	signal(s.wakeDatagrams)
+	l.mu.Unlock()
+	signal(l.wakeDatagrams)
 }
 
 // push adds an arrival of this session to the inbox.
-func (s *Session) push(a *Arrival, size int) bool {
-	a.Session = s
-	return s.cfg.Inbox.push(a, size)
+func (l *Link) push(a *Arrival, size int) bool {
+	a.Session = l.session
+	return l.cfg.Inbox.push(a, size)
 }
 
 // pushReliable adds an arrival that may not be lost: without room for it the session ends.
-func (s *Session) pushReliable(a *Arrival, size int) {
-	if !s.push(a, size) {
-		s.flooded()
+func (l *Link) pushReliable(a *Arrival, size int) {
+	if !l.push(a, size) {
+		l.flooded()
 	}
 }
 
 // flooded ends a session whose stream brings more than its inbox takes.
-func (s *Session) flooded() { s.Shutdown(CodeFlood, "too many messages at once") }
+func (l *Link) flooded() { l.Shutdown(CodeFlood, "too many messages at once") }
 
 // discard counts something of this size that means nothing. Of a client it is accounted
 // for like messages, so that no client can send without a bound what costs it nothing.
 // It reports false without room for it.
-func (s *Session) discard(at time.Duration, why Drop, size int) bool {
-	s.stats.Drop(why, 1)
-	return s.cfg.Client || s.cfg.Inbox.discard(s, at, 1+size/discardUnit)
+func (l *Link) discard(at time.Duration, why Drop, size int) bool {
+	l.stats.Drop(why, 1)
+	return l.cfg.Client || l.cfg.Inbox.discard(l.session, at, 1+size/discardUnit)
 }
 
 // discardFrame is discard for what came over the stream, where nothing may be lost.
-func (s *Session) discardFrame(at time.Duration, why Drop, size int) {
-	if !s.discard(at, why, size) {
-		s.flooded()
+func (l *Link) discardFrame(at time.Duration, why Drop, size int) {
+	if !l.discard(at, why, size) {
+		l.flooded()
 	}
 }
 
 // receiveMessage takes one message. What is wrong with it costs only itself, and its
 // place in the inbox is taken before it is decoded.
-func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
+func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	discard := func(why Drop) {
-		if !s.discard(at, why, len(b)) && reliable {
-			s.flooded()
+		if !l.discard(at, why, len(b)) && reliable {
+			l.flooded()
 		}
 	}
 	m, err := parseMessage(b)
@@ -146,13 +146,13 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	}
 	m.Reliable = reliable
 	size := len(m.Payload)
-	if !s.cfg.Inbox.reserve(s, size) {
+	if !l.cfg.Inbox.reserve(l.session, size) {
 		if reliable {
-			s.flooded()
+			l.flooded()
 		}
 		return
 	}
-	method, decoded, err := s.decode(&m)
+	method, decoded, err := l.decode(&m)
 	if err != nil {
 		discard(DropDecode)
 		return
@@ -162,12 +162,12 @@ func (s *Session) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	s.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: s, At: at, Message: m, Size: size, Method: method, Decoded: decoded})
+	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: size, Method: method, Decoded: decoded})
 }
 
 // decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
-func (s *Session) decode(m *Message) (method, v any, err error) {
-	if s.cfg.Decode == nil {
+func (l *Link) decode(m *Message) (method, v any, err error) {
+	if l.cfg.Decode == nil {
 		return nil, nil, nil
 	}
 	defer func() {
@@ -175,114 +175,114 @@ func (s *Session) decode(m *Message) (method, v any, err error) {
 			err = fmt.Errorf("transport: decoding method %d panicked: %v", m.Method, p)
 		}
 	}()
-	return s.cfg.Decode(m)
+	return l.cfg.Decode(m)
 }
 
 // ReceiveStream takes the next bytes of the stream; b may be used again. An error, always
 // a *Closed, ends the reading: the peer has closed, or it has broken the protocol, in
 // which case the session has begun to close by itself.
-func (s *Session) ReceiveStream(at time.Duration, b []byte) error {
-	s.stats.StreamBytesIn.Add(uint64(len(b)))
+func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
+	l.stats.StreamBytesIn.Add(uint64(len(b)))
 	in := b
-	if len(s.stream) > 0 {
-		s.stream = append(s.stream, b...)
-		in = s.stream
+	if len(l.stream) > 0 {
+		l.stream = append(l.stream, b...)
+		in = l.stream
 	}
 	for {
 		frame, rest, err := CutFrame(in, MaxFrame)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
 		if frame == nil {
 			break
 		}
 		in = rest
-		if err := s.receiveFrame(at, frame); err != nil {
+		if err := l.receiveFrame(at, frame); err != nil {
 			return err
 		}
 	}
-	s.stream = append(s.stream[:0], in...)
+	l.stream = append(l.stream[:0], in...)
 	return nil
 }
 
 // broken closes a session whose stream makes no sense any more.
-func (s *Session) broken(err error) error {
-	s.stats.Drop(DropStream, 1)
-	s.Shutdown(CodeProtocol, err.Error())
+func (l *Link) broken(err error) error {
+	l.stats.Drop(DropStream, 1)
+	l.Shutdown(CodeProtocol, err.Error())
 	return &Closed{Code: CodeProtocol, Text: err.Error()}
 }
 
 // receiveFrame takes one frame.
-func (s *Session) receiveFrame(at time.Duration, frame []byte) error {
-	s.stats.FramesIn.Add(1)
+func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
+	l.stats.FramesIn.Add(1)
 	kind, body, err := parseFrame(frame)
 	if err != nil {
-		return s.broken(err)
+		return l.broken(err)
 	}
 	if kind == frameClose {
 		c, err := parseClose(body)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
 		return &c
 	}
-	if s.deaf.Load() {
-		s.stats.Drop(DropInboxGone, 1)
+	if l.deaf.Load() {
+		l.stats.Drop(DropInboxGone, 1)
 		return nil
 	}
-	s.lastArrival.Store(int64(at))
+	l.lastArrival.Store(int64(at))
 	switch {
 	case kind == 0:
-		s.discardFrame(at, DropFrame, len(frame))
+		l.discardFrame(at, DropFrame, len(frame))
 	case kind == frameMessage:
-		s.receiveMessage(at, body, true)
-	case kind == frameEpoch && s.cfg.Client:
+		l.receiveMessage(at, body, true)
+	case kind == frameEpoch && l.cfg.Client:
 		e, err := parseEpoch(body)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
-		s.pushReliable(&Arrival{Kind: EpochMoved, At: at, Epoch: e}, 0)
-	case kind == frameOverload && s.cfg.Client:
+		l.pushReliable(&Arrival{Kind: EpochMoved, At: at, Epoch: e}, 0)
+	case kind == frameOverload && l.cfg.Client:
 		o, err := parseOverload(body)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
-		s.pushReliable(&Arrival{Kind: OverloadChanged, At: at, Overload: o}, 0)
-	case kind == frameTimeScale && s.cfg.Client:
+		l.pushReliable(&Arrival{Kind: OverloadChanged, At: at, Overload: o}, 0)
+	case kind == frameTimeScale && l.cfg.Client:
 		scale, err := parseTimeScale(body)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
-		s.pushReliable(&Arrival{Kind: TimeScaleChanged, At: at, TimeScale: scale}, 0)
-	case kind == frameState && s.cfg.Client:
-		s.pushReliable(&Arrival{Kind: Record, At: at, State: bytes.Clone(body)}, len(body))
-	case kind == frameStateApplied && !s.cfg.Client:
+		l.pushReliable(&Arrival{Kind: TimeScaleChanged, At: at, TimeScale: scale}, 0)
+	case kind == frameState && l.cfg.Client:
+		l.pushReliable(&Arrival{Kind: Record, At: at, State: bytes.Clone(body)}, len(body))
+	case kind == frameStateApplied && !l.cfg.Client:
 		record, err := parseApplied(body)
 		if err != nil {
-			return s.broken(err)
+			return l.broken(err)
 		}
-		s.pushReliable(&Arrival{Kind: RecordsApplied, At: at, Value: record}, 0)
-	case kind == frameDigest && !s.cfg.Client:
-		return s.receiveDigest(at, body)
+		l.pushReliable(&Arrival{Kind: RecordsApplied, At: at, Value: record}, 0)
+	case kind == frameDigest && !l.cfg.Client:
+		return l.receiveDigest(at, body)
 	default:
-		return s.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
+		return l.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
 	}
 	return nil
 }
 
-func (s *Session) receiveDigest(at time.Duration, body []byte) error {
+func (l *Link) receiveDigest(at time.Duration, body []byte) error {
 	snapshots, full, err := parseDigest(body)
 	if err != nil {
-		return s.broken(err)
+		return l.broken(err)
 	}
 	if snapshots == 0 && !full {
-		s.discardFrame(at, DropFrame, len(body))
+		l.discardFrame(at, DropFrame, len(body))
 	}
 	if snapshots > 0 {
-		s.pushReliable(&Arrival{Kind: DigestRequest, At: at, Value: uint64(snapshots)}, 0)
+		l.pushReliable(&Arrival{Kind: DigestRequest, At: at, Value: uint64(snapshots)}, 0)
 	}
 	if full {
-		s.pushReliable(&Arrival{Kind: FullStateRequest, At: at}, 0)
+		l.pushReliable(&Arrival{Kind: FullStateRequest, At: at}, 0)
 	}
 	return nil
 }

@@ -26,12 +26,12 @@ func TestWhatArrivesEndsTheSilence(t *testing.T) {
 			client.Flush(at)
 			arrive(at)
 		}
-		if got := server.Link().LastArrival; got != at {
+		if got := server.LinkFacts().LastArrival; got != at {
 			t.Errorf("arrival %d: the last one was at %v, want %v", i, got, at)
 		}
 	}
 	server.ReceiveDatagram(time.Minute, []byte{0xff})
-	if got := server.Link().LastArrival; got != 3*time.Second {
+	if got := server.LinkFacts().LastArrival; got != 3*time.Second {
 		t.Errorf("what cannot be read ended the silence at %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 // end is one end of a test's connection.
 type end struct {
 	*Session
+	*Link
+	*conn // Else its fields would be those of either side.
 	inbox *Inbox
 	stats *Stats
 	batch []Arrival
@@ -22,7 +25,8 @@ func newEnd(client bool, cfg SessionConfig) *end {
 	e := &end{stats: new(Stats)}
 	e.inbox = NewInbox(0, e.stats)
 	cfg.ID, cfg.Client, cfg.Inbox, cfg.Stats = 7, client, e.inbox, e.stats
-	e.Session = NewSession(cfg)
+	e.Session, e.Link = NewSession(cfg)
+	e.conn = e.Session.conn
 	return e
 }
 
@@ -65,6 +69,18 @@ func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 		}
 	}
 	return datagrams
+}
+
+// An owner cannot do a driver's work, nor a driver an owner's: why a connection is ending is all
+// that both sides may ask.
+func TestOwnerAndDriverShareOnlyTheCause(t *testing.T) {
+	owner, driver := reflect.TypeFor[*Session](), reflect.TypeFor[*Link]()
+	for i := range owner.NumMethod() {
+		name := owner.Method(i).Name
+		if _, both := driver.MethodByName(name); both != (name == "Cause") {
+			t.Errorf("%s is a method of both sides: %v", name, both)
+		}
+	}
 }
 
 func TestMessagesArriveInOrderBothWays(t *testing.T) {
@@ -112,7 +128,7 @@ func TestSnapshotOccupiesTheSlotUntilItLeft(t *testing.T) {
 		slot.Packets = append(slot.Packets, bytes.Repeat([]byte{byte(i + 1)}, MaxStatePacket))
 	}
 	server.Flush(0)
-	if server.Slot() != nil || server.Link().SlotFree {
+	if server.Slot() != nil || server.LinkFacts().SlotFree {
 		t.Fatal("the slot is free before anything left")
 	}
 	for i := range MaxStatePackets {
@@ -381,15 +397,15 @@ func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
 	for range maxReliableBytes / 2 >> 13 {
 		server.Send(m)
 	}
-	if !server.Link().StreamFree {
+	if !server.LinkFacts().StreamFree {
 		t.Error("what is not flushed counts already")
 	}
 	server.Flush(0)
-	if server.Link().StreamFree {
+	if server.LinkFacts().StreamFree {
 		t.Error("free with half of its bound waiting")
 	}
 	server.AppendStream(nil, 1<<14)
-	if !server.Link().StreamFree {
+	if !server.LinkFacts().StreamFree {
 		t.Error("not free with less")
 	}
 }

@@ -153,7 +153,7 @@ func (f *feed) room(now time.Duration, period bool) {
 
 func (f *feed) poll(now time.Duration) {
 	f.batch = f.inbox.Swap(f.batch)
-	if in := f.server.Link().LastArrival - f.joined; in != f.lastIn {
+	if in := f.server.LinkFacts().LastArrival - f.joined; in != f.lastIn {
 		f.lastIn = in
 		f.window.Arrived(in)
 	}

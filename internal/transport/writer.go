@@ -12,17 +12,17 @@ var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagra
 // a datagram stands here alone: the snapshot's slot is free once its last packet has been
 // handed over, and the time that each call took is choke or flush lag. A datagram for which
 // send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
-func (s *Session) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
+func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
 	for {
-		b, ok := s.appendDatagram(s.datagram[:0], at)
+		b, ok := l.appendDatagram(l.datagram[:0], at)
 		if !ok {
 			return nil
 		}
-		s.datagram = b
+		l.datagram = b
 		err := send(b)
 		sent := clock()
-		s.datagramSent(at, sent, err == nil)
+		l.datagramSent(at, sent, err == nil)
 		if err != nil && !errors.Is(err, ErrDatagramTooLarge) {
 			return err
 		}
@@ -33,10 +33,10 @@ func (s *Session) SendDatagrams(clock func() time.Duration, send func(datagram [
 // appendDatagram appends the next datagram to send, and reports false when there is none.
 // The packets of a snapshot come first; acknowledgements, time sync and unreliable
 // messages fill the space that they leave. at stamps the time sync.
-func (s *Session) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := &s.box
+func (l *Link) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &l.box
 	if b.ended || !b.due() {
 		return dst, false
 	}
@@ -56,19 +56,19 @@ func (s *Session) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 		dst = appendTimeReply(dst, b.replyRequest, b.replyArrived, at)
 		b.replyDue = false
 	}
-	dst = s.appendPacketLocked(dst)
+	dst = l.appendPacketLocked(dst)
 	for b.unreliable.len() > 0 && len(dst)-base+len(b.unreliable.front()) <= MaxDatagram {
 		dst = append(dst, b.unreliable.front()...)
 		b.unreliable.pop()
 	}
-	s.stats.DatagramsOut.Add(1)
-	s.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
+	l.stats.DatagramsOut.Add(1)
+	l.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
 	return dst, true
 }
 
 // appendPacketLocked appends the snapshot's next packet.
-func (s *Session) appendPacketLocked(dst []byte) []byte {
-	b := &s.box
+func (l *Link) appendPacketLocked(dst []byte) []byte {
+	b := &l.box
 	for b.next < len(b.packets) {
 		p := b.packets[b.next]
 		b.next++
@@ -76,7 +76,7 @@ func (s *Session) appendPacketLocked(dst []byte) []byte {
 		if len(p) <= MaxStatePacket {
 			return appendState(dst, p)
 		}
-		s.stats.Drop(DropOversize, 1)
+		l.stats.Drop(DropOversize, 1)
 	}
 	return dst
 }
@@ -84,43 +84,43 @@ func (s *Session) appendPacketLocked(dst []byte) []byte {
 // datagramSent notes that the link has taken the last datagram, or has failed to. The call
 // that handed the datagram over ran from started to ended: a long call has waited for the
 // peer's congestion window, which counts as choke and not as flush lag.
-func (s *Session) datagramSent(started, ended time.Duration, ok bool) {
+func (l *Link) datagramSent(started, ended time.Duration, ok bool) {
 	if !ok {
-		s.stats.Drop(DropDatagramUnsent, 1)
+		l.stats.Drop(DropDatagramUnsent, 1)
 	}
-	s.mu.Lock()
-	b := &s.box
+	l.mu.Lock()
+	b := &l.box
 	if b.lastInHand { // The owner gets the slot back.
 		b.lastInHand, b.packets, b.next = false, nil, 0
-		s.slotBusy.Store(false)
+		l.slotBusy.Store(false)
 	}
 	if d := ended - started; d >= chokeThreshold {
 		b.choked += d
-		s.stats.Chokes.Add(1)
-		s.stats.ChokeNanos.Add(uint64(d))
+		l.stats.Chokes.Add(1)
+		l.stats.ChokeNanos.Add(uint64(d))
 	}
 	done := b.flushing && !b.due()
 	lag := max(ended-b.flushAt-b.choked, 0)
 	if done {
 		b.flushing = false
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if done {
-		s.flushLag.Store(int64(max(lag, 1)))
+		l.flushLag.Store(int64(max(lag, 1)))
 	}
-	if done && s.stats.FlushLag != nil {
-		s.stats.FlushLag(lag)
+	if done && l.stats.FlushLag != nil {
+		l.stats.FlushLag(lag)
 	}
 }
 
 // AppendStream appends the next reliable bytes, at most limit of them; none means that
 // nothing waits.
-func (s *Session) AppendStream(dst []byte, limit int) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *Link) AppendStream(dst []byte, limit int) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := len(dst)
-	dst = s.box.reliable.take(dst, limit)
-	s.streamBehind.Store(s.box.reliable.size() > maxReliableBytes/2)
-	s.stats.StreamBytesOut.Add(uint64(len(dst) - n))
+	dst = l.box.reliable.take(dst, limit)
+	l.streamBehind.Store(l.box.reliable.size() > maxReliableBytes/2)
+	l.stats.StreamBytesOut.Add(uint64(len(dst) - n))
 	return dst
 }

@@ -39,13 +39,13 @@ type Counts struct {
 
 // end is one end of a connection.
 type end struct {
-	conn    *Conn
-	peer    *end
-	session *transport.Session // nil until the handshake is over
-	out     path               // the direction away from this end
-	counts  Counts             // of out
-	offset  time.Duration      // of this end's clock
-	srtt    time.Duration
+	conn   *Conn
+	peer   *end
+	link   *transport.Link // nil until the handshake is over
+	out    path            // the direction away from this end
+	counts Counts          // of out
+	offset time.Duration   // of this end's clock
+	srtt   time.Duration
 
 	stream streamOut // towards the peer
 	in     streamIn
@@ -132,18 +132,19 @@ func (e *end) start(cfg transport.SessionConfig) *transport.Session {
 	if cfg.Clock == nil {
 		cfg.Clock = e.now
 	}
-	e.session = transport.NewSession(cfg)
-	e.session.SetRTT(e.rtt())
-	return e.session
+	var s *transport.Session
+	s, e.link = transport.NewSession(cfg)
+	e.link.SetRTT(e.rtt())
+	return s
 }
 
 // pump takes what the session has to send, and sees to its closing.
 func (e *end) pump() {
-	if e.gone || e.session == nil {
+	if e.gone || e.link == nil {
 		return
 	}
 	if !e.peer.stalled {
-		_ = e.session.SendDatagrams(e.now, e.sendDatagram) // sendDatagram never fails.
+		_ = e.link.SendDatagrams(e.now, e.sendDatagram) // sendDatagram never fails.
 		e.takeStream()
 	}
 	e.close()
@@ -187,7 +188,7 @@ func (e *end) send(size int) transit {
 
 // receive takes a datagram.
 func (e *end) receive(d *event) {
-	if e.gone || e.session == nil {
+	if e.gone || e.link == nil {
 		return // It overtook the handshake, or comes too late.
 	}
 	if e.deaf || e.stalled {
@@ -196,7 +197,7 @@ func (e *end) receive(d *event) {
 	}
 	e.peer.counts.Delivered++
 	e.peer.measure(d.at - d.sent)
-	e.session.ReceiveDatagram(e.now(), d.data)
+	e.link.ReceiveDatagram(e.now(), d.data)
 	e.pump() // The answer to a time request does not wait for a flush.
 }
 
@@ -209,8 +210,8 @@ func (e *end) measure(transit time.Duration) {
 		e.srtt = sample
 	}
 	e.srtt += (sample - e.srtt) / 8 // RFC 6298, as in QUIC.
-	if e.session != nil {
-		e.session.SetRTT(e.srtt)
+	if e.link != nil {
+		e.link.SetRTT(e.srtt)
 	}
 }
 
@@ -251,14 +252,14 @@ func (e *end) hear() {
 // close carries on what the session's Close or Shutdown began: once its reliable data has
 // arrived, or has had its time, the link is closed.
 func (e *end) close() {
-	if _, ending := e.session.Cause(); !ending {
+	if _, ending := e.link.Cause(); !ending {
 		return
 	}
 	if !e.closing {
 		e.closing = true
 		e.conn.net.after(CloseLinger, e.hangUp)
 	}
-	if _, ready := e.session.CloseRequested(); ready && e.stream.idle() {
+	if _, ready := e.link.CloseRequested(); ready && e.stream.idle() {
 		e.hangUp()
 	}
 }
@@ -268,7 +269,7 @@ func (e *end) hangUp() {
 	if e.gone {
 		return
 	}
-	c, _ := e.session.Cause()
+	c, _ := e.link.Cause()
 	e.quit(c)
 }
 
@@ -288,7 +289,7 @@ func (e *end) end(c transport.Closed) {
 		return
 	}
 	e.gone = true
-	if e.session != nil {
-		e.session.End(c)
+	if e.link != nil {
+		e.link.End(c)
 	}
 }

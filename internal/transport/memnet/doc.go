@@ -1,6 +1,6 @@
 // Package memnet drives transport sessions in memory: the twin of quicnet, on one
 // goroutine and in virtual time. What crosses the network is the same bytes, through the
-// same Session, handshake included; only the link is a model.
+// same sessions, handshake included; only what lies between is a model.
 //
 // # The flow
 //
@@ -8,7 +8,7 @@
 //     takes two round trips, as QUIC's and ours do.
 //  2. Owners flush their sessions at Now.
 //  3. Advance takes what they flushed, then runs the network up to a later time: every
-//     arrival is handed to its Session at its own instant.
+//     arrival is handed to its transport.Link at its own instant.
 //
 // Nothing happens outside of Advance and Take, and callbacks (Handler.Admit,
 // Admission.Joined, the done of Dial) run inside of them.

@@ -74,7 +74,7 @@ func TestStalledClientIsLeftAloneUntilItReads(t *testing.T) {
 		t.Fatal("the healthy client got", n, "of 300")
 	}
 	// It goes on sending, and the connection stays up.
-	if last := p.server.Link().LastArrival; w.net.Now()-last > 50*ms {
+	if last := p.server.LinkFacts().LastArrival; w.net.Now()-last > 50*ms {
 		t.Fatal("last heard at", last)
 	}
 	w.run(3 * IdleTimeout)

@@ -147,7 +147,7 @@ func (e *end) admit(hello *netloopv1.Hello) {
 	s := e.start(a.Session)
 	a.Joined(s)
 	if err != nil {
-		s.Shutdown(transport.CodeInternal, err.Error())
+		e.link.Shutdown(transport.CodeInternal, err.Error())
 	}
 	e.handOver()
 }

@@ -146,7 +146,7 @@ func TestHandshakeTakesTwoRoundTrips(t *testing.T) {
 	if p.at != 120*ms || p.welcome.GetClientId() != 1 || p.session.ID() != 1 || p.server.ID() != 1 {
 		t.Fatal(p.at, p.welcome, p.session.ID())
 	}
-	if got := p.session.Link().SRTT; got != 60*ms {
+	if got := p.session.LinkFacts().SRTT; got != 60*ms {
 		t.Fatal("srtt", got)
 	}
 }
@@ -393,7 +393,7 @@ func TestSlowLinkShowsInTheRoundTrip(t *testing.T) {
 		snapshot(p.server, w.net.Now(), make([]byte, 300))
 		w.run(20 * ms)
 	}
-	if rtt := p.server.Link().SRTT; rtt < 900*ms || rtt > 1300*ms { // the full queue
+	if rtt := p.server.LinkFacts().SRTT; rtt < 900*ms || rtt > 1300*ms { // the full queue
 		t.Fatal(rtt)
 	}
 	if _, down := p.Counts(); down.Tail == 0 || down.Lost != 0 {
@@ -404,7 +404,7 @@ func TestSlowLinkShowsInTheRoundTrip(t *testing.T) {
 		snapshot(p.server, w.net.Now(), make([]byte, 30))
 		w.run(20 * ms)
 	}
-	if rtt := p.server.Link().SRTT; rtt < 60*ms || rtt > 90*ms {
+	if rtt := p.server.LinkFacts().SRTT; rtt < 60*ms || rtt > 90*ms {
 		t.Fatal(rtt)
 	}
 }

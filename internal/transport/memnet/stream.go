@@ -67,10 +67,10 @@ func (e *end) nextSegment() []byte {
 		e.stream.waiting = w[k:]
 		return w[:k:k]
 	}
-	if e.session == nil {
+	if e.link == nil {
 		return nil
 	}
-	return e.session.AppendStream(nil, segmentSize)
+	return e.link.AppendStream(nil, segmentSize)
 }
 
 func (e *end) pumpIn(d time.Duration) {
@@ -80,7 +80,7 @@ func (e *end) pumpIn(d time.Duration) {
 	e.stream.timed = true
 	e.conn.net.after(d, func() {
 		e.stream.timed = false
-		if e.session == nil {
+		if e.link == nil {
 			e.takeStream()
 			return
 		}
@@ -124,7 +124,7 @@ func (e *end) receiveSegment(seq uint64, b []byte) bool {
 	}
 	e.sure(ackSize, func() bool {
 		e.peer.stream.flight--
-		if e.peer.session == nil {
+		if e.peer.link == nil {
 			e.peer.takeStream()
 		}
 		e.peer.pump()
@@ -155,14 +155,14 @@ func (e *end) deliver(b []byte) {
 	if e.gone {
 		return
 	}
-	if e.session == nil {
+	if e.link == nil {
 		e.begun = append(e.begun, b...)
 		if e.read != nil {
 			e.read()
 		}
 		return
 	}
-	err := e.session.ReceiveStream(e.now(), b)
+	err := e.link.ReceiveStream(e.now(), b)
 	var c *transport.Closed
 	if errors.As(err, &c) && c.Remote {
 		// The peer waits for nothing but the acknowledgement of its close.

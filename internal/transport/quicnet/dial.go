@@ -147,14 +147,14 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	if cfg.Session.Clock == nil {
 		cfg.Session.Clock = sinceNow()
 	}
-	session := transport.NewSession(cfg.Session)
-	k := link{conn: conn, stream: stream, session: session, clock: cfg.Session.Clock}
+	session, link := transport.NewSession(cfg.Session)
+	c := carrier{conn: conn, stream: stream, link: link, clock: cfg.Session.Clock}
 	go func() {
-		stop := context.AfterFunc(d.ctx, func() { session.Shutdown(transport.CodeLeft, "") })
-		end := k.run()
+		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
+		end := c.run()
 		stop()
 		release()
-		session.End(end)
+		link.End(end)
 		d.links.Done()
 	}()
 	return session, welcome, nil

@@ -9,11 +9,11 @@
 //	       2. Handler.Admit, which may block until its own deadline
 //	       3. Welcome, Admission.Joined
 //	       4. four goroutines, each of which ends when the connection ends:
-//	          datagram reader, stream reader   bytes → Session.Receive…
-//	          datagram writer, stream writer   Session.Append… → quic-go
+//	          datagram reader, stream reader   bytes → Link.Receive…
+//	          datagram writer, stream writer   Link.SendDatagrams, AppendStream → quic-go
 //	       5. a session that wants to close is not read any more, and gets lingerTimeout to
 //	          bring out its stream
-//	       6. all four have ended: Session.End
+//	       6. all four have ended: Link.End
 //
 // quic-go's SendDatagram and Write block while the peer does not take data, and only the
 // writers ever call them: a peer that stops reading stops its own writers and nobody else.

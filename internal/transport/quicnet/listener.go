@@ -53,7 +53,7 @@ type Listener struct {
 	open      atomic.Int64   // connections that quic-go has memory for, in whatever state
 
 	mu          sync.Mutex
-	conns       map[*quic.Conn]*transport.Session // nil while in the handshake
+	conns       map[*quic.Conn]*transport.Link // nil while in the handshake
 	handshaking int
 	refuse      *transport.Refusal // nil: dials are welcome
 }
@@ -61,7 +61,7 @@ type Listener struct {
 // Listen opens the socket and serves until Close.
 func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
-	l := &Listener{cfg: cfg, conns: make(map[*quic.Conn]*transport.Session)}
+	l := &Listener{cfg: cfg, conns: make(map[*quic.Conn]*transport.Link)}
 	conf, err := l.serverTLS()
 	if err != nil {
 		return nil, err
@@ -157,9 +157,9 @@ func (l *Listener) Close(ctx context.Context) error {
 	}
 	why := *l.refuse
 	var strangers []*quic.Conn
-	for conn, s := range l.conns {
-		if s != nil {
-			s.Shutdown(why.Code, why.Text)
+	for conn, link := range l.conns {
+		if link != nil {
+			link.Shutdown(why.Code, why.Text)
 		} else {
 			strangers = append(strangers, conn)
 		}

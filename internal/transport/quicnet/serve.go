@@ -62,12 +62,12 @@ func (l *Listener) enter(conn *quic.Conn) *transport.Refusal {
 }
 
 // entered notes that a connection has become a session, or (nil) that it has not.
-func (l *Listener) entered(conn *quic.Conn, s *transport.Session) {
+func (l *Listener) entered(conn *quic.Conn, link *transport.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handshaking--
-	if s != nil {
-		l.conns[conn] = s
+	if link != nil {
+		l.conns[conn] = link
 	}
 }
 
@@ -92,15 +92,15 @@ func (l *Listener) serve(conn *quic.Conn) {
 	if adm.Session.Stats == nil {
 		adm.Session.Stats = l.cfg.Stats
 	}
-	session := transport.NewSession(adm.Session)
+	session, link := transport.NewSession(adm.Session)
 	welcomed := l.welcome(stream, adm.Welcome)
 	adm.Joined(session) // In any case: whoever was admitted leaves with a Gone.
-	l.entered(conn, session)
+	l.entered(conn, link)
 	if welcomed != nil {
 		closeConn(conn, transport.CodeInternal, "the welcome could not be written")
 	}
-	k := link{conn: conn, stream: stream, session: session, clock: adm.Session.Clock}
-	session.End(k.run())
+	c := carrier{conn: conn, stream: stream, link: link, clock: adm.Session.Clock}
+	link.End(c.run())
 }
 
 // errLeft is the error of a client that left because of the server's tables. It has closed

@@ -12,12 +12,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// link moves a session's bytes over one QUIC connection.
-type link struct {
-	conn    *quic.Conn
-	stream  *quic.Stream
-	session *transport.Session
-	clock   func() time.Duration
+// carrier moves a session's bytes over one QUIC connection.
+type carrier struct {
+	conn   *quic.Conn
+	stream *quic.Stream
+	link   *transport.Link
+	clock  func() time.Duration
 
 	mu     sync.Mutex
 	remote *transport.Closed // the peer's close frame
@@ -25,33 +25,33 @@ type link struct {
 
 // run starts the four goroutines, returns once all of them have ended and the connection
 // is closed, and tells why. The caller then ends the session.
-func (l *link) run() transport.Closed {
+func (c *carrier) run() transport.Closed {
 	var wg sync.WaitGroup
-	wg.Go(l.readDatagrams)
-	wg.Go(l.readStream)
-	wg.Go(l.writeDatagrams)
-	wg.Go(l.writeStream)
-	l.supervise()
+	wg.Go(c.readDatagrams)
+	wg.Go(c.readStream)
+	wg.Go(c.writeDatagrams)
+	wg.Go(c.writeStream)
+	c.supervise()
 	wg.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.remote != nil {
-		return *l.remote
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.remote != nil {
+		return *c.remote
 	}
-	return closedBy(context.Cause(l.conn.Context()))
+	return closedBy(context.Cause(c.conn.Context()))
 }
 
 // supervise waits for the end of the connection, and brings it about when the session
 // wants to close.
-func (l *link) supervise() {
-	gone := l.conn.Context().Done()
+func (c *carrier) supervise() {
+	gone := c.conn.Context().Done()
 	select {
 	case <-gone:
 		return
-	case <-l.session.Closing():
+	case <-c.link.Closing():
 	}
-	c, _ := l.session.Cause()
-	if c.Code != transport.CodeSlow { // That peer does not read: waiting is in vain.
+	why, _ := c.link.Cause()
+	if why.Code != transport.CodeSlow { // That peer does not read: waiting is in vain.
 		linger := time.NewTimer(lingerTimeout)
 		defer linger.Stop()
 		select {
@@ -60,25 +60,25 @@ func (l *link) supervise() {
 		case <-linger.C:
 		}
 	}
-	closeConn(l.conn, c.Code, c.Text)
+	closeConn(c.conn, why.Code, why.Text)
 }
 
 // readDatagrams reads until the connection ends, or the session wants to close: a client
 // that is thrown out for sending too much goes on sending for as long as it can.
-func (l *link) readDatagrams() {
-	for !l.closing() {
-		b, err := l.conn.ReceiveDatagram(context.Background()) // It ends with the connection.
+func (c *carrier) readDatagrams() {
+	for !c.closing() {
+		b, err := c.conn.ReceiveDatagram(context.Background()) // It ends with the connection.
 		if err != nil {
 			return
 		}
-		l.session.ReceiveDatagram(l.clock(), b) // quic-go has made b for us.
+		c.link.ReceiveDatagram(c.clock(), b) // quic-go has made b for us.
 	}
 }
 
 // closing tells whether the session wants to close.
-func (l *link) closing() bool {
+func (c *carrier) closing() bool {
 	select {
-	case <-l.session.Closing():
+	case <-c.link.Closing():
 		return true
 	default:
 		return false
@@ -86,13 +86,13 @@ func (l *link) closing() bool {
 }
 
 // readStream reads until the stream ends, or the session wants to close.
-func (l *link) readStream() {
+func (c *carrier) readStream() {
 	buf := make([]byte, streamChunk)
-	for !l.closing() {
-		n, err := l.stream.Read(buf)
+	for !c.closing() {
+		n, err := c.stream.Read(buf)
 		if n > 0 {
-			if err := l.session.ReceiveStream(l.clock(), buf[:n]); err != nil {
-				l.streamEnded(err)
+			if err := c.link.ReceiveStream(c.clock(), buf[:n]); err != nil {
+				c.streamEnded(err)
 				return
 			}
 		}
@@ -100,7 +100,7 @@ func (l *link) readStream() {
 		if errors.Is(err, io.EOF) || errors.As(err, &reset) {
 			// After a close of our own this is the peer's answer; otherwise the peer
 			// may not end its stream without a word.
-			l.session.Shutdown(transport.CodeProtocol, "the stream ended without a close")
+			c.link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
 		}
 		if err != nil {
 			return // Else it is the connection that has ended, and says why itself.
@@ -110,39 +110,39 @@ func (l *link) readStream() {
 
 // streamEnded takes the error that ended the reading: the peer's close, which is answered
 // by closing the connection, or a broken protocol, for which the session is closing.
-func (l *link) streamEnded(err error) {
-	var c *transport.Closed
-	if !errors.As(err, &c) || !c.Remote {
+func (c *carrier) streamEnded(err error) {
+	var why *transport.Closed
+	if !errors.As(err, &why) || !why.Remote {
 		return
 	}
-	l.mu.Lock()
-	l.remote = c
-	l.mu.Unlock()
-	closeConn(l.conn, c.Code, "")
+	c.mu.Lock()
+	c.remote = why
+	c.mu.Unlock()
+	closeConn(c.conn, why.Code, "")
 }
 
-func (l *link) writeDatagrams() {
-	wake, _ := l.session.Wake()
-	nextRTT := l.clock()
+func (c *carrier) writeDatagrams() {
+	wake, _ := c.link.Wake()
+	nextRTT := c.clock()
 	for {
 		select {
-		case <-l.conn.Context().Done():
+		case <-c.conn.Context().Done():
 			return
 		case <-wake:
 		}
-		if err := l.session.SendDatagrams(l.clock, l.sendDatagram); err != nil {
+		if err := c.link.SendDatagrams(c.clock, c.sendDatagram); err != nil {
 			return
 		}
-		if at := l.clock(); at >= nextRTT {
-			l.session.SetRTT(l.conn.ConnectionStats().SmoothedRTT)
+		if at := c.clock(); at >= nextRTT {
+			c.link.SetRTT(c.conn.ConnectionStats().SmoothedRTT)
 			nextRTT = at + rttPeriod
 		}
 	}
 }
 
 // sendDatagram blocks while the peer does not take data.
-func (l *link) sendDatagram(b []byte) error {
-	err := l.conn.SendDatagram(b) // It copies b.
+func (c *carrier) sendDatagram(b []byte) error {
+	err := c.conn.SendDatagram(b) // It copies b.
 	var tooLarge *quic.DatagramTooLargeError
 	if errors.As(err, &tooLarge) { // The path carries less than it did.
 		return transport.ErrDatagramTooLarge
@@ -150,27 +150,27 @@ func (l *link) sendDatagram(b []byte) error {
 	return err
 }
 
-func (l *link) writeStream() {
-	_, wake := l.session.Wake()
+func (c *carrier) writeStream() {
+	_, wake := c.link.Wake()
 	buf := make([]byte, 0, streamChunk)
 	for {
 		select {
-		case <-l.conn.Context().Done():
+		case <-c.conn.Context().Done():
 			return
 		case <-wake:
 		}
 		for {
-			buf = l.session.AppendStream(buf[:0], streamChunk)
+			buf = c.link.AppendStream(buf[:0], streamChunk)
 			if len(buf) == 0 {
 				break
 			}
-			if _, err := l.stream.Write(buf); err != nil {
+			if _, err := c.stream.Write(buf); err != nil {
 				return
 			}
 		}
-		if c, ok := l.session.CloseRequested(); ok {
-			if c.Code != transport.CodeSlow {
-				_ = l.stream.Close() // The peer reads up to here and closes the connection.
+		if why, ok := c.link.CloseRequested(); ok {
+			if why.Code != transport.CodeSlow {
+				_ = c.stream.Close() // The peer reads up to here and closes the connection.
 			}
 			return
 		}

@@ -20,7 +20,9 @@ import (
 type bench struct {
 	delay   atomic.Int64 // of every packet
 	stats   *transport.Stats
-	session *transport.Session // the link's
+	session *transport.Session // the carrier's
+	link    *transport.Link
+	clock   func() time.Duration
 	peer    *quic.Conn
 	stream  *quic.Stream // the peer's end
 	ended   chan transport.Closed
@@ -82,12 +84,12 @@ func (b *bench) serve(t *testing.T, l *quic.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock := sinceNow()
-	b.session = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: transport.NewInbox(0, b.stats), Clock: clock, Stats: b.stats})
-	k := link{conn: conn, stream: stream, session: b.session, clock: clock}
+	b.clock = sinceNow()
+	b.session, b.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: transport.NewInbox(0, b.stats), Clock: b.clock, Stats: b.stats})
+	c := carrier{conn: conn, stream: stream, link: b.link, clock: b.clock}
 	go func() {
-		end := k.run()
-		b.session.End(end)
+		end := c.run()
+		b.link.End(end)
 		b.ended <- end
 	}()
 }
@@ -95,7 +97,7 @@ func (b *bench) serve(t *testing.T, l *quic.Listener) {
 // say makes the link send a datagram.
 func (b *bench) say() {
 	b.session.Send(transport.Message{Method: 1})
-	b.session.Flush(b.session.Now())
+	b.session.Flush(b.clock())
 }
 
 // A peer that does not read is closed at once: it would not read the reason. Everybody else
@@ -107,7 +109,7 @@ func TestOnlyASlowPeerIsNotWaitedFor(t *testing.T) {
 	} {
 		onBench(t, clientQUIC(), func(t *testing.T, b *bench) {
 			began := time.Now()
-			b.session.Shutdown(code, "")
+			b.link.Shutdown(code, "")
 			<-b.peer.Context().Done()
 			if took := time.Since(began); took != wait {
 				t.Errorf("%v reaches the peer after %v instead of %v", code, took, wait)
@@ -125,17 +127,17 @@ func TestRoundTripIsToldNowAndThen(t *testing.T) {
 	onBench(t, clientQUIC(), func(t *testing.T, b *bench) {
 		b.say()
 		synctest.Wait()
-		if rtt := b.session.Link().SRTT; rtt < 20*time.Millisecond || rtt > 30*time.Millisecond {
+		if rtt := b.session.LinkFacts().SRTT; rtt < 20*time.Millisecond || rtt > 30*time.Millisecond {
 			t.Fatal("over a link of 20 ms there and back the session is told", rtt)
 		}
 		b.delay.Store(int64(50 * time.Millisecond))
 		var told []time.Duration // when the round trip has become another one
-		for last := b.session.Link().SRTT; b.session.Now() < 2*time.Second; {
+		for last := b.session.LinkFacts().SRTT; b.clock() < 2*time.Second; {
 			time.Sleep(10 * time.Millisecond)
 			b.say()
 			synctest.Wait()
-			if rtt := b.session.Link().SRTT; rtt != last {
-				last, told = rtt, append(told, b.session.Now())
+			if rtt := b.session.LinkFacts().SRTT; rtt != last {
+				last, told = rtt, append(told, b.clock())
 			}
 		}
 		for i := 1; i < len(told); i++ {
@@ -143,7 +145,7 @@ func TestRoundTripIsToldNowAndThen(t *testing.T) {
 				t.Errorf("the round trip is told after %v again", d)
 			}
 		}
-		if rtt := b.session.Link().SRTT; len(told) < 5 || rtt < 90*time.Millisecond || rtt > 140*time.Millisecond {
+		if rtt := b.session.LinkFacts().SRTT; len(told) < 5 || rtt < 90*time.Millisecond || rtt > 140*time.Millisecond {
 			t.Errorf("over a link of 100 ms the session is told %v, having been told %d times", rtt, len(told))
 		}
 	})

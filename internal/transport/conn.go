@@ -1,0 +1,81 @@
+package transport
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is what both sides of a connection share. Owner and driver meet nowhere else.
+type conn struct {
+	cfg   SessionConfig
+	stats *Stats
+
+	mu  sync.Mutex
+	box mailbox // under mu
+
+	wakeDatagrams chan struct{}
+	wakeStream    chan struct{}
+	closing       chan struct{}
+
+	srtt        atomic.Int64
+	lastArrival atomic.Int64
+	flushLag    atomic.Int64 // of the newest flush that has left, since it was last taken; 0 is none
+	slotBusy    atomic.Bool  // the mailbox holds the slot's packets
+
+	streamBehind atomic.Bool // half of the reliable data that may wait does
+	deaf         atomic.Bool // closing or ended: what still arrives is dropped
+
+	usage inboxUsage // under the inbox's mutex
+}
+
+// now returns the time of SessionConfig.Clock, 0 without one.
+func (c *conn) now() time.Duration {
+	if c.cfg.Clock == nil {
+		return 0
+	}
+	return c.cfg.Clock()
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Cause returns why the connection is ending, once it is. Any goroutine may call it.
+func (c *conn) Cause() (Closed, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.box.cause == nil {
+		return Closed{}, false
+	}
+	return *c.box.cause, true
+}
+
+// shutdown begins the end: what the owner has not flushed is not sent.
+func (c *conn) shutdown(code Code, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shutdownLocked(Closed{Code: code, Text: clip(text)})
+}
+
+// shutdownLocked queues the close frame, unless an end is under way already.
+func (c *conn) shutdownLocked(why Closed) {
+	if c.box.cause != nil {
+		return
+	}
+	c.box.cause = &why
+	if why.Code == CodeSlow {
+		// The peer does not read its stream: only the link's own close reaches it.
+		c.box.reliable.reset()
+	} else {
+		c.box.reliable.buf = appendCloseFrame(c.box.reliable.buf, why)
+		c.stats.FramesOut.Add(1)
+	}
+	c.deaf.Store(true)
+	close(c.closing)
+	signal(c.wakeStream)
+	signal(c.wakeDatagrams)
+}

@@ -1,0 +1,74 @@
+package transport
+
+import "time"
+
+// Link is one connection after its handshake as its driver sees it: bytes that have arrived
+// go in, bytes to send come out. One goroutine calls ReceiveDatagram, one ReceiveStream, one
+// SendDatagrams, and one AppendStream and CloseRequested; the other methods are for any
+// goroutine. A driver with a single goroutine may call them all from there.
+type Link struct {
+	*conn
+	session *Session // names the connection in arrivals, and for nothing else
+
+	dup      dupWindow     // datagram reader
+	ranges   []Range       // datagram reader: scratch
+	nextBeat time.Duration // datagram reader: until then another one is too soon
+	stream   []byte        // stream reader: an incomplete frame
+	datagram []byte        // datagram writer: scratch
+}
+
+// Wake returns the signals that there may be datagrams, and stream bytes, to send. They
+// hold at most one signal: whoever receives it takes everything there is.
+func (l *Link) Wake() (datagrams, stream <-chan struct{}) {
+	return l.wakeDatagrams, l.wakeStream
+}
+
+// SetRTT tells the smoothed round trip that the link measures.
+func (l *Link) SetRTT(srtt time.Duration) { l.srtt.Store(int64(srtt)) }
+
+// Shutdown ends the connection on the driver's behalf: the peer gets code and text after all
+// that the owner has flushed.
+func (l *Link) Shutdown(code Code, text string) { l.shutdown(code, text) }
+
+// Closing returns a channel that is closed when an end is under way: from then on a
+// driver waits for the stream only for so long.
+func (l *Link) Closing() <-chan struct{} { return l.closing }
+
+// CloseRequested reports, with the reason, that this end wants the connection closed and
+// that AppendStream has nothing more to give.
+func (l *Link) CloseRequested() (Closed, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.box.cause == nil || l.box.reliable.size() > 0 {
+		return Closed{}, false
+	}
+	return *l.box.cause, true
+}
+
+// End says that the link is gone. The owner gets the arrival Gone, exactly once: with the
+// reason why this end closed, if it did, otherwise with c.
+func (l *Link) End(c Closed) {
+	l.mu.Lock()
+	if l.box.ended {
+		l.mu.Unlock()
+		return
+	}
+	l.box.ended = true
+	if l.box.cause == nil {
+		c.Text = clip(c.Text)
+		if c.Remote && !l.cfg.Client && c.Code < CodeGame {
+			c.Code = CodeLeft // A client may claim to have been kicked; all it can do is leave.
+		}
+		l.box.cause = &c
+		close(l.closing)
+	}
+	final := *l.box.cause
+	l.box.reliable = byteQueue{}
+	l.box.unreliable = messageQueue{}
+	l.deaf.Store(true)
+	l.mu.Unlock()
+	signal(l.wakeStream)
+	signal(l.wakeDatagrams)
+	l.stats.Disconnect(final.Code)
+	l.cfg.Inbox.push(&Arrival{Kind: Gone, Session: l.session, At: l.now(), Closed: &final}, 0)
+}
