@@ -225,10 +225,8 @@ type Lerp = codec.Lerp
 
 // The ways to draw.
 const (
-	// the older state's, until the newer one is reached: lerp=none
-	LerpNone = codec.LerpStep
-	// on the straight line between both: lerp=linear, for integers too
-	LerpLinear   = codec.LerpLinear
+	LerpNone     = codec.LerpStep     // the older state's until the newer is reached: lerp=none
+	LerpLinear   = codec.LerpLinear   // a straight line between both: lerp=linear, integers too
 	LerpAngle    = codec.LerpAngle    // in radians, the short way round: lerp=angle, for floats
 	LerpDegrees  = codec.LerpDegrees  // in degrees, the short way round: lerp=degrees
 	LerpRotation = codec.LerpRotation // the short way from one quaternion to the other
@@ -236,14 +234,13 @@ const (
 
 // Field describes one network variable of a class: a value that changes on its own.
 type Field struct {
-	Name     string        // the path in the struct, such as Pos.X
-	Type     string        // what travels, such as float32, quat or slice
-	Read     string        // the tag read=, empty for everybody
-	Lerp     Lerp          // how it is to be drawn
-	Interval time.Duration // the least time between two changes that are sent, 0 is none
-	// the least change that is sent, in the field's unit; of a quaternion in degrees; 0 is none
-	Threshold float64
-	Weight    float64 // the tag weight=, 1 if there is none
+	Name      string        // the path in the struct, such as Pos.X
+	Type      string        // what travels, such as float32, quat or slice
+	Read      string        // the tag read=, empty for everybody
+	Lerp      Lerp          // how it is to be drawn
+	Interval  time.Duration // the least time between two changes that are sent, 0 is none
+	Threshold float64       // the least change that is sent, in the field's unit; 0 is none
+	Weight    float64       // the tag weight=, 1 if there is none
 }
 
 // Fields describes the network variables of the class, in the order of the struct; a slice

@@ -45,31 +45,22 @@ func Refuse(c Code, format string, a ...any) error {
 
 // Codes that netloop itself uses, and the first that a game may use.
 const (
-	CodeLeft       = transport.CodeLeft       // the client has closed the connection
-	CodeClosing    = transport.CodeClosing    // the server, or the room, ends
-	CodeKicked     = transport.CodeKicked     // for Client.Kick, by the game
-	CodeBadVersion = transport.CodeBadVersion // another version of netloop's protocol
-	// another game, or a build that does not fit
-	CodeSchemaMismatch = transport.CodeSchemaMismatch
-	CodeRoomUnknown    = transport.CodeRoomUnknown // no room of that name
-	// not allowed to: OnAdmit, MinRole, OwnerOnly, LateDrop
-	CodeRefused = transport.CodeRefused
-	CodeFull    = transport.CodeFull // RoomSpec.MaxClients are there
-	// what the other side sent is not netloop's protocol
-	CodeProtocol = transport.CodeProtocol
-	// sent more than the limits of messages allow
-	CodeFlood = transport.CodeFlood
-	// a method that the other side does not have or handle
-	CodeUnknownMethod = transport.CodeUnknownMethod
-	// a stage that the method's AtStage does not name
-	CodeStageNotAllowed = transport.CodeStageNotAllowed
-	CodeInvalid         = transport.CodeInvalid // a message that Validate refused
-	// overloaded, a full queue, or too many answers owed
-	CodeBusy = transport.CodeBusy
-	// OnAdmit took longer than Config.AdmitTimeout, or a handshake too long
-	CodeTimeout = transport.CodeTimeout
-	CodeLost    = transport.CodeLost // no sign of the other side for long
-	// an error or a panic that is the server's own business
-	CodeInternal = transport.CodeInternal
-	CodeGame     = transport.CodeGame // the first of the game's own
+	CodeLeft            = transport.CodeLeft            // the client has closed the connection
+	CodeClosing         = transport.CodeClosing         // the server, or the room, ends
+	CodeKicked          = transport.CodeKicked          // for Client.Kick, by the game
+	CodeBadVersion      = transport.CodeBadVersion      // another version of netloop's protocol
+	CodeSchemaMismatch  = transport.CodeSchemaMismatch  // another game, or a build that is unfit
+	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
+	CodeRefused         = transport.CodeRefused         // OnAdmit, MinRole, OwnerOnly, LateDrop
+	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are there
+	CodeProtocol        = transport.CodeProtocol        // what arrived is not netloop's protocol
+	CodeFlood           = transport.CodeFlood           // more messages than the limits allow
+	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that is not known or handled
+	CodeStageNotAllowed = transport.CodeStageNotAllowed // a stage that AtStage does not name
+	CodeInvalid         = transport.CodeInvalid         // a message that Validate refused
+	CodeBusy            = transport.CodeBusy            // overload, a full queue, or too many owed
+	CodeTimeout         = transport.CodeTimeout         // OnAdmit, or a handshake, took too long
+	CodeLost            = transport.CodeLost            // no sign of the other side for long
+	CodeInternal        = transport.CodeInternal        // an error or a panic of the server's own
+	CodeGame            = transport.CodeGame            // the first of the game's own
 )

@@ -28,16 +28,13 @@ const (
 	ReasonUnnoticed // the value was changed without Edit
 
 	// The client has it.
-	ReasonNotEdited // nobody has changed it since the object became visible to the client
-	// the object was edited in the last tick, and this field of it has the same value
-	ReasonUnchanged
+	ReasonNotEdited    // nobody has changed it since the object became visible to the client
+	ReasonUnchanged    // edited in the last tick, and this field of it has the same value
 	ReasonAcknowledged // the client has said that it has it
 
 	// It was sent.
-	ReasonSent // with the last tick's snapshot
-	// the object fits no packet and is under way over the stream; until it is there nothing else of
-	// it goes
-	ReasonStream
+	ReasonSent     // with the last tick's snapshot
+	ReasonStream   // it fits no packet and goes over the stream; nothing else of it goes then
 	ReasonInFlight // before, and it is neither acknowledged nor lost
 
 	// It was not sent: the client got no snapshot in the last tick.
@@ -46,13 +43,11 @@ const (
 	ReasonWindowClosed // as many snapshots are under way to it as its link takes
 
 	// It was not sent: the last tick's snapshot does not have it.
-	ReasonShed    // the server is overloaded and the object weighs less than 1
-	ReasonBudget  // the client's budget was used up by what was needed more
-	ReasonPackets // the packets were
-	// the object fits no packet, and as much as may be is under way over the stream
-	ReasonStreamFull
-	// it was under way until now and is lost, or had to wait for what was: the next has it
-	ReasonNext
+	ReasonShed       // the server is overloaded and the object weighs less than 1
+	ReasonBudget     // the client's budget was used up by what was needed more
+	ReasonPackets    // the packets were
+	ReasonStreamFull // it fits no packet, and as much as may be is under way over the stream
+	ReasonNext       // what held it back is over, or its packet is lost: the next has it
 	numReasons
 )
 
@@ -111,17 +106,15 @@ type Explanation struct {
 	Class  string   `json:"class"`
 	Field  string   `json:"field"` // of a name that means several, the one that changed last
 
-	Tick    uint64 `json:"tick"`    // the last tick that captured state
-	Changed uint64 `json:"changed"` // the last one that found the field changed
-	Visible uint64 `json:"visible"` // since when the client sees the object
-	// newest version of the object that the client has acknowledged
-	Baseline uint64 `json:"baseline"`
-	Sent     uint64 `json:"sent"`    // when the object was last sent to the client
-	Version  uint64 `json:"version"` // the version that was sent then
-	// snapshots that carried it, while one of them is under way: two at most
-	Copies  int      `json:"copies"`
-	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
-	Until   uint64   `json:"until"`   // of ReasonInterval: when the change will be captured
+	Tick     uint64   `json:"tick"`     // the last tick that captured state
+	Changed  uint64   `json:"changed"`  // the last one that found the field changed
+	Visible  uint64   `json:"visible"`  // since when the client sees the object
+	Baseline uint64   `json:"baseline"` // newest version that the client has acknowledged
+	Sent     uint64   `json:"sent"`     // when the object was last sent to the client
+	Version  uint64   `json:"version"`  // the version that was sent then
+	Copies   int      `json:"copies"`   // snapshots that carried it while one is under way: at most 2
+	Packets  []uint64 `json:"packets"`  // ids of the state packets under way that carry it
+	Until    uint64   `json:"until"`    // of ReasonInterval: when the change will be captured
 }
 
 // String says it in a sentence.

@@ -119,29 +119,21 @@ type Stats struct {
 	Records    uint64        // of state, larger than a packet, applied
 	Stale      uint64        // of state, discarded because a later tick had been applied
 	Lost       uint64        // packets of state that the server has sent and that did not arrive
-	// snapshots, at least, that were due and that the server did not send: the link had no room, or
-	// its own end of it
-	HeldBack  uint64
-	Malformed uint64 // of state, packets and records that could not be decoded
-	// that were asked for, because packets were refused or a digest did not match
-	FullStates uint64
-	Unequal    uint64 // complete digests that did not match
-	Jumped     uint64 // fixed steps left out because a frame was too long
-	Dropped    uint64 // sends before the connection and after its end
-	Overflowed uint64 // arrivals that found the inbox full, because no Step came for long
-	// messages that arrived and could not run: not handled, at a wrong stage
-	Rejected uint64
-	Unknown  uint64 // messages of methods that this build of the game does not have
-	// sends that exceed a limit, or that the server's build cannot take: it lacks the method, or
-	// allows less
-	Unsent uint64
-	// of handlers, watchers and other functions of the game that are no systems
-	Panics uint64
-	Held   int // messages that wait for the state that they were sent with
-	// messages that ran before that state came, because they had waited too long or too many did
-	Early     uint64
-	Calls     int    // that wait for their answer
-	LateCalls uint64 // answers that came when nobody waited for them any more
+	HeldBack   uint64        // due snapshots that were not sent, at least: the link had no room
+	Malformed  uint64        // of state, packets and records that could not be decoded
+	FullStates uint64        // asked for: packets were refused, or a digest did not match
+	Unequal    uint64        // complete digests that did not match
+	Jumped     uint64        // fixed steps left out because a frame was too long
+	Dropped    uint64        // sends before the connection and after its end
+	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
+	Rejected   uint64        // messages that could not run: not handled, at a wrong stage
+	Unknown    uint64        // messages of methods that this build of the game does not have
+	Unsent     uint64        // sends beyond a limit, or of what the server's build lacks
+	Panics     uint64        // of handlers, watchers and other functions that are no systems
+	Held       int           // messages that wait for the state that they were sent with
+	Early      uint64        // messages that ran before their state came: too many, or too old
+	Calls      int           // that wait for their answer
+	LateCalls  uint64        // answers that came when nobody waited for them any more
 }
 
 // Stats returns how the connection has done so far.
