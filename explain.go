@@ -106,15 +106,16 @@ type Explanation struct {
 	Class  string   `json:"class"`
 	Field  string   `json:"field"` // of a name that means several, the one that changed last
 
-	Tick     uint64   `json:"tick"`     // the last tick that captured state
-	Changed  uint64   `json:"changed"`  // the last one that found the field changed
-	Visible  uint64   `json:"visible"`  // since when the client sees the object
-	Baseline uint64   `json:"baseline"` // newest version that the client has acknowledged
-	Sent     uint64   `json:"sent"`     // when the object was last sent to the client
-	Version  uint64   `json:"version"`  // the version that was sent then
-	Copies   int      `json:"copies"`   // snapshots that carried it while one is under way: at most 2
-	Packets  []uint64 `json:"packets"`  // ids of the state packets under way that carry it
-	Until    uint64   `json:"until"`    // of ReasonInterval: when the change will be captured
+	Tick     uint64 `json:"tick"`     // the last tick that captured state
+	Changed  uint64 `json:"changed"`  // the last one that found the field changed
+	Visible  uint64 `json:"visible"`  // since when the client sees the object
+	Baseline uint64 `json:"baseline"` // newest version that the client has acknowledged
+	Sent     uint64 `json:"sent"`     // when the object was last sent to the client
+	Version  uint64 `json:"version"`  // the version that was sent then
+	// snapshots that carried it while one is under way: at most 2
+	Copies  int      `json:"copies"`
+	Packets []uint64 `json:"packets"` // ids of the state packets under way that carry it
+	Until   uint64   `json:"until"`   // of ReasonInterval: when the change will be captured
 }
 
 // String says it in a sentence.

@@ -283,28 +283,13 @@ func TestFilesStayReadable(t *testing.T) {
 // maxColumns is how far right a comment may reach, a tab counting as four.
 const maxColumns = 100
 
-// wideComments are the folders whose comments reach farther as yet; "" is the root package. None may
-// be added, and one that needs it no more goes.
-var wideComments = []string{
-	"", "internal/metrics", "internal/recording", "internal/transport", "internal/transport/memnet", "internal/transport/quicnet",
-}
-
 func TestFilesKeepCommentsNarrow(t *testing.T) {
-	seen, wide := map[string]bool{}, map[string]bool{}
 	for _, s := range parsed(t) {
 		if s.generated {
 			continue
 		}
-		seen[s.dir] = true
 		for _, line := range s.wideComments(t) {
-			if wide[s.dir] = true; !slices.Contains(wideComments, s.dir) {
-				t.Errorf("%s:%d: the comment reaches beyond column %d", s.name, line, maxColumns)
-			}
-		}
-	}
-	for _, dir := range wideComments {
-		if seen[dir] && !wide[dir] {
-			t.Errorf("all comments in %q are narrow: take it out of wideComments", dir)
+			t.Errorf("%s:%d: the comment reaches beyond column %d", s.name, line, maxColumns)
 		}
 	}
 }

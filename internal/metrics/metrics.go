@@ -50,7 +50,8 @@ type Metrics struct {
 	tickDuration, tickLateness, flushLag prometheus.Observer
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
-	systems                              map[systemStage]prometheus.Observer // the room's goroutine only
+	// the room's goroutine only
+	systems map[systemStage]prometheus.Observer
 
 	scraping sync.Mutex // sources are read by one scrape at a time
 }

@@ -161,7 +161,8 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		"netloop_ticks_total 601", "netloop_tick_overruns_total 1", "netloop_dropped_ticks_total 3",
 		"netloop_tick_duration_seconds_count 601", `netloop_tick_duration_seconds_bucket{le="0.033"} 600`, "netloop_tick_lateness_seconds_bucket{le=\"0.0005\"} 601",
 		`netloop_stage_duration_seconds_count{stage="FixedUpdate"} 601`,
-		`netloop_stage_duration_seconds_bucket{stage="FixedUpdate",le="5e-05"} 0`, // Parts have buckets of their own.
+		// Parts have buckets of their own.
+		`netloop_stage_duration_seconds_bucket{stage="FixedUpdate",le="5e-05"} 0`,
 		`netloop_system_duration_seconds_count{stage="PostLateUpdate",system="arena.move"} 601`,
 		`netloop_rpc_limits_total{action="drop",dry="true",limit="client"} 3`,
 		`netloop_system_panics_total{system="arena.move"} 1`,
@@ -225,7 +226,8 @@ func TestLabelSetsAreBounded(t *testing.T) {
 		m.Drops.Add(1, "q", strings.Repeat("x", i))
 	}
 	m.Drops.Add(1, "q", "\xff")
-	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}} // It was there before.
+	// It was there before.
+	rec.Systems = []loop.SystemCost{{Name: "x", Stage: loop.Update, Runs: 1}}
 	m.ObserveTick(rec, budget)
 	expect(t, scrape(t, m), "netloop_metrics_series_refused_total 81",
 		`netloop_system_duration_seconds_count{stage="Update",system="x"} 2`)

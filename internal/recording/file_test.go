@@ -197,8 +197,9 @@ func FuzzTick(f *testing.F) {
 
 var rewrite = flag.Bool("rewrite", false, "write the seeds of the fuzz targets anew")
 
-// The seeds of the fuzz targets are recordings and ticks as they are written today, or fuzzing would begin at
-// what is refused. go test ./internal/recording -run Seeds -rewrite writes them anew.
+// The seeds of the fuzz targets are recordings and ticks as they are written today, or fuzzing
+// would begin at what is refused. go test ./internal/recording -run Seeds -rewrite writes them
+// anew.
 func TestSeedsAreWhatIsWrittenToday(t *testing.T) {
 	tick := fullTick()
 	full, err := AppendTick(nil, &tick)

@@ -156,7 +156,8 @@ func TestFlushLagLeavesChokeOut(t *testing.T) {
 	server.Slot().Packets = [][]byte{{1}, {2}}
 	server.Flush(10 * time.Millisecond)
 	server.appendDatagram(nil, 0)
-	server.datagramSent(11*time.Millisecond, 111*time.Millisecond, true) // waited 100 ms for the peer
+	// waited 100 ms for the peer
+	server.datagramSent(11*time.Millisecond, 111*time.Millisecond, true)
 	server.appendDatagram(nil, 0)
 	server.datagramSent(111*time.Millisecond, 112*time.Millisecond-1, true)
 	if len(lags) != 1 || lags[0] != 2*time.Millisecond-1 {

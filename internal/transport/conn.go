@@ -20,8 +20,9 @@ type conn struct {
 
 	srtt        atomic.Int64
 	lastArrival atomic.Int64
-	flushLag    atomic.Int64 // of the newest flush that has left, since it was last taken; 0 is none
-	slotBusy    atomic.Bool  // the mailbox holds the slot's packets
+	// of the newest flush that has left, since it was last taken; 0 is none
+	flushLag atomic.Int64
+	slotBusy atomic.Bool // the mailbox holds the slot's packets
 
 	streamBehind atomic.Bool // half of the reliable data that may wait does
 	deaf         atomic.Bool // closing or ended: what still arrives is dropped

@@ -31,7 +31,8 @@ func TestFramesBreakTheStreamWhenTheyMakeNoSense(t *testing.T) {
 				var broken *Closed
 				got := errors.As(err, &broken) && !broken.Remote
 				mine := kind == frameMessage || kind == frameState && client || slices.Contains(takes[client], kind) || kind >= frameUnknown
-				free := kind == frameMessage || kind == frameState || kind >= frameUnknown // Their bodies cannot break it.
+				// Their bodies cannot break it.
+				free := kind == frameMessage || kind == frameState || kind >= frameUnknown
 				want := !mine || name == "malformed" && !free
 				if got != want {
 					t.Errorf("kind %d, %s, to a client: %v: %v", kind, name, client, err)

@@ -27,8 +27,8 @@ const (
 	// tablePart is how many bytes of the tables a part carries: a frame with the fields
 	// and the length around them.
 	tablePart = MaxFrame - 16
-	// MaxTables bounds a server's tables: 500 methods and 100 classes of many fields take half of it.
-	// All parts and their lengths together stay within 256 KiB.
+	// MaxTables bounds a server's tables: 500 methods and 100 classes of many fields take half of
+	// it. All parts and their lengths together stay within 256 KiB.
 	MaxTables = maxTableParts * tablePart
 	// tableDepth bounds how deep messages are nested in tables: types of the depth that
 	// a schema may have.

@@ -94,7 +94,8 @@ func AppendWelcome(dst []byte, w *netloopv1.Welcome) ([]byte, error) {
 // AppendRefused appends the server's answer to a hello that it does not accept.
 func AppendRefused(dst []byte, r *Refusal) []byte {
 	f := &netloopv1.Refused{Code: netloopv1.Code(r.Code), Text: clip(r.Text)}
-	dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}}) // A clipped text fits, and is UTF-8.
+	// A clipped text fits, and is UTF-8.
+	dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
 	return dst
 }
 

@@ -28,11 +28,12 @@ const (
 	DropMessage                      // message: its envelope is broken
 	DropStage                        // message: its stage does not exist
 	DropDecode                       // message: Decode refused it
-	DropFrame                        // stream: a frame that is empty, or of a kind that this version does not know
-	DropStream                       // stream: the protocol was broken, the connection closed
-	DropHello                        // handshake: garbage instead of a hello
-	DropHelloTimeout                 // handshake: no hello in time
-	DropHandshakes                   // handshake: too many at once
+	// stream: a frame that is empty, or of a kind that this version does not know
+	DropFrame
+	DropStream       // stream: the protocol was broken, the connection closed
+	DropHello        // handshake: garbage instead of a hello
+	DropHelloTimeout // handshake: no hello in time
+	DropHandshakes   // handshake: too many at once
 	numDrops
 )
 

@@ -84,7 +84,8 @@ func TestSilenceWhileOpenAdmitsNothing(t *testing.T) {
 	sent := []Range{o.send(1), o.send(1), o.send(1)}
 	o.now += time.Second
 	o.Arrived(o.now)
-	o.ack(sent[0]) // After a second: W shrinks to 1, and closes without a snapshot that would use an admission up.
+	// After a second: W shrinks to 1, and closes without a snapshot that would use an admission up.
+	o.ack(sent[0])
 	o.size(1)
 	o.inFlight(2)
 	o.closed(false)
@@ -141,7 +142,8 @@ func TestHostileAcksMeanNothing(t *testing.T) {
 	a := o.send(1)
 	o.send(1)
 	o.now += 40 * ms
-	o.ack(Range{a.First, 1 << 40}) // Without an overflow: what is sent next is not acknowledged by it.
+	// Without an overflow: what is sent next is not acknowledged by it.
+	o.ack(Range{a.First, 1 << 40})
 	o.inFlight(0)
 	a = o.send(1)
 	o.send(1)

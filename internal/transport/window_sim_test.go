@@ -66,12 +66,15 @@ type feed struct {
 
 	// What the tests look at. Times are counted from the join.
 	wanted, sent, probes, complete int
-	blocked                        []time.Duration // flushes of a due snapshot that the window held back
-	unexplained                    int             // of them, with news in the last two polls
-	applied                        []time.Duration // when the first packet of a newer snapshot, not of a probe, arrived
-	ages                           []time.Duration // at each frame of the client, after the first two seconds
-	taken                          int             // packets applied
-	most                           int             // snapshots in flight
+	// flushes of a due snapshot that the window held back
+	blocked     []time.Duration
+	unexplained int // of them, with news in the last two polls
+	// when the first packet of a newer snapshot, not of a probe, arrived
+	applied []time.Duration
+	// at each frame of the client, after the first two seconds
+	ages  []time.Duration
+	taken int // packets applied
+	most  int // snapshots in flight
 }
 
 type snapshot struct {

@@ -285,12 +285,14 @@ func TestLongerRouteIsMeasuredAndBelieved(t *testing.T) {
 		t.Fatal("R is", o.Least())
 	}
 	start = o.now
-	if d := o.overload(400*ms, 5*time.Second) - start; d > 1300*ms { // 0.4 s to the first sample, 0.5 s, and to the next
+	// 0.4 s to the first sample, 0.5 s, and to the next
+	if d := o.overload(400*ms, 5*time.Second) - start; d > 1300*ms {
 		t.Fatal("H did not start again at 0.5 s:", d)
 	}
 }
 
-// A route that was confirmed twice and then becomes longer is believed, and from then on asked about as often as a new one.
+// A route that was confirmed twice and then becomes longer is believed, and from then on asked
+// about as often as a new one.
 func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)
@@ -309,7 +311,8 @@ func TestLongerRouteStartsTheHoldAnew(t *testing.T) {
 	}
 }
 
-// What was in use before a measurement is forgotten with it: one snapshot that is sent after it uses one.
+// What was in use before a measurement is forgotten with it: one snapshot that is sent after it
+// uses one.
 func TestMeasurementForgetsWhatWasInUse(t *testing.T) {
 	o := newOwner(t)
 	o.ackAll(o.fill(), 40*ms)
@@ -319,8 +322,8 @@ func TestMeasurementForgetsWhatWasInUse(t *testing.T) {
 	o.size(3)                           // ⌈1.5·1⌉+1
 }
 
-// At 250 Hz each poll of the last 100 ms is an entry of its own; at 1 000 Hz some share one, and the least and the largest
-// of all are still what counts.
+// At 250 Hz each poll of the last 100 ms is an entry of its own; at 1 000 Hz some share one, and
+// the least and the largest of all are still what counts.
 func TestManyPollsShareAnEntry(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration

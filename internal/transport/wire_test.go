@@ -137,7 +137,8 @@ func TestDatagramEqualsProtoMarshal(t *testing.T) {
 func TestLargestMessagesFit(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	full := Message{Method: 1<<32 - 1, Stage: 7, Call: 1<<64 - 1, Reply: true, Code: 1<<32 - 1}
-	held := Message{Method: 1<<32 - 1, Stage: 7, Tick: 1<<64 - 1, Payload: make([]byte, MaxDatagramPayload)} // Answers are not held.
+	// Answers are not held.
+	held := Message{Method: 1<<32 - 1, Stage: 7, Tick: 1<<64 - 1, Payload: make([]byte, MaxDatagramPayload)}
 	large := full
 	large.Reliable, large.Text, large.Payload = true, strings.Repeat("x", MaxText+10), make([]byte, MaxPayload)
 	small := full
@@ -211,7 +212,8 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 	b = appendField(b, 99, 1)
 	b = append(appendHead(b, 101, 3), "new"...)
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 102, protowire.Fixed64Type), 1)
-	b = protowire.AppendFixed32(protowire.AppendTag(b, fieldState, protowire.Fixed32Type), 1) // another wire type
+	// another wire type
+	b = protowire.AppendFixed32(protowire.AppendTag(b, fieldState, protowire.Fixed32Type), 1)
 	b = appendNumber(b, 1)
 	m := Message{Method: 9}
 	b = appendDatagramMessage(b, &m, sizeMessage(&m))

@@ -111,8 +111,8 @@ func (c *Conn) SetClockOffset(d time.Duration) { c.client.offset = d }
 // Counts returns what became of the packets to the server and to the client.
 func (c *Conn) Counts() (up, down Counts) { return c.client.counts, c.server.counts }
 
-// Tap is told what the server sends: each datagram, and the bytes of the stream in their order, once,
-// whatever becomes of them on the way. It must not keep them.
+// Tap is told what the server sends: each datagram, and the bytes of the stream in their order,
+// once, whatever becomes of them on the way. It must not keep them.
 type Tap func(b []byte, datagram bool)
 
 // SetTap taps what the server sends from now on.

@@ -86,7 +86,8 @@ func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 	if _, err := dial(t, h, d, hello()); !errors.Is(err, net.ErrClosed) {
 		t.Error("a dial after the close says", err)
 	}
-	if err := d.enter(); !errors.Is(err, net.ErrClosed) { // Else Close would wait for links that are still to come.
+	// Else Close would wait for links that are still to come.
+	if err := d.enter(); !errors.Is(err, net.ErrClosed) {
 		t.Error("a connection enters a closed dialer:", err)
 	}
 }

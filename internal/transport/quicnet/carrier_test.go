@@ -54,7 +54,8 @@ func onBench(t *testing.T, conf *quic.Config, test func(t *testing.T, b *bench))
 			b.stream, err = b.peer.OpenStream()
 		}
 		if err == nil {
-			_, err = b.stream.Write([]byte{0}) // A stream is seen with its first byte: an empty frame.
+			// A stream is seen with its first byte: an empty frame.
+			_, err = b.stream.Write([]byte{0})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -282,7 +282,8 @@ func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 		t.Error("closed with", code)
 	}
 	flood.Wait()
-	if n := h.stats.DatagramsIn.Load() - datagrams; n > 1 { // The reader may be in the midst of a call.
+	// The reader may be in the midst of a call.
+	if n := h.stats.DatagramsIn.Load() - datagrams; n > 1 {
 		t.Error(n, "datagrams were read after the kick")
 	}
 	if n := h.stats.StreamBytesIn.Load() - stream; n > streamChunk {
