@@ -72,3 +72,24 @@ func TestASystemMayChangeItselfWhenItIsAsked(t *testing.T) {
 		t.Errorf("ran at %v, want %s in the end", ran, want)
 	}
 }
+
+// A system that a new tree leaves out is not asked any more, not even for a change that waited.
+func TestWhoIsLeftOutIsNotAsked(t *testing.T) {
+	h := newHarness(t)
+	asked := 0
+	s := h.add(Spec[*Now]{Name: "s", Stages: []Stage{Update}, Ask: func(Stage) func(*Now) { asked++; return func(*Now) {} }})
+	h.step()
+	if err := s.Change(Spec[*Now]{Stages: []Stage{PreUpdate}}); err != nil {
+		t.Fatal(err)
+	}
+	tree := h.Tree()
+	tree.Items = slices.DeleteFunc(tree.Items, func(it Item[*Now]) bool { return it.Spec.Name == "s" })
+	if err := h.Set(tree); err != nil {
+		t.Fatal(err)
+	}
+	before := asked
+	h.step()
+	if asked != before || !s.Removed() {
+		t.Errorf("asked %d times when it had left: removed %v", asked-before, s.Removed())
+	}
+}

@@ -40,9 +40,6 @@ func (l *Loop[C]) settle() bool {
 
 // answer asks a system what it runs in each of its stages.
 func (l *Loop[C]) answer(s *System[C]) {
-	if s.Removed() {
-		return
-	}
 	s.asked = s.stages
 	if s.spec.IsGroup {
 		return

@@ -257,3 +257,50 @@ func TestSendingGoesOnPastADatagramThatIsTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// What is reliable may fill its queue to the last byte; one more ends the connection.
+func TestTheReliableQueueIsFullAtItsBound(t *testing.T) {
+	for _, over := range []int{0, 1} {
+		for name, add := range map[string]func(s *end, size int){
+			"message": func(s *end, size int) {
+				s.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, size-payloadOverhead(t, size))})
+			},
+			"record": func(s *end, size int) { s.SendRecord(make([]byte, size)) },
+		} {
+			server, _ := pair(SessionConfig{})
+			q := &server.out.reliable
+			for maxReliableBytes-q.size() > 10_000 {
+				server.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, 5000)})
+			}
+			add(server, maxReliableBytes-q.size()+over)
+			if server.out.closed != (over > 0) {
+				t.Errorf("a %s that is %d over: closed %v", name, over, server.out.closed)
+			}
+		}
+	}
+}
+
+// payloadOverhead is by how much a message of the test is larger than its payload.
+func payloadOverhead(t *testing.T, size int) int {
+	t.Helper()
+	for overhead := range 64 {
+		m := Message{Method: 1, Reliable: true, Payload: make([]byte, size-overhead)}
+		if sizeMessage(&m) == size {
+			return overhead
+		}
+	}
+	t.Fatal("a message is never so large")
+	return 0
+}
+
+// A client asks for nothing while more than half of its bound waits for the stream.
+func TestRequestsWaitForAStreamThatIsBehind(t *testing.T) {
+	for _, over := range []int{0, 1} {
+		_, client := pair(SessionConfig{})
+		client.out.reliable.buf = make([]byte, maxReliableBytes/2+over)
+		client.RequestFullState()
+		if asked := client.stats.Dropped(DropClosed) == 0; asked != (over == 0) {
+			t.Errorf("%d bytes beyond the half: asked %v", over, asked)
+		}
+	}
+}

@@ -400,3 +400,20 @@ func TestLostLoneSnapshotIsReplaced(t *testing.T) {
 	}
 	o.drain(160 * ms)
 }
+
+// A window without a period would admit everything at once.
+func TestAWindowNeedsAPeriod(t *testing.T) {
+	for name, try := range map[string]func(){
+		"NewWindow": func() { NewWindow(0) },
+		"SetPeriod": func() { NewWindow(time.Second).SetPeriod(0) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s takes a period of 0", name)
+				}
+			}()
+			try()
+		}()
+	}
+}

@@ -1,0 +1,36 @@
+package transport
+
+import "testing"
+
+// A code has a text of its own up to the last one that is netloop's; from CodeGame on codes are
+// the game's, and between both lie those of later versions.
+func TestCodesInWords(t *testing.T) {
+	for code, want := range map[Code]string{
+		CodeLeft:     "left",
+		CodeBusy:     codeTexts[CodeBusy],
+		CodeBusy + 1: "code 19",
+		CodeGame - 1: "code 999",
+		CodeGame:     "game code 1000",
+		CodeGame + 1: "game code 1001",
+	} {
+		if got := code.String(); got != want {
+			t.Errorf("%d reads %q, want %q", uint32(code), got, want)
+		}
+	}
+}
+
+// What a code says by itself is not said again.
+func TestEndsAndRefusalsInWords(t *testing.T) {
+	for want, err := range map[string]error{
+		"transport: refused: full":                      &Refusal{Code: CodeFull},
+		"transport: refused: full: 64 clients":          &Refusal{CodeFull, "64 clients"},
+		"transport: closed: left":                       &Closed{Code: CodeLeft, Text: "left"},
+		"transport: closed: left: for good":             &Closed{Code: CodeLeft, Text: "for good"},
+		"transport: closed by the peer: left":           &Closed{Code: CodeLeft, Remote: true},
+		"transport: closed by the peer: left: for good": &Closed{CodeLeft, "for good", true},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
