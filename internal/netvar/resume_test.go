@@ -329,3 +329,18 @@ func TestResumeTwiceBeforeAnythingIsSent(t *testing.T) {
 		q.settled()
 	}
 }
+
+// Of an entry of which nothing is in flight a resume takes nothing back; of another it takes what
+// was sent after the baseline, as if the last record were that of the baseline.
+func TestARewindTakesBackWhatWasNotAcknowledged(t *testing.T) {
+	kept := entry{detail: &detail{base: 5, sent: 5}, last: 9, life: 3}
+	if kept.rewind(); kept.sent != 5 || kept.last != 9 {
+		t.Errorf("nothing was in flight: sent %d, last %d", kept.sent, kept.last)
+	}
+	for life, want := range map[uint64]uint32{3: 5, 7: 7} {
+		e := entry{detail: &detail{base: 5, sent: 8}, last: 9, life: life}
+		if e.rewind(); e.sent != 5 || e.last != want {
+			t.Errorf("of a life since %d: sent %d, last %d", life, e.sent, e.last)
+		}
+	}
+}

@@ -351,3 +351,17 @@ func TestTheClassesOfABundle(t *testing.T) {
 		t.Errorf("%d records of %d bits, %d of them counted for %d classes", a.run.records, a.run.size, sum, a.run.kinds)
 	}
 }
+
+// The runs of a packet fill it, behind its header: maxShare of the largest, or twice as many of
+// those that are narrower.
+func TestTheLargestRunsFillAPacket(t *testing.T) {
+	for _, room := range []int{1000, 8 * 1100, 8 * 9000} {
+		wide, narrow := mostBits(room, 64), mostBits(room, 63)
+		if left := room - 8*maxHeader - maxShare*wide; left < 0 || left >= maxShare {
+			t.Errorf("%d bits: %d runs of %d leave %d", room, maxShare, wide, left)
+		}
+		if narrow != wide/2 {
+			t.Errorf("%d bits: narrow runs have %d, wide ones %d", room, narrow, wide)
+		}
+	}
+}
