@@ -91,7 +91,6 @@ func (c *cutter) byNeed() {
 	c.next()
 	c.left, c.largeRoom, c.crowded = c.budget, MaxOutstanding-c.p.large.bytes, 0
 	c.choose(c.room - c.open.Len())
-	c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
 	for list := c.chosen; len(list) > 0; {
 		n := 1
 		for n < len(list) && c.list[list[n]].packet == c.list[list[0]].packet {
