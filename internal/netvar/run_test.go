@@ -365,3 +365,17 @@ func TestTheLargestRunsFillAPacket(t *testing.T) {
 		}
 	}
 }
+
+// The slots among which one lies are a block of the width that begins at a multiple of it.
+func TestNeighboursAreABlock(t *testing.T) {
+	for width := 1; width <= 64; width *= 2 {
+		for slot := range 64 {
+			mask := neighbours(1<<slot|1<<63, width)
+			for other := range 64 {
+				if same, in := other/width == slot/width, mask&(1<<other) != 0; same != in {
+					t.Fatalf("width %d: slot %d is a neighbour of %d: %v", width, other, slot, in)
+				}
+			}
+		}
+	}
+}
