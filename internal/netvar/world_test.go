@@ -1,6 +1,10 @@
 package netvar
 
 import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -27,4 +31,39 @@ func TestLifetimesOfASlotBeginAnewAtOne(t *testing.T) {
 		w.Capture(tick)
 	}
 	t.Fatal("no slot was given again")
+}
+
+// The largest class that goes in packets fits one in the worst case, and fills it but for the
+// heads: one byte more goes over the stream.
+func TestClassesThatFitAPacketAreNotLarge(t *testing.T) {
+	spawn := func(n int) (large bool, packet []byte, waited uint64) {
+		typ := reflect.StructOf([]reflect.StructField{{
+			Name: "B", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf(`net:"max=%d"`, n)),
+		}})
+		c, err := NewClass("c", typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := NewWorld(NewTable(c))
+		v := reflect.New(typ)
+		v.Elem().Field(0).SetString(strings.Repeat("x", n))
+		w.Spawn(c, v.UnsafePointer(), math.MaxUint64, 1)
+		w.Capture(1 << 60)
+		packets, _ := snap(w.NewPeer(1<<60), 1<<62, Limit{Packets: 1, PacketSize: MaxPacket})
+		return c.large, packets[0], w.stats.Waited
+	}
+	n := 900
+	for large := false; !large; n++ {
+		var packet []byte
+		var waited uint64
+		if large, packet, waited = spawn(n); large {
+			break
+		}
+		if waited != 0 || len(packet) > MaxPacket {
+			t.Fatalf("%d bytes: %d waited, the packet has %d", n, waited, len(packet))
+		}
+	}
+	if _, packet, _ := spawn(n - 1); len(packet) < MaxPacket-maxHeader-maxRecordHead {
+		t.Errorf("the largest that goes in packets has %d bytes, and its packet %d", n-1, len(packet))
+	}
 }
