@@ -67,3 +67,42 @@ func TestClassesThatFitAPacketAreNotLarge(t *testing.T) {
 		t.Errorf("the largest that goes in packets has %d bytes, and its packet %d", n-1, len(packet))
 	}
 }
+
+// Of fields that have changed in one tick the first is named, and the owner only if it is alone.
+func TestTheFirstOfTheLastChangedFieldsIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		changed []uint64 // by field; that of the owner comes first
+		among   []int
+		want    int
+	}{
+		{[]uint64{5, 5, 5}, []int{0, 1, 2}, 1},
+		{[]uint64{5, 5, 5}, []int{2, 1}, 2},
+		{[]uint64{5, 4, 4}, []int{0, 1, 2}, 0},
+		{[]uint64{5, 4, 6}, []int{0, 1, 2}, 2},
+		{[]uint64{9, 4, 4}, []int{1, 2}, 1},
+	} {
+		if got := (&Object{fields: c.changed}).LastChanged(c.among); got != c.want {
+			t.Errorf("%v among %v: field %d, want %d", c.changed, c.among, got, c.want)
+		}
+	}
+}
+
+// A place goes for a larger crowd, when its own has been served, or for as large a one when nobody
+// has asked for it again.
+func TestPlacesYield(t *testing.T) {
+	for _, c := range []struct {
+		place share
+		want  bool
+	}{
+		{share{crowd: 4, asked: 2}, true},
+		{share{crowd: 5, asked: 1}, true},
+		{share{crowd: 5, asked: 2}, false},
+		{share{crowd: 5, asked: 5}, true},
+		{share{crowd: 6, asked: 1}, false},
+		{share{crowd: 6, asked: 6}, true},
+	} {
+		if got := c.place.yields(5); got != c.want {
+			t.Errorf("%+v yields to a crowd of 5: %v", c.place, got)
+		}
+	}
+}
