@@ -49,7 +49,7 @@ func TestGridsAreCheckedInOpen(t *testing.T) {
 	}
 }
 
-func TestOnGridNeedsAGridAndAFunction(t *testing.T) {
+func TestPlaceOnNeedsAGridAndAFunction(t *testing.T) {
 	for name, call := range map[string]func(*netloop.Grid){
 		"no grid":     func(*netloop.Grid) { bodies.PlaceOn(nil, func(*body) (x, y, z float64) { return }) },
 		"no function": func(g *netloop.Grid) { bodies.PlaceOn(g, nil) },
