@@ -184,6 +184,11 @@ func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 		other = q.w.NewPeer(q.tick + 1)
 		q.w.JudgeFor(o, other)
 	})
+	asked("a joiner, and judged for all", 2, func() {
+		q.w.ClosePeer(other)
+		other = q.w.NewPeer(q.tick + 1)
+		q.w.Judge(o)
+	})
 	asked("a leaver", 0, func() { q.w.JudgeFor(o, other); q.w.ClosePeer(other) })
 	if len(q.w.doubtful) != 0 {
 		t.Error("a client that has gone is still doubtful")
