@@ -35,10 +35,10 @@ var users = map[string][]string{
 	"internal/loop":      {"internal/e2e"},
 	"internal/rpcqueue":  {"internal/e2e"},
 	"internal/netvar":    {"internal/e2e"},
-	"internal/schema":    {"internal/e2e"},
+	"internal/schema":    {"internal/room", "internal/e2e"},
 	"internal/room":      {"internal/e2e"},
 	"internal/transport": {"internal/transport/memnet", "internal/transport/quicnet", "internal/e2e"},
-	".":                  {"internal/e2e", "client", "netlooptest"},
+	".":                  {"internal/room", "internal/e2e", "client", "netlooptest"},
 	"client":             {"internal/e2e"},
 }
 
