@@ -248,3 +248,24 @@ func TestAnAdmissionThatEndsItsGoroutineIsRefused(t *testing.T) {
 	}
 	connect(t, s.Addr().String())
 }
+
+// What a client says about itself reaches the game, and what does not fit is an error.
+func TestParamsReachTheGame(t *testing.T) {
+	var good struct{ Team string }
+	var bad struct{ Team int }
+	var goodErr, badErr error
+	w := open(t, func(r *netloop.Room) {
+		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+			goodErr, badErr = c.Join().Params(&good), c.Join().Params(&bad)
+			return nil
+		})
+	})
+	c := w.Join("", struct{ Team string }{"red"}, perfect)
+	w.Until(600, func() bool { return c.State().Phase == client.Playing })
+	if goodErr != nil || good.Team != "red" {
+		t.Errorf("%v, %+v", goodErr, good)
+	}
+	if badErr == nil || !strings.Contains(badErr.Error(), "join parameters") {
+		t.Errorf("a text for a number: %v", badErr)
+	}
+}
