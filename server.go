@@ -276,7 +276,7 @@ func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote str
 		return nil, errDraining
 	}
 	if name := hello.GetRoom(); name != a.s.room.spec.Name {
-		return nil, &transport.Refusal{Code: CodeRoomUnknown, Text: fmt.Sprintf("there is no room %q", name)}
+		return nil, transport.Refuse(CodeRoomUnknown, "there is no room %q", name)
 	}
 	return a.s.room.e.Admit(ctx, hello, remote)
 }

@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
@@ -46,7 +45,7 @@ func (r *Room) sit() error {
 		return nil
 	}
 	r.seats.Add(-1)
-	return &transport.Refusal{Code: transport.CodeFull, Text: fmt.Sprintf("the room is full: %d clients", r.spec.MaxClients)}
+	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", r.spec.MaxClients)
 }
 
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.

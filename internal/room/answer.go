@@ -41,7 +41,7 @@ func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *A
 	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		o := from.owe(m, it)
 		if o == nil {
-			err := refusal(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, r.cfg.Answers)
+			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, r.cfg.Answers)
 			from.refuse(it, err)
 			return err
 		}
@@ -100,7 +100,7 @@ func (o *Answer) Send(result any, err error) {
 		} else {
 			o.from.refuseCall(o.m.Queue.ID, o.call, err)
 		}
-		if _, _, said := public(err); err != nil && !said {
+		if _, said := transport.Declined(err); err != nil && !said {
 			r.guard.Failed(handlerOf(&o.m.Queue), err, "from", o.from.id)
 		}
 	}

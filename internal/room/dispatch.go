@@ -2,7 +2,6 @@ package room
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/netloop/netloop/internal/guard"
@@ -34,7 +33,7 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 		it.Method, name = &m.Queue, m.Queue.Name
 	}
 	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 && c.mayRefuse() {
-		c.refuseCall(a.Message.Method, it.Call, refusal(outcomeCode(out), "%s: %s", name, out))
+		c.refuseCall(a.Message.Method, it.Call, transport.Refuse(outcomeCode(out), "%s: %s", name, out))
 	}
 }
 
@@ -110,11 +109,11 @@ func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error 
 }
 
 // errSenderLeft ends a message whose client has left in the very drain that runs it.
-var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: refusal(transport.CodeLeft, "its client has left")}
+var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport.Refuse(transport.CodeLeft, "its client has left")}
 
 // handlerFailed logs a handler's error. A refusal is the game's ordinary answer.
 func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
-	if _, _, refused := public(err); refused {
+	if _, refused := transport.Declined(err); refused {
 		r.log.Log(r.ctx, slog.LevelDebug, "a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
 		return
 	}
@@ -164,13 +163,8 @@ func (c *Client) mayRefuse() bool {
 func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
 
 func (c *Client) refuseCall(method uint32, call uint64, err error) {
-	code, text, _ := public(err)
+	declined, _ := transport.Declined(err)
 	c.session.Send(transport.Message{
-		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(code), Text: text,
+		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(declined.Code), Text: declined.Text,
 	})
-}
-
-// refusal makes an error that the client may read.
-func refusal(code transport.Code, format string, a ...any) error {
-	return &transport.Refusal{Code: code, Text: fmt.Sprintf(format, a...)}
 }

@@ -41,19 +41,9 @@ func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 // reason is what a client may read of a hook's error. The log is told of one that is the
 // server's own business, unless it has been.
 func (r *Room) reason(hook string, err error, g *guard.Guard, about ...any) (transport.Code, string) {
-	code, text, said := public(err)
+	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
 		g.Failed(&guard.Place{Name: hook}, err, about...)
 	}
-	return code, text
-}
-
-// public splits an error into what the peer may know. It reports false for an
-// error that is the server's own business.
-func public(err error) (transport.Code, string, bool) {
-	var r *transport.Refusal
-	if errors.As(err, &r) {
-		return r.Code, r.Text, true
-	}
-	return transport.CodeInternal, "internal error", false
+	return declined.Code, declined.Text
 }

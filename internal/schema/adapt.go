@@ -65,11 +65,6 @@ func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 	return f, nil
 }
 
-// refuse makes the error that the other side reads.
-func refuse(code transport.Code, format string, a ...any) error {
-	return &transport.Refusal{Code: code, Text: fmt.Sprintf(format, a...)}
-}
-
 // unsound is the error of tables that no server of ours sends.
 func unsound(err error) error {
 	return &transport.Closed{Code: transport.CodeProtocol, Text: "the server's tables make no sense: " + err.Error()}
@@ -86,7 +81,7 @@ func checkName(seen map[string]bool, name string) error {
 
 // mismatch is the error of one thing that is not the same on both sides.
 func mismatch(format string, a ...any) error {
-	return refuse(transport.CodeSchemaMismatch, format, a...)
+	return transport.Refuse(transport.CodeSchemaMismatch, format, a...)
 }
 
 // classes binds the server's classes to those of this side.

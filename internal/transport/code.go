@@ -86,6 +86,11 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return said("refused", r.Code, r.Text) }
 
+// Refuse makes an error that the peer may read.
+func Refuse(c Code, format string, a ...any) error {
+	return &Refusal{Code: c, Text: fmt.Sprintf(format, a...)}
+}
+
 // Closed says why a connection ended.
 type Closed struct {
 	Code   Code

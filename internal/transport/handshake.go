@@ -148,8 +148,8 @@ func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	return nil, &Closed{Code: CodeProtocol, Text: "the server's answer is neither a welcome nor a refusal"}
 }
 
-// Declined turns an error of Handler.Admit into what the peer may read; said is false for
-// an error that is the server's own business, and which it should log.
+// Declined turns an error of the server's into what the peer may read; said is false for an error
+// that is the server's own business, and which it should log.
 func Declined(err error) (r *Refusal, said bool) {
 	if errors.As(err, &r) {
 		return r, true
