@@ -36,13 +36,14 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "internal/admin", "internal/clock", "internal/cubes/cmd", "internal/transport/quicnet", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "internal/admin", "internal/clock", "internal/cubes/cmd", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
+	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
@@ -478,7 +479,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/go-viper/mapstructure/v2", "github.com/google/go-cmp",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",

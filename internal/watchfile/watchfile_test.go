@@ -1,0 +1,212 @@
+package watchfile
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds the wait for what the system tells: far more than it takes.
+const patience = 20 * time.Second
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever way a file gets other content, it is told.
+func TestChangesAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		path        string // below a folder of the test
+		set, change func(t *testing.T, dir string)
+	}{
+		"written in place": {"cert",
+			func(t *testing.T, dir string) { write(t, dir+"/cert", "old") },
+			func(t *testing.T, dir string) { write(t, dir+"/cert", "new") }},
+		"renamed into place": {"cert",
+			func(t *testing.T, dir string) { write(t, dir+"/cert", "old"); write(t, dir+"/temp", "new") },
+			func(t *testing.T, dir string) { must(t, os.Rename(dir+"/temp", dir+"/cert")) }},
+		"it appears": {"cert",
+			func(*testing.T, string) {},
+			func(t *testing.T, dir string) { write(t, dir+"/cert", "") }},
+		"it goes": {"cert",
+			func(t *testing.T, dir string) { write(t, dir+"/cert", "old") },
+			func(t *testing.T, dir string) { must(t, os.Remove(dir+"/cert")) }},
+		"a link beside it points elsewhere, as in a Kubernetes volume": {"cert",
+			func(t *testing.T, dir string) {
+				for _, version := range []string{"..1", "..2"} {
+					must(t, os.Mkdir(filepath.Join(dir, version), 0o700))
+					write(t, filepath.Join(dir, version, "cert"), version)
+				}
+				must(t, os.Symlink("..1", dir+"/..data"))
+				must(t, os.Symlink("..data/cert", dir+"/cert"))
+			},
+			func(t *testing.T, dir string) {
+				must(t, os.Symlink("..2", dir+"/..new"))
+				must(t, os.Rename(dir+"/..new", dir+"/..data"))
+			}},
+		"a file comes into a folder": {"keys",
+			func(t *testing.T, dir string) { must(t, os.Mkdir(dir+"/keys", 0o700)); write(t, dir+"/keys/a", "a") },
+			func(t *testing.T, dir string) { write(t, dir+"/keys/b", "b") }},
+		"a file of a folder has another name": {"keys",
+			func(t *testing.T, dir string) { must(t, os.Mkdir(dir+"/keys", 0o700)); write(t, dir+"/keys/a", "a") },
+			func(t *testing.T, dir string) { must(t, os.Rename(dir+"/keys/a", dir+"/keys/b")) }},
+		"its folder is replaced": {"now/cert",
+			func(t *testing.T, dir string) {
+				for _, version := range []string{"now", "next"} {
+					must(t, os.Mkdir(filepath.Join(dir, version), 0o700))
+					write(t, filepath.Join(dir, version, "cert"), version)
+				}
+			},
+			func(t *testing.T, dir string) {
+				must(t, os.Rename(dir+"/now", dir+"/old"))
+				must(t, os.Rename(dir+"/next", dir+"/now"))
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c.set(t, dir)
+			told := make(chan struct{}, 16)
+			w := Watch(func() { told <- struct{}{} }, filepath.Join(dir, c.path))
+			defer w.Close()
+			if !w.follow() {
+				t.Fatal("the system tells nothing here")
+			}
+			c.change(t, dir)
+			select {
+			case <-told:
+			case <-time.After(patience):
+				t.Error("nothing was told")
+			}
+		})
+	}
+}
+
+// alone returns a watcher that the system tells nothing, though at first it may believe so.
+func alone(told bool, changed func(), paths ...string) *Watcher {
+	w := &Watcher{paths: paths, changed: changed, done: make(chan struct{})}
+	w.seen = w.content()
+	w.running.Go(func() { w.run(told) })
+	return w
+}
+
+// Where the system tells nothing, a change is found by looking, and no change is told twice.
+func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "cert")
+		write(t, path, "old")
+		var n atomic.Int64
+		w := alone(false, func() { n.Add(1) }, path)
+		for i, want := range []int64{0, 1, 1, 2} {
+			if want != n.Load() {
+				write(t, path, strconv.FormatInt(want, 10))
+			}
+			time.Sleep(pollAlone + time.Second)
+			synctest.Wait()
+			if n.Load() != want {
+				t.Errorf("look %d: told %d times, want %d", i, n.Load(), want)
+			}
+		}
+		w.Close()
+		w.Close()
+		write(t, path, "later")
+		time.Sleep(time.Hour)
+		if n.Load() != 2 {
+			t.Errorf("told %d times after Close", n.Load()-2)
+		}
+	})
+}
+
+// Where the system tells what happens, files are looked at all the same, only less often.
+func TestWithEventsFilesAreLookedAtToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "cert")
+		var n atomic.Int64
+		w := alone(true, func() { n.Add(1) }, path)
+		defer w.Close()
+		write(t, path, "new")
+		time.Sleep(pollWatched - time.Second)
+		synctest.Wait()
+		if n.Load() != 0 {
+			t.Error("told before the time")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n.Load() != 1 {
+			t.Errorf("told %d times", n.Load())
+		}
+	})
+}
+
+// What is no change of content is none: the time of a file, its neighbours, and what a path
+// that is too large or no file holds.
+func TestOnlyContentCounts(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "cert")
+	write(t, path, "old")
+	w := &Watcher{paths: []string{path, dir + "/missing"}}
+	before := w.content()
+	must(t, os.Chtimes(path, time.Time{}, time.Unix(1, 0)))
+	write(t, dir+"/other", "new")
+	if w.content() != before {
+		t.Error("the time of a file, or another file, counts")
+	}
+	must(t, os.Mkdir(dir+"/missing", 0o700))
+	if w.content() == before {
+		t.Error("a path that appears as an empty folder does not count")
+	}
+}
+
+// A name and its content are told apart from another name with other content: nothing that
+// one file holds can look like the end of it and the beginning of the next.
+func TestContentHasNoAmbiguity(t *testing.T) {
+	dir := t.TempDir()
+	w := &Watcher{paths: []string{dir}}
+	write(t, dir+"/a", "")
+	write(t, dir+"/b", "x")
+	one := w.content()
+	write(t, dir+"/a", "x")
+	write(t, dir+"/b", "")
+	if w.content() == one {
+		t.Error("two folders look the same")
+	}
+}
+
+// Signs that come while writers finish are one reason to look, not many.
+func TestSignsAreGathered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cert")
+	told := make(chan struct{}, 1024)
+	w := Watch(func() { told <- struct{}{} }, path)
+	defer w.Close()
+	const writes = 200
+	for i := range writes {
+		write(t, path, strconv.Itoa(i))
+	}
+	select {
+	case <-told:
+	case <-time.After(patience):
+		t.Fatal("nothing was told")
+	}
+	w.Close()
+	if n := len(told); n > writes/4 {
+		t.Errorf("told %d times of %d writes", n+1, writes)
+	}
+}
