@@ -85,6 +85,7 @@ type model struct {
 	hot    float64               // share of objects edited per tick
 	may    map[*Object]clientSet // who may see it; everybody if it is not here
 	team   map[*Object]clientSet // who reads what is for the team of an agent
+	sent   transcript
 }
 
 // clientSet is a set of clients by their places in the model.
@@ -218,6 +219,7 @@ func (m *model) step(edits bool) error {
 			lim := m.lim
 			lim.Reliable = m.rng.IntN(20) > 0 // the stream may be full
 			packets, first := snap(c.p, m.tick, lim)
+			m.sent.sent(packets, c.p.Large())
 			for _, b := range c.p.Large() {
 				c.stream.send(max(m.tick, c.black), parcel{bytes: bytes.Clone(b), tick: m.tick})
 			}

@@ -85,7 +85,7 @@ func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint6
 	f.w.SetReaders(class, ownersRead{})
 	for i := range crates {
 		v := reflect.New(class.Type()).UnsafePointer()
-		*(*crate)(v) = crate{X: f.random.Float32()*60 - 30, Y: f.random.Float32()*60 - 30, Z: f.random.Float32() * 30}
+		*(*crate)(v) = crate{X: f.place(), Y: f.place(), Z: f.random.Float32() * 30}
 		f.crates = append(f.crates, f.w.Spawn(class, v, uint64(1+i%max(clients, 1)), f.tick))
 		f.drift = append(f.drift, [4]int32{})
 	}
@@ -106,6 +106,9 @@ func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint6
 	f.begin()
 	return f
 }
+
+// place draws a coordinate. The product is rounded before the sum on every machine.
+func (f *fleet) place() float32 { return float32(f.random.Float32()*60) - 30 }
 
 // begin forgets the times.
 func (f *fleet) begin() {

@@ -26,6 +26,7 @@ type herd struct {
 	team    map[*Object]clientSet // who reads what is for the team of a guard
 	full    bool                  // others have taken all places of what is shared
 	reached herdTally
+	sent    transcript
 }
 
 // herdTally is what a herd has reached: runs with something that may not be read, parts of runs
@@ -211,6 +212,7 @@ func (h *herd) carry(c *herdClient) {
 		}
 	}
 	packets, _ := snap(c.p, h.tick, h.lim)
+	h.sent.sent(packets)
 	h.tally(c.p)
 	c.down = append(c.down, packets)
 	if len(c.down) <= c.delay {
