@@ -33,11 +33,12 @@ const (
 	CodeStageNotAllowed = Code(netloopv1.Code_CODE_STAGE_NOT_ALLOWED)
 	CodeInvalid         = Code(netloopv1.Code_CODE_INVALID)
 	CodeBusy            = Code(netloopv1.Code_CODE_BUSY)
+	CodeUnauthenticated = Code(netloopv1.Code_CODE_UNAUTHENTICATED)
 	CodeGame            = Code(netloopv1.Code_CODE_GAME)
 )
 
 // numCodes is how many codes are counted apart; the game's own share one counter.
-const numCodes = int(CodeBusy) + 2
+const numCodes = int(CodeUnauthenticated) + 2
 
 var codeTexts = [numCodes]string{
 	CodeUnspecified:     "no reason given",
@@ -59,13 +60,14 @@ var codeTexts = [numCodes]string{
 	CodeStageNotAllowed: "stage not allowed",
 	CodeInvalid:         "invalid request",
 	CodeBusy:            "busy",
+	CodeUnauthenticated: "not authenticated",
 	numCodes - 1:        "game",
 }
 
 // String returns the code's text.
 func (c Code) String() string {
 	switch {
-	case c <= CodeBusy:
+	case c <= CodeUnauthenticated:
 		return codeTexts[c]
 	case c >= CodeGame:
 		return fmt.Sprintf("game code %d", uint32(c))

@@ -147,6 +147,8 @@ const (
 	Code_CODE_INVALID Code = 17
 	// A queue of the receiver is full, or the server is overloaded.
 	Code_CODE_BUSY Code = 18
+	// The token is missing, or not one that the server accepts.
+	Code_CODE_UNAUTHENTICATED Code = 19
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
 )
@@ -173,6 +175,7 @@ var (
 		16:   "CODE_STAGE_NOT_ALLOWED",
 		17:   "CODE_INVALID",
 		18:   "CODE_BUSY",
+		19:   "CODE_UNAUTHENTICATED",
 		1000: "CODE_GAME",
 	}
 	Code_value = map[string]int32{
@@ -195,6 +198,7 @@ var (
 		"CODE_STAGE_NOT_ALLOWED": 16,
 		"CODE_INVALID":           17,
 		"CODE_BUSY":              18,
+		"CODE_UNAUTHENTICATED":   19,
 		"CODE_GAME":              1000,
 	}
 )
@@ -2470,7 +2474,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x10STAGE_PRE_UPDATE\x10(\x12\x10\n" +
 	"\fSTAGE_UPDATE\x102\x12\x19\n" +
 	"\x15STAGE_PRE_LATE_UPDATE\x10<\x12\x1a\n" +
-	"\x16STAGE_POST_LATE_UPDATE\x10F*\x82\x03\n" +
+	"\x16STAGE_POST_LATE_UPDATE\x10F*\x9c\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCODE_LEFT\x10\x01\x12\x10\n" +
@@ -2492,7 +2496,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x13CODE_UNKNOWN_METHOD\x10\x0f\x12\x1a\n" +
 	"\x16CODE_STAGE_NOT_ALLOWED\x10\x10\x12\x10\n" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
-	"\tCODE_BUSY\x10\x12\x12\x0e\n" +
+	"\tCODE_BUSY\x10\x12\x12\x18\n" +
+	"\x14CODE_UNAUTHENTICATED\x10\x13\x12\x0e\n" +
 	"\tCODE_GAME\x10\xe8\a*\xaa\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
