@@ -60,6 +60,7 @@ const (
 	CodeInvalid         = transport.CodeInvalid         // a message that Validate refused
 	CodeBusy            = transport.CodeBusy            // overload, a full queue, or too many owed
 	CodeUnauthenticated = transport.CodeUnauthenticated // no token, or one that is not accepted
+	CodeReplaced        = transport.CodeReplaced        // the player has another connection now
 	CodeTimeout         = transport.CodeTimeout         // OnAdmit, or a handshake, took too long
 	CodeLost            = transport.CodeLost            // no sign of the other side for long
 	CodeInternal        = transport.CodeInternal        // an error or a panic of the server's own

@@ -37,6 +37,11 @@ const (
 	Discarded
 	// TimeScaleChanged carries the line of scaled time that begins (client).
 	TimeScaleChanged
+	// Accepted says that the room has taken the client in, or back, and has had Value of its
+	// reliable messages (client).
+	Accepted
+	// Received says that the peer has had Value of the reliable messages.
+	Received
 )
 
 // Arrival is one event of a session, in the order in which it arrived.
@@ -46,6 +51,8 @@ type Arrival struct {
 	At      time.Duration // when it arrived, by SessionConfig.Clock's timeline
 	Message Message
 	Size    int // of an encoded message, in bytes
+	// Number is that of a reliable message among those of its connection, from 1.
+	Number  uint64
 	Method  any // what SessionConfig.Decode returned: the owner's declaration of the method
 	Decoded any // and what it made of the message; for Joined the owner's own
 	// Acks is valid until the inbox that it came from is swapped again.

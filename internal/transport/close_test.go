@@ -101,7 +101,7 @@ func TestBrokenStreamClosesWithACode(t *testing.T) {
 
 func TestUnknownFrameIsSkipped(t *testing.T) {
 	server, _ := pair(SessionConfig{})
-	b := append([]byte{0, 3, 15<<3 | 2, 1, 9}, appendMessageFrame(nil, &Message{Method: 8}, sizeMessage(&Message{Method: 8}))...)
+	b := append(append([]byte{0}, append(appendFrameHead(nil, frameUnknown, 1), 9)...), appendMessageFrame(nil, &Message{Method: 8}, sizeMessage(&Message{Method: 8}))...)
 	for _, c := range b { // byte by byte
 		if err := server.ReceiveStream(0, []byte{c}); err != nil {
 			t.Fatal(err)

@@ -34,11 +34,12 @@ const (
 	CodeInvalid         = Code(netloopv1.Code_CODE_INVALID)
 	CodeBusy            = Code(netloopv1.Code_CODE_BUSY)
 	CodeUnauthenticated = Code(netloopv1.Code_CODE_UNAUTHENTICATED)
+	CodeReplaced        = Code(netloopv1.Code_CODE_REPLACED)
 	CodeGame            = Code(netloopv1.Code_CODE_GAME)
 )
 
 // numCodes is how many codes are counted apart; the game's own share one counter.
-const numCodes = int(CodeUnauthenticated) + 2
+const numCodes = int(CodeReplaced) + 2
 
 var codeTexts = [numCodes]string{
 	CodeUnspecified:     "no reason given",
@@ -61,13 +62,14 @@ var codeTexts = [numCodes]string{
 	CodeInvalid:         "invalid request",
 	CodeBusy:            "busy",
 	CodeUnauthenticated: "not authenticated",
+	CodeReplaced:        "replaced by another connection",
 	numCodes - 1:        "game",
 }
 
 // String returns the code's text.
 func (c Code) String() string {
 	switch {
-	case c <= CodeUnauthenticated:
+	case c <= CodeReplaced:
 		return codeTexts[c]
 	case c >= CodeGame:
 		return fmt.Sprintf("game code %d", uint32(c))

@@ -25,13 +25,14 @@ var (
 		frameHello: sized, frameWelcome: sized, frameRefused: sized, frameMessage: sized, frameEpoch: sized,
 		frameDigest: sized, frameClose: sized, frameOverload: sized, frameSchemaPart: sized,
 		frameSchemaAccepted: sized, frameState: sized, frameStateApplied: sized, frameTimeScale: sized,
+		frameAccepted: sized, frameReceived: sized,
 	}
 	messageFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
 	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs come packed, in one piece.
 	timesFields     = layout{1: varint, 2: varint, 3: varint}
 	epochFields     = layout{1: varint, 2: varint}
 	digestFields    = layout{1: varint, 2: varint}
-	appliedFields   = layout{1: varint}
+	countFields     = layout{1: varint}
 	closeFields     = layout{1: varint, 2: sized}
 	timeScaleFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 	overloadFields  = layout{1: varint, 2: varint}
@@ -160,12 +161,13 @@ func parseDigest(b []byte) (snapshots uint32, full bool, err error) {
 	return snapshots, full, w.err
 }
 
-func parseApplied(b []byte) (record uint64, err error) {
-	w := walk(b, &appliedFields)
+// parseCount reads the number that is a frame's only content.
+func parseCount(b []byte) (n uint64, err error) {
+	w := walk(b, &countFields)
 	for w.next() {
-		record = w.value
+		n = w.value
 	}
-	return record, w.err
+	return n, w.err
 }
 
 func parseClose(b []byte) (c Closed, err error) {

@@ -26,8 +26,8 @@ func TestWhatMeansNothingCountsAsMessages(t *testing.T) {
 		want  uint64
 	}{
 		"an empty frame":         {[]byte{0}, 1},
-		"an unknown kind":        {zeroFrame(15, 1), 1},
-		"a large unknown kind":   {zeroFrame(15, 16<<10-4), 16},
+		"an unknown kind":        {zeroFrame(frameUnknown, 1), 1},
+		"a large unknown kind":   {zeroFrame(frameUnknown, 16<<10-5), 16},
 		"a request for nothing":  {zeroFrame(frameDigest, 0), 1},
 		"a malformed message":    {zeroFrame(frameMessage, 5), 1},
 		"a large malformed one":  {zeroFrame(frameMessage, 3<<10), 4},

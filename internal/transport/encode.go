@@ -12,7 +12,8 @@ import (
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
-//	           12 state_applied | 13 time_scale, behind a varint length
+//	           12 state_applied | 13 time_scale | 14 accepted | 15 messages_received,
+//	           behind a varint length
 //	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload  8 tick
 
 // Field numbers of Datagram.
@@ -40,6 +41,8 @@ const (
 	frameState
 	frameStateApplied
 	frameTimeScale
+	frameAccepted
+	frameReceived
 	frameUnknown // the first that this version does not know
 )
 
@@ -124,7 +127,7 @@ func appendDatagramMessage(dst []byte, m *Message, size int) []byte {
 
 // appendFrameHead appends a frame's length and the head of its only field.
 func appendFrameHead(dst []byte, num protowire.Number, size int) []byte {
-	dst = protowire.AppendVarint(dst, uint64(1+protowire.SizeBytes(size)))
+	dst = protowire.AppendVarint(dst, uint64(protowire.SizeTag(num)+protowire.SizeBytes(size)))
 	return appendHead(dst, num, size)
 }
 
@@ -162,8 +165,9 @@ func appendStateFrame(dst, record []byte) []byte {
 	return append(appendFrameHead(dst, frameState, len(record)), record...)
 }
 
-func appendAppliedFrame(dst []byte, record uint64) []byte {
-	return appendField(appendFrameHead(dst, frameStateApplied, sizeField(record)), 1, record)
+// appendCountFrame appends a frame whose only content is a number.
+func appendCountFrame(dst []byte, num protowire.Number, n uint64) []byte {
+	return appendField(appendFrameHead(dst, num, sizeField(n)), 1, n)
 }
 
 func appendDigestFrame(dst []byte, snapshots uint32, full bool) []byte {

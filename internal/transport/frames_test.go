@@ -19,8 +19,8 @@ import (
 // every kind that only the other side takes; what this version does not know is skipped.
 func TestFramesBreakTheStreamWhenTheyMakeNoSense(t *testing.T) {
 	takes := map[bool][]protowire.Number{
-		true:  {frameEpoch, frameOverload, frameTimeScale, frameClose},
-		false: {frameDigest, frameStateApplied, frameClose},
+		true:  {frameEpoch, frameOverload, frameTimeScale, frameClose, frameAccepted, frameReceived},
+		false: {frameDigest, frameStateApplied, frameClose, frameReceived},
 	}
 	for _, client := range []bool{true, false} {
 		for kind := frameHello; kind <= frameUnknown+1; kind++ {
@@ -71,8 +71,8 @@ func TestFieldsFromTomorrowAreSkippedEverywhere(t *testing.T) {
 	if n, full, err := parseDigest(with(numbers)); err != nil || n != 3 || !full {
 		t.Error("digest", n, full, err)
 	}
-	if got, err := parseApplied(with(numbers)); err != nil || got != 3 {
-		t.Error("applied", got, err)
+	if got, err := parseCount(with(numbers)); err != nil || got != 3 {
+		t.Error("count", got, err)
 	}
 	if got, err := parseClose(with(append(appendField(nil, 1, 3), 2<<3|2, 1, 'b'))); err != nil || got != (Closed{3, "b", true}) {
 		t.Error("close", got, err)
@@ -120,7 +120,7 @@ func TestValuesReachTheirEnds(t *testing.T) {
 	}
 	for num, fits := range map[protowire.Number]bool{protowire.MaxValidNumber: true, protowire.MaxValidNumber + 1: false} {
 		field := append(protowire.AppendVarint(nil, uint64(num)<<3), 1)
-		if _, err := parseApplied(field); (err == nil) != fits {
+		if _, err := parseCount(field); (err == nil) != fits {
 			t.Errorf("a field of number %d: %v", num, err)
 		}
 	}

@@ -20,12 +20,14 @@ func goldens(t *testing.T) map[string][]byte {
 		"frame-overload": appendOverloadFrame(nil, Overload{Level: 1, SendEvery: 2}),
 		"frame-time-scale": appendTimeScaleFrame(nil, TimeScale{
 			Num: 1, Den: 3, Tick: 300, At: 5 * time.Second, Fraction: 1 << 63}),
-		"frame-state":   appendStateFrame(nil, []byte{0xde, 0xad, 0xbe, 0xef}),
-		"frame-applied": appendAppliedFrame(nil, 9),
-		"frame-digest":  appendDigestFrame(nil, 120, false),
-		"frame-full":    appendDigestFrame(nil, 0, true),
-		"frame-close":   appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
-		"frame-refused": AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
+		"frame-state":    appendStateFrame(nil, []byte{0xde, 0xad, 0xbe, 0xef}),
+		"frame-applied":  appendCountFrame(nil, frameStateApplied, 9),
+		"frame-accepted": appendCountFrame(nil, frameAccepted, 12),
+		"frame-received": appendCountFrame(nil, frameReceived, 16),
+		"frame-digest":   appendDigestFrame(nil, 120, false),
+		"frame-full":     appendDigestFrame(nil, 0, true),
+		"frame-close":    appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
+		"frame-refused":  AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
 		"frame-hello": frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: &netloopv1.Hello{
 			Protocol: 1, Schema: "arena", Major: 1, Minor: 2, Fingerprint: []byte{0xca, 0xfe}}}}),
 		"frame-welcome": mustWelcome(t, &netloopv1.Welcome{

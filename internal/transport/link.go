@@ -14,6 +14,7 @@ type Link struct {
 	ranges   []Range       // datagram reader: scratch
 	nextBeat time.Duration // datagram reader: until then another one is too soon
 	stream   []byte        // stream reader: an incomplete frame
+	messages uint64        // stream reader: that have come over the stream
 	datagram []byte        // datagram writer: scratch
 }
 

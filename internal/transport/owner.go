@@ -1,6 +1,10 @@
 package transport
 
-import "time"
+import (
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // outbox collects what the owner wants to send until the next flush. Only the owner's
 // goroutine touches it, so nothing in it needs a lock.
@@ -21,6 +25,7 @@ type outbox struct {
 	scaleDue   bool
 	applied    uint64 // the last record of the stream
 	appliedDue bool
+	received   receipts
 	closed     bool
 }
 
@@ -49,7 +54,7 @@ func (s *Session) Send(m Message) bool {
 	if s.cfg.Sent != nil {
 		s.cfg.Sent(m)
 	}
-	if s.out.closed {
+	if s.out.closed && (s.cfg.Backlog == nil || !m.Reliable) {
 		s.stats.Drop(DropClosed, 1)
 		return false
 	}
@@ -74,13 +79,84 @@ func (s *Session) Send(m Message) bool {
 
 func (s *Session) sendReliable(m *Message, size int) bool {
 	q := &s.out.reliable
+	start := len(q.buf)
 	if q.size()+size > maxReliableBytes {
 		s.slow()
 		return false
 	}
 	q.buf = appendMessageFrame(q.buf, m, size)
+	if b := s.cfg.Backlog; b != nil {
+		if !b.add(q.buf[start:]) {
+			q.buf = q.buf[:start]
+			s.slow()
+			return false
+		}
+		if s.out.closed || b.awaits {
+			q.buf = q.buf[:start] // A connection that follows carries it, or this one in a moment.
+			return true
+		}
+	}
 	s.stats.FramesOut.Add(1)
 	return true
+}
+
+// Accept tells the client that the room has taken it in, or back, and how many of its reliable
+// messages have arrived.
+func (s *Session) Accept(received uint64) {
+	s.out.received.told = received
+	s.control(frameAccepted, received)
+}
+
+// control queues a frame that is no message.
+func (s *Session) control(kind protowire.Number, n uint64) {
+	if s.out.closed {
+		return
+	}
+	s.out.reliable.buf = appendCountFrame(s.out.reliable.buf, kind, n)
+	s.stats.FramesOut.Add(1)
+}
+
+// AwaitPeer holds the messages of the backlog back, until Resend is told where the peer goes on.
+func (s *Session) AwaitPeer() { s.cfg.Backlog.awaits = true }
+
+// Resend takes which messages the peer has. After AwaitPeer it queues those that the peer lacks,
+// and what was sent meanwhile. It reports false for a number that makes no sense.
+func (s *Session) Resend(received uint64) bool {
+	b := s.cfg.Backlog
+	if !b.Confirm(received) {
+		return false
+	}
+	waited := b.awaits
+	b.awaits = false
+	if waited && !s.out.closed {
+		s.out.reliable.append(b.kept.buf[b.kept.off:])
+		s.stats.FramesOut.Add(uint64(b.Len()))
+	}
+	return true
+}
+
+// receipts decides when the peer is told which of its reliable messages have arrived: not for
+// each, because it only frees the peer's memory.
+type receipts struct {
+	told  uint64 // messages
+	bytes int    // since
+}
+
+const (
+	receiptMessages = 16
+	receiptBytes    = 32 << 10
+)
+
+// Received notes that the peer's reliable messages up to a number, the last of them of so many
+// bytes, have been taken. The peer is told from time to time.
+func (s *Session) Received(messages uint64, size int) {
+	r := &s.out.received
+	r.bytes += size
+	if messages < r.told+receiptMessages && r.bytes < receiptBytes {
+		return
+	}
+	r.told, r.bytes = messages, 0
+	s.control(frameReceived, messages)
 }
 
 // slow gives up on a peer whose reliable queue is full.
@@ -215,7 +291,7 @@ func (s *Session) collectLocked() int {
 		s.stats.FramesOut.Add(1)
 	}
 	if o.appliedDue {
-		o.reliable.buf = appendAppliedFrame(o.reliable.buf, o.applied)
+		o.reliable.buf = appendCountFrame(o.reliable.buf, frameStateApplied, o.applied)
 		o.appliedDue = false
 		s.stats.FramesOut.Add(1)
 	}

@@ -130,6 +130,9 @@ func (l *Link) discardFrame(at time.Duration, why Drop, size int) {
 // receiveMessage takes one message. What is wrong with it costs only itself, and its
 // place in the inbox is taken before it is decoded.
 func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
+	if reliable {
+		l.messages++
+	}
 	discard := func(why Drop) {
 		if !l.discard(at, why, len(b)) && reliable {
 			l.flooded()
@@ -162,7 +165,15 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: size, Method: method, Decoded: decoded})
+	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: size, Number: l.number(reliable), Method: method, Decoded: decoded})
+}
+
+// number is that of the message which is being received.
+func (l *Link) number(reliable bool) uint64 {
+	if !reliable {
+		return 0
+	}
+	return l.messages
 }
 
 // decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
@@ -257,16 +268,26 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 	case kind == frameState && l.cfg.Client:
 		l.pushReliable(&Arrival{Kind: Record, At: at, State: bytes.Clone(body)}, len(body))
 	case kind == frameStateApplied && !l.cfg.Client:
-		record, err := parseApplied(body)
-		if err != nil {
-			return l.broken(err)
-		}
-		l.pushReliable(&Arrival{Kind: RecordsApplied, At: at, Value: record}, 0)
+		return l.receiveCount(at, RecordsApplied, body)
+	case kind == frameReceived:
+		return l.receiveCount(at, Received, body)
+	case kind == frameAccepted && l.cfg.Client:
+		return l.receiveCount(at, Accepted, body)
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:
 		return l.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
 	}
+	return nil
+}
+
+// receiveCount takes a frame whose only content is a number.
+func (l *Link) receiveCount(at time.Duration, k ArrivalKind, body []byte) error {
+	n, err := parseCount(body)
+	if err != nil {
+		return l.broken(err)
+	}
+	l.pushReliable(&Arrival{Kind: k, At: at, Value: n}, 0)
 	return nil
 }
 

@@ -20,6 +20,9 @@ type SessionConfig struct {
 	// message and is counted. The message's Payload is only valid during the call, and is
 	// handed on only if decoded is nil. A nil Decode hands on every payload.
 	Decode func(m *Message) (method, decoded any, err error)
+	// Backlog keeps the owner's reliable messages until the peer has said that it has them. Nil
+	// keeps none: what the connection loses is lost.
+	Backlog *Backlog
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)

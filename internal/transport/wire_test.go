@@ -84,8 +84,12 @@ func TestEnvelopesEqualProtoMarshal(t *testing.T) {
 			TimeScale: &netloopv1.TimeScale{Num: 16, Den: 1e6, Tick: 1 << 40, ScaledNs: math.MaxInt64, Fraction: math.MaxUint64}}}},
 		"a pause at the start": {appendTimeScaleFrame(nil, TimeScale{Den: 1}), &netloopv1.Frame{Kind: &netloopv1.Frame_TimeScale{TimeScale: &netloopv1.TimeScale{Den: 1}}}},
 		"state":                {appendStateFrame(nil, []byte{1, 2, 3}), &netloopv1.Frame{Kind: &netloopv1.Frame_State{State: []byte{1, 2, 3}}}},
-		"state applied": {appendAppliedFrame(nil, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_StateApplied{
+		"state applied": {appendCountFrame(nil, frameStateApplied, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_StateApplied{
 			StateApplied: &netloopv1.StateApplied{Record: 300}}}},
+		"accepted": {appendCountFrame(nil, frameAccepted, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_Accepted{
+			Accepted: &netloopv1.Accepted{Received: 300}}}},
+		"messages received": {appendCountFrame(nil, frameReceived, 300), &netloopv1.Frame{Kind: &netloopv1.Frame_MessagesReceived{
+			MessagesReceived: &netloopv1.MessagesReceived{Messages: 300}}}},
 		"digest": {appendDigestFrame(nil, 300, true), &netloopv1.Frame{Kind: &netloopv1.Frame_DigestRequest{
 			DigestRequest: &netloopv1.DigestRequest{Snapshots: 300, FullState: true}}}},
 		"a text of one letter": {appendMessageFrame(nil, &Message{Text: "x", Payload: []byte{1}}, 6), &netloopv1.Frame{Kind: &netloopv1.Frame_Message{

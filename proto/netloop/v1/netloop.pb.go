@@ -149,6 +149,8 @@ const (
 	Code_CODE_BUSY Code = 18
 	// The token is missing, or not one that the server accepts.
 	Code_CODE_UNAUTHENTICATED Code = 19
+	// Another connection of the same player has taken its place.
+	Code_CODE_REPLACED Code = 20
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
 )
@@ -176,6 +178,7 @@ var (
 		17:   "CODE_INVALID",
 		18:   "CODE_BUSY",
 		19:   "CODE_UNAUTHENTICATED",
+		20:   "CODE_REPLACED",
 		1000: "CODE_GAME",
 	}
 	Code_value = map[string]int32{
@@ -199,6 +202,7 @@ var (
 		"CODE_INVALID":           17,
 		"CODE_BUSY":              18,
 		"CODE_UNAUTHENTICATED":   19,
+		"CODE_REPLACED":          20,
 		"CODE_GAME":              1000,
 	}
 )
@@ -509,7 +513,10 @@ type Hello struct {
 	// A credential that the game's admission checks.
 	Token string `protobuf:"bytes,9,opt,name=token,proto3" json:"token,omitempty"`
 	// The client's build, for logs.
-	Build         string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
+	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
+	// Set by a client that may want to come back over another connection, and then
+	// to come back; unset by one that never does.
+	Resume        *Resume `protobuf:"bytes,11,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -607,6 +614,77 @@ func (x *Hello) GetBuild() string {
 	return ""
 }
 
+func (x *Hello) GetResume() *Resume {
+	if x != nil {
+		return x.Resume
+	}
+	return nil
+}
+
+// Resume says where a client goes on whose connection has broken.
+type Resume struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The secret of the last Welcome; empty on the first connection.
+	Token []byte `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// How many reliable messages of the server it has had, over all connections.
+	Received uint64 `protobuf:"varint,2,opt,name=received,proto3" json:"received,omitempty"`
+	// Whether it has kept its copies of the replicated state.
+	Kept          bool `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resume) Reset() {
+	*x = Resume{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resume) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resume) ProtoMessage() {}
+
+func (x *Resume) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resume.ProtoReflect.Descriptor instead.
+func (*Resume) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Resume) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *Resume) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Resume) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
 // SchemaTables lists what the server's schema declares. A client with another
 // schema matches it by name, and speaks the server's.
 type SchemaTables struct {
@@ -621,7 +699,7 @@ type SchemaTables struct {
 
 func (x *SchemaTables) Reset() {
 	*x = SchemaTables{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[1]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +711,7 @@ func (x *SchemaTables) String() string {
 func (*SchemaTables) ProtoMessage() {}
 
 func (x *SchemaTables) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[1]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +724,7 @@ func (x *SchemaTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaTables.ProtoReflect.Descriptor instead.
 func (*SchemaTables) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{1}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SchemaTables) GetClasses() []*ClassTable {
@@ -676,7 +754,7 @@ type ClassTable struct {
 
 func (x *ClassTable) Reset() {
 	*x = ClassTable{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[2]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +766,7 @@ func (x *ClassTable) String() string {
 func (*ClassTable) ProtoMessage() {}
 
 func (x *ClassTable) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[2]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +779,7 @@ func (x *ClassTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassTable.ProtoReflect.Descriptor instead.
 func (*ClassTable) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{2}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ClassTable) GetName() string {
@@ -731,7 +809,7 @@ type FieldTable struct {
 
 func (x *FieldTable) Reset() {
 	*x = FieldTable{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[3]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +821,7 @@ func (x *FieldTable) String() string {
 func (*FieldTable) ProtoMessage() {}
 
 func (x *FieldTable) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[3]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +834,7 @@ func (x *FieldTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldTable.ProtoReflect.Descriptor instead.
 func (*FieldTable) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{3}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FieldTable) GetName() string {
@@ -802,7 +880,7 @@ type Type struct {
 
 func (x *Type) Reset() {
 	*x = Type{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +892,7 @@ func (x *Type) String() string {
 func (*Type) ProtoMessage() {}
 
 func (x *Type) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[4]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +905,7 @@ func (x *Type) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Type.ProtoReflect.Descriptor instead.
 func (*Type) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{4}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Type) GetKind() TypeKind {
@@ -914,7 +992,7 @@ type MethodTable struct {
 
 func (x *MethodTable) Reset() {
 	*x = MethodTable{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1004,7 @@ func (x *MethodTable) String() string {
 func (*MethodTable) ProtoMessage() {}
 
 func (x *MethodTable) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[5]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1017,7 @@ func (x *MethodTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MethodTable.ProtoReflect.Descriptor instead.
 func (*MethodTable) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{5}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MethodTable) GetName() string {
@@ -997,7 +1075,7 @@ type SchemaPart struct {
 
 func (x *SchemaPart) Reset() {
 	*x = SchemaPart{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1087,7 @@ func (x *SchemaPart) String() string {
 func (*SchemaPart) ProtoMessage() {}
 
 func (x *SchemaPart) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[6]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1100,7 @@ func (x *SchemaPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaPart.ProtoReflect.Descriptor instead.
 func (*SchemaPart) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{6}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SchemaPart) GetSize() uint32 {
@@ -1048,7 +1126,7 @@ type SchemaAccepted struct {
 
 func (x *SchemaAccepted) Reset() {
 	*x = SchemaAccepted{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1138,7 @@ func (x *SchemaAccepted) String() string {
 func (*SchemaAccepted) ProtoMessage() {}
 
 func (x *SchemaAccepted) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[7]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1151,7 @@ func (x *SchemaAccepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaAccepted.ProtoReflect.Descriptor instead.
 func (*SchemaAccepted) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{7}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{8}
 }
 
 // Rate is a rational number of events per second.
@@ -1089,7 +1167,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1179,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[8]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1192,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{8}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Rate) GetNum() uint64 {
@@ -1145,7 +1223,7 @@ type Epoch struct {
 
 func (x *Epoch) Reset() {
 	*x = Epoch{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1235,7 @@ func (x *Epoch) String() string {
 func (*Epoch) ProtoMessage() {}
 
 func (x *Epoch) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[9]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1248,7 @@ func (x *Epoch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Epoch.ProtoReflect.Descriptor instead.
 func (*Epoch) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{9}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Epoch) GetTick() uint64 {
@@ -1213,14 +1291,21 @@ type Welcome struct {
 	// The fingerprint of the schema that the server serves.
 	Fingerprint []byte `protobuf:"bytes,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// The time scale at the time of joining; unset while scaled time is game time.
-	TimeScale     *TimeScale `protobuf:"bytes,12,opt,name=time_scale,json=timeScale,proto3" json:"time_scale,omitempty"`
+	TimeScale *TimeScale `protobuf:"bytes,12,opt,name=time_scale,json=timeScale,proto3" json:"time_scale,omitempty"`
+	// The secret with which this client comes back over another connection; empty if it
+	// cannot. It holds until it is used.
+	ResumeToken []byte `protobuf:"bytes,13,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// For how long the server keeps the client's place after its connection has broken.
+	KeepNs uint64 `protobuf:"varint,14,opt,name=keep_ns,json=keepNs,proto3" json:"keep_ns,omitempty"`
+	// Whether the client is back: it goes on where its last connection broke.
+	Resumed       bool `protobuf:"varint,15,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1317,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[10]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1330,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{10}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Welcome) GetProtocol() uint32 {
@@ -1332,6 +1417,27 @@ func (x *Welcome) GetTimeScale() *TimeScale {
 	return nil
 }
 
+func (x *Welcome) GetResumeToken() []byte {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return nil
+}
+
+func (x *Welcome) GetKeepNs() uint64 {
+	if x != nil {
+		return x.KeepNs
+	}
+	return 0
+}
+
+func (x *Welcome) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
+}
+
 // Refused is the server's answer to a Hello that it does not accept.
 type Refused struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1345,7 +1451,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1463,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[11]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1476,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{11}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Refused) GetCode() Code {
@@ -1413,7 +1519,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1531,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[12]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1544,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{12}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Message) GetMethod() uint32 {
@@ -1510,7 +1616,7 @@ type DigestRequest struct {
 
 func (x *DigestRequest) Reset() {
 	*x = DigestRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1628,7 @@ func (x *DigestRequest) String() string {
 func (*DigestRequest) ProtoMessage() {}
 
 func (x *DigestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[13]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1641,7 @@ func (x *DigestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DigestRequest.ProtoReflect.Descriptor instead.
 func (*DigestRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{13}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DigestRequest) GetSnapshots() uint32 {
@@ -1565,7 +1671,7 @@ type Overload struct {
 
 func (x *Overload) Reset() {
 	*x = Overload{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1683,7 @@ func (x *Overload) String() string {
 func (*Overload) ProtoMessage() {}
 
 func (x *Overload) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[14]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1696,7 @@ func (x *Overload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overload.ProtoReflect.Descriptor instead.
 func (*Overload) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{14}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Overload) GetLevel() OverloadLevel {
@@ -1627,7 +1733,7 @@ type TimeScale struct {
 
 func (x *TimeScale) Reset() {
 	*x = TimeScale{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1745,7 @@ func (x *TimeScale) String() string {
 func (*TimeScale) ProtoMessage() {}
 
 func (x *TimeScale) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[15]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1758,7 @@ func (x *TimeScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeScale.ProtoReflect.Descriptor instead.
 func (*TimeScale) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{15}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TimeScale) GetNum() uint64 {
@@ -1703,7 +1809,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1821,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[16]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1834,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{16}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Close) GetCode() Code {
@@ -1756,7 +1862,7 @@ type StateApplied struct {
 
 func (x *StateApplied) Reset() {
 	*x = StateApplied{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1874,7 @@ func (x *StateApplied) String() string {
 func (*StateApplied) ProtoMessage() {}
 
 func (x *StateApplied) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[17]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1887,7 @@ func (x *StateApplied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateApplied.ProtoReflect.Descriptor instead.
 func (*StateApplied) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{17}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StateApplied) GetRecord() uint64 {
@@ -1811,6 +1917,8 @@ type Frame struct {
 	//	*Frame_State
 	//	*Frame_StateApplied
 	//	*Frame_TimeScale
+	//	*Frame_Accepted
+	//	*Frame_MessagesReceived
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1818,7 +1926,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1938,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[18]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1951,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{18}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Frame) GetKind() isFrame_Kind {
@@ -1970,6 +2078,24 @@ func (x *Frame) GetTimeScale() *TimeScale {
 	return nil
 }
 
+func (x *Frame) GetAccepted() *Accepted {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_Accepted); ok {
+			return x.Accepted
+		}
+	}
+	return nil
+}
+
+func (x *Frame) GetMessagesReceived() *MessagesReceived {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_MessagesReceived); ok {
+			return x.MessagesReceived
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -2039,6 +2165,16 @@ type Frame_TimeScale struct {
 	TimeScale *TimeScale `protobuf:"bytes,13,opt,name=time_scale,json=timeScale,proto3,oneof"`
 }
 
+type Frame_Accepted struct {
+	// Server to client: the room has taken the client in, or back.
+	Accepted *Accepted `protobuf:"bytes,14,opt,name=accepted,proto3,oneof"`
+}
+
+type Frame_MessagesReceived struct {
+	// Both ways.
+	MessagesReceived *MessagesReceived `protobuf:"bytes,15,opt,name=messages_received,json=messagesReceived,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -2065,6 +2201,102 @@ func (*Frame_StateApplied) isFrame_Kind() {}
 
 func (*Frame_TimeScale) isFrame_Kind() {}
 
+func (*Frame_Accepted) isFrame_Kind() {}
+
+func (*Frame_MessagesReceived) isFrame_Kind() {}
+
+// Accepted says that the client is in the room.
+type Accepted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many reliable messages of the client the server has had, over all connections.
+	Received      uint64 `protobuf:"varint,1,opt,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Accepted) Reset() {
+	*x = Accepted{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Accepted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Accepted) ProtoMessage() {}
+
+func (x *Accepted) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
+func (*Accepted) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Accepted) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+// MessagesReceived lets the sender of reliable messages forget those that have arrived.
+type MessagesReceived struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many have arrived, over all connections.
+	Messages      uint64 `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessagesReceived) Reset() {
+	*x = MessagesReceived{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessagesReceived) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessagesReceived) ProtoMessage() {}
+
+func (x *MessagesReceived) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessagesReceived.ProtoReflect.Descriptor instead.
+func (*MessagesReceived) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *MessagesReceived) GetMessages() uint64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2080,7 +2312,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2324,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[19]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2337,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{19}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -2133,7 +2365,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2377,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2390,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -2183,7 +2415,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2427,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2440,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2253,7 +2485,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2497,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2510,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2328,7 +2560,7 @@ var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"\x18netloop/v1/netloop.proto\x12\n" +
-	"netloop.v1\"\xf3\x01\n" +
+	"netloop.v1\"\x99\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x14\n" +
@@ -2339,7 +2571,12 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x06params\x18\b \x01(\fR\x06params\x12\x14\n" +
 	"\x05token\x18\t \x01(\tR\x05token\x12\x14\n" +
 	"\x05build\x18\n" +
-	" \x01(\tR\x05buildJ\x04\b\x06\x10\aJ\x04\b\v\x10\fJ\x04\b\f\x10\r\"s\n" +
+	" \x01(\tR\x05build\x12*\n" +
+	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resumeJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"N\n" +
+	"\x06Resume\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
+	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\bR\x04kept\"s\n" +
 	"\fSchemaTables\x120\n" +
 	"\aclasses\x18\x01 \x03(\v2\x16.netloop.v1.ClassTableR\aclasses\x121\n" +
 	"\amethods\x18\x02 \x03(\v2\x17.netloop.v1.MethodTableR\amethods\"P\n" +
@@ -2378,7 +2615,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
 	"\x05Epoch\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x04R\x04tick\x12\x1b\n" +
-	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xaa\x03\n" +
+	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x80\x04\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor\x12\x1b\n" +
@@ -2396,7 +2633,10 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	" \x01(\x04R\bserverNs\x12 \n" +
 	"\vfingerprint\x18\v \x01(\fR\vfingerprint\x124\n" +
 	"\n" +
-	"time_scale\x18\f \x01(\v2\x15.netloop.v1.TimeScaleR\ttimeScale\"C\n" +
+	"time_scale\x18\f \x01(\v2\x15.netloop.v1.TimeScaleR\ttimeScale\x12!\n" +
+	"\fresume_token\x18\r \x01(\fR\vresumeToken\x12\x17\n" +
+	"\akeep_ns\x18\x0e \x01(\x04R\x06keepNs\x12\x18\n" +
+	"\aresumed\x18\x0f \x01(\bR\aresumed\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
@@ -2427,7 +2667,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"&\n" +
 	"\fStateApplied\x12\x16\n" +
-	"\x06record\x18\x01 \x01(\x04R\x06record\"\xae\x05\n" +
+	"\x06record\x18\x01 \x01(\x04R\x06record\"\xaf\x06\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -2444,8 +2684,14 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05state\x18\v \x01(\fH\x00R\x05state\x12?\n" +
 	"\rstate_applied\x18\f \x01(\v2\x18.netloop.v1.StateAppliedH\x00R\fstateApplied\x126\n" +
 	"\n" +
-	"time_scale\x18\r \x01(\v2\x15.netloop.v1.TimeScaleH\x00R\ttimeScaleB\x06\n" +
-	"\x04kind\"7\n" +
+	"time_scale\x18\r \x01(\v2\x15.netloop.v1.TimeScaleH\x00R\ttimeScale\x122\n" +
+	"\baccepted\x18\x0e \x01(\v2\x14.netloop.v1.AcceptedH\x00R\baccepted\x12K\n" +
+	"\x11messages_received\x18\x0f \x01(\v2\x1c.netloop.v1.MessagesReceivedH\x00R\x10messagesReceivedB\x06\n" +
+	"\x04kind\"&\n" +
+	"\bAccepted\x12\x1a\n" +
+	"\breceived\x18\x01 \x01(\x04R\breceived\".\n" +
+	"\x10MessagesReceived\x12\x1a\n" +
+	"\bmessages\x18\x01 \x01(\x04R\bmessages\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
 	"\x04runs\x18\x02 \x03(\rR\x04runs\"&\n" +
@@ -2474,7 +2720,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x10STAGE_PRE_UPDATE\x10(\x12\x10\n" +
 	"\fSTAGE_UPDATE\x102\x12\x19\n" +
 	"\x15STAGE_PRE_LATE_UPDATE\x10<\x12\x1a\n" +
-	"\x16STAGE_POST_LATE_UPDATE\x10F*\x9c\x03\n" +
+	"\x16STAGE_POST_LATE_UPDATE\x10F*\xaf\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCODE_LEFT\x10\x01\x12\x10\n" +
@@ -2497,7 +2743,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x16CODE_STAGE_NOT_ALLOWED\x10\x10\x12\x10\n" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
 	"\tCODE_BUSY\x10\x12\x12\x18\n" +
-	"\x14CODE_UNAUTHENTICATED\x10\x13\x12\x0e\n" +
+	"\x14CODE_UNAUTHENTICATED\x10\x13\x12\x11\n" +
+	"\rCODE_REPLACED\x10\x14\x12\x0e\n" +
 	"\tCODE_GAME\x10\xe8\a*\xaa\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -2551,79 +2798,85 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_netloop_v1_netloop_proto_goTypes = []any{
-	(Stage)(0),             // 0: netloop.v1.Stage
-	(Code)(0),              // 1: netloop.v1.Code
-	(TypeKind)(0),          // 2: netloop.v1.TypeKind
-	(MethodKind)(0),        // 3: netloop.v1.MethodKind
-	(OverloadLevel)(0),     // 4: netloop.v1.OverloadLevel
-	(*Hello)(nil),          // 5: netloop.v1.Hello
-	(*SchemaTables)(nil),   // 6: netloop.v1.SchemaTables
-	(*ClassTable)(nil),     // 7: netloop.v1.ClassTable
-	(*FieldTable)(nil),     // 8: netloop.v1.FieldTable
-	(*Type)(nil),           // 9: netloop.v1.Type
-	(*MethodTable)(nil),    // 10: netloop.v1.MethodTable
-	(*SchemaPart)(nil),     // 11: netloop.v1.SchemaPart
-	(*SchemaAccepted)(nil), // 12: netloop.v1.SchemaAccepted
-	(*Rate)(nil),           // 13: netloop.v1.Rate
-	(*Epoch)(nil),          // 14: netloop.v1.Epoch
-	(*Welcome)(nil),        // 15: netloop.v1.Welcome
-	(*Refused)(nil),        // 16: netloop.v1.Refused
-	(*Message)(nil),        // 17: netloop.v1.Message
-	(*DigestRequest)(nil),  // 18: netloop.v1.DigestRequest
-	(*Overload)(nil),       // 19: netloop.v1.Overload
-	(*TimeScale)(nil),      // 20: netloop.v1.TimeScale
-	(*Close)(nil),          // 21: netloop.v1.Close
-	(*StateApplied)(nil),   // 22: netloop.v1.StateApplied
-	(*Frame)(nil),          // 23: netloop.v1.Frame
-	(*AckRanges)(nil),      // 24: netloop.v1.AckRanges
-	(*TimeRequest)(nil),    // 25: netloop.v1.TimeRequest
-	(*TimeReply)(nil),      // 26: netloop.v1.TimeReply
-	(*Datagram)(nil),       // 27: netloop.v1.Datagram
+	(Stage)(0),               // 0: netloop.v1.Stage
+	(Code)(0),                // 1: netloop.v1.Code
+	(TypeKind)(0),            // 2: netloop.v1.TypeKind
+	(MethodKind)(0),          // 3: netloop.v1.MethodKind
+	(OverloadLevel)(0),       // 4: netloop.v1.OverloadLevel
+	(*Hello)(nil),            // 5: netloop.v1.Hello
+	(*Resume)(nil),           // 6: netloop.v1.Resume
+	(*SchemaTables)(nil),     // 7: netloop.v1.SchemaTables
+	(*ClassTable)(nil),       // 8: netloop.v1.ClassTable
+	(*FieldTable)(nil),       // 9: netloop.v1.FieldTable
+	(*Type)(nil),             // 10: netloop.v1.Type
+	(*MethodTable)(nil),      // 11: netloop.v1.MethodTable
+	(*SchemaPart)(nil),       // 12: netloop.v1.SchemaPart
+	(*SchemaAccepted)(nil),   // 13: netloop.v1.SchemaAccepted
+	(*Rate)(nil),             // 14: netloop.v1.Rate
+	(*Epoch)(nil),            // 15: netloop.v1.Epoch
+	(*Welcome)(nil),          // 16: netloop.v1.Welcome
+	(*Refused)(nil),          // 17: netloop.v1.Refused
+	(*Message)(nil),          // 18: netloop.v1.Message
+	(*DigestRequest)(nil),    // 19: netloop.v1.DigestRequest
+	(*Overload)(nil),         // 20: netloop.v1.Overload
+	(*TimeScale)(nil),        // 21: netloop.v1.TimeScale
+	(*Close)(nil),            // 22: netloop.v1.Close
+	(*StateApplied)(nil),     // 23: netloop.v1.StateApplied
+	(*Frame)(nil),            // 24: netloop.v1.Frame
+	(*Accepted)(nil),         // 25: netloop.v1.Accepted
+	(*MessagesReceived)(nil), // 26: netloop.v1.MessagesReceived
+	(*AckRanges)(nil),        // 27: netloop.v1.AckRanges
+	(*TimeRequest)(nil),      // 28: netloop.v1.TimeRequest
+	(*TimeReply)(nil),        // 29: netloop.v1.TimeReply
+	(*Datagram)(nil),         // 30: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
-	7,  // 0: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
-	10, // 1: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
-	8,  // 2: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
-	9,  // 3: netloop.v1.FieldTable.type:type_name -> netloop.v1.Type
-	2,  // 4: netloop.v1.Type.kind:type_name -> netloop.v1.TypeKind
-	9,  // 5: netloop.v1.Type.element:type_name -> netloop.v1.Type
-	8,  // 6: netloop.v1.Type.fields:type_name -> netloop.v1.FieldTable
-	3,  // 7: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
-	0,  // 8: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
-	9,  // 9: netloop.v1.MethodTable.message:type_name -> netloop.v1.Type
-	9,  // 10: netloop.v1.MethodTable.reply:type_name -> netloop.v1.Type
-	13, // 11: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
-	13, // 12: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
-	14, // 13: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
-	20, // 14: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
-	1,  // 15: netloop.v1.Refused.code:type_name -> netloop.v1.Code
-	0,  // 16: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
-	1,  // 17: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	4,  // 18: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
-	1,  // 19: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	5,  // 20: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	15, // 21: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	16, // 22: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	17, // 23: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	14, // 24: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	18, // 25: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	21, // 26: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	19, // 27: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
-	11, // 28: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
-	12, // 29: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	22, // 30: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
-	20, // 31: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
-	24, // 32: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	25, // 33: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	26, // 34: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	17, // 35: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	6,  // 0: netloop.v1.Hello.resume:type_name -> netloop.v1.Resume
+	8,  // 1: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
+	11, // 2: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
+	9,  // 3: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
+	10, // 4: netloop.v1.FieldTable.type:type_name -> netloop.v1.Type
+	2,  // 5: netloop.v1.Type.kind:type_name -> netloop.v1.TypeKind
+	10, // 6: netloop.v1.Type.element:type_name -> netloop.v1.Type
+	9,  // 7: netloop.v1.Type.fields:type_name -> netloop.v1.FieldTable
+	3,  // 8: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
+	0,  // 9: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
+	10, // 10: netloop.v1.MethodTable.message:type_name -> netloop.v1.Type
+	10, // 11: netloop.v1.MethodTable.reply:type_name -> netloop.v1.Type
+	14, // 12: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
+	14, // 13: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
+	15, // 14: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
+	21, // 15: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
+	1,  // 16: netloop.v1.Refused.code:type_name -> netloop.v1.Code
+	0,  // 17: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
+	1,  // 18: netloop.v1.Message.code:type_name -> netloop.v1.Code
+	4,  // 19: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 20: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	5,  // 21: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	16, // 22: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	17, // 23: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	18, // 24: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	15, // 25: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	19, // 26: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	22, // 27: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	20, // 28: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	12, // 29: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
+	13, // 30: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
+	23, // 31: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	21, // 32: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
+	25, // 33: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
+	26, // 34: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
+	27, // 35: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	28, // 36: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	29, // 37: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	18, // 38: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -2631,7 +2884,7 @@ func file_netloop_v1_netloop_proto_init() {
 	if File_netloop_v1_netloop_proto != nil {
 		return
 	}
-	file_netloop_v1_netloop_proto_msgTypes[18].OneofWrappers = []any{
+	file_netloop_v1_netloop_proto_msgTypes[19].OneofWrappers = []any{
 		(*Frame_Hello)(nil),
 		(*Frame_Welcome)(nil),
 		(*Frame_Refused)(nil),
@@ -2645,6 +2898,8 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_State)(nil),
 		(*Frame_StateApplied)(nil),
 		(*Frame_TimeScale)(nil),
+		(*Frame_Accepted)(nil),
+		(*Frame_MessagesReceived)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2652,7 +2907,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

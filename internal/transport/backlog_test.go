@@ -1,0 +1,216 @@
+package transport
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/netloop/netloop/internal/seeds"
+)
+
+// mate is one side of a client's life over several connections: what it sends and has had.
+type mate struct {
+	backlog  *Backlog
+	inbox    *Inbox
+	session  *Session
+	link     *Link
+	client   bool
+	sent     int
+	before   uint64 // messages that it had had when this connection began
+	received uint64
+	heard    []string
+	awaits   bool // the peer has not said where it goes on
+}
+
+func newMate(client bool) *mate {
+	return &mate{backlog: new(Backlog), inbox: NewInbox(1<<15, nil), client: client}
+}
+
+// connect begins a connection.
+func (m *mate) connect() {
+	m.session, m.link = NewSession(SessionConfig{ID: 1, Client: m.client, Inbox: m.inbox, Backlog: m.backlog})
+	m.before = m.received
+}
+
+func (m *mate) say(t *testing.T, payload int) {
+	m.sent++
+	text := strconv.Itoa(m.sent)
+	if !m.session.Send(Message{Method: 1, Reliable: true, Text: text, Payload: make([]byte, payload)}) {
+		t.Fatal("a message was refused")
+	}
+}
+
+// take takes what has arrived.
+func (m *mate) take(t *testing.T) {
+	for _, a := range m.inbox.Swap(nil) {
+		if a.Session != m.session {
+			continue // Of a connection that is over.
+		}
+		switch a.Kind {
+		case MessageArrived:
+			m.heard = append(m.heard, a.Message.Text)
+			m.received = m.before + a.Number
+			m.session.Received(m.received, a.Size)
+		case Accepted:
+			if !m.session.Resend(a.Value) {
+				t.Fatalf("%d messages of %d cannot have arrived", a.Value, m.sent)
+			}
+		case Received:
+			if !m.backlog.Confirm(a.Value) {
+				t.Fatalf("%d messages of %d cannot have been received", a.Value, m.sent)
+			}
+		}
+	}
+}
+
+// carryStream brings at most so many bytes of the stream from one side to the other.
+func carryStream(t *testing.T, from, to *mate, limit int) {
+	from.session.Flush(0)
+	if err := to.link.ReceiveStream(0, from.link.AppendStream(nil, limit)); err != nil {
+		t.Fatal(err)
+	}
+	to.take(t)
+}
+
+// Whatever connections break and wherever in the stream they do, each side gets the other's
+// reliable messages once each and in order.
+func TestReliableMessagesOutliveConnections(t *testing.T) {
+	for seed := range seeds.Of(t, 200) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 7))
+		server, client := newMate(false), newMate(true)
+		server.connect()
+		client.connect()
+		server.session.Accept(0)
+		for range 400 {
+			a, b := server, client
+			if rng.IntN(2) == 0 {
+				a, b = b, a
+			}
+			switch rng.IntN(12) {
+			case 0:
+				was := client.link
+				server.link.End(Closed{Code: CodeLost})
+				was.End(Closed{Code: CodeLost})
+				server.take(t)
+				client.take(t)
+				if rng.IntN(2) == 0 {
+					a.say(t, rng.IntN(300)) // Meanwhile nobody is connected.
+				}
+				server.connect()
+				client.connect()
+				client.session.AwaitPeer()
+				server.session.AwaitPeer()
+				server.session.Accept(server.received)
+				if !server.session.Resend(client.received) {
+					t.Fatalf("seed %d: the server has not sent what the client has had", seed)
+				}
+			case 1, 2, 3, 4, 5:
+				a.say(t, rng.IntN(300))
+			default:
+				carryStream(t, a, b, rng.IntN(2000))
+			}
+		}
+		for range 3 {
+			carryStream(t, server, client, 1<<20)
+			carryStream(t, client, server, 1<<20)
+		}
+		for _, m := range []*mate{server, client} {
+			other := server
+			if m == server {
+				other = client
+			}
+			if len(m.heard) != other.sent {
+				t.Fatalf("seed %d: %d messages of %d arrived", seed, len(m.heard), other.sent)
+			}
+			for i, text := range m.heard {
+				if text != strconv.Itoa(i+1) {
+					t.Fatalf("seed %d: message %d is %s", seed, i+1, text)
+				}
+			}
+			if n := m.backlog.Len(); n >= 2*receiptMessages {
+				t.Errorf("seed %d: %d messages are kept of a peer that has them", seed, n)
+			}
+		}
+	}
+}
+
+// A number of messages that were never sent, or that is lower than one before, is refused and
+// changes nothing.
+func TestBacklogRefusesWhatMakesNoSense(t *testing.T) {
+	m := newMate(false)
+	m.connect()
+	for range 3 {
+		m.say(t, 1)
+	}
+	if m.backlog.Confirm(4) || !m.backlog.Confirm(2) || m.backlog.Confirm(1) || m.session.Resend(4) || m.session.Resend(1) {
+		t.Error("a number that makes no sense was taken")
+	}
+	if !m.backlog.Confirm(2) || m.backlog.Len() != 1 || !m.backlog.Confirm(3) || m.backlog.Len() != 0 || m.backlog.kept.size() != 0 {
+		t.Errorf("%d messages in %d bytes are kept", m.backlog.Len(), m.backlog.kept.size())
+	}
+}
+
+// What a peer never says to have is bounded like what it does not read, and costs the connection.
+func TestBacklogIsBounded(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		m := newMate(false)
+		m.connect()
+		if gone {
+			m.link.End(Closed{Code: CodeLost})
+			m.session.Flush(0)
+		}
+		kept := 0
+		for m.session.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, 10<<10)}) {
+			kept++
+			m.session.Flush(0)
+			m.link.AppendStream(nil, 1<<20)
+		}
+		why, _ := m.session.Cause()
+		if want := maxReliableBytes / (10<<10 + 8); kept != want || !m.backlog.Overflowed() || !gone && why.Code != CodeSlow || m.backlog.Len() != kept {
+			t.Errorf("gone %v: %d messages are kept, %d want; overflowed %v; %v", gone, kept, want, m.backlog.Overflowed(), why)
+		}
+	}
+}
+
+// The peer is told which messages have arrived once for so many of them, or bytes: it costs a
+// frame each time.
+func TestReceiptsAreRare(t *testing.T) {
+	m := newMate(false)
+	m.connect()
+	told := func() uint64 {
+		m.session.Flush(0)
+		m.link.AppendStream(nil, 1<<20)
+		return m.link.stats.FramesOut.Load()
+	}
+	for n := uint64(1); n < receiptMessages; n++ {
+		m.session.Received(n, 10)
+	}
+	if n := told(); n != 0 {
+		t.Errorf("told %d times of few messages", n)
+	}
+	m.session.Received(receiptMessages, 10)
+	if n := told(); n != 1 {
+		t.Errorf("told %d times of %d messages", n, receiptMessages)
+	}
+	m.session.Received(receiptMessages+1, receiptBytes-1)
+	if n := told(); n != 1 {
+		t.Error("told before there were so many bytes")
+	}
+	m.session.Received(receiptMessages+2, 1)
+	if n := told(); n != 2 {
+		t.Error("not told of so many bytes")
+	}
+}
+
+// A message on a connection that is over is kept without being counted as sent or dropped, and an
+// unreliable one is dropped.
+func TestWhatIsSentWhileNobodyIsConnectedIsKept(t *testing.T) {
+	m := newMate(false)
+	m.connect()
+	m.link.End(Closed{Code: CodeLost})
+	m.session.Flush(0)
+	m.say(t, 1)
+	if m.session.Send(Message{Method: 1}) || m.session.stats.Dropped(DropClosed) != 1 || m.session.stats.FramesOut.Load() != 0 || m.backlog.Len() != 1 {
+		t.Errorf("%d dropped, %d kept", m.session.stats.Dropped(DropClosed), m.backlog.Len())
+	}
+}
