@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -88,6 +89,34 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		diff := int(q.w.residual(o, basis{asOf: q.p.detailed(0).base, exact: true}).n)
 		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)
+		}
+	}
+}
+
+// The record that ends a gap is sampled, wherever in a run it stands; a run that the gap outlasts
+// only shortens it.
+func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
+	const crates = 64
+	f := newFleet(t, crates, 1, []uint64{3}, 0)
+	s, c := &f.w.spent, &f.clients[0].peer.cut
+	for gap := uint32(1); gap <= crates+2; gap++ {
+		was, random := slices.Clone(s.fields[0]), s.random
+		s.gap = gap
+		f.step(crates)
+		once := slices.Clone(s.fields[0])
+		if gap > crates {
+			if !slices.Equal(once, was) || s.random != random || s.gap != gap-crates {
+				t.Errorf("of %d records that of number %d is sampled; the gap becomes %d", crates, gap, s.gap)
+			}
+			continue
+		}
+		c.sample(&candidate{slot: gap - 1, rank: rankOwed, steady: true}) // the same one again
+		sampled := s.random != random
+		for i := range was {
+			sampled = sampled && once[i]-was[i] == s.fields[0][i]-once[i]
+		}
+		if !sampled || slices.Equal(once, was) {
+			t.Errorf("the record of slot %d is not sampled", gap-1)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -36,9 +37,6 @@ const (
 	onStream = 0xfe
 	unplaced = 0xff
 )
-
-// maxBits is more than any snapshot has: what is no budget.
-const maxBits = 1 << 40
 
 // rank orders what competes for the room of a snapshot.
 type rank uint8
@@ -114,7 +112,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.header = header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	c.digest()
-	c.budget = min(p.bucket.fill(tick), maxBits/8) * 8
+	c.budget = 8 * min(p.bucket.fill(tick), math.MaxInt32) // which is more than any snapshot takes
 	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()
 	c.chooseOrigin()
@@ -221,11 +219,8 @@ func (c *cutter) gatherOne(slot int, shedding bool) {
 
 // gatherSingly gathers anew, each object by itself.
 func (c *cutter) gatherSingly() {
-	for i := range c.list {
-		if c.list[i].run != nil || c.list[i].steady {
-			c.gather(false)
-			return
-		}
+	if slices.ContainsFunc(c.list, func(n candidate) bool { return n.run != nil || n.steady }) {
+		c.gather(false)
 	}
 }
 

@@ -303,3 +303,33 @@ func TestACopyGoesAfterWhatIsNew(t *testing.T) {
 		}
 	}
 }
+
+// A record of what is not steady leads from the marks of its packet too, from the first mark on and
+// as soon as both marks are of the view that the client has. Until then it has to name its version.
+func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
+	q := newSquad(t, 0)
+	o, p := q.spawn(whole(), 1), q.p[2]
+	turned := uint64(0)
+	for q.tick < 30 {
+		if q.tick == 12 {
+			q.rules.team, turned = 1<<2, q.tick+1
+			q.w.Judge(o)
+		}
+		q.edit(o).X++
+		packets := q.next()
+		if from := p.cut.origin; from.asOf > 0 {
+			e := p.peek(0)
+			if r, want := p.cut.residual(o, &e, q.tick), turned <= from.trendFrom; r.exact == want {
+				t.Errorf("tick %d, turned at %d: the record leads from the marks %v: %v", q.tick, turned, from, !want)
+			}
+		} else if q.tick > 1 {
+			t.Errorf("tick %d: there is no mark", q.tick)
+		}
+		for i := 1; i < 3; i++ {
+			mustApply(t, q.r[i], q.p[i], packets[i])
+		}
+	}
+	if p.steady.has(0) {
+		t.Error("the object is steady")
+	}
+}

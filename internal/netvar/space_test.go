@@ -167,17 +167,24 @@ func TestOwnersSeeTheirObjects(t *testing.T) {
 	}
 }
 
-// TestAClosedPeerLeavesNoEyes: and none can be given to it any more.
+// TestAClosedPeerLeavesNoEyes: and none can be given to it any more, nor is anything judged for it.
 func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
-	p.spawnRock(p.w, rock{}, 1)
+	o := p.spawnRock(p.w, rock{}, 1)
 	for range 20 {
 		c := p.join(1)
 		p.space.SetEyes(c, Eye{}, Eye{X: 5})
 		p.step()
+		if !c.Shows(o) {
+			t.Fatal("the client does not see what is at its eye")
+		}
+		before := *p.w.Stats()
 		p.w.ClosePeer(c)
 		p.space.SetEyes(c, Eye{}, Eye{}, Eye{})
 		p.step()
+		if st := p.w.Stats(); st.Judged != before.Judged || st.Hidden != before.Hidden {
+			t.Fatalf("%d pairs are judged for who has gone", st.Judged-before.Judged)
+		}
 	}
 	if n := len(p.space.seats); n != 2 || len(p.space.free) != 2 {
 		t.Errorf("%d eyes were made, %d of them are free", n, len(p.space.free))
