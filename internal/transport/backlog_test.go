@@ -28,7 +28,8 @@ func newMate(client bool) *mate {
 
 // connect begins a connection.
 func (m *mate) connect() {
-	m.session, m.link = NewSession(SessionConfig{ID: 1, Client: m.client, Inbox: m.inbox, Backlog: m.backlog})
+	m.session, m.link = NewSession(SessionConfig{ID: 1, Client: m.client, Inbox: m.inbox})
+	m.session.Keep(m.backlog)
 	m.before = m.received
 }
 

@@ -54,7 +54,7 @@ func (s *Session) Send(m Message) bool {
 	if s.cfg.Sent != nil {
 		s.cfg.Sent(m)
 	}
-	if s.out.closed && (s.cfg.Backlog == nil || !m.Reliable) {
+	if s.out.closed && (s.backlog == nil || !m.Reliable) {
 		s.stats.Drop(DropClosed, 1)
 		return false
 	}
@@ -85,7 +85,7 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 		return false
 	}
 	q.buf = appendMessageFrame(q.buf, m, size)
-	if b := s.cfg.Backlog; b != nil {
+	if b := s.backlog; b != nil {
 		if !b.add(q.buf[start:]) {
 			q.buf = q.buf[:start]
 			s.slow()
@@ -117,12 +117,12 @@ func (s *Session) control(kind protowire.Number, n uint64) {
 }
 
 // AwaitPeer holds the messages of the backlog back, until Resend is told where the peer goes on.
-func (s *Session) AwaitPeer() { s.cfg.Backlog.awaits = true }
+func (s *Session) AwaitPeer() { s.backlog.awaits = true }
 
 // Resend takes which messages the peer has. After AwaitPeer it queues those that the peer lacks,
 // and what was sent meanwhile. It reports false for a number that makes no sense.
 func (s *Session) Resend(received uint64) bool {
-	b := s.cfg.Backlog
+	b := s.backlog
 	if !b.Confirm(received) {
 		return false
 	}

@@ -20,9 +20,6 @@ type SessionConfig struct {
 	// message and is counted. The message's Payload is only valid during the call, and is
 	// handed on only if decoded is nil. A nil Decode hands on every payload.
 	Decode func(m *Message) (method, decoded any, err error)
-	// Backlog keeps the owner's reliable messages until the peer has said that it has them. Nil
-	// keeps none: what the connection loses is lost.
-	Backlog *Backlog
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)
@@ -34,7 +31,8 @@ type SessionConfig struct {
 // are for the owner's goroutine, and none waits for the network.
 type Session struct {
 	*conn
-	out outbox // owner's goroutine
+	out     outbox   // owner's goroutine
+	backlog *Backlog // owner's goroutine; nil without Keep
 }
 
 // NewSession makes a connection and returns its two sides: one for the owner, one for the
@@ -59,6 +57,10 @@ func (s *Session) ID() uint64 { return s.cfg.ID }
 
 // Inbox returns the inbox in which what arrives is found.
 func (s *Session) Inbox() *Inbox { return s.cfg.Inbox }
+
+// Keep lets b keep the reliable messages from now on, until the peer has said that it has them.
+// Without it the session keeps none: what the connection loses is lost.
+func (s *Session) Keep(b *Backlog) { s.backlog = b }
 
 // LinkFacts is what an owner may know of the link.
 type LinkFacts struct {
