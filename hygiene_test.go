@@ -51,6 +51,7 @@ var onlyIn = map[string][]string{
 	"github.com/ulikunitz/xz":             {"internal/cubes"},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
+	"github.com/golang-jwt/":              {"examples/login", "internal/token"},
 	"github.com/google/go-cmp":            {"internal/golden"},
 	"github.com/rogpeppe/go-internal":     {},
 	"google.golang.org/protobuf/testing/": {},
@@ -479,7 +480,8 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2", "github.com/google/go-cmp",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",

@@ -1,0 +1,274 @@
+package token
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// MaxToken bounds a token: a login service's usual kilobyte, with room for claims.
+	MaxToken = 8 << 10
+	// MaxLifetime bounds how long a token may still be valid when it is used: so long is its id
+	// remembered, and so long may somebody use it who has found it.
+	MaxLifetime = time.Hour
+	// Leeway is how far the clocks of server and login service may differ.
+	Leeway = 10 * time.Second
+	// maxName bounds sub and jti.
+	maxName = 256
+)
+
+// Want is what a server expects of a token.
+type Want struct {
+	Keys     *Keys
+	Audience string
+	Room     string
+	AnyRoom  bool // whatever room it is for
+	Now      time.Time
+}
+
+// Identity is who somebody is, by a token that is in order.
+type Identity struct {
+	Subject string
+	Role    int
+	Claims  map[string]any // all that the token says, as JSON has it
+
+	id    spentID
+	until time.Time // it is not accepted any more
+}
+
+// Finding is what one look at a token has found.
+type Finding struct {
+	What   string // "signature", or a claim such as "aud"
+	Wrong  Reason
+	Text   string // in words, for whoever brought the token
+	Detail string // for the server's operator alone
+}
+
+// Explain looks at every part of a token. Whether it was used before, nobody but the server knows.
+func Explain(text string, want Want) []Finding {
+	e := examine(text, want)
+	return e.found
+}
+
+// examination is one look at a token.
+type examination struct {
+	want   Want
+	claims jwt.MapClaims
+	key    []byte // that has signed it
+	found  []Finding
+	who    Identity
+}
+
+var parser = jwt.NewParser(jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+
+func examine(text string, want Want) *examination {
+	e := &examination{want: want}
+	t, parts := e.parse(text)
+	if t == nil {
+		return e
+	}
+	if e.algorithm(t) {
+		e.signature(t, strings.Join(parts[:2], "."))
+	}
+	e.audience()
+	e.times()
+	e.names()
+	e.room()
+	e.role()
+	e.who.Claims = e.claims
+	return e
+}
+
+// wrong returns the first thing that is wrong, or nil.
+func (e *examination) wrong() *Error {
+	for _, f := range e.found {
+		if f.Wrong != Fine {
+			return &Error{f.Wrong, f.Text}
+		}
+	}
+	return nil
+}
+
+func (e *examination) find(what string, wrong Reason, detail, format string, a ...any) {
+	e.found = append(e.found, Finding{What: what, Wrong: wrong, Text: fmt.Sprintf(format, a...), Detail: detail})
+}
+
+// parse takes a token apart. Of one that is none it returns nil.
+func (e *examination) parse(text string) (*jwt.Token, []string) {
+	switch {
+	case text == "":
+		e.find("token", Missing, "", "this server lets nobody in without a token: get one from the game's login service")
+		return nil, nil
+	case len(text) > MaxToken:
+		e.find("token", Malformed, "", "a token has at most %d bytes, and this one has %d", MaxToken, len(text))
+		return nil, nil
+	case strings.ContainsFunc(text, notOfToken): // The decoder would skip line breaks.
+		e.find("token", Malformed, "", "it is not a JSON Web Token: those have three parts in base64url, with dots between them")
+		return nil, nil
+	}
+	t, parts, err := parser.ParseUnverified(text, jwt.MapClaims{})
+	// An algorithm that is not known is left to the method algorithm.
+	if err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) {
+		e.find("token", Malformed, err.Error(), "it is not a JSON Web Token: a part of it is missing or damaged")
+		return nil, nil
+	}
+	e.claims = t.Claims.(jwt.MapClaims)
+	return t, parts
+}
+
+// notOfToken tells what no token holds.
+func notOfToken(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+}
+
+// algorithm looks at the header. It reports whether the signature can be one of ours.
+func (e *examination) algorithm(t *jwt.Token) bool {
+	alg, _ := t.Header["alg"].(string)
+	if t.Method != jwt.SigningMethodEdDSA {
+		e.find("alg", Algorithm, fmt.Sprintf("it is %.40q", alg), "the token is not signed with EdDSA, the only algorithm that is accepted")
+		return false
+	}
+	if _, ok := t.Header["crit"]; ok { // RFC 7515, 4.1.11: what is not understood must be refused.
+		e.find("alg", Algorithm, "", "the token's header has extensions (crit) that are not understood here")
+		return false
+	}
+	e.find("alg", Fine, "", "EdDSA")
+	return true
+}
+
+func (e *examination) signature(t *jwt.Token, signed string) {
+	kid, _ := t.Header["kid"].(string)
+	key, ok := e.want.Keys.find(kid)
+	switch {
+	case !ok && kid == "":
+		e.find("kid", UnknownKey, "the keys here: "+strings.Join(e.want.Keys.IDs(), ", "), "the token's header does not say which key has signed it (kid)")
+		return
+	case !ok:
+		e.find("kid", UnknownKey, fmt.Sprintf("it is %.80q, and the keys here: %s", kid, strings.Join(e.want.Keys.IDs(), ", ")),
+			"the token is signed with a key that is not known here")
+		return
+	}
+	e.find("kid", Fine, "", "%.80q", kid)
+	if t.Method.Verify(signed, t.Signature, key) != nil {
+		e.find("signature", Signature, "", "the token's signature is wrong: it was changed, or signed with another key of that name")
+		return
+	}
+	e.key = key
+	e.find("signature", Fine, "", "made with that key")
+}
+
+func (e *examination) audience() {
+	all, err := e.claims.GetAudience()
+	for _, a := range all {
+		if a == e.want.Audience && a != "" {
+			e.find("aud", Fine, "", "%.80q", a)
+			return
+		}
+	}
+	if err != nil || len(all) == 0 {
+		e.find("aud", Audience, "", "the token does not say for which server it is (aud)")
+		return
+	}
+	e.find("aud", Audience, fmt.Sprintf("it is %.200q, and this server is %q", []string(all), e.want.Audience), "the token is for another server (aud)")
+}
+
+// times looks at exp and nbf. A claim that is there and no time is as wrong as one that is missing.
+func (e *examination) times() {
+	now := e.want.Now
+	exp, ok := e.seconds("exp")
+	switch left := exp.Sub(now); {
+	case !ok:
+		e.find("exp", Claims, "", "the token does not say when it expires (exp, in seconds since 1970)")
+	case left <= -Leeway:
+		e.find("exp", Expired, "at "+utc(exp), "the token has expired %v ago: get a new one", rounded(-left))
+	case left > MaxLifetime+Leeway:
+		e.find("exp", TooLong, "at "+utc(exp), "the token expires in %v, and may at most in %v", rounded(left), MaxLifetime)
+	default:
+		e.find("exp", Fine, "at "+utc(exp), "in %v", rounded(left))
+	}
+	e.who.until = exp.Add(Leeway)
+	if _, there := e.claims["nbf"]; !there {
+		return
+	}
+	nbf, ok := e.seconds("nbf")
+	switch wait := nbf.Sub(now); {
+	case !ok:
+		e.find("nbf", Claims, "", "the token's nbf is not a time in seconds since 1970")
+	case wait > Leeway:
+		e.find("nbf", NotYet, "at "+utc(nbf), "the token is not valid for another %v", rounded(wait))
+	default:
+		e.find("nbf", Fine, "at "+utc(nbf), "valid since %v", rounded(-wait))
+	}
+}
+
+// maxSeconds is the last second of the year 9999, the last year that can be written.
+const maxSeconds = 253402300799
+
+// seconds reads a claim that is a time.
+func (e *examination) seconds(claim string) (time.Time, bool) {
+	f, ok := e.claims[claim].(float64)
+	if !ok || !(f >= 0 && f <= maxSeconds) {
+		return time.Time{}, false
+	}
+	whole, part := math.Modf(f)
+	return time.Unix(int64(whole), int64(part*1e9)), true
+}
+
+func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }
+
+func utc(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+
+// names looks at sub and jti.
+func (e *examination) names() {
+	sub, _ := e.claims["sub"].(string)
+	if sub == "" || len(sub) > maxName {
+		e.find("sub", Claims, "", "the token does not say in 1 to %d bytes who it is for (sub)", maxName)
+	} else {
+		e.find("sub", Fine, "", "%q", sub)
+	}
+	e.who.Subject = sub
+	jti, _ := e.claims["jti"].(string)
+	if jti == "" || len(jti) > maxName {
+		e.find("jti", Claims, "", "the token has no id of 1 to %d bytes (jti), so nobody could tell whether it was used before", maxName)
+	} else {
+		e.find("jti", Fine, "", "%q", jti)
+	}
+	e.who.id = newSpentID(e.key, jti)
+}
+
+func (e *examination) room() {
+	claim, there := e.claims["room"]
+	room, ok := claim.(string)
+	switch {
+	case !there:
+		e.find("room", Fine, "", "every room")
+	case !ok:
+		e.find("room", Claims, "", "the token's room is not a text")
+	case room != e.want.Room && !e.want.AnyRoom:
+		e.find("room", Room, fmt.Sprintf("it is %.80q, and this one is %q", room, e.want.Room), "the token is for another room")
+	default:
+		e.find("room", Fine, "", "%.80q", room)
+	}
+}
+
+// maxRole bounds roles, so that they are whole numbers everywhere.
+const maxRole = 1 << 30
+
+func (e *examination) role() {
+	claim, there := e.claims["role"]
+	role, ok := claim.(float64)
+	switch {
+	case !there:
+		e.find("role", Fine, "", "0, since the token says none")
+	case !ok || role != math.Trunc(role) || math.Abs(role) > maxRole:
+		e.find("role", Claims, "", "the token's role is not a whole number")
+	default:
+		e.who.Role = int(role)
+		e.find("role", Fine, "", "%d", e.who.Role)
+	}
+}

@@ -1,0 +1,144 @@
+package token
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxKeys bounds the keys of a folder: two of each login service while one follows another.
+	maxKeys = 256
+	// maxKeyFile bounds what is read of a file: a key takes 113 bytes.
+	maxKeyFile = 16 << 10
+)
+
+// Keys are the public keys of those who may sign tokens, by the name that a token's header gives
+// as its kid. They never change.
+type Keys struct{ byID map[string]ed25519.PublicKey }
+
+// IDs returns the names of the keys, in order.
+func (k *Keys) IDs() []string {
+	ids := make([]string, 0, len(k.byID))
+	for id := range k.byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// find returns the key for a header's kid. A header without one means the only key there is.
+func (k *Keys) find(id string) (ed25519.PublicKey, bool) {
+	if id == "" && len(k.byID) == 1 {
+		for _, key := range k.byID {
+			return key, true
+		}
+	}
+	key, ok := k.byID[id]
+	return key, ok
+}
+
+// LoadKeys reads a file with a public key in PEM, or a folder with one in each file *.pub and
+// *.pem; other files there are left alone. A key is called by its file's name without the ending.
+func LoadKeys(path string) (*Keys, error) {
+	files, err := keyFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	k := &Keys{byID: make(map[string]ed25519.PublicKey, len(files))}
+	for _, file := range files {
+		key, err := readPublic(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		id := keyID(file)
+		if _, taken := k.byID[id]; taken {
+			return nil, fmt.Errorf("%s: another file there is called %q too: rename one", file, id)
+		}
+		k.byID[id] = key
+	}
+	return k, nil
+}
+
+// keyFiles returns the files of a folder that hold keys, or the path itself if it is a file.
+func keyFiles(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+			return []string{path}, nil
+		}
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries { // The folders in a volume of Kubernetes have no such ending.
+		if ext := filepath.Ext(e.Name()); ext == ".pub" || ext == ".pem" {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	switch {
+	case len(files) == 0:
+		return nil, fmt.Errorf("%s: no file there ends in .pub or .pem: put the public keys there", path)
+	case len(files) > maxKeys:
+		return nil, fmt.Errorf("%s: %d keys are there, and at most %d may be", path, len(files), maxKeys)
+	}
+	return files, nil
+}
+
+// keyID is what a key is called: its file's name without the ending.
+func keyID(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+var errNotEd25519 = errors.New("the key is not one of Ed25519, the only kind that signs tokens: make one with the command token keygen")
+
+func readPublic(file string) (ed25519.PublicKey, error) {
+	block, err := readPEM(file)
+	if err != nil {
+		return nil, err
+	}
+	switch block.Type {
+	case "PUBLIC KEY":
+	case "PRIVATE KEY":
+		return nil, errors.New("this is the private key, which belongs to the login service alone: use the public one, and make new ones if others have seen this")
+	default:
+		return nil, fmt.Errorf("it holds a %q, and should hold a PUBLIC KEY", block.Type)
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the key is damaged: %w", err)
+	}
+	public, ok := key.(ed25519.PublicKey)
+	if !ok {
+		return nil, errNotEd25519
+	}
+	return public, nil
+}
+
+// readPEM reads a file that holds one PEM block and nothing else.
+func readPEM(file string) (*pem.Block, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	block, rest := pem.Decode(text)
+	switch {
+	case block == nil:
+		return nil, errors.New("it holds no key in PEM: a key begins with -----BEGIN")
+	case strings.TrimSpace(string(rest)) != "":
+		return nil, errors.New("it holds more than one key: give each a file of its own, in one folder")
+	}
+	return block, nil
+}

@@ -1,0 +1,165 @@
+package token
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Keys are read from one file or from a folder, and a file that cannot be used is named with the
+// remedy.
+func TestKeysAreReadFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	newIssuer(t, dir, "login-1")
+	newIssuer(t, dir, "login.2")
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	write("README", "not a key")
+	for path, want := range map[string][]string{
+		dir:                               {"login-1", "login.2"},
+		filepath.Join(dir, "login-1.pub"): {"login-1"},
+		write("sub/only.pem", read("login-1.pub")): {"only"},
+	} {
+		keys, err := LoadKeys(path)
+		if err != nil || !reflect.DeepEqual(keys.IDs(), want) {
+			t.Errorf("%s: %v, %v", path, keys, err)
+		}
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaPublic, err := x509.MarshalPKIXPublicKey(rsaKey.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaPrivate, err := x509.MarshalPKCS8PrivateKey(rsaKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	empty := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "nothing"): "no such file",
+		empty:                         "put the public keys there",
+		write("a/text.pub", "hello"):  "no key in PEM",
+		write("b/private.pub", read("login-1.key")):                 "private key, which belongs to the login service alone",
+		write("c/two.pub", read("login-1.pub")+read("login.2.pub")): "a file of its own",
+		write("d/cert.pem", block("CERTIFICATE", []byte{1})):        `"CERTIFICATE", and should hold a PUBLIC KEY`,
+		write("e/broken.pem", block("PUBLIC KEY", []byte{1})):       "the key is damaged",
+		write("f/rsa.pem", block("PUBLIC KEY", rsaPublic)):          "not one of Ed25519",
+		filepath.Dir(write("g/x.pub", "hello")):                     "x.pub: it holds no key",
+	} {
+		if _, err := LoadKeys(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	write("h/same.pub", read("login-1.pub"))
+	if _, err := LoadKeys(filepath.Dir(write("h/same.pem", read("login-1.pub")))); err == nil || !strings.Contains(err.Error(), "rename one") {
+		t.Errorf("two of a name: %v", err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "nothing"):                        "no such file",
+		filepath.Join(dir, "login-1.pub"):                    "only the private one can sign",
+		write("text.key", "hello"):                           "no key in PEM",
+		write("cert.key", block("CERTIFICATE", []byte{1})):   "should hold a PRIVATE KEY",
+		write("broken.key", block("PRIVATE KEY", []byte{1})): "the key is damaged",
+		write("rsa.key", block("PRIVATE KEY", rsaPrivate)):   "not one of Ed25519",
+	} {
+		if _, err := LoadSigner(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// The private key is for its owner's eyes, and no key is overwritten.
+func TestKeysAreMadeOnce(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "login-1")
+	if err := GenerateKey(name); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name + ".key"); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	was, err := os.ReadFile(name + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := GenerateKey(name); err == nil {
+		t.Error("made twice")
+	}
+	if now, err := os.ReadFile(name + ".key"); err != nil || string(now) != string(was) {
+		t.Error("the key was overwritten")
+	}
+	if err := os.Rename(name+".pub", filepath.Join(dir, "login-2.pub")); err != nil {
+		t.Fatal(err)
+	}
+	if err := GenerateKey(filepath.Join(dir, "login-2")); err == nil {
+		t.Error("the public key was overwritten")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "login-2.key")); err == nil {
+		t.Error("half a pair was left behind")
+	}
+}
+
+// Keys that cannot be read again change nothing: who could come in still can. Those that can be
+// count at once, and a key that is gone lets nobody in any more.
+func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
+	dir := t.TempDir()
+	first := newIssuer(t, dir, "login-1")
+	v := first.verifier(t)
+	if err := os.WriteFile(filepath.Join(dir, "bad.pub"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Reload(); err == nil {
+		t.Error("a bad file was not noticed")
+	}
+	if _, err := v.Verify(first.token(t, nil), "lobby", noon); err != nil {
+		t.Errorf("after a reload that failed: %v", err)
+	}
+	for _, name := range []string{"bad.pub", "login-1.pub"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := newIssuer(t, dir, "login-2")
+	if err := v.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Verify(second.token(t, nil), "lobby", noon); err != nil {
+		t.Errorf("the new key: %v", err)
+	}
+	if _, err := v.Verify(first.token(t, nil), "lobby", noon); reasonOf(t, err) != UnknownKey {
+		t.Errorf("the old key: %v", err)
+	}
+	if loaded, failed := v.Reloads(); loaded != 1 || failed != 1 {
+		t.Errorf("%d loaded, %d failed", loaded, failed)
+	}
+	if got := v.Keys().IDs(); !reflect.DeepEqual(got, []string{"login-2"}) {
+		t.Errorf("%v", got)
+	}
+}

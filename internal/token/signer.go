@@ -1,0 +1,110 @@
+package token
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Signer makes tokens, as a login service does.
+type Signer struct {
+	id  string
+	key ed25519.PrivateKey
+}
+
+// LoadSigner reads a file with a private key in PEM. The key is called by the file's name without
+// the ending, as that of the public key is.
+func LoadSigner(file string) (*Signer, error) {
+	block, err := readPEM(file)
+	if err != nil {
+		return nil, err
+	}
+	switch block.Type {
+	case "PRIVATE KEY":
+	case "PUBLIC KEY":
+		return nil, errors.New("this is the public key, and only the private one can sign")
+	default:
+		return nil, fmt.Errorf("it holds a %q, and should hold a PRIVATE KEY", block.Type)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the key is damaged: %w", err)
+	}
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, errNotEd25519
+	}
+	return &Signer{id: keyID(file), key: private}, nil
+}
+
+// ID returns what the key is called.
+func (s *Signer) ID() string { return s.id }
+
+// Grant is what a token says.
+type Grant struct {
+	Subject  string
+	Audience string
+	Room     string // empty is every room
+	Role     int
+	From     time.Time // not before
+	For      time.Duration
+	Claims   map[string]any // whatever else; those above win
+}
+
+// Sign makes a token with an id of its own.
+func (s *Signer) Sign(g Grant) (string, error) {
+	claims := jwt.MapClaims{}
+	for name, value := range g.Claims {
+		claims[name] = value
+	}
+	claims["sub"], claims["aud"], claims["jti"] = g.Subject, g.Audience, rand.Text()
+	claims["nbf"], claims["exp"] = g.From.Unix(), g.From.Add(g.For).Unix()
+	if g.Room != "" {
+		claims["room"] = g.Room
+	}
+	if g.Role != 0 {
+		claims["role"] = g.Role
+	}
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	t.Header["kid"] = s.id
+	return t.SignedString(s.key)
+}
+
+// GenerateKey makes a pair of keys and writes it to name.key, which only its owner may read, and
+// name.pub. It overwrites neither.
+func GenerateKey(name string) (err error) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return err
+	}
+	publicDER, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return err
+	}
+	if err := writeKey(name+".key", 0o600, "PRIVATE KEY", privateDER); err != nil {
+		return err
+	}
+	if err := writeKey(name+".pub", 0o644, "PUBLIC KEY", publicDER); err != nil {
+		return errors.Join(err, os.Remove(name+".key"))
+	}
+	return nil
+}
+
+func writeKey(file string, mode os.FileMode, kind string, der []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
+}

@@ -1,0 +1,91 @@
+package token
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// The ids of tokens are remembered until nobody would accept them any more, and not longer; who
+// comes when no more can be remembered is refused, and let in once some have expired.
+func TestIDsAreRememberedUntilTheyExpire(t *testing.T) {
+	var s spent
+	id := func(n int) spentID { return spentID{byte(n), byte(n >> 8), byte(n >> 16)} }
+	until := func(n int) time.Time { return noon.Add(time.Duration(n*7919%60) * time.Second) }
+	for n := range maxSpent {
+		if got := s.use(id(n), until(n), noon); got != used {
+			t.Fatalf("%d: %v", n, got)
+		}
+	}
+	if s.use(id(7), until(7), noon) != usedBefore || s.use(id(maxSpent), until(7), noon) != noMemory {
+		t.Error("it is not full")
+	}
+	for second := range 60 {
+		now := noon.Add(time.Duration(second) * time.Second)
+		left := 0
+		for n := range maxSpent {
+			if !until(n).Before(now) {
+				left++
+			}
+		}
+		first := second // of those that expire now: 7919 is 59 modulo 60
+		if second > 0 {
+			first = 60 - second
+		}
+		if s.use(id(first), now, now) != usedBefore {
+			t.Errorf("second %d: forgotten while it may be used", second)
+		}
+		if s.size() != left {
+			t.Errorf("second %d: %d are remembered, want %d", second, s.size(), left)
+		}
+	}
+	if s.use(id(0), noon, noon.Add(time.Hour)) != used || s.size() != 1 {
+		t.Errorf("%d are remembered after the last has expired", s.size())
+	}
+}
+
+// A full memory is the server's own trouble, and says so.
+func TestAFullMemoryIsBusy(t *testing.T) {
+	login := newIssuer(t, t.TempDir(), "login-1")
+	v := login.verifier(t)
+	for n := range maxSpent {
+		v.spent.use(spentID{byte(n), byte(n >> 8), byte(n >> 16)}, noon.Add(time.Minute), noon)
+	}
+	text := login.token(t, nil)
+	if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Busy || v.Remembered() != maxSpent {
+		t.Errorf("%v with %d", err, v.Remembered())
+	}
+	text = login.token(t, map[string]any{"exp": noon.Add(3 * time.Minute).Unix()})
+	if _, err := v.Verify(text, "lobby", noon.Add(2*time.Minute)); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}
+
+// Of many who bring the same token at once, one comes in. Two issuers may give the same id.
+func TestOneOfManyUsesAToken(t *testing.T) {
+	dir := t.TempDir()
+	first, second := newIssuer(t, dir, "login-1"), newIssuer(t, dir, "login-2")
+	v := first.verifier(t)
+	for _, login := range []*issuer{first, second} {
+		text := login.token(t, map[string]any{"jti": "1"})
+		var in sync.WaitGroup
+		outcomes := make(chan error, 32) // One of each.
+		for range cap(outcomes) {
+			in.Go(func() {
+				_, err := v.Verify(text, "lobby", noon)
+				outcomes <- err
+			})
+		}
+		in.Wait()
+		close(outcomes)
+		accepted := 0
+		for err := range outcomes {
+			if err == nil {
+				accepted++
+			}
+		}
+		if accepted != 1 {
+			t.Errorf("%s: %d came in", login.id, accepted)
+		}
+	}
+}
