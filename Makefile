@@ -22,7 +22,7 @@ CHECKS := test modules proofs race lint generated systems smoke
 # with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
-	./internal/admin ./internal/boundedio ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
+	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
 	./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +28,14 @@ type Config struct {
 	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop and /explain. Empty
 	// is none.
 	Admin string
-	// TLS holds the certificate that clients see. Nil makes a self-signed one for
-	// development, which clients accept from loopback addresses only.
+	// CertFile and KeyFile are PEM files with the certificate that clients see and its
+	// key. They are read again when they change: who connects from then on sees the new
+	// certificate, and who is there stays. Files that cannot be used change nothing.
+	CertFile, KeyFile string
+	// TLS is for what else is to be said about TLS, and for a certificate of the
+	// program's own where CertFile is empty. With neither the server makes a
+	// self-signed one for development, which clients accept from loopback addresses
+	// only; it is renewed before it ends, which changes its hash.
 	TLS *tls.Config
 	// Room describes the default room.
 	Room RoomSpec
@@ -111,6 +118,9 @@ const (
 func (c Config) validate() (Config, error) {
 	if c.Listen == "" {
 		c.Listen = defaultListen
+	}
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		return c, ConfigError("CertFile", strconv.Quote(c.CertFile), "set CertFile and KeyFile, or neither")
 	}
 	if c.AdmitTimeout == 0 {
 		c.AdmitTimeout = defaultAdmitTimeout

@@ -3,6 +3,7 @@ package netloop
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/flight"
 	"github.com/netloop/netloop/internal/loop"
@@ -46,6 +48,9 @@ type Server struct {
 	listener *quicnet.Listener
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
+
+	// nil before Listen, and where TLS of the Config decides at each handshake
+	certificate atomic.Pointer[certificate.Keeper]
 }
 
 // clockSource is the one clock of a server and its room: that of the machine, unless a test or
@@ -94,8 +99,21 @@ func (s *Server) Listen() error {
 	if s.listener != nil {
 		return nil
 	}
+	conf, err := s.openCertificate()
+	if err != nil {
+		return err
+	}
+	if err := s.listen(conf); err != nil {
+		s.closeCertificate()
+		return err
+	}
+	return nil
+}
+
+// listen takes the ports for a server that has a certificate.
+func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
-		Listen: s.cfg.Listen, TLS: s.cfg.TLS, Clock: s.clock.Now,
+		Listen: s.cfg.Listen, TLS: conf, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
 	})
@@ -133,15 +151,6 @@ func (s *Server) AdminAddr() net.Addr {
 		return nil
 	}
 	return s.admin.Addr()
-}
-
-// CertHash returns the SHA-256 hash of the certificate that clients see, for
-// clients that pin it.
-func (s *Server) CertHash() [32]byte {
-	if s.listener == nil {
-		return [32]byte{}
-	}
-	return s.listener.CertHash()
 }
 
 // RoomInfo describes a room of a running server.
@@ -211,6 +220,7 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	stopAdmin()
 	s.closeTraces()
+	s.closeCertificate()
 	return errors.Join(err, <-adminDone, s.system.Close())
 }
 

@@ -27,7 +27,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, at addresses) 
 	b := banner{
 		title:   versions(p.game),
 		at:      at,
-		devCert: cfg.TLS == nil,
+		devCert: cfg.CertFile == "",
 		cfg:     cfg,
 		stages:  inside.Netloop.Server(s).Room.View().Stages,
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -35,7 +34,7 @@ type options struct {
 	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest"`
-	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see; empty makes one for development"`
+	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
 	LogFormat    string        `name:"log-format" help:"how the log is written: text or json"`
@@ -127,40 +126,13 @@ func hostPort(addr string) bool {
 	return err == nil
 }
 
-// certificate loads the files of tls-cert and tls-key. Nil is netloop's own
-// certificate for development.
-func (o *options) certificate() (*tls.Config, error) {
-	if o.TLSCert == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, nil
-}
-
-// outdated says what is wrong with the dates of the certificate that clients see, if
-// anything is. Clients that pin its hash do not look at them.
-func outdated(conf *tls.Config, now time.Time) string {
-	if conf == nil || conf.Certificates[0].Leaf == nil {
-		return ""
-	}
-	const rest = ": clients refuse it, except those that pin its hash"
-	switch leaf := conf.Certificates[0].Leaf; {
-	case now.After(leaf.NotAfter):
-		return "the certificate of tls-cert has expired on " + leaf.NotAfter.UTC().Format(time.DateTime) + rest + "; renew it"
-	case now.Before(leaf.NotBefore):
-		return "the certificate of tls-cert is not valid before " + leaf.NotBefore.UTC().Format(time.DateTime) + rest + "; check this machine's clock"
-	}
-	return ""
-}
-
 // server makes the configuration of a server.
 func (o *options) server() netloop.Config {
 	return netloop.Config{
-		Listen: o.Listen,
-		Admin:  o.Admin,
+		Listen:   o.Listen,
+		Admin:    o.Admin,
+		CertFile: o.TLSCert,
+		KeyFile:  o.TLSKey,
 		Room: netloop.RoomSpec{
 			Rate:       netloop.Rate(o.TickRate),
 			FixedRate:  netloop.Rate(o.FixedRate),

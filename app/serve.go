@@ -69,13 +69,6 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 // address file. What fails here the operator can mend.
 func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
-	var err error
-	if cfg.TLS, err = o.certificate(); err != nil {
-		return nil, c.bad("tls-cert", o.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+err.Error())
-	}
-	if text := outdated(cfg.TLS, time.Now()); text != "" {
-		log.Slog().Warn(text)
-	}
 	if cfg.Seed == 0 {
 		cfg.Seed = drawSeed()
 	}
@@ -113,6 +106,9 @@ func (c *configuration) portError(err error) error {
 			return c.bad("admin", c.options.Admin, unknownHost(dns))
 		}
 		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: CertFile: "); ok {
+		return c.bad("tls-cert", c.options.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
 		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))

@@ -1,12 +1,9 @@
 package app
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/netloop/netloop"
 )
@@ -34,23 +31,5 @@ func TestAddressesOfAllInterfacesAreSaid(t *testing.T) {
 	}
 	if text := said("127.0.0.1:99"); strings.Contains(text, everybody) {
 		t.Error("the banner says", text)
-	}
-}
-
-// A certificate that is not valid now is warned about.
-func TestOutdatedCertificatesAreSaid(t *testing.T) {
-	from := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	until := from.Add(time.Hour)
-	conf := &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{NotBefore: from, NotAfter: until}}}}
-	for want, now := range map[string]time.Time{
-		"not valid before 2030-01-02 03:04:05": from.Add(-1),
-		"has expired on 2030-01-02 04:04:05":   until.Add(1),
-	} {
-		if got := outdated(conf, now); !strings.Contains(got, want) {
-			t.Errorf("it reads %q, want %q", got, want)
-		}
-	}
-	if a, b, c := outdated(conf, from), outdated(conf, until), outdated(nil, from); a+b+c != "" {
-		t.Errorf("valid ones read %q, %q, %q", a, b, c)
 	}
 }

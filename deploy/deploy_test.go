@@ -65,12 +65,14 @@ func TestAlertsAskForSeriesThatExist(t *testing.T) {
 	for d := range descs {
 		exist = append(exist, regexp.MustCompile(`netloop_\w+`).FindString(d.String()))
 	}
+	gauges := []string{"netloop_certificate_left_seconds"}
 	names := regexp.MustCompile(`netloop_\w+`).FindAllString(string(text), -1)
 	if len(names) == 0 {
 		t.Fatal("no series named")
 	}
 	for _, name := range names {
-		if !slices.Contains(exist, name) || strings.HasSuffix(name, "_seconds") {
+		histogram := strings.HasSuffix(name, "_seconds") && !slices.Contains(gauges, name)
+		if !slices.Contains(exist, name) || histogram {
 			t.Errorf("alerts.yml asks for %s, which is no counter or gauge of the server", name)
 		}
 	}

@@ -39,6 +39,8 @@ type Server interface {
 	Overload(*Family)
 	Quarantined(*Family)
 	LogsDropped(*Family)
+	CertificateLeft(*Family)
+	CertificateReloads(*Family)
 }
 
 // The sources that the table is made of.

@@ -148,6 +148,12 @@ var table = []row{
 	{"grid_bad_positions_total", counter, "", "Positions on grids that are too far out, infinite or not a number.",
 		state(func(s *netvar.Stats, f *Family) { f.Set(s.BadPositions) })},
 
+	// The certificate that clients see.
+	{"certificate_left_seconds", gauge, "kind", "Time until the certificate that clients see ends, less than 0 once it has. The kind is files, config, or development, which renews itself two days before.",
+		server(Server.CertificateLeft)},
+	{"certificate_reloads_total", counter, "outcome", "New certificates by what became of them: loaded, or failed, and then the old one stays.",
+		server(Server.CertificateReloads)},
+
 	// The server's account of itself.
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},

@@ -13,6 +13,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/testutils/simnet"
 
+	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -41,7 +42,7 @@ func onBench(t *testing.T, conf *quic.Config, test func(t *testing.T, b *bench))
 		b := &bench{stats: new(transport.Stats), ended: make(chan transport.Closed, 1)}
 		b.delay.Store(int64(10 * time.Millisecond))
 		server, client := b.socket(1), b.socket(2)
-		cert, _, err := DevCertificate()
+		cert, err := certificate.SelfSigned()
 		if err != nil {
 			t.Fatal(err)
 		}

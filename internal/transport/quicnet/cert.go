@@ -1,56 +1,17 @@
 package quicnet
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"strings"
-	"time"
 )
-
-// devCertificateLife is how long a development certificate is valid: browsers accept a
-// certificate by its hash only if it lives for less than 14 days.
-const devCertificateLife = 13 * 24 * time.Hour
-
-// DevCertificate makes a self-signed certificate for this machine, and its SHA-256, by
-// which clients elsewhere may pin it.
-func DevCertificate() (cert tls.Certificate, hash [sha256.Size]byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return cert, hash, fmt.Errorf("development certificate: %w", err)
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return cert, hash, fmt.Errorf("development certificate: %w", err)
-	}
-	from := time.Now().Add(-time.Hour) // Clocks differ.
-	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: "netloop development"},
-		NotBefore:    from,
-		NotAfter:     from.Add(devCertificateLife),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     []string{"localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return cert, hash, fmt.Errorf("development certificate: %w", err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, sha256.Sum256(der), nil
-}
 
 // Trust says which server a client believes. The zero value trusts the system's
 // authorities, and on a loopback address any certificate.

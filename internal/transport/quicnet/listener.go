@@ -3,7 +3,6 @@ package quicnet
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -18,13 +17,14 @@ import (
 	"github.com/quic-go/quic-go"
 	"golang.org/x/time/rate"
 
+	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
 )
 
 // ServerConfig is what a listener needs to know.
 type ServerConfig struct {
 	Listen  string               // host:port of the UDP socket; port 0 picks a free one
-	TLS     *tls.Config          // nil: a development certificate
+	TLS     *tls.Config          // nil: a certificate for development, which stays
 	Clock   func() time.Duration // monotonic; stamps what arrives; nil: since Listen
 	Handler transport.Handler
 	Stats   *transport.Stats // nil: not counted
@@ -47,7 +47,6 @@ type Listener struct {
 	socket    *net.UDPConn
 	transport *quic.Transport
 	quic      *quic.Listener
-	hash      [sha256.Size]byte
 	accepting sync.WaitGroup
 	serving   sync.WaitGroup // Add is called under mu while refuse is nil
 	open      atomic.Int64   // connections that quic-go has memory for, in whatever state
@@ -62,7 +61,7 @@ type Listener struct {
 func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
 	l := &Listener{cfg: cfg, conns: make(map[*quic.Conn]*transport.Link)}
-	conf, err := l.serverTLS()
+	conf, err := cfg.serverTLS()
 	if err != nil {
 		return nil, err
 	}
@@ -117,17 +116,14 @@ func (c ServerConfig) withDefaults() ServerConfig {
 }
 
 // serverTLS completes the caller's TLS configuration, or makes one.
-func (l *Listener) serverTLS() (*tls.Config, error) {
-	conf := l.cfg.TLS.Clone()
+func (c *ServerConfig) serverTLS() (*tls.Config, error) {
+	conf := c.TLS.Clone()
 	if conf == nil {
-		cert, hash, err := DevCertificate()
+		pair, err := certificate.SelfSigned()
 		if err != nil {
 			return nil, err
 		}
-		l.hash = hash
-		conf = &tls.Config{Certificates: []tls.Certificate{cert}}
-	} else if len(conf.Certificates) > 0 && len(conf.Certificates[0].Certificate) > 0 {
-		l.hash = sha256.Sum256(conf.Certificates[0].Certificate[0])
+		conf = &tls.Config{Certificates: []tls.Certificate{pair}}
 	}
 	conf.MinVersion = tls.VersionTLS13
 	conf.NextProtos = []string{ALPN}
@@ -136,9 +132,6 @@ func (l *Listener) serverTLS() (*tls.Config, error) {
 
 // Addr returns the socket's address.
 func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
-
-// CertHash returns the SHA-256 of the server's first certificate.
-func (l *Listener) CertHash() [32]byte { return l.hash }
 
 // Refuse answers every new dial at once with code and text; who is in stays.
 func (l *Listener) Refuse(code transport.Code, text string) {

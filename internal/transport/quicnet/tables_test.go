@@ -12,6 +12,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -133,7 +134,7 @@ func TestTablesThatDoNotEndTimeOut(t *testing.T) {
 // rawListen listens as a server that does as it likes.
 func rawListen(t *testing.T) *quic.Listener {
 	t.Helper()
-	cert, _, err := DevCertificate()
+	cert, err := certificate.SelfSigned()
 	if err != nil {
 		t.Fatal(err)
 	}

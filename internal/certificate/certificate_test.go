@@ -1,0 +1,217 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const day = 24 * time.Hour
+
+// written makes a certificate that is valid between two times from now, and writes it.
+func written(t *testing.T, certFile, keyFile string, from, until time.Duration) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	replace(t, keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der8}))
+}
+
+func replace(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files is a keeper of two files, and its log.
+type files struct {
+	*Keeper
+	cert, key string
+	log       bytes.Buffer
+}
+
+func (f *files) load() (tls.Certificate, error) { return tls.LoadX509KeyPair(f.cert, f.key) }
+
+func keep(t *testing.T, from, until time.Duration) *files {
+	t.Helper()
+	dir := t.TempDir()
+	f := &files{cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+	written(t, f.cert, f.key, from, until)
+	k, err := Files(f.cert, f.key, slog.New(slog.NewTextHandler(&f.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Keeper = k
+	t.Cleanup(k.Close)
+	return f
+}
+
+// A certificate that was renewed on disk is what the next client sees.
+func TestTheCertificateFollowsItsFiles(t *testing.T) {
+	f := keep(t, -day, day)
+	before := f.Hash()
+	written(t, f.cert, f.key, -day, 90*day)
+	limit := time.After(20 * time.Second)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for f.Hash() == before {
+		select {
+		case <-again.C:
+		case <-limit:
+			t.Fatal("the old certificate stays")
+		}
+	}
+	f.Close()
+	pair, err := f.Get(nil)
+	if err != nil || !time.Now().Add(89*day).Before(pair.Leaf.NotAfter) {
+		t.Errorf("clients see %+v, %v", pair.Leaf, err)
+	}
+	if left, known := f.Left(); !known || left < 89*day || left > 90*day {
+		t.Errorf("%v left, %v", left, known)
+	}
+	if loaded, _ := f.Counts(); loaded == 0 || !strings.Contains(f.log.String(), "the certificate was replaced") {
+		t.Errorf("replaced %d times: %s", loaded, &f.log)
+	}
+}
+
+// Whatever is wrong with new files, clients see the old certificate; the log and a counter say so.
+func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, f *files)
+		says  string
+	}{
+		"half written": {func(t *testing.T, f *files) {
+			text, err := os.ReadFile(f.cert)
+			if err != nil {
+				t.Fatal(err)
+			}
+			replace(t, f.cert, text[:len(text)/2])
+		}, "find any PEM data"},
+		"gone": {func(t *testing.T, f *files) {
+			if err := os.Remove(f.key); err != nil {
+				t.Fatal(err)
+			}
+		}, "no such file"},
+		"the key is of another": {func(t *testing.T, f *files) {
+			written(t, filepath.Join(filepath.Dir(f.cert), "other"), f.key, -day, day)
+		}, "does not match"},
+		"expired": {func(t *testing.T, f *files) { written(t, f.cert, f.key, -9*day, -8*day) },
+			"has expired on " + time.Now().Add(-8*day).UTC().Format(time.DateOnly)},
+		"not valid yet": {func(t *testing.T, f *files) { written(t, f.cert, f.key, 8*day, 9*day) },
+			"not valid before " + time.Now().Add(8*day).UTC().Format(time.DateOnly)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := keep(t, -day, day)
+			f.watch.Close() // The test says when.
+			before := f.Hash()
+			c.spoil(t, f)
+			f.reload(f.load)
+			if loaded, failed := f.Counts(); loaded != 0 || failed != 1 || f.Hash() != before {
+				t.Errorf("loaded %d, failed %d", loaded, failed)
+			}
+			if text := f.log.String(); !strings.Contains(text, "the old one stays") || !strings.Contains(text, c.says) {
+				t.Errorf("%q is not in the log: %s", c.says, text)
+			}
+		})
+	}
+}
+
+// Who starts with a certificate that has expired gets another one in, even if that is no
+// better: there is nothing to lose.
+func TestAnExpiredCertificateIsReplacedByAny(t *testing.T) {
+	f := keep(t, -9*day, -8*day)
+	if text := f.log.String(); !strings.Contains(text, "clients refuse the certificate") || !strings.Contains(text, "has expired on") {
+		t.Errorf("the start says %q", text)
+	}
+	f.watch.Close()
+	before := f.Hash()
+	written(t, f.cert, f.key, -9*day, -7*day)
+	f.reload(f.load)
+	if f.Hash() == before {
+		t.Error("the old one stays")
+	}
+}
+
+func TestFilesThatCannotBeUsedAreAnError(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Files(dir+"/none", dir+"/none", slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("no files are a certificate")
+	}
+}
+
+// A server that runs for a year always has a valid development certificate, each with the
+// short life that browsers ask for.
+func TestTheDevelopmentCertificateRenewsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		k, err := Development(slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes := map[[32]byte]bool{}
+		for range 60 {
+			time.Sleep(day)
+			synctest.Wait()
+			pair, err := k.Get(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf, err := x509.ParseCertificate(pair.Certificate[0])
+			if err != nil || time.Until(leaf.NotAfter) < renewBefore-2*renewCheck || leaf.NotAfter.Sub(leaf.NotBefore) >= 14*day {
+				t.Fatalf("on %v the certificate is valid until %v: %v", time.Now(), leaf.NotAfter, err)
+			}
+			hashes[k.Hash()] = true
+		}
+		k.Close()
+		loaded, failed := k.Counts()
+		if n := len(hashes); n < 5 || n > 7 || int(loaded) != n-1 || failed != 0 {
+			t.Errorf("%d certificates in 60 days, %d renewals, %d failures", n, loaded, failed)
+		}
+		if h := k.Hash(); !strings.Contains(log.String(), k.hexHash()) {
+			t.Errorf("the log does not name %x: %s", h, &log)
+		}
+	})
+}
+
+func TestACertificateOfTheCallerStays(t *testing.T) {
+	pair, err := SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := Given(pair, slog.New(slog.DiscardHandler))
+	defer k.Close()
+	if left, known := k.Left(); !known || left < 12*day || left > 13*day || k.Kind() != "config" {
+		t.Errorf("%v left, %v, of %s", left, known, k.Kind())
+	}
+	if _, known := Given(tls.Certificate{}, nil).Left(); known {
+		t.Error("no certificate has an end")
+	}
+}

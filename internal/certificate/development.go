@@ -1,0 +1,91 @@
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"time"
+)
+
+const (
+	// developmentLife is how long a development certificate is valid: browsers accept a
+	// certificate by its hash only if it lives for less than 14 days.
+	developmentLife = 13 * 24 * time.Hour
+	// renewBefore is how long before its end the next one is made: far more than clocks differ.
+	renewBefore = 2 * 24 * time.Hour
+	// renewCheck is how often that is looked at. The clock on the wall decides, because a
+	// machine may sleep for days while timers stand still.
+	renewCheck = time.Hour
+)
+
+// Development makes a keeper of a self-signed certificate for this machine.
+func Development(log *slog.Logger) (*Keeper, error) {
+	pair, err := SelfSigned()
+	if err != nil {
+		return nil, err
+	}
+	k := newKeeper("development", log)
+	k.keep(pair)
+	k.running.Go(k.renewals)
+	return k, nil
+}
+
+// renewals makes the next certificate before each one ends.
+func (k *Keeper) renewals() {
+	check := time.NewTicker(renewCheck)
+	defer check.Stop()
+	for {
+		select {
+		case <-check.C:
+		case <-k.done:
+			return
+		}
+		if time.Until(k.Until()) > renewBefore {
+			continue
+		}
+		pair, err := SelfSigned()
+		if err != nil {
+			k.refuse(err)
+			continue
+		}
+		k.keep(pair)
+		k.loaded.Add(1)
+		k.log.Warn("the development certificate was renewed: clients that pin its hash need the new one", "cert_hash", k.hexHash())
+	}
+}
+
+// SelfSigned makes a certificate for this machine, which clients elsewhere may pin by its
+// hash.
+func SelfSigned() (pair tls.Certificate, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return pair, fmt.Errorf("development certificate: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return pair, fmt.Errorf("development certificate: %w", err)
+	}
+	from := time.Now().Add(-time.Hour) // Clocks differ.
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "netloop development"},
+		NotBefore:    from,
+		NotAfter:     from.Add(developmentLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return pair, fmt.Errorf("development certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}

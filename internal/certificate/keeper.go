@@ -1,0 +1,164 @@
+package certificate
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/watchfile"
+)
+
+// Keeper holds a certificate that may change. Any goroutine may ask it.
+type Keeper struct {
+	kind           string
+	log            *slog.Logger
+	held           atomic.Pointer[held]
+	loaded, failed atomic.Uint64
+
+	watch   *watchfile.Watcher // nil without files
+	done    chan struct{}
+	once    sync.Once
+	running sync.WaitGroup
+}
+
+// held is one certificate.
+type held struct {
+	pair        *tls.Certificate
+	hash        [sha256.Size]byte // of its first part
+	from, until time.Time
+}
+
+func newKeeper(kind string, log *slog.Logger) *Keeper {
+	return &Keeper{kind: kind, log: log, done: make(chan struct{})}
+}
+
+// Given makes a keeper of the caller's own certificate.
+func Given(pair tls.Certificate, log *slog.Logger) *Keeper {
+	k := newKeeper("config", log)
+	k.keep(pair)
+	return k
+}
+
+// Files makes a keeper of the certificate in two PEM files. Close it.
+func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
+	k := newKeeper("files", log)
+	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(certFile, keyFile) }
+	ready := make(chan struct{}) // What changes from here on is loaded when the first is.
+	k.watch = watchfile.Watch(func() { <-ready; k.reload(load) }, certFile, keyFile)
+	pair, err := load()
+	if err == nil {
+		k.keep(pair)
+	}
+	close(ready)
+	if err != nil {
+		k.Close()
+		return nil, err
+	}
+	if err := k.held.Load().outdated(time.Now()); err != nil {
+		log.Warn("clients refuse the certificate, except those that pin its hash", "file", certFile, "because", err.Error())
+	}
+	return k, nil
+}
+
+// reload replaces the certificate by what the files hold now.
+func (k *Keeper) reload(load func() (tls.Certificate, error)) {
+	old := k.held.Load()
+	if old == nil {
+		return // There was none that could be used, and Files has said so.
+	}
+	pair, err := load()
+	if err == nil {
+		err = newHeld(pair).replaces(old, time.Now())
+	}
+	if err != nil {
+		k.refuse(err)
+		return
+	}
+	k.keep(pair)
+	k.loaded.Add(1)
+	k.log.Info("the certificate was replaced", "cert_hash", k.hexHash(), "valid_until", k.Until().UTC().Format(time.DateTime))
+}
+
+// refuse says that a new certificate cannot be used.
+func (k *Keeper) refuse(err error) {
+	k.failed.Add(1)
+	k.log.Error("the new certificate cannot be used, and the old one stays", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
+}
+
+func (k *Keeper) keep(pair tls.Certificate) { k.held.Store(newHeld(pair)) }
+
+func newHeld(pair tls.Certificate) *held {
+	h := &held{pair: &pair}
+	if len(pair.Certificate) == 0 {
+		return h
+	}
+	h.hash = sha256.Sum256(pair.Certificate[0])
+	if pair.Leaf == nil {
+		pair.Leaf, _ = x509.ParseCertificate(pair.Certificate[0]) // TLS says what is wrong with it.
+	}
+	if pair.Leaf != nil {
+		h.from, h.until = pair.Leaf.NotBefore, pair.Leaf.NotAfter
+	}
+	return h
+}
+
+// outdated says what is wrong with the dates of a certificate now, or nil.
+func (h *held) outdated(now time.Time) error {
+	switch {
+	case h.until.IsZero(): // They are not known.
+		return nil
+	case now.After(h.until):
+		return errors.New("it has expired on " + h.until.UTC().Format(time.DateTime) + ": renew it")
+	case now.Before(h.from):
+		return errors.New("it is not valid before " + h.from.UTC().Format(time.DateTime) + ": check this machine's clock")
+	}
+	return nil
+}
+
+// replaces says why a certificate must not replace another: it is not valid now, and the
+// other one is.
+func (h *held) replaces(old *held, now time.Time) error {
+	if err := h.outdated(now); err != nil && old.outdated(now) == nil {
+		return fmt.Errorf("the new one is worse than the old: %w", err)
+	}
+	return nil
+}
+
+// Get is for GetCertificate of a tls.Config.
+func (k *Keeper) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.held.Load().pair, nil }
+
+// Hash returns the SHA-256 of the certificate, by which clients may pin it.
+func (k *Keeper) Hash() [sha256.Size]byte { return k.held.Load().hash }
+
+func (k *Keeper) hexHash() string { h := k.Hash(); return hex.EncodeToString(h[:]) }
+
+// Until returns when the certificate ends; zero if that is not known.
+func (k *Keeper) Until() time.Time { return k.held.Load().until }
+
+// Left returns the time until then, less than 0 once it has ended, and whether it is known.
+func (k *Keeper) Left() (left time.Duration, known bool) {
+	until := k.Until()
+	return time.Until(until), !until.IsZero()
+}
+
+// Kind says where the certificate comes from: files, development or config.
+func (k *Keeper) Kind() string { return k.kind }
+
+// Counts returns how often a new certificate replaced the old one, and how often it could not.
+func (k *Keeper) Counts() (loaded, failed uint64) { return k.loaded.Load(), k.failed.Load() }
+
+// Close ends what renews the certificate. It may be called again.
+func (k *Keeper) Close() {
+	k.once.Do(func() { close(k.done) })
+	if k.watch != nil {
+		k.watch.Close()
+	}
+	k.running.Wait()
+}

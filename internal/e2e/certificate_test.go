@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/certificate"
+)
+
+// renew writes a new certificate, with the key before it, and returns its hash.
+func renew(t *testing.T, certFile, keyFile string) [sha256.Size]byte {
+	t.Helper()
+	pair, err := certificate.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		path, kind string
+		der        []byte
+	}{{keyFile, "PRIVATE KEY", key}, {certFile, "CERTIFICATE", pair.Certificate[0]}} {
+		if err := os.WriteFile(f.path, pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sha256.Sum256(pair.Certificate[0])
+}
+
+// greeted connects, and returns the hash of the certificate that the server has shown.
+func greeted(t *testing.T, addr string) (c *client.Client, hash [sha256.Size]byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c, err := client.Dial(ctx, addr, client.Config{Schema: schema, TLS: &tls.Config{
+		InsecureSkipVerify: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			hash = sha256.Sum256(s.PeerCertificates[0].Raw)
+			return nil
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, hash
+}
+
+// A certificate that is renewed on disk is what newcomers see; who plays goes on to play.
+func TestACertificateIsRenewedAndNobodyIsDropped(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	first := renew(t, certFile, keyFile)
+	registry := prometheus.NewRegistry()
+	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{CertFile: certFile, KeyFile: keyFile, Registerer: registry})
+	old, shown := greeted(t, s.Addr().String())
+	if shown != first || s.CertHash() != first {
+		t.Fatal("the first client sees another certificate")
+	}
+	second := renew(t, certFile, keyFile)
+	waitFor(t, func() bool { return s.CertHash() == second })
+	newcomer, shown := greeted(t, s.Addr().String())
+	if shown != second {
+		t.Error("a newcomer sees the old certificate")
+	}
+	for _, c := range []*client.Client{old, newcomer} {
+		before := c.Stats().Snapshots
+		waitFor(t, func() bool { c.Step(time.Millisecond); return c.Stats().Snapshots > before+10 || c.Closed() != nil })
+		if why := c.Closed(); why != nil {
+			t.Errorf("a client was dropped: %v", why)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range families {
+		if strings.Contains(f.GetName(), "certificate") {
+			text.WriteString(f.String() + "\n")
+		}
+	}
+	if left := text.String(); !strings.Contains(left, `value:"files"`) || !strings.Contains(left, `gauge:{value:1.1`) {
+		t.Errorf("the metrics say %s", left)
+	}
+}
+
+// A program that chooses a certificate at each handshake is asked, and a certificate of its own
+// is shown.
+func TestCertificatesOfTheProgramAreShown(t *testing.T) {
+	pair, err := certificate.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, conf := range map[string]*tls.Config{
+		"chosen": {GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }},
+		"given":  {Certificates: []tls.Certificate{pair}},
+	} {
+		s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{TLS: conf})
+		if _, shown := greeted(t, s.Addr().String()); shown != sha256.Sum256(pair.Certificate[0]) {
+			t.Errorf("%s: clients see another", name)
+		}
+		if known := s.CertHash() == sha256.Sum256(pair.Certificate[0]); known != (name == "given") {
+			t.Errorf("%s: CertHash is %x", name, s.CertHash())
+		}
+	}
+}
