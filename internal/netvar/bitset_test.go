@@ -1,0 +1,104 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// plainSet is a set of slots as a table, and how long a bitset with these members has become.
+type plainSet struct {
+	has   [320]bool
+	words int
+}
+
+func (s *plainSet) set(i int, in bool) {
+	if s.has[i] = in; in {
+		s.words = max(s.words, i>>6+1)
+	}
+}
+
+// setWord puts the members of a word in, or takes them out.
+func (s *plainSet) setWord(k int, word uint64, in bool) {
+	for i := range 64 {
+		if word>>i&1 != 0 {
+			s.set(k<<6+i, in)
+		}
+	}
+	if in {
+		s.words = max(s.words, k+1)
+	}
+}
+
+// with puts those members of o that are not in but in, or takes them out.
+func (s *plainSet) with(o, but *plainSet, in bool) {
+	for i, has := range o.has {
+		if has && !but.has[i] {
+			s.has[i] = in
+		}
+	}
+	if in {
+		s.words = max(s.words, o.words)
+	}
+}
+
+// A bitset is a set of slots, whatever the lengths of those that are put together, and grows no
+// further than to the largest of them.
+func TestBitsetAgreesWithATable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 8))
+	for round := range 200 {
+		var sets [3]bitset
+		var plain [3]plainSet
+		for range 60 {
+			a, b, c := rng.IntN(3), rng.IntN(3), rng.IntN(3)
+			i := rng.IntN(320) >> rng.IntN(4)
+			k, word := i>>6, rng.Uint64()&rng.Uint64()
+			switch rng.IntN(9) {
+			case 0, 1:
+				sets[a].set(i)
+				plain[a].set(i, true)
+			case 2:
+				sets[a].unset(i)
+				plain[a].set(i, false)
+			case 3:
+				sets[a].add(k, word)
+				plain[a].setWord(k, word, true)
+			case 4:
+				sets[a].remove(k, word)
+				plain[a].setWord(k, word, false)
+			case 5:
+				sets[a].orBut(sets[b], sets[c])
+				plain[a].with(&plain[b], &plain[c], true)
+			case 6:
+				sets[a].subBut(sets[b], sets[c])
+				plain[a].with(&plain[b], &plain[c], false)
+			case 7:
+				sets[a].or(sets[b])
+				plain[a].with(&plain[b], new(plainSet), true)
+			case 8:
+				sets[a].sub(sets[b])
+				plain[a].with(&plain[b], new(plainSet), false)
+			}
+			sets[a].mustBe(t, round, &plain[a])
+		}
+	}
+}
+
+func (b bitset) mustBe(t *testing.T, round int, want *plainSet) {
+	t.Helper()
+	if len(b) != want.words {
+		t.Fatalf("round %d: %d words, want %d", round, len(b), want.words)
+	}
+	count, next := 0, -1
+	for i := len(want.has) - 1; i >= 0; i-- {
+		if want.has[i] {
+			count++
+			next = i
+		}
+		if b.has(i) != want.has[i] || b.word(i>>6)>>(i&63)&1 != 0 != want.has[i] || b.next(i) != next {
+			t.Fatalf("round %d: slot %d: has %v, want %v; next %d, want %d", round, i, b.has(i), want.has[i], b.next(i), next)
+		}
+	}
+	if b.count() != count {
+		t.Fatalf("round %d: %d members, want %d", round, b.count(), count)
+	}
+}
