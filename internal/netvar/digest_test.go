@@ -1,9 +1,12 @@
 package netvar
 
 import (
+	stdfnv "hash/fnv"
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // dossier is read by four kinds of clients.
@@ -150,6 +153,89 @@ func TestMaskedHashesAreOfTheNewestVersion(t *testing.T) {
 		if n := w.stats.Hashed; len(o.masked) != maxMaskedHashes || tick%2 == 0 && n > 3*sets-2*(maxMaskedHashes-1) {
 			t.Fatalf("tick %d: %d of %d were hashed, and %d are remembered", tick, n, 3*sets, len(o.masked))
 		}
+	}
+}
+
+// As many hashes are remembered as there is room for, of whatever versions, and then the one of the
+// oldest version goes.
+func TestTheOldestMaskedHashGoes(t *testing.T) {
+	var o Object
+	ask := func(withheld Rules, version uint64) (known bool) {
+		m := o.maskedHash(withheld)
+		if m.withheld != withheld || len(o.masked) > 8 {
+			t.Fatalf("asked for %d: %+v of %d", withheld, m, len(o.masked))
+		}
+		known = m.version == version
+		m.version, m.hash = version, version
+		return known
+	}
+	for i, version := range []uint64{15, 14, 11, 13, 12, 17, 16, 18} {
+		if ask(Rules(1<<i), version) {
+			t.Errorf("the new set %d is known", i)
+		}
+	}
+	for i, version := range []uint64{15, 14, 11, 13, 12, 17, 16, 18} {
+		if !ask(Rules(1<<i), version) {
+			t.Errorf("set %d of 8 is forgotten", i)
+		}
+	}
+	for i, gone := range []Rules{1 << 2, 1 << 4, 1 << 3} {
+		place := slices.IndexFunc(o.masked, func(m maskedHash) bool { return m.withheld == gone })
+		ask(Rules(1<<(10+i)), 20)
+		if place < 0 || o.masked[place].withheld != 1<<(10+i) || o.masked[place].hash != 20 {
+			t.Errorf("new set %d does not take the place of %b: %+v", i, gone, o.masked)
+		}
+	}
+}
+
+// Whoever asks first gets the first digest, and each as many ticks later as those before it take
+// at 16384 slots in a tick; who asks after a pause waits for the next tick alone.
+func TestDigestsAreReservedInTheOrderOfRequests(t *testing.T) {
+	w := &World{tick: 7}
+	var turns []uint64
+	reserve := func(slots int, tick uint64) {
+		p := &Peer{w: w, entries: make([]entry, slots), tick: tick}
+		w.reserve(p)
+		turns = append(turns, p.turn)
+	}
+	for range 10 {
+		reserve(10_000, 7)
+	}
+	w.tick = 40
+	reserve(10_000, 39) // its snapshot of tick 40 is still to come
+	reserve(6384, 40)
+	reserve(1, 40)
+	reserve(1, 50)
+	if want := []uint64{8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 40, 41, 41, 51}; !slices.Equal(turns, want) {
+		t.Errorf("turns %v, want %v", turns, want)
+	}
+}
+
+// The digest of the state is FNV-1a over the id and the value of each object in the order of slots.
+func TestStateDigestIsOfAllThatWasCaptured(t *testing.T) {
+	q := newPair(t, 0)
+	a := q.spawnRock(q.w, rock{X: 3}, 1)
+	gone := q.spawnRock(q.w, rock{}, 1)
+	b := q.spawnShip(q.w, ship{Name: "b"}, 300, 1)
+	q.deliver()
+	q.w.Despawn(gone)
+	q.deliver()
+	q.edit(a).X = 4              // not captured
+	q.spawnRock(q.w, rock{}, 99) // nor this
+	all := stdfnv.New64a()
+	for _, o := range []*Object{a, b} {
+		value, v := stdfnv.New64a(), o.hist.newest()
+		_, _ = value.Write(o.class.plan.AppendValues(wire.AppendUvarint(wire.AppendUvarint(nil, uint64(o.class.index)), o.Owner()), &v))
+		_, _ = all.Write(wire.AppendUint64(wire.AppendUint64(nil, uint64(o.id)), value.Sum64()))
+	}
+	q.w.stats.Hashed = 0
+	for range 2 {
+		if got := q.w.StateDigest(); got != all.Sum64() {
+			t.Errorf("the digest is %x, want %x", got, all.Sum64())
+		}
+	}
+	if n := q.w.stats.Hashed; n != 2 {
+		t.Errorf("%d values were hashed twice over, want each of 2 once", n)
 	}
 }
 

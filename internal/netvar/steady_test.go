@@ -508,4 +508,59 @@ func TestDetailsAreTakenEmpty(t *testing.T) {
 	if got := s.take(); got == b {
 		t.Error("more details are kept than there is room for")
 	}
+	if s.release(nil); len(s.spare) != 0 {
+		t.Error("nothing was released, and is kept")
+	}
+}
+
+// So many details are kept for others as one client can need at once, and 4096 more.
+func TestDetailsAreKeptForOneClientAndAFewMore(t *testing.T) {
+	q := newPair(t, 0)
+	for range 3 {
+		q.spawnRock(q.w, rock{}, 1)
+	}
+	q.deliver()
+	for range 5000 {
+		q.w.details.release(new(detail))
+	}
+	if n := len(q.w.details.spare); n != 3+4096 {
+		t.Errorf("%d details are kept for 3 objects, want 4096 more than that", n)
+	}
+}
+
+// An entry remembers which of the last 64 versions were acknowledged, in whatever order it hears of
+// them, and begins anew when its baseline is forgotten.
+func TestAnEntryRemembersWhatWasAcknowledged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 6))
+	e := entry{detail: new(detail)}
+	acked := map[uint64]bool{}
+	for tick := uint64(100); tick < 4000; tick += 1 + rng.Uint64N(1<<rng.IntN(7)) {
+		if e.advance(tick); rng.IntN(3) == 0 {
+			before := tick - rng.Uint64N(64)
+			e.noteAcked(before)
+			acked[before] = true
+		}
+		acked[tick] = true
+		for age := range uint64(90) {
+			if want := acked[tick-age] && age < 64; e.hasAcked(tick-age) != want {
+				t.Fatalf("of %d it is said as of %d that it was acknowledged: %v", tick-age, tick, !want)
+			}
+		}
+		if e.mendedAt = tick; rng.IntN(50) == 0 {
+			if e.forget(); *e.detail != (detail{}) {
+				t.Fatalf("after it forgets it has %+v", e.detail)
+			}
+			clear(acked)
+		}
+	}
+}
+
+// An age is a number of ticks, also across the tick whose low bits are all zero.
+func TestAgeCountsAcrossTheLowBits(t *testing.T) {
+	e := entry{last: 1<<32 - 3}
+	for tick, want := range map[uint64]uint64{1<<32 - 3: 0, 1<<32 - 1: 2, 1 << 32: 3, 1<<32 + 7: 10, 2<<32 + 7: 10} {
+		if got := e.age(tick); got != want {
+			t.Errorf("at %d the age is %d, want %d", tick, got, want)
+		}
+	}
 }
