@@ -1,9 +1,12 @@
 package netvar
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // A history is what a plain list with the rules of commit and fit is, whatever ticks have a
@@ -41,7 +44,7 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 			}
 			if rng.IntN(100) == 0 && len(list) > 1 {
 				keep := 1 + rng.IntN(len(list)-1)
-				h.fit(keep * 8 * h.stride())
+				h.fit(keep*8*h.stride() + rng.IntN(8*h.stride()))
 				list, evicted = list[len(list)-keep:], true
 			}
 			if h.evicted != evicted {
@@ -57,11 +60,157 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 			if i, _ := slices.BinarySearch(list, then+1); h.floor(then, tick) != i-1 {
 				t.Fatalf("seed %d: version %d was the newest at %d, want %d", seed, h.floor(then, tick), then, i-1)
 			}
+			if i, ok := slices.BinarySearch(list, then); h.find(then, tick) != i && ok || !ok && h.find(then, tick) != -1 {
+				t.Fatalf("seed %d: version %d is of %d, want %d: %v", seed, h.find(then, tick), then, i, ok)
+			}
 			for i, at := range list {
 				if h.tick(i) != at || h.values(i).Words[0] != at || h.find(at, tick) != i {
 					t.Fatalf("seed %d: version %d is of %d, want %d", seed, i, h.tick(i), at)
 				}
 			}
+		}
+	}
+}
+
+// blobHistory is a history with two blobs in each version, and the plain list that it stands for.
+type blobHistory struct {
+	history
+	list []blobVersion
+	size int // of all blobs, as the history counts them
+}
+
+type blobVersion struct {
+	tick  uint64
+	word  uint64
+	blobs [2][]byte
+}
+
+// bytes counts the blobs from a version on, each once however many versions in a row share it.
+func (h *blobHistory) bytes(from int, size func(int) int) (n int) {
+	for i := from; i < len(h.list); i++ {
+		for j, b := range h.list[i].blobs {
+			if i == from || !bytes.Equal(b, h.list[i-1].blobs[j]) {
+				n += size(len(b))
+			}
+		}
+	}
+	return n
+}
+
+// mustBe compares the history with the list: its versions, the bytes that it counts, and that it
+// keeps nothing alive beside them.
+func (h *blobHistory) mustBe(t *testing.T, after string) {
+	t.Helper()
+	if int(h.n) != len(h.list) || h.size != h.bytes(0, codec.Allocated) {
+		t.Fatalf("%s: %d versions with %d bytes, want %d with %d", after, h.n, h.size, len(h.list), h.bytes(0, codec.Allocated))
+	}
+	for i, want := range h.list {
+		v := h.values(i)
+		if h.tick(i) != want.tick || v.Words[0] != want.word || !slices.EqualFunc(v.Blobs, want.blobs[:], bytes.Equal) {
+			t.Fatalf("%s: version %d is of %d: %v, want %v", after, i, h.tick(i), v, want)
+		}
+	}
+	for k, b := range h.blobs {
+		if b != nil && (k < 2*int(h.first) || k >= 2*int(h.first+h.n)) {
+			t.Fatalf("%s: blob %d is kept of a version that is gone", after, k)
+		}
+	}
+}
+
+// push adds a version, and checks that the array grows when drafts says so, and by as much.
+func (h *blobHistory) push(t *testing.T, v blobVersion) {
+	t.Helper()
+	room := int(h.room) + h.drafts()
+	h.size += h.history.push(v.tick, &codec.Values{Words: []uint64{v.word}, Blobs: v.blobs[:]})
+	if int(h.room) != room {
+		t.Fatalf("room for %d versions, drafts said %d", h.room, room)
+	}
+	for h.list = append(h.list, v); len(h.list) >= 2 && h.list[1].tick+Horizon <= v.tick; {
+		h.list = h.list[1:]
+	}
+}
+
+// replace gives the newest version another value. A blob like that of the version before is shared.
+func (h *blobHistory) replace(v blobVersion) {
+	h.size += h.replaceNewest(&codec.Values{Words: []uint64{v.word}, Blobs: v.blobs[:]})
+	v.tick = h.list[len(h.list)-1].tick
+	h.list[len(h.list)-1] = v
+}
+
+// cut drops versions by their age or by their bytes.
+func (h *blobHistory) cut(rng *rand.Rand) {
+	last := len(h.list) - 1
+	if rng.IntN(2) == 0 {
+		before := h.list[last].tick - rng.Uint64N(Horizon)
+		h.size -= h.dropBefore(before)
+		for len(h.list) > 1 && h.list[1].tick <= before {
+			h.list = h.list[1:]
+		}
+		return
+	}
+	most, from := rng.IntN(3000), last
+	for from > 0 && 8*2*(last-from+2)+h.bytes(from-1, func(n int) int { return n }) <= most {
+		from--
+	}
+	h.evicted = false
+	h.fit(most)
+	if h.evicted != (from > 0) {
+		from = -1 // which fails below
+	}
+	h.list = h.list[max(from, 0):]
+	h.size = h.bytes(0, codec.Allocated) // what it frees nobody counts: see fit
+}
+
+// Blobs are counted once however many versions share them, by whatever they come and go.
+func TestHistoryCountsItsBlobs(t *testing.T) {
+	texts := [][]byte{nil, []byte("a"), []byte("b"), bytes.Repeat([]byte("c"), 20), bytes.Repeat([]byte("d"), 90)}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		h := blobHistory{history: history{nw: 1, nb: 2}}
+		tick := uint64(1)
+		for range 400 {
+			v := blobVersion{tick: tick, word: rng.Uint64()}
+			for j := range v.blobs {
+				v.blobs[j] = texts[rng.IntN(1+rng.IntN(len(texts)))]
+			}
+			switch what := rng.IntN(30); {
+			case what == 0 && tick > 1:
+				h.cut(rng)
+				h.mustBe(t, "cut")
+			case what < 4 && tick > 1:
+				h.replace(v)
+				h.mustBe(t, "replace")
+			default:
+				h.push(t, v)
+				h.mustBe(t, "push")
+				tick += 1 + rng.Uint64N(1<<rng.IntN(6))
+			}
+		}
+		if freed := h.clear(); freed != h.size || h.n != 0 || h.blobs != nil {
+			t.Fatalf("seed %d: %d bytes are freed of %d", seed, freed, h.size)
+		}
+	}
+}
+
+// An array of versions grows by half and a few, up to half as much again as the horizon has; it
+// stays when at its front a quarter as many have gone as are left.
+func TestHistoryGrowsByHalf(t *testing.T) {
+	var rooms []int32
+	h := history{nw: 1}
+	for tick := uint64(1); tick <= 400; tick++ {
+		if h.push(tick, &codec.Values{Words: []uint64{0}}); len(rooms) == 0 || rooms[len(rooms)-1] != h.room {
+			rooms = append(rooms, h.room)
+		}
+	}
+	if want := []int32{3, 7, 13, 22, 36, 57, 88, 135, 195}; !slices.Equal(rooms, want) {
+		t.Errorf("room for %v versions, want %v", rooms, want)
+	}
+	for _, c := range []struct{ gone, room int32 }{{0, 33}, {3, 28}, {4, 27}, {5, 20}, {19, 20}} {
+		h := history{nw: 1}
+		h.renew(20)
+		h.first, h.n = c.gone, 20-c.gone
+		if h.draft(); h.room != c.room || h.first != 0 {
+			t.Errorf("after %d of 20 are gone there is room for %d, want %d; the first is at %d", c.gone, h.room, c.room, h.first)
 		}
 	}
 }
