@@ -1,0 +1,77 @@
+package netvar
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// What is explained of a change follows it from its capture to its acknowledgement.
+func TestExplainFollowsAChange(t *testing.T) {
+	q := newPair(t, 0)
+	const owner, x, y = 0, 1, 2
+	var o *Object
+	capture := func() { q.tick++; q.w.Capture(q.tick) }
+	for i, step := range []struct {
+		do    func()
+		field int
+		want  Explanation
+	}{
+		{func() { o = q.spawnRock(q.w, rock{}, 1) }, x, Explanation{Why: WhyNew}},
+		{func() { q.next() }, x, Explanation{Why: WhySent, Tick: 1, Changed: 1, Visible: 1, Sent: 1, Version: 1, Copies: 1, Packets: []uint64{1}}},
+		{capture, x, Explanation{Why: WhyInFlight, Tick: 2, Changed: 1, Visible: 1, Sent: 1, Version: 1, Copies: 1, Packets: []uint64{1}}},
+		{func() { snap(q.p, q.tick, wide) }, x, Explanation{Why: WhySent, Tick: 2, Changed: 1, Visible: 1, Sent: 2, Version: 1, Copies: 2, Packets: []uint64{1, 2}}},
+		{capture, x, Explanation{Why: WhyInFlight, Tick: 3, Changed: 1, Visible: 1, Sent: 2, Version: 1, Copies: 2, Packets: []uint64{1, 2}}},
+		{func() { q.p.Ack([]Range{{2, 2}}) }, x, Explanation{Why: WhyUnedited, Tick: 3, Changed: 1, Visible: 1, Baseline: 1, Sent: 2, Version: 1}},
+		{func() { q.edit(o); capture() }, x, Explanation{Why: WhyUnchanged, Tick: 4, Changed: 1, Visible: 1, Baseline: 1, Sent: 2, Version: 1}},
+		{func() { q.edit(o).Y = 1; capture() }, y, Explanation{Why: WhyNoSnapshot, Tick: 5, Changed: 5, Visible: 1, Baseline: 1, Sent: 2, Version: 1}},
+		{func() {}, x, Explanation{Why: WhyUnchanged, Tick: 5, Changed: 1, Visible: 1, Baseline: 1, Sent: 2, Version: 1}},
+		{func() { live[rock](o).X = 1 }, x, Explanation{Why: WhyUnnoticed, Tick: 5, Changed: 1, Visible: 1, Baseline: 1, Sent: 2, Version: 1}},
+		{func() { live[rock](o).X = 0; snap(q.p, q.tick, wide) }, y, Explanation{Why: WhySent, Tick: 5, Changed: 5, Visible: 1, Baseline: 1, Sent: 5, Version: 5, Copies: 1, Packets: []uint64{3}}},
+		{func() { q.p.Ack([]Range{{3, 3}}) }, y, Explanation{Why: WhyUnchanged, Tick: 5, Changed: 5, Visible: 1, Baseline: 5, Sent: 5, Version: 5}},
+		{capture, y, Explanation{Why: WhyAcked, Tick: 6, Changed: 5, Visible: 1, Baseline: 5, Sent: 5, Version: 5}},
+		{func() { q.w.SetOwner(o, 5); q.next() }, owner, Explanation{Why: WhySent, Tick: 7, Changed: 7, Visible: 1, Baseline: 5, Sent: 7, Version: 7, Copies: 1, Packets: []uint64{4}}},
+		{func() { q.edit(o).Y = 2; q.next() }, owner, Explanation{Why: WhySent, Tick: 8, Changed: 7, Visible: 1, Baseline: 5, Sent: 8, Version: 8, Copies: 1, Packets: []uint64{5}}},
+		{func() {}, y, Explanation{Why: WhySent, Tick: 8, Changed: 8, Visible: 1, Baseline: 5, Sent: 8, Version: 8, Copies: 1, Packets: []uint64{5}}},
+		{func() { q.next(); q.next() }, y, Explanation{Why: WhyInFlight, Tick: 10, Changed: 8, Visible: 1, Baseline: 5, Sent: 9, Version: 8, Copies: 2, Packets: []uint64{5, 6}}},
+		{func() { q.p.Ack([]Range{{7, 7}}); q.edit(o).Y = 3; q.next() }, y, Explanation{Why: WhySent, Tick: 11, Changed: 11, Visible: 1, Baseline: 5, Sent: 11, Version: 11, Copies: 1, Packets: []uint64{8}}},
+		{func() { q.edit(o).X = 3; q.next() }, y, Explanation{Why: WhySent, Tick: 12, Changed: 11, Visible: 1, Baseline: 5, Sent: 12, Version: 12, Copies: 1, Packets: []uint64{9}}},
+		{func() { q.w.Despawn(o) }, x, Explanation{Why: WhyGone, Tick: 12, Changed: 12}},
+	} {
+		step.do()
+		got := q.w.Explain(q.p, o, step.field)
+		if !reflect.DeepEqual(got, step.want) {
+			t.Errorf("step %d: %+v, want %+v", i, got, step.want)
+		}
+	}
+}
+
+// A name means a field, or all that lies in a struct or an array, and none all fields.
+func TestNamesMeanFields(t *testing.T) {
+	c := classOf[agent](t, "agent")
+	for name, want := range map[string][]int{
+		"(owner)": {0}, "X": {1}, "Heat": {2}, "Hea": nil, "Gear": {5, 6, 7, 8, 9}, "Gear.Spot": {8, 9}, "Gear.Spot[1]": {9},
+		"Take": {11}, "Gear.": nil, "": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+	} {
+		if got := c.FieldsNamed(name); !slices.Equal(got, want) {
+			t.Errorf("%q means the fields %v, want %v", name, got, want)
+		}
+	}
+}
+
+// An id is read as it is written, and nothing else is one.
+func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
+	for _, id := range []ID{makeID(0, 1), makeID(1<<16-1, 1<<32-1), makeID(12, 10)} {
+		if got, ok := ParseID(id.String()); !ok || got != id {
+			t.Errorf("%v is read as %v, %v", id, got, ok)
+		}
+	}
+	if got := makeID(12, 10).String(); got != "12.10" {
+		t.Errorf("slot 12, lifetime 10 is %s", got)
+	}
+	for _, text := range []string{"", "1", ".", "1.", ".1", "65536.1", "1.4294967296", "0x1.1", "1.0x1", "-1.1", "1.1.1", "010.1x"} {
+		if _, ok := ParseID(text); ok {
+			t.Errorf("%q is an id", text)
+		}
+	}
+}
