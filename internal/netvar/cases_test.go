@@ -242,6 +242,7 @@ func TestMisuseIsRefusedWithARemedy(t *testing.T) {
 		"no value":             func() { w.Spawn(s.rock, nil, 0, 6) },
 		"duplicate class name": func() { NewTable(other, classOf[ship](t, "other")) },
 		"class in two tables":  func() { NewTable(s.rock) },
+		"its first class too":  func() { NewTable(classOf[rock](t, "first"), s.ship) },
 		"nil class":            func() { NewTable(nil) },
 		"too many objects": func() {
 			for range MaxSlots + 1 {

@@ -42,7 +42,7 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 	size, largest := p.MaxDelta()
 	size = (size + 7) / 8
 	whole, _ := p.MaxSize()
-	c.heavy = maxVersions*(whole+8*(c.words()+1)) > maxHistory
+	c.heavy = whole+8*(c.words()+1) > maxHistory/maxVersions
 	c.large = size > MaxPacket-maxHeader-maxRecordHead-c.maskBytes()
 	if room := MaxRecord - maxLargeHead - c.maskBytes(); size > room {
 		return nil, fmt.Errorf("a value may take %d bytes and there is room for %d; the largest field is %s: give it a smaller max in its tag, or split the class", size, room, largest)

@@ -103,7 +103,7 @@ func (h *history) floor(tick, newest uint64) int {
 	case found > tick:
 		return -1
 	}
-	for i < last && h.tick(i+1) <= tick {
+	for h.tick(i+1) <= tick { // which the newest is not
 		i++
 	}
 	return i
@@ -197,9 +197,6 @@ func (h *history) replaceNewest(v *codec.Values) (grown int) {
 // changes once it is here, and mostly it is that of the version before, which is then kept instead
 // of a copy.
 func (h *history) fillBlobs(i int, blobs [][]byte) (size int) {
-	if h.nb == 0 {
-		return 0
-	}
 	to := h.blobsOf(i)
 	for j, b := range blobs {
 		if i > 0 && bytes.Equal(h.blobsOf(i - 1)[j], b) {
@@ -219,9 +216,6 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 	for old < int(h.n)-1 && h.tick(old+1) <= tick {
 		old++
 	}
-	if old == 0 {
-		return 0
-	}
 	return h.drop(old, h.tick(old))
 }
 
@@ -229,15 +223,14 @@ func (h *history) dropBefore(tick uint64) (bytes int) {
 // that frees: those of their blobs, but not of what the first one that stays has too.
 func (h *history) drop(old int, oldest uint64) (bytes int) {
 	h.oldest = oldest
-	if nb := int(h.nb); nb > 0 {
-		from, to := int(h.first)*nb, (int(h.first)+old)*nb
-		for k := from; k < to; k++ {
-			if b := h.blobs[k]; k+nb >= to && old == int(h.n) || !same(b, h.blobs[k+nb]) {
-				bytes += codec.Allocated(len(b))
-			}
+	nb := int(h.nb)
+	from, to := int(h.first)*nb, (int(h.first)+old)*nb
+	for k := from; k < to; k++ {
+		if b := h.blobs[k]; k+nb >= to && old == int(h.n) || !same(b, h.blobs[k+nb]) {
+			bytes += codec.Allocated(len(b))
 		}
-		clear(h.blobs[from:to])
 	}
+	clear(h.blobs[from:to])
 	h.first += int32(old)
 	h.n -= int32(old)
 	return bytes
@@ -245,7 +238,7 @@ func (h *history) drop(old int, oldest uint64) (bytes int) {
 
 // clear gives up all versions and returns the bytes of their blobs.
 func (h *history) clear() (bytes int) {
-	bytes = h.drop(int(h.n), 0)
+	bytes = h.drop(int(h.n), h.oldest)
 	*h = history{}
 	return bytes
 }
@@ -262,14 +255,12 @@ func (h *history) makeRoom() {
 
 // renew moves the versions to the front of another array, with room for so many.
 func (h *history) renew(size int) {
-	end := int(h.first + h.n)
+	end, nb := int(h.first+h.n), int(h.nb)
 	data, blobs := h.data, h.blobs
 	h.data = make([]uint64, size*h.stride())
 	copy(h.data, data[int(h.first)*h.stride():end*h.stride()])
-	if nb := int(h.nb); nb > 0 {
-		h.blobs = make([][]byte, size*nb)
-		copy(h.blobs, blobs[int(h.first)*nb:end*nb])
-	}
+	h.blobs = make([][]byte, size*nb)
+	copy(h.blobs, blobs[int(h.first)*nb:end*nb])
 	h.first, h.room = 0, int32(size)
 }
 

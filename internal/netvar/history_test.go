@@ -72,7 +72,7 @@ func TestHistoryKeepsWhatTheHorizonSays(t *testing.T) {
 	}
 }
 
-// blobHistory is a history with two blobs in each version, and the plain list that it stands for.
+// blobHistory is a history with some blobs in each version, and the plain list that it stands for.
 type blobHistory struct {
 	history
 	list []blobVersion
@@ -82,7 +82,7 @@ type blobHistory struct {
 type blobVersion struct {
 	tick  uint64
 	word  uint64
-	blobs [2][]byte
+	blobs [][]byte
 }
 
 // bytes counts the blobs from a version on, each once however many versions in a row share it.
@@ -106,12 +106,12 @@ func (h *blobHistory) mustBe(t *testing.T, after string) {
 	}
 	for i, want := range h.list {
 		v := h.values(i)
-		if h.tick(i) != want.tick || v.Words[0] != want.word || !slices.EqualFunc(v.Blobs, want.blobs[:], bytes.Equal) {
+		if h.tick(i) != want.tick || v.Words[0] != want.word || !slices.EqualFunc(v.Blobs, want.blobs, bytes.Equal) {
 			t.Fatalf("%s: version %d is of %d: %v, want %v", after, i, h.tick(i), v, want)
 		}
 	}
 	for k, b := range h.blobs {
-		if b != nil && (k < 2*int(h.first) || k >= 2*int(h.first+h.n)) {
+		if b != nil && (k < int(h.first)*int(h.nb) || k >= int(h.first+h.n)*int(h.nb)) {
 			t.Fatalf("%s: blob %d is kept of a version that is gone", after, k)
 		}
 	}
@@ -121,7 +121,7 @@ func (h *blobHistory) mustBe(t *testing.T, after string) {
 func (h *blobHistory) push(t *testing.T, v blobVersion) {
 	t.Helper()
 	room := int(h.room) + h.drafts()
-	h.size += h.history.push(v.tick, &codec.Values{Words: []uint64{v.word}, Blobs: v.blobs[:]})
+	h.size += h.history.push(v.tick, &codec.Values{Words: []uint64{v.word}, Blobs: v.blobs})
 	if int(h.room) != room {
 		t.Fatalf("room for %d versions, drafts said %d", h.room, room)
 	}
@@ -132,7 +132,7 @@ func (h *blobHistory) push(t *testing.T, v blobVersion) {
 
 // replace gives the newest version another value. A blob like that of the version before is shared.
 func (h *blobHistory) replace(v blobVersion) {
-	h.size += h.replaceNewest(&codec.Values{Words: []uint64{v.word}, Blobs: v.blobs[:]})
+	h.size += h.replaceNewest(&codec.Values{Words: []uint64{v.word}, Blobs: v.blobs})
 	v.tick = h.list[len(h.list)-1].tick
 	h.list[len(h.list)-1] = v
 }
@@ -161,15 +161,25 @@ func (h *blobHistory) cut(rng *rand.Rand) {
 	h.size = h.bytes(0, codec.Allocated) // what it frees nobody counts: see fit
 }
 
+// In a history without versions nothing is found, whatever the tick.
+func TestNothingIsFoundInAnEmptyHistory(t *testing.T) {
+	h := history{nw: 1}
+	for tick := range uint64(3) {
+		if i, j := h.find(tick, 1), h.floor(tick, 1); i >= 0 || j >= 0 {
+			t.Errorf("of tick %d are versions %d and %d", tick, i, j)
+		}
+	}
+}
+
 // Blobs are counted once however many versions share them, by whatever they come and go.
 func TestHistoryCountsItsBlobs(t *testing.T) {
 	texts := [][]byte{nil, []byte("a"), []byte("b"), bytes.Repeat([]byte("c"), 20), bytes.Repeat([]byte("d"), 90)}
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		h := blobHistory{history: history{nw: 1, nb: 2}}
+		h := blobHistory{history: history{nw: 1, nb: int16(seed % 4)}}
 		tick := uint64(1)
 		for range 400 {
-			v := blobVersion{tick: tick, word: rng.Uint64()}
+			v := blobVersion{tick: tick, word: rng.Uint64(), blobs: make([][]byte, h.nb)}
 			for j := range v.blobs {
 				v.blobs[j] = texts[rng.IntN(1+rng.IntN(len(texts)))]
 			}
