@@ -209,7 +209,7 @@ const maxRate = 1000
 
 // check reports a rate that no room can run at.
 func (r Rate) check(key string) error {
-	if r.Num == 0 || r.Den == 0 || r.Num < r.Den || r.Num > maxRate*r.Den || r.Num > loop.MaxRatePart || r.Den > loop.MaxRatePart {
+	if r.Den == 0 || r.Num < r.Den || r.Num > maxRate*r.Den || r.Num > loop.MaxRatePart || r.Den > loop.MaxRatePart {
 		return ConfigError(key, fmt.Sprintf("%d/%d Hz", r.Num, r.Den), "use 1 to %d Hz", maxRate)
 	}
 	return nil

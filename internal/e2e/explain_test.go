@@ -122,7 +122,7 @@ func TestExplainSentAndInFlight(t *testing.T) {
 	if y.Reason != netloop.ReasonInFlight || y.Changed != x.Changed || y.Copies != 2 || len(y.Packets) != 2 || y.Packets[0] != x.Packets[0] {
 		t.Errorf("%+v after %+v", y, x)
 	}
-	if s := y.String(); !strings.Contains(s, "neither acknowledged nor lost") || !strings.Contains(s, "Pos.X") {
+	if s := y.String(); strings.Contains(s, "held back") || !strings.Contains(s, "neither acknowledged nor lost") || !strings.Contains(s, "Pos.X") {
 		t.Error(s)
 	}
 	a.Step(20)

@@ -87,6 +87,21 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 	w.Step(3) // Messages, state and timers go on without them.
 }
 
+// Of two systems of a name the tree that takes out the old one keeps the handle of the new one.
+func TestANewSystemMayHaveTheNameOfOneThatIsTakenOut(t *testing.T) {
+	x, w := newTrees(t)
+	l := x.room.Loop()
+	fresh := netloop.NewSystem(netloop.Update, "a", x.note("new a"))
+	l.Append(fresh)
+	l.Remove("a")
+	set(t, l)
+	x.tick(t, w, "b c new a")
+	fresh.Change(netloop.Priority(netloop.First))
+	x.tick(t, w, "new a b c")
+	fresh.Remove()
+	x.tick(t, w, "b c")
+}
+
 func TestGroupsRunAsOneWhileTheirConditionHolds(t *testing.T) {
 	x, w := newTrees(t)
 	day, asked := true, 0
@@ -346,6 +361,9 @@ func TestANodeHasHandleStateAndCost(t *testing.T) {
 	l.Disable("a")
 	if n := find(l, "fresh"); n.System != fresh || !n.Pending {
 		t.Errorf("to be added: %+v", n)
+	}
+	for range l.All() { // Whoever has found what it looks for stops.
+		break
 	}
 	if n := find(l, "a"); !n.Pending || !n.Disabled || n.System.Name() != "a" || find(l, "b").Pending {
 		t.Errorf("to be changed: %+v", n)

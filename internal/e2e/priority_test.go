@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -207,6 +208,11 @@ func TestBadPrioritiesAreRefused(t *testing.T) {
 	}
 	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: -1}}, crowd{}); err == nil || !strings.Contains(err.Error(), "Room.Budget: -1") {
 		t.Errorf("a negative budget: %v", err)
+	}
+	for budget, ok := range map[int]bool{1: true, netvar.MaxBudget: true, netvar.MaxBudget + 1: false} {
+		if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{Budget: budget}}, crowd{}); (err == nil) != ok {
+			t.Errorf("a budget of %d: %v", budget, err)
+		}
 	}
 	other := script(func(r *netloop.Room) {
 		balls.Weigh(r, func(*netloop.Client, *netloop.Object[ball]) float64 { return 1 })

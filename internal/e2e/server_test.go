@@ -111,6 +111,29 @@ func TestAServerWhosePortIsTakenMayRunLater(t *testing.T) {
 	}
 }
 
+// An address of the admin listener that cannot be used is named, and gives the port for clients
+// back: the server may be run once the address is free.
+func TestAnAdminAddressThatIsTakenGivesThePortBack(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0", Admin: taken.Addr().String()}, script(func(*netloop.Room) {}))
+	if err := s.Listen(); err == nil || !strings.Contains(err.Error(), "Admin") || !strings.Contains(err.Error(), taken.Addr().String()) {
+		t.Errorf("Listen: %v", err)
+	}
+	if s.Addr() != nil {
+		t.Errorf("it listens on %v all the same", s.Addr())
+	}
+	_ = taken.Close()
+	if err := s.Listen(); err != nil || s.AdminAddr() == nil {
+		t.Errorf("%v: the admin listener has %v", err, s.AdminAddr())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServerOverQUIC(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })

@@ -210,7 +210,7 @@ func TestAHookThatHangsEndsTheServer(t *testing.T) {
 }
 
 func TestWatchdogLimits(t *testing.T) {
-	for limit, ok := range map[time.Duration]bool{0: true, -1: true, 100 * time.Millisecond: true, time.Millisecond: false} {
+	for limit, ok := range map[time.Duration]bool{0: true, -1: true, 1: false, 100 * time.Millisecond: true, time.Millisecond: false} {
 		_, err := netloop.New(netloop.Config{Watchdog: limit}, script(func(*netloop.Room) {}))
 		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "Watchdog") {
 			t.Errorf("%v: %v", limit, err)

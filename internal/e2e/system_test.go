@@ -67,6 +67,22 @@ func TestChangeTakesEffectAtTheNextTickAndKeepsTheTimer(t *testing.T) {
 	}
 }
 
+// A change keeps the anchors that it does not name: of those before, and of those after.
+func TestAChangeKeepsTheAnchorsThatItDoesNotName(t *testing.T) {
+	x, w := newTrees(t)
+	l := x.room.Loop()
+	after, before := x.system("after", netloop.After("c")), x.system("before", netloop.Before("a"))
+	l.Append(after, before)
+	set(t, l)
+	x.tick(t, w, "before a b c after")
+	after.Change(netloop.Priority(netloop.First))
+	before.Change(netloop.Priority(netloop.Last))
+	x.tick(t, w, "before a b c after")
+	after.Change(netloop.After())
+	before.Change(netloop.Before())
+	x.tick(t, w, "after a b c before")
+}
+
 func TestAChangeThatIsRejectedChangesNothing(t *testing.T) {
 	var ran journal
 	var s *netloop.System

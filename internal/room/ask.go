@@ -57,8 +57,7 @@ func (r *Room) answer(tick uint64) {
 	for _, w := range q.waiting {
 		w.answer <- w.look(tick)
 	}
-	clear(q.waiting)
-	q.waiting = q.waiting[:0]
+	q.waiting = nil
 	q.asked.Store(false)
 }
 

@@ -1,9 +1,12 @@
 package room
 
 import (
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -20,16 +23,21 @@ const (
 	MaxDigests    = maxDigests
 	MaxFloodWait  = maxFloodWait
 	MaxPenalties  = maxPenalties
+	MaxQuestions  = maxQuestions
 	MaxPosts      = maxPosts
 	MaxRefusals   = maxRefusals
 	MaxUnsentAcks = maxUnsentAcks
+	StallLongest  = stallLongest
 	StallNames    = stallNames
 )
 
 type (
 	Result    = result
 	Penalties = penalties
+	Outgoing  = outgoing
 )
+
+func WatchEvery(limit time.Duration) time.Duration { return watchEvery(limit) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
@@ -43,6 +51,43 @@ func (r *Room) SetDry()                       { r.cfg.Limits.Dry = true }
 func (r *Room) SetMaxClients(n int)           { r.spec.MaxClients = n }
 func (c *Client) Kicked() *transport.Closed   { return c.kicked }
 func (c *Client) Unsent() uint64              { return c.unsent }
+
+func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
+func (r *Room) Paced(in loop.Input) error { return r.paced(in) }
+func (r *Room) Leaving() *Outgoing        { return r.leaving }
+
+// Recorded names what the recorder of a room still refers to of the last tick.
+func (r *Room) Recorded() string {
+	f, ok := r.feed.(*recorder)
+	if !ok {
+		return ""
+	}
+	t := &f.tick
+	for _, a := range t.Arrivals[:cap(t.Arrivals)] {
+		if !reflect.DeepEqual(a, recording.Arrival{}) {
+			return fmt.Sprintf("the arrival %+v", a)
+		}
+	}
+	for _, p := range t.Posts[:cap(t.Posts)] {
+		if p.Msg != nil {
+			return fmt.Sprintf("the post %+v", p)
+		}
+	}
+	for _, res := range t.Results[:cap(t.Results)] {
+		if res.Value != nil {
+			return fmt.Sprintf("the result %+v", res)
+		}
+	}
+	return ""
+}
+
+func (o *outgoing) Stop()                                   { o.stop() }
+func (o *outgoing) Take() uint64                            { return o.take() }
+func (o *outgoing) Message(id uint64, m transport.Message)  { o.sender(id)(m) }
+func (o *outgoing) Packets(id uint64, packets [][]byte)     { o.packets(id, packets) }
+func (o *outgoing) Record(id uint64, record []byte)         { o.record(id, record) }
+func (o *outgoing) Closed(id uint64, why *transport.Closed) { o.closed(id, why) }
+func (o *outgoing) TimeScale(s transport.TimeScale)         { o.timeScale(s) }
 
 func (p *penalties) Add(holder string, now time.Duration) { p.add(holder, now) }
 func (p *penalties) Turn(h rpcqueue.Holder, now time.Duration) (time.Duration, bool) {

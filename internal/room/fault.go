@@ -16,7 +16,7 @@ func (r *Room) reportFaults(rec *loop.Record) {
 		if p.First {
 			r.log.Error("a system panicked", "system", p.System, "stage", p.Stage.String(), "tick", rec.Tick, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 		}
-		if p.Quarantine > 0 {
+		if p.Quarantine != 0 {
 			r.log.Error("a system is quarantined: it panicked again and again", "system", p.System, "stage", p.Stage.String(),
 				"tick", rec.Tick, "panic", fmt.Sprint(p.Value), "ticks", p.Quarantine)
 		}

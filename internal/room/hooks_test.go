@@ -84,3 +84,13 @@ func TestOnCloseFunctionsShareSixtySeconds(t *testing.T) {
 		t.Errorf("at %v it had until %v", before, ends)
 	}
 }
+
+func TestTheWatchdogLooksTenTimesWithinItsLimitAndOnceASecond(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 10 * time.Millisecond, 10 * time.Second: time.Second, time.Hour: time.Second,
+	} {
+		if every := room.WatchEvery(limit); every != want {
+			t.Errorf("with a limit of %v it looks every %v, want %v", limit, every, want)
+		}
+	}
+}

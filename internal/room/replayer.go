@@ -121,7 +121,6 @@ func (f *replayer) decode(a *transport.Arrival) bool {
 		return false
 	}
 	a.Method = m
-	a.Message.Payload = nil // As it is when the network has decoded it.
 	return true
 }
 

@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
@@ -118,5 +120,53 @@ func TestSnapshotsThatCannotLeaveAreCounted(t *testing.T) {
 	}
 	if line := `netloop_snapshots_deferred_total{reason="window_closed"} 2`; !b.scraped(line) {
 		t.Errorf("the scrape lacks %s", line)
+	}
+}
+
+// What the room's goroutine counts can be scraped four times a second, and from the first tick of
+// a slow room on.
+func TestTheRoomReportsFourTimesASecond(t *testing.T) {
+	for rate, want := range map[netloop.Rate]uint64{netloop.Hz(60): 15, {Num: 30000, Den: 1001}: 7, netloop.Hz(5): 1, netloop.Hz(1): 1} {
+		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Rate: rate}}, func(*netloop.Room) {})
+		b.join()
+		for !b.scraped("netloop_clients 1") && b.tick < 100 {
+			b.step()
+		}
+		if b.tick != want {
+			t.Errorf("at %v the first report is that of tick %d, want %d", rate, b.tick, want)
+		}
+	}
+}
+
+// A field that never took a byte has no series, in a class that did.
+func TestAFieldThatTookNothingHasNoSeries(t *testing.T) {
+	type moves struct{ X, Y int32 }
+	s := netloop.NewSchema("moves", 1, 0)
+	k := netloop.NewClass[moves](s, "moves")
+	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { k.Spawn(tick, moves{}) })
+	}})
+	b.step()
+	b.room.Report()
+	if text := b.scrape(); strings.Contains(text, "netloop_replication_field_bytes_total{") {
+		t.Error(text)
+	}
+	b.lacks(`netloop_replication_bytes_total{class="moves"} 0`)
+}
+
+// A client's budget is saved up for four ticks, or for two snapshots of a room that sends rarely;
+// what is no budget is the room's.
+func TestABudgetIsSavedUpForTwoSnapshots(t *testing.T) {
+	for every, ticks := range map[int]int{1: 4, 2: 4, 3: 6, 60: 120} {
+		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: every, Budget: 700}}, func(*netloop.Room) {})
+		b.join()
+		b.step()
+		c := b.room.Clients()[0]
+		for asked, want := range map[int]int{-1: 700, 0: 700, 1: 1, 5: 5, netvar.MaxBudget + 1: netvar.MaxBudget} {
+			c.SetBudget(asked)
+			if got := c.Peer().Budget(); got != (netvar.Budget{PerTick: want, Burst: ticks * want}) {
+				t.Errorf("a snapshot every %d ticks, budget %d: %+v", every, asked, got)
+			}
+		}
 	}
 }

@@ -185,7 +185,7 @@ type Room struct {
 	slow     *slowtick.Log
 	flight   *flight.Dumper // nil without traces
 	watchdog *watchdog.Watchdog
-	finishAt atomic.Int64 // when finish began; 0 is not yet
+	finishAt atomic.Pointer[time.Duration] // when finish began; nil is not yet
 }
 
 // New makes a room that is still to be filled and that [Room.Open] completes.
@@ -263,7 +263,10 @@ func (r *Room) Seats() int { return int(r.seats.Load()) }
 // last tick. Any goroutine may ask.
 func (r *Room) Finishing() (since time.Duration, ends bool) {
 	at := r.finishAt.Load()
-	return r.clock.Now() - time.Duration(at), at != 0
+	if at == nil {
+		return 0, false
+	}
+	return r.clock.Now() - *at, true
 }
 
 // System is one of the systems that every room runs. They are ordinary systems with names, so

@@ -144,7 +144,7 @@ func (r *Room) Drain(limit time.Duration) error {
 
 // Finish lets every client leave, tells it why, removes all systems, and lets the game save.
 func (r *Room) Finish(code transport.Code, text string) error {
-	r.finishAt.Store(int64(max(r.clock.Now(), 1)))
+	r.finishAt.Store(new(r.clock.Now()))
 	waited := r.async.pending
 	err := r.Inspect(func() {
 		for len(r.clients.list) > 0 {

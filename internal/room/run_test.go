@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -71,5 +73,59 @@ func TestSystemsAreToldOfTheEnd(t *testing.T) {
 	}
 	if !b.scraped(`netloop_system_panics_total{system="panics"} 1`) {
 		t.Error("the panic is not counted")
+	}
+}
+
+// The level of overload that a tick has led to enters the next one.
+func TestAPacedTickRunsAtTheLevelOfOverload(t *testing.T) {
+	clock := new(handClock)
+	b := newBare(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.slow", func(*netloop.Tick) { clock.now += 20 * time.Millisecond })
+	})
+	b.server.UseClock(clock)
+	for b.room.NextOverload() == 0 && b.tick < 600 {
+		b.step()
+	}
+	next := overload.Level(b.room.NextOverload())
+	if next == overload.Normal || b.room.Overload() != overload.Normal {
+		t.Fatalf("%v after %d ticks that take too long, and %v is next", b.room.Overload(), b.tick, next)
+	}
+	if err := b.room.Paced(b.room.Timeline().Input(b.tick + 1)); err != nil || b.room.Overload() != next {
+		t.Errorf("the next tick runs at %v, want %v: %v", b.room.Overload(), next, err)
+	}
+}
+
+// A drain lingers while clients are in the room until its limit, and for work longer.
+func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	if b.room.Lingers(0, time.Hour) {
+		t.Error("a drain waits for nobody")
+	}
+	b.join()
+	b.step()
+	if !b.room.Lingers(time.Hour-1, time.Hour) || b.room.Lingers(time.Hour, time.Hour) || b.room.Lingers(0, 0) {
+		t.Error("a drain does not wait for a client until its limit")
+	}
+}
+
+// The end of a room is timed by its clock from when it begins, wherever that clock stands.
+func TestTheEndOfARoomIsTimed(t *testing.T) {
+	var b *bare
+	clock := new(handClock)
+	b = newBare(t, func(r *netloop.Room) {
+		r.OnClose(func(context.Context) error {
+			clock.now += 7
+			return nil
+		})
+	})
+	b.server.UseClock(clock)
+	if since, ends := b.room.Finishing(); ends || since != 0 {
+		t.Errorf("before its end it has been ending for %v, %v", since, ends)
+	}
+	if err := b.room.Finish(transport.CodeClosing, "bye"); err != nil {
+		t.Fatal(err)
+	}
+	if since, ends := b.room.Finishing(); !ends || since != 7 {
+		t.Errorf("it has been ending for %v, %v", since, ends)
 	}
 }

@@ -67,3 +67,52 @@ func TestExplainUnnoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Who acknowledges nothing is asked now and then whether it is there, with a single packet of at
+// most 100 bytes however much it lacks.
+func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
+	type speck struct{ N uint8 }
+	s := netloop.NewSchema("specks", 1, 0)
+	k := netloop.NewClass[speck](s, "speck")
+	b := newBareOf(t, netloop.Config{}, oddGame{s, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.spawn", func(tick *netloop.Tick) {
+			for n := range 100 {
+				k.Spawn(tick, speck{uint8(n)})
+			}
+		})
+	}})
+	adm, err := b.server.Handler.Admit(t.Context(), hello(s), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := newGuest(adm), new(guest)
+	inbox := transport.NewInbox(0, nil)
+	to.Session, to.Link = transport.NewSession(transport.SessionConfig{Client: true, Inbox: inbox})
+	var batches [][]int // the sizes of the packets of each tick in which there were any
+	for b.tick < 120 {
+		b.tick++
+		in := b.room.Timeline().Input(b.tick)
+		in.Start = in.GameTime
+		if err := b.room.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		carry(from, to)
+		var sizes []int
+		for _, a := range inbox.Swap(nil) {
+			if a.State != nil {
+				sizes = append(sizes, len(a.State))
+			}
+		}
+		if sizes != nil {
+			batches = append(batches, sizes)
+		}
+	}
+	if len(batches) < 6 {
+		t.Fatalf("the packets have sizes %v", batches)
+	}
+	for _, probe := range batches[4:] { // The window takes four snapshots.
+		if len(probe) != 1 || probe[0] > 100 || probe[0] < 50 {
+			t.Errorf("a probe has packets of %v bytes", probe)
+		}
+	}
+}

@@ -39,11 +39,9 @@ func (r *Room) Run(ctx context.Context) error {
 	}
 }
 
-// The watchdog looks ten times within its limit, but no more often than need be.
-const (
-	watchShare   = 10
-	watchLongest = time.Second
-)
+// watchEvery is after how long the watchdog looks again: ten times within its limit, and once a
+// second at least.
+func watchEvery(limit time.Duration) time.Duration { return min(limit/10, time.Second) }
 
 // watch reports a tick or a hook at the end that hangs, until its own context ends. It gives up on
 // the room if it should, or once run has ended too.
@@ -51,7 +49,7 @@ func (r *Room) watch(ctx, run context.Context, given chan<- error) {
 	if r.cfg.Watchdog < 0 {
 		return
 	}
-	for pause(ctx, min(r.cfg.Watchdog/watchShare, watchLongest)) {
+	for pause(ctx, watchEvery(r.cfg.Watchdog)) {
 		if h, hung := r.watchdog.Check(r.clock.Now()); hung {
 			d := r.watchdog.Dump()
 			rest := []any{"for", h.For, "stack", d.Own, "goroutines", d.Others, "goroutines_omitted", d.Omitted}
@@ -116,7 +114,7 @@ func (r *Room) died(panicked any) error {
 func (r *Room) bury() error {
 	_ = r.watchdog.End() // If it hung before it died, that is over.
 	r.cfg.Server.EndAdmission(transport.CodeInternal, "the server has failed")
-	if r.finishAt.Load() != 0 {
+	if r.finishAt.Load() != nil {
 		return nil // It died of it.
 	}
 	return r.Finish(transport.CodeInternal, "the server has failed")

@@ -1,11 +1,16 @@
 package room_test
 
 import (
-	"fmt"
 	"math"
+	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/logging"
 )
 
 var nan32 = float32(math.NaN())
@@ -24,9 +29,28 @@ func TestValuesThatDoNotFitAreCounted(t *testing.T) {
 	for range 60 { // as often as plain counters go to the metrics
 		b.step()
 	}
-	if line := fmt.Sprintf("netloop_clamped_values_total %d", 2); !b.scraped(line) {
-		t.Errorf("the scrape lacks %q", line)
+	b.lacks("netloop_clamped_values_total 2")
+}
+
+// Whoever plays the server in a test hears what the checks of the configuration find, and the log
+// does not.
+func TestWhoeverAsksForMisusesHearsOfThem(t *testing.T) {
+	type odd struct {
+		S string `net:"max=2"`
 	}
+	s := netloop.NewSchema("misfit", 1, 0)
+	k := netloop.NewClass[odd](s, "odd")
+	core, logs := logtest.New(zapcore.ErrorLevel)
+	b := newBareOf(t, netloop.Config{CheckValues: true, Log: logging.Slog(zap.New(core))}, oddGame{s, func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) { k.Spawn(tick, odd{"long"}) })
+	}})
+	var heard []string
+	b.room.OnMisuse(func(text string) { heard = append(heard, text) })
+	b.step()
+	if len(heard) != 1 || !strings.Contains(heard[0], "field S of odd 0.1") || logs.Len() != 0 {
+		t.Errorf("heard %q, and the log has %v", heard, logs.All())
+	}
+	b.lacks(`netloop_state_misuses_total{kind="misfit"} 1`)
 }
 
 type oddGame struct {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // What a client counts for a protobuf field is what the message takes decoded, within one and a
@@ -65,6 +66,27 @@ func TestProtobufHeapIsWhatIsAllocated(t *testing.T) {
 		values = append(values, fmt.Sprintf("\x0a\x06\x0a\x04%04d", i)...)
 	}
 	heaped[structpb.Struct](t, "entries without a value", values)
+}
+
+// A field that knows whether it is set takes a pointer, or what wraps one of several, beside its
+// value; a message takes what it is made of and nothing else.
+func TestPresenceIsCounted(t *testing.T) {
+	heap := func(m proto.Message) int {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ProtoFields(reflect.TypeOf(m)).Heap(b)
+	}
+	number := heap(&descriptorpb.FieldDescriptorProto{Number: proto.Int32(1)}) - heap(new(descriptorpb.FieldDescriptorProto))
+	name := heap(&descriptorpb.FieldDescriptorProto{Name: proto.String("x")}) - heap(new(descriptorpb.FieldDescriptorProto))
+	options := heap(&descriptorpb.FieldDescriptorProto{Options: new(descriptorpb.FieldOptions)}) - heap(new(descriptorpb.FieldDescriptorProto))
+	oneof := heap(structpb.NewNumberValue(1)) - heap(new(structpb.Value))
+	plain := heap(wrapperspb.Int32(1)) - heap(new(wrapperspb.Int32Value))
+	if number != 16 || name != 16+codec.Allocated(1) || options != heap(new(descriptorpb.FieldOptions)) || oneof != 16 || plain != 0 {
+		t.Errorf("a number takes %d, a name %d, a message %d of %d, one of several %d, what is always there %d",
+			number, name, options, heap(new(descriptorpb.FieldOptions)), oneof, plain)
+	}
 }
 
 // heaped compares what is estimated for wire bytes of an M with what it allocates.

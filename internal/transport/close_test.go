@@ -16,6 +16,11 @@ func TestCloseReachesThePeerAfterWhatWasSent(t *testing.T) {
 	if _, ok := server.CloseRequested(); ok {
 		t.Error("the link may close before the close frame left")
 	}
+	sent := len(server.AppendStream(nil, server.box.reliable.size()-1))
+	if _, ok := server.CloseRequested(); ok || sent == 0 {
+		t.Error("the link may close before the last byte left")
+	}
+	server.box.reliable.off = 0 // All of it is carried below.
 	carry(t, server, client, 0)
 	as := client.arrivals()
 	if len(as) != 2 || as[0].Message.Method != 1 || *as[1].Closed != (Closed{CodeKicked, "cheated", true}) {

@@ -119,9 +119,6 @@ func (b *Inbox) addLocked(a *Arrival) {
 
 // admitLocked decides whether an arrival fits, and accounts for it in its session's share.
 func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
-	if s == nil {
-		return DropInboxTotal, !b.fullLocked(size)
-	}
 	u := b.usageLocked(s)
 	switch {
 	case u.gone:

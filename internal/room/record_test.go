@@ -1,0 +1,124 @@
+package room_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A room that is replayed is told of its end between the same two ticks, with the same limit.
+func TestADrainIsReplayed(t *testing.T) {
+	var told []time.Duration
+	game := bareGame(func(r *netloop.Room) {
+		r.OnDrain(func(_ *netloop.Tick, left time.Duration) { told = append(told, left) })
+	})
+	var file bytes.Buffer
+	b := newBareAs(t, netloop.Config{Record: &file}, game)
+	b.step()
+	if err := b.room.Drain(3 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	b.step()
+	told = nil
+	p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tick := 1; ; tick++ {
+		_, err := p.Step()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		drained := tick > 1
+		if err != nil || drained != (len(told) == 1) || drained && told[0] != 3*time.Second {
+			t.Fatalf("tick %d: the game was told of %v, %v", tick, told, err)
+		}
+	}
+}
+
+// writes takes so many writes and then none.
+type writes int
+
+func (w *writes) Write(b []byte) (int, error) {
+	if *w--; *w < 0 {
+		return 0, errors.New("the disk is full")
+	}
+	return len(b), nil
+}
+
+// A recorder keeps nothing of a tick that it has written, and once writing has failed it sums up
+// nothing more.
+func TestARecorderLetsGoOfWhatItHasWritten(t *testing.T) {
+	const lasts = 4 // with the head
+	w := writes(lasts)
+	b := newBareAs(t, netloop.Config{Record: &w}, func(r *netloop.Room) {
+		bareWords.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, _ word) error {
+			bareWords.Send(tick, netloop.Everyone(), word{})
+			netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) {})
+			return nil
+		})
+	})
+	s := b.join()
+	for range lasts + 2 {
+		b.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: idOf(bareWords)}})
+		if err := bareWords.Post(b.played, word{}); err != nil {
+			t.Fatal(err)
+		}
+		b.step()
+		b.room.WaitForWork()
+		if held := b.room.Recorded(); held != "" {
+			t.Errorf("after tick %d: %s", b.tick, held)
+		}
+		b.room.Leaving().Take()
+	}
+	carry(s, nil)
+	b.step()
+	if sum := b.room.Leaving().Take(); sum != 0 {
+		t.Errorf("after the recording has failed it sums up %x", sum)
+	}
+	b.lacks(`netloop_queue_drops_total{queue="recording",reason="failed"} 1`)
+}
+
+// A replayed room counts its seats as the recorded one did: who joined has one until it leaves.
+func TestAReplayCountsItsSeats(t *testing.T) {
+	game := bareGame(func(*netloop.Room) {})
+	var file bytes.Buffer
+	b := newBareAs(t, netloop.Config{Record: &file}, game)
+	var want []int
+	s := b.join()
+	b.step()
+	want = append(want, b.room.Seats())
+	b.join()
+	b.step()
+	want = append(want, b.room.Seats())
+	s.End(transport.Closed{Code: netloop.CodeLost})
+	b.step()
+	want = append(want, b.room.Seats())
+	in, _, err := recording.NewReader(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newBare(t, game)
+	virtual := clock.NewVirtual()
+	again.server.UseClock(virtual)
+	p := room.NewReplay(again.room, in, virtual)
+	for tick, seats := range want {
+		if _, err := p.Step(); err != nil || again.room.Seats() != seats {
+			t.Errorf("after tick %d %d seats are taken, want %d: %v", tick+1, again.room.Seats(), seats, err)
+		}
+	}
+	if !slices.Equal(want, []int{1, 2, 1}) {
+		t.Errorf("%v seats were taken", want)
+	}
+}
