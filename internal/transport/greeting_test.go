@@ -116,6 +116,9 @@ func TestTablesHaveABound(t *testing.T) {
 	if _, err := AppendTables(nil, fits); err == nil {
 		t.Error("too large tables are sent")
 	}
+	if b, err := AppendTables(nil, &netloopv1.SchemaTables{Classes: []*netloopv1.ClassTable{{Name: "\xff"}}}); err == nil || len(b) != 0 {
+		t.Errorf("tables whose names are no text are sent: %d bytes", len(b))
+	}
 }
 
 // part is a frame with a part of tables.

@@ -1,0 +1,35 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/golden"
+)
+
+// What the pages say of a limit of the wire, and of the queues here, is so.
+func TestTheLimitsAreThoseOfThePages(t *testing.T) {
+	wire := func(subject, says string, bounds ...any) {
+		t.Helper()
+		golden.Row(t, "../../docs/WIRE.md", subject, says, bounds...)
+	}
+	wire("a frame; `hello` and `welcome`", "%v bytes; %v bytes |", MaxFrame, MaxHandshake)
+	wire("the parts of the tables; their bytes", "%v; %v |", maxTableParts, MaxTables)
+	wire("a text", "%v bytes |", MaxText)
+	wire("a payload in a frame; in a datagram", "%v bytes (writer); %v bytes (writer) |", MaxPayload, MaxDatagramPayload)
+	wire("a datagram", "%v bytes |", MaxDatagram)
+	wire("how far back datagram numbers, and acknowledgements, reach", "%v |", AckWindow)
+	wire("ranges of acknowledgements in a datagram", "%v |", MaxAckRanges)
+	wire("a state packet", "%v bytes (writer) |", MaxStatePacket)
+	wire("packets of a snapshot", "%v (writer);", MaxStatePackets)
+
+	here := func(subject, says string, bounds ...any) {
+		t.Helper()
+		golden.Row(t, "../../docs/ARCHITECTURE.md", subject, says, bounds...)
+	}
+	here("inbox, per session", "%v arrivals and twice `RPC.Burst`, %v |", DefaultInboxPerSession, golden.Bytes(maxInboxBytesPerSession))
+	here("inbox, per room", "%v arrivals, %v; beyond it %v and %v of each session |",
+		maxInbox, golden.Bytes(maxInboxBytes), fairInbox, golden.Bytes(fairInboxBytes))
+	here("mailbox, unreliable", "%v messages, %v |", maxUnreliable, golden.Bytes(maxUnreliableBytes))
+	here("mailbox, reliable", "%v", golden.Bytes(maxReliableBytes))
+	here("mailbox, snapshot", "1 slot of at most %v packets |", MaxStatePackets)
+}
