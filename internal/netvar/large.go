@@ -176,12 +176,8 @@ func (e *entry) reached(now uint64) uint64 {
 // meanwhile, because nothing of the object was. The id is to be acknowledged.
 func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	in := wire.NewReader(record)
-	near := r.tick
-	if near == 0 {
-		near = r.near
-	}
 	coder, padding := in.Byte(), in.Byte()
-	tick := wire.WidenTick(near, in.Uint32())
+	tick := wire.WidenTick(max(r.tick, r.near), in.Uint32())
 	id = in.Uvarint()
 	if coder != coderBits || padding > 7 || tick == 0 || id != r.large+1 {
 		in.Fail(ErrHeader)

@@ -92,12 +92,8 @@ type Applied struct {
 // It keeps no reference to the packet.
 func (r *Replica) Apply(packet []byte) (Applied, error) {
 	in := wire.NewReader(packet)
-	near := r.tick
-	if near == 0 {
-		near = r.near
-	}
 	var h header
-	readHeader(&in, near, &h)
+	readHeader(&in, max(r.tick, r.near), &h)
 	a := Applied{Packet: h.Packet, Tick: h.Tick, Index: int(h.Index), Count: int(h.Count)}
 	if in.Err() != nil {
 		r.stats.Refused++

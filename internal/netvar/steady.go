@@ -40,8 +40,8 @@ func (p *Peer) derive(slot int, e *entry) {
 	default: // nobody knows which version was the first that looked as the object looks now
 		e.full = fullEvicted
 	}
-	if oldest := v.asOf(o, m.oldest); oldest > 0 && !m.missing(m.oldest).has(slot) {
-		e.noteAcked(oldest)
+	if !m.missing(m.oldest).has(slot) {
+		e.noteAcked(v.asOf(o, m.oldest)) // 0 if nobody knows it: nothing leads from that
 	}
 	if p.sentOnce.has(slot) {
 		e.sent = v.version(o)
@@ -60,14 +60,11 @@ func (p *Peer) makeSteady(k int, due uint64) uint64 {
 	for len(p.steady) <= k {
 		p.steady = append(p.steady, 0)
 	}
-	unsteady := due &^ p.steady[k]
-	if unsteady == 0 {
-		return due
-	}
-	for m := unsteady &^ p.marks.missing(p.marks.newest).word(k); m != 0; m &= m - 1 {
-		i := bits.TrailingZeros64(m)
-		if e := &p.entries[k<<6+i]; e.mendedAt != 0 && e.mendedAt <= p.marks.oldest {
-			p.steady[k] |= 1 << i
+	for m := due &^ p.steady[k]; m != 0; m &= m - 1 {
+		slot := k<<6 + bits.TrailingZeros64(m)
+		e := &p.entries[slot]
+		if e.mendedAt != 0 && e.mendedAt <= p.marks.oldest && !p.marks.missing(p.marks.newest).has(slot) {
+			p.steady.set(slot)
 			p.w.details.release(e.detail)
 			e.detail = nil
 		}
@@ -99,9 +96,7 @@ func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
 	for id := f.oldest; id < f.next && f.packet(id).tick <= tick; id++ {
-		if s := f.packet(id); s.pending && s.tick == tick {
-			s.addTo(&l.missing)
-		}
+		f.packet(id).addTo(&l.missing) // of those that are decided none has records any more
 	}
 	any := uint64(0)
 	for k := range l.missing { // the client has what is not owed to it

@@ -1,5 +1,10 @@
 package netvar
 
+import (
+	"cmp"
+	"slices"
+)
+
 // What a client may not read of its objects is the same for many clients and many objects: of a
 // hundred players each reads one and is withheld the same of the others. So it is kept by 64 slots,
 // as sets of slots of which the same is withheld, and whatever is done for neighbours at once is
@@ -49,7 +54,7 @@ func (s *views) set(slot int, withheld Rules) {
 	list := s.block(k)
 	for i := range list {
 		if list[i].slots &^= bit; list[i].slots == 0 {
-			list = append(list[:i], list[i+1:]...)
+			list = slices.Delete(list, i, i+1)
 			s.blocks[k] = list
 			break
 		}
@@ -60,15 +65,9 @@ func (s *views) set(slot int, withheld Rules) {
 	for len(s.blocks) <= k {
 		s.blocks = append(s.blocks, nil)
 	}
-	list = s.blocks[k]
-	i := 0
-	for i < len(list) && list[i].withheld < withheld {
-		i++
-	}
-	if i == len(list) || list[i].withheld != withheld {
-		list = append(list, masked{})
-		copy(list[i+1:], list[i:])
-		list[i] = masked{withheld: withheld}
+	i, there := slices.BinarySearchFunc(list, withheld, func(m masked, w Rules) int { return cmp.Compare(m.withheld, w) })
+	if !there {
+		list = slices.Insert(list, i, masked{withheld: withheld})
 	}
 	list[i].slots |= bit
 	s.blocks[k] = list
