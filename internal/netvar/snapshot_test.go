@@ -29,6 +29,31 @@ func TestADigestIsComparedWhileTheWorldSheds(t *testing.T) {
 	}
 }
 
+// A client stays behind in what is shed, by the ticks since its last record, but not if that record
+// is under way: then only its copy is shed.
+func TestWhoIsShedACopyIsNotBehind(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.w.SetWeight(o, 0.5)
+	q.deliver()
+	q.edit(o).X++
+	q.next() // it may still arrive
+	q.w.Shed(1000)
+	for _, c := range []struct{ shed, behind uint64 }{{1, 0}, {2, 2}} {
+		packets, _ := q.next()
+		a, err := q.r.Apply(packets[0])
+		if err != nil || q.w.stats.Shed != c.shed || q.tick-a.Reached != c.behind {
+			t.Errorf("%v: %d were shed, want %d; the client is at tick %d of %d", err, q.w.stats.Shed, c.shed, a.Reached, q.tick)
+		}
+		var h header
+		in := wire.NewReader(packets[0])
+		if readHeader(&in, q.tick, &h); h.HasBehind != (c.behind > 0) {
+			t.Errorf("the packet says whether the client is behind: %v", h.HasBehind)
+		}
+		q.edit(o).X++ // what is under way is not the newest any more
+	}
+}
+
 // newCrowd is a client that lacks so many rocks.
 func newCrowd(t *testing.T, rocks int) *pair {
 	q := newPair(t, 0)

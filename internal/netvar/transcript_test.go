@@ -32,6 +32,8 @@ func TestTranscript(t *testing.T) {
 	all = append(all,
 		newFleet(t, 128, 6, twoBaselines, 0.05).transcribe("fleet", 128, 16, 4),
 		newFleetOf(t, classOf[captain](t, "captain"), 70, 5, twoBaselines, 0.02).transcribe("captains", 70, 10),
+		newFleet(t, 70, 8, []uint64{3, 11, 16, 23}, 0.25).transcribe("far", 70, 35),
+		oddFleet(t, 20, oddClients, 6).transcribe("odd", 20),
 		transcribePlane(t, "plane"))
 	golden.Check(t, "testdata/transcript.txt", table(all))
 }
