@@ -88,6 +88,52 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 	}
 }
 
+// What a bucket holds follows from what has come in and gone out, to the byte: see Budget.
+func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
+	p := &Peer{tick: 100}
+	set := func(perTick, burst int) func() int {
+		return func() int { p.SetBudget(Budget{perTick, burst}); return p.bucket.tokens }
+	}
+	fill := func(tick uint64) func() int { return func() int { return p.bucket.fill(tick) } }
+	spend := func(bytes int) func() int {
+		return func() int { p.bucket.spend(bytes); return p.bucket.tokens }
+	}
+	for i, step := range []struct {
+		do   func() int
+		want int
+	}{
+		{fill(100), math.MaxInt}, // no budget
+		{spend(50), 0},
+		{set(10, 45), 45}, // full at first
+		{fill(100), 45},
+		{spend(70), -25},
+		{fill(101), -15},
+		{fill(101), -15},
+		{fill(104), 15},
+		{fill(106), 35},
+		{fill(107), 45}, // of what comes in then 5 have no room
+		{spend(30), 15},
+		{set(20, 0), 15}, // the burst is what a tick gives at least
+		{fill(108), 20},
+		{set(20, 100), 20},
+		{fill(109), 40},
+		{set(20, 30), 30},
+		{spend(1 << 30), 30 - 1<<30},
+		{fill(1 << 60), 30},
+		{set(0, 30), 30},
+		{fill(1<<60 + 5), math.MaxInt},
+		{set(-1, -1), 0},
+	} {
+		if got := step.do(); got != step.want {
+			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
+		}
+	}
+	p.SetBudget(Budget{1 << 30, 1 << 40})
+	if got := p.Budget(); got != (Budget{1 << 20, math.MaxInt32}) {
+		t.Errorf("the largest budget is %+v", got)
+	}
+}
+
 // Rule 7: a record may start while tokens are positive; a larger one than the bucket goes too.
 func TestARecordMayOverdrawTheBudget(t *testing.T) {
 	q := newPair(t, 0)

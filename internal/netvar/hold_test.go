@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -99,6 +100,44 @@ func TestChangeWithinItsIntervalIsCapturedOnceItIsOver(t *testing.T) {
 	}
 	if why, _ := h.w.Held(o, 1); why != NotHeld {
 		t.Errorf("still held for %d", why)
+	}
+}
+
+// TestIntervalsAreWholeTicks: rounded up, at whatever rate. A class that holds nothing back has none
+// and is not asked.
+func TestIntervalsAreWholeTicks(t *testing.T) {
+	h := newHeldWorld(t)
+	rocks := classOf[rock](t, "rock")
+	h.w = NewWorld(NewTable(rocks, classOf[buoy](t, "buoy")))
+	for _, c := range []struct {
+		num, den uint64
+		want     []uint64 // of 100 ms and of 50 ms, each of two fields or structs
+	}{{0, 0, []uint64{6, 3, 6, 3}}, {60, 1, []uint64{6, 3, 6, 3}}, {61, 1, []uint64{7, 4, 7, 4}}, {30, 1, []uint64{3, 2, 3, 2}}, {60, 1001, []uint64{1, 1, 1, 1}}, {1000, 1, []uint64{100, 50, 100, 50}}} {
+		if c.num > 0 {
+			h.w.SetRate(c.num, c.den)
+		}
+		if got := h.w.holds.by; got[0] != nil || !slices.Equal(got[1], c.want) {
+			t.Errorf("%d ticks in %d s: %v ticks, want %v", c.num, c.den, got, c.want)
+		}
+	}
+}
+
+// TestWhatIsHeldBackIsCounted: each field in each capture, by the reason.
+func TestWhatIsHeldBackIsCounted(t *testing.T) {
+	h := newHeldWorld(t)
+	o := h.spawn(buoy{})
+	h.deliver()
+	h.change(o, func(b *buoy) { b.Fast, b.Slow, b.Name, b.Heat = 1, 1, "b", 1 })
+	h.deliver()
+	h.change(o, func(b *buoy) { b.Wide = 0.25 })
+	h.deliver()
+	if s := h.w.stats; s.WithinInterval != 2+2 || s.BelowThreshold != 1+2 || len(h.w.holds.late) != 1 {
+		t.Errorf("%d within an interval, %d below a threshold, %d late", s.WithinInterval, s.BelowThreshold, len(h.w.holds.late))
+	}
+	h.w.Despawn(o)
+	h.deliver()
+	if late := h.w.holds.late[:1]; late[0].o != nil {
+		t.Error("what is despawned is kept alive")
 	}
 }
 

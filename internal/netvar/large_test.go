@@ -3,6 +3,7 @@ package netvar
 import (
 	"bytes"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -88,6 +89,9 @@ func TestListOfFourKilobytesGoesReliablyAndItsChangesInPackets(t *testing.T) {
 	}
 	mustApply(t, q.r, q.p, packets...)
 	q.sameHoard(o)
+	if st := q.r.stats; st.Large != 1 || st.Records != 3 {
+		t.Errorf("the client has counted %d large records of %d", st.Large, st.Records)
+	}
 	if got := kinds(q.r.Events()); got != "SS" || q.w.stats.Deltas != 1 {
 		t.Errorf("events %s, %d deltas", got, q.w.stats.Deltas)
 	}
@@ -477,6 +481,9 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 			t.Fatalf("%s: something changed", name)
 		}
 	}
+	if n := q.r.stats.Refused; n != 9 {
+		t.Errorf("%d of 9 records are counted as refused", n)
+	}
 	if id := q.apply(record); id != 1 {
 		t.Errorf("id %d", id)
 	}
@@ -541,17 +548,58 @@ func TestCuttingLargeRecordsDoesNotAllocate(t *testing.T) {
 
 // A record that finds no room on the stream keeps it from all after it, however small.
 func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
-	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 1 << 20}
+	c := cutter{lim: Limit{Reliable: true}, largeRoom: 1000, left: 3200 + 4800 + 1}
 	for i, set := range []struct {
 		bytes, room int
 		fits        bool
 	}{{400, 600, true}, {600, 0, true}, {1, 0, false}} {
-		if got := c.takeLarge(&candidate{size: uint32(8 * set.bytes)}); got != set.fits || c.largeRoom != set.room {
+		n := candidate{size: uint32(8 * set.bytes), packet: unplaced}
+		if got := c.takeLarge(&n); got != set.fits || c.largeRoom != set.room {
 			t.Errorf("record %d: %v, and %d bytes are left, want %v and %d", i, got, c.largeRoom, set.fits, set.room)
 		}
+		if set.fits != (n.packet == onStream) || set.fits == (n.why == WhyStreamFull) {
+			t.Errorf("record %d has the place %d, for reason %d", i, n.packet, n.why)
+		}
+	}
+	if c.crowded != 1 || c.left != 1 {
+		t.Errorf("%d found no room, and the budget has %d bits left", c.crowded, c.left)
 	}
 	c.largeRoom = 1000
 	if c.takeLarge(&candidate{size: 8*1000 + 1}) || c.largeRoom != 0 {
 		t.Errorf("a record of a bit too much leaves %d bytes", c.largeRoom)
+	}
+}
+
+// A client has reached the tick of the last record of an object, or the one before its lifetime.
+func TestReachedIsTheLastRecordOrTheTickBefore(t *testing.T) {
+	for _, c := range []struct {
+		e    entry
+		want uint64
+	}{
+		{entry{life: 50, last: 60, known: true, detail: &detail{sent: 58}}, 60},
+		{entry{life: 50, last: 60, detail: &detail{sent: 58}}, 60},
+		{entry{life: 50, last: 60, detail: &detail{}}, 49},
+		{entry{life: 50, last: 60, known: true, detail: &detail{}}, 59},
+	} {
+		if got := c.e.reached(100); got != c.want {
+			t.Errorf("%+v of %+v has reached %d, want %d", c.e, c.e.detail, got, c.want)
+		}
+	}
+}
+
+// The head of a large record leaves room for the largest numbers, and its memory is that of the
+// record and a few bytes.
+func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
+	q := newPair(t, 1<<40)
+	q.spawnRock(q.w, rock{}, q.tick)
+	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, q.tick)
+	q.p.large.last = math.MaxUint64 - 1
+	q.next()
+	record, full := q.p.Large()[0], int(q.w.residual(o, basis{}).n)
+	if head := len(record) - full/8; head < 1+1+4+10+1 || head > maxLargeHead || maxLargeHead != 1+1+4+10+1+(36+3+77+77+40+44+7)/8 {
+		t.Errorf("a head of %d bytes, with room for %d", head, maxLargeHead)
+	}
+	if l := &q.p.large; l.bytes != len(record) || l.list[0].size != uint32(len(record)) || cap(l.sent[0]) > len(record)+80 {
+		t.Errorf("%d bytes are outstanding of %d, in %d", l.bytes, len(record), cap(l.sent[0]))
 	}
 }
