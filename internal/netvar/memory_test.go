@@ -69,6 +69,8 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 // mustCount works out anew what the replica has counted.
 func (r *Replica) mustCount(tb testing.TB) {
 	tb.Helper()
+	r.events.mustCount(tb)
+	r.handed.mustCount(tb)
 	want := r.events.bytes + r.handed.bytes
 	for _, o := range r.slots {
 		if o == nil {
@@ -92,6 +94,20 @@ func (r *Replica) mustCount(tb testing.TB) {
 	}
 	if got := r.size(); got != want {
 		tb.Fatalf("%d bytes are counted, there are %d", got, want)
+	}
+}
+
+// mustCount works out anew what the list has counted of its old values, used or not.
+func (l *eventList) mustCount(tb testing.TB) {
+	tb.Helper()
+	kept, used := 0, len(l.list)
+	for i := range l.olds {
+		o := &l.olds[i]
+		kept += len(o.values) * (codec.Allocated(int(o.class.plan.Type().Size())) + int(unsafe.Sizeof(Event{})) + 8)
+		used += o.used
+	}
+	if l.kept != kept || l.bytes < kept || used == 0 && l.bytes != kept {
+		tb.Fatalf("%d and %d bytes are counted of old values, there are %d, %d used", l.kept, l.bytes, kept, used)
 	}
 }
 
