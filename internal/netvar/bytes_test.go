@@ -120,3 +120,35 @@ func TestTheRecordThatEndsAGapIsSampled(t *testing.T) {
 		}
 	}
 }
+
+// The gaps between samples are those of Marsaglia's xorshift from 1, so every world draws the same
+// ones, and one record in sampleEvery is measured on average.
+func TestSamplesAreDrawnByXorshift(t *testing.T) {
+	s := newSpent(NewTable())
+	if s.gap != 1 {
+		t.Errorf("the first gap is %d, want the first record", s.gap)
+	}
+	for i, random := range []uint32{270369, 67634689, 2647435461, 307599695, 2398689233} {
+		if s.draw(); s.gap != 1+random%2047 {
+			t.Errorf("gap %d is %d, want 1 more than %d modulo 2047", i, s.gap, random)
+		}
+	}
+}
+
+// What a class has taken is told in whole bytes, and that of despawns beside all classes.
+func TestBytesOfClassesAreWhole(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	w.spent.classes = []uint64{8 * 5, 8*6 + 7, 9, 8*7 + 1}
+	if a, b, c, ends := w.SpentOn(s.ship), w.SpentOn(s.rock), w.SpentOn(s.hoard), w.SpentOn(nil); a != 5 || b != 6 || c != 1 || ends != 7 {
+		t.Errorf("%d, %d, %d bytes, and %d of despawns", a, b, c, ends)
+	}
+	for i, want := range []string{"(owner)", "X", "Y", "Spin", "Big"} {
+		if got := s.rock.FieldName(i); got != want {
+			t.Errorf("field %d is %s, want %s", i, got, want)
+		}
+	}
+	if n := len(w.SpentOnFields(s.rock)); n != 5 {
+		t.Errorf("%d fields are counted of 5", n)
+	}
+}
