@@ -34,6 +34,15 @@ func TestChangedSinceAgreesWithAllCaptures(t *testing.T) {
 				}
 			}
 			w.changes.add(w.tick, moved, news)
+			words := 0
+			for _, word := range moved {
+				if word != 0 {
+					words++
+				}
+			}
+			if got := len(w.changes.words); got != words || len(w.changes.sets[0].byRule) > 2 {
+				t.Fatalf("seed %d: %d of %d words were added, for %d rules", seed, got, words, len(w.changes.sets[0].byRule))
+			}
 			all = append(all, capture{w.tick, slices.Clone(moved), news})
 			for range 20 {
 				tick := w.tick + 2 - min(w.tick, rng.Uint64N(90))

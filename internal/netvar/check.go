@@ -49,7 +49,7 @@ func (w *World) checkAll() {
 		return
 	}
 	for _, o := range w.slots {
-		if o != nil && o.alive && !o.dirty {
+		if o != nil && !o.dirty { // It is alive: the slots of others are free by now.
 			w.checkEdit(o)
 		}
 	}

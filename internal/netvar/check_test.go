@@ -104,6 +104,32 @@ func TestMisfitsAreRefused(t *testing.T) {
 	}
 }
 
+// TestChecksAreApart: who asks for one of them is not told of the other.
+func TestChecksAreApart(t *testing.T) {
+	for _, edits := range []bool{false, true} {
+		q, told := watched(t)
+		q.w.check.edits, q.w.check.values = edits, !edits
+		gone := q.spawnRock(q.w, rock{}, 1)
+		o := q.spawnShip(q.w, ship{X: 1}, 0, 1)
+		q.deliver()
+		q.w.Despawn(gone)
+		live[ship](o).Armed = true
+		q.deliver()
+		q.w.Edit(o)
+		live[ship](o).X = float32(math.Inf(1))
+		q.deliver()
+		c, _ := q.r.Get(o.ID())
+		if edits {
+			wantTold(t, told, "ship 1.1 Armed unedited")
+		} else {
+			wantTold(t, told, "ship 1.1 X misfit")
+		}
+		if x := live[ship](c).X; (x == 1) == edits {
+			t.Errorf("edits are checked %v: X is %v", edits, x)
+		}
+	}
+}
+
 // TestCheckingChangesNothing: a checked world sends the same bytes.
 func TestCheckingChangesNothing(t *testing.T) {
 	q, told := watched(t)

@@ -28,8 +28,8 @@ func (o *Object) changedWeight(base uint64, withheld Rules) uint32 {
 		most = weightOne
 	}
 	for i, p := range o.class.fieldWeights {
-		if p > most && o.fields[1+i] > base && !o.class.ruled(1+i, withheld) {
-			most = p
+		if o.fields[1+i] > base && !o.class.ruled(1+i, withheld) {
+			most = max(most, p)
 		}
 	}
 	if most == 0 {

@@ -342,3 +342,36 @@ func TestAShortBudgetOfPrioritiesDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
+
+// The weight of an object is the largest of its changed fields that may be read, and a change of
+// owner counts as weight 1, from whatever version on.
+func TestChangedWeightIsTheLargestOfWhatIsRead(t *testing.T) {
+	c := classOf[agent](t, "agent") // Ammo has 16, Gear.Key 4, the rest of Gear 1/2
+	for _, set := range []struct {
+		changed  map[int]uint64 // by field, after tick 1
+		base     uint64
+		withheld Rules
+		want     float64
+	}{
+		{nil, 0, 0, 16},
+		{nil, 0, ownerRule, 4},
+		{nil, 0, ownerRule | teamRule, 1},
+		{nil, 1, 0, 1},
+		{map[int]uint64{7: 2}, 1, 0, 0.5},
+		{map[int]uint64{7: 2}, 2, 0, 1},
+		{map[int]uint64{7: 2, 5: 2}, 1, 0, 4},
+		{map[int]uint64{7: 2, 5: 2}, 1, teamRule, 1},
+		{map[int]uint64{0: 2, 7: 2}, 1, 0, 1},
+		{map[int]uint64{0: 2, 7: 3}, 2, 0, 0.5},
+		{map[int]uint64{0: 2, 3: 3}, 1, 0, 16},
+		{map[int]uint64{0: 2, 3: 3}, 3, 0, 1},
+	} {
+		o := &Object{class: c, fields: make([]uint64, 1+c.Leaves())}
+		for i := range o.fields {
+			o.fields[i] = max(1, set.changed[i])
+		}
+		if got := o.changedWeight(set.base, set.withheld); got != fixed(set.want) {
+			t.Errorf("%+v: weight %d, want %d", set, got, fixed(set.want))
+		}
+	}
+}

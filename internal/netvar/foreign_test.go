@@ -164,8 +164,26 @@ func TestAClassOfAnotherTableHasNoObjects(t *testing.T) {
 	if stranger := newOtherBuild(t).ship; count(stranger) != 0 || q.r.Len(stranger) != 0 || stranger.index != o.ship.index {
 		t.Errorf("a stranger has %d objects, Len %d", count(stranger), q.r.Len(stranger))
 	}
+	for _, other := range []*Class{q.hoard, classOf[rock](t, "of no table")} {
+		if count(other) != 0 || q.r.Len(other) != 0 {
+			t.Errorf("class %s, number %d, has objects", other.name, other.index)
+		}
+	}
 	if q.w.Len(o.ship) != 0 || q.w.Len(q.ship) != 1 {
 		t.Errorf("the world has %d and %d", q.w.Len(o.ship), q.w.Len(q.ship))
+	}
+}
+
+// The first class of a client's table is one like all others.
+func TestTheFirstClassIsServed(t *testing.T) {
+	s, first := newSchema(t), classOf[rock](t, "rock")
+	r := NewReplica(NewTable(first))
+	r.Adapt(bindTable(t, r.table, s.table))
+	if c := r.served(first); c == nil || c.own != first || c.index != s.rock.index {
+		t.Errorf("it is served by %v", c)
+	}
+	if c := NewReplica(s.table).served(s.rock); c != s.rock {
+		t.Errorf("with the same table it is served by %v", c)
 	}
 }
 

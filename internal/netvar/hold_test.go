@@ -103,12 +103,15 @@ func TestChangeWithinItsIntervalIsCapturedOnceItIsOver(t *testing.T) {
 	}
 }
 
-// TestIntervalsAreWholeTicks: rounded up, at whatever rate. A class that holds nothing back has none
-// and is not asked.
+// TestIntervalsAreWholeTicks: rounded up, at whatever rate. A class that holds nothing back has
+// none and is not asked.
 func TestIntervalsAreWholeTicks(t *testing.T) {
 	h := newHeldWorld(t)
 	rocks := classOf[rock](t, "rock")
-	h.w = NewWorld(NewTable(rocks, classOf[buoy](t, "buoy")))
+	over := classOf[struct {
+		X int32 `net:"interval=1000000001ns"`
+	}](t, "over")
+	h.w = NewWorld(NewTable(rocks, classOf[buoy](t, "buoy"), over))
 	for _, c := range []struct {
 		num, den uint64
 		want     []uint64 // of 100 ms and of 50 ms, each of two fields or structs
@@ -119,6 +122,9 @@ func TestIntervalsAreWholeTicks(t *testing.T) {
 		if got := h.w.holds.by; got[0] != nil || !slices.Equal(got[1], c.want) {
 			t.Errorf("%d ticks in %d s: %v ticks, want %v", c.num, c.den, got, c.want)
 		}
+	}
+	if h.w.SetRate(1, 1); h.w.holds.by[2][0] != 2 {
+		t.Errorf("a nanosecond more than a tick is %d ticks", h.w.holds.by[2][0])
 	}
 }
 
@@ -134,10 +140,26 @@ func TestWhatIsHeldBackIsCounted(t *testing.T) {
 	if s := h.w.stats; s.WithinInterval != 2+2 || s.BelowThreshold != 1+2 || len(h.w.holds.late) != 1 {
 		t.Errorf("%d within an interval, %d below a threshold, %d late", s.WithinInterval, s.BelowThreshold, len(h.w.holds.late))
 	}
+	fresh := h.spawn(buoy{})
+	for i, want := range []HoldReason{NotHeld, WithinInterval, NotHeld, NotHeld, BelowThreshold} {
+		if why, until := h.w.Held(o, i); why != want || (until == 7) != (why == WithinInterval) || until != 0 && until != 7 {
+			t.Errorf("%s is held for %d until %d, want %d", h.class.plan.LeafName(i), why, until, want)
+		}
+		if why, until := h.w.Held(fresh, i); why != NotHeld || until != 0 {
+			t.Errorf("of what is not captured yet %s is held for %d", h.class.plan.LeafName(i), why)
+		}
+	}
 	h.w.Despawn(o)
+	if why, until := h.w.Held(o, 1); why != NotHeld || until != 0 {
+		t.Errorf("of what is despawned a field is held for %d until %d", why, until)
+	}
 	h.deliver()
 	if late := h.w.holds.late[:1]; late[0].o != nil {
 		t.Error("what is despawned is kept alive")
+	}
+	h.change(fresh, func(b *buoy) { b.Fast++ })
+	if h.deliver(); len(h.w.holds.late) != 0 {
+		t.Error("nothing is held back, and yet late")
 	}
 }
 

@@ -3,7 +3,6 @@ package netvar
 import (
 	"bytes"
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -567,39 +566,5 @@ func TestWhatFindsNoRoomKeepsItFromOthers(t *testing.T) {
 	c.largeRoom = 1000
 	if c.takeLarge(&candidate{size: 8*1000 + 1}) || c.largeRoom != 0 {
 		t.Errorf("a record of a bit too much leaves %d bytes", c.largeRoom)
-	}
-}
-
-// A client has reached the tick of the last record of an object, or the one before its lifetime.
-func TestReachedIsTheLastRecordOrTheTickBefore(t *testing.T) {
-	for _, c := range []struct {
-		e    entry
-		want uint64
-	}{
-		{entry{life: 50, last: 60, known: true, detail: &detail{sent: 58}}, 60},
-		{entry{life: 50, last: 60, detail: &detail{sent: 58}}, 60},
-		{entry{life: 50, last: 60, detail: &detail{}}, 49},
-		{entry{life: 50, last: 60, known: true, detail: &detail{}}, 59},
-	} {
-		if got := c.e.reached(100); got != c.want {
-			t.Errorf("%+v of %+v has reached %d, want %d", c.e, c.e.detail, got, c.want)
-		}
-	}
-}
-
-// The head of a large record leaves room for the largest numbers, and its memory is that of the
-// record and a few bytes.
-func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
-	q := newPair(t, 1<<40)
-	q.spawnRock(q.w, rock{}, q.tick)
-	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, q.tick)
-	q.p.large.last = math.MaxUint64 - 1
-	q.next()
-	record, full := q.p.Large()[0], int(q.w.residual(o, basis{}).n)
-	if head := len(record) - full/8; head < 1+1+4+10+1 || head > maxLargeHead || maxLargeHead != 1+1+4+10+1+(36+3+77+77+40+44+7)/8 {
-		t.Errorf("a head of %d bytes, with room for %d", head, maxLargeHead)
-	}
-	if l := &q.p.large; l.bytes != len(record) || l.list[0].size != uint32(len(record)) || cap(l.sent[0]) > len(record)+80 {
-		t.Errorf("%d bytes are outstanding of %d, in %d", l.bytes, len(record), cap(l.sent[0]))
 	}
 }

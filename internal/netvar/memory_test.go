@@ -128,6 +128,11 @@ func (r *Replica) mustLetGo(tb testing.TB) {
 		}
 	}
 	for _, l := range []*eventList{&r.events, &r.handed} {
+		for _, e := range l.list[len(l.list):cap(l.list)] {
+			if e != (Event{}) {
+				tb.Fatal("an event that is over holds its object")
+			}
+		}
 		for _, o := range l.olds {
 			for _, v := range o.values[o.used:] {
 				if o.class.plan.Blobs() > 0 && !reflect.NewAt(o.class.plan.Type(), v).Elem().IsZero() {
