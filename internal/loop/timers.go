@@ -52,6 +52,14 @@ func (t *Timer[C]) Stop() bool {
 	return true
 }
 
+// Shift moves all calls that wait for a clock by so much, for a clock that has been set: they come
+// after as long as before.
+func (ts *Timers[C]) Shift(clock TimerClock, by time.Duration) {
+	for _, t := range ts.heaps[clock] {
+		t.at += by
+	}
+}
+
 // Run calls what is due. When one call panics, the rest is called in the next
 // tick.
 func (ts *Timers[C]) Run(c C, n *Now) {

@@ -72,3 +72,23 @@ func TestTimersOfBothClocks(t *testing.T) {
 		t.Error("a call that is done was stopped")
 	}
 }
+
+// When a clock is set, what waits for it comes after as long as before and in the same order, and
+// what waits for the other stays.
+func TestTimersFollowAClockThatIsSet(t *testing.T) {
+	var fired []string
+	var ts Timers[string]
+	note := func(name string) func(string) { return func(string) { fired = append(fired, name) } }
+	ts.Add(GameClock, 103*time.Second, note("third"))
+	ts.Add(GameClock, 101*time.Second, note("first"))
+	ts.Add(GameClock, 101*time.Second, note("second"))
+	ts.Add(ScaledClock, 2*time.Second, note("scaled"))
+	ts.Shift(GameClock, -100*time.Second)
+	for _, second := range []time.Duration{0, 1, 2, 3} {
+		ts.Run("", &Now{GameTime: second * time.Second, ScaledTime: second * time.Second})
+		fired = append(fired, "|")
+	}
+	if want := []string{"|", "first", "second", "|", "scaled", "|", "third", "|"}; !slices.Equal(fired, want) {
+		t.Errorf("called %q, want %q", fired, want)
+	}
+}
