@@ -39,6 +39,9 @@ func (r *Replica) Events() []Event {
 // TellChanges says whether Events shall tell of the changes of a class, as it does unless told
 // otherwise: each costs a copy of the old value.
 func (r *Replica) TellChanges(c *Class, tell bool) {
+	if r.ours.has(c) {
+		r.silent[c.index] = !tell
+	}
 	if c = r.served(c); c != nil {
 		r.quiet[c.index] = !tell
 	}

@@ -41,18 +41,23 @@ func (c *Class) shows(a, b *codec.Values) bool {
 	return c.owner(a) != c.owner(b) || c.plan.Shows(a, b)
 }
 
-// Adapt makes the replica read the classes of another server: those of the table, made by
-// BindClass in the server's order. It belongs before the first packet. What TellChanges has
-// said stays; classes that the server has not, stay empty.
+// Adapt readies the replica for another server: all that it has is forgotten, and it reads the
+// classes of the table, made by BindClass in the server's order, or with nil those that it was made
+// with. What TellChanges has said stays; classes that the server has not, stay empty.
 func (r *Replica) Adapt(server *Table) {
-	own, told := r.table, r.quiet
+	ours, silent := r.ours, r.silent
+	if server == nil {
+		*r = *NewReplica(ours)
+		r.silent, r.quiet = silent, silent
+		return
+	}
 	*r = *NewReplica(server)
-	r.bound = make([]*Class, len(own.classes))
+	r.ours, r.silent, r.quiet = ours, silent, make([]bool, len(server.classes))
+	r.bound = make([]*Class, len(ours.classes))
 	for _, c := range server.classes {
-		r.quiet[c.index] = c.unknown
+		r.quiet[c.index] = c.unknown || silent[c.own.index]
 		if !c.unknown {
 			r.bound[c.own.index] = c
-			r.quiet[c.index] = told[c.own.index]
 		}
 	}
 }

@@ -205,6 +205,58 @@ func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 		if r.quiet[r.served(o.ship).index] != tell {
 			t.Error("a later wish is lost")
 		}
+		r.TellChanges(newOtherBuild(t).ship, tell) // A stranger's wish is nobody's.
+		r.Adapt(nil)                               // A server of this side's build.
+		if r.quiet[o.ship.index] != tell || r.quiet[o.stone.index] == tell || r.table != o.table {
+			t.Errorf("tell %v: of a second server the ship is quiet: %v, the stone %v", tell, r.quiet[o.ship.index], r.quiet[o.stone.index])
+		}
+		r.TellChanges(o.stone, !tell)
+		r.Adapt(bindTable(t, o.table, s.table))
+		r.Adapt(nil)
+		if r.quiet[o.ship.index] != tell || r.quiet[o.stone.index] != tell {
+			t.Errorf("tell %v: of a third server the ship is quiet: %v, the stone %v", tell, r.quiet[o.ship.index], r.quiet[o.stone.index])
+		}
+	}
+}
+
+// A client whose world is gone is told of the end of each object, in the order of their ids, and
+// then takes another server's state, of another build or its own, as if it had never had any.
+func TestAReplicaMovesToAnotherServer(t *testing.T) {
+	q, o := newForeignPair(t, 100)
+	for range 3 {
+		q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 101)
+		q.spawnRock(q.w, rock{X: 5}, 101) // Not known here.
+	}
+	q.deliver()
+	q.r.Events()
+	var want []ID
+	for obj := range q.r.All(o.ship) {
+		want = append(want, obj.ID())
+	}
+	q.r.Clear()
+	var got []ID
+	for _, e := range q.r.Events() {
+		if e.Kind != Despawn || e.Object.Alive() || (*otherShip)(e.Old).Title != "ann" {
+			t.Errorf("the end of %v is %+v", e.Object.ID(), e)
+		}
+		got = append(got, e.Object.ID())
+	}
+	if !slices.Equal(got, want) || len(got) != 3 || q.r.Len(o.ship) != 0 {
+		t.Errorf("ended %v, want %v; %d are left", got, want, q.r.Len(o.ship))
+	}
+	table := q.r.table
+	for _, server := range []*Table{nil, table} {
+		q.r.Adapt(server)
+		if q.r.Tick() != 0 || q.r.stored != 0 || len(q.r.ids()) != 0 || len(q.r.Events()) != 0 {
+			t.Errorf("it begins at tick %d with %d bytes, %d objects", q.r.Tick(), q.r.stored, len(q.r.ids()))
+		}
+	}
+	next := newPair(t, 10)
+	next.r = q.r
+	next.spawnShip(next.w, ship{X: 2, Name: "bob"}, 0, 11)
+	next.deliver()
+	if q.r.Len(o.ship) != 1 || q.r.Tick() != next.tick || kinds(q.r.Events()) != "S" {
+		t.Errorf("of the other server it has %d ships at tick %d", q.r.Len(o.ship), q.r.Tick())
 	}
 }
 

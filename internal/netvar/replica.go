@@ -12,8 +12,10 @@ import (
 type Replica struct {
 	set
 	table *Table
+	ours  *Table // of this side
 	// By the index of a class of this side: the server's; nil while they are the same.
-	bound []*Class
+	bound  []*Class
+	silent []bool // by the same: changes of its objects are told to nobody
 
 	tick uint64 // newest applied, 0 = none
 	near uint64 // what the first packet's tick is near to
@@ -33,7 +35,7 @@ type Replica struct {
 	in       wire.BitReader
 	now      codec.Values // the newest version of the object being updated
 	bytes    []byte       // hash scratch
-	quiet    []bool       // by class: nobody wants to hear of changes
+	quiet    []bool       // by class of the server: nobody wants to hear of changes
 	events   eventList
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
@@ -58,7 +60,8 @@ type ReplicaStats struct {
 // NewReplica makes an empty replica. The table must list the server's classes in its order;
 // of a server with others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
-	return &Replica{set: newSet(t), table: t, eventGen: 1, quiet: make([]bool, len(t.classes)),
+	quiet := make([]bool, len(t.classes))
+	return &Replica{set: newSet(t), table: t, ours: t, eventGen: 1, silent: quiet, quiet: quiet,
 		events: newEventList(t), handed: newEventList(t)}
 }
 

@@ -94,3 +94,13 @@ func (l *large) restart() {
 // server has ended meanwhile it says by despawns. A client that has kept nothing begins with a
 // new Replica instead; see StartAt.
 func (r *Replica) Resume() { r.large = 0 }
+
+// Clear ends all objects, in the order of their ids, for a client whose world is gone. Events tells
+// of it as of any despawn. Adapt then readies the replica for what comes.
+func (r *Replica) Clear() {
+	for _, o := range r.slots {
+		if o != nil {
+			r.despawn(o)
+		}
+	}
+}
