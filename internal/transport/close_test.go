@@ -172,3 +172,49 @@ func TestFlushLagLeavesChokeOut(t *testing.T) {
 		t.Error("choked", n)
 	}
 }
+
+// Whoever waits for being let in finds out without taking an arrival from the owner: once, however
+// often the server says so, and of the end as well.
+func TestAcceptanceAndEndCanBeWaitedFor(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	done := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	server.Send(Message{Method: 1, Reliable: true})
+	server.Flush(0)
+	carry(t, server, client, 0)
+	if done(client.Accepted()) {
+		t.Error("accepted by a message")
+	}
+	server.Accept(0)
+	server.Accept(0)
+	server.Flush(0)
+	carry(t, server, client, 0)
+	if as := client.arrivals(); !done(client.Accepted()) || done(client.Session.Closing()) || len(as) != 3 || as[1].Kind != Accepted {
+		t.Errorf("accepted %v, closing %v, arrivals %+v", done(client.Accepted()), done(client.Session.Closing()), as)
+	}
+	client.End(Closed{Code: CodeLost})
+	if !done(client.Session.Closing()) {
+		t.Error("the end is not told")
+	}
+}
+
+// Of what a client says as it closes a server believes that it is gone; and that it has heard
+// nothing, which is no wish to leave.
+func TestAClientCanOnlyLeaveOrHearNothing(t *testing.T) {
+	for said, want := range map[Code]Code{
+		CodeKicked: CodeLeft, CodeLost: CodeLeft, CodeTimeout: CodeTimeout, CodeGame: CodeGame,
+	} {
+		server, client := pair(SessionConfig{})
+		client.Close(said, "")
+		carry(t, client, server, 0)
+		if as := server.arrivals(); len(as) != 1 || as[0].Closed.Code != want {
+			t.Errorf("of code %v the room hears %+v", said, as)
+		}
+	}
+}

@@ -17,6 +17,8 @@ type conn struct {
 	wakeDatagrams chan struct{}
 	wakeStream    chan struct{}
 	closing       chan struct{}
+	// closed when the client's link reads that the room has taken it in, or back
+	accepted chan struct{}
 
 	srtt        atomic.Int64
 	lastArrival atomic.Int64
@@ -37,6 +39,10 @@ func (c *conn) now() time.Duration {
 	}
 	return c.cfg.Clock()
 }
+
+// Closing returns a channel that is closed once an end is under way, and Cause says why: from then
+// on a driver waits for the stream only for so long. Any goroutine may call it.
+func (c *conn) Closing() <-chan struct{} { return c.closing }
 
 func signal(c chan struct{}) {
 	select {

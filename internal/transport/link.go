@@ -15,6 +15,7 @@ type Link struct {
 	nextBeat time.Duration // datagram reader: until then another one is too soon
 	stream   []byte        // stream reader: an incomplete frame
 	messages uint64        // stream reader: that have come over the stream
+	taken    bool          // stream reader: the room has taken the client
 	datagram []byte        // datagram writer: scratch
 }
 
@@ -30,10 +31,6 @@ func (l *Link) SetRTT(srtt time.Duration) { l.srtt.Store(int64(srtt)) }
 // Shutdown ends the connection on the driver's behalf: the peer gets code and text after all
 // that the owner has flushed.
 func (l *Link) Shutdown(code Code, text string) { l.shutdown(code, text) }
-
-// Closing returns a channel that is closed when an end is under way: from then on a
-// driver waits for the stream only for so long.
-func (l *Link) Closing() <-chan struct{} { return l.closing }
 
 // CloseRequested reports, with the reason, that this end wants the connection closed and
 // that AppendStream has nothing more to give.
@@ -57,8 +54,9 @@ func (l *Link) End(c Closed) {
 	l.box.ended = true
 	if l.box.cause == nil {
 		c.Text = clip(c.Text)
-		if c.Remote && !l.cfg.Client && c.Code < CodeGame {
-			c.Code = CodeLeft // A client may claim to have been kicked; all it can do is leave.
+		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout {
+			// A client may claim to have been kicked; all it can do is leave, or hear nothing.
+			c.Code = CodeLeft
 		}
 		l.box.cause = &c
 		close(l.closing)

@@ -272,11 +272,23 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 	case kind == frameReceived:
 		return l.receiveCount(at, Received, body)
 	case kind == frameAccepted && l.cfg.Client:
-		return l.receiveCount(at, Accepted, body)
+		return l.receiveAccepted(at, body)
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:
 		return l.broken(fmt.Errorf("%w: kind %d is not for this side, or not now", errFrame, kind))
+	}
+	return nil
+}
+
+// receiveAccepted takes the frame that says that the room has taken the client.
+func (l *Link) receiveAccepted(at time.Duration, body []byte) error {
+	if err := l.receiveCount(at, Accepted, body); err != nil {
+		return err
+	}
+	if !l.taken {
+		l.taken = true
+		close(l.accepted)
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ type SessionConfig struct {
 
 // Session is one connection after its handshake as its owner sees it, a room or a client:
 // what to send, what the link is like, and when to close. What arrives comes through the
-// Inbox. But for Cause, ID, Inbox and RequestTime, which any goroutine may call, all methods
-// are for the owner's goroutine, and none waits for the network.
+// Inbox. But for Accepted, Cause, Closing, ID, Inbox and RequestTime, which any goroutine may
+// call, all methods are for the owner's goroutine, and none waits for the network.
 type Session struct {
 	*conn
 	out     outbox   // owner's goroutine
@@ -44,6 +44,7 @@ func NewSession(cfg SessionConfig) (*Session, *Link) {
 		wakeDatagrams: make(chan struct{}, 1),
 		wakeStream:    make(chan struct{}, 1),
 		closing:       make(chan struct{}),
+		accepted:      make(chan struct{}),
 	}
 	if c.stats == nil {
 		c.stats = new(Stats)
@@ -61,6 +62,10 @@ func (s *Session) Inbox() *Inbox { return s.cfg.Inbox }
 // Keep lets b keep the reliable messages from now on, until the peer has said that it has them.
 // Without it the session keeps none: what the connection loses is lost.
 func (s *Session) Keep(b *Backlog) { s.backlog = b }
+
+// Accepted returns a channel that is closed once the room has said that it has taken the client in,
+// or back. The arrival Accepted comes as well.
+func (s *Session) Accepted() <-chan struct{} { return s.accepted }
 
 // LinkFacts is what an owner may know of the link.
 type LinkFacts struct {
