@@ -34,7 +34,8 @@ func (c *Client) ID() ClientID { return ClientID(c.e.ID()) }
 // Join returns what the client said when it asked to come in.
 func (c *Client) Join() *Join { return c.join }
 
-// Connected reports whether the client's connection is up.
+// Connected reports whether the client's connection is up: false between OnDrop and OnResume, and
+// once it has been kicked.
 func (c *Client) Connected() bool { return c.e.Connected() }
 
 // LinkStats says how a client's connection is doing.
@@ -42,12 +43,13 @@ type LinkStats struct {
 	RTT      time.Duration // smoothed round trip
 	InFlight int           // snapshots sent and not acknowledged yet
 	Window   int           // how many may be
+	Silent   time.Duration // of game time since something came from the client
 }
 
 // Link returns how the client's connection was doing at the last poll.
 func (c *Client) Link() LinkStats {
 	rtt, inFlight, window := c.e.Link()
-	return LinkStats{RTT: rtt, InFlight: inFlight, Window: window}
+	return LinkStats{RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent()}
 }
 
 // Kick closes the client's connection after this tick's flush; code and text
@@ -86,7 +88,7 @@ type Join struct {
 	Claims map[string]any
 	// Token is what the client sent to prove who it is.
 	Token string
-	// Addr is the address that the client comes from.
+	// Addr is the address that the client comes from: that of its newest connection.
 	Addr string
 	// Minor is the minor version of the schema that is in force: the smaller of the
 	// server's and the client's.

@@ -43,6 +43,10 @@ type Config struct {
 	RPC RPCLimits
 	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
 	AdmitTimeout time.Duration
+	// LostAfter is how long nothing may come from a client, in game time, until its connection
+	// counts as lost, though QUIC may still keep it up: a program that hangs. Default 5 s; at
+	// least 1 s.
+	LostAfter time.Duration
 	// DrainTimeout is how long the room goes on ticking after Run's context has
 	// ended while clients are still in it: time to finish a round. Default 0:
 	// clients are told at once. Work given to Go has 5 s at least.
@@ -109,6 +113,10 @@ const (
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60
 	defaultAdmitTimeout = 5 * time.Second
+	defaultLostAfter    = 5 * time.Second
+	minLostAfter        = time.Second
+	defaultKeepDropped  = 20 * time.Second
+	maxKeepDropped      = time.Hour
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
 )
@@ -127,6 +135,12 @@ func (c Config) validate() (Config, error) {
 	}
 	if c.AdmitTimeout < 0 {
 		return c, ConfigError("AdmitTimeout", c.AdmitTimeout, "use 0 for %v, or more", defaultAdmitTimeout)
+	}
+	if c.LostAfter == 0 {
+		c.LostAfter = defaultLostAfter
+	}
+	if c.LostAfter < minLostAfter {
+		return c, ConfigError("LostAfter", c.LostAfter, "use 0 for %v, or %v or more", defaultLostAfter, minLostAfter)
 	}
 	if c.DrainTimeout < 0 {
 		return c, ConfigError("DrainTimeout", c.DrainTimeout, "use 0 to end at once, or more")
@@ -172,6 +186,15 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	if s.Budget < 1 || s.Budget > netvar.MaxBudget {
 		return s, ConfigError("Room.Budget", s.Budget, "use 1 to %d", netvar.MaxBudget)
+	}
+	if s.KeepDropped == 0 {
+		s.KeepDropped = defaultKeepDropped
+	}
+	if s.KeepDropped > maxKeepDropped {
+		return s, ConfigError("Room.KeepDropped", s.KeepDropped, "use 0 for %v, up to %v, or less than 0 for none", defaultKeepDropped, maxKeepDropped)
+	}
+	if s.SameSubject > AllowSeveral {
+		return s, ConfigError("Room.SameSubject", s.SameSubject, "use TakeOver, RefuseSecond or AllowSeveral")
 	}
 	if err := s.Rate.check("Room.Rate"); err != nil {
 		return s, err

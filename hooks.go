@@ -19,6 +19,8 @@ type hooks struct {
 	onStart   []func(*Tick)
 	onAdmit   []func(context.Context, *Join) error
 	onJoin    []func(*Tick, *Client) error
+	onDrop    []func(*Tick, *Client)
+	onResume  []func(*Tick, *Client)
 	onLeave   []func(*Tick, *Client, *Closed)
 	onDrain   []func(*Tick, time.Duration)
 	onClose   []func(context.Context) error
@@ -95,6 +97,42 @@ func (h *hooks) Join(e *room.Client) error {
 		}
 	}
 	return nil
+}
+
+// OnDrop adds what happens when a client has lost its connection and may come back, within
+// [RoomSpec] KeepDropped: it keeps its id, its objects, its groups and its PerClient records, and
+// what is sent to it waits, if it is reliable. Either OnResume or OnLeave follows.
+func (r *Room) OnDrop(fn func(*Tick, *Client)) {
+	if r.opens("OnDrop") {
+		r.hooks.onDrop = append(r.hooks.onDrop, fn)
+	}
+}
+
+// Drop implements room.Game.
+func (h *hooks) Drop(e *room.Client) { h.tell("OnDrop", h.onDrop, e) }
+
+// OnResume adds what happens when a client is back over another connection, before anything that
+// comes over it: after OnDrop, or without it when the server had not noticed yet. When it is
+// another program of the same player ([SameSubject]), Client.Join is what that one said.
+func (r *Room) OnResume(fn func(*Tick, *Client)) {
+	if r.opens("OnResume") {
+		r.hooks.onResume = append(r.hooks.onResume, fn)
+	}
+}
+
+// Resume implements room.Game.
+func (h *hooks) Resume(e *room.Client) {
+	c := clientOf(e)
+	c.join = e.Join().Game.(*Join)
+	c.join.Addr = e.Join().Addr
+	h.tell("OnResume", h.onResume, e)
+}
+
+// tell calls functions that only take note. The log knows what goes wrong in them.
+func (h *hooks) tell(hook string, fns []func(*Tick, *Client), e *room.Client) {
+	for _, fn := range fns {
+		_ = h.room.e.Call(hook, func() error { fn(&h.room.tick, clientOf(e)); return nil })
+	}
 }
 
 // OnLeave adds what happens when a client has gone: exactly once for each that

@@ -77,7 +77,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	if err := json.Unmarshal(head.Config, &config); err != nil {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
-	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, CheckValues: config.CheckValues}, g)
+	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues}, g)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +96,13 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 type recordedConfig struct {
 	Room        RoomSpec
 	RPC         RPCLimits
+	LostAfter   time.Duration
 	CheckValues bool
 }
 
 // record begins a recording of the room, before its first tick.
 func (r *Room) record(cfg *Config) error {
-	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC, cfg.CheckValues})
+	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC, cfg.LostAfter, cfg.CheckValues})
 	if err != nil {
 		return err
 	}

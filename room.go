@@ -40,7 +40,30 @@ type RoomSpec struct {
 	// average; zero means 11 000, as much as the packets of a tick carry. From 1 to
 	// 1 048 576. See [Client.SetBudget].
 	Budget int
+	// KeepDropped is how long a client that has lost its connection may come back, in game time:
+	// see [Room.OnDrop]. Zero means 20 s, less than zero that it leaves at once; at most an hour.
+	// A client that says goodbye, or is closed by the server, leaves at once in any case.
+	KeepDropped time.Duration
+	// SameSubject says what becomes of a newcomer whose player ([Join] Subject) is in the room
+	// already; zero means [TakeOver].
+	SameSubject SameSubject
 }
+
+// SameSubject says what becomes of a newcomer whose player is in the room already: somebody whom
+// the game's OnAdmit gives the [Join] Subject of a client that is there, connected or not.
+type SameSubject uint8
+
+// The policies for a player's second connection.
+const (
+	// TakeOver gives the newcomer the client that is there, with its id and objects, whatever
+	// room there is for others: OnResume is called, and not OnJoin. The older connection is closed
+	// with [CodeReplaced]. What the older program had sent and what it was owed is dropped.
+	TakeOver = SameSubject(room.TakeOver)
+	// RefuseSecond refuses the newcomer with [CodeRefused].
+	RefuseSecond = SameSubject(room.Refuse)
+	// AllowSeveral lets it in as a client of its own.
+	AllowSeveral = SameSubject(room.Allow)
+)
 
 // Room is one loop and one game state. Its goroutine owns all of it: what is not
 // said to be callable from elsewhere belongs into [Game] Open or into a tick.
@@ -105,6 +128,7 @@ func (r *Room) config(s *Server) room.Config {
 		Spec: room.Spec{
 			Name: r.spec.Name, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
+			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],

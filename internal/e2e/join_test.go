@@ -51,7 +51,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Drop(lost)
-	w.Step(60 * 15) // Longer than a connection may be silent.
+	w.Step(60 * 15) // Longer than a client may be silent.
 
 	if len(joined) != 5 || len(left) != 4 {
 		t.Errorf("%d joined and %d left", len(joined), len(left))
@@ -62,7 +62,7 @@ func TestJoinAndLeaveComeInPairs(t *testing.T) {
 		}
 	}
 	slices.Sort(reasons)
-	want := []netloop.Code{netloop.CodeLeft, netloop.CodeLost, netloop.CodeGame, netloop.CodeGame + 1}
+	want := []netloop.Code{netloop.CodeLeft, netloop.CodeTimeout, netloop.CodeGame, netloop.CodeGame + 1}
 	slices.Sort(want)
 	if !slices.Equal(reasons, want) {
 		t.Errorf("they left because of %v, want %v", reasons, want)

@@ -231,7 +231,8 @@ func TestClientsWithoutAnAddressShareNothing(t *testing.T) {
 
 // Who was thrown out in this tick already is told the first reason.
 func TestTheFirstReasonToThrowAClientOutCounts(t *testing.T) {
-	p := newPeers(t, netloop.Config{}, script(func(r *netloop.Room) {
+	several := netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}}
+	p := newPeers(t, several, script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = "ann"; return nil })
 		r.On(netloop.Initialization, "test.kick", func(tick *netloop.Tick) {
 			if c, ok := tick.Client(1); ok && tick.Number() == 2 {

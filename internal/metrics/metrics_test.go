@@ -87,6 +87,7 @@ type fakeRoom struct{ state netvar.Stats }
 
 func (r *fakeRoom) State() *netvar.Stats     { return &r.state }
 func (r *fakeRoom) Clients(f *Family)        { f.Set(100) }
+func (r *fakeRoom) Dropped(f *Family)        { f.Set(7) }
 func (r *fakeRoom) Depths(f *Family)         { f.Set(3, "rpc_Update") }
 func (r *fakeRoom) Drops(f *Family)          { f.Set(4, "rpc", "client_gone") }
 func (r *fakeRoom) MessagesWaited(f *Family) { f.Set(14) }

@@ -21,6 +21,7 @@ type source struct {
 type Room interface {
 	State() *netvar.Stats
 	Clients(*Family)
+	Dropped(*Family)
 	Depths(*Family)
 	Drops(*Family)
 	Messages(*Family)

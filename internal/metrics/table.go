@@ -64,7 +64,10 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Misuses = f })},
 
 	// Clients and their connections.
-	{"clients", gauge, "", "Clients in the room.", room(Room.Clients)},
+	{"clients", gauge, "", "Clients in the room, those included that have lost their connection and may come back.", room(Room.Clients)},
+	{"clients_dropped", gauge, "", "Clients in the room that have lost their connection and may come back.", room(Room.Dropped)},
+	{"clients_resumed_total", counter, "kind", "Clients that came back: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
+		into(func(m *Metrics, f *Family) { m.Resumes = f })},
 	{"handshakes_total", counter, "", "Connections that finished the cryptographic handshake.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Handshakes.Load()) })},
 	{"refusals_total", counter, "", "Connections that were declined, by the server or by the game.",

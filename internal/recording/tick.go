@@ -42,15 +42,25 @@ type Link struct {
 
 // Arrival is one arrival of the inbox.
 type Arrival struct {
-	Kind    transport.ArrivalKind
-	Client  uint64
-	At      time.Duration
-	Message transport.Message // Payload is the decoded message, encoded anew
-	Decoded bool              // Payload was decoded; otherwise it is as it came
-	Acks    []transport.Range
-	Closed  *transport.Closed
-	Value   uint64
-	Join    []byte // of Joined: a value that the owner knows
+	Kind     transport.ArrivalKind
+	Client   uint64
+	Conn     uint64 // of the client's connections
+	At       time.Duration
+	Message  transport.Message // Payload is the decoded message, encoded anew
+	Decoded  bool              // Payload was decoded; otherwise it is as it came
+	Acks     []transport.Range
+	Closed   *transport.Closed
+	Value    uint64
+	Entrance *Entrance // of Joined
+}
+
+// Entrance is how a client came in, or back.
+type Entrance struct {
+	Join      []byte // a value that the owner knows; nil: it came back by itself
+	Resumable bool
+	Received  uint64
+	Kept      bool
+	Addr      string
 }
 
 // Post is a message that another goroutine of the server posted.

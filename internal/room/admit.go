@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"errors"
+	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
@@ -16,43 +17,41 @@ import (
 // transport calls it on the connection's own goroutine, after the handshake's
 // frames and before any other byte of the client is read.
 func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if at, conn := r.seats.claim(hello.GetResume().GetToken()); at != nil {
+		return r.admission(&entrance{seat: at, conn: conn, minor: r.minor(hello), addr: remote}, hello), nil
+	}
 	if r.Overload() >= overload.Refusing {
 		return nil, &transport.Refusal{Code: transport.CodeBusy, Text: "the server is overloaded: try again later"}
 	}
-	if err := r.sit(); err != nil {
-		return nil, err
-	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
-		Minor: int(min(uint32(r.schema.Minor), hello.GetMinor())),
+		Minor: r.minor(hello),
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
 	defer cancel()
 	if err := r.askToAdmit(ctx, join); err != nil {
-		r.seats.Add(-1)
 		return nil, r.refusal(err, remote)
 	}
 	if err := r.letIn(ctx, join); err != nil {
-		r.seats.Add(-1)
 		return nil, err
 	}
-	return r.admission(join, hello), nil
+	at, conn, err := r.seats.sit(join.Subject, r.spec.SameSubject, r.spec.MaxClients, r.cfg.Server.NextID)
+	if err != nil {
+		return nil, err
+	}
+	return r.admission(&entrance{seat: at, conn: conn, join: join, minor: join.Minor, addr: remote}, hello), nil
 }
 
-// sit takes a seat, unless the room is full.
-func (r *Room) sit() error {
-	if r.seats.Add(1) <= int64(r.spec.MaxClients) {
-		return nil
-	}
-	r.seats.Add(-1)
-	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", r.spec.MaxClients)
+// minor is the minor version of the schema that is in force with a client.
+func (r *Room) minor(hello *netloopv1.Hello) int {
+	return int(min(uint32(r.schema.Minor), hello.GetMinor()))
 }
 
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
 var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
 
 // askToAdmit asks the game. It gets a goroutine of its own, so that a function which ends it
-// takes neither the connection's with it nor the client's seat.
+// does not take the connection's with it.
 func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
@@ -72,9 +71,19 @@ func (r *Room) refusal(err error, remote string) error {
 	return &transport.Refusal{Code: code, Text: text}
 }
 
-// admission gives a client its id and its place in the room's inbox.
-func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admission {
-	c := &Client{id: r.cfg.Server.NextID(), room: r, join: join}
+// admission gives a client its place in the room's inbox, and the secret of its seat.
+func (r *Room) admission(e *entrance, hello *netloopv1.Hello) *transport.Admission {
+	resume := hello.GetResume()
+	e.resumable = resume != nil && r.spec.KeepDropped > 0
+	if e.join == nil {
+		e.received, e.kept = resume.GetReceived(), resume.GetKept()
+	}
+	var secret []byte
+	var keep time.Duration
+	if e.resumable {
+		secret, keep = r.seats.issue(e.seat), r.spec.KeepDropped
+	}
+	id := e.seat.id
 	epoch := r.epoch.Load()
 	var scale *netloopv1.TimeScale
 	if *r.scale.Load() != loop.Unscaled {
@@ -84,8 +93,8 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    schema.ProtocolVersion,
-			Minor:       uint32(join.Minor),
-			ClientId:    c.id,
+			Minor:       uint32(e.minor),
+			ClientId:    id,
 			InstanceId:  r.cfg.Instance,
 			Room:        r.spec.Name,
 			TickRate:    &netloopv1.Rate{Num: r.spec.Rate.Num, Den: r.spec.Rate.Den},
@@ -95,13 +104,16 @@ func (r *Room) admission(join *Join, hello *netloopv1.Hello) *transport.Admissio
 			ServerNs:    uint64(r.clock.Now()),
 			Fingerprint: r.schema.Fingerprint(),
 			TimeScale:   scale,
+			ResumeToken: secret,
+			KeepNs:      uint64(keep),
+			Resumed:     e.join == nil,
 		},
 		Session: transport.SessionConfig{
-			ID: c.id, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
-			Sent: r.leaving.sender(c.id),
+			ID: id, Conn: e.conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
+			Sent: r.leaving.sender(id),
 		},
 		Joined: func(session *transport.Session) {
-			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: c})
+			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
 		},
 	}
 }

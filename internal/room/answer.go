@@ -17,6 +17,7 @@ type Answer struct {
 	from  *Client
 	m     *schema.Method
 	call  uint64
+	life  uint64        // of the client, when it called
 	until time.Duration // game time at which the client no longer waits
 	sent  bool
 }
@@ -62,7 +63,7 @@ func (c *Client) owe(m *schema.Method, it *rpcqueue.Item) *Answer {
 			return nil
 		}
 	}
-	o := &Answer{from: c, m: m, call: it.Call, until: c.room.now.GameTime + m.Timeout}
+	o := &Answer{from: c, m: m, call: it.Call, life: c.life, until: c.room.now.GameTime + m.Timeout}
 	c.owes = append(c.owes, o)
 	return o
 }
@@ -75,8 +76,11 @@ func (o *Answer) Method() string { return o.m.Queue.Name }
 
 // Waiting reports whether the client still waits for the answer.
 func (o *Answer) Waiting() bool {
-	return !o.sent && o.from.joined && o.from.room.now.GameTime <= o.until
+	return !o.sent && o.there() && o.from.room.now.GameTime <= o.until
 }
+
+// there reports whether the program that called is still the client, connected or not.
+func (o *Answer) there() bool { return o.from.joined && o.life == o.from.life }
 
 var errAnsweredTwice = errors.New("it has answered a call twice")
 
@@ -90,7 +94,7 @@ func (o *Answer) Send(result any, err error) {
 		r.metrics.Drops.Add(1, "reply", "second")
 		r.guard.Failed(handlerOf(&o.m.Queue), errAnsweredTwice, "from", o.from.id)
 		return
-	case !o.from.joined:
+	case !o.there():
 		r.metrics.Drops.Add(1, "reply", "client_gone")
 	case r.now.GameTime > o.until:
 		r.metrics.Drops.Add(1, "reply", "timed_out")

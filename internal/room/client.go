@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -25,6 +23,8 @@ type Join struct {
 // belongs to the room's goroutine.
 type Client struct {
 	Game any // the game's handle of the client, from Game.Enter on
+
+	presence
 
 	id        uint64
 	room      *Room
@@ -70,7 +70,10 @@ func (c *Client) Join() *Join { return c.join }
 func (c *Client) Peer() *netvar.Peer { return c.peer }
 
 // Connected reports whether the client's connection is up.
-func (c *Client) Connected() bool { return c.joined && c.kicked == nil }
+func (c *Client) Connected() bool { return c.joined && c.kicked == nil && c.dropped == nil }
+
+// Silent returns for how long nothing has come from the client, in game time.
+func (c *Client) Silent() time.Duration { return c.room.now.GameTime - c.heard }
 
 // Waits says why the client's snapshot has not left yet, if its turn has come.
 func (c *Client) Waits() Wait {
@@ -111,39 +114,40 @@ func (c *Client) SetBudget(perTick int) {
 
 // observeLink takes the facts by which this tick decides what is sent.
 func (c *Client) observeLink() {
+	if c.dropped != nil {
+		return
+	}
 	link := c.room.feed.link(c)
 	if link.LastArrival != c.link.LastArrival {
 		c.window.Arrived(link.LastArrival)
+		c.heard = c.room.now.GameTime
+		if !c.spoke {
+			c.spoke = true
+			c.room.seats.heard(c.seat, c.conn)
+		}
 	}
 	c.link = link
 }
 
 // join brings a client in, or closes its connection when the game refuses it.
-func (r *Room) join(c *Client, s *transport.Session) {
-	c.session = s
-	c.window = transport.NewWindow(r.spec.Rate.Period() * time.Duration(r.sendEvery()))
+func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
 	c.peer = r.world.NewPeer(r.now.Tick)
 	c.peer.Handle = c
 	c.SetBudget(0)
-	c.link = r.feed.link(c)
-	c.due = true // The first snapshot does not wait for its turn.
+	c.connect(e, s)
 	r.game.Enter(c)
 	r.clients.add(c)
 	r.rpcs.Enter(c.id, c.join.holder())
 	c.joined = true
-	s.PublishEpoch(transport.Epoch(r.in.Epoch))
-	if r.Overload() != overload.Normal {
-		s.PublishOverload(r.overload())
-	}
-	if *r.scale.Load() != loop.Unscaled {
-		s.PublishTimeScale(r.timeScale())
-	}
 	r.from = c
 	defer r.forget()
 	if err := r.game.Join(c); err != nil {
 		code, text := r.reason("OnJoin", err, &r.guard)
 		c.Kick(code, text)
+		return
 	}
+	s.Accept(0)
+	c.tellRoom()
 }
 
 // leave takes a client out: exactly once for each that joined.
@@ -151,7 +155,9 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	if c.kicked != nil {
 		why = c.kicked
 	}
-	r.lostInStall(c, why)
+	if c.dropped == nil { // Else it was counted when it was.
+		r.lostInStall(c, why)
+	}
 	// By the limits, by the game, or because its inbox was full.
 	if why.Code == transport.CodeFlood {
 		r.penalise(c)
@@ -167,7 +173,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	r.clients.remove(c)
 	r.game.Left(c)
 	c.joined, c.owes = false, nil
-	r.seats.Add(-1)
+	r.seats.leave(c.seat)
 }
 
 func (r *Room) forget() { r.from = nil }

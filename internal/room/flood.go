@@ -134,7 +134,7 @@ func (p *penalties) dropped() uint64 {
 // errFlood refuses whoever was thrown out for flooding a moment ago.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
 
-// letIn lets a client's penalty act. Who waits has no seat meanwhile.
+// letIn lets a client's penalty act. Who waits has no seat yet.
 func (r *Room) letIn(ctx context.Context, j *Join) error {
 	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
 	if !ok {
@@ -144,14 +144,9 @@ func (r *Room) letIn(ctx context.Context, j *Join) error {
 	if wait == 0 {
 		return nil
 	}
-	r.seats.Add(-1)
 	turn, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	<-turn.Done()
-	if err := r.sit(); err != nil {
-		r.seats.Add(1) // The caller gives it back.
-		return err
-	}
 	if ctx.Err() != nil {
 		return errFlood // It has given up, or its admission had taken most of the time.
 	}

@@ -17,6 +17,7 @@ func (r *Room) poll() {
 		r.arrive(&r.arrivals[i])
 	}
 	clear(r.arrivals)
+	r.overdue()
 	r.takePosts()
 	r.takeResults()
 }
@@ -24,12 +25,12 @@ func (r *Room) poll() {
 // arrive handles one arrival.
 func (r *Room) arrive(a *transport.Arrival) {
 	if a.Kind == transport.Joined {
-		r.join(a.Decoded.(*Client), a.Session)
+		r.enter(a.Decoded.(*entrance), a.Session)
 		return
 	}
 	c, ok := r.clients.get(a.Session.ID())
-	if !ok {
-		return // It has left; what it had sent before counts with its leave.
+	if !ok || c.session != a.Session || c.dropped != nil {
+		return // It has left, or been lost; what it had sent before counts with that.
 	}
 	switch a.Kind {
 	case transport.Acks:
@@ -37,7 +38,12 @@ func (r *Room) arrive(a *transport.Arrival) {
 	case transport.RecordsApplied:
 		c.acknowledgedRecords(a.Value)
 	case transport.MessageArrived:
+		c.arrivedReliable(a)
 		r.receive(c, a)
+	case transport.Received:
+		if c.backlog != nil && !c.backlog.Confirm(a.Value) {
+			c.Kick(transport.CodeProtocol, "has had messages that were never sent")
+		}
 	case transport.Discarded:
 		r.charge(c, a.Value)
 	case transport.DigestRequest:
@@ -45,7 +51,7 @@ func (r *Room) arrive(a *transport.Arrival) {
 	case transport.FullStateRequest:
 		r.requestFull(c)
 	case transport.Gone:
-		r.leave(c, a.Closed)
+		r.lost(c, a.Closed)
 	}
 }
 

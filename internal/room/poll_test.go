@@ -237,7 +237,7 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 		for _, a := range heard(t, s) {
 			kinds[a.Kind]++
 		}
-		want := map[transport.ArrivalKind]int{transport.EpochMoved: 1}
+		want := map[transport.ArrivalKind]int{transport.Accepted: 1, transport.EpochMoved: 1}
 		if changed {
 			want[transport.TimeScaleChanged] = 1
 		}

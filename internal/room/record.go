@@ -67,14 +67,12 @@ func (f *recorder) arrivals(spare []transport.Arrival) []transport.Arrival {
 // need no copy.
 func (f *recorder) arrived(a *transport.Arrival) {
 	rec := recording.Arrival{
-		Kind: a.Kind, Client: a.Session.ID(), At: a.At, Message: a.Message, Acks: a.Acks, Closed: a.Closed, Value: a.Value,
+		Kind: a.Kind, Client: a.Session.ID(), Conn: a.Session.Conn(), At: a.At, Message: a.Message, Acks: a.Acks, Closed: a.Closed, Value: a.Value,
 	}
 	var err error
 	switch {
 	case a.Kind == transport.Joined:
-		if rec.Join, err = f.r.game.AppendJoin(nil, a.Decoded.(*Client).join); err != nil {
-			f.unrecorded(fmt.Sprintf("the claims of client %d: %v", rec.Client, err))
-		}
+		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*entrance))
 	case a.Decoded != nil:
 		rec.Decoded = true
 		m := a.Method.(*schema.Method) // It has been decoded: there is one.
@@ -83,6 +81,19 @@ func (f *recorder) arrived(a *transport.Arrival) {
 		}
 	}
 	f.tick.Arrivals = append(f.tick.Arrivals, rec)
+}
+
+// entrance notes how a client came in, or back.
+func (f *recorder) entrance(id uint64, e *entrance) *recording.Entrance {
+	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr}
+	if e.join == nil {
+		return rec
+	}
+	var err error
+	if rec.Join, err = f.r.game.AppendJoin(nil, e.join); err != nil {
+		f.unrecorded(fmt.Sprintf("the claims of client %d: %v", id, err))
+	}
+	return rec
 }
 
 func (f *recorder) posts() []rpcqueue.Item {

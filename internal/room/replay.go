@@ -96,7 +96,10 @@ func (p *Replay) compare(t Replayed) error {
 // send takes what the room flushed, as the links of the recorded room did.
 func (p *Replay) send() {
 	for _, c := range p.room.clients.list {
-		link := p.feed.links[c.session]
+		link, ok := p.feed.links[c.session]
+		if !ok {
+			continue // It is dropped.
+		}
 		_ = link.SendDatagrams(p.clock.Now, discard) // discard never fails.
 		for p.buf = link.AppendStream(p.buf[:0], maxTake); len(p.buf) > 0; {
 			p.buf = link.AppendStream(p.buf[:0], maxTake)

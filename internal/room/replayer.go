@@ -17,15 +17,18 @@ import (
 type replayer struct {
 	r        *Room
 	tick     recording.Tick
-	sessions map[uint64]*transport.Session // of clients that have joined and are not gone
+	sessions map[connection]*transport.Session // that have begun and are not over
 	links    map[*transport.Session]*transport.Link
 	items    []rpcqueue.Item
 	done     []result
 	wrong    string // the first thing that could not be done
 }
 
+// connection is one of those that a client has had.
+type connection struct{ client, conn uint64 }
+
 func newReplayer(r *Room) *replayer {
-	f := &replayer{r: r, sessions: map[uint64]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
+	f := &replayer{r: r, sessions: map[connection]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
 	r.feed, r.leaving = f, new(outgoing)
 	r.async.recorded = map[uint64]Work{}
 	return f
@@ -67,8 +70,9 @@ func (f *replayer) arrivals(spare []transport.Arrival) []transport.Arrival {
 // arrival makes an arrival of its record. It reports false for what concerns nobody: the
 // inbox may hold something of a client behind its end.
 func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
+	conn := connection{rec.Client, rec.Conn}
 	a := transport.Arrival{
-		Kind: rec.Kind, Session: f.sessions[rec.Client], At: rec.At, Message: rec.Message, Acks: rec.Acks, Closed: rec.Closed, Value: rec.Value,
+		Kind: rec.Kind, Session: f.sessions[conn], At: rec.At, Message: rec.Message, Acks: rec.Acks, Closed: rec.Closed, Value: rec.Value,
 	}
 	switch {
 	case rec.Kind == transport.Joined:
@@ -76,7 +80,7 @@ func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	case a.Session == nil:
 		return a, false
 	case rec.Kind == transport.Gone:
-		delete(f.sessions, rec.Client)
+		delete(f.sessions, conn)
 		delete(f.links, a.Session)
 		if a.Closed == nil {
 			f.fail("client %d goes without a reason", rec.Client)
@@ -88,24 +92,32 @@ func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	return a, true
 }
 
-// joined makes the client that admission made.
+// joined makes what admission made of a client that came in, or back.
 func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
-	join := new(Join)
-	if err := f.r.game.ReadJoin(rec.Join, join); err != nil {
-		f.fail("the join of client %d: %v", rec.Client, err)
+	if a.Session != nil || rec.Entrance == nil {
+		f.fail("client %d joins twice, or without a word", rec.Client)
 		return false
 	}
-	if a.Session != nil {
-		f.fail("client %d joins twice", rec.Client)
-		return false
+	e := &entrance{
+		conn: rec.Conn, resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
 	}
-	c := &Client{id: rec.Client, room: f.r, join: join}
-	f.r.seats.Add(1)
-	a.Decoded = c
+	if len(rec.Entrance.Join) > 0 {
+		e.join = new(Join)
+		if err := f.r.game.ReadJoin(rec.Entrance.Join, e.join); err != nil {
+			f.fail("the join of client %d: %v", rec.Client, err)
+			return false
+		}
+	}
+	if c, ok := f.r.clients.get(rec.Client); ok {
+		e.seat = c.seat
+	} else {
+		e.seat = &seat{id: rec.Client, left: true}
+	}
+	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{
-		ID: rec.Client, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(c.id),
+		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(rec.Client),
 	})
-	a.Session, f.sessions[rec.Client], f.links[session] = session, session, link
+	a.Session, f.sessions[connection{rec.Client, rec.Conn}], f.links[session] = session, session, link
 	return true
 }
 

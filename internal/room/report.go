@@ -22,7 +22,17 @@ func (r *Room) reportEvery() uint64 {
 // measured is a room as its goroutine reports it: see metrics.Room.
 type measured struct{ *Room }
 
-func (m measured) State() *netvar.Stats      { return m.world.Stats() }
+func (m measured) State() *netvar.Stats { return m.world.Stats() }
+func (m measured) Dropped(f *metrics.Family) {
+	n := uint64(0)
+	for _, c := range m.clients.list {
+		if c.dropped != nil {
+			n++
+		}
+	}
+	f.Set(n)
+}
+
 func (m measured) Clients(f *metrics.Family) { f.Set(uint64(len(m.clients.list))) }
 
 func (m measured) Depths(f *metrics.Family) {

@@ -51,6 +51,11 @@ type Game interface {
 	Enter(c *Client)
 	// Join says that a client has come in. An error closes its connection.
 	Join(c *Client) error
+	// Drop says that a client has lost its connection and may come back.
+	Drop(c *Client)
+	// Resume says that a client is back, after a Drop or as another program of the same player,
+	// whose Join it then has.
+	Resume(c *Client)
 	// Leave says that a client goes, while its objects still exist.
 	Leave(c *Client, why *transport.Closed)
 	// Left says that a client has gone.
@@ -93,6 +98,11 @@ type Spec struct {
 	SendEvery   int // ticks between two snapshots
 	MaxClients  int
 	Budget      int // bytes per tick and client
+	// KeepDropped is for how long a client that has lost its connection may come back, in game
+	// time; 0 or less is not at all.
+	KeepDropped time.Duration
+	SameSubject SameSubject
+	LostAfter   time.Duration // of silence a connection counts as lost, in game time
 }
 
 // Hertz returns the tick rate as a number.
@@ -170,11 +180,12 @@ type Room struct {
 	ctx       context.Context // of the game's work; ends with the room
 	cancel    context.CancelFunc
 	penalties penalties
-	seats     atomic.Int64 // clients in the room or on their way in
+	seats     seats
 	// of the newest tick, for admissions; zero before the first
 	epoch   atomic.Pointer[loop.Epoch]
 	scale   atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
 	closing *transport.Closed          // by Close or a critical panic
+	ending  bool                       // nobody comes back any more
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions
@@ -257,7 +268,7 @@ func (r *Room) Captured() uint64 { return r.captured }
 func (r *Room) Context() context.Context { return r.ctx }
 
 // Seats returns how many clients are in the room or on their way in. Any goroutine may ask.
-func (r *Room) Seats() int { return int(r.seats.Load()) }
+func (r *Room) Seats() int { return r.seats.count() }
 
 // Finishing returns for how long the room has been ending, by its clock, once it has run its
 // last tick. Any goroutine may ask.

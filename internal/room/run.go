@@ -139,11 +139,20 @@ func (r *Room) Lingers(elapsed, limit time.Duration) bool {
 // Drain tells the game that the room ends.
 func (r *Room) Drain(limit time.Duration) error {
 	r.feed.drain(limit)
-	return r.Inspect(func() { r.game.Drain(limit) })
+	r.ending = true
+	return r.Inspect(func() {
+		for _, c := range r.clients.list {
+			if c.dropped != nil { // It cannot come back any more.
+				r.leave(c, c.dropped)
+			}
+		}
+		r.game.Drain(limit)
+	})
 }
 
 // Finish lets every client leave, tells it why, removes all systems, and lets the game save.
 func (r *Room) Finish(code transport.Code, text string) error {
+	r.ending = true
 	r.finishAt.Store(new(r.clock.Now()))
 	waited := r.async.pending
 	err := r.Inspect(func() {

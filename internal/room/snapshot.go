@@ -14,7 +14,7 @@ func (r *Room) snapshot() {
 	r.captured = r.now.Tick
 	turn := r.now.Tick%uint64(r.sendEvery()) == 0
 	for _, c := range r.clients.list {
-		if c.kicked == nil && (turn || c.due) {
+		if c.kicked == nil && c.dropped == nil && (turn || c.due) {
 			c.encode(r.now.Tick, r.in.Start)
 		}
 	}
@@ -72,6 +72,9 @@ func (r *Room) flush() {
 	rescaled := r.rescaled()
 	now := r.clock.Now() // For the measurement of flush lag; nothing is decided by it.
 	for _, c := range r.clients.list {
+		if c.dropped != nil {
+			continue
+		}
 		if r.in.EpochMoved {
 			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
 		}

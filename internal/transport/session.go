@@ -6,6 +6,8 @@ import "time"
 type SessionConfig struct {
 	// ID is the client's id, on either end.
 	ID uint64
+	// Conn tells apart the connections that a client has had, on the server.
+	Conn uint64
 	// Client says that this is the client's end.
 	Client bool
 	// Inbox takes what arrives.
@@ -55,6 +57,9 @@ func NewSession(cfg SessionConfig) (*Session, *Link) {
 
 // ID returns SessionConfig.ID.
 func (s *Session) ID() uint64 { return s.cfg.ID }
+
+// Conn returns SessionConfig.Conn.
+func (s *Session) Conn() uint64 { return s.cfg.Conn }
 
 // Inbox returns the inbox in which what arrives is found.
 func (s *Session) Inbox() *Inbox { return s.cfg.Inbox }

@@ -1,0 +1,192 @@
+package room
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// SameSubject says what becomes of a newcomer whose player is in the room already.
+type SameSubject uint8
+
+// The policies.
+const (
+	TakeOver SameSubject = iota // it gets the player's client, over its own connection
+	Refuse                      // it is refused
+	Allow                       // it is another client
+)
+
+// seats are the places of a room's clients, from their admission until they have left. Admissions
+// use it on their own goroutines. A seat outlives the connections of its client: whoever shows its
+// secret, or is the same player, comes back to it.
+type seats struct {
+	mu      sync.Mutex
+	taken   int
+	secrets map[secretID]*seat
+	players map[string]*seat // by subject; under Allow the first of each
+}
+
+// seat is the place of one client. But for its id it belongs to the mutex of its seats.
+type seat struct {
+	id      uint64
+	subject string
+	conns   uint64 // connections that it has had, and so the number of the newest
+	// The secret of the newest connection; and that of the one before, until something has
+	// arrived over the newest: it may never have told the client its own.
+	secret, before secretID
+	left           bool
+}
+
+// secretLen is the length of the secret with which a client comes back.
+const secretLen = 32
+
+// secretID is what a secret is found by. It is a digest, so that how long finding takes tells
+// nothing of the secret.
+type secretID [sha256.Size]byte
+
+// sit gives a client that admission has let in its seat: that of its player, if the policy says
+// so, or one of its own. It counts the connection.
+func (s *seats) sit(subject string, policy SameSubject, most int, nextID func() uint64) (at *seat, conn uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.players[subject]
+	switch {
+	case subject == "" || own == nil || policy == Allow:
+	case policy == Refuse:
+		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
+	default:
+		s.forgetLocked(own)
+		own.conns++
+		return own, own.conns, nil
+	}
+	if s.taken >= most {
+		return nil, 0, transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
+	}
+	at = &seat{id: nextID(), subject: subject, conns: 1}
+	s.takeLocked(at)
+	return at, at.conns, nil
+}
+
+// claim finds the seat of whoever shows a secret, and counts a connection of it.
+func (s *seats) claim(secret []byte) (at *seat, conn uint64) {
+	if len(secret) != secretLen {
+		return nil, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at = s.secrets[sha256.Sum256(secret)]; at == nil {
+		return nil, 0
+	}
+	at.conns++
+	return at, at.conns
+}
+
+// issue makes the secret of a seat's newest connection.
+func (s *seats) issue(at *seat) []byte {
+	secret := make([]byte, secretLen)
+	_, _ = rand.Read(secret) // It never fails.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.left {
+		return nil
+	}
+	if s.secrets == nil {
+		s.secrets = map[secretID]*seat{}
+	}
+	// What the newest connection but one was told is the one that the client is sure to have,
+	// unless nothing was ever heard over that either.
+	if at.before == (secretID{}) {
+		at.before = at.secret
+	} else {
+		delete(s.secrets, at.secret)
+	}
+	at.secret = sha256.Sum256(secret)
+	s.secrets[at.secret] = at
+	return secret
+}
+
+// heard ends the secret of the connection before, once something has arrived over the newest.
+func (s *seats) heard(at *seat, conn uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.conns == conn && at.before != (secretID{}) {
+		delete(s.secrets, at.before)
+		at.before = secretID{}
+	}
+}
+
+// leave frees a seat.
+func (s *seats) leave(at *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.left {
+		return
+	}
+	at.left = true
+	s.taken--
+	s.forgetLocked(at)
+	if s.players[at.subject] == at {
+		delete(s.players, at.subject)
+	}
+}
+
+// regain takes a seat again whose client left while somebody was on its way to take it over. It
+// may be one more than there are, for as long as nobody leaves.
+func (s *seats) regain(at *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.left {
+		at.left = false
+		s.takeLocked(at)
+	}
+}
+
+// takeLocked counts a seat, and notes its player.
+func (s *seats) takeLocked(at *seat) {
+	s.taken++
+	if at.subject == "" || s.players[at.subject] != nil {
+		return
+	}
+	if s.players == nil {
+		s.players = map[string]*seat{}
+	}
+	s.players[at.subject] = at
+}
+
+// forgetLocked ends the secrets of a seat.
+func (s *seats) forgetLocked(at *seat) {
+	delete(s.secrets, at.secret)
+	delete(s.secrets, at.before)
+	at.secret, at.before = secretID{}, secretID{}
+}
+
+// count returns how many seats are taken.
+func (s *seats) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
+
+// claimable reports whether somebody who comes may belong to a seat that is taken.
+func (s *seats) claimable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.secrets) > 0 || len(s.players) > 0
+}
+
+// entrance is how somebody comes in, or back: what admission has found out, for the tick that
+// takes it.
+type entrance struct {
+	seat *seat
+	conn uint64 // of the client's connections, from 1
+	join *Join  // nil: it has shown the secret of its seat, and nobody was asked
+	// the minor version of the schema that is in force
+	minor int
+	// What the hello said of coming back.
+	resumable bool   // it may want to
+	received  uint64 // reliable messages of the room's that it has had
+	kept      bool   // it has its copies of the state
+	addr      string
+}
