@@ -101,3 +101,22 @@ func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are outstanding of %d, in %d", l.bytes, len(record), cap(l.sent[0]))
 	}
 }
+
+// The tick of a large record is near to that of the newest packet or, before there is one, to that
+// with which the client was told to begin.
+func TestTheTickOfALargeRecordIsNearToTheNewest(t *testing.T) {
+	const start = 1 << 40
+	for _, first := range []bool{true, false} {
+		q := newPair(t, start)
+		if !first {
+			q.deliver()
+			q.r.near = 0
+		}
+		o := q.spawnHoard(q.w, hoard{Loot: list4k()}, q.tick)
+		q.next() // its packet is later than the record
+		q.apply(q.p.Large()[0])
+		if c, ok := q.r.Get(o.ID()); !ok || c.Changed() != q.tick || q.r.tick != q.tick {
+			t.Errorf("first %v: the record is there %v, as of %d at %d, want %d", first, ok, c.Changed(), q.r.tick, q.tick)
+		}
+	}
+}

@@ -379,3 +379,49 @@ func TestNeighboursAreABlock(t *testing.T) {
 		}
 	}
 }
+
+// What is due is gathered with what of it the client may not read, if it is little.
+func TestABundleKnowsWhatOfItMayNotBeRead(t *testing.T) {
+	f := newFleetOf(t, classOf[captain](t, "captain"), 128, 3, []uint64{3}, 0)
+	for range 20 {
+		f.step(128)
+	}
+	for range 10 { // all of it is acknowledged
+		f.step(1)
+	}
+	for i, c := range []struct {
+		due   bitset
+		count int
+		views [3][]uint64 // by client: the slots of each block that it may not read
+	}{
+		{bitset{1, 0}, 1, [3][]uint64{{0, 0}, {1, 0}, {1, 0}}}, // its owner is the first client
+		{bitset{1 << 1, 1 << 1}, 2, [3][]uint64{{1 << 1, 1 << 1}, {0, 1 << 1}, {1 << 1, 0}}},
+		{bitset{^uint64(0) >> 1, 1}, 64, [3][]uint64{nil, nil, nil}},
+		{bitset{^uint64(0), 1}, 65, [3][]uint64{nil, nil, nil}},
+	} {
+		f.tick++
+		for _, client := range f.clients {
+			p := client.peer
+			p.cut.begin(nil, f.tick, wide)
+			copy(p.owed, c.due)
+			clear(p.sentTwice)
+			hash := uint64(fnvStart)
+			var want []blockView
+			for k, due := range c.due {
+				if due == 0 {
+					continue
+				}
+				if hash = (hash ^ due ^ uint64(k)) * fnvPrime; c.views[0] != nil && c.views[p.Handle.(int)][k] != 0 {
+					want = append(want, blockView{k, masked{c.views[p.Handle.(int)][k], 1 << 1}})
+				}
+			}
+			count, got := p.cut.gatherDue()
+			if count != c.count || count <= 64 && (got != hash || !slices.Equal(p.cut.due, c.due)) {
+				t.Errorf("set %d: %d records are due in %x, hash %x, want %d in %x, %x", i, count, p.cut.due, got, c.count, c.due, hash)
+			}
+			if c.views[0] != nil && !slices.Equal(p.cut.views, want) {
+				t.Errorf("set %d: client %d may not read %+v, want %+v", i, p.Handle, p.cut.views, want)
+			}
+		}
+	}
+}
