@@ -23,7 +23,7 @@ CHECKS := test modules proofs race lint generated systems smoke
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
 	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
-	./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
+	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo run load test check $(CHECKS) verify bench cubes lateness fuzz mutate metrics generate clean

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -75,6 +76,13 @@ func (m measured) Overload(f *metrics.Family)    { f.Set(uint64(m.s.room.Overloa
 func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.room.Quarantined())) }
 func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Speed()) }
 func (m measured) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
+
+func (m measured) Simulated(f *metrics.Family) {
+	if m.s.network == nil {
+		return
+	}
+	m.s.network.Stats.Each(func(d netem.Direction, fate netem.Fate, n uint64) { f.Set(n, d.String(), fate.String()) })
+}
 
 func (m measured) Traces(f *metrics.Family) {
 	if m.s.flight == nil {

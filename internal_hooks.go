@@ -5,6 +5,7 @@ import (
 
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -35,6 +36,12 @@ func setHooks() bool {
 			Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
+			Simulate: func(cfg netem.Config) {
+				if cfg.Stats == nil {
+					cfg.Stats = new(netem.Stats)
+				}
+				s.network = &cfg
+			},
 		}
 	}
 	return true

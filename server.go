@@ -21,6 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/flight"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )
@@ -45,6 +46,7 @@ type Server struct {
 	ended     atomic.Bool // and is over
 
 	idle     time.Duration // of connections; 0 but in tests
+	network  *netem.Config // that is simulated; nil: none
 	listener *quicnet.Listener
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
@@ -116,6 +118,7 @@ func (s *Server) listen(conf *tls.Config) error {
 		Listen: s.cfg.Listen, TLS: conf, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
+		Through: s.simulated(),
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
@@ -134,6 +137,14 @@ func (s *Server) listen(conf *tls.Config) error {
 	}
 	s.listener = l
 	return nil
+}
+
+// simulated is what puts the simulated network, if there is one, in front of the socket.
+func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
+	if s.network == nil {
+		return nil
+	}
+	return func(socket net.PacketConn) net.PacketConn { return netem.Listen(socket, *s.network) }
 }
 
 // Addr returns the UDP address that clients connect to, once Listen has

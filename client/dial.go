@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
@@ -78,6 +79,7 @@ func dialError(addr string, err error) error {
 // The door for package netlooptest, whose clients have a link in memory.
 func init() { //nolint:gochecknoinits // The one door: see package inside.
 	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
+	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{quicnet.NewDialerOn(socket)} }
 	inside.Client.New = func(cfg any, clock inside.Clock) (inside.MemoryClient, error) {
 		c, err := newClient(cfg.(Config), clock)
 		if err != nil {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
-	"github.com/netloop/netloop/internal/relay"
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // gaps counts the snapshots that a client missed between the first and the last
@@ -113,11 +114,7 @@ func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 		healthy.watch(c)
 		c.OnOverload(func(o netloop.Overload) { level.Store(max(level.Load(), uint32(o))) })
 	})
-	way, err := relay.Listen(s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dial(t, way.Addr().String(), nil)
+	vanish := connectToVanish(t, s.Addr().String())
 	deaf := connect(t, s.Addr().String())
 
 	for deaf.State().Phase != client.Playing {
@@ -125,9 +122,7 @@ func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 	}
 	waitFor(t, func() bool { return healthy.got.Load() > rate/4 })
 	spam.Store(uint64(deaf.ID()))
-	if err := way.Close(); err != nil { // Both sides see nothing but silence.
-		t.Fatal(err)
-	}
+	vanish()
 	missedBefore, from := healthy.missed.Load(), healthy.got.Load()
 	waitFor(t, func() bool { return healthy.got.Load() >= from+watched })
 	missed, worst = healthy.missed.Load()-missedBefore, netloop.Overload(level.Load())
@@ -145,6 +140,31 @@ func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 		t.Errorf("they left with %v", codes)
 	}
 	return missed, worst
+}
+
+// connectToVanish connects a client and runs it on a goroutine of its own, until its network is
+// cut: then both sides see nothing but silence.
+func connectToVanish(t *testing.T, addr string) (vanish func()) {
+	t.Helper()
+	way, err := netem.Dial(netem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := inside.Client.NewDialer(way).(*client.Dialer)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := d.Dial(ctx, addr, client.Config{Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, c, nil)
+	cut := netem.Way{Link: netem.Link{Loss: 1}}
+	return func() { way.Set(netem.Spec{Ways: [2]netem.Way{cut, cut}}) }
 }
 
 // intervals collects the times between snapshots of many clients.
@@ -192,11 +212,7 @@ func TestSilentClientMovesNobodysInterval(t *testing.T) {
 	for range healthy {
 		dial(t, s.Addr().String(), gaps.watch)
 	}
-	way, err := relay.Listen(s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dial(t, way.Addr().String(), nil)
+	vanish := connectToVanish(t, s.Addr().String())
 	deaf := connect(t, s.Addr().String())
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
@@ -215,9 +231,7 @@ func TestSilentClientMovesNobodysInterval(t *testing.T) {
 	}()
 	gaps.p99(t, window/4) // Everybody has warmed up.
 	before := gaps.p99(t, window)
-	if err := way.Close(); err != nil {
-		t.Fatal(err)
-	}
+	vanish()
 	close(stop)
 	<-stopped
 	after := gaps.p99(t, window)

@@ -11,9 +11,11 @@ package inside
 import (
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
@@ -70,6 +72,9 @@ type Server struct {
 	// SetIdleTimeout says for how long a client may give no sign of life. It acts on a server that
 	// does not listen yet.
 	SetIdleTimeout func(time.Duration)
+	// Simulate lets the clients of a server that does not listen yet come through a simulated
+	// network.
+	Simulate func(netem.Config)
 	// EndAdmission refuses whoever comes from now on.
 	EndAdmission func(transport.Code, string)
 }
@@ -81,6 +86,8 @@ type Clock = loop.Clock
 var Client struct {
 	// New makes a *client.Client of a client.Config that is connected by hand.
 	New func(cfg any, clock Clock) (MemoryClient, error)
+	// NewDialer makes a *client.Dialer of a socket, which belongs to it from now on.
+	NewDialer func(socket net.PacketConn) any
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))
 }

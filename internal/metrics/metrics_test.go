@@ -111,6 +111,7 @@ func (s *fakeServer) Hangs(f *Family)           { f.Set(1); s.read++ }
 func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5) }
 func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
 func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
+func (s *fakeServer) Simulated(f *Family)       { f.Set(13, "up", "lost") }
 func (s *fakeServer) LogsDropped(f *Family)     { f.Set(12) }
 func (s *fakeServer) CertificateLeft(f *Family) { f.SetFloat(6.5, "files") }
 func (s *fakeServer) CertificateReloads(f *Family) {

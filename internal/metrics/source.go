@@ -39,6 +39,7 @@ type Server interface {
 	TimeScale(*Family)
 	Overload(*Family)
 	Quarantined(*Family)
+	Simulated(*Family)
 	LogsDropped(*Family)
 	CertificateLeft(*Family)
 	CertificateReloads(*Family)

@@ -90,6 +90,8 @@ var table = []row{
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Chokes.Load()) })},
 	{"flush_lag_seconds", histogram, "", "Time from the flush of a tick to the last datagram of a client accepted by the transport.",
 		into(func(m *Metrics, f *Family) { m.flushLag = f.observer() })},
+	{"simulated_packets_total", counter, "direction outcome", "Datagrams that the network of --simulate let pass or lost, by what became of them; duplicated, reordered and corrupted ones have passed.",
+		server(Server.Simulated)},
 
 	// Queues and messages.
 	{"queue_depth", gauge, "queue", "Entries waiting in a queue.", room(Room.Depths)},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -42,7 +43,7 @@ type end struct {
 	conn   *Conn
 	peer   *end
 	link   *transport.Link // nil until the handshake is over
-	out    path            // the direction away from this end
+	out    netem.Path      // the direction away from this end
 	counts Counts          // of out
 	offset time.Duration   // of this end's clock
 	srtt   time.Duration
@@ -63,7 +64,7 @@ type end struct {
 }
 
 // SetLink changes both directions from now on. What is under way arrives as it would have.
-func (c *Conn) SetLink(l Link) { c.client.out.link, c.server.out.link = l, l }
+func (c *Conn) SetLink(l Link) { c.client.out.Link, c.server.out.Link = l, l }
 
 // Cut makes a black hole of both directions: nothing sent or arriving from now on gets
 // through, until Heal. After IdleTimeout both ends give up.
@@ -155,9 +156,9 @@ func (e *end) sendDatagram(b []byte) error {
 	n := e.conn.net
 	e.tapped(b, true)
 	t := e.send(len(b))
-	for _, at := range t.at[:t.copies] {
+	for _, at := range t.At[:t.Copies] {
 		// Each copy is one: the receiver owns what it gets.
-		n.events.push(event{at: at, to: e.peer, data: bytes.Clone(b), sent: n.Now()})
+		n.events.Push(at, event{to: e.peer, data: bytes.Clone(b), sent: n.Now()})
 	}
 	return nil
 }
@@ -170,24 +171,24 @@ func (e *end) tapped(b []byte, datagram bool) {
 }
 
 // send sends a packet and counts what becomes of it.
-func (e *end) send(size int) transit {
+func (e *end) send(size int) netem.Transit {
 	e.counts.Sent++
 	if e.peer.deaf {
 		e.counts.Hole++
-		return transit{}
+		return netem.Transit{}
 	}
-	t := e.out.send(e.conn.net.Now(), size)
+	t := e.out.Send(e.conn.net.Now(), size+overhead)
 	switch {
-	case t.tail:
+	case t.Tail:
 		e.counts.Tail++
-	case t.copies == 0:
+	case t.Copies == 0:
 		e.counts.Lost++
 	}
 	return t
 }
 
 // receive takes a datagram.
-func (e *end) receive(d *event) {
+func (e *end) receive(at time.Duration, d *event) {
 	if e.gone || e.link == nil {
 		return // It overtook the handshake, or comes too late.
 	}
@@ -196,7 +197,7 @@ func (e *end) receive(d *event) {
 		return
 	}
 	e.peer.counts.Delivered++
-	e.peer.measure(d.at - d.sent)
+	e.peer.measure(at - d.sent)
 	e.link.ReceiveDatagram(e.now(), d.data)
 	e.pump() // The answer to a time request does not wait for a flush.
 }
@@ -205,7 +206,7 @@ func (e *end) receive(d *event) {
 // arrive; its acknowledgement waits for the way back as it is now.
 func (e *end) measure(transit time.Duration) {
 	back := &e.peer.out
-	sample := transit + back.link.Delay + back.backlog(e.conn.net.Now())
+	sample := transit + back.Link.Delay + back.Backlog(e.conn.net.Now())
 	if e.srtt == 0 {
 		e.srtt = sample
 	}
@@ -220,7 +221,7 @@ func (e *end) rtt() time.Duration {
 	if e.srtt > 0 {
 		return e.srtt
 	}
-	return e.out.link.Delay + e.peer.out.link.Delay
+	return e.out.Link.Delay + e.peer.out.Link.Delay
 }
 
 // deafen makes sure that nothing reaches this end, which then gives up in a while.

@@ -15,12 +15,13 @@
 //
 // # The model
 //
-// Each direction of a connection is a bottleneck with a router's queue in front, then a
-// delay with jitter. A packet costs 60 bytes on top of its payload. Datagrams are lost,
-// duplicated and overtaken as Link says. Reliable bytes travel as packets of the same
-// link: a lost one comes again one and a half round trips later, and what was sent behind
-// it waits for it, but none is ever lost. They leave no faster than the bottleneck
-// carries them, so that a long queue of them does not push datagrams out of the router.
+// Each direction of a connection is a netem.Path: a bottleneck with a router's queue in
+// front, then a delay with jitter. A packet costs 60 bytes on top of its payload.
+// Datagrams are lost, duplicated and overtaken as Link says. Reliable bytes travel as
+// packets of the same link: a lost one comes again one and a half round trips later, and
+// what was sent behind it waits for it, but none is ever lost. They leave no faster than
+// the bottleneck carries them, so that a long queue of them does not push datagrams out of
+// the router.
 //
 // What QUIC does besides is reduced to what a session can notice: no congestion window
 // (datagrams leave at once, so a slot is free again right after Take), a keep-alive that

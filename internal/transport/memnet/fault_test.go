@@ -166,8 +166,8 @@ func TestVanishedClientIsNoticedAfterTheIdleTimeout(t *testing.T) {
 		t.Fatal("the vanished client saw", n, "arrivals instead of its own end")
 	}
 	w.run(time.Second)
-	if len(w.net.conns) != 0 || len(w.net.events.heap) != 0 {
-		t.Fatal(len(w.net.conns), "connections and", len(w.net.events.heap), "events are left")
+	if len(w.net.conns) != 0 || w.net.events.Len() != 0 {
+		t.Fatal(len(w.net.conns), "connections and", w.net.events.Len(), "events are left")
 	}
 }
 

@@ -5,9 +5,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
+
+// overhead is what IP, UDP and QUIC add to a packet. It counts against the bandwidth, because
+// a link does not know payloads.
+const overhead = 60
+
+// Link is a client's way to the server and back. Both directions are alike.
+type Link = netem.Link
 
 // Network is a server, its clients and what lies between them. It belongs to one
 // goroutine, and so do the sessions made on it. Any goroutine may ask it for the time, as
@@ -18,7 +26,7 @@ type Network struct {
 
 	seed    uint64
 	now     atomic.Int64 // nanoseconds
-	events  events
+	events  netem.Schedule[event]
 	handler transport.Handler
 	dialled uint64
 	conns   []*Conn // those with at least one end alive, in the order of dialling
@@ -40,8 +48,8 @@ func (n *Network) Serve(h transport.Handler) { n.handler = h }
 func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
 	n.dialled++
 	c := &Conn{net: n, remote: fmt.Sprintf("memory:%d", n.dialled)}
-	c.client = end{conn: c, peer: &c.server, out: newPath(l, n.seed, 2*n.dialled)}
-	c.server = end{conn: c, peer: &c.client, out: newPath(l, n.seed, 2*n.dialled+1)}
+	c.client = end{conn: c, peer: &c.server, out: netem.NewPath(l, n.seed, 2*n.dialled)}
+	c.server = end{conn: c, peer: &c.client, out: netem.NewPath(l, n.seed, 2*n.dialled+1)}
 	n.conns = append(n.conns, c)
 	c.dial(g, cfg, done)
 	return c
@@ -52,13 +60,13 @@ func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig
 func (n *Network) Advance(to time.Duration) {
 	n.Take()
 	for {
-		e, ok := n.events.pop(to)
+		e, at, ok := n.events.Pop(to)
 		if !ok {
 			break
 		}
-		n.now.Store(int64(e.at))
+		n.now.Store(int64(at))
 		if e.to != nil {
-			e.to.receive(&e)
+			e.to.receive(at, &e)
 		} else {
 			e.call()
 		}
@@ -82,4 +90,12 @@ func (n *Network) Take() {
 }
 
 // after calls f in a while.
-func (n *Network) after(d time.Duration, f func()) { n.events.push(event{at: n.Now() + d, call: f}) }
+func (n *Network) after(d time.Duration, f func()) { n.events.Push(n.Now()+d, event{call: f}) }
+
+// event is something that happens at a time: an arrival of a datagram, or a call.
+type event struct {
+	to   *end // of a datagram: where it arrives
+	data []byte
+	sent time.Duration
+	call func() // of anything else
+}

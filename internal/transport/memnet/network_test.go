@@ -16,6 +16,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
+const ms = time.Millisecond
+
 // world is a network with a server that admits everybody, and what arrived where.
 type world struct {
 	t       *testing.T
@@ -240,8 +242,8 @@ func TestDialTimesOut(t *testing.T) {
 			}
 			w.run(3 * IdleTimeout)
 			w.net.Take()
-			if p.Open() || len(w.net.conns) != 0 || len(w.net.events.heap) != 0 {
-				t.Fatal("something is left of it:", len(w.net.conns), "connections,", len(w.net.events.heap), "events")
+			if p.Open() || len(w.net.conns) != 0 || w.net.events.Len() != 0 {
+				t.Fatal("something is left of it:", len(w.net.conns), "connections,", w.net.events.Len(), "events")
 			}
 			// Whoever was admitted leaves.
 			if gone := closed(t, w.arrivals()); (gone != nil) != (len(w.joined) == 1) {
@@ -502,5 +504,15 @@ func TestSameSeedSameRun(t *testing.T) {
 		if a == other {
 			t.Errorf("seeds %d and %d gave the same run", seed, seed+1<<32)
 		}
+	}
+}
+
+// TestHeadersTakeBandwidth: of 940 bytes, 1000 cross the bottleneck.
+func TestHeadersTakeBandwidth(t *testing.T) {
+	n := New(1)
+	c := n.Dial(Link{Bandwidth: 80_000}, transport.Greeting{}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}, nil)
+	before := c.client.out.Backlog(0)
+	if c.client.send(940); c.client.out.Backlog(0)-before != 100*ms {
+		t.Error("it takes", c.client.out.Backlog(0)-before)
 	}
 }

@@ -44,7 +44,7 @@ func (e *end) takeStream() {
 	now := e.conn.net.Now()
 	for e.stream.flight < maxSegments {
 		// One segment is always under way, so that datagrams cannot starve the stream.
-		if wait := e.out.backlog(now) - streamBacklog; wait > 0 && e.stream.flight > 0 {
+		if wait := e.out.Backlog(now) - streamBacklog; wait > 0 && e.stream.flight > 0 {
 			e.pumpIn(wait)
 			return
 		}
@@ -98,11 +98,11 @@ func (e *end) sure(size int, arrive func() bool) {
 	}
 	sent := n.Now()
 	t := e.send(size)
-	if t.copies == 0 {
+	if t.Copies == 0 {
 		again()
 		return
 	}
-	n.events.push(event{at: t.at[0], call: func() {
+	n.events.Push(t.At[0], event{call: func() {
 		if e.peer.gone {
 			return
 		}

@@ -19,7 +19,7 @@ import (
 
 // Dialer is one UDP socket for any number of clients.
 type Dialer struct {
-	socket    *net.UDPConn
+	socket    net.PacketConn
 	transport *quic.Transport
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -35,9 +35,14 @@ func NewDialer() (*Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
+	return NewDialerOn(socket), nil
+}
+
+// NewDialerOn makes a dialer of a socket, which belongs to it from now on.
+func NewDialerOn(socket net.PacketConn) *Dialer {
 	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	return d, nil
+	return d
 }
 
 // Close closes the socket, after every connection on it: those that are still open tell

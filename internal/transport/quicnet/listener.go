@@ -29,6 +29,9 @@ type ServerConfig struct {
 	Handler transport.Handler
 	Stats   *transport.Stats // nil: not counted
 	Log     *slog.Logger     // nil: silent
+	// Through puts something in front of the socket, such as an emulated network; its Close
+	// closes the socket. nil: nothing.
+	Through func(socket net.PacketConn) net.PacketConn
 
 	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
@@ -44,7 +47,7 @@ type ServerConfig struct {
 // Listener serves sessions on one UDP socket.
 type Listener struct {
 	cfg       ServerConfig
-	socket    *net.UDPConn
+	socket    net.PacketConn
 	transport *quic.Transport
 	quic      *quic.Listener
 	accepting sync.WaitGroup
@@ -69,8 +72,12 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
 	}
-	if l.socket, err = net.ListenUDP("udp", addr); err != nil {
+	socket, err := net.ListenUDP("udp", addr)
+	if err != nil {
 		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
+	}
+	if l.socket = socket; cfg.Through != nil {
+		l.socket = cfg.Through(socket)
 	}
 	limiter := rate.NewLimiter(verifyRate, verifyBurst)
 	l.transport = &quic.Transport{

@@ -1,4 +1,4 @@
-package memnet
+package netem
 
 import (
 	"math/rand/v2"
@@ -6,9 +6,6 @@ import (
 )
 
 const (
-	// overhead is what IP, UDP and QUIC add to a packet. It counts against the
-	// bandwidth, because a link does not know payloads.
-	overhead = 60
 	// DefaultBuffer is the router's queue of a link that names none, as common home
 	// routers have it.
 	DefaultBuffer = 200 * time.Millisecond
@@ -19,10 +16,10 @@ const (
 	duplicateDelay = 10 * time.Millisecond
 )
 
-// Link is a client's way to the server and back. Both directions are alike, each with a
-// bottleneck, a queue and a luck of its own. The zero value is a perfect link.
+// Link is one direction between two ends, with a bottleneck, a queue and a luck of its own.
+// The zero value is a perfect link.
 type Link struct {
-	// Delay is the delay of one direction: the round trip is twice as long.
+	// Delay is the delay of this direction alone: half of a round trip.
 	Delay time.Duration
 	// Jitter is added to Delay, evenly distributed from 0 to Jitter, for each packet
 	// by itself: datagrams may overtake each other.
@@ -37,43 +34,46 @@ type Link struct {
 	Buffer time.Duration
 }
 
-// path is one direction of a link. It is a pure model: it is told the time.
-type path struct {
-	link Link
+// Path is a link with what is under way on it. It is a pure model: it is told the time.
+type Path struct {
+	Link Link // may be changed at any time
 	rng  *rand.Rand
 	busy time.Duration // when the bottleneck has sent all that it took
 }
 
-func newPath(l Link, seed, stream uint64) path {
-	return path{link: l, rng: rand.New(rand.NewPCG(seed, stream))}
+// NewPath returns a path whose luck is the stream of a seed.
+func NewPath(l Link, seed, stream uint64) Path {
+	return Path{Link: l, rng: rand.New(rand.NewPCG(seed, stream))}
 }
 
-// transit is what the link makes of one packet.
-type transit struct {
-	at     [2]time.Duration // when its copies arrive
-	copies int              // 0: it never does
-	tail   bool             // because the router's queue was full
+// Transit is what the link makes of one packet.
+type Transit struct {
+	At     [2]time.Duration // when its copies arrive
+	Copies int              // 0: it never does
+	Tail   bool             // because the router's queue was full
+	Late   bool             // Reorder has picked it
 }
 
-// send sends a packet of so many payload bytes. Every call draws the same number of
-// random values, so that the luck of a packet does not depend on that of another.
-func (p *path) send(now time.Duration, size int) transit {
+// Send sends a packet of so many bytes, headers included. Every call draws the same number
+// of random values, so that the luck of a packet does not depend on that of another.
+func (p *Path) Send(now time.Duration, size int) Transit {
 	lost, twice, late := p.rng.Float64(), p.rng.Float64(), p.rng.Float64()
 	jitter, extra := p.rng.Float64(), p.rng.Float64()
 	out, ok := p.enqueue(now, size)
 	if !ok {
-		return transit{tail: true}
+		return Transit{Tail: true}
 	}
-	if lost < p.link.Loss {
-		return transit{}
+	if lost < p.Link.Loss {
+		return Transit{}
 	}
-	t := transit{copies: 1}
-	t.at[0] = out + p.link.Delay + share(jitter, p.link.Jitter)
-	if late < p.link.Reorder {
-		t.at[0] += share(extra, reorderDelay)
+	t := Transit{Copies: 1}
+	t.At[0] = out + p.Link.Delay + share(jitter, p.Link.Jitter)
+	if late < p.Link.Reorder {
+		t.At[0] += share(extra, reorderDelay)
+		t.Late = true
 	}
-	if twice < p.link.Duplicate {
-		t.copies, t.at[1] = 2, t.at[0]+share(extra, duplicateDelay)
+	if twice < p.Link.Duplicate {
+		t.Copies, t.At[1] = 2, t.At[0]+share(extra, duplicateDelay)
 	}
 	return t
 }
@@ -81,25 +81,25 @@ func (p *path) send(now time.Duration, size int) transit {
 // enqueue puts a packet into the router's queue and returns when it has left the
 // bottleneck, or false when the queue is full. It comes before loss: what gets lost on
 // the way took its time at the bottleneck.
-func (p *path) enqueue(now time.Duration, size int) (out time.Duration, ok bool) {
-	if p.link.Bandwidth <= 0 {
+func (p *Path) enqueue(now time.Duration, size int) (out time.Duration, ok bool) {
+	if p.Link.Bandwidth <= 0 {
 		return now, true
 	}
-	wait, buffer := p.backlog(now), p.link.Buffer
+	wait, buffer := p.Backlog(now), p.Link.Buffer
 	if buffer <= 0 {
 		buffer = DefaultBuffer
 	}
 	if wait > buffer {
 		return 0, false
 	}
-	bits := int64(size+overhead) * 8
-	p.busy = now + wait + time.Duration(bits*int64(time.Second)/int64(p.link.Bandwidth))
+	bits := int64(size) * 8
+	p.busy = now + wait + time.Duration(bits*int64(time.Second)/int64(p.Link.Bandwidth))
 	return p.busy, true
 }
 
-// backlog is how long a packet sent now waits for the bottleneck.
-func (p *path) backlog(now time.Duration) time.Duration {
-	if p.link.Bandwidth <= 0 {
+// Backlog is how long a packet sent now waits for the bottleneck.
+func (p *Path) Backlog(now time.Duration) time.Duration {
+	if p.Link.Bandwidth <= 0 {
 		return 0
 	}
 	return max(p.busy-now, 0)

@@ -1,0 +1,202 @@
+package netem
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+// The limits of an Exchange. What is beyond them is dropped, counted as Overflow.
+const (
+	// maxFlowBytes bounds what waits in one direction of one flow: two seconds at 4 Mbit/s,
+	// so that one client's flood leaves the others their part of maxBytes.
+	maxFlowBytes = 1 << 20
+	// maxBytes bounds what waits in one direction of all flows.
+	maxBytes = 32 << 20
+	// headers is what IPv4 and UDP add to a datagram on its way over a bottleneck.
+	headers = 28
+)
+
+// Config says what an Exchange or a Conn is to be.
+type Config struct {
+	Spec   Spec
+	Seed   uint64 // of every decision
+	Client bool   // it stands at the client's end
+	Stats  *Stats // nil: not counted
+}
+
+// Exchange is the model of a network at one end of it: in comes what the socket receives, out
+// goes what the program sends. It belongs to one goroutine and is told the time.
+type Exchange struct {
+	cfg     Config
+	flows   flows
+	in, out lane
+	rebound bool // a client's address is to change
+}
+
+// lane is what waits in one direction.
+type lane struct {
+	Schedule[Packet]
+	d     Direction
+	bytes int
+}
+
+// Packet is a datagram that arrives.
+type Packet struct {
+	Addr netip.AddrPort // the other end, as this end shall see it
+	Data []byte         // to be read only: a second copy may be under way
+	flow *flow
+}
+
+// NewExchange makes a network on which nothing is under way.
+func NewExchange(cfg Config) *Exchange {
+	if cfg.Stats == nil {
+		cfg.Stats = new(Stats)
+	}
+	x := &Exchange{cfg: cfg, flows: newFlows()}
+	x.in.d, x.out.d = Up, Down
+	if cfg.Client {
+		x.in.d, x.out.d = Down, Up
+	}
+	return x
+}
+
+// Set changes the network from now on. What is under way arrives as it was to.
+func (x *Exchange) Set(s Spec) {
+	x.cfg.Spec = s
+	for f := range x.flows.all() {
+		for d := range f.paths {
+			f.paths[d].Link = s.Ways[d].Link
+		}
+	}
+}
+
+// In takes a datagram from the socket.
+func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
+	f := x.flows.of(from, now)
+	if f == nil {
+		if x.cfg.Client { // As a router does with what nobody behind it has asked for.
+			x.cfg.Stats.add(x.in.d, Unbound)
+			return
+		}
+		f = x.open(from, now)
+	}
+	x.rebindDue(f, now)
+	x.pass(&x.in, f, f.shown, now, b)
+}
+
+// Out takes a datagram from the program, for an address under which it knows the other end.
+func (x *Exchange) Out(now time.Duration, to netip.AddrPort, b []byte) {
+	f := x.flows.shownAs(to, now)
+	if f == nil && x.cfg.Client {
+		f = x.open(to, now)
+	}
+	if f != nil {
+		x.rebindDue(f, now)
+	}
+	if f == nil || f.shown != to { // The client that had this address has another one now.
+		x.cfg.Stats.add(x.out.d, Unbound)
+		return
+	}
+	x.pass(&x.out, f, f.peer, now, b)
+}
+
+// open begins a flow, whose luck depends on the seed and on how many were before.
+func (x *Exchange) open(peer netip.AddrPort, now time.Duration) *flow {
+	n := x.flows.opened * 2 * directions
+	f := x.flows.open(peer, now)
+	for d := range x.cfg.Spec.Ways {
+		f.paths[d] = NewPath(x.cfg.Spec.Ways[d].Link, x.cfg.Seed, n+uint64(d))
+		f.damage[d] = rand.New(rand.NewPCG(x.cfg.Seed, n+directions+uint64(d)))
+	}
+	return f
+}
+
+// Rebind changes the addresses of all clients now.
+func (x *Exchange) Rebind(now time.Duration) {
+	for f := range x.flows.all() {
+		x.rebind(f, now)
+	}
+}
+
+// rebindDue changes a client's address once that is due.
+func (x *Exchange) rebindDue(f *flow, now time.Duration) {
+	if every := x.cfg.Spec.Rebind; every > 0 && now-f.bound >= every {
+		x.rebind(f, now)
+	}
+}
+
+// rebind changes a client's address. At the client's end it only says so: there the address is
+// that of the socket, which is not the model's.
+func (x *Exchange) rebind(f *flow, now time.Duration) {
+	f.bound = now
+	x.cfg.Stats.Rebinds.Add(1)
+	if x.cfg.Client {
+		x.rebound = true
+	} else {
+		x.flows.rebind(f)
+	}
+}
+
+// Rebound tells, once, that this client's address is to change.
+func (x *Exchange) Rebound() bool {
+	r := x.rebound
+	x.rebound = false
+	return r
+}
+
+// pass decides what becomes of a datagram of a flow.
+func (x *Exchange) pass(l *lane, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
+	w, st := &x.cfg.Spec.Ways[l.d], x.cfg.Stats
+	damaged, where := f.damage[l.d].Float64(), f.damage[l.d].Uint64()
+	if w.Hole.has(now - f.began) {
+		st.add(l.d, Blackout)
+		return
+	}
+	t := f.paths[l.d].Send(now, len(b)+headers)
+	switch {
+	case t.Tail:
+		st.add(l.d, Queue)
+		return
+	case t.Copies == 0:
+		st.add(l.d, Lost)
+		return
+	case f.waiting[l.d]+len(b)*t.Copies > maxFlowBytes || l.bytes+len(b)*t.Copies > maxBytes:
+		st.add(l.d, Overflow)
+		return
+	}
+	st.add(l.d, Passed)
+	if t.Copies > 1 {
+		st.add(l.d, Duplicated)
+	}
+	if t.Late {
+		st.add(l.d, Reordered)
+	}
+	data := bytes.Clone(b)
+	if damaged < w.Corrupt && len(data) > 0 {
+		bit := where % uint64(8*len(data))
+		data[bit/8] ^= 1 << (bit % 8)
+		st.add(l.d, Corrupted)
+	}
+	for _, at := range t.At[:t.Copies] {
+		f.waiting[l.d] += len(data)
+		l.bytes += len(data)
+		l.Push(at, Packet{addr, data, f})
+	}
+}
+
+// take returns the next datagram that has arrived.
+func (l *lane) take(now time.Duration) (p Packet, ok bool) {
+	if p, _, ok = l.Pop(now); ok {
+		p.flow.waiting[l.d] -= len(p.Data)
+		l.bytes -= len(p.Data)
+	}
+	return p, ok
+}
+
+// Receive returns the next datagram that has arrived at the program.
+func (x *Exchange) Receive(now time.Duration) (Packet, bool) { return x.in.take(now) }
+
+// Send returns the next datagram that has arrived at the socket, to be sent.
+func (x *Exchange) Send(now time.Duration) (Packet, bool) { return x.out.take(now) }

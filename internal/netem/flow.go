@@ -1,0 +1,123 @@
+package netem
+
+import (
+	"container/list"
+	"iter"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+const (
+	// maxFlows bounds the addresses at the other end that are kept apart, at about 1 KiB
+	// each: above what a room takes. Beyond it the one that was silent for longest is
+	// forgotten, and has another luck, and another address, when it comes again.
+	maxFlows = 16_384
+	// flowIdle is how long a flow without a datagram is kept: longer than a connection is.
+	flowIdle = time.Minute
+	// firstPort is where the ports begin that are made up for clients.
+	firstPort = 1024
+)
+
+// flow is the way between this end and one address at the other end.
+type flow struct {
+	peer    netip.AddrPort // the other end, as the socket knows it
+	shown   netip.AddrPort // as the program knows it
+	began   time.Duration
+	bound   time.Duration // when it was shown under this address first
+	used    time.Duration // the last datagram
+	paths   [directions]Path
+	damage  [directions]*rand.Rand
+	waiting [directions]int // bytes
+	recent  *list.Element
+}
+
+// flows are the flows of an Exchange, found by either address.
+type flows struct {
+	byPeer  map[netip.AddrPort]*flow
+	byShown map[netip.AddrPort]*flow
+	recent  *list.List // of *flow, the last used first
+	opened  uint64
+	port    uint16 // that was made up last
+}
+
+func newFlows() flows {
+	return flows{byPeer: map[netip.AddrPort]*flow{}, byShown: map[netip.AddrPort]*flow{}, recent: list.New(), port: firstPort}
+}
+
+// all iterates over the flows, the last used first.
+func (fs *flows) all() iter.Seq[*flow] {
+	return func(yield func(*flow) bool) {
+		for e := fs.recent.Front(); e != nil && yield(e.Value.(*flow)); e = e.Next() {
+		}
+	}
+}
+
+// of returns the flow of an address at the other end, or nil.
+func (fs *flows) of(peer netip.AddrPort, now time.Duration) *flow {
+	fs.forget(now)
+	return fs.use(fs.byPeer[peer], now)
+}
+
+// shownAs returns the flow that the program knows by an address, or nil.
+func (fs *flows) shownAs(shown netip.AddrPort, now time.Duration) *flow {
+	fs.forget(now)
+	return fs.use(fs.byShown[shown], now)
+}
+
+func (fs *flows) use(f *flow, now time.Duration) *flow {
+	if f != nil {
+		f.used = now
+		fs.recent.MoveToFront(f.recent)
+	}
+	return f
+}
+
+// open begins a flow, under its own address if that is not made up for another one.
+func (fs *flows) open(peer netip.AddrPort, now time.Duration) *flow {
+	for fs.recent.Len() >= maxFlows {
+		fs.drop(fs.recent.Back().Value.(*flow))
+	}
+	fs.opened++
+	f := &flow{peer: peer, shown: peer, began: now, bound: now, used: now}
+	if fs.byShown[peer] != nil {
+		f.shown = fs.free(peer)
+	}
+	f.recent = fs.recent.PushFront(f)
+	fs.byPeer[peer], fs.byShown[f.shown] = f, f
+	return f
+}
+
+// forget drops flows that are not used any more.
+func (fs *flows) forget(now time.Duration) {
+	for e := fs.recent.Back(); e != nil && now-e.Value.(*flow).used > flowIdle; e = fs.recent.Back() {
+		fs.drop(e.Value.(*flow))
+	}
+}
+
+func (fs *flows) drop(f *flow) {
+	fs.recent.Remove(f.recent)
+	delete(fs.byPeer, f.peer)
+	delete(fs.byShown, f.shown)
+}
+
+// rebind shows a flow under another port of the same host.
+func (fs *flows) rebind(f *flow) {
+	delete(fs.byShown, f.shown)
+	f.shown = fs.free(f.peer)
+	fs.byShown[f.shown] = f
+}
+
+// free makes up a port of a peer's host that nobody has. There is one: maxFlows is far below
+// the number of ports.
+func (fs *flows) free(peer netip.AddrPort) netip.AddrPort {
+	for {
+		if fs.port++; fs.port < firstPort {
+			fs.port = firstPort
+		}
+		addr := netip.AddrPortFrom(peer.Addr(), fs.port)
+		if fs.byPeer[addr] == nil && fs.byShown[addr] == nil {
+			return addr
+		}
+	}
+}

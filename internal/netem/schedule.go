@@ -1,0 +1,72 @@
+package netem
+
+import "time"
+
+// Schedule is a binary heap of what is to happen, the earliest first, and of one instant what
+// was put in first. It is not bounded by itself.
+type Schedule[T any] struct {
+	heap []due[T]
+	seq  uint64
+}
+
+// due is an entry of a Schedule.
+type due[T any] struct {
+	at   time.Duration
+	seq  uint64 // order of scheduling: decides between entries of one instant
+	what T
+}
+
+func (d *due[T]) before(o *due[T]) bool { return d.at < o.at || d.at == o.at && d.seq < o.seq }
+
+// Len is how many entries wait.
+func (s *Schedule[T]) Len() int { return len(s.heap) }
+
+// Next is the time of the earliest entry.
+func (s *Schedule[T]) Next() (at time.Duration, ok bool) {
+	if len(s.heap) == 0 {
+		return 0, false
+	}
+	return s.heap[0].at, true
+}
+
+// Push adds what is to happen at a time.
+func (s *Schedule[T]) Push(at time.Duration, what T) {
+	s.seq++
+	s.heap = append(s.heap, due[T]{at, s.seq, what})
+	h, i := s.heap, len(s.heap)-1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+// Pop takes the earliest entry if it is due by a time.
+func (s *Schedule[T]) Pop(by time.Duration) (what T, at time.Duration, ok bool) {
+	h := s.heap
+	if len(h) == 0 || h[0].at > by {
+		return what, 0, false
+	}
+	what, at = h[0].what, h[0].at
+	last := len(h) - 1
+	h[0] = h[last]
+	h[last] = due[T]{} // Let go of what it holds.
+	h = h[:last]
+	s.heap = h
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < last; c++ {
+			if h[c].before(&h[least]) {
+				least = c
+			}
+		}
+		if least == i {
+			return what, at, true
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
