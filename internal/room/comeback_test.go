@@ -1,0 +1,453 @@
+package room_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// returns is a room whose clients come and go, with what its game was told of them.
+type returns struct {
+	*bare
+	told    []string
+	heardAt time.Duration
+}
+
+// newReturns makes a room whose admission takes the token for the player's name.
+func newReturns(t *testing.T, cfg netloop.Config) *returns {
+	t.Helper()
+	w := &returns{}
+	w.bare = newBareAs(t, cfg, func(r *netloop.Room) {
+		tell := func(what string) func(*netloop.Tick, *netloop.Client) {
+			return func(*netloop.Tick, *netloop.Client) { w.told = append(w.told, what) }
+		}
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { tell("join")(tick, c); return nil })
+		r.OnDrop(tell("drop"))
+		r.OnResume(tell("resume"))
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
+			w.told = append(w.told, "leave: "+why.Code.String())
+		})
+	})
+	w.step()
+	return w
+}
+
+// arrive lets somebody in who may want to come back, or does with a secret. It has been heard.
+func (w *returns) arrive(player string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome) {
+	w.t.Helper()
+	g, welcome, err := w.ask(player, r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.step()
+	w.speak(g)
+	return g, welcome
+}
+
+func (w *returns) ask(player string, r *netloopv1.Resume) (*guest, *netloopv1.Welcome, error) {
+	h := hello(bareSchema)
+	h.Token, h.Resume = player, r
+	adm, err := w.server.Handler.Admit(context.Background(), h, "here")
+	if err != nil {
+		return nil, nil, err
+	}
+	return newGuest(adm), adm.Welcome, nil
+}
+
+// speak lets something of a client arrive.
+func (w *returns) speak(g *guest) {
+	w.t.Helper()
+	w.heardAt++
+	if err := g.ReceiveStream(w.heardAt, []byte{0}); err != nil { // A frame that means nothing.
+		w.t.Fatal(err)
+	}
+	w.step()
+}
+
+// say lets a client send reliable messages, each with a number.
+func (w *returns) say(g *guest, numbers ...byte) {
+	w.t.Helper()
+	for _, n := range numbers {
+		m := netloopv1.Message{Method: idOf(bareWords), Payload: []byte{n}}
+		b, err := transport.AppendFrame(nil, &netloopv1.Frame{Kind: &netloopv1.Frame_Message{Message: &m}})
+		if err == nil {
+			err = g.ReceiveStream(w.heardAt, b)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// client is the one client of the room; nil for none.
+func (w *returns) client() *room.Client {
+	if all := w.room.Clients(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// send sends the client messages with numbers, which are their texts.
+func (w *returns) send(texts ...string) {
+	c := w.client()
+	for _, text := range texts {
+		c.Send(transport.Message{Method: idOf(bareWords), Reliable: true, Text: text})
+	}
+}
+
+func (w *returns) wantTold(want ...string) {
+	w.t.Helper()
+	if !slices.Equal(w.told, want) {
+		w.t.Errorf("the game was told %q, want %q", w.told, want)
+	}
+	w.told = nil
+}
+
+// newcomer is what a client says of coming back when it has nowhere to come back to.
+func newcomer() *netloopv1.Resume { return &netloopv1.Resume{} }
+
+func with(w *netloopv1.Welcome, received uint64) *netloopv1.Resume {
+	return &netloopv1.Resume{Token: w.GetResumeToken(), Received: received, Kept: true}
+}
+
+// texts are those of the reliable messages that were sent to a client, and how many of its own the
+// server says to have had.
+func texts(t *testing.T, g *guest) (sent []string, accepted, received uint64) {
+	t.Helper()
+	for _, a := range heard(t, g) {
+		switch a.Kind {
+		case transport.MessageArrived:
+			sent = append(sent, a.Message.Text)
+		case transport.Accepted:
+			accepted = a.Value
+		case transport.Received:
+			received = a.Value
+		}
+	}
+	return sent, accepted, received
+}
+
+var lostLink = transport.Closed{Code: transport.CodeLost}
+
+// A client whose connection breaks keeps its place; over another connection it goes on where it
+// was, and messages in both directions with it.
+func TestAClientComesBack(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, welcome := w.arrive("", newcomer())
+	id := welcome.GetClientId()
+	if len(welcome.GetResumeToken()) != 32 || time.Duration(welcome.GetKeepNs()) != 20*time.Second || welcome.GetResumed() {
+		t.Fatalf("the welcome says %v", welcome)
+	}
+	w.send("a", "b", "c")
+	w.say(g, 1, 2, 3, 4, 5)
+	w.step()
+	if sent, _, _ := texts(t, g); !slices.Equal(sent, []string{"a", "b", "c"}) {
+		t.Fatalf("sent %q", sent)
+	}
+	g.End(lostLink)
+	w.step()
+	w.wantTold("join", "drop")
+	c := w.client()
+	if c == nil || c.Connected() || w.room.Seats() != 1 {
+		t.Fatalf("client %v, %d seats", c, w.room.Seats())
+	}
+	w.send("d")
+	w.step()
+
+	again, back := w.arrive("", with(welcome, 2))
+	w.wantTold("resume")
+	if !back.GetResumed() || back.GetClientId() != id || bytes.Equal(back.GetResumeToken(), welcome.GetResumeToken()) || w.client() != c || !c.Connected() {
+		t.Errorf("it is back as %v", back)
+	}
+	if sent, accepted, _ := texts(t, again); !slices.Equal(sent, []string{"c", "d"}) || accepted != 5 {
+		t.Errorf("sent again: %q, and %d are said to have arrived", sent, accepted)
+	}
+	w.say(again, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21)
+	w.step()
+	if _, _, received := texts(t, again); received != 21 {
+		t.Errorf("%d are said to have arrived, want 21", received)
+	}
+}
+
+// A connection that takes the place of one which has not been found broken closes that one, and
+// nothing of it counts any more.
+func TestAClientComesBackBeforeItIsMissed(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, welcome := w.arrive("", newcomer())
+	_, back, err := w.ask("", with(welcome, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say(g, 1) // Behind the newcomer in the inbox.
+	w.step()
+	g.End(lostLink)
+	w.step()
+	w.wantTold("join", "resume")
+	if why, ok := g.Cause(); !ok || why.Code != transport.CodeReplaced {
+		t.Errorf("the older connection is told %v", why)
+	}
+	if c := w.client(); c == nil || !c.Connected() || back.GetClientId() != c.ID() {
+		t.Error("the client is not connected")
+	}
+}
+
+// Its secret holds until something has come over the next connection, and then the next one's
+// alone does: a welcome may be lost, and a secret may be stolen.
+func TestASecretHoldsUntilTheNextIsKnown(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	_, first := w.arrive("", newcomer())
+	_, second, err := w.ask("", with(first, 0)) // Its welcome is lost.
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	_, third, err := w.ask("", with(first, 0))
+	if err != nil || !third.GetResumed() {
+		t.Fatal("with the first secret nobody comes back although the second one may be unknown")
+	}
+	w.step()
+	if _, lost, _ := w.ask("", with(second, 0)); lost.GetResumed() {
+		t.Error("a secret that was never used holds beside two others")
+	}
+	w.step()
+	fourth, _ := w.arrive("", with(third, 0))
+	for name, old := range map[string]*netloopv1.Welcome{"first": first, "second": second, "third": third} {
+		if _, again, _ := w.ask("", with(old, 0)); again.GetResumed() {
+			t.Errorf("the %s secret still holds", name)
+		}
+	}
+	if _, closing := fourth.Cause(); closing {
+		t.Error("the client was thrown out")
+	}
+}
+
+// Whoever does not come back in time leaves, and the secret with it; what it comes with later is
+// that of a newcomer.
+func TestADroppedClientLeavesInTheEnd(t *testing.T) {
+	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: 2 * time.Second}})
+	g, welcome := w.arrive("", newcomer())
+	g.End(lostLink)
+	w.step()
+	w.tick += 118 // A tick comes to two seconds.
+	w.step()
+	if w.client() == nil {
+		t.Fatal("it has left before its time")
+	}
+	late, lateWelcome, err := w.ask("", with(welcome, 0)) // It is on its way.
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.room.Inbox().Swap(nil) // But not here yet.
+	w.step()
+	w.wantTold("join", "drop", "leave: connection lost")
+	if w.client() != nil || w.room.Seats() != 0 {
+		t.Error("it has not left")
+	}
+	if !w.room.Inbox().Push(transport.Arrival{Kind: transport.Joined, Session: late.Session, Decoded: room.ComesBack(lateWelcome)}) {
+		t.Fatal("the inbox is full")
+	}
+	w.step()
+	if why, ok := late.Cause(); !ok || why.Code != transport.CodeLost {
+		t.Errorf("who comes too late is told %v", why)
+	}
+	if _, again := w.arrive("", with(welcome, 0)); again.GetResumed() || again.GetClientId() == welcome.GetClientId() {
+		t.Error("a secret holds for a place that is gone")
+	}
+}
+
+// Who says goodbye, is thrown out, never said a word, or cannot come back, leaves at once.
+func TestWhoIsNotKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg    netloop.RoomSpec
+		resume *netloopv1.Resume
+		player string
+		silent bool
+		end    transport.Closed
+		kept   bool
+	}{
+		"broken":           {resume: newcomer(), end: lostLink, kept: true},
+		"timed out":        {resume: newcomer(), end: transport.Closed{Code: transport.CodeTimeout}, kept: true},
+		"another player":   {player: "ann", end: lostLink, kept: true},
+		"goodbye":          {resume: newcomer(), end: transport.Closed{Code: transport.CodeLeft, Remote: true}},
+		"protocol":         {resume: newcomer(), end: transport.Closed{Code: transport.CodeProtocol}},
+		"silent":           {resume: newcomer(), silent: true, end: lostLink},
+		"no way back":      {end: lostLink},
+		"several":          {player: "ann", cfg: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}, end: lostLink},
+		"nobody kept":      {resume: newcomer(), cfg: netloop.RoomSpec{KeepDropped: -1}, end: lostLink},
+		"refuses a second": {player: "ann", resume: newcomer(), cfg: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}, end: lostLink, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newReturns(t, netloop.Config{Room: c.cfg})
+			g, welcome, err := w.ask(c.player, c.resume)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := len(welcome.GetResumeToken()) > 0; has != (c.resume != nil && c.cfg.KeepDropped >= 0) || has != (welcome.GetKeepNs() > 0) {
+				t.Errorf("the welcome says %v", welcome)
+			}
+			w.step()
+			if !c.silent {
+				w.speak(g)
+			}
+			g.End(c.end)
+			w.step()
+			want := []string{"join", "leave: " + c.end.Code.String()}
+			if c.kept {
+				want[1] = "drop"
+			}
+			w.wantTold(want...)
+		})
+	}
+}
+
+// Silence counts like a broken connection, and who never said a word has timed out for good.
+func TestSilenceIsALostConnection(t *testing.T) {
+	w := newReturns(t, netloop.Config{LostAfter: 2 * time.Second})
+	talker, _ := w.arrive("", newcomer())
+	mute, _, err := w.ask("", newcomer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	w.told = nil
+	w.tick += 117
+	w.step()
+	w.wantTold()
+	if silent := w.client().Silent(); silent < 1900*time.Millisecond || silent >= 2*time.Second {
+		t.Errorf("silent for %v", silent)
+	}
+	w.tick += 2
+	w.step()
+	w.wantTold("drop", "leave: timed out")
+	for _, g := range []*guest{talker, mute} {
+		if why, ok := g.Cause(); !ok || why.Code != transport.CodeTimeout {
+			t.Errorf("a silent client is told %v", why)
+		}
+	}
+	talker.End(lostLink) // That it has ended, too, is nothing new.
+	w.step()
+	w.wantTold()
+}
+
+// Another program of the same player gets the player's client, however full the room is, and
+// nothing of what the first one had under way; the older connection is told.
+func TestAPlayerTakesItsPlaceOver(t *testing.T) {
+	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
+	g, welcome := w.arrive("ann", newcomer())
+	w.say(g, 1, 2)
+	w.send("a")
+	w.step()
+	if _, _, err := w.ask("bob", newcomer()); err == nil {
+		t.Fatal("the room has one more seat than it has")
+	}
+	again, back := w.arrive("ann", newcomer())
+	w.wantTold("join", "resume")
+	if back.GetResumed() || back.GetClientId() != welcome.GetClientId() || w.room.Seats() != 1 {
+		t.Errorf("it is told %v, %d seats", back, w.room.Seats())
+	}
+	if why, ok := g.Cause(); !ok || why.Code != transport.CodeReplaced {
+		t.Errorf("the older connection is told %v", why)
+	}
+	if sent, accepted, _ := texts(t, again); len(sent) != 0 || accepted != 0 {
+		t.Errorf("sent %q, %d said to have arrived", sent, accepted)
+	}
+	if _, stolen, _ := w.ask("bob", with(welcome, 0)); stolen.GetResumed() {
+		t.Error("the older program's secret still holds")
+	}
+	again.End(lostLink)
+	w.step()
+	w.arrive("ann", nil)
+	w.wantTold("drop", "resume")
+}
+
+// A room may refuse a player's second connection, or take it as a client of its own.
+func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
+	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}})
+	w.arrive("ann", nil)
+	_, _, err := w.ask("ann", nil)
+	var refused *transport.Refusal
+	if !errors.As(err, &refused) || refused.Code != transport.CodeRefused {
+		t.Errorf("a second connection gets %v", err)
+	}
+	w.arrive("bob", nil)
+
+	w = newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.AllowSeveral}})
+	first, _ := w.arrive("ann", nil)
+	w.arrive("ann", nil)
+	first.End(transport.Closed{Code: transport.CodeLeft})
+	w.step()
+	w.wantTold("join", "join", "leave: left")
+}
+
+// A client that was kicked, or for which more waits than is kept, leaves though it is not there.
+func TestADroppedClientMayBeThrownOut(t *testing.T) {
+	for code, do := range map[transport.Code]func(*returns){
+		transport.CodeKicked: func(w *returns) { w.client().Kick(transport.CodeKicked, "") },
+		transport.CodeSlow: func(w *returns) {
+			for range 60 {
+				w.client().Send(transport.Message{Method: idOf(bareBig), Reliable: true, Payload: make([]byte, 15<<10)})
+			}
+		},
+	} {
+		w := newReturns(t, netloop.Config{})
+		g, welcome := w.arrive("", newcomer())
+		g.End(lostLink)
+		w.step()
+		do(w)
+		w.step()
+		w.wantTold("join", "drop", "leave: "+code.String())
+		if _, back, _ := w.ask("", with(welcome, 0)); back.GetResumed() {
+			t.Error("it is back")
+		}
+	}
+}
+
+// Who claims to have had what was never sent is thrown out, on its way back or later.
+func TestImpossibleReceiptsAreAViolation(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, welcome := w.arrive("", newcomer())
+	again, _, err := w.ask("", with(welcome, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	w.step()
+	if why, ok := again.Cause(); !ok || why.Code != transport.CodeProtocol {
+		t.Errorf("who has had a message that was never sent is told %v", why)
+	}
+	w.wantTold("join")
+	_ = g
+
+	w = newReturns(t, netloop.Config{})
+	g, _ = w.arrive("", newcomer())
+	w.push(g, transport.Arrival{Kind: transport.Received, Value: 1})
+	w.step()
+	if why, ok := g.Cause(); !ok || why.Code != transport.CodeProtocol {
+		t.Errorf("who has had a message that was never sent is told %v", why)
+	}
+}
+
+// Once the room ends nobody can come back: who is dropped leaves before the game is told.
+func TestNobodyComesBackToARoomThatEnds(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	dropped, _ := w.arrive("", newcomer())
+	stays, _ := w.arrive("", newcomer())
+	dropped.End(lostLink)
+	w.step()
+	if err := w.room.Drain(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	w.wantTold("join", "join", "drop", "leave: connection lost")
+	stays.End(lostLink)
+	w.step()
+	w.wantTold("leave: connection lost")
+}
