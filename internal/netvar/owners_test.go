@@ -87,6 +87,37 @@ func TestOwnedIsSafeUnderChanges(t *testing.T) {
 	}
 }
 
+// An update that leaves the owner as it is costs no more than that of what nobody owns.
+func TestAnUpdateOfWhatIsOwnedAllocatesNothing(t *testing.T) {
+	for owner := range uint64(2) {
+		s := newSchema(t)
+		w, r := NewWorld(s.table), NewReplica(s.table)
+		p := w.NewPeer(1)
+		r.TellChanges(s.ship, false)
+		o := s.spawnShip(w, ship{}, owner, 1)
+		var packets [][]byte
+		for tick := uint64(1); tick < 200; tick++ {
+			w.Edit(o)
+			live[ship](o).X++
+			w.Capture(tick)
+			b, first := snap(p, tick, wide)
+			p.Ack([]Range{{first, first}})
+			packets = append(packets, b[0])
+		}
+		next := 0
+		apply := func() {
+			mustApply(t, r, nil, packets[next])
+			next++
+		}
+		for next < 100 {
+			apply()
+		}
+		if n := testing.AllocsPerRun(90, apply); n != 0 {
+			t.Errorf("owner %d: %v allocations, want 0", owner, n)
+		}
+	}
+}
+
 // A leaver's objects are found without looking at anybody else's.
 func BenchmarkOwnedOfManyObjects(b *testing.B) {
 	s := newSchema(b)

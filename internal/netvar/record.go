@@ -101,8 +101,9 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
-	maxHeader     = 8 + 1 + 8 + 10 + 8 + (77+11+7)/8     // at and span
-	maxRecordHead = (36 + 3 + 77 + 77 + 40 + 44 + 7) / 8 // gap, kind, two ages, class, generation
+	maxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+7)/8 // at and span
+	// Gap 36 bits, kind 3, two ages 77 each, class 40, generation 44.
+	maxRecordHead = 35
 )
 
 // The errors of a packet that is refused. Packets come from the server, so each of them is a

@@ -42,7 +42,6 @@ func (p *Peer) Resume(kept bool) {
 	}
 	p.marks, p.digests, p.first = marks{}, 0, progress{}
 	p.losses.forget()
-	clear(p.steady)
 	for slot := range p.entries {
 		p.startOver(slot)
 	}
@@ -55,8 +54,9 @@ func (e *entry) rewind() {
 	}
 }
 
-// startOver makes the entry that of a client that has nothing. Its lifetime goes on, but waiting
-// for a first record begins now: or what was spawned earlier would pass all weights.
+// startOver makes the entry that of a client that has nothing, and of which nothing is steady. Its
+// lifetime goes on, but waiting for a first record begins now: or what was spawned earlier would
+// pass all weights.
 func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:

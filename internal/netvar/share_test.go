@@ -3,6 +3,7 @@ package netvar
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 )
 
 // oddClients is how many clients acknowledge like nobody else: as many as there are places for the
@@ -194,9 +195,13 @@ func TestCrowdsAreCounted(t *testing.T) {
 	if got := w.crowd(o, last); got != 1 {
 		t.Errorf("%d clients lead from the last version but one, want 1", got)
 	}
+	fresh := w.Spawn(o.class, unsafe.Pointer(&crate{}), 0, f.tick)
 	for range 3 {
 		f.tick++
 		w.Capture(f.tick) // and nobody moves: versions reach up to now
+	}
+	if got := w.crowd(fresh, basis{asOf: f.tick - maxMarks/2, exact: true}); got != 0 {
+		t.Errorf("%d clients lead from a version that there is not", got)
 	}
 	if got := w.crowd(o, basis{asOf: o.hist.tick(int(o.hist.n) - 2), exact: true}); got != 0 {
 		t.Errorf("%d clients lead from the last version but one, which none has acknowledged", got)

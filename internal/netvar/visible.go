@@ -187,7 +187,6 @@ func (w *World) publish(o *Object) {
 	w.askRules(o)
 	for _, p := range w.peers {
 		if w.admits(o, p) {
-			p.hidden.unset(slot)
 			p.publish(slot, w.tick)
 			w.beginView(o, p)
 		} else {

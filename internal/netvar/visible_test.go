@@ -1,6 +1,9 @@
 package netvar
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // only is an audience of one client, or of nobody.
 type only struct{ p *Peer }
@@ -211,6 +214,29 @@ func TestAudienceMayAskForItsOwnObject(t *testing.T) {
 type self struct{ o *Object }
 
 func (a self) Includes(p *Peer) bool { return p.Shows(a.o) }
+
+// Who iterates over what has an audience gets it in id order, and may stop.
+func TestGuardedIsInOrderAndMayBeLeft(t *testing.T) {
+	q := newPair(t, 0)
+	var guarded []*Object
+	for i := range 200 {
+		if o := q.spawnRock(q.w, rock{}, 1); i%3 == 0 {
+			q.w.SetAudience(o, nobodyMay)
+			guarded = append(guarded, o)
+		}
+	}
+	for most := range len(guarded) + 1 {
+		var got []*Object
+		for o := range q.w.Guarded {
+			if got = append(got, o); len(got) > most {
+				break
+			}
+		}
+		if want := guarded[:min(most+1, len(guarded))]; !slices.Equal(got, want) {
+			t.Fatalf("%d objects of the first %d", len(got), len(want))
+		}
+	}
+}
 
 func TestSnapshotOfHalfHiddenWorldDoesNotAllocate(t *testing.T) {
 	f := newField(t, 250, 3, 6)
