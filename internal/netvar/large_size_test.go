@@ -92,13 +92,16 @@ func TestTheHeadOfALargeRecordIsBounded(t *testing.T) {
 	q.spawnRock(q.w, rock{}, q.tick)
 	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, q.tick)
 	q.p.large.last = math.MaxUint64 - 1
-	q.next()
+	packets, _ := q.next()
 	record, full := q.p.Large()[0], int(q.w.residual(o, basis{}).n)
 	if head := len(record) - full/8; head < 1+1+4+10+1 || head > maxLargeHead || maxLargeHead != 1+1+4+10+1+(36+3+77+77+40+44+7)/8 {
 		t.Errorf("a head of %d bytes, with room for %d", head, maxLargeHead)
 	}
 	if l := &q.p.large; l.bytes != len(record) || l.list[0].size != uint32(len(record)) || cap(l.sent[0]) > len(record)+80 {
 		t.Errorf("%d bytes are outstanding of %d, in %d", l.bytes, len(record), cap(l.sent[0]))
+	}
+	if n := q.w.stats.Bytes; n != uint64(len(packets[0])+len(record)) {
+		t.Errorf("%d bytes are counted of a packet of %d and a record of %d", n, len(packets[0]), len(record))
 	}
 }
 
@@ -118,5 +121,16 @@ func TestTheTickOfALargeRecordIsNearToTheNewest(t *testing.T) {
 		if c, ok := q.r.Get(o.ID()); !ok || c.Changed() != q.tick || q.r.tick != q.tick {
 			t.Errorf("first %v: the record is there %v, as of %d at %d, want %d", first, ok, c.Changed(), q.r.tick, q.tick)
 		}
+	}
+}
+
+// A large record of the snapshot that a client has begins no other snapshot.
+func TestALargeRecordOfTheSameTickBeginsNoSnapshot(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
+	record := q.sent()
+	agreed, arrived := q.r.agreed, q.r.arrived
+	if q.apply(record); arrived != 1 || q.r.arrived != arrived || q.r.agreed != agreed {
+		t.Errorf("the packets %b have arrived, and after the record %b", arrived, q.r.arrived)
 	}
 }
