@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -14,9 +13,8 @@ import (
 const maxQuestions = 16
 
 // questions let other goroutines look at what belongs to the room's: they ask, and
-// the room answers when its next tick has run. Without a question it costs one look.
+// the room answers when its next tick has run. Without a question it costs one lock.
 type questions struct {
-	asked   atomic.Bool
 	mu      sync.Mutex
 	waiting []question // under mu
 }
@@ -36,7 +34,6 @@ func (r *Room) Ask(ctx context.Context, look func(tick uint64) any) (any, error)
 		return nil, errors.New("too many ask at once: try again")
 	}
 	q.waiting = append(q.waiting, question{look, answer})
-	q.asked.Store(true)
 	q.mu.Unlock()
 	select {
 	case v := <-answer:
@@ -49,16 +46,12 @@ func (r *Room) Ask(ctx context.Context, look func(tick uint64) any) (any, error)
 // answer answers those who have asked.
 func (r *Room) answer(tick uint64) {
 	q := &r.questions
-	if !q.asked.Load() {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.waiting {
 		w.answer <- w.look(tick)
 	}
 	q.waiting = nil
-	q.asked.Store(false)
 }
 
 // View describes the loop, between two ticks.

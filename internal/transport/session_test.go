@@ -286,6 +286,21 @@ func TestOverloadTravels(t *testing.T) {
 	}
 }
 
+// A packet that is too large leaves no datagram and is counted; the packets around it leave.
+func TestAPacketThatIsTooLargeIsLeftOut(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	server.Slot().Packets = [][]byte{{1}, make([]byte, MaxStatePacket+1), {2}}
+	server.Flush(0)
+	carry(t, server, client, 0)
+	as := client.arrivals()
+	if !slices.Equal(kinds(as), []ArrivalKind{State, State}) || as[0].State[0] != 1 || as[1].State[0] != 2 || server.stats.Dropped(DropOversize) != 1 {
+		t.Errorf("%v arrived, %d counted", kinds(as), server.stats.Dropped(DropOversize))
+	}
+	if !server.LinkFacts().SlotFree {
+		t.Error("the slot is still taken")
+	}
+}
+
 func TestFlushLagIsTakenOnce(t *testing.T) {
 	server, _ := pair(SessionConfig{})
 	if lag, ok := server.TakeFlushLag(); ok {
@@ -303,6 +318,15 @@ func TestFlushLagIsTakenOnce(t *testing.T) {
 	}
 	if lag, ok := server.TakeFlushLag(); ok {
 		t.Errorf("%v a second time", lag)
+	}
+	server.Send(Message{Method: 1})
+	server.Flush(7 * time.Millisecond)
+	if _, ok := server.appendDatagram(nil, 0); !ok {
+		t.Fatal("nothing to send")
+	}
+	server.datagramSent(7*time.Millisecond, 7*time.Millisecond, true)
+	if lag, ok := server.TakeFlushLag(); !ok || lag != 1 { // 0 would say that nothing has left.
+		t.Errorf("of a datagram that leaves at once %v, %v", lag, ok)
 	}
 }
 
@@ -404,8 +428,13 @@ func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
 	if server.LinkFacts().StreamFree {
 		t.Error("free with half of its bound waiting")
 	}
-	server.AppendStream(nil, 1<<14)
+	half := server.box.reliable.size() - maxReliableBytes/2
+	server.AppendStream(nil, half-1)
+	if server.LinkFacts().StreamFree {
+		t.Error("free with a byte more than half of its bound")
+	}
+	server.AppendStream(nil, 1)
 	if !server.LinkFacts().StreamFree {
-		t.Error("not free with less")
+		t.Error("not free with half of its bound")
 	}
 }

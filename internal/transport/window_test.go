@@ -121,6 +121,20 @@ func TestSnapshotLeavesWhenALaterPacketIsAcknowledged(t *testing.T) {
 	o.inFlight(0)
 }
 
+// What a client acknowledges beyond what was sent to it frees nothing.
+func TestAnAckBeyondWhatWasSentIsCutShort(t *testing.T) {
+	o := newOwner(t)
+	o.send(2)
+	b := o.send(2)
+	o.now += 40 * ms
+	o.ack(Range{b.Last, b.Last + 1000}) // One of its two packets.
+	o.inFlight(1)
+	o.ack(Range{b.Last + 1, b.Last + 1000})
+	o.inFlight(1)
+	o.ack(b)
+	o.inFlight(0)
+}
+
 func TestAckOfAProbeFreesWhatWasSentBefore(t *testing.T) {
 	o := newOwner(t)
 	o.fill()
