@@ -18,12 +18,12 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certifica
 COPY --from=build /out/server /server
 # A number, because there is no /etc/passwd to look a name up in.
 USER 65532:65532
-# Game traffic is UDP. The admin listener tells much and asks nobody who they are: publish
-# its port to the monitoring network at most.
-EXPOSE 4433/udp 8080/tcp
+# Game traffic is UDP. The admin listener stays inside: to reach it from outside, mount a file of
+# tokens and add --admin 0.0.0.0:8080 --admin-token-file /run/secrets/admin (deploy/README.md).
+EXPOSE 4433/udp
 # The server tells every client why, lets the game save, and exits 0.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/server"]
-CMD ["run", "--listen", "0.0.0.0:4433", "--admin", "0.0.0.0:8080", "--log-format", "json"]
-# No HEALTHCHECK: there is no shell or curl to run one. Probe GET /healthz (are ticks
-# running?) and GET /readyz (may clients come?) on port 8080 from outside.
+CMD ["run", "--listen", "0.0.0.0:4433", "--admin", "127.0.0.1:8080", "--log-format", "json"]
+# No HEALTHCHECK: there is no shell or curl to run one. With tokens, probe GET /healthz (are ticks
+# running?) and GET /readyz (may clients come?) on port 8080 from outside: these two ask for none.

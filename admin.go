@@ -14,8 +14,17 @@ import (
 
 // listenAdmin binds the admin listener to what the server knows of itself.
 func (s *Server) listenAdmin() (*admin.Server, error) {
-	return admin.Listen(admin.Config{
+	var tokens *admin.Tokens
+	if s.cfg.AdminTokenFile != "" {
+		var err error
+		if tokens, err = admin.OpenTokens(s.cfg.AdminTokenFile, s.log); err != nil {
+			return nil, fmt.Errorf("netloop: AdminTokenFile: %w", err)
+		}
+	}
+	a, err := admin.Listen(admin.Config{
 		Listen:   s.cfg.Admin,
+		Tokens:   tokens,
+		Counts:   &s.adminCounts,
 		Metrics:  s.metrics.Handler(s.log),
 		Ticks:    s.metrics.Ticks,
 		Last:     func() any { return s.room.e.Slow().Last() },
@@ -27,6 +36,13 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Health:   s.health,
 		Log:      s.log,
 	})
+	switch {
+	case errors.Is(err, admin.ErrOpen):
+		return nil, fmt.Errorf("netloop: Admin: %w: set AdminTokenFile, or use an address of this machine alone such as 127.0.0.1:8080", err)
+	case err != nil:
+		return nil, fmt.Errorf("netloop: Admin: %w", err)
+	}
+	return a, nil
 }
 
 // progress returns how long ago the newest tick ended, and the tick period. A room
@@ -92,4 +108,12 @@ func (m measured) Traces(f *metrics.Family) {
 	f.Set(written, "written")
 	f.Set(skipped, "skipped")
 	f.Set(failed, "failed")
+}
+
+func (m measured) AdminRefusals(f *metrics.Family) {
+	c := &m.s.adminCounts
+	f.Set(c.Host.Load(), "host")
+	f.Set(c.Token.Load(), "token")
+	f.Set(c.Busy.Load(), "busy")
+	f.Set(c.Conns.Load(), "connection")
 }

@@ -26,8 +26,14 @@ type Config struct {
 	Listen string
 	// Admin is the TCP address of the admin listener, which serves /metrics,
 	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop and /explain. Empty
-	// is none.
+	// is none. It is of this machine alone, such as 127.0.0.1:8080, or there is an
+	// AdminTokenFile.
 	Admin string
+	// AdminTokenFile is a file with the tokens that the admin listener asks for, all but
+	// /healthz and /readyz: lines of a role, read or write, and a token of 16 characters
+	// or more. It is read again when it changes. With it /debug/pprof is served, to those
+	// who may write.
+	AdminTokenFile string
 	// CertFile and KeyFile are PEM files with the certificate that clients see and its
 	// key. They are read again when they change: who connects from then on sees the new
 	// certificate, and who is there stays. Files that cannot be used change nothing.

@@ -51,6 +51,8 @@ type Server struct {
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
 
+	adminCounts admin.Counts
+
 	// nil before Listen, and where TLS of the Config decides at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
 }
@@ -125,7 +127,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	}
 	if s.cfg.Admin != "" {
 		if s.admin, err = s.listenAdmin(); err != nil {
-			return errors.Join(fmt.Errorf("netloop: Admin: %w", err), l.Close(context.Background()))
+			return errors.Join(err, l.Close(context.Background()))
 		}
 	}
 	if err := s.openTraces(); err != nil {

@@ -57,7 +57,7 @@ func (b *banner) String() string {
 	} else {
 		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /explain", hereOf(b.at.Admin))
 		if hereOf(b.at.Admin) != b.at.Admin {
-			line("", "and at every other address of this machine: whoever reaches it may read all of that")
+			line("", "and at every other address of this machine, for who has a token")
 		}
 	}
 	line("cert", "sha256 %s", b.at.CertHash)

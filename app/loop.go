@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -30,6 +31,7 @@ const (
 type loopFlags struct {
 	json, dot bool
 	admin     string
+	tokens    string
 }
 
 // loopCommand makes the command that prints the loop.
@@ -54,10 +56,11 @@ func (p *program) loopCommand(c *configuration) *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.printLoop(cmd, c, &f) },
 	}
-	c.addFlags(show.Flags(), "admin")
+	c.addFlags(show.Flags(), "admin", "admin-token-file")
 	show.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	show.Flags().BoolVar(&f.dot, "dot", false, "print a graph for Graphviz")
 	show.Flags().StringVar(&f.admin, "admin", "", "admin address of a running server, host:port or a URL")
+	show.Flags().StringVar(&f.tokens, "admin-token-file", "", "file with a token for --admin, as the server's")
 	parent.AddCommand(show)
 	return parent
 }
@@ -69,7 +72,7 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	var v loop.View
 	var err error
 	if f.admin != "" {
-		v, err = fetchLoop(cmd.Context(), f.admin)
+		v, err = fetchLoop(cmd.Context(), f.admin, f.tokens)
 	} else {
 		v, err = p.openLoop(c, cmd.Flags())
 	}
@@ -106,15 +109,22 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	return inside.Netloop.Server(s).Room.View(), nil
 }
 
-// fetchLoop asks a running server, at a URL or at a bare host and port.
-func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
-	full := admin
+// fetchLoop asks a running server, at a URL or at a bare host and port, with a token if there is
+// a file of them.
+func fetchLoop(ctx context.Context, address, tokens string) (v loop.View, err error) {
+	full := address
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
 	}
 	at, err := url.Parse(full)
-	if err != nil || !hostPort(admin) && full != admin || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", admin)
+	if err != nil || !hostPort(address) && full != address || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", address)
+	}
+	token := ""
+	if tokens != "" {
+		if token, err = admin.ReadToken(tokens); err != nil {
+			return v, fmt.Errorf("--admin-token-file: %w", err)
+		}
 	}
 	at = at.JoinPath("loop")
 	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
@@ -122,6 +132,9 @@ func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return v, fmt.Errorf("--admin: %w", err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
@@ -132,13 +145,13 @@ func fetchLoop(ctx context.Context, admin string) (v loop.View, err error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
 	switch {
 	case err != nil:
-		return v, &failure{fmt.Errorf("--admin: %s: %w", at, err)}
+		return v, &failure{fmt.Errorf("--admin: %s: %w", at.Redacted(), err)}
 	case resp.StatusCode != http.StatusOK:
 		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return v, &failure{fmt.Errorf("--admin: %s says %s: %.200s", at, resp.Status, said)}
+		return v, &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), resp.Status, said)}
 	}
 	if err := json.Unmarshal(body, &v); err != nil || len(v.Stages) == 0 {
-		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at, err)}
+		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at.Redacted(), err)}
 	}
 	return v, nil
 }

@@ -125,6 +125,7 @@ func TestLoopPrintSaysWhatIsWrong(t *testing.T) {
 		{broken, 2, []string{"loop", "print"}, "nobody"},
 		{newGame(), 1, []string{"loop", "print", "--admin", "http://127.0.0.1:1"}, "no answer"},
 		{newGame(), 1, []string{"loop", "print", "--admin", other.URL}, "not the loop of a netloop server"},
+		{newGame(), 2, []string{"loop", "print", "--admin", other.URL, "--admin-token-file", "none"}, "--admin-token-file"},
 		{newGame(), 1, []string{"loop", "print", "--admin", other.URL + "/stuck"}, "no tick ended"},
 	} {
 		r := command(t, c.game, nil, c.args...)

@@ -17,6 +17,7 @@ import (
 type options struct {
 	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
 	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop and /explain, host:port; empty is none"`
+	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
@@ -129,8 +130,11 @@ func hostPort(addr string) bool {
 // server makes the configuration of a server.
 func (o *options) server() netloop.Config {
 	return netloop.Config{
-		Listen:   o.Listen,
-		Admin:    o.Admin,
+		Listen: o.Listen,
+		Admin:  o.Admin,
+
+		AdminTokenFile: o.AdminTokens,
+
 		CertFile: o.TLSCert,
 		KeyFile:  o.TLSKey,
 		Room: netloop.RoomSpec{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/logging"
 )
 
@@ -105,10 +106,16 @@ func (c *configuration) portError(err error) error {
 		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
 			return c.bad("admin", c.options.Admin, unknownHost(dns))
 		}
+		if errors.Is(err, admin.ErrOpen) {
+			return c.bad("admin", c.options.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which this machine alone reaches")
+		}
 		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: CertFile: "); ok {
 		return c.bad("tls-cert", c.options.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: AdminTokenFile: "); ok {
+		return c.bad("admin-token-file", c.options.AdminTokens, text)
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
 		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))

@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,28 +11,37 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// admin reads the server's account of its ticks.
-type admin struct {
-	url  string
-	http http.Client
+// adminPage reads the server's account of its ticks.
+type adminPage struct {
+	url   string
+	token string // empty is none
+	http  http.Client
 }
 
 // adminTimeout bounds one request: an answer takes milliseconds.
 const adminTimeout = 3 * time.Second
 
-func newAdmin(url string) *admin { return &admin{url: url, http: http.Client{Timeout: adminTimeout}} }
+func newAdmin(url, token string) *adminPage {
+	return &adminPage{url: url, token: token, http: http.Client{Timeout: adminTimeout}}
+}
 
 // read fetches /ticks. The error says what to do.
-func (a *admin) read(ctx context.Context) (ticks.Snapshot, error) {
+func (a *adminPage) read(ctx context.Context) (ticks.Snapshot, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
 	if err != nil {
 		return ticks.Snapshot{}, fmt.Errorf("--admin: %w", err)
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	res, err := a.http.Do(req)
 	if err != nil {
 		return ticks.Snapshot{}, fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener, or leave --admin out", err)
 	}
 	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode == http.StatusUnauthorized {
+		return ticks.Snapshot{}, errors.New("--admin: the server asks for a token: name a file with one by --admin-token-file")
+	}
 	if res.StatusCode != http.StatusOK {
 		return ticks.Snapshot{}, fmt.Errorf("--admin: %s answers %s: give the address that the server prints as its admin listener", a.url, res.Status)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
@@ -26,6 +27,7 @@ type options struct {
 	seed      uint64
 	frameRate float64
 	admin     string
+	adminFile string // of tokens
 	out       string
 	ca        string
 	certHash  string
@@ -34,6 +36,7 @@ type options struct {
 	json     bool        // print JSON instead of text
 	jsonFile string      // write JSON there too
 	tls      *tls.Config // of ca, certHash and addr
+	token    string      // of adminFile
 }
 
 // Bounds of the options.
@@ -56,6 +59,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.seed, "seed", 1, "of the bots' decisions: the same seed, the same bots")
 	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the server's tick rate)")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
+	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
 	f.StringVar(&o.out, "out", "text", "text, json, or json=FILE: JSON into the file and text to stdout")
 	f.StringVar(&o.ca, "ca", "", "PEM `FILE` with the authority that vouches for the server")
 	f.StringVar(&o.certHash, "cert-hash", "", "SHA-256 of the server's certificate in `HEX`, instead of an authority")
@@ -108,6 +112,11 @@ func (o *options) parseAdmin() error {
 		return badFlag("admin", o.admin, "use a URL, as in http://127.0.0.1:8080")
 	}
 	o.admin = u.JoinPath("ticks").String()
+	if o.adminFile != "" {
+		if o.token, err = admin.ReadToken(o.adminFile); err != nil {
+			return badFlag("admin-token-file", o.adminFile, err.Error())
+		}
+	}
 	return nil
 }
 

@@ -41,7 +41,7 @@ type run struct {
 	bot    Bot
 	clock  *clock.System
 	screen *screen
-	admin  *admin // nil without --admin
+	admin  *adminPage // nil without --admin
 
 	tick    time.Duration // the server's period
 	period  time.Duration // of frames
@@ -67,7 +67,7 @@ type run struct {
 func newRun(o options, b Bot, stderr io.Writer) *run {
 	r := &run{opts: o, bot: b, clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}}
 	if o.admin != "" {
-		r.admin = newAdmin(o.admin)
+		r.admin = newAdmin(o.admin, o.token)
 	}
 	return r
 }

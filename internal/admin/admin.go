@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,7 +24,8 @@ const (
 	// above the usual scrape interval, so that connections are reused
 	idleTimeout = 2 * time.Minute
 	maxHeader   = 8 << 10
-	// maxConns is ample for Prometheus, probes and people; more wait in the backlog.
+	// maxConns is ample for Prometheus, probes and people; who comes then takes the place of
+	// whoever has been quiet for longest.
 	maxConns = 64
 	// shutdownGrace is what answers under way get once the server stops.
 	shutdownGrace = 2 * time.Second
@@ -62,18 +64,44 @@ type Config struct {
 	Health func() (note string, err error)
 	// Ready returns why clients may not come, nil if they may: /readyz.
 	Ready func() error
+	// Tokens are what must be shown to see more than /healthz and /readyz. They are closed
+	// with the server, or when Listen fails. Nil: the address is of this machine alone, and
+	// whoever is on it may look.
+	Tokens *Tokens
+	// Counts takes what the listener does not do.
+	Counts *Counts
 	// Log takes what net/http complains about.
 	Log *slog.Logger
+}
+
+// Counts are what the listener did not do, by reason. They may be read at any time.
+type Counts struct {
+	Host  atomic.Uint64 // asked for by the name of another machine
+	Token atomic.Uint64 // without a token that is good for it
+	Busy  atomic.Uint64 // while as many pages were made as may be
+	Conns atomic.Uint64 // connections closed for newer ones
 }
 
 // Server is a bound admin listener.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
+	tokens   *Tokens // nil without
 }
+
+// ErrOpen is the error of an address that other machines reach, without tokens.
+var ErrOpen = errors.New("other machines reach it, and nobody is asked for a token")
 
 // Listen binds the address. The error names the address and what can be done.
 func Listen(cfg Config) (*Server, error) {
+	s, err := listen(cfg)
+	if err != nil && cfg.Tokens != nil {
+		cfg.Tokens.Close()
+	}
+	return s, err
+}
+
+func listen(cfg Config) (*Server, error) {
 	ln, err := net.Listen("tcp", cfg.Listen)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -81,10 +109,16 @@ func Listen(cfg Config) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Tokens == nil && !(ok && tcp.IP.IsLoopback()) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Listen, ErrOpen), ln.Close())
+	}
+	name, _, _ := net.SplitHostPort(cfg.Listen) // It was bound.
 	return &Server{
-		listener: newLimited(ln, maxConns),
+		tokens:   cfg.Tokens,
+		listener: newPool(ln, maxConns, func() { cfg.Counts.Conns.Add(1) }),
 		http: &http.Server{
-			Handler:        handler(cfg),
+			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}),
+			ConnContext:    withConn,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
@@ -101,6 +135,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // The error is nil unless the listener itself failed. It is called once; a server that is
 // never served is closed with Close.
 func (s *Server) Serve(ctx context.Context) error {
+	defer s.closeTokens()
 	failed := make(chan error, 1) // one sender, one value
 	go func() { failed <- s.http.Serve(s.listener) }()
 	select {
@@ -121,7 +156,16 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 // Close releases the port of a server that was never served.
-func (s *Server) Close() error { return s.listener.Close() }
+func (s *Server) Close() error {
+	s.closeTokens()
+	return s.listener.Close()
+}
+
+func (s *Server) closeTokens() {
+	if s.tokens != nil {
+		s.tokens.Close()
+	}
+}
 
 const index = `netloop admin
 
@@ -135,29 +179,36 @@ const index = `netloop admin
 /explain     ?client=1&object=17.3&field=Pos.X: why the client was sent the value, or was not, as JSON;
              without a client the clients that there are, without an object the objects (of class=);
              with room= if the room has a name
+/debug/pprof/  profiles, for tokens with the role write
 `
 
-func handler(cfg Config) http.Handler {
+func handler(cfg Config, a *access) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
-	mux.Handle("GET /metrics", cfg.Metrics)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := cfg.Ready(); err != nil {
-			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
-			return
-		}
-		text(w, http.StatusOK, "ready\n")
-	})
-	mux.HandleFunc("GET /ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
-	mux.HandleFunc("GET /loop", func(w http.ResponseWriter, r *http.Request) { asked(w, r, cfg.Loop) })
-	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
+	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.open(page)) }
+	look := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.by(reader, page)) }
+	probe("/healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
+	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
+	look("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
+	look("/metrics", cfg.Metrics.ServeHTTP)
+	look("/ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
+	look("/loop", func(w http.ResponseWriter, r *http.Request) { asked(w, r, cfg.Loop) })
+	look("/explain", func(w http.ResponseWriter, r *http.Request) {
 		asked(w, r, func(ctx context.Context) (any, error) { return cfg.Explain(ctx, r.URL.Query()) })
 	})
 	var large sync.Mutex
-	mux.HandleFunc("GET /ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
-	mux.HandleFunc("GET /ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
+	look("/ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
+	look("/ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
+	mux.HandleFunc("GET /debug/pprof/{$}", a.by(writer, profileIndex))
+	mux.HandleFunc("GET /debug/pprof/{name}", a.by(writer, profile))
 	return mux
+}
+
+func readyz(w http.ResponseWriter, cfg Config) {
+	if err := cfg.Ready(); err != nil {
+		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+		return
+	}
+	text(w, http.StatusOK, "ready\n")
 }
 
 // Refusal is an error with a status of its own.

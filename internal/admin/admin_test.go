@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -77,7 +75,8 @@ func (s *state) config() Config {
 			}
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler),
+		Counts: new(Counts),
+		Log:    slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -261,44 +260,3 @@ func TestHeadersAreBounded(t *testing.T) {
 		t.Errorf("status %d", resp.StatusCode)
 	}
 }
-
-// At most n connections are open; when one goes, the next is accepted.
-func TestConnectionsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 3
-		l := newLimited(pipes{}, n)
-		conns := make(chan net.Conn, 2*n)
-		done := make(chan error, 1)
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					done <- err
-					return
-				}
-				conns <- c
-			}
-		}()
-		synctest.Wait()
-		if len(conns) != n {
-			t.Fatalf("%d connections open, want %d", len(conns), n)
-		}
-		first := <-conns
-		_ = first.Close()
-		_ = first.Close() // gives its place back once
-		synctest.Wait()
-		if len(conns) != n {
-			t.Errorf("%d connections after one was closed, want %d", len(conns), n)
-		}
-		_ = l.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Accept after Close: %v", err)
-		}
-	})
-}
-
-// pipes is a listener with always one more connection.
-type pipes struct{ net.Listener }
-
-func (pipes) Accept() (net.Conn, error) { c, _ := net.Pipe(); return c, nil }
-func (pipes) Close() error              { return nil }

@@ -73,38 +73,95 @@ type DumpCost struct {
 // ones included, and last, if there are any, those that are pending. The caller
 // owns the result.
 func (l *Loop[C]) Dump() []DumpStage {
-	dump := make([]DumpStage, 0, NumStages+1)
-	for _, stage := range Stages() {
-		d := DumpStage{Stage: stage, Systems: []DumpSystem{}}
-		if stage == FixedUpdate {
-			d.Systems = l.dumpList(d.Systems, onceList)
+	d := l.Dumper()
+	d.Take(MaxSystems)
+	return d.Stages()
+}
+
+// Dumper takes a Dump a few systems at a time, between ticks: ten thousand at once
+// would be a tick's time. What changes meanwhile is described as it was in its turn.
+type Dumper interface {
+	// Take describes up to n more systems, and reports whether any are left. It belongs to
+	// the loop's goroutine.
+	Take(n int) (left bool)
+	// Stages puts what was taken in its order. Any goroutine may call it, once.
+	Stages() []DumpStage
+}
+
+type dumper[C any] struct {
+	loop    *Loop[C]
+	next    int // of the loop's systems, by id
+	members [numLists][]member
+	waiting []DumpSystem
+}
+
+// member is a system in a list. Its order is that of the standings from the
+// outermost group around it to itself, which stay what they are when the loop goes on.
+type member struct {
+	order []standing
+	DumpSystem
+}
+
+// Dumper begins a Dump.
+func (l *Loop[C]) Dumper() Dumper { return &dumper[C]{loop: l} }
+
+// Take implements Dumper.
+func (d *dumper[C]) Take(n int) (left bool) {
+	l := d.loop
+	end := min(d.next+n, len(l.systems))
+	for ; d.next < end; d.next++ {
+		if s := l.systems[d.next]; s != nil {
+			d.add(s)
 		}
-		d.Systems = l.dumpList(d.Systems, stage.list())
-		dump = append(dump, d)
 	}
-	var waiting DumpStage
+	if d.next < len(l.systems) {
+		return true
+	}
 	for _, s := range l.pending {
 		if !s.Removed() && !s.leaving {
-			waiting.Systems = append(waiting.Systems, l.dump(s, 0))
+			d.waiting = append(d.waiting, l.dump(s, 0))
 		}
 	}
-	if len(waiting.Systems) > 0 {
-		dump = append(dump, waiting)
+	return false
+}
+
+// add describes a system in every list that it is in.
+func (d *dumper[C]) add(s *System[C]) {
+	for k := range numLists {
+		if !s.member.has(k) || !s.in(stageOf(k)) {
+			continue
+		}
+		var order []standing
+		for at := s; at != nil; at = at.inEffect() {
+			order = append(order, at.standing(k))
+		}
+		slices.Reverse(order)
+		d.members[k] = append(d.members[k], member{order, d.loop.dump(s, stageOf(k))})
+	}
+}
+
+// Stages implements Dumper.
+func (d *dumper[C]) Stages() []DumpStage {
+	dump := make([]DumpStage, 0, NumStages+1)
+	for _, stage := range Stages() {
+		x := DumpStage{Stage: stage, Systems: []DumpSystem{}}
+		if stage == FixedUpdate {
+			x.Systems = d.inOrder(x.Systems, onceList)
+		}
+		x.Systems = d.inOrder(x.Systems, stage.list())
+		dump = append(dump, x)
+	}
+	if len(d.waiting) > 0 {
+		dump = append(dump, DumpStage{Systems: d.waiting})
 	}
 	return dump
 }
 
-// dumpList describes the systems of list k.
-func (l *Loop[C]) dumpList(dump []DumpSystem, k int) []DumpSystem {
-	var members []*System[C]
-	for _, s := range l.systems {
-		if s != nil && s.member.has(k) && s.in(stageOf(k)) {
-			members = append(members, s)
-		}
-	}
-	slices.SortFunc(members, func(a, b *System[C]) int { return compare(a, b, k) })
-	for _, s := range members {
-		dump = append(dump, l.dump(s, stageOf(k)))
+// inOrder appends the systems of list k.
+func (d *dumper[C]) inOrder(dump []DumpSystem, k int) []DumpSystem {
+	slices.SortFunc(d.members[k], func(a, b member) int { return slices.CompareFunc(a.order, b.order, standing.compare) })
+	for i := range d.members[k] {
+		dump = append(dump, d.members[k][i].DumpSystem)
 	}
 	return dump
 }

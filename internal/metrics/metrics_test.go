@@ -113,6 +113,7 @@ func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
 func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
 func (s *fakeServer) Simulated(f *Family)       { f.Set(13, "up", "lost") }
 func (s *fakeServer) LogsDropped(f *Family)     { f.Set(12) }
+func (s *fakeServer) AdminRefusals(f *Family)   { f.Set(21, "token") }
 func (s *fakeServer) CertificateLeft(f *Family) { f.SetFloat(6.5, "files") }
 func (s *fakeServer) CertificateReloads(f *Family) {
 	f.Set(4, "loaded")
@@ -198,6 +199,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="game"} 0`,
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
+		`netloop_admin_refusals_total{reason="token"} 21`,
 		"netloop_logs_dropped_total 12", "netloop_metrics_series_refused_total 0",
 	)
 	for _, want := range []string{"go_gc_", "go_sched_latencies_seconds_bucket", "process_cpu_seconds_total", "promhttp_metric_handler_errors_total"} {

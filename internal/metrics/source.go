@@ -41,6 +41,7 @@ type Server interface {
 	Quarantined(*Family)
 	Simulated(*Family)
 	LogsDropped(*Family)
+	AdminRefusals(*Family)
 	CertificateLeft(*Family)
 	CertificateReloads(*Family)
 }

@@ -160,6 +160,8 @@ var table = []row{
 		server(Server.CertificateReloads)},
 
 	// The server's account of itself.
+	{"admin_refusals_total", counter, "reason", "What the admin listener did not answer: asked for by the name of another machine (host), without a token that is good for it (token), while too many pages were made (busy); and connections that were closed for newer ones (connection).",
+		server(Server.AdminRefusals)},
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},
 	{"metrics_series_refused_total", counter, "", "Values not counted because their metric has too many label sets.",

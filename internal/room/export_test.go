@@ -111,3 +111,10 @@ func (r *Room) PollAndDrain(tick uint64, gameTime time.Duration, s loop.Stage) {
 	r.rpcs.Drain(s, r)
 	r.now.Stage = 0
 }
+
+// Questions is how many wait for an answer.
+func (r *Room) Questions() int {
+	r.questions.mu.Lock()
+	defer r.questions.mu.Unlock()
+	return len(r.questions.waiting)
+}

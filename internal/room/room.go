@@ -89,6 +89,7 @@ type Loop interface {
 	Scale() loop.Scale
 	Quarantined() int
 	Dump() []loop.DumpStage
+	Dumper() loop.Dumper
 }
 
 // Spec describes a room. Its rates hold for the life of the room.

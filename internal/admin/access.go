@@ -1,0 +1,103 @@
+package admin
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// maxPages bounds the pages that are made at once, those of probes aside: below the bound on
+// connections, so that there is always one that can be closed for a probe.
+const maxPages = 32
+
+// access decides who is answered.
+type access struct {
+	tokens *Tokens // nil: whoever is on this machine may look at everything
+	name   string  // of the host in the configured address, if it has one
+	pages  chan struct{}
+	counts *Counts
+}
+
+// open is a page for probes: anybody may ask, and it never waits.
+func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer connOf(r.Context()).work()()
+		if a.namesUs(w, r, a.roleOf(r)) {
+			page(w, r)
+		}
+	}
+}
+
+// by is a page for those who have a role.
+func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer connOf(r.Context()).work()()
+		who := a.roleOf(r)
+		if !a.namesUs(w, r, who) || !a.may(w, who, need) {
+			return
+		}
+		select {
+		case a.pages <- struct{}{}:
+			defer func() { <-a.pages }()
+			page(w, r)
+		default:
+			a.counts.Busy.Add(1)
+			w.Header().Set("Retry-After", "1")
+			text(w, http.StatusServiceUnavailable, "too many pages are asked for at once: try again\n")
+		}
+	}
+}
+
+// roleOf returns what whoever asks may do: with a token as Authorization: Bearer, or as the
+// password of Basic, which browsers and go tool pprof can send.
+func (a *access) roleOf(r *http.Request) role {
+	if a.tokens == nil {
+		return stranger
+	}
+	if _, password, ok := r.BasicAuth(); ok {
+		return a.tokens.roleOf(password)
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return stranger
+	}
+	return a.tokens.roleOf(strings.TrimSpace(token))
+}
+
+// may answers whoever may not.
+func (a *access) may(w http.ResponseWriter, who, need role) bool {
+	switch {
+	case who >= need, a.tokens == nil && need == reader:
+		return true
+	case a.tokens == nil:
+		text(w, http.StatusForbidden, "this page needs a token, and the server was started without --admin-token-file\n")
+	case who == stranger:
+		w.Header().Set("WWW-Authenticate", `Basic realm="netloop admin", charset="UTF-8"`)
+		text(w, http.StatusUnauthorized, "this page needs a token of --admin-token-file, as Authorization: Bearer TOKEN or as a password\n")
+	default:
+		text(w, http.StatusForbidden, "this page needs a token with the role write\n")
+	}
+	a.counts.Token.Add(1)
+	return false
+}
+
+// namesUs refuses whoever came here by a name that is not this machine's: a page of somebody
+// else, in the browser of whoever works here, whose name now resolves to this address (DNS
+// rebinding). An address needs no name, and a token proves that its bearer means us.
+func (a *access) namesUs(w http.ResponseWriter, r *http.Request, who role) bool {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	machine, _ := os.Hostname()
+	switch {
+	case who != stranger, net.ParseIP(host) != nil, host == "localhost", host != "" && host == strings.ToLower(a.name),
+		host != "" && host == strings.ToLower(machine):
+		return true
+	}
+	a.counts.Host.Add(1)
+	text(w, http.StatusMisdirectedRequest, "this listener goes by its address, by localhost and by this machine's name: ask for one of them, or show a token\n")
+	return false
+}

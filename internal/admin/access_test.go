@@ -1,0 +1,253 @@
+package admin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	readToken  = "a-token-of-a-reader"
+	writeToken = "a-token-of-a-writer"
+)
+
+func tokenFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// guarded serves with the tokens of a file, on every address of this machine.
+func guarded(t *testing.T) (base string, counts *Counts) {
+	t.Helper()
+	tokens, err := OpenTokens(tokenFile(t, "# ours\nread "+readToken+"\n\nwrite\t"+writeToken+"\n"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := (&state{}).config()
+	cfg.Listen, cfg.Tokens = "0.0.0.0:0", tokens
+	base = start(t, cfg)
+	return "http://127.0.0.1" + base[strings.LastIndex(base, ":"):], cfg.Counts
+}
+
+// asking sends a question with headers, of which Host is one.
+func asking(t *testing.T, url string, header ...string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if (resp.StatusCode == http.StatusUnauthorized) != (resp.Header.Get("WWW-Authenticate") != "") {
+		t.Errorf("%s: %d, and a browser is asked %q", url, resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// Every page but those of probes needs a token, and profiles one that may write.
+func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
+	base, counts := guarded(t)
+	pages := []string{"/", "/metrics", "/ticks", "/ticks/last", "/ticks/slow", "/loop", "/explain?client=3"}
+	for who, c := range map[string]struct {
+		header        []string
+		probe, look   int
+		profile       int
+		refused, says string
+	}{
+		"nobody":        {nil, 200, 401, 401, "/metrics", "--admin-token-file"},
+		"wrong":         {[]string{"Authorization", "Bearer " + readToken + "x"}, 200, 401, 401, "/metrics", "--admin-token-file"},
+		"empty":         {[]string{"Authorization", "Bearer "}, 200, 401, 401, "/metrics", "--admin-token-file"},
+		"another way":   {[]string{"Authorization", "Digest " + writeToken}, 200, 401, 401, "/metrics", "--admin-token-file"},
+		"reader":        {[]string{"Authorization", "Bearer " + readToken}, 200, 200, 403, "/debug/pprof/", "role write"},
+		"writer":        {[]string{"Authorization", "bearer " + writeToken}, 200, 200, 200, "", ""},
+		"by a password": {[]string{"Authorization", "Basic OmEtdG9rZW4tb2YtYS13cml0ZXI="}, 200, 200, 200, "", ""},
+	} {
+		for _, path := range []string{"/healthz", "/readyz"} {
+			if status, _ := asking(t, base+path, c.header...); status != c.probe {
+				t.Errorf("%s at %s: %d", who, path, status)
+			}
+		}
+		for _, path := range pages {
+			if status, _ := asking(t, base+path, c.header...); status != c.look {
+				t.Errorf("%s at %s: %d", who, path, status)
+			}
+		}
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine?debug=1"} {
+			if status, _ := asking(t, base+path, c.header...); status != c.profile {
+				t.Errorf("%s at %s: %d", who, path, status)
+			}
+		}
+		if c.refused != "" {
+			if _, body := asking(t, base+c.refused, c.header...); !strings.Contains(body, c.says) {
+				t.Errorf("%s is told %q", who, body)
+			}
+		}
+	}
+	if n := counts.Token.Load(); n != 4*(7+2+1)+3 {
+		t.Errorf("%d refusals were counted", n)
+	}
+}
+
+// A web page cannot make the browser of somebody here read the listener by a name that its owner
+// has pointed to it. Who shows a token means us, by whatever name.
+func TestForeignNamesAreNotAnswered(t *testing.T) {
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := start(t, (&state{}).config())
+	for host, want := range map[string]int{
+		"": 200, "127.0.0.1:1": 200, "127.0.0.1": 200, "[::1]:8080": 200, "[::1]": 200, "10.1.2.3:8080": 200, "localhost:8080": 200,
+		"LOCALHOST.": 200, machine + ":1": 200, "evil.example:8080": 421, "evil.example": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421,
+	} {
+		for _, path := range []string{"/metrics", "/healthz"} {
+			if status, body := asking(t, base+path, "Host", host); status != want || want == 421 && !strings.Contains(body, "by localhost") {
+				t.Errorf("%s by the name %q: %d %q", path, host, status, body)
+			}
+		}
+	}
+	base, counts := guarded(t)
+	for who, want := range map[string]int{"Bearer " + readToken: 200, "Bearer of nothing at all": 421} {
+		if status, _ := asking(t, base+"/metrics", "Host", "game.example", "Authorization", who); status != want {
+			t.Errorf("by another name with %q: %d", who, status)
+		}
+	}
+	if n := counts.Host.Load(); n != 1 {
+		t.Errorf("%d refusals were counted", n)
+	}
+}
+
+// The name in --admin is the listener's own.
+func TestTheConfiguredNameIsAnswered(t *testing.T) {
+	a := access{name: "Game.Example", counts: new(Counts)}
+	for host, want := range map[string]bool{"game.example:8080": true, "other.example": false, "": false} {
+		if got := a.namesUs(discarded{}, &http.Request{Host: host}, stranger); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
+
+type discarded struct{}
+
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) Write(b []byte) (int, error) { return len(b), nil }
+func (discarded) WriteHeader(int)             {}
+
+// Without tokens the listener is of this machine alone, and has no profiles.
+func TestOtherMachinesNeedTokens(t *testing.T) {
+	for _, at := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
+		cfg := (&state{}).config()
+		cfg.Listen = at
+		if _, err := Listen(cfg); !errors.Is(err, ErrOpen) || !strings.Contains(err.Error(), at) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	base := start(t, (&state{}).config())
+	if status, body := get(t, base+"/debug/pprof/heap"); status != http.StatusForbidden || !strings.Contains(body, "--admin-token-file") {
+		t.Errorf("a profile without tokens: %d %q", status, body)
+	}
+}
+
+// What is wrong with a file of tokens is said by its line, and never with the token.
+func TestBadTokenFilesAreSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "no token",
+		"# read " + readToken:     "no token",
+		"\nread short\n":          "line 2: a token has at least 16 characters",
+		"look " + readToken:       "line 1: write read or write",
+		readToken:                 "line 1: write read or write",
+		"read one two-and-more-o": "line 1: write read or write",
+		strings.Repeat("read "+readToken+"\n", maxTokens+1): "more than 64 tokens",
+		strings.Repeat("#\n", maxFile):                      "more than 65536 bytes",
+	} {
+		_, err := OpenTokens(tokenFile(t, text), slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), readToken) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := OpenTokens("none", slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("no file has tokens")
+	}
+	if got, err := ReadToken(tokenFile(t, "# read nothing\nwrite "+writeToken+"\nread "+readToken)); err != nil || got != writeToken {
+		t.Errorf("the first token is %q, %v", got, err)
+	}
+}
+
+// Tokens change while the server runs; a file that cannot be used changes nothing.
+func TestTokensFollowTheirFile(t *testing.T) {
+	path := tokenFile(t, "read "+readToken)
+	var log bytes.Buffer
+	tokens, err := OpenTokens(path, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tokens.Close()
+	if err := os.WriteFile(path, []byte("write "+writeToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.After(20 * time.Second)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for tokens.roleOf(writeToken) != writer {
+		select {
+		case <-again.C:
+		case <-limit:
+			t.Fatal("the old tokens stay")
+		}
+	}
+	if tokens.roleOf(readToken) != stranger {
+		t.Error("a token that was taken away is good")
+	}
+	tokens.Close()
+	if err := os.WriteFile(path, []byte("read"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tokens.reload(); tokens.roleOf(writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") {
+		t.Errorf("a file that cannot be used changes something: %s", &log)
+	}
+}
+
+// Profiles are what go tool pprof reads, bounded in time.
+func TestProfilesAreServed(t *testing.T) {
+	base, _ := guarded(t)
+	ask := func(path string) (int, string) {
+		return asking(t, base+"/debug/pprof/"+path, "Authorization", "Bearer "+writeToken)
+	}
+	const gzip = "\x1f\x8b"
+	for path, want := range map[string]string{
+		"": "goroutine", "heap?gc=1": gzip, "goroutine": gzip, "goroutine?debug=1": "goroutine profile:", "profile?seconds=0.05": gzip, "trace?seconds=0.05": "go 1.",
+	} {
+		if status, body := ask(path); status != http.StatusOK || !strings.HasPrefix(body, want) && !strings.Contains(body[:min(len(body), 600)], "goroutine") {
+			t.Errorf("%s: %d %.40q", path, status, body)
+		}
+	}
+	for path, want := range map[string]int{"none": 404, "profile?seconds=61": 400, "profile?seconds=-1": 400, "profile?seconds=NaN": 400, "trace?seconds=x": 400} {
+		if status, body := ask(path); status != want {
+			t.Errorf("%s: %d %.60q", path, status, body)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package admin
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// hang holds connections that say something, or nothing, and then stand still.
+func hang(t *testing.T, base, say string, n int) {
+	t.Helper()
+	for range n {
+		c, err := net.Dial("tcp", base[len("http://"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, say); err != nil && say == "" {
+			t.Fatal(err) // Who has spoken may be closed already.
+		}
+	}
+}
+
+// Whatever others do with their connections, a probe is answered at once: it takes the place of
+// one that is quiet. An orchestrator that gets no answer would end the game.
+func TestNobodyKeepsAProbeOut(t *testing.T) {
+	for name, say := range map[string]string{
+		"silent":         "",
+		"half a request": "GET /metrics HTTP/1.1\r\nHost: 127",
+		"kept alive":     "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := (&state{}).config()
+			base := start(t, cfg)
+			const idle = 1000
+			hang(t, base, say, idle)
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+			var worst time.Duration
+			for range 20 {
+				for _, path := range []string{"/healthz", "/readyz"} {
+					began := time.Now()
+					resp, err := client.Get(base + path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = resp.Body.Close()
+					worst = max(worst, time.Since(began))
+					if resp.StatusCode != http.StatusOK {
+						t.Errorf("%s: %d", path, resp.StatusCode)
+					}
+				}
+			}
+			if t.Logf("worst of 40 probes: %v", worst); worst > 2*time.Second {
+				t.Errorf("a probe took %v", worst)
+			}
+			if n := cfg.Counts.Conns.Load(); n < idle-maxConns {
+				t.Errorf("%d connections were closed for newer ones", n)
+			}
+		})
+	}
+}
+
+// Pages that are being made keep their connections, whoever comes meanwhile; there are never
+// more of them than leave room for probes.
+func TestPagesUnderWayAreNotClosed(t *testing.T) {
+	cfg := (&state{}).config()
+	begun, free := make(chan struct{}, maxConns), make(chan struct{})
+	cfg.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-free
+		_, _ = io.WriteString(w, "made")
+	})
+	base := start(t, cfg)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	type answer struct {
+		status int
+		body   string
+	}
+	answers := make(chan answer, 2*maxPages)
+	ask := func() {
+		resp, err := client.Get(base + "/metrics")
+		if err != nil {
+			answers <- answer{0, err.Error()}
+			return
+		}
+		b, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		answers <- answer{resp.StatusCode, string(b)}
+	}
+	for range maxPages {
+		go ask()
+	}
+	for range maxPages {
+		<-begun
+	}
+	hang(t, base, "", 3*maxConns)
+	go ask()
+	if a := <-answers; a.status != http.StatusServiceUnavailable || cfg.Counts.Busy.Load() != 1 {
+		t.Errorf("one page too many: %+v", a)
+	}
+	if status, _ := get(t, base+"/healthz"); status != http.StatusOK {
+		t.Errorf("a probe meanwhile: %d", status)
+	}
+	close(free)
+	for range maxPages {
+		if a := <-answers; a != (answer{http.StatusOK, "made"}) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// bare is a connection that knows whether it is closed.
+type bare struct {
+	net.Conn
+	closed int
+}
+
+func (b *bare) Close() error { b.closed++; return nil }
+
+// queue is a listener with some connections, and then an error.
+type queue struct {
+	net.Listener
+	all []*bare
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	if len(q.all) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := q.all[0]
+	q.all = q.all[1:]
+	return c, nil
+}
+
+// The connection that has been quiet for longest goes first; one that has just been answered is
+// the newest; one that is busy stays, and while all are busy nobody else comes in.
+func TestTheQuietestConnectionGoesFirst(t *testing.T) {
+	var all [6]bare
+	q := &queue{}
+	for i := range all {
+		q.all = append(q.all, &all[i])
+	}
+	closed := 0
+	p := newPool(q, 2, func() { closed++ })
+	accept := func() *conn {
+		t.Helper()
+		c, err := p.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.(*conn)
+	}
+	a, b := accept(), accept()
+	a.work()()    // Now b has been quiet for longer.
+	c := accept() // in the place of b
+	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
+		t.Errorf("closed are %+v", all)
+	}
+	b.work()() // It is gone already.
+	busy, ended := a.work(), c.work()
+	_ = c.Close() // while its page is made
+	ended()
+	d := accept()
+	if d.work(); all[3].closed != 0 || closed != 1 {
+		t.Errorf("closed are %+v", all)
+	}
+	_, err := p.Accept() // All are busy: the rest of the queue is turned away.
+	if !errors.Is(err, net.ErrClosed) || all[4].closed != 1 || all[5].closed != 1 || closed != 3 {
+		t.Errorf("%v, closed are %+v", err, all)
+	}
+	busy()
+	if _ = a.Close(); p.quiet.Len() != 0 || p.busy != 1 {
+		t.Errorf("%d quiet, %d busy", p.quiet.Len(), p.busy)
+	}
+	_ = a.Close() // counts once
+	if p.quiet.Len() != 0 || p.busy != 1 {
+		t.Errorf("%d quiet, %d busy", p.quiet.Len(), p.busy)
+	}
+}

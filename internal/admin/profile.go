@@ -1,0 +1,85 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The time that a profile looks at the server.
+const (
+	defaultProfile = 30 * time.Second
+	maxProfile     = 60 * time.Second
+)
+
+// profileIndex lists the profiles, for people.
+func profileIndex(w http.ResponseWriter, _ *http.Request) {
+	var b strings.Builder
+	b.WriteString("profiles, for go tool pprof http://:TOKEN@this-address/debug/pprof/NAME\n\nprofile  what the CPU does, for ?seconds=30\ntrace    execution trace, for ?seconds=5 and go tool trace\n")
+	for _, p := range pprof.Profiles() {
+		fmt.Fprintf(&b, "%s  %d\n", p.Name(), p.Count())
+	}
+	text(w, http.StatusOK, b.String())
+}
+
+// profile answers with a profile in the form of go tool pprof, or as text with ?debug=1. It
+// takes the place of net/http/pprof, which would show the profiles on every listener of the
+// program that serves http.DefaultServeMux, without a token.
+func profile(w http.ResponseWriter, r *http.Request) {
+	switch name := r.PathValue("name"); name {
+	case "profile":
+		timed(w, r, defaultProfile, func() error { return pprof.StartCPUProfile(w) }, pprof.StopCPUProfile)
+	case "trace":
+		timed(w, r, time.Second, func() error { return trace.Start(w) }, trace.Stop)
+	default:
+		p := pprof.Lookup(name)
+		if p == nil {
+			text(w, http.StatusNotFound, "there is no such profile: /debug/pprof/ lists them\n")
+			return
+		}
+		if name == "heap" && r.FormValue("gc") != "" {
+			runtime.GC()
+		}
+		debug, _ := strconv.Atoi(r.FormValue("debug")) // Anything else is 0.
+		kind := "application/octet-stream"
+		if debug != 0 {
+			kind = "text/plain; charset=utf-8"
+		}
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = p.WriteTo(w, debug) // the client went away: nothing to do about it
+	}
+}
+
+// timed answers with what is recorded for some seconds, or until the client goes away.
+func timed(w http.ResponseWriter, r *http.Request, standard time.Duration, start func() error, stop func()) {
+	length := standard
+	if s := r.FormValue("seconds"); s != "" {
+		seconds, err := strconv.ParseFloat(s, 64)
+		length = time.Duration(seconds * float64(time.Second))
+		if err != nil || !(seconds > 0) || length > maxProfile || length <= 0 {
+			text(w, http.StatusBadRequest, fmt.Sprintf("seconds: use more than 0 and at most %v\n", maxProfile.Seconds()))
+			return
+		}
+	}
+	// Every connection here supports it.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if err := start(); err != nil {
+		text(w, http.StatusServiceUnavailable, err.Error()+": try again later\n")
+		return
+	}
+	over := time.NewTimer(length)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-r.Context().Done():
+	}
+	stop()
+}

@@ -1,0 +1,148 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/netloop/netloop/internal/watchfile"
+)
+
+// role is what somebody may do here. Each may what those before it may.
+type role uint8
+
+const (
+	stranger role = iota // has shown no token that is known
+	reader               // may look at everything
+	writer               // may make the server do something: profiles, which cost time
+)
+
+// The limits on a file of tokens.
+const (
+	minToken  = 16 // characters: 64 bits and more, if they are random
+	maxTokens = 64
+	maxFile   = 64 << 10
+)
+
+// Tokens are those of a file, which is read again when it changes. Each of its lines is a role,
+// read or write, and a token; what begins with # is a comment.
+type Tokens struct {
+	path  string
+	log   *slog.Logger
+	known atomic.Pointer[[]known]
+	watch *watchfile.Watcher
+}
+
+// known is one token. Only its hash is kept: all are of one length then, which comparing in
+// constant time needs.
+type known struct {
+	role role
+	hash [sha256.Size]byte
+}
+
+// OpenTokens reads a file of tokens. Close them.
+func OpenTokens(path string, log *slog.Logger) (*Tokens, error) {
+	t := &Tokens{path: path, log: log}
+	ready := make(chan struct{})
+	t.watch = watchfile.Watch(func() { <-ready; t.reload() }, path)
+	err := t.load()
+	close(ready)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close ends the watch.
+func (t *Tokens) Close() { t.watch.Close() }
+
+func (t *Tokens) load() error {
+	text, err := os.ReadFile(t.path)
+	if err != nil {
+		return err
+	}
+	all, err := parseTokens(text)
+	if err != nil {
+		return err
+	}
+	t.known.Store(&all)
+	return nil
+}
+
+func (t *Tokens) reload() {
+	if t.known.Load() == nil {
+		return // There were none that could be used, and OpenTokens has said so.
+	}
+	if err := t.load(); err != nil {
+		t.log.Error("the file of admin tokens cannot be used, and the old ones stay", "error", err.Error())
+		return
+	}
+	t.log.Info("the admin tokens were replaced", "tokens", len(*t.known.Load()))
+}
+
+// ReadToken returns the first token of a file, for a program that asks a server's listener.
+func ReadToken(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := parseTokens(text); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 2 && !strings.HasPrefix(words[0], "#") {
+			return words[1], nil
+		}
+	}
+	return "", nil // parseTokens has found one.
+}
+
+// parseTokens reads the lines of a file. Its errors name a line and never a token.
+func parseTokens(text []byte) (all []known, err error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		may := map[string]role{"read": reader, "write": writer}[words[0]]
+		switch {
+		case may == stranger || len(words) != 2:
+			return nil, fmt.Errorf("line %d: write read or write, a space, and a token", n)
+		case len(words[1]) < minToken:
+			return nil, fmt.Errorf("line %d: a token has at least %d characters: openssl rand -hex 32 makes one", n, minToken)
+		}
+		all = append(all, known{may, sha256.Sum256([]byte(words[1]))})
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case len(all) == 0:
+		return nil, errors.New("it has no token: write read, a space, and what openssl rand -hex 32 prints")
+	case len(all) > maxTokens:
+		return nil, fmt.Errorf("it has more than %d tokens", maxTokens)
+	}
+	return all, nil
+}
+
+// roleOf returns what a token is good for. It takes the same time for every token.
+func (t *Tokens) roleOf(token string) role {
+	hash := sha256.Sum256([]byte(token))
+	found := stranger
+	for _, k := range *t.known.Load() {
+		same := subtle.ConstantTimeCompare(hash[:], k.hash[:])
+		found = max(found, role(subtle.ConstantTimeSelect(same, int(k.role), int(stranger))))
+	}
+	return found
+}

@@ -1,0 +1,121 @@
+package room_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// asking is a room on a virtual clock with questions of which each takes some time.
+type asking struct {
+	*bare
+	clock *clock.Virtual
+	// answers has the tick of each answer; size: more than there are questions.
+	answers chan uint64
+}
+
+func newAsking(t *testing.T) *asking {
+	a := &asking{newBare(t, func(*netloop.Room) {}), clock.NewVirtual(), make(chan uint64, 32)}
+	a.server.UseClock(a.clock)
+	return a
+}
+
+// ask asks n questions, and returns when all of them wait.
+func (a *asking) ask(n int, takes time.Duration) {
+	a.t.Helper()
+	for range n {
+		begun := a.room.Questions()
+		go func() {
+			v, err := a.room.Ask(a.t.Context(), func(tick uint64) any { a.clock.Advance(takes); return tick })
+			if err != nil {
+				a.t.Error(err)
+			}
+			a.answers <- v.(uint64)
+		}()
+		for a.room.Questions() == begun {
+			runtime.Gosched()
+		}
+	}
+}
+
+// Questions of people take a millisecond of a tick, whoever asks how much; one that takes longer
+// is paid back by the ticks after it.
+func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
+	for takes, want := range map[time.Duration][]uint64{
+		0:                       {1, 1, 1, 1},
+		400 * time.Microsecond:  {1, 1, 1, 2}, // The third begins in time.
+		time.Millisecond:        {1, 2, 3, 4},
+		3500 * time.Microsecond: {1, 4, 8, 11},
+	} {
+		a := newAsking(t)
+		a.ask(4, takes)
+		for range 20 {
+			a.step()
+		}
+		var got []uint64
+		for range 4 {
+			got = append(got, <-a.answers)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("questions of %v were answered in the ticks %v, want %v", takes, got, want)
+		}
+	}
+}
+
+// A loop of many systems is described over several ticks, each of which gives it its millisecond,
+// and the description is the same.
+func TestALargeLoopIsDescribedOverSeveralTicks(t *testing.T) {
+	const systems = 1000
+	virtual := clock.NewVirtual()
+	b := newBare(t, func(r *netloop.Room) {
+		for i := range systems {
+			r.On(netloop.Update, fmt.Sprintf("test.%d", i), func(*netloop.Tick) {})
+		}
+	})
+	b.server.UseClock(&slow{virtual})
+	view := make(chan loop.View, 1)
+	go func() {
+		v, err := b.room.AskView(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		view <- v.(loop.View)
+	}()
+	for b.room.Questions() == 0 {
+		runtime.Gosched()
+	}
+	n := 0
+	for ; b.room.Questions() > 0; n++ {
+		b.step()
+	}
+	got := <-view
+	if n < 10 || n > systems {
+		t.Errorf("it took %d ticks", n)
+	}
+	want := b.room.View()
+	for i, stage := range want.Stages {
+		if len(got.Stages[i].Systems) != len(stage.Systems) {
+			t.Fatalf("%v has %d systems, want %d", stage.Stage, len(got.Stages[i].Systems), len(stage.Systems))
+		}
+		for j := range stage.Systems {
+			if got.Stages[i].Systems[j].Name != stage.Systems[j].Name {
+				t.Fatalf("system %d of %v is %s, want %s", j, stage.Stage, got.Stages[i].Systems[j].Name, stage.Systems[j].Name)
+			}
+		}
+	}
+}
+
+// slow is a clock on which 300 µs pass between two looks.
+type slow struct{ *clock.Virtual }
+
+func (s *slow) Now() time.Duration {
+	s.Advance(300 * time.Microsecond)
+	return s.Virtual.Now()
+}
