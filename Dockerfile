@@ -1,7 +1,11 @@
 # The server as one static binary that runs as nobody, on nothing.
 #
 #   docker build -t netloop .
-#   docker run --rm -p 4433:4433/udp netloop
+#   docker run --rm -p 4433:4433/udp -v ./keys:/keys:ro -e NETLOOP_AUTH_AUDIENCE=arena-1 netloop
+#
+# keys is a folder with the public keys of the login service, and the audience is the name that
+# its tokens give this server: docs/AUTH.md. To let everybody in, for a try, put
+# run --listen 0.0.0.0:4433 --insecure-no-auth behind the image's name, and no -v and -e.
 #
 # This file has been reviewed, and not been built or run yet.
 
@@ -24,6 +28,6 @@ EXPOSE 4433/udp
 # The server tells every client why, lets the game save, and exits 0.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/server"]
-CMD ["run", "--listen", "0.0.0.0:4433", "--admin", "127.0.0.1:8080", "--log-format", "json"]
+CMD ["run", "--listen", "0.0.0.0:4433", "--auth", "token", "--auth-keys", "/keys", "--admin", "127.0.0.1:8080", "--log-format", "json"]
 # No HEALTHCHECK: there is no shell or curl to run one. With tokens, probe GET /healthz (are ticks
 # running?) and GET /readyz (may clients come?) on port 8080 from outside: these two ask for none.

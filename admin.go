@@ -65,22 +65,24 @@ func (s *Server) health() (note string, err error) {
 	return note, s.room.e.Watchdog().Err()
 }
 
-// readiness says why clients may not come, or nil.
-func (s *Server) readiness() error {
+// readiness says why clients may not come, or nil, and then whether everybody may.
+func (s *Server) readiness() (note string, err error) {
 	hung := s.room.e.Watchdog().Err()
 	switch {
 	case hung != nil:
-		return hung
+		return "", hung
 	case s.draining.Load():
-		return errors.New("the server is closing")
+		return "", errors.New("the server is closing")
 	case !s.ready.Load():
-		return errors.New("the server is starting")
+		return "", errors.New("the server is starting")
 	case s.room.Overload() >= OverloadRefusing:
-		return errors.New("the server is overloaded")
+		return "", errors.New("the server is overloaded")
 	case s.room.e.Seats() >= s.room.spec.MaxClients:
-		return errors.New("the room is full")
+		return "", errors.New("the room is full")
+	case s.cfg.Auth.open(s.cfg.Listen):
+		note = "whoever reaches this server gets in: it asks for no tokens (insecure)"
 	}
-	return nil
+	return note, nil
 }
 
 // measured is the server as scrapes read it: see metrics.Server.

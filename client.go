@@ -79,12 +79,12 @@ func (c *Client) need(what string) {
 // Join is what a client said when it asked to come in, and what the game's
 // admission made of it.
 type Join struct {
-	// Subject names the player. Admission may set it, from a token for instance;
-	// before that it is empty. The limits of messages are then the player's, over all
-	// of its connections, and outlive them. Without it they are each connection's, and
-	// outlive it at its address: see [RPCLimits].
+	// Subject names the player: it is that of its token, if the server asks for tokens (see
+	// [Auth]), and otherwise empty until OnAdmit sets it. The limits of messages are then
+	// the player's, over all of its connections, and outlive them. Without it they are each
+	// connection's, and outlive it at its address: see [RPCLimits].
 	Subject string
-	// Claims is what admission found out about the player, for the game's use.
+	// Claims is what else the token says, or what OnAdmit found out, for the game's use.
 	Claims map[string]any
 	// Token is what the client sent to prove who it is.
 	Token string

@@ -22,8 +22,10 @@ import (
 // address with a development certificate.
 type Config struct {
 	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks
-	// a free one.
+	// a free one. One that others reach needs Auth.
 	Listen string
+	// Auth says how those who join prove who they are.
+	Auth Auth
 	// Admin is the TCP address of the admin listener, which serves /metrics,
 	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop and /explain. Empty
 	// is none. It is of this machine alone, such as 127.0.0.1:8080, or there is an
@@ -135,6 +137,9 @@ func (c Config) validate() (Config, error) {
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return c, ConfigError("CertFile", strconv.Quote(c.CertFile), "set CertFile and KeyFile, or neither")
+	}
+	if err := c.Auth.validate(c.Listen); err != nil {
+		return c, err
 	}
 	if c.AdmitTimeout == 0 {
 		c.AdmitTimeout = defaultAdmitTimeout

@@ -60,7 +60,7 @@ func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 
 // Admit implements room.Game.
 func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
-	j := &Join{Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
+	j := &Join{Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
 	for _, fn := range h.onAdmit {
 		if err := h.room.e.CallAside("OnAdmit", func() error { return fn(ctx, j) }); err != nil {
 			return err

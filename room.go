@@ -130,7 +130,7 @@ func (r *Room) config(s *Server) room.Config {
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
 		},
-		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
+		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Identify: s.identify, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
 		Limits: s.cfg.RPC.queue(r.spec.Rate.Period()), Answers: s.cfg.RPC.Answers, Arrivals: s.cfg.RPC.arrivals(),
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,

@@ -22,8 +22,10 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/watchfile"
 )
 
 // Server owns the ports, the sessions and the admin listener of a process, and
@@ -55,6 +57,8 @@ type Server struct {
 
 	// nil before Listen, and where TLS of the Config decides at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
+	tokens      *token.Verifier // nil if players need none
+	keysWatch   *watchfile.Watcher
 }
 
 // clockSource is the one clock of a server and its room: that of the machine, unless a test or
@@ -77,6 +81,9 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
+	if err := s.openTokens(); err != nil {
+		return nil, err
+	}
 	if s.room, err = openRoom(s, cfg.Room); err != nil {
 		return nil, err
 	}
@@ -138,6 +145,7 @@ func (s *Server) listen(conf *tls.Config) error {
 		return errors.Join(err, l.Close(context.Background()))
 	}
 	s.listener = l
+	s.watchKeys()
 	return nil
 }
 
@@ -234,6 +242,7 @@ func (s *Server) serve(ctx context.Context) error {
 	stopAdmin()
 	s.closeTraces()
 	s.closeCertificate()
+	s.closeKeys()
 	return errors.Join(err, <-adminDone, s.system.Close())
 }
 

@@ -102,6 +102,7 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	}
 	cfg := c.options.server()
 	cfg.Seed = 1 // What is drawn is not shown.
+	cfg.Listen, cfg.Auth = "", netloop.Auth{}
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
 		return loop.View{}, c.gameError(err)

@@ -16,6 +16,10 @@ import (
 // of --help.
 type options struct {
 	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
+	Auth         string        `name:"auth" help:"how players prove who they are: token, or none, for loopback addresses alone"`
+	AuthKeys     string        `name:"auth-keys" help:"PEM file with the public key that signs tokens, or folder of such files; read again when they change"`
+	AuthAudience string        `name:"auth-audience" help:"name of this server in its tokens (aud): those for another are refused"`
+	InsecureAuth bool          `name:"insecure-no-auth" help:"let everybody in who reaches --listen, although others than this machine do"`
 	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop and /explain, host:port; empty is none"`
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
@@ -48,6 +52,7 @@ type options struct {
 func defaults() *options {
 	return &options{
 		Listen:       "127.0.0.1:4433",
+		Auth:         authNone,
 		Admin:        "127.0.0.1:8080",
 		TickRate:     rate{60, 1},
 		SendEvery:    1,
@@ -111,6 +116,9 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 	case o.LogFormat != "text" && o.LogFormat != "json":
 		return bad("log-format", o.LogFormat, "use text or json")
 	}
+	if err := o.checkAuth(bad); err != nil {
+		return err
+	}
 	if _, err := logging.ParseLevel(o.LogLevel); err != nil || o.LogLevel == "" {
 		return bad("log-level", o.LogLevel, "use debug, info, warn or error")
 	}
@@ -131,6 +139,7 @@ func hostPort(addr string) bool {
 func (o *options) server() netloop.Config {
 	return netloop.Config{
 		Listen: o.Listen,
+		Auth:   netloop.Auth{Keys: o.AuthKeys, Audience: o.AuthAudience, Insecure: o.InsecureAuth},
 		Admin:  o.Admin,
 
 		AdminTokenFile: o.AdminTokens,

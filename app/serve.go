@@ -77,7 +77,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	record.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
-		return nil, c.gameError(err)
+		return nil, c.keysError(err)
 	}
 	file, err := c.newAddrFile()
 	if err != nil {

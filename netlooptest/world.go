@@ -71,6 +71,9 @@ func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s 
 // Limits sets what the messages of clients may cost the room.
 func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = l } }
 
+// Auth lets those who join need tokens, as a server's Config does: see [World.Join].
+func Auth(a netloop.Auth) Option { return func(o *options) { o.cfg.Auth = a } }
+
 // Record writes a recording of the run, for netloop.NewReplay. A look with
 // [World.Tick] may change the state and cannot be replayed: it marks the recording.
 func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
@@ -146,9 +149,9 @@ type Link struct {
 	Buffer    time.Duration // router buffer: how long a datagram may wait at Bandwidth
 }
 
-// Join lets a client come in over a link. The token is for the game's OnAdmit,
-// params are what the client says about itself. It is connected after some
-// steps: see client.State, or client.Closed when it was refused.
+// Join lets a client come in over a link. The token is for the game's OnAdmit, and for
+// the server if it asks for one (see [Auth]); params are what the client says about itself.
+// It is connected after some steps: see client.State, or client.Closed when it was refused.
 func (w *World) Join(token string, params any, l Link) *client.Client {
 	w.tb.Helper()
 	return w.JoinAs(client.Config{Token: token, Join: params}, l)

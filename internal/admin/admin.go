@@ -62,8 +62,9 @@ type Config struct {
 	// Health returns what is wrong although ticks may run: an error if a new process
 	// would help, a note if it would not or not for sure, neither if nothing is: /healthz.
 	Health func() (note string, err error)
-	// Ready returns why clients may not come, nil if they may: /readyz.
-	Ready func() error
+	// Ready returns why clients may not come, nil if they may, and then a note if somebody should
+	// look at how: /readyz.
+	Ready func() (note string, err error)
 	// Tokens are what must be shown to see more than /healthz and /readyz. They are closed
 	// with the server, or when Listen fails. Nil: the address is of this machine alone, and
 	// whoever is on it may look.
@@ -204,11 +205,12 @@ func handler(cfg Config, a *access) http.Handler {
 }
 
 func readyz(w http.ResponseWriter, cfg Config) {
-	if err := cfg.Ready(); err != nil {
+	note, err := cfg.Ready()
+	if err != nil {
 		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	text(w, http.StatusOK, "ready\n")
+	text(w, http.StatusOK, "ready"+but(note)+"\n")
 }
 
 // Refusal is an error with a status of its own.
@@ -247,10 +249,15 @@ func healthz(w http.ResponseWriter, cfg Config) {
 		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
 		return
 	}
-	if note != "" {
-		note = ", but " + note
+	text(w, http.StatusOK, "ok"+but(note)+"\n")
+}
+
+// but is a note behind a word that says that all is well.
+func but(note string) string {
+	if note == "" {
+		return ""
 	}
-	text(w, http.StatusOK, "ok"+note+"\n")
+	return ", but " + note
 }
 
 // oneByOne answers with what is large: some MiB at most, so one at a time is made and sent.

@@ -69,11 +69,11 @@ func (s *state) config() Config {
 			}
 			return s.note, nil
 		},
-		Ready: func() error {
+		Ready: func() (string, error) {
 			if s.notReady.Load() {
-				return errors.New("the room is draining")
+				return "", errors.New("the room is draining")
 			}
-			return nil
+			return s.note, nil
 		},
 		Counts: new(Counts),
 		Log:    slog.New(slog.DiscardHandler),

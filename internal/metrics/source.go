@@ -44,6 +44,9 @@ type Server interface {
 	AdminRefusals(*Family)
 	CertificateLeft(*Family)
 	CertificateReloads(*Family)
+	Tokens(*Family)
+	TokenIDs(*Family)
+	KeyReads(*Family)
 }
 
 // The sources that the table is made of.

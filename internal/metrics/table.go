@@ -72,6 +72,12 @@ var table = []row{
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Handshakes.Load()) })},
 	{"refusals_total", counter, "", "Connections that were declined, by the server or by the game.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Refused.Load()) })},
+	{"tokens_total", counter, "outcome", "Tokens of those who wanted to join, by what became of them: accepted, or what was wrong.",
+		server(Server.Tokens)},
+	{"token_ids", gauge, "", "Ids of tokens that were used and have not expired yet, of at most 65 536.",
+		server(Server.TokenIDs)},
+	{"auth_key_reads_total", counter, "outcome", "Times that the keys of tokens were read, at the start and when they changed: loaded, or failed, and those from before stayed.",
+		server(Server.KeyReads)},
 	{"disconnects_total", counter, "code", "Connections that ended, by disconnect code.",
 		traffic(func(s *transport.Stats, f *Family) {
 			s.Disconnects(func(code string, n uint64) { f.Set(n, code) })

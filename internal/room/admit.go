@@ -27,6 +27,9 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
 		Minor: r.minor(hello),
 	}
+	if err := r.cfg.Identify(join); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
 	defer cancel()
 	if err := r.askToAdmit(ctx, join); err != nil {

@@ -11,7 +11,8 @@ import (
 
 // Join is what a client said when it asked to come in.
 type Join struct {
-	Subject string // who the player is, if admission has found out
+	Subject string         // who the player is, if admission has found out
+	Claims  map[string]any // what its token says besides
 	Token   string
 	Addr    string
 	Minor   int    // the minor version of the schema that is in force

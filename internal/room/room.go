@@ -115,6 +115,9 @@ type Config struct {
 	Schema *schema.Schema
 	Game   Game
 	Server Server
+	// Identify finds out who wants to join, before the game is asked. Like the game's answer its
+	// error may be a refusal. It runs on the connection's own goroutine.
+	Identify func(*Join) error
 	// Tick is the game's own view of the running tick: the checks of a schema.Method get it.
 	Tick any
 	// Loop has the systems, and Now is where it says what runs.

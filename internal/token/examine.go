@@ -34,8 +34,7 @@ type Want struct {
 // Identity is who somebody is, by a token that is in order.
 type Identity struct {
 	Subject string
-	Role    int
-	Claims  map[string]any // all that the token says, as JSON has it
+	Claims  map[string]any // all that the token says, as JSON has it: numbers are float64
 
 	id    spentID
 	until time.Time // it is not accepted any more
@@ -268,7 +267,6 @@ func (e *examination) role() {
 	case !ok || role != math.Trunc(role) || math.Abs(role) > maxRole:
 		e.find("role", Claims, "", "the token's role is not a whole number")
 	default:
-		e.who.Role = int(role)
-		e.find("role", Fine, "", "%d", e.who.Role)
+		e.find("role", Fine, "", "%d", int(role))
 	}
 }

@@ -74,3 +74,10 @@ func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
+
+// OnLoopback tells whether nobody but this machine reaches a server at an address, host:port. Of
+// names only localhost is known for that: what others mean may change.
+func OnLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && loopback(host)
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+)
+
+// The values of --auth.
+const (
+	authNone  = "none"
+	authToken = "token"
+)
+
+// checkAuth reports settings that would let in whom nobody meant, or say two things at once.
+// netloop checks that again; here the error names what the operator wrote.
+func (o *options) checkAuth(bad func(key string, value any, remedy string) error) error {
+	asks := o.Auth == authToken
+	switch {
+	case !asks && o.Auth != authNone:
+		return bad("auth", o.Auth, "use token, or none")
+	case asks && o.AuthKeys == "":
+		return bad("auth", o.Auth, "set auth-keys too, to the file or folder with the public keys of your login service (token keygen makes a pair)")
+	case asks && o.AuthAudience == "":
+		return bad("auth", o.Auth, "set auth-audience too, to the name that tokens give this server, such as arena-eu-1")
+	case asks && o.InsecureAuth:
+		return bad("insecure-no-auth", o.InsecureAuth, "leave it out: with --auth token everybody needs a token")
+	case !asks && o.AuthKeys != "":
+		return bad("auth-keys", o.AuthKeys, "set auth to token too, or nobody is asked for one")
+	case !asks && o.AuthAudience != "":
+		return bad("auth-audience", o.AuthAudience, "set auth to token too, or nobody is asked for one")
+	case !asks && !o.InsecureAuth && !quicnet.OnLoopback(o.Listen):
+		return bad("listen", o.Listen, "whoever reaches this address would get in: set --auth token (docs/AUTH.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
+	}
+	return nil
+}
+
+// keysError says which keys cannot be used, under the key that the operator wrote.
+func (c *configuration) keysError(err error) error {
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: Auth.Keys: "); ok {
+		return c.bad("auth-keys", c.options.AuthKeys, "name a file with a public key in PEM, or a folder of such files: "+text)
+	}
+	return c.gameError(err)
+}
+
+// authLine says in the banner who gets in. The keys have just been read by the server.
+func authLine(a netloop.Auth, listen string) string {
+	switch {
+	case a.Keys != "":
+		keys, err := token.LoadKeys(a.Keys)
+		if err != nil {
+			return fmt.Sprintf("tokens for %q", a.Audience)
+		}
+		return fmt.Sprintf("tokens for %q, signed with %s", a.Audience, strings.Join(keys.IDs(), " or "))
+	case quicnet.OnLoopback(listen):
+		return "none: only this machine reaches the server (other addresses need --auth token)"
+	}
+	return "none: INSECURE, whoever reaches the server gets in (--insecure-no-auth)"
+}

@@ -1,0 +1,128 @@
+package netloop
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/watchfile"
+)
+
+// Auth says how those who join prove who they are: by tokens that a login service has signed, as
+// docs/AUTH.md describes them, or not at all. The zero Auth asks for no tokens; then [Config]
+// Listen is a loopback address, unless Insecure is set.
+//
+// A token is checked before OnAdmit runs, and gives [Join] its Subject, Role and Claims. The game
+// decides last: its OnAdmit may refuse, or change them.
+type Auth struct {
+	// Keys is a file with the public key of the login service (Ed25519, PEM), or a folder with
+	// one in each file *.pub and *.pem. They are read again when they change; if that fails those
+	// from before stay, which is logged and counted. Empty asks for no tokens.
+	Keys string
+	// Audience names this server: tokens that are for another are refused. Needed with Keys.
+	Audience string
+	// Insecure lets a server without Keys listen where others reach it: everybody gets in. It is
+	// logged, and /readyz says so.
+	Insecure bool
+}
+
+// validate reports a combination that cannot be meant.
+func (a Auth) validate(listen string) error {
+	switch {
+	case a.Keys != "" && a.Audience == "":
+		return ConfigError("Auth.Audience", `""`, "give this server the name that its tokens have as their audience")
+	case a.Keys == "" && a.Audience != "":
+		return ConfigError("Auth.Audience", a.Audience, "set Auth.Keys too, or nobody is asked for a token")
+	case a.Keys != "" && a.Insecure:
+		return ConfigError("Auth.Insecure", a.Insecure, "leave it out: with Auth.Keys everybody needs a token")
+	case a.open(listen) && !a.Insecure:
+		return ConfigError("Listen", listen, "whoever reaches this address would get in: set Auth.Keys so that players need tokens, "+
+			"or Auth.Insecure to let everybody in; without either, listen on 127.0.0.1")
+	}
+	return nil
+}
+
+// open reports whether others reach the address, and get in.
+func (a Auth) open(listen string) bool { return a.Keys == "" && !quicnet.OnLoopback(listen) }
+
+// openTokens reads the keys, if players need tokens.
+func (s *Server) openTokens() (err error) {
+	if s.cfg.Auth.Keys == "" {
+		return nil
+	}
+	if s.tokens, err = token.NewVerifier(s.cfg.Auth.Keys, s.cfg.Auth.Audience); err != nil {
+		return fmt.Errorf("netloop: Auth.Keys: %w", err)
+	}
+	return nil
+}
+
+// watchKeys begins to read the keys again when they change, and says who gets in.
+func (s *Server) watchKeys() {
+	if s.tokens != nil {
+		s.keysWatch = watchfile.Watch(s.reloadKeys, s.cfg.Auth.Keys)
+		s.reloadKeys() // They may have changed since New.
+	}
+	if s.cfg.Auth.open(s.cfg.Listen) {
+		s.log.Warn("players need no tokens: whoever reaches this address gets in (insecure)", "listen", s.cfg.Listen)
+	}
+}
+
+// closeKeys ends that.
+func (s *Server) closeKeys() {
+	if s.keysWatch != nil {
+		s.keysWatch.Close()
+	}
+}
+
+func (s *Server) reloadKeys() {
+	if err := s.tokens.Reload(); err != nil {
+		s.log.Error("the keys of tokens cannot be read, and those from before stay in force", "error", err)
+		return
+	}
+	s.log.Info("keys of tokens are read", "keys", strings.Join(s.tokens.Keys().IDs(), " "))
+}
+
+// identify finds out who wants to join, if players need tokens.
+func (s *Server) identify(j *room.Join) error {
+	if s.tokens == nil {
+		return nil
+	}
+	who, err := s.tokens.Verify(j.Token, s.room.spec.Name, s.clock.Wall())
+	var wrong *token.Error
+	switch {
+	case err == nil:
+		j.Subject, j.Claims = who.Subject, who.Claims
+		return nil
+	case errors.As(err, &wrong) && wrong.Reason == token.Busy: // Later the same token helps.
+		return &transport.Refusal{Code: CodeBusy, Text: wrong.Text}
+	}
+	return &transport.Refusal{Code: CodeUnauthenticated, Text: err.Error()}
+}
+
+// Tokens implements metrics.Server.
+func (m measured) Tokens(f *metrics.Family) {
+	if m.s.tokens != nil {
+		m.s.tokens.Outcomes(func(outcome string, n uint64) { f.Set(n, outcome) })
+	}
+}
+
+// TokenIDs implements metrics.Server.
+func (m measured) TokenIDs(f *metrics.Family) {
+	if m.s.tokens != nil {
+		f.Set(uint64(m.s.tokens.Remembered()))
+	}
+}
+
+// KeyReads implements metrics.Server.
+func (m measured) KeyReads(f *metrics.Family) {
+	if m.s.tokens != nil {
+		loaded, failed := m.s.tokens.Reloads()
+		f.Set(loaded, "loaded")
+		f.Set(failed, "failed")
+	}
+}
