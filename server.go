@@ -96,9 +96,13 @@ func New(cfg Config, g Game) (*Server, error) {
 	return s, nil
 }
 
-// spareConns is how many connections there may be beyond the room's clients: those
-// who only come to be told that it is full.
-const spareConns = 256
+// spareConns is how many connections that have been let in there may be beyond the room's
+// clients: those that are about to end.
+const spareConns = 32
+
+// minStrangers is how many connections may wait to be let in, at least. Otherwise it is a
+// quarter of the room's clients.
+const minStrangers = 32
 
 // Listen takes the ports. Run does it too; call Listen before to learn the
 // addresses first. A port in use is an error that names the address. A server that has
@@ -126,8 +130,10 @@ func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: conf, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
-		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout, MaxConns: s.cfg.Room.MaxClients + spareConns,
-		Through: s.simulated(),
+		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
+		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: max(s.cfg.Room.MaxClients/4, minStrangers),
+		Refusing: s.room.e.Refusing,
+		Through:  s.simulated(),
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)

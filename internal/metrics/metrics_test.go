@@ -135,6 +135,8 @@ func newServer() (*fakeRoom, *fakeServer) {
 	s.traffic.Chokes.Store(9)
 	s.traffic.Handshakes.Store(20)
 	s.traffic.Refused.Store(5)
+	s.traffic.Retries.Store(6)
+	s.traffic.Strangers.Store(7)
 	s.traffic.DatagramsOut.Store(2)
 	s.traffic.DatagramBytesIn.Store(60)
 	s.traffic.StreamBytesIn.Store(40)
@@ -198,7 +200,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_full_states_total{reason="first"} 6`, "netloop_clamped_values_total 13",
 		`netloop_snapshot_records_waited_total{reason="packets"} 3`, `netloop_visibility_changes_total{change="hidden"} 8`,
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
-		"netloop_handshakes_total 20", "netloop_refusals_total 5",
+		"netloop_handshakes_total 20", "netloop_refusals_total 5", "netloop_address_validations_total 6", "netloop_strangers 7",
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="game"} 0`,
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,

@@ -20,8 +20,8 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if at, conn := r.seats.claim(hello.GetResume().GetToken()); at != nil {
 		return r.admission(&entrance{seat: at, conn: conn, minor: r.minor(hello), addr: remote}, hello), nil
 	}
-	if r.Overload() >= overload.Refusing {
-		return nil, &transport.Refusal{Code: transport.CodeBusy, Text: "the server is overloaded: try again later"}
+	if code, _ := r.Refusing(); code != 0 {
+		return nil, r.turnAway(code)
 	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
@@ -43,6 +43,28 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		return nil, err
 	}
 	return r.admission(&entrance{seat: at, conn: conn, join: join, minor: join.Minor, addr: remote}, hello), nil
+}
+
+// Refusing says why nobody who comes now gets in, whoever it is, and 0 if that is still to be
+// found out. The transport asks before a connection costs anything, too. It hears some of them
+// all the same if they may belong here, or shall be told of it in words. Any goroutine may ask.
+func (r *Room) Refusing() (code transport.Code, hear bool) {
+	full, awaited := r.seats.full(r.spec.MaxClients, r.spec.SameSubject)
+	switch {
+	case r.Overload() >= overload.Refusing:
+		return transport.CodeBusy, awaited
+	case full:
+		return transport.CodeFull, true
+	}
+	return 0, true
+}
+
+// turnAway makes the refusal of a room that takes in nobody.
+func (r *Room) turnAway(code transport.Code) error {
+	if code == transport.CodeFull {
+		return errFull(r.spec.MaxClients)
+	}
+	return transport.Refuse(code, "the server is overloaded: try again later")
 }
 
 // minor is the minor version of the schema that is in force with a client.

@@ -55,6 +55,7 @@ func (r *Room) enter(e *entrance, s *transport.Session) {
 func (c *Client) connect(e *entrance, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
+	c.room.seats.await(c.seat, false)
 	c.window = transport.NewWindow(c.room.spec.Rate.Period() * time.Duration(c.room.sendEvery()))
 	c.link = transport.LinkFacts{}
 	c.due = true // The first snapshot does not wait for its turn.
@@ -139,6 +140,7 @@ func (r *Room) lost(c *Client, why *transport.Closed) {
 	}
 	r.lostInStall(c, why)
 	c.dropped, c.until = why, r.now.GameTime+r.spec.KeepDropped
+	r.seats.await(c.seat, true)
 	r.from = c
 	defer r.forget()
 	r.game.Drop(c)

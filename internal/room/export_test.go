@@ -50,6 +50,7 @@ func (r *Room) Report()                       { r.metrics.Report(measured{r}) }
 func (r *Room) WaitForWork()                  { r.async.wait.Wait() }
 func (r *Room) SetDry()                       { r.cfg.Limits.Dry = true }
 func (r *Room) SetMaxClients(n int)           { r.spec.MaxClients = n }
+func (r *Room) SetSameSubject(p SameSubject)  { r.spec.SameSubject = p }
 func (c *Client) Kicked() *transport.Closed   { return c.kicked }
 func (c *Client) Unsent() uint64              { return c.unsent }
 

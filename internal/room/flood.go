@@ -24,10 +24,6 @@ func (j *Join) holder() rpcqueue.Holder {
 	return rpcqueue.Holder{}
 }
 
-// ipv6Site is how many bits of an IPv6 address one household or machine has the rest of: with
-// a shorter prefix strangers share it, with a longer one somebody has many.
-const ipv6Site = 56
-
 // site is the part of a host:port that stands for one household or machine. What is no
 // address stands for itself.
 func site(addr string) string {
@@ -35,12 +31,7 @@ func site(addr string) string {
 	if err != nil {
 		return addr
 	}
-	ip := at.Addr().Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
-	}
-	p, _ := ip.Prefix(ipv6Site) // It has more bits.
-	return p.String()
+	return transport.Site(at.Addr()).String()
 }
 
 // Who was thrown out with transport.CodeFlood meets a penalty when it comes again: a player whom

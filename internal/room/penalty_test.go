@@ -170,7 +170,7 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		f := newFlooded(t, nil)
 		f.room.SetMaxClients(1)
 		r := f.room
-		r.Penalties().Add("address 10.1.2.3", f.clock.Now())
+		r.Penalties().Add("address 10.1.2.3/32", f.clock.Now())
 		failed := make(chan error, 1)
 		go func() {
 			_, err := f.server.Handler.Admit(context.Background(), hello(bareSchema), "10.1.2.3:1")

@@ -22,10 +22,11 @@ const (
 // use it on their own goroutines. A seat outlives the connections of its client: whoever shows its
 // secret, or is the same player, comes back to it.
 type seats struct {
-	mu      sync.Mutex
-	taken   int
-	secrets map[secretID]*seat
-	players map[string]*seat // by subject; under Allow the first of each
+	mu       sync.Mutex
+	taken    int
+	awaiting int // of them: their clients have lost their connection
+	secrets  map[secretID]*seat
+	players  map[string]*seat // by subject; under Allow the first of each
 }
 
 // seat is the place of one client. But for its id it belongs to the mutex of its seats.
@@ -37,6 +38,7 @@ type seat struct {
 	// arrived over the newest: it may never have told the client its own.
 	secret, before secretID
 	left           bool
+	awaited        bool // its client has lost its connection
 }
 
 // secretLen is the length of the secret with which a client comes back.
@@ -62,11 +64,15 @@ func (s *seats) sit(subject string, policy SameSubject, most int, nextID func() 
 		return own, own.conns, nil
 	}
 	if s.taken >= most {
-		return nil, 0, transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
+		return nil, 0, errFull(most)
 	}
 	at = &seat{id: nextID(), subject: subject, conns: 1}
 	s.takeLocked(at)
 	return at, at.conns, nil
+}
+
+func errFull(most int) error {
+	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
 // claim finds the seat of whoever shows a secret, and counts a connection of it.
@@ -125,6 +131,7 @@ func (s *seats) leave(at *seat) {
 		return
 	}
 	at.left = true
+	s.awaitLocked(at, false)
 	s.taken--
 	s.forgetLocked(at)
 	if s.players[at.subject] == at {
@@ -169,11 +176,31 @@ func (s *seats) count() int {
 	return s.taken
 }
 
-// claimable reports whether somebody who comes may belong to a seat that is taken.
-func (s *seats) claimable() bool {
+// full reports whether nobody who comes gets a seat, whoever it is, and whether a client is
+// awaited that has lost its connection.
+func (s *seats) full(most int, policy SameSubject) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.secrets) > 0 || len(s.players) > 0
+	awaited = s.awaiting > 0
+	takenOver := policy == TakeOver && len(s.players) > 0
+	return s.taken >= most && !awaited && !takenOver, awaited
+}
+
+// await notes whether the client of a seat has lost its connection.
+func (s *seats) await(at *seat, awaited bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.awaitLocked(at, awaited)
+}
+
+func (s *seats) awaitLocked(at *seat, awaited bool) {
+	switch {
+	case awaited && !at.awaited:
+		s.awaiting++
+	case !awaited && at.awaited:
+		s.awaiting--
+	}
+	at.awaited = awaited
 }
 
 // entrance is how somebody comes in, or back: what admission has found out, for the tick that

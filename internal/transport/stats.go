@@ -34,6 +34,12 @@ const (
 	DropHello        // handshake: garbage instead of a hello
 	DropHelloTimeout // handshake: no hello in time
 	DropHandshakes   // handshake: too many at once
+	// handshake: too many at once of one household or machine
+	DropHandshakeSite
+	DropHandshakeRate // handshake: too many in a short time, of one of these or of all
+	DropDismissed     // handshake: it had to make room for another
+	DropFull          // handshake: the server is full, before it began
+	DropOverload      // handshake: the server is overloaded, before it began
 	numDrops
 )
 
@@ -61,6 +67,11 @@ var dropNames = [numDrops][2]string{
 	DropHello:            {"handshake", "malformed"},
 	DropHelloTimeout:     {"handshake", "timeout"},
 	DropHandshakes:       {"handshake", "too_many"},
+	DropHandshakeSite:    {"handshake", "too_many_of_site"},
+	DropHandshakeRate:    {"handshake", "rate"},
+	DropDismissed:        {"handshake", "dismissed"},
+	DropFull:             {"handshake", "full"},
+	DropOverload:         {"handshake", "overload"},
 }
 
 // Stats counts what the sessions of one owner did. Any goroutine may read it.
@@ -75,6 +86,10 @@ type Stats struct {
 	// Handshakes counts connections that reached the point of a hello; Refused those
 	// that were declined.
 	Handshakes, Refused atomic.Uint64
+	// Retries counts connections that were asked to prove their address first.
+	Retries atomic.Uint64
+	// Strangers is how many connections there are that have not been let in.
+	Strangers atomic.Int64
 	// FlushLag observes the time from a flush to its last datagram being accepted by
 	// the link. Set it before the first session starts.
 	FlushLag func(time.Duration)

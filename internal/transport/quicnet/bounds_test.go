@@ -23,7 +23,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.MaxConns = 2 })
 	first := mustDial(t, h, nil)
 	mustDial(t, h, nil)
-	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropHandshakes) != 1 || h.stats.Refused.Load() != 1 {
+	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropFull) != 1 || h.stats.Refused.Load() != 1 {
 		t.Error("the connection beyond the bound is let in, or not counted")
 	}
 	if n := h.stats.Handshakes.Load(); n != 3 {
@@ -37,27 +37,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 		return len(h.listener.conns) == 1
 	})
 	mustDial(t, h, nil)
-}
-
-// Connections without a hello take only the places of handshakes, and give them back.
-func TestHandshakesAreBounded(t *testing.T) {
-	h := serve(t, nil)
-	handshaking := func(change int) int {
-		h.listener.mu.Lock()
-		defer h.listener.mu.Unlock()
-		h.listener.handshaking += change
-		return h.listener.handshaking
-	}
-	handshaking(maxHandshakes - 1)
-	silent := rawDial(t, h, clientWindow)
-	eventually(t, "the silent connection", func() bool { return handshaking(0) == maxHandshakes })
-	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropHandshakes) != 1 {
-		t.Error("the handshake beyond the bound is served, or not counted")
-	}
-	_ = silent.CloseWithError(0, "")
-	eventually(t, "the place to be free again", func() bool { return handshaking(0) == maxHandshakes-1 })
-	mustDial(t, h, nil)
-	eventually(t, "the place of one that came in", func() bool { return handshaking(0) == maxHandshakes-1 })
 }
 
 // A dialer that is closed says goodbye for its clients, and dials nobody any more.

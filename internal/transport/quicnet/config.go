@@ -30,17 +30,39 @@ const (
 	// rttPeriod is how often a link tells its session the round trip.
 	rttPeriod = 200 * time.Millisecond
 
-	// defaultMaxConns bounds the connections of a listener, at about 100 KB each.
-	defaultMaxConns = 4096
-	// maxHandshakes bounds the connections that have not been let in: below the bound
-	// above, so that strangers cannot take every place.
-	maxHandshakes = 1024
-	// verifyRate and verifyBurst are how many connection attempts a second are served
-	// before addresses have to be proven by a Retry: above what players cause, below
-	// what a flood with forged addresses needs.
-	verifyRate  = 100
-	verifyBurst = 200
+	// defaultMaxConns bounds the connections of a listener that have been let in, at about
+	// 100 KB each, and defaultMaxStrangers those that have not.
+	defaultMaxConns     = 4096
+	defaultMaxStrangers = defaultMaxConns / 4
+	// maxHalfOpen bounds the handshakes that are half open with an address that may be
+	// forged: more than players cause who come as they like. From then on addresses are
+	// to be proven by a Retry, which costs a newcomer a round trip and the server nothing.
+	maxHalfOpen = 12
+	// maxPerSite bounds the strangers of one household or machine.
+	maxPerSite = 8
+	// dismissAfter is how long a stranger keeps its place at least, unless it is one of
+	// many from its site: longer than a player over a bad link takes to come in.
+	dismissAfter = time.Second
+	// siteRate and allRate are how many handshakes a second of one household or machine,
+	// and of all, are taken in the long run, each of less than a millisecond of a core. At
+	// once there may be as many as have a place on the server, and minBurst at least.
+	siteRate = 50
+	allRate  = 200
+	minBurst = 64
+	// heardRate and heardBurst are how many connections a second a server takes that can let
+	// in nobody: players who only want their seat back, and others to be told so in words.
+	heardRate  = 10
+	heardBurst = 20
 
+	// dialAttempts is how often a client asks that is refused before its handshake: a
+	// server with no place for strangers has one some moments later. The pauses between
+	// begin with dialPause, double, and are at most maxDialPause: some two seconds together.
+	dialAttempts = 8
+	dialPause    = 25 * time.Millisecond
+	maxDialPause = 500 * time.Millisecond
+
+	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
+	initialPacketSize = 1200
 	// streamChunk is how much a stream reader or writer moves at once.
 	streamChunk = 4 << 10
 	// serverWindow bounds the unread stream data that one client may leave on the
@@ -75,7 +97,10 @@ func commonQUIC(window uint64) *quic.Config {
 		InitialConnectionReceiveWindow: window * 3 / 2,
 		MaxConnectionReceiveWindow:     window * 3 / 2,
 		MaxIncomingUniStreams:          -1,
-		EnableDatagrams:                true,
+		// The least that QUIC allows: with what IP and UDP add, it goes through any
+		// path for IPv6, which may carry no more than 1 280 B.
+		InitialPacketSize: initialPacketSize,
+		EnableDatagrams:   true,
 		// Datagrams stay below 1200 B anyway, and on a path that shrinks every larger
 		// one would be lost while the connection stays up.
 		DisablePathMTUDiscovery: true,

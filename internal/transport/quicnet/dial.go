@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -138,7 +139,7 @@ func (cfg *DialConfig) clientTLS() (*tls.Config, error) {
 
 // dial connects, shakes hands and starts the link, whose end calls release.
 func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
-	conn, err := d.transport.Dial(ctx, addr, conf, clientQUIC())
+	conn, err := d.connect(ctx, addr, conf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,6 +164,28 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 		d.links.Done()
 	}()
 	return session, welcome, nil
+}
+
+// connect opens a connection. A server that has no place for it at the moment is asked again
+// some times, at random moments: whoever was refused together shall not come back together.
+func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config) (*quic.Conn, error) {
+	pause, refused := dialPause, error(nil)
+	for attempt := 1; ; attempt++ {
+		conn, err := d.transport.Dial(ctx, addr, conf, clientQUIC())
+		switch {
+		case err != nil && ctx.Err() != nil && refused != nil:
+			return nil, refused // It says more than that the time is over.
+		case !refusedAtOnce(err), attempt == dialAttempts:
+			return conn, err
+		}
+		refused = err
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return nil, refused
+		}
+		pause = min(2*pause, maxDialPause)
+	}
 }
 
 // greet shakes hands on a new stream.

@@ -58,6 +58,8 @@ func dialError(ctx context.Context, err error) error {
 	case errors.As(err, &app) && app.Remote:
 		c := closedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
+	case refusedAtOnce(err):
+		return &transport.Refusal{Code: transport.CodeBusy, Text: "the server takes in nobody at the moment: it is full or overloaded, or too many have come at once"}
 	case errors.As(err, &dates) && dates.Reason == x509.Expired && dates.Cert != nil:
 		return &CertificateDates{dates.Cert.NotBefore, dates.Cert.NotAfter, err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -68,6 +70,13 @@ func dialError(ctx context.Context, err error) error {
 		return fmt.Errorf("nobody answers there: %w", err)
 	}
 	return err
+}
+
+// refusedAtOnce tells whether a server has refused a connection before its handshake, which it
+// cannot give a reason for.
+func refusedAtOnce(err error) bool {
+	var wire *quic.TransportError
+	return errors.As(err, &wire) && wire.Remote && wire.ErrorCode == quic.ConnectionRefused
 }
 
 // CertificateDates is the error of a dial to a server whose certificate is not valid now.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -36,9 +35,17 @@ type ServerConfig struct {
 	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
 	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
-	// MaxConns bounds the connections whose cryptographic handshake is done; those beyond are told
-	// CODE_FULL. 1 024 of them may wait to be let in, and 1 024 more may only begin. 0: 4096.
+	// MaxConns bounds the connections that have been let in; who comes when there are as
+	// many is told CODE_FULL. 0: 4096.
 	MaxConns int
+	// MaxStrangers bounds the connections that have not been let in, beside the others.
+	// 0: 1024.
+	MaxStrangers int
+	// Refusing says why nobody can come in now, whoever it is: CODE_FULL, or another code
+	// for overload; 0 if somebody may. Some of them are heard all the same, if it says so.
+	// It is asked before a connection costs anything, on a goroutine of quic-go, so it must
+	// not wait. nil: always 0.
+	Refusing func() (code transport.Code, hear bool)
 	// StatelessResetKey lets the clients of this instance notice within milliseconds
 	// that it has crashed and restarted; it must then be the same as before. nil: random.
 	StatelessResetKey *[32]byte
@@ -51,19 +58,24 @@ type Listener struct {
 	transport *quic.Transport
 	quic      *quic.Listener
 	accepting sync.WaitGroup
-	serving   sync.WaitGroup // Add is called under mu while refuse is nil
-	open      atomic.Int64   // connections that quic-go has memory for, in whatever state
+	serving   sync.WaitGroup // Add is called while refuse is nil under mu, or by one that it counts
+	strangers *strangers
+	heard     *rate.Limiter // of those who come while nobody can come in
 
-	mu          sync.Mutex
-	conns       map[*quic.Conn]*transport.Link // nil while in the handshake
-	handshaking int
-	refuse      *transport.Refusal // nil: dials are welcome
+	mu       sync.Mutex
+	conns    map[*quic.Conn]*transport.Link // nil while it is a stranger
+	admitted int                            // of conns
+	refuse   *transport.Refusal             // nil: dials are welcome
 }
 
 // Listen opens the socket and serves until Close.
 func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
-	l := &Listener{cfg: cfg, conns: make(map[*quic.Conn]*transport.Link)}
+	l := &Listener{
+		cfg: cfg, conns: make(map[*quic.Conn]*transport.Link), heard: rate.NewLimiter(heardRate, heardBurst),
+		strangers: newStrangers(cfg.MaxStrangers, max(cfg.MaxConns, minBurst), cfg.Stats),
+	}
+	l.strangers.dismiss = l.dismiss
 	conf, err := cfg.serverTLS()
 	if err != nil {
 		return nil, err
@@ -79,11 +91,10 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	if l.socket = socket; cfg.Through != nil {
 		l.socket = cfg.Through(socket)
 	}
-	limiter := rate.NewLimiter(verifyRate, verifyBurst)
 	l.transport = &quic.Transport{
 		Conn:                l.socket,
 		StatelessResetKey:   (*quic.StatelessResetKey)(cfg.StatelessResetKey),
-		VerifySourceAddress: func(net.Addr) bool { return !limiter.Allow() },
+		VerifySourceAddress: l.strangers.mustProve,
 		ConnContext:         l.opening,
 	}
 	if l.quic, err = l.transport.Listen(conf, serverQUIC(cfg.IdleTimeout)); err != nil {
@@ -114,6 +125,12 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	}
 	if c.MaxConns <= 0 {
 		c.MaxConns = defaultMaxConns
+	}
+	if c.MaxStrangers <= 0 {
+		c.MaxStrangers = defaultMaxStrangers
+	}
+	if c.Refusing == nil {
+		c.Refusing = func() (transport.Code, bool) { return 0, true }
 	}
 	if c.StatelessResetKey == nil {
 		c.StatelessResetKey = new([32]byte)

@@ -14,78 +14,16 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// accept takes connections until the listener is closed.
-func (l *Listener) accept() {
-	for {
-		conn, err := l.quic.Accept(context.Background()) // It ends with the listener.
-		if err != nil {
-			return
-		}
-		l.cfg.Stats.Handshakes.Add(1)
-		if r := l.enter(conn); r != nil {
-			l.cfg.Stats.Refused.Add(1)
-			closeConn(conn, r.Code, r.Text)
-		}
-	}
-}
-
-// errCrowded refuses a connection before its cryptographic handshake.
-var errCrowded = errors.New("quicnet: too many connections")
-
-// opening bounds the connections that only begin, which accept does not see yet: each costs
-// four goroutines and 69 KiB until it comes to something or times out.
-func (l *Listener) opening(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
-	if l.open.Add(1) > int64(l.cfg.MaxConns+maxHandshakes) {
-		l.open.Add(-1)
-		l.cfg.Stats.Drop(transport.DropHandshakes, 1)
-		return nil, errCrowded
-	}
-	context.AfterFunc(ctx, func() { l.open.Add(-1) })
-	return ctx, nil
-}
-
-// enter starts to serve a connection, or says why it is refused.
-func (l *Listener) enter(conn *quic.Conn) *transport.Refusal {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.refuse != nil:
-		return l.refuse
-	case len(l.conns) >= l.cfg.MaxConns || l.handshaking >= maxHandshakes:
-		l.cfg.Stats.Drop(transport.DropHandshakes, 1)
-		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
-	}
-	l.conns[conn] = nil
-	l.handshaking++
-	l.serving.Go(func() { l.serve(conn) })
-	return nil
-}
-
-// entered notes that a connection has become a session, or (nil) that it has not.
-func (l *Listener) entered(conn *quic.Conn, link *transport.Link) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.handshaking--
-	if link != nil {
-		l.conns[conn] = link
-	}
-}
-
-func (l *Listener) left(conn *quic.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, conn)
-}
-
 // serve is the life of one connection.
-func (l *Listener) serve(conn *quic.Conn) {
+func (l *Listener) serve(conn *quic.Conn, st *stranger) {
 	defer l.left(conn)
+	defer l.strangers.leave(st)
 	stream, adm, err := l.handshake(conn)
 	if err != nil {
-		l.entered(conn, nil)
 		l.decline(conn, stream, err)
 		return
 	}
+	l.strangers.leave(st)
 	if adm.Session.Clock == nil {
 		adm.Session.Clock = l.cfg.Clock
 	}
