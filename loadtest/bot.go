@@ -10,7 +10,7 @@ import (
 )
 
 // Bot plays a game. One Bot plays all clients of a load test, so what belongs to one
-// client it keeps in variables of Start.
+// client it keeps in variables of Start. It may implement [Tokens] too.
 type Bot interface {
 	// Schema returns the game's, the same value that its server uses.
 	Schema() *netloop.Schema

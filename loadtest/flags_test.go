@@ -45,6 +45,10 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"--ca /does/not/exist.pem", "--ca"},
 		{"--cert-hash 12", "--cert-hash"},
 		{"--ca a --cert-hash b", "--cert-hash"},
+		{"--token-key /does/not/exist", "--token-key: /does/not/exist cannot be used: give --token-audience too"},
+		{"--token-audience arena-1", "--token-audience: arena-1 cannot be used: give --token-key too"},
+		{"--token-key /does/not/exist --token-audience arena-1", "--token-key: /does/not/exist cannot be used: name the private key"},
+		{"--token-key x --token-audience arena-1 --token-subject bot", `--token-subject: "bot" cannot be used: put a * where`},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := execute(t.Context(), append([]string{"/usr/bin/loadclient"}, strings.Fields(c.args)...), &stdout, &stderr, nobody{})

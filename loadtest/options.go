@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
@@ -33,10 +34,15 @@ type options struct {
 	certHash  string
 	quiet     bool
 
-	json     bool        // print JSON instead of text
-	jsonFile string      // write JSON there too
-	tls      *tls.Config // of ca, certHash and addr
-	token    string      // of adminFile
+	tokenKey      string
+	tokenAudience string
+	tokenSubject  string
+
+	json     bool          // print JSON instead of text
+	jsonFile string        // write JSON there too
+	tls      *tls.Config   // of ca, certHash and addr
+	signer   *token.Signer // of tokenKey; nil without
+	token    string        // of adminFile
 }
 
 // Bounds of the options.
@@ -63,6 +69,9 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.out, "out", "text", "text, json, or json=FILE: JSON into the file and text to stdout")
 	f.StringVar(&o.ca, "ca", "", "PEM `FILE` with the authority that vouches for the server")
 	f.StringVar(&o.certHash, "cert-hash", "", "SHA-256 of the server's certificate in `HEX`, instead of an authority")
+	f.StringVar(&o.tokenKey, "token-key", "", "`FILE` with the private key that makes the bots' tokens, for a server with --auth token")
+	f.StringVar(&o.tokenAudience, "token-audience", "", "the server's --auth-audience, `NAME`")
+	f.StringVar(&o.tokenSubject, "token-subject", "bot-*", "`PATTERN` of the players' names: * is the bot's number")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
 
@@ -86,7 +95,7 @@ func (o *options) validate() error {
 			return badFlag(c.flag, c.value, c.remedy)
 		}
 	}
-	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust())
+	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken())
 }
 
 func badFlag(flag string, value any, remedy string) error {

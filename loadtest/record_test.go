@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,8 +199,15 @@ func TestRemedies(t *testing.T) {
 		"": netloop.Refuse(netloop.CodeClosing, "the server is closing"),
 		": start the server there, or say with --addr where it is": errors.New("nobody has answered in time"),
 	} {
-		if got := remedy(fmt.Errorf("client: %w", err)); got != want {
+		if got := remedy(fmt.Errorf("client: %w", err), false); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
+	}
+	asked := netloop.Refuse(netloop.CodeUnauthenticated, "the token has expired")
+	if got := remedy(asked, true); got != "" {
+		t.Errorf("who has shown a token is told more than what is wrong with it: %q", got)
+	}
+	if got := remedy(asked, false); !strings.HasPrefix(got, ": pass --token-key and --token-audience") {
+		t.Errorf("who has none is told %q", got)
 	}
 }

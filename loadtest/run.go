@@ -100,7 +100,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	}
 	first, err := r.dial(ctx, 0)
 	if err != nil {
-		return nil, unreachable(r.opts.addr, err)
+		return nil, r.unreachable(err)
 	}
 	r.rates(first.client.TickRate())
 	r.startWorkers()
@@ -197,8 +197,12 @@ const dialTimeout = 10 * time.Second
 func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	token, err := r.token(n)
+	if err != nil {
+		return nil, err
+	}
 	c, err := r.dialers[n/socketClients].Dial(ctx, r.opts.addr, client.Config{
-		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls,
+		Schema: r.bot.Schema(), Join: r.bot.Join(n), Token: token, TLS: r.opts.tls,
 		Log: r.screen.logger().With("client", n),
 	})
 	if err != nil {
@@ -273,15 +277,15 @@ func (r *run) hangUp() {
 }
 
 // unreachable is the error of a run whose first client did not get in.
-func unreachable(addr string, err error) error {
+func (r *run) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")
 	}
-	return fmt.Errorf("no client could connect to %s: %w%s", addr, err, remedy(err))
+	return fmt.Errorf("no client could connect to %s: %w%s", r.opts.addr, err, remedy(err, r.proves()))
 }
 
 // remedy says what helps against what kept a client out. A server that answers is there.
-func remedy(err error) string {
+func remedy(err error, proves bool) string {
 	var (
 		refused *netloop.Refusal
 		dates   *quicnet.CertificateDates
@@ -290,6 +294,8 @@ func remedy(err error) string {
 	switch {
 	case errors.As(err, &refused) && refused.Code == netloop.CodeFull:
 		return ": start the server with a larger --max-clients, or wait until others have left"
+	case errors.As(err, &refused) && refused.Code == netloop.CodeUnauthenticated && !proves:
+		return ": pass --token-key and --token-audience, so that the bots have tokens, or give the bot a method Token"
 	case errors.As(err, &refused), errors.As(err, &dates):
 		return "" // The server has said it, or the error does.
 	case errors.As(err, &cert), errors.Is(err, quicnet.ErrWrongCertificate):
