@@ -80,11 +80,12 @@ func (s *Server) closeKeys() {
 }
 
 func (s *Server) reloadKeys() {
-	if err := s.tokens.Reload(); err != nil {
-		s.log.Error("the keys of tokens cannot be read, and those from before stay in force", "error", err)
-		return
+	switch changed, err := s.tokens.Reload(); {
+	case err != nil:
+		s.log.Error("the keys of tokens have changed and cannot be read: those from before stay in force", "error", err)
+	case changed:
+		s.log.Info("the keys of tokens have changed", "keys", strings.Join(s.tokens.Keys().IDs(), " "))
 	}
-	s.log.Info("keys of tokens are read", "keys", strings.Join(s.tokens.Keys().IDs(), " "))
 }
 
 // identify finds out who wants to join, if players need tokens.
@@ -118,8 +119,8 @@ func (m measured) TokenIDs(f *metrics.Family) {
 	}
 }
 
-// KeyReads implements metrics.Server.
-func (m measured) KeyReads(f *metrics.Family) {
+// KeyReloads implements metrics.Server.
+func (m measured) KeyReloads(f *metrics.Family) {
 	if m.s.tokens != nil {
 		loaded, failed := m.s.tokens.Reloads()
 		f.Set(loaded, "loaded")

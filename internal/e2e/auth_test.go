@@ -222,7 +222,7 @@ func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
 		t.Errorf("readyz: %q", body)
 	}
 	if _, body := page(t, s, "/metrics"); !strings.Contains(body, `netloop_tokens_total{outcome="spent"} 1`) ||
-		!strings.Contains(body, `netloop_tokens_total{outcome="missing"} 1`) || !strings.Contains(body, `netloop_auth_key_reads_total{outcome="loaded"}`) {
+		!strings.Contains(body, `netloop_tokens_total{outcome="missing"} 1`) || !strings.Contains(body, `netloop_auth_key_reloads_total{outcome="loaded"} 2`) {
 		t.Errorf("metrics: %s", body)
 	}
 }

@@ -119,9 +119,9 @@ func (s *fakeServer) CertificateReloads(f *Family) {
 	f.Set(4, "loaded")
 	f.Set(5, "failed")
 }
-func (s *fakeServer) Tokens(f *Family)   { f.Set(3, "accepted"); f.Set(4, "spent") }
-func (s *fakeServer) TokenIDs(f *Family) { f.Set(5) }
-func (s *fakeServer) KeyReads(f *Family) { f.Set(6, "failed") }
+func (s *fakeServer) Tokens(f *Family)     { f.Set(3, "accepted"); f.Set(4, "spent") }
+func (s *fakeServer) TokenIDs(f *Family)   { f.Set(5) }
+func (s *fakeServer) KeyReloads(f *Family) { f.Set(6, "failed") }
 func (s *fakeServer) Traces(f *Family) {
 	f.Set(1, "written")
 	f.Set(2, "skipped")

@@ -46,7 +46,7 @@ type Server interface {
 	CertificateReloads(*Family)
 	Tokens(*Family)
 	TokenIDs(*Family)
-	KeyReads(*Family)
+	KeyReloads(*Family)
 }
 
 // The sources that the table is made of.

@@ -80,8 +80,8 @@ var table = []row{
 		server(Server.Tokens)},
 	{"token_ids", gauge, "", "Ids of tokens that were used and have not expired yet, of at most 65 536.",
 		server(Server.TokenIDs)},
-	{"auth_key_reads_total", counter, "outcome", "Times that the keys of tokens were read, at the start and when they changed: loaded, or failed, and those from before stayed.",
-		server(Server.KeyReads)},
+	{"auth_key_reloads_total", counter, "outcome", "New keys of tokens by what became of them: loaded, or failed, and then those from before stay.",
+		server(Server.KeyReloads)},
 	{"disconnects_total", counter, "code", "Connections that ended, by disconnect code.",
 		traffic(func(s *transport.Stats, f *Family) {
 			s.Disconnects(func(code string, n uint64) { f.Set(n, code) })

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,11 @@ func (k *Keys) IDs() []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// equal reports whether both are the same keys by the same names.
+func (k *Keys) equal(other *Keys) bool {
+	return maps.EqualFunc(k.byID, other.byID, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
 }
 
 // find returns the key for a header's kid. A header without one means the only key there is.

@@ -135,8 +135,11 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bad.pub"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Reload(); err == nil {
+	if _, err := v.Reload(); err == nil {
 		t.Error("a bad file was not noticed")
+	}
+	if changed, err := v.Reload(); changed || err != nil {
+		t.Errorf("the same bad file is told again: %v, %v", changed, err)
 	}
 	if _, err := v.Verify(first.token(t, nil), "lobby", noon); err != nil {
 		t.Errorf("after a reload that failed: %v", err)
@@ -147,8 +150,10 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 		}
 	}
 	second := newIssuer(t, dir, "login-2")
-	if err := v.Reload(); err != nil {
-		t.Fatal(err)
+	for _, want := range []bool{true, false} {
+		if changed, err := v.Reload(); changed != want || err != nil {
+			t.Fatalf("changed %v, %v, want %v", changed, err, want)
+		}
 	}
 	if _, err := v.Verify(second.token(t, nil), "lobby", noon); err != nil {
 		t.Errorf("the new key: %v", err)
@@ -161,5 +166,23 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	}
 	if got := v.Keys().IDs(); !reflect.DeepEqual(got, []string{"login-2"}) {
 		t.Errorf("%v", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad.pub"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Reload(); err == nil {
+		t.Error("the bad file was not noticed when it came back")
+	}
+	for _, name := range []string{"bad.pub", "login-2.pub", "login-2.key"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := newIssuer(t, dir, "login-2")
+	if changed, err := v.Reload(); !changed || err != nil {
+		t.Errorf("another key of the same name: %v, %v", changed, err)
+	}
+	if _, err := v.Verify(third.token(t, nil), "lobby", noon); err != nil {
+		t.Errorf("another key of the same name: %v", err)
 	}
 }

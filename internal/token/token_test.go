@@ -238,7 +238,7 @@ func TestOnlyTheLoginServiceSigns(t *testing.T) {
 		}
 	}
 	newIssuer(t, login.dir, "login-2")
-	if err := v.Reload(); err != nil {
+	if _, err := v.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = v.Verify(jwtOf(t, header(map[string]any{"kid": nil}), claims(nil), login.sign), "lobby", noon)

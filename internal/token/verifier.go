@@ -1,6 +1,7 @@
 package token
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +15,9 @@ type Verifier struct {
 	counts   [numReasons]atomic.Uint64
 	loaded   atomic.Uint64
 	failed   atomic.Uint64
+
+	reloading sync.Mutex
+	failure   string // of the last reload, under reloading
 }
 
 // NewVerifier reads the keys of a file or folder, see LoadKeys, for a server whose tokens name it
@@ -28,16 +32,28 @@ func NewVerifier(path, audience string) (*Verifier, error) {
 	return v, nil
 }
 
-// Reload reads the keys again. If that fails, those from before stay.
-func (v *Verifier) Reload() error {
+// Reload reads the keys again, and reports whether they are others now. If they cannot be read,
+// those from before stay. The same failure is an error once: what lies beside the keys, such as
+// a log, may change often.
+func (v *Verifier) Reload() (changed bool, err error) {
+	v.reloading.Lock()
+	defer v.reloading.Unlock()
 	keys, err := LoadKeys(v.path)
 	if err != nil {
+		if err.Error() == v.failure {
+			return false, nil
+		}
+		v.failure = err.Error()
 		v.failed.Add(1)
-		return err
+		return false, err
+	}
+	v.failure = ""
+	if keys.equal(v.keys.Load()) {
+		return false, nil
 	}
 	v.keys.Store(keys)
 	v.loaded.Add(1)
-	return nil
+	return true, nil
 }
 
 // Keys returns the keys that count now.
@@ -77,7 +93,7 @@ func (v *Verifier) Outcomes(each func(outcome string, n uint64)) {
 	}
 }
 
-// Reloads returns how often the keys were read again, and how often that failed.
+// Reloads returns how often there were other keys, and how often they could not be read.
 func (v *Verifier) Reloads() (loaded, failed uint64) { return v.loaded.Load(), v.failed.Load() }
 
 // Remembered returns how many ids of tokens are remembered.
