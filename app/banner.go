@@ -19,16 +19,18 @@ type banner struct {
 	at      addresses
 	devCert bool
 	cfg     netloop.Config
+	network string // what that of --simulate does; empty without it
 	stages  []loop.DumpStage
 }
 
 // announce prints the banner of a server that has its ports.
-func (p *program) announce(s *netloop.Server, cfg netloop.Config, at addresses) error {
+func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simulation, at addresses) error {
 	b := banner{
 		title:   versions(p.game),
 		at:      at,
 		devCert: cfg.CertFile == "",
 		cfg:     cfg,
+		network: network.String(),
 		stages:  inside.Netloop.Server(s).Room.View().Stages,
 	}
 	_, err := io.WriteString(p.stdout, b.String())
@@ -60,6 +62,9 @@ func (b *banner) String() string {
 		if hereOf(b.at.Admin) != b.at.Admin {
 			line("", "and at every other address of this machine, for who has a token")
 		}
+	}
+	if b.network != "" {
+		line("network", "SIMULATED (--simulate), for each client by itself: %s", b.network)
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

@@ -10,6 +10,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // options are the settings of every server, whatever its game. The order is that
@@ -39,6 +40,7 @@ type options struct {
 	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest"`
+	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`

@@ -40,7 +40,8 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	if err != nil {
 		return err
 	}
-	s, err := p.open(c, log, record)
+	network := o.newSimulation()
+	s, err := p.open(c, log, record, network)
 	if err != nil {
 		return errors.Join(err, record.close(false))
 	}
@@ -59,6 +60,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	if !stop() {
 		<-said // So that it stands before what follows.
 	}
+	network.ends(out)
 	if err != nil {
 		return &failure{err}
 	}
@@ -68,7 +70,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 
 // open makes a server that has its ports, and says so on stdout and in the
 // address file. What fails here the operator can mend.
-func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile) (*netloop.Server, error) {
+func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, network *simulation) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	if cfg.Seed == 0 {
 		cfg.Seed = drawSeed()
@@ -79,6 +81,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if err != nil {
 		return nil, c.keysError(err)
 	}
+	network.install(s, cfg.Seed)
 	file, err := c.newAddrFile()
 	if err != nil {
 		return nil, err
@@ -88,12 +91,13 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 		return nil, c.portError(err)
 	}
 	at := addressesOf(s, o)
-	if err := p.announce(s, cfg, at); err != nil {
+	if err := p.announce(s, cfg, network, at); err != nil {
 		return nil, errors.Join(fmt.Errorf("stdout: cannot be written to, send it somewhere else: %w", err), s.Close())
 	}
 	if err := file.publish(at); err != nil {
 		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), s.Close())
 	}
+	network.begins(log.Slog(), cfg.Seed)
 	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "cert_hash", at.CertHash, "seed", cfg.Seed)
 	return s, nil
 }

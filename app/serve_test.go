@@ -43,6 +43,7 @@ func TestBanner(t *testing.T) {
 	}
 	golden.Check(t, "testdata/banner.txt", b.String())
 	b.at.Admin, b.devCert, b.cfg.Room.SendEvery, b.stages = "", false, 3, nil
+	b.network = "rtt=150ms,loss=5%"
 	golden.Check(t, "testdata/banner_bare.txt", b.String())
 }
 

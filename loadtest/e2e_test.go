@@ -161,6 +161,23 @@ func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string
 	return code, r, stderr
 }
 
+// TestBotsPlayOverASimulatedNetwork: each bot has a bad link and a socket of its own, and all
+// end with the server's state; the result says what the network did.
+func TestBotsPlayOverASimulatedNetwork(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, arena.New())
+	_, r, _ := result(t, t.Context(), s, "--clients", "3", "--duration", "300ms", "--simulate", "rtt=20ms,dup=5%,rebind=200ms")
+	if want := (loadtest.Clients{Wanted: 3, Connected: 3}); r.Clients != want || !r.Converged {
+		t.Errorf("%+v, converged %v", r.Clients, r.Converged)
+	}
+	n := r.Simulated
+	if n == nil || n.Network != "rtt=20ms,dup=5%,rebind=200ms" || n.Rebinds < 3 || n.Up["passed"] == 0 || n.Down["passed"] == 0 || n.Up["duplicated"]+n.Down["duplicated"] == 0 || n.Down["lost"] != 0 {
+		t.Errorf("the network: %+v", n)
+	}
+	if p50 := r.RPC.RTT.P50; p50 != nil && *p50 < 20 {
+		t.Errorf("a call takes %v ms over a round trip of 20", *p50)
+	}
+}
+
 func TestAClosingServerLosesEveryClient(t *testing.T) {
 	g := newWatched()
 	s, stop := serve(t, netloop.Config{}, g)

@@ -49,6 +49,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"--token-audience arena-1", "--token-audience: arena-1 cannot be used: give --token-key too"},
 		{"--token-key /does/not/exist --token-audience arena-1", "--token-key: /does/not/exist cannot be used: name the private key"},
 		{"--token-key x --token-audience arena-1 --token-subject bot", `--token-subject: "bot" cannot be used: put a * where`},
+		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := execute(t.Context(), append([]string{"/usr/bin/loadclient"}, strings.Fields(c.args)...), &stdout, &stderr, nobody{})
@@ -69,7 +70,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 		if code != exitOK || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
 		}
-		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "quiet"} {
+		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "simulate", "quiet"} {
 			if !strings.Contains(stdout.String(), "--"+flag) {
 				t.Errorf("%s does not list --%s", args, flag)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )
@@ -32,6 +33,7 @@ type options struct {
 	out       string
 	ca        string
 	certHash  string
+	simulate  string
 	quiet     bool
 
 	tokenKey      string
@@ -43,6 +45,7 @@ type options struct {
 	tls      *tls.Config   // of ca, certHash and addr
 	signer   *token.Signer // of tokenKey; nil without
 	token    string        // of adminFile
+	network  netem.Spec    // of simulate
 }
 
 // Bounds of the options.
@@ -72,6 +75,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenKey, "token-key", "", "`FILE` with the private key that makes the bots' tokens, for a server with --auth token")
 	f.StringVar(&o.tokenAudience, "token-audience", "", "the server's --auth-audience, `NAME`")
 	f.StringVar(&o.tokenSubject, "token-subject", "bot-*", "`PATTERN` of the players' names: * is the bot's number")
+	f.StringVar(&o.simulate, "simulate", "", "a bad `NETWORK` for each bot, as in "+netem.Example+"; also dup, reorder, corrupt, rate, buffer, hole and rebind")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
 
@@ -95,7 +99,14 @@ func (o *options) validate() error {
 			return badFlag(c.flag, c.value, c.remedy)
 		}
 	}
-	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken())
+	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken(), o.parseNetwork())
+}
+
+func (o *options) parseNetwork() (err error) {
+	if o.network, err = netem.Parse(o.simulate); err != nil {
+		return fmt.Errorf("--simulate: %w", err)
+	}
+	return nil
 }
 
 func badFlag(flag string, value any, remedy string) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // report is the result and what the text says beyond it.
@@ -18,6 +19,7 @@ type report struct {
 	interrupted bool
 	rec         *recorder
 	tick        time.Duration
+	network     *netem.Stats // nil without --simulate
 
 	dialErrors, lost, notEqual tally
 	converged                  int // clients
@@ -46,6 +48,7 @@ func (r *run) report() *report {
 	}
 	rep.fill(received)
 	rep.Server = serverResult(r.before, r.after, r.screen.note)
+	rep.Simulated, rep.network = simulated(r.opts.network, r.simulated), r.simulated
 	return rep
 }
 

@@ -6,17 +6,21 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // Result is what a load test found: what --out json writes, under names that stay.
 // Times are milliseconds, rates are per second, and what is not known is null.
-// Everything but Clients, Converged and Saturated is of the measured window alone.
+// Everything but Clients, Converged, Saturated and Simulated is of the measured window alone.
 type Result struct {
 	Clients   Clients   `json:"clients"`
 	RPC       RPC       `json:"rpc"`
 	Snapshots Snapshots `json:"snapshots"`
 	Server    Server    `json:"server"`
 	Generator Generator `json:"generator"`
+	// Simulated is what the network of --simulate did: null without it.
+	Simulated *Simulated `json:"simulated"`
 	// Converged says that at the end every client that had connected compared a
 	// digest of its replicated state with the server's, and found it equal.
 	Converged bool `json:"converged"`
@@ -75,6 +79,32 @@ type Generator struct {
 	// Lateness is how long after its deadline each frame of each client began. Frames that
 	// a stall has swallowed count too, each from its own deadline.
 	Lateness Spread `json:"lateness_ms"`
+}
+
+// Simulated counts the datagrams of the whole run that the network of --simulate had in each
+// direction. The words are passed, lost, queue (a router's buffer was full), hole, unbound (to
+// an address from before a rebind), overflow (of the simulation itself), and of those that have
+// passed duplicated, reordered and corrupted.
+type Simulated struct {
+	Network string            `json:"network"`
+	Up      map[string]uint64 `json:"up"`   // from the clients to the server
+	Down    map[string]uint64 `json:"down"` // from the server to the clients
+	Rebinds uint64            `json:"rebinds"`
+}
+
+func simulated(network netem.Spec, st *netem.Stats) *Simulated {
+	if st == nil {
+		return nil
+	}
+	s := &Simulated{Network: network.String(), Up: map[string]uint64{}, Down: map[string]uint64{}, Rebinds: st.Rebinds.Load()}
+	st.Each(func(d netem.Direction, f netem.Fate, n uint64) {
+		if d == netem.Up {
+			s.Up[f.String()] = n
+		} else {
+			s.Down[f.String()] = n
+		}
+	})
+	return s
 }
 
 // Latency is a distribution with its tail.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/netem"
 )
 
 // made is a report of made-up records.
@@ -76,6 +77,7 @@ func TestSummaryOfABadRun(t *testing.T) {
 	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
 	r.converged, r.rec.sent = 1, 70
 	r.fill([]uint64{1199, 1201, 500})
+	r.Simulated, r.network = &Simulated{Network: "rtt=150ms,loss=5%"}, new(netem.Stats)
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
 	golden.Check(t, "testdata/bad.txt", b.String())

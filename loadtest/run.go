@@ -15,7 +15,9 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
@@ -49,6 +51,9 @@ type run struct {
 	workers []*worker
 	ended   sync.WaitGroup // workers
 	dialers []*client.Dialer
+	// perSocket is how many clients each of the dialers has.
+	perSocket int
+	simulated *netem.Stats // nil without --simulate
 
 	at         atomic.Int32  // phase
 	verifyFrom time.Duration // written before the phase that reads it
@@ -69,12 +74,44 @@ func newRun(o options, b Bot, stderr io.Writer) *run {
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)
 	}
+	if o.network != (netem.Spec{}) {
+		r.simulated = new(netem.Stats)
+	}
 	return r
 }
 
 func (r *run) now() time.Duration { return r.clock.Now() }
 func (r *run) phase() phase       { return phase(r.at.Load()) }
 func (r *run) enter(p phase)      { r.at.Store(int32(p)) }
+
+// openSockets opens the sockets of all clients: few, or with --simulate one for each, because a
+// link that is shared is another link.
+func (r *run) openSockets() error {
+	r.perSocket = socketClients
+	if r.simulated != nil {
+		r.perSocket = 1
+	}
+	for n := range (r.opts.clients + r.perSocket - 1) / r.perSocket {
+		d, err := r.openSocket(uint64(n))
+		if err != nil {
+			return err
+		}
+		r.dialers = append(r.dialers, d)
+	}
+	return nil
+}
+
+// openSocket opens the n-th socket.
+func (r *run) openSocket(n uint64) (*client.Dialer, error) {
+	if r.simulated == nil {
+		return client.NewDialer()
+	}
+	socket, err := netem.Dial(netem.Config{Spec: r.opts.network, Seed: r.opts.seed + n, Stats: r.simulated})
+	if err != nil {
+		return nil, err
+	}
+	return inside.Client.NewDialer(socket).(*client.Dialer), nil
+}
 
 // socketClients is how many clients share a UDP socket: one reader goroutine per
 // socket keeps up with as many at 60 Hz, and the kernel's receive buffer of 208 KiB
@@ -91,12 +128,8 @@ func (r *run) play(ctx context.Context) (*report, error) {
 		}
 	}
 	defer r.hangUp()
-	for range (r.opts.clients + socketClients - 1) / socketClients {
-		d, err := client.NewDialer()
-		if err != nil {
-			return nil, err
-		}
-		r.dialers = append(r.dialers, d)
+	if err := r.openSockets(); err != nil {
+		return nil, err
 	}
 	first, err := r.dial(ctx, 0)
 	if err != nil {
@@ -201,7 +234,7 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.dialers[n/socketClients].Dial(ctx, r.opts.addr, client.Config{
+	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
 		Schema: r.bot.Schema(), Join: r.bot.Join(n), Token: token, TLS: r.opts.tls,
 		Log: r.screen.logger().With("client", n),
 	})

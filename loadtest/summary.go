@@ -62,6 +62,10 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
 	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
+	if r.network != nil {
+		line("simulated", "%s", r.Simulated.Network)
+		line("", "%s", r.network)
+	}
 	line("converged", "%s (%d of %d clients)", yesNo(r.Converged), r.converged, c.Connected)
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // What w does not take is lost, as with any print.
