@@ -88,7 +88,9 @@ type Join struct {
 	Claims map[string]any
 	// Token is what the client sent to prove who it is.
 	Token string
-	// Addr is the address that the client comes from: that of its newest connection.
+	// Addr is the address that the client comes from: that of its newest connection, and where
+	// this is now. A phone that changes networks keeps its connection, and so does a
+	// player whose router changes its port; a recording holds the changes.
 	Addr string
 	// Minor is the minor version of the schema that is in force: the smaller of the
 	// server's and the client's.

@@ -128,6 +128,9 @@ func (h *hooks) Resume(e *room.Client) {
 	h.tell("OnResume", h.onResume, e)
 }
 
+// Move implements room.Game.
+func (h *hooks) Move(e *room.Client) { clientOf(e).join.Addr = e.Join().Addr }
+
 // tell calls functions that only take note. The log knows what goes wrong in them.
 func (h *hooks) tell(hook string, fns []func(*Tick, *Client), e *room.Client) {
 	for _, fn := range fns {

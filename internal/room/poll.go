@@ -50,6 +50,9 @@ func (r *Room) arrive(a *transport.Arrival) {
 		r.requestDigest(c, a.Value)
 	case transport.FullStateRequest:
 		r.requestFull(c)
+	case transport.Moved:
+		c.join.Addr = a.Message.Text
+		r.game.Move(c)
 	case transport.Gone:
 		r.lost(c, a.Closed)
 	}

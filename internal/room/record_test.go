@@ -47,6 +47,42 @@ func TestADrainIsReplayed(t *testing.T) {
 	}
 }
 
+// A client that moves has the new address in its Join from that tick on, and so it has when the
+// room is replayed.
+func TestAMoveIsToldAndReplayed(t *testing.T) {
+	var seen []string
+	game := bareGame(func(r *netloop.Room) {
+		r.On(netloop.Update, "look", func(tick *netloop.Tick) {
+			for c := range tick.Clients() {
+				seen = append(seen, c.Join().Addr)
+			}
+		})
+	})
+	var file bytes.Buffer
+	b := newBareAs(t, netloop.Config{Record: &file}, game)
+	adm, err := b.server.Handler.Admit(t.Context(), hello(bareSchema), "10.1.2.3:1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newGuest(adm)
+	b.step()
+	s.Moved("10.9.9.9:2000")
+	b.step()
+	b.step()
+	want := []string{"10.1.2.3:1000", "10.9.9.9:2000", "10.9.9.9:2000"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("the game saw the client at %v", seen)
+	}
+	seen = nil
+	p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) || !slices.Equal(seen, want) {
+		t.Errorf("replayed, the game saw the client at %v, %v", seen, err)
+	}
+}
+
 // writes takes so many writes and then none.
 type writes int
 

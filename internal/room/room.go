@@ -56,6 +56,8 @@ type Game interface {
 	// Resume says that a client is back, after a Drop or as another program of the same player,
 	// whose Join it then has.
 	Resume(c *Client)
+	// Move says that a client's Join has another address.
+	Move(c *Client)
 	// Leave says that a client goes, while its objects still exist.
 	Leave(c *Client, why *transport.Closed)
 	// Left says that a client has gone.

@@ -42,6 +42,8 @@ const (
 	Accepted
 	// Received says that the peer has had Value of the reliable messages.
 	Received
+	// Moved says that the client comes from another address now, the Text of Message (server).
+	Moved
 )
 
 // Arrival is one event of a session, in the order in which it arrived.

@@ -28,6 +28,13 @@ func (l *Link) Wake() (datagrams, stream <-chan struct{}) {
 // SetRTT tells the smoothed round trip that the link measures.
 func (l *Link) SetRTT(srtt time.Duration) { l.srtt.Store(int64(srtt)) }
 
+// Moved tells at which address the peer is now, when that has changed, and reports whether the
+// inbox has taken it.
+func (l *Link) Moved(addr string) bool {
+	a := Arrival{Kind: Moved, Session: l.session, At: l.now(), Message: Message{Text: addr}}
+	return l.cfg.Inbox.push(&a, len(addr))
+}
+
 // Shutdown ends the connection on the driver's behalf: the peer gets code and text after all
 // that the owner has flushed.
 func (l *Link) Shutdown(code Code, text string) { l.shutdown(code, text) }

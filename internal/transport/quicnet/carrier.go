@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ type carrier struct {
 	stream *quic.Stream
 	link   *transport.Link
 	clock  func() time.Duration
+	// peer is where the session's owner takes the peer to be; nil: the owner does not ask.
+	peer net.Addr
 
 	mu     sync.Mutex
 	remote *transport.Closed // the peer's close frame
@@ -135,8 +138,18 @@ func (c *carrier) writeDatagrams() {
 		}
 		if at := c.clock(); at >= nextRTT {
 			c.link.SetRTT(c.conn.ConnectionStats().SmoothedRTT)
+			c.follow()
 			nextRTT = at + rttPeriod
 		}
+	}
+}
+
+// follow tells the owner when the peer has moved: its network is another one, or its router has
+// given it another port.
+func (c *carrier) follow() {
+	at := c.conn.RemoteAddr() // The same pointer for as long as it is the same address.
+	if c.peer != nil && at != c.peer && c.link.Moved(at.String()) {
+		c.peer = at
 	}
 }
 

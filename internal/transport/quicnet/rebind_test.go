@@ -2,6 +2,7 @@ package quicnet
 
 import (
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/netloop/netloop/internal/netem"
@@ -12,9 +13,17 @@ import (
 // over the same connections, in both directions. Either the clients' sockets change, or the
 // server's end emulates that.
 func TestClientsSurviveRebinding(t *testing.T) {
-	const clients, rebinds = 4, 6
+	for family, listen := range map[string]string{"IPv4": "127.0.0.1:0", "IPv6": "[::1]:0"} {
+		t.Run(family, func(t *testing.T) { testRebinding(t, listen) })
+	}
+}
+
+func testRebinding(t *testing.T, listen string) {
+	const clients, rebinds = 2, 6
+	needLoopback(t, listen)
 	routers := []*netem.Conn{} // that are to rebind
 	h := serve(t, func(cfg *ServerConfig) {
+		cfg.Listen = listen
 		cfg.Through = func(socket net.PacketConn) net.PacketConn {
 			routers = append(routers, netem.Listen(socket, netem.Config{}))
 			return routers[0]
@@ -52,6 +61,56 @@ func TestClientsSurviveRebinding(t *testing.T) {
 	for _, g := range guests {
 		exchange(t, h, g, 2*rebinds+1)
 	}
+}
+
+// needLoopback skips a test on a machine without the address.
+func needLoopback(t *testing.T, listen string) {
+	t.Helper()
+	socket, err := net.ListenPacket("udp", listen)
+	if err != nil {
+		t.Skip("this machine has no such loopback address: ", err)
+	}
+	_ = socket.Close()
+}
+
+// The owner of a session is told where its client is now, whenever that changes.
+func TestOwnerIsToldWhereAClientIs(t *testing.T) {
+	h := serve(t, nil)
+	router, err := netem.Dial(netem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDialerOn(router)
+	t.Cleanup(func() { _ = d.Close() })
+	g := mustDial(t, h, d)
+	s := h.session(g)
+	for turn := range uint32(2) {
+		exchange(t, h, g, turn)
+		if moved := h.moves(s); len(moved) != int(turn) {
+			t.Fatalf("after %d moves the owner was told of %v", turn, moved)
+		}
+		router.Rebind()
+		port := router.LocalAddr().(*net.UDPAddr).Port
+		eventually(t, "the client's new address", func() bool {
+			g.Send(transport.Message{Method: 99}) // It is followed once it says something.
+			g.Flush(0)
+			s.Send(transport.Message{Method: 99}) // And found out when something leaves.
+			s.Flush(0)
+			h.poll()
+			moved := h.moves(s)
+			return len(moved) > 0 && netip.MustParseAddrPort(moved[len(moved)-1]).Port() == uint16(port)
+		})
+	}
+}
+
+// moves returns where a session's client has gone to.
+func (h *host) moves(s *transport.Session) (all []string) {
+	for i := range h.seen {
+		if a := &h.seen[i]; a.Session == s && a.Kind == transport.Moved {
+			all = append(all, a.Message.Text)
+		}
+	}
+	return all
 }
 
 // exchange sends a reliable message each way and waits for both.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime/debug"
 	"time"
@@ -18,7 +19,8 @@ import (
 func (l *Listener) serve(conn *quic.Conn, st *stranger) {
 	defer l.left(conn)
 	defer l.strangers.leave(st)
-	stream, adm, err := l.handshake(conn)
+	peer := conn.RemoteAddr()
+	stream, adm, err := l.handshake(conn, peer)
 	if err != nil {
 		l.decline(conn, stream, err)
 		return
@@ -37,7 +39,7 @@ func (l *Listener) serve(conn *quic.Conn, st *stranger) {
 	if welcomed != nil {
 		closeConn(conn, transport.CodeInternal, "the welcome could not be written")
 	}
-	c := carrier{conn: conn, stream: stream, link: link, clock: adm.Session.Clock}
+	c := carrier{conn: conn, stream: stream, link: link, clock: adm.Session.Clock, peer: peer}
 	link.End(c.run())
 }
 
@@ -47,7 +49,7 @@ var errLeft = errors.New("quicnet: the client cannot play by the server's schema
 
 // handshake reads the hello, tells a client with another schema the server's, and asks the
 // handler.
-func (l *Listener) handshake(conn *quic.Conn) (*quic.Stream, *transport.Admission, error) {
+func (l *Listener) handshake(conn *quic.Conn, peer net.Addr) (*quic.Stream, *transport.Admission, error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.HelloTimeout)
 	defer cancel()
 	stream, err := conn.AcceptStream(ctx)
@@ -72,7 +74,7 @@ func (l *Listener) handshake(conn *quic.Conn) (*quic.Stream, *transport.Admissio
 		}
 		if hello != nil {
 			_ = stream.SetDeadline(time.Time{})
-			adm, err := l.admit(conn, hello)
+			adm, err := l.admit(conn, hello, peer)
 			return stream, adm, err
 		}
 		if _, err := stream.Write(answer); err != nil {
@@ -96,7 +98,7 @@ func (l *Listener) noHello(err error) error {
 }
 
 // admit asks the handler, whose panic is the server's own business.
-func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello) (adm *transport.Admission, err error) {
+func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello, peer net.Addr) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.AdmitTimeout)
 	defer cancel()
 	defer func() {
@@ -104,7 +106,7 @@ func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello) (adm *transpor
 			adm, err = nil, fmt.Errorf("quicnet: admission panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	adm, err = l.cfg.Handler.Admit(ctx, hello, conn.RemoteAddr().String())
+	adm, err = l.cfg.Handler.Admit(ctx, hello, peer.String())
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &transport.Refusal{Code: transport.CodeTimeout, Text: "the admission took too long"}
 	}
