@@ -5,7 +5,6 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
-	"log"
 	"net/http"
 	"os"
 	"time"
@@ -14,20 +13,26 @@ import (
 )
 
 func main() { // login KEYFILE AUDIENCE; the key is made by: server token keygen login-1
-	pem, err := os.ReadFile(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
-	s := http.Server{Addr: "127.0.0.1:8090", Handler: service(pem, os.Args[2]), ReadTimeout: 5 * time.Second}
-	log.Fatal(s.ListenAndServe()) // Players reach it over HTTPS, by the proxy before it.
+	fmt.Fprintln(os.Stderr, "login:", serve(os.Args[1], os.Args[2]))
+	os.Exit(1)
 }
 
-func service(pem []byte, audience string) http.HandlerFunc {
-	key, err := jwt.ParseEdPrivateKeyFromPEM(pem)
+func serve(keyFile, audience string) error {
+	pem, err := os.ReadFile(keyFile)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	return func(w http.ResponseWriter, r *http.Request) {
+	h, err := service(pem, audience)
+	if err != nil {
+		return err
+	}
+	s := http.Server{Addr: "127.0.0.1:8090", Handler: h, ReadTimeout: 5 * time.Second}
+	return s.ListenAndServe() // The proxy before it does the TLS.
+}
+
+func service(pem []byte, audience string) (http.Handler, error) {
+	key, err := jwt.ParseEdPrivateKeyFromPEM(pem)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, password, _ := r.BasicAuth()
 		if name == "" || password != "secret of "+name { // Ask your accounts here.
 			http.Error(w, "wrong name or password", http.StatusUnauthorized)
@@ -43,5 +48,5 @@ func service(pem []byte, audience string) http.HandlerFunc {
 			return
 		}
 		fmt.Fprint(w, text)
-	}
+	}), err
 }

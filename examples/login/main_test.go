@@ -75,7 +75,11 @@ func login(t *testing.T, url, name, password string) (status int, text string) {
 // Who logs in plays under that name, and who does not gets no token.
 func TestWhoLogsInPlays(t *testing.T) {
 	private, file := keys(t)
-	web := httptest.NewServer(service(private, "arena-1"))
+	handler, err := service(private, "arena-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(handler)
 	defer web.Close()
 	g := named{make(chan string, 1)} // One player joins.
 	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0", Auth: netloop.Auth{Keys: file, Audience: "arena-1"}}, g)

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -91,7 +92,10 @@ func reasonOf(t testing.TB, err error) Reason {
 	if err == nil {
 		return Fine
 	}
-	e := err.(*Error)
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
 	if e.Text == "" || strings.Contains(e.Text, "arena-1") || strings.Contains(e.Text, "login") && e.Reason != Missing {
 		t.Errorf("%v is said as %q", e.Reason, e.Text)
 	}
