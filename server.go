@@ -128,7 +128,7 @@ func (s *Server) Listen() error {
 // listen takes the ports for a server that has a certificate.
 func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
-		Listen: s.cfg.Listen, TLS: conf, Clock: s.clock.Now,
+		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
 		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: max(s.cfg.Room.MaxClients/4, minStrangers),

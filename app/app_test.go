@@ -16,7 +16,15 @@ import (
 	"github.com/netloop/netloop"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		Main(newGame()) // This process is the server of a test that kills it.
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// asServer is a variable that makes this program a server instead of its tests.
+const asServer = "APP_TEST_SERVER"
 
 var (
 	shooter = netloop.NewSchema("shooter", 2, 1)

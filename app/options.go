@@ -43,6 +43,8 @@ type options struct {
 	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
+	StateDir     string        `name:"state-dir" help:"directory for what must outlive the process, made if need be: clients then notice a restart at once; empty is systemd's StateDirectory, or none"`
+	SecretFile   string        `name:"secret-file" help:"file with 32 secret bytes or more, instead of those that --state-dir keeps"`
 	LogLevel     string        `name:"log-level" help:"least level that is logged to stderr: debug, info, warn or error"`
 	LogFormat    string        `name:"log-format" help:"how the log is written: text or json"`
 	AddrFile     string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`

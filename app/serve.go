@@ -72,10 +72,14 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 // address file. What fails here the operator can mend.
 func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, network *simulation) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
+	var err error
 	if cfg.Seed == 0 {
 		cfg.Seed = drawSeed()
 	}
 	cfg.Log, cfg.LogsDropped = log.Slog(), log.Dropped
+	if cfg.Secret, err = c.secret(p.env); err != nil {
+		return nil, err
+	}
 	record.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {

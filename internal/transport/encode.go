@@ -24,6 +24,7 @@ const (
 	fieldTimeReply
 	fieldState
 	fieldMessages
+	fieldPadding
 )
 
 // Field numbers of Frame.
@@ -185,6 +186,14 @@ func appendCloseFrame(dst []byte, c Closed) []byte {
 	dst = appendField(dst, 1, code)
 	if len(c.Text) > 0 {
 		dst = append(appendHead(dst, 2, len(c.Text)), c.Text...)
+	}
+	return dst
+}
+
+// appendPadding fills a datagram that begins at base up to a size, or slightly beyond.
+func appendPadding(dst []byte, base, size int) []byte {
+	if n := size - (len(dst) - base); n > 0 {
+		dst = append(appendHead(dst, fieldPadding, n), make([]byte, n)...)
 	}
 	return dst
 }

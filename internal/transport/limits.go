@@ -24,6 +24,12 @@ const (
 	// MaxDatagram bounds a datagram's payload: what every path carries inside one
 	// QUIC packet of 1200 B.
 	MaxDatagram = 1150
+	// padAfter is how long a client has heard nothing when it begins to pad its datagrams to
+	// padTo bytes: its server may have restarted, and answers only packets that are larger
+	// than its answer of 42 bytes, lest two such servers answer each other for ever
+	// (RFC 9000, section 10.3.3). QUIC adds 24 bytes.
+	padAfter = 50 * time.Millisecond
+	padTo    = 32
 	// MaxStatePacket bounds a state packet, so that a datagram has room for its number
 	// and a time reply beside it.
 	MaxStatePacket = 1100

@@ -438,3 +438,40 @@ func TestLinkSaysWhetherTheStreamIsFree(t *testing.T) {
 		t.Error("not free with half of its bound")
 	}
 }
+
+// A client that hears nothing makes its datagrams large enough for a server that has restarted to
+// say so, and no larger; what it pads them with means nothing to a server that has not.
+func TestAClientThatHearsNothingPads(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	size := func(at time.Duration) int {
+		client.Flush(at)
+		b, ok := client.appendDatagram(nil, at)
+		if !ok {
+			t.Fatal("nothing is due")
+		}
+		server.ReceiveDatagram(at, b)
+		return len(b)
+	}
+	if n := size(padAfter - 1); n >= padTo {
+		t.Errorf("%d bytes from a client that hears its server", n)
+	}
+	if n := size(padAfter); n < padTo || n > padTo+2 {
+		t.Errorf("%d bytes from a client that hears nothing", n)
+	}
+	server.Flush(2 * padAfter)
+	carry(t, server, client, 2*padAfter)
+	client.ReceiveDatagram(2*padAfter, appendNumber(nil, 1))
+	if n := size(3*padAfter - 1); n >= padTo {
+		t.Errorf("%d bytes after a sign of life", n)
+	}
+	if n := size(4 * padAfter); n < padTo {
+		t.Errorf("%d bytes after another silence", n)
+	}
+	if n := server.stats.Dropped(DropDatagram); n != 0 {
+		t.Errorf("the server has dropped %d of them", n)
+	}
+	large := make([]byte, padTo)
+	if got := appendPadding(large, 0, padTo); len(got) != padTo {
+		t.Errorf("a datagram of %d bytes became one of %d", padTo, len(got))
+	}
+}

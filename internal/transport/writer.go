@@ -61,6 +61,9 @@ func (l *Link) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 		dst = append(dst, b.unreliable.front()...)
 		b.unreliable.pop()
 	}
+	if l.cfg.Client && at-time.Duration(l.lastArrival.Load()) >= padAfter {
+		dst = appendPadding(dst, base, padTo)
+	}
 	l.stats.DatagramsOut.Add(1)
 	l.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
 	return dst, true

@@ -2,7 +2,9 @@ package quicnet
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -46,9 +48,10 @@ type ServerConfig struct {
 	// It is asked before a connection costs anything, on a goroutine of quic-go, so it must
 	// not wait. nil: always 0.
 	Refusing func() (code transport.Code, hear bool)
-	// StatelessResetKey lets the clients of this instance notice within milliseconds
-	// that it has crashed and restarted; it must then be the same as before. nil: random.
-	StatelessResetKey *[32]byte
+	// Secret is what the listener's keys are derived from. If it is the same after a crash and
+	// a restart, the clients of before notice within milliseconds, and proofs of addresses
+	// stay good. It must be another for every listener. Empty: drawn.
+	Secret []byte
 }
 
 // Listener serves sessions on one UDP socket.
@@ -93,7 +96,8 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	}
 	l.transport = &quic.Transport{
 		Conn:                l.socket,
-		StatelessResetKey:   (*quic.StatelessResetKey)(cfg.StatelessResetKey),
+		StatelessResetKey:   (*quic.StatelessResetKey)(derive(cfg.Secret, "netloop stateless reset")),
+		TokenGeneratorKey:   (*quic.TokenGeneratorKey)(derive(cfg.Secret, "netloop address token")),
 		VerifySourceAddress: l.strangers.mustProve,
 		ConnContext:         l.opening,
 	}
@@ -132,11 +136,20 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	if c.Refusing == nil {
 		c.Refusing = func() (transport.Code, bool) { return 0, true }
 	}
-	if c.StatelessResetKey == nil {
-		c.StatelessResetKey = new([32]byte)
-		_, _ = rand.Read(c.StatelessResetKey[:]) // It never fails.
+	if len(c.Secret) == 0 {
+		c.Secret = make([]byte, sha256.Size)
+		_, _ = rand.Read(c.Secret) // It never fails.
 	}
 	return c
+}
+
+// derive makes the key for a purpose.
+func derive(secret []byte, purpose string) *[32]byte {
+	key, err := hkdf.Key(sha256.New, secret, nil, purpose, 32)
+	if err != nil {
+		panic("quicnet: " + err.Error()) // Only a length far above 32 is an error.
+	}
+	return (*[32]byte)(key)
 }
 
 // serverTLS completes the caller's TLS configuration, or makes one.

@@ -2478,7 +2478,10 @@ type Datagram struct {
 	// Server to client: one state packet.
 	State []byte `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Both ways: unreliable messages.
-	Messages      []*Message `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*Message `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Client to server, while it hears nothing: means nothing. A server that has restarted
+	// answers only packets that are larger than its answer.
+	Padding       []byte `protobuf:"bytes,7,opt,name=padding,proto3" json:"padding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2551,6 +2554,13 @@ func (x *Datagram) GetState() []byte {
 func (x *Datagram) GetMessages() []*Message {
 	if x != nil {
 		return x.Messages
+	}
+	return nil
+}
+
+func (x *Datagram) GetPadding() []byte {
+	if x != nil {
+		return x.Padding
 	}
 	return nil
 }
@@ -2702,7 +2712,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"request_ns\x18\x01 \x01(\x04R\trequestNs\x12\x1f\n" +
 	"\vreceived_ns\x18\x02 \x01(\x04R\n" +
 	"receivedNs\x12\x17\n" +
-	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"\x86\x02\n" +
+	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"\xa0\x02\n" +
 	"\bDatagram\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04acks\x18\x02 \x01(\v2\x15.netloop.v1.AckRangesR\x04acks\x12:\n" +
@@ -2710,7 +2720,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"time_reply\x18\x04 \x01(\v2\x15.netloop.v1.TimeReplyR\ttimeReply\x12\x14\n" +
 	"\x05state\x18\x05 \x01(\fR\x05state\x12/\n" +
-	"\bmessages\x18\x06 \x03(\v2\x13.netloop.v1.MessageR\bmessages*\xc7\x01\n" +
+	"\bmessages\x18\x06 \x03(\v2\x13.netloop.v1.MessageR\bmessages\x12\x18\n" +
+	"\apadding\x18\a \x01(\fR\apadding*\xc7\x01\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STAGE_INITIALIZATION\x10\n" +

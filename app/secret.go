@@ -1,0 +1,125 @@
+package app
+
+import (
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// minSecret is the length of a secret in bytes: that of the keys which are derived from it.
+const minSecret = 32
+
+// secret returns what the keys of this server are derived from, or nothing where nobody has
+// said where it is kept: then each start has keys of its own.
+func (c *configuration) secret(environ []string) ([]byte, error) {
+	o := c.options
+	if o.SecretFile != "" {
+		secret, err := readSecret(o.SecretFile)
+		if err != nil {
+			return nil, c.bad("secret-file", o.SecretFile, err.Error())
+		}
+		// Many servers may have the same file, so the machine counts too.
+		machine, _ := os.Hostname()
+		return ownSecret(secret, machine, o.Listen), nil
+	}
+	dir := o.stateDir(environ)
+	if dir == "" {
+		return nil, nil
+	}
+	secret, err := keptSecret(dir)
+	if err != nil {
+		return nil, c.bad("state-dir", dir, err.Error())
+	}
+	return ownSecret(secret, "", o.Listen), nil
+}
+
+// stateDir is the directory for what outlives the process; systemd names that of
+// StateDirectory= in the environment.
+func (o *options) stateDir(environ []string) string {
+	if o.StateDir != "" {
+		return o.StateDir
+	}
+	for _, pair := range environ {
+		if dirs, ok := strings.CutPrefix(pair, "STATE_DIRECTORY="); ok {
+			first, _, _ := strings.Cut(dirs, ":")
+			return first
+		}
+	}
+	return ""
+}
+
+// ownSecret makes of a secret the one of this server: two servers must not have the same.
+func ownSecret(secret []byte, machine, listen string) []byte {
+	own, err := hkdf.Key(sha256.New, secret, nil, "netloop server "+machine+" "+listen, minSecret)
+	if err != nil {
+		panic("app: " + err.Error()) // Only a length far above minSecret is an error.
+	}
+	return own
+}
+
+// readSecret reads a secret. Its errors are remedies.
+func readSecret(path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("name a file that may be read: %w", err)
+	}
+	if len(secret) < minSecret {
+		return nil, fmt.Errorf("%s has %d bytes: %d random ones are needed, as head -c %d /dev/urandom prints them", path, len(secret), minSecret, minSecret)
+	}
+	return secret, nil
+}
+
+// keptSecret reads the secret in a directory, after it has made both if need be. Nobody else
+// may read it: who knows it can end other people's connections.
+func keptSecret(dir string) ([]byte, error) {
+	const whoOwnsIt = 0o700
+	if err := os.MkdirAll(dir, whoOwnsIt); err != nil {
+		return nil, fmt.Errorf("use a directory that may be made: %w", err)
+	}
+	path := filepath.Join(dir, "secret")
+	if err := makeSecret(dir, path); err != nil {
+		return nil, fmt.Errorf("use a directory that may be written: %w", err)
+	}
+	if exposed(path) {
+		return nil, fmt.Errorf("others may read %s: chmod 600 it, or remove it for a new one", path)
+	}
+	return readSecret(path)
+}
+
+// exposed reports whether others than its owner may read or write a file.
+func exposed(path string) bool {
+	const others = 0o077
+	info, err := os.Stat(path)
+	const bits = runtime.GOOS != "windows" // which has no such bits
+	return err == nil && bits && info.Mode().Perm()&others != 0
+}
+
+// makeSecret makes the file, unless it is there. It appears whole or not at all, and of two
+// servers that start at once both read the same.
+func makeSecret(dir, path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, ".secret.*") // Nobody else may read it.
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }()
+	secret := make([]byte, minSecret)
+	_, _ = rand.Read(secret) // It never fails.
+	_, err = temp.Write(secret)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil // Somebody else was first.
+}
