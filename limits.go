@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // RPCLimits bounds what the messages of clients may cost a room. Its zero value
@@ -23,6 +24,10 @@ import (
 // who keeps within the limits. For ten seconds after a kick with [CodeFlood] that
 // player is refused; without a Subject, whoever joins from the address waits a
 // second or, one after another, up to four.
+//
+// Before a message is decoded the limits of its connection apply: 1 000 datagrams, 4 000
+// frames of the stream and 4 MiB a second, or more where PerSecond or Burst are. A message
+// counts with what it takes decoded, 256 KiB at most.
 type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.
@@ -130,3 +135,17 @@ const minArrivals = 1024
 // arrivals is how much of one client may wait for a poll: whoever sends more at
 // once is disconnected before the limits see it, so all that they take must fit.
 func (l RPCLimits) arrivals() int { return minArrivals + 2*l.Burst }
+
+// link is what a client may send before its messages are decoded and these limits apply: enough
+// for what they take, and no less for a game of few messages, whose clients acknowledge too.
+func (l RPCLimits) link() transport.Limits {
+	if l.PerSecond == -1 {
+		return transport.Limits{}
+	}
+	times := max(1, l.PerSecond/defaultPerSecond, float64(l.Burst)/defaultBurst)
+	scale := func(r transport.Rate) transport.Rate {
+		return transport.Rate{PerSecond: int(times * float64(r.PerSecond)), Burst: int(times * float64(r.Burst))}
+	}
+	d := transport.DefaultLimits
+	return transport.Limits{Datagrams: scale(d.Datagrams), Frames: scale(d.Frames), Bytes: scale(d.Bytes)}
+}

@@ -133,6 +133,7 @@ func (r *Room) config(s *Server) room.Config {
 		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Identify: s.identify, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
 		Limits: s.cfg.RPC.queue(r.spec.Rate.Period()), Answers: s.cfg.RPC.Answers, Arrivals: s.cfg.RPC.arrivals(),
+		LinkLimits:   s.cfg.RPC.link(),
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,

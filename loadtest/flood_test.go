@@ -32,7 +32,13 @@ var attacks = map[string]func() transport.Message{
 	"wrong stage": func() transport.Message {
 		return call(inside.Netloop.Method(arena.Standings).Queue.ID, netloop.EarlyUpdate, 5)
 	},
-	"fire":   func() transport.Message { return oneWay(arena.FireShot) },
+	"fire":  func() transport.Message { return oneWay(arena.FireShot) },
+	"large": func() transport.Message { return call(60_000, 0, make([]byte, 15<<10)...) },
+	"datagrams": func() transport.Message {
+		m := oneWay(arena.FireShot)
+		m.Reliable, m.Payload = false, make([]byte, 1000)
+		return m
+	},
 	"rejoin": func() transport.Message { return oneWay(arena.FireShot) },
 }
 
@@ -51,6 +57,7 @@ type flooder struct {
 	calls  uint64
 	joins  int
 	refuse int
+	stayed time.Duration // at most, until it was thrown out
 }
 
 // run floods until the context ends.
@@ -80,13 +87,15 @@ func (f *flooder) connect(ctx context.Context) error {
 	f.joins++
 	defer s.Close(transport.CodeLeft, "")
 	var spare []transport.Arrival
+	joined := time.Now()
 	for ctx.Err() == nil {
 		spare = inbox.Swap(spare)
 		if _, ended := s.Cause(); ended {
+			f.stayed = max(f.stayed, time.Since(joined))
 			return nil
 		}
 		if s.LinkFacts().StreamFree {
-			for range 500 {
+			for range min(500, 256<<10/(1+len(f.msg.Payload))) {
 				if f.msg.Call != 0 {
 					f.calls++
 					f.msg.Call = f.calls
@@ -121,12 +130,13 @@ func TestFlooder(t *testing.T) {
 		f := &flooder{addr: addr, msg: attacks[attack]()}
 		go func() { f.run(ctx); done <- f }()
 	}
-	joins, refused, calls := 0, 0, uint64(0)
+	joins, refused, calls, stayed := 0, 0, uint64(0), time.Duration(0)
 	for range count {
 		f := <-done
+		stayed = max(stayed, f.stayed)
 		joins, refused, calls = joins+f.joins, refused+f.refuse, calls+f.calls
 	}
-	fmt.Printf("FLOOD joins %d refused %d calls %d\n", joins, refused, calls)
+	fmt.Printf("FLOOD joins %d refused %d calls %d stayed %v\n", joins, refused, calls, stayed)
 }
 
 // programs are the real programs, built once.

@@ -114,9 +114,8 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 		}
 	case Slice:
 		n := r.Count(l.max, l.elem.least)
-		field := reflect.NewAt(l.typ, q).Elem()
 		if n == 0 {
-			field.SetZero()
+			*(*[]byte)(q) = nil // as any slice
 			return
 		}
 		s := reflect.MakeSlice(l.typ, n, n)
@@ -127,7 +126,7 @@ func (l *leaf) storeBlob(v unsafe.Pointer, r *wire.Reader) {
 				return
 			}
 		}
-		field.Set(s)
+		reflect.NewAt(l.typ, q).Elem().Set(s)
 	case Map:
 		l.storeMap(q, r)
 	case Proto:

@@ -17,41 +17,68 @@ func Allocated(n int) int {
 }
 
 // Heap estimates how many bytes Restore allocates for blob i.
-func (p *Plan) Heap(i int, b []byte) int { return p.leaves[p.byBlob[i]].heap(b) }
+func (p *Plan) Heap(i int, b []byte) int {
+	l := &p.leaves[p.byBlob[i]]
+	r := wire.NewReader(b)
+	if l.kind.list() && !l.absent && l.elem.blobs == 0 { // What follows the count adds nothing.
+		return l.array(l.count(&r))
+	}
+	return l.heap(&r)
+}
 
-func (l *leaf) heap(b []byte) int {
-	if l.absent || l.kind == ByteArray {
+// DecodedSize estimates how many bytes Decode allocates, the struct included, without decoding:
+// a few bytes may stand for much. Of a broken message it is what comes before the damage.
+func (p *Plan) DecodedSize(b []byte) int {
+	r := wire.NewReader(b)
+	size := Allocated(int(p.typ.Size()))
+	if p.blobs > 0 {
+		size += p.heap(&r, 1)
+	}
+	return size
+}
+
+// heap reads past a blob, and estimates what it takes.
+func (l *leaf) heap(r *wire.Reader) int {
+	if l.absent {
+		l.skip(r)
 		return 0
 	}
-	r := wire.NewReader(b)
 	switch l.kind {
+	case ByteArray:
+		r.Bytes(l.max)
+		return 0
 	case String, Bytes:
 		return Allocated(len(r.Block(l.max)))
-	case Slice:
-		n := l.count(&r)
-		return Allocated(n*int(l.elem.size)) + l.elem.heap(&r, n)
-	case Map:
-		n := l.count(&r)
-		return MapHeap(n, int(l.elem.size)) + l.elem.heap(&r, n)
+	case Slice, Map:
+		n := l.count(r)
+		return l.array(n) + l.elem.heap(r, n)
 	default:
-		if b, there := l.proto(&r); there {
+		if b, there := l.proto(r); there {
 			return l.encoding.Heap(b)
 		}
 		return 0
 	}
 }
 
-// heap adds up what the blobs of n elements take.
-func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
-	if p.blobs == 0 {
-		return 0
+// array is what a slice or a map takes for n elements, without what those refer to.
+func (l *leaf) array(n int) int {
+	if l.kind == Map {
+		return MapHeap(n, int(l.elem.size))
 	}
+	return Allocated(n * int(l.elem.size))
+}
+
+// heap reads past n elements, and adds up what their blobs take.
+func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	for range n {
+		if r.Err() != nil {
+			return bytes
+		}
 		for i := range p.leaves {
 			if l := &p.leaves[i]; l.kind.Blob() {
-				bytes += l.heap(l.readBlob(r))
+				bytes += l.heap(r)
 			} else {
-				l.skip(r)
+				l.readWord(r)
 			}
 		}
 	}

@@ -158,9 +158,8 @@ func (l *leaf) skipMap(r *wire.Reader) {
 func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 	at := *r
 	n := r.Count(l.max, l.elem.least)
-	field := reflect.NewAt(l.typ, q).Elem()
 	if n == 0 {
-		field.SetZero()
+		*(*unsafe.Pointer)(q) = nil // as any map
 		return
 	}
 	*r = at
@@ -177,7 +176,7 @@ func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 		l.elem.read(&at, s.at)
 		m.SetMapIndex(s.key, s.value)
 	}
-	field.Set(m)
+	reflect.NewAt(l.typ, q).Elem().Set(m)
 }
 
 // cloneMap gives the field at q, a plain copy, a map of its own.

@@ -135,6 +135,7 @@ func (r *Room) admission(e *entrance, hello *netloopv1.Hello) *transport.Admissi
 		},
 		Session: transport.SessionConfig{
 			ID: id, Conn: e.conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
+			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
 			Sent: r.leaving.sender(id),
 		},
 		Joined: func(session *transport.Session) {

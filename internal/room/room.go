@@ -135,6 +135,8 @@ type Config struct {
 	Limits   rpcqueue.Limits // of messages
 	Answers  int             // that may be owed to a client
 	Arrivals int             // of a client that may wait for a poll
+	// LinkLimits bounds what a client sends before it is decoded.
+	LinkLimits transport.Limits
 
 	AdmitTimeout time.Duration
 	DrainTimeout time.Duration

@@ -26,6 +26,15 @@ func (s *Schema) Decode(m *transport.Message) (declared, decoded any, err error)
 	return method, decoded, err
 }
 
+// Size estimates what Decode allocates for what a client sends, without decoding it.
+func (s *Schema) Size(m *transport.Message) int {
+	method, ok := s.Method(m.Method)
+	if !ok {
+		return 0
+	}
+	return method.In.Size(m.Payload)
+}
+
 // DecodeOnClient decodes what a server sends: RPCs and answers to calls.
 func (s *Schema) DecodeOnClient(m *transport.Message) (any, error) {
 	method, ok := s.Method(m.Method)

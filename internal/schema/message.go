@@ -20,6 +20,9 @@ type Codec struct {
 	New    func() any  // an empty message
 	Decode func(b []byte) (any, error)
 	Append func(dst []byte, m any) ([]byte, error)
+	// Size estimates what Decode allocates, without decoding; of a protobuf message within
+	// twice of it.
+	Size func(b []byte) int
 	// bind makes the codec of the same type in another side's layout; nil of a protobuf
 	// message, which is the same everywhere.
 	bind func(layout codec.Type, budget *codec.Budget) (Codec, error)
@@ -60,6 +63,7 @@ func planCodec[M any](name string, plan *codec.Plan) Codec {
 		Append: func(dst []byte, m any) ([]byte, error) {
 			return plan.Append(dst, unsafe.Pointer(m.(*M)))
 		},
+		Size: plan.DecodedSize,
 		bind: func(layout codec.Type, budget *codec.Budget) (Codec, error) {
 			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget, ProtoFields)
 			if err != nil {
@@ -87,6 +91,7 @@ func protoCodec(t protoreflect.MessageType) Codec {
 		Append: func(dst []byte, m any) ([]byte, error) {
 			return out.MarshalAppend(dst, m.(proto.Message))
 		},
+		Size: shapeOf(t, map[protoreflect.FullName]*protoShape{}).heap,
 	}
 }
 

@@ -101,9 +101,14 @@ func wordSize(k protoreflect.Kind) int {
 	}
 }
 
-// heap is about what a message takes that has been checked; of one that has been made for it, at
-// least half.
-func (s *protoShape) heap(b []byte) int {
+// heap is about what a message takes; of one that has been made for it, at least half. What is
+// broken, or nested deeper than decoding takes, counts up to there.
+func (s *protoShape) heap(b []byte) int { return s.heapWithin(b, recursionLimit) }
+
+func (s *protoShape) heapWithin(b []byte, depth int) int {
+	if len(b) == 0 || depth == 0 {
+		return s.size
+	}
 	size, counts := s.size, make([]int, len(s.counted))
 	for len(b) > 0 {
 		number, form, n := protowire.ConsumeTag(b)
@@ -115,7 +120,7 @@ func (s *protoShape) heap(b []byte) int {
 			break
 		}
 		if p := s.fields[number]; p != nil {
-			size += p.heap(number, form, b[n:n+value], counts)
+			size += p.heap(number, form, b[n:n+value], counts, depth-1)
 		}
 		b = b[n+value:]
 	}
@@ -130,7 +135,7 @@ func (s *protoShape) heap(b []byte) int {
 }
 
 // heap is what one occurrence of a field takes. That of a list or a map itself is left to counts.
-func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte, counts []int) int {
+func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte, counts []int, depth int) int {
 	within := b
 	switch form {
 	case protowire.BytesType:
@@ -141,7 +146,7 @@ func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte,
 	switch {
 	case p.entry != nil:
 		counts[p.place]++
-		return p.fixed + p.entry.heap(within)
+		return p.fixed + p.entry.heapWithin(within, depth+1)
 	case p.repeated && form == protowire.BytesType && p.packs():
 		return p.fixed + codec.Allocated(packed(p.kind, within)*p.element) // grown to at once
 	case p.repeated:
@@ -149,9 +154,9 @@ func (p *protoPart) heap(number protowire.Number, form protowire.Type, b []byte,
 	}
 	switch {
 	case p.message != nil && p.there:
-		return p.message.heap(within) - p.message.size
+		return p.message.heapWithin(within, depth) - p.message.size
 	case p.message != nil:
-		return p.fixed + p.message.heap(within)
+		return p.fixed + p.message.heapWithin(within, depth)
 	case p.packs():
 		return p.fixed
 	default:

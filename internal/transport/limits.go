@@ -82,6 +82,10 @@ const (
 	// beatPeriod is how often a client may send a datagram with nothing new in it: it
 	// flushes at most at the tick rate, of which this is the highest.
 	beatPeriod = time.Millisecond
+	// MaxDecoded bounds what one message takes decoded, estimated from its bytes: more than
+	// any frame of a plain struct comes to, and what a frame of empty protobuf messages
+	// multiplies to is no message of a game. Decoding this much takes less than 1 MiB and 1 ms.
+	MaxDecoded = 256 << 10
 	// chokeThreshold tells a send that waited for the peer's congestion window from
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond

@@ -27,6 +27,15 @@ func TestTheLimitsAreThoseOfThePages(t *testing.T) {
 		golden.Row(t, "../../docs/ARCHITECTURE.md", subject, says, bounds...)
 	}
 	here("inbox, per session", "%v arrivals and twice `RPC.Burst`, %v |", DefaultInboxPerSession, golden.Bytes(maxInboxBytesPerSession))
+	rate := func(subject string, r Rate, size func(int) any) {
+		t.Helper()
+		here(subject, "%v a second, bursts of %v (", size(r.PerSecond), size(r.Burst))
+	}
+	number, bytes := func(n int) any { return n }, func(n int) any { return golden.Bytes(n) }
+	rate("datagrams of a session", DefaultLimits.Datagrams, number)
+	rate("frames of a session's stream", DefaultLimits.Frames, number)
+	rate("bytes of a session, of its datagrams and by itself of its stream; a message counts decoded", DefaultLimits.Bytes, bytes)
+	here("a message decoded", "%v,", golden.Bytes(MaxDecoded))
 	here("inbox, per room", "%v arrivals, %v; beyond it %v and %v of each session |",
 		maxInbox, golden.Bytes(maxInboxBytes), fairInbox, golden.Bytes(fairInboxBytes))
 	here("mailbox, unreliable", "%v messages, %v |", maxUnreliable, golden.Bytes(maxUnreliableBytes))

@@ -10,13 +10,15 @@ type Link struct {
 	*conn
 	session *Session // names the connection in arrivals, and for nothing else
 
-	dup      dupWindow     // datagram reader
-	ranges   []Range       // datagram reader: scratch
-	nextBeat time.Duration // datagram reader: until then another one is too soon
-	stream   []byte        // stream reader: an incomplete frame
-	messages uint64        // stream reader: that have come over the stream
-	taken    bool          // stream reader: the room has taken the client
-	datagram []byte        // datagram writer: scratch
+	dup                      dupWindow     // datagram reader
+	datagrams, datagramBytes meter         // datagram reader
+	frames, streamBytes      meter         // stream reader
+	ranges                   []Range       // datagram reader: scratch
+	nextBeat                 time.Duration // datagram reader: until then another one is too soon
+	stream                   []byte        // stream reader: an incomplete frame
+	messages                 uint64        // stream reader: that have come over the stream
+	taken                    bool          // stream reader: the room has taken the client
+	datagram                 []byte        // datagram writer: scratch
 }
 
 // Wake returns the signals that there may be datagrams, and stream bytes, to send. They

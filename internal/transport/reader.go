@@ -16,6 +16,9 @@ func (l *Link) ReceiveDatagram(at time.Duration, b []byte) {
 		l.stats.Drop(DropInboxGone, 1)
 		return
 	}
+	if !l.takeDatagram(at, len(b)) {
+		return
+	}
 	if len(b) > MaxDatagram {
 		l.discard(at, DropDatagramTooLarge, len(b))
 		return
@@ -148,7 +151,14 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		return
 	}
 	m.Reliable = reliable
-	size := len(m.Payload)
+	size, encoded := l.size(&m), len(m.Payload)
+	if size > MaxDecoded {
+		discard(DropDecoded)
+		return
+	}
+	if !l.takeDecoded(at, size-encoded, reliable) {
+		return
+	}
 	if !l.cfg.Inbox.reserve(l.session, size) {
 		if reliable {
 			l.flooded()
@@ -165,7 +175,15 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: size, Number: l.number(reliable), Method: method, Decoded: decoded})
+	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: encoded, Number: l.number(reliable), Method: method, Decoded: decoded})
+}
+
+// size is what a message counts with: what it takes decoded, and its bytes at least.
+func (l *Link) size(m *Message) int {
+	if l.cfg.Size == nil {
+		return len(m.Payload)
+	}
+	return max(len(m.Payload), l.cfg.Size(m))
 }
 
 // number is that of the message which is being received.
@@ -194,6 +212,7 @@ func (l *Link) decode(m *Message) (method, v any, err error) {
 // which case the session has begun to close by itself.
 func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 	l.stats.StreamBytesIn.Add(uint64(len(b)))
+	l.takeStream(at, len(b))
 	in := b
 	if len(l.stream) > 0 {
 		l.stream = append(l.stream, b...)
@@ -239,6 +258,9 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 	}
 	if l.deaf.Load() {
 		l.stats.Drop(DropInboxGone, 1)
+		return nil
+	}
+	if !l.takeFrame(at) {
 		return nil
 	}
 	l.lastArrival.Store(int64(at))

@@ -22,6 +22,12 @@ type SessionConfig struct {
 	// message and is counted. The message's Payload is only valid during the call, and is
 	// handed on only if decoded is nil. A nil Decode hands on every payload.
 	Decode func(m *Message) (method, decoded any, err error)
+	// Size estimates what Decode would allocate for a message, without decoding it: that is
+	// what the message counts with, and beyond MaxDecoded it is dropped. A nil Size counts the
+	// payload.
+	Size func(m *Message) int
+	// Limits bounds what the peer may send.
+	Limits Limits
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)

@@ -23,14 +23,19 @@ const (
 	DropDatagramTooLarge             // datagram: it is larger than allowed
 	DropBeat                         // datagram: nothing new in it, too soon after another such
 	DropDatagramUnsent               // datagram: the link did not take it
+	DropDatagramRate                 // datagram: too many from this session
+	DropDatagramBytes                // datagram: too many bytes from this session
 	DropRole                         // datagram: a field that this side never receives
 	DropTime                         // datagram: a time reply that runs backwards
 	DropMessage                      // message: its envelope is broken
 	DropStage                        // message: its stage does not exist
 	DropDecode                       // message: Decode refused it
+	DropDecoded                      // message: decoded it takes more than one may
 	// stream: a frame that is empty, or of a kind that this version does not know
 	DropFrame
 	DropStream       // stream: the protocol was broken, the connection closed
+	DropFrameRate    // stream: far too many frames, the connection closed
+	DropStreamBytes  // stream: far too many bytes, the connection closed
 	DropHello        // handshake: garbage instead of a hello
 	DropHelloTimeout // handshake: no hello in time
 	DropHandshakes   // handshake: too many at once
@@ -57,13 +62,18 @@ var dropNames = [numDrops][2]string{
 	DropDatagramTooLarge: {"datagram", "oversize"},
 	DropBeat:             {"datagram", "empty"},
 	DropDatagramUnsent:   {"datagram", "unsent"},
+	DropDatagramRate:     {"datagram", "too_many"},
+	DropDatagramBytes:    {"datagram", "too_many_bytes"},
 	DropRole:             {"datagram", "wrong_direction"},
 	DropTime:             {"datagram", "bad_time"},
 	DropMessage:          {"message", "malformed"},
 	DropStage:            {"message", "unknown_stage"},
 	DropDecode:           {"message", "undecodable"},
+	DropDecoded:          {"message", "too_large_decoded"},
 	DropFrame:            {"stream", "unknown_frame"},
 	DropStream:           {"stream", "malformed"},
+	DropFrameRate:        {"stream", "too_many_frames"},
+	DropStreamBytes:      {"stream", "too_many_bytes"},
 	DropHello:            {"handshake", "malformed"},
 	DropHelloTimeout:     {"handshake", "timeout"},
 	DropHandshakes:       {"handshake", "too_many"},
