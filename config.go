@@ -62,7 +62,8 @@ type Config struct {
 	// least 1 s.
 	LostAfter time.Duration
 	// DrainTimeout is how long the room goes on ticking after Run's context has
-	// ended while clients are still in it: time to finish a round. Default 0:
+	// ended while clients are still in it: time to finish a round. They are told how
+	// long, and newcomers are refused. Default 0:
 	// clients are told at once. Work given to Go has 5 s at least.
 	DrainTimeout time.Duration
 	// Watchdog is how long a tick may take before it counts as hung: the log then

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"time"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
@@ -38,6 +40,10 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 	case transport.OverloadChanged:
 		c.reception.period(a.Overload.SendEvery)
 		c.setOverload(netloop.Overload(a.Overload.Level))
+	case transport.WillClose:
+		s := c.state
+		s.Closing = a.At + time.Duration(min(a.Value, maxClosing))
+		c.setState(s)
 	case transport.TimeScaleChanged:
 		c.rescale(a.TimeScale)
 	case transport.Gone:
@@ -97,9 +103,9 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	switch loaded := applied.Total - applied.Left; {
 	case c.state.Phase != Loading:
 	case applied.Left == 0:
-		c.setState(State{Phase: Playing})
+		c.setState(State{Phase: Playing, Closing: c.state.Closing})
 	default: // What is under way counts as missing again, but progress never goes back.
-		c.setState(State{Phase: Loading, Loaded: max(loaded, c.state.Loaded), Objects: applied.Total})
+		c.setState(State{Phase: Loading, Loaded: max(loaded, c.state.Loaded), Objects: applied.Total, Closing: c.state.Closing})
 	}
 	for _, fn := range c.onSnap {
 		c.call("OnSnapshot", func() { fn(c.snapshot) })
@@ -176,3 +182,6 @@ func (c *Client) runForeign(t *netloop.Tick) {
 		c.call("later", func() { fn(t) })
 	}
 }
+
+// maxClosing bounds the time that a server announces, so that a sum with it stays one.
+const maxClosing = uint64(1 << 60)

@@ -43,6 +43,11 @@ type State struct {
 	// when one snapshot brings everything.
 	Loaded, Objects int
 
+	// Closing is when the server closes at the latest, on the clock of [Client.Now]; 0 while
+	// it does not mean to. It waits for those who play until then, and not for anybody who
+	// has left: time to finish a round, or to look for another server.
+	Closing time.Duration
+
 	Code netloop.Code
 	Text string
 }

@@ -126,6 +126,9 @@ func (c *Client) tellRoom() {
 	if r.Overload() != overload.Normal {
 		c.session.PublishOverload(r.overload())
 	}
+	if left := r.closesAt - r.in.Start; r.ending && left > 0 {
+		c.session.PublishClosing(left)
+	}
 	if *r.scale.Load() != loop.Unscaled {
 		c.session.PublishTimeScale(r.timeScale())
 	}

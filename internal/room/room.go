@@ -190,10 +190,11 @@ type Room struct {
 	penalties penalties
 	seats     seats
 	// of the newest tick, for admissions; zero before the first
-	epoch   atomic.Pointer[loop.Epoch]
-	scale   atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
-	closing *transport.Closed          // by Close or a critical panic
-	ending  bool                       // nobody comes back any more
+	epoch    atomic.Pointer[loop.Epoch]
+	scale    atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
+	closing  *transport.Closed          // by Close or a critical panic
+	ending   bool                       // nobody comes back any more
+	closesAt time.Duration              // the room ends then at the latest, once ending
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions

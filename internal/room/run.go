@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -136,14 +137,17 @@ func (r *Room) Lingers(elapsed, limit time.Duration) bool {
 	return len(r.clients.list) > 0 && elapsed < limit || r.async.pending > 0 && elapsed < max(limit, WorkGrace)
 }
 
-// Drain tells the game that the room ends.
+// Drain tells the game and the clients that the room ends, within a time at the latest.
 func (r *Room) Drain(limit time.Duration) error {
 	r.feed.drain(limit)
-	r.ending = true
+	r.ending, r.closesAt = true, r.in.Start+limit
 	return r.Inspect(func() {
-		for _, c := range r.clients.list {
-			if c.dropped != nil { // It cannot come back any more.
+		for _, c := range slices.Clone(r.clients.list) {
+			switch {
+			case c.dropped != nil: // It cannot come back any more.
 				r.leave(c, c.dropped)
+			case limit > 0:
+				c.session.PublishClosing(limit)
 			}
 		}
 		r.game.Drain(limit)

@@ -42,6 +42,8 @@ const (
 	Accepted
 	// Received says that the peer has had Value of the reliable messages.
 	Received
+	// WillClose says that the server closes in Value ns at the latest (client).
+	WillClose
 	// Moved says that the client comes from another address now, the Text of Message (server).
 	Moved
 )

@@ -25,7 +25,7 @@ var (
 		frameHello: sized, frameWelcome: sized, frameRefused: sized, frameMessage: sized, frameEpoch: sized,
 		frameDigest: sized, frameClose: sized, frameOverload: sized, frameSchemaPart: sized,
 		frameSchemaAccepted: sized, frameState: sized, frameStateApplied: sized, frameTimeScale: sized,
-		frameAccepted: sized, frameReceived: sized,
+		frameAccepted: sized, frameReceived: sized, frameClosing: sized,
 	}
 	messageFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
 	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs come packed, in one piece.

@@ -44,6 +44,7 @@ const (
 	frameTimeScale
 	frameAccepted
 	frameReceived
+	frameClosing
 	frameUnknown // the first that this version does not know
 )
 

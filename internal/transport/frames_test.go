@@ -19,7 +19,7 @@ import (
 // every kind that only the other side takes; what this version does not know is skipped.
 func TestFramesBreakTheStreamWhenTheyMakeNoSense(t *testing.T) {
 	takes := map[bool][]protowire.Number{
-		true:  {frameEpoch, frameOverload, frameTimeScale, frameClose, frameAccepted, frameReceived},
+		true:  {frameEpoch, frameOverload, frameTimeScale, frameClose, frameAccepted, frameReceived, frameClosing},
 		false: {frameDigest, frameStateApplied, frameClose, frameReceived},
 	}
 	for _, client := range []bool{true, false} {

@@ -208,6 +208,9 @@ func (s *Session) PublishOverload(o Overload) { s.out.overload, s.out.loadDue = 
 // flushes only the last is sent.
 func (s *Session) PublishTimeScale(t TimeScale) { s.out.scale, s.out.scaleDue = t, true }
 
+// PublishClosing tells the client that the server closes, within a time at the latest.
+func (s *Session) PublishClosing(left time.Duration) { s.control(frameClosing, nanos(left)) }
+
 // RequestDigest asks the server for digests in the next snapshots.
 func (s *Session) RequestDigest(snapshots uint32) { s.request(snapshots, false) }
 

@@ -295,6 +295,8 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 		return l.receiveCount(at, Received, body)
 	case kind == frameAccepted && l.cfg.Client:
 		return l.receiveAccepted(at, body)
+	case kind == frameClosing && l.cfg.Client:
+		return l.receiveCount(at, WillClose, body)
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:

@@ -1919,6 +1919,7 @@ type Frame struct {
 	//	*Frame_TimeScale
 	//	*Frame_Accepted
 	//	*Frame_MessagesReceived
+	//	*Frame_Closing
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2096,6 +2097,15 @@ func (x *Frame) GetMessagesReceived() *MessagesReceived {
 	return nil
 }
 
+func (x *Frame) GetClosing() *Closing {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_Closing); ok {
+			return x.Closing
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -2175,6 +2185,11 @@ type Frame_MessagesReceived struct {
 	MessagesReceived *MessagesReceived `protobuf:"bytes,15,opt,name=messages_received,json=messagesReceived,proto3,oneof"`
 }
 
+type Frame_Closing struct {
+	// Server to client: it will close.
+	Closing *Closing `protobuf:"bytes,16,opt,name=closing,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -2204,6 +2219,8 @@ func (*Frame_TimeScale) isFrame_Kind() {}
 func (*Frame_Accepted) isFrame_Kind() {}
 
 func (*Frame_MessagesReceived) isFrame_Kind() {}
+
+func (*Frame_Closing) isFrame_Kind() {}
 
 // Accepted says that the client is in the room.
 type Accepted struct {
@@ -2297,6 +2314,53 @@ func (x *MessagesReceived) GetMessages() uint64 {
 	return 0
 }
 
+// Closing says that the server refuses newcomers, and when it closes the connections of those
+// who are still there. Who leaves before is waited for no longer.
+type Closing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Until then, from when the server wrote this frame.
+	LeftNs        uint64 `protobuf:"varint,1,opt,name=left_ns,json=leftNs,proto3" json:"left_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Closing) Reset() {
+	*x = Closing{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Closing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Closing) ProtoMessage() {}
+
+func (x *Closing) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Closing.ProtoReflect.Descriptor instead.
+func (*Closing) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Closing) GetLeftNs() uint64 {
+	if x != nil {
+		return x.LeftNs
+	}
+	return 0
+}
+
 // AckRanges names the state packets that were received and decoded.
 type AckRanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2312,7 +2376,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2388,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2401,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -2365,7 +2429,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2441,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2454,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -2415,7 +2479,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2491,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2504,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2488,7 +2552,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2564,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2577,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2677,7 +2741,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"&\n" +
 	"\fStateApplied\x12\x16\n" +
-	"\x06record\x18\x01 \x01(\x04R\x06record\"\xaf\x06\n" +
+	"\x06record\x18\x01 \x01(\x04R\x06record\"\xe0\x06\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -2696,12 +2760,15 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"time_scale\x18\r \x01(\v2\x15.netloop.v1.TimeScaleH\x00R\ttimeScale\x122\n" +
 	"\baccepted\x18\x0e \x01(\v2\x14.netloop.v1.AcceptedH\x00R\baccepted\x12K\n" +
-	"\x11messages_received\x18\x0f \x01(\v2\x1c.netloop.v1.MessagesReceivedH\x00R\x10messagesReceivedB\x06\n" +
+	"\x11messages_received\x18\x0f \x01(\v2\x1c.netloop.v1.MessagesReceivedH\x00R\x10messagesReceived\x12/\n" +
+	"\aclosing\x18\x10 \x01(\v2\x13.netloop.v1.ClosingH\x00R\aclosingB\x06\n" +
 	"\x04kind\"&\n" +
 	"\bAccepted\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x04R\breceived\".\n" +
 	"\x10MessagesReceived\x12\x1a\n" +
-	"\bmessages\x18\x01 \x01(\x04R\bmessages\"7\n" +
+	"\bmessages\x18\x01 \x01(\x04R\bmessages\"\"\n" +
+	"\aClosing\x12\x17\n" +
+	"\aleft_ns\x18\x01 \x01(\x04R\x06leftNs\"7\n" +
 	"\tAckRanges\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x12\n" +
 	"\x04runs\x18\x02 \x03(\rR\x04runs\"&\n" +
@@ -2809,7 +2876,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),               // 0: netloop.v1.Stage
 	(Code)(0),                // 1: netloop.v1.Code
@@ -2838,10 +2905,11 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*Frame)(nil),            // 24: netloop.v1.Frame
 	(*Accepted)(nil),         // 25: netloop.v1.Accepted
 	(*MessagesReceived)(nil), // 26: netloop.v1.MessagesReceived
-	(*AckRanges)(nil),        // 27: netloop.v1.AckRanges
-	(*TimeRequest)(nil),      // 28: netloop.v1.TimeRequest
-	(*TimeReply)(nil),        // 29: netloop.v1.TimeReply
-	(*Datagram)(nil),         // 30: netloop.v1.Datagram
+	(*Closing)(nil),          // 27: netloop.v1.Closing
+	(*AckRanges)(nil),        // 28: netloop.v1.AckRanges
+	(*TimeRequest)(nil),      // 29: netloop.v1.TimeRequest
+	(*TimeReply)(nil),        // 30: netloop.v1.TimeReply
+	(*Datagram)(nil),         // 31: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	6,  // 0: netloop.v1.Hello.resume:type_name -> netloop.v1.Resume
@@ -2879,15 +2947,16 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	21, // 32: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
 	25, // 33: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
 	26, // 34: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
-	27, // 35: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	28, // 36: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	29, // 37: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	18, // 38: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	27, // 35: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
+	28, // 36: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	29, // 37: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	30, // 38: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	18, // 39: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -2911,6 +2980,7 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_TimeScale)(nil),
 		(*Frame_Accepted)(nil),
 		(*Frame_MessagesReceived)(nil),
+		(*Frame_Closing)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2918,7 +2988,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
