@@ -26,7 +26,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench cubes lateness fuzz mutate metrics generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links lateness fuzz mutate metrics generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ bench: ## all benchmarks with their allocations
 
 cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
 	@go run ./internal/cubes/cmd -file "$(FILE)"
+
+links: ## bots play over a table of bad links: loss, jitter, holes, slow routers; four minutes
+	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
 
 lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock
