@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,10 +62,10 @@ func TestATokenNamesThePlayer(t *testing.T) {
 	w := open(t, func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			asked++
-			switch {
-			case j.Subject == "banned":
+			switch j.Subject {
+			case "banned":
 				return netloop.Refuse(netloop.CodeRefused, "you are banned")
-			case j.Subject == "alias":
+			case "alias":
 				j.Subject = "bob"
 			}
 			return nil
@@ -161,7 +162,7 @@ func TestWhatATokenSaysReplays(t *testing.T) {
 	ticks := 0
 	for {
 		_, err := r.Step()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -76,11 +76,8 @@ func LoadKeys(path string) (*Keys, error) {
 // keyFiles returns the files of a folder that hold keys, or the path itself if it is a file.
 func keyFiles(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
-	if err != nil {
-		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
-			return []string{path}, nil
-		}
-		return nil, err
+	if err != nil { // It is a file, or opening it as one says what is wrong.
+		return []string{path}, nil
 	}
 	var files []string
 	for _, e := range entries { // The folders in a volume of Kubernetes have no such ending.

@@ -13,6 +13,6 @@ func TestLimitsAreThoseOfTheTable(t *testing.T) {
 		golden.Row(t, "../../docs/ARCHITECTURE.md", subject, says, bounds...)
 	}
 	row("a token", "%v, valid for an hour at most |", golden.Bytes(MaxToken))
-	row("ids of used tokens", "%v (about 6 MiB)", maxSpent)
+	row("ids of used tokens", "%v (about 4 MiB)", maxSpent)
 	row("public keys that sign tokens", "%v, of %v each", maxKeys, golden.Bytes(maxKeyFile))
 }

@@ -79,19 +79,10 @@ func (s *Signer) Sign(g Grant) (string, error) {
 
 // GenerateKey makes a pair of keys and writes it to name.key, which only its owner may read, and
 // name.pub. It overwrites neither.
-func GenerateKey(name string) (err error) {
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		return err
-	}
-	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return err
-	}
-	publicDER, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return err
-	}
+func GenerateKey(name string) error {
+	public, private, _ := ed25519.GenerateKey(nil) // None of these three ever fails.
+	privateDER, _ := x509.MarshalPKCS8PrivateKey(private)
+	publicDER, _ := x509.MarshalPKIXPublicKey(public)
 	if err := writeKey(name+".key", 0o600, "PRIVATE KEY", privateDER); err != nil {
 		return err
 	}

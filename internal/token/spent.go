@@ -8,7 +8,7 @@ import (
 )
 
 // maxSpent bounds the ids that are remembered: 18 joins a second for the longest lifetime that a
-// token may have, 1 000 a second for one of a minute. They take about 6 MiB.
+// token may have, 1 000 a second for one of a minute. They take about 4 MiB.
 const maxSpent = 1 << 16
 
 // spent remembers the tokens that were used, until they have expired. It may be used from any

@@ -137,6 +137,7 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 		"one of several audiences":     {map[string]any{"aud": []string{"shop", "arena-1"}}, Fine},
 		"fractions of a second":        {map[string]any{"exp": float64(at(time.Minute)) + 0.5}, Fine},
 		"a negative role":              {map[string]any{"role": -1}, Fine},
+		"an id of 256 bytes":           {map[string]any{"jti": strings.Repeat("b", 256)}, Fine},
 		"a name of 256 bytes":          {map[string]any{"sub": strings.Repeat("a", 256)}, Fine},
 		"expired within the leeway":    {map[string]any{"exp": at(-9 * time.Second)}, Fine},
 		"valid soon within the leeway": {map[string]any{"nbf": at(10 * time.Second)}, Fine},
@@ -246,7 +247,7 @@ func TestOnlyTheLoginServiceSigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = v.Verify(jwtOf(t, header(map[string]any{"kid": nil}), claims(nil), login.sign), "lobby", noon)
-	if reasonOf(t, err) != UnknownKey {
+	if reasonOf(t, err) != UnknownKey || !strings.Contains(err.Error(), "does not say which key") {
 		t.Errorf("without a name, where two keys are: %v", err)
 	}
 }
@@ -278,7 +279,23 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 	for _, more := range []string{"A", ".", "=", "\n", ".x", "." + text} {
 		refuse("at the end", len(text), text+more)
 	}
-	refuse("long", 0, strings.Repeat("A", MaxToken+1))
+	exact := false
+	for pad := range 4 { // Not every length is one of base64, so the header varies too.
+		header := login.header()
+		header["x"] = strings.Repeat("x", pad)
+		for n, size := 5750, 0; size <= MaxToken; n++ {
+			long := jwtOf(t, header, claims(map[string]any{"x": strings.Repeat("x", n)}), login.sign)
+			size = len(long)
+			exact = exact || size == MaxToken
+			_, err := v.Verify(long, "lobby", noon)
+			if fits := size <= MaxToken; (err == nil) != fits || !fits && !strings.Contains(err.Error(), "at most 8192 bytes") {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		}
+	}
+	if !exact {
+		t.Error("no token was as long as it may be")
+	}
 	if _, err := v.Verify(text, "lobby", noon); err != nil || tried < 16*len(text) {
 		t.Errorf("unchanged, after %d: %v", tried, err)
 	}
@@ -313,6 +330,7 @@ func TestWhatIsNoTokenIsRefused(t *testing.T) {
 func TestSignedTokensAreAccepted(t *testing.T) {
 	dir := t.TempDir()
 	login := newIssuer(t, dir, "login-1")
+	newIssuer(t, dir, "login-2")
 	s, err := LoadSigner(filepath.Join(dir, "login-1.key"))
 	if err != nil || s.ID() != "login-1" {
 		t.Fatal(s, err)
@@ -368,5 +386,25 @@ func TestExplainGoesOnAfterWhatIsWrong(t *testing.T) {
 	}
 	if want := []string{"alg", "kid", "signature", "nbf", "sub", "jti", "room", "role"}; !reflect.DeepEqual(fine, want) {
 		t.Errorf("%q", fine)
+	}
+	for _, c := range []struct {
+		change map[string]any
+		want   string
+	}{
+		{map[string]any{"aud": nil}, "aud: the token does not say for which server it is (aud)"},
+		{map[string]any{"jti": nil}, "jti: the token has no id of 1 to 256 bytes (jti), so nobody could tell whether it was used before"},
+		{map[string]any{"role": nil}, ""},
+	} {
+		wrong, fine = nil, nil
+		for _, f := range Explain(login.token(t, c.change), Want{Keys: login.verifier(t).Keys(), Audience: "arena-1", Room: "lobby", Now: noon}) {
+			if f.Wrong == Fine {
+				fine = append(fine, f.What)
+				continue
+			}
+			wrong = append(wrong, f.What+": "+f.Text)
+		}
+		if got := strings.Join(wrong, "\n"); got != c.want || len(fine)+len(wrong) != 10 {
+			t.Errorf("%v: wrong %q, fine %q", c.change, got, fine)
+		}
 	}
 }
