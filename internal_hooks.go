@@ -27,7 +27,13 @@ func setHooks() bool {
 	d.NewTick = func(cfg inside.TickConfig) inside.Tick {
 		timers := new(loop.Timers[*Tick])
 		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}
-		return inside.Tick{Tick: t, RunTimers: func() { timers.Run(t, t.now) }}
+		return inside.Tick{
+			Tick: t, RunTimers: func() { timers.Run(t, t.now) },
+			ShiftTimers: func(game, scaled time.Duration) {
+				timers.Shift(loop.GameClock, game)
+				timers.Shift(loop.ScaledClock, scaled)
+			},
+		}
 	}
 	d.Systems = func(l any, reject func(error)) any { return &registry{l.(*loop.Loop[*Tick]), reject} }
 	d.Server = func(server any) inside.Server {

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -17,11 +19,10 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Client is one connection to a room and its mirror of the room's state. Unless
-// said otherwise its methods belong to the goroutine that calls Step.
+// Client is one player's way into a room, over one connection at a time, and its mirror of the
+// room's state. Unless said otherwise its methods belong to the goroutine that calls Step.
 type Client struct {
 	cfg    Config
 	schema *schema.Schema
@@ -31,12 +32,25 @@ type Client struct {
 	clock  loop.Clock
 	log    *slog.Logger
 	id     netloop.ClientID
-	closer func() // ends what Dial started for this client alone
-	closed bool   // by Close
+	params []byte // Config.Join
+	dial   dialing
+	jitter *rand.Rand // of attempts to come back
+	closer func()     // ends what Dial started for this client alone
+	closed bool       // by Close
+
+	// What outlives a connection, for the next one.
+	instance []byte // of the server
+	secret   []byte // with which the client comes back; empty if the server keeps nothing
+	keep     time.Duration
+	backlog  *transport.Backlog // nil if the server keeps nothing
+	before   uint64             // reliable messages that had come before this connection
+	received uint64             // and all of them
+	since    time.Duration      // when this connection began
+	away     *away              // nil while connected
+	silence  lull
 
 	// The frame, in the order of the flow: what arrives, what runs, what leaves.
-	session  *transport.Session // nil while connecting
-	inbox    *transport.Inbox
+	session  *transport.Session  // nil while connecting; then the last one
 	arrivals []transport.Arrival // scratch of poll
 	replica  *netvar.Replica
 	rpcs     *rpcqueue.Queue[*netloop.Tick]
@@ -75,14 +89,17 @@ type Client struct {
 
 // newClient makes a client that is not connected yet.
 func newClient(cfg Config, c loop.Clock) (*Client, error) {
-	if cfg.Schema == nil {
-		return nil, errors.New("client: Config.Schema: set it to the game's schema")
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	if err := cfg.complete(); err != nil {
+		return nil, err
 	}
 	cl := &Client{cfg: cfg, clock: c, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
-	cl.inbox = transport.NewInbox(maxArrivals, &cl.traffic)
+	if cfg.Join != nil {
+		var err error
+		if cl.params, err = json.Marshal(cfg.Join); err != nil {
+			return nil, fmt.Errorf("client: Config.Join: %w", err)
+		}
+	}
+	cl.jitter = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	cl.replica = netvar.NewReplica(cl.schema.Classes())
 	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs())
 	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
@@ -140,32 +157,19 @@ func (c *Client) builtins() {
 	}
 }
 
-// sessionConfig is how the transport hands over what arrives.
-func (c *Client) sessionConfig() transport.SessionConfig {
-	return transport.SessionConfig{Client: true, Inbox: c.inbox, Clock: c.clock.Now, Stats: &c.traffic, Decode: c.decode}
-}
-
-// connected is called once, before the Step that shall see it.
-func (c *Client) connected(s *transport.Session, w *netloopv1.Welcome) {
-	c.reception.period(w.GetSendEvery())
-	err := c.time.welcome(c.clock.Now(), w)
-	if err == nil {
-		err = c.joinScale(w.GetTimeScale())
-	}
-	if err != nil {
-		s.Close(transport.CodeProtocol, err.Error())
+// connected takes the first connection, before the Step that shall see it.
+func (c *Client) connected(e *entry) {
+	if err := c.arrive(e); err != nil {
+		e.session.Close(transport.CodeProtocol, err.Error())
 		c.end(netloop.Closed{Code: transport.CodeProtocol, Text: err.Error()})
 		return
 	}
-	c.session = s
-	c.id = netloop.ClientID(w.GetClientId())
-	c.minor = int(w.GetMinor())
-	c.pace.period = c.time.timeline.Rate.Period()
-	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
+	c.enter(nil, e)
 	c.setState(State{Phase: Loading})
 }
 
-// ID returns the client's id in the room, and 0 before it is connected.
+// ID returns the client's id in the room, and 0 before it is connected. A client that has joined
+// anew after a break has another one: see [Reconnect].
 func (c *Client) ID() netloop.ClientID { return c.id }
 
 // Minor returns the minor version of the schema that is in force, once connected:
@@ -206,7 +210,9 @@ func (c *Client) Step(frame time.Duration) {
 		c.inspect(func(t any) { c.runForeign(t.(*netloop.Tick)) })
 		return
 	}
-	if c.session != nil {
+	c.listen()
+	c.reconnect()
+	if c.live() {
 		c.time.request(c.clock.Now(), c.session)
 	}
 	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
@@ -231,15 +237,12 @@ func (c *Client) report(rec *loop.Record) {
 }
 
 // Run steps the client at the server's tick rate until ctx ends, which returns
-// nil, or the connection is closed, which returns a *netloop.Closed. It does not
+// nil, or the client is closed, which returns a *netloop.Closed. It does not
 // close the connection.
 func (c *Client) Run(ctx context.Context) error {
-	period := c.pace.period
-	if period == 0 {
-		period = time.Second / 60 // Not connected: Closed says why.
-	}
 	last := c.clock.Now()
-	for next := last; ; next += period {
+	for next := last; ; {
+		period := cmp.Or(c.pace.period, time.Second/60) // Not connected: Closed says why.
 		now := c.clock.Now()
 		c.Step(now - last)
 		last = now
@@ -247,14 +250,15 @@ func (c *Client) Run(ctx context.Context) error {
 			return closed
 		}
 		next = max(next, now-period) // After a stall one frame is made up for, not all.
-		if err := c.clock.WaitUntil(ctx, next+period); err != nil {
+		next += period
+		if err := c.clock.WaitUntil(ctx, next); err != nil {
 			return nil //nolint:nilerr // The context's end is the ordinary end.
 		}
 	}
 }
 
-// Closed returns why the connection ended, or nil while it has not. It may be
-// called from any goroutine.
+// Closed returns why the client ended, or nil while it has not: while it comes back after a break,
+// see [Reconnect], it has not. It may be called from any goroutine.
 func (c *Client) Closed() *netloop.Closed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,6 +302,7 @@ func (c *Client) end(why netloop.Closed) {
 	c.gone = &why
 	c.mu.Unlock()
 	close(c.done)
+	c.stay()
 	fail := func(t any) { c.calls.failAll(t.(*netloop.Tick), &why) }
 	if c.now.Stage != 0 {
 		fail(c.tick.Tick)

@@ -22,10 +22,9 @@ func TestAClientIntroducesItself(t *testing.T) {
 	greet := func(join any) (*netloopv1.Hello, error) {
 		c, err := newClient(Config{Schema: rigSchema, Room: "attic", Token: "secret", Join: join}, clock.NewVirtual())
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		g, err := c.greeting()
-		return g.Hello, err
+		return c.newEntry().hello, nil
 	}
 	h, err := greet(nil)
 	if err != nil || h.GetRoom() != "attic" || h.GetToken() != "secret" || h.GetParams() != nil || h.GetBuild() == "" {
@@ -46,8 +45,10 @@ func TestAClientIntroducesItself(t *testing.T) {
 // A server whose rates are no rates is left at once.
 func TestAWelcomeThatMakesNoSenseEndsTheConnection(t *testing.T) {
 	r := newRig(t)
-	s, _ := transport.NewSession(r.sessionConfig())
-	r.connected(s, &netloopv1.Welcome{Protocol: 1, ClientId: 1})
+	e := r.newEntry()
+	s, _ := transport.NewSession(e.config)
+	e.end(s, &netloopv1.Welcome{Protocol: 1, ClientId: 1}, nil)
+	r.connected(e)
 	if why, ok := s.Cause(); !ok || why.Code != transport.CodeProtocol {
 		t.Errorf("the server is told %+v", why)
 	}
@@ -161,8 +162,7 @@ func TestRunHasAFramePerTick(t *testing.T) {
 	}
 	hz := &netloopv1.Rate{Num: 10, Den: 1}
 	welcome := &netloopv1.Welcome{Protocol: 1, ClientId: 1, TickRate: hz, FixedRate: hz, SendEvery: 1, Epoch: &netloopv1.Epoch{Tick: 1}}
-	s, _ := transport.NewSession(c.sessionConfig())
-	c.connected(s, welcome)
+	welcomed(c, welcome)
 	var frames []time.Duration
 	c.On(netloop.Update, "frame", func(tick *netloop.Tick) {
 		if frames = append(frames, tick.Delta()); len(frames) == 3 {
@@ -243,7 +243,7 @@ func TestADialSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := inside.Client.New(Config{}, clock.NewVirtual()); err == nil || !strings.Contains(err.Error(), "Schema") {
+	if _, err := inside.Client.New(Config{}, inside.Memory{Clock: clock.NewVirtual()}); err == nil || !strings.Contains(err.Error(), "Schema") {
 		t.Errorf("in memory: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 
 	"github.com/netloop/netloop"
@@ -30,28 +31,68 @@ func NewDialer() (*Dialer, error) {
 // their goroutines have ended.
 func (d *Dialer) Close() error { return d.d.Close() }
 
-// Dial connects to a server at addr, host:port, and joins its room. A
-// *netloop.Refusal says why the server did not let the client in, or in what a
-// server of another build does not fit: it has CodeSchemaMismatch and names the
-// class or method, the field, and both types.
+// Dial connects to a server at addr, host:port, joins its room, and returns once the game has let
+// the client in. A *netloop.Refusal says why the server or the game did not, or in what a server of
+// another build does not fit: it has CodeSchemaMismatch and names the class or method, the field,
+// and both types. A connection that breaks later the client makes anew with the same Dialer: see
+// [Reconnect].
 func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	c, err := newClient(cfg, systemClock())
 	if err != nil {
 		return nil, err
 	}
-	greeting, err := c.greeting()
-	if err != nil {
-		return nil, err
+	c.dial = func(ctx context.Context, e *entry) {
+		go func() { d.enter(ctx, addr, &c.cfg, e) }()
 	}
-	s, welcome, err := quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: greeting, Session: c.sessionConfig()})
-	if err != nil {
+	e := c.newEntry()
+	d.enter(ctx, addr, &c.cfg, e)
+	if _, err := e.result(); err != nil {
 		return nil, dialError(addr, err)
 	}
-	c.connected(s, welcome)
+	c.connected(e)
 	if closed := c.Closed(); closed != nil {
 		return nil, dialError(addr, closed)
 	}
+	if err := c.letIn(ctx); err != nil {
+		return nil, dialError(addr, err)
+	}
 	return c, nil
+}
+
+// letIn waits until the game has let the client in. The arrivals stay for the first Step.
+func (c *Client) letIn(ctx context.Context) error {
+	select {
+	case <-c.session.Accepted():
+		return nil
+	case <-c.session.Closing():
+	case <-ctx.Done():
+		c.session.Close(netloop.CodeLeft, "")
+		return context.Cause(ctx)
+	}
+	select {
+	case <-c.session.Accepted(): // And then the connection ended, which the first Step finds.
+		return nil
+	default:
+	}
+	why, _ := c.session.Cause()
+	if why.Remote {
+		return &transport.Refusal{Code: why.Code, Text: why.Text}
+	}
+	return &why
+}
+
+// enter dials, and ends the entry.
+func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) {
+	if err := e.prove(ctx); err != nil {
+		e.end(nil, nil, fmt.Errorf("the token: %w", err))
+		return
+	}
+	if e.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.limit)
+		defer cancel()
+	}
+	e.end(quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}))
 }
 
 // Dial connects with a socket of the client's own, which Close closes.
@@ -68,6 +109,21 @@ func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// refusal says why a client was not let in.
+func refusal(err error) netloop.Closed {
+	var (
+		refused *transport.Refusal
+		closed  *transport.Closed
+	)
+	switch {
+	case errors.As(err, &refused):
+		return netloop.Closed{Code: refused.Code, Text: refused.Text}
+	case errors.As(err, &closed):
+		return netloop.Closed{Code: closed.Code, Text: closed.Text}
+	}
+	return netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()}
+}
+
 func dialError(addr string, err error) error {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -80,26 +136,29 @@ func dialError(addr string, err error) error {
 func init() { //nolint:gochecknoinits // The one door: see package inside.
 	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
 	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{quicnet.NewDialerOn(socket)} }
-	inside.Client.New = func(cfg any, clock inside.Clock) (inside.MemoryClient, error) {
-		c, err := newClient(cfg.(Config), clock)
+	inside.Client.New = func(cfg any, m inside.Memory) (any, error) {
+		c, err := newClient(cfg.(Config), m.Clock)
 		if err != nil {
-			return inside.MemoryClient{}, err
+			return nil, err
 		}
-		greeting, err := c.greeting()
-		return inside.MemoryClient{
-			Client: c, Greeting: greeting, Session: c.sessionConfig(),
-			Connected: func(s *transport.Session, w *netloopv1.Welcome, err error) {
-				if err != nil {
-					var refused *transport.Refusal
-					if errors.As(err, &refused) {
-						c.end(netloop.Closed{Code: refused.Code, Text: refused.Text})
-						return
-					}
-					c.end(netloop.Closed{Code: netloop.CodeInternal, Text: err.Error()})
-					return
-				}
-				c.connected(s, w)
-			},
-		}, err
+		c.jitter = rand.New(rand.NewPCG(m.Seed, 0))
+		c.dial = func(ctx context.Context, e *entry) { dialInMemory(ctx, m, e, e.end) }
+		e := c.newEntry()
+		dialInMemory(context.Background(), m, e, func(s *transport.Session, w *netloopv1.Welcome, err error) {
+			if e.end(s, w, err); err != nil {
+				c.end(refusal(err))
+				return
+			}
+			c.connected(e)
+		})
+		return c, nil
 	}
+}
+
+func dialInMemory(ctx context.Context, m inside.Memory, e *entry, done func(*transport.Session, *netloopv1.Welcome, error)) {
+	if err := e.prove(ctx); err != nil {
+		done(nil, nil, err)
+		return
+	}
+	m.Dial(e.greeting(), e.config, done)
 }

@@ -7,32 +7,10 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A server of another build speaks its own schema, and the client adapts: see package
 // netloop. Everything here does nothing while both have the same.
-
-// adapt matches the server's tables with Config.Schema, before the client is let in.
-func (c *Client) adapt(t *netloopv1.SchemaTables) error {
-	f, err := c.schema.Adapt(t)
-	if err != nil {
-		return err
-	}
-	c.served = f
-	c.replica.Adapt(f.Classes())
-	return nil
-}
-
-// decode decodes a message on the goroutine that has read it.
-func (c *Client) decode(m *transport.Message) (_, decoded any, err error) {
-	if c.served != nil {
-		decoded, err = c.served.Decode(m)
-	} else {
-		decoded, err = c.schema.DecodeOnClient(m)
-	}
-	return nil, decoded, err
-}
 
 // encode makes the payload of a message and finds the server's id of its method. The error, which
 // is counted, is that the message exceeds what its declaration or the wire allows, or that the

@@ -15,24 +15,32 @@ import (
 // frame, in the order of arrival.
 func (c *Client) poll(t *netloop.Tick) {
 	c.runForeign(t) // First: a new watcher is told of what exists before it hears what changes.
-	c.arrivals = c.inbox.Swap(c.arrivals)
-	for i := range c.arrivals {
-		c.arrive(t, &c.arrivals[i])
+	c.land(t)
+	if c.live() {
+		c.arrivals = c.session.Inbox().Swap(c.arrivals)
+		for i := range c.arrivals {
+			c.arrived(t, &c.arrivals[i])
+		}
 	}
 	c.held.expire(c.time.tick, c.queue)
 	c.calls.expire(t, c.clock.Now())
 	c.verify.step(c, c.clock.Now())
 }
 
-// arrive handles one arrival.
-func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
+// arrived handles one arrival.
+func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 	switch a.Kind {
 	case transport.State:
 		c.apply(t, a)
 	case transport.Record:
 		c.applyRecord(t, a)
 	case transport.MessageArrived:
+		c.came(a)
 		c.receive(t, a)
+	case transport.Accepted:
+		c.accepted(a.Value)
+	case transport.Received:
+		c.confirmed(a.Value)
 	case transport.TimeSample:
 		c.time.sync.Sample(a.T[0], a.T[1], a.T[2], a.T[3])
 	case transport.EpochMoved:
@@ -41,15 +49,24 @@ func (c *Client) arrive(t *netloop.Tick, a *transport.Arrival) {
 		c.reception.period(a.Overload.SendEvery)
 		c.setOverload(netloop.Overload(a.Overload.Level))
 	case transport.WillClose:
-		s := c.state
+		s := c.present()
 		s.Closing = a.At + time.Duration(min(a.Value, maxClosing))
-		c.setState(s)
+		c.become(s)
 	case transport.TimeScaleChanged:
 		c.rescale(a.TimeScale)
 	case transport.Gone:
-		c.held.release(c.queue) // The server's last words, mostly.
-		c.end(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
+		c.ended(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}
+}
+
+// ended takes the end of the connection: a break, or the server's last word.
+func (c *Client) ended(why netloop.Closed) {
+	if c.breaks(why.Code) {
+		c.lose(why)
+		return
+	}
+	c.held.release(c.queue) // The server's last words, mostly.
+	c.end(why)
 }
 
 // apply takes one state packet, and then tells the game what it changed.
@@ -100,16 +117,40 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 	}
 	c.stats.Snapshots++
 	c.held.reached(applied.Reached, c.queue)
-	switch loaded := applied.Total - applied.Left; {
-	case c.state.Phase != Loading:
-	case applied.Left == 0:
-		c.setState(State{Phase: Playing, Closing: c.state.Closing})
-	default: // What is under way counts as missing again, but progress never goes back.
-		c.setState(State{Phase: Loading, Loaded: max(loaded, c.state.Loaded), Objects: applied.Total, Closing: c.state.Closing})
-	}
+	c.progress(applied)
 	for _, fn := range c.onSnap {
 		c.call("OnSnapshot", func() { fn(c.snapshot) })
 	}
+}
+
+// progress follows the first state. It may come before the server's word that the client is in.
+func (c *Client) progress(applied *netvar.Applied) {
+	now := c.present()
+	switch loaded := applied.Total - applied.Left; {
+	case now.Phase != Loading:
+		return
+	case applied.Left == 0:
+		now = State{Phase: Playing, Closing: now.Closing}
+	default: // What is under way counts as missing again, but progress never goes back.
+		now.Loaded, now.Objects = max(loaded, now.Loaded), applied.Total
+	}
+	c.become(now)
+}
+
+// present is the state that the client is in, or goes back to from Reconnecting; become changes it.
+func (c *Client) present() State {
+	if c.away != nil {
+		return c.away.state
+	}
+	return c.state
+}
+
+func (c *Client) become(s State) {
+	if c.away != nil {
+		c.away.state = s
+		return
+	}
+	c.setState(s)
 }
 
 // call calls the game, whose panic costs nobody else what has arrived.
@@ -145,7 +186,7 @@ func (c *Client) queue(it rpcqueue.Item) {
 
 // flush is the system transport.flush.
 func (c *Client) flush() {
-	if c.session == nil {
+	if !c.live() {
 		return
 	}
 	now := c.clock.Now()

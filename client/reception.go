@@ -12,6 +12,13 @@ type reception struct {
 	open  uint64 // packets of it that are on their way
 	came  uint64 // packets that have arrived, used or not
 	held  uint64 // snapshots held back
+	past  uint64 // packets lost on the connections before
+}
+
+// restart begins with another connection, whose packets are numbered anew.
+func (r *reception) restart(sendEvery uint32) {
+	*r = reception{held: r.held, past: r.lost()}
+	r.period(sendEvery)
 }
 
 // period takes the ticks between two snapshots, which the server has said.
@@ -36,4 +43,4 @@ func (r *reception) packet(a *netvar.Applied) {
 }
 
 // lost is how many packets were sent and have not arrived, but for those of the newest snapshot.
-func (r *reception) lost() uint64 { return r.next - min(r.next, r.came+r.open+1) }
+func (r *reception) lost() uint64 { return r.past + r.next - min(r.next, r.came+r.open+1) }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ var (
 	rigSchema = netloop.NewSchema("rig", 1, 0)
 	rigPlaces = netloop.NewClass[rigPlace](rigSchema, "place")
 	rigWords  = netloop.NewRPC[rigWord](rigSchema, "words")
+	rigLoose  = netloop.NewRPC[rigWord](rigSchema, "loose", netloop.Unreliable())
 	rigAsk    = netloop.NewCall[rigWord, rigWord](rigSchema, "ask", netloop.Timeout(time.Second))
 )
 
@@ -39,22 +41,37 @@ type rig struct {
 	said  strings.Builder // the log
 }
 
+// newRig is a rig whose client stays closed when its connection breaks, and bears any silence.
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOf(t, Config{Schema: rigSchema, Reconnect: Reconnect{Off: true}})
+}
+
+func newRigOf(t *testing.T, cfg Config) *rig {
+	t.Helper()
 	r := &rig{t: t, clock: clock.NewVirtual()}
-	c, err := newClient(Config{Schema: rigSchema, Log: slog.New(slog.NewTextHandler(&r.said, nil))}, r.clock)
+	cfg.Log = slog.New(slog.NewTextHandler(&r.said, nil))
+	c, err := newClient(cfg, r.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Client = c
+	if cfg.LostAfter == 0 {
+		c.cfg.LostAfter = math.MaxInt64
+	}
 	return r
 }
 
 // connect brings a connection with this welcome.
-func (r *rig) connect(w *netloopv1.Welcome) {
-	var s *transport.Session
-	s, r.link = transport.NewSession(r.sessionConfig())
-	r.connected(s, w)
+func (r *rig) connect(w *netloopv1.Welcome) { r.link = welcomed(r.Client, w) }
+
+// welcomed brings a client its first connection.
+func welcomed(c *Client, w *netloopv1.Welcome) *transport.Link {
+	e := c.newEntry()
+	s, link := transport.NewSession(e.config)
+	e.end(s, w, nil)
+	c.connected(e)
+	return link
 }
 
 // newJoined is a rig that has been let in, at 10 Hz.
@@ -78,15 +95,24 @@ func (r *rig) frame(d time.Duration) {
 func (r *rig) arrives(all ...transport.Arrival) {
 	r.t.Helper()
 	for _, a := range all {
-		if a.Session = r.session; !r.inbox.Push(a) {
+		if a.Session = r.session; !r.session.Inbox().Push(a) {
 			r.t.Fatal("the inbox does not take it")
 		}
 	}
 	r.frame(0)
 }
 
-// sent flushes, and returns what has then arrived at the server.
+// sent flushes, and returns the kinds of what has then arrived at the server.
 func (r *rig) sent() (kinds []transport.ArrivalKind) {
+	r.t.Helper()
+	for _, a := range r.served() {
+		kinds = append(kinds, a.Kind)
+	}
+	return kinds
+}
+
+// served flushes, and returns what has then arrived at the server.
+func (r *rig) served() []transport.Arrival {
 	r.t.Helper()
 	inbox := transport.NewInbox(0, nil)
 	_, far := transport.NewSession(transport.SessionConfig{Inbox: inbox})
@@ -98,10 +124,7 @@ func (r *rig) sent() (kinds []transport.ArrivalKind) {
 	if err := far.ReceiveStream(0, r.link.AppendStream(nil, 1<<20)); err != nil {
 		r.t.Fatal(err)
 	}
-	for _, a := range inbox.Swap(nil) {
-		kinds = append(kinds, a.Kind)
-	}
-	return kinds
+	return inbox.Swap(nil)
 }
 
 // word is a message of the server.

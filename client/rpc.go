@@ -17,8 +17,10 @@ import (
 // goroutine. A message that cannot be sent is counted ([Stats]), and the error says why, which
 // who has no player to tell may ignore: [ErrDoesNotFit] is in it when the message exceeds a limit
 // that its tags set or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the
-// connection, and a *netloop.Refusal if the server's build does not have the method, or allows
-// less. A message that was sent over a connection that breaks may still be lost.
+// client, and a *netloop.Refusal if the server's build does not have the method, or allows
+// less. While a connection that has broken is not back, unreliable messages are dropped, which is
+// counted and no error, and reliable ones wait, up to 512 KiB of them, if the server keeps the
+// client's place. They come once each and in order, unless the place is gone: see [Reconnect].
 //
 // Send panics with what only a programmer can mend: an RPC of another schema,
 // [netloop.RunAt] of a stage that the declaration does not allow, [netloop.WithState], and an RPC
@@ -44,6 +46,10 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 	out.Stage = uint8(send.Stage)
 	if err != nil {
 		return err
+	}
+	if c.away != nil && !out.Reliable {
+		c.stats.Dropped++ // As any that is lost on the way.
+		return nil
 	}
 	if c.session == nil || c.Closed() != nil || !c.session.Send(out) {
 		c.stats.Dropped++
@@ -78,9 +84,9 @@ func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
 // or an error: a *netloop.Refusal in the server's words, or of CodeUnknownMethod if
 // the server's build does not have the call, [ErrTimeout], [ErrDoesNotFit] in the error of a
 // question that exceeds a limit, as in [Send],
-// [ErrTooManyCalls], or a *netloop.Closed when the connection ended first. It
-// belongs to Step's goroutine. It panics when 1 024 calls of one frame have been
-// refused with ErrTooManyCalls, because then the game asks in a loop.
+// [ErrTooManyCalls], or a *netloop.Closed when the client ended first, or its place was gone after
+// a break ([Reconnect]). It belongs to Step's goroutine. It panics when 1 024 calls of one frame
+// have been refused with ErrTooManyCalls, because then the game asks in a loop.
 func Ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error), o ...netloop.SendOption) {
 	ask(c, k, q, then, o)
 }
@@ -115,6 +121,9 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 func (c *Client) sendError() error {
 	if closed := c.Closed(); closed != nil {
 		return closed
+	}
+	if c.away != nil {
+		return errors.New("client: the connection has broken, and no message can wait until it is back")
 	}
 	return errors.New("client: not connected")
 }

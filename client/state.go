@@ -10,11 +10,12 @@ import (
 // Phase is where a client is in its life.
 type Phase uint8
 
-// The phases, in their order.
+// The phases, in their order, but that Reconnecting leads back to Loading or Playing.
 const (
 	Connecting Phase = iota
 	Loading          // in the room; the first state has not arrived as a whole
 	Playing
+	Reconnecting // the connection has broken, and the client comes back: see Reconnect
 	Closed
 )
 
@@ -27,6 +28,8 @@ func (p Phase) String() string {
 		return "loading"
 	case Playing:
 		return "playing"
+	case Reconnecting:
+		return "reconnecting"
 	case Closed:
 		return "closed"
 	}
@@ -48,6 +51,12 @@ type State struct {
 	// has left: time to finish a round, or to look for another server.
 	Closing time.Duration
 
+	// Attempt counts, from 1, the attempts of a client that is reconnecting, and Left is for how
+	// long its server still keeps its place: 0 once that is over, or when it keeps none. OnState
+	// is called for each attempt; Left of State goes on in between.
+	Attempt int
+	Left    time.Duration
+
 	Code netloop.Code
 	Text string
 }
@@ -68,7 +77,13 @@ func (s State) Progress() float64 {
 func (c *Client) OnState(fn func(State)) { c.onState = append(c.onState, fn) }
 
 // State returns the client's state.
-func (c *Client) State() State { return c.state }
+func (c *Client) State() State {
+	s := c.state
+	if s.Phase == Reconnecting {
+		s.Left = c.left()
+	}
+	return s
+}
 
 func (c *Client) setState(s State) {
 	if s == c.state {
@@ -129,7 +144,10 @@ type Stats struct {
 	FullStates uint64        // asked for: packets were refused, or a digest did not match
 	Unequal    uint64        // complete digests that did not match
 	Jumped     uint64        // fixed steps left out because a frame was too long
-	Dropped    uint64        // sends before the connection and after its end
+	Silent     time.Duration // since anything was last heard from the server
+	Drops      uint64        // connections that broke, see Reconnect
+	Resumes    uint64        // and after which the client went on where it was
+	Dropped    uint64        // sends before the connection, while it was broken and after its end
 	Overflowed uint64        // arrivals that found the inbox full, because no Step came for long
 	Rejected   uint64        // messages that could not run: not handled, at a wrong stage
 	Unknown    uint64        // messages of methods that this build of the game does not have
@@ -148,6 +166,9 @@ func (c *Client) Stats() Stats {
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
 	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
 	s.Lost, s.HeldBack = c.reception.lost(), c.reception.held
+	if c.session != nil {
+		s.Silent = max(0, now-max(c.session.LinkFacts().LastArrival, c.since))
+	}
 	s.Held, s.Early = len(c.held.queue), c.held.early
 	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
 	if s.Applied > 0 {

@@ -27,18 +27,26 @@ type serverTime struct {
 	requests uint64
 }
 
-// welcome takes what the handshake said. An error means that the server's rates
+// welcome takes what a handshake said that took so long: of the server that was there before, or of
+// another, whose time has nothing to do with what was known. An error means that the server's rates
 // are no rates.
-func (s *serverTime) welcome(now time.Duration, w *netloopv1.Welcome) error {
-	s.timeline = loop.Timeline{
+func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same bool) error {
+	line := loop.Timeline{
 		Rate:  loop.Rate{Num: w.GetTickRate().GetNum(), Den: w.GetTickRate().GetDen()},
 		Fixed: loop.Rate{Num: w.GetFixedRate().GetNum(), Den: w.GetFixedRate().GetDen()},
 	}
-	if err := s.timeline.Check(); err != nil {
+	if err := line.Check(); err != nil {
 		return err
 	}
+	said := time.Duration(w.GetServerNs())
+	if !same {
+		*s = serverTime{jumped: s.jumped}
+	} else if ahead := s.server(now) - said; ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
+		s.sync = clock.Sync{} // This end's clock stood still, for instance, as its machine slept.
+	}
+	s.timeline, s.offset = line, said-now
+	s.requests = 0 // The path may be another: its round trips are asked for anew.
 	s.epoch = loop.Epoch{Tick: w.GetEpoch().GetTick(), At: time.Duration(w.GetEpoch().GetServerNs())}
-	s.offset = time.Duration(w.GetServerNs()) - now
 	s.known = s.epoch.Tick != 0 // Else the room has not ticked yet: its epoch follows.
 	return nil
 }
@@ -64,6 +72,7 @@ func (c *Client) setScale(t transport.TimeScale) {
 func (c *Client) joinScale(t *netloopv1.TimeScale) error {
 	switch {
 	case t == nil:
+		c.loop.SetScale(loop.Unscaled)
 		return nil
 	case t.GetScaledNs() > math.MaxInt64:
 		return fmt.Errorf("a scaled time of %d ns", t.GetScaledNs())

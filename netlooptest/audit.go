@@ -11,6 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -80,10 +81,10 @@ type audit struct {
 	w       *World
 	who     string
 	addr    string // by which the server knows the client
+	id      uint64 // likewise, once it has said so; a client that is back has kept it
 	table   *netvar.Table
 	replica *netvar.Replica
 	classes map[*netvar.Class]map[netvar.ID][]ruling
-	stream  []byte // not a whole frame yet
 	leaks   int
 }
 
@@ -102,55 +103,81 @@ func (w *World) auditOf(c *client.Client) *audit {
 	}
 	table := inside.Netloop.Schema(w.server.Schema).Classes()
 	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
-		addr: s.conn.Remote(), table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
-	s.audit.replica.Inspect(s.audit.look)
-	s.conn.SetTap(s.audit.take)
+		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
+	s.audit.tap(s.conn)
 	return s.audit
+}
+
+// tap listens to another connection of the client.
+func (a *audit) tap(c *memnet.Conn) {
+	a.addr = c.Remote()
+	var stream []byte // not a whole frame yet
+	c.SetTap(func(b []byte, datagram bool) {
+		if datagram {
+			a.takeDatagram(b)
+			return
+		}
+		stream = a.takeStream(append(stream, b...))
+	})
 }
 
 // onServer returns the client as the server knows it, and nil while it is not in the room.
 func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 	for c := range t.Clients() {
-		if c.Join().Addr == a.addr {
+		if c.Join().Addr == a.addr || uint64(c.ID()) == a.id {
 			return c
 		}
 	}
 	return nil
 }
 
-// take takes what the server sends, and decodes the state in it.
-func (a *audit) take(b []byte, datagram bool) {
-	if datagram {
-		var d netloopv1.Datagram
-		if err := proto.Unmarshal(b, &d); err != nil {
-			a.failed("a datagram", err)
-			return
-		}
-		if len(d.GetState()) > 0 {
-			_, err := a.replica.Apply(d.GetState())
-			a.failed("a packet of state", err)
-		}
-		a.replica.Events() // Nobody wants to hear of them.
+// takeDatagram decodes the state in a datagram of the server.
+func (a *audit) takeDatagram(b []byte) {
+	var d netloopv1.Datagram
+	if err := proto.Unmarshal(b, &d); err != nil {
+		a.failed("a datagram", err)
 		return
 	}
-	a.stream = append(a.stream, b...)
+	if len(d.GetState()) > 0 {
+		_, err := a.replica.Apply(d.GetState())
+		a.failed("a packet of state", err)
+	}
+	a.replica.Events() // Nobody wants to hear of them.
+}
+
+// takeStream decodes the state in whole frames, and returns what is left.
+func (a *audit) takeStream(b []byte) (rest []byte) {
 	for {
-		frame, rest, err := transport.CutFrame(a.stream, max(transport.MaxFrame, transport.MaxHandshake))
+		frame, rest, err := transport.CutFrame(b, max(transport.MaxFrame, transport.MaxHandshake))
 		if err != nil || frame == nil {
 			a.failed("the stream", err)
-			return
+			return rest
 		}
 		var f netloopv1.Frame
 		if err := proto.Unmarshal(frame, &f); err != nil {
 			a.failed("a frame", err)
-			return
+			return nil
+		}
+		if w := f.GetWelcome(); w != nil {
+			a.welcome(w)
 		}
 		if state := f.GetState(); len(state) > 0 {
 			_, err := a.replica.ApplyLarge(state)
 			a.failed("a record of state", err)
 		}
-		a.stream = slices.Delete(a.stream, 0, len(a.stream)-len(rest))
+		b = rest
 	}
+}
+
+// welcome begins with what a connection brings: all anew, or what comes after the one before.
+func (a *audit) welcome(w *netloopv1.Welcome) {
+	a.id = w.GetClientId()
+	if w.GetResumed() {
+		a.replica.Resume()
+		return
+	}
+	a.replica.Adapt(nil)
+	a.replica.Inspect(a.look)
 }
 
 func (a *audit) failed(what string, err error) {

@@ -22,12 +22,14 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/memnet"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // World is a server and its clients. It belongs to the test's goroutine.
 type World struct {
 	tb      testing.TB
 	log     *slog.Logger // of the clients
+	seed    uint64
 	net     *memnet.Network
 	server  inside.Server
 	pacer   loop.Pacer
@@ -37,10 +39,27 @@ type World struct {
 
 type seat struct {
 	c    *client.Client
-	conn *memnet.Conn
+	conn *memnet.Conn // the newest
+	link memnet.Link
 
-	frozen bool
-	audit  *audit // see Audit
+	cut, stalled bool // of every connection
+	frozen, gone bool
+	audit        *audit // see Audit
+}
+
+// dial connects the client, at first and after a break.
+func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
+	if s.audit != nil {
+		s.conn.SetTap(nil)
+	}
+	s.conn = w.net.Dial(s.link, g, cfg, done)
+	s.conn.Stall(s.stalled)
+	if s.cut {
+		s.conn.Cut()
+	}
+	if s.audit != nil {
+		s.audit.tap(s.conn)
+	}
 }
 
 // Option is an option of [New].
@@ -102,7 +121,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	if err != nil {
 		tb.Fatalf("netlooptest: %v", err)
 	}
-	w := &World{tb: tb, log: opt.cfg.Log, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
+	w := &World{tb: tb, log: opt.cfg.Log, seed: opt.seed, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
 	w.server.Room.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
 	w.pacer.Timeline = w.server.Room.Timeline()
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
@@ -167,12 +186,17 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 	if cfg.Log == nil {
 		cfg.Log = w.log
 	}
-	m, err := inside.Client.New(cfg, w.clock())
+	s := &seat{link: memnet.Link(l)}
+	c, err := inside.Client.New(cfg, inside.Memory{
+		Clock: w.clock(), Seed: w.seed + uint64(len(w.clients)),
+		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
+			s.dial(w, g, cfg, done)
+		},
+	})
 	if err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
-	s := &seat{c: m.Client.(*client.Client)}
-	s.conn = w.net.Dial(memnet.Link(l), m.Greeting, m.Session, m.Connected)
+	s.c = c.(*client.Client)
 	w.clients = append(w.clients, s)
 	return s.c
 }
@@ -190,7 +214,7 @@ func (w *World) Step(n int) {
 		}
 		w.net.Advance(in.Deadline + period/2)
 		for _, s := range w.clients {
-			if !s.frozen {
+			if !s.frozen && !s.gone {
 				s.c.Step(period * time.Duration(1+in.Dropped))
 			}
 		}
@@ -345,22 +369,56 @@ func (w *World) Look(c *client.Client, fn func(*netloop.Tick)) {
 func (w *World) Now() time.Duration { return w.net.Now() }
 
 // SetLink changes a client's link from now on.
-func (w *World) SetLink(c *client.Client, l Link) { w.conn(c).SetLink(memnet.Link(l)) }
+func (w *World) SetLink(c *client.Client, l Link) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.link = memnet.Link(l)
+	s.conn.SetLink(s.link)
+}
 
 // Cut makes a client's link a black hole: both sides keep sending, and nothing
-// arrives until Heal.
-func (w *World) Cut(c *client.Client) { w.conn(c).Cut() }
+// arrives until Heal. Each gives the connection up in a while, and the client tries to come back:
+// see [client.Reconnect].
+func (w *World) Cut(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cut = true
+	s.conn.Cut()
+}
 
 // Heal ends what Cut began.
-func (w *World) Heal(c *client.Client) { w.conn(c).Heal() }
+func (w *World) Heal(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cut = false
+	s.conn.Heal()
+}
 
 // Stall lets what the server sends to a client wait at the server, until it is
 // called again with false: as when the client, or the server's own network code,
 // gets no time. What the client sends still arrives.
-func (w *World) Stall(c *client.Client, stall bool) { w.conn(c).Stall(stall) }
+func (w *World) Stall(c *client.Client, stall bool) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.stalled = stall
+	s.conn.Stall(stall)
+}
 
-// Drop takes a client away without a word: the server has to find out.
-func (w *World) Drop(c *client.Client) { w.conn(c).Drop() }
+// Drop takes a client away without a word, as a program that was killed: it runs no frame any more,
+// and the server has to find out.
+func (w *World) Drop(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.gone = true
+	s.conn.Drop()
+}
+
+// Break breaks a client's connection without a word. The client notices at once, as when the
+// system says that there is no network, and comes back by itself; the server has to find out.
+func (w *World) Break(c *client.Client) {
+	w.tb.Helper()
+	w.seat(c).conn.Break()
+}
 
 // Freeze lets a client run no frames until Thaw, as a program that hangs: its
 // connection goes on, and what arrives waits.
@@ -368,8 +426,6 @@ func (w *World) Freeze(c *client.Client) { w.seat(c).frozen = true }
 
 // Thaw ends what Freeze began.
 func (w *World) Thaw(c *client.Client) { w.seat(c).frozen = false }
-
-func (w *World) conn(c *client.Client) *memnet.Conn { w.tb.Helper(); return w.seat(c).conn }
 
 func (w *World) seat(c *client.Client) *seat {
 	w.tb.Helper()

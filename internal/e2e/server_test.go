@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -17,8 +18,9 @@ import (
 // A server that listened and is not run gives back all that it holds, once, and cannot be
 // used again. Who has connected meanwhile is told.
 func TestAServerThatIsNotRunIsClosed(t *testing.T) {
-	started, closed := 0, 0
+	started, closed, asked := 0, 0, make(chan struct{})
 	s := unrun(t, netloop.Config{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", TraceDir: t.TempDir()}, script(func(r *netloop.Room) {
+		r.OnAdmit(func(context.Context, *netloop.Join) error { close(asked); return nil })
 		r.OnStart(func(*netloop.Tick) { started++ })
 		r.OnClose(func(context.Context) error { closed++; return nil })
 	}))
@@ -27,10 +29,12 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dialled := make(chan error, 1)
+	go func() {
+		_, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema})
+		dialled <- err
+	}()
+	<-asked
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -39,12 +43,9 @@ func TestAServerThatIsNotRunIsClosed(t *testing.T) {
 	if closed != 1 || started != 0 {
 		t.Errorf("OnClose ran %d times, OnStart %d times", closed, started)
 	}
-	waitFor(t, func() bool { c.Step(time.Millisecond); return c.Closed() != nil })
-	if why := c.Closed(); why.Code != netloop.CodeClosing {
-		t.Errorf("the client was told %v", why)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
+	var told *netloop.Refusal
+	if err := <-dialled; !errors.As(err, &told) || told.Code != netloop.CodeClosing {
+		t.Errorf("the client was told %v", err)
 	}
 	again, err := net.ListenPacket("udp", s.Addr().String())
 	if err != nil {

@@ -38,9 +38,10 @@ type guest struct {
 	streamed         bool               // and whether that came with a record
 	tally            *coverage
 
-	gone  bool // it left or vanished
-	until uint64
-	mend  func() // ends what is wrong with its link
+	gone   bool // it left or vanished
+	broken uint64
+	until  uint64
+	mend   func() // ends what is wrong with its link
 }
 
 // telling is what a client is told of an object.

@@ -27,7 +27,7 @@ func newCoverage() *coverage {
 func (s *simulation) explain(t *netloop.Tick) (x netloop.Explanation, it *item, g *guest) {
 	items := append(slices.Clone(s.m.items), s.m.buried[max(0, len(s.m.buried)-1):]...)
 	c, ok := t.Client(s.someone())
-	if !ok || len(items) == 0 {
+	if !ok || !c.Connected() || len(items) == 0 {
 		return x, nil, nil
 	}
 	it = items[s.rng.IntN(len(items))]

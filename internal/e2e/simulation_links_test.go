@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -31,6 +32,14 @@ var events = []event{
 	{"vanish", 1, onGuest(func(s *simulation, g *guest) {
 		s.w.Drop(g.c)
 		g.gone = true
+	})},
+	// Its connection breaks, and it comes back by itself. It notices nothing but what it is told:
+	// unless the server has never heard of it, which keeps no place then.
+	{"break", 6, onGuest(func(s *simulation, g *guest) {
+		if g.c.State().Phase == client.Playing && s.m.tick > g.broken+60 {
+			g.broken = s.m.tick
+			s.w.Break(g.c)
+		}
 	})},
 	{"burst of losses", 20, onGuest(func(s *simulation, g *guest) {
 		l := g.link

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -146,7 +147,9 @@ func (s *simulation) run() {
 	}
 	s.w.Until(600, func() bool {
 		s.check()
-		return !slices.ContainsFunc(s.m.guests, func(g *guest) bool { return !g.gone && !g.in })
+		return !slices.ContainsFunc(s.m.guests, func(g *guest) bool {
+			return !g.gone && (!g.in || g.c.State().Phase == client.Reconnecting)
+		})
 	})
 	s.heal()
 	s.verify()
@@ -235,5 +238,10 @@ func (s *simulation) verify() {
 		sum.Stale += stats.Stale
 		sum.Lost += stats.Lost
 		sum.HeldBack += stats.HeldBack
+		sum.Drops += stats.Drops
+		sum.Resumes += stats.Resumes
+		if stats.Drops != stats.Resumes && !g.gone {
+			s.t.Errorf("client %d was lost %d times, and went on %d times", g.id, stats.Drops, stats.Resumes)
+		}
 	}
 }

@@ -59,6 +59,8 @@ type TickConfig struct {
 type Tick struct {
 	Tick      any
 	RunTimers func()
+	// ShiftTimers moves what waits for game time and for scaled time.
+	ShiftTimers func(game, scaled time.Duration)
 }
 
 // Server is an opened server: what drives it on one goroutine, in virtual time.
@@ -84,18 +86,19 @@ type Clock = loop.Clock
 
 // Client is what package client lets through.
 var Client struct {
-	// New makes a *client.Client of a client.Config that is connected by hand.
-	New func(cfg any, clock Clock) (MemoryClient, error)
+	// New makes a *client.Client of a client.Config whose connections are made in memory, and
+	// begins the first one.
+	New func(cfg any, m Memory) (client any, err error)
 	// NewDialer makes a *client.Dialer of a socket, which belongs to it from now on.
 	NewDialer func(socket net.PacketConn) any
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))
 }
 
-// MemoryClient is a client that waits to be connected.
-type MemoryClient struct {
-	Client    any // *client.Client
-	Greeting  transport.Greeting
-	Session   transport.SessionConfig
-	Connected func(*transport.Session, *netloopv1.Welcome, error)
+// Memory is what a client lives in that has no network.
+type Memory struct {
+	Clock Clock
+	Seed  uint64 // of its attempts to come back
+	// Dial begins a connection, and calls done once, later.
+	Dial func(g transport.Greeting, s transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error))
 }

@@ -93,6 +93,13 @@ func (c *Conn) Drop() {
 	c.Cut()
 }
 
+// Break breaks the connection without a word: the client notices at once, the server has to find
+// out.
+func (c *Conn) Break() {
+	c.Drop()
+	c.client.end(transport.Closed{Code: transport.CodeLost, Text: "the connection broke"})
+}
+
 // Stall makes the client stop reading, or start again: meanwhile nothing is taken of what
 // the server sends to it, so that the server's slot stays taken, and what is under way is
 // not read. The connection stays up, as QUIC's stack keeps it up, and what the client

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// away is a client whose connection has broken, until the game has taken it back. It belongs to
+// Step's goroutine.
+type away struct {
+	since   time.Duration // when the break was noticed
+	attempt int           // from 1
+	next    time.Duration // when the next one begins, once the last has failed
+	dial    *entry        // under way
+	landed  *entry        // has arrived, and awaits the next poll
+	waits   bool          // for the server's word that the client is in
+	err     error         // of the last attempt
+	state   State         // to go back to
+}
+
+const (
+	firstWait = 100 * time.Millisecond // after the first attempt; then twice as long each time
+	mostWait  = 5 * time.Second
+	// The first attempts are short: a server that restarts answers none that began before.
+	firstLimit = time.Second
+	mostLimit  = 5 * time.Second
+)
+
+// dialing dials in the background, and calls the end of the entry once.
+type dialing func(ctx context.Context, e *entry)
+
+// breaks reports whether a connection that has ended so may be followed by another.
+func (c *Client) breaks(code netloop.Code) bool {
+	switch {
+	case c.cfg.Reconnect.Off || c.Closed() != nil:
+		return false
+	case code == netloop.CodeLost || code == netloop.CodeTimeout:
+		return true
+	}
+	return c.away != nil && passes(code)
+}
+
+// passes reports whether a server that refuses with this code may think better of it.
+func passes(code netloop.Code) bool {
+	switch code {
+	case transport.CodeUnspecified, netloop.CodeFull, netloop.CodeBusy, netloop.CodeClosing, netloop.CodeTimeout,
+		netloop.CodeFlood, netloop.CodeLost, netloop.CodeInternal:
+		return true
+	}
+	return false
+}
+
+// lose begins to come back after a break, or goes on trying.
+func (c *Client) lose(why netloop.Closed) {
+	c.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
+	now := c.clock.Now()
+	if a := c.away; a != nil {
+		a.waits, a.err, a.next = false, &why, now+c.backOff(a.attempt)
+		return
+	}
+	c.stats.Drops++
+	c.away = &away{since: now, next: now, state: c.state, err: &why}
+	c.log.Warn("the connection has broken: connecting again", "error", &why)
+	c.reconnect()
+}
+
+// reconnect is called in each Step. It begins what is due, and takes what has come of it.
+func (c *Client) reconnect() {
+	a, now := c.away, c.clock.Now()
+	if a == nil {
+		return
+	}
+	if tried := now - a.since; tried >= c.cfg.Reconnect.GiveUp {
+		c.end(netloop.Closed{
+			Code: netloop.CodeLost,
+			Text: fmt.Sprintf("the connection broke, and %d attempts in %v have not brought it back: %v", a.attempt, tried.Round(time.Millisecond), a.err),
+		})
+		return
+	}
+	switch {
+	case a.dial != nil:
+		c.dialled(a, now)
+	case a.landed == nil && !a.waits && now >= a.next:
+		c.redial(a, now)
+	}
+}
+
+// redial begins an attempt.
+func (c *Client) redial(a *away, now time.Duration) {
+	a.attempt++
+	e := c.newEntry()
+	e.limit = min(doubled(firstLimit, a.attempt, mostLimit), a.since+c.cfg.Reconnect.GiveUp-now)
+	ctx, cancel := context.WithCancel(context.Background())
+	e.cancel, a.dial = cancel, e
+	c.dial(ctx, e)
+	c.setState(State{Phase: Reconnecting, Attempt: a.attempt, Left: c.left()})
+}
+
+// dialled takes what has come of an attempt, if it has ended.
+func (c *Client) dialled(a *away, now time.Duration) {
+	e := a.dial
+	ended, err := e.result()
+	if !ended {
+		return
+	}
+	e.cancel()
+	a.dial = nil
+	if err == nil {
+		if err = c.arrive(e); err == nil {
+			a.landed = e
+			return
+		}
+		e.session.Close(transport.CodeProtocol, err.Error())
+		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
+	}
+	if why, final := verdict(e, err); final {
+		c.end(why)
+		return
+	}
+	a.err, a.next = err, now+c.backOff(a.attempt)
+}
+
+// land goes on with a connection that has arrived.
+func (c *Client) land(t *netloop.Tick) {
+	a := c.away
+	if a == nil || a.landed == nil {
+		return
+	}
+	e := a.landed
+	a.landed, a.waits = nil, true
+	if e.resumed() {
+		c.stats.Resumes++
+	}
+	c.enter(t, e)
+}
+
+// verdict says why an attempt has failed, and whether another is in vain.
+func verdict(e *entry, err error) (why netloop.Closed, final bool) {
+	if errors.Is(err, net.ErrClosed) {
+		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
+	}
+	why = refusal(err)
+	unproven := why.Code == netloop.CodeUnauthenticated && e.unable != nil
+	return why, !unproven && !passes(why.Code)
+}
+
+// backOff is how long to wait after an attempt: twice as long after each, give or take half, so
+// that the clients of a server that was away do not all come at once.
+func (c *Client) backOff(attempt int) time.Duration {
+	d := doubled(firstWait, attempt, mostWait)
+	return d/2 + time.Duration(c.jitter.Int64N(int64(d)+1))
+}
+
+// doubled is twice as much for each attempt after the first, up to most.
+func doubled(first time.Duration, attempt int, most time.Duration) time.Duration {
+	for ; attempt > 1 && first < most; attempt-- {
+		first *= 2
+	}
+	return min(first, most)
+}
+
+// left is for how long the server still keeps the client's place.
+func (c *Client) left() time.Duration {
+	if c.away == nil {
+		return 0
+	}
+	return max(0, c.away.since+c.keep-c.clock.Now())
+}
+
+// live reports whether there is a connection.
+func (c *Client) live() bool { return c.session != nil && (c.away == nil || c.away.waits) }
+
+// stay ends the attempts to come back.
+func (c *Client) stay() {
+	a := c.away
+	if a == nil {
+		return
+	}
+	c.away = nil
+	for _, e := range []*entry{a.dial, a.landed} {
+		if e != nil {
+			e.giveUp()
+		}
+	}
+}

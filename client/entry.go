@@ -1,0 +1,242 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// entry is one way into the room: what a dial says to the server, and what it brings back. The
+// goroutine that dials writes it, and then Step's has it.
+type entry struct {
+	schema *schema.Schema
+	hello  *netloopv1.Hello
+	tokens func(context.Context) (string, error)
+	began  time.Duration // on the client's clock
+	limit  time.Duration // of the dial
+	cancel context.CancelFunc
+	config transport.SessionConfig
+
+	served  *schema.Foreign // the server's schema, if it is another
+	unable  error           // of tokens: the hello has no token of its own
+	session *transport.Session
+	welcome *netloopv1.Welcome
+
+	mu     sync.Mutex
+	ended  bool  // under mu: the dial has
+	unread bool  // under mu: nobody wants its result any more
+	err    error // under mu
+}
+
+// newEntry is the next way in, with all that the server needs to know: where the client goes on,
+// and what a newcomer says if it cannot.
+func (c *Client) newEntry() *entry {
+	e := &entry{schema: c.schema, tokens: c.cfg.Tokens, hello: c.schema.Hello(), began: c.clock.Now(), cancel: func() {}}
+	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.cfg.Room, c.cfg.Token, "netloop-go", c.params
+	if !c.cfg.Reconnect.Off {
+		e.hello.Resume = &netloopv1.Resume{Token: c.secret, Received: c.received, Kept: len(c.secret) > 0}
+	}
+	e.config = transport.SessionConfig{
+		Client: true, Inbox: transport.NewInbox(maxArrivals, &c.traffic), Clock: c.clock.Now, Stats: &c.traffic, Decode: e.decode,
+	}
+	return e
+}
+
+// greeting is how the client introduces itself.
+func (e *entry) greeting() transport.Greeting {
+	return transport.Greeting{Hello: e.hello, Adapt: e.adapt}
+}
+
+// prove fetches the token. A client that shows a secret needs none unless its place is gone: then
+// the server says so, and the next dial asks again.
+func (e *entry) prove(ctx context.Context) error {
+	if e.tokens == nil {
+		return nil
+	}
+	token, err := e.tokens(ctx)
+	switch {
+	case err == nil:
+		e.hello.Token = token
+	case len(e.hello.GetResume().GetToken()) == 0:
+		return err
+	default:
+		e.unable = err
+	}
+	return nil
+}
+
+// adapt matches the server's tables with Config.Schema, before the client is let in.
+func (e *entry) adapt(t *netloopv1.SchemaTables) (err error) {
+	e.served, err = e.schema.Adapt(t)
+	return err
+}
+
+// decode decodes a message on the goroutine that has read it.
+func (e *entry) decode(m *transport.Message) (_, decoded any, err error) {
+	if e.served != nil {
+		decoded, err = e.served.Decode(m)
+	} else {
+		decoded, err = e.schema.DecodeOnClient(m)
+	}
+	return nil, decoded, err
+}
+
+// end notes the result of the dial. A connection that nobody wants any more is closed.
+func (e *entry) end(s *transport.Session, w *netloopv1.Welcome, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session, e.welcome, e.err, e.ended = s, w, err, true
+	e.leaveLocked()
+}
+
+// result returns whether the dial has ended, and how.
+func (e *entry) result() (ended bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended, e.err
+}
+
+// giveUp ends the dial, whose result nobody wants.
+func (e *entry) giveUp() {
+	e.cancel()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unread = true
+	e.leaveLocked()
+}
+
+func (e *entry) leaveLocked() {
+	if e.unread && e.session != nil {
+		e.session.Close(netloop.CodeLeft, "")
+	}
+}
+
+// resumed reports whether the client goes on where its last connection broke.
+func (e *entry) resumed() bool {
+	return e.welcome.GetResumed() && len(e.hello.GetResume().GetToken()) > 0
+}
+
+// arrive takes the time from a welcome, before the frame that shall see it. An error means that the
+// welcome makes no sense.
+func (c *Client) arrive(e *entry) error {
+	w := e.welcome
+	if e.resumed() && netloop.ClientID(w.GetClientId()) != c.id {
+		return errors.New("the server says that this client is another")
+	}
+	same := len(c.instance) > 0 && bytes.Equal(c.instance, w.GetInstanceId())
+	now := c.clock.Now()
+	err := c.time.welcome(now, now-e.began, w, same)
+	if err == nil {
+		err = c.joinScale(w.GetTimeScale())
+	}
+	if err != nil {
+		return err
+	}
+	if c.session != nil && !same {
+		game := time.Duration(0)
+		if c.time.known {
+			game = c.time.gameTime(now)
+		}
+		c.tick.ShiftTimers(game-c.now.GameTime, c.loop.Scale().At(game)-c.now.ScaledTime)
+	}
+	c.instance = w.GetInstanceId()
+	c.pace.period = c.time.timeline.Rate.Period()
+	return nil
+}
+
+// enter goes on with the connection of an entry that has arrived. What counts per connection begins
+// anew.
+func (c *Client) enter(t *netloop.Tick, e *entry) {
+	w := e.welcome
+	c.session, c.served, c.warned = e.session, e.served, nil
+	c.secret = w.GetResumeToken()
+	c.keep = time.Duration(min(w.GetKeepNs(), math.MaxInt64))
+	c.reception.restart(w.GetSendEvery())
+	c.refusals, c.snapshot, c.verify.next = refusals{}, Snapshot{}, 0
+	c.since = c.clock.Now()
+	c.silence = lull{step: c.since}
+	c.setOverload(netloop.OverloadNone)
+	if e.resumed() {
+		c.before = c.received
+		c.session.Keep(c.backlog)
+		c.session.AwaitPeer()
+		c.replica.Resume()
+		c.away.state.Closing = 0 // As with the overload: what holds is said again.
+		return
+	}
+	c.join(t, e)
+}
+
+// join begins as a newcomer. Of what there was before, nothing is left.
+func (c *Client) join(t *netloop.Tick, e *entry) {
+	w, lost := e.welcome, c.backlog
+	c.id, c.minor = netloop.ClientID(w.GetClientId()), int(w.GetMinor())
+	c.before, c.received, c.backlog = 0, 0, nil
+	if len(c.secret) > 0 {
+		c.backlog = new(transport.Backlog)
+	}
+	c.session.Keep(c.backlog)
+	if c.away != nil {
+		c.away.state = State{Phase: Loading}
+		c.forget(t, lost)
+	}
+	if e.served != nil {
+		c.replica.Adapt(e.served.Classes())
+	} else {
+		c.replica.Adapt(nil)
+	}
+	c.replica.StartAt(c.time.timeline.TickAt(c.time.gameTime(c.clock.Now())))
+}
+
+// forget lets go of what belonged to a place that is gone, and tells the game.
+func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
+	if lost != nil {
+		c.stats.Dropped += uint64(lost.Len())
+	}
+	c.held.release(c.queue)
+	c.held.state = 0
+	c.replica.Clear()
+	c.tellAll(t)
+	c.calls.failAll(t, &netloop.Closed{Code: netloop.CodeLost, Text: "the connection broke, and the server has kept no place"})
+}
+
+// accepted says that the game has taken the client in, or back.
+func (c *Client) accepted(received uint64) {
+	if c.backlog != nil && !c.session.Resend(received) {
+		c.violated("the server has had messages that were never sent")
+		return
+	}
+	a := c.away
+	if a == nil {
+		return
+	}
+	c.away = nil
+	c.log.Info("connected again", "attempts", a.attempt, "after", c.clock.Now()-a.since, "client", c.id)
+	c.setState(a.state)
+}
+
+// confirmed takes how many reliable messages the server has had.
+func (c *Client) confirmed(received uint64) {
+	if c.backlog != nil && !c.backlog.Confirm(received) {
+		c.violated("the server has had messages that were never sent")
+	}
+}
+
+// came counts a reliable message, and tells the server from time to time.
+func (c *Client) came(a *transport.Arrival) {
+	if c.backlog != nil && a.Message.Reliable {
+		c.received = c.before + a.Number
+		c.session.Received(c.received, a.Size)
+	}
+}
+
+// violated ends a connection whose server breaks the protocol.
+func (c *Client) violated(text string) { c.session.Close(transport.CodeProtocol, text) }
