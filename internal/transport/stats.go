@@ -42,6 +42,7 @@ const (
 	// handshake: too many at once of one household or machine
 	DropHandshakeSite
 	DropHandshakeRate // handshake: too many in a short time, of one of these or of all
+	DropUnproven      // handshake: its address may be forged, and there were too many of such
 	DropDismissed     // handshake: it had to make room for another
 	DropFull          // handshake: the server is full, before it began
 	DropOverload      // handshake: the server is overloaded, before it began
@@ -79,6 +80,7 @@ var dropNames = [numDrops][2]string{
 	DropHandshakes:       {"handshake", "too_many"},
 	DropHandshakeSite:    {"handshake", "too_many_of_site"},
 	DropHandshakeRate:    {"handshake", "rate"},
+	DropUnproven:         {"handshake", "unproven"},
 	DropDismissed:        {"handshake", "dismissed"},
 	DropFull:             {"handshake", "full"},
 	DropOverload:         {"handshake", "overload"},

@@ -36,8 +36,13 @@ const (
 	defaultMaxStrangers = defaultMaxConns / 4
 	// maxHalfOpen bounds the handshakes that are half open with an address that may be
 	// forged: more than players cause who come as they like. From then on addresses are
-	// to be proven by a Retry, which costs a newcomer a round trip and the server nothing.
+	// to be proven by a Retry, which costs a newcomer a round trip and the server little.
 	maxHalfOpen = 12
+	// retryRate is how many Retries a second are sent, at once retryBurst. A flood with
+	// forged addresses is not to be answered with a tenth of its bytes, and a Retry for
+	// each first packet would be more.
+	retryRate  = 250
+	retryBurst = 50
 	// maxPerSite bounds the strangers of one household or machine.
 	maxPerSite = 8
 	// dismissAfter is how long a stranger keeps its place at least, unless it is one of
@@ -57,9 +62,9 @@ const (
 	// dialAttempts is how often a client asks that is refused before its handshake: a
 	// server with no place for strangers has one some moments later. The pauses between
 	// begin with dialPause, double, and are at most maxDialPause: some two seconds together.
-	dialAttempts = 8
+	dialAttempts = 12
 	dialPause    = 25 * time.Millisecond
-	maxDialPause = 500 * time.Millisecond
+	maxDialPause = 200 * time.Millisecond
 
 	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
 	initialPacketSize = 1200

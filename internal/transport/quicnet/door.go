@@ -11,7 +11,7 @@ import (
 
 // What a connection goes through before it is served:
 //
-//	strangers.mustProve   its first packet: a Retry, or
+//	strangers.askForProof its first packet: a Retry, or
 //	opening               its place among the strangers, or a refusal before TLS
 //	accept, enter         its handshake is complete
 //	serve                 hello and admission (serve.go)

@@ -98,7 +98,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		Conn:                l.socket,
 		StatelessResetKey:   (*quic.StatelessResetKey)(derive(cfg.Secret, "netloop stateless reset")),
 		TokenGeneratorKey:   (*quic.TokenGeneratorKey)(derive(cfg.Secret, "netloop address token")),
-		VerifySourceAddress: l.strangers.mustProve,
+		VerifySourceAddress: l.strangers.askForProof,
 		ConnContext:         l.opening,
 	}
 	if l.quic, err = l.transport.Listen(conf, serverQUIC(cfg.IdleTimeout)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -16,7 +17,7 @@ import (
 // are admitted, refused or gone. They have places of their own beside those of the players.
 //
 //	half open, address unproven   at most maxHalfOpen; whoever comes then proves its address
-//	  │                           first, with a Retry, which costs the server nothing
+//	  │                           first, with a Retry, which costs the server little
 //	  ▼
 //	known: half open with a       at most max, of a site at most maxPerSite, as fast as rates
 //	proven address, connected,    allow; the rest is refused before its cryptographic handshake
@@ -32,6 +33,7 @@ type strangers struct {
 
 	mu       sync.Mutex
 	rates    *rates
+	retries  *rate.Limiter
 	known    []*stranger // the oldest first
 	sites    map[netip.Prefix]int
 	told     int // of known: dismissed, and their admission has not returned yet
@@ -60,7 +62,7 @@ const (
 
 func newStrangers(most, burst int, stats *transport.Stats) *strangers {
 	return &strangers{
-		max: most, stats: stats, now: time.Now, rates: newRates(burst),
+		max: most, stats: stats, now: time.Now, rates: newRates(burst), retries: rate.NewLimiter(retryRate, retryBurst),
 		sites: make(map[netip.Prefix]int), unproven: make(map[netip.Prefix]int),
 	}
 }
@@ -73,18 +75,23 @@ func siteOf(addr net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// mustProve tells whether a peer has to prove its address before it gets a place. Whoever might
-// be refused has to: what has proven its address is refused before it has cost anything.
-func (s *strangers) mustProve(addr net.Addr) bool {
-	site := siteOf(addr)
+// askForProof tells whether a peer shall prove its address before it gets a place: if it must,
+// and the rate of such questions allows one more. They go to whoever the address belongs to.
+func (s *strangers) askForProof(addr net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	must := s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
-		len(s.known)-s.told+s.halfOpen >= s.max || !s.rates.have(site, s.now())
-	if must {
-		s.stats.Retries.Add(1)
+	if !s.mustProveLocked(siteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
+		return false
 	}
-	return must
+	s.stats.Retries.Add(1)
+	return true
+}
+
+// mustProveLocked tells whether who comes from a site has to prove it. Whoever might be refused
+// has to: what has proven its address is refused before it has cost anything.
+func (s *strangers) mustProveLocked(site netip.Prefix) bool {
+	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
+		len(s.known)-s.told+s.halfOpen >= s.max || !s.rates.have(site, s.now())
 }
 
 // begin gives a connection that begins a place, or nil.
@@ -93,6 +100,10 @@ func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	defer s.mu.Unlock()
 	st := &stranger{site: siteOf(addr)}
 	if !proven {
+		if s.mustProveLocked(st.site) {
+			s.stats.Drop(transport.DropUnproven, 1)
+			return nil
+		}
 		s.halfOpen++
 		s.unproven[st.site]++
 		s.stats.Strangers.Add(1)

@@ -64,11 +64,11 @@ func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 func TestStrangersOfASiteAreBounded(t *testing.T) {
 	c := newCrowd(100)
 	all := c.mustCome(t, 1, maxPerSite)
-	if c.come(1) != nil || !c.mustProve(from(1)) {
+	if c.come(1) != nil || !c.askForProof(from(1)) {
 		t.Error("one more has a place")
 	}
 	c.wantDropped(t, transport.DropHandshakeSite, 1)
-	if c.mustProve(from(2)) {
+	if c.askForProof(from(2)) {
 		t.Error("somebody else has to prove its address")
 	}
 	c.mustCome(t, 2, maxPerSite)
@@ -156,18 +156,18 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	c := newCrowd(100)
 	var forged []*stranger
 	for range maxPerSite {
-		if c.mustProve(from(1)) {
+		if c.askForProof(from(1)) {
 			t.Fatal("a proof is asked for too early")
 		}
 		forged = append(forged, c.begin(from(1), false))
 	}
-	if !c.mustProve(from(1)) || c.mustProve(from(2)) {
+	if !c.askForProof(from(1)) || c.askForProof(from(2)) {
 		t.Error("a site with many unproven strangers has to prove its address, no other")
 	}
 	for n := maxPerSite; n < maxHalfOpen; n++ {
 		forged = append(forged, c.begin(from(n), false))
 	}
-	if !c.mustProve(from(99)) {
+	if !c.askForProof(from(99)) {
 		t.Error("beside", maxHalfOpen, "handshakes that are half open a proof is not asked for")
 	}
 	if n := c.stats.Retries.Load(); n != 2 {
@@ -175,7 +175,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	}
 	c.mustCome(t, 1, maxPerSite)
 	c.abandon(forged[0])
-	if c.mustProve(from(99)) {
+	if c.askForProof(from(99)) {
 		t.Error("the end of a half open handshake frees no place")
 	}
 	if c.met(forged[0], nil) {
@@ -210,7 +210,7 @@ func TestStrangersAreCounted(t *testing.T) {
 				default:
 					c.met(all[i], new(quic.Conn))
 				}
-			} else if st := c.begin(from(rng.IntN(9)), c.mustProve(from(0)) || rng.IntN(2) == 0); st != nil {
+			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0)) || rng.IntN(2) == 0); st != nil {
 				all = append(all, st)
 			}
 			c.check(t, seed, all)
@@ -262,12 +262,16 @@ func TestHandshakesHaveARate(t *testing.T) {
 		}
 		return st != nil
 	}
+	var early []*stranger // They have no proof yet.
+	for n := range 3 {
+		early = append(early, c.begin(from(50+n), false))
+	}
 	for n := range burst {
 		if !pass(1) {
 			t.Fatal("no rate for handshake", n)
 		}
 	}
-	if pass(1) || !c.mustProve(from(1)) {
+	if pass(1) || !c.askForProof(from(1)) {
 		t.Error("a site is faster than its rate")
 	}
 	c.wantDropped(t, transport.DropHandshakeRate, 1)
@@ -285,11 +289,15 @@ func TestHandshakesHaveARate(t *testing.T) {
 			t.Errorf("after a moment a handshake of site %d: %v", site, !want)
 		}
 	}
-	for n := range 3 { // Without a proof a handshake counts once it has given one.
-		if st := c.begin(from(50+n), false); !c.met(st, nil) {
+	for _, st := range early { // They count once they have given one.
+		if !c.met(st, nil) {
 			t.Fatal("no place")
 		}
 	}
+	if c.begin(from(60), false) != nil {
+		t.Error("beyond the rate there is a place without a proof")
+	}
+	c.wantDropped(t, transport.DropUnproven, 1)
 	if tokens := c.rates.all.TokensAt(c.at); tokens > -2 {
 		t.Error("after handshakes without a proof there are", tokens, "tokens left")
 	}
