@@ -17,7 +17,11 @@ import (
 // transport calls it on the connection's own goroutine, after the handshake's
 // frames and before any other byte of the client is read.
 func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
-	if at, conn := r.seats.claim(hello.GetResume().GetToken()); at != nil {
+	back := hello.GetResume()
+	if at, conn, err := r.seats.claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
 		return r.admission(&entrance{seat: at, conn: conn, minor: r.minor(hello), addr: remote}, hello), nil
 	}
 	if code, _ := r.Refusing(); code != 0 {

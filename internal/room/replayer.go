@@ -108,10 +108,8 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 			return false
 		}
 	}
-	if c, ok := f.r.clients.get(rec.Client); ok {
-		e.seat = c.seat
-	} else {
-		e.seat = &seat{id: rec.Client, left: true}
+	if rec.Conn == 1 {
+		e.seat = f.r.seats.replayed(rec.Client)
 	}
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{

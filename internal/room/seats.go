@@ -34,11 +34,14 @@ type seat struct {
 	id      uint64
 	subject string
 	conns   uint64 // connections that it has had, and so the number of the newest
-	// The secret of the newest connection; and that of the one before, until something has
-	// arrived over the newest: it may never have told the client its own.
+	attempt uint64 // by which the newest came back, as the client counts them
+	// The secret of the newest connection; and that with which the client came to it, until
+	// something has arrived over it: it may never have told the client its own.
 	secret, before secretID
-	left           bool
-	awaited        bool // its client has lost its connection
+	// The one that was given up last. Whoever shows it has been overtaken on the way, or stole it.
+	spent   secretID
+	left    bool
+	awaited bool // its client has lost its connection
 }
 
 // secretLen is the length of the secret with which a client comes back.
@@ -60,6 +63,7 @@ func (s *seats) sit(subject string, policy SameSubject, most int, nextID func() 
 		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
 	default:
 		s.forgetLocked(own)
+		own.attempt = 0
 		own.conns++
 		return own, own.conns, nil
 	}
@@ -75,18 +79,29 @@ func errFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// claim finds the seat of whoever shows a secret, and counts a connection of it.
-func (s *seats) claim(secret []byte) (at *seat, conn uint64) {
+// claim finds the seat of whoever shows a secret, and counts a connection of it. An attempt that
+// a later one has overtaken on the way is refused.
+func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err error) {
 	if len(secret) != secretLen {
-		return nil, 0
+		return nil, 0, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at = s.secrets[sha256.Sum256(secret)]; at == nil {
-		return nil, 0
+	shown := secretID(sha256.Sum256(secret))
+	switch at = s.secrets[shown]; {
+	case at == nil:
+		return nil, 0, nil
+	case shown == at.spent, attempt != 0 && attempt <= at.attempt:
+		return nil, 0, transport.Refuse(transport.CodeReplaced, "a later connection was faster")
 	}
+	if shown == at.secret {
+		at.before, at.secret = at.secret, at.before
+	}
+	delete(s.secrets, at.secret) // What the client does not show it may not know.
+	at.secret = secretID{}
+	at.attempt = attempt
 	at.conns++
-	return at, at.conns
+	return at, at.conns, nil
 }
 
 // issue makes the secret of a seat's newest connection.
@@ -101,13 +116,7 @@ func (s *seats) issue(at *seat) []byte {
 	if s.secrets == nil {
 		s.secrets = map[secretID]*seat{}
 	}
-	// What the newest connection but one was told is the one that the client is sure to have,
-	// unless nothing was ever heard over that either.
-	if at.before == (secretID{}) {
-		at.before = at.secret
-	} else {
-		delete(s.secrets, at.secret)
-	}
+	delete(s.secrets, at.secret)
 	at.secret = sha256.Sum256(secret)
 	s.secrets[at.secret] = at
 	return secret
@@ -118,8 +127,8 @@ func (s *seats) heard(at *seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.conns == conn && at.before != (secretID{}) {
-		delete(s.secrets, at.before)
-		at.before = secretID{}
+		delete(s.secrets, at.spent)
+		at.spent, at.before = at.before, secretID{}
 	}
 }
 
@@ -139,15 +148,13 @@ func (s *seats) leave(at *seat) {
 	}
 }
 
-// regain takes a seat again whose client left while somebody was on its way to take it over. It
-// may be one more than there are, for as long as nobody leaves.
-func (s *seats) regain(at *seat) {
+// replayed takes the seat of a client of a recording.
+func (s *seats) replayed(id uint64) *seat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.left {
-		at.left = false
-		s.takeLocked(at)
-	}
+	at := &seat{id: id, conns: 1}
+	s.takeLocked(at)
+	return at
 }
 
 // takeLocked counts a seat, and notes its player.
@@ -166,7 +173,8 @@ func (s *seats) takeLocked(at *seat) {
 func (s *seats) forgetLocked(at *seat) {
 	delete(s.secrets, at.secret)
 	delete(s.secrets, at.before)
-	at.secret, at.before = secretID{}, secretID{}
+	delete(s.secrets, at.spent)
+	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
 }
 
 // count returns how many seats are taken.

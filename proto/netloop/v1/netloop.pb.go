@@ -629,7 +629,10 @@ type Resume struct {
 	// How many reliable messages of the server it has had, over all connections.
 	Received uint64 `protobuf:"varint,2,opt,name=received,proto3" json:"received,omitempty"`
 	// Whether it has kept its copies of the replicated state.
-	Kept          bool `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept bool `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	// Counts the client's attempts to connect, from 1: one that has been overtaken on
+	// the way by a later one is refused. Unset is not counted.
+	Attempt       uint64 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +686,13 @@ func (x *Resume) GetKept() bool {
 		return x.Kept
 	}
 	return false
+}
+
+func (x *Resume) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
 }
 
 // SchemaTables lists what the server's schema declares. A client with another
@@ -2646,11 +2656,12 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05token\x18\t \x01(\tR\x05token\x12\x14\n" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12*\n" +
-	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resumeJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"N\n" +
+	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resumeJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
 	"\x06Resume\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
-	"\x04kept\x18\x03 \x01(\bR\x04kept\"s\n" +
+	"\x04kept\x18\x03 \x01(\bR\x04kept\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x04R\aattempt\"s\n" +
 	"\fSchemaTables\x120\n" +
 	"\aclasses\x18\x01 \x03(\v2\x16.netloop.v1.ClassTableR\aclasses\x121\n" +
 	"\amethods\x18\x02 \x03(\v2\x17.netloop.v1.MethodTableR\amethods\"P\n" +
