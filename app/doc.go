@@ -12,6 +12,7 @@
 //	serve      the game opens, the ports are taken, the addresses and the stage
 //	           table go to stdout, the log goes to stderr
 //	replay     runs what --record has written again, and compares every tick
+//	doctor     looks at the machine and the settings, and says what to mend
 //	reload     SIGHUP: the file is read again, and the log level takes effect
 //	end        SIGINT, SIGTERM or --for: clients are told, the game saves, exit 0
 //
@@ -37,7 +38,7 @@
 // # Exit status
 //
 // 0: the server ran and ended when it was told to. 1: it failed while it ran, or
-// a second signal cut its end short. 2: it never ran, because of the command
-// line, the environment, the file, a port, or the game's Open; one line on
-// stderr names what to change.
+// a second signal cut its end short, or the doctor found something to mend. 2: it
+// never ran, because of the command line, the environment, the file, a port, or the
+// game's Open; one line on stderr names what to change.
 package app

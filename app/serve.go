@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	stdlog "log"
+	"log/slog"
 	"net"
 	"strings"
 	"syscall"
@@ -33,6 +35,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		_ = log.Close(ctx) // A log that cannot be written cannot take this error either.
 	}()
 	defer c.reloadOnHangup(log)()
+	defer takeStandardLog(log.Slog())()
 	for _, w := range c.warnings {
 		log.Slog().Warn(w)
 	}
@@ -66,6 +69,18 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	}
 	out.Info("closed")
 	return nil
+}
+
+// takeStandardLog puts what libraries write to Go's standard log into the server's, quic-go's
+// warning about small UDP buffers above all, until restore is called.
+func takeStandardLog(to *slog.Logger) (restore func()) {
+	out, flags := stdlog.Writer(), stdlog.Flags()
+	stdlog.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelWarn).Writer())
+	stdlog.SetFlags(0) // The log has a time of its own.
+	return func() {
+		stdlog.SetOutput(out)
+		stdlog.SetFlags(flags)
+	}
 }
 
 // open makes a server that has its ports, and says so on stdout and in the

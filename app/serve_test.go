@@ -103,6 +103,9 @@ func TestServesUntilItsContextEnds(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Errorf("%v in %q", err, line)
 		}
+		if strings.HasPrefix(entry.Msg, "failed to sufficiently increase") {
+			continue // quic-go's, where this user gets small buffers
+		}
 		said = append(said, entry.Msg+entry.Because+entry.Listen)
 	}
 	lines(t, strings.Join(said, "\n"), strings.Join([]string{

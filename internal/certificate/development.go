@@ -7,10 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
+	"os"
 	"time"
 )
 
@@ -88,4 +91,21 @@ func SelfSigned() (pair tls.Certificate, err error) {
 		return pair, fmt.Errorf("development certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// WriteSelfSigned writes a certificate for this machine and its key, for tests.
+func WriteSelfSigned(certFile, keyFile string) error {
+	pair, err := SelfSigned()
+	if err != nil {
+		return err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return err
+	}
+	const own = 0o600
+	return errors.Join(
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), own),
+		os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), own),
+	)
 }

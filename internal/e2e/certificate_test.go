@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,21 +19,12 @@ import (
 // renew writes a new certificate, with the key before it, and returns its hash.
 func renew(t *testing.T, certFile, keyFile string) [sha256.Size]byte {
 	t.Helper()
-	pair, err := certificate.SelfSigned()
-	if err != nil {
+	if err := certificate.WriteSelfSigned(certFile, keyFile); err != nil {
 		t.Fatal(err)
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, f := range []struct {
-		path, kind string
-		der        []byte
-	}{{keyFile, "PRIVATE KEY", key}, {certFile, "CERTIFICATE", pair.Certificate[0]}} {
-		if err := os.WriteFile(f.path, pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return sha256.Sum256(pair.Certificate[0])
 }

@@ -1,0 +1,289 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+)
+
+// finding is one line of the doctor.
+type finding struct {
+	about  string
+	is     string // how it is
+	remedy string // what to do about it; empty is fine
+}
+
+// doctorCommand makes the command that looks whether a server would do well here.
+func (p *program) doctorCommand(c *configuration) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look whether a server with these settings would do well on this machine",
+		Long: "Looks at this machine and at the settings, as the user who is to run the server, and says for\n" +
+			"each thing that it is ok, or what to do. It changes nothing, and takes the ports for a moment:\n" +
+			"run it where the server does not run yet. The exit status is 0 if all is ok, else 1.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.load(cmd.Flags(), p.env); err != nil {
+				return err
+			}
+			return p.tellFindings(c.examine(cmd.Context(), p.env))
+		},
+	}
+	c.addFlags(cmd.Flags())
+	return cmd
+}
+
+// tellFindings prints a line for each, and the remedy below it.
+func (p *program) tellFindings(all []finding) error {
+	wrong := 0
+	for _, f := range all {
+		mark, rest := "ok  ", ""
+		if f.remedy != "" {
+			mark, rest = "MEND", "\n      "+strings.Repeat(" ", 12)+f.remedy
+			wrong++
+		}
+		if _, err := fmt.Fprintf(p.stdout, "%s  %-12s%s%s\n", mark, f.about, f.is, rest); err != nil {
+			return &failure{err}
+		}
+	}
+	if wrong > 0 {
+		return &failure{fmt.Errorf("doctor: of %d things %d are to be mended", len(all), wrong)}
+	}
+	return nil
+}
+
+// examine looks at everything.
+func (c *configuration) examine(ctx context.Context, environ []string) []finding {
+	now := time.Now()
+	return []finding{
+		examineBuffers(),
+		examineProcessors(runtime.GOMAXPROCS(0), runtime.NumCPU(), cpuLimit(os.DirFS("/"))),
+		examineFiles(fileLimit()),
+		examineClock(clockSynchronised()),
+		c.examineCertificate(now),
+		c.examineListen(),
+		c.examineAdmin(ctx),
+		c.examineSecret(environ),
+		c.examinePlayers(),
+	}
+}
+
+// wantBuffer is what quic-go asks for: packets of many clients wait in one socket.
+const wantBuffer = 7 << 20
+
+func examineBuffers() finding {
+	f := finding{about: "UDP buffers"}
+	receive, send, err := udpBuffers(wantBuffer)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		f.is = "not known on this system"
+	case err != nil:
+		f.is, f.remedy = err.Error(), "let this user open UDP sockets"
+	default:
+		const kib = 1 << 10
+		f.is = fmt.Sprintf("%d KiB to receive, %d KiB to send", receive/kib, send/kib)
+		if min(receive, send) < wantBuffer {
+			f.remedy = "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000, and the same in /etc/sysctl.d: bursts of many clients are lost otherwise"
+		}
+	}
+	return f
+}
+
+// examineProcessors compares what Go uses with what there is, and with the limit of the cgroup
+// in processors; 0 is none.
+func examineProcessors(procs, machine int, limit float64) finding {
+	f := finding{about: "processors", is: fmt.Sprintf("GOMAXPROCS %d of %d, no limit of a cgroup", procs, machine)}
+	if limit > 0 {
+		f.is = fmt.Sprintf("GOMAXPROCS %d of %d, the cgroup allows %.2g", procs, machine, limit)
+	}
+	switch {
+	case limit > 0 && limit < 1:
+		f.remedy = "allow 1 or more: with less the kernel stops the process in every 100 ms, ticks and all"
+	case limit > 0 && float64(procs) > max(2, limit+1):
+		f.remedy = "leave GOMAXPROCS out of the environment: more threads than the cgroup allows use the time up early, and then all stop"
+	case procs == 1:
+		f.remedy = "give it 2 or more: with one the network waits for the tick"
+	}
+	return f
+}
+
+// cpuLimit is how many processors the cgroup of this process allows, 0 without a limit.
+func cpuLimit(root fs.FS) float64 {
+	dir := "sys/fs/cgroup"
+	if text, err := fs.ReadFile(root, "proc/self/cgroup"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/"); ok {
+				dir = filepath.ToSlash(filepath.Join(dir, path))
+			}
+		}
+	}
+	least := 0.0
+	for ; strings.HasPrefix(dir, "sys/fs/cgroup"); dir = filepath.ToSlash(filepath.Dir(dir)) {
+		var quota, period float64
+		text, err := fs.ReadFile(root, dir+"/cpu.max")
+		if err != nil {
+			continue
+		}
+		if n, _ := fmt.Sscan(string(text), &quota, &period); n == 2 && period > 0 && (least == 0 || quota/period < least) {
+			least = quota / period
+		}
+	}
+	return least
+}
+
+// wantFiles is ample: clients share one socket, and the admin listener has at most 64
+// connections.
+const wantFiles = 256
+
+func examineFiles(limit uint64, err error) finding {
+	switch {
+	case err != nil:
+		return finding{about: "open files", is: "not known on this system"}
+	case limit < wantFiles:
+		return finding{"open files", fmt.Sprintf("at most %d", limit), fmt.Sprintf("ulimit -n %d, or LimitNOFILE=%d in the systemd unit", wantFiles, wantFiles)}
+	}
+	return finding{about: "open files", is: fmt.Sprintf("at most %d", limit)}
+}
+
+func examineClock(synchronised bool, err error) finding {
+	switch {
+	case err != nil:
+		return finding{about: "clock", is: "not known whether it is synchronised"}
+	case !synchronised:
+		return finding{"clock", "not synchronised", "timedatectl set-ntp true, or chrony: certificates and tokens are valid by the time of day"}
+	}
+	return finding{about: "clock", is: "synchronised"}
+}
+
+// enough is how long a certificate should be valid yet: the alert comes at the same time.
+const enough = 7 * 24 * time.Hour
+
+func (c *configuration) examineCertificate(now time.Time) finding {
+	o, f := c.options, finding{about: "certificate"}
+	if o.TLSCert == "" {
+		f.is = "one for development, made at each start"
+		if !quicnet.OnLoopback(o.Listen) {
+			f.remedy = "set --tls-cert and --tls-key: clients on other machines refuse it, unless they pin its hash"
+		}
+		return f
+	}
+	pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
+	if err != nil || pair.Leaf == nil {
+		f.is, f.remedy = fmt.Sprint(err), "let --tls-cert and --tls-key name PEM files that belong together and that this user may read"
+		return f
+	}
+	f.is = fmt.Sprintf("valid until %s", pair.Leaf.NotAfter.UTC().Format(time.DateTime))
+	switch {
+	case now.Before(pair.Leaf.NotBefore):
+		f.is = "not valid before " + pair.Leaf.NotBefore.UTC().Format(time.DateTime)
+		f.remedy = "set this machine's clock, or wait"
+	case pair.Leaf.NotAfter.Sub(now) < enough:
+		f.remedy = "renew it: the server takes the new files while it runs"
+	case exposed(o.TLSKey):
+		f.remedy = "chmod 600 " + o.TLSKey + ": others may read the key"
+	}
+	return f
+}
+
+func (c *configuration) examineListen() finding {
+	f := finding{about: "listen", is: c.options.Listen + " is free"}
+	addr, err := net.ResolveUDPAddr("udp", c.options.Listen)
+	if err == nil {
+		var socket *net.UDPConn
+		if socket, err = net.ListenUDP("udp", addr); err == nil {
+			_ = socket.Close() // It was only tried.
+		}
+	}
+	return f.port(c.options.Listen, err)
+}
+
+func (c *configuration) examineAdmin(ctx context.Context) finding {
+	o, f := c.options, finding{about: "admin", is: "none"}
+	if o.Admin == "" {
+		return f
+	}
+	if o.AdminTokens != "" {
+		if _, err := admin.ReadToken(o.AdminTokens); err != nil {
+			return finding{"admin", err.Error(), "let --admin-token-file name a file with a line such as: read TOKEN"}
+		}
+		if exposed(o.AdminTokens) {
+			return finding{"admin", "others may read the tokens", "chmod 600 " + o.AdminTokens}
+		}
+	} else if !quicnet.OnLoopback(o.Admin) {
+		return finding{"admin", o.Admin + " is reached by other machines", "set --admin-token-file, or use 127.0.0.1"}
+	}
+	f.is = o.Admin + " is free"
+	var listen net.ListenConfig
+	ln, err := listen.Listen(ctx, "tcp", o.Admin)
+	if err == nil {
+		_ = ln.Close() // It was only tried.
+	}
+	return f.port(o.Admin, err)
+}
+
+// port says what keeps an address from being taken, if anything does.
+func (f finding) port(addr string, err error) finding {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		f.is, f.remedy = addr+" is in use", "stop what listens there (the server itself?), or choose another port"
+	case err != nil:
+		f.is, f.remedy = err.Error(), "use an address of this machine, and a port that this user may take"
+	}
+	return f
+}
+
+// examineSecret looks at what must outlive the process, and makes nothing: the user who runs
+// the server shall own it.
+func (c *configuration) examineSecret(environ []string) finding {
+	o, f := c.options, finding{about: "keys", is: "new ones at each start"}
+	path, dir := o.SecretFile, o.stateDir(environ)
+	if path == "" && dir == "" {
+		f.remedy = "set --state-dir: clients then notice a crash at once, instead of after 10 s"
+		return f
+	}
+	if path == "" {
+		path = filepath.Join(dir, "secret")
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			f.is = "made at the first start, in " + path
+			return f
+		}
+	}
+	_, err := readSecret(path)
+	switch f.is = "derived from " + path; {
+	case err != nil:
+		f.is, f.remedy = err.Error(), "give this user a file of 32 random bytes there"
+	case exposed(path):
+		f.remedy = "chmod 600 " + path + ": others may read it"
+	}
+	return f
+}
+
+// examinePlayers says who gets in.
+func (c *configuration) examinePlayers() finding {
+	o, f := c.options, finding{about: "players", is: "this machine's alone, without tokens"}
+	switch {
+	case o.Auth == authToken:
+		keys, err := token.LoadKeys(o.AuthKeys)
+		if err != nil {
+			return finding{"players", err.Error(), "let --auth-keys name public keys in PEM: server token keygen makes a pair"}
+		}
+		f.is = fmt.Sprintf("with tokens for %q, signed with %s", o.AuthAudience, strings.Join(keys.IDs(), " or "))
+	case !quicnet.OnLoopback(o.Listen):
+		f.is, f.remedy = "everybody, as --insecure-no-auth says", "set --auth token (docs/AUTH.md)"
+	}
+	return f
+}
