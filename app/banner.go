@@ -64,7 +64,7 @@ func (b *banner) String() string {
 		}
 	}
 	if b.network != "" {
-		line("network", "SIMULATED (--simulate), for each client by itself: %s", b.network)
+		line("network", "SIMULATED (--simulate), for each client address by itself: %s", b.network)
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

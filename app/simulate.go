@@ -40,7 +40,7 @@ func (s *simulation) install(to *netloop.Server, seed uint64) {
 // begins says that what players will feel is not the real network.
 func (s *simulation) begins(log *slog.Logger, seed uint64) {
 	if s != nil {
-		log.Warn("the network is simulated: every client gets this one instead of its own", "simulate", s.String(), "seed", seed)
+		log.Warn("the network is simulated: every client address gets this one before its own", "simulate", s.String(), "seed", seed)
 	}
 }
 

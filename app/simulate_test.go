@@ -29,7 +29,7 @@ func TestSimulatedNetwork(t *testing.T) {
 	text := r.banner()
 	at := regexp.MustCompile(`listen +(\S+)`).FindStringSubmatch(text)
 	admin := regexp.MustCompile(`http://(\S+)`).FindStringSubmatch(text)
-	if at == nil || admin == nil || !strings.Contains(text, "network  SIMULATED (--simulate), for each client by itself: rtt=30ms,dup=100%\n") {
+	if at == nil || admin == nil || !strings.Contains(text, "network  SIMULATED (--simulate), for each client address by itself: rtt=30ms,dup=100%\n") {
 		t.Fatalf("the banner does not say it:\n%s", text)
 	}
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
