@@ -205,7 +205,7 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	playing := r.State().Phase
 	r.breaks(netloop.CodeTimeout)
 	hello := r.dials[0].hello
-	if res := hello.GetResume(); string(res.GetToken()) != "first" || res.GetReceived() != 2 || !res.GetKept() {
+	if res := hello.GetResume(); string(res.GetToken()) != "first" || res.GetReceived() != 2 || !res.GetKept() || res.GetAttempt() != 2 {
 		t.Errorf("it says %v", res)
 	}
 	for range 3 {

@@ -45,6 +45,7 @@ type Client struct {
 	backlog  *transport.Backlog // nil if the server keeps nothing
 	before   uint64             // reliable messages that had come before this connection
 	received uint64             // and all of them
+	attempts uint64             // to connect: the server has to know a late one from the newest
 	since    time.Duration      // when this connection began
 	away     *away              // nil while connected
 	silence  lull

@@ -42,7 +42,8 @@ func (c *Client) newEntry() *entry {
 	e := &entry{schema: c.schema, tokens: c.cfg.Tokens, hello: c.schema.Hello(), began: c.clock.Now(), cancel: func() {}}
 	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.cfg.Room, c.cfg.Token, "netloop-go", c.params
 	if !c.cfg.Reconnect.Off {
-		e.hello.Resume = &netloopv1.Resume{Token: c.secret, Received: c.received, Kept: len(c.secret) > 0}
+		c.attempts++
+		e.hello.Resume = &netloopv1.Resume{Token: c.secret, Received: c.received, Kept: len(c.secret) > 0, Attempt: c.attempts}
 	}
 	e.config = transport.SessionConfig{
 		Client: true, Inbox: transport.NewInbox(maxArrivals, &c.traffic), Clock: c.clock.Now, Stats: &c.traffic, Decode: e.decode,
