@@ -247,7 +247,7 @@ func TestAnOpenServerSaysSo(t *testing.T) {
 		"netloop: Auth.Audience: \"\" cannot be used: give this server the name": {Keys: auth.Keys},
 		"netloop: Auth.Audience: arena-1 cannot be used: set Auth.Keys too":      {Audience: "arena-1"},
 		"netloop: Auth.Insecure: true cannot be used: leave it out":              {Keys: auth.Keys, Audience: "arena-1", Insecure: true},
-		"netloop: Auth.Keys: open /does/not/exist: no such file or directory":    {Keys: "/does/not/exist", Audience: "arena-1"},
+		"netloop: Auth.Keys: /does/not/exist: no such file or directory":         {Keys: "/does/not/exist", Audience: "arena-1"},
 	} {
 		if _, err := netloop.New(netloop.Config{Auth: a}, g); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

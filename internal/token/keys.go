@@ -129,7 +129,7 @@ func readPublic(file string) (ed25519.PublicKey, error) {
 func readPEM(file string) (*pem.Block, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return nil, errors.Unwrap(err) // Callers name the file.
 	}
 	defer func() { _ = f.Close() }() // It was only read.
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
