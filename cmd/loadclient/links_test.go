@@ -79,10 +79,10 @@ var links = []bad{
 	{name: "200 ms each way", network: "rtt=400ms", shows: has("lost")},
 	{name: "5 % duplicates", network: "rtt=20ms,dup=5%", shows: has("duplicated", "up", "down")},
 	{name: "1 % corrupted", network: "rtt=20ms,corrupt=1%", shows: has("corrupted", "up", "down")},
-	// Both ends give up whom they have not heard for 5 s: these holes are over before that.
-	{name: "black hole of 4 s", network: "rtt=20ms,hole=4s@5s", shows: has("hole", "up", "down")},
-	{name: "… upwards alone", network: "rtt=20ms,up.hole=4s@5s", shows: has("hole", "up")},
-	{name: "… downwards alone", network: "rtt=20ms,down.hole=4s@5s", shows: has("hole", "down")},
+	// Both ends give up whom they have not heard for 5 s: the bots come back to their places.
+	{name: "black hole of 5 s", network: "rtt=20ms,hole=5s@5s", shows: has("hole", "up", "down")},
+	{name: "… upwards alone", network: "rtt=20ms,up.hole=5s@5s", shows: has("hole", "up")},
+	{name: "… downwards alone", network: "rtt=20ms,down.hole=5s@5s", shows: has("hole", "down")},
 	{name: "rebind every 2 s", network: "rtt=20ms,rebind=2s", shows: rebound},
 	{name: "100 kbit/s, buffer 0.2 s", network: "rtt=60ms,rate=100kbit/s,buffer=0.2s", shows: fresh(400 * time.Millisecond)},
 	{name: "100 kbit/s, buffer 1.5 s", network: "rtt=60ms,rate=100kbit/s,buffer=1.5s", shows: fresh(400 * time.Millisecond)},
