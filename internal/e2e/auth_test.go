@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,8 +190,10 @@ func TestOverTheNetworkTokensAreAskedFor(t *testing.T) {
 		}
 		return err
 	}
+	players := 0
 	fresh := func(s *token.Signer) string {
-		return signed(t, s, token.Grant{Subject: "anna", From: time.Now(), For: time.Minute})
+		players++ // Each is somebody else, or one would take over the place of the one before.
+		return signed(t, s, token.Grant{Subject: "player " + strconv.Itoa(players), From: time.Now(), For: time.Minute})
 	}
 	wantRefused := func(text, want string) {
 		t.Helper()
