@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
+	stdlog "log" //nolint:depguard // It stands for a library.
 	"log/slog"
 	"net"
 	"os"
@@ -11,8 +12,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	stdlog "log"
 
 	"github.com/netloop/netloop/internal/certificate"
 )

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	stdlog "log"
+	stdlog "log" //nolint:depguard // What libraries write there goes into the server's own log.
 	"log/slog"
 	"net"
 	"strings"

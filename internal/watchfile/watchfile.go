@@ -75,7 +75,7 @@ func (w *Watcher) run(told bool) {
 		select {
 		case <-events:
 			w.rest(events, failures)
-		case <-failures: // Events were lost, so anything may have happened.
+		case <-failures: //nolint:errcheck // Events were lost, so anything may have happened.
 			w.rest(events, failures)
 		case <-poll.C:
 		case <-w.done:
@@ -106,7 +106,7 @@ func (w *Watcher) rest(events <-chan fsnotify.Event, failures <-chan error) {
 	for {
 		select {
 		case <-events:
-		case <-failures:
+		case <-failures: //nolint:errcheck // The files are read in any case.
 		case <-over.C:
 			return
 		case <-w.done:
