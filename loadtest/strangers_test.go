@@ -1,0 +1,76 @@
+package loadtest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStrangersCostNobodyATick measures with real programs what a host costs that proves its
+// address, begins 500 handshakes a second, and says nonsense: 20 healthy clients with and without
+// it, in turn, and the least of each.
+func TestStrangersCostNobodyATick(t *testing.T) {
+	if os.Getenv("NETLOOP_VERIFY") == "" {
+		t.Skip("it depends on timing: make verify runs it")
+	}
+	p := build(t)
+	besieger := filepath.Join(p.dir, "besieger")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", besieger, "../internal/transport/quicnet").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	addr, admin, stop := p.serve(t, false)
+	defer stop()
+	var least [2]float64 // of the 99th percentiles of ticks, in milliseconds: calm, besieged
+	for turn := range 6 {
+		besieged := turn % 2
+		end := func() string { return "nobody" }
+		if besieged == 1 {
+			end = besiege(t, besieger, addr)
+		}
+		r := p.play(t, addr, admin, 5*time.Second)
+		said := end()
+		if r.Server.Tick.P99 == nil || r.Clients.Failed > 0 {
+			t.Fatalf("beside %s the load came to %+v", said, r)
+		}
+		t.Logf("tick p99 %.2f ms beside %s", *r.Server.Tick.P99, said)
+		if p99 := *r.Server.Tick.P99; least[besieged] == 0 || p99 < least[besieged] {
+			least[besieged] = p99
+		}
+	}
+	if more := least[1] - least[0]; more > 1 {
+		t.Errorf("the host moves the 99th percentile of ticks by %.2f ms", more)
+	}
+}
+
+// besiege starts the besieger, at the lowest priority.
+func besiege(t *testing.T, program, addr string) (stop func() string) {
+	t.Helper()
+	args := []string{program, "-test.run", "^TestBesieger$", "-test.v"}
+	if _, err := exec.LookPath("nice"); err == nil {
+		args = append([]string{"nice", "-n", "19"}, args...)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE=500", "NETLOOP_BESIEGE_SAY=0100")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		_ = stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the besieger: %v: %s", err, out.String())
+		}
+		_, said, _ := strings.Cut(out.String(), "BEGUN ")
+		line, _, _ := strings.Cut(said, "\n")
+		return line
+	}
+}
