@@ -25,7 +25,7 @@ import (
 // player is refused; without a Subject, whoever joins from the address waits a
 // second or, one after another, up to four.
 //
-// Before a message is decoded the limits of its connection apply: 1 000 datagrams, 4 000
+// Before a message is decoded the limits of its connection apply: 600 datagrams, 4 000
 // frames of the stream and 4 MiB a second, or more where PerSecond or Burst are. A message
 // counts with what it takes decoded, 256 KiB at most.
 type RPCLimits struct {

@@ -84,6 +84,8 @@ func TestTheBoundsAreThoseOfTheTable(t *testing.T) {
 	row("such players and addresses", "%v |", room.MaxPenalties)
 	row("acknowledgements of what was never sent, per client", "%v ranges", room.MaxUnsentAcks)
 	row("digests, per client", "one request a second, of %v snapshots", room.MaxDigests)
+	row("full states, all clients", "%v a tick |", room.MaxFulls)
+	row("joins and returns, all clients", "%v a tick |", room.MaxEntering)
 	row("lines about stalls", "one per stall, one in %v while it lasts; %v clients by name", room.StallLongest, room.StallNames)
 	row("questions for `/loop` and `/explain`", "%v at once", room.MaxQuestions)
 }

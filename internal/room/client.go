@@ -46,6 +46,7 @@ type Client struct {
 
 	// Game time from which on it may ask again: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
+	fullGap              time.Duration // between its last request for the full state and the next
 }
 
 // Wait says why a client got no snapshot when its turn came.

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -17,6 +18,7 @@ func (r *Room) poll() {
 		r.arrive(&r.arrivals[i])
 	}
 	clear(r.arrivals)
+	r.startAnew()
 	r.overdue()
 	r.takePosts()
 	r.takeResults()
@@ -58,35 +60,59 @@ func (r *Room) arrive(a *transport.Arrival) {
 	}
 }
 
-// Limits of what a client may ask about its state. A digest costs a pass over all
+// Limits of what clients may ask about their state. A digest costs a pass over all
 // objects, and what is in flight goes again with it; the full state costs such a
-// pass too, and then the objects.
+// pass too, and then the objects. A client that joins, or comes back, is the dearest.
 const (
-	askEvery   = time.Second // game time between two requests of one kind
-	maxDigests = 4           // snapshots with a digest per request
+	askEvery    = time.Second      // game time between two requests of one kind
+	askSeldom   = 32 * time.Second // for the full state, of who asks again and again
+	maxDigests  = 4                // snapshots with a digest per request
+	maxFulls    = 2                // full states that begin in a tick, of all clients
+	maxEntering = 4                // clients that come in, or back, in a tick
 )
 
 // requestDigest gives a client's next snapshots digests, unless it has just asked.
 func (r *Room) requestDigest(c *Client, snapshots uint64) {
-	if r.mayAsk("digest", &c.digestFrom) {
+	if r.mayAsk("digest", c.digestFrom) {
+		c.digestFrom = r.now.GameTime + askEvery
 		c.peer.RequestDigest(int(min(snapshots, maxDigests)))
 	}
 }
 
-// requestFull lets a client start anew, unless it has just done so.
+// requestFull lets a client start anew when its turn comes, unless it has just done so. Each
+// request that follows soon doubles the time until the next.
 func (r *Room) requestFull(c *Client) {
-	if r.mayAsk("full_state", &c.fullFrom) {
-		c.peer.RequestFull()
+	if !r.mayAsk("full_state", c.fullFrom) {
+		return
 	}
+	now := r.now.GameTime
+	if now >= c.fullFrom+c.fullGap {
+		c.fullGap = max(c.fullGap/2, askEvery)
+	} else {
+		c.fullGap = min(2*c.fullGap, askSeldom)
+	}
+	c.fullFrom = now + c.fullGap
+	r.anew = append(r.anew, c)
 }
 
-// mayAsk reports whether the game time has come from which on a client may ask
-// for something again, and then moves it.
-func (r *Room) mayAsk(what string, from *time.Duration) bool {
-	if r.now.GameTime < *from {
+// startAnew lets the next clients start anew, in the order in which they have asked.
+func (r *Room) startAnew() {
+	n := 0
+	for left := maxFulls; n < len(r.anew) && left > 0; n++ {
+		if c := r.anew[n]; c.joined { // Else it has left.
+			c.peer.RequestFull()
+			left--
+		}
+	}
+	r.anew = slices.Delete(r.anew, 0, n)
+}
+
+// mayAsk reports whether the game time has come from which on a client may ask for something
+// again.
+func (r *Room) mayAsk(what string, from time.Duration) bool {
+	if r.now.GameTime < from {
 		r.metrics.Drops.Add(1, what, "too_often")
 		return false
 	}
-	*from = r.now.GameTime + askEvery
 	return true
 }

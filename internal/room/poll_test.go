@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"go.uber.org/zap"
@@ -20,18 +21,43 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-func TestFullStateIsGrantedOnceASecond(t *testing.T) {
+// A client that asks for the full state all the time gets it more and more rarely, and at once
+// again when it has been quiet for long enough.
+func TestFullStateIsGrantedMoreAndMoreRarely(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
-	// The last is two seconds after the first: the very moment from which on it may ask again.
-	for range 121 {
-		for range 10 {
+	b.step()
+	const hertz = 60
+	var granted []int // seconds after the first
+	var first uint64
+	ask := func() {
+		before := b.room.World().Stats().FullRequests
+		for range 3 {
 			b.push(s, transport.Arrival{Kind: transport.FullStateRequest})
 		}
 		b.step()
+		if n := b.room.World().Stats().FullRequests - before; n > 0 {
+			if len(granted) == 0 {
+				first = b.tick
+			}
+			granted = append(granted, int(b.tick-first)/hertz)
+		}
 	}
-	if n := b.room.World().Stats().FullRequests; n != 3 {
-		t.Errorf("in two seconds the full state was granted %d times", n)
+	for range 97 * hertz {
+		ask()
+	}
+	if want := []int{0, 1, 3, 7, 15, 31, 63, 95}; !slices.Equal(granted, want) {
+		t.Errorf("granted after %v seconds, want %v", granted, want)
+	}
+	for range 2 * 32 * hertz { // The next is due in 30 s, and 32 more make it a quiet one.
+		b.step()
+	}
+	granted = granted[:0]
+	for range 20 * hertz {
+		ask()
+	}
+	if want := []int{0, 16}; !slices.Equal(granted, want) {
+		t.Errorf("after a quiet time granted after %v seconds, want %v", granted, want)
 	}
 }
 

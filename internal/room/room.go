@@ -164,6 +164,7 @@ type Room struct {
 	feed     feed
 	inbox    *transport.Inbox
 	arrivals []transport.Arrival // scratch of poll
+	anew     []*Client           // that wait to start anew, oldest request first
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Room]
 	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
@@ -218,6 +219,7 @@ func New(cfg Config) (*Room, error) {
 	r.guarded()
 	r.feed = network{r}
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
+	r.inbox.MaxJoins = maxEntering
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)

@@ -21,12 +21,12 @@ type Rate struct{ PerSecond, Burst int }
 
 // DefaultLimits are far above what a client sends, and below what costs the server much. A client
 // flushes a datagram per tick, of which the highest usual rate is 240 Hz, and a second one with
-// what its messages take. A burst is what has waited for two seconds while its network stood
-// still. A message is a frame, and the room's own limit of 1 000 a second is to act first: it knows
-// a player over all of its connections. A byte of a decoded message takes about a nanosecond, so a
-// flooder is out before it has had 16 ms of a core from either reader.
+// what its messages take; the queues below hold some two hundred at either end, should the network
+// or the server stand still. A message is a frame, and the room's own limit of 1 000 a second is to
+// act first: it knows a player over all of its connections. A byte of a decoded message takes about
+// a nanosecond or two, so a flooder is out before it has had 5 % of a core for a second.
 var DefaultLimits = Limits{
-	Datagrams: Rate{PerSecond: 1000, Burst: 2000},
+	Datagrams: Rate{PerSecond: 600, Burst: 600},
 	Frames:    Rate{PerSecond: 4000, Burst: 8000},
 	Bytes:     Rate{PerSecond: 4 << 20, Burst: 8 << 20},
 }

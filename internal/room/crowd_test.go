@@ -1,0 +1,198 @@
+package room_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// However many come at once, four come in in a tick, in their order, and with all that they have
+// said meanwhile; a recording of it replays.
+func TestACrowdComesInFourByFour(t *testing.T) {
+	var said []uint64
+	game := bareGame(func(r *netloop.Room) {
+		bareWords.Handle(r, func(_ *netloop.Tick, c *netloop.Client, _ word) error {
+			said = append(said, uint64(c.ID()))
+			return nil
+		})
+	})
+	var file bytes.Buffer
+	b := newBareAs(t, netloop.Config{Record: &file}, game)
+	b.step()
+	const crowd = 11
+	for range crowd {
+		s := b.join()
+		b.push(s, transport.Arrival{Kind: transport.MessageArrived, Decoded: &word{}, Message: transport.Message{Method: idOf(bareWords)}})
+		if s.ID()%3 == 0 {
+			s.End(transport.Closed{Code: netloop.CodeLeft})
+		}
+	}
+	var here []int
+	for range 4 {
+		b.step()
+		here = append(here, len(b.room.Clients()))
+	}
+	if want := []int{3, 6, 8, 8}; !slices.Equal(here, want) {
+		t.Errorf("%v are here after each tick, want %v", here, want)
+	}
+	if want := []uint64{1, 2, 4, 5, 7, 8, 10, 11}; !slices.Equal(said, want) {
+		t.Errorf("%v have said something, want %v", said, want)
+	}
+	p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+// crowd is a world of many objects and clients, of which some are hostile.
+type crowd struct {
+	*bare
+	honest, hostile []*guest
+	packets         map[*guest]uint64 // that each was sent
+	took            []time.Duration   // by clock, if that is set
+	clock           func() time.Duration
+}
+
+var (
+	crowdSchema = netloop.NewSchema("crowd", 1, 0)
+	crowdThings = netloop.NewClass[struct{ N uint32 }](crowdSchema, "thing")
+)
+
+type crowdGame int // objects
+
+func (crowdGame) Schema() *netloop.Schema { return crowdSchema }
+
+func (g crowdGame) Open(r *netloop.Room) error {
+	r.OnStart(func(tick *netloop.Tick) {
+		for range g {
+			crowdThings.Spawn(tick, struct{ N uint32 }{})
+		}
+	})
+	return nil
+}
+
+func newCrowd(t *testing.T, objects, clients, hostile int) *crowd {
+	t.Helper()
+	c := &crowd{bare: newBareOf(t, netloop.Config{}, crowdGame(objects)), packets: map[*guest]uint64{}}
+	for n := range clients {
+		if s := c.enter(); n < hostile {
+			c.hostile = append(c.hostile, s)
+		} else {
+			c.honest = append(c.honest, s)
+		}
+	}
+	for range clients/room.MaxEntering + 100 {
+		c.play(nil)
+	}
+	return c
+}
+
+func (c *crowd) enter() *guest {
+	adm, err := c.server.Handler.Admit(context.Background(), hello(crowdSchema), "here")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return newGuest(adm)
+}
+
+// play runs a tick with what the hostile clients do before it.
+func (c *crowd) play(attack func(*crowd, *guest)) {
+	c.t.Helper()
+	for _, s := range slices.Clone(c.hostile) {
+		if attack != nil {
+			attack(c, s)
+		}
+	}
+	if c.clock == nil {
+		c.step()
+	} else {
+		start := c.clock()
+		c.step()
+		c.took = append(c.took, c.clock()-start)
+	}
+	for _, s := range slices.Concat(c.honest, c.hostile) {
+		c.acknowledge(s)
+	}
+}
+
+// acknowledge lets a client have what it was sent.
+func (c *crowd) acknowledge(s *guest) {
+	_ = s.SendDatagrams(func() time.Duration { return 0 }, func([]byte) error { c.packets[s]++; return nil })
+	s.AppendStream(nil, 1<<20)
+	if n := c.packets[s]; n > 0 {
+		c.room.Inbox().Push(transport.Arrival{Kind: transport.Acks, Session: s.Session, Acks: []transport.Range{{First: 1, Last: n}}})
+	}
+}
+
+// attacksOnTheTick are what a hostile client does with a tick's time, as fast as it can.
+var attacksOnTheTick = map[string]func(*crowd, *guest){
+	"nothing": nil,
+	"acknowledgements": func(c *crowd, s *guest) {
+		for n := range 600 {
+			last := uint64(max(int(c.packets[s])-2*n, 1))
+			c.room.Inbox().Push(transport.Arrival{Kind: transport.Acks, Session: s.Session, Acks: []transport.Range{{First: last, Last: last}, {First: 1, Last: 1}}})
+		}
+		for range 60 {
+			c.room.Inbox().Push(transport.Arrival{Kind: transport.RecordsApplied, Session: s.Session})
+		}
+	},
+	"digests": func(c *crowd, s *guest) {
+		for range 60 {
+			c.room.Inbox().Push(transport.Arrival{Kind: transport.DigestRequest, Session: s.Session, Value: 1 << 20})
+		}
+	},
+	"full states": func(c *crowd, s *guest) {
+		for range 60 {
+			c.room.Inbox().Push(transport.Arrival{Kind: transport.FullStateRequest, Session: s.Session})
+		}
+	},
+	"joins": func(c *crowd, s *guest) {
+		if _, ok := c.room.Client(s.ID()); !ok {
+			return // Its join waits.
+		}
+		s.End(transport.Closed{Code: netloop.CodeLeft})
+		c.hostile[slices.Index(c.hostile, s)] = c.enter()
+	},
+}
+
+// What hostile clients make a tick do is bounded, whatever they do and however often.
+func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
+	for name, attack := range attacksOnTheTick {
+		c := newCrowd(t, 500, 30, 10)
+		const ticks = 120
+		before := c.room.World().Stats()
+		for range ticks {
+			was, full := len(c.room.Clients()), c.room.World().Stats().FullRequests
+			c.play(attack)
+			if n := c.room.World().Stats().FullRequests - full; n > room.MaxFulls {
+				t.Errorf("%s: %d full states began in a tick", name, n)
+			}
+			if n := c.room.Arrived(); name == "acknowledgements" && n > 30+10 {
+				t.Errorf("%s: %d arrivals in a tick", name, n)
+			}
+			if n := len(c.room.Clients()); n > was+room.MaxEntering {
+				t.Errorf("%s: %d came in in a tick", name, n-was)
+			}
+		}
+		after := c.room.World().Stats()
+		if n := after.Digests - before.Digests; n > 10*(ticks/60+1)*room.MaxDigests {
+			t.Errorf("%s: %d digests in %d ticks", name, n, ticks)
+		}
+		for _, s := range c.honest {
+			if cl, ok := c.room.Client(s.ID()); !ok || cl.Kicked() != nil {
+				t.Errorf("%s: an honest client is gone", name)
+			}
+		}
+	}
+}
