@@ -47,14 +47,13 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 	}
 	rulings := map[netvar.ID][]ruling{}
 	a.classes[class.State] = rulings
-	world := w.server.Room.World()
-	w.server.Room.OnSnapshot(func() {
+	w.audit(func() {
 		t := w.server.Tick.(*netloop.Tick)
 		to := a.onServer(t)
 		if to == nil {
 			return
 		}
-		for o := range world.All(class.State) {
+		for o := range w.server.Room.World().All(class.State) {
 			fields := make([]bool, class.State.Leaves())
 			for i := range fields {
 				fields[i] = may(t, to, class.Wrap(o).(*netloop.Object[S]), fieldName(class.State, i))
@@ -64,6 +63,12 @@ func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *n
 			}
 		}
 	})
+}
+
+// audit lets the world ask at each snapshot, whichever server makes it.
+func (w *World) audit(ask func()) {
+	w.audits = append(w.audits, ask)
+	w.server.Room.OnSnapshot(ask)
 }
 
 // fieldName is the name of leaf i.
@@ -129,6 +134,14 @@ func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 		}
 	}
 	return nil
+}
+
+// forget lets go of what was known of another server.
+func (a *audit) forget() {
+	a.id = 0
+	for _, rulings := range a.classes {
+		clear(rulings)
+	}
 }
 
 // takeDatagram decodes the state in a datagram of the server.

@@ -264,3 +264,48 @@ func TestAuditThatMissesSomethingEndsTheTest(t *testing.T) {
 		}
 	}
 }
+
+// An audit goes on over all connections of its client, and at a server that was started anew: what
+// may be read is no leak there, and what may not is one.
+func TestAuditFollowsAClient(t *testing.T) {
+	b := newBank()
+	l := &listener{TB: t}
+	w := netlooptest.New(l, b)
+	c := w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})
+	netlooptest.Audit(w, c, vaults, func(tick *netloop.Tick, to *netloop.Client, o *netloop.Object[vault], field string) bool {
+		return b.permits(tick, to, o, field)
+	})
+	playing := func() bool { return c.State().Phase == client.Playing }
+	w.Until(600, playing)
+	edits := func(owner netloop.ClientID) {
+		var o *netloop.Object[vault]
+		w.Tick(func(tick *netloop.Tick) { o = vaults.Spawn(tick, newVault(), netloop.OwnedBy(owner)) })
+		for i := range 150 {
+			w.Tick(func(tick *netloop.Tick) { o.Edit(tick).Coins = int32(i) })
+			if i%50 == 40 {
+				w.Break(c)
+			}
+			w.Step(1)
+		}
+		w.Until(600, playing)
+		w.Step(60)
+	}
+	edits(c.ID())
+	if s := c.Stats(); s.Drops != 3 || s.Resumes != 3 || s.Malformed > 0 {
+		t.Fatalf("%+v", s)
+	}
+	b = newBank()
+	w.Restart(b)
+	w.Until(600, func() bool { return !playing() })
+	w.Until(600, playing)
+	w.Step(60)
+	edits(c.ID())
+	l.want(t)
+	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
+	w.Tick(func(tick *netloop.Tick) { vaults.Spawn(tick, vault{Hint: "everybody hears it"}) })
+	w.Step(1)
+	if said := strings.Join(l.heard, "\n"); !strings.Contains(said, "is sent field Hint of vault 1.1, which it may not read") {
+		t.Errorf("of a leak it says %q", said)
+	}
+	l.heard = nil
+}

@@ -28,38 +28,13 @@ import (
 // World is a server and its clients. It belongs to the test's goroutine.
 type World struct {
 	tb      testing.TB
-	log     *slog.Logger // of the clients
-	seed    uint64
+	cfg     netloop.Config
 	net     *memnet.Network
 	server  inside.Server
 	pacer   loop.Pacer
 	clients []*seat
+	audits  []func() // at each snapshot
 	ended   *netloop.Closed
-}
-
-type seat struct {
-	c    *client.Client
-	conn *memnet.Conn // the newest
-	link memnet.Link
-
-	cut, stalled bool // of every connection
-	frozen, gone bool
-	audit        *audit // see Audit
-}
-
-// dial connects the client, at first and after a break.
-func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
-	if s.audit != nil {
-		s.conn.SetTap(nil)
-	}
-	s.conn = w.net.Dial(s.link, g, cfg, done)
-	s.conn.Stall(s.stalled)
-	if s.cut {
-		s.conn.Cut()
-	}
-	if s.audit != nil {
-		s.audit.tap(s.conn)
-	}
 }
 
 // Option is an option of [New].
@@ -117,18 +92,46 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	})
 	opt.cfg.Seed = opt.seed
 	opt.cfg.Log = logger(tb, opt.panics)
-	s, err := netloop.New(opt.cfg, g)
+	w := &World{tb: tb, cfg: opt.cfg, net: memnet.New(opt.seed)}
+	w.serve(g)
+	tb.Cleanup(func() { w.end(netloop.Closed{Code: transport.CodeClosing, Text: "the test has ended"}) })
+	return w
+}
+
+// serve starts a server, which clients reach from now on.
+func (w *World) serve(g netloop.Game) {
+	w.tb.Helper()
+	s, err := netloop.New(w.cfg, g)
 	if err != nil {
-		tb.Fatalf("netlooptest: %v", err)
+		w.tb.Fatalf("netlooptest: %v", err)
 	}
-	w := &World{tb: tb, log: opt.cfg.Log, seed: opt.seed, net: memnet.New(opt.seed), server: inside.Netloop.Server(s)}
-	w.server.Room.OnMisuse(func(text string) { tb.Errorf("netlooptest: %s", text) })
-	w.pacer.Timeline = w.server.Room.Timeline()
+	w.server, w.ended = inside.Netloop.Server(s), nil
+	w.server.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
+	for _, ask := range w.audits {
+		w.server.Room.OnSnapshot(ask)
+	}
+	w.pacer = loop.Pacer{Timeline: w.server.Room.Timeline()}
 	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler)
-	tb.Cleanup(func() { w.end(netloop.Closed{Code: transport.CodeClosing, Text: "the test has ended"}) })
-	return w
+}
+
+// Restart kills the server without a word, as a crash does, and starts another one with the same
+// options: its game, a new value, begins with tick 1 and knows nobody. Clients notice at once,
+// because a server that keeps its keys tells them, and come back by themselves as newcomers. A
+// world with [Record] cannot be restarted: a recording is of one server.
+func (w *World) Restart(g netloop.Game) {
+	w.tb.Helper()
+	if w.cfg.Record != nil {
+		w.tb.Fatalf("netlooptest: Restart: a recording is of one server")
+	}
+	w.serve(g)
+	for _, s := range w.clients {
+		if s.audit != nil {
+			s.audit.forget()
+		}
+		s.conn.Break()
+	}
 }
 
 func seedFromEnvironment(tb testing.TB) uint64 {
@@ -156,18 +159,6 @@ func logger(tb testing.TB, panics bool) *slog.Logger {
 	}))))
 }
 
-// Link is how a client is connected. The zero Link is perfect: no delay, no loss
-// and no limit.
-type Link struct {
-	Delay     time.Duration // one way
-	Jitter    time.Duration // added to Delay, evenly from 0 to this
-	Loss      float64       // share of datagrams lost, each way
-	Duplicate float64       // share of datagrams delivered twice
-	Reorder   float64       // share of datagrams that later ones overtake
-	Bandwidth int           // bit/s each way; 0 is unlimited
-	Buffer    time.Duration // router buffer: how long a datagram may wait at Bandwidth
-}
-
 // Join lets a client come in over a link. The token is for the game's OnAdmit, and for
 // the server if it asks for one (see [Auth]); params are what the client says about itself.
 // It is connected after some steps: see client.State, or client.Closed when it was refused.
@@ -184,11 +175,11 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 		cfg.Schema = w.server.Schema.(*netloop.Schema)
 	}
 	if cfg.Log == nil {
-		cfg.Log = w.log
+		cfg.Log = w.cfg.Log
 	}
 	s := &seat{link: memnet.Link(l)}
 	c, err := inside.Client.New(cfg, inside.Memory{
-		Clock: w.clock(), Seed: w.seed + uint64(len(w.clients)),
+		Clock: w.clock(), Seed: w.cfg.Seed + uint64(len(w.clients)),
 		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 			s.dial(w, g, cfg, done)
 		},
@@ -367,73 +358,3 @@ func (w *World) Look(c *client.Client, fn func(*netloop.Tick)) {
 
 // Now returns the virtual time since the world was made.
 func (w *World) Now() time.Duration { return w.net.Now() }
-
-// SetLink changes a client's link from now on.
-func (w *World) SetLink(c *client.Client, l Link) {
-	w.tb.Helper()
-	s := w.seat(c)
-	s.link = memnet.Link(l)
-	s.conn.SetLink(s.link)
-}
-
-// Cut makes a client's link a black hole: both sides keep sending, and nothing
-// arrives until Heal. Each gives the connection up in a while, and the client tries to come back:
-// see [client.Reconnect].
-func (w *World) Cut(c *client.Client) {
-	w.tb.Helper()
-	s := w.seat(c)
-	s.cut = true
-	s.conn.Cut()
-}
-
-// Heal ends what Cut began.
-func (w *World) Heal(c *client.Client) {
-	w.tb.Helper()
-	s := w.seat(c)
-	s.cut = false
-	s.conn.Heal()
-}
-
-// Stall lets what the server sends to a client wait at the server, until it is
-// called again with false: as when the client, or the server's own network code,
-// gets no time. What the client sends still arrives.
-func (w *World) Stall(c *client.Client, stall bool) {
-	w.tb.Helper()
-	s := w.seat(c)
-	s.stalled = stall
-	s.conn.Stall(stall)
-}
-
-// Drop takes a client away without a word, as a program that was killed: it runs no frame any more,
-// and the server has to find out.
-func (w *World) Drop(c *client.Client) {
-	w.tb.Helper()
-	s := w.seat(c)
-	s.gone = true
-	s.conn.Drop()
-}
-
-// Break breaks a client's connection without a word. The client notices at once, as when the
-// system says that there is no network, and comes back by itself; the server has to find out.
-func (w *World) Break(c *client.Client) {
-	w.tb.Helper()
-	w.seat(c).conn.Break()
-}
-
-// Freeze lets a client run no frames until Thaw, as a program that hangs: its
-// connection goes on, and what arrives waits.
-func (w *World) Freeze(c *client.Client) { w.seat(c).frozen = true }
-
-// Thaw ends what Freeze began.
-func (w *World) Thaw(c *client.Client) { w.seat(c).frozen = false }
-
-func (w *World) seat(c *client.Client) *seat {
-	w.tb.Helper()
-	for _, s := range w.clients {
-		if s.c == c {
-			return s
-		}
-	}
-	w.tb.Fatal("netlooptest: the client is of another world")
-	return nil
-}

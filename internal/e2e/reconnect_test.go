@@ -1,0 +1,264 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// returns is a world whose server notes who comes and goes, and has three things, one of which
+// moves.
+type returns struct {
+	*netlooptest.World
+	events []string // of the server
+	told   []string // that the client's watcher was told of
+}
+
+// home is the game of returns, with more of it.
+func (r *returns) home(more script) script {
+	return func(room *netloop.Room) {
+		note := func(what string) func(*netloop.Tick, *netloop.Client) {
+			return func(_ *netloop.Tick, c *netloop.Client) { r.events = append(r.events, fmt.Sprint(what, " ", c.ID())) }
+		}
+		join, leave := note("join"), note("leave")
+		room.OnJoin(func(t *netloop.Tick, c *netloop.Client) error { join(t, c); return nil })
+		room.OnDrop(note("drop"))
+		room.OnResume(note("resume"))
+		room.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { leave(t, c) })
+		var moves *netloop.Object[thing]
+		room.OnStart(func(t *netloop.Tick) {
+			for n := range 3 {
+				moves = things.Spawn(t, thing{N: int32(n)})
+			}
+		})
+		room.On(netloop.Update, "moves", func(t *netloop.Tick) { moves.Edit(t).X++ })
+		if more != nil {
+			more(room)
+		}
+	}
+}
+
+func (r *returns) watch(c *client.Client) {
+	client.Watch(c, things, client.Watcher[thing]{
+		Spawn: func(_ *netloop.Tick, o *netloop.Object[thing]) {
+			r.told = append(r.told, fmt.Sprint("spawn ", o.State().N))
+		},
+		Despawn: func(_ *netloop.Tick, _ *netloop.Object[thing], last thing) {
+			r.told = append(r.told, fmt.Sprint("despawn ", last.N))
+		},
+	})
+}
+
+// returning is a world with one client that plays.
+func returning(t *testing.T, l netlooptest.Link, more script) (*returns, *client.Client) {
+	t.Helper()
+	r := new(returns)
+	r.World = open(t, r.home(more))
+	c := play(t, r.World, l)
+	r.watch(c)
+	r.Step(60) // The server hears of it: who was never heard is not kept.
+	return r, c
+}
+
+// wait steps until the client is in a phase, for a minute at most, and returns how long it took.
+func (r *returns) wait(c *client.Client, p client.Phase) time.Duration {
+	from := r.Now()
+	r.Until(60*60, func() bool { return c.State().Phase == p })
+	return r.Now() - from
+}
+
+// agrees checks that a client has what the server has.
+func (r *returns) agrees(t *testing.T, c *client.Client) {
+	t.Helper()
+	verified := errors.New("not asked")
+	c.Verify(func(err error) { verified = err })
+	r.Until(700, func() bool { return verified == nil })
+	if s := c.Stats(); s.Malformed+s.Unequal+s.FullStates > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// spawns are what a watcher is told of the world's things, and ends of their end.
+var (
+	spawns = []string{"spawn 0", "spawn 1", "spawn 2"}
+	ends   = []string{"despawn 0", "despawn 1", "despawn 2"}
+)
+
+// A black hole that ends before the client's place is gone costs it nothing: the same client goes
+// on. One that lasts longer makes a newcomer of it, whose watchers hear the end of what it had.
+func TestABlackHoleIsSurvived(t *testing.T) {
+	for _, x := range []struct {
+		lasts  time.Duration
+		link   netlooptest.Link
+		events []string
+		told   []string
+		id     netloop.ClientID
+	}{
+		{6 * time.Second, perfect, []string{"join 1", "drop 1", "resume 1"}, spawns, 1},
+		{6 * time.Second, bad, []string{"join 1", "drop 1", "resume 1"}, spawns, 1},
+		{40 * time.Second, bad, []string{"join 1", "drop 1", "leave 1", "join 2"}, slices.Concat(spawns, ends, spawns), 2},
+	} {
+		r, c := returning(t, x.link, nil)
+		r.Cut(c)
+		if took := r.wait(c, client.Reconnecting); took < 4900*time.Millisecond || took > 5200*time.Millisecond {
+			t.Errorf("it noticed after %v", took)
+		}
+		left := c.State().Left
+		r.Step(60)
+		if now := c.State().Left; left < 19*time.Second || left > 20*time.Second || left-now < 990*time.Millisecond || left-now > 1010*time.Millisecond {
+			t.Errorf("%v were left, and a second later %v", left, now)
+		}
+		r.Step(60*int(x.lasts/time.Second) - 60*6)
+		r.Heal(c)
+		// A dial and its back-off may be under way.
+		if took := r.wait(c, client.Playing); took > 11*time.Second {
+			t.Errorf("it took %v to come back", took)
+		}
+		r.Step(60)
+		r.agrees(t, c)
+		slices.Sort(r.told[len(r.told)-3:]) // What is new comes as it arrives.
+		if !slices.Equal(r.events, x.events) || !slices.Equal(r.told, x.told) || c.ID() != x.id {
+			t.Errorf("after %v client %d was told %q; the server: %q", x.lasts, c.ID(), r.told, r.events)
+		}
+		if s := c.Stats(); s.Drops != 1 || s.Resumes != uint64(2-x.id) {
+			t.Errorf("after %v: %d drops, %d resumes", x.lasts, s.Drops, s.Resumes)
+		}
+	}
+}
+
+// Whatever connections break and whenever, reliable messages arrive once each and in their order,
+// both ways, and each call gets its one answer.
+func TestMessagesCrossBreaks(t *testing.T) {
+	var heard []uint64
+	var player *netloop.Client
+	sent, telling := uint64(0), false
+	r, c := returning(t, bad, func(room *netloop.Room) {
+		room.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { player = c; return nil })
+		echo.Handle(room, func(_ *netloop.Tick, _ *netloop.Client, m text) error { heard = append(heard, m.N); return nil })
+		add.Handle(room, func(_ *netloop.Tick, _ *netloop.Client, q pair) (sum, error) { return sum{q.A + q.B}, nil })
+		room.On(netloop.Update, "tells", func(t *netloop.Tick) {
+			if t.Number()%3 == 0 && sent < 300 && telling {
+				sent++
+				told.Send(t, netloop.To(player.ID()), text{N: sent})
+			}
+		})
+	})
+	var got []uint64
+	answers := map[int64]int{}
+	client.Handle(c, told, func(_ *netloop.Tick, m text) { got = append(got, m.N) })
+	telling = true
+	n := uint64(0)
+	for i := range 1200 {
+		if i%4 == 0 {
+			n++
+			if err := client.Send(c, echo, text{N: n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%10 == 0 {
+			client.Ask(c, add, pair{int64(i), 1}, func(_ *netloop.Tick, s sum, err error) {
+				if answers[int64(i)]++; err != nil || s.Sum != int64(i)+1 {
+					t.Errorf("%d + 1 = %d, %v", i, s.Sum, err)
+				}
+			})
+		}
+		if i%97 == 50 {
+			r.Break(c)
+		}
+		r.Step(1)
+	}
+	r.Step(300)
+	var want []uint64
+	for i := range uint64(300) {
+		want = append(want, i+1)
+	}
+	if !slices.Equal(heard, want) || !slices.Equal(got, want) {
+		t.Errorf("the server heard %v\nthe client %v", heard, got)
+	}
+	if len(answers) != 120 || slices.Max(slices.Collect(maps.Values(answers))) != 1 {
+		t.Errorf("of 120 calls %d were answered: %v", len(answers), answers)
+	}
+	if s := c.Stats(); s.Drops != 12 || s.Resumes != 12 || c.ID() != 1 || len(r.told) != 3 {
+		t.Errorf("%d drops, %d resumes, told %q", s.Drops, s.Resumes, r.told)
+	}
+	r.agrees(t, c)
+}
+
+// A client that hangs for long is given up by its server, and goes on where it was once it runs
+// again: what it has not asked for is not lost either.
+func TestAClientThatHangsGoesOn(t *testing.T) {
+	r, c := returning(t, perfect, nil)
+	r.Freeze(c)
+	r.Step(60 * 12)
+	if !slices.Equal(r.events, []string{"join 1", "drop 1"}) {
+		t.Errorf("meanwhile the server noted %q", r.events)
+	}
+	r.Thaw(c)
+	r.wait(c, client.Reconnecting)
+	r.wait(c, client.Playing)
+	r.agrees(t, c)
+	if !slices.Equal(r.events, []string{"join 1", "drop 1", "resume 1"}) || !slices.Equal(r.told, spawns) {
+		t.Errorf("told %q; the server: %q", r.told, r.events)
+	}
+}
+
+// A server that was started anew knows nobody. Its clients join it as newcomers with a clean slate:
+// objects of the one before end, calls fail once, and time is the new server's.
+func TestClientsFollowAServerThatRestarts(t *testing.T) {
+	r, c := returning(t, bad, func(room *netloop.Room) {
+		// It never answers.
+		add.HandleLater(room, func(*netloop.Tick, *netloop.Client, pair, netloop.Reply[sum]) {})
+	})
+	older := netloop.NewSchema("test", 1, 0)
+	netloop.NewClass[struct{ N int32 }](older, "thing")
+	foreign := r.JoinAs(client.Config{Schema: older}, bad)
+	r.wait(foreign, client.Playing)
+	r.Step(600)
+	failed := 0
+	client.Ask(c, add, pair{1, 2}, func(_ *netloop.Tick, _ sum, err error) {
+		var closed *netloop.Closed
+		if failed++; !errors.As(err, &closed) || closed.Code != netloop.CodeLost {
+			t.Errorf("the call under way got %v", err)
+		}
+	})
+	r.Step(10)
+	r.events = nil
+	r.Restart(r.home(nil))
+	r.wait(c, client.Reconnecting)
+	r.wait(c, client.Playing)
+	r.wait(foreign, client.Playing)
+	r.Step(120)
+	if s := c.Stats(); s.ServerTick > 400 || s.Drops != 1 || s.Resumes != 0 || failed != 1 {
+		t.Errorf("at tick %d, %d drops, %d resumes, %d calls failed", s.ServerTick, s.Drops, s.Resumes, failed)
+	}
+	slices.Sort(r.told[len(r.told)-3:])
+	if want := slices.Concat(spawns, ends, spawns); !slices.Equal(r.told, want) || len(r.events) != 2 {
+		t.Errorf("told %q; the server: %q", r.told, r.events)
+	}
+	r.agrees(t, c)
+	r.agrees(t, foreign)
+}
+
+// A client that was taken away without a word does not come back, and one that shall not come back
+// is closed by a break.
+func TestWhoDoesNotComeBack(t *testing.T) {
+	r, c := returning(t, perfect, nil)
+	off := r.JoinAs(client.Config{Reconnect: client.Reconnect{Off: true}}, perfect)
+	r.wait(off, client.Playing)
+	r.Break(off)
+	r.Drop(c)
+	r.Step(60 * 30)
+	if why := off.Closed(); why == nil || why.Code != netloop.CodeLost || off.Stats().Drops != 0 {
+		t.Errorf("closed %v", why)
+	}
+	if want := []string{"join 1", "join 2", "drop 1", "leave 2", "leave 1"}; !slices.Equal(slices.Sorted(slices.Values(r.events)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("the server noted %q", r.events)
+	}
+}

@@ -1,0 +1,118 @@
+package netlooptest
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/memnet"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Link is how a client is connected. The zero Link is perfect: no delay, no loss
+// and no limit.
+type Link struct {
+	Delay     time.Duration // one way
+	Jitter    time.Duration // added to Delay, evenly from 0 to this
+	Loss      float64       // share of datagrams lost, each way
+	Duplicate float64       // share of datagrams delivered twice
+	Reorder   float64       // share of datagrams that later ones overtake
+	Bandwidth int           // bit/s each way; 0 is unlimited
+	Buffer    time.Duration // router buffer: how long a datagram may wait at Bandwidth
+}
+
+// seat is a client of the world.
+type seat struct {
+	c    *client.Client
+	conn *memnet.Conn // the newest
+	link memnet.Link
+
+	cut, stalled bool // of every connection
+	frozen, gone bool
+	audit        *audit // see Audit
+}
+
+// dial connects the client, at first and after a break.
+func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
+	if s.audit != nil {
+		s.conn.SetTap(nil)
+	}
+	s.conn = w.net.Dial(s.link, g, cfg, done)
+	s.conn.Stall(s.stalled)
+	if s.cut {
+		s.conn.Cut()
+	}
+	if s.audit != nil {
+		s.audit.tap(s.conn)
+	}
+}
+
+// SetLink changes a client's link from now on.
+func (w *World) SetLink(c *client.Client, l Link) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.link = memnet.Link(l)
+	s.conn.SetLink(s.link)
+}
+
+// Cut makes a client's link a black hole: both sides keep sending, and nothing
+// arrives until Heal. Each gives the connection up in a while, and the client tries to come back:
+// see [client.Reconnect].
+func (w *World) Cut(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cut = true
+	s.conn.Cut()
+}
+
+// Heal ends what Cut began.
+func (w *World) Heal(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.cut = false
+	s.conn.Heal()
+}
+
+// Stall lets what the server sends to a client wait at the server, until it is
+// called again with false: as when the client, or the server's own network code,
+// gets no time. What the client sends still arrives.
+func (w *World) Stall(c *client.Client, stall bool) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.stalled = stall
+	s.conn.Stall(stall)
+}
+
+// Drop takes a client away without a word, as a program that was killed: it runs no frame any more,
+// and the server has to find out.
+func (w *World) Drop(c *client.Client) {
+	w.tb.Helper()
+	s := w.seat(c)
+	s.gone = true
+	s.conn.Drop()
+}
+
+// Break breaks a client's connection without a word. The client notices at once, as when the
+// system says that there is no network, and comes back by itself; the server has to find out.
+func (w *World) Break(c *client.Client) {
+	w.tb.Helper()
+	w.seat(c).conn.Break()
+}
+
+// Freeze lets a client run no frames until Thaw, as a program that hangs: its
+// connection goes on, and what arrives waits.
+func (w *World) Freeze(c *client.Client) { w.seat(c).frozen = true }
+
+// Thaw ends what Freeze began.
+func (w *World) Thaw(c *client.Client) { w.seat(c).frozen = false }
+
+func (w *World) seat(c *client.Client) *seat {
+	w.tb.Helper()
+	for _, s := range w.clients {
+		if s.c == c {
+			return s
+		}
+	}
+	w.tb.Fatal("netlooptest: the client is of another world")
+	return nil
+}
