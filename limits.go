@@ -32,7 +32,7 @@ type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.
 	PerSecond float64
-	// Burst is how many it may send at once, at most 1 MiB of them in one tick.
+	// Burst is how many it may send at once, at most 256 KiB of them in one tick, decoded.
 	// Default 2 000, from 1 to 65 536.
 	Burst int
 	// KickAfter is after how many messages dropped by limits a client is kicked.
@@ -128,13 +128,13 @@ func (l RPCLimits) queue(period time.Duration) rpcqueue.Limits {
 	return q
 }
 
-// minArrivals is room for what a client sends besides messages, acknowledgements
-// mostly: for a server that stalls for 15 s at 60 of them a second.
-const minArrivals = 1024
+// minArrivals is room for what a client sends besides messages, of which there is one
+// arrival of most kinds between two polls.
+const minArrivals = 256
 
 // arrivals is how much of one client may wait for a poll: whoever sends more at
-// once is disconnected before the limits see it, so all that they take must fit.
-func (l RPCLimits) arrivals() int { return minArrivals + 2*l.Burst }
+// once is disconnected before the limits see it, so a burst within them must fit.
+func (l RPCLimits) arrivals() int { return minArrivals + l.Burst }
 
 // link is what a client may send before its messages are decoded and these limits apply: enough
 // for what they take, and no less for a game of few messages, whose clients acknowledge too.

@@ -18,7 +18,7 @@ func TestTheDefaultsAreThoseOfTheTable(t *testing.T) {
 	}
 	row("connections that were let in", "`RoomSpec.MaxClients` and %v more", spareConns)
 	row("clients", "`RoomSpec.MaxClients`, %v by default;", c.Room.MaxClients)
-	row("inbox, per session", "%v arrivals and twice `RPC.Burst`,", c.RPC.arrivals()-2*c.RPC.Burst)
+	row("inbox, per session", "%v arrivals and `RPC.Burst`,", c.RPC.arrivals()-c.RPC.Burst)
 	row("rpcqueue, per client", "%v messages a second, bursts of %v", int(c.RPC.PerSecond), c.RPC.Burst)
 	row("rpcqueue, per drain", "%v messages", c.RPC.Budget)
 	row("records of a snapshot, per client", "%v bytes per tick", c.Room.Budget)

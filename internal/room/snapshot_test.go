@@ -21,7 +21,7 @@ func TestRecordsAreHeldBackWhileTheStreamIsBehind(t *testing.T) {
 	s := b.join()
 	b.step()
 	carry(s, nil)
-	for range 20 { // 300 kB
+	for range 10 { // 150 kB
 		s.Send(transport.Message{Method: 1, Reliable: true, Payload: make([]byte, 15_000)})
 	}
 	b.step()

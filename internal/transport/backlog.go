@@ -38,7 +38,7 @@ func (b *Backlog) Confirm(received uint64) bool {
 
 // add keeps a frame, or reports that there is no room.
 func (b *Backlog) add(frame []byte) bool {
-	if b.kept.size()+len(frame) > maxReliableBytes {
+	if b.kept.size()+len(frame) > maxBacklogBytes {
 		b.overflow = true
 		return false
 	}

@@ -167,7 +167,7 @@ func TestBacklogIsBounded(t *testing.T) {
 			m.link.AppendStream(nil, 1<<20)
 		}
 		why, _ := m.session.Cause()
-		if want := maxReliableBytes / (10<<10 + 8); kept != want || !m.backlog.Overflowed() || !gone && why.Code != CodeSlow || m.backlog.Len() != kept {
+		if want := maxBacklogBytes / (10<<10 + 8); kept != want || !m.backlog.Overflowed() || !gone && why.Code != CodeSlow || m.backlog.Len() != kept {
 			t.Errorf("gone %v: %d messages are kept, %d want; overflowed %v; %v", gone, kept, want, m.backlog.Overflowed(), why)
 		}
 	}

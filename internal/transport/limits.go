@@ -56,16 +56,30 @@ const (
 	// maxUnreliable and maxUnreliableBytes bound the unreliable messages that wait for
 	// one peer: more than fits the datagrams of several flushes.
 	maxUnreliable      = 512
-	maxUnreliableBytes = 64 << 10
-	// maxReliableBytes bounds the reliable data that waits for one peer. A healthy
-	// peer's queue is empty after every flush; a peer that is this far behind does not read.
-	maxReliableBytes = 512 << 10
+	maxUnreliableBytes = 32 << 10
+	// maxReliableBytes bounds the reliable data that waits for one peer: a second of a link of
+	// 2 Mbit/s. A healthy peer's queue is empty after every flush; a peer that is this far
+	// behind does not read.
+	maxReliableBytes = 256 << 10
+	// maxBacklogBytes bounds what is kept for a peer that may come back: it says what it has
+	// once for 16 messages or 32 KiB, and all of it must fit the queue of its next connection.
+	maxBacklogBytes = 192 << 10
+	// maxStuck is for how long the reliable data of a client may not move while some waits, and
+	// stuckStep what a flush adds to that at most: a server that stood still finds queues
+	// that could not move.
+	maxStuck  = 10 * time.Second
+	stuckStep = 250 * time.Millisecond
+	// stuckBacklog is from how many messages on a backlog is to move: far more than a client
+	// may have without saying so.
+	stuckBacklog = 8 * receiptMessages
+	// keptQueue is the memory that an empty queue keeps for the next bytes.
+	keptQueue = 32 << 10
 	// DefaultInboxPerSession bounds the arrivals of one session between two swaps:
 	// ten times what a client sends in 50 ms.
 	DefaultInboxPerSession = 1024
-	// maxInboxBytesPerSession bounds the bytes that the arrivals of one session hold:
-	// more than a second of the largest snapshots at 60 Hz.
-	maxInboxBytesPerSession = 1 << 20
+	// maxInboxBytesPerSession bounds the bytes that the arrivals of one session hold, messages
+	// with what they take decoded: the dearest message, or 16 of the largest frames in one tick.
+	maxInboxBytesPerSession = 256 << 10
 	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that a
 	// crowd of senders that each keep their own bound cannot exhaust the memory.
 	maxInbox      = 1 << 16

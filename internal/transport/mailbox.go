@@ -7,6 +7,7 @@ import "time"
 type mailbox struct {
 	unreliable messageQueue
 	reliable   byteQueue
+	moved      bool // some of the reliable data has left since the last flush
 
 	packets    [][]byte // the snapshot's packets, borrowed from the owner's slot
 	next       int      // the next of them to send
@@ -45,11 +46,17 @@ type byteQueue struct {
 
 func (q *byteQueue) size() int { return len(q.buf) - q.off }
 
-func (q *byteQueue) reset() { q.buf, q.off = q.buf[:0], 0 }
+// reset empties the queue. A large piece of memory is given up.
+func (q *byteQueue) reset() {
+	if q.buf, q.off = q.buf[:0], 0; cap(q.buf) > keptQueue {
+		q.buf = nil
+	}
+}
 
-// append adds bytes, moving what is left to the front once more than half is used up.
+// append adds bytes, moving what is left to the front once more than half is used up, or the
+// memory is.
 func (q *byteQueue) append(b []byte) {
-	if q.off > len(q.buf)/2 {
+	if q.off > len(q.buf)/2 || q.off > 0 && len(q.buf)+len(b) > cap(q.buf) {
 		n := copy(q.buf, q.buf[q.off:])
 		q.buf, q.off = q.buf[:n], 0
 	}

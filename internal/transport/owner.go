@@ -27,6 +27,11 @@ type outbox struct {
 	appliedDue bool
 	received   receipts
 	closed     bool
+
+	flushed time.Duration // the last flush
+	stuck   time.Duration // for how long reliable data has waited and not moved
+	behind  time.Duration // for how long the backlog has not
+	had     uint64        // how far the backlog had come
 }
 
 // Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They are the
@@ -81,14 +86,14 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 	q := &s.out.reliable
 	start := len(q.buf)
 	if q.size()+size > maxReliableBytes {
-		s.slow()
+		s.slow("the outbound queue is full")
 		return false
 	}
 	q.buf = appendMessageFrame(q.buf, m, size)
 	if b := s.backlog; b != nil {
 		if !b.add(q.buf[start:]) {
 			q.buf = q.buf[:start]
-			s.slow()
+			s.slow("the outbound queue is full")
 			return false
 		}
 		if s.out.closed || b.awaits {
@@ -159,13 +164,33 @@ func (s *Session) Received(messages uint64, size int) {
 	s.control(frameReceived, messages)
 }
 
-// slow gives up on a peer whose reliable queue is full.
-func (s *Session) slow() {
+// stuckLocked reports that a client's reliable data has not moved for too long: its queue, because
+// it does not read, or its backlog, because it does not say what it has.
+func (s *Session) stuckLocked(at time.Duration) bool {
+	o := &s.out
+	step := min(at-o.flushed, stuckStep)
+	o.flushed = at
+	o.stuck += step
+	if s.box.moved || s.box.reliable.size() == 0 {
+		o.stuck, s.box.moved = 0, false
+	}
+	o.behind += step
+	if b := s.backlog; b == nil || b.Len() < stuckBacklog || b.confirmed != o.had {
+		o.behind = 0
+		if b != nil {
+			o.had = b.confirmed
+		}
+	}
+	return !s.cfg.Client && max(o.stuck, o.behind) >= maxStuck
+}
+
+// slow gives up on a peer whose reliable queue is full, or does not move.
+func (s *Session) slow(text string) {
 	s.stats.Drop(DropReliable, 1)
 	s.out.closed = true
 	s.out.reliable.reset()
 	s.out.unreliable.reset()
-	s.shutdown(CodeSlow, "the outbound queue is full")
+	s.shutdown(CodeSlow, text)
 }
 
 // SendRecord queues a record of state for the next Flush, on the stream, and copies it.
@@ -177,7 +202,7 @@ func (s *Session) SendRecord(record []byte) {
 	case len(record) > MaxStateRecord:
 		s.stats.Drop(DropOversize, 1)
 	case q.size()+len(record) > maxReliableBytes:
-		s.slow()
+		s.slow("the outbound queue is full")
 	default:
 		q.buf = appendStateFrame(q.buf, record)
 		s.stats.FramesOut.Add(1)
@@ -251,6 +276,7 @@ func (s *Session) Flush(at time.Duration) {
 		s.out.closed = true
 		return
 	}
+	stuck := s.stuckLocked(at)
 	waiting := s.collectLocked()
 	s.box.beat = s.cfg.Client
 	datagrams, stream := s.box.due(), s.box.reliable.size() > 0
@@ -259,7 +285,11 @@ func (s *Session) Flush(at time.Duration) {
 	}
 	s.mu.Unlock()
 	if waiting > maxReliableBytes {
-		s.slow()
+		s.slow("the outbound queue is full")
+		return
+	}
+	if stuck {
+		s.slow("the outbound queue has not moved for " + maxStuck.String())
 		return
 	}
 	if datagrams {

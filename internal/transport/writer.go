@@ -123,6 +123,7 @@ func (l *Link) AppendStream(dst []byte, limit int) []byte {
 	defer l.mu.Unlock()
 	n := len(dst)
 	dst = l.box.reliable.take(dst, limit)
+	l.box.moved = l.box.moved || len(dst) > n
 	l.streamBehind.Store(l.box.reliable.size() > maxReliableBytes/2)
 	l.stats.StreamBytesOut.Add(uint64(len(dst) - n))
 	return dst

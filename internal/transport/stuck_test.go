@@ -1,0 +1,147 @@
+package transport
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/golden"
+)
+
+// A client whose reliable data does not move for ten seconds is given up, however little it is; one
+// that takes a byte now and then stays, and so does one whose server stood still.
+func TestAQueueThatDoesNotMoveIsGivenUp(t *testing.T) {
+	const period = 20 * time.Millisecond
+	for _, c := range []struct {
+		name    string
+		client  bool
+		step    time.Duration // between two flushes
+		every   int           // flushes between two bytes that leave; 0 is never
+		flushes int
+		gone    bool
+	}{
+		{"never", false, period, 0, int(maxStuck / period), true},
+		{"not for long enough", false, period, 0, int(maxStuck/period) - 1, false},
+		{"now and then", false, period, 400, 5000, false},
+		{"a server that stood still", false, time.Hour, 0, 3, false},
+		{"a client's own", true, period, 0, 5000, false},
+	} {
+		e := newEnd(c.client, SessionConfig{})
+		at := time.Hour
+		e.Flush(at)
+		e.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, 1000)})
+		e.Flush(at) // Here it begins to wait.
+		for n := 1; n <= c.flushes; n++ {
+			if c.every > 0 && n%c.every == 0 {
+				e.AppendStream(nil, 1)
+			}
+			at += c.step
+			e.Flush(at)
+		}
+		if why, gone := e.Cause(); gone != c.gone || gone && why.Code != CodeSlow {
+			t.Errorf("%s: gone %v, %v", c.name, gone, why)
+		}
+	}
+}
+
+// So is one that reads, and never says what it has.
+func TestABacklogThatDoesNotMoveIsGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		messages int
+		confirms bool
+		gone     bool
+	}{{stuckBacklog, false, true}, {stuckBacklog - 1, false, false}, {2 * stuckBacklog, true, false}} {
+		m := newMate(false)
+		m.connect()
+		for range c.messages {
+			m.session.Send(Message{Method: 1, Reliable: true})
+		}
+		at, said := time.Hour, uint64(0)
+		for range int(maxStuck/stuckStep) + 1 {
+			m.session.Flush(at)
+			m.link.AppendStream(nil, 1<<20)
+			if at += stuckStep; c.confirms {
+				said++
+				m.backlog.Confirm(said)
+			}
+		}
+		if why, gone := m.session.Cause(); gone != c.gone || gone && why.Code != CodeSlow {
+			t.Errorf("%+v: gone %v, %v", c, gone, why)
+		}
+	}
+}
+
+// worstMemory is what one hostile client makes a server hold at most, by its limits. Of its inbox
+// there are two, one that is filled and one that was; pieces of memory that grow are a quarter
+// larger than what they hold. What QUIC holds are the windows of the stream and the connection,
+// and its queues of datagrams.
+func worstMemory(arrivals int) (n int) {
+	const (
+		grown          = 5
+		quicReceived   = 128 * 1200
+		quicSent       = 32 * 1200
+		quicConnection = 48 << 10
+	)
+	n += 2 * arrivals * int(unsafe.Sizeof(Arrival{})) * grown / 4
+	n += maxInboxBytesPerSession
+	n += maxReliableBytes*grown/4 + maxBacklogBytes*grown/4
+	n += 2 * (2*maxUnreliableBytes + maxUnreliable*int(unsafe.Sizeof(span{}))*2)
+	n += MaxFrame * grown / 4
+	return n + quicReceived + quicSent + quicConnection
+}
+
+// All queues of a session filled at once hold no more than the page says.
+func TestTheWorstMemoryOfAClientIsThatOfThePage(t *testing.T) {
+	const arrivals = 256 + 2000 // of a room as configured by default
+	worst := worstMemory(arrivals)
+	golden.Row(t, "../../docs/ARCHITECTURE.md", "memory that one hostile client takes", "%v |", golden.Bytes((worst+1<<16-1)&^(1<<16-1)))
+	inUse := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	const sessions = 4 // so that what else the process does counts little
+	var all [sessions]*mate
+	before := inUse()
+	for i := range all {
+		m := newMate(false)
+		m.inbox = NewInbox(arrivals, nil)
+		m.connect()
+		fillQueues(m, arrivals)
+		m.inbox.Swap(m.inbox.Swap(nil))
+		fillQueues(m, arrivals)
+		all[i] = m
+	}
+	took := (inUse() - before) / sessions
+	if took > worst || took < worst/4 {
+		t.Errorf("one client takes %d bytes, of at most %d", took, worst)
+	}
+	t.Logf("%d bytes of %d", took, worst)
+	runtime.KeepAlive(all)
+}
+
+// fillQueues fills what a client can fill.
+func fillQueues(m *mate, arrivals int) {
+	size := maxInboxBytesPerSession / arrivals
+	for m.inbox.push(&Arrival{Kind: MessageArrived, Session: m.session, Decoded: make([]byte, size)}, size) {
+	}
+	_ = m.link.ReceiveStream(0, appendFrameHead(nil, frameMessage, MaxFrame-8))
+	_ = m.link.ReceiveStream(0, make([]byte, MaxFrame-64))
+	for range maxUnreliable {
+		m.session.Send(Message{Method: 1, Payload: make([]byte, 50)})
+	}
+	for m.backlog.kept.size() < maxBacklogBytes-10<<10 {
+		m.session.Send(Message{Method: 1, Reliable: true, Payload: make([]byte, 8<<10)})
+	}
+	m.session.Flush(0)
+	for range 8 {
+		m.session.SendRecord(make([]byte, 12<<10))
+	}
+	m.session.Flush(0)
+	for range maxUnreliable {
+		m.session.Send(Message{Method: 1, Payload: make([]byte, 50)})
+	}
+}
