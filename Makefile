@@ -3,6 +3,8 @@
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
+GOVULNCHECK_VERSION := v1.8.0
+GOVULNCHECK := .tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# what `make load` plays on
 ADMIN     ?= 127.0.0.1:8080# where it reads the server's tick figures
@@ -90,8 +92,11 @@ verify: build ## the long proofs: SEEDS=20000 seeds of every simulation, then a 
 	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...
 	bin/demo -duration $(SOAK)
 
-lint: $(GOLANGCI) ## golangci-lint, and buf lint where npm is there
+lint: $(GOLANGCI) ## golangci-lint with gosec, govulncheck where its database is reached, buf lint where npm is there
 	$(GOLANGCI) run ./...
+	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; then \
+		$(MAKE) --no-print-directory $(GOVULNCHECK) && $(GOVULNCHECK) ./...; \
+	else echo "govulncheck: left out, its database cannot be reached"; fi
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node_modules/.stamp && set -x && npx --no-install buf lint; \
 	else echo "buf lint: left out, it needs npm"; fi
 
@@ -132,6 +137,10 @@ clean: ## remove what was built here
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
+
+$(GOVULNCHECK):
+	GOBIN=$(CURDIR)/.tools go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+	mv .tools/govulncheck $@
 
 # Not npm ci: it demands the packages of every platform, and those of this one are enough. The
 # lock file still decides versions and checksums.

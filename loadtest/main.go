@@ -120,7 +120,7 @@ func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b B
 	text = append(text, '\n')
 	short := rep.shortfalls()
 	if o.jsonFile != "" {
-		if err := os.WriteFile(o.jsonFile, text, 0o644); err != nil {
+		if err := os.WriteFile(o.jsonFile, text, 0o600); err != nil {
 			return exitRuntime, runtimeError{fmt.Errorf("--out: %w", err)}
 		}
 	}

@@ -144,7 +144,7 @@ func (d *Dumper) dump(t Tick) {
 func (d *Dumper) write(t Tick) (path string, err error) {
 	name := fmt.Sprintf("%s%s-%s-tick%d%s", prefix, t.Wall.UTC().Format(layout), d.cfg.Name, t.Number, suffix)
 	path = filepath.Join(d.cfg.Dir, name)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return path, err
 	}

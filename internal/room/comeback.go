@@ -37,9 +37,10 @@ type presence struct {
 func (r *Room) enter(e *entrance, s *transport.Session) {
 	c, ok := r.clients.get(s.ID())
 	switch {
-	case !ok && s.Conn() > 1: // The client has left while this was on its way, or is yet to come.
+	case !ok && e.join == nil: // Its time has passed while it was on its way.
 		s.Close(transport.CodeLost, "the place was given up: join again")
 	case !ok:
+		r.seats.regain(e.seat)
 		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	case c.kicked != nil:
 		s.Close(c.kicked.Code, c.kicked.Text)

@@ -369,6 +369,19 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w.wantTold("drop", "resume")
 }
 
+// A player that says goodbye and comes again before the room has heard of either is in: as a
+// client of its own, under the id that it has been told.
+func TestAPlayerLeavesAndComesAgainAtOnce(t *testing.T) {
+	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
+	g, welcome := w.arrive("ann", newcomer())
+	g.End(transport.Closed{Code: transport.CodeLeft, Remote: true})
+	again, back := w.arrive("ann", newcomer())
+	w.wantTold("join", "leave: left", "join")
+	if _, closing := again.Cause(); closing || w.client().ID() != back.GetClientId() || welcome.GetClientId() != back.GetClientId() || w.room.Seats() != 1 {
+		t.Errorf("closing %v, %d seats", closing, w.room.Seats())
+	}
+}
+
 // A room may refuse a player's second connection, or take it as a client of its own.
 func TestASecondConnectionMayBeRefusedOrAllowed(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{SameSubject: netloop.RefuseSecond}})

@@ -108,8 +108,9 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 			return false
 		}
 	}
-	if rec.Conn == 1 {
-		e.seat = f.r.seats.replayed(rec.Client)
+	e.seat = &seat{id: rec.Client, left: true}
+	if c, ok := f.r.clients.get(rec.Client); ok {
+		e.seat = c.seat
 	}
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{

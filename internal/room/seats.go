@@ -148,13 +148,15 @@ func (s *seats) leave(at *seat) {
 	}
 }
 
-// replayed takes the seat of a client of a recording.
-func (s *seats) replayed(id uint64) *seat {
+// regain takes a seat again whose client has left while its player was on the way to take it over:
+// who says goodbye and comes at once. It may be one more than there are, until somebody leaves.
+func (s *seats) regain(at *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := &seat{id: id, conns: 1}
-	s.takeLocked(at)
-	return at
+	if at.left {
+		at.left = false
+		s.takeLocked(at)
+	}
 }
 
 // takeLocked counts a seat, and notes its player.

@@ -108,7 +108,7 @@ func (a *ackSet) appendField(dst []byte) []byte {
 	}
 	if n%2 == 0 { // The last run is of missing ids: it says nothing.
 		n--
-		size -= protowire.SizeVarint(uint64(runs[n]))
+		size -= protowire.SizeVarint(uint64(runs[n])) //nolint:gosec // There is at least one.
 	}
 	body := sizeField(a.newest) + 1 + protowire.SizeBytes(size)
 	dst = protowire.AppendTag(dst, fieldAcks, protowire.BytesType)
