@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -69,6 +70,7 @@ type Listener struct {
 	conns    map[*quic.Conn]*transport.Link // nil while it is a stranger
 	admitted int                            // of conns
 	refuse   *transport.Refusal             // nil: dials are welcome
+	told     guard.Throttle[string]         // of what the log is told
 }
 
 // Listen opens the socket and serves until Close.

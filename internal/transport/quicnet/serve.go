@@ -124,7 +124,7 @@ func (l *Listener) decline(conn *quic.Conn, stream *quic.Stream, err error) {
 	}
 	r, said := transport.Declined(err)
 	if !said {
-		l.cfg.Log.Error("admission failed", "remote", conn.RemoteAddr().String(), "error", err)
+		l.failed("admission failed", "remote", conn.RemoteAddr().String(), "error", err)
 	}
 	l.cfg.Stats.Refused.Add(1)
 	if stream != nil {
@@ -134,11 +134,22 @@ func (l *Listener) decline(conn *quic.Conn, stream *quic.Stream, err error) {
 	closeConn(conn, r.Code, r.Text)
 }
 
+// failed tells the log what went wrong here when somebody came: of each kind once in ten seconds,
+// and how often it was not told, because whoever comes again and again must not fill it.
+func (l *Listener) failed(what string, attrs ...any) {
+	l.mu.Lock()
+	kept, news := l.told.News(what, l.cfg.Clock())
+	l.mu.Unlock()
+	if news {
+		l.cfg.Log.Error(what, append(attrs, "unlogged_before", kept)...)
+	}
+}
+
 // welcome writes the answer to a hello that was accepted.
 func (l *Listener) welcome(stream *quic.Stream, w *netloopv1.Welcome) error {
 	b, err := transport.AppendWelcome(nil, w)
 	if err != nil {
-		l.cfg.Log.Error("the welcome could not be encoded", "error", err)
+		l.failed("the welcome could not be encoded", "error", err)
 		return err
 	}
 	_ = stream.SetWriteDeadline(time.Now().Add(l.cfg.HelloTimeout))
