@@ -20,6 +20,7 @@ type away struct {
 	dial    *entry        // under way
 	landed  *entry        // has arrived, and awaits the next poll
 	waits   bool          // for the server's word that the client is in
+	resumed bool          // and it goes on where it was
 	err     error         // of the last attempt
 	state   State         // to go back to
 }
@@ -133,10 +134,7 @@ func (c *Client) land(t *netloop.Tick) {
 		return
 	}
 	e := a.landed
-	a.landed, a.waits = nil, true
-	if e.resumed() {
-		c.stats.Resumes++
-	}
+	a.landed, a.waits, a.resumed = nil, true, e.resumed()
 	c.enter(t, e)
 }
 

@@ -220,6 +220,9 @@ func (c *Client) accepted(received uint64) {
 		return
 	}
 	c.away = nil
+	if a.resumed {
+		c.stats.Resumes++
+	}
 	c.log.Info("connected again", "attempts", a.attempt, "after", c.clock.Now()-a.since, "client", c.id)
 	c.setState(a.state)
 }

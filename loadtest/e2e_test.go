@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -193,6 +194,44 @@ func TestAClosingServerLosesEveryClient(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "3 of 3 clients lost the connection: 3× the server is closing") {
 		t.Errorf("stderr does not say why: %s", stderr)
+	}
+}
+
+// moody is an arena that breaks each client's first connection, as a network does.
+type moody struct{ *arena.Game }
+
+func (g moody) Open(r *netloop.Room) error {
+	left := 3
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		if left--; left >= 0 {
+			t.AfterFunc(time.Second, func(t *netloop.Tick) { c.Kick(t, netloop.CodeTimeout, "moody") })
+		}
+		return nil
+	})
+	return g.Game.Open(r)
+}
+
+// A bot whose connection breaks comes back, and the run is good: it is counted and no failure.
+// Without --reconnect it is lost.
+func TestBotsComeBack(t *testing.T) {
+	for _, c := range []struct {
+		flag string
+		code int
+		want loadtest.Clients
+	}{
+		{"--reconnect=true", 0, loadtest.Clients{Wanted: 3, Connected: 3, Drops: 3}},
+		{"--reconnect=false", 99, loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}},
+	} {
+		s, _ := serve(t, netloop.Config{}, moody{arena.New()})
+		code, stdout, _ := load(t, t.Context(), "--addr", s.Addr().String(), "--clients", "3", "--ramp", "0s", "--warmup", "1500ms",
+			"--duration", "500ms", "--out", "json", c.flag)
+		var r loadtest.Result
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		if code != c.code || r.Clients != c.want || r.Converged != (c.code == 0) {
+			t.Errorf("%s: exit %d, %+v", c.flag, code, r.Clients)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type options struct {
 	certHash  string
 	simulate  string
 	quiet     bool
+	reconnect bool
 
 	tokenKey      string
 	tokenAudience string
@@ -76,6 +77,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenAudience, "token-audience", "", "the server's --auth-audience, `NAME`")
 	f.StringVar(&o.tokenSubject, "token-subject", "bot-*", "`PATTERN` of the players' names: * is the bot's number")
 	f.StringVar(&o.simulate, "simulate", "", "a bad `NETWORK` for each bot, as in "+netem.Example+"; also dup, reorder, corrupt, rate, buffer, hole and rebind")
+	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
 

@@ -88,8 +88,11 @@ func (p *progress) line(ctx context.Context) string {
 	}
 	parts := []string{
 		p.where(now),
-		bots(r.connected.Load()-r.gone.Load(), r.opts.clients),
+		bots(r.connected.Load()-r.gone.Load()-r.away.Load(), r.opts.clients),
 		fmt.Sprintf("%.0f snap/s", float64(p.sum.snapshots)/(now-p.since).Seconds()),
+	}
+	if n := r.drops.Load(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d drops", n))
 	}
 	if h := p.sum.rtt; h.TotalCount() > 0 {
 		parts = append(parts, fmt.Sprintf("rtt %.0f/%.0f", *percentile(h, 50), *percentile(h, 99)))

@@ -45,6 +45,7 @@ func (r *run) report() *report {
 	}
 	rep.Clients = Clients{
 		Wanted: r.opts.clients, Connected: len(received), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load()),
+		Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
 	}
 	rep.fill(received)
 	rep.Server = serverResult(r.before, r.after, r.screen.note)

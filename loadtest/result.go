@@ -37,6 +37,10 @@ type Clients struct {
 	Failed    int `json:"failed"`    // that tried, and did not get in
 	// that got in, and lost the connection before the goodbye
 	Disconnected int `json:"disconnected"`
+	// connections that broke, after which the client came back or tried to; see --reconnect
+	Drops int `json:"drops"`
+	// and after which it went on where it was, instead of joining anew
+	Resumes int `json:"resumes"`
 }
 
 // RPC is about the calls that [Calls] made, by the time at which each was meant to

@@ -73,7 +73,7 @@ func TestSummaryOfAGoodRun(t *testing.T) {
 
 func TestSummaryOfABadRun(t *testing.T) {
 	r := made()
-	r.Clients = Clients{Wanted: 5, Connected: 3, Failed: 2, Disconnected: 1}
+	r.Clients = Clients{Wanted: 5, Connected: 3, Failed: 2, Disconnected: 1, Drops: 3, Resumes: 2}
 	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
 	r.converged, r.rec.sent = 1, 70
 	r.fill([]uint64{1199, 1201, 500})

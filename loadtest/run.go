@@ -60,6 +60,9 @@ type run struct {
 	connected  atomic.Int64
 	failed     atomic.Int64
 	gone       atomic.Int64
+	away       atomic.Int64 // that try to come back now
+	drops      atomic.Int64
+	resumes    atomic.Int64
 	settled    atomic.Int64
 
 	mu          sync.Mutex
@@ -230,13 +233,11 @@ const dialTimeout = 10 * time.Second
 func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	token, err := r.token(n)
-	if err != nil {
-		return nil, err
-	}
 	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
-		Schema: r.bot.Schema(), Join: r.bot.Join(n), Token: token, TLS: r.opts.tls,
-		Log: r.screen.logger().With("client", n),
+		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls,
+		Tokens:    func(context.Context) (string, error) { return r.token(n) },
+		Reconnect: client.Reconnect{Off: !r.opts.reconnect},
+		Log:       r.screen.logger().With("client", n),
 	})
 	if err != nil {
 		return nil, err

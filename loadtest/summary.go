@@ -58,7 +58,7 @@ func writeCounts(w io.Writer, o *options, r *report) {
 		fmt.Fprintf(tab, "%s\t%s\n", subject, fmt.Sprintf(format, a...))
 	}
 	c, s := r.Clients, r.Snapshots
-	line("clients", "%d wanted, %d connected, %d failed, %d disconnected", c.Wanted, c.Connected, c.Failed, c.Disconnected)
+	line("clients", "%d wanted, %d connected, %d failed, %d disconnected, %d drops, %d resumed", c.Wanted, c.Connected, c.Failed, c.Disconnected, c.Drops, c.Resumes)
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
 	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))

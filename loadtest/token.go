@@ -10,8 +10,8 @@ import (
 )
 
 // Tokens is what a [Bot] may implement besides: Token returns what client n proves itself with to
-// a server that asks for tokens, one that nobody else has. It is called from several goroutines.
-// With the flag --token-key the load test makes the tokens itself.
+// a server that asks for tokens, one that nobody else has, for each of its connections. It is
+// called from several goroutines. With the flag --token-key the load test makes the tokens itself.
 type Tokens interface{ Token(n int) string }
 
 // tokenLifetime is how long a token of the load test is valid: it is shown at once.

@@ -16,7 +16,9 @@ type player struct {
 	last     time.Duration // when the last frame began
 	arrived  time.Duration // the newest whole snapshot, on the run's clock
 	received uint64        // snapshots in the measured window
-	gone     bool          // the connection ended
+	gone     bool          // the client ended
+	away     bool          // its connection broke, and it comes back
+	resumes  uint64        // that are counted
 	verify   verification
 	settled  bool // verified or beyond it, and nothing measured is under way
 }
@@ -109,6 +111,7 @@ func (w *worker) start(p *player) {
 		p.deadline += period
 	}
 	p.client.OnSnapshot(func(s client.Snapshot) { w.snapshot(p, s.At-m.offset, s.Bytes) })
+	p.client.OnState(func(s client.State) { w.state(p, s.Phase, p.client.Stats().Resumes) })
 	r.bot.Start(p.client, m)
 	w.players = append(w.players, p)
 }
@@ -129,6 +132,24 @@ func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
 	w.rec.bytes += uint64(bytes)
 	if !first {
 		record(w.rec.interval, interval)
+	}
+}
+
+// state follows a client that loses its connection and comes back.
+func (w *worker) state(p *player, now client.Phase, resumes uint64) {
+	away := now == client.Reconnecting
+	if away == p.away {
+		return
+	}
+	if p.away = away; away {
+		w.run.drops.Add(1)
+		w.run.away.Add(1)
+		return
+	}
+	w.run.away.Add(-1)
+	if resumes > p.resumes {
+		p.resumes = resumes
+		w.run.resumes.Add(1)
 	}
 }
 

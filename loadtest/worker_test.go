@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 )
 
 const frame = 16 * time.Millisecond
@@ -195,5 +196,24 @@ func TestAClientSettlesOnce(t *testing.T) {
 	w.leave(p, errors.New("lost"))
 	if w.run.settled.Load() != 1 || w.run.gone.Load() != 1 || p.verify != failed || !p.gone {
 		t.Errorf("settled %d, gone %d, %v", w.run.settled.Load(), w.run.gone.Load(), p.verify)
+	}
+}
+
+// A client that comes back is counted once for each break, and as away until it is back or closed.
+func TestBreaksAreCounted(t *testing.T) {
+	w, p := bench()
+	for i, s := range []struct {
+		phase                client.Phase
+		had                  uint64 // resumes of the client
+		away, drops, resumes int64
+	}{
+		{client.Playing, 0, 0, 0, 0}, {client.Reconnecting, 0, 1, 1, 0}, {client.Reconnecting, 0, 1, 1, 0}, {client.Loading, 0, 0, 1, 0},
+		{client.Playing, 0, 0, 1, 0}, {client.Reconnecting, 0, 1, 2, 0}, {client.Playing, 1, 0, 2, 1}, {client.Reconnecting, 1, 1, 3, 1},
+		{client.Closed, 1, 0, 3, 1},
+	} {
+		w.state(p, s.phase, s.had)
+		if got := [...]int64{w.run.away.Load(), w.run.drops.Load(), w.run.resumes.Load()}; got != [...]int64{s.away, s.drops, s.resumes} {
+			t.Errorf("after change %d: away, drops and resumes are %v", i, got)
+		}
 	}
 }
