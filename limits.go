@@ -26,8 +26,8 @@ import (
 // second or, one after another, up to four.
 //
 // Before a message is decoded the limits of its connection apply: 600 datagrams, 4 000
-// frames of the stream and 4 MiB a second, or more where PerSecond or Burst are. A message
-// counts with what it takes decoded, 256 KiB at most.
+// frames of the stream and 2 MiB a second, or more where PerSecond or Burst are. A message
+// counts with what it takes decoded, 256 KiB at most, or with six times its bytes.
 type RPCLimits struct {
 	// PerSecond is how many messages a client may send in a second, of all kinds
 	// together. Default 1 000, from one an hour to a million; -1 is any number.

@@ -100,6 +100,8 @@ const (
 	// any frame of a plain struct comes to, and what a frame of empty protobuf messages
 	// multiplies to is no message of a game. Decoding this much takes less than 1 MiB and 1 ms.
 	MaxDecoded = 256 << 10
+	// readCost is with how many bytes one of a message counts at least.
+	readCost = 6
 	// chokeThreshold tells a send that waited for the peer's congestion window from
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond

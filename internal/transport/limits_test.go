@@ -36,7 +36,7 @@ func TestTheLimitsAreThoseOfThePages(t *testing.T) {
 	number, bytes := func(n int) any { return n }, func(n int) any { return golden.Bytes(n) }
 	rate("datagrams of a session", DefaultLimits.Datagrams, number)
 	rate("frames of a session's stream", DefaultLimits.Frames, number)
-	rate("bytes of a session, of its datagrams and by itself of its stream; a message counts decoded", DefaultLimits.Bytes, bytes)
+	rate("bytes of a session, of its datagrams and by itself of its stream; a message counts decoded, or sixfold", DefaultLimits.Bytes, bytes)
 	here("acknowledgements, per client", "one of each kind a tick, of %v ranges |", maxMergedAcks)
 	here("a message decoded", "%v,", golden.Bytes(MaxDecoded))
 	here("inbox, per room", "%v arrivals, %v; beyond it %v and %v of each session |",

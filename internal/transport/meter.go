@@ -11,7 +11,8 @@ type Limits struct {
 	Datagrams Rate
 	Frames    Rate // of the stream, empty ones and those that mean nothing included
 	// Bytes bounds those of the datagrams, and by itself those of the stream. A message counts
-	// with what it takes decoded.
+	// with what it takes decoded, and six times its bytes at least: what is in a message takes
+	// longer to read than what is around it.
 	Bytes Rate
 }
 
@@ -23,12 +24,13 @@ type Rate struct{ PerSecond, Burst int }
 // flushes a datagram per tick, of which the highest usual rate is 240 Hz, and a second one with
 // what its messages take; the queues below hold some two hundred at either end, should the network
 // or the server stand still. A message is a frame, and the room's own limit of 1 000 a second is to
-// act first: it knows a player over all of its connections. A byte of a decoded message takes about
-// a nanosecond or two, so a flooder is out before it has had 5 % of a core for a second.
+// act first: it knows a player over all of its connections. The worst of messages take some five
+// nanoseconds for a byte that counts, so a flooder is out before it has had 5 % of a core for a
+// second.
 var DefaultLimits = Limits{
 	Datagrams: Rate{PerSecond: 600, Burst: 600},
 	Frames:    Rate{PerSecond: 4000, Burst: 8000},
-	Bytes:     Rate{PerSecond: 4 << 20, Burst: 8 << 20},
+	Bytes:     Rate{PerSecond: 2 << 20, Burst: 4 << 20},
 }
 
 // meter is what a sender has used of a Rate, kept as the instant at which the bucket is full again.
@@ -98,7 +100,8 @@ func (l *Link) endures(e excess, why Drop) bool {
 }
 
 // takeDecoded counts what a message takes decoded beyond its bytes, which have been counted.
-func (l *Link) takeDecoded(at time.Duration, more int, reliable bool) bool {
+func (l *Link) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
+	more := max(decoded, readCost*encoded) - encoded
 	if reliable {
 		return l.takeStream(at, more)
 	}

@@ -127,6 +127,25 @@ func TestAMessageThatIsLargeDecodedIsDropped(t *testing.T) {
 	}
 }
 
+// What is too large decoded has cost its estimate: who sends nothing else is out too.
+func TestBombsCountAgainstTheirSender(t *testing.T) {
+	e := newEnd(false, SessionConfig{
+		Limits: Limits{Bytes: Rate{PerSecond: 1 << 20, Burst: 2 * MaxDecoded}},
+		Size:   func(*Message) int { return 1 << 30 },
+	})
+	for n := 1; n <= 4; n++ {
+		if _, out := e.Cause(); out {
+			t.Fatalf("out after %d", n-1)
+		}
+		if err := e.ReceiveStream(0, append(appendFrameHead(nil, frameMessage, 2), 1<<3, 5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if why, out := e.Cause(); !out || why.Code != CodeFlood || e.stats.Dropped(DropStreamBytes) != 1 {
+		t.Errorf("out %v, %v", out, why)
+	}
+}
+
 // A client of 240 Hz that says as much as the room's limits allow, and catches up after its network
 // stood still for a second, never meets the limits of the link.
 func TestABusyClientMeetsNoLimit(t *testing.T) {

@@ -152,11 +152,11 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	}
 	m.Reliable = reliable
 	size, encoded := l.size(&m), len(m.Payload)
-	if size > MaxDecoded {
-		discard(DropDecoded)
+	if !l.takeDecoded(at, min(size, MaxDecoded), encoded, reliable) {
 		return
 	}
-	if !l.takeDecoded(at, size-encoded, reliable) {
+	if size > MaxDecoded {
+		discard(DropDecoded)
 		return
 	}
 	if !l.cfg.Inbox.reserve(l.session, size) {
