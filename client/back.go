@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
 // away is a client whose connection has broken, until the game has taken it back. It belongs to
@@ -140,7 +140,7 @@ func (c *Client) land(t *netloop.Tick) {
 
 // verdict says why an attempt has failed, and whether another is in vain.
 func verdict(e *entry, err error) (why netloop.Closed, final bool) {
-	if errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, quicnet.ErrDialerClosed) {
 		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
 	}
 	why = refusal(err)

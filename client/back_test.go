@@ -15,6 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -178,11 +179,14 @@ func TestRefusalsThatPass(t *testing.T) {
 			}
 		}
 	}
-	r := newReturner(t, Config{})
-	r.breaks(netloop.CodeLost)
-	r.fail(fmt.Errorf("dial: %w", net.ErrClosed))
-	if r.frame(0); r.Closed() == nil || r.Closed().Code != netloop.CodeLeft {
-		t.Errorf("without its Dialer: closed %v", r.Closed())
+	// QUIC says net.ErrClosed of an attempt that nobody has answered in time, too.
+	for err, final := range map[error]bool{quicnet.ErrDialerClosed: true, net.ErrClosed: false} {
+		r := newReturner(t, Config{})
+		r.breaks(netloop.CodeLost)
+		r.fail(fmt.Errorf("dial: %w", err))
+		if r.frame(0); final != (r.Closed() != nil && r.Closed().Code == netloop.CodeLeft) {
+			t.Errorf("after %v: closed %v", err, r.Closed())
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package quicnet
 
 import (
 	"errors"
-	"net"
 	"testing"
 	"time"
 
@@ -62,11 +61,11 @@ func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 	if a.Session != s || *a.Closed != (transport.Closed{Code: transport.CodeLeft, Remote: true}) {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
-	if _, err := dial(t, h, d, hello()); !errors.Is(err, net.ErrClosed) {
+	if _, err := dial(t, h, d, hello()); !errors.Is(err, ErrDialerClosed) {
 		t.Error("a dial after the close says", err)
 	}
 	// Else Close would wait for links that are still to come.
-	if err := d.enter(); !errors.Is(err, net.ErrClosed) {
+	if err := d.enter(); !errors.Is(err, ErrDialerClosed) {
 		t.Error("a connection enters a closed dialer:", err)
 	}
 }

@@ -62,12 +62,16 @@ func (d *Dialer) release() error {
 	return errors.Join(d.transport.Close(), d.socket.Close())
 }
 
+// ErrDialerClosed is the error of a dial after Close. It is not net.ErrClosed, because QUIC calls
+// every connection that has ended that, one that nobody has answered in time included.
+var ErrDialerClosed = errors.New("the dialer was closed")
+
 // enter counts a connection, unless the dialer is closed.
 func (d *Dialer) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return net.ErrClosed
+		return ErrDialerClosed
 	}
 	d.links.Add(1)
 	return nil
