@@ -258,9 +258,13 @@ func TestCountsGoOnOverConnections(t *testing.T) {
 	if lost := r.Stats().Lost; lost != 2 {
 		t.Fatalf("%d lost", lost)
 	}
+	r.arrives(transport.Arrival{Kind: transport.OverloadChanged, Overload: transport.Overload{Level: 1, SendEvery: 2}})
 	r.breaks(netloop.CodeLost)
 	r.answer(r.back("second"))
 	r.arrives(transport.Arrival{Kind: transport.Accepted})
+	if r.Overload() != netloop.OverloadNone { // The server says it again if it holds.
+		t.Errorf("the server is %v", r.Overload())
+	}
 	s.peer.Resume(true)
 	r.arrives(s.at(3, 0)[:1]...)
 	if st := r.Stats(); st.Lost != 2 || st.Malformed != 0 {

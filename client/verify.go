@@ -45,7 +45,7 @@ func (v *verification) step(c *Client, now time.Duration) {
 	case len(v.then) == 0 || c.session == nil:
 	case now >= v.deadline:
 		v.done(c, fmt.Errorf("client: no digest could be compared within %v", verifyTimeout))
-	case now >= v.next && c.live():
+	case now >= v.next:
 		v.next = now + verifyAgain
 		c.session.RequestDigest(verifyDigests)
 	}
