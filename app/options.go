@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"strconv"
@@ -27,6 +28,9 @@ type options struct {
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
 	MaxClients   int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	KeepDropped  time.Duration `name:"keep-dropped" help:"how long a client whose connection has broken may come back, up to 1h; 0 is not at all"`
+	LostAfter    time.Duration `name:"lost-after" help:"after how long without a word from a client its connection counts as broken, 1s or more"`
+	SamePlayer   string        `name:"same-player" help:"a player's second connection: take-over gets the player's client, refuse is refused, allow is a client of its own"`
 	ClientBudget int           `name:"client-budget" help:"bytes of object records that a client is sent per tick, 1 to 1048576"`
 	ClientRate   float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is any number"`
 	ClientBurst  int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
@@ -61,6 +65,9 @@ func defaults() *options {
 		TickRate:     rate{60, 1},
 		SendEvery:    1,
 		MaxClients:   256,
+		KeepDropped:  20 * time.Second,
+		LostAfter:    5 * time.Second,
+		SamePlayer:   "take-over",
 		ClientBudget: 11_000,
 		ClientRate:   1000,
 		ClientBurst:  2000,
@@ -83,7 +90,14 @@ const (
 	maxClientBurst = 65_536
 	maxClientKick  = 1 << 20
 	minWatchdog    = 100 * time.Millisecond
+	maxKeepDropped = time.Hour
+	minLostAfter   = time.Second
 )
+
+// samePlayer are the values of same-player.
+var samePlayer = map[string]netloop.SameSubject{
+	"take-over": netloop.TakeOver, "refuse": netloop.RefuseSecond, "allow": netloop.AllowSeveral,
+}
 
 // check reports the first option whose value cannot be used. bad makes the
 // error.
@@ -120,11 +134,25 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 	case o.LogFormat != "text" && o.LogFormat != "json":
 		return bad("log-format", o.LogFormat, "use text or json")
 	}
-	if err := o.checkAuth(bad); err != nil {
+	if err := cmp.Or(o.checkReturns(bad), o.checkAuth(bad)); err != nil {
 		return err
 	}
 	if _, err := logging.ParseLevel(o.LogLevel); err != nil || o.LogLevel == "" {
 		return bad("log-level", o.LogLevel, "use debug, info, warn or error")
+	}
+	return nil
+}
+
+// checkReturns is check for what concerns clients that come back.
+func (o *options) checkReturns(bad func(key string, value any, remedy string) error) error {
+	_, known := samePlayer[o.SamePlayer]
+	switch {
+	case o.KeepDropped < 0 || o.KeepDropped > maxKeepDropped:
+		return bad("keep-dropped", o.KeepDropped, "use a time up to 1h such as 20s, or 0 to keep nobody")
+	case o.LostAfter < minLostAfter:
+		return bad("lost-after", o.LostAfter, "use "+minLostAfter.String()+" or more")
+	case !known:
+		return bad("same-player", o.SamePlayer, "use take-over, refuse or allow")
 	}
 	return nil
 }
@@ -141,7 +169,7 @@ func hostPort(addr string) bool {
 
 // server makes the configuration of a server.
 func (o *options) server() netloop.Config {
-	return netloop.Config{
+	c := netloop.Config{
 		Listen: o.Listen,
 		Auth:   netloop.Auth{Keys: o.AuthKeys, Audience: o.AuthAudience, Insecure: o.InsecureAuth},
 		Admin:  o.Admin,
@@ -156,7 +184,11 @@ func (o *options) server() netloop.Config {
 			SendEvery:  o.SendEvery,
 			MaxClients: o.MaxClients,
 			Budget:     o.ClientBudget,
+
+			KeepDropped: o.KeepDropped,
+			SameSubject: samePlayer[o.SamePlayer],
 		},
+		LostAfter: o.LostAfter,
 		RPC: netloop.RPCLimits{
 			PerSecond: o.ClientRate, Burst: o.ClientBurst, KickAfter: o.ClientKick, Dry: o.LimitsDry,
 		},
@@ -168,6 +200,10 @@ func (o *options) server() netloop.Config {
 		CheckValues:  o.CheckValues,
 		Seed:         o.Seed,
 	}
+	if o.KeepDropped == 0 {
+		c.Room.KeepDropped = -1 // 0 is the default there.
+	}
+	return c
 }
 
 // rate is a netloop.Rate as a setting: 60, or 30000/1001. Its zero is 0.

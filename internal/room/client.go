@@ -124,7 +124,7 @@ func (c *Client) observeLink() {
 		c.window.Arrived(link.LastArrival)
 		c.heard = c.room.now.GameTime
 		if !c.spoke {
-			c.spoke = true
+			c.spoke, c.known = true, true
 			c.room.seats.heard(c.seat, c.conn)
 		}
 	}

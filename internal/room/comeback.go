@@ -29,6 +29,7 @@ type presence struct {
 
 	heard   time.Duration     // game time at which something arrived last
 	spoke   bool              // anything has arrived over this connection
+	known   bool              // or over any
 	dropped *transport.Closed // why, while it is
 	until   time.Duration     // game time at which a dropped client leaves
 }
@@ -153,7 +154,7 @@ func (r *Room) lost(c *Client, why *transport.Closed) {
 func (r *Room) keeps(c *Client, why *transport.Closed) bool {
 	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
 	returns := c.resumable || c.join.Subject != "" && r.spec.SameSubject == TakeOver
-	return r.spec.KeepDropped > 0 && broken && returns && c.spoke && c.kicked == nil && !r.ending
+	return r.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !r.ending
 }
 
 // overdue lets those leave whose time has passed, and gives up connections over which nothing

@@ -338,6 +338,22 @@ func TestSilenceIsALostConnection(t *testing.T) {
 	w.wantTold()
 }
 
+// A client that was heard once is kept, also when it breaks again before it is heard.
+func TestAClientMayBreakAgainAtOnce(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, welcome := w.arrive("", newcomer())
+	g.End(lostLink)
+	w.step()
+	again, _, err := w.ask("", with(welcome, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	again.End(lostLink)
+	w.step()
+	w.wantTold("join", "drop", "resume", "drop")
+}
+
 // Another program of the same player gets the player's client, however full the room is, and
 // nothing of what the first one had under way; the older connection is told.
 func TestAPlayerTakesItsPlaceOver(t *testing.T) {

@@ -172,11 +172,16 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		r := f.room
 		r.Penalties().Add("address 10.1.2.3/32", f.clock.Now())
 		failed := make(chan error, 1)
+		approved := 0
+		ctx := transport.WithApproved(context.Background(), func() { approved++ })
 		go func() {
-			_, err := f.server.Handler.Admit(context.Background(), hello(bareSchema), "10.1.2.3:1")
+			_, err := f.server.Handler.Admit(ctx, hello(bareSchema), "10.1.2.3:1")
 			failed <- err
 		}()
 		synctest.Wait()
+		if approved != 1 {
+			t.Errorf("the transport is told %d times that who waits is no stranger", approved)
+		}
 		if seats := r.Seats(); seats != 0 {
 			t.Errorf("who waits has %d seats", seats)
 		}
@@ -185,10 +190,10 @@ func TestWhoWaitsHoldsNoSeat(t *testing.T) {
 		if err := <-failed; !errors.As(err, &refused) || refused.Code != netloop.CodeFull {
 			t.Errorf("in a room that has become full: %v", err)
 		}
-		ctx, cancel := context.WithCancel(context.Background())
+		gone, cancel := context.WithCancel(context.Background())
 		cancel()
 		r.SetMaxClients(2)
-		if _, err := f.server.Handler.Admit(ctx, hello(bareSchema), "10.1.2.3:1"); err == nil {
+		if _, err := f.server.Handler.Admit(gone, hello(bareSchema), "10.1.2.3:1"); err == nil {
 			t.Error("who has given up was let in")
 		}
 		if seats := r.Seats(); seats != 1 {

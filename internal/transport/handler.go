@@ -28,3 +28,19 @@ type Admission struct {
 	// arrival Joined from it.
 	Joined func(*Session)
 }
+
+// approvedKey is where the context of an admission has what its driver does on approval.
+type approvedKey struct{}
+
+// WithApproved returns a context for Handler.Admit whose [Approved] calls fn.
+func WithApproved(ctx context.Context, fn func()) context.Context {
+	return context.WithValue(ctx, approvedKey{}, fn)
+}
+
+// Approved tells the driver that whoever is being admitted is no stranger any more, though its
+// admission may take a while yet: it waits for its turn.
+func Approved(ctx context.Context) {
+	if fn, ok := ctx.Value(approvedKey{}).(func()); ok {
+		fn()
+	}
+}

@@ -42,6 +42,19 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	return conn
 }
 
+// connected is how many strangers have shaken hands.
+func (h *host) connected() (n int) {
+	s := h.listener.strangers
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.known {
+		if st.stage == connected {
+			n++
+		}
+	}
+	return n
+}
+
 // Silent connections of one host, and such as hang in admission, hold no place of a player, and
 // make room for whoever comes from elsewhere: they are told why.
 func TestStrangersMakeRoom(t *testing.T) {
@@ -65,7 +78,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 	<-asked
 	hang.Store(false)
 	silent := silentDial(t, h, stranger)
-	eventually(t, "two strangers", func() bool { return h.stats.Strangers.Load() == 2 })
+	eventually(t, "two strangers, connected", func() bool { return h.connected() == 2 })
 
 	mustDial(t, h, player)
 	var r *transport.Refusal

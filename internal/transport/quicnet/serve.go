@@ -101,6 +101,8 @@ func (l *Listener) noHello(err error) error {
 func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello, peer net.Addr) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.AdmitTimeout)
 	defer cancel()
+	st := conn.Context().Value(strangerKey{}).(*stranger)
+	ctx = transport.WithApproved(ctx, func() { l.strangers.leave(st) })
 	defer func() {
 		if v := recover(); v != nil {
 			adm, err = nil, fmt.Errorf("quicnet: admission panicked: %v\n%s", v, debug.Stack())
