@@ -125,8 +125,8 @@ func (p *penalties) dropped() uint64 {
 // errFlood refuses whoever was thrown out for flooding a moment ago.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
 
-// letIn lets a client's penalty act. Who waits has no seat yet, and no place of a stranger any more:
-// there are few of those for one address, and a flooder's neighbours would have none left.
+// letIn lets a client's penalty act. Who waits has no seat yet, and no place of a stranger any
+// more: there are few of those for one address, and a flooder's neighbours would have none left.
 func (r *Room) letIn(ctx context.Context, j *Join) error {
 	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
 	if !ok {
