@@ -3,14 +3,12 @@ package loadtest_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -201,41 +199,16 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{self, "-test.run", "^TestFlooder$", "-test.v"}
-	if _, err := exec.LookPath("nice"); err == nil {
-		args = append([]string{"nice", "-n", "19"}, args...)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	cmd := lowly(t, self, "^TestFlooder$")
 	cmd.Env = append(os.Environ(), "NETLOOP_FLOOD_ADDR="+addr, "NETLOOP_FLOOD="+attack, "NETLOOP_FLOODERS="+strconv.Itoa(n))
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return func() string {
-		_ = stdin.Close()
-		var exit *exec.ExitError
-		if err := cmd.Wait(); errors.As(err, &exit) {
-			t.Errorf("the flooder: %v: %s", err, out.String())
-		}
-		for line := range strings.Lines(out.String()) {
-			if text, ok := strings.CutPrefix(line, "FLOOD "); ok {
-				return strings.TrimSpace(text)
-			}
-		}
-		return ""
-	}
+	return runUntil(t, cmd, "FLOOD ")
 }
 
-// play lets 20 healthy clients play, and measures what they and the server feel.
-func (p programs) play(t *testing.T, addr, admin string, d time.Duration) (r loadtest.Result) {
+// play lets so many healthy clients play, and measures what they and the server feel.
+func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration) (r loadtest.Result) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--admin", "http://"+admin,
-		"--clients", "20", "--ramp", "500ms", "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet")
+		"--clients", strconv.Itoa(clients), "--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet")
 	out, _ := cmd.Output() // What it found wrong is in the result.
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v in %q", err, out)
@@ -256,14 +229,14 @@ func TestOneFloodCostsNobodyATick(t *testing.T) {
 			continue
 		}
 		addr, admin, stop := p.serve(t, pinned)
-		calm := p.play(t, addr, admin, duration)
+		calm := p.play(t, addr, admin, 20, duration)
 		stop()
 		report(t, pinned, "nobody", 0, &calm, &calm, "")
 		for attack := range attacks {
 			for _, n := range []int{1, 5} {
 				addr, admin, stop := p.serve(t, pinned)
 				first := flood(t, addr, attack, n)
-				r := p.play(t, addr, admin, duration)
+				r := p.play(t, addr, admin, 20, duration)
 				report(t, pinned, attack, n, &calm, &r, first())
 				stop()
 			}

@@ -1,11 +1,9 @@
 package loadtest_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -31,7 +29,7 @@ func TestStrangersCostNobodyATick(t *testing.T) {
 		if besieged == 1 {
 			end = besiege(t, besieger, addr)
 		}
-		r := p.play(t, addr, admin, 5*time.Second)
+		r := p.play(t, addr, admin, 20, 5*time.Second)
 		said := end()
 		if r.Server.Tick.P99 == nil || r.Clients.Failed > 0 {
 			t.Fatalf("beside %s the load came to %+v", said, r)
@@ -49,28 +47,7 @@ func TestStrangersCostNobodyATick(t *testing.T) {
 // besiege starts the besieger, at the lowest priority.
 func besiege(t *testing.T, program, addr string) (stop func() string) {
 	t.Helper()
-	args := []string{program, "-test.run", "^TestBesieger$", "-test.v"}
-	if _, err := exec.LookPath("nice"); err == nil {
-		args = append([]string{"nice", "-n", "19"}, args...)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	cmd := lowly(t, program, "^TestBesieger$")
 	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE=500", "NETLOOP_BESIEGE_SAY=0100")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return func() string {
-		_ = stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the besieger: %v: %s", err, out.String())
-		}
-		_, said, _ := strings.Cut(out.String(), "BEGUN ")
-		line, _, _ := strings.Cut(said, "\n")
-		return line
-	}
+	return runUntil(t, cmd, "BEGUN ")
 }

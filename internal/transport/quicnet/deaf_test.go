@@ -1,0 +1,142 @@
+package quicnet
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// deafWindow is what a deaf client takes of its stream: a few answers.
+const deafWindow = 1 << 10
+
+// deaf is a client that joins by the book and then reads nothing, neither datagrams nor its stream.
+// QUIC keeps its connection up, and acknowledges for it.
+type deaf struct {
+	hello []byte // its first frame
+	ask   transport.Message
+	joins int
+	ends  map[transport.Code]int
+}
+
+// run joins whenever it is not in, until the context ends.
+func (d *deaf) run(ctx context.Context, tr *quic.Transport, to net.Addr) {
+	for ctx.Err() == nil {
+		err := d.connect(ctx, tr, to)
+		var app *quic.ApplicationError
+		if errors.As(err, &app) {
+			d.ends[transport.Code(app.ErrorCode)]++
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// connect joins, and asks ten questions a second until the connection ends.
+func (d *deaf) connect(ctx context.Context, tr *quic.Transport, to net.Addr) error {
+	conn, err := tr.Dial(ctx, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, commonQUIC(deafWindow))
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn, transport.CodeLeft, "")
+	stream, err := conn.OpenStream()
+	if err == nil {
+		_, err = stream.Write(d.hello)
+	}
+	if err == nil {
+		_, err = transport.ReadFrame(stream, transport.MaxHandshake)
+	}
+	if err != nil {
+		return err
+	}
+	d.joins++
+	clock := sinceNow()
+	s, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil), Clock: clock})
+	every := time.NewTicker(100 * time.Millisecond)
+	defer every.Stop()
+	for {
+		d.ask.Call++
+		s.Send(d.ask)
+		s.RequestTime()
+		s.Flush(clock())
+		_, err := stream.Write(link.AppendStream(nil, streamChunk))
+		if err == nil {
+			err = link.SendDatagrams(clock, conn.SendDatagram)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-conn.Context().Done():
+			return context.Cause(conn.Context())
+		case <-every.C:
+		}
+	}
+}
+
+// TestDeaf is the program of loadtest's TestWhoReadsNothingCostsNobodyASnapshot.
+func TestDeaf(t *testing.T) {
+	addr := os.Getenv("NETLOOP_DEAF")
+	if addr == "" {
+		t.Skip("TestWhoReadsNothingCostsNobodyASnapshot starts it")
+	}
+	first, err := hex.DecodeString(os.Getenv("NETLOOP_DEAF_HELLO"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	method, err := strconv.ParseUint(os.Getenv("NETLOOP_DEAF_METHOD"), 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, err := strconv.Atoi(os.Getenv("NETLOOP_DEAF_COUNT"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := net.ResolveUDPAddr("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 9, 9, 9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &quic.Transport{Conn: socket}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // Until the parent closes the pipe.
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		cancel()
+	}()
+	all := make([]deaf, count)
+	var running sync.WaitGroup
+	for n := range all {
+		ask := transport.Message{Method: uint32(method), Reliable: true, Payload: []byte{5}}
+		all[n] = deaf{hello: first, ask: ask, ends: map[transport.Code]int{}}
+		running.Go(func() { all[n].run(ctx, tr, to) })
+	}
+	running.Wait()
+	_ = tr.Close()
+	_ = socket.Close()
+	joins, ends := 0, map[string]int{}
+	for n := range all {
+		joins += all[n].joins
+		for code, times := range all[n].ends {
+			ends[code.String()] += times
+		}
+	}
+	fmt.Printf("DEAF %d joins, turned away or thrown out %v\n", joins, ends)
+}

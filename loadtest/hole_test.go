@@ -1,0 +1,227 @@
+package loadtest_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/examples/arena"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/loadtest"
+)
+
+// TestOneBlackHoleCostsNobodyATick measures with real programs what a client costs whose network
+// swallows everything for 8 s, and which then comes back: beside 99 others, before, during and
+// after, in turns, and the least of each over windows of 2 s, because the machine has other work.
+func TestOneBlackHoleCostsNobodyATick(t *testing.T) {
+	if os.Getenv("NETLOOP_VERIFY") == "" {
+		t.Skip("it depends on timing: make verify runs it")
+	}
+	const (
+		turns, windows = 4, 4
+		window         = 2 * time.Second
+		hole           = windows * window
+	)
+	p := build(t)
+	_, err := exec.LookPath("taskset")
+	addr, admin, stop := p.serve(t, err == nil)
+	defer stop()
+	end := p.playOn(t, addr, 99)
+	names := [...]string{"before", "during", "after"}
+	var least [len(names)]float64 // of the 99th percentiles of ticks, in milliseconds
+	for range turns {
+		file := filepath.Join(t.TempDir(), "holed.json")
+		// It connects within the first second, and its hole begins 1 s after the window before.
+		holed := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", "1", "--ramp", "0s", "--warmup", "0s",
+			"--duration", (3*hole + 4*time.Second).String(), "--simulate", "hole="+hole.String()+"@"+(hole+2*time.Second).String(),
+			"--out", "json="+file, "--quiet")
+		if err := holed.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for n, name := range names {
+			for range windows {
+				p99 := p99OfTicks(t, admin, window)
+				t.Logf("tick p99 %.2f ms %s the hole", p99, name)
+				if least[n] == 0 || p99 < least[n] {
+					least[n] = p99
+				}
+			}
+			if n == 0 {
+				time.Sleep(time.Second)
+			}
+		}
+		_ = holed.Wait() // What it found wrong is in the result.
+		var r loadtest.Result
+		if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &r) != nil {
+			t.Fatalf("%v in %q", err, text)
+		}
+		if r.Simulated.Down["hole"] == 0 || r.Clients.Drops != 1 || r.Clients.Resumes != 1 || !r.Converged {
+			t.Errorf("the client in the hole came to %+v, converged %v, %v", r.Clients, r.Converged, r.Simulated)
+		}
+	}
+	others := end()
+	late := others.Generator.Lateness.P99
+	if others.Clients.Disconnected+others.Clients.Drops > 0 || late == nil {
+		t.Fatalf("those beside the hole came to %+v", others.Clients)
+	}
+	t.Logf("the least tick p99 %v the hole: %.2f ms", names, least)
+	if *late >= 5 {
+		t.Logf("not judged: the other clients themselves were late by %.1f ms", *late)
+		return
+	}
+	if more := max(least[1], least[2]) - least[0]; more > 0.5 {
+		t.Errorf("the hole moves the 99th percentile of ticks by %.2f ms", more)
+	}
+}
+
+// p99OfTicks is the 99th percentile, in milliseconds, of what the next ticks take.
+func p99OfTicks(t *testing.T, admin string, d time.Duration) float64 {
+	t.Helper()
+	from := readTicks(t, admin)
+	time.Sleep(d)
+	to := readTicks(t, admin)
+	during, err := to.Sub(&from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return during.Tick.Percentile(99).Seconds() * 1e3
+}
+
+// readTicks reads the server's account of its ticks.
+func readTicks(t *testing.T, admin string) ticks.Snapshot {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/ticks", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ticks.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// playOn lets so many clients play until end is called, which returns what they measured. They are
+// in when it returns.
+func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loadtest.Result) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", strconv.Itoa(clients),
+		"--duration", "10m", "--out", "json", "--quiet")
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(4 * time.Second) // They connect over 2 s.
+	return func() (r loadtest.Result) {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // What it found wrong is in the result.
+		if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
+			t.Fatalf("%v in %q", err, out.String())
+		}
+		return r
+	}
+}
+
+// TestWhoReadsNothingCostsNobodyASnapshot measures with real programs what 20 clients cost the 80
+// beside them that keep their connections up and read nothing of them: how many snapshots the
+// worst of the 80 gets, with and without them, in turn, and the most of each.
+func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
+	if os.Getenv("NETLOOP_VERIFY") == "" {
+		t.Skip("it depends on timing: make verify runs it")
+	}
+	p := build(t)
+	program := filepath.Join(p.dir, "deaf")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../internal/transport/quicnet").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	addr, admin, stop := p.serve(t, false)
+	defer stop()
+	var most [2]float64 // snapshots a second of the client that gets the fewest: alone, beside
+	for turn := range 6 {
+		beside := turn % 2
+		end := func() string { return "nobody" }
+		if beside == 1 {
+			end = deafen(t, program, addr, 20)
+		}
+		r := p.play(t, addr, admin, 80, 13*time.Second) // Longer than a stuck stream is borne.
+		said := end()
+		if r.Snapshots.Rate.Min == nil || r.Clients.Failed+r.Clients.Disconnected+r.Clients.Drops > 0 || r.Server.Tick.P99 == nil {
+			t.Fatalf("beside %s the load came to %+v", said, r)
+		}
+		t.Logf("each of 80 gets %.2f snapshots/s or more, tick p99 %.2f ms, beside %s", *r.Snapshots.Rate.Min, *r.Server.Tick.P99, said)
+		most[beside] = max(most[beside], *r.Snapshots.Rate.Min)
+	}
+	if kept := most[1] / most[0]; kept < 0.99 {
+		t.Errorf("the worst of the others keeps %.1f %% of its snapshots", 100*kept)
+	}
+}
+
+// deafen starts clients that read nothing, at the lowest priority.
+func deafen(t *testing.T, program, addr string, clients int) (stop func() string) {
+	t.Helper()
+	hello, err := transport.AppendHello(nil, inside.Netloop.Schema(arena.Schema).Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := lowly(t, program, "^TestDeaf$")
+	cmd.Env = append(os.Environ(), "NETLOOP_DEAF="+addr, "NETLOOP_DEAF_HELLO="+hex.EncodeToString(hello), "NETLOOP_DEAF_COUNT="+strconv.Itoa(clients),
+		"NETLOOP_DEAF_METHOD="+strconv.FormatUint(uint64(inside.Netloop.Method(arena.Standings).Queue.ID), 10))
+	return runUntil(t, cmd, "DEAF ")
+}
+
+// lowly is a test of a program that plays somebody hostile: its own work, at the lowest priority,
+// shall not be what the healthy wait for.
+func lowly(t *testing.T, program, test string) *exec.Cmd {
+	t.Helper()
+	args := []string{program, "-test.run", test, "-test.v"}
+	if _, err := exec.LookPath("nice"); err == nil {
+		args = append([]string{"nice", "-n", "19"}, args...)
+	}
+	return exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+}
+
+// runUntil runs a program that ends when its input does; stop returns what it says after a word.
+func runUntil(t *testing.T, cmd *exec.Cmd, word string) (stop func() string) {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		_ = stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v: %s", cmd.Path, err, out.String())
+		}
+		_, said, _ := strings.Cut(out.String(), word)
+		line, _, _ := strings.Cut(said, "\n")
+		return line
+	}
+}
