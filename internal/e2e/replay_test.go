@@ -23,7 +23,8 @@ import (
 )
 
 // mixed is a game in which everything that enters a room ends up in its state: messages,
-// calls, posts, results, joins, leaves, round trips, the time of day and random numbers.
+// calls, posts, results, joins, drops, returns, leaves, round trips, the time of day and random
+// numbers.
 func mixed(room **netloop.Room) script {
 	return func(r *netloop.Room) {
 		if room != nil {
@@ -32,6 +33,9 @@ func mixed(room **netloop.Room) script {
 		var all *netloop.Object[thing]
 		mix := func(t *netloop.Tick, n int32) { s := all.Edit(t); s.N = s.N*31 + n }
 		r.OnStart(func(t *netloop.Tick) { all = things.Spawn(t, thing{}) })
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+		r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { mix(t, -int32(c.ID())) })
+		r.OnResume(func(t *netloop.Tick, c *netloop.Client) { mix(t, int32(c.ID())<<8+int32(len(c.Join().Addr))) })
 		r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 			things.Spawn(t, thing{N: int32(c.ID())}, netloop.OwnedBy(c.ID()))
 			mix(t, int32(len(c.Join().Token)))
@@ -69,7 +73,7 @@ func mixed(room **netloop.Room) script {
 			mix(t, t.Rand().Int32())
 			for c := range t.Clients() {
 				l := c.Link()
-				mix(t, int32(l.RTT)+int32(l.InFlight)<<8+int32(l.Window)<<16)
+				mix(t, int32(l.RTT)+int32(l.InFlight)<<8+int32(l.Window)<<16+int32(l.Silent))
 			}
 		})
 		r.On(netloop.PostLateUpdate, "test.work", func(t *netloop.Tick) {
@@ -118,6 +122,12 @@ func recordMixed(t *testing.T, seed uint64, ticks int, meanwhile func(w *netloop
 				t.Fatal(err)
 			}
 		}
+		switch n {
+		case ticks / 8: // It comes back once it has heard nothing for long.
+			w.Break(clients[2])
+		case ticks / 3: // Another program of the same player.
+			clients[0] = w.Join("a", nil, bad)
+		}
 		if n == ticks*2/3 {
 			w.Drop(clients[0])
 		}
@@ -152,16 +162,28 @@ func replay(t *testing.T, file []byte) (ticks []netloop.ReplayTick, err error) {
 }
 
 func TestReplayIsIdentical(t *testing.T) {
+	returns := map[bool]int{} // whether by another program
 	for seed := range seeds.Of(t, 10) {
-		file := recordMixed(t, seed, 400, nil)
-		ticks, err := replay(t, file)
-		if err != nil || len(ticks) != 400 {
-			t.Fatalf("seed %d: %d ticks, error %v", seed, len(ticks), err)
+		const ticks = 500
+		file := recordMixed(t, seed, ticks, nil)
+		edit(t, file, func(tick *recording.Tick) {
+			for _, a := range tick.Arrivals {
+				if a.Kind == transport.Joined && a.Conn > 1 {
+					returns[len(a.Entrance.Join) > 0]++
+				}
+			}
+		})
+		first, err := replay(t, file)
+		if err != nil || len(first) != ticks {
+			t.Fatalf("seed %d: %d ticks, error %v", seed, len(first), err)
 		}
 		again, err := replay(t, file)
-		if err != nil || !slices.Equal(again, ticks) {
+		if err != nil || !slices.Equal(again, first) {
 			t.Fatalf("seed %d: a second replay differs, error %v", seed, err)
 		}
+	}
+	if returns[true] == 0 || returns[false] == 0 {
+		t.Errorf("%d clients came back, and %d were taken over", returns[false], returns[true])
 	}
 }
 

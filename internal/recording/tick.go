@@ -37,6 +37,7 @@ type Tick struct {
 // Link is what a client's link was known to do at the poll.
 type Link struct {
 	Client uint64
+	Conn   uint64 // of the client's connections: in the tick of a return there are two
 	Facts  transport.LinkFacts
 }
 

@@ -50,7 +50,7 @@ func (f *recorder) prices() []rpcqueue.Price {
 func (f *recorder) link(c *Client) transport.LinkFacts {
 	facts := f.network.link(c)
 	if facts != c.link {
-		f.tick.Links = append(f.tick.Links, recording.Link{Client: c.id, Facts: facts})
+		f.tick.Links = append(f.tick.Links, recording.Link{Client: c.id, Conn: c.conn, Facts: facts})
 	}
 	return facts
 }

@@ -50,7 +50,7 @@ func (f *replayer) fail(format string, a ...any) {
 
 func (f *replayer) link(c *Client) transport.LinkFacts {
 	for i := range f.tick.Links {
-		if l := &f.tick.Links[i]; l.Client == c.id {
+		if l := &f.tick.Links[i]; l.Client == c.id && l.Conn == c.conn {
 			return l.Facts
 		}
 	}
