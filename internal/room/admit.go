@@ -22,7 +22,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		if err != nil {
 			return nil, err
 		}
-		return r.admission(&entrance{seat: at, conn: conn, minor: r.minor(hello), addr: remote}, hello), nil
+		return r.admission(&entrance{seat: at, addr: remote}, conn, hello), nil
 	}
 	if code, _ := r.Refusing(); code != 0 {
 		return nil, r.turnAway(code)
@@ -46,7 +46,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if err != nil {
 		return nil, err
 	}
-	return r.admission(&entrance{seat: at, conn: conn, join: join, minor: join.Minor, addr: remote}, hello), nil
+	return r.admission(&entrance{seat: at, join: join, addr: remote}, conn, hello), nil
 }
 
 // Refusing says why nobody who comes now gets in, whoever it is, and 0 if that is still to be
@@ -100,8 +100,9 @@ func (r *Room) refusal(err error, remote string) error {
 	return &transport.Refusal{Code: code, Text: text}
 }
 
-// admission gives a client its place in the room's inbox, and the secret of its seat.
-func (r *Room) admission(e *entrance, hello *netloopv1.Hello) *transport.Admission {
+// admission gives a client its place in the room's inbox, and the secret of its seat. conn counts
+// the client's connections.
+func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *transport.Admission {
 	resume := hello.GetResume()
 	e.resumable = resume != nil && r.spec.KeepDropped > 0
 	if e.join == nil {
@@ -122,7 +123,7 @@ func (r *Room) admission(e *entrance, hello *netloopv1.Hello) *transport.Admissi
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{
 			Protocol:    schema.ProtocolVersion,
-			Minor:       uint32(e.minor),
+			Minor:       uint32(r.minor(hello)),
 			ClientId:    id,
 			InstanceId:  r.cfg.Instance,
 			Room:        r.spec.Name,
@@ -138,7 +139,7 @@ func (r *Room) admission(e *entrance, hello *netloopv1.Hello) *transport.Admissi
 			Resumed:     e.join == nil,
 		},
 		Session: transport.SessionConfig{
-			ID: id, Conn: e.conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
+			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
 			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
 			Sent: r.leaving.sender(id),
 		},

@@ -96,7 +96,7 @@ func (o *outgoing) TimeScale(s transport.TimeScale)         { o.timeScale(s) }
 
 // ComesBack is the entrance of a client that has shown its secret.
 func ComesBack(w *netloopv1.Welcome) any {
-	return &entrance{seat: &seat{id: w.GetClientId()}, conn: 2, resumable: true, kept: true}
+	return &entrance{seat: &seat{id: w.GetClientId()}, resumable: true, kept: true}
 }
 
 func (p *penalties) Add(holder string, now time.Duration) { p.add(holder, now) }

@@ -99,7 +99,7 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 		return false
 	}
 	e := &entrance{
-		conn: rec.Conn, resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
+		resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
 	}
 	if len(rec.Entrance.Join) > 0 {
 		e.join = new(Join)

@@ -217,10 +217,7 @@ func (s *seats) awaitLocked(at *seat, awaited bool) {
 // takes it.
 type entrance struct {
 	seat *seat
-	conn uint64 // of the client's connections, from 1
-	join *Join  // nil: it has shown the secret of its seat, and nobody was asked
-	// the minor version of the schema that is in force
-	minor int
+	join *Join // nil: it has shown the secret of its seat, and nobody was asked
 	// What the hello said of coming back.
 	resumable bool   // it may want to
 	received  uint64 // reliable messages of the room's that it has had
