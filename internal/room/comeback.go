@@ -114,7 +114,7 @@ func resumeKind(e *entrance) string {
 func (c *Client) startOver(j *Join) {
 	c.join = j
 	c.life++
-	c.owes, c.unsent = nil, 0
+	c.unsent = 0
 	c.backlog, c.received = nil, 0
 	c.room.rpcs.Forget(c.id)
 	c.room.rpcs.Enter(c.id, j.holder())

@@ -18,6 +18,7 @@ import (
 type returns struct {
 	*bare
 	told    []string
+	ran     []uint64 // messages that reached their handler
 	heardAt time.Duration
 }
 
@@ -30,6 +31,10 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 			return func(*netloop.Tick, *netloop.Client) { w.told = append(w.told, what) }
 		}
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+		bareWords.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m word) error {
+			w.ran = append(w.ran, m.N)
+			return nil
+		})
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { tell("join")(tick, c); return nil })
 		r.OnDrop(tell("drop"))
 		r.OnResume(tell("resume"))
@@ -383,6 +388,25 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w.step()
 	w.arrive("ann", nil)
 	w.wantTold("drop", "resume")
+}
+
+// What the older program had sent and what has not run yet never runs: it concerns nobody any more.
+func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, _ := w.arrive("ann", newcomer())
+	w.say(g, 1)
+	w.step()
+	w.say(g, 2)
+	again, _, err := w.ask("ann", newcomer()) // Both wait for the same tick.
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	w.say(again, 3)
+	w.step()
+	if !slices.Equal(w.ran, []uint64{1, 3}) {
+		t.Errorf("messages %d ran, want 1 and 3", w.ran)
+	}
 }
 
 // A player that says goodbye and comes again before the room has heard of either is in: as a
