@@ -19,6 +19,7 @@ type returns struct {
 	*bare
 	told    []string
 	ran     []uint64 // messages that reached their handler
+	owed    []netloop.Reply[blob]
 	heardAt time.Duration
 }
 
@@ -34,6 +35,9 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 		bareWords.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m word) error {
 			w.ran = append(w.ran, m.N)
 			return nil
+		})
+		bareBig.HandleLater(r, func(_ *netloop.Tick, _ *netloop.Client, _ word, answer netloop.Reply[blob]) {
+			w.owed = append(w.owed, answer)
 		})
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { tell("join")(tick, c); return nil })
 		r.OnDrop(tell("drop"))
@@ -406,6 +410,38 @@ func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	w.step()
 	if !slices.Equal(w.ran, []uint64{1, 3}) {
 		t.Errorf("messages %d ran, want 1 and 3", w.ran)
+	}
+}
+
+// An answer that is owed goes to the program that has asked, over another connection too, and
+// never to another one: its calls have the same numbers and are others.
+func TestAnswersGoToTheProgramThatAsked(t *testing.T) {
+	for name, answered := range map[string]bool{"it came back": true, "another took over": false} {
+		w := newReturns(t, netloop.Config{})
+		g, welcome := w.arrive("ann", newcomer())
+		w.push(g, transport.Arrival{Kind: transport.MessageArrived, Message: transport.Message{Method: idOf(bareBig), Call: 1}, Decoded: &word{}})
+		w.step()
+		how := newcomer()
+		if answered {
+			how = with(welcome, 0)
+		}
+		again, _ := w.arrive("ann", how)
+		if len(w.owed) != 1 {
+			t.Fatalf("%d answers are owed", len(w.owed))
+		}
+		if err := w.inspect(func(tick *netloop.Tick) { w.owed[0].Send(tick, blob{}, nil) }); err != nil {
+			t.Fatal(err)
+		}
+		w.step()
+		replies := 0
+		for _, a := range heard(t, again) {
+			if a.Kind == transport.MessageArrived && a.Message.Reply {
+				replies++
+			}
+		}
+		if (replies == 1) != answered {
+			t.Errorf("%s: %d answers", name, replies)
+		}
 	}
 }
 
