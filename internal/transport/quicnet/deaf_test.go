@@ -107,20 +107,7 @@ func TestDeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 9, 9, 9)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := &quic.Transport{Conn: socket}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // Until the parent closes the pipe.
-		_, _ = os.Stdin.Read(make([]byte, 1))
-		cancel()
-	}()
+	ctx, tr, to := aimAt(t, addr)
 	all := make([]deaf, count)
 	var running sync.WaitGroup
 	for n := range all {
@@ -130,7 +117,7 @@ func TestDeaf(t *testing.T) {
 	}
 	running.Wait()
 	_ = tr.Close()
-	_ = socket.Close()
+	_ = tr.Conn.Close()
 	joins, ends := 0, map[string]int{}
 	for n := range all {
 		joins += all[n].joins

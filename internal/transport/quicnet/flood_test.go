@@ -60,6 +60,26 @@ func besiege(t *testing.T, addr string, perSecond int, say []byte) (stop func() 
 	}
 }
 
+// aimAt is what a program has that a test has started against a server: a transport at an address
+// of its own, and a context that ends when its parent closes the pipe.
+func aimAt(t *testing.T, addr string) (context.Context, *quic.Transport, *net.UDPAddr) {
+	t.Helper()
+	to, err := net.ResolveUDPAddr("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 9, 9, 9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		cancel()
+	}()
+	return ctx, &quic.Transport{Conn: socket}, to
+}
+
 // TestBesieger is the program of besiege.
 func TestBesieger(t *testing.T) {
 	addr := os.Getenv("NETLOOP_BESIEGE")
@@ -74,20 +94,7 @@ func TestBesieger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 9, 9, 9)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := &quic.Transport{Conn: socket}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // Until the parent closes the pipe.
-		_, _ = os.Stdin.Read(make([]byte, 1))
-		cancel()
-	}()
+	ctx, tr, to := aimAt(t, addr)
 	var begun, complete atomic.Int64
 	attempt := func() {
 		conn, err := tr.Dial(ctx, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, clientQUIC())
@@ -111,7 +118,7 @@ func TestBesieger(t *testing.T) {
 	}
 	all.Wait()
 	_ = tr.Close()
-	_ = socket.Close()
+	_ = tr.Conn.Close()
 	fmt.Printf("BEGUN %d handshakes begun, %d complete\n", begun.Load(), complete.Load())
 }
 
