@@ -142,8 +142,8 @@ func (x Explanation) String() string {
 //
 // It is worked out when it is asked, from what the room knows of the client anyway. The last
 // tick is the last one of which netvar.snapshot has run: what was edited since has no part in
-// it. The error says that there is no such field, or that the client has left. It panics for
-// a nil client, and on a client.
+// it. The error says that there is no such field, that the client has left, or that it is not
+// connected. It panics for a nil client, and on a client.
 func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, error) {
 	r := t.server("Object.Explain")
 	c.need("Object.Explain")
@@ -151,8 +151,11 @@ func (o *Object[S]) Explain(t *Tick, c *Client, field string) (Explanation, erro
 }
 
 func (r *Room) explain(c *Client, o *netvar.Object, field string) (Explanation, error) {
-	if c.room != r || !c.Connected() {
+	switch _, in := r.e.Client(uint64(c.ID())); {
+	case c.room != r || !in:
 		return Explanation{}, fmt.Errorf("netloop: client %d is not in the room", c.ID())
+	case !c.Connected():
+		return Explanation{}, fmt.Errorf("netloop: client %d has lost its connection, or is about to: nothing is sent to it", c.ID())
 	}
 	fields := o.Class().FieldsNamed(field)
 	if len(fields) == 0 {

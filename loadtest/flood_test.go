@@ -15,6 +15,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/loadtest"
@@ -199,9 +200,9 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := lowly(t, self, "^TestFlooder$")
+	cmd := proctest.Command(t, self, "TestFlooder")
 	cmd.Env = append(os.Environ(), "NETLOOP_FLOOD_ADDR="+addr, "NETLOOP_FLOOD="+attack, "NETLOOP_FLOODERS="+strconv.Itoa(n))
-	return runUntil(t, cmd, "FLOOD ")
+	return proctest.Start(t, cmd, "FLOOD ")
 }
 
 // play lets so many healthy clients play, and measures what they and the server feel.

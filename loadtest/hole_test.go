@@ -1,7 +1,6 @@
 package loadtest_test
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/loadtest"
 )
@@ -186,42 +186,8 @@ func deafen(t *testing.T, program, addr string, clients int) (stop func() string
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := lowly(t, program, "^TestDeaf$")
+	cmd := proctest.Command(t, program, "TestDeaf")
 	cmd.Env = append(os.Environ(), "NETLOOP_DEAF="+addr, "NETLOOP_DEAF_HELLO="+hex.EncodeToString(hello), "NETLOOP_DEAF_COUNT="+strconv.Itoa(clients),
 		"NETLOOP_DEAF_METHOD="+strconv.FormatUint(uint64(inside.Netloop.Method(arena.Standings).Queue.ID), 10))
-	return runUntil(t, cmd, "DEAF ")
-}
-
-// lowly is a test of a program that plays somebody hostile: its own work, at the lowest priority,
-// shall not be what the healthy wait for.
-func lowly(t *testing.T, program, test string) *exec.Cmd {
-	t.Helper()
-	args := []string{program, "-test.run", test, "-test.v"}
-	if _, err := exec.LookPath("nice"); err == nil {
-		args = append([]string{"nice", "-n", "19"}, args...)
-	}
-	return exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
-}
-
-// runUntil runs a program that ends when its input does; stop returns what it says after a word.
-func runUntil(t *testing.T, cmd *exec.Cmd, word string) (stop func() string) {
-	t.Helper()
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return func() string {
-		_ = stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v: %s", cmd.Path, err, out.String())
-		}
-		_, said, _ := strings.Cut(out.String(), word)
-		line, _, _ := strings.Cut(said, "\n")
-		return line
-	}
+	return proctest.Start(t, cmd, "DEAF ")
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/netloop/netloop/internal/proctest"
 )
 
 // TestStrangersCostNobodyATick measures with real programs what a host costs that proves its
@@ -47,7 +49,7 @@ func TestStrangersCostNobodyATick(t *testing.T) {
 // besiege starts the besieger, at the lowest priority.
 func besiege(t *testing.T, program, addr string) (stop func() string) {
 	t.Helper()
-	cmd := lowly(t, program, "^TestBesieger$")
+	cmd := proctest.Command(t, program, "TestBesieger")
 	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE=500", "NETLOOP_BESIEGE_SAY=0100")
-	return runUntil(t, cmd, "BEGUN ")
+	return proctest.Start(t, cmd, "BEGUN ")
 }

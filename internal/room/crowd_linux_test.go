@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/netloop/netloop/internal/proctest"
 )
 
 // Twenty hostile clients of a hundred, over 10 000 objects, move the 99th percentile of what ticks
@@ -25,7 +25,7 @@ func TestHostileClientsDoNotMoveTheTick(t *testing.T) {
 		for range 200 {
 			c.play(nil)
 		}
-		c.clock = threadTime
+		c.clock = proctest.ThreadTime
 		for range 600 {
 			c.play(attack)
 		}
@@ -47,11 +47,4 @@ func TestHostileClientsDoNotMoveTheTick(t *testing.T) {
 			t.Errorf("%s: the 99th percentile moves by %v", name, least)
 		}
 	}
-}
-
-// threadTime is what the thread has had of a core: other programs do not count.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // It never fails.
-	return time.Duration(t.Nano())
 }

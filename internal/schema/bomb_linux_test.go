@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -57,21 +57,14 @@ func flooded(t *testing.T, c *Codec, m []byte) (took time.Duration, frames int) 
 	body := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), message)
 	frame := protowire.AppendBytes(nil, body)
 	var spare []transport.Arrival
-	start := threadTime()
+	start := proctest.ThreadTime()
 	for ; ; frames++ {
 		if _, out := s.Cause(); out {
-			return threadTime() - start, frames
+			return proctest.ThreadTime() - start, frames
 		}
 		if err := link.ReceiveStream(0, frame); err != nil {
 			t.Fatal(err)
 		}
 		spare = inbox.Swap(spare)
 	}
-}
-
-// threadTime is what the thread has had of a core: other programs do not count.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // It never fails.
-	return time.Duration(t.Nano())
 }

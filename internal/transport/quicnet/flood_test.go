@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -34,30 +33,9 @@ func besiege(t *testing.T, addr string, perSecond int, say []byte) (stop func() 
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{self, "-test.run", "^TestBesieger$", "-test.v"}
-	if _, err := exec.LookPath("nice"); err == nil {
-		args = append([]string{"nice", "-n", "19"}, args...)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
+	cmd := proctest.Command(t, self, "TestBesieger")
 	cmd.Env = append(os.Environ(), "NETLOOP_BESIEGE="+addr, "NETLOOP_BESIEGE_RATE="+strconv.Itoa(perSecond), "NETLOOP_BESIEGE_SAY="+hex.EncodeToString(say))
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return func() string {
-		_ = stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the besieger: %v: %s", err, out.String())
-		}
-		_, said, _ := strings.Cut(out.String(), "BEGUN ")
-		line, _, _ := strings.Cut(said, "\n")
-		return line
-	}
+	return proctest.Start(t, cmd, "BEGUN ")
 }
 
 // aimAt is what a program has that a test has started against a server: a transport at an address
