@@ -16,8 +16,20 @@ import (
 // is handed to every function of a game that runs inside a tick, and it is alive
 // only while that function runs, on that goroutine: used later it panics.
 //
-// On a client Number, GameTime and Time are the server's, estimated, and what
-// only a server can do panics and says so.
+// A client has one for each frame. What only a server can do panics there and says so, and its
+// times are these:
+//
+//	                in FixedUpdate                       in the other stages
+//	FixedStep       the step that runs                   the last step done
+//	Number          the server's tick that runs it       the server's tick now, estimated
+//	GameTime        that tick's                          the server's now, between two ticks
+//	Delta           the length of a step                 the length of the frame
+//	Fraction        as in the other stages               how far the frame is beyond FixedStep
+//
+// So a function that moves a ship by one step sees the same on both sides. A frame runs as many
+// steps as have come due, mostly none at 240 frames per second and several at 24, each with its own
+// times. What is drawn between the last two steps by Fraction moves evenly at every frame rate;
+// Number is the wrong thing to add it to, because FixedStep has a rate and a clock of its own.
 type Tick struct {
 	now    *loop.Now
 	store  netvar.Store
@@ -43,35 +55,37 @@ func (t *Tick) server(what string) *Room {
 	return t.room
 }
 
-// Number returns the number of the tick. The first is 1.
+// Number returns the number of the tick. The first is 1. On a client it is that of the server's
+// tick, estimated: see [Tick].
 func (t *Tick) Number() uint64 { t.check("Tick.Number"); return t.now.Tick }
 
 // Stage returns the stage that is running.
 func (t *Tick) Stage() Stage { t.check("Tick.Stage"); return t.now.Stage }
 
 // Delta returns the game time that this call accounts for: of the fixed step in
-// FixedUpdate, of the tick in the other stages, of the frame on a client; and for
-// a system of [Every] the time since it last ran, or its period if it catches up.
+// FixedUpdate, of the tick in the other stages, where it is that of the frame on a client; and
+// for a system of [Every] the time since it last ran, or its period if it catches up.
 func (t *Tick) Delta() time.Duration { t.check("Tick.Delta"); return t.now.Delta }
 
 // GameTime returns the game time at this tick: its number divided by the rate. On a client it is
-// the server's at this frame, estimated, and so mostly between two ticks.
+// the server's at this frame, estimated, and so mostly between two ticks; in FixedUpdate it is that
+// of the tick which runs the step on the server. It never goes back.
 func (t *Tick) GameTime() time.Duration { t.check("Tick.GameTime"); return t.now.GameTime }
 
 // FixedStep returns the number of the fixed step that runs, counted from the
 // start of the room: the first is 1, and each runs once, however many there are
 // in a tick. Outside of [FixedUpdate] it is that of the last step done, 0 before
 // the first; messages that run at FixedUpdate see the first step of the tick. On
-// a client it is the number that the server gives to the step of that time, and
-// steps that a frame leaves out are counted.
+// a client steps have the server's numbers, and run when their time has come, at most 8 in a frame:
+// those that a longer frame leaves out are counted.
 func (t *Tick) FixedStep() uint64 { t.check("Tick.FixedStep"); return t.now.FixedStep }
 
 // Time returns the wall clock as it was when the tick began.
 func (t *Tick) Time() time.Time { t.check("Tick.Time"); return t.now.Wall }
 
 // Fraction returns how far the tick is between the last fixed step and the next,
-// from 0 to below 1. It is 0 when both rates are equal. On a client it is that of the tick,
-// not of the frame: [Tick.GameTime] goes on within a tick, and Fraction does not.
+// from 0 to below 1. On a server it is 0 when both rates are equal. On a client it is that of the
+// frame, by which to draw: FixedStep + Fraction goes on evenly, and never back.
 func (t *Tick) Fraction() float64 { t.check("Tick.Fraction"); return t.now.Fraction }
 
 // Rand returns the room's random numbers. They are seeded by [Config] Seed, so

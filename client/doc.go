@@ -14,6 +14,7 @@
 // tells of their changes.
 //
 // The schema's descriptors are shared with the server, and the same
-// *netloop.Tick is handed to the callbacks. On a client its Number, GameTime and
-// Time are the server's, estimated.
+// *netloop.Tick is handed to the callbacks. A frame may have any length: it runs the fixed
+// steps that have come due, each with its own number and time, and netloop.Tick says what its
+// times are in FixedUpdate and outside of it.
 package client

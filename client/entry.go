@@ -150,6 +150,7 @@ func (c *Client) arrive(e *entry) error {
 	}
 	c.instance = w.GetInstanceId()
 	c.pace.period = c.time.timeline.Rate.Period()
+	c.loop.SetSteps(c.time.timeline)
 	return nil
 }
 

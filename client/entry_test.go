@@ -302,7 +302,7 @@ func TestTimeAfterABreak(t *testing.T) {
 		}
 		s.input(10*time.Second, time.Time{}, ms)
 		was := s.tick
-		s.jumped, s.requests = 3, 40
+		s.steps.jumped, s.requests = 3, 40
 		w.ServerNs = uint64(c.said)
 		if err := s.welcome(10*time.Second, 2*time.Second, w, c.same); err != nil {
 			t.Fatal(err)
@@ -311,7 +311,7 @@ func TestTimeAfterABreak(t *testing.T) {
 		if !c.ready {
 			want = c.said
 		}
-		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.jumped != 3 || (s.tick == was) != c.same {
+		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.steps.jumped != 3 || (s.tick == was) != c.same {
 			t.Errorf("%s: ready %v, it is %v, %+v", name, s.sync.Ready(), s.server(10*time.Second), s)
 		}
 	}

@@ -163,7 +163,7 @@ type Stats struct {
 func (c *Client) Stats() Stats {
 	s, now := c.stats, c.clock.Now()
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
-	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.jumped
+	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.steps.jumped
 	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
 	s.Lost, s.HeldBack = c.reception.lost(), c.reception.held
 	if c.session != nil {

@@ -20,9 +20,9 @@ type serverTime struct {
 	offset   time.Duration // server − client, until sync is ready
 	known    bool
 
-	tick     uint64 // the newest tick that a frame had
-	step     uint64 // fixed steps done
-	jumped   uint64 // fixed steps left out
+	game     time.Duration // of the newest frame
+	tick     uint64        // that it had
+	steps    stepClock
 	asked    time.Duration
 	requests uint64
 }
@@ -40,7 +40,7 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same
 	}
 	said := time.Duration(w.GetServerNs())
 	if !same {
-		*s = serverTime{jumped: s.jumped}
+		*s = serverTime{steps: stepClock{jumped: s.steps.jumped}}
 	} else if ahead := s.server(now) - said; ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
 		s.sync = clock.Sync{} // This end's clock stood still, for instance, as its machine slept.
 	}
@@ -120,31 +120,17 @@ func (s *serverTime) gameTime(now time.Duration) time.Duration {
 	return max(0, s.timeline.GameTime(s.epoch.Tick)+s.server(now)-s.epoch.At)
 }
 
-// maxSteps bounds the fixed steps of one frame. More would make a slow client
-// slower; the rest is left out, and counted.
-const maxSteps = 8
-
-// input describes the frame at now. Neither ticks nor steps ever go back: when
-// the server's clock turns out to be behind, they stand still until it has
-// caught up.
+// input describes the frame at now. Neither time nor steps ever go back: when the server's clock
+// turns out to be behind, they stand still until it has caught up.
 func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duration) loop.Input {
+	in := loop.Input{Delta: frame, Start: now, Deadline: now, Wall: wall}
 	if !s.known {
-		return loop.Input{Delta: frame, Start: now, Deadline: now, Wall: wall}
+		return in
 	}
-	game := s.gameTime(now)
-	tick := max(s.tick, s.timeline.TickAt(game))
-	in := s.timeline.Input(tick)
-	in.GameTime, in.Delta, in.Start, in.Deadline, in.Wall = max(game, in.GameTime), frame, now, now, wall
-	target := s.timeline.FixedSteps(tick)
-	if s.tick == 0 {
-		s.step = target
-	}
-	behind := target - s.step
-	left := behind - min(behind, maxSteps)
-	s.jumped += left
-	s.step += left
-	in.FixedSteps, in.FirstFixedStep = int(target-s.step), s.step+1
-	s.tick, s.step = tick, target
+	s.game = max(s.game, s.gameTime(now))
+	s.tick = s.timeline.TickAt(s.game)
+	in.Tick, in.GameTime = s.tick, s.game
+	s.steps.advance(&in, s.timeline, s.game)
 	return in
 }
 

@@ -168,8 +168,8 @@ func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
 	}
 }
 
-// Neither ticks, game time nor steps go back when an epoch moves, and no frame has more than
-// eight steps: what is left out is counted.
+// Neither ticks, game time, steps nor the fraction between two of them go back when an epoch moves,
+// and no frame has more than eight steps: what is left out is counted.
 func TestFramesFollowTheServersTime(t *testing.T) {
 	s := serverTime{timeline: loop.Timeline{Rate: loop.Hz(10), Fixed: loop.Hz(20)}}
 	s.moved(loop.Epoch{Tick: 1})
@@ -181,21 +181,22 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 		game   time.Duration
 		first  uint64 // step
 		steps  int
+		alpha  float64
 		jumped uint64
 	}{
-		{0, 0, 1, 100 * ms, 3, 0, 0}, // The steps before the first frame are nobody's.
-		{0, 250 * ms, 3, 350 * ms, 3, 4, 0},
-		{200 * ms, 260 * ms, 3, 300 * ms, 7, 0, 0},
-		{200 * ms, 390 * ms, 3, 300 * ms, 7, 0, 0},
-		{200 * ms, 1100 * ms, 10, 1000 * ms, 13, 8, 6},
-		{200 * ms, 1500 * ms, 14, 1400 * ms, 21, 8, 6},
-		{200 * ms, 2550 * ms, 24, 2450 * ms, 41, 8, 18},
+		{0, 0, 1, 100 * ms, 3, 0, 0, 0}, // The steps before the first frame are nobody's.
+		{0, 270 * ms, 3, 370 * ms, 3, 5, 0.4, 0},
+		{200 * ms, 260 * ms, 3, 370 * ms, 8, 0, 0.4, 0},
+		{200 * ms, 390 * ms, 3, 370 * ms, 8, 0, 0.4, 0},
+		{200 * ms, 1100 * ms, 10, 1000 * ms, 13, 8, 0, 5},
+		{200 * ms, 1525 * ms, 14, 1425 * ms, 21, 8, 0.5, 5},
+		{200 * ms, 2550 * ms, 24, 2450 * ms, 42, 8, 0, 18},
 	} {
 		s.moved(loop.Epoch{Tick: 1, At: frame.epoch})
 		in := s.input(frame.now, wall, 7*ms)
-		if in.Tick != frame.tick || in.GameTime != frame.game || in.FirstFixedStep != frame.first || in.FixedSteps != frame.steps || s.jumped != frame.jumped {
-			t.Errorf("at %v, with tick 1 due at %v: tick %d at %v, %d steps from %d on, %d left out, want %+v",
-				frame.now, frame.epoch, in.Tick, in.GameTime, in.FixedSteps, in.FirstFixedStep, s.jumped, frame)
+		if in.Tick != frame.tick || in.GameTime != frame.game || in.FirstFixedStep != frame.first || in.FixedSteps != frame.steps || in.Fraction != frame.alpha || s.steps.jumped != frame.jumped {
+			t.Errorf("at %v, with tick 1 due at %v: tick %d at %v, %d steps from %d on and %v of the next, %d left out, want %+v",
+				frame.now, frame.epoch, in.Tick, in.GameTime, in.FixedSteps, in.FirstFixedStep, in.Fraction, s.steps.jumped, frame)
 		}
 		if in.Delta != 7*ms || in.Start != frame.now || in.Deadline != frame.now || in.Wall != wall {
 			t.Errorf("the frame at %v of 7 ms is %+v", frame.now, in)

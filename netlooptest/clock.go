@@ -9,17 +9,20 @@ import (
 )
 
 // clock is the world's clock.
-func (w *World) clock() loop.Clock { return netClock{w.net} }
+func (w *World) clock() loop.Clock { return netClock{net: w.net} }
 
-// netClock shows the network's virtual time. Nobody can wait by it: World.Step
-// moves it.
-type netClock struct{ net *memnet.Network }
+// netClock shows the network's virtual time, or that of a client's own clock. Nobody can wait by
+// it: World.Step moves it.
+type netClock struct {
+	net *memnet.Network
+	own memnet.Clock
+}
 
 // wallStart is what the wall clock shows when a world begins.
 var wallStart = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (c netClock) Now() time.Duration { return c.net.Now() }
-func (c netClock) Wall() time.Time    { return wallStart.Add(c.net.Now()) }
+func (c netClock) Now() time.Duration { return c.own.At(c.net.Now()) }
+func (c netClock) Wall() time.Time    { return wallStart.Add(c.Now()) }
 
 func (c netClock) WaitUntil(context.Context, time.Duration) error {
 	panic("netlooptest: a client of a world is stepped by World.Step, not by Run")

@@ -9,6 +9,8 @@
 //	w.Step(60) // a second
 //	w.Tick(func(t *netloop.Tick) { /* look at the server's state, or change it */ })
 //
+// A client may have a frame rate and a clock of its own: [FPS], [ClientClock].
+//
 // [Audit] fails the test when a client is sent a field that it may not read.
 //
 // The same seed gives the same run, to the bit; a game that gives work to netloop.Go needs

@@ -27,6 +27,9 @@ type seat struct {
 	conn *memnet.Conn // the newest
 	link memnet.Link
 
+	clock  memnet.Clock
+	frames frames
+
 	cut, stalled bool // of every connection
 	frozen, gone bool
 	audit        *audit // see Audit
@@ -38,6 +41,7 @@ func (s *seat) dial(w *World, g transport.Greeting, cfg transport.SessionConfig,
 		s.conn.SetTap(nil)
 	}
 	s.conn = w.net.Dial(s.link, g, cfg, done)
+	s.conn.SetClock(s.clock)
 	s.conn.Stall(s.stalled)
 	if s.cut {
 		s.conn.Cut()

@@ -162,14 +162,14 @@ func logger(tb testing.TB, panics bool) *slog.Logger {
 // Join lets a client come in over a link. The token is for the game's OnAdmit, and for
 // the server if it asks for one (see [Auth]); params are what the client says about itself.
 // It is connected after some steps: see client.State, or client.Closed when it was refused.
-func (w *World) Join(token string, params any, l Link) *client.Client {
+func (w *World) Join(token string, params any, l Link, o ...ClientOption) *client.Client {
 	w.tb.Helper()
-	return w.JoinAs(client.Config{Token: token, Join: params}, l)
+	return w.JoinAs(client.Config{Token: token, Join: params}, l, o...)
 }
 
 // JoinAs is [World.Join] for a client of any configuration, such as one with
 // another schema. Without a schema it has the server's.
-func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
+func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Client {
 	w.tb.Helper()
 	if cfg.Schema == nil {
 		cfg.Schema = w.server.Schema.(*netloop.Schema)
@@ -178,8 +178,12 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 		cfg.Log = w.cfg.Log
 	}
 	s := &seat{link: memnet.Link(l)}
+	for _, apply := range o {
+		apply(s)
+	}
+	w.begin(s)
 	c, err := inside.Client.New(cfg, inside.Memory{
-		Clock: w.clock(), Seed: w.cfg.Seed + uint64(len(w.clients)),
+		Clock: netClock{w.net, s.clock}, Seed: w.cfg.Seed + uint64(len(w.clients)),
 		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 			s.dial(w, g, cfg, done)
 		},
@@ -193,8 +197,9 @@ func (w *World) JoinAs(cfg client.Config, l Link) *client.Client {
 }
 
 // Step runs n ticks. A client's frame comes half a tick after the server's tick,
-// or as soon as a tick that took longer has ended. Once the room has ended itself, see
-// [World.Ended], only clients and time go on. A critical system that panics fails the test.
+// or as soon as a tick that took longer has ended; those of [FPS] come when they are due. Once the
+// room has ended itself, see [World.Ended], only clients and time go on. A critical system that
+// panics fails the test.
 func (w *World) Step(n int) {
 	w.tb.Helper()
 	period := w.pacer.Timeline.Rate.Period()
@@ -203,9 +208,9 @@ func (w *World) Step(n int) {
 		if w.ended == nil {
 			w.tick(in)
 		}
-		w.net.Advance(in.Deadline + period/2)
+		w.advance(in.Deadline + period/2)
 		for _, s := range w.clients {
-			if !s.frozen && !s.gone {
+			if !s.frozen && !s.gone && !s.frames.own {
 				s.c.Step(period * time.Duration(1+in.Dropped))
 			}
 		}
@@ -267,10 +272,10 @@ func (w *World) Drain(d time.Duration) {
 func (w *World) next() loop.Input {
 	in, due, wait := w.pacer.Next(w.net.Now())
 	for !due {
-		w.net.Advance(wait)
+		w.advance(wait)
 		in, due, wait = w.pacer.Next(w.net.Now())
 	}
-	w.net.Advance(in.Start) // What was flushed meanwhile leaves.
+	w.advance(in.Start) // What was flushed meanwhile leaves.
 	in.Wall = w.clock().Wall()
 	in.Overload = w.server.Room.NextOverload()
 	return in
@@ -300,7 +305,7 @@ func (w *World) Spend(d time.Duration) {
 	if d < 0 {
 		w.tb.Fatalf("netlooptest: Spend(%v): time does not go back", d)
 	}
-	w.net.Advance(w.net.Now() + d)
+	w.advance(w.net.Now() + d)
 }
 
 // Until runs ticks until done says so, checked after each. The test fails after

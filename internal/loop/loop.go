@@ -49,6 +49,7 @@ type Loop[C any] struct {
 
 	// Time, for periods.
 	timeline  Timeline // zero: time is the sum of deltas
+	steps     Timeline // zero: a step is of the tick that runs
 	dropped   uint64   // ticks
 	skipped   uint64   // fixed steps of dropped ticks
 	flows     [numFlows]flow[C]

@@ -62,8 +62,6 @@ func (l *Loop[C]) Step(in Input) (*Record, error) {
 // begin writes what all calls of the tick may know.
 func (l *Loop[C]) begin(in *Input) {
 	*l.now = Now{
-		Tick:      in.Tick,
-		GameTime:  in.GameTime,
 		Delta:     in.Delta,
 		Wall:      in.Wall,
 		FixedStep: max(in.FirstFixedStep, 1) - 1,
@@ -72,7 +70,8 @@ func (l *Loop[C]) begin(in *Input) {
 	l.count++
 	l.beginScale()
 	l.delta = moment{in.Delta, l.kinds[perTick].advance(in.Delta)}
-	l.now.ScaledTime, l.now.ScaledDelta = l.scale.At(in.GameTime), l.delta[scaled]
+	l.showTick(in.Tick, in.GameTime)
+	l.now.ScaledDelta = l.delta[scaled]
 	l.now.ScaleNum, l.now.ScaleDen = l.scale.Num, l.scale.Den
 	l.tickPasses(in)
 }
@@ -103,33 +102,6 @@ func (l *Loop[C]) endContexts() {
 			}
 		}
 	}
-}
-
-// fixed runs FixedUpdate: what runs once, then step by step the others.
-func (l *Loop[C]) fixed(in *Input) {
-	if in.FixedSteps <= 0 {
-		return
-	}
-	ofTick := l.delta
-	l.beginStep(in, 0)
-	l.stage(FixedUpdate, &l.lists[onceList])
-	for i := 0; i < in.FixedSteps && l.err == nil; i++ {
-		if i > 0 {
-			l.beginStep(in, i)
-		}
-		l.stepPasses(in)
-		l.collect(perStep)
-		l.stage(FixedUpdate, &l.lists[FixedUpdate.list()])
-	}
-	l.show(ofTick)
-	l.now.FixedStep = in.FirstFixedStep + uint64(in.FixedSteps) - 1
-}
-
-// beginStep writes what all calls of a fixed step may know. The first one's is
-// also what runs once, before the steps.
-func (l *Loop[C]) beginStep(in *Input, i int) {
-	l.show(moment{in.FixedDelta, l.kinds[perStep].advance(in.FixedDelta)})
-	l.now.FixedStep = in.FirstFixedStep + uint64(i)
 }
 
 // show sets the deltas of systems without a period.

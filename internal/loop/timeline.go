@@ -94,6 +94,27 @@ func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	return div128(hi-borrow, lo, t.Rate.Den*second)
 }
 
+// StepTick is the tick that runs a fixed step: the first by which it is done.
+func (t Timeline) StepTick(step uint64) uint64 {
+	tick, rem := mulDiv(step, t.Fixed.Den*t.Rate.Num, t.Fixed.Num*t.Rate.Den)
+	if rem > 0 {
+		tick++
+	}
+	return tick
+}
+
+// StepAt is the greatest fixed step whose StepTime is not later than gameTime, which is at least 0,
+// and how far the time is between it and the next, as a part of a step in [0, 1).
+func (t Timeline) StepAt(gameTime time.Duration) (step uint64, fraction float64) {
+	step = Timeline{Rate: t.Fixed}.TickAt(gameTime)
+	from, to := t.StepTime(step), t.StepTime(step+1)
+	return step, math.Min(float64(gameTime-from)/float64(max(to-from, 1)), math.Nextafter(1, 0))
+}
+
+// StepTime is the exact time of a fixed step, floor(step * 1e9 * Den / Num) ns of the fixed rate. A
+// tick runs the steps whose times have come by its own.
+func (t Timeline) StepTime(step uint64) time.Duration { return Timeline{Rate: t.Fixed}.GameTime(step) }
+
 // Epoch maps ticks to real time: Tick is due at the monotonic time At.
 type Epoch struct {
 	Tick uint64
@@ -118,7 +139,8 @@ type Now struct {
 	// Stage is 0 and System is "" outside of a call: the capability is dead.
 	Stage  Stage
 	System string
-	// GameTime is that of the tick, in every stage.
+	// GameTime is that of the tick, in every stage. After SetSteps a fixed step has its own
+	// Tick, GameTime and ScaledTime.
 	GameTime time.Duration
 	// Delta is the length of the tick, or of the fixed step while in FixedUpdate.
 	Delta time.Duration
@@ -131,7 +153,7 @@ type Now struct {
 	// FixedStep is the step being run in FixedUpdate, and elsewhere the last
 	// step done. The first is 1.
 	FixedStep uint64
-	// Fraction is how far the tick reaches beyond its last step, in [0, 1).
+	// Fraction is how far the tick, or a client's frame, reaches beyond its last step, in [0, 1).
 	Fraction float64
 }
 

@@ -163,6 +163,41 @@ func TestDueIsTheInverseOfDeadline(t *testing.T) {
 	})
 }
 
+func TestAStepIsOfTheTickThatRunsIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.Uint64Range(1, 1000)
+		rate := func(name string) Rate { return Rate{part.Draw(t, name), part.Draw(t, name+" den")} }
+		tl := Timeline{Rate: rate("rate"), Fixed: rate("fixed")}
+		step := rapid.Uint64Range(1, 1<<40).Draw(t, "step")
+		tick := tl.StepTick(step)
+		if tl.FixedSteps(tick) < step || tl.FixedSteps(tick-1) >= step {
+			t.Fatalf("step %d is of tick %d, which ends with %d, after %d", step, tick, tl.FixedSteps(tick), tl.FixedSteps(tick-1))
+		}
+		if at := tl.StepTime(step); at > tl.GameTime(tick) {
+			t.Fatalf("step %d, of %v, has come after its tick, of %v", step, at, tl.GameTime(tick))
+		}
+	})
+}
+
+func TestStepAtIsTheInverseOfStepTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tl := Timeline{Rate: Hz(60), Fixed: rateGen().Draw(t, "fixed")}
+		g := time.Duration(rapid.Int64Range(0, 1<<60).Draw(t, "game time"))
+		n, fraction := tl.StepAt(g)
+		from, to := tl.StepTime(n), tl.StepTime(n+1)
+		if from > g || to <= g {
+			t.Fatalf("StepAt(%d) = %d, whose time is %d, and the next one's %d", g, n, from, to)
+		}
+		if want := float64(g-from) / float64(to-from); fraction < 0 || fraction >= 1 || math.Abs(fraction-want) > 1e-12 {
+			t.Fatalf("StepAt(%d) is %v of a step beyond, want %v", g, fraction, want)
+		}
+	})
+	last := Timeline{Rate: Hz(60), Fixed: Rate{1, 1}}
+	if n, fraction := last.StepAt(math.MaxInt64); n != math.MaxInt64/uint64(time.Second) || fraction < 0 || fraction >= 1 {
+		t.Errorf("at the end of time step %d and %v", n, fraction)
+	}
+}
+
 func TestRatesAreChecked(t *testing.T) {
 	for _, r := range []Rate{{}, {60, 0}, {0, 1}, {MaxRatePart + 1, 1}, {1, MaxRatePart + 1}} {
 		if r.Check() == nil || (Timeline{Rate: r, Fixed: Hz(60)}).Check() == nil || (Timeline{Rate: Hz(60), Fixed: r}).Check() == nil {

@@ -45,7 +45,7 @@ type end struct {
 	link   *transport.Link // nil until the handshake is over
 	out    netem.Path      // the direction away from this end
 	counts Counts          // of out
-	offset time.Duration   // of this end's clock
+	clock  Clock
 	srtt   time.Duration
 
 	stream streamOut // towards the peer
@@ -111,10 +111,9 @@ func (c *Conn) Stall(stall bool) {
 	}
 }
 
-// SetClockOffset makes the client's clock differ from the network's: what its session is
-// told as time is that much later. Call it right after Dial; the client's owner then has
-// to use such a clock too.
-func (c *Conn) SetClockOffset(d time.Duration) { c.client.offset = d }
+// SetClock gives the client a clock that differs from the network's: what its session is told as
+// time is by that clock. Call it right after Dial; the client's owner then has to use it too.
+func (c *Conn) SetClock(k Clock) { c.client.clock = k }
 
 // Counts returns what became of the packets to the server and to the client.
 func (c *Conn) Counts() (up, down Counts) { return c.client.counts, c.server.counts }
@@ -133,7 +132,7 @@ func (c *Conn) Remote() string { return c.remote }
 func (c *Conn) Open() bool { return !c.client.gone || !c.server.gone }
 
 // now is the time by this end's clock.
-func (e *end) now() time.Duration { return e.conn.net.Now() + e.offset }
+func (e *end) now() time.Duration { return e.clock.At(e.conn.net.Now()) }
 
 // start begins the session of this end.
 func (e *end) start(cfg transport.SessionConfig) *transport.Session {

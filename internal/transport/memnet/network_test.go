@@ -414,7 +414,7 @@ func TestSlowLinkShowsInTheRoundTrip(t *testing.T) {
 func TestTimeSyncIsExactWhateverTheClientsClock(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.dial(Link{Delay: 25 * ms})
-	p.SetClockOffset(1000 * time.Second)
+	p.SetClock(Clock{Offset: 1000 * time.Second})
 	w.run(time.Second)
 	at := w.net.Now()
 	p.session.RequestTime()

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// stepClock says which fixed steps a frame runs. It counts by game time, not by ticks and not by
+// frames: so steps are evenly spaced, whatever the rates of frames, ticks and steps are.
+type stepClock struct {
+	started bool
+	at      time.Duration // the game time that the steps have come to
+	done    uint64        // steps run, or left out
+	jumped  uint64        // steps left out
+}
+
+// maxSteps bounds the fixed steps of one frame. More would make a slow client
+// slower; the rest is left out, and counted.
+const maxSteps = 8
+
+// advance moves on to a game time, and notes in the input the steps that a frame runs by then. The
+// steps before the first frame are nobody's.
+func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration) {
+	c.at = max(c.at, to)
+	target, fraction := line.StepAt(c.at)
+	if !c.started {
+		c.started, c.done = true, target
+	}
+	behind := target - c.done
+	left := behind - min(behind, maxSteps)
+	c.jumped += left
+	in.FixedSteps, in.FirstFixedStep = int(behind-left), c.done+left+1
+	in.FixedDelta, in.Fraction = line.Fixed.Period(), fraction
+	c.done = target
+}

@@ -1,0 +1,95 @@
+package netlooptest
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport/memnet"
+)
+
+// ClientOption is an option of [World.Join] and [World.JoinAs].
+type ClientOption func(*seat)
+
+// FPS lets the client run n frames in a second of its own clock, evenly spaced and without a
+// remainder that adds up. Its frames then come when they are due, between the server's ticks and
+// also while a tick spends time. Without it a client runs one frame in each tick.
+func FPS(n int) ClientOption {
+	return func(s *seat) { s.frames.own, s.frames.line.Rate = true, loop.Hz(uint64(max(n, 0))) }
+}
+
+// ClientClock gives the client a clock that is ahead of the world's by offset when the world
+// begins, and gains so many millionths of the time that passes, or loses them if there are fewer
+// than 0. Without it a client has the world's clock.
+func ClientClock(offset time.Duration, ppm int) ClientOption {
+	return func(s *seat) { s.clock = memnet.Clock{Offset: offset, PPM: ppm} }
+}
+
+// mostPPM bounds the drift of a client's clock. A quartz has 50, a bad one 200.
+const mostPPM = 10_000
+
+// frames is when a client's frames come, which has a rate of its own.
+type frames struct {
+	own   bool          // else the client runs one in each tick
+	line  loop.Timeline // its ticks are frames
+	start time.Duration // of frame 0, by the client's clock
+	next  uint64
+	last  time.Duration // when it ran one, by the client's clock
+}
+
+// due is the world's time of the client's next frame.
+func (s *seat) due() time.Duration {
+	return s.clock.When(s.frames.start + s.frames.line.GameTime(s.frames.next))
+}
+
+// begin starts the frames of a client that joins.
+func (w *World) begin(s *seat) {
+	w.tb.Helper()
+	if k := s.clock; k.Offset < 0 || k.PPM < -mostPPM || k.PPM > mostPPM {
+		w.tb.Fatalf("netlooptest: ClientClock(%v, %d): use an offset of 0 or more, and %d to %d millionths", k.Offset, k.PPM, -mostPPM, mostPPM)
+	}
+	if !s.frames.own {
+		return
+	}
+	if err := s.frames.line.Rate.Check(); err != nil {
+		w.tb.Fatalf("netlooptest: FPS: %v", err)
+	}
+	s.frames.start = s.clock.At(w.net.Now())
+	s.frames.last, s.frames.next = s.frames.start, 1
+}
+
+// advance lets time go on, with the frames that come before then.
+func (w *World) advance(to time.Duration) {
+	for {
+		var first *seat
+		at := to
+		for _, s := range w.clients {
+			if s.frames.own && s.due() < at {
+				first, at = s, s.due()
+			}
+		}
+		w.net.Advance(at)
+		if first == nil {
+			return
+		}
+		first.frame(w.net.Now())
+	}
+}
+
+// frame runs the frame that is due. One of a client that hangs is left out, as by a program that
+// shows what it can.
+func (s *seat) frame(now time.Duration) {
+	s.frames.next++
+	if s.frozen || s.gone {
+		return
+	}
+	local := s.clock.At(now)
+	s.c.Step(local - s.frames.last)
+	s.frames.last = local
+}
+
+// GameTime is the game time that it is at the server now, to the nanosecond: that of its last tick
+// and of what has passed since. A client's netloop.Tick.GameTime estimates it.
+func (w *World) GameTime() time.Duration {
+	line, epoch := w.pacer.Timeline, w.pacer.Epoch()
+	return line.GameTime(epoch.Tick) + w.net.Now() - epoch.At
+}

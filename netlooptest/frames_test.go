@@ -1,0 +1,86 @@
+package netlooptest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// A client of 144 frames a second runs each at its time, between the ticks and while a tick takes
+// long; those of a client that hangs are left out, and the next one has the whole time.
+func TestFramesComeAtTheirRate(t *testing.T) {
+	w := netlooptest.New(t, game{})
+	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(144))
+	frames, missed, last := 0, 0, time.Duration(0)
+	c.On(netloop.Update, "test.frame", func(tick *netloop.Tick) {
+		frames++
+		if want := time.Duration(frames+missed) * time.Second / 144; w.Now() != want || tick.Delta() != want-last {
+			t.Errorf("frame %d at %v, of %v, want it at %v", frames, w.Now(), tick.Delta(), want)
+		}
+		last = w.Now()
+	})
+	w.Step(30)
+	w.Spend(40 * time.Millisecond)
+	if frames != int(w.Now()*144/time.Second) {
+		t.Errorf("%d frames by %v", frames, w.Now())
+	}
+	w.Freeze(c)
+	w.Step(60)
+	missed = int(w.Now()*144/time.Second) - frames
+	w.Thaw(c)
+	w.Step(10)
+	if total := frames + missed; missed < 130 || total != int(w.Now()*144/time.Second) {
+		t.Errorf("%d frames by %v, %d of them missed", total, w.Now(), missed)
+	}
+}
+
+// A client's clock is off and drifts, and its frames are those of its own second; still it knows
+// the server's time.
+func TestAClientHasItsOwnClock(t *testing.T) {
+	w := netlooptest.New(t, game{})
+	c := w.Join("", nil, netlooptest.Link{}, netlooptest.FPS(100), netlooptest.ClientClock(time.Hour, 200))
+	frames := 0
+	c.On(netloop.Update, "test.frame", func(tick *netloop.Tick) {
+		frames++
+		if c.Now() != time.Hour+time.Duration(frames)*10*time.Millisecond {
+			t.Errorf("frame %d at %v by the client's clock", frames, c.Now())
+		}
+		if off := tick.GameTime() - w.GameTime(); tick.Number() > 0 && off.Abs() > 3*time.Millisecond {
+			t.Errorf("at %v the client is off by %v", w.GameTime(), off)
+		}
+	})
+	w.Step(600)
+	if ahead := c.Now() - time.Hour - w.Now(); (ahead-w.Now()/5000).Abs() > 10 || frames != int((c.Now()-time.Hour)/(10*time.Millisecond)) {
+		t.Errorf("%v ahead after %v, %d frames", ahead, w.Now(), frames)
+	}
+}
+
+func TestFramesOfNoRateAreRefused(t *testing.T) {
+	for _, o := range []netlooptest.ClientOption{
+		netlooptest.FPS(0), netlooptest.FPS(-1), netlooptest.ClientClock(-1, 0), netlooptest.ClientClock(0, 10_001), netlooptest.ClientClock(0, -10_001),
+	} {
+		l := &stopper{TB: t}
+		w := netlooptest.New(l, game{})
+		func() {
+			defer func() { _ = recover() }()
+			w.Join("", nil, netlooptest.Link{}, o)
+		}()
+		if l.stopped == "" {
+			t.Error("the test goes on")
+		}
+	}
+}
+
+// stopper is a test that notes why it was stopped.
+type stopper struct {
+	testing.TB
+	stopped string
+}
+
+func (s *stopper) Fatalf(format string, a ...any) {
+	s.stopped = fmt.Sprintf(format, a...)
+	panic(s.stopped)
+}
