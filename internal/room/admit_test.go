@@ -90,6 +90,9 @@ func TestFullRoomHearsWhoMayBelongThere(t *testing.T) {
 	if code := refusing(f); code != netloop.CodeFull {
 		t.Error("when the client is back, newcomers are told", code)
 	}
+	if addr := f.room.Clients()[0].Join().Addr; addr != "10.9.9.9:1" {
+		t.Error("the game sees the client that is back at", addr)
+	}
 
 	f.room.SetSameSubject(room.TakeOver)
 	if code := refusing(f); code != netloop.CodeFull {

@@ -363,6 +363,21 @@ func TestAClientMayBreakAgainAtOnce(t *testing.T) {
 	w.wantTold("join", "drop", "resume", "drop")
 }
 
+// So is one that is heard and lost in the tick in which it comes in.
+func TestAClientMayBreakInTheTickOfItsJoin(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, _, err := w.ask("", newcomer())
+	if err == nil {
+		err = g.ReceiveStream(1, []byte{0})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.End(lostLink)
+	w.step()
+	w.wantTold("join", "drop")
+}
+
 // Another program of the same player gets the player's client, however full the room is, and
 // nothing of what the first one had under way; the older connection is told.
 func TestAPlayerTakesItsPlaceOver(t *testing.T) {
@@ -394,12 +409,18 @@ func TestAPlayerTakesItsPlaceOver(t *testing.T) {
 	w.wantTold("drop", "resume")
 }
 
-// What the older program had sent and what has not run yet never runs: it concerns nobody any more.
+// What the older program had sent and what has not run yet never runs: it concerns nobody any
+// more. Neither do its lies about what it has had, nor what it said when it came.
 func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	w := newReturns(t, netloop.Config{})
 	g, _ := w.arrive("ann", newcomer())
 	w.say(g, 1)
+	w.push(g, transport.Arrival{Kind: transport.RecordsApplied, Value: 1})
 	w.step()
+	older := w.client().Join()
+	if w.client().Unsent() != 1 {
+		t.Fatalf("%d of its receipts are of what was never sent, want 1", w.client().Unsent())
+	}
 	w.say(g, 2)
 	again, _, err := w.ask("ann", newcomer()) // Both wait for the same tick.
 	if err != nil {
@@ -410,6 +431,9 @@ func TestATakeOverDropsWhatTheOlderProgramHadSent(t *testing.T) {
 	w.step()
 	if !slices.Equal(w.ran, []uint64{1, 3}) {
 		t.Errorf("messages %d ran, want 1 and 3", w.ran)
+	}
+	if c := w.client(); c.Unsent() != 0 || c.Join() == older {
+		t.Errorf("%d receipts count against the newcomer, and its join is the older one's: %v", c.Unsent(), c.Join() == older)
 	}
 }
 
@@ -498,6 +522,16 @@ func TestADroppedClientMayBeThrownOut(t *testing.T) {
 			t.Error("it is back")
 		}
 	}
+}
+
+// Who is kicked leaves for that reason, whatever end its connection has found meanwhile.
+func TestWhoIsKickedLeavesForThatReason(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	g, _ := w.arrive("", newcomer())
+	w.client().Kick(transport.CodeKicked, "")
+	g.End(lostLink)
+	w.step()
+	w.wantTold("join", "leave: "+transport.CodeKicked.String())
 }
 
 // Who claims to have had what was never sent is thrown out, on its way back or later.

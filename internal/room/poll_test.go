@@ -278,8 +278,12 @@ func TestAJoinerHearsWhatHasChangedSinceItsAdmission(t *testing.T) {
 func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	core, logs := logtest.New(zapcore.InfoLevel)
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
-		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { tick.Log().Info("client"); return nil })
-		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) { tick.Log().Info("client") })
+		log := func(tick *netloop.Tick, _ *netloop.Client) { tick.Log().Info("client") }
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = "ann"; return nil })
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { log(tick, c); return nil })
+		r.OnDrop(log)
+		r.OnResume(log)
+		r.OnLeave(func(tick *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { log(tick, c) })
 		bareWords.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, _ struct{ N uint64 }) error {
 			tick.Log().Info("client")
 			return nil
@@ -293,13 +297,20 @@ func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 		Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{}, Message: transport.Message{Method: idOf(bareWords)},
 	})
 	b.step()
-	b.push(s, transport.Arrival{Kind: transport.Gone, Closed: &transport.Closed{Code: netloop.CodeLeft}})
+	if err := s.ReceiveStream(1, []byte{0}); err != nil { // It is heard, and so kept.
+		t.Fatal(err)
+	}
+	s.End(lostLink)
+	b.step()
+	again := b.join()
+	b.step()
+	again.End(transport.Closed{Code: netloop.CodeLeft})
 	b.step()
 	lines := map[string]int{}
 	for _, e := range logs.All() {
 		lines[fmt.Sprint(e.Message, " ", e.ContextMap()["client"])]++
 	}
-	if want := (map[string]int{"client 1": 3, "nobody <nil>": 6}); !maps.Equal(lines, want) {
+	if want := (map[string]int{"client 1": 5, "nobody <nil>": 10}); !maps.Equal(lines, want) {
 		t.Errorf("logged %v, want %v", lines, want)
 	}
 }

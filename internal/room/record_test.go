@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -44,6 +45,44 @@ func TestADrainIsReplayed(t *testing.T) {
 		if err != nil || drained != (len(told) == 1) || drained && told[0] != 3*time.Second {
 			t.Fatalf("tick %d: the game was told of %v, %v", tick, told, err)
 		}
+	}
+}
+
+// What work fails with is the same in a replay: its text, what errors.Is finds in it, and the code
+// of a refusal, as far as it has one that a client may be told.
+func TestErrorsOfWorkAreReplayed(t *testing.T) {
+	errNone := errors.New("none is there")
+	fails := []error{
+		nil, errNone, fmt.Errorf("looking: %w", errNone), errors.Join(errNone, context.DeadlineExceeded),
+		transport.Refuse(transport.CodeGame, "not %s", "you"),
+	}
+	var seen []string
+	game := bareGame(func(r *netloop.Room) {
+		r.On(netloop.Update, "ask", func(tick *netloop.Tick) {
+			if tick.Number() > uint64(len(fails)) {
+				return
+			}
+			err := fails[tick.Number()-1]
+			netloop.Go(tick, func(context.Context) (int, error) { return 7, err }, func(_ *netloop.Tick, n int, err error) {
+				var refusal *transport.Refusal
+				seen = append(seen, fmt.Sprint(n, err, errors.Is(err, errNone), errors.As(err, &refusal), refusal))
+			})
+		})
+	})
+	var file bytes.Buffer
+	b := newBareAs(t, netloop.Config{Record: &file}, game)
+	for range len(fails) + 1 {
+		b.step()
+		b.room.WaitForWork()
+	}
+	want := seen
+	seen = nil
+	p, err := netloop.NewReplay(netloop.Config{}, game, bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) || len(want) != len(fails) || !slices.Equal(seen, want) {
+		t.Errorf("the work failed with\n%q, and replayed with\n%q: %v", want, seen, err)
 	}
 }
 
