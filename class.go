@@ -19,7 +19,7 @@ import (
 // # Tags
 //
 // The tags of a field say how it travels. These are all there are. In a message key, interval,
-// threshold, lerp and weight mean nothing, and read is refused.
+// threshold, lerp, teleport and weight mean nothing, and read is refused.
 //
 //	X    float32 `net:"quant=1/256"` // in steps of 1/256
 //	Heat float32 `net:"quant=0.1,range=20:90"` // and within a range
@@ -32,6 +32,7 @@ import (
 //	Mood int32   `net:"interval=500ms"` // at most twice a second
 //	Fuel float32 `net:"threshold=0.5"` // only when it has changed by half a unit
 //	Yaw  float32 `net:"lerp=angle"`  // drawn the short way round: see [Lerp]
+//	Hops uint8   `net:"teleport"`    // when it has changed, all of the object steps: see below
 //	Life int32   `net:"weight=8"`  // a change of it goes before others: see below
 //	Hand []Card  `net:"read=owner"`  // to the object's owner alone
 //	Plan Plan    `net:"read=team"`   // to whom the rule "team" names, see [Class.Reads]
@@ -51,10 +52,11 @@ import (
 //	interval   game time as time.ParseDuration reads it, above 0 and up to 1m
 //	threshold  the field's unit, above 0; degrees of a quaternion
 //	lerp       none, linear, angle or degrees: see [Lerp]
+//	teleport   nothing: it stands alone
 //	weight     1/64 to 64, as a decimal or a fraction
 //
-// quant, range, threshold, lerp, weight and read on a struct or array hold for what is inside,
-// unless it has its own.
+// quant, range, threshold, lerp, teleport, weight and read on a struct or array hold for what is
+// inside, unless it has its own.
 //
 // A state takes at most 15 KiB on the wire. One that takes more than a packet, about 1 kB, goes
 // over the client's stream, and while it is under way nothing else of its object is sent to that
@@ -94,6 +96,12 @@ import (
 // its fields go along. On a struct or array it holds for what is inside, where another tag stands
 // for itself; a slice or map is needed as a whole. It is the server's alone, and not for messages.
 // There is no 0: what has changed is owed, and goes when there is room.
+//
+// teleport says that the whole object is another where the field is: between two states that differ
+// in it nothing is drawn, but the older one until the newer is reached. A counter does, which costs
+// a bit while it rests: s.Pos, s.Hops = there, s.Hops+1. Any field may have the tag that says where
+// the others belong, such as a map or a Ref to the ship on which somebody stands; several may. Like
+// lerp it is not sent.
 type Class[S any] struct{ c *class }
 
 // class is a Class with its type erased.
@@ -238,6 +246,7 @@ type Field struct {
 	Type      string        // what travels, such as float32, quat or slice
 	Read      string        // the tag read=, empty for everybody
 	Lerp      Lerp          // how it is to be drawn
+	Teleport  bool          // the tag teleport
 	Interval  time.Duration // the least time between two changes that are sent, 0 is none
 	Threshold float64       // the least change that is sent, in the field's unit; 0 is none
 	Weight    float64       // the tag weight=, 1 if there is none

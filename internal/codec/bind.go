@@ -54,6 +54,7 @@ func bind(t *Type, own *node, path string) (*node, error) {
 			return nil, &Mismatch{Field: path, Here: here.String(), There: t.String()}
 		}
 		n.kind, n.typ, n.encoding = own.kind, own.typ, own.encoding
+		n.lerp, n.jump = own.lerp, own.jump // How it is drawn is this side's affair.
 	}
 	if t.Kind == Map {
 		n.key = entryKey

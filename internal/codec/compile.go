@@ -22,6 +22,7 @@ type leaf struct {
 	// of a foreign layout, without a place here: it is passed over, and written as zero
 	absent    bool
 	plain     bool   // what its kind says
+	lerp      Lerp   // how it is drawn between two values
 	run       uint16 // leaves of one run are the components of one thing: see expected
 	pos       int    // index among the words or among the blobs
 	off       uintptr
@@ -54,10 +55,10 @@ type Plan struct {
 	size   uintptr
 	groups []group // fields that are captured together, at most once in an interval
 	gaps   []gap   // of leaves with a threshold
-	lerp   []Lerp  // by leaf
 	inList string  // see Misplaced
 
-	weights []float64 // by leaf
+	teleports []uint16  // leaves with that tag
+	weights   []float64 // by leaf
 
 	encodings []Encodings // what it was compiled with
 }
@@ -160,7 +161,7 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	if len(p.leaves) >= MaxLeaves {
 		return w.fail(path, "more than %d values in one struct; use a slice for a long array", MaxLeaves)
 	}
-	l := leaf{kind: n.kind, plain: n.kind.plain(), absent: n.typ == nil, off: off, max: n.max, name: path, read: n.read, typ: n.typ, encoding: n.encoding}
+	l := leaf{kind: n.kind, plain: n.kind.plain(), absent: n.typ == nil, lerp: n.lerp, off: off, max: n.max, name: path, read: n.read, typ: n.typ, encoding: n.encoding}
 	switch n.kind {
 	case Quant32, Quant64, Range32, Range64:
 		l.num, l.den = float64(n.num), float64(n.den)
@@ -185,7 +186,9 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		}
 	}
 	w.gap(p, &l, n)
-	p.lerp = append(p.lerp, n.lerp)
+	if n.jump {
+		p.teleports = append(p.teleports, uint16(len(p.leaves)))
+	}
 	p.weights = append(p.weights, cmp.Or(n.weight, 1))
 	if l.kind.Blob() {
 		l.pos = p.blobs

@@ -7,6 +7,7 @@
 //	                     PutDelta, TakeDelta: Values ─▶ bits ─▶ Values (delta.go)
 //	                     AppendValues: Values ─▶ bytes, for digests
 //	                     Restore: Values ─▶ struct
+//	                     Between: two Values ─▶ struct, as it is drawn between them (between.go)
 //
 //	Bind(type, layout) ─▶ Plan of the other side's layout, matched by the names of fields
 //
@@ -52,7 +53,9 @@
 //	                      together
 //	`net:"threshold=2"`   on numbers of state: a change of less is not captured (hold.go)
 //	`net:"lerp=angle"`    on numbers of state: how they are drawn between two versions (lerp.go)
-//	`net:"weight=4"`    on a field of state: how much a change of it is needed (weight.go)
+//	`net:"teleport"`      on a field of state: when it has changed, nothing of the struct is drawn
+//	                      in between (lerp.go)
+//	`net:"weight=4"`      on a field of state: how much a change of it is needed (weight.go)
 //	`net:"name=Old"`      what the field is called on the wire, whatever Go calls it
 //
 // Without max a string may have [DefaultMaxString] bytes, a []byte [DefaultMaxBytes] bytes and a

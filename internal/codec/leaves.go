@@ -8,6 +8,7 @@ type LeafInfo struct {
 	Type      string // the kind, as in the text of a type
 	Read      string // the rule by which it is read, "" for everybody
 	Lerp      Lerp
+	Teleport  bool          // its change lets all of the object step
 	Interval  time.Duration // 0: none
 	Threshold float64       // in the field's unit, of a quaternion in degrees; 0: none
 	Weight    float64       // 1 if nothing is said
@@ -18,10 +19,13 @@ func (p *Plan) DescribeLeaves() []LeafInfo {
 	infos := make([]LeafInfo, len(p.leaves))
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		infos[i] = LeafInfo{Name: l.name, Type: l.kind.String(), Read: l.read, Lerp: p.lerp[i], Weight: p.weights[i]}
+		infos[i] = LeafInfo{Name: l.name, Type: l.kind.String(), Read: l.read, Lerp: l.lerp, Weight: p.weights[i]}
 		if g := p.groupOf(i); g != nil {
 			infos[i].Interval = g.interval
 		}
+	}
+	for _, i := range p.teleports {
+		infos[i].Teleport = true
 	}
 	for _, g := range p.gaps {
 		infos[g.leaf].Threshold = g.value

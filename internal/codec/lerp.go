@@ -92,5 +92,16 @@ func (w *walker) draw(n *node, t lerpTag) error {
 	return nil
 }
 
+// jumps gives the parts of n that become leaves the tag teleport.
+func (n *node) jumps(set bool) {
+	switch {
+	case !set || n.kind == Struct: // its fields have got it from their tags, or from around them
+	case n.kind == Array:
+		n.elem.jumps(set)
+	default:
+		n.jump = true
+	}
+}
+
 // inherited is the tag for what lies inside.
 func (t lerpTag) inherited() lerpTag { t.own = false; return t }

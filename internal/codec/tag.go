@@ -34,6 +34,7 @@ type tag struct {
 	name     string   // on the wire, "" = that of the field
 	hold     holdTag  // when a change is captured (hold.go)
 	lerp     lerpTag  // how it is drawn between two versions (lerp.go)
+	teleport bool     // a change of it lets all of the object step (lerp.go)
 	read     string   // who may read it: ReadAll, or a rule; "" = as what it lies in
 	weight   float64  // how much a change is needed (weight.go), 0 = as what it lies in
 }
@@ -80,10 +81,14 @@ func parseTag(s string) (tag, error) {
 			err = t.hold.set(key, value)
 		case "lerp":
 			err = t.lerp.parse(value)
+		case "teleport":
+			if t.teleport = true; value != "" {
+				err = fmt.Errorf("teleport=%s: write teleport alone", value)
+			}
 		case "weight":
 			t.weight, err = parseWeight(value)
 		default:
-			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval, threshold, lerp and weight, or the whole tag is \"-\"", key)
+			err = fmt.Errorf("unknown tag key %q; the keys are quant, range, quat, max, each, key, name, read, interval, threshold, lerp, teleport and weight, or the whole tag is \"-\"", key)
 		}
 		if err != nil {
 			return t, err

@@ -23,6 +23,7 @@ type node struct {
 	key    string
 	hold   holdTag
 	lerp   Lerp    // of what becomes a leaf
+	jump   bool    // of what becomes a leaf: it has the tag teleport
 	weight float64 // of what becomes a leaf, 0 = none given
 	elem   *node
 	fields []nodeField
@@ -80,7 +81,7 @@ func (n *node) holdsText() bool {
 
 // inside returns the tag of what lies in a slice or map of elements of type t.
 func (g tag) inside(t reflect.Type) tag {
-	g.max, g.key, g.hold, g.lerp, g.weight = 0, "", holdTag{}, lerpTag{}, 0
+	g.max, g.key, g.hold, g.lerp, g.teleport, g.weight = 0, "", holdTag{}, lerpTag{}, false, 0
 	if k := t.Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Pointer {
 		g.max = g.each
 	}
@@ -175,6 +176,10 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		if !own.lerp.set {
 			own.lerp = g.lerp.inherited()
 		}
+		if own.teleport && w.inside > 0 {
+			return nil, w.fail(sub, "teleport inside a slice or map; put it on the slice or map")
+		}
+		own.teleport = own.teleport || g.teleport // one given further out holds for what is inside
 		threshold := own.hold.threshold != nil
 		if !threshold && own.quat == 0 { // one given further out holds for the numbers inside
 			own.hold.threshold = g.hold.threshold
@@ -195,6 +200,7 @@ func (w *walker) structure(t reflect.Type, path string, g tag, depth int) (*node
 		}
 		v.readBy(own.read)
 		v.weigh(own.weight)
+		v.jumps(own.teleport)
 		if quant && !v.quantised() {
 			return nil, w.fail(sub, "quant or range on a field without floats; remove it")
 		}

@@ -1,0 +1,217 @@
+package codec
+
+import (
+	"math"
+	"unsafe"
+)
+
+// maxAhead bounds how far Between goes beyond the newer value, in distances of the two.
+const maxAhead = 64
+
+// Between writes the numbers of a value into the struct at v, which holds those of held: what lies
+// between two others, t of the way from one to the other, by the ways of the leaves (Lerp). At 0 it
+// is from and at 1 it is to; beyond 1 it goes on as it went, and no leaf leaves its range. What
+// steps is that of from below 1. Of two values between which a leaf with the tag teleport differs
+// all steps. Blobs are not touched. It is the same on all machines, and allocates nothing.
+func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
+	t = min(t, maxAhead)
+	switch jump := p.Teleports(from, to); {
+	case t <= 0 || jump && t < 1:
+		to = from
+	case t == 1 || jump:
+		from = to
+	}
+	a, b, h := from.Words[:p.words], to.Words[:p.words], held.Words[:p.words]
+	for i := range a {
+		switch l := &p.leaves[p.byWord[i]]; {
+		case l.absent:
+		case a[i] != b[i]:
+			l.between(v, a[i], b[i], t)
+		case a[i] != h[i]:
+			l.store(v, a[i])
+		}
+	}
+}
+
+// Teleports tells whether a leaf with the tag teleport differs.
+func (p *Plan) Teleports(a, b *Values) bool {
+	for _, i := range p.teleports {
+		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasTeleports tells whether a leaf has the tag teleport.
+func (p *Plan) HasTeleports() bool { return len(p.teleports) > 0 }
+
+// between stores what lies between two words that differ; t is above 0 and not 1.
+func (l *leaf) between(v unsafe.Pointer, a, b uint64, t float64) {
+	done := false
+	switch l.lerp {
+	case LerpStep:
+	case LerpRotation:
+		done = slerp((*[4]float32)(unsafe.Add(v, l.off)), a, b, l.max, t)
+	case LerpLinear, LerpAngle, LerpDegrees:
+		switch l.kind {
+		case Float32, Float64:
+			done = l.betweenFloats(v, a, b, t)
+		case Quant32, Range32, Quant64, Range64:
+			l.betweenSteps(v, a, b, t)
+			done = true
+		default:
+			done = l.betweenIntegers(v, a, b, t)
+		}
+	}
+	if done {
+		return
+	}
+	if t >= 1 {
+		a = b
+	}
+	l.store(v, a)
+}
+
+// way is where a number is t of the way from x to y, measured from the nearer of the two: so what
+// lies next to an end is exact. Of angles it is the short way round; if both lie within a turn from
+// 0, or within half a one of it, so does what is between.
+func way(x, y, t, circle float64) float64 {
+	d := y - x
+	if circle != 0 {
+		d -= float64(circle * math.RoundToEven(d/circle))
+	}
+	at := float64(d*t) + x
+	if t > 0.5 {
+		at = float64(d*(t-1)) + y
+	}
+	return wrap(at, x, y, circle)
+}
+
+// wrap takes an angle into the turn in which two others are, if they are in one.
+func wrap(at, x, y, circle float64) float64 {
+	least := 0.0
+	if min(x, y) < 0 {
+		least = -circle / 2
+	}
+	switch {
+	case min(x, y) < least || max(x, y) > least+circle: // and always without a circle
+	case at < least:
+		at += circle
+	case at >= least+circle:
+		at -= circle
+	}
+	return at
+}
+
+// circle is a whole turn in the unit of the leaf, and 0 for what is no angle.
+func (l *leaf) circle() float64 {
+	switch l.lerp {
+	case LerpAngle:
+		return 2 * math.Pi
+	case LerpDegrees:
+		return 360
+	default:
+		return 0
+	}
+}
+
+// betweenFloats reports false for what has no distance.
+func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
+	q := unsafe.Add(v, l.off)
+	if l.kind == Float32 {
+		x := way(float64(math.Float32frombits(uint32(a))), float64(math.Float32frombits(uint32(b))), t, l.circle())
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+		*(*float32)(q) = float32(min(max(x, -math.MaxFloat32), math.MaxFloat32))
+		return true
+	}
+	x := way(math.Float64frombits(a), math.Float64frombits(b), t, l.circle())
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return false
+	}
+	*(*float64)(q) = x
+	return true
+}
+
+// betweenSteps is for counts of steps, which need not stay whole.
+func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
+	x := way(float64(int64(a)), float64(int64(b)), t, l.circle()*l.den/l.num)
+	x = min(max(x, l.least), l.most) * l.num / l.den
+	if q := unsafe.Add(v, l.off); l.kind == Quant32 || l.kind == Range32 {
+		*(*float32)(q) = float32(x)
+	} else {
+		*(*float64)(q) = x
+	}
+}
+
+// betweenIntegers rounds, and reports false for two that are so far apart that a float64 does not
+// hold their distance. Integers are counted from the least one of their type.
+func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
+	low := l.low
+	if l.kind == Int64 {
+		low = 1 << 63
+	}
+	x, y := a-low, b-low
+	if max(x, y)-min(x, y) >= 1<<53 {
+		return false
+	}
+	if p, q := float64(int64(a)), float64(int64(b)); l.lerp == LerpDegrees && max(math.Abs(p), math.Abs(q)) < 1<<53 {
+		at := wrap(math.Round(way(p, q, t, l.circle())), p, q, l.circle())
+		least := float64(int64(low))
+		l.store(v, uint64(int64(min(max(at, least), least+float64(l.span)))))
+		return true
+	}
+	off := math.Round(way(0, float64(int64(y-x)), t, 0))
+	if off >= 0 {
+		x += min(uint64(off), l.span-x)
+	} else {
+		x -= min(uint64(-off), x)
+	}
+	l.store(v, low+x)
+	return true
+}
+
+// slerp stores the rotation between two, the short way round, and reports false if there is none
+// because one of them was never set.
+func slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
+	if a == 0 || b == 0 {
+		return false
+	}
+	var x, y [4]float32
+	unpackQuat(&x, a, n)
+	unpackQuat(&y, b, n)
+	var dot float64
+	for i := range x {
+		dot += float64(x[i]) * float64(y[i]) // The product is exact, so that fusing changes nothing.
+	}
+	sign := 1.0 // q and -q are one rotation, of which one is nearer.
+	if dot < 0 {
+		dot, sign = -dot, -1
+	}
+	from, to := 1-t, t
+	if dot < nearlyOne {
+		angle := math.Acos(dot)
+		sin := math.Sin(angle)
+		from, to = math.Sin(from*angle)/sin, math.Sin(to*angle)/sin
+	}
+	to *= sign
+	var r [4]float64
+	var norm float64
+	for i := range r {
+		r[i] = float64(float64(x[i])*from) + float64(float64(y[i])*to)
+		norm += float64(r[i] * r[i])
+	}
+	if norm = math.Sqrt(norm); norm == 0 {
+		return false
+	}
+	for i := range r {
+		q[i] = float32(r[i] / norm)
+	}
+	return true
+}
+
+// nearlyOne is the cosine of an angle at which arc and chord do not differ by more than a float32
+// shows.
+const nearlyOne = 1 - 1e-9
