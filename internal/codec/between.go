@@ -184,7 +184,7 @@ func slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	unpackQuat(&y, b, n)
 	var dot float64
 	for i := range x {
-		dot += float64(x[i]) * float64(y[i]) // The product is exact, so that fusing changes nothing.
+		dot += float64(x[i]) * float64(y[i])
 	}
 	sign := 1.0 // q and -q are one rotation, of which one is nearer.
 	if dot < 0 {
