@@ -19,7 +19,7 @@ import (
 // that its tags set or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the
 // client, and a *netloop.Refusal if the server's build does not have the method, or allows
 // less. While a connection that has broken is not back, unreliable messages are dropped, which is
-// counted and no error, and reliable ones wait, up to 192 KiB of them, if the server keeps the
+// counted and no error, and reliable ones wait, up to 128 KiB of them, if the server keeps the
 // client's place. They come once each and in order, unless the place is gone: see [Reconnect].
 //
 // Send panics with what only a programmer can mend: an RPC of another schema,

@@ -27,12 +27,24 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 		r.metrics.Drops.Add(1, "rpc", "kicked")
 		return
 	}
-	it := rpcqueue.Item{From: c.id, Stage: loop.Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded}
+	it := rpcqueue.Item{
+		From: c.id, Stage: loop.Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded, NoRoom: a.Kind == transport.NoRoom,
+		Held: uint32(a.Held), Holds: a.Session,
+	}
 	name := rpcqueue.UnknownName
-	if m, ok := a.Method.(*schema.Method); ok {
+	m, ok := a.Method.(*schema.Method)
+	if it.NoRoom { // Nobody has looked it up.
+		m, ok = r.schema.Method(a.Message.Method)
+	}
+	if ok {
 		it.Method, name = &m.Queue, m.Queue.Name
 	}
-	if out := r.rpcs.Push(it); !out.Queued() && it.Call != 0 && c.mayRefuse() {
+	out := r.rpcs.Push(it)
+	if out.Queued() {
+		a.Held = 0 // Until its handler has ended.
+		return
+	}
+	if it.Call != 0 && c.mayRefuse() {
 		c.refuseCall(a.Message.Method, it.Call, transport.Refuse(outcomeCode(out), "%s: %s", name, out))
 	}
 }

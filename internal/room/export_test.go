@@ -50,7 +50,7 @@ func (r *Room) Penalties() *Penalties         { return &r.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
 func (r *Room) Report()                       { r.metrics.Report(measured{r}) }
 func (r *Room) WaitForWork()                  { r.async.wait.Wait() }
-func (r *Room) Arrived() int                  { return len(r.arrivals) }
+func (r *Room) Arrived() int                  { return r.arrived }
 func (r *Room) SetDry()                       { r.cfg.Limits.Dry = true }
 func (r *Room) SetMaxClients(n int)           { r.spec.MaxClients = n }
 func (r *Room) SetSameSubject(p SameSubject)  { r.spec.SameSubject = p }

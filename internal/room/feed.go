@@ -25,8 +25,8 @@ type feed interface {
 	prices() []rpcqueue.Price
 	// link returns what a client's link does; once per client and tick, in poll.
 	link(c *Client) transport.LinkFacts
-	// arrivals takes what has arrived. It gets the slice of the last call back.
-	arrivals(spare []transport.Arrival) []transport.Arrival
+	// arrivals takes what has arrived. Each is valid during its call.
+	arrivals(fn func(*transport.Arrival))
 	// posts and results take what other goroutines of the server bring in. The
 	// slices are valid until the next call.
 	posts() []rpcqueue.Item
@@ -57,9 +57,7 @@ func (n network) prices() []rpcqueue.Price {
 	return n.r.prices
 }
 
-func (n network) arrivals(spare []transport.Arrival) []transport.Arrival {
-	return n.r.inbox.Swap(spare)
-}
+func (n network) arrivals(fn func(*transport.Arrival)) { n.r.inbox.Each(fn) }
 
 func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }
 func (n network) results() []result      { return n.r.async.take() }

@@ -19,10 +19,10 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 	}{
 		{transport.Message{}, "Method Stage Call Reply Code Text Reliable Payload Tick ", "outgoing.message"},
 		// State, T, Epoch, Overload and TimeScale reach clients only. Size and Number decide only
-		// what a client is told to forget.
-		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value ", "recorder.arrived and replayer.arrival"},
+		// what a client is told to forget, and Held what is taken of it later.
+		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Held ", "recorder.arrived and replayer.arrival"},
 		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
-		{rpcqueue.Item{}, "Method From Stage Call Msg sender ", "recorder.posts and replayer.posts"},
+		{rpcqueue.Item{}, "Method From Stage NoRoom Held Holds Call Msg sender ", "recorder.posts and replayer.posts"},
 		{room.Result{}, "work value err then ", "recorder.result"},
 	} {
 		have := ""

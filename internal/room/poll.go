@@ -13,19 +13,17 @@ func (r *Room) poll() {
 	for _, c := range r.clients.list {
 		c.observeLink()
 	}
-	r.arrivals = r.feed.arrivals(r.arrivals)
-	for i := range r.arrivals {
-		r.arrive(&r.arrivals[i])
-	}
-	clear(r.arrivals)
+	r.arrived = 0
+	r.feed.arrivals(r.arrive)
 	r.startAnew()
 	r.overdue()
 	r.takePosts()
 	r.takeResults()
 }
 
-// arrive handles one arrival.
-func (r *Room) arrive(a *transport.Arrival) {
+// takeArrival handles one arrival.
+func (r *Room) takeArrival(a *transport.Arrival) {
+	r.arrived++
 	if a.Kind == transport.Joined {
 		r.enter(a.Decoded.(*entrance), a.Session)
 		return
@@ -40,6 +38,9 @@ func (r *Room) arrive(a *transport.Arrival) {
 	case transport.RecordsApplied:
 		c.acknowledgedRecords(a.Value)
 	case transport.MessageArrived:
+		c.arrivedReliable(a)
+		r.receive(c, a)
+	case transport.NoRoom:
 		c.arrivedReliable(a)
 		r.receive(c, a)
 	case transport.Received:

@@ -218,6 +218,40 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	}
 }
 
+// A call of a client of which too much waits for its turn is answered, and counts as others do.
+func TestACallWithoutRoomIsAnswered(t *testing.T) {
+	b := newBare(t, func(r *netloop.Room) {
+		bareBig.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) (blob, error) { return blob{}, nil })
+	})
+	s := b.join()
+	b.step()
+	peer, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil)})
+	question, err := inside.Netloop.Method(bareBig).In.Append(nil, &struct{ N uint64 }{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() []netloop.Code {
+		peer.Send(transport.Message{Method: idOf(bareBig), Call: 7, Reliable: true, Payload: question})
+		peer.Flush(0)
+		if err := s.ReceiveStream(0, link.AppendStream(nil, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		b.step()
+		return answers(t, s)
+	}
+	const all = 264 << 10
+	for range 2 { // The answered call is under way no more.
+		if codes := ask(); !slices.Equal(codes, []netloop.Code{0}) {
+			t.Errorf("with room for it answered %v", codes)
+		}
+		s.Session.Held(all)
+		if codes := ask(); !slices.Equal(codes, []netloop.Code{netloop.CodeBusy}) {
+			t.Errorf("without room answered %v", codes)
+		}
+		s.Session.Held(-all)
+	}
+}
+
 // answers returns the codes of what a session has been sent on its stream.
 func answers(t *testing.T, s *guest) (codes []netloop.Code) {
 	t.Helper()

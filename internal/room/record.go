@@ -3,6 +3,7 @@ package room
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -55,19 +56,17 @@ func (f *recorder) link(c *Client) transport.LinkFacts {
 	return facts
 }
 
-func (f *recorder) arrivals(spare []transport.Arrival) []transport.Arrival {
-	all := f.network.arrivals(spare)
-	for i := range all {
-		f.arrived(&all[i])
-	}
-	return all
+func (f *recorder) arrivals(fn func(*transport.Arrival)) {
+	f.network.arrivals(func(a *transport.Arrival) {
+		f.arrived(a)
+		fn(a)
+	})
 }
 
-// arrived notes one arrival. Its slices belong to the inbox until the next poll, so they
-// need no copy.
+// arrived notes one arrival.
 func (f *recorder) arrived(a *transport.Arrival) {
 	rec := recording.Arrival{
-		Kind: a.Kind, Client: a.Session.ID(), Conn: a.Session.Conn(), At: a.At, Message: a.Message, Acks: a.Acks, Closed: a.Closed, Value: a.Value,
+		Kind: a.Kind, Client: a.Session.ID(), Conn: a.Session.Conn(), At: a.At, Message: a.Message, Acks: slices.Clone(a.Acks), Closed: a.Closed, Value: a.Value,
 	}
 	var err error
 	switch {

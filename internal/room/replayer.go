@@ -57,14 +57,12 @@ func (f *replayer) link(c *Client) transport.LinkFacts {
 	return c.link
 }
 
-func (f *replayer) arrivals(spare []transport.Arrival) []transport.Arrival {
-	all := spare[:0]
+func (f *replayer) arrivals(fn func(*transport.Arrival)) {
 	for i := range f.tick.Arrivals {
 		if a, ok := f.arrival(&f.tick.Arrivals[i]); ok {
-			all = append(all, a)
+			fn(&a)
 		}
 	}
-	return all
 }
 
 // arrival makes an arrival of its record. It reports false for what concerns nobody: the

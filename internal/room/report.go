@@ -90,7 +90,7 @@ var stageQueues = func() (names [loop.NumStages]string) {
 // observeTick remembers what a tick cost, and asks for its trace if that was more
 // than its period.
 func (r *Room) observeTick(rec *loop.Record) {
-	f := slowtick.Facts{Overload: uint8(r.Overload()), Clients: len(r.clients.list), Arrivals: len(r.arrivals), Work: r.async.pending}
+	f := slowtick.Facts{Overload: uint8(r.Overload()), Clients: len(r.clients.list), Arrivals: r.arrived, Work: r.async.pending}
 	for i, s := range loop.Stages() {
 		f.Queues[i] = r.rpcs.Depth(s)
 	}

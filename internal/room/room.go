@@ -163,8 +163,9 @@ type Room struct {
 	// The tick, in the order of the flow: what arrives, what runs, what leaves.
 	feed     feed
 	inbox    *transport.Inbox
-	arrivals []transport.Arrival // scratch of poll
-	anew     []*Client           // that wait to start anew, oldest request first
+	arrive   func(*transport.Arrival) // takeArrival
+	arrived  int                      // of the last poll
+	anew     []*Client                // that wait to start anew, oldest request first
 	clients  clients
 	rpcs     *rpcqueue.Queue[*Room]
 	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
@@ -217,7 +218,7 @@ func New(cfg Config) (*Room, error) {
 	}
 	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
 	r.guarded()
-	r.feed = network{r}
+	r.feed, r.arrive = network{r}, r.takeArrival
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
 	r.world = netvar.NewWorld(r.schema.Classes())

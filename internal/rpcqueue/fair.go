@@ -13,7 +13,7 @@ type senders struct {
 
 	// Scratch of a drain.
 	line  []*sender // those with messages in the ring
-	after []int32   // by slot: where the same sender's next message is, or none
+	after []int32   // by place in the ring: where the same sender's next message is, or none
 	kept  []Item
 }
 
@@ -69,8 +69,8 @@ func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowan
 // fits reports whether all that waits may run, as it mostly may, and what it costs.
 func (ss *senders) fits(r *ring, prices []time.Duration, round uint64, a allowance) (cost time.Duration, ok bool) {
 	ok = r.len() <= a.messages
-	for i := r.head; ok && i != r.tail; i++ {
-		it := r.slot(i)
+	for i := 0; ok && i < r.len(); i++ {
+		it := r.items.At(i)
 		s, price := it.sender, prices[it.Method.ID]
 		ss.enlist(s, round)
 		ok = cost+price <= a.all && a.own(s, price)
@@ -121,7 +121,7 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 	start, missed := r.cursor, false
 	for waiting := ss.line; len(waiting) > 0 && n < a.messages; {
 		s := waiting[0]
-		price := prices[r.items[s.next].Method.ID]
+		price := prices[r.items.At(int(s.next)).Method.ID]
 		late := n > 0 && cost+price > a.all
 		if late && !missed {
 			missed, r.cursor = true, s.id-1
@@ -152,18 +152,18 @@ func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowa
 
 // chain puts everybody on the line who has messages in the ring, and links these.
 func (ss *senders) chain(r *ring, round uint64) {
-	if len(ss.after) < len(r.items) {
-		ss.after = make([]int32, len(r.items))
+	if len(ss.after) < r.len() {
+		ss.after = make([]int32, max(r.len(), 2*len(ss.after)))
 	}
-	for i := r.head; i != r.tail; i++ {
-		slot := int32(i & uint64(len(r.items)-1))
-		s := r.items[slot].sender
+	for i := range r.len() {
+		place := int32(i)
+		s := r.items.At(i).sender
 		if ss.enlist(s, round) {
-			s.next = slot
+			s.next = place
 		} else {
-			ss.after[s.newest] = slot
+			ss.after[s.newest] = place
 		}
-		s.newest, ss.after[slot] = slot, none
+		s.newest, ss.after[place] = place, none
 	}
 }
 
@@ -192,19 +192,19 @@ func sink(heap []*sender, cursor uint64) {
 
 // gather moves the oldest messages of each sender to the front, as many as its quota says.
 func (ss *senders) gather(r *ring) {
-	to := r.head
-	for i := r.head; i != r.tail; i++ {
-		it := r.slot(i)
+	to := 0
+	for i := range r.len() {
+		it := r.items.At(i)
 		if it.sender.quota == 0 {
 			ss.kept = append(ss.kept, *it)
 			continue
 		}
 		it.sender.quota--
-		*r.slot(to) = *it
+		*r.items.At(to) = *it
 		to++
 	}
 	for i := range ss.kept {
-		*r.slot(to) = ss.kept[i]
+		*r.items.At(to) = ss.kept[i]
 		to++
 	}
 	clear(ss.kept)

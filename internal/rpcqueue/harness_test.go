@@ -35,7 +35,13 @@ type room struct {
 	got   []Outcome          // of the last poll
 	ran   []string           // "Stage message"
 	tick  uint64
+	held  held
 }
+
+// held counts what is under way.
+type held int
+
+func (h *held) Held(n int) { *h += held(n) }
 
 // method makes one whose messages are *string.
 func method(id uint32, name string, stages ...loop.Stage) *Method {
@@ -49,7 +55,7 @@ func newRoom(tb testing.TB, methods ...*Method) *room {
 		tb.Fatal(err)
 	}
 	r := &room{tb: tb, queue: New[*room](table)}
-	r.push = func(it Item) Outcome { return r.queue.Push(it) }
+	r.push = r.hold
 	r.loop = loop.New(r, &r.now, func() time.Duration { return 0 })
 	for _, m := range methods {
 		if err := r.queue.Handle(m, (*room).note); err != nil {
@@ -95,6 +101,16 @@ func (r *room) poll() {
 		r.got = append(r.got, r.push(it))
 	}
 	r.sent = nil
+}
+
+// hold pushes an item that holds something.
+func (r *room) hold(it Item) Outcome {
+	it.Holds, it.Held = &r.held, 3
+	o := r.queue.Push(it)
+	if o.Queued() {
+		r.held += 3
+	}
+	return o
 }
 
 func (r *room) note(it *Item) error {
@@ -143,6 +159,9 @@ func (r *room) nothingLost() error {
 		if waiting != r.queue.Depth(s) {
 			return fmt.Errorf("%v: %d are queued, but the senders count %d", s, r.queue.Depth(s), waiting)
 		}
+	}
+	if uint64(r.held) != 3*queued {
+		return fmt.Errorf("%d are queued, which hold %d", queued, r.held)
 	}
 	in := r.count(Accepted) + r.count(Late)
 	out := r.count(Ran) + r.count(Failed) + r.count(Panicked) + r.count(ClientGone) +

@@ -175,7 +175,7 @@ func (x *traffic) write(bad bool) Item {
 func (x *traffic) push(it Item) Outcome {
 	l := it.Msg.(*letter)
 	l.number, l.tick, l.in = len(x.pushed), x.tick, x.now.Stage
-	l.out = x.queue.Push(it)
+	l.out = x.hold(it)
 	x.pushed = append(x.pushed, l)
 	ok := it.Stage == 0 || it.Method.Allows(it.Stage)
 	limited := l.out == ClientLimited || l.out == MethodLimited || l.out == TickLimited

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/netloop/netloop/internal/fifo"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -17,12 +18,29 @@ type Item struct {
 	// Stage is the stage wished for; 0 is the default of the method. In a handler
 	// it is the stage that runs.
 	Stage loop.Stage
+	// NoRoom says that there is no room for what the sender has under way: Push judges the
+	// message as any other, and at the end it is Full.
+	NoRoom bool
+	// Held is what the message counts with in what Holds has under way, which gets it back
+	// once a queued message has ended: the call of its handler is over, or Forget has dropped it.
+	Held  uint32
+	Holds Holds
 	// Call numbers a call that wants an answer; 0 is one-way.
 	Call uint64
 	// Msg holds a *M. It belongs to the handler.
 	Msg any
 
 	sender *sender // of From, once pushed
+}
+
+// Holds is told how much less it has under way.
+type Holds interface{ Held(n int) }
+
+// end gives back what the message held.
+func (it *Item) end() {
+	if it.Holds != nil {
+		it.Holds.Held(-int(it.Held))
+	}
 }
 
 // Handler runs a message. The item is valid during the call; its Msg belongs to
@@ -49,6 +67,7 @@ type Queue[C any] struct {
 	table    *Table
 	handlers []Handler[C] // by method id
 	rings    [loop.NumStages + 1]ring
+	pool     fifo.Pool[Item]
 	prices   []time.Duration // by method id
 	counts   counts
 	senders  senders
@@ -71,6 +90,9 @@ func New[C any](t *Table) *Queue[C] {
 	q := &Queue[C]{
 		table: t, handlers: make([]Handler[C], len(t.byID)), counts: newCounts(len(t.byID)),
 		senders: senders{byID: map[uint64]*sender{}}, accounts: newAccounts(), limits: newLimiter(t),
+	}
+	for i := range q.rings {
+		q.rings[i].pool = &q.pool
 	}
 	for range t.byID {
 		q.prices = append(q.prices, InitialPrice)
@@ -114,7 +136,7 @@ func (q *Queue[C]) Push(it Item) Outcome {
 	if o == UnknownStage || it.Method == nil || o == ClientLimited {
 		stage = 0
 	}
-	if o.Queued() && !q.rings[stage].push(&it) {
+	if o.Queued() && (it.NoRoom || !q.rings[stage].push(&it)) {
 		o = Full
 	}
 	q.counts.add(it.Method, stage, o)
@@ -195,7 +217,7 @@ func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 // before anybody is told. Should the one who is told panic, the rest of the batch
 // stays queued.
 func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
-	start := r.head
+	start := r.ran
 	batch, cost := q.senders.plan(r, q.prices, q.limits.round, q.allowance(stage))
 	q.limits.spent += cost
 	q.waited += uint64(r.len() - batch)
@@ -226,7 +248,7 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 		}
 		q.Tariff.ran(q.cur.Method)
 	}
-	return int(r.head - start)
+	return int(r.ran - start)
 }
 
 // allowance is what a drain may run: it leaves something to the stages after it.
@@ -249,7 +271,9 @@ func (q *Queue[C]) walk(r *ring, c C) {
 		r.pop(&q.cur)
 		r.batch--
 		m, stage := q.cur.Method, q.cur.Stage
-		if q.err = q.handlers[m.ID](c, &q.cur); q.err != nil {
+		q.err = q.handlers[m.ID](c, &q.cur)
+		q.cur.end()
+		if q.err != nil {
 			return
 		}
 		q.counts.add(m, stage, Ran)
@@ -260,6 +284,7 @@ func (q *Queue[C]) walk(r *ring, c C) {
 func (q *Queue[C]) isolate() {
 	if v := recover(); v != nil {
 		q.caught, q.stack = v, debug.Stack()
+		q.cur.end()
 	}
 }
 
@@ -274,6 +299,7 @@ func (q *Queue[C]) Forget(from uint64) int {
 	for i := range q.rings {
 		q.rings[i].remove(from, func(it *Item) {
 			q.counts.add(it.Method, it.Stage, ClientGone)
+			it.end()
 			n++
 		})
 	}

@@ -138,6 +138,7 @@ func TestBetweenTicksNothingIsLate(t *testing.T) {
 // A handler that queues for its own stage is answered next tick, be the method
 // one that drops what is late or not.
 func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
+	const many = 100
 	for _, lateDrop := range []bool{false, true} {
 		ping, pong := method(1, "ping"), method(2, "pong")
 		pong.LateDrop = lateDrop
@@ -148,7 +149,7 @@ func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
 		}
 		r.queue = New[*room](table)
 		err = errors.Join(r.queue.Handle(pong, (*room).note), r.queue.Handle(ping, func(r *room, it *Item) error {
-			for range 2 * ringStart { // the ring grows under the drain
+			for range 2 * many { // the ring grows under the drain
 				if o := r.queue.Push(Item{Method: pong, Msg: "pong"}); o != Accepted {
 					t.Errorf("outcome %v", o)
 				}
@@ -162,8 +163,8 @@ func TestADrainTakesOnlyWhatWasQueuedWhenItBegan(t *testing.T) {
 		r.step(1)
 		r.wantRan("Update ping", "Update second")
 		r.step(1)
-		if len(r.ran) != 2*ringStart {
-			t.Fatalf("%d answers, want %d", len(r.ran), 2*ringStart)
+		if len(r.ran) != 2*many {
+			t.Fatalf("%d answers, want %d", len(r.ran), 2*many)
 		}
 	}
 }
@@ -292,12 +293,6 @@ func TestALeaverIsForgottenAndCounted(t *testing.T) {
 	}
 	if n := r.queue.Forget(0) + r.queue.Forget(2); n != 0 {
 		t.Fatalf("forgot %d of nobody", n)
-	}
-	ring := &r.queue.rings[loop.FixedUpdate]
-	for i := ring.tail; i < ring.head+uint64(len(ring.items)); i++ {
-		if ring.slot(i).Msg != nil {
-			t.Errorf("behind the newest message the queue keeps %v", ring.slot(i).Msg)
-		}
 	}
 	r.step(1)
 	r.wantRan("FixedUpdate 0", "FixedUpdate 1", "FixedUpdate 3", "FixedUpdate 4", "FixedUpdate 6", "FixedUpdate 7")

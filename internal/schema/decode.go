@@ -17,6 +17,7 @@ var errKind = errors.New("netloop: a message of the wrong kind for its method")
 func (s *Schema) Decode(m *transport.Message) (declared, decoded any, err error) {
 	method, ok := s.Method(m.Method)
 	if !ok {
+		m.Payload = nil // Nobody will read it.
 		return nil, nil, nil
 	}
 	if m.Call != 0 != method.Queue.Call || m.Reply {

@@ -46,6 +46,9 @@ const (
 	WillClose
 	// Moved says that the client comes from another address now, the Text of Message (server).
 	Moved
+	// NoRoom carries the Message, without its payload, of a reliable one for which there was no
+	// room, because too much of what its sender has sent waits for its turn (server).
+	NoRoom
 )
 
 // Arrival is one event of a session, in the order in which it arrived.
@@ -71,6 +74,10 @@ type Arrival struct {
 	TimeScale TimeScale
 	Closed    *Closed
 	Value     uint64
+	// Held is what the arrival counts with in what its session has under way, of the server's.
+	// Inbox.Each gives it back after the call, unless the owner has set it to 0 and gives it
+	// back to Session.Held later.
+	Held int
 }
 
 // Range is a range of state packet ids, both ends included.

@@ -29,7 +29,8 @@ type conn struct {
 	streamBehind atomic.Bool // half of the reliable data that may wait does
 	deaf         atomic.Bool // closing or ended: what still arrives is dropped
 
-	usage inboxUsage // under the inbox's mutex
+	usage    inboxUsage   // under the inbox's mutex
+	underWay atomic.Int64 // bytes of what has arrived and is not done with, on the server
 }
 
 // now returns the time of SessionConfig.Clock, 0 without one.

@@ -1,9 +1,10 @@
 package transport
 
 import (
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/netloop/netloop/internal/fifo"
 )
 
 // Inbox collects the arrivals of many sessions for one owner: a mutex and a swap, so
@@ -17,15 +18,17 @@ type Inbox struct {
 	MaxJoins int
 
 	mu       sync.Mutex
-	arrivals []Arrival
+	arrivals fifo.Queue[entry]
+	pool     fifo.Pool[entry]
+	wholes   []*Arrival // that are free
 	bytes    int
 	round    uint64 // counts swaps, so that the sessions' usage needs no sweep
-	// ranges is where Arrival.Acks live. Two of them alternate: one is filled while the
-	// owner reads the other.
-	ranges, readRanges []Range
 
 	joining []*Session // whose join waits, oldest first
 	held    int        // arrivals of these
+
+	taken   fifo.Queue[entry] // owner's goroutine: of the last swap, empty in between
+	scratch Arrival           // owner's goroutine
 }
 
 // inboxUsage is a session's share of an inbox. It belongs to the inbox's mutex.
@@ -33,11 +36,11 @@ type inboxUsage struct {
 	round  uint64
 	count  int
 	bytes  int
-	merged [numMerged]int // the index of its arrival of each such kind and 1; 0 without one
+	merged [numMerged]*entry // its arrival of each such kind
 	gone   bool
 
 	joining bool
-	held    []Arrival // while it is
+	held    fifo.Queue[entry] // while it is
 }
 
 // Kinds of which a session has one arrival between two swaps at most.
@@ -79,7 +82,9 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 	if b.mergeLocked(a) {
 		return true
 	}
-	if !b.reserveLocked(a.Session, a.Kind, size) {
+	a.Held = a.Session.cost(size, a.compact())
+	if why, ok := b.reserveLocked(a.Session, a.Kind, a.Held); !ok {
+		b.stats.Drop(why, 1)
 		return false
 	}
 	b.addLocked(a)
@@ -91,25 +96,16 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 func (b *Inbox) mergeLocked(a *Arrival) bool {
 	kind, merges := mergedKind(a.Kind)
 	u := b.usageLocked(a.Session)
-	if !merges || u.gone || u.merged[kind] == 0 {
+	if !merges || u.gone || u.merged[kind] == nil {
 		return false
 	}
-	had := &(*b.listLocked(u))[u.merged[kind]-1]
+	had := u.merged[kind]
 	if a.Kind != Acks {
-		had.Value = a.Value // It counts up to here.
+		had.number = a.Value // It counts up to here.
 		return true
 	}
 	var room [maxMergedAcks]Range
-	all := mergeRanges(room[:0], had.Acks, a.Acks)
-	if len(all) > cap(had.Acks) {
-		n := len(b.ranges)
-		b.ranges = append(b.ranges, room[:]...)
-		had.Acks = b.ranges[n:n:len(b.ranges)]
-		if u.joining { // The ranges here do not last as long.
-			had.Acks = make([]Range, 0, maxMergedAcks)
-		}
-	}
-	had.Acks = append(had.Acks[:0], all...)
+	had.whole.Acks = append(had.whole.Acks[:0], mergeRanges(room[:0], had.whole.Acks, a.Acks)...)
 	return true
 }
 
@@ -147,18 +143,29 @@ func mergeRanges(dst, a, b []Range) []Range {
 	return dst
 }
 
-// reserve accounts for an arrival that add will bring: so the sender of a message has paid
-// before anything is done for it. What is never brought stays accounted for until the swap.
-func (b *Inbox) reserve(s *Session, size int) bool {
+// reserve accounts for a message that add will bring, and returns what it counts with: so its
+// sender has paid before anything is done for it. What is never brought stays accounted for until
+// the swap, but for what abandon gives back.
+func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.reserveLocked(s, MessageArrived, size)
+	held = s.cost(size, true)
+	if why, ok = b.reserveLocked(s, MessageArrived, held); !ok {
+		b.stats.Drop(why, 1)
+	}
+	return held, why, ok
 }
 
 // add brings an arrival for which reserve has accounted.
 func (b *Inbox) add(a *Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true); more > 0 {
+		a.Session.usage.bytes += more
+		b.bytes += more
+		a.Held += more
+		a.Session.Held(more)
+	}
 	b.addLocked(a)
 }
 
@@ -177,60 +184,53 @@ func (b *Inbox) discard(s *Session, at time.Duration, n int) bool {
 		return false
 	}
 	u.count += n
-	place := &u.merged[mergedDiscarded]
-	if *place == 0 {
-		b.addLocked(&Arrival{Kind: Discarded, Session: s, At: at})
-		*place = len(*b.listLocked(u))
+	if u.merged[mergedDiscarded] == nil {
+		u.merged[mergedDiscarded] = b.addLocked(&Arrival{Kind: Discarded, Session: s, At: at})
 	}
-	(*b.listLocked(u))[*place-1].Value += uint64(n)
+	u.merged[mergedDiscarded].number += uint64(n)
 	return true
 }
 
-// reserveLocked decides whether an arrival fits and accounts for it, or counts why not.
-func (b *Inbox) reserveLocked(s *Session, k ArrivalKind, size int) bool {
-	d, ok := b.admitLocked(s, k, size)
-	if !ok {
-		b.stats.Drop(d, 1)
-		return false
+// reserveLocked decides whether an arrival fits, and accounts for it if it does.
+func (b *Inbox) reserveLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
+	why, ok := b.admitLocked(s, k, size)
+	if ok {
+		b.bytes += size
+		s.Held(size)
 	}
-	b.bytes += size
-	return true
+	return why, ok
 }
 
-func (b *Inbox) addLocked(a *Arrival) {
+// addLocked adds an arrival and returns where it waits.
+func (b *Inbox) addLocked(a *Arrival) *entry {
 	u := b.usageLocked(a.Session)
 	if a.Kind == Joined && b.MaxJoins > 0 {
 		u.joining = true
 		b.joining = append(b.joining, a.Session)
 	}
-	if len(a.Acks) > 0 {
-		n := len(b.ranges)
-		b.ranges = append(b.ranges, a.Acks...)
-		a.Acks = b.ranges[n:len(b.ranges):len(b.ranges)]
-	}
-	list := b.listLocked(u)
-	*list = append(*list, *a)
+	list := &b.arrivals
 	if u.joining {
-		added := &(*list)[len(*list)-1]
-		added.Acks = slices.Clone(a.Acks) // Those of the inbox last until the next swap.
+		list = &u.held
 		b.held++
 	}
+	e := a.entry()
+	if !a.compact() {
+		e.whole = b.wholeLocked(a)
+	}
+	added := list.Push(&b.pool, &e)
 	if kind, merges := mergedKind(a.Kind); merges {
-		u.merged[kind] = len(*list)
+		u.merged[kind] = added
 	}
-}
-
-// listLocked is where what arrives of a session goes.
-func (b *Inbox) listLocked(u *inboxUsage) *[]Arrival {
-	if u.joining {
-		return &u.held
-	}
-	return &b.arrivals
+	return added
 }
 
 // admitLocked decides whether an arrival fits, and accounts for it in its session's share.
 func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	u := b.usageLocked(s)
+	limit := maxInboxBytesPerSession
+	if k != MessageArrived { // What waits for its turn keeps only messages out.
+		limit += sparedInboxBytes
+	}
 	switch {
 	case u.gone:
 		return DropInboxGone, false
@@ -239,8 +239,10 @@ func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	case k == Gone:
 		u.gone = true
 		return 0, true
-	case u.count >= b.maxPerSession || u.bytes+size > maxInboxBytesPerSession:
+	case u.count >= b.maxPerSession || u.bytes+size > limit:
 		return DropInboxSession, false
+	case int(s.underWay.Load())+size > limit:
+		return DropInboxHeld, false
 	case b.fullLocked(size) && (u.count >= fairInbox || u.bytes+size > fairInboxBytes):
 		return DropInboxTotal, false
 	}
@@ -260,48 +262,12 @@ func (b *Inbox) usageLocked(s *Session) *inboxUsage {
 
 // fullLocked says whether the arrivals of all sessions are at their bound.
 func (b *Inbox) fullLocked(size int) bool {
-	return len(b.arrivals)+b.held >= maxInbox || b.bytes+size > maxInboxBytes
-}
-
-// Swap takes all arrivals, each session's in their order. The owner gives back the slice
-// of the swap before as spare: nothing of it is used any more.
-func (b *Inbox) Swap(spare []Arrival) []Arrival {
-	clear(spare) // Let go of the messages.
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	taken := b.arrivals
-	b.arrivals = spare[:0]
-	b.ranges, b.readRanges = b.readRanges[:0], b.ranges
-	taken = b.joinLocked(taken)
-	b.bytes = b.heldBytesLocked()
-	b.round++
-	return taken
-}
-
-// joinLocked lets those join whose turn it is.
-func (b *Inbox) joinLocked(taken []Arrival) []Arrival {
-	n := min(len(b.joining), b.MaxJoins)
-	for _, s := range b.joining[:n] {
-		u := &s.usage
-		taken = append(taken, u.held...)
-		b.held -= len(u.held)
-		*u = inboxUsage{round: b.round, gone: u.gone}
-	}
-	b.joining = slices.Delete(b.joining, 0, n)
-	return taken
-}
-
-// heldBytesLocked returns what the arrivals hold of those who wait.
-func (b *Inbox) heldBytesLocked() (n int) {
-	for _, s := range b.joining {
-		n += s.usage.bytes
-	}
-	return n
+	return b.arrivals.Len()+b.held >= maxInbox || b.bytes+size > maxInboxBytes
 }
 
 // Len returns how many arrivals wait.
 func (b *Inbox) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.arrivals) + b.held
+	return b.arrivals.Len() + b.held
 }

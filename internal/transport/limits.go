@@ -57,13 +57,15 @@ const (
 	// one peer: more than fits the datagrams of several flushes.
 	maxUnreliable      = 512
 	maxUnreliableBytes = 32 << 10
+	// maxUnreliableMemory is the memory of these, with what has left in front of them.
+	maxUnreliableMemory = maxUnreliableBytes + 8<<10
 	// maxReliableBytes bounds the reliable data that waits for one peer: a second of a link of
-	// 2 Mbit/s. A healthy peer's queue is empty after every flush; a peer that is this far
+	// 1.5 Mbit/s. A healthy peer's queue is empty after every flush; a peer that is this far
 	// behind does not read.
-	maxReliableBytes = 256 << 10
+	maxReliableBytes = 192 << 10
 	// maxBacklogBytes bounds what is kept for a peer that may come back: it says what it has
 	// once for 16 messages or 32 KiB, and all of it must fit the queue of its next connection.
-	maxBacklogBytes = 192 << 10
+	maxBacklogBytes = 128 << 10
 	// maxStuck is for how long the reliable data of a client may not move while some waits, and
 	// stuckStep what a flush adds to that at most: a server that stood still finds queues
 	// that could not move.
@@ -77,9 +79,12 @@ const (
 	// DefaultInboxPerSession bounds the arrivals of one session between two swaps:
 	// ten times what a client sends in 50 ms.
 	DefaultInboxPerSession = 1024
-	// maxInboxBytesPerSession bounds the bytes that the arrivals of one session hold, messages
-	// with what they take decoded: the dearest message, or 16 of the largest frames in one tick.
-	maxInboxBytesPerSession = 256 << 10
+	// maxInboxBytesPerSession bounds what one session has under way, from the goroutine that
+	// reads to the end of the handler: its messages, each with what it takes decoded and while it
+	// waits. That is the dearest message, 16 of the largest frames, or 2 000 small ones of a
+	// burst. sparedInboxBytes are for all other arrivals, however many messages wait.
+	maxInboxBytesPerSession = 264 << 10
+	sparedInboxBytes        = 32 << 10
 	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that a
 	// crowd of senders that each keep their own bound cannot exhaust the memory.
 	maxInbox      = 1 << 16

@@ -60,7 +60,20 @@ func (q *byteQueue) append(b []byte) {
 		n := copy(q.buf, q.buf[q.off:])
 		q.buf, q.off = q.buf[:n], 0
 	}
+	q.grow(len(b))
 	q.buf = append(q.buf, b...)
+}
+
+// grow makes room for n more bytes. A large queue gets an eighth more than it needs rather than
+// twice as much: it belongs to a peer that does not read.
+func (q *byteQueue) grow(n int) {
+	need := len(q.buf) + n
+	if need <= cap(q.buf) || need <= keptQueue {
+		return
+	}
+	larger := make([]byte, len(q.buf), min(need+need/8, max(need, maxReliableBytes)))
+	copy(larger, q.buf)
+	q.buf = larger
 }
 
 // take moves at most limit bytes to dst.
@@ -82,7 +95,7 @@ type messageQueue struct {
 	head  int
 }
 
-type span struct{ start, end int }
+type span struct{ start, end int32 }
 
 func (q *messageQueue) len() int { return len(q.spans) - q.head }
 
@@ -90,7 +103,7 @@ func (q *messageQueue) size() int {
 	if q.len() == 0 {
 		return 0
 	}
-	return len(q.buf) - q.spans[q.head].start
+	return len(q.buf) - int(q.spans[q.head].start)
 }
 
 func (q *messageQueue) reset() { q.buf, q.spans, q.head = q.buf[:0], q.spans[:0], 0 }
@@ -115,8 +128,11 @@ func (q *messageQueue) room(n int) (dropped int) {
 		q.pop()
 		dropped++
 	}
-	if q.head > len(q.spans)/2 {
+	if q.head > len(q.spans)/2 || q.head > 0 && len(q.buf)+n > maxUnreliableMemory {
 		q.compact()
+	}
+	if need := len(q.buf) + n; need > cap(q.buf) && need > maxUnreliableBytes/2 {
+		q.buf = append(make([]byte, 0, maxUnreliableMemory), q.buf...)
 	}
 	return dropped
 }
@@ -135,7 +151,9 @@ func (q *messageQueue) compact() {
 }
 
 // close ends the entry that was appended to buf since start.
-func (q *messageQueue) close(start int) { q.spans = append(q.spans, span{start, len(q.buf)}) }
+func (q *messageQueue) close(start int) {
+	q.spans = append(q.spans, span{int32(start), int32(len(q.buf))})
+}
 
 // appendAll moves the entries of from behind those of q.
 func (q *messageQueue) appendAll(from *messageQueue) (dropped int) {

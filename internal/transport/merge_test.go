@@ -125,7 +125,7 @@ func TestJoinsWaitForTheirSwap(t *testing.T) {
 		if extra := len(as); extra != max(0, swap-2) {
 			t.Errorf("swap %d: %d more arrivals", swap, extra)
 		}
-		if left := max(0, 3-2*swap); inbox.bytes != 100*left {
+		if left := max(0, 3-2*swap); inbox.bytes != left*(100+3*entryBytes+wholeBytes-entryBytes) {
 			t.Errorf("swap %d: %d bytes wait", swap, inbox.bytes)
 		}
 	}

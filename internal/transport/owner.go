@@ -89,6 +89,7 @@ func (s *Session) sendReliable(m *Message, size int) bool {
 		s.slow("the outbound queue is full")
 		return false
 	}
+	q.grow(size + maxMessageHead)
 	q.buf = appendMessageFrame(q.buf, m, size)
 	if b := s.backlog; b != nil {
 		if !b.add(q.buf[start:]) {
@@ -204,6 +205,7 @@ func (s *Session) SendRecord(record []byte) {
 	case q.size()+len(record) > maxReliableBytes:
 		s.slow("the outbound queue is full")
 	default:
+		q.grow(len(record) + maxMessageHead)
 		q.buf = appendStateFrame(q.buf, record)
 		s.stats.FramesOut.Add(1)
 	}

@@ -159,14 +159,16 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 		discard(DropDecoded)
 		return
 	}
-	if !l.cfg.Inbox.reserve(l.session, size) {
+	held, why, ok := l.cfg.Inbox.reserve(l.session, size)
+	if !ok {
 		if reliable {
-			l.flooded()
+			l.noRoom(at, &m, why)
 		}
 		return
 	}
 	method, decoded, err := l.decode(&m)
 	if err != nil {
+		l.session.Held(-held)
 		discard(DropDecode)
 		return
 	}
@@ -175,15 +177,30 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	} else if reliable {
 		m.Payload = bytes.Clone(m.Payload) // The reader uses its memory again.
 	}
-	l.cfg.Inbox.add(&Arrival{Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: encoded, Number: l.number(reliable), Method: method, Decoded: decoded})
+	l.cfg.Inbox.add(&Arrival{
+		Kind: MessageArrived, Session: l.session, At: at, Message: m, Size: encoded, Number: l.number(reliable), Method: method, Decoded: decoded,
+		Held: held,
+	})
+}
+
+// noRoom tells the owner of a reliable message that is not taken. Beyond what arrives at once,
+// rather than what waits for its turn, the session ends.
+func (l *Link) noRoom(at time.Duration, m *Message, why Drop) {
+	if why != DropInboxHeld {
+		l.flooded()
+		return
+	}
+	envelope := Message{Method: m.Method, Stage: m.Stage, Call: m.Call, Reliable: true}
+	l.pushReliable(&Arrival{Kind: NoRoom, At: at, Message: envelope, Size: len(m.Payload), Number: l.messages}, 0)
 }
 
 // size is what a message counts with: what it takes decoded, and its bytes at least.
 func (l *Link) size(m *Message) int {
-	if l.cfg.Size == nil {
-		return len(m.Payload)
+	n := len(m.Payload)
+	if l.cfg.Size != nil {
+		n = max(n, l.cfg.Size(m))
 	}
-	return max(len(m.Payload), l.cfg.Size(m))
+	return n + len(m.Text)
 }
 
 // number is that of the message which is being received.

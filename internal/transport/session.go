@@ -35,7 +35,7 @@ type SessionConfig struct {
 
 // Session is one connection after its handshake as its owner sees it, a room or a client:
 // what to send, what the link is like, and when to close. What arrives comes through the
-// Inbox. But for Accepted, Cause, Closing, ID, Inbox and RequestTime, which any goroutine may
+// Inbox. But for Accepted, Cause, Closing, Held, ID, Inbox and RequestTime, which any goroutine may
 // call, all methods are for the owner's goroutine, and none waits for the network.
 type Session struct {
 	*conn

@@ -101,9 +101,10 @@ func TestMessagesArriveInOrderBothWays(t *testing.T) {
 		}
 		from.Flush(0)
 		carry(t, from, to, time.Second)
+		arrived := to.arrivals()
 		for _, reliable := range []bool{true, false} {
 			var got, sent []string
-			for _, a := range to.inbox.arrivals {
+			for _, a := range arrived {
 				if a.Kind == MessageArrived && a.Message.Reliable == reliable {
 					got = append(got, fmt.Sprint(a.Message))
 				}
@@ -117,7 +118,6 @@ func TestMessagesArriveInOrderBothWays(t *testing.T) {
 				t.Errorf("reliable=%v: got\n%v\nwant\n%v", reliable, got, sent)
 			}
 		}
-		to.arrivals()
 	}
 }
 

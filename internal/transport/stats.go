@@ -11,6 +11,7 @@ type Drop uint8
 // The reasons, by the queue or decoder that they belong to.
 const (
 	DropInboxSession     Drop = iota // inbox: the session is over its own bound
+	DropInboxHeld                    // inbox: too much of the session waits for its turn
 	DropInboxTotal                   // inbox: all sessions together are over the bound
 	DropInboxGone                    // inbox: it arrived after the session's end
 	DropUnreliable                   // mailbox: unreliable messages, the oldest first
@@ -51,6 +52,7 @@ const (
 
 var dropNames = [numDrops][2]string{
 	DropInboxSession:     {"inbox", "session_full"},
+	DropInboxHeld:        {"inbox", "waiting"},
 	DropInboxTotal:       {"inbox", "full"},
 	DropInboxGone:        {"inbox", "session_gone"},
 	DropUnreliable:       {"mailbox", "unreliable_full"},

@@ -1,0 +1,138 @@
+// Package fifo is a queue whose memory follows what waits in it. Its items lie in pieces of a few
+// each, and a piece that is empty goes back to a pool, which any number of queues share: so items
+// that move from one queue to another, or come in a burst, leave no memory behind in each.
+//
+// Nothing here is safe for several goroutines.
+package fifo
+
+// pieceLen is how many items a piece has: few, so that a queue of one item is small, and many
+// enough that the list of pieces costs nothing.
+const pieceLen = 16
+
+// maxFree is how many empty pieces a pool keeps: those of 8 192 items.
+const maxFree = 512
+
+type piece[T any] [pieceLen]T
+
+// Pool holds empty pieces.
+type Pool[T any] struct{ free []*piece[T] }
+
+func (p *Pool[T]) take() *piece[T] {
+	n := len(p.free)
+	if n == 0 {
+		return new(piece[T])
+	}
+	last := p.free[n-1]
+	p.free[n-1], p.free = nil, p.free[:n-1]
+	return last
+}
+
+// give takes a piece back, of which every item has been cleared.
+func (p *Pool[T]) give(c *piece[T]) {
+	if len(p.free) < maxFree {
+		p.free = append(p.free, c)
+	}
+}
+
+// Queue holds items in the order in which they were pushed. The zero value is empty.
+type Queue[T any] struct {
+	pieces []*piece[T] // from first on; the one behind the last item's may be there
+	first  int
+	off, n int // items of the first piece that have gone, and items that wait
+}
+
+// Len returns how many items wait.
+func (q *Queue[T]) Len() int { return q.n }
+
+// Push adds a copy of an item and returns where it is until it goes.
+func (q *Queue[T]) Push(p *Pool[T], v *T) *T {
+	if q.off+q.n == (len(q.pieces)-q.first)*pieceLen {
+		q.pieces = append(q.pieces, p.take())
+	}
+	q.n++
+	at := q.At(q.n - 1)
+	*at = *v
+	return at
+}
+
+// At returns the item at a place; the oldest is at 0.
+func (q *Queue[T]) At(i int) *T {
+	i += q.off
+	return &q.pieces[q.first+i/pieceLen][i%pieceLen]
+}
+
+// Pop clears the oldest item and lets it go.
+func (q *Queue[T]) Pop(p *Pool[T]) {
+	var zero T
+	*q.At(0) = zero
+	q.off++
+	q.n--
+	if q.off == pieceLen {
+		q.drop(p)
+	}
+}
+
+// Front returns the oldest items, as many as lie together; none of an empty queue.
+func (q *Queue[T]) Front() []T {
+	if q.n == 0 {
+		return nil
+	}
+	return q.pieces[q.first][q.off:min(q.off+q.n, pieceLen)]
+}
+
+// PopFront clears the items of Front and lets them go.
+func (q *Queue[T]) PopFront(p *Pool[T]) {
+	front := q.Front()
+	clear(front)
+	q.off += len(front)
+	q.n -= len(front)
+	if q.off == pieceLen || q.n == 0 {
+		q.drop(p)
+	}
+}
+
+// drop gives the first piece back.
+func (q *Queue[T]) drop(p *Pool[T]) {
+	p.give(q.pieces[q.first])
+	q.pieces[q.first] = nil
+	q.first++
+	q.off = 0
+	q.tidy()
+}
+
+// tidy moves the list of pieces to the front once half of its places are free.
+func (q *Queue[T]) tidy() {
+	if rest := len(q.pieces) - q.first; rest <= q.first {
+		copy(q.pieces, q.pieces[q.first:])
+		clear(q.pieces[rest:])
+		q.pieces, q.first = q.pieces[:rest], 0
+	}
+}
+
+// Truncate keeps the oldest n items; the others are cleared.
+func (q *Queue[T]) Truncate(p *Pool[T], n int) {
+	var zero T
+	for i := n; i < q.n; i++ {
+		*q.At(i) = zero
+	}
+	if q.n = n; n == 0 {
+		q.off = 0
+	}
+	need := q.first + (q.off+q.n+pieceLen-1)/pieceLen
+	for last := len(q.pieces) - 1; last >= need; last-- {
+		p.give(q.pieces[last])
+		q.pieces[last] = nil
+		q.pieces = q.pieces[:last]
+	}
+	q.tidy()
+}
+
+// Append moves the items of another queue behind those of q.
+func (q *Queue[T]) Append(p *Pool[T], from *Queue[T]) {
+	for from.n > 0 {
+		for i := range from.Front() {
+			q.Push(p, from.At(i))
+		}
+		from.PopFront(p)
+	}
+}

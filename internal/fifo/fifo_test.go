@@ -1,0 +1,106 @@
+package fifo
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Two queues over one pool are lists, whatever is done with them; they hold no more pieces than
+// their items need, and nothing of what has gone.
+func TestQueuesAreListsInLittleMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var pool Pool[*int]
+		var queues [2]Queue[*int]
+		var want [2][]*int
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			i := rapid.IntRange(0, 1).Draw(t, "queue")
+			q, list := &queues[i], &want[i]
+			switch rapid.IntRange(0, 5).Draw(t, "do") {
+			case 0, 1:
+				for range rapid.IntRange(1, 3*pieceLen).Draw(t, "n") {
+					v := new(int)
+					if at := q.Push(&pool, &v); *at != v {
+						t.Fatal("pushed to another place")
+					}
+					*list = append(*list, v)
+				}
+			case 2:
+				for range rapid.IntRange(0, len(*list)).Draw(t, "n") {
+					q.Pop(&pool)
+					*list = (*list)[1:]
+				}
+			case 3:
+				front := q.Front()
+				if len(front) == 0 != (len(*list) == 0) || !slices.Equal(front, (*list)[:len(front)]) {
+					t.Fatalf("the first are %v, want them of %v", front, *list)
+				}
+				if n := len(front); n > 0 {
+					q.PopFront(&pool)
+					*list = (*list)[n:]
+				}
+			case 4:
+				n := rapid.IntRange(0, len(*list)).Draw(t, "n")
+				q.Truncate(&pool, n)
+				*list = (*list)[:n]
+			case 5:
+				q.Append(&pool, &queues[1-i])
+				*list, want[1-i] = append(*list, want[1-i]...), nil
+			}
+			for i := range queues {
+				check(t, &queues[i], want[i])
+			}
+			for _, p := range pool.free {
+				if *p != (piece[*int]{}) {
+					t.Fatal("the pool holds an item")
+				}
+			}
+		}
+	})
+}
+
+func check(t *rapid.T, q *Queue[*int], want []*int) {
+	t.Helper()
+	if q.Len() != len(want) {
+		t.Fatalf("%d items, want %d", q.Len(), len(want))
+	}
+	for i, v := range want {
+		if *q.At(i) != v {
+			t.Fatalf("at %d there is another item", i)
+		}
+	}
+	if pieces := len(q.pieces) - q.first; pieces > len(want)/pieceLen+2 {
+		t.Fatalf("%d pieces of %d items", pieces, len(want))
+	}
+	if q.first > len(q.pieces)-q.first {
+		t.Fatalf("%d places that are free before %d pieces", q.first, len(q.pieces)-q.first)
+	}
+	for _, p := range q.pieces[:q.first] {
+		if p != nil {
+			t.Fatal("a piece is kept that has gone")
+		}
+	}
+}
+
+// What has had its size allocates nothing, and the memory of a burst is bounded once it is over.
+func TestThePoolKeepsEnoughAndNotAll(t *testing.T) {
+	var pool Pool[int]
+	var q Queue[int]
+	burst := func(n int) {
+		for i := range n {
+			q.Push(&pool, &i)
+		}
+		for q.Len() > 0 {
+			q.Pop(&pool)
+		}
+	}
+	burst(1000)
+	if n := testing.AllocsPerRun(10, func() { burst(1000) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	burst(2 * maxFree * pieceLen)
+	if len(pool.free) != maxFree {
+		t.Errorf("%d pieces are kept", len(pool.free))
+	}
+}

@@ -1,0 +1,188 @@
+package transport
+
+import (
+	"slices"
+	"time"
+	"unsafe"
+)
+
+// entry is an arrival as it waits in an inbox. A burst brings messages, so one of these takes
+// little; what has more than that is whole.
+type entry struct {
+	session      *Session
+	at           time.Duration
+	method       any
+	decoded      any
+	call, number uint64 // of a message; otherwise number is the Value
+	id           uint32 // Message.Method
+	size, held   uint32
+	kind         ArrivalKind
+	stage        uint8
+	reliable     bool
+	whole        *Arrival
+}
+
+// What an arrival takes while it waits, beside what it carries.
+const (
+	entryBytes = int(unsafe.Sizeof(entry{}))
+	wholeBytes = int(unsafe.Sizeof(Arrival{}))
+)
+
+// keptWholes is how many arrivals an inbox keeps for the next that are no mere entries.
+const keptWholes = 1024
+
+// cost is what an arrival of so many bytes counts with. A client trusts its server as to the rest.
+func (c *conn) cost(size int, compact bool) int {
+	switch {
+	case c.cfg.Client:
+		return size
+	case compact:
+		return size + entryBytes
+	}
+	return size + entryBytes + wholeBytes
+}
+
+// Held adds to what the session has under way, or gives back if it is negative: what arrivals
+// count with that the owner has kept. Any goroutine may call it.
+func (s *Session) Held(n int) {
+	if !s.cfg.Client && n != 0 {
+		s.underWay.Add(int64(n))
+	}
+}
+
+// compact reports whether an entry says all that there is.
+func (a *Arrival) compact() bool {
+	switch m := &a.Message; a.Kind {
+	case MessageArrived, NoRoom:
+		return m.Payload == nil && m.Text == "" && m.Tick == 0 && m.Code == 0 && !m.Reply
+	case Joined, RecordsApplied, Received, Discarded, DigestRequest, FullStateRequest:
+		return true
+	}
+	return false
+}
+
+func (a *Arrival) entry() entry {
+	e := entry{
+		session: a.Session, at: a.At, method: a.Method, decoded: a.Decoded, call: a.Message.Call, number: a.Number,
+		id: a.Message.Method, size: uint32(a.Size), held: uint32(a.Held), kind: a.Kind, stage: a.Message.Stage, reliable: a.Message.Reliable,
+	}
+	if !e.message() {
+		e.number = a.Value
+	}
+	return e
+}
+
+func (e *entry) message() bool { return e.kind == MessageArrived || e.kind == NoRoom }
+
+// arrival returns the arrival, made in scratch unless it is there.
+func (e *entry) arrival(scratch *Arrival) *Arrival {
+	if e.whole != nil {
+		return e.whole
+	}
+	*scratch = Arrival{
+		Kind: e.kind, Session: e.session, At: e.at, Method: e.method, Decoded: e.decoded, Size: int(e.size), Held: int(e.held),
+		Message: Message{Method: e.id, Stage: e.stage, Call: e.call, Reliable: e.reliable},
+	}
+	if e.message() {
+		scratch.Number = e.number
+	} else {
+		scratch.Value = e.number
+	}
+	return scratch
+}
+
+// wholeLocked returns a copy of an arrival, with its own ranges.
+func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
+	var w *Arrival
+	if n := len(b.wholes); n > 0 {
+		w, b.wholes = b.wholes[n-1], b.wholes[:n-1]
+	} else {
+		w = new(Arrival)
+	}
+	ranges := w.Acks[:0]
+	*w = *a
+	w.Acks = append(ranges, a.Acks...)
+	return w
+}
+
+// Each takes all arrivals, each session's in their order, and calls fn for each. The arrival, and
+// its Acks, are valid during the call. What fn brings in meanwhile waits for the next time.
+func (b *Inbox) Each(fn func(*Arrival)) {
+	b.swap()
+	defer b.release() // Of all that is left, should fn panic.
+	for b.taken.Len() > 0 {
+		front := b.taken.Front()
+		for i := range front {
+			e := &front[i]
+			a := e.arrival(&b.scratch)
+			e.held = 0
+			fn(a)
+			e.session.Held(-a.Held)
+		}
+		b.popFront()
+	}
+	b.scratch = Arrival{}
+}
+
+// Swap takes all arrivals, each session's in their order, into a slice. The owner gives back that
+// of the swap before as spare: nothing of it is used any more.
+func (b *Inbox) Swap(spare []Arrival) []Arrival {
+	clear(spare) // Let go of the messages.
+	all := spare[:0]
+	b.swap()
+	for b.taken.Len() > 0 {
+		front := b.taken.Front()
+		for i := range front {
+			a := *front[i].arrival(&b.scratch)
+			a.Acks = slices.Clone(a.Acks)
+			all = append(all, a)
+			a.Session.Held(-a.Held)
+		}
+		b.popFront()
+	}
+	b.scratch = Arrival{}
+	return all
+}
+
+// release lets go of all that was taken.
+func (b *Inbox) release() {
+	for b.taken.Len() > 0 {
+		for _, e := range b.taken.Front() {
+			e.session.Held(-int(e.held))
+		}
+		b.popFront()
+	}
+}
+
+// popFront frees the memory of the arrivals that were taken first.
+func (b *Inbox) popFront() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.taken.Front() {
+		if e.whole != nil && len(b.wholes) < keptWholes {
+			*e.whole = Arrival{Acks: e.whole.Acks[:0]}
+			b.wholes = append(b.wholes, e.whole)
+		}
+	}
+	b.taken.PopFront(&b.pool)
+}
+
+// swap takes what has arrived, and lets those join whose turn it is.
+func (b *Inbox) swap() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.arrivals, b.taken = b.taken, b.arrivals
+	n := min(len(b.joining), b.MaxJoins)
+	for _, s := range b.joining[:n] {
+		u := &s.usage
+		b.held -= u.held.Len()
+		b.taken.Append(&b.pool, &u.held)
+		*u = inboxUsage{round: b.round, gone: u.gone}
+	}
+	b.joining = slices.Delete(b.joining, 0, n)
+	b.bytes = 0
+	for _, s := range b.joining {
+		b.bytes += s.usage.bytes
+	}
+	b.round++
+}
