@@ -44,12 +44,21 @@ type LinkStats struct {
 	InFlight int           // snapshots sent and not acknowledged yet
 	Window   int           // how many may be
 	Silent   time.Duration // of game time since something came from the client
+
+	Inputs       uint64        // that ran in their fixed step, see [Input]
+	InputsMissed uint64        // fixed steps that ran without theirs
+	InputsLate   uint64        // inputs that came after their step
+	InputEarly   time.Duration // before its deadline the newest input came; below 0 is late
 }
 
 // Link returns how the client's connection was doing at the last poll.
 func (c *Client) Link() LinkStats {
 	rtt, inFlight, window := c.e.Link()
-	return LinkStats{RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent()}
+	inputs, early := c.e.InputStats()
+	return LinkStats{
+		RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent(),
+		Inputs: inputs.Applied, InputsMissed: inputs.Missed, InputsLate: inputs.Late, InputEarly: early,
+	}
 }
 
 // Kick closes the client's connection after this tick's flush; code and text

@@ -20,6 +20,7 @@ func setHooks() bool {
 		return s
 	}
 	d.Method = func(descriptor any) *schema.Method { return descriptor.(interface{ method() *schema.Method }).method() }
+	d.Input = func(descriptor any) *schema.Input { return descriptor.(interface{ input() *schema.Input }).input() }
 	d.Class = func(descriptor any) inside.Class {
 		c := descriptor.(interface{ class() *class }).class()
 		return inside.Class{State: c.nv, Wrap: c.wrap}

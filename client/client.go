@@ -67,6 +67,7 @@ type Client struct {
 	batches  uint64       // of events that watchers were told of
 	telling  uint64       // the one that they are told of now; 0 is none
 	calls    calls
+	inputs   inputs
 	held     held
 	verify   verification
 	state    State
@@ -216,6 +217,7 @@ func (c *Client) Step(frame time.Duration) {
 	if c.live() {
 		c.time.request(c.clock.Now(), c.session)
 	}
+	c.time.lead = c.lead()
 	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
 	c.loop.Reject(c.reject)
 	c.rpcs.Begin(in.Tick, in.GameTime)

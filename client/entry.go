@@ -180,6 +180,7 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 // join begins as a newcomer. Of what there was before, nothing is left.
 func (c *Client) join(t *netloop.Tick, e *entry) {
 	w, lost := e.welcome, c.backlog
+	c.forgetInputs()
 	c.id, c.minor = netloop.ClientID(w.GetClientId()), int(w.GetMinor())
 	c.before, c.received, c.backlog = 0, 0, nil
 	if len(c.secret) > 0 {

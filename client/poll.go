@@ -54,6 +54,8 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 		c.become(s)
 	case transport.TimeScaleChanged:
 		c.rescale(a.TimeScale)
+	case transport.InputsTold:
+		c.inputsTold(a.Status)
 	case transport.Gone:
 		c.ended(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}
@@ -191,6 +193,7 @@ func (c *Client) flush() {
 	}
 	now := c.clock.Now()
 	if c.pace.due(now, c.session.LinkFacts().LastArrival) {
+		c.flushInputs()
 		c.session.Flush(now)
 	}
 }

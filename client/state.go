@@ -157,6 +157,11 @@ type Stats struct {
 	Early      uint64        // messages that ran before their state came: too many, or too old
 	Calls      int           // that wait for their answer
 	LateCalls  uint64        // answers that came when nobody waited for them any more
+
+	Inputs       uint64 // made, one for each fixed step
+	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has told
+	// InputEarly is how long before its deadline the newest one came; below 0 it was late.
+	InputEarly time.Duration
 }
 
 // Stats returns how the connection has done so far.
@@ -171,6 +176,7 @@ func (c *Client) Stats() Stats {
 	}
 	s.Held, s.Early = len(c.held.queue), c.held.early
 	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
+	s.Inputs, s.InputsMissed, s.InputEarly = c.inputs.made, c.inputs.told.Missed, c.inputs.told.Early
 	if s.Applied > 0 {
 		s.Age = c.time.age(now, s.Applied)
 	}

@@ -19,6 +19,7 @@ type serverTime struct {
 	sync     clock.Sync
 	offset   time.Duration // server − client, until sync is ready
 	known    bool
+	lead     time.Duration // of fixed steps: inputs have to travel
 
 	game     time.Duration // of the newest frame
 	tick     uint64        // that it had
@@ -130,7 +131,7 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	s.game = max(s.game, s.gameTime(now))
 	s.tick = s.timeline.TickAt(s.game)
 	in.Tick, in.GameTime = s.tick, s.game
-	s.steps.advance(&in, s.timeline, s.game)
+	s.steps.advance(&in, s.timeline, s.game+s.lead)
 	return in
 }
 

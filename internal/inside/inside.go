@@ -29,6 +29,8 @@ var Netloop struct {
 	Schema func(declared any) *schema.Schema
 	// Method opens a *netloop.RPC or *netloop.Call.
 	Method func(descriptor any) *schema.Method
+	// Input opens a *netloop.Input.
+	Input func(descriptor any) *schema.Input
 	// Class opens a *netloop.Class.
 	Class func(descriptor any) Class
 	// NewTick makes a *netloop.Tick for a client.

@@ -26,6 +26,7 @@ type Room interface {
 	Drops(*Family)
 	Messages(*Family)
 	MessagesWaited(*Family)
+	Inputs(*Family)
 	Limits(*Family)
 	Bytes(*Family)
 	FieldBytes(*Family)

@@ -115,6 +115,8 @@ var table = []row{
 		)},
 	{"rpcs_total", counter, "method stage outcome", "Messages that reached their queue, by what became of them.",
 		room(Room.Messages)},
+	{"inputs_total", counter, "outcome", "Inputs of clients by what became of them: applied in their step, missed by a step that ran, late, for a step too far ahead (ahead); and packets of inputs with nothing new (duplicate), that could not be read (malformed), or that nobody handles (unhandled).",
+		room(Room.Inputs)},
 	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
 		room(Room.MessagesWaited)},
 	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",

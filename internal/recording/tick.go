@@ -52,6 +52,7 @@ type Arrival struct {
 	Acks     []transport.Range
 	Closed   *transport.Closed
 	Value    uint64
+	State    []byte    // of inputs, as they came
 	Entrance *Entrance // of Joined
 }
 

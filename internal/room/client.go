@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -42,7 +43,10 @@ type Client struct {
 	owes      []*Answer      // that it waits for
 	refused   int            // calls answered without a handler, in the tick refusedIn
 	refusedIn uint64
-	unsent    uint64 // ranges of acknowledgements that name packets which were never sent
+	inputs    *input.Buffer // nil before the first one comes
+	early     time.Duration // how long before its deadline the newest input came
+	toTell    bool          // something about its inputs that it has not been told
+	unsent    uint64        // ranges of acknowledgements that name packets which were never sent
 
 	// Game time from which on it may ask again: for the full state, for digests.
 	fullFrom, digestFrom time.Duration

@@ -116,6 +116,9 @@ func (c *Client) startOver(j *Join) {
 	c.life++
 	c.unsent = 0
 	c.backlog, c.received = nil, 0
+	if c.inputs != nil {
+		c.inputs.Forget()
+	}
 	c.room.rpcs.Forget(c.id)
 	c.room.rpcs.Enter(c.id, j.holder())
 }

@@ -18,9 +18,9 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 		where  string
 	}{
 		{transport.Message{}, "Method Stage Call Reply Code Text Reliable Payload Tick ", "outgoing.message"},
-		// State, T, Epoch, Overload and TimeScale reach clients only. Size and Number decide only
+		// T, Epoch, Overload, TimeScale and Status reach clients only. Size and Number decide only
 		// what a client is told to forget, and Held what is taken of it later.
-		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Held ", "recorder.arrived and replayer.arrival"},
+		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Status Held ", "recorder.arrived and replayer.arrival"},
 		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
 		{rpcqueue.Item{}, "Method From Stage NoRoom Held Holds Call Msg sender ", "recorder.posts and replayer.posts"},
 		{room.Result{}, "work value err then ", "recorder.result"},

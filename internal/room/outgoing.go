@@ -25,6 +25,7 @@ const (
 	sentClose
 	sentRecord
 	sentTimeScale
+	sentInputStatus
 )
 
 // begin starts an entry.
@@ -101,6 +102,17 @@ func (o *outgoing) timeScale(s transport.TimeScale) {
 	}
 	o.begin(sentTimeScale, 0)
 	for _, v := range [...]uint64{s.Num, s.Den, s.Tick, uint64(s.At), s.Fraction} {
+		o.buf = wire.AppendUvarint(o.buf, v)
+	}
+	o.end()
+}
+
+func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentInputStatus, id)
+	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed} {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
 	o.end()

@@ -37,6 +37,8 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 		c.acknowledged(r.in.Start, a.Acks)
 	case transport.RecordsApplied:
 		c.acknowledgedRecords(a.Value)
+	case transport.Inputs:
+		r.takeInputs(c, a)
 	case transport.MessageArrived:
 		c.arrivedReliable(a)
 		r.receive(c, a)

@@ -70,6 +70,8 @@ func (f *recorder) arrived(a *transport.Arrival) {
 	}
 	var err error
 	switch {
+	case a.Kind == transport.Inputs:
+		rec.State = slices.Clone(a.State)
 	case a.Kind == transport.Joined:
 		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*entrance))
 	case a.Decoded != nil:

@@ -70,7 +70,7 @@ func (f *replayer) arrivals(fn func(*transport.Arrival)) {
 func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	conn := connection{rec.Client, rec.Conn}
 	a := transport.Arrival{
-		Kind: rec.Kind, Session: f.sessions[conn], At: rec.At, Message: rec.Message, Acks: rec.Acks, Closed: rec.Closed, Value: rec.Value,
+		Kind: rec.Kind, Session: f.sessions[conn], At: rec.At, Message: rec.Message, Acks: rec.Acks, Closed: rec.Closed, Value: rec.Value, State: rec.State,
 	}
 	switch {
 	case rec.Kind == transport.Joined:

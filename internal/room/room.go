@@ -185,6 +185,7 @@ type Room struct {
 	payload  []byte    // scratch of Encode
 	leaving  *outgoing // sums up what leaves, while recorded or replayed
 
+	inputs    inputs
 	async     async
 	queued    posts
 	ctx       context.Context // of the game's work; ends with the room
@@ -226,6 +227,7 @@ func New(cfg Config) (*Room, error) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
 	})
 	r.check()
+	r.prepareInputs()
 	r.world.SetRate(r.spec.Rate.Num, r.spec.Rate.Den)
 	r.rpcs = rpcqueue.New[*Room](r.schema.RPCs())
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
@@ -311,12 +313,12 @@ const (
 // Systems lists what runs in every tick, in the order of the stages.
 func (r *Room) Systems() []System {
 	run := func(fn func()) func(loop.Stage) { return func(loop.Stage) { fn() } }
-	return []System{
+	return append([]System{
 		{StartSystem, loop.Initialization, loop.Head, run(r.game.Start), "OnStart functions would not run"},
 		{"transport.poll", loop.EarlyUpdate, loop.Head, run(r.poll), "nothing from clients would reach the room"},
 		{"rpc.drain", 0, loop.Head, r.drainRPCs, "messages would wait for ever"},
 		{TimersSystem, loop.Update, loop.Head, run(r.game.RunTimers), "Tick.AfterFunc would call nothing"},
 		{"netvar.snapshot", loop.PreLateUpdate, loop.Tail, run(r.snapshot), "clients would see no state"},
 		{"transport.flush", loop.PostLateUpdate, loop.Tail, run(r.flush), "nothing would reach clients"},
-	}
+	}, r.inputSystem()...)
 }

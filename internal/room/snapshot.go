@@ -75,6 +75,7 @@ func (r *Room) flush() {
 		if c.dropped != nil {
 			continue
 		}
+		c.tellInputs()
 		if r.in.EpochMoved {
 			c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
 		}

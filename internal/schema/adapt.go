@@ -26,6 +26,7 @@ type Foreign struct {
 	classes *netvar.Table
 	methods []foreignMethod  // in the order of the server's ids
 	byOwn   []*foreignMethod // in the order of this side's ids; nil: the server has none
+	input   *InputCodec      // nil: one side has none
 }
 
 // foreignMethod is a method of the server's.
@@ -61,6 +62,13 @@ func (s *Schema) Adapt(t *netloopv1.SchemaTables) (*Foreign, error) {
 		if m.own != nil {
 			f.byOwn[m.own.Queue.ID-1] = m
 		}
+	}
+	if s.input != nil && t.GetInput() != nil {
+		c, err := a.input(t.GetInput())
+		if err != nil {
+			return nil, err
+		}
+		f.input = c
 	}
 	return f, nil
 }
@@ -122,11 +130,22 @@ func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 		return mismatch("method %q is %s on the server, but %s on the client", own.Name, kindText(call), kindText(own.Call))
 	}
 	var err error
-	if m.in, err = a.message(own.Name, "message", &m.own.In, table.GetMessage()); err != nil || !own.Call {
+	method := fmt.Sprintf("method %q", own.Name)
+	if m.in, err = a.message(method, "its message", &m.own.In, table.GetMessage()); err != nil || !own.Call {
 		return err
 	}
-	m.out, err = a.message(own.Name, "answer", &m.own.Out, table.GetReply())
+	m.out, err = a.message(method, "its answer", &m.own.Out, table.GetReply())
 	return err
+}
+
+// input binds the server's input. One that is larger than inputs may be is cut when it is sent.
+func (a *adapter) input(t *netloopv1.Type) (*InputCodec, error) {
+	bound, err := a.message("the schema", "the input", &a.schema.input.codec, t)
+	if err != nil {
+		return nil, err
+	}
+	c := newInputCodec(bound)
+	return &c, nil
 }
 
 func kindText(call bool) string {
@@ -137,10 +156,10 @@ func kindText(call bool) string {
 }
 
 // message binds the type of a message, or of an answer.
-func (a *adapter) message(method, what string, own *Codec, t *netloopv1.Type) (Codec, error) {
+func (a *adapter) message(of, what string, own *Codec, t *netloopv1.Type) (Codec, error) {
 	if there, here := typeText(t), typeText(own.table()); own.plan == nil || t.GetKind() == netloopv1.TypeKind_TYPE_KIND_PROTO {
 		if there != here {
-			return Codec{}, mismatch("method %q: its %s is %s on the server, but %s on the client", method, what, there, here)
+			return Codec{}, mismatch("%s: %s is %s on the server, but %s on the client", of, what, there, here)
 		}
 		return *own, nil
 	}
@@ -148,11 +167,11 @@ func (a *adapter) message(method, what string, own *Codec, t *netloopv1.Type) (C
 	var m *codec.Mismatch
 	switch {
 	case errors.As(err, &m):
-		return Codec{}, mismatch("method %q: field %s of its %s is %s on the server, but %s on the client", method, m.Field, what, m.There, m.Here)
+		return Codec{}, mismatch("%s: field %s of %s is %s on the server, but %s on the client", of, m.Field, what, m.There, m.Here)
 	case err != nil:
-		return Codec{}, unsound(fmt.Errorf("method %q: %w", method, err))
+		return Codec{}, unsound(fmt.Errorf("%s: %w", of, err))
 	case bound.plan.MinSize() > transport.MaxPayload:
-		return Codec{}, unsound(fmt.Errorf("method %q: a message of at least %d bytes", method, bound.plan.MinSize()))
+		return Codec{}, unsound(fmt.Errorf("%s: a message of at least %d bytes", of, bound.plan.MinSize()))
 	}
 	return bound, nil
 }
@@ -180,6 +199,9 @@ func (f *Foreign) Method(own uint32) (ForeignMethod, bool) {
 	}
 	return ForeignMethod{ID: m.id, Append: m.in.Append}, true
 }
+
+// Input returns how the input of this side is sent to the server, or nil if one of both has none.
+func (f *Foreign) Input() *InputCodec { return f.input }
 
 // Classes returns the server's classes, bound to those of this side.
 func (f *Foreign) Classes() *netvar.Table { return f.classes }

@@ -4,6 +4,7 @@
 //
 //	schema.go     the declarations, their order and their fingerprint
 //	method.go     a method: an RPC or a call
+//	input.go      what clients do in each fixed step
 //	message.go    how messages of one type travel
 //	proto.go      the same for protobuf messages in replicated state
 //	decode.go     every decoder of messages, on both sides
@@ -38,6 +39,7 @@ type Schema struct {
 
 	classes []*netvar.Class
 	methods []*Method
+	input   *Input
 	names   map[string]bool // "class x", "method x": taken
 
 	once        sync.Once
@@ -115,6 +117,9 @@ func (s *Schema) describe(w io.Writer) {
 	}
 	for _, m := range s.methods {
 		fmt.Fprintf(w, "method %q %s %s %v\n", m.Queue.Name, m.kind(), m.signature(), m.Queue.Stages)
+	}
+	if s.input != nil {
+		fmt.Fprintf(w, "input %s\n", s.input.codec.signature())
 	}
 }
 

@@ -43,6 +43,9 @@ func (s *Schema) tables() *netloopv1.SchemaTables {
 		}
 		t.Methods = append(t.Methods, method)
 	}
+	if s.input != nil {
+		t.Input = s.input.codec.table()
+	}
 	return t
 }
 

@@ -49,6 +49,10 @@ const (
 	// NoRoom carries the Message, without its payload, of a reliable one for which there was no
 	// room, because too much of what its sender has sent waits for its turn (server).
 	NoRoom
+	// Inputs carries, in State, one packet of inputs (server).
+	Inputs
+	// InputsTold carries what became of the client's inputs (client).
+	InputsTold
 )
 
 // Arrival is one event of a session, in the order in which it arrived.
@@ -64,7 +68,8 @@ type Arrival struct {
 	Decoded any // and what it made of the message; for Joined the owner's own
 	// Acks is valid until the inbox that it came from is swapped again.
 	Acks []Range
-	// State is one packet or record; it belongs to the receiver.
+	// State is one packet or record. It belongs to the receiver, but for Inputs, where it is
+	// valid for as long as Acks are.
 	State []byte
 	T     [4]time.Duration // client sent, server received, server sent, client received
 	Epoch Epoch
@@ -74,10 +79,22 @@ type Arrival struct {
 	TimeScale TimeScale
 	Closed    *Closed
 	Value     uint64
+	// Status is that of InputsTold.
+	Status *InputStatus
 	// Held is what the arrival counts with in what its session has under way, of the server's.
 	// Inbox.Each gives it back after the call, unless the owner has set it to 0 and gives it
 	// back to Session.Held later.
 	Held int
+}
+
+// InputStatus says which inputs of a client have come: that of the fixed step Newest, and those of
+// the 16 before it, of which bit n is Newest - 1 - n. Early is how long before its deadline that of
+// Newest came, Missed how many steps have run without theirs.
+type InputStatus struct {
+	Newest uint64
+	Before uint16
+	Early  time.Duration
+	Missed uint64
 }
 
 // Range is a range of state packet ids, both ends included.

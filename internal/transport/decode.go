@@ -19,6 +19,7 @@ var (
 	datagramFields = layout{
 		fieldNumber: varint | once, fieldAcks: sized | once, fieldTimeRequest: sized | once,
 		fieldTimeReply: sized | once, fieldState: sized | once, fieldMessages: sized,
+		fieldInputs: sized | once, fieldInputStatus: sized | once,
 	}
 	datagramMessages = layout{fieldMessages: sized}
 	frameFields      = layout{
@@ -36,6 +37,7 @@ var (
 	closeFields     = layout{1: varint, 2: sized}
 	timeScaleFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 	overloadFields  = layout{1: varint, 2: varint}
+	statusFields    = layout{1: varint, 2: varint, 3: varint, 4: varint}
 )
 
 // datagram is a datagram whose envelope is sound. Its slices point into the bytes.
@@ -48,6 +50,8 @@ type datagram struct {
 	requestSent time.Duration
 	hasReply    bool
 	reply       [3]time.Duration
+	inputs      []byte // nil: none
+	status      *InputStatus
 }
 
 // parseDatagram checks a whole envelope. Messages are only delimited: what is in one is
@@ -73,6 +77,10 @@ func parseDatagram(b []byte) (d datagram, err error) {
 			if d.messages == nil {
 				d.messages = w.field
 			}
+		case fieldInputs:
+			d.inputs = w.bytes
+		case fieldInputStatus:
+			d.status, w.err = parseInputStatus(w.bytes)
 		}
 	}
 	if w.err == nil && d.number == 0 {
@@ -89,6 +97,30 @@ func parseTimes(b []byte) (t [3]time.Duration, err error) {
 	}
 	return t, w.err
 }
+
+// parseInputStatus reads an InputStatus.
+func parseInputStatus(b []byte) (*InputStatus, error) {
+	s := new(InputStatus)
+	w := walk(b, &statusFields)
+	for w.next() {
+		switch w.num {
+		case 1:
+			s.Newest = w.value
+		case 2:
+			s.Before = uint16(w.value) //nolint:gosec // What is beyond is of a newer version.
+		case 3:
+			us := protowire.DecodeZigZag(w.value)
+			s.Early = time.Duration(min(max(us, -maxEarly), maxEarly)) * time.Microsecond
+		case 4:
+			s.Missed = w.value
+		}
+	}
+	return s, w.err
+}
+
+// maxEarly bounds, in microseconds, how early an input may be said to have been: no lead is as
+// long.
+const maxEarly = int64(time.Hour / time.Microsecond)
 
 // parseMessage reads a Message. Payload points into b.
 func parseMessage(b []byte) (m Message, err error) {

@@ -10,7 +10,8 @@ import (
 // allocation. Tests hold every one of them equal to proto.Marshal. The layouts are those
 // of proto/netloop/v1:
 //
-//	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…
+//	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…  7 padding
+//	           8 inputs  9 input_status
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
 //	           12 state_applied | 13 time_scale | 14 accepted | 15 messages_received,
 //	           behind a varint length
@@ -25,6 +26,8 @@ const (
 	fieldState
 	fieldMessages
 	fieldPadding
+	fieldInputs
+	fieldInputStatus
 )
 
 // Field numbers of Frame.
@@ -212,6 +215,26 @@ func appendTimeReply(dst []byte, request, received, sent time.Duration) []byte {
 	dst = appendField(dst, 1, nanos(request))
 	dst = appendField(dst, 2, nanos(received))
 	return appendField(dst, 3, nanos(sent))
+}
+
+func appendInputs(dst, packet []byte) []byte {
+	if len(packet) == 0 {
+		return dst
+	}
+	return append(appendHead(dst, fieldInputs, len(packet)), packet...)
+}
+
+// maxInputStatus bounds the encoded field.
+const maxInputStatus = 2 + 11 + 4 + 11 + 11
+
+func appendInputStatus(dst []byte, s InputStatus) []byte {
+	early := protowire.EncodeZigZag(s.Early.Microseconds())
+	size := sizeField(s.Newest) + sizeField(uint64(s.Before)) + sizeField(early) + sizeField(s.Missed)
+	dst = appendHead(dst, fieldInputStatus, size)
+	dst = appendField(dst, 1, s.Newest)
+	dst = appendField(dst, 2, uint64(s.Before))
+	dst = appendField(dst, 3, early)
+	return appendField(dst, 4, s.Missed)
 }
 
 func appendState(dst, packet []byte) []byte {

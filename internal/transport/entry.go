@@ -91,7 +91,8 @@ func (e *entry) arrival(scratch *Arrival) *Arrival {
 	return scratch
 }
 
-// wholeLocked returns a copy of an arrival, with its own ranges.
+// wholeLocked returns a copy of an arrival, with its own ranges and its own packet of inputs, whose
+// datagram is larger and let go of at once.
 func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	var w *Arrival
 	if n := len(b.wholes); n > 0 {
@@ -99,9 +100,12 @@ func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	} else {
 		w = new(Arrival)
 	}
-	ranges := w.Acks[:0]
+	ranges, packet := w.Acks[:0], w.State
 	*w = *a
 	w.Acks = append(ranges, a.Acks...)
+	if a.State == nil || a.Kind == Inputs {
+		w.State = append(packet, a.State...)
+	}
 	return w
 }
 
@@ -135,6 +139,9 @@ func (b *Inbox) Swap(spare []Arrival) []Arrival {
 		for i := range front {
 			a := *front[i].arrival(&b.scratch)
 			a.Acks = slices.Clone(a.Acks)
+			if a.Kind == Inputs {
+				a.State = slices.Clone(a.State)
+			}
 			all = append(all, a)
 			a.Session.Held(-a.Held)
 		}
@@ -160,7 +167,11 @@ func (b *Inbox) popFront() {
 	defer b.mu.Unlock()
 	for _, e := range b.taken.Front() {
 		if e.whole != nil && len(b.wholes) < keptWholes {
-			*e.whole = Arrival{Acks: e.whole.Acks[:0]}
+			kept := Arrival{Acks: e.whole.Acks[:0]}
+			if e.whole.Kind != State && e.whole.Kind != Record { // Else it has an owner.
+				kept.State = e.whole.State[:0]
+			}
+			*e.whole = kept
 			b.wholes = append(b.wholes, e.whole)
 		}
 	}

@@ -3,6 +3,8 @@ package transport
 import (
 	"fmt"
 	"time"
+
+	"github.com/netloop/netloop/internal/input"
 )
 
 // Limits of the wire. Both sides hold them, and docs/WIRE.md repeats them.
@@ -41,6 +43,9 @@ const (
 	// MaxDatagramPayload bounds the encoded unreliable message: it must fit a datagram
 	// that carries nothing else.
 	MaxDatagramPayload = MaxDatagram - 64
+	// MaxInputs bounds the packet of inputs in a datagram, so that acknowledgements and a time
+	// request have room beside it.
+	MaxInputs = input.MaxPacket
 	// DuplicateWindow is how many datagram numbers back a duplicate is recognised;
 	// anything older is discarded as stale.
 	DuplicateWindow = 1024
@@ -107,6 +112,9 @@ const (
 	MaxDecoded = 256 << 10
 	// readCost is with how many bytes one of a message counts at least.
 	readCost = 6
+	// maxStatusWaits is how many flushes a word about inputs waits for a datagram that leaves
+	// anyway.
+	maxStatusWaits = 4
 	// chokeThreshold tells a send that waited for the peer's congestion window from
 	// one that did not: handing a datagram over takes microseconds.
 	chokeThreshold = time.Millisecond

@@ -18,7 +18,7 @@ type Link struct {
 	stream                   []byte        // stream reader: an incomplete frame
 	messages                 uint64        // stream reader: that have come over the stream
 	taken                    bool          // stream reader: the room has taken the client
-	datagram                 []byte        // datagram writer: scratch
+	datagram, tail           []byte        // datagram writer: scratch
 }
 
 // Wake returns the signals that there may be datagrams, and stream bytes, to send. They

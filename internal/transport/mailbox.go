@@ -17,6 +17,12 @@ type mailbox struct {
 	acksLen int
 	acksDue bool
 
+	inputs []byte // client: the newest packet of inputs; empty once it has left
+
+	status      InputStatus // server: of the client's inputs
+	statusDue   bool
+	statusWaits int // flushes since it was due, while nothing left that had room for it
+
 	beat         bool // client: a flush is worth a datagram, even an empty one
 	requestDue   bool // client: a time request is wanted
 	replyDue     bool // server: a time request waits for its reply
@@ -35,7 +41,8 @@ type mailbox struct {
 
 // due reports whether there is a datagram to send.
 func (b *mailbox) due() bool {
-	return b.next < len(b.packets) || b.acksDue || b.beat || b.requestDue || b.replyDue || b.unreliable.len() > 0
+	return b.next < len(b.packets) || b.acksDue || b.beat || b.requestDue || b.replyDue || b.unreliable.len() > 0 ||
+		b.statusWaits >= maxStatusWaits
 }
 
 // byteQueue is a queue of bytes in one piece of memory.

@@ -26,6 +26,9 @@ type outbox struct {
 	applied    uint64 // the last record of the stream
 	appliedDue bool
 	received   receipts
+	inputs     []byte
+	status     InputStatus
+	statusDue  bool
 	closed     bool
 
 	flushed time.Duration // the last flush
@@ -223,6 +226,13 @@ func (s *Session) AckState(packet uint64) {
 	}
 }
 
+// Inputs gives, on the client, the packet of inputs that leaves with the next flush, and copies it.
+func (s *Session) Inputs(packet []byte) { s.out.inputs = append(s.out.inputs[:0], packet...) }
+
+// TellInputs tells the client what became of its inputs, with the next datagram that has room for
+// it.
+func (s *Session) TellInputs(st InputStatus) { s.out.status, s.out.statusDue = st, true }
+
 // PublishEpoch tells the client that the epoch moved. Of several between two flushes only
 // the last is sent.
 func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true }
@@ -340,6 +350,7 @@ func (s *Session) collectLocked() int {
 		s.stats.Drop(DropUnreliable, uint64(n))
 	}
 	s.collectStateLocked()
+	s.collectInputsLocked()
 	s.streamBehind.Store(b.reliable.size() > maxReliableBytes/2)
 	return b.reliable.size()
 }
@@ -359,5 +370,19 @@ func (s *Session) collectStateLocked() {
 	if o.acksLen > 0 {
 		b.acksLen = copy(b.acks[:], o.acksField[:o.acksLen])
 		b.acksDue = true
+	}
+}
+
+// collectInputsLocked moves the inputs, and what is told of them.
+func (s *Session) collectInputsLocked() {
+	o, b := &s.out, &s.box
+	if len(o.inputs) > 0 {
+		b.inputs, o.inputs = o.inputs, b.inputs[:0]
+	}
+	if b.statusDue {
+		b.statusWaits++
+	}
+	if o.statusDue {
+		b.status, b.statusDue, o.statusDue = o.status, true, false
 	}
 }

@@ -47,9 +47,9 @@ func (l *Link) ReceiveDatagram(at time.Duration, b []byte) {
 func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
-	case client && (d.acks != nil || d.hasRequest), !client && (d.state != nil || d.hasReply):
-		l.discard(at, DropRole, len(d.state))
-	case !client && d.acks == nil && !d.hasRequest && d.messages == nil:
+	case client && (d.acks != nil || d.hasRequest || d.inputs != nil), !client && (d.state != nil || d.hasReply || d.status != nil):
+		l.discard(at, DropRole, len(d.state)+len(d.inputs))
+	case !client && d.acks == nil && !d.hasRequest && d.messages == nil && d.inputs == nil:
 		l.takeBeat(at)
 	}
 	if client {
@@ -59,7 +59,13 @@ func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
 		if d.state != nil {
 			l.push(&Arrival{Kind: State, At: at, State: d.state}, len(d.state))
 		}
+		if d.status != nil {
+			l.push(&Arrival{Kind: InputsTold, At: at, Status: d.status}, 0)
+		}
 		return
+	}
+	if d.inputs != nil {
+		l.push(&Arrival{Kind: Inputs, At: at, State: d.inputs}, len(d.inputs))
 	}
 	if d.hasRequest {
 		l.answerTime(at, d.requestSent)

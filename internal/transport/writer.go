@@ -57,16 +57,32 @@ func (l *Link) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 		b.replyDue = false
 	}
 	dst = l.appendPacketLocked(dst)
-	for b.unreliable.len() > 0 && len(dst)-base+len(b.unreliable.front()) <= MaxDatagram {
+	tail := l.appendTailLocked(l.tail[:0], MaxDatagram-(len(dst)-base))
+	l.tail = tail
+	for b.unreliable.len() > 0 && len(dst)-base+len(tail)+len(b.unreliable.front()) <= MaxDatagram {
 		dst = append(dst, b.unreliable.front()...)
 		b.unreliable.pop()
 	}
 	if l.cfg.Client && at-time.Duration(l.lastArrival.Load()) >= padAfter {
-		dst = appendPadding(dst, base, padTo)
+		dst = appendPadding(dst, base, padTo-len(tail))
 	}
+	dst = append(dst, tail...)
 	l.stats.DatagramsOut.Add(1)
 	l.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
 	return dst, true
+}
+
+// appendTailLocked appends what stands behind the messages and comes before them in rank: the
+// inputs, and what is told of them, as far as there is room.
+func (l *Link) appendTailLocked(dst []byte, room int) []byte {
+	b := &l.box
+	dst = appendInputs(dst, b.inputs)
+	b.inputs = b.inputs[:0]
+	if b.statusDue && room >= maxInputStatus {
+		dst = appendInputStatus(dst, b.status)
+		b.statusDue, b.statusWaits = false, 0
+	}
+	return dst
 }
 
 // appendPacketLocked appends the snapshot's next packet.

@@ -702,7 +702,9 @@ type SchemaTables struct {
 	// The replicated classes; the index in the list is the class's id.
 	Classes []*ClassTable `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
 	// The methods (RPCs and calls); the index in the list plus one is the method's id.
-	Methods       []*MethodTable `protobuf:"bytes,2,rep,name=methods,proto3" json:"methods,omitempty"`
+	Methods []*MethodTable `protobuf:"bytes,2,rep,name=methods,proto3" json:"methods,omitempty"`
+	// The type of the inputs that clients make, one for each fixed step; unset without any.
+	Input         *Type `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,6 +749,13 @@ func (x *SchemaTables) GetClasses() []*ClassTable {
 func (x *SchemaTables) GetMethods() []*MethodTable {
 	if x != nil {
 		return x.Methods
+	}
+	return nil
+}
+
+func (x *SchemaTables) GetInput() *Type {
+	if x != nil {
+		return x.Input
 	}
 	return nil
 }
@@ -2538,6 +2547,80 @@ func (x *TimeReply) GetSentNs() uint64 {
 	return 0
 }
 
+// InputStatus tells a client what has become of its inputs.
+type InputStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest fixed step for which an input has come, in time or not.
+	Newest uint64 `protobuf:"varint,1,opt,name=newest,proto3" json:"newest,omitempty"`
+	// Which of the 16 steps before it have an input that has come: bit n is newest − 1 − n.
+	Before uint32 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	// How long before the deadline of its tick the input of the newest step came, in microseconds;
+	// negative if it was late.
+	EarlyUs int64 `protobuf:"zigzag64,3,opt,name=early_us,json=earlyUs,proto3" json:"early_us,omitempty"`
+	// How many fixed steps have run without their input, over all connections.
+	Missed        uint64 `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputStatus) Reset() {
+	*x = InputStatus{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputStatus) ProtoMessage() {}
+
+func (x *InputStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputStatus.ProtoReflect.Descriptor instead.
+func (*InputStatus) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *InputStatus) GetNewest() uint64 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+func (x *InputStatus) GetBefore() uint32 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *InputStatus) GetEarlyUs() int64 {
+	if x != nil {
+		return x.EarlyUs
+	}
+	return 0
+}
+
+func (x *InputStatus) GetMissed() uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
 // Datagram is what a QUIC datagram carries.
 type Datagram struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2555,14 +2638,18 @@ type Datagram struct {
 	Messages []*Message `protobuf:"bytes,6,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Client to server, while it hears nothing: means nothing. A server that has restarted
 	// answers only packets that are larger than its answer.
-	Padding       []byte `protobuf:"bytes,7,opt,name=padding,proto3" json:"padding,omitempty"`
+	Padding []byte `protobuf:"bytes,7,opt,name=padding,proto3" json:"padding,omitempty"`
+	// Client to server: the newest inputs, in the coding that docs/WIRE.md describes.
+	Inputs []byte `protobuf:"bytes,8,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// Server to client: which inputs have come.
+	InputStatus   *InputStatus `protobuf:"bytes,9,opt,name=input_status,json=inputStatus,proto3" json:"input_status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2661,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2674,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2639,6 +2726,20 @@ func (x *Datagram) GetPadding() []byte {
 	return nil
 }
 
+func (x *Datagram) GetInputs() []byte {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *Datagram) GetInputStatus() *InputStatus {
+	if x != nil {
+		return x.InputStatus
+	}
+	return nil
+}
+
 var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 
 const file_netloop_v1_netloop_proto_rawDesc = "" +
@@ -2661,10 +2762,11 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
 	"\x04kept\x18\x03 \x01(\bR\x04kept\x12\x18\n" +
-	"\aattempt\x18\x04 \x01(\x04R\aattempt\"s\n" +
+	"\aattempt\x18\x04 \x01(\x04R\aattempt\"\x9b\x01\n" +
 	"\fSchemaTables\x120\n" +
 	"\aclasses\x18\x01 \x03(\v2\x16.netloop.v1.ClassTableR\aclasses\x121\n" +
-	"\amethods\x18\x02 \x03(\v2\x17.netloop.v1.MethodTableR\amethods\"P\n" +
+	"\amethods\x18\x02 \x03(\v2\x17.netloop.v1.MethodTableR\amethods\x12&\n" +
+	"\x05input\x18\x03 \x01(\v2\x10.netloop.v1.TypeR\x05input\"P\n" +
 	"\n" +
 	"ClassTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
@@ -2790,7 +2892,12 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"request_ns\x18\x01 \x01(\x04R\trequestNs\x12\x1f\n" +
 	"\vreceived_ns\x18\x02 \x01(\x04R\n" +
 	"receivedNs\x12\x17\n" +
-	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"\xa0\x02\n" +
+	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"p\n" +
+	"\vInputStatus\x12\x16\n" +
+	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\rR\x06before\x12\x19\n" +
+	"\bearly_us\x18\x03 \x01(\x12R\aearlyUs\x12\x16\n" +
+	"\x06missed\x18\x04 \x01(\x04R\x06missed\"\xf4\x02\n" +
 	"\bDatagram\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04acks\x18\x02 \x01(\v2\x15.netloop.v1.AckRangesR\x04acks\x12:\n" +
@@ -2799,7 +2906,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"time_reply\x18\x04 \x01(\v2\x15.netloop.v1.TimeReplyR\ttimeReply\x12\x14\n" +
 	"\x05state\x18\x05 \x01(\fR\x05state\x12/\n" +
 	"\bmessages\x18\x06 \x03(\v2\x13.netloop.v1.MessageR\bmessages\x12\x18\n" +
-	"\apadding\x18\a \x01(\fR\apadding*\xc7\x01\n" +
+	"\apadding\x18\a \x01(\fR\apadding\x12\x16\n" +
+	"\x06inputs\x18\b \x01(\fR\x06inputs\x12:\n" +
+	"\finput_status\x18\t \x01(\v2\x17.netloop.v1.InputStatusR\vinputStatus*\xc7\x01\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STAGE_INITIALIZATION\x10\n" +
@@ -2887,7 +2996,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),               // 0: netloop.v1.Stage
 	(Code)(0),                // 1: netloop.v1.Code
@@ -2920,54 +3029,57 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*AckRanges)(nil),        // 28: netloop.v1.AckRanges
 	(*TimeRequest)(nil),      // 29: netloop.v1.TimeRequest
 	(*TimeReply)(nil),        // 30: netloop.v1.TimeReply
-	(*Datagram)(nil),         // 31: netloop.v1.Datagram
+	(*InputStatus)(nil),      // 31: netloop.v1.InputStatus
+	(*Datagram)(nil),         // 32: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	6,  // 0: netloop.v1.Hello.resume:type_name -> netloop.v1.Resume
 	8,  // 1: netloop.v1.SchemaTables.classes:type_name -> netloop.v1.ClassTable
 	11, // 2: netloop.v1.SchemaTables.methods:type_name -> netloop.v1.MethodTable
-	9,  // 3: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
-	10, // 4: netloop.v1.FieldTable.type:type_name -> netloop.v1.Type
-	2,  // 5: netloop.v1.Type.kind:type_name -> netloop.v1.TypeKind
-	10, // 6: netloop.v1.Type.element:type_name -> netloop.v1.Type
-	9,  // 7: netloop.v1.Type.fields:type_name -> netloop.v1.FieldTable
-	3,  // 8: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
-	0,  // 9: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
-	10, // 10: netloop.v1.MethodTable.message:type_name -> netloop.v1.Type
-	10, // 11: netloop.v1.MethodTable.reply:type_name -> netloop.v1.Type
-	14, // 12: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
-	14, // 13: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
-	15, // 14: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
-	21, // 15: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
-	1,  // 16: netloop.v1.Refused.code:type_name -> netloop.v1.Code
-	0,  // 17: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
-	1,  // 18: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	4,  // 19: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
-	1,  // 20: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	5,  // 21: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	16, // 22: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	17, // 23: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	18, // 24: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	15, // 25: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	19, // 26: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	22, // 27: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	20, // 28: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
-	12, // 29: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
-	13, // 30: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	23, // 31: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
-	21, // 32: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
-	25, // 33: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
-	26, // 34: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
-	27, // 35: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
-	28, // 36: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	29, // 37: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	30, // 38: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	18, // 39: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	10, // 3: netloop.v1.SchemaTables.input:type_name -> netloop.v1.Type
+	9,  // 4: netloop.v1.ClassTable.fields:type_name -> netloop.v1.FieldTable
+	10, // 5: netloop.v1.FieldTable.type:type_name -> netloop.v1.Type
+	2,  // 6: netloop.v1.Type.kind:type_name -> netloop.v1.TypeKind
+	10, // 7: netloop.v1.Type.element:type_name -> netloop.v1.Type
+	9,  // 8: netloop.v1.Type.fields:type_name -> netloop.v1.FieldTable
+	3,  // 9: netloop.v1.MethodTable.kind:type_name -> netloop.v1.MethodKind
+	0,  // 10: netloop.v1.MethodTable.stages:type_name -> netloop.v1.Stage
+	10, // 11: netloop.v1.MethodTable.message:type_name -> netloop.v1.Type
+	10, // 12: netloop.v1.MethodTable.reply:type_name -> netloop.v1.Type
+	14, // 13: netloop.v1.Welcome.tick_rate:type_name -> netloop.v1.Rate
+	14, // 14: netloop.v1.Welcome.fixed_rate:type_name -> netloop.v1.Rate
+	15, // 15: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
+	21, // 16: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
+	1,  // 17: netloop.v1.Refused.code:type_name -> netloop.v1.Code
+	0,  // 18: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
+	1,  // 19: netloop.v1.Message.code:type_name -> netloop.v1.Code
+	4,  // 20: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 21: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	5,  // 22: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	16, // 23: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	17, // 24: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	18, // 25: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	15, // 26: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	19, // 27: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	22, // 28: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	20, // 29: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	12, // 30: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
+	13, // 31: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
+	23, // 32: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	21, // 33: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
+	25, // 34: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
+	26, // 35: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
+	27, // 36: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
+	28, // 37: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	29, // 38: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	30, // 39: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	18, // 40: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	31, // 41: netloop.v1.Datagram.input_status:type_name -> netloop.v1.InputStatus
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -2999,7 +3111,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

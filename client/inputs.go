@@ -1,0 +1,166 @@
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// inputs is what the player does, step by step. It belongs to Step's goroutine.
+type inputs struct {
+	// sample asks the game for the next one, and reports whether there is one; nil: there are none.
+	sample func(t *netloop.Tick) bool
+	// store puts what sample got into wire precision.
+	store func(c *schema.InputCodec, to *codec.Values) error
+	codec *schema.InputCodec // of the server's layout; nil: it takes none
+	ring  *input.Ring
+	// view is what the player sees now; nil: nothing that the server should know.
+	view   func() input.View
+	packet []byte // scratch
+	told   transport.InputStatus
+	made   uint64
+}
+
+// Inputs lets the client make an input in each of its fixed steps: sample says what the player
+// does at this moment. It runs first in FixedUpdate; what it returns is rounded as it travels,
+// and sent with the next flush. [netloop.Tick.FixedStep] is the step of the server that the input
+// is meant for, which lies ahead of what the client has seen of the server: see [netloop.Input].
+// While there is no connection nothing is asked. A sample that panics makes no input for its
+// step.
+//
+// Inputs panics when it is called twice, and with an input of another schema.
+func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
+	switch {
+	case inside.Netloop.Input(of) != c.schema.Input():
+		panic("client: Inputs: the input belongs to another schema than Config.Schema")
+	case c.inputs.sample != nil:
+		panic("client: Inputs is called twice")
+	}
+	next := new(M)
+	c.inputs.sample = func(t *netloop.Tick) (made bool) {
+		defer c.guard.Recover(&samplePlace, nil)
+		*next = sample(t)
+		return true
+	}
+	c.inputs.store = func(in *schema.InputCodec, to *codec.Values) error {
+		return schema.CaptureInput(in, next, to)
+	}
+	_, err := c.loop.Add(loop.Spec[*netloop.Tick]{
+		Name: "input.sample", Place: loop.Head, BuiltIn: "the player would do nothing",
+		Ask: func(s netloop.Stage) func(*netloop.Tick) {
+			if s != netloop.FixedUpdate {
+				return nil
+			}
+			return c.makeInput
+		},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("client: Inputs: %v", err))
+	}
+}
+
+var samplePlace = guard.Place{Name: "Inputs"}
+
+// makeInput is the system input.sample. A step has one input for ever: a client whose clock was set
+// back makes no other for the same step, since the server keeps the first.
+func (c *Client) makeInput(t *netloop.Tick) {
+	in, step := &c.inputs, c.now.FixedStep
+	if !c.live() || !c.adaptInputs() || step <= in.ring.Newest() || !in.sample(t) {
+		return
+	}
+	var view input.View
+	if in.view != nil {
+		view = in.view()
+	}
+	if err := in.store(in.codec, in.ring.Add(step, view)); err != nil {
+		in.ring.Withdraw(step)
+		c.stats.Unsent++
+		return
+	}
+	in.made++
+}
+
+// adaptInputs finds the layout in which the server reads inputs. It reports false if it reads none.
+func (c *Client) adaptInputs() bool {
+	in := &c.inputs
+	now := (*schema.InputCodec)(nil)
+	switch own := c.schema.Input(); {
+	case c.served != nil:
+		now = c.served.Input()
+	case own != nil:
+		now = &own.InputCodec
+	}
+	if now != in.codec {
+		in.codec, in.ring = now, nil
+		if now != nil {
+			in.ring = input.NewRing(now.Form())
+		}
+	}
+	return now != nil
+}
+
+// inputAt returns the input that was made for a fixed step, as the server sees it, while it is
+// kept: the 128 newest are.
+func inputAt[M any](c *Client, step uint64) (m M, ok bool) {
+	in := &c.inputs
+	if in.ring == nil {
+		return m, false
+	}
+	v, ok := in.ring.At(step)
+	if !ok {
+		return m, false
+	}
+	m, err := schema.OpenInput(in.codec, v, new(M))
+	return m, err == nil
+}
+
+// flushInputs gives the session the inputs that the server may lack.
+func (c *Client) flushInputs() {
+	in := &c.inputs
+	if in.ring == nil {
+		return
+	}
+	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
+	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
+	c.session.Inputs(in.packet)
+}
+
+// inputsTold takes what the server says of the inputs. What was overtaken on the way says less.
+func (c *Client) inputsTold(s *transport.InputStatus) {
+	in := &c.inputs
+	if in.ring == nil {
+		return
+	}
+	in.ring.Confirm(s.Newest, s.Before)
+	if s.Newest >= in.told.Newest && s.Missed >= in.told.Missed {
+		in.told = *s
+	}
+}
+
+// forgetInputs begins anew in another room, or as another client.
+func (c *Client) forgetInputs() {
+	c.inputs.told = transport.InputStatus{}
+	if c.inputs.ring != nil {
+		c.inputs.ring.Clear()
+	}
+}
+
+// leadSteps is how many fixed steps an input is made before it is due at the server, besides the
+// time that it travels.
+const leadSteps = 3
+
+// lead is how far ahead of the server's present the client makes its inputs.
+func (c *Client) lead() time.Duration {
+	if c.inputs.sample == nil || !c.live() {
+		return 0
+	}
+	return c.time.sync.RTT()/2 + leadSteps*c.time.timeline.Fixed.Period()
+}

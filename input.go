@@ -1,0 +1,75 @@
+package netloop
+
+import (
+	"fmt"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
+)
+
+// Input declares what a player does in a fixed step: turn, thrust, fire. The client makes one for
+// each of its fixed steps and numbers it with the step that it is meant for, and the server hands
+// the game exactly one per client and step, whatever the network does. M is a plain struct, whose
+// fields are tagged as those of a [Class], or a pointer to a protobuf message.
+//
+//	var Controls = netloop.NewInput(Schema, func(last Control, missed int) Control {
+//		last.Fire = false // What is held goes on; what is pressed is not pressed again.
+//		return last
+//	})
+//
+//	Controls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in Control) { … }) // server
+//	client.Inputs(c, Controls, func(t *netloop.Tick) Control { … })                   // client
+//
+// Each datagram repeats the inputs that the server has not confirmed yet, up to 16, as differences:
+// a key that is held costs bits. So an input takes at most 48 bytes, and what is no input (chat,
+// orders, purchases) is an [RPC].
+type Input[M any] struct {
+	in     *schema.Input
+	repeat func(last M, missed int) M
+}
+
+// NewInput declares the input of a schema, which has one at most. repeat makes up the input of a
+// step for which none has come: last is the last one that came, and missed counts the steps since,
+// from 1. Nil repeats the last one as it is. NewInput panics if M cannot travel or takes
+// more than 48 bytes, and when it is called twice for a schema.
+func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
+	c, err := schema.NewCodec[M]()
+	if err != nil {
+		panic(fmt.Sprintf("netloop: NewInput: %v", err))
+	}
+	return &Input[M]{sc.s.AddInput(c), repeat}
+}
+
+func (i *Input[M]) input() *schema.Input { return i.in }
+
+// repeatPlace is where a panic of repeat is counted.
+var repeatPlace = guard.Place{Name: "NewInput.repeat"}
+
+// Handle sets the function that runs for the inputs of clients: at the head of each fixed step, in
+// the order of the clients' ids, once for each client whose first input has come. A client that has
+// lost its connection and may come back gets what repeat makes. The input is the handler's own. A
+// panic is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails
+// it.
+func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
+	scratch := new(M)
+	r.handled(r.e.HandleInput(i.in, func(from *room.Client, v *codec.Values, missed int) {
+		m, err := schema.OpenInput(&i.in.InputCodec, v, scratch)
+		if err != nil {
+			r.e.Log().Debug("an input cannot be read", "error", err)
+			return
+		}
+		if missed > 0 && i.repeat != nil {
+			m = i.repeated(r, m, missed)
+		}
+		fn(&r.tick, clientOf(from), m)
+	}))
+}
+
+// repeated calls repeat, whose panic leaves the input as it was.
+func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
+	m = last
+	defer r.e.Guard().Recover(&repeatPlace, nil)
+	return i.repeat(last, missed)
+}

@@ -1,0 +1,75 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+var (
+	steering = netloop.NewSchema("steering", 1, 0)
+	controls = netloop.NewInput(steering, func(last control, missed int) control {
+		last.Fire, last.Missed = false, uint16(missed)
+		return last
+	})
+)
+
+// control is an input that says which step it is of.
+type control struct {
+	Step   uint32
+	Turn   int8
+	Fire   bool
+	Missed uint16 // by repeat alone
+}
+
+// TestInputsRunOnceInTheirStep plays over a bad link and over a perfect one: each step has one
+// input of each client, in the order of their ids, and it is the one made for the step, or a
+// repetition.
+func TestInputsRunOnceInTheirStep(t *testing.T) {
+	type ran struct {
+		step   uint64
+		client netloop.ClientID
+		in     control
+	}
+	var all []ran
+	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+		controls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in control) {
+			all = append(all, ran{t.FixedStep(), from.ID(), in})
+		})
+	}})
+	var clients []*client.Client
+	for _, l := range []netlooptest.Link{bad, perfect, {Delay: 75 * time.Millisecond, Loss: 0.05}} {
+		c := w.Join("", nil, l)
+		client.Inputs(c, controls, func(t *netloop.Tick) control {
+			return control{Step: uint32(t.FixedStep()), Turn: int8(t.FixedStep() / 8), Fire: true}
+		})
+		clients = append(clients, c)
+	}
+	w.Step(600)
+	last := map[netloop.ClientID]uint64{}
+	counts := map[netloop.ClientID]int{}
+	var before ran
+	for _, r := range all {
+		if at := last[r.client]; at != 0 && r.step != at+1 {
+			t.Fatalf("client %d: step %d follows step %d", r.client, r.step, at)
+		}
+		if r.step < before.step || r.step == before.step && r.client <= before.client {
+			t.Fatalf("%+v runs after %+v", r, before)
+		}
+		if r.in.Missed == 0 && uint64(r.in.Step) != r.step || r.in.Fire != (r.in.Missed == 0) {
+			t.Fatalf("client %d, step %d: %+v", r.client, r.step, r.in)
+		}
+		last[r.client], before = r.step, r
+		counts[r.client]++
+	}
+	for _, c := range clients {
+		s := c.Stats()
+		if counts[c.ID()] < 500 || s.InputsMissed > 60 || s.Inputs < 550 {
+			t.Errorf("client %d: %d ran, %+v", c.ID(), counts[c.ID()], s)
+		}
+		t.Logf("client %d: %d ran, made %d, missed %d, early %v", c.ID(), counts[c.ID()], s.Inputs, s.InputsMissed, s.InputEarly)
+	}
+}

@@ -1,0 +1,141 @@
+package input
+
+import "github.com/netloop/netloop/internal/codec"
+
+// Counts are what became of inputs.
+type Counts struct {
+	Applied   uint64 // that ran in their step
+	Missed    uint64 // steps that ran without their input
+	Late      uint64 // that came after their step had run
+	Duplicate uint64 // packets with nothing new
+	Ahead     uint64 // for steps too far ahead
+	Malformed uint64 // packets that could not be read, or not to their end
+}
+
+// Add adds other counts.
+func (c *Counts) Add(o Counts) {
+	c.Applied += o.Applied
+	c.Missed += o.Missed
+	c.Late += o.Late
+	c.Duplicate += o.Duplicate
+	c.Ahead += o.Ahead
+	c.Malformed += o.Malformed
+}
+
+// Buffer holds the inputs of one client that wait for their steps.
+type Buffer struct {
+	form   *Form
+	slots  [Window]item // by step; step 0 is none
+	last   item         // that came for a step which has run; step 0 before the first
+	missed int          // steps in a row that have run without theirs since
+	newest uint64       // step for which an input has come; 0 before the first
+	came   uint64       // bit n: one has come for the step newest - n
+	counts Counts
+}
+
+// NewBuffer makes an empty buffer.
+func NewBuffer(f *Form) *Buffer {
+	b := &Buffer{form: f}
+	words := make([]uint64, (Window+1)*(f.words+1))
+	take := func() codec.Values {
+		v := codec.Values{Words: words[: f.words+1 : f.words+1], Blobs: make([][]byte, f.blobs)}
+		words = words[f.words+1:]
+		return v
+	}
+	for i := range b.slots {
+		b.slots[i].v = take()
+	}
+	b.last.v = take()
+	return b
+}
+
+// Take takes a packet that came when the steps up to done had run. It stops at the first input that
+// it has, because it has the older ones then as well, or they came too late. fresh reports whether
+// the packet's newest input is newer than all that came before.
+func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fresh bool) {
+	r.Begin(packet, done+1)
+	for n := 0; ; n++ {
+		step, v, view, ok := r.Next()
+		if !ok {
+			break
+		}
+		if step > done+Window {
+			counts.Ahead++
+			continue
+		}
+		if !b.note(step) {
+			if n == 0 {
+				counts.Duplicate++
+			}
+			break
+		}
+		fresh = fresh || step == b.newest
+		if step <= done {
+			counts.Late++
+			continue
+		}
+		s := &b.slots[step%Window]
+		s.step, s.view = step, view
+		b.form.set(&s.v, v)
+	}
+	if r.Err() != nil {
+		counts.Malformed++
+	}
+	b.counts.Add(counts)
+	return counts, fresh
+}
+
+// note notes that the input of a step has come, and reports whether it is the first.
+func (b *Buffer) note(step uint64) bool {
+	if step > b.newest {
+		b.came = b.came<<min(step-b.newest, 64) | 1
+		b.newest = step
+		return true
+	}
+	behind := b.newest - step
+	if behind >= 64 || b.came>>behind&1 != 0 {
+		return false
+	}
+	b.came |= 1 << behind
+	return true
+}
+
+// Next returns the input of a step that is about to run. missed is 0 if it has come, and otherwise
+// counts the steps in a row without theirs: then the input is the last one that came. It reports
+// false before the first.
+func (b *Buffer) Next(step uint64) (v *codec.Values, missed int, ok bool) {
+	if s := &b.slots[step%Window]; s.step == step {
+		b.last, *s = *s, b.last // The memory of the last one is for another.
+		s.step = 0
+		b.missed = 0
+		b.counts.Applied++
+		return &b.last.v, 0, true
+	}
+	if b.last.step == 0 {
+		return nil, 0, false
+	}
+	b.missed++
+	b.counts.Missed++
+	return &b.last.v, b.missed, true
+}
+
+// View returns what the client saw when it made the input that Next returned last: that of an older
+// step, if its own is missed.
+func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
+
+// Forget forgets the inputs that wait: they are of a program that has gone.
+func (b *Buffer) Forget() {
+	for i := range b.slots {
+		b.slots[i].step = 0
+	}
+	b.newest, b.came = 0, 0
+}
+
+// Status returns the newest step for which an input has come, and which of the 16 before it: bit
+// n is that of newest - 1 - n. It reports false before the first.
+func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
+	return b.newest, uint16(b.came >> 1), b.newest > 0 //nolint:gosec // These are 16 of them.
+}
+
+// Counts returns what became of the inputs of this client.
+func (b *Buffer) Counts() Counts { return b.counts }

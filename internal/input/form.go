@@ -1,0 +1,102 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// ErrPacket is the error of a packet that no writer makes.
+var ErrPacket = errors.New("input: packet is malformed")
+
+// Form is how the inputs of a schema are coded. It is never changed, so any goroutine may use it.
+type Form struct {
+	plan         *codec.Plan        // nil: an input is one blob, a protobuf message
+	check        func([]byte) error // of such a blob
+	words, blobs int
+	zero         codec.Values
+}
+
+// NewForm makes the form of a plain struct, or without a plan that of protobuf messages, which are
+// read only if check finds nothing wrong with them.
+func NewForm(plan *codec.Plan, check func([]byte) error) *Form {
+	f := &Form{plan: plan, check: check, blobs: 1}
+	if plan == nil {
+		f.zero = f.values()
+		return f
+	}
+	f.words, f.blobs = plan.Words(), plan.Blobs()
+	f.zero = f.values()
+	zero := plan.Zero()
+	copy(f.zero.Words, zero.Words)
+	copy(f.zero.Blobs, zero.Blobs)
+	return f
+}
+
+// values makes room for one input. Behind its words there is one more, as codec's deltas want it.
+func (f *Form) values() codec.Values {
+	return codec.Values{Words: make([]uint64, f.words+1), Blobs: make([][]byte, f.blobs)}
+}
+
+// set copies an input into memory of its own.
+func (f *Form) set(to, from *codec.Values) {
+	copy(to.Words, from.Words)
+	for i, b := range from.Blobs {
+		to.Blobs[i] = append(to.Blobs[i][:0], b...)
+	}
+}
+
+// alias copies an input but for its blobs.
+func (f *Form) alias(to, from *codec.Values) {
+	copy(to.Words, from.Words)
+	copy(to.Blobs, from.Blobs)
+}
+
+// trend draws the line from an input that is newer than the base.
+func trend(newer *codec.Values) codec.Trend {
+	if newer == nil {
+		return codec.Trend{}
+	}
+	return codec.Trend{Older: *newer, Took: 1, Ahead: 1}
+}
+
+// put writes an input as what leads to it from base, and from newer to that if it is not nil.
+func (f *Form) put(w *wire.BitWriter, v, base, newer *codec.Values) {
+	if f.plan != nil {
+		t := trend(newer)
+		f.plan.PutDelta(w, v, base, &t)
+		return
+	}
+	same := bytes.Equal(v.Blobs[0], base.Blobs[0])
+	if w.Bit(!same); !same {
+		w.PutLen(uint64(len(v.Blobs[0])))
+		w.PutBytes(v.Blobs[0])
+	}
+}
+
+// take reads what put wrote into v, which holds the base. New blobs alias scratch, which is
+// returned longer.
+func (f *Form) take(r *wire.BitReader, v, newer *codec.Values, scratch []byte) []byte {
+	if f.plan != nil {
+		scratch = f.plan.TakeDelta(r, v, trend(newer), scratch)
+		if v.Words[f.words] != 0 { // It belongs to nobody here.
+			r.Fail(ErrPacket)
+		}
+		return scratch
+	}
+	if !r.Bit() {
+		return scratch
+	}
+	n, start := r.Len(), len(scratch)
+	if n > MaxSize {
+		r.Fail(ErrPacket)
+		return scratch
+	}
+	if scratch = r.TakeBytes(scratch, int(n)); r.Err() == nil && f.check(scratch[start:]) != nil {
+		r.Fail(ErrPacket)
+	}
+	v.Blobs[0] = scratch[start:len(scratch):len(scratch)]
+	return scratch
+}

@@ -1,0 +1,138 @@
+package input
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/seeds"
+)
+
+// control is a typical input, and odd has all kinds of fields.
+type control struct {
+	Turn, Thrust int8
+	Aim          float32 `net:"quant=1/512,range=-4:4"`
+	Fire         bool
+}
+
+type odd struct {
+	N    int64
+	F    float64
+	Name string  `net:"max=6"`
+	Keys []uint8 `net:"max=4"`
+	On   bool
+}
+
+func formOf(t testing.TB, v any) *Form {
+	t.Helper()
+	p, err := codec.Compile(reflect.TypeOf(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewForm(p, nil)
+}
+
+// opaque is the form of messages that only a decoder knows; those that begin with 0xff are bad.
+func opaque() *Form {
+	return NewForm(nil, func(b []byte) error {
+		if len(b) > 0 && b[0] == 0xff {
+			return ErrPacket
+		}
+		return nil
+	})
+}
+
+// player makes random inputs that change now and then, as those of people do.
+type player struct {
+	rng *rand.Rand
+	c   control
+	o   odd
+	b   []byte
+}
+
+func (p *player) next(f *Form, to *codec.Values) {
+	if p.rng.IntN(8) == 0 {
+		p.c = control{Turn: int8(p.rng.IntN(3) - 1), Thrust: int8(p.rng.Uint32()), Fire: p.rng.IntN(2) == 0, Aim: p.c.Aim}
+		p.o = odd{p.rng.Int64(), p.rng.NormFloat64(), "player"[:p.rng.IntN(7)], make([]byte, p.rng.IntN(5)), p.rng.IntN(2) == 0}
+		p.b = slices.Repeat([]byte{byte(p.rng.IntN(255))}, p.rng.IntN(MaxSize))
+	}
+	p.c.Aim += p.rng.Float32()/16 - 1./32
+	switch {
+	case f.plan == nil:
+		to.Blobs[0] = append(to.Blobs[0][:0], p.b...)
+	case f.plan.Type() == reflect.TypeFor[odd]():
+		f.plan.Capture(unsafe.Pointer(&p.o), to)
+	default:
+		f.plan.Capture(unsafe.Pointer(&p.c), to)
+	}
+}
+
+// equal compares two inputs of a form.
+func (f *Form) equal(a, b *codec.Values) bool {
+	if f.plan == nil {
+		return string(a.Blobs[0]) == string(b.Blobs[0])
+	}
+	return f.plan.Equal(a, b)
+}
+
+func randomView(rng *rand.Rand, last View) View {
+	switch rng.IntN(10) {
+	case 0:
+		return View{}
+	case 1:
+		from := rng.Uint64N(1 << 20)
+		return View{from, from + rng.Uint64N(70), rng.Float32()}
+	case 2:
+		return View{last.From, last.To, rng.Float32()}
+	}
+	last.Alpha += rng.Float32() / 8
+	last.From, last.To = last.From+1, last.To+1
+	return last
+}
+
+// TestAPacketIsReadAsItWasWritten plays random inputs of all forms into random rings, and reads
+// every packet back: the newest inputs, in order, with their steps and views.
+func TestAPacketIsReadAsItWasWritten(t *testing.T) {
+	forms := []*Form{formOf(t, control{}), formOf(t, odd{}), formOf(t, struct{}{}), opaque()}
+	for seed := range seeds.Of(t, 400) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		f := forms[rng.IntN(len(forms))]
+		p := player{rng: rng}
+		ring, reader := NewRing(f), NewReader(f)
+		step, view := rng.Uint64N(1<<uint(1+rng.IntN(40))), View{}
+		for range 60 {
+			step++
+			if rng.IntN(12) == 0 {
+				step += rng.Uint64N(1 << uint(rng.IntN(9)))
+			}
+			view = randomView(rng, view)
+			p.next(f, ring.Add(step, view))
+			ring.Confirm(step-min(step, rng.Uint64N(20)), uint16(rng.Uint32()))
+			packet := ring.AppendPacket(nil, MaxPacket)
+			near := step + rng.Uint64N(200) - min(step, 100)
+			reader.Begin(packet, near)
+			n, last := 0, step+1
+			for {
+				at, v, seen, ok := reader.Next()
+				if !ok {
+					break
+				}
+				n++
+				made := &ring.slots[at%Kept]
+				if at >= last || made.step != at || !f.equal(v, &made.v) || seen != made.view {
+					t.Fatalf("seed %d: input %d of step %d: read as of step %d, %v, %+v, want %v, %+v", seed, n, step, at, v, seen, made.v, made.view)
+				}
+				last = at
+			}
+			if err := reader.Err(); err != nil && len(packet) > 0 {
+				t.Fatalf("seed %d, step %d: after %d inputs: %v", seed, step, n, err)
+			}
+			if len(packet) > 0 && reader.left != 0 || n > Repeats {
+				t.Fatalf("seed %d: %d inputs, %d left", seed, n, reader.left)
+			}
+		}
+	}
+}

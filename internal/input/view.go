@@ -1,0 +1,126 @@
+package input
+
+import (
+	"math"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// View is what a client saw when it made an input: the state between two snapshots, Alpha of the
+// way from that of tick From to that of tick To. The zero View is none.
+type View struct {
+	From, To uint64
+	Alpha    float32 // from 0 to below 1, in steps of 1/64
+}
+
+const (
+	alphaBits = 6
+	places    = 1 << alphaBits // between two snapshots
+	// maxView bounds the ticks of a view, far beyond those that a room comes to, and maxSpan what
+	// lies between them: so that sums stay numbers.
+	maxView = 1 << 60
+	maxSpan = 1 << 16
+	// maxAdvance bounds the places between the views of two inputs.
+	maxAdvance = 1 << 20
+)
+
+// valid reports whether a packet can carry the view.
+func (v View) valid() bool {
+	return v.To > 0 && v.From <= v.To && v.To < maxView && v.To-v.From < maxSpan && v.Alpha >= 0 && v.Alpha < 1
+}
+
+// rounded is the view as the other side reads it.
+func (v View) rounded() View {
+	if v.Alpha >= 1 {
+		v.From, v.Alpha = v.To, 0
+	}
+	if !v.valid() {
+		return View{}
+	}
+	v.Alpha = float32(math.Floor(float64(v.Alpha)*places)) / places
+	return v
+}
+
+func (v View) place() int64 { return int64(v.Alpha * places) }
+
+// viewLine is what the views of newer inputs let expect of the next.
+type viewLine struct {
+	newer   View
+	advance int64
+}
+
+// before returns the view that lies so many places before the newer one.
+func (l *viewLine) before(advance int64) (View, bool) {
+	span := int64(l.newer.To - l.newer.From)
+	place := l.newer.place() - advance
+	from := int64(l.newer.From) + (place>>alphaBits)*span
+	if span == 0 || from < 0 {
+		return View{}, false
+	}
+	return View{uint64(from), uint64(from + span), float32(place&(places-1)) / places}, true
+}
+
+// distance returns how many places the view lies before the newer one, if it is on its line.
+func (l *viewLine) distance(v View) (advance int64, ok bool) {
+	span := l.newer.To - l.newer.From
+	if span == 0 || v.To-v.From != span {
+		return 0, false
+	}
+	ticks := int64(l.newer.From - v.From)
+	if ticks%int64(span) != 0 {
+		return 0, false
+	}
+	advance = ticks/int64(span)*places + l.newer.place() - v.place()
+	_, ok = l.before(advance)
+	return advance, ok && advance > -maxAdvance && advance < maxAdvance
+}
+
+// put writes the view of the input of a step, which is rounded.
+func (l *viewLine) put(w *wire.BitWriter, v View, step uint64) {
+	advance, ok := l.distance(v)
+	switch {
+	case v == View{} && l.newer == View{}:
+		w.Bit(false)
+	case ok:
+		w.Bit(false)
+		w.PutRice(wire.Zigzag(advance-l.advance), 0)
+		l.advance = advance
+	case v == View{}:
+		w.Put(1, 2)
+	default:
+		w.Put(3, 2)
+		w.PutLen(wire.Zigzag(int64(step - v.From)))
+		w.PutLen(v.To - v.From)
+		w.Put(uint64(v.place()), alphaBits)
+	}
+	l.newer = v
+}
+
+// take reads what put wrote.
+func (l *viewLine) take(r *wire.BitReader, step uint64) View {
+	var v View
+	switch absolute := r.Bit(); {
+	case absolute && r.Bit():
+		v.From = step - uint64(wire.Unzigzag(r.Len()))
+		span := r.Len()
+		v.Alpha = float32(r.Take(alphaBits)) / places
+		if v.To = v.From + span; span >= maxSpan || !v.valid() {
+			r.Fail(ErrPacket)
+			v = View{}
+		}
+	case !absolute && l.newer != View{}:
+		more := wire.Unzigzag(r.Rice(0))
+		advance := l.advance + more
+		ok := more > -2*maxAdvance && more < 2*maxAdvance && advance > -maxAdvance && advance < maxAdvance
+		if ok {
+			v, ok = l.before(advance)
+		}
+		if !ok || !v.valid() {
+			r.Fail(ErrPacket)
+			v = View{}
+		}
+		l.advance = advance
+	}
+	l.newer = v
+	return v
+}

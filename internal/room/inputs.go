@@ -1,0 +1,157 @@
+package room
+
+import (
+	"errors"
+	"time"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Inputs come in packets, which poll takes; each waits for its fixed step in the buffer of its
+// client; and at the head of each step, one of every client runs, in the order of the clients'
+// ids.
+
+// inputs is what a room does with the inputs of its clients.
+type inputs struct {
+	declared *schema.Input // nil: clients make none
+	apply    InputHandler
+	reader   *input.Reader
+	counts   input.Counts // of all clients that there have been
+	orphans  uint64       // packets without a handler
+	place    guard.Place
+}
+
+// InputHandler runs the game's handler of an input. missed is 0 if it has come for its step, and
+// otherwise counts the steps in a row without theirs: then v is the last one that came.
+type InputHandler func(from *Client, v *codec.Values, missed int)
+
+var errInputTwice = errors.New("Input.Handle is called twice in a room")
+
+// HandleInput sets what runs for the inputs of clients.
+func (r *Room) HandleInput(in *schema.Input, fn InputHandler) error {
+	if err := in.Belongs(r.schema); err != nil {
+		return err
+	}
+	if r.inputs.apply != nil {
+		return errInputTwice
+	}
+	r.inputs.apply = fn
+	return nil
+}
+
+// prepareInputs makes what is needed if the schema declares an input.
+func (r *Room) prepareInputs() {
+	in := &r.inputs
+	in.place = guard.Place{Kind: guard.Handler, Name: "input"}
+	if in.declared = r.schema.Input(); in.declared != nil {
+		in.reader = input.NewReader(in.declared.Form())
+	}
+}
+
+// takeInputs takes a packet of inputs.
+func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
+	if c.kicked != nil || r.inputs.apply == nil {
+		r.inputs.orphans++
+		return
+	}
+	if c.inputs == nil {
+		c.inputs = input.NewBuffer(r.inputs.declared.Form())
+	}
+	counts, fresh := c.inputs.Take(r.inputs.reader, a.State, r.now.FixedStep)
+	r.inputs.counts.Add(counts)
+	if fresh {
+		newest, _, _ := c.inputs.Status()
+		line := r.Timeline()
+		c.early = line.Deadline(r.in.Epoch, line.StepTick(newest)) - a.At
+	}
+	c.toTell = true
+}
+
+// applyInputs is the system input.apply: it runs one input of each client, before all else in a
+// fixed step.
+func (r *Room) applyInputs() {
+	for _, c := range r.clients.list {
+		if c.inputs == nil || c.kicked != nil {
+			continue
+		}
+		v, missed, ok := c.inputs.Next(r.now.FixedStep)
+		if !ok {
+			continue
+		}
+		if missed > 0 {
+			r.inputs.counts.Missed++
+			c.toTell = true
+		} else {
+			r.inputs.counts.Applied++
+		}
+		r.applyInput(c, v, missed)
+	}
+	r.from = nil
+}
+
+// applyInput runs one input. A panic costs this one alone.
+func (r *Room) applyInput(c *Client, v *codec.Values, missed int) {
+	defer r.guard.Recover(&r.inputs.place, nil)
+	r.from = c
+	r.inputs.apply(c, v, missed)
+}
+
+// tellInputs tells a client what became of its inputs, if that has changed.
+func (c *Client) tellInputs() {
+	if !c.toTell {
+		return
+	}
+	c.toTell = false
+	newest, before, ok := c.inputs.Status()
+	if !ok {
+		return
+	}
+	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Counts().Missed}
+	c.session.TellInputs(st)
+	c.room.leaving.inputStatus(c.id, &st)
+}
+
+// InputStats says what became of the inputs of a client, and how long before its deadline the
+// newest one came.
+func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
+	if c.inputs == nil {
+		return input.Counts{}, 0
+	}
+	return c.inputs.Counts(), c.early
+}
+
+// InputView returns what a client saw when it made the input that ran last, and how many steps
+// have run without theirs since. It reports false before the first.
+func (c *Client) InputView() (v input.View, missed int, ok bool) {
+	if c.inputs == nil {
+		return input.View{}, 0, false
+	}
+	v, missed = c.inputs.View()
+	return v, missed, true
+}
+
+// inputSystem is the system that runs inputs, in rooms whose clients make some.
+func (r *Room) inputSystem() []System {
+	if r.inputs.declared == nil {
+		return nil
+	}
+	return []System{{"input.apply", loop.FixedUpdate, loop.Head, func(loop.Stage) { r.applyInputs() }, "inputs of clients would do nothing"}}
+}
+
+// Inputs implements metrics.Room.
+func (m measured) Inputs(f *metrics.Family) {
+	c := &m.inputs.counts
+	f.Set(c.Applied, "applied")
+	f.Set(c.Missed, "missed")
+	f.Set(c.Late, "late")
+	f.Set(c.Duplicate, "duplicate")
+	f.Set(c.Ahead, "ahead")
+	f.Set(c.Malformed, "malformed")
+	f.Set(m.inputs.orphans, "unhandled")
+}

@@ -1,0 +1,90 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/input"
+)
+
+// Input is what clients do in each fixed step, with its type erased. A schema has one at most.
+type Input struct {
+	Schema *Schema
+	InputCodec
+}
+
+// InputCodec is how inputs travel, in the layout of this side or of another.
+type InputCodec struct {
+	codec Codec
+	form  *input.Form
+}
+
+// AddInput declares the input, or panics: there is one at most, and 16 of them fit a datagram.
+func (s *Schema) AddInput(c Codec) *Input {
+	s.Claim("input", "input")
+	if c.plan != nil {
+		if size, largest := c.plan.MaxSize(); size > input.MaxSize {
+			panic(fmt.Sprintf("netloop: NewInput: an input takes up to %d bytes, most of them for %s, but %d at most, because each datagram repeats up to %d of them: use quant and range, set max, and send what is no input by an RPC",
+				size, largest, input.MaxSize, input.Repeats))
+		}
+	}
+	s.input = &Input{Schema: s, InputCodec: newInputCodec(c)}
+	return s.input
+}
+
+// Input returns the declared input, or nil.
+func (s *Schema) Input() *Input { return s.input }
+
+func newInputCodec(c Codec) InputCodec {
+	return InputCodec{c, input.NewForm(c.plan, func(b []byte) error { _, err := c.Decode(b); return err })}
+}
+
+// Form returns how inputs are coded.
+func (c *InputCodec) Form() *input.Form { return c.form }
+
+// Belongs reports an input of another schema.
+func (i *Input) Belongs(room *Schema) error {
+	if i.Schema == room {
+		return nil
+	}
+	return fmt.Errorf("the input belongs to schema %q, but the room runs schema %q", i.Schema.Name, room.Name)
+}
+
+var errInputSize = errors.New("a protobuf message as an input has at most 48 bytes")
+
+// CaptureInput stores an input in wire precision. What does not fit a plain struct is cut, as in
+// replicated state; a protobuf message that is too large is an error.
+func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
+	if c.codec.plan != nil {
+		c.codec.plan.Capture(unsafe.Pointer(m), to)
+		return nil
+	}
+	b, err := c.codec.Append(to.Blobs[0][:0], any(*m))
+	if err != nil {
+		return err
+	}
+	if len(b) > input.MaxSize {
+		return errInputSize
+	}
+	to.Blobs[0] = b
+	return nil
+}
+
+// OpenInput makes the input of its values. It allocates only what is in strings and slices, and a
+// protobuf message; scratch is the memory of M.
+func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (M, error) {
+	if c.codec.plan == nil {
+		m, err := c.codec.Decode(v.Blobs[0])
+		if err != nil {
+			var none M
+			return none, err
+		}
+		return m.(M), nil
+	}
+	var none M
+	*scratch = none
+	c.codec.plan.Restore(unsafe.Pointer(scratch), v, nil)
+	return *scratch, nil
+}
