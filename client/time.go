@@ -98,7 +98,7 @@ func (s *serverTime) server(now time.Duration) time.Duration {
 // that requests meet every phase of it.
 const (
 	askFirst  = 53 * time.Millisecond
-	askLater  = 487 * time.Millisecond
+	askLater  = 293 * time.Millisecond
 	firstAsks = 40
 )
 

@@ -160,7 +160,7 @@ func TestTimeIsAskedForOftenAndThenRarely(t *testing.T) {
 	for len(want) < 40 {
 		want = append(want, want[len(want)-1]+53*ms)
 	}
-	for next := want[39] + 487*ms; next <= 4*time.Second; next += 487 * ms {
+	for next := want[39] + 293*ms; next <= 4*time.Second; next += 293 * ms {
 		want = append(want, next)
 	}
 	if !slices.Equal(asked, want) {

@@ -1,13 +1,16 @@
 package clock
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
-	// SyncWindow is how many exchanges the minimum filter looks at. Over 32, taken
+	// SyncWindow is how many exchanges the minimum filter looks at. Over 48, taken
 	// at random phases, the least delay each way comes within a fraction of the
-	// jitter of the path; over more, the drift of two quartz clocks (50 ppm, or
-	// 1.6 ms over 32 s) would outweigh what is gained.
-	SyncWindow = 32
+	// jitter of the path. Over so many the clocks drift apart by more than that, so the
+	// drift is estimated too, and taken out.
+	SyncWindow = 48
 	// SyncReady is how many exchanges the first estimate needs. A player waits for
 	// them, so they are fewer than the window.
 	SyncReady = 8
@@ -17,6 +20,9 @@ const (
 	// slewShare is the part of the passing time by which the estimate may be
 	// corrected: 1/100.
 	slewShare = 100
+	// impossible is by how much less than nothing a round trip over the window may be: by what
+	// maxDrift makes of 20 s.
+	impossible = 10 * time.Millisecond
 	// maxSyncRTT bounds the round trip of a sample. Beyond it the peer is lost
 	// long since, or lies.
 	maxSyncRTT = 10 * time.Second
@@ -33,15 +39,21 @@ const (
 // and the two need not be from one exchange. What remains is half of the
 // difference between the two bare paths, which no exchange can show.
 type Sync struct {
-	there, back [SyncWindow]time.Duration // t2-t1, t4-t3: each delay, with the offset of the clocks
-	count       uint64                    // samples taken
-	offset, rtt time.Duration
+	window      [SyncWindow]exchange
+	count       uint64        // samples taken
+	usable      uint64        // of them the newest, of which the window has no more than it holds
+	at          time.Duration // of the newest
+	offset, rtt time.Duration // then
+	drift       drift
 
 	started       bool
 	local, server time.Duration // the last reading
 	credit        time.Duration // time passed that has not paid for a correction yet
 	jumps         uint64
 }
+
+// exchange is what one exchange shows: each delay, with the offset of the clocks, and about when.
+type exchange struct{ at, there, back time.Duration }
 
 // Sample takes the four timestamps of one exchange: client send, server
 // receive, server send, client receive, each by the sender's or receiver's own
@@ -56,16 +68,30 @@ func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 	if t4 < t1 || t3 < t2 || rtt < 0 || rtt > maxSyncRTT {
 		return false
 	}
-	i := s.count % SyncWindow
-	s.there[i], s.back[i] = t2-t1, t4-t3
+	e := exchange{at: t1 + (t4-t1)/2, there: t2 - t1, back: t4 - t3}
+	s.window[s.count%SyncWindow] = e
 	s.count++
-	there, back := s.there[0], s.back[0]
-	for i := range min(s.count, SyncWindow) {
-		there, back = min(there, s.there[i]), min(back, s.back[i])
+	s.usable++
+	s.at = max(s.at, e.at)
+	s.drift.add(e)
+	if s.estimate(); s.rtt < -impossible {
+		s.usable, s.drift = 1, drift{}
+		s.estimate()
 	}
-	s.offset = (there - back) / 2
-	s.rtt = max(there+back, 0)
 	return true
+}
+
+// estimate takes the least delay each way of the window, as if all of it were of one time. A
+// round trip of less than nothing, by more than a drift explains that is not known yet, says that
+// one of the clocks was set or stood still: all before the newest exchange is of another time.
+func (s *Sync) estimate() {
+	there, back := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for i := range min(s.usable, SyncWindow) {
+		e := &s.window[(s.count-1-i)%SyncWindow]
+		gained := s.drift.over(s.at - e.at)
+		there, back = min(there, e.there+gained), min(back, e.back-gained)
+	}
+	s.offset, s.rtt = (there-back)/2, there+back
 }
 
 // Ready reports whether there were enough samples to use the estimate.
@@ -73,7 +99,7 @@ func (s *Sync) Ready() bool { return s.count >= SyncReady }
 
 // RTT is the least round trip of the window: that of the bare path. 0 before the
 // first sample.
-func (s *Sync) RTT() time.Duration { return s.rtt }
+func (s *Sync) RTT() time.Duration { return max(s.rtt, 0) }
 
 // Jumps is how often the estimate was off by SyncJump or more and jumped.
 func (s *Sync) Jumps() uint64 { return s.jumps }
@@ -83,7 +109,7 @@ func (s *Sync) Jumps() uint64 { return s.jumps }
 // does not go back; an earlier one returns the last reading. Before Ready the
 // reading is the best guess, and the next one takes no account of it.
 func (s *Sync) Server(local time.Duration) time.Duration {
-	target := local + s.offset
+	target := local + s.offset + s.drift.over(local-s.at)
 	if !s.Ready() {
 		return target
 	}

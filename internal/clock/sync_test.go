@@ -57,12 +57,15 @@ func TestTheEstimateConverges(t *testing.T) {
 		worst time.Duration
 	}{
 		{"bare path", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond}, time.Microsecond},
-		{"drift", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond, drift: 100e-6}, time.Millisecond},
+		{"drift", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond, drift: 200e-6}, 50 * time.Microsecond},
+		{"drift on loopback", path{drift: -200e-6}, 50 * time.Microsecond},
+		{"drift and jitter", path{there: 30 * time.Millisecond, back: 30 * time.Millisecond, jitterThere: 5 * time.Millisecond, jitterBack: 5 * time.Millisecond, drift: -200e-6}, 1500 * time.Microsecond},
 		{"jitter", path{there: 10 * time.Millisecond, back: 10 * time.Millisecond, jitterThere: 20 * time.Millisecond, jitterBack: 20 * time.Millisecond}, 3 * time.Millisecond},
 		{"jitter one way", path{there: 10 * time.Millisecond, back: 10 * time.Millisecond, jitterThere: 60 * time.Millisecond, jitterBack: 0}, 7 * time.Millisecond},
 		{"loopback", path{}, time.Microsecond},
 		// No exchange shows by how much the two bare paths differ.
 		{"asymmetric path", path{there: 40 * time.Millisecond, back: 10 * time.Millisecond}, 15*time.Millisecond + time.Microsecond},
+		{"asymmetric path and drift", path{there: 10 * time.Millisecond, back: 40 * time.Millisecond, drift: 200e-6}, 15*time.Millisecond + 50*time.Microsecond},
 	} {
 		for _, offset := range []time.Duration{0, -time.Hour, 1000 * time.Hour} {
 			for seed := range uint64(20) {
@@ -167,6 +170,27 @@ func TestALargeErrorJumps(t *testing.T) {
 		}
 		if e := p.server(time.Millisecond) - s.Server(time.Millisecond); e != 0 || s.Jumps() != 1 {
 			t.Fatalf("%v: off by %v, %d jumps", by, e, s.Jumps())
+		}
+	}
+}
+
+// When a clock was set, one exchange is enough to know it: those of before are of another time.
+func TestAClockThatWasSetIsKnownAtOnce(t *testing.T) {
+	for _, by := range []time.Duration{-time.Minute, -90 * time.Millisecond, 90 * time.Millisecond, time.Minute} {
+		s, p := settled()
+		p.drift = 100e-6
+		p.run(s, 20*time.Second, 0)
+		p.offset += by
+		p.exchange(s, 20*time.Second)
+		if e := p.server(20*time.Second) - (20*time.Second + s.offset); e.Abs() > 100*time.Microsecond || s.RTT() < 39*time.Millisecond {
+			t.Errorf("set by %v: off by %v, with a round trip of %v", by, e, s.RTT())
+		}
+		at := 20 * time.Second
+		for ; at < 40*time.Second; at += 300 * time.Millisecond {
+			p.exchange(s, at)
+		}
+		if e := p.server(at) - s.Server(at); e.Abs() > 50*time.Microsecond {
+			t.Errorf("set by %v: off by %v later", by, e)
 		}
 	}
 }

@@ -1,0 +1,85 @@
+package clock
+
+import "time"
+
+const (
+	// driftBlock is how many exchanges make one point of the line, and driftPoints through how
+	// many it is drawn: those of a minute, at three exchanges a second.
+	driftBlock  = 8
+	driftPoints = 24
+	// usualDrift is what is expected while little is known: quartzes are off by 50 millionths, and
+	// bad ones by 200. maxDrift bounds what is believed: nothing turns a clock by more.
+	usualDrift = 100e-6
+	maxDrift   = 500e-6
+	// leastShare is how far the least delay of a block is off, as a part of what the mean is above
+	// it: between a fourth and a tenth, by how delays are spread.
+	leastShare = 1. / 5
+	// leastNoise is how far a time is off that was taken as a goroutine woke.
+	leastNoise = 20 * time.Microsecond
+)
+
+// drift estimates by how much faster the server's clock runs than the client's: by a line through
+// the offsets of blocks of exchanges, each measured as Sync does. While the points are too close
+// together to tell drift from jitter, it leans to none (ridge regression).
+type drift struct {
+	block  [driftBlock]exchange
+	inside int // exchanges of the block
+	points [driftPoints]driftPoint
+	count  int // points taken
+	rate   float64
+}
+
+// driftPoint is the offset that a block of exchanges has shown at a time, and by how much it may be
+// off.
+type driftPoint struct{ at, offset, noise time.Duration }
+
+// add takes an exchange.
+func (d *drift) add(e exchange) {
+	d.block[d.inside] = e
+	if d.inside++; d.inside < driftBlock {
+		return
+	}
+	d.inside = 0
+	d.points[d.count%driftPoints] = pointOf(&d.block)
+	d.count++
+	d.fit()
+}
+
+// pointOf is what a block of exchanges shows.
+func pointOf(block *[driftBlock]exchange) driftPoint {
+	first := block[0]
+	least, sum := first, exchange{}
+	for _, e := range block {
+		least.there, least.back = min(least.there, e.there), min(least.back, e.back)
+		// Differences, because a sum of times could overflow.
+		sum.at, sum.there, sum.back = sum.at+e.at-first.at, sum.there+e.there-first.there, sum.back+e.back-first.back
+	}
+	mean := first.there - least.there + sum.there/driftBlock + first.back - least.back + sum.back/driftBlock
+	return driftPoint{
+		at:     first.at + sum.at/driftBlock,
+		offset: (least.there - least.back) / 2,
+		noise:  leastNoise + time.Duration(float64(mean)/2*leastShare),
+	}
+}
+
+// fit draws the line.
+func (d *drift) fit() {
+	points := d.points[:min(d.count, driftPoints)]
+	n := float64(len(points))
+	var at, offset, noise float64 // means, the first two since those of the first point
+	for _, p := range points {
+		at += (p.at - points[0].at).Seconds() / n
+		offset += (p.offset - points[0].offset).Seconds() / n
+		noise += p.noise.Seconds() / n
+	}
+	squares, products := (noise/usualDrift)*(noise/usualDrift), 0.
+	for _, p := range points {
+		x := (p.at - points[0].at).Seconds() - at
+		squares += x * x
+		products += x * ((p.offset - points[0].offset).Seconds() - offset)
+	}
+	d.rate = min(max(products/squares, -maxDrift), maxDrift)
+}
+
+// over is by how much the server's clock gains in a time.
+func (d *drift) over(t time.Duration) time.Duration { return time.Duration(d.rate * float64(t)) }
