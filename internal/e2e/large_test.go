@@ -170,7 +170,7 @@ func TestLargeValuesWaitForAStreamThatIsBehind(t *testing.T) {
 	w.Until(600, func() bool { return c.State().Phase == client.Playing })
 	large := ledger{Lines: lines(rand.New(rand.NewPCG(1, 1)), 1000)}
 	w.Tick(func(tick *netloop.Tick) {
-		for range 11 { // 165 kB: more than half of what may wait
+		for range 8 { // 120 kB: more than half of what may wait
 			ballasts.Send(tick, netloop.Everyone(), parcel{B: make([]byte, 15_000)})
 		}
 	})

@@ -163,9 +163,9 @@ func TestWhatIsHeldIsBoundedInNumber(t *testing.T) {
 }
 
 func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
-	w, c, ran := hold(t, 20, 8000)
+	w, c, ran := hold(t, 20, 6000)
 	w.Until(60, func() bool { return c.Stats().Held > 0 })
-	if s := c.Stats(); s.Held != 8 || s.Early != 12 || len(*ran) != 12 {
+	if s := c.Stats(); s.Held != 10 || s.Early != 10 || len(*ran) != 10 {
 		t.Errorf("%d are held, %d early, %d ran", s.Held, s.Early, len(*ran))
 	}
 }

@@ -11,6 +11,7 @@ import (
 // that the owner takes everything at once and nothing that arrives meanwhile.
 type Inbox struct {
 	maxPerSession int
+	maxBytes      int // of each session
 	stats         *Stats
 	// MaxJoins bounds how many sessions join with one swap; 0 is any number. Others, and what
 	// has arrived of them, wait for the swaps that follow, in their order. Set it before the
@@ -65,7 +66,7 @@ func NewInbox(maxPerSession int, stats *Stats) *Inbox {
 	if stats == nil {
 		stats = new(Stats)
 	}
-	return &Inbox{maxPerSession: maxPerSession, stats: stats}
+	return &Inbox{maxPerSession: maxPerSession, maxBytes: max(maxInboxBytesPerSession, maxPerSession*smallMessage), stats: stats}
 }
 
 // Push adds an arrival; any goroutine may call it. It reports false, and has counted why,
@@ -227,7 +228,7 @@ func (b *Inbox) addLocked(a *Arrival) *entry {
 // admitLocked decides whether an arrival fits, and accounts for it in its session's share.
 func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	u := b.usageLocked(s)
-	limit := maxInboxBytesPerSession
+	limit := b.maxBytes
 	if k != MessageArrived { // What waits for its turn keeps only messages out.
 		limit += sparedInboxBytes
 	}

@@ -90,6 +90,9 @@ const (
 	// burst. sparedInboxBytes are for all other arrivals, however many messages wait.
 	maxInboxBytesPerSession = 264 << 10
 	sparedInboxBytes        = 32 << 10
+	// smallMessage is what a small message counts with: an inbox that is to take more of them at
+	// once than the defaults do, of which the bytes above hold 2 256, has more bytes for them.
+	smallMessage = 119
 	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that a
 	// crowd of senders that each keep their own bound cannot exhaust the memory.
 	maxInbox      = 1 << 16

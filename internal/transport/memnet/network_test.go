@@ -323,7 +323,7 @@ func TestLostSegmentHoldsUpThoseBehindIt(t *testing.T) {
 func TestReliableFloodLeavesRoomForDatagrams(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.join(Link{Delay: 20 * ms, Bandwidth: 1_000_000})
-	for range 15 {
+	for range 11 {
 		reliable(p.server, make([]byte, 16_000))
 	}
 	p.server.Flush(w.net.Now())
