@@ -112,6 +112,8 @@ type class struct {
 
 	weight  float64
 	minRate float64 // per second, 0 = none
+
+	predicted bool
 }
 
 // NewClass declares a class. The fields of S are the network variables, and their tags, which

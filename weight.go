@@ -38,7 +38,7 @@ func MinRate(perSecond float64) ClassOption {
 
 const minMinRate, maxMinRate = 0.01, 1000
 
-// weigh tells the world what the classes say of their weight.
+// weigh tells the world what the options of the classes say.
 func (r *Room) weigh() {
 	engine := r.e.Spec()
 	hertz := engine.Hertz()
@@ -48,6 +48,9 @@ func (r *Room) weigh() {
 			every = uint64(max(1, math.Floor(hertz/c.minRate)))
 		}
 		r.e.World().SetClassWeight(c.nv, c.weight, every)
+		if c.predicted {
+			r.e.World().SetRounded(c.nv)
+		}
 	}
 }
 

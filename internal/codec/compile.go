@@ -53,9 +53,10 @@ type Plan struct {
 	layout Type // of a whole struct, not of a slice's elements
 	least  int  // fewest wire bytes of one value
 	size   uintptr
-	groups []group // fields that are captured together, at most once in an interval
-	gaps   []gap   // of leaves with a threshold
-	inList string  // see Misplaced
+	groups []group  // fields that are captured together, at most once in an interval
+	gaps   []gap    // of leaves with a threshold
+	rounds []uint16 // the leaves that Round has to see to
+	inList string   // see Misplaced
 
 	teleports []uint16  // leaves with that tag
 	weights   []float64 // by leaf
@@ -108,6 +109,7 @@ func (w *walker) plan(n *node, path string) (*Plan, error) {
 			p.local = true
 		}
 	}
+	p.rounds = rounding(p.leaves)
 	return p, nil
 }
 

@@ -33,6 +33,7 @@ type kind struct {
 	weight uint32
 	every  uint64 // ticks that a change may wait, 0 = any number
 	factor func(*Peer, *Object) float64
+	rounds bool // see SetRounded
 }
 
 // fixed makes a fixed-point number of a weight. NaN is the least.

@@ -210,6 +210,9 @@ func (w *World) capture(o *Object) {
 	now.Words[c.plan.Words()] = o.owner
 	w.stats.Captured++
 	o.looked = w.tick
+	if w.kinds[c.index].rounds {
+		c.plan.Round(o.live)
+	}
 	if s := w.positions[c.index].space; s != nil {
 		s.place(o)
 	}
@@ -266,5 +269,8 @@ func (w *World) captured(o *Object, now *codec.Values, misfits int) {
 	}
 	if w.check != nil {
 		w.checkCapture(o, now, misfits)
+	}
+	if misfits > 0 && w.kinds[o.class.index].rounds {
+		o.class.plan.Clamp(o.live)
 	}
 }

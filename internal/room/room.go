@@ -313,7 +313,7 @@ const (
 // Systems lists what runs in every tick, in the order of the stages.
 func (r *Room) Systems() []System {
 	run := func(fn func()) func(loop.Stage) { return func(loop.Stage) { fn() } }
-	return append([]System{
+	all := append([]System{
 		{StartSystem, loop.Initialization, loop.Head, run(r.game.Start), "OnStart functions would not run"},
 		{"transport.poll", loop.EarlyUpdate, loop.Head, run(r.poll), "nothing from clients would reach the room"},
 		{"rpc.drain", 0, loop.Head, r.drainRPCs, "messages would wait for ever"},
@@ -321,4 +321,8 @@ func (r *Room) Systems() []System {
 		{"netvar.snapshot", loop.PreLateUpdate, loop.Tail, run(r.snapshot), "clients would see no state"},
 		{"transport.flush", loop.PostLateUpdate, loop.Tail, run(r.flush), "nothing would reach clients"},
 	}, r.inputSystem()...)
+	if r.world.Rounds() {
+		all = append(all, System{"netvar.round", loop.FixedUpdate, loop.Tail, run(r.world.Round), "clients would predict from other values than the server goes on from"})
+	}
+	return all
 }

@@ -1,0 +1,82 @@
+package codec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// Round makes each number in the struct at v what a capture and a restore make of it. Only those
+// with a unit, a range or the bits of a quaternion take work, and nothing is allocated, except for
+// maps that have such numbers in their values. What does not fit is left as it is, so that a
+// capture finds it and counts it: see Clamp. Rounding what is rounded changes nothing.
+func (p *Plan) Round(v unsafe.Pointer) {
+	for _, i := range p.rounds {
+		l := &p.leaves[i]
+		q := unsafe.Add(v, l.off)
+		switch l.kind {
+		case Quant32, Range32: // what states are mostly made of
+			s := float64(*(*float32)(q)) * l.den
+			if l.num != 1 {
+				s /= l.num
+			}
+			if s = math.RoundToEven(s); s >= l.least && s <= l.most {
+				*(*float32)(q) = float32(float64(int64(s)) * l.num / l.den)
+			}
+		case Slice:
+			h := *(*[]struct{})(q) // length and pointer of any slice
+			first := unsafe.Pointer(unsafe.SliceData(h))
+			for n := range h {
+				l.elem.Round(unsafe.Add(first, uintptr(n)*l.elem.size))
+			}
+		case Map:
+			if *(*unsafe.Pointer)(q) != nil {
+				l.settle(v, 0)
+			}
+		default:
+			if w, misfit := l.load(v); misfit == 0 {
+				l.store(v, w)
+			}
+		}
+	}
+}
+
+// Clamp makes of each value in the struct at v that does not fit what a capture makes of it, which
+// cuts it.
+func (p *Plan) Clamp(v unsafe.Pointer) {
+	for i := range p.leaves {
+		switch l := &p.leaves[i]; {
+		case l.absent:
+		case l.kind.Blob():
+			l.settle(v, 1)
+		default:
+			if w, misfit := l.load(v); misfit > 0 {
+				l.store(v, w)
+			}
+		}
+	}
+}
+
+// settle lets a string, list or message go through a capture and a restore if so many misfits are
+// in it, or more for 1.
+func (l *leaf) settle(v unsafe.Pointer, misfits int) {
+	var rep report
+	b := l.appendBlob(nil, v, &rep)
+	if min(rep.clamped, 1) == misfits {
+		r := wire.NewReader(b)
+		l.storeBlob(v, &r)
+	}
+}
+
+// rounding lists the leaves with numbers that Round has to see to.
+func rounding(leaves []leaf) (rounds []uint16) {
+	for i := range leaves {
+		switch l := &leaves[i]; {
+		case l.absent:
+		case l.kind.Steps() || l.kind == Quat || l.kind.list() && len(l.elem.rounds) > 0:
+			rounds = append(rounds, uint16(i))
+		}
+	}
+	return rounds
+}
