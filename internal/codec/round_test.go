@@ -14,8 +14,8 @@ type roundPart struct {
 	S string `net:"max=2"`
 }
 
-// rounded has a value of each form that Round has to see to, and of those that it need not.
-type rounded struct {
+// roundAll has a value of each form that Round has to see to, and of those that it need not.
+type roundAll struct {
 	A float32 `net:"quant=1/8"`
 	B float32 `net:"quant=3/8,range=-10:90"`
 	C float64 `net:"quant=1/8"`
@@ -39,7 +39,7 @@ type rounded struct {
 
 // random fills in values of which few do not fit. No list is empty, because an empty one is
 // restored as none.
-func (s *rounded) random(rng *rand.Rand) {
+func (s *roundAll) random(rng *rand.Rand) {
 	number := func() float64 {
 		switch rng.IntN(60) {
 		case 0:
@@ -54,7 +54,7 @@ func (s *rounded) random(rng *rand.Rand) {
 	}
 	small := func() float32 { return float32(number()) }
 	part := func() roundPart { return roundPart{small(), int8(rng.IntN(9)), "abc"[:rng.IntN(33)/11]} }
-	*s = rounded{A: small(), B: small(), C: number(), D: number() + 5, E: small(), F: number(), G: int16(rng.IntN(9)), O: 0.3}
+	*s = roundAll{A: small(), B: small(), C: number(), D: number() + 5, E: small(), F: number(), G: int16(rng.IntN(9)), O: 0.3}
 	s.H, s.P = "abcdef"[:rng.IntN(40)/10], make([]byte, 1+rng.IntN(30)/10)
 	s.J = [4]float32{small(), small(), small(), small()}
 	s.K = map[int8]roundPart{}
@@ -74,11 +74,11 @@ func (s *rounded) random(rng *rand.Rand) {
 // nothing that a capture finds, and nothing that is rounded. Clamp does the same for what does not
 // fit.
 func TestRoundIsCaptureAndRestore(t *testing.T) {
-	p := mustPlan[rounded](t)
+	p := mustPlan[roundAll](t)
 	rng := rand.New(rand.NewPCG(4, 2))
 	fits := 0
 	for range 2000 {
-		var s, want rounded
+		var s, want roundAll
 		s.random(rng)
 		want.O = s.O
 		before, after := p.newValues(), p.newValues()
@@ -122,8 +122,8 @@ func TestRoundPassesOverWhatIsNotHere(t *testing.T) {
 
 // Rounding allocates nothing, lists of numbers included.
 func TestRoundDoesNotAllocate(t *testing.T) {
-	p := mustPlan[rounded](t)
-	var s rounded
+	p := mustPlan[roundAll](t)
+	var s roundAll
 	s.random(rand.New(rand.NewPCG(1, 1)))
 	s.K = nil
 	s.L[0].M, s.L[1].M = nil, nil

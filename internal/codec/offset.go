@@ -1,0 +1,167 @@
+package codec
+
+import (
+	"math"
+	"unsafe"
+)
+
+// An offset is by how much what is drawn of a value differs from it: a number for each leaf that is
+// drawn on the way from one value to another, four for a quaternion. What steps has none.
+
+// Offsets is how many numbers an offset has.
+func (p *Plan) Offsets() (n int) {
+	for i := range p.leaves {
+		n += p.leaves[i].offsets()
+	}
+	return n
+}
+
+func (l *leaf) offsets() int {
+	switch {
+	case l.absent || l.lerp == LerpStep:
+		return 0
+	case l.kind == Quat:
+		return 4
+	default:
+		return 1
+	}
+}
+
+// Apart writes by how much the struct at a differs from the one at b: of angles and rotations the
+// short way. What is no finite number has no distance.
+func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
+	at := 0
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		switch l.offsets() {
+		case 1:
+			off[at] = l.apart(l.number(a), l.number(b))
+			at++
+		case 4:
+			quatApart(off[at:at+4], (*[4]float32)(unsafe.Add(a, l.off)), (*[4]float32)(unsafe.Add(b, l.off)))
+			at += 4
+		}
+	}
+}
+
+// apart is x - y, the short way round. What lies infinitely far away, or nowhere, is drawn at once.
+func (l *leaf) apart(x, y float64) float64 {
+	d := x - y
+	if circle := l.circle(); circle != 0 {
+		d -= float64(circle * math.RoundToEven(d/circle))
+	}
+	if math.IsNaN(d) || math.IsInf(d, 0) {
+		return 0
+	}
+	return d
+}
+
+// Shift moves the numbers of the struct at v by a part of an offset. No leaf leaves its range.
+func (p *Plan) Shift(v unsafe.Pointer, off []float64, part float64) {
+	at := 0
+	for i := range p.leaves {
+		l := &p.leaves[i]
+		switch l.offsets() {
+		case 1:
+			if d := off[at] * part; d != 0 {
+				x := l.number(v)
+				l.setNumber(v, wrap(x+d, x, x, l.circle()))
+			}
+			at++
+		case 4:
+			quatShift((*[4]float32)(unsafe.Add(v, l.off)), off[at:at+4], part)
+			at += 4
+		}
+	}
+}
+
+// number is the value of a leaf in its own unit.
+func (l *leaf) number(v unsafe.Pointer) float64 {
+	q := unsafe.Add(v, l.off)
+	switch l.kind {
+	case Float32, Quant32, Range32:
+		return float64(*(*float32)(q))
+	case Float64, Quant64, Range64:
+		return *(*float64)(q)
+	default:
+		w, _ := l.load(v)
+		return l.whole(w)
+	}
+}
+
+// setNumber sets it, rounded if it is whole.
+func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
+	q := unsafe.Add(v, l.off)
+	least, most := -math.MaxFloat64, math.MaxFloat64
+	if l.kind.Steps() {
+		least, most = l.least*l.num/l.den, l.most*l.num/l.den
+	}
+	switch l.kind {
+	case Float32, Quant32, Range32:
+		*(*float32)(q) = float32(min(max(x, least, -math.MaxFloat32), most, math.MaxFloat32))
+	case Float64, Quant64, Range64:
+		*(*float64)(q) = min(max(x, least), most)
+	default:
+		l.store(v, l.nearest(math.Round(x)))
+	}
+}
+
+// whole is the number that the word of an integer stands for.
+func (l *leaf) whole(w uint64) float64 {
+	if l.kind >= Uint8 && l.kind <= Uint {
+		return float64(w)
+	}
+	return float64(int64(w))
+}
+
+// nearest is the word of an integer that its field can hold.
+func (l *leaf) nearest(x float64) uint64 {
+	low := l.low
+	if l.kind == Int64 {
+		low = 1 << 63
+	}
+	switch {
+	case x <= l.whole(low):
+		return low
+	case x >= l.whole(low+l.span):
+		return low + l.span
+	case x < 0:
+		return uint64(int64(x))
+	default:
+		return uint64(x)
+	}
+}
+
+// quatApart is the difference of two rotations that are written with the sign that is nearer.
+func quatApart(off []float64, a, b *[4]float32) {
+	var dot float64
+	for i := range a {
+		dot += float64(a[i]) * float64(b[i])
+	}
+	sign := 1.0
+	if dot < 0 {
+		sign = -1
+	}
+	for i := range off {
+		off[i] = float64(sign*float64(a[i])) - float64(b[i])
+	}
+	if math.IsNaN(off[0] + off[1] + off[2] + off[3]) {
+		clear(off)
+	}
+}
+
+// quatShift moves a rotation by a part of a difference. One that was never set stays so.
+func quatShift(q *[4]float32, off []float64, part float64) {
+	var r [4]float64
+	var norm float64
+	for i := range r {
+		r[i] = float64(off[i]*part) + float64(q[i])
+		norm += float64(r[i] * r[i])
+	}
+	if norm = math.Sqrt(norm); norm == 0 || *q == ([4]float32{}) {
+		return
+	}
+	for i := range r {
+		q[i] = float32(r[i] / norm)
+	}
+}
