@@ -43,7 +43,8 @@ func TestAnOffsetLeadsToWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// offsetGives compares what is drawn, of which angles may lie a turn apart and rotations have two signs.
+// offsetGives compares what is drawn, of which angles may lie a turn apart and rotations have two
+// signs.
 func offsetGives(t *testing.T, part float64, got, want drawn) {
 	t.Helper()
 	close := func(name string, a, b, circle float64) {

@@ -43,7 +43,9 @@ func TestThePredictedStateIsThatOfTheWireAfterEachStep(t *testing.T) {
 			steps = append(steps, drift(tick, drifters, 0.1)) // 1.6 units
 			plain = drift(tick, plainDrifters, 0.1)
 		})
-		r.On(netloop.Update, "push", func(tick *netloop.Tick) { drift(tick, drifters, 0.04) }) // 0.64
+		r.On(netloop.Update, "push", func(tick *netloop.Tick) {
+			drift(tick, drifters, 0.04) // 0.64 units
+		})
 	}}, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), FixedRate: netloop.Hz(60)}))
 	w.Step(2)
 	if want := [][]float32{{0}, {0.125}, {0.3125}, {0.4375}}; !slices.EqualFunc(steps, want, slices.Equal) {
