@@ -54,22 +54,23 @@ func NewBuffer(f *Form) *Buffer {
 // the packet's newest input is newer than all that came before.
 func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fresh bool) {
 	r.Begin(packet, done+1)
-	for n := 0; ; n++ {
-		step, v, view, ok := r.Next()
-		if !ok {
-			break
-		}
-		if step > done+Window {
-			counts.Ahead++
-			continue
-		}
-		if !b.note(step) {
-			if n == 0 {
+	for first := true; r.Next(); first = false {
+		step := r.Step()
+		if b.has(step) {
+			if first {
 				counts.Duplicate++
 			}
 			break
 		}
-		fresh = fresh || step == b.newest
+		v, view, ok := r.Read()
+		switch {
+		case !ok:
+			continue // There is no next.
+		case step > done+Window:
+			counts.Ahead++
+			continue
+		}
+		fresh = b.note(step) || fresh
 		if step <= done {
 			counts.Late++
 			continue
@@ -85,18 +86,20 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 	return counts, fresh
 }
 
-// note notes that the input of a step has come, and reports whether it is the first.
-func (b *Buffer) note(step uint64) bool {
-	if step > b.newest {
-		b.came = b.came<<min(step-b.newest, 64) | 1
-		b.newest = step
-		return true
-	}
+// has reports whether the input of a step has come, or its step is so old that nobody knows.
+func (b *Buffer) has(step uint64) bool {
 	behind := b.newest - step
-	if behind >= 64 || b.came>>behind&1 != 0 {
+	return step <= b.newest && (behind >= 64 || b.came>>behind&1 != 0)
+}
+
+// note notes that the input of a step has come, and reports whether it is the newest.
+func (b *Buffer) note(step uint64) bool {
+	if step < b.newest {
+		b.came |= 1 << (b.newest - step)
 		return false
 	}
-	b.came |= 1 << behind
+	b.came = b.came<<min(step-b.newest, 64) | 1
+	b.newest = step
 	return true
 }
 

@@ -115,8 +115,9 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 			near := step + rng.Uint64N(200) - min(step, 100)
 			reader.Begin(packet, near)
 			n, last := 0, step+1
-			for {
-				at, v, seen, ok := reader.Next()
+			for reader.Next() {
+				at := reader.Step()
+				v, seen, ok := reader.Read()
 				if !ok {
 					break
 				}

@@ -25,13 +25,12 @@ type Reader struct {
 	form  *Form
 	bits  wire.BitReader
 	left  int // inputs
-	first bool
+	read  int
 	gaps  bool
 	step  uint64
 	line  viewLine
 	// The input that was read last, the one before it, and room for the next.
 	now, newer, spare codec.Values
-	drawn             bool // newer is an input of the packet
 	scratch           []byte
 }
 
@@ -46,39 +45,43 @@ func (r *Reader) Begin(packet []byte, near uint64) {
 	r.step = widen(near, r.bits.Take(stepBits))
 	r.left = 1 + int(r.bits.Take(olderBits))
 	r.gaps = r.bits.Bit()
-	r.first, r.drawn = true, false
+	r.read = 0
 	r.line = viewLine{advance: places}
 	r.scratch = r.scratch[:0]
 }
 
-// Next reads the next older input. It reports false at the end of the packet, and at what makes no
-// sense, which Err tells. The values are valid until the next call.
-func (r *Reader) Next() (step uint64, v *codec.Values, view View, ok bool) {
+// Next goes to the next older input. It reports false at the end of the packet, and at what makes
+// no sense, which Err tells.
+func (r *Reader) Next() bool {
 	if r.left == 0 || r.bits.Err() != nil {
-		return 0, nil, View{}, false
+		return false
 	}
 	r.left--
-	base, newer := &r.now, &r.newer
-	switch {
-	case r.first:
-		base = &r.form.zero
-		fallthrough
-	case !r.drawn:
-		newer = nil
-	}
-	if !r.first {
+	if r.read > 0 {
 		r.back()
-		r.drawn = true
+	}
+	return r.bits.Err() == nil
+}
+
+// Step is the step of the input that Next has come to.
+func (r *Reader) Step() uint64 { return r.step }
+
+// Read reads that input, without which there is no older one. It reports false if it makes no
+// sense. The values are valid until the next call.
+func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
+	base, newer := &r.now, &r.newer
+	if r.read == 0 {
+		base = &r.form.zero
+	}
+	if r.read < 2 {
+		newer = nil
 	}
 	view = r.line.take(&r.bits, r.step)
 	r.form.alias(&r.spare, base)
 	r.scratch = r.form.take(&r.bits, &r.spare, newer, r.scratch)
-	r.first = false
 	r.newer, r.now, r.spare = r.now, r.spare, r.newer
-	if r.bits.Err() != nil {
-		return 0, nil, View{}, false
-	}
-	return r.step, &r.now, view, true
+	r.read++
+	return &r.now, view, r.bits.Err() == nil
 }
 
 // back goes to the step of the next older input.
@@ -110,44 +113,44 @@ type item struct {
 	v    codec.Values
 }
 
-// append writes the newest of the inputs, which are in the order of their steps, the newest
-// first, as many as fit limit. It returns how many those are.
-func (w *writer) append(dst []byte, limit int, n int, at func(int) *item) ([]byte, int) {
-	if n == 0 {
-		return dst, 0
+// append writes inputs, the newest first, as many of the newest as fit limit.
+func (w *writer) append(dst []byte, limit int, list []*item) []byte {
+	if len(list) == 0 {
+		return dst
 	}
-	newest := at(0)
-	gaps := newest.step-at(n-1).step != uint64(n-1)
+	newest, n := list[0].step, len(list)
+	gaps := newest-list[n-1].step != uint64(n-1)
 	w.bits.Reset(dst)
-	w.bits.Put(newest.step&(1<<stepBits-1), stepBits)
+	w.bits.Put(newest&(1<<stepBits-1), stepBits)
 	w.bits.Put(0, olderBits) // filled in below
 	w.bits.Bit(gaps)
 	line := viewLine{advance: places}
 	written := 0
-	for ; written < n; written++ {
-		before, it := w.bits.Mark(), at(written)
-		if gaps && written > 0 {
-			w.bits.PutLen(at(written-1).step - it.step - 1)
+	for i, it := range list {
+		before := w.bits.Mark()
+		if gaps && i > 0 {
+			w.bits.PutLen(list[i-1].step - it.step - 1)
 		}
 		line.put(&w.bits, it.view, it.step)
 		base, newer := &w.form.zero, (*codec.Values)(nil)
-		if written > 0 {
-			base = &at(written - 1).v
+		if i > 0 {
+			base = &list[i-1].v
 		}
-		if written > 1 {
-			newer = &at(written - 2).v
+		if i > 1 {
+			newer = &list[i-2].v
 		}
 		w.form.put(&w.bits, &it.v, base, newer)
 		if w.bits.Len() > 8*(len(dst)+limit) {
 			w.bits.Rewind(before)
 			break
 		}
+		written++
 	}
 	if written == 0 {
-		return dst, 0
+		return dst
 	}
 	w.bits.Flush()
 	b := w.bits.Bytes()
 	b[len(dst)+stepBits/8] |= byte(written - 1)
-	return b, written
+	return b
 }

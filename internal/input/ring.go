@@ -88,11 +88,8 @@ func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 			open = n
 		}
 	}
-	b, _ := r.w.append(dst, limit, open, r.item)
-	return b
+	return r.w.append(dst, limit, r.list[:open])
 }
-
-func (r *Ring) item(i int) *item { return r.list[i] }
 
 // Clear forgets all inputs.
 func (r *Ring) Clear() {

@@ -17,7 +17,7 @@ import (
 
 // bare is a server without a network: its test plays the transport.
 type bare struct {
-	t      *testing.T
+	t      testing.TB
 	s      *netloop.Server
 	server inside.Server
 	room   *room.Room
@@ -41,17 +41,17 @@ type bareGame func(*netloop.Room)
 func (bareGame) Schema() *netloop.Schema      { return bareSchema }
 func (g bareGame) Open(r *netloop.Room) error { g(r); return nil }
 
-func newBare(t *testing.T, g bareGame) *bare {
+func newBare(t testing.TB, g bareGame) *bare {
 	t.Helper()
 	return newBareAs(t, netloop.Config{}, g)
 }
 
-func newBareAs(t *testing.T, cfg netloop.Config, g bareGame) *bare {
+func newBareAs(t testing.TB, cfg netloop.Config, g bareGame) *bare {
 	t.Helper()
 	return newBareOf(t, cfg, g)
 }
 
-func newBareOf(t *testing.T, cfg netloop.Config, g netloop.Game) *bare {
+func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 	t.Helper()
 	cfg.LostAfter = cmp.Or(cfg.LostAfter, time.Hour) // Guests say nothing unless a test lets them.
 	s, err := netloop.New(cfg, g)

@@ -253,7 +253,7 @@ func TestACallWithoutRoomIsAnswered(t *testing.T) {
 }
 
 // answers returns the codes of what a session has been sent on its stream.
-func answers(t *testing.T, s *guest) (codes []netloop.Code) {
+func answers(t testing.TB, s *guest) (codes []netloop.Code) {
 	t.Helper()
 	for _, a := range heard(t, s) {
 		if a.Kind == transport.MessageArrived {
@@ -264,7 +264,7 @@ func answers(t *testing.T, s *guest) (codes []netloop.Code) {
 }
 
 // heard returns what has come to a client over its stream.
-func heard(t *testing.T, s *guest) []transport.Arrival {
+func heard(t testing.TB, s *guest) []transport.Arrival {
 	t.Helper()
 	b := s.AppendStream(nil, 1<<20)
 	inbox := transport.NewInbox(0, nil)

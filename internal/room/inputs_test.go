@@ -1,0 +1,419 @@
+package room_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+var (
+	inputSchema   = netloop.NewSchema("inputs", 1, 0)
+	inputControls = netloop.NewInput(inputSchema, func(last steer, missed int) steer {
+		last.Fire = false
+		if missed == 13 {
+			panic("an unlucky number")
+		}
+		return last
+	})
+)
+
+// steer is a typical input.
+type steer struct {
+	Turn, Thrust int8
+	Fire         bool
+	Aim          float32 `net:"quant=1/512,range=-4:4"`
+}
+
+// ranInput is one call of the game's handler.
+type ranInput struct {
+	step   uint64
+	client uint64
+	in     steer
+}
+
+type inputGame func(*netloop.Room)
+
+func (inputGame) Schema() *netloop.Schema      { return inputSchema }
+func (g inputGame) Open(r *netloop.Room) error { g(r); return nil }
+
+// pilots is a room whose clients' packets of inputs its test writes.
+type pilots struct {
+	*bare
+	all   []*pilot
+	ran   []ranInput
+	quiet bool // nothing is noted
+}
+
+// pilot is a client.
+type pilot struct {
+	*guest
+	ring  *input.Ring
+	codec *schema.InputCodec
+	in    steer // scratch
+}
+
+func newPilots(t testing.TB, cfg netloop.Config, n int) *pilots {
+	t.Helper()
+	p := new(pilots)
+	p.bare = newBareOf(t, cfg, inputGame(p.handle))
+	for range n {
+		p.join()
+	}
+	for len(p.room.Clients()) < n {
+		p.step()
+	}
+	return p
+}
+
+func (p *pilots) handle(r *netloop.Room) {
+	inputControls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in steer) {
+		if !p.quiet {
+			p.ran = append(p.ran, ranInput{t.FixedStep(), uint64(from.ID()), in})
+		}
+		if in.Turn == 99 {
+			panic("too much")
+		}
+	})
+}
+
+func (p *pilots) join() *pilot {
+	p.t.Helper()
+	adm, err := p.server.Handler.Admit(context.Background(), hello(inputSchema), "here")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c := &inside.Netloop.Input(inputControls).InputCodec
+	s := &pilot{guest: newGuest(adm), ring: input.NewRing(c.Form()), codec: c}
+	p.all = append(p.all, s)
+	return s
+}
+
+// make makes the input of a step.
+func (s *pilot) make(step uint64, in steer) {
+	s.in = in
+	_ = schema.CaptureInput(s.codec, &s.in, s.ring.Add(step, input.View{From: step, To: step + 1}))
+}
+
+// send brings the server the newest inputs.
+func (p *pilots) send(s *pilot) {
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+}
+
+// counts are what became of the inputs of all clients.
+func (p *pilots) counts() input.Counts {
+	var all input.Counts
+	for _, c := range p.room.Clients() {
+		counts, _ := c.InputStats()
+		all.Add(counts)
+	}
+	return all
+}
+
+// inputsOf returns what ran of one client, in order.
+func (p *pilots) inputsOf(s *pilot) (all []steer) {
+	for _, r := range p.ran {
+		if r.client == s.Session.ID() {
+			all = append(all, r.in)
+		}
+	}
+	return all
+}
+
+// Whatever the order in which inputs arrive, they run in the order of the clients' ids.
+func TestInputsRunInTheOrderOfClients(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 5)
+	for range 20 {
+		for i := range p.all {
+			s := p.all[(i*3+int(p.tick))%len(p.all)]
+			s.make(p.tick+3, steer{Turn: int8(p.tick)})
+			p.send(s)
+		}
+		p.step()
+	}
+	for i := 1; i < len(p.ran); i++ {
+		a, b := p.ran[i-1], p.ran[i]
+		if b.step < a.step || b.step == a.step && b.client != a.client+1 || b.step > a.step && (a.client != 5 || b.client != 1) {
+			t.Fatalf("client %d in step %d runs after client %d in step %d", b.client, b.step, a.client, a.step)
+		}
+	}
+	if len(p.ran) != 5*18 {
+		t.Errorf("%d inputs ran, want one of each client in 18 steps", len(p.ran))
+	}
+}
+
+// A step without its input runs what repeat makes of the last one that came.
+func TestAMissedInputIsRepeatedAndCounted(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 1)
+	s := p.all[0]
+	first := p.tick + 1
+	for step := first; step < first+3; step++ {
+		s.make(step, steer{Turn: int8(step - first), Fire: true})
+	}
+	p.send(s)
+	for range 5 {
+		p.step()
+	}
+	s.make(first+6, steer{Turn: 7})
+	p.send(s)
+	for range 2 {
+		p.step()
+	}
+	want := []steer{{Fire: true}, {Turn: 1, Fire: true}, {Turn: 2, Fire: true}, {Turn: 2}, {Turn: 2}, {Turn: 2}, {Turn: 7}}
+	if got := p.inputsOf(s); !slices.Equal(got, want) {
+		t.Errorf("%+v ran, want %+v", got, want)
+	}
+	if c := p.counts(); c.Applied != 4 || c.Missed != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Who makes more inputs than there are steps, for steps far ahead, for steps that have run, or
+// others for the same steps again, gains nothing by it.
+func TestCheatersGetOneInputAStep(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 3)
+	fast, again, late := p.all[0], p.all[1], p.all[2]
+	begin := p.tick + 1
+	for range 100 {
+		done := p.tick
+		for n := range uint64(10) { // Ten times as many as time has steps.
+			fast.make(begin+(done+1-begin)*10+n, steer{Turn: 1})
+		}
+		p.send(fast)
+		again.make(done+1, steer{Turn: 1})
+		p.send(again)
+		again.make(done+1, steer{Turn: 2, Fire: true})
+		p.send(again)
+		if done > begin {
+			late.make(done, steer{Turn: 3})
+			p.send(late)
+			late.ring.Clear()
+			late.make(done+input.Window+1, steer{Turn: 4})
+			p.send(late)
+			late.ring.Clear()
+		}
+		p.step()
+	}
+	if n := len(p.inputsOf(fast)); n > 100 {
+		t.Errorf("%d inputs ran in 100 steps", n)
+	}
+	for _, in := range p.inputsOf(again) {
+		if in != (steer{Turn: 1}) {
+			t.Errorf("%+v ran, and was not the first for its step", in)
+		}
+	}
+	if all := p.inputsOf(late); len(all) > 0 {
+		t.Errorf("%+v ran, and all were late or too far ahead", all)
+	}
+	c := p.counts()
+	if c.Late != 98 || c.Ahead < 98 || c.Duplicate < 100 || c.Malformed != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A handler or a repeat that panics costs one input of one client.
+func TestAPanicInAnInputCostsThatOneAlone(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 3)
+	first := p.tick + 1
+	for range 20 {
+		for i, s := range p.all {
+			turn := int8(i)
+			if i == 1 && p.tick == first {
+				turn = 99
+			}
+			if i != 2 || p.tick < first+2 {
+				s.make(p.tick+1, steer{Turn: turn})
+				p.send(s)
+			}
+		}
+		p.step()
+	}
+	for i, s := range p.all {
+		if n := len(p.inputsOf(s)); n != 20 {
+			t.Errorf("%d inputs of client %d ran in 20 steps", n, i)
+		}
+	}
+	for _, place := range []string{"input", "NewInput.repeat"} {
+		if line := `netloop_system_panics_total{system="` + place + `"} 1`; !p.scraped(line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+// A client that was kicked does nothing more; one that has lost its connection does what repeat
+// makes.
+func TestInputsOfThoseWhoAreNotThere(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 2)
+	for _, s := range p.all {
+		s.make(p.tick+1, steer{Turn: 5, Fire: true})
+		p.send(s)
+	}
+	p.step()
+	kicked, _ := p.room.Client(p.all[0].Session.ID())
+	kicked.Kick(netloop.CodeKicked, "")
+	for _, s := range p.all {
+		s.make(p.tick+1, steer{Turn: 6})
+		p.send(s)
+	}
+	p.step()
+	if n := len(p.inputsOf(p.all[0])); n != 1 {
+		t.Errorf("%d inputs of the client that was kicked ran", n)
+	}
+	if n := len(p.inputsOf(p.all[1])); n != 2 {
+		t.Errorf("%d inputs of the other client ran", n)
+	}
+}
+
+// What is told of inputs names the newest that has come, those before it, how early it was, and
+// what was missed.
+func TestAClientIsToldOfItsInputs(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 1)
+	s := p.all[0]
+	told := func() *transport.InputStatus {
+		p.t.Helper()
+		client, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil)})
+		for range 5 { // It waits for a datagram that leaves anyway, but not for long.
+			p.step()
+			carry(s.guest, &guest{client, link})
+		}
+		for _, a := range client.Inbox().Swap(nil) {
+			if a.Kind == transport.InputsTold {
+				return a.Status
+			}
+		}
+		return nil
+	}
+	if st := told(); st != nil {
+		t.Errorf("told of no inputs: %+v", st)
+	}
+	base := p.tick
+	for _, step := range []uint64{2, 3, 5} {
+		s.make(base+step, steer{})
+	}
+	at := time.Duration(base) * time.Second / 60
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+	st := told()
+	if st == nil || st.Newest != base+5 || st.Before != 0b110 || st.Missed != 1 {
+		t.Fatalf("told %+v, want step %d, and those 2 and 3 before it, and that step %d was missed", st, base+5, base+4)
+	}
+	// Tick 1 was due at 0, so the tick of step base+5 is due base+4 ticks later.
+	if want := loop.Hz(60).Period() * 4; (st.Early - want).Abs() > time.Microsecond {
+		t.Errorf("early by %v, want %v", st.Early, want)
+	}
+	st = told()
+	if st == nil || st.Newest != base+5 || st.Missed < 4 {
+		t.Errorf("told %+v, want what was missed since", st)
+	}
+}
+
+// Bytes that are no packet, a packet of half its length, and a packet to a room that handles no
+// inputs: each is counted.
+func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 1)
+	s := p.all[0]
+	for n := range uint64(10) {
+		s.make(p.tick+1+n, steer{Turn: int8(n * 11), Aim: float32(n) / 3})
+	}
+	whole := s.ring.AppendPacket(nil, transport.MaxInputs)
+	for _, bad := range [][]byte{{}, {1}, whole[:len(whole)/2]} {
+		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: bad})
+	}
+	p.step()
+	if c := p.counts(); c.Malformed != 3 {
+		t.Errorf("%+v", c)
+	}
+	b := newBareOf(t, netloop.Config{}, inputGame(func(*netloop.Room) {}))
+	guest := (&pilots{bare: b}).join()
+	b.step()
+	b.push(guest.guest, transport.Arrival{Kind: transport.Inputs, State: whole})
+	b.step()
+	b.room.Report()
+	if line := `netloop_inputs_total{outcome="unhandled"} 1`; !b.scraped(line) {
+		t.Errorf("the metrics lack %s", line)
+	}
+}
+
+// TestInputsAreReplayed records inputs that come in any way, and plays the recording again.
+func TestInputsAreReplayed(t *testing.T) {
+	var file bytes.Buffer
+	p := newPilots(t, netloop.Config{Record: &file}, 3)
+	for n := range 50 {
+		for i, s := range p.all {
+			if n%(i+2) == 0 {
+				s.make(p.tick+uint64(n%5), steer{Turn: int8(n)})
+			}
+			if n%7 > i {
+				p.send(s)
+			}
+		}
+		p.step()
+	}
+	again := new(pilots)
+	replay, err := netloop.NewReplay(netloop.Config{}, inputGame(again.handle), bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = replay.Step()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if len(again.ran) == 0 || !slices.Equal(again.ran, p.ran) {
+		t.Errorf("%d inputs ran, and %d in the replay", len(p.ran), len(again.ran))
+	}
+}
+
+// crowded is a room of 200 clients. bring brings it a packet of each, with seven inputs of which
+// one is new, and tick runs a tick.
+func crowded(t testing.TB) (bring, tick func()) {
+	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 200}}, 200)
+	p.quiet = true
+	packet := make([]byte, 0, transport.MaxInputs)
+	bring = func() {
+		for i, s := range p.all {
+			s.make(p.tick+3, steer{Turn: int8(p.tick / 16), Thrust: 127, Fire: p.tick%8 == 0, Aim: float32(p.tick%100)/32 + float32(i)/512})
+			s.ring.Confirm(p.tick-4, 0xffff)
+			packet = s.ring.AppendPacket(packet[:0], transport.MaxInputs)
+			p.room.Inbox().Push(transport.Arrival{Kind: transport.Inputs, Session: s.Session, State: packet})
+		}
+	}
+	return bring, p.step
+}
+
+func TestInputsAllocateNothing(t *testing.T) {
+	bring, tick := crowded(t)
+	both := func() { bring(); tick() }
+	for range 200 {
+		both()
+	}
+	if n := testing.AllocsPerRun(100, both); n > 0 {
+		t.Errorf("a tick with the inputs of 200 clients allocates %v times", n)
+	}
+}
+
+// BenchmarkInputsOf200Clients is a tick that takes and runs the inputs of 200 clients, and one in
+// which they make none: the difference is what inputs cost.
+func BenchmarkInputsOf200Clients(b *testing.B) {
+	bring, tick := crowded(b)
+	for name, bring := range map[string]func(){"none": func() {}, "all": bring} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var took time.Duration
+			for range b.N {
+				bring()
+				start := time.Now() //nolint:forbidigo // It measures.
+				tick()
+				took += time.Since(start) //nolint:forbidigo // It measures.
+			}
+			b.ReportMetric(float64(took.Microseconds())/float64(b.N), "µs/tick")
+		})
+	}
+}
