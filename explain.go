@@ -53,6 +53,7 @@ const (
 
 // reasons are the name of each reason, and what it says of a field.
 var reasons = [numReasons][2]string{
+	0:                  {"unknown", "the reason is unknown"},
 	ReasonDespawned:    {"despawned", "the object is despawned"},
 	ReasonNew:          {"new", "the object was spawned after the last snapshot; the next has it"},
 	ReasonHidden:       {"hidden", "the client may not see the object"},
@@ -77,11 +78,14 @@ var reasons = [numReasons][2]string{
 }
 
 // String returns the reason's name, such as "in_flight".
-func (r Reason) String() string {
-	if r == 0 || r >= numReasons {
-		return "unknown"
+func (r Reason) String() string { return r.words()[0] }
+
+// words are the reason's name, and what it says of a field.
+func (r Reason) words() [2]string {
+	if r >= numReasons {
+		return reasons[0]
 	}
-	return reasons[r][0]
+	return reasons[r]
 }
 
 // MarshalText makes JSON show the name.
@@ -121,7 +125,7 @@ type Explanation struct {
 // String says it in a sentence.
 func (x Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "client %d, %s %s, %s at tick %d: %s", x.Client, x.Class, x.Object, x.Field, x.Tick, reasons[min(x.Reason, numReasons-1)][1])
+	fmt.Fprintf(&b, "client %d, %s %s, %s at tick %d: %s", x.Client, x.Class, x.Object, x.Field, x.Tick, x.Reason.words()[1])
 	fmt.Fprintf(&b, " (changed at %d", x.Changed)
 	if x.Visible > 0 {
 		fmt.Fprintf(&b, ", visible since %d, acknowledged version %d", x.Visible, x.Baseline)

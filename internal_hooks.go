@@ -43,12 +43,7 @@ func setHooks() bool {
 			Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
-			Simulate: func(cfg netem.Config) {
-				if cfg.Stats == nil {
-					cfg.Stats = new(netem.Stats)
-				}
-				s.network = &cfg
-			},
+			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}
 	}
 	return true

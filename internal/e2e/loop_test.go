@@ -88,6 +88,15 @@ func TestATreeIsChangedAndSet(t *testing.T) {
 }
 
 // Of two systems of a name the tree that takes out the old one keeps the handle of the new one.
+// Nothing is too early to have something before it: not even what comes first in the tree.
+func TestASystemMayComeBeforeAllOthers(t *testing.T) {
+	x, w := newTrees(t)
+	l := x.room.Loop()
+	l.InsertBefore("transport.poll", netloop.NewSystem(netloop.EarlyUpdate, "earliest", x.note("earliest")))
+	set(t, l)
+	x.tick(t, w, "earliest a b c")
+}
+
 func TestANewSystemMayHaveTheNameOfOneThatIsTakenOut(t *testing.T) {
 	x, w := newTrees(t)
 	l := x.room.Loop()
@@ -153,20 +162,21 @@ func TestATreeThatIsWrongChangesNothing(t *testing.T) {
 		change func(*netloop.Loop)
 		want   []string
 	}{
-		"unknown anchor":   {func(l *netloop.Loop) { l.Append(x.system("d", netloop.After("nobody"))) }, []string{`"d"`, `"nobody"`}},
-		"cycle":            {func(l *netloop.Loop) { l.Change("a", netloop.After("b")); l.Change("b", netloop.After("a")) }, []string{`"a"`, `"b"`}},
-		"cycle of groups":  {func(l *netloop.Loop) { l.Group("g", netloop.After("a")).Append(x.system("d", netloop.Before("a"))) }, []string{`"g"`, `"a"`}},
-		"twice":            {func(l *netloop.Loop) { l.Append(x.system("a")) }, []string{`"a"`}},
-		"missing":          {func(l *netloop.Loop) { l.Remove("b", "nobody") }, []string{`"nobody"`}},
-		"anchor removed":   {func(l *netloop.Loop) { l.InsertBefore("b", x.system("d")); l.Remove("b") }, []string{`"d"`, `"b"`}},
-		"built-in removed": {func(l *netloop.Loop) { l.Remove("transport.poll") }, []string{`"transport.poll"`, "nothing from clients"}},
-		"built-in off":     {func(l *netloop.Loop) { l.Disable("transport.flush") }, []string{`"transport.flush"`, "nothing would reach"}},
-		"built-in other":   {func(l *netloop.Loop) { l.Replace("netvar.snapshot", x.system("netvar.snapshot")) }, []string{`"netvar.snapshot"`}},
-		"own group":        {func(l *netloop.Loop) { l.Group("g").Append(x.system("d", netloop.After("g"))) }, []string{`"d"`, `"g"`}},
-		"no group":         {func(l *netloop.Loop) { l.Change("a", netloop.InSystemGroup("b")) }, []string{`"a"`, `"b"`}},
-		"group in itself":  {func(l *netloop.Loop) { l.Group("g", netloop.InSystemGroup("g")) }, []string{`"g"`}},
-		"no function":      {func(l *netloop.Loop) { l.Append(netloop.NewSystem(netloop.Update, "d", nil)) }, []string{`"d"`}},
-		"handle reused":    {func(l *netloop.Loop) { d := x.system("d"); l.Append(d, d) }, []string{`"d"`}},
+		"unknown anchor":    {func(l *netloop.Loop) { l.Append(x.system("d", netloop.After("nobody"))) }, []string{`"d"`, `"nobody"`}},
+		"cycle":             {func(l *netloop.Loop) { l.Change("a", netloop.After("b")); l.Change("b", netloop.After("a")) }, []string{`"a"`, `"b"`}},
+		"cycle of groups":   {func(l *netloop.Loop) { l.Group("g", netloop.After("a")).Append(x.system("d", netloop.Before("a"))) }, []string{`"g"`, `"a"`}},
+		"twice":             {func(l *netloop.Loop) { l.Append(x.system("a")) }, []string{`"a"`}},
+		"missing":           {func(l *netloop.Loop) { l.Remove("b", "nobody") }, []string{`"nobody"`}},
+		"anchor removed":    {func(l *netloop.Loop) { l.InsertBefore("b", x.system("d")); l.Remove("b") }, []string{`"d"`, `"b"`}},
+		"built-in removed":  {func(l *netloop.Loop) { l.Remove("transport.poll") }, []string{`"transport.poll"`, "nothing from clients"}},
+		"built-in off":      {func(l *netloop.Loop) { l.Disable("transport.flush") }, []string{`"transport.flush"`, "nothing would reach"}},
+		"built-in other":    {func(l *netloop.Loop) { l.Replace("netvar.snapshot", x.system("netvar.snapshot")) }, []string{`"netvar.snapshot"`}},
+		"own group":         {func(l *netloop.Loop) { l.Group("g").Append(x.system("d", netloop.After("g"))) }, []string{`"d"`, `"g"`}},
+		"no group":          {func(l *netloop.Loop) { l.Change("a", netloop.InSystemGroup("b")) }, []string{`"a"`, `"b"`}},
+		"no group any more": {func(l *netloop.Loop) { l.Change("a", netloop.InSystemGroup("b")); l.Remove("b") }, []string{`"a"`, `"b"`}},
+		"group in itself":   {func(l *netloop.Loop) { l.Group("g", netloop.InSystemGroup("g")) }, []string{`"g"`}},
+		"no function":       {func(l *netloop.Loop) { l.Append(netloop.NewSystem(netloop.Update, "d", nil)) }, []string{`"d"`}},
+		"handle reused":     {func(l *netloop.Loop) { d := x.system("d"); l.Append(d, d) }, []string{`"d"`}},
 	} {
 		l := x.room.Loop()
 		c.change(l)

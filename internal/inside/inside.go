@@ -77,7 +77,7 @@ type Server struct {
 	// does not listen yet.
 	SetIdleTimeout func(time.Duration)
 	// Simulate lets the clients of a server that does not listen yet come through a simulated
-	// network.
+	// network, which has Stats: the metrics show them.
 	Simulate func(netem.Config)
 	// EndAdmission refuses whoever comes from now on.
 	EndAdmission func(transport.Code, string)

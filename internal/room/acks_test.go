@@ -3,6 +3,7 @@ package room_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/netloop/netloop"
@@ -82,6 +83,11 @@ func TestAClientThatAppliedRecordsThatWereNeverSentIsKicked(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
 	s := b.join()
 	b.step()
+	b.push(s, transport.Arrival{Kind: transport.Acks})
+	b.step()
+	if strings.Contains(b.scrape(), "never_sent") {
+		t.Error("acknowledgements are counted that name nothing")
+	}
 	for n := range room.MaxUnsentAcks + 1 {
 		if c, _ := b.room.Client(s.ID()); c.Kicked() != nil {
 			t.Fatalf("kicked after %d", n)

@@ -82,9 +82,6 @@ func (r *Room) answer(tick uint64) {
 		q.waiting[0] = question{}
 		q.waiting = q.waiting[1:]
 	}
-	if len(q.waiting) == 0 {
-		q.waiting = nil // Who has asked is not kept.
-	}
 	q.owed = max(0, r.clock.Now()-began-budget)
 }
 

@@ -57,7 +57,7 @@ func (c *Client) connect(e *entrance, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
 	c.room.seats.await(c.seat, false)
-	c.window = transport.NewWindow(c.room.spec.Rate.Period() * time.Duration(c.room.sendEvery()))
+	c.window = transport.NewWindow(c.room.sendPeriod())
 	c.link = transport.LinkFacts{}
 	c.due = true // The first snapshot does not wait for its turn.
 	if c.resumable && c.backlog == nil {

@@ -228,7 +228,7 @@ func TestASecretHoldsUntilTheNextIsKnown(t *testing.T) {
 		t.Error("a secret that was never used holds beside two others")
 	}
 	w.step()
-	fourth, _ := w.arrive("", with(third, 0))
+	fourth, fourthWelcome := w.arrive("", with(third, 0))
 	for name, old := range map[string]*netloopv1.Welcome{"first": first, "second": second, "third": third} {
 		if _, again, _ := w.ask("", with(old, 0)); again.GetResumed() {
 			t.Errorf("the %s secret still holds", name)
@@ -236,6 +236,11 @@ func TestASecretHoldsUntilTheNextIsKnown(t *testing.T) {
 	}
 	if _, closing := fourth.Cause(); closing {
 		t.Error("the client was thrown out")
+	}
+	// Whoever stole one gets nowhere with it later either.
+	w.arrive("", with(fourthWelcome, 0))
+	if _, again, err := w.ask("", with(third, 0)); err != nil || again.GetResumed() {
+		t.Errorf("the secret of the connection before the last one still holds: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"time"
@@ -44,18 +45,24 @@ func WatchEvery(limit time.Duration) time.Duration { return watchEvery(limit) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error { return r.drain(p) }
-func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
-func (r *Room) Penalties() *Penalties         { return &r.penalties }
-func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
-func (r *Room) Report()                       { r.metrics.Report(measured{r}) }
-func (r *Room) WaitForWork()                  { r.async.wait.Wait() }
-func (r *Room) Arrived() int                  { return r.arrived }
-func (r *Room) SetDry()                       { r.cfg.Limits.Dry = true }
-func (r *Room) SetMaxClients(n int)           { r.spec.MaxClients = n }
-func (r *Room) SetSameSubject(p SameSubject)  { r.spec.SameSubject = p }
-func (c *Client) Kicked() *transport.Closed   { return c.kicked }
-func (c *Client) Unsent() uint64              { return c.unsent }
+func (r *Room) DrainWith(p *loop.Pacer) error  { return r.drain(p) }
+func (r *Room) Inbox() *transport.Inbox        { return r.inbox }
+func (r *Room) Penalties() *Penalties          { return &r.penalties }
+func (r *Room) Queue() *rpcqueue.Queue[*Room]  { return r.rpcs }
+func (r *Room) Report()                        { r.metrics.Report(measured{r}) }
+func (r *Room) WaitForWork()                   { r.async.wait.Wait() }
+func (r *Room) Arrived() int                   { return r.arrived }
+func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }
+func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients = n }
+func (r *Room) SetSameSubject(p SameSubject)   { r.spec.SameSubject = p }
+func (c *Client) Kicked() *transport.Closed    { return c.kicked }
+func (c *Client) Unsent() uint64               { return c.unsent }
+func (r *Room) Play(ctx context.Context) error { return r.run(ctx) }
+
+// SendPeriod is the time between two snapshots by which a client's window goes.
+func (c *Client) SendPeriod() time.Duration {
+	return time.Duration(reflect.ValueOf(c.window).Elem().FieldByName("period").Int())
+}
 
 func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
 func (r *Room) Paced(in loop.Input) error { return r.paced(in) }

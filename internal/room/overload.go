@@ -53,9 +53,8 @@ func (r *Room) beginOverload(in *loop.Input) {
 	} else {
 		r.log.Info("less overloaded: the server gives up less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(r.clients.list))
 	}
-	period := r.spec.Rate.Period() * time.Duration(r.sendEvery())
 	for _, c := range r.clients.list {
-		c.window.SetPeriod(period)
+		c.window.SetPeriod(r.sendPeriod())
 		c.session.PublishOverload(r.overload())
 	}
 }
@@ -71,6 +70,11 @@ func (r *Room) sendEvery() int {
 		return 2 * r.spec.SendEvery
 	}
 	return r.spec.SendEvery
+}
+
+// sendPeriod is the time between two snapshots of a client.
+func (r *Room) sendPeriod() time.Duration {
+	return r.spec.Rate.Period() * time.Duration(r.sendEvery())
 }
 
 // observeLoad lets the ladder see what a tick cost.

@@ -1,7 +1,9 @@
 package room_test
 
 import (
+	"bytes"
 	"fmt"
+	"runtime/trace"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -168,5 +170,20 @@ func TestABudgetIsSavedUpForTwoSnapshots(t *testing.T) {
 				t.Errorf("a snapshot every %d ticks, budget %d: %+v", every, asked, got)
 			}
 		}
+	}
+}
+
+// An execution trace shows which tick is which.
+func TestATraceNamesItsTicks(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	b.tick = 918272
+	var file bytes.Buffer
+	if err := trace.Start(&file); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	trace.Stop()
+	if !bytes.Contains(file.Bytes(), []byte("918273")) {
+		t.Errorf("%d bytes of a trace do not name tick 918273", file.Len())
 	}
 }

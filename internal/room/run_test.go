@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -92,6 +93,49 @@ func TestAPacedTickRunsAtTheLevelOfOverload(t *testing.T) {
 	}
 	if err := b.room.Paced(b.room.Timeline().Input(b.tick + 1)); err != nil || b.room.Overload() != next {
 		t.Errorf("the next tick runs at %v, want %v: %v", b.room.Overload(), next, err)
+	}
+}
+
+// An overloaded room sends a client every second snapshot, and the client's window goes by that
+// time: of who is there, and of who comes meanwhile.
+func TestTheWindowGoesByTheTimeBetweenSnapshots(t *testing.T) {
+	b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), SendEvery: 3}}, func(*netloop.Room) {})
+	for _, c := range []struct {
+		level overload.Level
+		want  time.Duration
+	}{{overload.Normal, 60 * time.Millisecond}, {overload.Halved, 120 * time.Millisecond}, {overload.Normal, 60 * time.Millisecond}} {
+		b.join()
+		b.tick++
+		in := b.room.Timeline().Input(b.tick)
+		in.Overload = uint8(c.level)
+		if err := b.room.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		for _, client := range b.room.Clients() {
+			if got := client.SendPeriod(); got != c.want {
+				t.Errorf("%v: client %d is to get a snapshot every %v, want %v", c.level, client.ID(), got, c.want)
+			}
+		}
+	}
+}
+
+// A room that has failed is closed, with the reason, and nobody is told before that it will end:
+// there is no tick any more in which something could be done about it.
+func TestARoomThatHasFailedIsNotDrained(t *testing.T) {
+	var calls []string
+	b := newBare(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "heart", func(*netloop.Tick) { panic("stops") }, netloop.Critical())
+		r.OnDrain(func(*netloop.Tick, time.Duration) { calls = append(calls, "drain") })
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
+			calls = append(calls, "leave: "+why.Code.String())
+		})
+		r.OnClose(func(context.Context) error { calls = append(calls, "close"); return nil })
+	})
+	b.server.UseClock(clock.NewVirtual())
+	b.join()
+	err := b.room.Play(t.Context())
+	if want := []string{"leave: " + netloop.CodeInternal.String(), "close"}; err == nil || !slices.Equal(calls, want) {
+		t.Errorf("called %q, want %q: %v", calls, want, err)
 	}
 }
 
