@@ -3,6 +3,7 @@ package netvar
 import (
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/netloop/netloop/internal/codec"
 )
@@ -43,20 +44,23 @@ func (c *Class) shows(a, b *codec.Values) bool {
 
 // Adapt readies the replica for another server: all that it has is forgotten, and it reads the
 // classes of the table, made by BindClass in the server's order, or with nil those that it was made
-// with. What TellChanges has said stays; classes that the server has not, stay empty.
+// with. What TellChanges and KeepForDrawing have said stays; classes that the server has not, stay empty.
 func (r *Replica) Adapt(server *Table) {
-	ours, silent := r.ours, r.silent
+	ours, silent, asked := r.ours, r.silent, r.drawing.asked
 	if server == nil {
 		*r = *NewReplica(ours)
 		r.silent, r.quiet = silent, silent
+		r.drawing.asked, r.drawing.keeps = asked, slices.Clone(asked)
 		return
 	}
 	*r = *NewReplica(server)
 	r.ours, r.silent, r.quiet = ours, silent, make([]bool, len(server.classes))
+	r.drawing.asked = asked
 	r.bound = make([]*Class, len(ours.classes))
 	for _, c := range server.classes {
 		r.quiet[c.index] = c.unknown || silent[c.own.index]
 		if !c.unknown {
+			r.drawing.keeps[c.index] = asked[c.own.index]
 			r.bound[c.own.index] = c
 		}
 	}

@@ -127,6 +127,7 @@ func (r *Replica) restore(o *Object, v, old *codec.Values) {
 func (r *Replica) release(o *Object, told bool) {
 	versions := o.historySize() // before the history goes
 	r.stored -= versions + o.hist.clear()
+	r.forgetPast(o)
 	held := o.heap + o.class.objectSize()
 	r.stored -= held
 	if o.heap = 0; told {
@@ -158,12 +159,14 @@ func last[T any](s []T, n int) []T { return s[len(s)-n : len(s) : len(s)] }
 // Forget drops all versions but the newest of each object, for a client that has no room for more
 // and asks for the full state. Deltas from what is gone are refused until that comes.
 func (r *Replica) Forget() {
+	r.LookFrom(r.tick)
 	for _, o := range r.slots {
 		if o == nil {
 			continue
 		}
 		r.stored -= o.hist.dropBefore(o.changed) + o.historySize()
 		o.hist.renew(firstRoom)
+		r.forgetPast(o)
 		r.stored += o.historySize()
 	}
 }

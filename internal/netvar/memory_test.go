@@ -50,7 +50,7 @@ func TestStoredIsWhatIsAllocated(t *testing.T) {
 				t.Errorf("%d objects take %d bytes, %d are counted: %.2f times", r.Len(c.class), took, counted, float64(took)/float64(counted))
 			}
 			for o := range r.All(c.class) {
-				r.despawn(o)
+				r.despawn(o, 1)
 			}
 			if slices.ContainsFunc(r.masks, func(mask []byte) bool { return mask != nil }) {
 				t.Error("what may be read of objects is kept after them")
@@ -72,9 +72,12 @@ func (r *Replica) mustCount(tb testing.TB) {
 	r.events.mustCount(tb)
 	r.handed.mustCount(tb)
 	want := r.events.bytes + r.handed.bytes
-	for _, o := range r.slots {
+	for _, o := range slices.Concat(r.slots, r.drawing.gone) {
 		if o == nil {
 			continue
+		}
+		if o.past != nil {
+			want += o.past.bytes
 		}
 		want += codec.Allocated(int(unsafe.Sizeof(*o))) + seatBytes
 		want += codec.Allocated(int(o.class.plan.Type().Size()))
@@ -195,7 +198,7 @@ func TestOldValuesCount(t *testing.T) {
 				t.Errorf("%d bytes are counted after the events", kept)
 			}
 			for o := range r.All(c.class) {
-				r.despawn(o)
+				r.despawn(o, 1)
 			}
 			held := r.size()
 			r.Events()

@@ -35,6 +35,13 @@ type Object struct {
 	heap    int    // on a client: bytes that the live value has allocated
 	alive   bool
 
+	born uint64 // tick of its first version; on a client not before its lifetime
+
+	// On a client, for drawing: see moment.go.
+	cut  uint64 // the version with which it began to be read by other rules
+	gone uint64 // the tick as of which it is gone, once it is
+	past *past
+
 	Handle any // the typed handle that the root package hangs on it
 
 	// On a server.
@@ -44,7 +51,6 @@ type Object struct {
 	judge  bool       // the next capture asks its audience
 	fields []uint64   // tick of the last change: owner, then each leaf
 	looked uint64     // the last capture that looked at it
-	born   uint64     // tick of its first version
 	cache  *residuals // made when the first client needs it
 
 	// For digests, on both sides.

@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"bytes"
 	"reflect"
 
 	"github.com/netloop/netloop/internal/codec"
@@ -39,6 +40,7 @@ type Replica struct {
 	events   eventList
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
+	drawing  drawing
 	stats    ReplicaStats
 
 	inspector func(*Carried) // of tests
@@ -55,6 +57,7 @@ type ReplicaStats struct {
 	Snapshots      uint64 // of which all packets were applied
 	DigestsEqual   uint64
 	DigestsUnequal uint64
+	Teleports      uint64 // changes of a field with the tag teleport, of objects kept for drawing
 }
 
 // NewReplica makes an empty replica. The table must list the server's classes in its order;
@@ -62,7 +65,8 @@ type ReplicaStats struct {
 func NewReplica(t *Table) *Replica {
 	quiet := make([]bool, len(t.classes))
 	return &Replica{set: newSet(t), table: t, ours: t, eventGen: 1, silent: quiet, quiet: quiet,
-		events: newEventList(t), handed: newEventList(t)}
+		events: newEventList(t), handed: newEventList(t),
+		drawing: drawing{asked: make([]bool, len(t.classes)), keeps: make([]bool, len(t.classes))}}
 }
 
 // StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
@@ -291,7 +295,7 @@ func (r *Replica) apply(s *stagedRecord) {
 	switch {
 	case s.Kind == recordDespawn:
 		if s.object != nil {
-			r.despawn(s.object)
+			r.despawn(s.object, r.context.tick)
 		}
 	case s.object == nil:
 		r.spawn(s)
@@ -300,11 +304,14 @@ func (r *Replica) apply(s *stagedRecord) {
 	}
 }
 
-func (r *Replica) despawn(o *Object) {
+// despawn ends an object as of a tick.
+func (r *Replica) despawn(o *Object, tick uint64) {
 	r.kill(o)
 	r.slots[o.id.slot()] = nil
 	r.masks.set(o.id.slot(), nil)
-	r.release(o, !o.class.unknown)
+	if !r.linger(o, tick) {
+		r.release(o, !o.class.unknown)
+	}
 	if !o.class.unknown {
 		r.events.add(Event{Kind: Despawn, Object: o, Old: o.live})
 	}
@@ -312,12 +319,12 @@ func (r *Replica) despawn(o *Object) {
 
 func (r *Replica) spawn(s *stagedRecord) {
 	if s.Slot < len(r.slots) && r.slots[s.Slot] != nil {
-		r.despawn(r.slots[s.Slot])
+		r.despawn(r.slots[s.Slot], s.Life) // It was there until then at most.
 	}
 	c := s.class
 	o := &Object{
 		id: makeID(s.Slot, s.Gen), class: c, live: reflect.New(c.plan.Type()).UnsafePointer(),
-		life: s.Life, event: r.eventGen, hist: newHistory(c),
+		life: s.Life, born: max(s.Life, s.Version), event: r.eventGen, hist: newHistory(c),
 	}
 	r.stored += c.newSize()
 	r.restore(o, &s.values, nil)
@@ -332,10 +339,13 @@ func (r *Replica) spawn(s *stagedRecord) {
 
 // update gives o the version that s carries. The live value is touched only if it differs.
 func (r *Replica) update(s *stagedRecord) {
+	o, now := s.object, &r.now // filled in place, as staged records are
 	if s.Kind == recordFull {
+		if !bytes.Equal(r.masks.mask(s.Slot), s.mask) {
+			o.cut = s.Version
+		}
 		r.masks.set(s.Slot, s.mask)
 	}
-	o, now := s.object, &r.now // filled in place, as staged records are
 	now.Words, now.Blobs = o.hist.words(int(o.hist.n)-1), o.hist.blobsOf(int(o.hist.n)-1)
 	if quiet := r.quiet[o.class.index]; quiet || !o.class.equal(&s.values, now) {
 		if o.event != r.eventGen && !quiet && (o.class.own == o.class || o.class.shows(&s.values, now)) {
@@ -343,6 +353,9 @@ func (r *Replica) update(s *stagedRecord) {
 			r.events.add(Event{Kind: Change, Object: o, Old: r.events.old(o)})
 		}
 		r.restore(o, &s.values, now)
+	}
+	if r.drawing.keeps[o.class.index] && o.class.plan.Teleports(now, &s.values) {
+		r.stats.Teleports++
 	}
 	if s.Version == o.changed {
 		// Differs only after RequestFull, which heals a fault.
@@ -355,7 +368,7 @@ func (r *Replica) update(s *stagedRecord) {
 	if owner := o.class.owner(&s.values); owner != o.owner {
 		r.own(o, owner)
 	}
-	if s.Kind == recordDelta && s.Base == 0 { // the server will never name an older one again
-		r.stored -= o.hist.dropBefore(r.context.trendFrom)
+	if s.Kind == recordDelta && s.Base == 0 {
+		r.dropVersions(o)
 	}
 }

@@ -1,5 +1,7 @@
 package netvar
 
+import "math"
+
 // A connection may break while its client is still in the game. Its Peer then stays: captures go on
 // to tell it what is owed, shown, hidden and gone, while no snapshot is cut. Once the client is
 // back with another connection, Resume goes on from what it has.
@@ -96,11 +98,12 @@ func (l *large) restart() {
 func (r *Replica) Resume() { r.large = 0 }
 
 // Clear ends all objects, in the order of their ids, for a client whose world is gone. Events tells
-// of it as of any despawn. Adapt then readies the replica for what comes.
+// of it as of any despawn, and nothing of them can be drawn any more. Adapt then readies the replica for what comes.
 func (r *Replica) Clear() {
+	r.LookFrom(math.MaxUint64)
 	for _, o := range r.slots {
 		if o != nil {
-			r.despawn(o)
+			r.despawn(o, 0)
 		}
 	}
 }

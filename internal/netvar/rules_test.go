@@ -338,7 +338,7 @@ func TestStoredStateIsBounded(t *testing.T) {
 	q.r.stored = stored
 	mustApply(t, q.r, q.p, packets...)
 	for o := range q.r.All(q.schema.rock) {
-		q.r.despawn(o)
+		q.r.despawn(o, 1)
 	}
 	q.r.Events()
 	q.r.Events()

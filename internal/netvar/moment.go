@@ -1,0 +1,231 @@
+package netvar
+
+import (
+	"iter"
+	"reflect"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// A client draws what was a little earlier, between two snapshots that it has whole. What an object
+// was at a snapshot is its newest version that is not later: an object that rests has one and the
+// same at both, and one that begins to move leaves its place at the snapshot before its first move.
+// Nobody needs to know when either was sent. A server, which has the versions too, makes of the same
+// two ticks what the client has drawn.
+//
+// For that a replica keeps the versions back to the moment that is drawn, and the objects that are
+// gone until the moment at which they went. Both count as what is stored (memory.go).
+
+// Moment is between which two snapshots somebody looks, by their ticks, and how far from one to the
+// other. An Alpha above 1 lies beyond the newer one.
+type Moment struct {
+	From, To uint64
+	Alpha    float64
+}
+
+// before tells whether the moment is earlier than a tick.
+func (m *Moment) before(tick uint64) bool {
+	if tick <= m.From {
+		return false
+	}
+	return tick > m.To || m.Alpha*float64(m.To-m.From) < float64(tick-m.From)
+}
+
+// seen is between which of its versions an object is at a moment.
+type seen struct {
+	from, to int
+	alpha    float64
+}
+
+// shown is the version of which all is that steps.
+func (s *seen) shown() int {
+	if s.alpha < 1 {
+		return s.from
+	}
+	return s.to
+}
+
+// at finds what o is at a moment, or reports that it was not there yet, or is not any more.
+func (o *Object) at(m *Moment) (s seen, ok bool) {
+	if o.hist.n == 0 || m.before(o.born) || o.gone != 0 && !m.before(o.gone) {
+		return seen{}, false
+	}
+	s = seen{from: o.hist.floor(m.From, o.changed), to: o.hist.floor(m.To, o.changed), alpha: m.Alpha}
+	s.from, s.to = max(s.from, 0), max(s.to, 0) // What was then is let go of: the oldest that is left.
+	switch {
+	case o.born > m.From: // It appears as it is.
+		s.from = s.to
+	case o.cut > m.From && o.cut <= m.To && s.alpha < 1:
+		s.to = s.from
+	case o.cut > m.From && o.cut <= m.To:
+		s.from = s.to
+	}
+	return s, true
+}
+
+// At writes the value of o at a moment into the zero struct at v, or reports that o was not there.
+func (o *Object) At(m Moment, v unsafe.Pointer) bool {
+	s, ok := o.at(&m)
+	if !ok {
+		return false
+	}
+	held := o.hist.values(s.shown())
+	o.class.plan.Restore(v, &held, nil)
+	o.between(&s, &held, v)
+	return true
+}
+
+// between writes the numbers into a struct that holds those of a version.
+func (o *Object) between(s *seen, held *codec.Values, v unsafe.Pointer) {
+	from, to := codec.Values{Words: o.hist.words(s.from)}, codec.Values{Words: o.hist.words(s.to)}
+	if len(held.Blobs) > 0 {
+		from.Blobs, to.Blobs = o.hist.blobsOf(s.from), o.hist.blobsOf(s.to)
+	}
+	o.class.plan.Between(v, held, &from, &to, s.alpha)
+}
+
+// Drawing is an object at a moment, to be written into a struct. It is valid until the next packet
+// is applied.
+type Drawing struct {
+	// Base is a struct of which all is right but the numbers; the caller copies it. Nil if the
+	// object was not there.
+	Base unsafe.Pointer
+
+	o    *Object
+	held int // the version that Base holds
+	seen seen
+}
+
+// Write writes the numbers into a copy of the base.
+func (d *Drawing) Write(v unsafe.Pointer) {
+	held := d.o.hist.values(d.held)
+	d.o.between(&d.seen, &held, v)
+}
+
+// Draw finds what o is at a moment. It allocates only when strings, slices and the like are not what
+// they are now, and then once for each such version.
+func (r *Replica) Draw(o *Object, m *Moment) (d Drawing) {
+	s, ok := o.at(m)
+	if !ok {
+		return d
+	}
+	d = Drawing{Base: o.live, o: o, held: int(o.hist.n) - 1, seen: s}
+	if k := s.shown(); o.hist.nb > 0 && !o.sameBlobs(k) {
+		if past := r.pastOf(o, k); past != nil {
+			d.Base, d.held = past, k
+		}
+	}
+	return d
+}
+
+// sameBlobs tells whether version i has the blobs of the newest one.
+func (o *Object) sameBlobs(i int) bool {
+	now := o.hist.blobsOf(int(o.hist.n) - 1)
+	for j, b := range o.hist.blobsOf(i) {
+		if !same(b, now[j]) && string(b) != string(now[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// past is a value that an object had, decoded for drawing.
+type past struct {
+	value   unsafe.Pointer
+	version uint64
+	bytes   int
+}
+
+// pastOf returns version i of o as a struct, or nil if there is no room for it.
+func (r *Replica) pastOf(o *Object, i int) unsafe.Pointer {
+	if o.past != nil && o.past.version == o.hist.tick(i) {
+		return o.past.value
+	}
+	v := o.hist.values(i)
+	bytes := codec.Allocated(int(o.class.plan.Type().Size())) + codec.Allocated(int(unsafe.Sizeof(past{})))
+	for j, b := range v.Blobs {
+		bytes += o.class.plan.Heap(j, b)
+	}
+	r.forgetPast(o)
+	if r.size()+bytes > maxStored {
+		return nil
+	}
+	r.stored += bytes
+	o.past = &past{value: reflect.New(o.class.plan.Type()).UnsafePointer(), version: o.hist.tick(i), bytes: bytes}
+	o.class.plan.Restore(o.past.value, &v, nil)
+	return o.past.value
+}
+
+func (r *Replica) forgetPast(o *Object) {
+	if o.past != nil {
+		r.stored -= o.past.bytes
+		o.past = nil
+	}
+}
+
+// drawing is what a replica keeps for those who draw.
+type drawing struct {
+	asked []bool // by class of this side: its objects are drawn between snapshots
+	keeps []bool // the same by class of the server
+	from  uint64 // nobody looks back further
+	gone  []*Object
+}
+
+// KeepForDrawing lets the replica keep what it takes to draw the objects of a class between
+// snapshots, from now on.
+func (r *Replica) KeepForDrawing(c *Class) {
+	if r.ours.has(c) {
+		r.drawing.asked[c.index] = true
+	}
+	if c = r.served(c); c != nil {
+		r.drawing.keeps[c.index] = true
+	}
+}
+
+// LookFrom says that nobody will look at moments before a tick any more.
+func (r *Replica) LookFrom(tick uint64) {
+	r.drawing.from = tick
+	kept := r.drawing.gone[:0]
+	for _, o := range r.drawing.gone {
+		if o.gone > tick {
+			kept = append(kept, o)
+		} else {
+			r.release(o, false)
+		}
+	}
+	clear(r.drawing.gone[len(kept):])
+	r.drawing.gone = kept
+}
+
+// Gone iterates over the objects of a class that are gone, but not yet for those who look at an
+// earlier moment.
+func (r *Replica) Gone(c *Class) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		for _, o := range r.drawing.gone {
+			if o.class == r.served(c) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// linger keeps an object that is gone as of a tick until nobody looks back so far, or reports that
+// nobody draws it.
+func (r *Replica) linger(o *Object, tick uint64) bool {
+	if !r.drawing.keeps[o.class.index] || tick <= r.drawing.from {
+		return false
+	}
+	o.gone = tick
+	r.drawing.gone = append(r.drawing.gone, o)
+	return true
+}
+
+// dropVersions drops the versions of o that nothing leads from any more and nobody looks at.
+func (r *Replica) dropVersions(o *Object) {
+	from := r.context.trendFrom // The server will never name an older one again.
+	if r.drawing.keeps[o.class.index] {
+		from = min(from, r.drawing.from)
+	}
+	r.stored -= o.hist.dropBefore(from)
+}

@@ -1,0 +1,416 @@
+package netvar
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// drawnPair is a pair whose replica keeps what it takes to draw.
+func drawnPair(t *testing.T) *pair {
+	q := newPair(t, 0)
+	q.r.KeepForDrawing(q.ship)
+	q.r.KeepForDrawing(q.schema.rock)
+	return q
+}
+
+// ship draws an object at a moment.
+func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
+	q.t.Helper()
+	m := Moment{from, to, alpha}
+	d := q.r.Draw(o, &m)
+	var twin ship
+	if there := o.At(m, unsafe.Pointer(&twin)); there != (d.Base != nil) {
+		q.t.Fatalf("at %+v Draw and At differ: %v", m, there)
+	}
+	if d.Base == nil {
+		return ship{}, false
+	}
+	s := *(*ship)(d.Base)
+	d.Write(unsafe.Pointer(&s))
+	if s.X != twin.X || s.Name != twin.Name || len(s.Bag) != len(twin.Bag) || s.Armed != twin.Armed {
+		q.t.Fatalf("at %+v Draw has %+v, At %+v", m, s, twin)
+	}
+	q.r.mustCount(q.t)
+	return s, true
+}
+
+func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, there bool) {
+	q.t.Helper()
+	if s, ok := q.shipAt(o, from, to, alpha); ok != there || s.X != want {
+		q.t.Errorf("from %d to %d at %v X is %v, there %v, want %v, %v", from, to, alpha, s.X, ok, want, there)
+	}
+}
+
+// An object that rests stays where it is until the snapshot before its first move, and comes to
+// rest at the snapshot of its last, however long it has rested and however many snapshots there are.
+func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
+	q := drawnPair(t)
+	o := q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 1)
+	for range 60 {
+		q.deliver()
+	}
+	for range 4 {
+		q.w.Edit(o)
+		live[ship](o).X++
+		q.deliver() // 61 … 64
+	}
+	for range 60 {
+		q.deliver()
+	}
+	c, _ := q.r.Get(o.ID())
+	for _, m := range []struct {
+		from, to uint64
+		alpha    float64
+		want     float32
+	}{
+		{2, 59, 0.5, 1}, {59, 60, 1, 1}, {60, 61, 0.25, 1.25}, {61, 62, 0, 2}, {60, 63, 0.5, 2.5}, {62, 64, 0.75, 4.5}, {63, 64, 1.5, 5.5}, {64, 65, 0.5, 5},
+		{64, 124, 0.9, 5}, {124, 124, 0, 5},
+	} {
+		q.wantX(c, m.from, m.to, m.alpha, m.want, true)
+	}
+}
+
+// An object is there from the tick on in which it was shown, with its first value, until the tick in
+// which the client was told that it is gone, and never in between: a new lifetime is another object.
+func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
+	q := drawnPair(t)
+	o := q.spawnShip(q.w, ship{X: 1}, 0, 1)
+	q.w.SetAudience(o, nobodyMay)
+	for range 9 {
+		q.deliver()
+	}
+	show := func(to bool) {
+		if q.w.SetAudience(o, nobodyMay); to {
+			q.w.SetAudience(o, nil)
+		}
+		q.w.Edit(o)
+		live[ship](o).X++
+		q.deliver()
+	}
+	show(true) // 10, X is 2
+	first, _ := q.r.Get(o.ID())
+	show(true)  // 11
+	show(false) // 12
+	for range 7 {
+		q.deliver()
+	}
+	show(true) // 20, X is 5
+	show(true) // 21
+	second, _ := q.r.Get(o.ID())
+	if first == second || first == nil || second == nil || first.Alive() {
+		t.Fatal("hidden and shown again it is the same object")
+	}
+	for _, m := range []struct {
+		o        *Object
+		from, to uint64
+		alpha    float64
+		want     float32
+		there    bool
+	}{
+		{first, 8, 9, 0.5, 0, false}, {first, 9, 10, 0.9, 0, false}, {first, 9, 10, 1, 2, true}, {first, 8, 12, 0.49, 0, false}, {first, 8, 12, 0.5, 3, true},
+		{first, 10, 11, 0.5, 2.5, true}, {first, 11, 12, 0.99, 3, true}, {first, 11, 12, 1, 0, false}, {first, 11, 20, 0.1, 3, true}, {first, 11, 20, 0.2, 0, false},
+		{first, 12, 12, 0, 0, false}, {first, 15, 16, 0, 0, false}, {first, 20, 21, 0.5, 0, false},
+		{second, 10, 11, 0.5, 0, false}, {second, 11, 20, 0.9, 0, false}, {second, 19, 20, 1, 5, true}, {second, 19, 21, 0.6, 6, true}, {second, 20, 21, 0.5, 5.5, true},
+	} {
+		s, ok := q.shipAt(m.o, m.from, m.to, m.alpha)
+		if ok != m.there || s.X != m.want {
+			t.Errorf("lifetime of %d: from %d to %d at %v X is %v, there %v, want %v, %v", m.o.born, m.from, m.to, m.alpha, s.X, ok, m.want, m.there)
+		}
+	}
+	if gone := slices.Collect(q.r.Gone(q.ship)); !slices.Equal(gone, []*Object{first}) || len(slices.Collect(q.r.Gone(q.schema.rock))) != 0 {
+		t.Errorf("gone are %v", gone)
+	}
+	q.r.LookFrom(11)
+	if q.wantX(first, 11, 20, 0, 3, true); len(q.r.drawing.gone) != 1 {
+		t.Error("let go of too early")
+	}
+	q.r.LookFrom(12)
+	if q.wantX(first, 11, 20, 0, 0, false); len(q.r.drawing.gone) != 0 {
+		t.Error("kept when nobody looks")
+	}
+	q.r.Clear()
+	if q.r.mustCount(t); len(q.r.drawing.gone) != 0 {
+		t.Error("of a world that is gone objects are kept")
+	}
+}
+
+// Versions are kept as far back as somebody looks, though no delta leads from them any more; of what
+// is not drawn they are not. What is let go of all the same is drawn as the oldest that is left.
+func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
+	for _, drawn := range []bool{true, false} {
+		q := newPair(t, 0)
+		if drawn {
+			q.r.KeepForDrawing(q.ship)
+		}
+		o := q.spawnShip(q.w, ship{}, 0, 1)
+		for range 50 {
+			q.w.Edit(o)
+			live[ship](o).X++
+			q.deliver()
+		}
+		c, _ := q.r.Get(o.ID())
+		if n := int(c.hist.n); drawn != (n == 50) {
+			t.Errorf("drawn %v: %d versions of 50 are kept", drawn, n)
+		}
+		if !drawn {
+			continue
+		}
+		q.r.LookFrom(30)
+		q.w.Edit(o)
+		q.deliver() // Nothing has changed: nothing is dropped.
+		q.wantX(c, 10, 11, 0.5, 10.5, true)
+		q.w.Edit(o)
+		live[ship](o).X++
+		q.deliver()
+		if first := c.hist.tick(0); first != 30 {
+			t.Errorf("the oldest version is of %d", first)
+		}
+		q.wantX(c, 10, 11, 0.5, 30, true)
+		q.r.Forget()
+		q.wantX(c, 40, 41, 0.5, 51, true)
+	}
+}
+
+// Strings, slices and the like are what they were too, made once for each version however often it
+// is drawn, and shared with the newest value while they are the same.
+func TestBlobsAreDrawnAsTheyWere(t *testing.T) {
+	q := drawnPair(t)
+	o := q.spawnShip(q.w, ship{X: 1, Name: "ann", Bag: []item{{"axe", 1}}}, 0, 1)
+	q.deliver()
+	for i, name := range []string{"ann", "bob", "bob", "cat"} {
+		q.w.Edit(o)
+		s := live[ship](o)
+		s.X, s.Name = float32(i+2), name
+		q.deliver() // 2 … 5
+	}
+	c, _ := q.r.Get(o.ID())
+	for i, name := range []string{"ann", "ann", "bob", "bob", "cat"} {
+		tick := uint64(i + 1)
+		s, ok := q.shipAt(c, tick, tick+1, 0.5)
+		if !ok || s.Name != name || tick < 5 && s.X != float32(i)+1.5 || len(s.Bag) != 1 {
+			t.Errorf("at %d %+v", tick, s)
+		}
+	}
+	m := Moment{2, 3, 0.5}
+	if n := testing.AllocsPerRun(50, func() { q.drawOnce(c, &m) }); n != 0 {
+		t.Errorf("drawing an older name allocates %v times", n)
+	}
+	q.r.stored += maxStored
+	if s := q.drawOnce(c, &Moment{3, 4, 0.5}); s.Name != "cat" || s.X != 3.5 {
+		t.Errorf("without room for an older name it is %+v, want the newest name", s)
+	}
+	q.r.stored -= maxStored
+	q.w.Despawn(o)
+	q.deliver()
+	q.r.Events()
+	q.r.Events()
+	q.r.LookFrom(q.tick)
+	q.r.mustCount(t)
+}
+
+func (q *pair) drawOnce(o *Object, m *Moment) (s ship) {
+	if d := q.r.Draw(o, m); d.Base != nil {
+		s = *(*ship)(d.Base)
+		d.Write(unsafe.Pointer(&s))
+	}
+	return s
+}
+
+// What a client may not read is zero, and begins and ends at once: nobody has seen anything between
+// zero and the value.
+func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
+	type agent struct {
+		X    float32
+		Gold float32 `net:"read=owner"`
+	}
+	class := classOf[agent](t, "agent")
+	table := NewTable(class)
+	w, r := NewWorld(table), NewReplica(table)
+	r.KeepForDrawing(class)
+	rules := &allOrNone{}
+	w.SetReaders(class, rules)
+	p := w.NewPeer(1)
+	o := w.Spawn(class, unsafe.Pointer(&agent{X: 1, Gold: 100}), 0, 1)
+	for tick := uint64(1); tick <= 4; tick++ {
+		w.Edit(o)
+		(*agent)(o.Live()).X = float32(tick)
+		if tick == 3 {
+			rules.may = true
+			w.Judge(o)
+		}
+		w.Capture(tick)
+		packets, _ := snap(p, tick, wide)
+		mustApply(t, r, p, packets...)
+	}
+	c, _ := r.Get(o.ID())
+	for _, m := range []struct {
+		Moment
+		want agent
+	}{
+		{Moment{1, 2, 0.5}, agent{1.5, 0}}, {Moment{2, 3, 0.5}, agent{2, 0}}, {Moment{2, 3, 1}, agent{3, 100}}, {Moment{3, 4, 0.5}, agent{3.5, 100}},
+		{Moment{2, 3, 1.5}, agent{3, 100}},
+	} {
+		var got agent
+		if !c.At(m.Moment, unsafe.Pointer(&got)) || got != m.want {
+			t.Errorf("at %+v %+v, want %+v", m.Moment, got, m.want)
+		}
+	}
+}
+
+// allOrNone lets everybody read all, or nobody what has a rule.
+type allOrNone struct{ may bool }
+
+func (*allOrNone) Ask(*Object) {}
+
+func (a *allOrNone) Withheld(*Object, *Peer) Rules {
+	if a.may {
+		return 0
+	}
+	return ownerRule
+}
+
+func TestTeleportsAreCountedOnce(t *testing.T) {
+	type hopper struct {
+		X    float32
+		Hops uint8 `net:"teleport"`
+	}
+	class := classOf[hopper](t, "hopper")
+	table := NewTable(class)
+	for _, drawn := range []bool{true, false} {
+		w, r := NewWorld(table), NewReplica(table)
+		if drawn {
+			r.KeepForDrawing(class)
+		}
+		p := w.NewPeer(1)
+		o := w.Spawn(class, unsafe.Pointer(&hopper{}), 0, 1)
+		for tick := uint64(1); tick <= 9; tick++ {
+			w.Edit(o)
+			h := (*hopper)(o.Live())
+			if h.X++; tick%3 == 0 {
+				h.Hops++
+			}
+			w.Capture(tick)
+			packets, _ := snap(p, tick, wide)
+			mustApply(t, r, p, packets...)
+		}
+		if n := r.Stats().Teleports; drawn && n != 3 || !drawn && n != 0 {
+			t.Errorf("drawn %v: %d teleports", drawn, n)
+		}
+		c, _ := r.Get(o.ID())
+		var got hopper
+		if c.At(Moment{2, 3, 0.9}, unsafe.Pointer(&got)); drawn && got != (hopper{2, 0}) {
+			t.Errorf("before the teleport %+v", got)
+		}
+	}
+}
+
+// Over a link that loses nothing, what is drawn at each snapshot is what the server had then, of
+// every object, whatever came and went; halfway between two it lies between.
+func TestWhatIsDrawnIsWhatTheServerHad(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		q := drawnPair(t)
+		had := map[uint64]map[ID]rock{} // by tick
+		var all []*Object
+		for range 100 {
+			for range rng.IntN(4) {
+				switch k := rng.IntN(10); {
+				case k < 2 || len(all) == 0:
+					all = append(all, q.spawnRock(q.w, rock{X: rng.Int32N(100)}, q.tick+1))
+				case k < 3:
+					i := rng.IntN(len(all))
+					q.w.Despawn(all[i])
+					all = slices.Delete(all, i, i+1)
+				default:
+					q.edit(all[rng.IntN(len(all))]).X = rng.Int32N(100)
+				}
+			}
+			q.deliver()
+			now := map[ID]rock{}
+			for _, o := range all {
+				now[o.ID()] = *live[rock](o)
+			}
+			had[q.tick] = now
+			q.r.Events()
+			q.checkDrawn(rng, had)
+		}
+	}
+}
+
+// checkDrawn looks at a random moment of the last 20 ticks, and never again at an earlier one.
+func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
+	q.t.Helper()
+	from := max(q.r.drawing.from, q.tick-min(q.tick-1, 20))
+	from += rng.Uint64N(min(q.tick-from+1, 3))
+	q.r.LookFrom(from)
+	seen := map[ID]rock{}
+	for _, o := range slices.Concat(slices.Collect(q.r.All(q.schema.rock)), slices.Collect(q.r.Gone(q.schema.rock))) {
+		var is rock
+		if o.At(Moment{from, q.tick, 0}, unsafe.Pointer(&is)) {
+			seen[o.ID()] = is
+		}
+	}
+	if want := had[from]; len(seen) != len(want) {
+		q.t.Fatalf("tick %d, as of %d: %d objects are drawn, want %d", q.tick, from, len(seen), len(want))
+	}
+	for id, want := range had[from] {
+		if seen[id] != want {
+			q.t.Fatalf("tick %d: as of %d %x is %+v, want %+v", q.tick, from, id, seen[id], want)
+		}
+	}
+	q.r.mustCount(q.t)
+}
+
+// A client of another build draws what both sides have, by its own tags.
+func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
+	q, other := newForeignPair(t, 0)
+	q.r.KeepForDrawing(other.ship)
+	q.r.KeepForDrawing(other.stone) // The server has none.
+	table := q.r.table
+	for _, server := range []*Table{table, nil, table} {
+		q.r.Adapt(server)
+	}
+	if keeps := q.r.drawing.keeps; !keeps[q.r.served(other.ship).index] || slices.Index(keeps, true) != slices.Index(slices.Clone(keeps), true) {
+		t.Errorf("kept are %v", keeps)
+	}
+	o := q.spawnShip(q.w, ship{X: 1, Y: 1, Name: "ann"}, 0, 1)
+	for range 5 {
+		q.w.Edit(o)
+		live[ship](o).Y++
+		q.deliver()
+	}
+	c, _ := q.r.Get(o.ID())
+	d := q.r.Draw(c, &Moment{2, 3, 0.5})
+	s := *(*otherShip)(d.Base)
+	d.Write(unsafe.Pointer(&s))
+	if s.Y != 3.5 || s.Title != "ann" {
+		t.Errorf("drawn %+v", s)
+	}
+}
+
+func BenchmarkDraw(b *testing.B) {
+	s := newSchema(b)
+	w, r := NewWorld(s.table), NewReplica(s.table)
+	r.KeepForDrawing(s.ship)
+	p := w.NewPeer(1)
+	o := s.spawnShip(w, ship{Name: "ann"}, 0, 1)
+	for tick := uint64(1); tick <= 20; tick++ {
+		w.Edit(o)
+		live[ship](o).X++
+		live[ship](o).Y--
+		w.Capture(tick)
+		packets, _ := snap(p, tick, wide)
+		mustApply(b, r, p, packets...)
+	}
+	c, _ := r.Get(o.ID())
+	m := Moment{15, 16, 0.3}
+	var sum float32
+	for b.Loop() {
+		d := r.Draw(c, &m)
+		v := *(*ship)(d.Base)
+		d.Write(unsafe.Pointer(&v))
+		sum += v.X
+	}
+}
