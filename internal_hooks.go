@@ -6,6 +6,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -25,6 +26,7 @@ func setHooks() bool {
 		c := descriptor.(interface{ class() *class }).class()
 		return inside.Class{State: c.nv, Wrap: c.wrap}
 	}
+	d.Object = func(object any) *netvar.Object { return object.(interface{ object() *netvar.Object }).object() }
 	d.NewTick = func(cfg inside.TickConfig) inside.Tick {
 		timers := new(loop.Timers[*Tick])
 		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}

@@ -69,6 +69,7 @@ type Client struct {
 	calls    calls
 	inputs   inputs
 	held     held
+	views    views
 	verify   verification
 	state    State
 	onState  []func(State)
@@ -113,6 +114,8 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
 	cl.systems = inside.Netloop.Systems(cl.loop, cl.reject).(registry)
+	cl.views.classes = make([]viewClass, len(cl.schema.Classes().Classes()))
+	cl.inputs.view = cl.inputView
 	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
 	for _, class := range cl.schema.Classes().Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.

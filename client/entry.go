@@ -166,6 +166,7 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 	c.since = c.clock.Now()
 	c.silence = lull{step: c.since}
 	c.setOverload(netloop.OverloadNone)
+	c.views.anew()
 	if e.resumed() {
 		c.before = c.received
 		c.session.Keep(c.backlog)
@@ -191,6 +192,7 @@ func (c *Client) join(t *netloop.Tick, e *entry) {
 		c.away.state = State{Phase: Loading}
 		c.forget(t, lost)
 	}
+	c.stats.Teleports += c.replica.Stats().Teleports
 	if e.served != nil {
 		c.replica.Adapt(e.served.Classes())
 	} else {
@@ -205,8 +207,9 @@ func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
 		c.stats.Dropped += uint64(lost.Len())
 	}
 	c.held.release(c.queue)
-	c.held.state = 0
+	c.held.state, c.views.state = 0, 0
 	c.replica.Clear()
+	c.views.forget()
 	c.tellAll(t)
 	c.calls.failAll(t, &netloop.Closed{Code: netloop.CodeLost, Text: "the connection broke, and the server has kept no place"})
 }

@@ -22,6 +22,7 @@ func (c *Client) poll(t *netloop.Tick) {
 			c.arrived(t, &c.arrivals[i])
 		}
 	}
+	c.showFrame(t.Delta())
 	c.held.expire(c.time.tick, c.queue)
 	c.calls.expire(t, c.clock.Now())
 	c.verify.step(c, c.clock.Now())
@@ -44,7 +45,7 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 	case transport.TimeSample:
 		c.time.sync.Sample(a.T[0], a.T[1], a.T[2], a.T[3])
 	case transport.EpochMoved:
-		c.time.moved(loop.Epoch(a.Epoch))
+		c.epochMoved(loop.Epoch(a.Epoch))
 	case transport.OverloadChanged:
 		c.reception.period(a.Overload.SendEvery)
 		c.setOverload(netloop.Overload(a.Overload.Level))
@@ -118,7 +119,7 @@ func (c *Client) complete(a *transport.Arrival, applied *netvar.Applied) {
 		return
 	}
 	c.stats.Snapshots++
-	c.held.reached(applied.Reached, c.queue)
+	c.wholeSnapshot(&c.snapshot, applied.Reached)
 	c.progress(applied)
 	for _, fn := range c.onSnap {
 		c.call("OnSnapshot", func() { fn(c.snapshot) })

@@ -158,6 +158,14 @@ type Stats struct {
 	Calls      int           // that wait for their answer
 	LateCalls  uint64        // answers that came when nobody waited for them any more
 
+	// What is shown of interpolated classes, see Interpolate.
+	ViewDelay    time.Duration // from the server's time to the moment that is shown
+	Drawn        uint64        // frames that were shown between snapshots
+	Starved      uint64        // of those: the next snapshot was not there yet
+	Extrapolated uint64        // of those: went on beyond the newest
+	ViewJumps    uint64        // of the moment, because it was far behind
+	Teleports    uint64        // changes of a field with the tag teleport
+
 	Inputs       uint64 // made, one for each fixed step
 	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has told
 	// InputEarly is how long before its deadline the newest one came; below 0 it was late.
@@ -175,6 +183,11 @@ func (c *Client) Stats() Stats {
 		s.Silent = max(0, now-max(c.session.LinkFacts().LastArrival, c.since))
 	}
 	s.Held, s.Early = len(c.held.queue), c.held.early
+	s.Drawn, s.Starved, s.Extrapolated, s.ViewJumps = c.views.drawn, c.views.starved, c.views.extrapolated, c.views.jumps
+	s.Teleports += c.replica.Stats().Teleports
+	if c.views.drawn > 0 {
+		s.ViewDelay = c.time.gameTime(now) - c.views.at
+	}
 	s.Calls, s.LateCalls = len(c.calls.waiting), c.calls.late
 	s.Inputs, s.InputsMissed, s.InputEarly = c.inputs.made, c.inputs.told.Missed, c.inputs.told.Early
 	if s.Applied > 0 {

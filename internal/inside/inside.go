@@ -33,6 +33,8 @@ var Netloop struct {
 	Input func(descriptor any) *schema.Input
 	// Class opens a *netloop.Class.
 	Class func(descriptor any) Class
+	// Object opens a *netloop.Object.
+	Object func(object any) *netvar.Object
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
 	// Systems returns where a client's systems are registered: it has the methods On, Add, Group

@@ -44,7 +44,8 @@ func (c *Class) shows(a, b *codec.Values) bool {
 
 // Adapt readies the replica for another server: all that it has is forgotten, and it reads the
 // classes of the table, made by BindClass in the server's order, or with nil those that it was made
-// with. What TellChanges and KeepForDrawing have said stays; classes that the server has not, stay empty.
+// with. What TellChanges and KeepForDrawing have said stays; classes that the server has not, stay
+// empty.
 func (r *Replica) Adapt(server *Table) {
 	ours, silent, asked := r.ours, r.silent, r.drawing.asked
 	if server == nil {

@@ -11,8 +11,8 @@ import (
 // A client draws what was a little earlier, between two snapshots that it has whole. What an object
 // was at a snapshot is its newest version that is not later: an object that rests has one and the
 // same at both, and one that begins to move leaves its place at the snapshot before its first move.
-// Nobody needs to know when either was sent. A server, which has the versions too, makes of the same
-// two ticks what the client has drawn.
+// Nobody needs to know when either was sent. A server, which has the versions too, makes of the
+// same two ticks what the client has drawn.
 //
 // For that a replica keeps the versions back to the moment that is drawn, and the objects that are
 // gone until the moment at which they went. Both count as what is stored (memory.go).
@@ -52,7 +52,8 @@ func (o *Object) at(m *Moment) (s seen, ok bool) {
 		return seen{}, false
 	}
 	s = seen{from: o.hist.floor(m.From, o.changed), to: o.hist.floor(m.To, o.changed), alpha: m.Alpha}
-	s.from, s.to = max(s.from, 0), max(s.to, 0) // What was then is let go of: the oldest that is left.
+	// What is let go of is as the oldest that is left.
+	s.from, s.to = max(s.from, 0), max(s.to, 0)
 	switch {
 	case o.born > m.From: // It appears as it is.
 		s.from = s.to
@@ -103,8 +104,8 @@ func (d *Drawing) Write(v unsafe.Pointer) {
 	d.o.between(&d.seen, &held, v)
 }
 
-// Draw finds what o is at a moment. It allocates only when strings, slices and the like are not what
-// they are now, and then once for each such version.
+// Draw finds what o is at a moment. It allocates only when strings, slices and the like are not
+// what they are now, and then once for each such version.
 func (r *Replica) Draw(o *Object, m *Moment) (d Drawing) {
 	s, ok := o.at(m)
 	if !ok {

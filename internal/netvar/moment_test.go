@@ -44,7 +44,8 @@ func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, th
 }
 
 // An object that rests stays where it is until the snapshot before its first move, and comes to
-// rest at the snapshot of its last, however long it has rested and however many snapshots there are.
+// rest at the snapshot of its last, however long it has rested and however many snapshots there
+// are.
 func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 1)
@@ -72,8 +73,9 @@ func TestFirstMoveBeginsAtTheSnapshotBefore(t *testing.T) {
 	}
 }
 
-// An object is there from the tick on in which it was shown, with its first value, until the tick in
-// which the client was told that it is gone, and never in between: a new lifetime is another object.
+// An object is there from the tick on in which it was shown, with its first value, until the tick
+// in which the client was told that it is gone, and never in between: a new lifetime is another
+// object.
 func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	q := drawnPair(t)
 	o := q.spawnShip(q.w, ship{X: 1}, 0, 1)
@@ -136,8 +138,9 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	}
 }
 
-// Versions are kept as far back as somebody looks, though no delta leads from them any more; of what
-// is not drawn they are not. What is let go of all the same is drawn as the oldest that is left.
+// Versions are kept as far back as somebody looks, though no delta leads from them any more; of
+// what is not drawn they are not. What is let go of all the same is drawn as the oldest that is
+// left.
 func TestVersionsAreKeptAsFarBackAsSomebodyLooks(t *testing.T) {
 	for _, drawn := range []bool{true, false} {
 		q := newPair(t, 0)

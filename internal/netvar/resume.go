@@ -98,7 +98,8 @@ func (l *large) restart() {
 func (r *Replica) Resume() { r.large = 0 }
 
 // Clear ends all objects, in the order of their ids, for a client whose world is gone. Events tells
-// of it as of any despawn, and nothing of them can be drawn any more. Adapt then readies the replica for what comes.
+// of it as of any despawn, and nothing of them can be drawn any more. Adapt then readies the
+// replica for what comes.
 func (r *Replica) Clear() {
 	r.LookFrom(math.MaxUint64)
 	for _, o := range r.slots {

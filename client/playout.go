@@ -1,0 +1,185 @@
+package client
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// playout says which moment a client draws: a little behind the server's time, between two
+// snapshots that it has whole. It belongs to Step's goroutine.
+//
+// The moment goes on with the frames. It is led to where it should be, the server's time less the
+// delay, by running faster or slower, and never goes back: neither when the server's time is
+// corrected or stands still nor when the delay grows.
+type playout struct {
+	meter delayMeter
+	delay time.Duration
+	asked time.Duration // when the delay was last worked out
+
+	snapshots []whole // the one before the moment, one more, and all after it
+	period    time.Duration
+	started   bool
+	run       time.Duration // game time that would be drawn
+	at        time.Duration // and that is: where snapshots end it waits for more
+	ahead     time.Duration // how far beyond the newest snapshot it may go
+	moment    netvar.Moment
+	frames    frameClock
+
+	drawn, starved, extrapolated, jumps uint64
+}
+
+const (
+	// The moment runs at most so much slower or faster than time, one part of so many. Slower is
+	// urgent, because frames are without a neighbour; a twentieth is not seen in what moves, and
+	// makes up for a snapshot in a third of a second. Faster is not urgent.
+	mostSlower = 20
+	mostFaster = 50
+	// An error is made good in about this time, so that a small one hardly changes the speed.
+	slewOver = time.Second
+	// Further behind the moment jumps.
+	viewJump = 250 * time.Millisecond
+	// maxDelay bounds the delay, and so does half of the ticks for which versions are kept.
+	maxDelay = 500 * time.Millisecond
+	// reconsider is how often the delay is worked out.
+	reconsider = 100 * time.Millisecond
+	// maxWhole bounds the snapshots that wait to be drawn: at most those of maxDelay count.
+	maxWhole = netvar.Horizon
+)
+
+// arrived takes a whole snapshot. Their ticks grow.
+func (p *playout) arrived(s whole) {
+	if n := len(p.snapshots); n > 0 {
+		s.gap = s.game - p.snapshots[n-1].game
+		p.meter.add(s)
+	}
+	if len(p.snapshots) == maxWhole {
+		p.snapshots = append(p.snapshots[:0], p.snapshots[1:]...)
+	}
+	p.snapshots = append(p.snapshots, s)
+}
+
+// moved says that the server's time was set back by so much for ticks from this one on.
+func (p *playout) moved(from uint64, by time.Duration) { p.meter.shift(from, by) }
+
+// anew begins with another connection. What is drawn stays until its first snapshot.
+func (p *playout) anew() {
+	p.meter, p.snapshots, p.started = delayMeter{}, p.snapshots[:0], false
+}
+
+// forget begins in another world, where time is another.
+func (p *playout) forget() {
+	p.anew()
+	p.at, p.moment = 0, netvar.Moment{}
+}
+
+// frame moves on to a frame of that length at now, when the server's game time is game.
+func (p *playout) frame(now, game, length time.Duration) {
+	passed, late := p.frames.step(now, length)
+	n := len(p.snapshots)
+	if n == 0 {
+		return
+	}
+	newest := p.snapshots[n-1].game
+	if !p.started || now-p.asked >= reconsider {
+		p.asked = now
+		p.setDelay(now, game)
+	}
+	p.lead(game-late-p.delay, passed)
+	p.at = max(p.at, p.snapshots[0].game, min(p.run, newest+p.ahead))
+	p.settle()
+	if p.run > newest {
+		p.starved++
+		if p.at > newest {
+			p.extrapolated++
+		}
+	}
+	p.drawn++
+}
+
+func (p *playout) setDelay(now, game time.Duration) {
+	if p.meter.count > 0 {
+		p.delay = p.meter.delay(now, game, p.period)
+	} else { // Nothing is known but when the first snapshot came.
+		s := &p.snapshots[0]
+		p.delay = game - (now - s.at) - s.game + p.period + delaySpare
+	}
+	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.period)
+}
+
+// lead moves the time that would be drawn on, and towards where it should be.
+func (p *playout) lead(target, passed time.Duration) {
+	wrong := target - p.run - passed
+	switch {
+	case !p.started:
+		p.started, p.run = true, target
+	case wrong > viewJump:
+		p.run = target
+		p.jumps++
+	default:
+		p.run += passed + min(max(wrong*passed/slewOver, -passed/mostSlower), passed/mostFaster)
+	}
+	if p.run > p.at { // It has waited for snapshots: nobody sees that it goes back.
+		p.run = max(p.at, min(p.run, target))
+	}
+}
+
+// settle finds the snapshots around the moment, and lets go of those before.
+func (p *playout) settle() {
+	i := len(p.snapshots) - 1
+	for i > 0 && p.snapshots[i].game > p.at {
+		i--
+	}
+	if i > 1 { // One more stays, from which the newest goes on.
+		p.snapshots = append(p.snapshots[:0], p.snapshots[i-1:]...)
+		i = 1
+	}
+	s := &p.snapshots[i]
+	switch {
+	case i+1 < len(p.snapshots):
+		next := &p.snapshots[i+1]
+		p.moment = netvar.Moment{From: s.tick, To: next.tick, Alpha: float64(p.at-s.game) / float64(next.game-s.game)}
+	default:
+		p.moment = netvar.Moment{From: s.tick, To: s.tick}
+	}
+}
+
+// beyond is the moment of those who go on by at most so much where snapshots end.
+func (p *playout) beyond(most time.Duration) netvar.Moment {
+	n := len(p.snapshots)
+	if n < 2 || p.moment.From != p.snapshots[n-1].tick || most == 0 {
+		return p.moment
+	}
+	older, newest := &p.snapshots[n-2], &p.snapshots[n-1]
+	further := min(p.at-newest.game, most)
+	if further <= 0 {
+		return p.moment
+	}
+	return netvar.Moment{From: older.tick, To: newest.tick, Alpha: 1 + float64(further)/float64(newest.game-older.game)}
+}
+
+// frameClock is time as frames have it. What a game says of their length is more even than when
+// they happen to be computed, which is a matter of milliseconds, so it follows the lengths, and
+// the clock slowly.
+type frameClock struct {
+	started bool
+	at      time.Duration
+}
+
+// mostUneven is how far the lengths of frames may be off before the clock alone counts.
+const mostUneven = 20 * time.Millisecond
+
+// step returns how much time has passed, and how far it is behind now.
+func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration) {
+	before := f.at
+	f.at += length
+	f.at += time.Duration(float64(now-f.at) * min(length.Seconds(), 1))
+	if !f.started || f.at-now > mostUneven || now-f.at > mostUneven {
+		if !f.started {
+			before = now
+		}
+		f.started, f.at = true, now
+	}
+	f.at = max(f.at, before)
+	return f.at - before, now - f.at
+}

@@ -1,0 +1,176 @@
+package client
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// views is what a client draws. It belongs to Step's goroutine.
+type views struct {
+	playout
+	classes []viewClass // by the index of the class
+	any     bool        // a class is interpolated
+	state   uint64      // the tick that the state has reached
+}
+
+type viewClass struct {
+	interpolated bool
+	extrapolate  time.Duration
+}
+
+// InterpolateOption is an option of [Interpolate].
+type InterpolateOption func(*viewClass)
+
+// Extrapolate lets numbers go on as they went for up to d, at most a second, while no newer
+// snapshot has come, instead of standing still. It is a guess, and wrong whenever something turns:
+// then the object jumps to where it is.
+func Extrapolate(d time.Duration) InterpolateOption {
+	return func(v *viewClass) { v.extrapolate = min(max(d, 0), mostExtrapolated) }
+}
+
+const mostExtrapolated = time.Second
+
+// Interpolate lets [View] show the objects of a class between two snapshots, by the tags lerp= of
+// its fields (see [netloop.Lerp]), instead of their newest state: evenly at any frame rate, and a
+// little behind the server. How far is measured, so that nearly always both snapshots are there:
+// [Stats] has the figures. All classes are shown at the same moment, see [Client.ViewTime].
+//
+// Messages sent [netloop.WithState] then run when what is shown reaches the tick of their sending.
+// Interpolate acts from the next frame on. It panics with a class of another schema.
+func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) {
+	class := inside.Netloop.Class(k).State
+	if !slices.Contains(c.schema.Classes().Classes(), class) {
+		panic(fmt.Sprintf("client: Interpolate: class %q belongs to another schema than Config.Schema", k.Name()))
+	}
+	v := viewClass{interpolated: true}
+	for _, apply := range o {
+		apply(&v)
+	}
+	c.views.classes[class.Index()], c.views.any = v, true
+	c.views.ahead = 0
+	for i := range c.views.classes {
+		c.views.ahead = max(c.views.ahead, c.views.classes[i].extrapolate)
+	}
+	c.replica.KeepForDrawing(class)
+}
+
+// View returns the state of an object as it is to be drawn in this frame. Of a class that is
+// interpolated (see [Interpolate]) that is its state at [Client.ViewTime], and false when the
+// object was not there yet, or not any more: an object that has despawned is there until that
+// moment. Of another class it is the newest state, and false once the object has despawned. Slices
+// and maps in it are not to be changed.
+//
+// It may be called in a Step and between two, and allocates nothing, but once for each change of a
+// string, a slice or the like.
+func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
+	nv := inside.Netloop.Object(o)
+	class := &c.views.classes[nv.Class().Index()]
+	if !class.interpolated {
+		if !o.Alive() {
+			return s, false
+		}
+		return o.State(), true
+	}
+	m := c.views.beyond(class.extrapolate)
+	d := c.replica.Draw(nv, &m)
+	if d.Base == nil {
+		return s, false
+	}
+	s = *(*S)(d.Base)
+	d.Write(unsafe.Pointer(&s))
+	return s, true
+}
+
+// Views iterates over the objects of a class as they are to be drawn in this frame, each with what
+// [View] returns of it: those that the client has, in the order of their ids, and then those that
+// have despawned but are still there at the moment that is shown.
+func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
+	class := inside.Netloop.Class(k)
+	return func(yield func(*netloop.Object[S], S) bool) {
+		for _, objects := range [...]iter.Seq[*netvar.Object]{c.replica.All(class.State), c.replica.Gone(class.State)} {
+			for nv := range objects {
+				o := class.Wrap(nv).(*netloop.Object[S])
+				if s, ok := View(c, o); ok && !yield(o, s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ViewTime returns the game time that this frame shows of interpolated classes. It never goes back,
+// but when the client has joined another server. Without an interpolated class it is that of
+// the newest state.
+func (c *Client) ViewTime() time.Duration {
+	if !c.views.any {
+		return c.time.timeline.GameTime(c.replica.Tick())
+	}
+	return c.views.at
+}
+
+// Viewed returns the snapshots between which this frame shows interpolated classes. Without one it
+// is the newest state. The zero View is nothing.
+func (c *Client) Viewed() netloop.View {
+	if !c.views.any {
+		tick := c.replica.Tick()
+		return netloop.View{From: tick, To: tick}
+	}
+	return netloop.View(c.views.moment)
+}
+
+// inputView is what the player sees who makes an input now.
+func (c *Client) inputView() input.View {
+	v := c.Viewed()
+	return input.View{From: v.From, To: v.To, Alpha: float32(v.Alpha)}
+}
+
+// wholeSnapshot takes a snapshot that arrived whole, and the tick that the state has reached with
+// it.
+func (c *Client) wholeSnapshot(s *Snapshot, reached uint64) {
+	c.views.state = max(c.views.state, reached)
+	if !c.views.any {
+		c.held.reached(c.views.state, c.queue)
+		return
+	}
+	c.views.arrived(whole{tick: s.Tick, game: c.time.timeline.GameTime(s.Tick), at: s.At})
+}
+
+// showFrame moves on what is shown, once all that has arrived is known.
+func (c *Client) showFrame(frame time.Duration) {
+	if !c.views.any || !c.time.known {
+		return
+	}
+	now := c.clock.Now()
+	c.views.period = time.Duration(c.reception.every) * c.time.timeline.Rate.Period()
+	if c.away == nil {
+		c.views.frame(now, c.time.gameTime(now), frame)
+	}
+	c.replica.LookFrom(c.views.oldest())
+	c.held.reached(min(c.views.state, c.time.timeline.TickAt(c.views.at)), c.queue)
+}
+
+// oldest is the tick of the oldest snapshot that may be looked at again.
+func (p *playout) oldest() uint64 {
+	if len(p.snapshots) == 0 {
+		return p.moment.From
+	}
+	return min(p.moment.From, p.snapshots[0].tick)
+}
+
+// epochMoved takes an epoch that the server has published.
+func (c *Client) epochMoved(e loop.Epoch) {
+	if c.time.known {
+		was := c.time.timeline.Deadline(c.time.epoch, e.Tick)
+		c.views.moved(e.Tick, e.At-was)
+	}
+	c.time.moved(e)
+}
