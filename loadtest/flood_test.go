@@ -205,11 +205,13 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 	return proctest.Start(t, cmd, "FLOOD ")
 }
 
-// play lets so many healthy clients play, and measures what they and the server feel.
-func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration) (r loadtest.Result) {
+// play lets so many healthy clients play, and measures what they and the server feel. Further
+// arguments are flags.
+func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration, flags ...string) (r loadtest.Result) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--admin", "http://"+admin,
-		"--clients", strconv.Itoa(clients), "--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet")
+	args := []string{"run", "--addr", addr, "--admin", "http://" + admin, "--clients", strconv.Itoa(clients),
+		"--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet"}
+	cmd := exec.CommandContext(t.Context(), p.loadclient, append(args, flags...)...)
 	out, _ := cmd.Output() // What it found wrong is in the result.
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v in %q", err, out)

@@ -49,22 +49,24 @@ func (q *Queue[T]) Push(p *Pool[T], v *T) *T {
 	if q.off+q.n == (len(q.pieces)-q.first)*pieceLen {
 		q.pieces = append(q.pieces, p.take())
 	}
-	q.n++
-	at := q.At(q.n - 1)
+	at := q.At(q.n)
 	*at = *v
+	q.n++
 	return at
 }
 
 // At returns the item at a place; the oldest is at 0.
 func (q *Queue[T]) At(i int) *T {
-	i += q.off
-	return &q.pieces[q.first+i/pieceLen][i%pieceLen]
+	at := uint(q.off + i)
+	return &q.pieces[uint(q.first)+at/pieceLen][at%pieceLen]
 }
 
-// Pop clears the oldest item and lets it go.
-func (q *Queue[T]) Pop(p *Pool[T]) {
+// Pop moves the oldest item to dst.
+func (q *Queue[T]) Pop(p *Pool[T], dst *T) {
 	var zero T
-	*q.At(0) = zero
+	at := q.At(0)
+	*dst = *at
+	*at = zero
 	q.off++
 	q.n--
 	if q.off == pieceLen {

@@ -28,7 +28,10 @@ func TestQueuesAreListsInLittleMemory(t *testing.T) {
 				}
 			case 2:
 				for range rapid.IntRange(0, len(*list)).Draw(t, "n") {
-					q.Pop(&pool)
+					var v *int
+					if q.Pop(&pool, &v); v != (*list)[0] {
+						t.Fatal("another item is popped")
+					}
 					*list = (*list)[1:]
 				}
 			case 3:
@@ -91,8 +94,8 @@ func TestThePoolKeepsEnoughAndNotAll(t *testing.T) {
 		for i := range n {
 			q.Push(&pool, &i)
 		}
-		for q.Len() > 0 {
-			q.Pop(&pool)
+		for v := 0; q.Len() > 0; {
+			q.Pop(&pool, &v)
 		}
 	}
 	burst(1000)

@@ -40,8 +40,7 @@ func (r *ring) push(it *Item) bool {
 // pop moves the oldest item to dst; there must be one. Its slot is cleared, since
 // the message now belongs to its handler.
 func (r *ring) pop(dst *Item) {
-	*dst = *r.items.At(0)
-	r.items.Pop(r.pool)
+	r.items.Pop(r.pool, dst)
 	dst.sender.waiting[dst.Stage]--
 	r.ran++
 }

@@ -1,0 +1,57 @@
+package loadtest_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/loadtest"
+)
+
+// TestNinetyNineKeepTheirCallsBesideAFlood measures with real programs what one flooder costs 99
+// others who ask the server: the 99th percentile of the round trips of their calls grows by a tick
+// at most. The server has a core to itself, and the bots run 20 frames a second, which is what the
+// other core makes.
+func TestNinetyNineKeepTheirCallsBesideAFlood(t *testing.T) {
+	if os.Getenv("NETLOOP_VERIFY") == "" {
+		t.Skip("it depends on timing: make verify runs it")
+	}
+	if _, err := exec.LookPath("taskset"); err != nil {
+		t.Skip(err)
+	}
+	const tick = 1000.0 / 60
+	p := build(t)
+	run := func(attack string) (r loadtest.Result, said string) {
+		addr, admin, stop := p.serve(t, true)
+		defer stop()
+		if attack != "" {
+			end := flood(t, addr, attack, 1)
+			defer func() { said = end() }()
+		}
+		return p.play(t, addr, admin, 99, 8*time.Second, "--frame-rate", "20"), ""
+	}
+	calm, _ := run("")
+	if calm.RPC.RTT.P99 == nil || calm.RPC.Answered < 1000 {
+		t.Fatalf("%d calls were answered", calm.RPC.Answered)
+	}
+	t.Logf("nobody floods: %d calls, p50 %.1f ms, p99 %.1f ms; generator late p99 %.2f ms",
+		calm.RPC.Answered, *calm.RPC.RTT.P50, *calm.RPC.RTT.P99, *calm.Generator.Lateness.P99)
+	for _, attack := range []string{"standings", "fire", "large"} {
+		r, said := run(attack)
+		if r.RPC.RTT.P99 == nil {
+			t.Errorf("%s: no call was answered", attack)
+			continue
+		}
+		t.Logf("%s: %d calls, p50 %.1f ms, p99 %.1f ms (%+.1f); generator late p99 %.2f ms | %s", attack, r.RPC.Answered,
+			*r.RPC.RTT.P50, *r.RPC.RTT.P99, *r.RPC.RTT.P99-*calm.RPC.RTT.P99, *r.Generator.Lateness.P99, said)
+		switch {
+		case r.Clients.Failed+r.Clients.Disconnected > 0:
+			t.Errorf("%s: %d clients were lost", attack, r.Clients.Failed+r.Clients.Disconnected)
+		case *r.Generator.Lateness.P99 >= 5 || *calm.Generator.Lateness.P99 >= 5:
+			t.Logf("%s: not judged: the healthy clients themselves were late", attack)
+		case *r.RPC.RTT.P99 > *calm.RPC.RTT.P99+tick:
+			t.Errorf("%s: calls take longer by more than a tick", attack)
+		}
+	}
+}
