@@ -44,15 +44,13 @@ type Queue[T any] struct {
 // Len returns how many items wait.
 func (q *Queue[T]) Len() int { return q.n }
 
-// Push adds a copy of an item and returns where it is until it goes.
-func (q *Queue[T]) Push(p *Pool[T], v *T) *T {
+// Push adds an item, which is still to be filled in, and returns where it is until it goes.
+func (q *Queue[T]) Push(p *Pool[T]) *T {
 	if q.off+q.n == (len(q.pieces)-q.first)*pieceLen {
 		q.pieces = append(q.pieces, p.take())
 	}
-	at := q.At(q.n)
-	*at = *v
 	q.n++
-	return at
+	return q.At(q.n - 1)
 }
 
 // At returns the item at a place; the oldest is at 0.
@@ -133,7 +131,7 @@ func (q *Queue[T]) Truncate(p *Pool[T], n int) {
 func (q *Queue[T]) Append(p *Pool[T], from *Queue[T]) {
 	for from.n > 0 {
 		for i := range from.Front() {
-			q.Push(p, from.At(i))
+			*q.Push(p) = *from.At(i)
 		}
 		from.PopFront(p)
 	}

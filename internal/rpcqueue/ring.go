@@ -33,7 +33,7 @@ func (r *ring) push(it *Item) bool {
 		return false
 	}
 	*waiting++
-	r.items.Push(r.pool, it)
+	*r.items.Push(r.pool) = *it
 	return true
 }
 

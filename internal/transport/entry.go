@@ -61,15 +61,15 @@ func (a *Arrival) compact() bool {
 	return false
 }
 
-func (a *Arrival) entry() entry {
-	e := entry{
-		session: a.Session, at: a.At, method: a.Method, decoded: a.Decoded, call: a.Message.Call, number: a.Number,
-		id: a.Message.Method, size: uint32(a.Size), held: uint32(a.Held), kind: a.Kind, stage: a.Message.Stage, reliable: a.Message.Reliable,
+// set fills in an empty entry.
+func (e *entry) set(a *Arrival) {
+	m := &a.Message
+	e.session, e.at, e.method, e.decoded, e.kind = a.Session, a.At, a.Method, a.Decoded, a.Kind
+	e.call, e.id, e.stage, e.reliable = m.Call, m.Method, m.Stage, m.Reliable
+	e.size, e.held = uint32(a.Size), uint32(a.Held)
+	if e.number = a.Value; e.message() {
+		e.number = a.Number
 	}
-	if !e.message() {
-		e.number = a.Value
-	}
-	return e
 }
 
 func (e *entry) message() bool { return e.kind == MessageArrived || e.kind == NoRoom }
@@ -79,16 +79,14 @@ func (e *entry) arrival(scratch *Arrival) *Arrival {
 	if e.whole != nil {
 		return e.whole
 	}
-	*scratch = Arrival{
-		Kind: e.kind, Session: e.session, At: e.at, Method: e.method, Decoded: e.decoded, Size: int(e.size), Held: int(e.held),
-		Message: Message{Method: e.id, Stage: e.stage, Call: e.call, Reliable: e.reliable},
+	a, m := scratch, &scratch.Message // What an entry does not have is never set.
+	a.Kind, a.Session, a.At, a.Method, a.Decoded = e.kind, e.session, e.at, e.method, e.decoded
+	m.Call, m.Method, m.Stage, m.Reliable = e.call, e.id, e.stage, e.reliable
+	a.Size, a.Held = int(e.size), int(e.held)
+	if a.Number, a.Value = 0, e.number; e.message() {
+		a.Number, a.Value = e.number, 0
 	}
-	if e.message() {
-		scratch.Number = e.number
-	} else {
-		scratch.Value = e.number
-	}
-	return scratch
+	return a
 }
 
 // wholeLocked returns a copy of an arrival, with its own ranges and its own packet of inputs, whose

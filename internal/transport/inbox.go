@@ -214,11 +214,11 @@ func (b *Inbox) addLocked(a *Arrival) *entry {
 		list = &u.held
 		b.held++
 	}
-	e := a.entry()
+	added := list.Push(&b.pool)
+	added.set(a)
 	if !a.compact() {
-		e.whole = b.wholeLocked(a)
+		added.whole = b.wholeLocked(a)
 	}
-	added := list.Push(&b.pool, &e)
 	if kind, merges := mergedKind(a.Kind); merges {
 		u.merged[kind] = added
 	}
