@@ -28,7 +28,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links lateness fuzz mutate metrics generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links lateness fuzz mutate metrics limits generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,7 +127,10 @@ mutate: ## change 300 lines, one at a time, and list what no test notices: half 
 metrics: ## the table of docs/METRICS.md, made of internal/metrics/table.go
 	go generate ./internal/metrics
 
-generate: metrics node_modules/.stamp ## that, and the Go code of proto/ with buf from npm
+limits: ## the bounds in the tables of docs/ARCHITECTURE.md and docs/WIRE.md, from the constants of the code
+	go test -p 1 -count 1 -run 'OfTheTable$$|OfThePages?$$' . ./internal/room ./internal/token ./internal/transport -rewrite
+
+generate: metrics limits node_modules/.stamp ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate
 
 clean: ## remove what was built here

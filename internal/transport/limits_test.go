@@ -26,7 +26,9 @@ func TestTheLimitsAreThoseOfThePages(t *testing.T) {
 		t.Helper()
 		golden.Row(t, "../../docs/ARCHITECTURE.md", subject, says, bounds...)
 	}
-	here("inbox, per session", "256 arrivals and `RPC.Burst`, %v, ", golden.Bytes(maxInboxBytesPerSession))
+	here("inbox, per session", "256 arrivals and `RPC.Burst`, %v, or %v for each of these if that is more, messages as they are decoded "+
+		"and with the %v of an arrival, until their handlers have ended; %v more",
+		golden.Bytes(maxInboxBytesPerSession), golden.Bytes(smallMessage), golden.Bytes(entryBytes), golden.Bytes(sparedInboxBytes))
 	here("reliable messages kept for a client that may come back", "%v |", golden.Bytes(maxBacklogBytes))
 	here("reliable data that waits and does not move; 128 messages that a client does not say to have", "%v |", maxStuck)
 	rate := func(subject string, r Rate, size func(int) any) {
