@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/gofeaturespb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -124,4 +125,42 @@ func inUse() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
+}
+
+// A slice that grows one by one has room for the next power of two, and from 256 on for a
+// quarter more.
+func TestAppendedSlicesHaveRoomForMore(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 129: 256, 256: 256, 257: 321, 1000: 1250} {
+		if got := appended(n); got != want {
+			t.Errorf("with %d elements it has room for %d, want %d", n, got, want)
+		}
+	}
+}
+
+// A packed list has an element for each whole word, or for each byte that ends a varint.
+func TestPackedElementsAreCounted(t *testing.T) {
+	b := []byte{0x80, 0x01, 0x7f, 0xff, 0x80, 0x00, 0x05, 0x81, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09}
+	for kind, want := range map[protoreflect.Kind]int{
+		protoreflect.Fixed32Kind: 4, protoreflect.Sfixed32Kind: 4, protoreflect.FloatKind: 4,
+		protoreflect.Fixed64Kind: 2, protoreflect.Sfixed64Kind: 2, protoreflect.DoubleKind: 2,
+		protoreflect.Int32Kind: 13, protoreflect.BoolKind: 13, protoreflect.EnumKind: 13,
+	} {
+		if got := packed(kind, b); got != want {
+			t.Errorf("%d bytes hold %d of kind %v, want %d", len(b), got, kind, want)
+		}
+	}
+}
+
+// Elements take what Go's types of their kinds take.
+func TestWordsAreThoseOfGo(t *testing.T) {
+	for kind, want := range map[protoreflect.Kind]uintptr{
+		protoreflect.BoolKind: unsafe.Sizeof(false), protoreflect.EnumKind: unsafe.Sizeof(protoreflect.EnumNumber(0)),
+		protoreflect.Int32Kind: 4, protoreflect.Sint32Kind: 4, protoreflect.Uint32Kind: 4, protoreflect.Sfixed32Kind: 4,
+		protoreflect.Fixed32Kind: 4, protoreflect.FloatKind: 4, protoreflect.StringKind: unsafe.Sizeof(""),
+		protoreflect.BytesKind: unsafe.Sizeof([]byte{}), protoreflect.Int64Kind: 8, protoreflect.DoubleKind: 8, protoreflect.MessageKind: 8,
+	} {
+		if got := wordSize(kind); got != int(want) {
+			t.Errorf("%v takes %d, want %d", kind, got, want)
+		}
+	}
 }

@@ -176,3 +176,28 @@ func TestABusyClientMeetsNoLimit(t *testing.T) {
 		t.Errorf("it was closed: %v", why)
 	}
 }
+
+// The frame that ends a session is not taken any more, whichever limit it is that it exceeds.
+func TestTheFrameThatEndsASessionIsNotTaken(t *testing.T) {
+	frame := append(appendFrameHead(nil, frameMessage, 2), 1<<3, 5)
+	for name, c := range map[string]SessionConfig{
+		"frames":        {Limits: Limits{Frames: Rate{PerSecond: 1, Burst: 1}}},
+		"bytes":         {Limits: Limits{Bytes: Rate{PerSecond: 4, Burst: 4}}},
+		"decoded bytes": {Limits: Limits{Bytes: Rate{PerSecond: 100, Burst: 100}}, Size: func(*Message) int { return 100 }},
+	} {
+		e := newEnd(false, c)
+		sent, taken, out := 0, 0, false
+		for ; !out && sent < 10; sent++ {
+			_ = e.ReceiveStream(0, frame)
+			_, out = e.Cause()
+		}
+		for _, a := range e.arrivals() {
+			if a.Kind == MessageArrived {
+				taken++
+			}
+		}
+		if !out || sent < 2 || taken != sent-1 {
+			t.Errorf("%s: out %v after %d messages, of which %d were taken", name, out, sent, taken)
+		}
+	}
+}

@@ -431,3 +431,11 @@ func TestAWindowNeedsAPeriod(t *testing.T) {
 		}()
 	}
 }
+
+func TestCeilDivRoundsUp(t *testing.T) {
+	for _, c := range []struct{ a, b, want time.Duration }{{0, 3, 0}, {1, 3, 1}, {3, 3, 1}, {4, 3, 2}, {5, 3, 2}, {6, 3, 2}, {6, 1, 6}} {
+		if got := ceilDiv(c.a, c.b); got != int(c.want) {
+			t.Errorf("%d÷%d rounds up to %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
