@@ -60,7 +60,7 @@ func TestEveryCounterOfStateIsAMetric(t *testing.T) {
 		"Hidden":         `netloop_visibility_changes_total{change="hidden"}`,
 	}
 	inside := []string{ // of netvar's own tests and of the game's log, or known from others
-		"Objects", "Captured", "Versions", "Encoded", "Snapshots", "Packets", "Deltas", "InRuns", "Despawns", "Large", "Waited", "Ranked",
+		"Objects", "Captured", "Versions", "Encoded", "Snapshots", "Packets", "Deltas", "InRuns", "Despawns", "Large", "Waited", "Ranked", "Planned",
 		"Judged", "Masked", "Acked", "Lost", "Overrun", "AckUnknown", "AckStale", "AckOverlapped",
 		"FullRequests", "DigestRequests", "Digests", "DigestSlots", "Hashed", "Resumes",
 	}

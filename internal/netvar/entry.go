@@ -53,7 +53,7 @@ type detail struct {
 // steady from then on.
 func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
-	if e.detail == nil {
+	if e.detail == nil || p.w.details.isBlank(e.detail) {
 		e.detail = p.w.details.take()
 		if p.steady.has(slot) {
 			p.derive(slot, e)
@@ -112,7 +112,8 @@ func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-versi
 // details is the memory of the details that no entry uses.
 type details struct {
 	spare []*detail
-	most  int // how many of them are kept
+	blank detail // that of what is blank: see blank.go
+	most  int    // how many of them are kept
 }
 
 // moreDetails is how many details are kept beyond what one client can need at once. They serve the
@@ -133,7 +134,7 @@ func (s *details) take() *detail {
 
 // release takes a detail back, or gives up its memory if enough of them are kept.
 func (s *details) release(d *detail) {
-	if d != nil && len(s.spare) < s.most {
+	if d != nil && !s.isBlank(d) && len(s.spare) < s.most {
 		s.spare = append(s.spare, d)
 	}
 }

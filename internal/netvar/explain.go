@@ -29,7 +29,9 @@ const (
 	WhyNoSnapshot // there was no snapshot for the client after the last capture
 	WhyShed       // the world sheds
 	WhyBudget     // the client's budget was used up
-	WhyPackets    // the packets of the snapshot were full
+	// The packets of the snapshot were full, or others that catch up had their turns first: see
+	// lane.go.
+	WhyPackets
 	WhyStreamFull // it fits no packet, and there was no room on the stream
 	// It was on its way and is lost, or had to wait for what is: it goes with the next.
 	WhyNext
@@ -161,6 +163,9 @@ func (c *cutter) why(o *Object, e *entry) Why {
 		if n := &c.list[i]; n.run == nil && int(n.slot) == o.id.slot() {
 			return n.why
 		}
+	}
+	if c.p.plan.why != 0 && c.p.blank.has(o.id.slot()) {
+		return c.p.plan.why
 	}
 	if c.p.w.shed > 0 && c.sheds(o, e) {
 		return WhyShed

@@ -138,7 +138,7 @@ func (c *cutter) commitLarge(n *candidate, e *entry) {
 	c.open.Reset(wire.AppendUvarint(b, l.last))
 	c.context.begin(tick, 0, 0)
 	c.context.put(&c.open)
-	c.full(n, e)
+	c.putFull(&c.open, &c.context, int(n.slot))
 	padding := c.open.Flush()
 	l.sent[i] = c.open.Bytes()
 	l.sent[i][atLargePadding] = byte(padding)

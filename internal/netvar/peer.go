@@ -7,6 +7,7 @@ type Peer struct {
 	w         *World
 	entries   []entry // by slot: see detailed
 	steady    bitset  // slots whose entries have no detail: see steady.go
+	blank     bitset  // slots of objects of which nothing was sent yet: see blank.go
 	owed      bitset  // slots with a change later than the acknowledged version
 	sentOnce  bitset  // those of owed of which a copy is in flight
 	sentTwice bitset  // those of owed of which copies of two snapshots are in flight
@@ -23,6 +24,8 @@ type Peer struct {
 	// Tick of the last snapshot that is cut: that before tick while one is being cut.
 	before  uint64
 	bucket  bucket
+	plan    plan
+	turns   turns    // of the plan
 	first   progress // of the first state
 	digests int      // the number of snapshots that shall still carry a digest
 	turn    uint64   // tick from which on the next digest may be cut: see reserve
@@ -37,14 +40,14 @@ type Peer struct {
 // snapshots as their limits make it take. What the client sees begins at tick, which is the current
 // one. Audiences are asked at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
-	p := &Peer{w: w, flight: newFlight()}
+	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries()}
 	p.cut.p = p
-	p.entries = make([]entry, len(w.slots))
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1
+	p.beginAll(tick)
 	for slot, o := range w.slots {
 		switch {
-		case o == nil || !o.published():
+		case p.blank.has(slot), o == nil || !o.published():
 		case w.Audience(o) == nil && !w.inSpace(o.class) && !w.restricted(o):
 			p.publish(slot, tick)
 		default:
@@ -64,6 +67,8 @@ func (w *World) ClosePeer(p *Peer) {
 	for _, s := range w.spaces {
 		s.close(p)
 	}
+	p.giveUpTurn()
+	w.keepEntries(p)
 	if i := slices.Index(w.peers, p); i >= 0 {
 		w.peers = slices.Delete(w.peers, i, i+1)
 	}
@@ -84,12 +89,13 @@ func (p *Peer) entry(slot int) *entry {
 
 // publish begins the lifetime of an object for the client.
 func (p *Peer) publish(slot int, tick uint64) {
-	e := p.entry(slot)
+	for len(p.entries) <= slot {
+		p.entries = append(p.entries, entry{})
+	}
+	e := &p.entries[slot]
 	p.endFirst(e)
-	e.renew(entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
+	p.setBlank(slot, entry{life: tick, last: uint32(tick), phase: shown, known: e.known})
 	p.beginFirst(e)
-	p.owed.set(slot)
-	p.forgetCopies(slot>>6, 1<<(slot&63))
 }
 
 // retire ends the lifetime of an object for the client, who must be told if it was ever sent a
@@ -102,6 +108,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 		return
 	}
 	p.endFirst(e)
+	p.blank.unset(slot)
 	p.forgetCopies(slot>>6, 1<<(slot&63))
 	if !e.known {
 		p.clear(e)
@@ -139,13 +146,15 @@ func (p *Peer) RequestFull() {
 	p.flight.drop()
 	p.losses.forget()
 	for slot := range p.entries {
-		if p.entries[slot].phase == absent {
-			continue
+		switch e := &p.entries[slot]; e.phase {
+		case absent:
+		case shown:
+			p.setBlank(slot, entry{life: e.life, last: p.lastSent(slot), phase: shown, known: e.known, first: e.first, full: fullRequested})
+		case ended:
+			e.forget()
+			e.sent = 0
+			p.owed.set(slot)
 		}
-		e := p.detailed(slot)
-		e.forget()
-		e.sent, e.full = 0, fullRequested
-		p.owed.set(slot)
 	}
 	for i := range p.large.list {
 		p.large.list[i].void = true
@@ -154,6 +163,8 @@ func (p *Peer) RequestFull() {
 	clear(p.sentTwice)
 	// It explains nothing any more why the last snapshot left something out.
 	p.cut.list = p.cut.list[:0]
+	p.plan = plan{}
+	p.Slow()
 }
 
 // RequestDigest makes the next snapshots carry a digest of what the client shall have, each of them

@@ -1,5 +1,7 @@
 package netvar
 
+import "math/bits"
+
 // The first state of a client is what it shall have when its first snapshot is cut. It comes
 // over as many snapshots as it takes, like everything that is owed. Until the client has
 // acknowledged all of it, each snapshot says how much of it is still missing: what is neither
@@ -31,9 +33,25 @@ func (p *Peer) endFirst(e *entry) {
 func (c *cutter) missing() int {
 	left := c.p.first.left
 	for i := range c.list {
-		if n := &c.list[i]; n.packet < onStream && n.run == nil && c.p.entries[n.slot].first {
+		n := &c.list[i]
+		switch {
+		case n.packet >= onStream:
+		case n.run == nil && c.p.entries[n.slot].first:
 			left--
+		case n.run != nil && n.full:
+			left -= c.p.countFirst(n.run)
 		}
 	}
 	return left
+}
+
+// countFirst counts those of the slots of a run that are of the first state.
+func (p *Peer) countFirst(r *run) (n int) {
+	k := int(r.notes[0].block)
+	for m := r.notes[0].mask; m != 0; m &= m - 1 {
+		if p.entries[k<<6+bits.TrailingZeros64(m)].first {
+			n++
+		}
+	}
+	return n
 }

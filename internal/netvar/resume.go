@@ -31,6 +31,7 @@ func (p *Peer) Resume(kept bool) {
 	p.large.restart()
 	clear(p.sentOnce)
 	clear(p.sentTwice)
+	p.plan = plan{}
 	p.cut.list = p.cut.list[:0] // what the last snapshot left out explains nothing any more
 	if kept {
 		p.first.closed = p.first.closed || begun
@@ -42,6 +43,7 @@ func (p *Peer) Resume(kept bool) {
 		}
 		return
 	}
+	p.Slow()
 	p.marks, p.digests, p.first = marks{}, 0, progress{}
 	p.losses.forget()
 	for slot := range p.entries {
@@ -63,10 +65,8 @@ func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:
 	case shown:
-		e = p.detailed(slot)
-		e.renew(entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
+		p.setBlank(slot, entry{life: e.life, last: uint32(p.w.tick), phase: shown, full: fullResumed})
 		p.beginFirst(e)
-		p.owed.set(slot)
 	case ended:
 		p.clear(e)
 		p.owed.unset(slot)

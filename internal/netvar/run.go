@@ -30,6 +30,7 @@ type runKey struct {
 	mask uint64
 	origin
 	views [maxViews]masked
+	life  uint64 // of full records, that of all of them: see plan.go
 }
 
 const (
@@ -49,6 +50,8 @@ const (
 type blockRuns struct {
 	epoch uint64
 	width int // over how many slots a run may extend: over fewer where records are large
+	// The same of runs of full records.
+	fullWidth int
 	shares
 	keys      [maxRuns]runKey
 	lastViews [maxRuns][maxViews]masked // with what views each run was spliced last: see askedAgain
@@ -110,7 +113,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
 	views, few := c.p.views.among(k, mask)
-	key, donor, others := runKey{mask, c.origin, views}, -1, false
+	key, donor, others := runKey{mask: mask, origin: c.origin, views: views}, -1, false
 	for i := range s.list {
 		if s.keys[i].origin != key.origin {
 			continue
@@ -159,7 +162,7 @@ func (w *World) runsOf(k int) *blockRuns {
 	s := w.runs[k]
 	if s.epoch != w.tick {
 		if s.width == 0 || w.tick%widthTicks == 0 {
-			s.width = 64
+			s.width, s.fullWidth = 64, 64
 		}
 		s.epoch = w.tick
 		s.reset()
@@ -279,14 +282,10 @@ func (c *cutter) putRun(n *candidate) bool {
 // commitRun notes that a run was sent.
 func (c *cutter) commitRun(n *candidate) {
 	p, r := c.p, n.run
-	st, spent := &p.w.stats, &p.w.spent
+	st := &p.w.stats
 	st.Records += uint64(r.records)
 	st.Deltas += uint64(r.records)
 	st.InRuns += uint64(r.records)
-	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
-	for i := 1; i < r.kinds; i++ {
-		spent.classes[r.classes[i].index] += uint64(r.classes[i].bits)
-	}
 	for i := range r.notes {
 		k, mask := int(r.notes[i].block), r.notes[i].mask
 		p.sentTwice.add(k, mask&p.sentOnce.word(k))
@@ -294,11 +293,21 @@ func (c *cutter) commitRun(n *candidate) {
 	}
 	s := p.flight.packet(c.first + uint64(n.packet))
 	s.records = append(s.records, r.notes...)
+	c.spendRun(n)
+}
+
+// spendRun counts the bits of a run.
+func (c *cutter) spendRun(n *candidate) {
+	r, spent := n.run, &c.p.w.spent
+	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
+	for i := 1; i < r.kinds; i++ {
+		spent.classes[r.classes[i].index] += uint64(r.classes[i].bits)
+	}
 	if spent.gap > uint32(r.records) {
 		spent.gap -= uint32(r.records)
 		return
 	}
-	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankOwed, steady: true})
+	c.sample(&candidate{slot: uint32(r.slot(int(spent.gap) - 1)), rank: rankOwed, steady: !n.full, full: n.full})
 }
 
 // slot returns the slot of the n-th record.

@@ -67,6 +67,10 @@ type cutter struct {
 	budget  int      // bits of records for this snapshot
 	left    int      // of them; a record may overdraw it
 	needs   needed   // scratch of byNeed
+	far     bool     // the client is far behind, and follows its plan
+	serves  bool     // the turn of the plan has come
+	taken   bitset   // scratch of gatherByPlan: slots that are listed one by one
+	covered bitset   // and what lies between the first and the last slot of a run
 	chosen  []uint32 // candidates that a shortage lets go, by packet
 	short   bool     // of budget: what a shortage has not tried waits for that
 	behind  uint64   // ticks that the client stays behind in what was left out
@@ -91,8 +95,11 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	p.tick, p.w.cut = tick, max(p.w.cut, tick)
 	c := &p.cut
 	c.begin(dst, tick, lim)
-	c.gather(true)
-	if !c.inOrder() {
+	if c.far = c.farBehind(); c.far {
+		c.gatherByPlan()
+		c.next()
+		c.byNeed()
+	} else if c.gather(true); !c.inOrder() {
 		c.gatherSingly()
 		c.byNeed()
 	}
@@ -106,6 +113,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	p := c.p
 	p.w.unsharedUsed = 0
+	c.short, p.plan.why = false, 0
 	c.lim = Limit{Packets: min(max(lim.Packets, 1), MaxPackets), PacketSize: lim.PacketSize, Reliable: lim.Reliable}
 	p.overrun(MaxInFlight - c.lim.Packets)
 	c.first = p.flight.next
@@ -302,6 +310,12 @@ func (c *cutter) put(n *candidate) bool {
 
 // record writes one record. Without a usable baseline it is a full one.
 func (c *cutter) record(n *candidate) {
+	if n.run != nil {
+		c.open.PutRice(uint64(n.run.first-c.context.prev-1), gapRice)
+		c.open.PutBits(n.run.bits, int(n.run.size))
+		c.context.prev = n.run.last
+		return
+	}
 	w := c.p.w
 	head := recordHead{Kind: recordDelta, Slot: int(n.slot), Version: n.version}
 	if n.steady {
@@ -335,7 +349,7 @@ func (c *cutter) record(n *candidate) {
 		}
 	}
 	n.full = true
-	c.full(n, e)
+	c.putFull(&c.open, &c.context, int(n.slot))
 }
 
 // basis is what the record of a steady object is a difference from: what the client has as of two
@@ -385,18 +399,6 @@ func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	return base > 0 && e.hasAcked(base) && (older > 0 && e.hasAcked(older) || o.hist.floor(r.trendFrom, o.changed) < 0)
 }
 
-// full writes a full record.
-func (c *cutter) full(n *candidate, e *entry) {
-	o := c.p.w.slots[n.slot]
-	withheld := c.p.view(int(n.slot)).withheld
-	head := recordHead{Kind: recordFull, Slot: int(n.slot), Version: n.version, Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
-	c.context.putHead(&c.open, &head)
-	if head.Masked {
-		o.class.putMask(&c.open, withheld)
-	}
-	c.open.PutBits(c.p.w.bitsOf(c.p.w.residual(o, basis{withheld: withheld})))
-}
-
 // finish writes into all packets what is known only now.
 func (c *cutter) finish() {
 	c.close()
@@ -404,12 +406,17 @@ func (c *cutter) finish() {
 	for i := range c.list {
 		switch n := &c.list[i]; n.packet {
 		case unplaced:
-			c.leaveOut(n)
+			if n.run == nil {
+				c.leaveOut(n)
+			}
 		case onStream:
 			c.staysBehind(n)
 		default:
 			placed += n.records()
 		}
+	}
+	if c.far {
+		c.leavePlanned()
 	}
 	// What is outstanding on the stream is owed as well.
 	complete := c.header.HasDigest && placed == c.p.owed.count()
@@ -478,6 +485,9 @@ func (c *cutter) commit() {
 		switch {
 		case n.packet == unplaced:
 			continue
+		case n.run != nil && n.full:
+			c.commitFullRun(n)
+			continue
 		case n.run != nil:
 			c.commitRun(n)
 			continue
@@ -516,23 +526,12 @@ func (c *cutter) commitOne(n *candidate) {
 		st.Deltas++
 	case e.base != 0 && n.large:
 		st.FullLarge++
-	case e.base != 0:
-		st.FullEvicted++
-	case e.full == fullRequested:
-		st.FullRequested++
-	case e.full == fullVisible:
-		st.FullVisible++
-	case e.full == fullMasked:
-		st.FullMasked++
-	case e.full == fullResumed:
-		st.FullResumed++
-	case e.full == fullEvicted:
-		st.FullEvicted++
 	default:
-		st.FullFirst++
+		c.countFull(e)
 	}
 	if n.packet == onStream {
 		c.commitLarge(n, e)
 	}
 	e.sent, e.last, e.known = n.version, uint32(c.header.Tick), true
+	c.p.blank.unset(int(n.slot))
 }

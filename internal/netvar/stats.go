@@ -23,6 +23,7 @@ type Stats struct {
 
 	// Records that a shortage has put in order of need, as opposed to all that were owed.
 	Ranked      uint64
+	Planned     uint64 // plans that were made
 	OverBudget  uint64 // of those that waited: for the client's budget
 	WaitedLarge uint64 // of those that waited: larger than a packet, for room on the stream
 	Shed        uint64 // records left out while the world sheds; not among those that waited

@@ -159,7 +159,7 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 			return
 		}
 		if !p.fresh {
-			p.detailed(slot).full = fullVisible
+			p.entries[slot].full = fullVisible
 		}
 		w.stats.Shown++
 	case may:

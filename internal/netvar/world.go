@@ -24,6 +24,7 @@ type World struct {
 
 	audiences []Audience // by slot; nil and what is beyond the last: everybody
 	guarded   bitset     // slots of living objects with an audience
+	open      bitset     // slots of published objects that NewPeer need not look at: see opens
 	unjudged  []*Object  // whose audience the next capture asks
 	newborn   []*Object  // in a space, published by this capture
 	doubtful  []*Peer    // with a pair that the next capture asks about
@@ -43,8 +44,11 @@ type World struct {
 	spent        spent
 	bundles      bundles
 	crowds       crowds
-	unshared     []*run // those that serve one client: see unsharedRun
-	unsharedUsed int    // how many of them the snapshot that is being cut uses
+	farBehind    int            // from how many blank objects on a client follows a plan
+	lanes        [2]catchUpLane // in which clients catch up: see lane.go
+	spareEntries [][]entry      // of peers that have left
+	unshared     []*run         // those that serve one client: see unsharedRun
+	unsharedUsed int            // how many of them the snapshot that is being cut uses
 	details      details
 	stats        Stats
 
@@ -60,7 +64,7 @@ type World struct {
 
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
-	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
+	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), farBehind: farBehind, lanes: newLanes(), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.large = w.large || c.large
@@ -107,6 +111,9 @@ func (w *World) Len(c *Class) int {
 	}
 	return w.classes[c.index].count()
 }
+
+// Slots returns how many places for objects there are, which a peer knows of each.
+func (w *World) Slots() int { return len(w.slots) }
 
 // Full reports whether Spawn would find no place.
 func (w *World) Full() bool { return len(w.free) == 0 && len(w.gens) == MaxSlots }
@@ -198,6 +205,7 @@ func (w *World) retire() {
 			}
 		}
 		w.slots[slot] = nil
+		w.open.unset(slot)
 		w.free = append(w.free, slot)
 	}
 	clear(w.gone)
@@ -223,6 +231,7 @@ func (w *World) capture(o *Object) {
 			o.fields[i] = w.tick
 		}
 		o.born = w.tick
+		w.opens(o)
 		w.publish(o)
 	case w.differs(o, now):
 		w.moved.set(o.id.slot())

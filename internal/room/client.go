@@ -48,6 +48,8 @@ type Client struct {
 	toTell    bool          // something about its inputs that it has not been told
 	unsent    uint64        // ranges of acknowledgements that name packets which were never sent
 
+	came time.Duration // game time of its join
+
 	// Game time from which on it may ask again: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
 	fullGap              time.Duration // between its last request for the full state and the next
@@ -138,6 +140,10 @@ func (c *Client) observeLink() {
 // join brings a client in, or closes its connection when the game refuses it.
 func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
 	c.peer = r.world.NewPeer(r.now.Tick)
+	c.came = r.now.GameTime
+	if r.visits.often(c.join.holder().Key, c.came) {
+		c.peer.Slow()
+	}
 	c.peer.Handle = c
 	c.SetBudget(0)
 	c.connect(e, s)
@@ -168,6 +174,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	if why.Code == transport.CodeFlood {
 		r.penalise(c)
 	}
+	r.visits.left(c.join.holder().Key, c.came, r.now.GameTime)
 	r.from = c
 	defer r.forget()
 	r.game.Leave(c, why)

@@ -196,3 +196,37 @@ func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A player that leaves and joins again and again is sent the world slowly, but for the first times,
+// and so is a client that asks for the full state. Who comes meanwhile for the first time has it
+// soon.
+func TestWhoComesOftenCatchesUpSlowly(t *testing.T) {
+	const objects = 3000
+	c := newCrowd(t, objects, 2, 1)
+	stats := func() uint64 { return c.room.World().Stats().FullFirst }
+	for visit := range 2*room.FreeVisits + 1 { // It has been here before the first.
+		before, ticks := stats(), 0
+		attacksOnTheTick["joins"](c, c.hostile[0])
+		for stats()-before < objects && ticks < 100 {
+			c.play(nil)
+			ticks++
+		}
+		if slow := ticks > 4; slow != (visit >= room.FreeVisits) {
+			t.Errorf("visit %d takes %d ticks", visit, ticks)
+		}
+	}
+	attacksOnTheTick["joins"](c, c.hostile[0])
+	c.play(nil)
+	before := stats()
+	adm, err := c.server.Handler.Admit(context.Background(), hello(crowdSchema), "elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.honest = append(c.honest, newGuest(adm))
+	for range 4 {
+		c.play(nil)
+	}
+	if n := stats() - before; n < objects {
+		t.Errorf("who comes for the first time has %d of %d objects after 4 ticks", n, objects)
+	}
+}

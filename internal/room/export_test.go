@@ -24,6 +24,11 @@ const (
 	MaxAsync      = maxAsync
 	MaxDigests    = maxDigests
 	MaxEntering   = maxEntering
+	EnteringSlots = enteringSlots
+	FreeVisits    = freeVisits
+	ShortVisit    = shortVisit
+	VisitMemory   = visitMemory
+	MaxVisitors   = maxVisitors
 	MaxFulls      = maxFulls
 	MaxFloodWait  = maxFloodWait
 	MaxPenalties  = maxPenalties

@@ -57,7 +57,10 @@ func (n network) prices() []rpcqueue.Price {
 	return n.r.prices
 }
 
-func (n network) arrivals(fn func(*transport.Arrival)) { n.r.inbox.Each(fn) }
+func (n network) arrivals(fn func(*transport.Arrival)) {
+	n.r.inbox.LimitJoins(entering(n.r.world.Slots()))
+	n.r.inbox.Each(fn)
+}
 
 func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }
 func (n network) results() []result      { return n.r.async.take() }

@@ -70,9 +70,17 @@ const (
 	askEvery    = time.Second      // game time between two requests of one kind
 	askSeldom   = 32 * time.Second // for the full state, of who asks again and again
 	maxDigests  = 4                // snapshots with a digest per request
-	maxFulls    = 2                // full states that begin in a tick, of all clients
+	maxFulls    = 1                // full states that begin in a tick, of all clients
 	maxEntering = 4                // clients that come in, or back, in a tick
+	// enteringSlots is how many objects the worlds of those may have, together, if it is more than
+	// one: what a join costs grows with the world.
+	enteringSlots = 5120 * maxEntering
 )
+
+// entering is how many clients may come in, or back, in a tick of a world with so many objects.
+func entering(slots int) int {
+	return min(max(enteringSlots/max(slots, 1), 1), maxEntering)
+}
 
 // requestDigest gives a client's next snapshots digests, unless it has just asked.
 func (r *Room) requestDigest(c *Client, snapshots uint64) {

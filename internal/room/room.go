@@ -204,6 +204,7 @@ type Room struct {
 
 	load     overloaded
 	stall    stall
+	visits   visits
 	limits   guard.Throttle[rpcqueue.Rung] // of what the log is told of them
 	slow     *slowtick.Log
 	flight   *flight.Dumper // nil without traces

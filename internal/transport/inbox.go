@@ -15,7 +15,7 @@ type Inbox struct {
 	stats         *Stats
 	// MaxJoins bounds how many sessions join with one swap; 0 is any number. Others, and what
 	// has arrived of them, wait for the swaps that follow, in their order. Set it before the
-	// first session.
+	// first session, and later by LimitJoins.
 	MaxJoins int
 
 	mu       sync.Mutex
@@ -264,6 +264,13 @@ func (b *Inbox) usageLocked(s *Session) *inboxUsage {
 // fullLocked says whether the arrivals of all sessions are at their bound.
 func (b *Inbox) fullLocked(size int) bool {
 	return b.arrivals.Len()+b.held >= maxInbox || b.bytes+size > maxInboxBytes
+}
+
+// LimitJoins sets MaxJoins, to 1 or more.
+func (b *Inbox) LimitJoins(most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.MaxJoins = most
 }
 
 // Len returns how many arrivals wait.

@@ -1,0 +1,145 @@
+package netvar
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/netloop/netloop/internal/wire"
+)
+
+// Full records of neighbours of which the client has nothing yet go as a run, as the differences of
+// steady objects do: see run.go. What they lead from is nothing, and so they are the same for every
+// client to whom these objects became visible in the same tick.
+
+// addFullRun lists full records as one run, or in halves where it is too large.
+func (c *cutter) addFullRun(k int, mask uint64, width int) {
+	r := c.findFullRun(k, mask, width)
+	if width == 1 || r.size > 0 && int(r.size) <= mostBits(c.room, width) {
+		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced, full: true})
+		c.runBits += int(r.size)
+		return
+	}
+	half := width / 2
+	if s := c.p.w.runs[k]; r.size == 0 { // it is too large for every client
+		s.fullWidth = min(s.fullWidth, half)
+	}
+	for rest := mask; rest != 0; {
+		some := rest & neighbours(rest, half)
+		c.addFullRun(k, some, half)
+		rest &^= some
+	}
+}
+
+// findFullRun returns the full records of some of 64 slots. It is shared with others to whom all of
+// them became visible in the same tick.
+func (c *cutter) findFullRun(k int, mask uint64, width int) *run {
+	w, r := c.p.w, (*run)(nil)
+	life, same := c.sameLife(k, mask)
+	views, few := c.p.views.among(k, mask)
+	if width > 1 && same && few && w.tick == c.header.Tick {
+		s, key := w.runsOf(k), runKey{mask: mask, views: views, life: life}
+		for i := range s.list {
+			if s.keys[i] == key {
+				s.ask(i, w.stats.Snapshots)
+				return &s.runs[i]
+			}
+		}
+		if place := s.admit(maxRuns, 0, w.stats.Snapshots); place >= 0 {
+			r, s.keys[place] = &s.runs[place], key
+		}
+	}
+	if r == nil {
+		r = w.unsharedRun()
+	}
+	r.begin()
+	r.addSlots(k, mask)
+	c.encodeFullRun(r, mask, width)
+	return r
+}
+
+// sameLife reports whether the lifetimes of some of 64 slots began in the same tick, and when.
+func (c *cutter) sameLife(k int, mask uint64) (life uint64, same bool) {
+	life = c.p.entries[k<<6+bits.TrailingZeros64(mask)].life
+	for ; mask != 0; mask &= mask - 1 {
+		if c.p.entries[k<<6+bits.TrailingZeros64(mask)].life != life {
+			return 0, false
+		}
+	}
+	return life, true
+}
+
+// encodeFullRun encodes the full records of some of 64 slots. A run of one slot may be of any size.
+func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
+	w, most := c.p.w, math.MaxInt
+	if width > 1 {
+		most = mostBits(8*MaxPacket, width)
+	}
+	b, x := &w.runBits, context{tick: c.header.Tick, prev: -1}
+	b.Reset(b.Bytes()[:0])
+	for m := mask; m != 0; m &= m - 1 {
+		slot, start := r.first&^63+bits.TrailingZeros64(m), b.Len()
+		c.putFull(b, &x, slot)
+		if !r.addBits(uint32(w.slots[slot].class.index), uint32(b.Len()-start)) || b.Len() > most {
+			return
+		}
+	}
+	r.finish(b)
+}
+
+// commitFullRun notes that blank slots were sent.
+func (c *cutter) commitFullRun(n *candidate) {
+	p, r := c.p, n.run
+	k, mask := int(r.notes[0].block), r.notes[0].mask
+	p.w.stats.Records += uint64(r.records)
+	p.w.stats.InRuns += uint64(r.records)
+	c.spendRun(n)
+	for m := mask; m != 0; m &= m - 1 {
+		slot := k<<6 + bits.TrailingZeros64(m)
+		e := p.detailed(slot)
+		c.countFull(e)
+		e.sent, e.last, e.known = p.version(slot, e), uint32(c.header.Tick), true
+	}
+	p.blank.remove(k, mask)
+	p.sentOnce.add(k, mask)
+	s := p.flight.packet(c.first + uint64(n.packet))
+	s.records = append(s.records, r.notes...)
+}
+
+// putFull writes a full record. The first of a run has no gap before it, which depends on the
+// packet.
+func (c *cutter) putFull(b *wire.BitWriter, x *context, slot int) {
+	p := c.p
+	o, e, withheld := p.w.slots[slot], &p.entries[slot], p.views.withheld(slot)
+	head := recordHead{Kind: recordFull, Slot: slot, Version: p.version(slot, e), Life: e.life, Class: uint64(o.class.index), Gen: o.id.gen(), Masked: withheld != 0}
+	if inRun := x != &c.context; inRun && x.prev < 0 {
+		x.prev = slot
+		x.putKind(b, &head)
+	} else {
+		x.putHead(b, &head)
+	}
+	if head.Masked {
+		o.class.putMask(b, withheld)
+	}
+	b.PutBits(p.w.bitsOf(p.w.residual(o, basis{withheld: withheld})))
+}
+
+// countFull counts a full record by its reason.
+func (c *cutter) countFull(e *entry) {
+	st := &c.p.w.stats
+	switch {
+	case e.base != 0:
+		st.FullEvicted++
+	case e.full == fullRequested:
+		st.FullRequested++
+	case e.full == fullVisible:
+		st.FullVisible++
+	case e.full == fullMasked:
+		st.FullMasked++
+	case e.full == fullResumed:
+		st.FullResumed++
+	case e.full == fullEvicted:
+		st.FullEvicted++
+	default:
+		st.FullFirst++
+	}
+}

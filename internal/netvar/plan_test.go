@@ -1,0 +1,251 @@
+package netvar
+
+import (
+	"math/bits"
+	"testing"
+)
+
+// newcomers is a world of many objects, and clients that have joined it in its second tick.
+type newcomers struct {
+	schema
+	t        *testing.T
+	w        *World
+	tick     uint64
+	objects  []*Object
+	peers    []*Peer
+	replicas []*Replica
+	came     []map[ID]uint64 // by client: the ticks in which it got its objects
+	most     uint64          // records of a tick
+}
+
+func newNewcomers(t *testing.T, objects, peers int) *newcomers {
+	t.Helper()
+	n := &newcomers{schema: newSchema(t), t: t, tick: 1}
+	n.w = NewWorld(n.table)
+	for i := range objects {
+		n.objects = append(n.objects, n.spawnRock(n.w, rock{X: int32(i)}, 1))
+	}
+	n.w.Capture(1)
+	for range peers {
+		n.join()
+	}
+	return n
+}
+
+func (n *newcomers) join() *Peer {
+	p, r := n.w.NewPeer(n.tick+1), NewReplica(n.table)
+	r.StartAt(n.tick)
+	n.peers, n.replicas, n.came = append(n.peers, p), append(n.replicas, r), append(n.came, map[ID]uint64{})
+	return p
+}
+
+// play runs a tick in which everything arrives.
+func (n *newcomers) play(lim Limit) {
+	n.t.Helper()
+	n.tick++
+	n.w.Capture(n.tick)
+	before := n.w.stats.Records
+	for i, p := range n.peers {
+		packets, _ := snap(p, n.tick, lim)
+		mustApply(n.t, n.replicas[i], p, packets...)
+		for _, e := range n.replicas[i].Events() {
+			if e.Kind == Spawn {
+				n.came[i][e.Object.ID()] = n.tick
+			}
+		}
+		n.sound(p)
+	}
+	n.most = max(n.most, n.w.stats.Records-before)
+}
+
+// sound checks that of what is blank nothing was sent, and all of it is owed.
+func (n *newcomers) sound(p *Peer) {
+	n.t.Helper()
+	if err := soundBlanks(p); err != "" {
+		n.t.Fatalf("tick %d: %s", n.tick, err)
+	}
+}
+
+// soundBlanks says what is wrong with what a peer takes for blank.
+func soundBlanks(p *Peer) string {
+	for k, word := range p.blank {
+		switch {
+		case word&^p.owed.word(k) != 0:
+			return "something blank is not owed"
+		case word&(p.sentOnce.word(k)|p.sentTwice.word(k)|p.steady.word(k)) != 0:
+			return "something blank was sent"
+		}
+		for ; word != 0; word &= word - 1 {
+			if e := p.entries[k<<6+bits.TrailingZeros64(word)]; e.phase != shown || e.sent != 0 || e.base != 0 {
+				return "something blank has a detail"
+			}
+		}
+	}
+	if p.w.details.blank != (detail{}) {
+		return "the detail of all that is blank was changed"
+	}
+	return ""
+}
+
+// complete plays until the first clients have everything, and returns in how many ticks.
+func (n *newcomers) complete(clients int, lim Limit) (ticks int) {
+	n.t.Helper()
+	for ticks < 1000 {
+		missing := false
+		for i := range clients {
+			missing = missing || len(n.came[i]) < len(n.objects)
+		}
+		if !missing {
+			return ticks
+		}
+		n.play(lim)
+		ticks++
+	}
+	n.t.Fatal("they do not get everything")
+	return 0
+}
+
+// A client that has nothing gets what weighs more first, however the weights lie among each other,
+// and of what weighs as much the lower slots first.
+func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
+	for name, weight := range map[string]func(slot int) float64{
+		"mixed":  func(slot int) float64 { return []float64{4, 1, 0.25}[slot%3] },
+		"blocks": func(slot int) float64 { return []float64{4, 1, 0.25}[slot/50%3] },
+		"alike":  func(int) float64 { return 1 },
+	} {
+		n := newNewcomers(t, 2000, 1)
+		for slot, o := range n.objects {
+			n.w.SetWeight(o, weight(slot))
+		}
+		n.complete(1, Limit{Packets: 2, PacketSize: 600})
+		last := map[float64]uint64{} // by weight: the tick of the last and of the first of them
+		first := map[float64]uint64{}
+		for slot, o := range n.objects {
+			came, w := n.came[0][o.ID()], weight(slot)
+			if first[w] == 0 || came < first[w] {
+				first[w] = came
+			}
+			if name != "mixed" && came+1 < last[w] {
+				t.Errorf("%s: slot %d comes in tick %d, and a lower one in %d", name, slot, came, last[w])
+			}
+			last[w] = max(last[w], came)
+		}
+		if name != "alike" && (last[4] > first[1]+1 || last[1] > first[0.25]+1) {
+			t.Errorf("%s: weight 4 comes until tick %d, 1 from %d until %d, 1/4 from %d", name, last[4], first[1], last[1], first[0.25])
+		}
+	}
+}
+
+// What becomes overdue while a client catches up goes first soon after, though it weighs little.
+func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
+	const every = 10
+	n := newNewcomers(t, 3000, 0)
+	n.w.SetClassWeight(n.ship, 1.0/8, every)
+	var ships []*Object
+	for range 20 {
+		ships = append(ships, n.spawnShip(n.w, ship{}, 0, 2))
+	}
+	n.objects = append(n.objects, ships...)
+	n.tick++
+	n.w.Capture(n.tick)
+	joined := n.tick
+	n.join()
+	if ticks := n.complete(1, Limit{Packets: 1, PacketSize: 600}); ticks < 3*every {
+		t.Fatalf("everything has come in %d ticks", ticks)
+	}
+	for _, o := range ships {
+		if after := n.came[0][o.ID()] - joined; after < every || after > every+leastPlanTicks+1 {
+			t.Errorf("something that is overdue after %d ticks comes after %d", every, after)
+		}
+	}
+}
+
+// What a snapshot costs depends on what it carries, not on what its client lacks: all of it is
+// ranked once, neighbours are one candidate, and who joins in the same tick gets the same bits.
+func TestAPlanCostsWhatIsSent(t *testing.T) {
+	const objects = 6000
+	n := newNewcomers(t, objects, 2)
+	n.w.stats = Stats{}
+	for ticks := n.complete(2, wide); ticks > 5; ticks = 0 {
+		t.Errorf("it takes %d ticks", ticks)
+	}
+	if s := &n.w.stats; s.Planned != 2 || s.Encoded > objects*6/5 || s.Ranked > s.InRuns/16 || s.FullFirst != 2*objects {
+		t.Errorf("%d plans, %d encodings, %d of %d ranked, %d sent", s.Planned, s.Encoded, s.Ranked, s.InRuns, s.FullFirst)
+	}
+}
+
+// While a client catches up, it gets what changes of what it has, also while others have their
+// turns.
+func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
+	n := newNewcomers(t, 4000, 4)
+	o, slow := n.objects[0], 0
+	for _, p := range n.peers {
+		p.Slow()
+	}
+	n.w.SetWeight(o, MaxWeight)
+	for range 40 {
+		value := &rock{X: int32(n.tick) << 8}
+		*live[rock](o) = *value
+		n.w.Edit(o)
+		n.play(wide)
+		for i, r := range n.replicas {
+			got, ok := r.Get(o.ID())
+			switch {
+			case !ok:
+			case live[rock](got).X != value.X:
+				t.Fatalf("tick %d: client %d has %d", n.tick, i, live[rock](got).X)
+			case len(n.came[i]) < len(n.objects):
+				slow++
+			}
+		}
+	}
+	if slow < 40 {
+		t.Errorf("only %d times a client was catching up", slow)
+	}
+}
+
+// Who catches up in the slow lane takes little of a tick, however many they are, and they have the
+// same share of it. Those who join meanwhile have theirs, and who leaves takes no turn with it.
+func TestTheSlowLaneIsBoundedAndFair(t *testing.T) {
+	const clients, objects = 12, 2000
+	n := newNewcomers(t, objects, clients)
+	for _, p := range n.peers {
+		p.Slow()
+	}
+	for range 200 { // somebody comes and goes
+		p := n.w.NewPeer(n.tick + 1)
+		p.Slow()
+		n.play(wide)
+		if _, _ = snap(p, n.tick, wide); n.tick%2 == 0 {
+			p.RequestFull()
+		}
+		n.w.ClosePeer(p)
+		least, most := objects, 0
+		for _, came := range n.came {
+			least, most = min(least, len(came)), max(most, len(came))
+		}
+		if most-least > 3*slowTurn {
+			t.Fatalf("tick %d: one has %d, another %d", n.tick, most, least)
+		}
+	}
+	n.complete(clients, wide)
+	if n.most > slowRecords+slowTurn+64 {
+		t.Errorf("%d records in a tick", n.most)
+	}
+	for _, p := range n.peers {
+		p.RequestFull()
+	}
+	n.join()
+	from := n.tick
+	if n.complete(clients+1, wide); n.tick-from > 3 {
+		t.Errorf("who joins while others ask for the full state has it after %d ticks", n.tick-from)
+	}
+	for _, p := range n.peers {
+		for p.blank.count() >= n.w.farBehind {
+			n.play(wide)
+		}
+		if p.turns != (turns{}) && n.tick-from > 100 {
+			t.Errorf("a turn is left over: %+v", p.turns)
+		}
+	}
+}
