@@ -18,6 +18,7 @@ type Client struct {
 	room   *Room
 	join   *Join
 	groups []*ClientGroup // that it is in
+	spawns Born           // of the next object that its input spawns: see FromInput
 }
 
 // clientOf is the one handle of a client; nil for none.

@@ -67,6 +67,14 @@ func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	}))
 }
 
+// again serves package inside.
+func (i *Input[M]) again(last any, missed int) any {
+	if i.repeat == nil {
+		return last
+	}
+	return i.repeat(last.(M), missed)
+}
+
 // repeated calls repeat, whose panic leaves the input as it was.
 func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
 	m = last

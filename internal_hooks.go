@@ -24,9 +24,17 @@ func setHooks() bool {
 	d.Input = func(descriptor any) *schema.Input { return descriptor.(interface{ input() *schema.Input }).input() }
 	d.Class = func(descriptor any) inside.Class {
 		c := descriptor.(interface{ class() *class }).class()
-		return inside.Class{State: c.nv, Wrap: c.wrap}
+		return inside.Class{State: c.nv, Wrap: c.wrap, Predicted: c.predicted}
 	}
-	d.Object = func(object any) *netvar.Object { return object.(interface{ object() *netvar.Object }).object() }
+	d.Object = func(handle any) *netvar.Object { return handle.(interface{ object() *netvar.Object }).object() }
+	d.Repoint = func(handle any, to *netvar.Object) {
+		handle.(interface{ repoint(to *netvar.Object) }).repoint(to)
+	}
+	d.Repeat = func(descriptor, last any, missed int) any {
+		return descriptor.(interface {
+			again(last any, missed int) any
+		}).again(last, missed)
+	}
 	d.NewTick = func(cfg inside.TickConfig) inside.Tick {
 		timers := new(loop.Timers[*Tick])
 		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}

@@ -60,8 +60,13 @@ func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}
 // next snapshot.
 func (o *Object[S]) observedBy(c *Client) bool { return c.e.Peer().Shows(o.o) }
 
-// object serves code that does not know S.
+// object and repoint serve package inside.
 func (o *Object[S]) object() *netvar.Object { return o.o }
+
+func (o *Object[S]) repoint(to *netvar.Object) {
+	o.o = to
+	to.Handle = o
+}
 
 // readBy serves code that does not know S.
 func (o *Object[S]) readBy() *[]Target { return &o.readers }

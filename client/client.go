@@ -68,18 +68,20 @@ type Client struct {
 	telling  uint64       // the one that they are told of now; 0 is none
 	calls    calls
 	inputs   inputs
-	held     held
-	views    views
-	verify   verification
-	state    State
-	onState  []func(State)
-	onSnap   []func(Snapshot)
-	overload netloop.Overload
-	onLoad   []func(netloop.Overload)
-	guard    guard.Guard // of the game's functions that are no systems
-	stats    Stats
-	traffic  transport.Stats
-	snapshot Snapshot // being received
+
+	prediction prediction
+	held       held
+	views      views
+	verify     verification
+	state      State
+	onState    []func(State)
+	onSnap     []func(Snapshot)
+	overload   netloop.Overload
+	onLoad     []func(netloop.Overload)
+	guard      guard.Guard // of the game's functions that are no systems
+	stats      Stats
+	traffic    transport.Stats
+	snapshot   Snapshot // being received
 
 	reception reception
 	refusals  refusals

@@ -210,7 +210,8 @@ func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
 	c.held.state, c.views.state = 0, 0
 	c.replica.Clear()
 	c.views.forget()
-	c.tellAll(t)
+	c.tellAll(t, 0)
+	c.forgetPrediction()
 	c.calls.failAll(t, &netloop.Closed{Code: netloop.CodeLost, Text: "the connection broke, and the server has kept no place"})
 }
 

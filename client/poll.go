@@ -22,6 +22,7 @@ func (c *Client) poll(t *netloop.Tick) {
 			c.arrived(t, &c.arrivals[i])
 		}
 	}
+	c.reconcile(t)
 	c.showFrame(t.Delta())
 	c.held.expire(c.time.tick, c.queue)
 	c.calls.expire(t, c.clock.Now())
@@ -88,7 +89,8 @@ func (c *Client) apply(t *netloop.Tick, a *transport.Arrival) {
 	c.reception.packet(&applied)
 	c.session.AckState(applied.Packet)
 	c.stats.Packets++
-	c.tellAll(t)
+	c.tellAll(t, applied.Tick)
+	c.learn(&applied)
 	c.complete(a, &applied)
 	state, _ := c.replica.Digest()
 	c.verify.compared(c, state)
@@ -105,7 +107,7 @@ func (c *Client) applyRecord(t *netloop.Tick, a *transport.Arrival) {
 	}
 	c.session.AckRecord(id)
 	c.stats.Records++
-	c.tellAll(t)
+	c.tellAll(t, c.replica.Tick())
 }
 
 // complete accounts for a snapshot whose packets come one by one.

@@ -13,6 +13,7 @@ type reception struct {
 	came  uint64 // packets that have arrived, used or not
 	held  uint64 // snapshots held back
 	past  uint64 // packets lost on the connections before
+	gap   uint64 // the tick of the first packet after those that were lost last
 }
 
 // restart begins with another connection, whose packets are numbered anew.
@@ -34,6 +35,9 @@ func (r *reception) packet(a *netvar.Applied) {
 		return
 	}
 	first := a.Packet - min(uint64(a.Index), a.Packet)
+	if r.tick == 0 || r.open > 0 || first > r.next {
+		r.gap = a.Tick
+	}
 	if r.tick > 0 {
 		due := a.Tick/r.every - r.tick/r.every
 		lost := first - min(first, r.next) // Packets, each of which may have been a snapshot.
@@ -44,3 +48,7 @@ func (r *reception) packet(a *netvar.Applied) {
 
 // lost is how many packets were sent and have not arrived, but for those of the newest snapshot.
 func (r *reception) lost() uint64 { return r.past + r.next - min(r.next, r.came+r.open+1) }
+
+// gapless reports whether nothing has been lost but what the server knew of when it had the
+// acknowledgements of a tick: what it makes then has what was lost.
+func (r *reception) gapless(acknowledged uint64) bool { return acknowledged >= r.gap && r.tick > 0 }

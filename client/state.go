@@ -156,7 +156,8 @@ type Stats struct {
 	Held       int           // messages that wait for the state that they were sent with
 	Early      uint64        // messages that ran before their state came: too many, or too old
 	Calls      int           // that wait for their answer
-	LateCalls  uint64        // answers that came when nobody waited for them any more
+	Prediction PredictionStats
+	LateCalls  uint64 // answers that came when nobody waited for them any more
 
 	// What is shown of interpolated classes, see Interpolate.
 	ViewDelay    time.Duration // from the server's time to the moment that is shown
@@ -179,6 +180,7 @@ func (c *Client) Stats() Stats {
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.steps.jumped
 	s.Overflowed = c.traffic.Dropped(transport.DropInboxSession) + c.traffic.Dropped(transport.DropInboxTotal)
 	s.Lost, s.HeldBack = c.reception.lost(), c.reception.held
+	s.Prediction = c.prediction.stats
 	if c.session != nil {
 		s.Silent = max(0, now-max(c.session.LinkFacts().LastArrival, c.since))
 	}

@@ -73,6 +73,9 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 // string, a slice or the like.
 func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 	nv := inside.Netloop.Object(o)
+	if ours, shown := drawn(c, nv, &s); ours {
+		return s, shown
+	}
 	class := &c.views.classes[nv.Class().Index()]
 	if !class.interpolated {
 		if !o.Alive() {

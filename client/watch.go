@@ -84,12 +84,15 @@ func (c *Client) tellChanges(class *netvar.Class) {
 	c.replica.TellChanges(class, wanted)
 }
 
-// tellAll tells the watchers what has happened.
-func (c *Client) tellAll(t *netloop.Tick) {
+// tellAll tells the watchers what has happened as of a tick.
+func (c *Client) tellAll(t *netloop.Tick, tick uint64) {
 	events := c.replica.Events()
 	c.batches++
 	c.telling = c.batches
 	for i := range events {
+		if events[i].Kind == netvar.Spawn && c.met(events[i].Object, tick) {
+			continue
+		}
 		for _, w := range c.watchers[events[i].Object.Class().Index()] {
 			if w.batch != c.telling {
 				c.hear(t, w, &events[i])
@@ -97,6 +100,13 @@ func (c *Client) tellAll(t *netloop.Tick) {
 		}
 	}
 	c.telling = 0
+}
+
+// tell tells them of one thing that the client has done by itself.
+func (c *Client) tell(e *netvar.Event) {
+	for _, w := range c.watchers[e.Object.Class().Index()] {
+		c.hear(c.tick.Tick.(*netloop.Tick), w, e)
+	}
 }
 
 // hear tells one watcher of one event. Its panic costs nobody else the news.

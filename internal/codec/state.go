@@ -215,3 +215,6 @@ func (l *leaf) maxSize() int {
 		return max(l.maxWire(), l.maxDiff())
 	}
 }
+
+// Shown tells whether the struct has leaf i.
+func (p *Plan) Shown(i int) bool { return !p.leaves[i].absent }

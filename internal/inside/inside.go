@@ -35,6 +35,10 @@ var Netloop struct {
 	Class func(descriptor any) Class
 	// Object opens a *netloop.Object.
 	Object func(object any) *netvar.Object
+	// Repoint lets a *netloop.Object be that of another object.
+	Repoint func(handle any, to *netvar.Object)
+	// Repeat makes up the input of a step for which none has come, as a *netloop.Input says.
+	Repeat func(descriptor, last any, missed int) any
 	// NewTick makes a *netloop.Tick for a client.
 	NewTick func(TickConfig) Tick
 	// Systems returns where a client's systems are registered: it has the methods On, Add, Group
@@ -48,6 +52,8 @@ var Netloop struct {
 type Class struct {
 	State *netvar.Class
 	Wrap  func(*netvar.Object) any // the *netloop.Object of an object
+
+	Predicted bool // clients may predict it
 }
 
 // TickConfig is what a client's tick shows.

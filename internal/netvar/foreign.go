@@ -83,16 +83,24 @@ func (r *Replica) served(c *Class) *Class {
 
 // All implements Store.
 func (r *Replica) All(c *Class) iter.Seq[*Object] {
-	if c = r.served(c); c == nil {
-		return func(func(*Object) bool) {}
+	own := c
+	first := iter.Seq[*Object](func(func(*Object) bool) {})
+	if c = r.served(c); c != nil {
+		first = r.set.All(c)
 	}
-	return r.set.All(c)
+	return r.then(first, func(o *Object) bool { return o.Class() == own })
 }
 
 // Len implements Store.
 func (r *Replica) Len(c *Class) int {
-	if c = r.served(c); !r.table.has(c) {
-		return 0
+	n := 0
+	for _, o := range r.locals {
+		if o.Class() == c {
+			n++
+		}
 	}
-	return r.classes[c.index].count()
+	if c = r.served(c); r.table.has(c) {
+		n += r.classes[c.index].count()
+	}
+	return n
 }

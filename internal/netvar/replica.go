@@ -37,6 +37,7 @@ type Replica struct {
 	now      codec.Values // the newest version of the object being updated
 	bytes    []byte       // hash scratch
 	quiet    []bool       // by class of the server: nobody wants to hear of changes
+	locals   []*Object    // see AddLocal
 	events   eventList
 	handed   eventList // what the last call of Events returned
 	eventGen uint64
@@ -90,6 +91,9 @@ type Applied struct {
 	// everything, but for what was lost and is still under way. It may be earlier than that of
 	// a snapshot before.
 	Reached uint64
+	// AsOf is the tick of the acknowledged state that the packet leads from, 0 if it names none:
+	// what the client has not acknowledged by then the server counts as lost, and owes again.
+	AsOf uint64
 	// Left, of a complete snapshot, is how many of the Total objects of the first state have
 	// not arrived. Total is 0 once the server knows that all have.
 	Left, Total int
@@ -133,7 +137,7 @@ func (r *Replica) Apply(packet []byte) (Applied, error) {
 	r.arrived |= 1 << h.Index
 	r.stats.Packets++
 	r.stats.Records += uint64(len(r.staged))
-	a.Ack = true
+	a.Ack, a.AsOf = true, r.context.asOf
 	if a.SnapshotComplete = r.arrived == ^uint64(0)>>(MaxPackets-h.Count); a.SnapshotComplete {
 		r.stats.Snapshots++
 		r.compare(&h)

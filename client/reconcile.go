@@ -1,0 +1,223 @@
+package client
+
+import (
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// What was predicted for a step is compared with what the server has after that step, and the
+// client knows that of an object in two cases only. An object that is in no packet may be at rest,
+// but the packet may be lost as well, or the object waits for its turn.
+//
+//   - A packet of tick T brings a version of the object: it is the newest one at T, so this is what
+//     the server has at T.
+//   - A whole snapshot says that the client has everything as of tick R, and nothing is lost and
+//     under way: every packet has come since the last gap in their numbers, and the server knew of
+//     that gap when it made the snapshot, because that leads from what the client has acknowledged
+//     since (netvar.Applied.AsOf). What was lost before is then owed again, and counts in R. So
+//     what the client has of every object is what the server has at R.
+//
+// In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
+
+// learn takes what a packet has said. It comes when the watchers have heard of it.
+func (c *Client) learn(a *netvar.Applied) {
+	p := &c.prediction
+	if len(p.classes) == 0 {
+		return
+	}
+	p.applied = true
+	c.adoptOwned(a.Tick)
+	certain := a.SnapshotComplete && c.reception.gapless(a.AsOf)
+	for _, by := range p.classes {
+		for _, d := range by.objects {
+			switch version := d.o.Changed(); {
+			case d.birth.awaited:
+				continue
+			case version != d.version:
+				d.version, d.known = version, max(d.known, a.Tick)
+			}
+			if certain {
+				d.known = max(d.known, a.Reached)
+			}
+		}
+	}
+	if certain {
+		c.withdraw(c.time.timeline.FixedSteps(a.Reached))
+	}
+}
+
+// adoptOwned begins to predict the objects that have become the client's. A record of each has come
+// in a packet of this tick, because it says whose the object is.
+func (c *Client) adoptOwned(tick uint64) {
+	if c.id == 0 {
+		return
+	}
+	for o := range c.replica.OwnedHere(uint64(c.id)) {
+		if by := c.prediction.of(o.Class()); by != nil && c.prediction.objects[o] == nil {
+			c.adopt(by, o, tick)
+		}
+	}
+}
+
+// adopt begins to predict an object that the server has as it is here as of a tick.
+func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
+	d := newPredicted(by, o)
+	d.version, d.known = o.Changed(), known
+	by.insert(d)
+	c.prediction.objects[o] = d
+	v := o.Newest()
+	d.plan.Restore(d.live, &v, nil)
+	return d
+}
+
+// reconcile compares what was predicted with what has come, once a frame.
+func (c *Client) reconcile(t *netloop.Tick) {
+	p := &c.prediction
+	p.frame = c.clock.Now()
+	if !p.applied {
+		return
+	}
+	p.applied = false
+	from, any := p.last, false
+	for _, by := range p.classes {
+		by.prune(c)
+		for _, d := range by.objects {
+			if !d.birth.awaited && d.known > d.judged {
+				if step := c.time.timeline.FixedSteps(d.known); c.judge(d, step) {
+					from, any = min(from, step), true
+				}
+			}
+		}
+	}
+	c.timeOut()
+	if any {
+		c.replay(t, from)
+	} else {
+		p.missed = c.inputs.told.Missed
+	}
+}
+
+// judge compares what was predicted for a step with what the server has, and reports whether the
+// object has to be corrected.
+func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
+	p := &c.prediction
+	d.judged = d.known
+	now := d.o.Newest()
+	if d.has(step) {
+		was := d.values(step)
+		if !d.plan.Shows(&was, &now) {
+			d.base = max(d.base, step)
+			return false
+		}
+		p.stats.Mispredicted++
+		if told := &c.inputs.told; told.Missed > p.missed || told.Early < 0 {
+			p.stats.MispredictedLate++
+		}
+		d.by.count(d.plan, &was, &now)
+	} else if step+keptSteps <= p.last && d.newest > 0 {
+		return false // It is too old to go on from. Newer word will come.
+	}
+	d.wrong, d.base = true, step
+	return true
+}
+
+// replay goes back to a step, takes the server's word for the objects that were predicted wrongly,
+// and runs the steps after it again.
+func (c *Client) replay(t *netloop.Tick, from uint64) {
+	p := &c.prediction
+	if from+keptSteps <= p.last {
+		from = p.last - keptSteps + 1
+	}
+	for _, by := range p.classes {
+		for _, d := range by.objects {
+			c.remember(d)
+			if d.birth.step > from && d.birth.inStep {
+				d.birth.unborn = d.birth.awaited
+			}
+			if d.wrong {
+				now := d.o.Newest()
+				d.put(d.base, &now)
+			}
+			d.back(from)
+		}
+	}
+	for step := from + 1; step <= p.last; step++ {
+		c.run(t, step)
+		p.stats.Replayed++
+	}
+	p.missed = c.inputs.told.Missed
+	for _, by := range p.classes {
+		for _, d := range by.objects {
+			d.wrong = false
+			c.smoothen(d)
+		}
+	}
+	c.withdrawIf(func(b *birth) bool { return b.unborn })
+}
+
+// predictFrom begins anew with a step: what was predicted for later ones is forgotten, and what the
+// server last said is all that there is to go on from.
+func (c *Client) predictFrom(step uint64) {
+	p := &c.prediction
+	old := step >= p.last+keptSteps // Also at first.
+	p.last = step
+	for _, by := range p.classes {
+		for _, d := range by.objects {
+			switch {
+			case !old:
+				d.back(step)
+			case !d.birth.awaited:
+				c.remember(d)
+				now := d.o.Newest()
+				d.put(step, &now)
+				c.smoothen(d)
+			}
+		}
+	}
+	c.timeOut()
+}
+
+// forgetPrediction begins anew in another room, or as another client.
+func (c *Client) forgetPrediction() {
+	p := &c.prediction
+	for _, by := range p.classes {
+		by.prune(c)
+	}
+	p.last = 0
+	c.timeOut()
+}
+
+// count counts the fields that were predicted wrongly.
+func (by *predictor) count(p *codec.Plan, was, is *codec.Values) {
+	for i := range p.Leaves() {
+		if p.Shown(i) && p.Differs(i, was, is) {
+			by.wrong[p.LeafName(i)]++
+		}
+	}
+}
+
+// insert puts an object in its place: what the server has by id, and what it has not behind that.
+func (by *predictor) insert(d *predicted) {
+	i := len(by.objects)
+	for i > 0 && !d.birth.awaited && (by.objects[i-1].birth.awaited || by.objects[i-1].o.ID() > d.o.ID()) {
+		i--
+	}
+	by.objects = append(by.objects, nil)
+	copy(by.objects[i+1:], by.objects[i:])
+	by.objects[i] = d
+}
+
+// prune forgets the objects that are gone, or somebody else's.
+func (by *predictor) prune(c *Client) {
+	kept := by.objects[:0]
+	for _, d := range by.objects {
+		if d.o.Alive() && d.o.Owner() == uint64(c.id) {
+			kept = append(kept, d)
+		} else {
+			delete(c.prediction.objects, d.o)
+		}
+	}
+	clear(by.objects[len(kept):])
+	by.objects = kept
+}

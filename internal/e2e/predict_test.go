@@ -1,0 +1,132 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// The game of these tests: ships that their owners steer, and that fire shots.
+var (
+	racing = netloop.NewSchema("racing", 1, 0)
+	helm   = netloop.NewInput(racing, func(last rudder, missed int) rudder {
+		last.Fire = false
+		return last
+	})
+	racers = netloop.NewClass[racer](racing, "racer", netloop.Predicted())
+	shots  = netloop.NewClass[shot](racing, "shot", netloop.Predicted())
+)
+
+type rudder struct {
+	Turn, Thrust int8
+	Fire         bool
+}
+
+type racer struct {
+	X, Y    float32 `net:"quant=1/256"`
+	VX, VY  float32 `net:"quant=1/256"`
+	Angle   float32 `net:"quant=1/1024,lerp=angle"`
+	Stunned uint16
+	Jumps   uint8 `net:"teleport"`
+}
+
+type shot struct {
+	X, Y   float32 `net:"quant=1/256"`
+	VX, VY float32 `net:"quant=1/256"`
+	Born   netloop.Born
+}
+
+// steer is one step of a racer, on both sides.
+func (s *racer) steer(t *netloop.Tick, in rudder) {
+	dt := float32(t.Delta().Seconds())
+	if s.Stunned > 0 {
+		s.Stunned--
+		return
+	}
+	s.Angle += float32(in.Turn) * dt / 10
+	s.VX += float32(in.Thrust) * dt * (1 - s.Angle*s.Angle/2)
+	s.VY += float32(in.Thrust) * dt * s.Angle
+	s.VX, s.VY = s.VX*0.99, s.VY*0.99
+	s.X, s.Y = s.X+s.VX*dt, s.Y+s.VY*dt
+}
+
+func (s *shot) fly(t *netloop.Tick) {
+	dt := float32(t.Delta().Seconds())
+	s.X, s.Y = s.X+s.VX*dt, s.Y+s.VY*dt
+}
+
+// race is a server where each client has a racer from its join on.
+type race struct {
+	*netlooptest.World
+	mine   map[netloop.ClientID]*netloop.Object[racer]
+	missed map[netloop.ClientID]int
+}
+
+func newRace(t *testing.T, o ...netlooptest.Option) *race {
+	t.Helper()
+	r := &race{mine: map[netloop.ClientID]*netloop.Object[racer]{}, missed: map[netloop.ClientID]int{}}
+	r.World = netlooptest.New(t, game{racing, func(room *netloop.Room) {
+		room.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+			r.mine[c.ID()] = racers.Spawn(t, racer{X: float32(c.ID())}, netloop.OwnedBy(c.ID()))
+			return nil
+		})
+		helm.Handle(room, func(t *netloop.Tick, from *netloop.Client, in rudder) {
+			if o := r.mine[from.ID()]; o.Alive() {
+				o.Edit(t).steer(t, in)
+			}
+		})
+	}}, o...)
+	return r
+}
+
+// racerAt is what a player does in a step.
+func racerAt(step uint64) rudder {
+	return rudder{Turn: int8(step/16%5) - 2, Thrust: int8(step / 64 % 3 * 20)}
+}
+
+// join lets a client in that steers and predicts.
+func (r *race) join(l netlooptest.Link, o ...client.PredictOption) *client.Client {
+	c := r.Join("", nil, l)
+	client.Inputs(c, helm, func(t *netloop.Tick) rudder { return racerAt(t.FixedStep()) })
+	client.Predict(c, racers, helm, (*racer).steer, o...)
+	return c
+}
+
+// own is the client's own racer, as it has it.
+func (r *race) own(c *client.Client) (own *netloop.Object[racer]) {
+	r.Look(c, func(t *netloop.Tick) {
+		for o := range racers.Owned(t, c.ID()) {
+			own = o
+		}
+	})
+	return own
+}
+
+// What a client predicts of a ship that nobody else touches is what the server makes of it, but for
+// inputs that the server has missed.
+func TestNothingIsPredictedWronglyButForMissedInputs(t *testing.T) {
+	for _, l := range []netlooptest.Link{
+		{},
+		{Delay: 30 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01},
+		{Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05},
+		{Delay: 125 * time.Millisecond, Jitter: 40 * time.Millisecond, Loss: 0.1, Duplicate: 0.05, Reorder: 0.05},
+	} {
+		t.Run(fmt.Sprint(l.Delay), func(t *testing.T) {
+			r := newRace(t)
+			c := r.join(l)
+			r.Step(240)
+			before := c.Stats()
+			r.Step(1200)
+			s := c.Stats()
+			wrong, missed := s.Prediction.Mispredicted-before.Prediction.Mispredicted, s.InputsMissed-before.InputsMissed
+			late := s.Prediction.MispredictedLate - before.Prediction.MispredictedLate
+			if wrong != late || wrong > missed || s.Inputs < 1300 {
+				t.Errorf("%d objects predicted wrongly, %d after missed inputs, of which there were %d: %v", wrong, late, missed, client.Mispredictions(c, racers))
+			}
+		})
+	}
+}
