@@ -17,8 +17,9 @@ type playout struct {
 	delay time.Duration
 	asked time.Duration // when the delay was last worked out
 
-	snapshots []whole // the one before the moment, one more, and all after it
-	period    time.Duration
+	snapshots []whole       // the one before the moment, one more, and all after it
+	period    time.Duration // of snapshots
+	tick      time.Duration
 	started   bool
 	run       time.Duration // game time that would be drawn
 	at        time.Duration // and that is: where snapshots end it waits for more
@@ -104,13 +105,15 @@ func (p *playout) setDelay(now, game time.Duration) {
 		s := &p.snapshots[0]
 		p.delay = game - (now - s.at) - s.game + p.period + delaySpare
 	}
-	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.period)
+	p.delay = min(max(p.delay, 0), maxDelay, netvar.Horizon/2*p.tick)
 }
 
 // lead moves the time that would be drawn on, and towards where it should be.
 func (p *playout) lead(target, passed time.Duration) {
-	wrong := target - p.run - passed
-	switch {
+	if p.run > p.at { // It has waited for snapshots, and nobody sees that it goes back.
+		p.run = max(p.at, min(p.run, target-passed))
+	}
+	switch wrong := target - p.run - passed; {
 	case !p.started:
 		p.started, p.run = true, target
 	case wrong > viewJump:
@@ -118,9 +121,6 @@ func (p *playout) lead(target, passed time.Duration) {
 		p.jumps++
 	default:
 		p.run += passed + min(max(wrong*passed/slewOver, -passed/mostSlower), passed/mostFaster)
-	}
-	if p.run > p.at { // It has waited for snapshots: nobody sees that it goes back.
-		p.run = max(p.at, min(p.run, target))
 	}
 }
 
@@ -174,7 +174,7 @@ func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration
 	before := f.at
 	f.at += length
 	f.at += time.Duration(float64(now-f.at) * min(length.Seconds(), 1))
-	if !f.started || f.at-now > mostUneven || now-f.at > mostUneven {
+	if !f.started || length <= 0 || f.at-now > mostUneven || now-f.at > mostUneven {
 		if !f.started {
 			before = now
 		}

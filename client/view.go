@@ -153,7 +153,8 @@ func (c *Client) showFrame(frame time.Duration) {
 		return
 	}
 	now := c.clock.Now()
-	c.views.period = time.Duration(c.reception.every) * c.time.timeline.Rate.Period()
+	c.views.tick = c.time.timeline.Rate.Period()
+	c.views.period = time.Duration(c.reception.every) * c.views.tick
 	if c.away == nil {
 		c.views.frame(now, c.time.gameTime(now), frame)
 	}

@@ -45,6 +45,7 @@ type drawings struct {
 	frames      int
 	last        float64
 	back        int
+	uneven      int // frames of a speed that is off by more than a clock is ever led
 }
 
 // draw looks at the train in each frame from now on.
@@ -56,6 +57,9 @@ func draw(c *client.Client, rate float64) *drawings {
 				s.frames++
 				speed := moved / (t.Delta().Seconds() * rate)
 				s.worst, s.best = min(s.worst, speed), max(s.best, speed)
+				if speed < 0.945 || speed > 1.025 {
+					s.uneven++
+				}
 				if moved < 0 {
 					s.back++
 				}
@@ -89,8 +93,9 @@ func TestWhatMovesEvenlyIsDrawnEvenly(t *testing.T) {
 	}
 }
 
-// With 20 ms of jitter and 5 % of the datagrams lost, at most 1 % of the frames lack a neighbour,
-// at the price of a delay of what that takes; and nothing is drawn that goes back.
+// With 20 ms of jitter and 5 % of the datagrams lost, at most 1 % of the frames lack a neighbour
+// and are uneven because of it, at the price of a delay of what that takes; and nothing is drawn
+// that goes back.
 func TestFramesHaveBothNeighboursOverABadLink(t *testing.T) {
 	bad := netlooptest.Link{Delay: 65 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}
 	for _, fps := range []int{24, 60, 144, 240} {
@@ -109,8 +114,8 @@ func TestFramesHaveBothNeighboursOverABadLink(t *testing.T) {
 				w.Step(1800)
 				after := cl.Stats()
 				starved, drawn := after.Starved-before.Starved, after.Drawn-before.Drawn
-				if drawn < uint64(29*fps) || starved*100 > drawn || s.back > 0 || after.ViewJumps > 0 || after.ViewDelay > c.most {
-					t.Errorf("%d of %d frames lack a neighbour, %d times back, %d jumps, %v behind", starved, drawn, s.back, after.ViewJumps, after.ViewDelay)
+				if drawn < uint64(29*fps) || starved*100 > drawn || s.uneven*50 > s.frames || s.back > 0 || after.ViewJumps > 0 || after.ViewDelay > c.most {
+					t.Errorf("%d of %d frames lack a neighbour, %d are uneven, %d times back, %d jumps, %v behind", starved, drawn, s.uneven, s.back, after.ViewJumps, after.ViewDelay)
 				}
 			})
 		}
