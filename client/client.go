@@ -293,10 +293,11 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// inspect calls fn with a live tick between two frames.
+// inspect calls fn with a live tick, between two frames or in a callback of one.
 func (c *Client) inspect(fn func(tick any)) {
+	stage, system := c.now.Stage, c.now.System // Zero, but in a callback of the frame that runs.
 	c.now.Stage, c.now.System = netloop.Update, "client.inspect"
-	defer func() { c.now.Stage, c.now.System = 0, "" }()
+	defer func() { c.now.Stage, c.now.System = stage, system }()
 	fn(c.tick.Tick)
 }
 

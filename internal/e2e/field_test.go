@@ -217,7 +217,7 @@ func TestTheDocsOfClassNameEveryTag(t *testing.T) {
 		t.Error("there is no example of a field that does not travel")
 	}
 	for _, key := range keys {
-		if !regexp.MustCompile("//.*`net:\"[^`]*\\b" + key + "=").Match(b) {
+		if !regexp.MustCompile("//.*`net:\"[^`]*\\b" + key + "[=\"]").Match(b) {
 			t.Errorf("there is no example of %s", key)
 		}
 		if !regexp.MustCompile(`(?m)^//\t` + key + ` {2,}\S`).Match(b) {
