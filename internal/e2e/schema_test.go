@@ -38,6 +38,10 @@ func TestGoldenFingerprint(t *testing.T) {
 	netloop.NewRPC[move](s, "move", netloop.Unreliable(), netloop.AtStage(netloop.FixedUpdate, netloop.Update))
 	netloop.NewCall[who, called](s, "name")
 	netloop.NewRPC[*arenav1.Say](s, "say")
+	netloop.NewInput[struct {
+		Turn int8
+		Fire bool
+	}](s, nil)
 	got := hex.EncodeToString(inside.Netloop.Schema(s).Hello().GetFingerprint())
 
 	block := func(name string) string { return golden.Text(t, "../../docs/WIRE.md", name) }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -135,5 +136,62 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 				t.Fatalf("seed %d: %d inputs, %d left", seed, n, reader.left)
 			}
 		}
+	}
+}
+
+// shooter plays as people do: keys are held for a while, the aim sweeps and stops.
+type shooter struct {
+	rng   *rand.Rand
+	c     control
+	speed float64
+	aim   float64
+}
+
+func (p *shooter) next() control {
+	if p.rng.IntN(20) == 0 {
+		p.c.Turn, p.c.Thrust = int8(p.rng.IntN(3)-1), int8(p.rng.IntN(2)*127)
+	}
+	if p.rng.IntN(10) == 0 {
+		p.c.Fire = !p.c.Fire
+	}
+	switch p.rng.IntN(16) {
+	case 0:
+		p.speed = p.rng.NormFloat64() / 10
+	case 1, 2:
+		p.speed = 0
+	}
+	p.speed *= 0.95
+	p.aim = math.Remainder(p.aim+p.speed, 2*math.Pi)
+	p.c.Aim = float32(p.aim)
+	return p.c
+}
+
+// TestInputsCostFewBytes plays a typical input over a link with a round trip of 150 ms, 20 ms
+// jitter and a loss of 5 %, 60 times a second: what they add to a datagram is at most 30 bytes,
+// views included.
+func TestInputsCostFewBytes(t *testing.T) {
+	f := formOf(t, control{})
+	rng := rand.New(rand.NewPCG(7, 7))
+	p, ring := shooter{rng: rng}, NewRing(f)
+	bytes, from := 0, 1000.0
+	const steps, head = 5000, 3 // tag and length of the field
+	confirmed := uint64(0)
+	for step := uint64(1010); step < 1010+steps; step++ {
+		c := p.next()
+		from += 1 + rng.NormFloat64()/100
+		view := View{uint64(from), uint64(from) + 1, float32(from - math.Floor(from))}
+		f.plan.Capture(unsafe.Pointer(&c), ring.Add(step, view))
+		// What has been made 150 ms ago, and had to travel up to 20 ms longer each way, is
+		// confirmed.
+		if rng.Float64() > 0.05 {
+			confirmed = max(confirmed, step-9-rng.Uint64N(3))
+			ring.Confirm(confirmed, 0xffff)
+		}
+		bytes += len(ring.AppendPacket(nil, MaxPacket)) + head
+	}
+	mean := float64(bytes) / steps
+	t.Logf("%.1f bytes in a datagram", mean)
+	if mean > 30 {
+		t.Errorf("inputs take %.1f bytes of a datagram, at most 30", mean)
 	}
 }

@@ -22,13 +22,13 @@ func widen(near, low uint64) uint64 {
 
 // Reader reads packets, one after the other. It belongs to one goroutine.
 type Reader struct {
-	form  *Form
-	bits  wire.BitReader
-	left  int // inputs
-	read  int
-	gaps  bool
-	step  uint64
-	line  viewLine
+	form *Form
+	bits wire.BitReader
+	left int // inputs
+	read int
+	gaps bool
+	step uint64
+	line viewLine
 	// The input that was read last, the one before it, and room for the next.
 	now, newer, spare codec.Values
 	scratch           []byte

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/input"
 )
 
 // What the pages say of a limit of the wire, and of the queues here, is so.
@@ -19,6 +20,8 @@ func TestTheLimitsAreThoseOfThePages(t *testing.T) {
 	wire("a datagram", "%v bytes |", MaxDatagram)
 	wire("how far back datagram numbers, and acknowledgements, reach", "%v |", AckWindow)
 	wire("ranges of acknowledgements in a datagram", "%v |", MaxAckRanges)
+	wire("inputs in a packet; its bytes; how far ahead of the newest step that has run", "%v; %v (writer); %v |", input.Repeats, MaxInputs, input.Window)
+	wire("an input", "%v bytes (writer) |", input.MaxSize)
 	wire("a state packet", "%v bytes (writer) |", MaxStatePacket)
 	wire("packets of a snapshot", "%v (writer);", MaxStatePackets)
 

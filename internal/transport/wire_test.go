@@ -184,6 +184,9 @@ func TestDatagramWithABrokenEnvelopeIsDroppedWhole(t *testing.T) {
 		"two requests":     with(3<<3|2, 0, 3<<3|2, 0),
 		"two replies":      with(4<<3|2, 0, 4<<3|2, 0),
 		"two packets":      with(5<<3|2, 1, 1, 5<<3|2, 1, 1),
+		"two inputs":       with(8<<3|2, 1, 1, 8<<3|2, 1, 1),
+		"two statuses":     with(9<<3|2, 0, 9<<3|2, 0),
+		"a broken status":  with(9<<3|2, 1, 8),
 		"truncated":        with(5<<3|2, 9, 1),
 		"a bad tag":        with(0xff),
 		"field zero":       with(0, 0),
@@ -234,10 +237,12 @@ func TestFieldsOfTheOtherDirectionAreCounted(t *testing.T) {
 	client.ReceiveDatagram(5, marshal(t, &netloopv1.Datagram{Number: 1, TimeRequest: &netloopv1.TimeRequest{}}))
 	client.ReceiveDatagram(5, marshal(t, &netloopv1.Datagram{Number: 2, Acks: &netloopv1.AckRanges{Newest: 1, Runs: []uint32{1}}}))
 	client.ReceiveDatagram(5, marshal(t, &netloopv1.Datagram{Number: 3, TimeReply: &netloopv1.TimeReply{RequestNs: 6}}))
-	if s, c, f := server.stats.Dropped(DropRole), client.stats.Dropped(DropRole), client.stats.Dropped(DropTime); s != 2 || c != 2 || f != 1 {
+	server.ReceiveDatagram(5, marshal(t, &netloopv1.Datagram{Number: 3, InputStatus: &netloopv1.InputStatus{}}))
+	client.ReceiveDatagram(5, marshal(t, &netloopv1.Datagram{Number: 4, Inputs: []byte{1}}))
+	if s, c, f := server.stats.Dropped(DropRole), client.stats.Dropped(DropRole), client.stats.Dropped(DropTime); s != 3 || c != 3 || f != 1 {
 		t.Error("counted", s, c, f)
 	}
-	if as := server.arrivals(); len(as) != 1 || as[0].Kind != Discarded || as[0].Value != 2 || len(client.arrivals()) != 0 {
+	if as := server.arrivals(); len(as) != 1 || as[0].Kind != Discarded || as[0].Value != 3 || len(client.arrivals()) != 0 {
 		t.Error("they arrived")
 	}
 }

@@ -1,0 +1,49 @@
+package input
+
+import (
+	"reflect"
+	"testing"
+)
+
+// FuzzPacket lets a server read bytes as packets of inputs of every form, one after the other.
+// Nothing panics, and what is stored is for steps that may still come, is the first that came,
+// and can be written and read again.
+func FuzzPacket(f *testing.F) {
+	forms := []*Form{formOf(f, control{}), formOf(f, odd{}), formOf(f, struct{}{}), opaque()}
+	f.Fuzz(func(t *testing.T, form uint8, done uint64, packet, second []byte) {
+		fm := forms[int(form)%len(forms)]
+		done %= 1 << 40
+		b, r := NewBuffer(fm), NewReader(fm)
+		b.Take(r, packet, done)
+		was := make([]View, Window)
+		for i := range b.slots {
+			was[i] = b.slots[i].view
+		}
+		first := b.Counts()
+		b.Take(r, second, done+1)
+		for i := range b.slots {
+			s := &b.slots[i]
+			if s.step == 0 {
+				continue
+			}
+			if s.step <= done || s.step > done+1+Window || s.step%Window != uint64(i) {
+				t.Fatalf("step %d is stored, and %d have run", s.step, done)
+			}
+			if first.Malformed == 0 && was[i] != (View{}) && s.step <= done+Window && s.view != was[i] {
+				t.Fatalf("the view of step %d was %+v, and is %+v", s.step, was[i], s.view)
+			}
+			ring := NewRing(fm)
+			fm.set(ring.Add(s.step, s.view), &s.v)
+			again := NewBuffer(fm)
+			if again.Take(r, ring.AppendPacket(nil, MaxPacket), s.step-1); !reflect.DeepEqual(again.slots[i].view, s.view) || !fm.equal(&again.slots[i].v, &s.v) {
+				t.Fatalf("step %d: %+v %v comes back as %+v %v", s.step, s.view, s.v, again.slots[i].view, again.slots[i].v)
+			}
+		}
+		for step := done + 1; step <= done+Window+2; step++ {
+			b.Next(step)
+		}
+		if c := b.Counts(); c.Applied > Window+1 || c.Applied+c.Late+c.Ahead > 2*Repeats || c.Malformed > 2 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
