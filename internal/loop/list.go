@@ -165,7 +165,7 @@ func (x *list[C]) insert(systems []*System[C], k, ids int) (marks []int) {
 	renumber(x.timed, marks, 1)
 	x.always, x.timed = with(x.always, at[0], fresh[0]), with(x.timed, at[1], fresh[1])
 	if len(x.timed) > 0 {
-		x.slots = slices.Grow(x.slots, max(ids-len(x.slots), 0))[:max(ids, len(x.slots))]
+		x.slots = append(x.slots, make([]int32, max(ids-len(x.slots), 0))...)
 		x.due = slices.Grow(x.due[:0], len(x.timed))
 		x.reslot(at[1])
 	}

@@ -105,6 +105,9 @@ func (l *Loop[C]) checkSettled(fail func(string, ...any)) {
 				want = append(want, fmt.Sprint(s.spec.Name, s.id, s.spec.Periodic && s.spec.Period > 0, careful))
 			}
 		}
+		if len(x.slots) > len(l.systems) {
+			fail("list %d has %d slots for %d ids", k, len(x.slots), len(l.systems))
+		}
 		i, j := 0, 0
 		for pos := range x.size() {
 			var e *entry[C]

@@ -248,6 +248,26 @@ func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
+// A tree that is refused leaves the anchors as they were, and so what may be added to them.
+func TestATreeThatIsRefusedLeavesTheAnchors(t *testing.T) {
+	h := newHarness(t)
+	a := h.add(Spec[*Now]{Name: "a"})
+	b := h.add(Spec[*Now]{Name: "b", After: []string{"a"}})
+	h.step()
+	tree := h.Tree()
+	for i := range tree.Items {
+		if it := &tree.Items[i]; it.System == b {
+			it.Spec.After, it.Changed = nil, true
+		}
+	}
+	tree.Items = append(tree.Items, Item[*Now]{Spec: Spec[*Now]{Name: "c", After: []string{"nobody"}, Ask: at(h.note, Update)}})
+	wantNames(t, h.Set(tree), "c", "nobody")
+	wantNames(t, a.Change(Spec[*Now]{After: []string{"b"}}), "a", "b")
+	if _, err := h.try(Spec[*Now]{Name: "c", After: []string{"a"}, Before: []string{"b"}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whatever two things were asked for since a tree was taken, it is out of date, even if the
 // second undoes the first.
 func TestATreeIsRefusedAfterAnyTwoChanges(t *testing.T) {
