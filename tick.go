@@ -26,7 +26,9 @@ import (
 //	Delta           the length of a step                 the length of the frame
 //	Fraction        as in the other stages               how far the frame is beyond FixedStep
 //
-// So a function that moves a ship by one step sees the same on both sides. A frame runs as many
+// The steps of a client that makes inputs ([Input]) run ahead of the server's present, by as much
+// as an input needs to be there in time; so their Number and GameTime lie ahead of those of the
+// frame. A function that moves a ship by one step sees the same on both sides. A frame runs as many
 // steps as have come due, mostly none at 240 frames per second and several at 24, each with its own
 // times. What is drawn between the last two steps by Fraction moves evenly at every frame rate;
 // Number is the wrong thing to add it to, because FixedStep has a rate and a clock of its own.

@@ -222,7 +222,9 @@ func (c *Client) Step(frame time.Duration) {
 	if c.live() {
 		c.time.request(c.clock.Now(), c.session)
 	}
-	c.time.lead = c.lead()
+	if c.inputs.sample != nil {
+		c.time.leads(c.clock.Now())
+	}
 	in := c.time.input(c.clock.Now(), c.clock.Wall(), frame)
 	c.loop.Reject(c.reject)
 	c.rpcs.Begin(in.Tick, in.GameTime)

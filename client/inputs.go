@@ -73,7 +73,7 @@ var samplePlace = guard.Place{Name: "Inputs"}
 // back makes no other for the same step, since the server keeps the first.
 func (c *Client) makeInput(t *netloop.Tick) {
 	in, step := &c.inputs, c.now.FixedStep
-	if !c.live() || !c.adaptInputs() || step <= in.ring.Newest() || !in.sample(t) {
+	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step <= in.ring.Newest() || !in.sample(t) {
 		return
 	}
 	var view input.View
@@ -122,6 +122,19 @@ func inputAt[M any](c *Client, step uint64) (m M, ok bool) {
 	return m, err == nil
 }
 
+// flushEarly is by how much before its time a flush may come. A new input leaves in the frame that
+// made it, and the frames around that one wait for it.
+func (c *Client) flushEarly() time.Duration {
+	in := &c.inputs
+	switch {
+	case in.ring == nil || !c.time.lead.on:
+		return c.pace.period / 4
+	case in.ring.Newest() > c.time.lead.left:
+		return c.pace.period / 2
+	}
+	return -c.pace.period / 2
+}
+
 // flushInputs gives the session the inputs that the server may lack.
 func (c *Client) flushInputs() {
 	in := &c.inputs
@@ -131,6 +144,7 @@ func (c *Client) flushInputs() {
 	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
 	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
 	c.session.Inputs(in.packet)
+	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
 }
 
 // inputsTold takes what the server says of the inputs. What was overtaken on the way says less.
@@ -140,6 +154,7 @@ func (c *Client) inputsTold(s *transport.InputStatus) {
 		return
 	}
 	in.ring.Confirm(s.Newest, s.Before)
+	c.time.lead.take(c.clock.Now(), c.time.timeline, s.Newest, s.Early)
 	if s.Newest >= in.told.Newest && s.Missed >= in.told.Missed {
 		in.told = *s
 	}
@@ -151,16 +166,4 @@ func (c *Client) forgetInputs() {
 	if c.inputs.ring != nil {
 		c.inputs.ring.Clear()
 	}
-}
-
-// leadSteps is how many fixed steps an input is made before it is due at the server, besides the
-// time that it travels.
-const leadSteps = 3
-
-// lead is how far ahead of the server's present the client makes its inputs.
-func (c *Client) lead() time.Duration {
-	if c.inputs.sample == nil || !c.live() {
-		return 0
-	}
-	return c.time.sync.RTT()/2 + leadSteps*c.time.timeline.Fixed.Period()
 }

@@ -195,7 +195,7 @@ func (c *Client) flush() {
 		return
 	}
 	now := c.clock.Now()
-	if c.pace.due(now, c.session.LinkFacts().LastArrival) {
+	if c.pace.due(now, c.session.LinkFacts().LastArrival, c.flushEarly()) {
 		c.flushInputs()
 		c.session.Flush(now)
 	}

@@ -19,11 +19,11 @@ type serverTime struct {
 	sync     clock.Sync
 	offset   time.Duration // server − client, until sync is ready
 	known    bool
-	lead     time.Duration // of fixed steps: inputs have to travel
 
 	game     time.Duration // of the newest frame
 	tick     uint64        // that it had
 	steps    stepClock
+	lead     lead
 	asked    time.Duration
 	requests uint64
 }
@@ -41,19 +41,28 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same
 	}
 	said := time.Duration(w.GetServerNs())
 	if !same {
-		*s = serverTime{steps: stepClock{jumped: s.steps.jumped}}
+		*s = serverTime{steps: stepClock{jumped: s.steps.jumped}, lead: lead{jumps: s.lead.jumps, backs: s.lead.backs}}
 	} else if ahead := s.server(now) - said; ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
-		s.sync = clock.Sync{} // This end's clock stood still, for instance, as its machine slept.
+		// This end's clock stood still, for instance, as its machine slept.
+		s.sync, s.lead.on = clock.Sync{}, false
 	}
 	s.timeline, s.offset = line, said-now
 	s.requests = 0 // The path may be another: its round trips are asked for anew.
-	s.epoch = loop.Epoch{Tick: w.GetEpoch().GetTick(), At: time.Duration(w.GetEpoch().GetServerNs())}
-	s.known = s.epoch.Tick != 0 // Else the room has not ticked yet: its epoch follows.
+	s.lead.restart()
+	if e := w.GetEpoch(); e.GetTick() != 0 { // Else the room has not ticked yet: its epoch follows.
+		s.moved(loop.Epoch{Tick: e.GetTick(), At: time.Duration(e.GetServerNs())})
+	}
 	return nil
 }
 
 // moved takes an epoch that the server has published.
-func (s *serverTime) moved(e loop.Epoch) { s.epoch, s.known = e, true }
+func (s *serverTime) moved(e loop.Epoch) {
+	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
+	if s.known && s.lead.on && by != 0 && s.lead.moved(by, s.timeline) {
+		s.steps.setBack(s.timeline, by)
+	}
+	s.epoch, s.known = e, true
+}
 
 // rescale takes the line of scaled time that the server has published. What is no speed
 // could never be published.
@@ -128,11 +137,26 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 	if !s.known {
 		return in
 	}
-	s.game = max(s.game, s.gameTime(now))
+	game := s.gameTime(now)
+	s.game = max(s.game, game)
 	s.tick = s.timeline.TickAt(s.game)
 	in.Tick, in.GameTime = s.tick, s.game
-	s.steps.advance(&in, s.timeline, s.game+s.lead)
+	to := s.game
+	if s.lead.on {
+		to = s.lead.follow(now, s.steps.at, game, s.timeline.Fixed.Period())
+	}
+	s.steps.advance(&in, s.timeline, to)
+	s.lead.made(&in)
 	return in
+}
+
+// leads lets the steps lead, once the server's clock is known.
+func (s *serverTime) leads(now time.Duration) bool {
+	if !s.lead.on && s.known && s.sync.Ready() {
+		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
+		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval))
+	}
+	return s.lead.on
 }
 
 // age is how long ago the server's tick was due: 0 before the clock is known.
@@ -156,14 +180,14 @@ const (
 )
 
 // due reports whether a flush's turn has come. Frames are never exactly a tick
-// apart, so one that comes a quarter early counts, and one late flush is made up
+// apart, so one that comes early by a little counts, and one late flush is made up
 // for.
-func (p *pace) due(now, heard time.Duration) bool {
+func (p *pace) due(now, heard, early time.Duration) bool {
 	period := p.period
 	if now-heard > silence {
 		period = silentPeriod
 	}
-	if now+p.period/4 < p.next {
+	if now+early < p.next {
 		return false
 	}
 	p.next = max(p.next, now-period) + period

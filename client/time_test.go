@@ -229,12 +229,12 @@ func TestFlushesHaveTheirPace(t *testing.T) {
 		"nothing heard for 500 ms": {900 * ms, 900 * ms, 400 * ms, true, 1000 * ms},
 	} {
 		p := pace{100 * ms, c.next}
-		if due := p.due(c.now, c.heard); due != c.due || p.next != c.then {
+		if due := p.due(c.now, c.heard, 25*ms); due != c.due || p.next != c.then {
 			t.Errorf("%s: due %v, the next at %v, want %v, %v", name, due, p.next, c.due, c.then)
 		}
 	}
 	for heard, want := range map[time.Duration]time.Duration{0: 520 * ms, -1: 600 * ms} {
-		if p := (pace{20 * ms, 500 * ms}); !p.due(500*ms, heard) || p.next != want {
+		if p := (pace{20 * ms, 500 * ms}); !p.due(500*ms, heard, 5*ms) || p.next != want {
 			t.Errorf("of a server that was heard %v ago the next is at %v, want %v", 500*ms-heard, p.next, want)
 		}
 	}

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// lead lets the steps of a client that makes inputs run ahead of the server's present, so that each
+// input is there before the step that it is meant for runs.
+//
+// The server says how early the newest input came, which is when by its own time, and the client
+// knows when it was made by its own clock. The difference has the way and how the clocks differ in
+// it, but not the lead, so that no correction has to wait for its own effect; and the estimate of
+// the server's clock has no part in it.
+//
+// Steps are that far ahead of the client's clock for 95 of 100 inputs of the last second, and by
+// more: a frame, because a step waits for the next one; the interval at which inputs leave, which
+// is how much later one comes that was lost; and the jitter.
+type lead struct {
+	on   bool
+	last time.Duration // the last frame, by the client's clock
+	keep time.Duration // the lead while nothing is measured
+	owed time.Duration // for how long the steps stand still
+
+	credit time.Duration // time passed that has not paid for a correction yet
+	far    time.Duration // for how long the lead has been far off
+	begun  bool          // it was measured once on this connection
+	jumps  uint64
+	backs  uint64 // how often the steps were set back
+
+	frame    time.Duration // from one to the next, on average
+	steps    [leadKept]madeStep
+	left     uint64        // the newest step whose input has left
+	flushed  time.Duration // then
+	interval time.Duration // between two such flushes, on average
+	told     uint64        // the newest step that the server has told of
+	epochs   uint64        // that there have been
+	needs    needs
+}
+
+// madeStep is when the input of a step was made.
+type madeStep struct {
+	step, epochs uint64
+	at           time.Duration // by the client's clock
+	first        time.Duration // when the oldest was made that has left with it; 0 before
+}
+
+const (
+	// leadKept is of how many of the newest steps this is known: all that a server can speak of.
+	leadKept = 128
+	// leadSlew is the part of the passing time by which the lead is corrected at most: 1/100, which
+	// nobody sees.
+	leadSlew = 100
+	// leadFar is by how much the lead may be too long, and leadPatience for how long; or for how
+	// long too short for half of the inputs. Then it jumps. A second of bad jitter does not last
+	// so long, and what jumps forth would have to come back.
+	leadFar      = 250 * time.Millisecond
+	leadPatience = 1500 * time.Millisecond
+	// leadStart is the margin before anything is measured, in intervals of inputs, and leadBegun
+	// how many of them have to be measured to know better.
+	leadStart = 3
+	leadBegun = 16
+	// mostStill is for how many steps the client's stand still because the server left out as many.
+	// Beyond it they are set back.
+	mostStill = 16
+	// mostEarly bounds what a server may say.
+	mostEarly = 10 * time.Second
+)
+
+// begin lets the steps lead from a frame on, and returns where they stand then.
+func (l *lead) begin(now, game, rtt, interval time.Duration) time.Duration {
+	*l = lead{on: true, last: now, interval: interval, keep: rtt/2 + leadStart*interval, jumps: l.jumps, backs: l.backs}
+	return game + l.keep
+}
+
+// restart measures anew, because the path to the server may be another.
+func (l *lead) restart() { l.needs, l.begun, l.far = needs{}, false, 0 }
+
+// follow returns where the steps stand in the frame at now, in game time, that stood at a time in
+// the frame before; the server's present is game. It is never earlier.
+func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
+	passed := max(now-l.last, 0)
+	l.last += passed
+	still := min(passed, l.owed)
+	l.owed -= still
+	at += passed - still
+	if l.owed > 0 {
+		return at
+	}
+	l.frame += (min(passed, mostInterval) - l.frame) / 8
+	if l.needs.known(now) {
+		l.keep = now + l.needs.wanted() + l.frame + max(step, l.interval) - game
+	}
+	off := game + l.keep - at
+	if l.jumpsBy(off, at-now, passed) {
+		l.owed = max(-off, 0)
+		return at + max(off, 0)
+	}
+	l.credit += passed
+	most := l.credit / leadSlew
+	l.credit -= most * leadSlew
+	return at + min(max(off, -most), most)
+}
+
+// jumpsBy reports whether the lead jumps, which is off and stands so far ahead of the client's
+// clock. The first measure of a connection is taken at once and is no jump.
+func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
+	known := l.needs.known(l.last)
+	if known && !l.begun && l.needs.len() >= leadBegun {
+		l.begun = true
+		return true
+	}
+	if off > -leadFar && (known && ahead >= l.needs.half || !known && off < leadFar) {
+		l.far = 0
+		return false
+	}
+	if l.far += passed; l.far < leadPatience {
+		return false
+	}
+	l.far = 0
+	l.jumps++
+	return true
+}
+
+// made notes the steps that a frame runs.
+func (l *lead) made(in *loop.Input) {
+	for i := range in.FixedSteps {
+		step := in.FirstFixedStep + uint64(i)
+		// A step that was set back has had its input.
+		if s := &l.steps[step%leadKept]; step > s.step {
+			*s = madeStep{step: step, epochs: l.epochs, at: in.Start}
+		}
+	}
+}
+
+// flush notes that the inputs up to a step have left.
+func (l *lead) flush(now time.Duration, newest uint64) {
+	s := &l.steps[newest%leadKept]
+	if newest <= l.left || s.step != newest {
+		return
+	}
+	s.first = s.at
+	if oldest := &l.steps[(l.left+1)%leadKept]; oldest.step == l.left+1 {
+		s.first = oldest.at
+		l.interval += (min(now-l.flushed, mostInterval) - l.interval) / 8
+	}
+	l.left, l.flushed = newest, now
+}
+
+// mostInterval bounds frames and intervals: those of a client at 10 Hz.
+const mostInterval = 100 * time.Millisecond
+
+// take takes how early the input of a step came, from the server, when no newer one had come. Those
+// that were made before an epoch moved were for other times.
+func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
+	s := &l.steps[step%leadKept]
+	if !l.on || step <= l.told || s.step != step || s.first == 0 || s.epochs != l.epochs || early.Abs() > mostEarly {
+		return
+	}
+	l.told = step
+	l.needs.add(now, line.GameTime(line.StepTick(step))-early-s.first)
+}
+
+// moved follows an epoch by which the server's time has moved back. Up to mostStill steps stand
+// still for as long as the server did; by more it reports that they are to be set back.
+func (l *lead) moved(by time.Duration, line loop.Timeline) (back bool) {
+	l.epochs++
+	l.needs.shift(-by)
+	if by <= 0 {
+		return false
+	}
+	if l.owed += by; l.owed <= mostStill*line.Fixed.Period() {
+		return false
+	}
+	l.owed = 0
+	l.backs++
+	return true
+}
+
+// stats returns how far steps that stand at a time are ahead of the server's present, and how early
+// at least 95 of 100 inputs come.
+func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
+	if !l.on {
+		return 0, 0
+	}
+	if l.needs.known(l.last) {
+		margin = at - l.last - l.frame - l.needs.most
+	}
+	return at - game, margin
+}
