@@ -217,8 +217,7 @@ func (s *Space) take(t *seat) {
 		s.index.MoveEye(e.id, grid.Cell{}, false)
 		s.shut = append(s.shut, e.id)
 	}
-	clear(t.eyes[len(t.wanted):])
-	t.eyes = t.eyes[:len(t.wanted)]
+	t.eyes = slices.Delete(t.eyes, len(t.wanted), len(t.eyes)) // It lets go of the objects.
 	clear(t.wanted)
 }
 
