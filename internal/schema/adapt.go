@@ -130,7 +130,7 @@ func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 		return mismatch("method %q is %s on the server, but %s on the client", own.Name, kindText(call), kindText(own.Call))
 	}
 	var err error
-	method := fmt.Sprintf("method %q", own.Name)
+	method := fmt.Sprintf("method %q: ", own.Name)
 	if m.in, err = a.message(method, "its message", &m.own.In, table.GetMessage()); err != nil || !own.Call {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *adapter) method(m *foreignMethod, table *netloopv1.MethodTable) error {
 
 // input binds the server's input. One that is larger than inputs may be is cut when it is sent.
 func (a *adapter) input(t *netloopv1.Type) (*InputCodec, error) {
-	bound, err := a.message("the schema", "the input", &a.schema.input.codec, t)
+	bound, err := a.message("", "the input", &a.schema.input.codec, t)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func kindText(call bool) string {
 func (a *adapter) message(of, what string, own *Codec, t *netloopv1.Type) (Codec, error) {
 	if there, here := typeText(t), typeText(own.table()); own.plan == nil || t.GetKind() == netloopv1.TypeKind_TYPE_KIND_PROTO {
 		if there != here {
-			return Codec{}, mismatch("%s: %s is %s on the server, but %s on the client", of, what, there, here)
+			return Codec{}, mismatch("%s%s is %s on the server, but %s on the client", of, what, there, here)
 		}
 		return *own, nil
 	}
@@ -167,11 +167,11 @@ func (a *adapter) message(of, what string, own *Codec, t *netloopv1.Type) (Codec
 	var m *codec.Mismatch
 	switch {
 	case errors.As(err, &m):
-		return Codec{}, mismatch("%s: field %s of %s is %s on the server, but %s on the client", of, m.Field, what, m.There, m.Here)
+		return Codec{}, mismatch("%sfield %s of %s is %s on the server, but %s on the client", of, m.Field, what, m.There, m.Here)
 	case err != nil:
-		return Codec{}, unsound(fmt.Errorf("%s: %w", of, err))
+		return Codec{}, unsound(fmt.Errorf("%s%w", of, err))
 	case bound.plan.MinSize() > transport.MaxPayload:
-		return Codec{}, unsound(fmt.Errorf("%s: a message of at least %d bytes", of, bound.plan.MinSize()))
+		return Codec{}, unsound(fmt.Errorf("%sa message of at least %d bytes", of, bound.plan.MinSize()))
 	}
 	return bound, nil
 }

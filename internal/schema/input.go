@@ -23,10 +23,13 @@ type InputCodec struct {
 
 // AddInput declares the input, or panics: there is one at most, and 16 of them fit a datagram.
 func (s *Schema) AddInput(c Codec) *Input {
+	if s.input != nil {
+		panic(fmt.Sprintf("netloop: NewInput: schema %q has an input already: put what players do into one struct", s.Name))
+	}
 	s.Claim("input", "input")
 	if c.plan != nil {
 		if size, largest := c.plan.MaxSize(); size > input.MaxSize {
-			panic(fmt.Sprintf("netloop: NewInput: an input takes up to %d bytes, most of them for %s, but %d at most, because each datagram repeats up to %d of them: use quant and range, set max, and send what is no input by an RPC",
+			panic(fmt.Sprintf("netloop: NewInput: an input takes up to %d bytes, most of them for %s, and %d are the most, because a datagram repeats up to %d of them: use quant, range and max, or send by an RPC what is not done in every step",
 				size, largest, input.MaxSize, input.Repeats))
 		}
 	}
@@ -49,7 +52,7 @@ func (i *Input) Belongs(room *Schema) error {
 	if i.Schema == room {
 		return nil
 	}
-	return fmt.Errorf("the input belongs to schema %q, but the room runs schema %q", i.Schema.Name, room.Name)
+	return fmt.Errorf("Input.Handle: the input belongs to schema %q, but the room runs schema %q", i.Schema.Name, room.Name)
 }
 
 var errInputSize = errors.New("a protobuf message as an input has at most 48 bytes")
