@@ -11,7 +11,8 @@ import (
 
 const tick60 = time.Second / 60
 
-// player is a playout in a world where the server's game time is the client's clock, but for behind.
+// player is a playout in a world where the server's game time is the client's clock, but for
+// behind.
 type player struct {
 	playout
 	now, behind time.Duration
@@ -49,8 +50,9 @@ func (p *player) frames(length, until time.Duration, each func(moved time.Durati
 	}
 }
 
-// The delay is the least, but for what it has to spare, with which a two-hundredth of the time would
-// have been without a neighbour: as a plain model finds that looks at each tenth of a millisecond.
+// The delay is the least, but for what it has to spare, with which a two-hundredth of the time
+// would have been without a neighbour: as a plain model finds that looks at each tenth of a
+// millisecond.
 func TestTheDelayIsTheLeastThatLetsNearlyAllFramesHaveNeighbours(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -135,8 +137,8 @@ func TestTheDelayFollowsTheLinkButNoOutage(t *testing.T) {
 	want(120 * ms)
 }
 
-// However the delay changes, the moment runs between 5 % slower and 2 % faster than time while there
-// are snapshots, and never back.
+// However the delay changes, the moment runs between 5 % slower and 2 % faster than time while
+// there are snapshots, and never back.
 func TestTheMomentIsLedSlowlyAndNeverBack(t *testing.T) {
 	for _, length := range []time.Duration{time.Second / 24, tick60, time.Second / 144, time.Second / 240} {
 		p := newPlayer()
@@ -227,8 +229,8 @@ func TestAMomentThatIsFarBehindJumps(t *testing.T) {
 	}
 }
 
-// The moment lies between two snapshots; of those before it one stays, and there are never more than
-// a bound.
+// The moment lies between two snapshots; of those before it one stays, and there are never more
+// than a bound.
 func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	p := newPlayer()
 	if p.frames(tick60, 100*ms, nil); p.drawn != 0 || p.moment != (netvar.Moment{}) || p.oldest() != 0 {
@@ -258,8 +260,8 @@ func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 	}
 }
 
-// Who goes on beyond the newest snapshot does so on the line of the last two, and by at most what it
-// wants.
+// Who goes on beyond the newest snapshot does so on the line of the last two, and by at most what
+// it wants.
 func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	p := newPlayer()
 	p.ahead = 100 * ms
@@ -282,8 +284,8 @@ func TestBeyondTheNewestSnapshotIsABound(t *testing.T) {
 	}
 }
 
-// Frames are as long as the game says, though they are computed now earlier and now later; the clock
-// counts when both differ for long.
+// Frames are as long as the game says, though they are computed now earlier and now later; the
+// clock counts when both differ for long.
 func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 	var f frameClock
 	r := rand.New(rand.NewPCG(1, 1))

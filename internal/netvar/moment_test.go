@@ -417,3 +417,30 @@ func BenchmarkDraw(b *testing.B) {
 		sum += v.X
 	}
 }
+
+// An object whose first packets were lost is there from the beginning of its lifetime on all the
+// same, as it is in the first version that has come: a message of then must find it.
+func TestAnObjectThatComesLateIsDrawnFromItsBeginning(t *testing.T) {
+	q := drawnPair(t)
+	for range 3 {
+		q.deliver()
+	}
+	o := q.spawnShip(q.w, ship{X: 1}, 0, 3)
+	for range 3 {
+		q.next() // 4 … 6 are lost
+		q.w.Edit(o)
+		live[ship](o).X++
+	}
+	for range 2 {
+		q.deliver() // 7 and 8
+		q.w.Edit(o)
+		live[ship](o).X++
+	}
+	c, _ := q.r.Get(o.ID())
+	q.wantX(c, 3, 3, 0, 0, false)
+	q.wantX(c, 3, 7, 0.2, 0, false)
+	q.wantX(c, 3, 7, 0.3, 4, true)
+	q.wantX(c, 4, 5, 0.5, 4, true)
+	q.wantX(c, 6, 7, 0.5, 4, true)
+	q.wantX(c, 7, 8, 0.5, 4.5, true)
+}

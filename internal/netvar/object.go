@@ -35,7 +35,7 @@ type Object struct {
 	heap    int    // on a client: bytes that the live value has allocated
 	alive   bool
 
-	born uint64 // tick of its first version; on a client not before its lifetime
+	born uint64 // tick of its first version; on a client that of its lifetime
 
 	// On a client, for drawing: see moment.go.
 	cut  uint64 // the version with which it began to be read by other rules

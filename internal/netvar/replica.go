@@ -328,7 +328,7 @@ func (r *Replica) spawn(s *stagedRecord) {
 	c := s.class
 	o := &Object{
 		id: makeID(s.Slot, s.Gen), class: c, live: reflect.New(c.plan.Type()).UnsafePointer(),
-		life: s.Life, born: max(s.Life, s.Version), event: r.eventGen, hist: newHistory(c),
+		life: s.Life, born: s.Life, event: r.eventGen, hist: newHistory(c),
 	}
 	r.stored += c.newSize()
 	r.restore(o, &s.values, nil)
