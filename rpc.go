@@ -67,7 +67,8 @@ func RunAt(s Stage) SendOption { return func(o *schema.Send) { o.Stage = s } }
 // been applied, and with it everything up to that tick that did not fit into the
 // ones before. So a handler finds the objects that the message refers to, unless
 // the packet that told of one was lost and what makes up for it is still under
-// way: [Ref.Get] says so.
+// way: [Ref.Get] says so. On a client that interpolates (client.Interpolate) it is held until the
+// tick of sending is shown, so that an explosion is heard when it is seen.
 //
 // Messages that are held run in the order in which they came; others overtake
 // them. A client holds at most 256 messages and 64 KiB, each for at most 120

@@ -17,4 +17,24 @@
 // *netloop.Tick is handed to the callbacks. A frame may have any length: it runs the fixed
 // steps that have come due, each with its own number and time, and netloop.Tick says what its
 // times are in FixedUpdate and outside of it.
+//
+// # Drawing
+//
+// The newest state comes in steps, at the rate of snapshots and as the network lets them through.
+// [Interpolate] lets a class be drawn between two of them instead:
+//
+//	client.Interpolate(c, ships)
+//	for {
+//		c.Step(frame)
+//		for _, s := range client.Views(c, ships) {
+//			draw(s.Pos, s.Yaw)
+//		}
+//	}
+//
+// All that is drawn in a frame is of one moment, [Client.ViewTime], which goes on evenly at any
+// frame rate. An object appears when that moment reaches its spawn and is drawn until it reaches
+// its despawn; [Watch] tells of both when the client learns of them, that much earlier, so a game
+// that keeps something for each object makes it at Spawn, shows it while [View] says true, and lets
+// go of it when View says false after Despawn. What is not to be drawn in between, such as a jump
+// to another place, is said by the tag teleport of [netloop.Class].
 package client

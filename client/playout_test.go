@@ -37,7 +37,8 @@ func (p *player) frames(length, until time.Duration, each func(moved time.Durati
 		p.now += length
 		for len(p.coming) > 0 && p.coming[0].at <= p.now {
 			s := p.coming[0]
-			if n := len(p.snapshots); n == 0 || s.tick > p.snapshots[n-1].tick { // Else it is stale.
+			// One that was overtaken is stale.
+			if n := len(p.snapshots); n == 0 || s.tick > p.snapshots[n-1].tick {
 				p.arrived(s)
 			}
 			p.coming = p.coming[1:]
@@ -252,7 +253,8 @@ func TestTheMomentLiesBetweenTwoSnapshots(t *testing.T) {
 			t.Fatalf("between %d and %d, %d snapshots from %d on", m.From, m.To, len(p.snapshots), p.oldest())
 		}
 	})
-	for tick := uint64(1000); tick < 1400; tick++ { // A client that hung takes them all in one frame.
+	// A client that hung takes them all in one frame.
+	for tick := uint64(1000); tick < 1400; tick++ {
 		p.sends(tick, 0)
 	}
 	if p.frames(30*time.Second, 50*time.Second, nil); len(p.snapshots) > maxWhole || p.moment.From != 1399 {
