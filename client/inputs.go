@@ -69,11 +69,14 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 
 var samplePlace = guard.Place{Name: "Inputs"}
 
-// makeInput is the system input.sample. A step has one input for ever: a client whose clock was set
-// back makes no other for the same step, since the server keeps the first.
+// makeInput is the system input.sample. A step that was set back and runs again keeps its input if
+// the server has it.
 func (c *Client) makeInput(t *netloop.Tick) {
 	in, step := &c.inputs, c.now.FixedStep
-	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step <= in.ring.Newest() || !in.sample(t) {
+	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step <= min(in.ring.Newest(), c.time.lead.has) {
+		return
+	}
+	if in.ring.Back(step - 1); !in.sample(t) {
 		return
 	}
 	var view input.View
@@ -86,6 +89,7 @@ func (c *Client) makeInput(t *netloop.Tick) {
 		return
 	}
 	in.made++
+	c.time.lead.made(c.clock.Now(), step)
 }
 
 // adaptInputs finds the layout in which the server reads inputs. It reports false if it reads none.

@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -36,6 +37,7 @@ type lead struct {
 	interval time.Duration // between two such flushes, on average
 	told     uint64        // the newest step that the server has told of
 	epochs   uint64        // that there have been
+	has      uint64        // steps up to this one have their inputs, if they were made once
 	needs    needs
 }
 
@@ -61,9 +63,6 @@ const (
 	// how many of them have to be measured to know better.
 	leadStart = 3
 	leadBegun = 16
-	// mostStill is for how many steps the client's stand still because the server left out as many.
-	// Beyond it they are set back.
-	mostStill = 16
 	// mostEarly bounds what a server may say.
 	mostEarly = 10 * time.Second
 )
@@ -123,15 +122,18 @@ func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 	return true
 }
 
-// made notes the steps that a frame runs.
-func (l *lead) made(in *loop.Input) {
-	for i := range in.FixedSteps {
-		step := in.FirstFixedStep + uint64(i)
-		// A step that was set back has had its input.
-		if s := &l.steps[step%leadKept]; step > s.step {
-			*s = madeStep{step: step, epochs: l.epochs, at: in.Start}
-		}
-	}
+// made notes that the input of a step was made.
+func (l *lead) made(now time.Duration, step uint64) {
+	l.steps[step%leadKept] = madeStep{step: step, epochs: l.epochs, at: now}
+}
+
+// setBack sets the steps back to where they stand at a time. Those that run again have the inputs
+// that they had, because the server keeps the first of a step; but it has not taken those for steps
+// too far ahead of it, which are made anew.
+func (l *lead) setBack(at time.Duration, line loop.Timeline) {
+	present, _ := line.StepAt(max(at-l.keep, 0))
+	l.has = present + input.Window - input.Repeats
+	l.left, l.told = min(l.left, l.has), min(l.told, l.has)
 }
 
 // flush notes that the inputs up to a step have left.
@@ -162,15 +164,13 @@ func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early ti
 	l.needs.add(now, line.GameTime(line.StepTick(step))-early-s.first)
 }
 
-// moved follows an epoch by which the server's time has moved back. Up to mostStill steps stand
+// moved follows an epoch by which the server's time has moved back. Up to input.Still steps stand
 // still for as long as the server did; by more it reports that they are to be set back.
 func (l *lead) moved(by time.Duration, line loop.Timeline) (back bool) {
 	l.epochs++
 	l.needs.shift(-by)
-	if by <= 0 {
-		return false
-	}
-	if l.owed += by; l.owed <= mostStill*line.Fixed.Period() {
+	if by <= input.Still*line.Fixed.Period() {
+		l.owed += max(by, 0)
 		return false
 	}
 	l.owed = 0

@@ -35,7 +35,7 @@ func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration
 	c.done = target
 }
 
-// setBack sets the steps back by a time: those that are run again keep their inputs.
+// setBack sets the steps back by a time: those after it run again.
 func (c *stepClock) setBack(line loop.Timeline, by time.Duration) {
 	c.at = max(c.at-by, 0)
 	c.done, _ = line.StepAt(c.at)

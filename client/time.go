@@ -60,6 +60,7 @@ func (s *serverTime) moved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
 	if s.known && s.lead.on && by != 0 && s.lead.moved(by, s.timeline) {
 		s.steps.setBack(s.timeline, by)
+		s.lead.setBack(s.steps.at, s.timeline)
 	}
 	s.epoch, s.known = e, true
 }
@@ -146,7 +147,6 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 		to = s.lead.follow(now, s.steps.at, game, s.timeline.Fixed.Period())
 	}
 	s.steps.advance(&in, s.timeline, to)
-	s.lead.made(&in)
 	return in
 }
 

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -103,5 +104,150 @@ func TestTheLeadFollowsAnotherWay(t *testing.T) {
 		if most := c.to + 80*ms; after.LeadJumps != c.jumps || after.InputsMissed != before.InputsMissed || after.Lead > most {
 			t.Errorf("from %v to %v: %d jumps, %d missed, a lead of %v", c.from, c.to, after.LeadJumps, after.InputsMissed-before.InputsMissed, after.Lead)
 		}
+	}
+}
+
+// When the server leaves out a few ticks, the client's steps stand still for as many; when it
+// leaves out many, they are set back. Either way each step has its input, and one alone but for
+// those that were made too far ahead.
+func TestStepsFollowTicksThatAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		stall time.Duration
+		backs uint64
+		again bool
+	}{
+		{200 * time.Millisecond, 0, false}, {330 * time.Millisecond, 0, false},
+		{500 * time.Millisecond, 1, false}, {3 * time.Second, 1, true},
+	} {
+		t.Run(c.stall.String(), func(t *testing.T) {
+			var w *netlooptest.World
+			made, ran := map[uint32]int8{}, map[uint32]int8{} // how often, and which of them
+			last, frame := uint64(0), time.Duration(0)
+			sets, stall, missed := 0, false, 0
+			w = netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+				controls.Handle(r, func(t *netloop.Tick, _ *netloop.Client, in control) {
+					if in.Missed > 0 {
+						missed++
+					} else {
+						ran[in.Step] = in.Turn
+					}
+				})
+				r.On(netloop.Update, "test.stall", func(*netloop.Tick) {
+					if stall {
+						stall = false
+						w.Spend(c.stall)
+					}
+				})
+			}})
+			cl := w.Join("", nil, netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 2 * time.Millisecond}, netlooptest.FPS(60))
+			client.Inputs(cl, controls, func(t *netloop.Tick) control {
+				if last != 0 && t.FixedStep() != last+1 {
+					sets++
+				}
+				last = t.FixedStep()
+				made[uint32(last)]++
+				return control{Step: uint32(last), Turn: made[uint32(last)]}
+			})
+			cl.On(netloop.Update, "test.frame", func(tick *netloop.Tick) {
+				if tick.GameTime() < frame {
+					t.Errorf("game time goes back from %v to %v", frame, tick.GameTime())
+				}
+				frame = tick.GameTime()
+			})
+			w.Step(600)
+			before := cl.Stats()
+			missed, sets, stall = 0, 0, true
+			w.Step(300)
+			after := cl.Stats()
+			if after.StepsSetBack != c.backs || (sets > 0) != c.again || after.LeadJumps > 0 {
+				t.Errorf("set back %d times, inputs %d times, %d jumps", after.StepsSetBack, sets, after.LeadJumps)
+			}
+			if (after.Lead - before.Lead).Abs() > 10*time.Millisecond {
+				t.Errorf("the lead was %v and is %v", before.Lead, after.Lead)
+			}
+			again, old := 0, 0
+			for step, n := range made {
+				if n > 1 {
+					again++
+				}
+				if ran[step] != 0 && ran[step] < n {
+					old++
+				}
+			}
+			if missed > 0 || (again > 0) != c.again || old > 16 {
+				t.Errorf("%d steps without their input, %d inputs made again, of which %d ran as they were before", missed, again, old)
+			}
+		})
+	}
+}
+
+// Whatever a link does, a player's steps run as fast as the server's but for the slew: over 10 s by
+// a tenth of a second, until the lead jumps.
+func TestStepsRunAsFastAsTheServers(t *testing.T) {
+	for seed := range seeds.Of(t, 10) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		w, c := steered(t, netlooptest.Link{Delay: 30 * time.Millisecond}, seed, netlooptest.FPS(100), netlooptest.ClientClock(0, 200))
+		w.Step(600)
+		type moment struct {
+			now   time.Duration
+			step  uint64
+			jumps uint64
+		}
+		var all []moment
+		c.On(netloop.Update, "test.frame", func(tick *netloop.Tick) {
+			all = append(all, moment{w.Now(), tick.FixedStep(), c.Stats().LeadJumps})
+		})
+		for range 40 {
+			w.SetLink(c, netlooptest.Link{
+				Delay: 30*time.Millisecond + time.Duration(rng.Int64N(int64(20*time.Millisecond))), Jitter: time.Duration(rng.Int64N(int64(60 * time.Millisecond))), Loss: rng.Float64() / 5,
+			})
+			w.Step(60)
+		}
+		for i, from := 0, 0; i < len(all); i++ {
+			for all[i].now-all[from].now > 10*time.Second {
+				from++
+			}
+			passed, steps := all[i].now-all[from].now, float64(all[i].step-all[from].step)
+			if most := passed.Seconds()*60*1.0102 + 1; all[i].jumps == all[from].jumps && steps > most {
+				t.Fatalf("seed %d: %v steps in %v, want %v at most", seed, steps, passed, most)
+			}
+		}
+	}
+}
+
+// A client that comes back, to its place or to a new one, or to another server, soon leads as
+// before.
+func TestAClientThatComesBackLeadsAsBefore(t *testing.T) {
+	for name, breaks := range map[string]func(w *netlooptest.World, c *client.Client){
+		"its place":      func(w *netlooptest.World, c *client.Client) { w.Break(c) },
+		"a hole of 15 s": func(w *netlooptest.World, c *client.Client) { w.Cut(c); w.Step(900); w.Heal(c) },
+		"a new place":    func(w *netlooptest.World, c *client.Client) { w.Cut(c); w.Step(2400); w.Heal(c) },
+		"another server": func(w *netlooptest.World, c *client.Client) {
+			w.Restart(game{schema: steering, script: func(r *netloop.Room) {
+				controls.Handle(r, func(*netloop.Tick, *netloop.Client, control) {})
+			}})
+		},
+		"a pause": func(w *netlooptest.World, c *client.Client) {
+			w.Tick(func(tick *netloop.Tick) { tick.Room().SetTimeScale(tick, 0, 1) })
+		},
+		"a program that hung": func(w *netlooptest.World, c *client.Client) { w.Freeze(c); w.Step(120); w.Thaw(c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, c := steered(t, netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 4 * time.Millisecond}, 1, netlooptest.FPS(60))
+			w.Step(600)
+			before := c.Stats()
+			breaks(w, c)
+			w.Until(600, func() bool { return c.State().Phase == client.Playing })
+			w.Step(240)
+			soon := c.Stats()
+			w.Step(600)
+			after := c.Stats()
+			if (after.Lead-before.Lead).Abs() > 10*time.Millisecond || after.LeadJumps > 0 {
+				t.Errorf("the lead was %v and is %v, after %d jumps", before.Lead, after.Lead, after.LeadJumps)
+			}
+			if after.Inputs < soon.Inputs+599 || after.InputsMissed > soon.InputsMissed {
+				t.Errorf("%d inputs in 10 s, %d of them missed", after.Inputs-soon.Inputs, after.InputsMissed-soon.InputsMissed)
+			}
+		})
 	}
 }

@@ -39,6 +39,10 @@ const (
 	// Window is how many steps ahead of the newest that has run an input may be: at 60 Hz a second,
 	// the longest delay with which anybody plays.
 	Window = 64
+	// Still is for how many fixed steps those of clients stand still when a room leaves out as
+	// many: a quarter of a second at 60 Hz. When it leaves out more at once, clients set theirs
+	// back.
+	Still = 16
 	// MaxSize is the most bytes that an input may take, so that Repeats of them fit a datagram.
 	MaxSize = 48
 	// MaxPacket is the most bytes of a packet.

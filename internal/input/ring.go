@@ -54,6 +54,19 @@ func (r *Ring) Withdraw(step uint64) {
 	r.slots[step%Kept].step = 0
 }
 
+// Back forgets the inputs of the steps after this one, if there are any: they are made anew.
+func (r *Ring) Back(step uint64) {
+	if r.newest <= step {
+		return
+	}
+	for i := range r.slots {
+		if r.slots[i].step > step {
+			r.slots[i].step = 0
+		}
+	}
+	r.newest = step
+}
+
 // Confirm takes which inputs the server has, as Buffer.Status said.
 func (r *Ring) Confirm(newest uint64, before uint16) {
 	r.confirm(newest)
