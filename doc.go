@@ -21,7 +21,7 @@
 // # Writing a game
 //
 // A [Game] names a [Schema] and opens a [Room]. The schema's descriptors,
-// made by [NewClass], [NewRPC] and [NewCall], are package values that the
+// made by [NewClass], [NewRPC], [NewCall] and [NewInput], are package values that the
 // server, the clients, the bots and the tests share. Whatever changes a room
 // takes a [*Tick], the capability to touch it, which is alive only while the
 // function that it was handed to runs.

@@ -3,7 +3,6 @@ package netloop
 import (
 	"fmt"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
@@ -54,8 +53,8 @@ var repeatPlace = guard.Place{Name: "NewInput.repeat"}
 // it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
-	r.handled(r.e.HandleInput(i.in, func(from *room.Client, v *codec.Values, missed int) {
-		m, err := schema.OpenInput(&i.in.InputCodec, v, scratch)
+	r.handled(r.e.HandleInput(i.in, func(from *room.Client, message []byte, missed int) {
+		m, err := schema.ReadInput(&i.in.InputCodec, message, scratch)
 		if err != nil {
 			r.e.Log().Debug("an input cannot be read", "error", err)
 			return

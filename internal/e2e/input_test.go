@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -71,5 +72,29 @@ func TestInputsRunOnceInTheirStep(t *testing.T) {
 			t.Errorf("client %d: %d ran, %+v", c.ID(), counts[c.ID()], s)
 		}
 		t.Logf("client %d: %d ran, made %d, missed %d, early %v", c.ID(), counts[c.ID()], s.Inputs, s.InputsMissed, s.InputEarly)
+	}
+}
+
+// A sample that panics makes no input for its step, is counted, and is asked again in the next.
+func TestASampleThatPanicsCostsOneInput(t *testing.T) {
+	var steps, missed []uint64
+	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
+		controls.Handle(r, func(t *netloop.Tick, _ *netloop.Client, in control) {
+			if in.Missed > 0 {
+				missed = append(missed, t.FixedStep())
+			}
+		})
+	}}, netlooptest.AllowPanics())
+	c := w.Join("", nil, perfect)
+	client.Inputs(c, controls, func(t *netloop.Tick) control {
+		if t.FixedStep()%50 == 0 {
+			steps = append(steps, t.FixedStep())
+			panic("out of ideas")
+		}
+		return control{Step: uint32(t.FixedStep())}
+	})
+	w.Step(190)
+	if len(steps) != 3 || !slices.Equal(missed, steps) || c.Stats().Panics != 3 {
+		t.Errorf("steps %d had no input, and %d were missed: %d panics", steps, missed, c.Stats().Panics)
 	}
 }

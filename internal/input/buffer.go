@@ -1,7 +1,5 @@
 package input
 
-import "github.com/netloop/netloop/internal/codec"
-
 // Counts are what became of inputs.
 type Counts struct {
 	Applied   uint64 // that ran in their step
@@ -22,32 +20,25 @@ func (c *Counts) Add(o Counts) {
 	c.Malformed += o.Malformed
 }
 
-// Buffer holds the inputs of one client that wait for their steps.
+// Buffer holds the inputs of one client that wait for their steps. The zero value is empty.
 type Buffer struct {
-	form   *Form
-	slots  [Window]item // by step; step 0 is none
-	last   item         // that came for a step which has run; step 0 before the first
-	missed int          // steps in a row that have run without theirs since
-	newest uint64       // step for which an input has come; 0 before the first
-	came   uint64       // bit n: one has come for the step newest - n
+	slots  [Window]waiting // by step; step 0 is none
+	last   waiting         // that came for a step which has run; step 0 before the first
+	missed int             // steps in a row that have run without theirs since
+	newest uint64          // step for which an input has come; 0 before the first
+	came   uint64          // bit n: one has come for the step newest - n
 	counts Counts
 }
 
-// NewBuffer makes an empty buffer.
-func NewBuffer(f *Form) *Buffer {
-	b := &Buffer{form: f}
-	words := make([]uint64, (Window+1)*(f.words+1))
-	take := func() codec.Values {
-		v := codec.Values{Words: words[: f.words+1 : f.words+1], Blobs: make([][]byte, f.blobs)}
-		words = words[f.words+1:]
-		return v
-	}
-	for i := range b.slots {
-		b.slots[i].v = take()
-	}
-	b.last.v = take()
-	return b
+// waiting is an input in the form of a message, which takes less than its values.
+type waiting struct {
+	step    uint64
+	view    View
+	size    uint8
+	message [MaxSize]byte
 }
+
+func (w *waiting) bytes() []byte { return w.message[:w.size] }
 
 // Take takes a packet that came when the steps up to done had run. It stops at the first input that
 // it has, because it has the older ones then as well, or they came too late. fresh reports whether
@@ -76,8 +67,7 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 			continue
 		}
 		s := &b.slots[step%Window]
-		s.step, s.view = step, view
-		b.form.set(&s.v, v)
+		s.step, s.view, s.size = step, view, uint8(copy(s.message[:], r.message(v)))
 	}
 	if r.Err() != nil {
 		counts.Malformed++
@@ -103,23 +93,22 @@ func (b *Buffer) note(step uint64) bool {
 	return true
 }
 
-// Next returns the input of a step that is about to run. missed is 0 if it has come, and otherwise
-// counts the steps in a row without theirs: then the input is the last one that came. It reports
-// false before the first.
-func (b *Buffer) Next(step uint64) (v *codec.Values, missed int, ok bool) {
+// Next returns the input of a step that is about to run, in the form of a message. missed is 0 if
+// it has come, and otherwise counts the steps in a row without theirs: then the input is the last
+// one that came. It reports false before the first.
+func (b *Buffer) Next(step uint64) (message []byte, missed int, ok bool) {
 	if s := &b.slots[step%Window]; s.step == step {
-		b.last, *s = *s, b.last // The memory of the last one is for another.
-		s.step = 0
+		b.last, s.step = *s, 0
 		b.missed = 0
 		b.counts.Applied++
-		return &b.last.v, 0, true
+		return b.last.bytes(), 0, true
 	}
 	if b.last.step == 0 {
 		return nil, 0, false
 	}
 	b.missed++
 	b.counts.Missed++
-	return &b.last.v, b.missed, true
+	return b.last.bytes(), b.missed, true
 }
 
 // View returns what the client saw when it made the input that Next returned last: that of an older

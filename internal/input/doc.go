@@ -47,4 +47,6 @@ const (
 	MaxSize = 48
 	// MaxPacket is the most bytes of a packet.
 	MaxPacket = 900
+	// MaxMemory is the most that a Buffer takes, whatever the inputs are made of.
+	MaxMemory = 8 << 10
 )

@@ -40,12 +40,12 @@ func (f *Form) values() codec.Values {
 	return codec.Values{Words: make([]uint64, f.words+1), Blobs: make([][]byte, f.blobs)}
 }
 
-// set copies an input into memory of its own.
-func (f *Form) set(to, from *codec.Values) {
-	copy(to.Words, from.Words)
-	for i, b := range from.Blobs {
-		to.Blobs[i] = append(to.Blobs[i][:0], b...)
+// message appends an input in the form of a message.
+func (f *Form) message(dst []byte, v *codec.Values) []byte {
+	if f.plan == nil {
+		return append(dst, v.Blobs[0]...)
 	}
+	return f.plan.AppendValues(dst, v)
 }
 
 // alias copies an input but for its blobs.

@@ -79,6 +79,20 @@ func (f *Form) equal(a, b *codec.Values) bool {
 	return f.plan.Equal(a, b)
 }
 
+// store makes the values of a message.
+func (f *Form) store(t *testing.T, to *codec.Values, message []byte) {
+	t.Helper()
+	if f.plan == nil {
+		to.Blobs[0] = append(to.Blobs[0][:0], message...)
+		return
+	}
+	p := reflect.New(f.plan.Type())
+	if err := f.plan.Decode(message, p.UnsafePointer()); err != nil {
+		t.Fatal(err)
+	}
+	f.plan.Capture(p.UnsafePointer(), to)
+}
+
 func randomView(rng *rand.Rand, last View) View {
 	switch rng.IntN(10) {
 	case 0:
@@ -193,5 +207,11 @@ func TestInputsCostFewBytes(t *testing.T) {
 	t.Logf("%.1f bytes in a datagram", mean)
 	if mean > 30 {
 		t.Errorf("inputs take %.1f bytes of a datagram, at most 30", mean)
+	}
+}
+
+func TestABufferTakesLittleMemory(t *testing.T) {
+	if n := unsafe.Sizeof(Buffer{}); n > MaxMemory {
+		t.Errorf("a buffer takes %d bytes", n)
 	}
 }

@@ -31,7 +31,7 @@ type Reader struct {
 	line viewLine
 	// The input that was read last, the one before it, and room for the next.
 	now, newer, spare codec.Values
-	scratch           []byte
+	scratch, encoded  []byte
 }
 
 // NewReader makes a reader of packets in this form.
@@ -82,6 +82,12 @@ func (r *Reader) Read() (v *codec.Values, view View, ok bool) {
 	r.newer, r.now, r.spare = r.now, r.spare, r.newer
 	r.read++
 	return &r.now, view, r.bits.Err() == nil
+}
+
+// message is an input that was read in the form of a message, valid until the next one.
+func (r *Reader) message(v *codec.Values) []byte {
+	r.encoded = r.form.message(r.encoded[:0], v)
+	return r.encoded
 }
 
 // back goes to the step of the next older input.

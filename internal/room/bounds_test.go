@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -86,6 +87,10 @@ func TestTheBoundsAreThoseOfTheTable(t *testing.T) {
 	row("digests, per client", "one request a second, of %v snapshots", room.MaxDigests)
 	row("full states, all clients", "%v a tick |", room.MaxFulls)
 	row("joins and returns, all clients", "%v a tick |", room.MaxEntering)
+	row("inputs that wait for their step, per client", "one for each of the %v steps after the newest that has run, %v bytes each, %v in all |",
+		input.Window, input.MaxSize, golden.Bytes(input.MaxMemory))
+	row("inputs in a datagram", "%v, in %v bytes |", input.Repeats, input.MaxPacket)
+	row("inputs that a client keeps", "its %v newest |", input.Kept)
 	row("lines about stalls", "one per stall, one in %v while it lasts; %v clients by name", room.StallLongest, room.StallNames)
 	row("questions for `/loop` and `/explain`", "%v at once", room.MaxQuestions)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
@@ -28,8 +27,8 @@ type inputs struct {
 }
 
 // InputHandler runs the game's handler of an input. missed is 0 if it has come for its step, and
-// otherwise counts the steps in a row without theirs: then v is the last one that came.
-type InputHandler func(from *Client, v *codec.Values, missed int)
+// otherwise counts the steps in a row without theirs: then the message is the last one that came.
+type InputHandler func(from *Client, message []byte, missed int)
 
 var errInputTwice = errors.New("Input.Handle is called twice in a room")
 
@@ -61,7 +60,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 		return
 	}
 	if c.inputs == nil {
-		c.inputs = input.NewBuffer(r.inputs.declared.Form())
+		c.inputs = new(input.Buffer)
 	}
 	counts, fresh := c.inputs.Take(r.inputs.reader, a.State, r.now.FixedStep)
 	r.inputs.counts.Add(counts)
@@ -80,7 +79,7 @@ func (r *Room) applyInputs() {
 		if c.inputs == nil || c.kicked != nil {
 			continue
 		}
-		v, missed, ok := c.inputs.Next(r.now.FixedStep)
+		message, missed, ok := c.inputs.Next(r.now.FixedStep)
 		if !ok {
 			continue
 		}
@@ -90,16 +89,16 @@ func (r *Room) applyInputs() {
 		} else {
 			r.inputs.counts.Applied++
 		}
-		r.applyInput(c, v, missed)
+		r.applyInput(c, message, missed)
 	}
 	r.from = nil
 }
 
 // applyInput runs one input. A panic costs this one alone.
-func (r *Room) applyInput(c *Client, v *codec.Values, missed int) {
+func (r *Room) applyInput(c *Client, message []byte, missed int) {
 	defer r.guard.Recover(&r.inputs.place, nil)
 	r.from = c
-	r.inputs.apply(c, v, missed)
+	r.inputs.apply(c, message, missed)
 }
 
 // tellInputs tells a client what became of its inputs, if that has changed.

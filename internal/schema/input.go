@@ -75,6 +75,21 @@ func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
 	return nil
 }
 
+// ReadInput makes the input of its message. It allocates only what is in strings and slices, and a
+// protobuf message; scratch is the memory of M.
+func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error) {
+	if c.codec.plan == nil {
+		decoded, err := c.codec.Decode(message)
+		if err != nil {
+			return m, err
+		}
+		return decoded.(M), nil
+	}
+	*scratch = m
+	err = c.codec.plan.Decode(message, unsafe.Pointer(scratch))
+	return *scratch, err
+}
+
 // OpenInput makes the input of its values. It allocates only what is in strings and slices, and a
 // protobuf message; scratch is the memory of M.
 func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (M, error) {

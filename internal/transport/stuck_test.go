@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/input"
 )
 
 // A client whose reliable data does not move for ten seconds is given up, however little it is; one
@@ -73,8 +74,9 @@ func TestABacklogThatDoesNotMoveIsGivenUp(t *testing.T) {
 }
 
 // worstMemory is what one hostile client makes a server hold at most, by its limits: what it has
-// under way, the queues of what it does not read, an incomplete frame, and what QUIC holds, which
-// are the windows of the stream and the connection, and its queues of datagrams.
+// under way, the queues of what it does not read, an incomplete frame, inputs that wait for their
+// step, and what QUIC holds, which are the windows of the stream and the connection, and its
+// queues of datagrams.
 func worstMemory() (n int) {
 	const (
 		quicReceived   = 128 * 1200
@@ -84,7 +86,7 @@ func worstMemory() (n int) {
 	n += maxInboxBytesPerSession + sparedInboxBytes
 	n += maxReliableBytes + keptQueue + maxBacklogBytes
 	n += 2 * (maxUnreliableMemory + 2*maxUnreliable*int(unsafe.Sizeof(span{}))*5/4)
-	n += MaxFrame * 5 / 4
+	n += MaxFrame*5/4 + input.MaxMemory
 	return n + quicReceived + quicSent + quicConnection
 }
 
