@@ -27,6 +27,8 @@ type inputs struct {
 	packet []byte // scratch
 	told   transport.InputStatus
 	made   uint64
+	bytes  uint64 // of packets that have left
+	sent   uint64 // packets
 }
 
 // Inputs lets the client make an input in each of its fixed steps: sample says what the player
@@ -147,6 +149,8 @@ func (c *Client) flushInputs() {
 	}
 	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
 	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
+	in.bytes += uint64(len(in.packet))
+	in.sent++
 	c.session.Inputs(in.packet)
 	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
 }

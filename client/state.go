@@ -174,6 +174,8 @@ type Stats struct {
 	Lead, InputMargin time.Duration
 	LeadJumps         uint64 // corrections of the lead that were too large to be gradual
 	StepsSetBack      uint64 // times that steps were set back: the server left out many ticks
+	InputPackets uint64 // each is all that the server may lack, and a part of a datagram
+	InputBytes   uint64 // of these packets
 	// InputEarly is how long before its deadline the newest one came; below 0 it was late.
 	InputEarly time.Duration
 }
@@ -199,6 +201,7 @@ func (c *Client) Stats() Stats {
 	s.Inputs, s.InputsMissed, s.InputEarly = c.inputs.made, c.inputs.told.Missed, c.inputs.told.Early
 	s.Lead, s.InputMargin = c.time.lead.stats(c.time.steps.at, c.time.game)
 	s.LeadJumps, s.StepsSetBack = c.time.lead.jumps, c.time.lead.backs
+	s.InputPackets, s.InputBytes = c.inputs.sent, c.inputs.bytes
 	if s.Applied > 0 {
 		s.Age = c.time.age(now, s.Applied)
 	}

@@ -31,14 +31,14 @@ var attacks = map[string]func() transport.Message{
 	"wrong stage": func() transport.Message {
 		return call(inside.Netloop.Method(arena.Standings).Queue.ID, netloop.EarlyUpdate, 5)
 	},
-	"fire":  func() transport.Message { return oneWay(arena.FireShot) },
+	"say":   func() transport.Message { return oneWay(arena.Say) },
 	"large": func() transport.Message { return call(60_000, 0, make([]byte, 15<<10)...) },
 	"datagrams": func() transport.Message {
-		m := oneWay(arena.FireShot)
+		m := oneWay(arena.Say)
 		m.Reliable, m.Payload = false, make([]byte, 1000)
 		return m
 	},
-	"rejoin": func() transport.Message { return oneWay(arena.FireShot) },
+	"rejoin": func() transport.Message { return oneWay(arena.Say) },
 }
 
 func call(method uint32, stage netloop.Stage, payload ...byte) transport.Message {

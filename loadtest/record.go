@@ -72,12 +72,13 @@ type recorder struct {
 	intended, sent, answered uint64 // calls
 	snapshots, bytes         uint64
 	callErrors               tally
+	feel                     *feelings
 }
 
 func newRecorder() *recorder {
 	return &recorder{
 		rtt: newHistogram(), interval: newHistogram(), age: newHistogram(), lateness: newHistogram(),
-		callErrors: tally{},
+		callErrors: tally{}, feel: newFeelings(),
 	}
 }
 
@@ -93,6 +94,7 @@ func (r *recorder) merge(o *recorder) {
 	r.snapshots += o.snapshots
 	r.bytes += o.bytes
 	r.callErrors.merge(o.callErrors)
+	r.feel.merge(o.feel)
 }
 
 // live is what the progress line shows: what happened since the last line.

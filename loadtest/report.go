@@ -66,6 +66,7 @@ func (r *report) fill(received []uint64) {
 		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
 	}
 	r.Generator = Generator{Lateness: spread(rec.lateness)}
+	r.Feel = rec.feel.result(len(received), r.length)
 	r.Converged = r.converged > 0 && r.converged == r.Clients.Connected
 	r.Saturated = saturated(rec, r.tick)
 }

@@ -19,6 +19,7 @@ type Result struct {
 	Snapshots Snapshots `json:"snapshots"`
 	Server    Server    `json:"server"`
 	Generator Generator `json:"generator"`
+	Feel      Feel      `json:"feel"`
 	// Simulated is what the network of --simulate did: null without it.
 	Simulated *Simulated `json:"simulated"`
 	// Converged says that at the end every client that had connected compared a

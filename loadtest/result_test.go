@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netem"
@@ -27,8 +28,35 @@ func made() *report {
 		r.rec.bytes += 1500
 	}
 	r.converged = 2
+	feelOf(r.rec.feel)
 	r.fill([]uint64{1199, 1201})
 	return r
+}
+
+// feelOf makes up what players felt.
+func feelOf(f *feelings) {
+	var was, now client.Stats
+	for i := range 2400 {
+		now.Drawn, now.ViewDelay = now.Drawn+1, 40*time.Millisecond
+		now.Inputs, now.InputPackets, now.InputBytes = now.Inputs+1, now.InputPackets+1, now.InputBytes+21
+		if i%100 == 0 {
+			now.Starved, now.InputsMissed = now.Starved+1, now.InputsMissed+1
+			now.Prediction.Mispredicted += 2
+			now.Prediction.MispredictedLate++
+		}
+		f.frame(&now, &was)
+		was = now
+	}
+	m := Meter{worker: &worker{run: &run{}, rec: &recorder{feel: f}}}
+	m.worker.run.window.open(0, time.Hour)
+	for i := range 20 {
+		m.hit(0, i > 0)
+		m.reacted(0, i/19)
+		m.corrected(0, float64(i)/2)
+	}
+	m.hit(2*time.Hour, false) // It is not measured any more, and so these.
+	m.reacted(2*time.Hour, 60)
+	m.corrected(2*time.Hour, 99)
 }
 
 // account is what a server's /ticks says after n ticks of 2 ms.

@@ -61,6 +61,7 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("clients", "%d wanted, %d connected, %d failed, %d disconnected, %d drops, %d resumed", c.Wanted, c.Connected, c.Failed, c.Disconnected, c.Drops, c.Resumes)
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
+	writeFeel(line, &r.Feel)
 	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
 	if r.network != nil {
 		line("simulated", "%s", r.Simulated.Network)
@@ -69,6 +70,37 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("converged", "%s (%d of %d clients)", yesNo(r.Converged), r.converged, c.Connected)
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // What w does not take is lost, as with any print.
+}
+
+// writeFeel prints what players felt, and nothing of a game without inputs.
+func writeFeel(line func(subject, format string, a ...any), f *Feel) {
+	if f.Starved != nil {
+		line("drawn", "%s %% of frames without a neighbour", percent(f.Starved))
+	}
+	if f.Inputs == 0 {
+		return
+	}
+	missed := float64(f.InputsMissed) / float64(f.Inputs)
+	line("inputs", "%s made, %s missed (%s %%), %s bytes in a datagram", grouped(f.Inputs), grouped(f.InputsMissed), percent(&missed), figure(f.InputBytes))
+	line("own ship", "drawn %s frames after the input (p50), %s (p99); %s mispredictions a minute, %s of them for late inputs, off by %s (p50), %s (p99)",
+		whole(f.Reaction.P50), whole(f.Reaction.P99), figure(f.Mispredicted), figure(f.MispredictedLate), figure(f.Correction.P50), figure(f.Correction.P99))
+	if f.Hits > 0 {
+		confirmed := float64(f.Confirmed) / float64(f.Hits)
+		line("hits", "%s seen by the shooter, %s confirmed (%s %%)", grouped(f.Hits), grouped(f.Confirmed), percent(&confirmed))
+	}
+}
+
+// percent prints a share.
+func percent(x *float64) string {
+	p := *x * 100
+	return figure(&p)
+}
+
+func whole(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*x, 'f', 0, 64)
 }
 
 // writeTimes prints the distributions, in milliseconds.
@@ -81,6 +113,8 @@ func writeTimes(w io.Writer, r *report) {
 	short := func(name string, s Spread) { row(name, figure(s.P50), "", figure(s.P99), "", figure(s.Max)) }
 	short("snapshot interval", r.Snapshots.Interval)
 	short("snapshot age", r.Snapshots.Age)
+	short("view delay", r.Feel.Delay)
+	short("clock error", r.Feel.ClockError)
 	short("server tick", r.Server.Tick)
 	short("server lateness", r.Server.Lateness)
 	short("own lateness", r.Generator.Lateness)

@@ -16,6 +16,7 @@ type player struct {
 	last     time.Duration // when the last frame began
 	arrived  time.Duration // the newest whole snapshot, on the run's clock
 	received uint64        // snapshots in the measured window
+	stats    client.Stats  // after the last frame
 	gone     bool          // the client ended
 	away     bool          // its connection broke, and it comes back
 	resumes  uint64        // that are counted
@@ -162,11 +163,14 @@ func (w *worker) frame(p *player, now time.Duration) {
 		w.leave(p, closed)
 		return
 	}
+	s := p.client.Stats()
 	if w.run.window.holds(now) {
-		if s := p.client.Stats(); s.Synced && s.Applied > 0 {
+		if s.Synced && s.Applied > 0 {
 			record(w.rec.age, s.Age)
 		}
+		w.rec.feel.frame(&s, &p.stats)
 	}
+	p.stats = s
 	if w.run.phase() == verifying {
 		w.check(p, now)
 	}

@@ -27,7 +27,6 @@ func (g *Game) Schema() *netloop.Schema { return Schema }
 type room struct {
 	cfg   Config
 	ships *netloop.PerClient[pilot]
-	shots int // alive
 }
 
 // pilot is what the room keeps about a client.
@@ -46,13 +45,10 @@ func (g *Game) Open(r *netloop.Room) error {
 	r.OnStart(a.scatterRocks)
 	r.OnJoin(a.join)
 
-	SteerShip.Handle(r, a.steer)
-	FireShot.Handle(r, a.fire)
-	r.On(netloop.FixedUpdate, "arena.flight", a.flyShips)
+	Controls.Handle(r, a.control)
 	r.On(netloop.FixedUpdate, "arena.rocks", a.driftRocks)
 	r.On(netloop.FixedUpdate, "arena.shots", a.endShots)
 
-	r.On(netloop.PreUpdate, "arena.hits", a.hit)
 	r.On(netloop.PreUpdate, "arena.collect", a.collect)
 
 	Say.Handle(r, a.say)

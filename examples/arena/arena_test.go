@@ -23,6 +23,13 @@ func enter(w *netlooptest.World, name string) *client.Client {
 	return c
 }
 
+// hold lets a player do what is in the control that is returned, from now on.
+func hold(c *client.Client) *arena.Control {
+	in := new(arena.Control)
+	arena.Play(c, func(*netloop.Tick) arena.Control { return *in })
+	return in
+}
+
 // game makes an arena with so many rocks.
 func game(t *testing.T, rocks int) *netlooptest.World {
 	t.Helper()
@@ -55,14 +62,11 @@ func TestShipFliesWhereItIsSteered(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
 	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Heading = 1000, 1000, 0 })
-	for range 30 { // Steering is unreliable: players repeat it.
-		client.Send(ann, arena.SteerShip, arena.Steer{Thrust: true})
-		w.Step(2)
-	}
-	for range 10 {
-		client.Send(ann, arena.SteerShip, arena.Steer{})
-		w.Step(2)
-	}
+	in := hold(ann)
+	in.Thrust = true
+	w.Step(60)
+	in.Thrust = false
+	w.Step(20)
 	seen := ship(w, bob, ann)
 	if seen.Name != "ann" || seen.X < 1050 || math.Abs(float64(seen.Y-1000)) > 1 {
 		t.Errorf("after a second of thrust to the right bob sees %+v", seen)
@@ -72,11 +76,26 @@ func TestShipFliesWhereItIsSteered(t *testing.T) {
 	}
 }
 
+// The own ship is drawn where its player's inputs have led it, which is where the server has it a
+// while later; and over an edge of the arena nothing is drawn in between.
 func TestArenaHasNoEdges(t *testing.T) {
 	w := game(t, 0)
-	ann := enter(w, "ann")
-	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.VX = arena.Size-10, 400 })
-	w.Step(30)
+	ann, bob := enter(w, "ann"), enter(w, "bob")
+	hold(ann)
+	hold(bob)
+	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.VX, s.Leaps = arena.Size-40, 400, s.Leaps+1 })
+	for range 60 {
+		w.Step(1)
+		for _, c := range []*client.Client{ann, bob} {
+			w.Look(c, func(t2 *netloop.Tick) {
+				for o := range arena.Ships.Owned(t2, ann.ID()) {
+					if s, ok := client.View(c, o); ok && s.X > 500 && s.X < arena.Size-50 && s.VX > 0 {
+						t.Errorf("the ship is drawn at %v, on its way over the edge", s.X)
+					}
+				}
+			})
+		}
+	}
 	if s := ship(w, ann, ann); s.X > 400 {
 		t.Errorf("what leaves on the right is at %v", s.X)
 	}
@@ -85,12 +104,21 @@ func TestArenaHasNoEdges(t *testing.T) {
 func TestShotsHitAndScore(t *testing.T) {
 	w := game(t, 0)
 	ann, bob := enter(w, "ann"), enter(w, "bob")
+	in := hold(ann)
+	hold(bob)
 	w.Step(60 * 3) // Until the shields are down.
 	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Heading = 1000, 1000, 0 })
 	edit(w, bob, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Hull = 1200, 1000, 2 })
+	w.Step(30)
+	told := map[netloop.ClientID]int{}
+	for _, c := range []*client.Client{ann, bob} {
+		client.Handle(c, arena.Struck, func(*netloop.Tick, arena.Strike) { told[c.ID()]++ })
+	}
 	for range 2 {
-		client.Send(ann, arena.FireShot, arena.Fire{})
-		w.Step(60)
+		in.Fire = true
+		w.Step(1)
+		in.Fire = false
+		w.Step(59)
 	}
 	if s := ship(w, bob, ann); s.Score != 3 {
 		t.Errorf("bob sees that ann has scored %d", s.Score)
@@ -98,45 +126,86 @@ func TestShotsHitAndScore(t *testing.T) {
 	if s := ship(w, ann, bob); s.Hull != 3 || s.Score != -1 {
 		t.Errorf("ann sees that bob is %+v", s)
 	}
+	if told[ann.ID()] != 2 || told[bob.ID()] != 2 {
+		t.Errorf("they were told of %v hits, by id", told)
+	}
 }
 
-func TestShotsFlyAlikeOnBothSides(t *testing.T) {
+// A shot goes through nothing: of two ships and a rock in a line it strikes the first.
+func TestShotsStrikeTheFirst(t *testing.T) {
+	w := game(t, 1)
+	players := []*client.Client{enter(w, "ann"), enter(w, "bob"), enter(w, "cid")}
+	w.Step(60 * 3) // Until the shields are down.
+	for _, rock := range []float32{50, 150, 250, 2000} {
+		w.Tick(func(tick *netloop.Tick) {
+			for o := range arena.Rocks.All(tick) {
+				r := o.Edit(tick)
+				r.X, r.Y, r.VX, r.VY = rock, 100, 0, 0
+			}
+		})
+		for i, c := range players { // At 0, 100 and 200, and 4 aside.
+			edit(w, c, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Hull = float32(i)*100, 104, 3 })
+		}
+		struck := netloop.ClientID(0)
+		w.Tick(func(tick *netloop.Tick) {
+			shot := arena.Shot{X: 0, Y: 100}
+			if o := shot.Strikes(tick, players[0].ID(), arena.Live(tick, arena.Rocks), arena.Live(tick, arena.Ships)); o != nil {
+				struck = o.Owner()
+			}
+		})
+		want := players[1].ID()
+		if rock == 50 {
+			want = 0
+		}
+		if struck != want {
+			t.Errorf("with a rock at %v the shot strikes the ship of client %d, want %d", rock, struck, want)
+		}
+	}
+}
+
+// A shot shows in the frame in which it is fired, and once, at whatever distance the server is.
+func TestAShotShowsAtOnce(t *testing.T) {
 	w := game(t, 0)
 	ann := enter(w, "ann")
-	w.Step(120) // Until the clocks agree.
-	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.VX, s.VY, s.Heading = 1000, 1000, 0, 0, 0 })
-	client.Send(ann, arena.FireShot, arena.Fire{})
-	w.Step(40)
-	position := func(t *netloop.Tick) (x float32) {
-		for o := range arena.Shots.All(t) {
-			x, _ = o.State().Position(t)
-		}
-		return x
+	in := hold(ann)
+	spawned, gone := 0, 0
+	client.Watch(ann, arena.Shots, client.Watcher[arena.Shot]{
+		Spawn:   func(*netloop.Tick, *netloop.Object[arena.Shot]) { spawned++ },
+		Despawn: func(*netloop.Tick, *netloop.Object[arena.Shot], arena.Shot) { gone++ },
+	})
+	w.Step(60)
+	in.Fire = true
+	w.Step(1)
+	in.Fire = false
+	if spawned != 1 {
+		t.Fatalf("%d shots are seen in the frame in which one is fired", spawned)
 	}
-	var here, there float32
-	w.Tick(func(t *netloop.Tick) { here = position(t) })
-	w.Look(ann, func(t *netloop.Tick) { there = position(t) })
-	if here < 1100 || there < 1100 || math.Abs(float64(here-there)) > 30 { // 50 ms of flight.
-		t.Errorf("the shot is at %v on the server, at %v on the client", here, there)
+	w.Step(60)
+	if st := ann.Stats().Prediction; spawned != 1 || gone != 1 || st.SpawnsMatched != 1 {
+		t.Errorf("%d shots have come and %d have gone; %+v", spawned, gone, st)
 	}
 }
 
 func TestShotsAreBounded(t *testing.T) {
 	w := game(t, 0)
-	var players []*client.Client
-	for range 20 {
-		players = append(players, enter(w, ""))
+	for range 8 {
+		hold(enter(w, "")).Fire = true
 	}
-	most := 0
-	for range 60 * 4 {
-		for _, c := range players {
-			client.Send(c, arena.FireShot, arena.Fire{})
-		}
+	most, ever := 0, map[netloop.Ref[arena.Shot]]bool{}
+	w.Step(60)
+	for range 60 * 2 {
 		w.Step(1)
-		w.Tick(func(t *netloop.Tick) { most = max(most, len(slices.Collect(arena.Shots.All(t)))) })
+		w.Tick(func(t *netloop.Tick) {
+			all := slices.Collect(arena.Shots.All(t))
+			most = max(most, len(all))
+			for _, o := range all {
+				ever[o.Ref()] = true
+			}
+		})
 	}
-	if most != 50 {
-		t.Errorf("at most %d shots were in the air", most)
+	// Each fires one in 250 ms, which glows for less.
+	if most > 8 || len(ever) < 8*6 || len(ever) > 8*9 {
+		t.Errorf("in two seconds 8 ships fired %d shots, of which at most %d glowed", len(ever), most)
 	}
 }
 

@@ -7,9 +7,10 @@
 //
 //	schema.go  what server and clients share: classes, messages, calls
 //	arena.go   Open: which code runs at which stage
-//	ship.go    FixedUpdate: steering and flight, as plain functions of values
+//	ship.go    FixedUpdate: inputs, steering and flight, as plain functions of values
+//	shot.go    FixedUpdate: what a shot hits of what its player saw, and its beam
 //	rock.go    FixedUpdate: drifting rocks
-//	shot.go    FixedUpdate: shots that end, PreUpdate: what they hit
 //	pickup.go  PreUpdate: what ships collect
 //	chat.go    Update: chat and standings
+//	play.go    a player's client: what it predicts, and what it draws in between
 package arena

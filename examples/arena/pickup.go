@@ -25,8 +25,8 @@ func (a *room) placePickups(t *netloop.Tick) {
 	if waiting >= a.cfg.Pickups {
 		return
 	}
-	at := anywhere(t.Rand())
-	Pickups.Spawn(t, Pickup{X: at.X, Y: at.Y, Kind: PickupKind(t.Rand().IntN(2))})
+	x, y := anywhere(t.Rand())
+	Pickups.Spawn(t, Pickup{X: x, Y: y, Kind: PickupKind(t.Rand().IntN(2))})
 }
 
 // collect gives pickups to the ships that touch them.
@@ -34,7 +34,8 @@ func (a *room) collect(t *netloop.Tick) {
 	for o := range Pickups.All(t) {
 		p := o.State()
 		for ship := range Ships.All(t) {
-			if s := ship.State(); !near(p.X, p.Y, s.X, s.Y, shipRadius+pickupRadius) {
+			seen := ship.State()
+			if dx, dy := way(seen.X, p.X), way(seen.Y, p.Y); dx*dx+dy*dy >= (shipRadius+pickupRadius)*(shipRadius+pickupRadius) {
 				continue
 			}
 			s := ship.Edit(t)

@@ -68,6 +68,7 @@ func (b bank) Open(r *netloop.Room) error {
 // player is a client that does something now and then.
 type player struct {
 	c    *client.Client
+	in   *arena.Control
 	said int
 }
 
@@ -75,10 +76,8 @@ func (p *player) act(rng *rand.Rand) {
 	if p.c.State().Phase != client.Playing {
 		return
 	}
-	client.Send(p.c, arena.SteerShip, arena.Steer{Thrust: rng.IntN(3) > 0, Turn: int8(rng.IntN(3) - 1)})
+	p.in.Thrust, p.in.Turn, p.in.Fire = rng.IntN(3) > 0, int8(rng.IntN(3)-1), rng.IntN(6) == 0
 	switch rng.IntN(6) {
-	case 0:
-		client.Send(p.c, arena.FireShot, arena.Fire{})
 	case 1:
 		p.said++
 		client.Send(p.c, arena.Say, &arenav1.Say{Text: fmt.Sprintf("line %d", p.said)})
@@ -100,7 +99,7 @@ func record(t *testing.T, g netloop.Game, seed uint64, ticks int) []byte {
 		case n%60 == 0 && len(players) < 8:
 			l := netlooptest.Link{Delay: time.Duration(rng.IntN(60)) * time.Millisecond, Jitter: 10 * time.Millisecond, Loss: 0.1, Duplicate: 0.05, Reorder: 0.05}
 			c := w.Join("token", arena.JoinParams{Name: fmt.Sprint("player ", n)}, l)
-			players = append(players, &player{c: c})
+			players = append(players, &player{c: c, in: hold(c)})
 		case n%150 == 149:
 			if p := players[0]; n%300 == 299 {
 				w.Drop(p.c) // Without a word.

@@ -10,7 +10,8 @@ const (
 // scatterRocks places the rocks before the first tick.
 func (a *room) scatterRocks(t *netloop.Tick) {
 	for range a.cfg.Rocks {
-		rock := Rock{Body: anywhere(t.Rand()), Radius: uint8(8 + t.Rand().IntN(rockRadius-8))}
+		rock := Rock{Radius: uint8(8 + t.Rand().IntN(rockRadius-8))}
+		rock.X, rock.Y = anywhere(t.Rand())
 		rock.VX = (t.Rand().Float32()*2 - 1) * rockSpeed
 		rock.VY = (t.Rand().Float32()*2 - 1) * rockSpeed
 		Rocks.Spawn(t, rock)
@@ -20,7 +21,9 @@ func (a *room) scatterRocks(t *netloop.Tick) {
 // driftRocks is the rocks' part of a fixed step.
 func (a *room) driftRocks(t *netloop.Tick) {
 	dt := float32(t.Delta().Seconds())
-	for r := range Rocks.All(t) {
-		r.Edit(t).fly(dt)
+	for o := range Rocks.All(t) {
+		if r := o.Edit(t); drift(&r.X, &r.Y, r.VX, r.VY, dt) {
+			r.Leaps++
+		}
 	}
 }

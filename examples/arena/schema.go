@@ -1,8 +1,6 @@
 package arena
 
 import (
-	"time"
-
 	"github.com/netloop/netloop"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 )
@@ -12,20 +10,25 @@ var Schema = netloop.NewSchema("arena", 1, 0)
 
 // Replicated objects.
 var (
-	Ships   = netloop.NewClass[Ship](Schema, "ship")
+	Ships   = netloop.NewClass[Ship](Schema, "ship", netloop.Predicted())
 	Rocks   = netloop.NewClass[Rock](Schema, "rock")
-	Shots   = netloop.NewClass[Shot](Schema, "shot")
+	Shots   = netloop.NewClass[Shot](Schema, "shot", netloop.Predicted())
 	Pickups = netloop.NewClass[Pickup](Schema, "pickup")
 )
 
-// Messages. Steering and firing act on the simulation, so they run before its
-// first fixed step; chat and standings are game logic.
+// Controls is what a player does in each fixed step. What is held goes on where an input is
+// missing; what is pressed is not pressed again.
+var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
+	last.Fire = false
+	return last
+})
+
+// Messages. Chat and standings are game logic, and run in Update.
 var (
-	SteerShip = netloop.NewRPC[Steer](Schema, "steer", netloop.AtStage(netloop.FixedUpdate), netloop.Unreliable())
-	FireShot  = netloop.NewRPC[Fire](Schema, "fire", netloop.AtStage(netloop.FixedUpdate))
 	// Nobody types faster.
 	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
+	Struck    = netloop.NewRPC[Strike](Schema, "struck")
 	Standings = netloop.NewCall[StandingsQuery, StandingsReply](Schema, "standings")
 )
 
@@ -33,40 +36,36 @@ var (
 // comes back on the other.
 const Size = 4096
 
-// Body is where something is and how fast it moves. Positions travel in
-// eighths of a unit; speeds are the server's own business.
-type Body struct {
-	X, Y   float32 `net:"quant=1/8"`
-	VX, VY float32 `net:"-"` // units per second
-}
-
-// Ship is a player's ship.
+// Ship is a player's ship. Its player's client predicts it, so a step adds to no field less than a
+// unit of it: a unit of the position is what the slowest ship flies in one.
 type Ship struct {
-	Body
-	Name    string  `net:"max=16"`
-	Heading float32 `net:"quant=1/256"` // radians, from 0 to 2π
+	X, Y    float32 `net:"quant=1/32"`
+	VX, VY  float32 `net:"quant=1/64,read=owner"`  // units per second
+	Heading float32 `net:"quant=1/256,lerp=angle"` // radians, from 0 to 2π
+	Leaps   uint8   `net:"teleport"`               // over an edge, and to where it starts anew
 	Thrust  bool
-	Turn    int8  // −1, 0 or 1
-	Hull    uint8 // hits that it survives
-	Score   int32
+	Turn    int8             // −1, 0 or 1
+	Reload  netloop.Deadline `net:"read=owner"` // until then it does not fire
 	Shield  netloop.Deadline // until then nothing harms it
-	Reload  time.Duration    `net:"-"` // game time from which it may fire
+	Name    string           `net:"max=16"`
+	Hull    uint8            // hits that it survives
+	Score   int32
 }
 
 // Rock drifts.
 type Rock struct {
-	Body
+	X, Y   float32 `net:"quant=1/8"`
+	VX, VY float32 `net:"-"`        // units per second
+	Leaps  uint8   `net:"teleport"` // over an edge
 	Radius uint8
 }
 
-// Shot flies straight until it hits or its time is over. Where it is follows from
-// where and when it was fired, so it is sent once and never changes: see
-// [Shot.Position].
+// Shot is the beam of a shot, which hits at once. It is there to be seen.
 type Shot struct {
-	X, Y   float32 `net:"quant=1/8"` // where it was fired
-	VX, VY float32 `net:"quant=1/8"` // units per second
-	By     netloop.Ref[Ship]
-	End    netloop.Deadline
+	X, Y    float32          `net:"quant=1/32"` // where it was fired
+	Heading float32          `net:"quant=1/256"`
+	End     netloop.Deadline // until then it glows
+	Born    netloop.Born     `net:"read=owner"`
 }
 
 // PickupKind says what a pickup is good for.
@@ -84,14 +83,17 @@ type Pickup struct {
 	Kind PickupKind
 }
 
-// Steer sets a ship's controls until the next Steer.
-type Steer struct {
-	Thrust bool
-	Turn   int8 // −1 left, 1 right
+// Control is the input of a player in one fixed step.
+type Control struct {
+	Thrust, Fire bool
+	Turn         int8 // −1 left, 1 right
 }
 
-// Fire asks for one shot.
-type Fire struct{}
+// Strike tells who shot and who was struck, when they see it.
+type Strike struct {
+	By, Ship netloop.Ref[Ship]
+	Step     uint64 // of the input that fired
+}
 
 // StandingsQuery asks for the best players.
 type StandingsQuery struct{ Top uint8 } // how many, at most 10

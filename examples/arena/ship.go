@@ -19,39 +19,53 @@ const (
 	spawnShield = 2 * time.Second
 )
 
-// fly moves a body for dt seconds around the arena.
-func (b *Body) fly(dt float32) {
-	b.X = wrap(b.X + b.VX*dt)
-	b.Y = wrap(b.Y + b.VY*dt)
+// drift moves a place for dt seconds around the arena. It reports whether that leads over an edge,
+// across which nothing is to be drawn.
+func drift(x, y *float32, vx, vy, dt float32) (over bool) {
+	overX, overY := wrap(x, vx*dt), wrap(y, vy*dt)
+	return overX || overY
 }
 
-func wrap(x float32) float32 {
+func wrap(x *float32, by float32) (over bool) {
+	*x += by
 	switch {
-	case x < 0:
-		return x + Size
-	case x >= Size:
-		return x - Size
+	case *x < 0:
+		*x += Size
+	case *x >= Size:
+		*x -= Size
+	default:
+		return false
 	}
-	return x
+	return true
 }
 
-// near reports whether two places are within r of each other, across the edges
-// too.
-func near(ax, ay, bx, by, r float32) bool {
-	dx, dy := apart(ax, bx), apart(ay, by)
-	return dx*dx+dy*dy < r*r
-}
-
-func apart(a, b float32) float32 {
-	d := a - b
-	if d < 0 {
-		d = -d
+// way is how far it is from a to b along one side of the arena, by the shorter way.
+func way(a, b float32) float32 {
+	switch d := b - a; {
+	case d > Size/2:
+		return d - Size
+	case d < -Size/2:
+		return d + Size
+	default:
+		return d
 	}
-	return min(d, Size-d)
 }
 
-// step flies a ship by its controls for dt seconds.
-func (s *Ship) step(dt float32) {
+// Steer flies a ship for a fixed step, as its player wants, and reports whether it fires. It is a
+// function of its arguments alone: the server runs it, and the player's client does so too, a
+// little earlier.
+func (s *Ship) Steer(t *netloop.Tick, in Control) (fires bool) {
+	s.Thrust, s.Turn = in.Thrust, max(-1, min(in.Turn, 1))
+	s.fly(float32(t.Delta().Seconds()))
+	if !in.Fire || !s.Reload.Passed(t) {
+		return false
+	}
+	s.Reload = t.In(reloadTime)
+	return true
+}
+
+// fly flies a ship by its controls for dt seconds.
+func (s *Ship) fly(dt float32) {
 	s.Heading += float32(s.Turn) * turnRate * dt
 	switch {
 	case s.Heading < 0:
@@ -66,19 +80,21 @@ func (s *Ship) step(dt float32) {
 	}
 	s.VX -= s.VX * drag * dt
 	s.VY -= s.VY * drag * dt
-	s.fly(dt)
+	if drift(&s.X, &s.Y, s.VX, s.VY, dt) {
+		s.Leaps++
+	}
 }
 
 // spawn gives a ship a new place and a whole hull.
 func (s *Ship) spawn(t *netloop.Tick) {
-	s.Body = anywhere(t.Rand())
+	s.X, s.Y = anywhere(t.Rand())
+	s.VX, s.VY = 0, 0
+	s.Leaps++
 	s.Hull = fullHull
 	s.Shield = t.In(spawnShield)
 }
 
-func anywhere(r *rand.Rand) Body {
-	return Body{X: r.Float32() * Size, Y: r.Float32() * Size}
-}
+func anywhere(r *rand.Rand) (x, y float32) { return r.Float32() * Size, r.Float32() * Size }
 
 const maxName = 16 // bytes of a player's name, the max of Ship.Name
 
@@ -97,17 +113,10 @@ func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	return nil
 }
 
-// steer takes a client's controls. It runs before the first fixed step.
-func (a *room) steer(t *netloop.Tick, from *netloop.Client, in Steer) error {
-	s := a.ships.Of(from).ship.Edit(t)
-	s.Thrust, s.Turn = in.Thrust, max(-1, min(in.Turn, 1))
-	return nil
-}
-
-// flyShips is the ships' part of a fixed step.
-func (a *room) flyShips(t *netloop.Tick) {
-	dt := float32(t.Delta().Seconds())
-	for s := range Ships.All(t) {
-		s.Edit(t).step(dt)
+// control runs for the input of a player, once in each fixed step.
+func (a *room) control(t *netloop.Tick, from *netloop.Client, in Control) {
+	ship := a.ships.Of(from).ship
+	if s := ship.Edit(t); s.Steer(t, in) {
+		a.fire(t, from, ship, s.Shot(t))
 	}
 }

@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -8,96 +9,84 @@ import (
 )
 
 const (
-	maxShots   = 50 // alive in a room
-	shotSpeed  = 600
-	shotLife   = 1500 * time.Millisecond
-	reloadTime = 250 * time.Millisecond
+	shotRange  = 800 // units
+	shotGlow   = 200 * time.Millisecond
+	reloadTime = 250 * time.Millisecond // longer than a beam glows: a ship has one at most
 )
 
-// fire lets a client's ship shoot, unless it reloads or too much is in the air.
-func (a *room) fire(t *netloop.Tick, from *netloop.Client, _ Fire) error {
-	ship := a.ships.Of(from).ship
-	s := ship.State()
-	if a.shots >= maxShots || t.GameTime() < s.Reload {
-		return nil
+// Shot returns the beam of a shot that the ship fires now.
+func (s *Ship) Shot(t *netloop.Tick) Shot {
+	return Shot{X: s.X, Y: s.Y, Heading: s.Heading, End: t.In(shotGlow)}
+}
+
+// fire decides at once what a shot strikes: of what the player saw who fired it.
+func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[Ship], shot Shot) {
+	shot.Born = netloop.FromInput(t, from)
+	Shots.Spawn(t, shot, netloop.OwnedBy(from.ID()))
+	if o := shot.Strikes(t, from.ID(), Live(t, Rocks), Live(t, Ships)); o != nil {
+		strike := Strike{By: ship.Ref(), Ship: o.Ref(), Step: t.FixedStep()}
+		Struck.Send(t, netloop.To(from.ID(), o.Owner()), strike, netloop.WithState())
+		a.damage(t, o, ship)
 	}
+}
+
+// Live is the objects of a class as they are.
+func Live[S any](t *netloop.Tick, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
+	return func(yield func(*netloop.Object[S], S) bool) {
+		for o := range k.All(t) {
+			if !yield(o, o.State()) {
+				return
+			}
+		}
+	}
+}
+
+// Strikes returns the ship that a shot strikes, among rocks, which stop it, and ships as somebody
+// sees them; nil is none.
+func (s Shot) Strikes(t *netloop.Tick, by netloop.ClientID, rocks iter.Seq2[*netloop.Object[Rock], Rock], ships iter.Seq2[*netloop.Object[Ship], Ship]) (struck *netloop.Object[Ship]) {
 	sin, cos := math.Sincos(float64(s.Heading))
-	Shots.Spawn(t, Shot{
-		X: s.X, Y: s.Y, By: ship.Ref(), End: t.In(shotLife),
-		VX: s.VX + float32(cos)*shotSpeed, VY: s.VY + float32(sin)*shotSpeed,
-	})
-	a.shots++
-	ship.Edit(t).Reload = t.GameTime() + reloadTime
-	return nil
+	reach := float32(shotRange)
+	for _, r := range rocks {
+		if ahead, ok := s.meets(float32(sin), float32(cos), r.X, r.Y, float32(r.Radius)); ok {
+			reach = min(reach, ahead)
+		}
+	}
+	for o, ship := range ships {
+		if o.Owner() == by || !ship.Shield.Passed(t) {
+			continue
+		}
+		if ahead, ok := s.meets(float32(sin), float32(cos), ship.X, ship.Y, shipRadius); ok && ahead < reach {
+			struck, reach = o, ahead
+		}
+	}
+	return struck
 }
 
-// Position returns where the shot is at this tick, on the server and on a client.
-func (s Shot) Position(t *netloop.Tick) (x, y float32) {
-	flown := float32((shotLife - s.End.Left(t)).Seconds())
-	return wrap(s.X + s.VX*flown), wrap(s.Y + s.VY*flown)
+// meets reports whether the line of a shot comes as near as r to a place, and how far ahead.
+func (s *Shot) meets(sin, cos, x, y, r float32) (ahead float32, ok bool) {
+	dx, dy := way(s.X, x), way(s.Y, y)
+	ahead = dx*cos + dy*sin
+	aside := dy*cos - dx*sin
+	return ahead, ahead > 0 && aside*aside < r*r
 }
 
-// endShots takes away the shots whose time is over.
+// endShots takes away the beams whose time is over.
 func (a *room) endShots(t *netloop.Tick) {
 	for s := range Shots.All(t) {
 		if s.State().End.Passed(t) {
-			a.spend(t, s)
+			s.Despawn(t)
 		}
 	}
-}
-
-func (a *room) spend(t *netloop.Tick, s *netloop.Object[Shot]) {
-	s.Despawn(t)
-	a.shots--
-}
-
-// hit finds what the shots have hit: a rock stops a shot, a ship is damaged.
-func (a *room) hit(t *netloop.Tick) {
-	for o := range Shots.All(t) {
-		shot := o.State()
-		x, y := shot.Position(t)
-		if a.hitsRock(t, x, y) {
-			a.spend(t, o)
-			continue
-		}
-		if ship, ok := a.hitsShip(t, x, y, shot.By); ok {
-			a.spend(t, o)
-			a.damage(t, ship, shot.By)
-		}
-	}
-}
-
-func (a *room) hitsRock(t *netloop.Tick, x, y float32) bool {
-	for o := range Rocks.All(t) {
-		if r := o.State(); near(x, y, r.X, r.Y, float32(r.Radius)) {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *room) hitsShip(t *netloop.Tick, x, y float32, by netloop.Ref[Ship]) (*netloop.Object[Ship], bool) {
-	for o := range Ships.All(t) {
-		if o.Ref() == by {
-			continue
-		}
-		if s := o.State(); s.Shield.Passed(t) && near(x, y, s.X, s.Y, shipRadius) {
-			return o, true
-		}
-	}
-	return nil, false
 }
 
 // damage takes a hit from a ship's hull. Without a hull it starts anew, and who
 // shot scores.
-func (a *room) damage(t *netloop.Tick, ship *netloop.Object[Ship], by netloop.Ref[Ship]) {
+func (a *room) damage(t *netloop.Tick, ship, by *netloop.Object[Ship]) {
 	s := ship.Edit(t)
 	if s.Hull--; s.Hull > 0 {
 		return
 	}
 	s.Score--
 	s.spawn(t)
-	if shooter, ok := by.Get(t); ok {
-		shooter.Edit(t).Score += 3
-	}
+	by.Edit(t).Score += 3
 }

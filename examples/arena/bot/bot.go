@@ -28,15 +28,15 @@ const standingsRate = 2
 
 // Start implements loadtest.Bot.
 func (Bot) Start(c *client.Client, m *loadtest.Meter) {
-	newPilot(c, m.Rand())
+	newPilot(c, m.Rand(), m)
 	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
 		return arena.StandingsQuery{Top: 10}
 	})
 }
 
 // newPilot puts a pilot into a client's seat.
-func newPilot(c *client.Client, rng *rand.Rand) *pilot {
-	p := &pilot{client: c, rand: rng}
+func newPilot(c *client.Client, rng *rand.Rand, f feel) *pilot {
+	p := &pilot{client: c, rand: rng, feel: f}
 	client.Watch(c, arena.Ships, client.Watcher[arena.Ship]{
 		Spawn:   func(_ *netloop.Tick, o *netloop.Object[arena.Ship]) { p.meet(o) },
 		Despawn: func(_ *netloop.Tick, o *netloop.Object[arena.Ship], _ arena.Ship) { p.part(o) },
@@ -44,7 +44,7 @@ func newPilot(c *client.Client, rng *rand.Rand) *pilot {
 	client.Watch(c, arena.Rocks, p.rocks.watcher())
 	client.Watch(c, arena.Pickups, p.pickups.watcher())
 	client.Handle(c, arena.Said, func(_ *netloop.Tick, in *arenav1.Said) { p.hear(in) })
-	c.On(netloop.Update, "bot.decide", p.decide)
+	p.play()
 	return p
 }
 

@@ -23,7 +23,7 @@ func fly(t *testing.T, pilots, seconds int) (all []*pilot, ships []arena.Ship, s
 	for n := range pilots {
 		c := w.Join("", New().Join(n), netlooptest.Link{Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.02})
 		w.Until(300, func() bool { return c.State().Phase == client.Playing })
-		all = append(all, newPilot(c, rand.New(rand.NewPCG(1, uint64(n)))))
+		all = append(all, newPilot(c, rand.New(rand.NewPCG(1, uint64(n))), new(felt)))
 	}
 	for range seconds {
 		w.Step(60)
@@ -41,6 +41,19 @@ func fly(t *testing.T, pilots, seconds int) (all []*pilot, ships []arena.Ship, s
 	return all, ships, shots
 }
 
+// felt counts what a pilot feels.
+type felt struct{ hits, misses int }
+
+func (f *felt) Reacted(int)       {}
+func (f *felt) Corrected(float64) {}
+func (f *felt) Hit(confirmed bool) {
+	if confirmed {
+		f.hits++
+	} else {
+		f.misses++
+	}
+}
+
 func TestPilotsPlay(t *testing.T) {
 	all, ships, shots := fly(t, 6, 60)
 	score := 0
@@ -48,13 +61,16 @@ func TestPilotsPlay(t *testing.T) {
 		score += max(0, int(s.Score))
 	}
 	heard := 0
+	hits, misses := 0, 0
 	for _, p := range all {
 		heard += p.heard
+		hits += p.feel.(*felt).hits
+		misses += p.feel.(*felt).misses
 		if len(p.ships.all) != 5 || len(p.rocks.all) != 100 {
 			t.Errorf("a pilot sees %d other ships and %d rocks, want 5 and 100", len(p.ships.all), len(p.rocks.all))
 		}
 	}
-	t.Logf("score %d, %d shots seen, %d lines heard", score, shots, heard)
+	t.Logf("score %d, %d shots seen, %d lines heard, %d hits confirmed and %d not", score, shots, heard, hits, misses)
 	// Each line is heard by all six; a pilot says one in about a minute.
 	if score < 20 || shots < 3 || heard < 6*6 {
 		t.Errorf("score %d, %d shots seen, %d lines heard", score, shots, heard)
@@ -87,7 +103,7 @@ func TestApartIsTheShortWay(t *testing.T) {
 func TestDecidingCostsNoGarbage(t *testing.T) {
 	p := &pilot{rand: rand.New(rand.NewPCG(1, 1))}
 	me := arena.Ship{Heading: 1}
-	if n := testing.AllocsPerRun(100, func() { p.course(me); p.aimed(me) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { p.course(me); p.nearest(me) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

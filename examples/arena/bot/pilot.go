@@ -14,33 +14,37 @@ import (
 // How a pilot plays. Angles are radians, distances units of the arena.
 const (
 	thinkEvery = 100 * time.Millisecond
-	// controls travel unreliably: one that was lost is made good
-	refreshEvery = 500 * time.Millisecond
-	fireEvery    = 2 * time.Second
-	sayEvery     = 60 * time.Second // on average
+	fireEvery  = time.Second
+	sayEvery   = 60 * time.Second // on average
 
-	steady    = 0.18 // a heading that is off by less is good enough
+	steady    = 0.03 // a heading that is off by less is good enough
 	forward   = 0.8  // the engine runs only when it is off by less
 	rockSense = 160  // from a rock's edge
 	fireRange = 700
-	fireAngle = 0.12
+	fireNear  = 10 // of a ship's middle
+	turnRate  = 3  // of a ship, in a second
 )
 
 // pilot is one bot in its ship.
 type pilot struct {
 	client *client.Client
 	rand   *rand.Rand
+	feel   feel
+	senses senses
 
 	ship    *netloop.Object[arena.Ship] // its own; nil until it has come
 	ships   seen[arena.Ship]            // the others
 	rocks   seen[arena.Rock]
 	pickups seen[arena.Pickup]
-	heard   int // lines of chat
+	enemy   *netloop.Object[arena.Ship] // to be shot at; nil: nobody
+	heard   int                         // lines of chat
 
 	// When what is next due, in game time. Zero: not begun.
-	think, refresh, fire, say time.Duration
+	think, fire, say time.Duration
 
-	controls arena.Steer // as last sent
+	turn   time.Duration // for so long it turns on
+	thrust bool
+	left   bool // and to the left
 }
 
 // meet and part keep the ships apart: the pilot's own, and the others.
@@ -58,25 +62,56 @@ func (p *pilot) part(o *netloop.Object[arena.Ship]) {
 		return
 	}
 	p.ships.remove(o)
+	if o == p.enemy {
+		p.enemy = nil
+	}
 }
 
 func (p *pilot) hear(*arenav1.Said) { p.heard++ }
 
-// decide is the system bot.decide. Most frames it has nothing to do.
-func (p *pilot) decide(t *netloop.Tick) {
+// control is what the pilot does in a fixed step. It thinks ten times a second, and in between does
+// as it has decided.
+func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
+	if p.ship == nil {
+		return in
+	}
+	me, ok := client.Predicted(p.client, p.ship)
+	if !ok {
+		me = p.ship.State()
+	}
 	now := t.GameTime()
 	if p.think == 0 {
 		p.begin(now)
 	}
-	if p.ship == nil || now < p.think {
-		return
+	if now >= p.think {
+		p.think = now + thinkEvery
+		p.decide(me, now)
 	}
-	p.think = now + thinkEvery
-	me := p.ship.State()
-	p.steer(me, now)
+	in.Thrust = p.thrust
+	if p.turn >= t.Delta()/2 {
+		p.turn -= t.Delta()
+		in.Turn = 1
+		if p.left {
+			in.Turn = -1
+		}
+	}
 	if now >= p.fire && p.aimed(me) {
 		p.fire = now + fireEvery
-		client.Send(p.client, arena.FireShot, arena.Fire{})
+		in.Fire = true
+	}
+	return in
+}
+
+// decide sets the course, and says something now and then.
+func (p *pilot) decide(me arena.Ship, now time.Duration) {
+	p.enemy = nil
+	if now >= p.fire {
+		p.enemy = p.nearest(me)
+	}
+	off := angle(p.course(me) - float64(me.Heading))
+	p.thrust, p.left, p.turn = math.Abs(off) < forward, off < 0, 0
+	if math.Abs(off) > steady {
+		p.turn = time.Duration(math.Abs(off) / turnRate * float64(time.Second))
 	}
 	if now >= p.say {
 		p.say = now + p.soon(sayEvery)
@@ -95,27 +130,14 @@ func (p *pilot) soon(d time.Duration) time.Duration {
 	return d/2 + time.Duration(p.rand.Int64N(int64(d)))
 }
 
-// steer sends the controls when they change, and now and then when they do not.
-func (p *pilot) steer(me arena.Ship, now time.Duration) {
-	off := angle(p.course(me) - float64(me.Heading))
-	want := arena.Steer{Thrust: math.Abs(off) < forward}
-	switch {
-	case off > steady:
-		want.Turn = 1
-	case off < -steady:
-		want.Turn = -1
-	}
-	if want == p.controls && now < p.refresh {
-		return
-	}
-	p.controls, p.refresh = want, now+refreshEvery
-	client.Send(p.client, arena.SteerShip, want)
-}
-
-// course is the heading that the pilot would like: towards the nearest pickup, or
-// else the nearest ship, and away from rocks that are close.
+// course is the heading that the pilot would like: towards whom it shoots at; else towards the
+// nearest pickup, or else the nearest ship, and away from rocks that are close.
 func (p *pilot) course(me arena.Ship) float64 {
 	x, y := float64(me.X), float64(me.Y)
+	if p.enemy != nil {
+		s, _ := client.View(p.client, p.enemy)
+		return math.Atan2(apart(float64(s.Y), y), apart(float64(s.X), x))
+	}
 	tx, ty := p.target(x, y)
 	for _, o := range p.rocks.all {
 		r := o.State()
@@ -161,22 +183,28 @@ func nearer(best, dx, dy, ox, oy float64) (d2, x, y float64) {
 	return best, dx, dy
 }
 
-// aimed reports whether a ship is ahead, in range and at the point of the gun.
-func (p *pilot) aimed(me arena.Ship) bool {
-	x, y := float64(me.X), float64(me.Y)
-	sin, cos := math.Sincos(float64(me.Heading))
+// nearest is the nearest ship in range, as the pilot sees it, and nil if there is none.
+func (p *pilot) nearest(me arena.Ship) (found *netloop.Object[arena.Ship]) {
+	best := float64(fireRange * fireRange)
 	for _, o := range p.ships.all {
 		s := o.State()
-		dx, dy := apart(float64(s.X), x), apart(float64(s.Y), y)
-		ahead := dx*cos + dy*sin
-		if ahead <= 0 || ahead > fireRange {
-			continue
-		}
-		if aside := math.Abs(dy*cos - dx*sin); aside < ahead*fireAngle {
-			return true
+		dx, dy := apart(float64(s.X), float64(me.X)), apart(float64(s.Y), float64(me.Y))
+		if d2 := dx*dx + dy*dy; d2 < best {
+			best, found = d2, o
 		}
 	}
-	return false
+	return found
+}
+
+// aimed reports whether the gun points at whom the pilot shoots at, where it is drawn.
+func (p *pilot) aimed(me arena.Ship) bool {
+	if p.enemy == nil {
+		return false
+	}
+	s, ok := client.View(p.client, p.enemy)
+	sin, cos := math.Sincos(float64(me.Heading))
+	dx, dy := apart(float64(s.X), float64(me.X)), apart(float64(s.Y), float64(me.Y))
+	return ok && dx*cos+dy*sin > 0 && math.Abs(dy*cos-dx*sin) < fireNear
 }
 
 // apart is the way from b to a along one side of the arena, which wraps around.

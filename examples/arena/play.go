@@ -1,0 +1,22 @@
+package arena
+
+import (
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+// Play lets a client's player fly: control says what the player does in each fixed step. The own
+// ship and its shots are predicted, and show what the player does at once. All else that moves is
+// drawn in between two snapshots. Ask client.View for it.
+func Play(c *client.Client, control func(*netloop.Tick) Control, o ...client.PredictOption) {
+	client.Inputs(c, Controls, control)
+	client.Predict(c, Ships, Controls, func(s *Ship, t *netloop.Tick, in Control) {
+		if s.Steer(t, in) {
+			client.Spawn(c, Shots, s.Shot(t))
+		}
+	}, o...)
+	client.Predict(c, Shots, Controls, func(*Shot, *netloop.Tick, Control) {})
+	client.Interpolate(c, Ships)
+	client.Interpolate(c, Rocks)
+	client.Interpolate(c, Shots)
+}

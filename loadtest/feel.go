@@ -1,0 +1,156 @@
+package loadtest
+
+import (
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/netloop/netloop/client"
+)
+
+// Feel is what players felt, over all clients. What belongs to the game (Reaction, Correction,
+// Hits) is what the bot has told its [Meter], and null or 0 without.
+type Feel struct {
+	// Reaction is in frames, from the one in which an input was made until the own ship, or what
+	// it is, was drawn as the input says: 0 is the same frame.
+	Reaction Spread `json:"reaction_frames"`
+	// Mispredicted is how many objects of a client's own were predicted wrongly in a minute, and
+	// MispredictedLate how many of those after the server had missed inputs, or while they came too
+	// late: the others are what somebody else did to the object.
+	Mispredicted     *float64 `json:"mispredicted_per_minute"`
+	MispredictedLate *float64 `json:"mispredicted_late_per_minute"`
+	Correction       Spread   `json:"correction"` // how far off they were, in the game's units
+	// Delay is how far behind the server's time others were drawn, at each frame, and Starved the
+	// share of frames for which the next snapshot was not there yet.
+	Delay   Spread   `json:"view_delay_ms"`
+	Starved *float64 `json:"starved"`
+	// Hits were seen by the shooter, and Confirmed by the server.
+	Hits      uint64 `json:"hits"`
+	Confirmed uint64 `json:"hits_confirmed"`
+	// Inputs were made, and the server ran InputsMissed fixed steps without theirs. InputBytes is
+	// what they took of a datagram, on average.
+	Inputs       uint64   `json:"inputs"`
+	InputsMissed uint64   `json:"inputs_missed"`
+	InputBytes   *float64 `json:"input_bytes_per_datagram"`
+	// ClockError is how far the server's time was off, as a client estimates it, at each frame. It
+	// is null where the true time is not known: a load client has nothing better than its estimate.
+	ClockError Spread `json:"clock_error_ms"`
+}
+
+// feelings is what is recorded of that.
+type feelings struct {
+	reaction   *hdrhistogram.Histogram // frames
+	correction *hdrhistogram.Histogram // thousandths of the game's unit
+	delay      *hdrhistogram.Histogram
+	clock      *hdrhistogram.Histogram
+
+	drawn, starved                 uint64 // frames
+	mispredicted, late             uint64
+	hits, confirmed                uint64
+	inputs, missed, bytes, packets uint64
+}
+
+func newFeelings() *feelings {
+	return &feelings{reaction: newHistogram(), correction: newHistogram(), delay: newHistogram(), clock: newHistogram()}
+}
+
+func (f *feelings) merge(o *feelings) {
+	f.reaction.Merge(o.reaction)
+	f.correction.Merge(o.correction)
+	f.delay.Merge(o.delay)
+	f.clock.Merge(o.clock)
+	f.drawn += o.drawn
+	f.starved += o.starved
+	f.mispredicted += o.mispredicted
+	f.late += o.late
+	f.hits += o.hits
+	f.confirmed += o.confirmed
+	f.inputs += o.inputs
+	f.missed += o.missed
+	f.bytes += o.bytes
+	f.packets += o.packets
+}
+
+// frame takes how a client is doing after a frame, and how it was after the frame before.
+func (f *feelings) frame(now, was *client.Stats) {
+	if now.Drawn > was.Drawn {
+		record(f.delay, now.ViewDelay)
+	}
+	f.drawn += now.Drawn - was.Drawn
+	f.starved += now.Starved - was.Starved
+	f.mispredicted += now.Prediction.Mispredicted - was.Prediction.Mispredicted
+	f.late += now.Prediction.MispredictedLate - was.Prediction.MispredictedLate
+	f.inputs += now.Inputs - was.Inputs
+	f.bytes += now.InputBytes - was.InputBytes
+	f.packets += now.InputPackets - was.InputPackets
+	if now.InputsMissed > was.InputsMissed { // A client that has joined anew counts from 0.
+		f.missed += now.InputsMissed - was.InputsMissed
+	}
+}
+
+// result is the figures of so many clients in a time.
+func (f *feelings) result(clients int, length time.Duration) Feel {
+	minutes := float64(clients) * length.Minutes()
+	return Feel{
+		Reaction: scaled(f.reaction, 1), Correction: scaled(f.correction, 1000),
+		Mispredicted: ratio(float64(f.mispredicted), minutes), MispredictedLate: ratio(float64(f.late), minutes),
+		Delay: spread(f.delay), Starved: ratio(float64(f.starved), float64(f.drawn)),
+		Hits: f.hits, Confirmed: f.confirmed, Inputs: f.inputs, InputsMissed: f.missed,
+		InputBytes: ratio(float64(f.bytes), float64(f.packets)), ClockError: spread(f.clock),
+	}
+}
+
+// scaled is the spread of a histogram that counts parts of a unit.
+func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
+	at := func(p float64) *float64 {
+		if h.TotalCount() == 0 {
+			return nil
+		}
+		x := float64(h.ValueAtPercentile(p)) / parts
+		return &x
+	}
+	return Spread{at(50), at(99), at(100)}
+}
+
+// ratio is a by b, to a hundred-thousandth, and nil for none.
+func ratio(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	x := math.Round(a/b*1e5) / 1e5
+	return &x
+}
+
+// Reacted takes how many frames it took from an input until the bot's own object, as it is drawn,
+// followed it: 0 is the same frame. See [Feel].
+func (m *Meter) Reacted(frames int) { m.reacted(m.now(), frames) }
+
+// Corrected takes how far off the prediction of the bot's own object was, in the game's unit.
+func (m *Meter) Corrected(size float64) { m.corrected(m.now(), size) }
+
+// Hit takes a hit that the bot saw as it shot, once it is known whether the server has confirmed
+// it.
+func (m *Meter) Hit(confirmed bool) { m.hit(m.now(), confirmed) }
+
+func (m *Meter) reacted(at time.Duration, frames int) {
+	if m.worker.run.window.holds(at) {
+		_ = m.worker.rec.feel.reaction.RecordValue(min(int64(frames), highestMicros))
+	}
+}
+
+func (m *Meter) corrected(at time.Duration, size float64) {
+	if m.worker.run.window.holds(at) {
+		_ = m.worker.rec.feel.correction.RecordValue(int64(min(size*1000, highestMicros)))
+	}
+}
+
+func (m *Meter) hit(at time.Duration, confirmed bool) {
+	if !m.worker.run.window.holds(at) {
+		return
+	}
+	m.worker.rec.feel.hits++
+	if confirmed {
+		m.worker.rec.feel.confirmed++
+	}
+}
