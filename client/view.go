@@ -25,6 +25,7 @@ type views struct {
 type viewClass struct {
 	interpolated bool
 	extrapolate  time.Duration
+	moment       netvar.Moment // that this frame shows
 }
 
 // InterpolateOption is an option of [Interpolate].
@@ -55,6 +56,7 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 	for _, apply := range o {
 		apply(&v)
 	}
+	v.moment = c.views.moment
 	c.views.classes[class.Index()], c.views.any = v, true
 	c.views.ahead = 0
 	for i := range c.views.classes {
@@ -73,8 +75,10 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 // string, a slice or the like.
 func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 	nv := inside.Netloop.Object(o)
-	if ours, shown := drawn(c, nv, &s); ours {
-		return s, shown
+	if c.prediction.of(nv.Class()) != nil {
+		if ours, shown := drawn(c, nv, &s); ours {
+			return s, shown
+		}
 	}
 	class := &c.views.classes[nv.Class().Index()]
 	if !class.interpolated {
@@ -83,8 +87,7 @@ func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 		}
 		return o.State(), true
 	}
-	m := c.views.beyond(class.extrapolate)
-	d := c.replica.Draw(nv, &m)
+	d := c.replica.Draw(nv, &class.moment)
 	if d.Base == nil {
 		return s, false
 	}
@@ -157,6 +160,10 @@ func (c *Client) showFrame(frame time.Duration) {
 	c.views.period = time.Duration(c.reception.every) * c.views.tick
 	if c.away == nil {
 		c.views.frame(now, c.time.gameTime(now), frame)
+	}
+	for i := range c.views.classes {
+		v := &c.views.classes[i]
+		v.moment = c.views.beyond(v.extrapolate)
 	}
 	c.replica.LookFrom(c.views.oldest())
 	c.held.reached(min(c.views.state, c.time.timeline.TickAt(c.views.at)), c.queue)

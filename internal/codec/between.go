@@ -14,21 +14,41 @@ const maxAhead = 64
 // steps is that of from below 1. Of two values between which a leaf with the tag teleport differs
 // all steps. Blobs are not touched. It is the same on all machines, and allocates nothing.
 func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
-	t = min(t, maxAhead)
-	switch jump := p.Teleports(from, to); {
-	case t <= 0 || jump && t < 1:
+	if p.Teleports(from, to) {
+		t = Stepped(t)
+	}
+	p.BetweenWords(v, held.Words, from.Words, to.Words, t)
+}
+
+// Stepped is the t of Between at which all steps.
+func Stepped(t float64) float64 {
+	if t < 1 {
+		return 0
+	}
+	return 1
+}
+
+// BetweenWords is Between for values that do not teleport.
+func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64) {
+	switch {
+	case t <= 0:
 		to = from
-	case t == 1 || jump:
+	case t == 1:
 		from = to
 	}
-	a, b, h := from.Words[:p.words], to.Words[:p.words], held.Words[:p.words]
-	for i := range a {
-		switch l := &p.leaves[p.byWord[i]]; {
+	t = min(t, maxAhead)
+	n := p.words
+	a, b, h, leaf := from[:n], to[:n], held[:n], p.byWord[:n]
+	for i, is := range a {
+		if is == b[i] && is == h[i] {
+			continue
+		}
+		switch l := &p.leaves[leaf[i]]; {
 		case l.absent:
-		case a[i] != b[i]:
-			l.between(v, a[i], b[i], t)
-		case a[i] != h[i]:
-			l.store(v, a[i])
+		case is != b[i]:
+			l.between(v, is, b[i], t)
+		default:
+			l.store(v, is)
 		}
 	}
 }
@@ -55,11 +75,11 @@ func (l *leaf) between(v unsafe.Pointer, a, b uint64, t float64) {
 		done = slerp((*[4]float32)(unsafe.Add(v, l.off)), a, b, l.max, t)
 	case LerpLinear, LerpAngle, LerpDegrees:
 		switch l.kind {
-		case Float32, Float64:
-			done = l.betweenFloats(v, a, b, t)
 		case Quant32, Range32, Quant64, Range64:
 			l.betweenSteps(v, a, b, t)
-			done = true
+			return
+		case Float32, Float64:
+			done = l.betweenFloats(v, a, b, t)
 		default:
 			done = l.betweenIntegers(v, a, b, t)
 		}
@@ -81,11 +101,19 @@ func way(x, y, t, circle float64) float64 {
 	if circle != 0 {
 		d -= float64(circle * math.RoundToEven(d/circle))
 	}
-	at := float64(d*t) + x
-	if t > 0.5 {
-		at = float64(d*(t-1)) + y
+	at := along(x, y, d, t)
+	if circle != 0 {
+		at = wrap(at, x, y, circle)
 	}
-	return wrap(at, x, y, circle)
+	return at
+}
+
+// along is t of a distance from x, at the end of which lies y.
+func along(x, y, d, t float64) float64 {
+	if t > 0.5 {
+		return float64(d*(t-1)) + y
+	}
+	return float64(d*t) + x
 }
 
 // wrap takes an angle into the turn in which two others are, if they are in one.
@@ -95,7 +123,7 @@ func wrap(at, x, y, circle float64) float64 {
 		least = -circle / 2
 	}
 	switch {
-	case min(x, y) < least || max(x, y) > least+circle: // and always without a circle
+	case min(x, y) < least || max(x, y) > least+circle: // and without a circle
 	case at < least:
 		at += circle
 	case at >= least+circle:
@@ -120,14 +148,14 @@ func (l *leaf) circle() float64 {
 func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	q := unsafe.Add(v, l.off)
 	if l.kind == Float32 {
-		x := way(float64(math.Float32frombits(uint32(a))), float64(math.Float32frombits(uint32(b))), t, l.circle())
+		x := way(float64(math.Float32frombits(uint32(a))), float64(math.Float32frombits(uint32(b))), t, l.turn)
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return false
 		}
 		*(*float32)(q) = float32(min(max(x, -math.MaxFloat32), math.MaxFloat32))
 		return true
 	}
-	x := way(math.Float64frombits(a), math.Float64frombits(b), t, l.circle())
+	x := way(math.Float64frombits(a), math.Float64frombits(b), t, l.turn)
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return false
 	}
@@ -137,8 +165,16 @@ func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 
 // betweenSteps is for counts of steps, which need not stay whole.
 func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
-	x := way(float64(int64(a)), float64(int64(b)), t, l.circle()*l.den/l.num)
-	x = min(max(x, l.least), l.most) * l.num / l.den
+	x, y := float64(int64(a)), float64(int64(b))
+	if l.turn == 0 {
+		x = along(x, y, y-x, t)
+	} else {
+		x = way(x, y, t, l.turn)
+	}
+	if x < l.least || x > l.most { // as it may beyond the newer value, and on a circle
+		x = min(max(x, l.least), l.most)
+	}
+	x = x * l.num / l.den
 	if q := unsafe.Add(v, l.off); l.kind == Quant32 || l.kind == Range32 {
 		*(*float32)(q) = float32(x)
 	} else {
@@ -158,7 +194,7 @@ func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
 		return false
 	}
 	if p, q := float64(int64(a)), float64(int64(b)); l.lerp == LerpDegrees && max(math.Abs(p), math.Abs(q)) < 1<<53 {
-		at := wrap(math.Round(way(p, q, t, l.circle())), p, q, l.circle())
+		at := wrap(math.Round(way(p, q, t, l.turn)), p, q, l.turn)
 		least := float64(int64(low))
 		l.store(v, uint64(int64(min(max(at, least), least+float64(l.span)))))
 		return true

@@ -28,6 +28,7 @@ type leaf struct {
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
+	turn      float64 // of an angle: its circle, of a quantised one in steps
 	least     float64 // of a quantised value, in steps; a whole number
 	most      float64
 	max       int
@@ -186,6 +187,9 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 		if n.kind == Map && !l.absent {
 			l.entries = &entries{typ: n.elem.typ}
 		}
+	}
+	if l.turn = l.circle(); n.kind.Steps() {
+		l.turn = l.turn * l.den / l.num
 	}
 	w.gap(p, &l, n)
 	if n.jump {

@@ -51,9 +51,11 @@ func (o *Object) at(m *Moment) (s seen, ok bool) {
 	if o.hist.n == 0 || m.before(o.born) || o.gone != 0 && !m.before(o.gone) {
 		return seen{}, false
 	}
-	s = seen{from: o.hist.floor(m.From, o.changed), to: o.hist.floor(m.To, o.changed), alpha: m.Alpha}
 	// What is let go of is as the oldest that is left.
-	s.from, s.to = max(s.from, 0), max(s.to, 0)
+	s = seen{from: max(o.hist.floor(m.From, o.changed), 0), alpha: m.Alpha}
+	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // mostly once
+		s.to++
+	}
 	switch {
 	case o.born > m.From: // It appears as it is.
 		s.from = s.to
@@ -71,19 +73,23 @@ func (o *Object) At(m Moment, v unsafe.Pointer) bool {
 	if !ok {
 		return false
 	}
-	held := o.hist.values(s.shown())
+	k := s.shown()
+	held := o.hist.values(k)
 	o.class.plan.Restore(v, &held, nil)
-	o.between(&s, &held, v)
+	o.between(&s, k, v)
 	return true
 }
 
 // between writes the numbers into a struct that holds those of a version.
-func (o *Object) between(s *seen, held *codec.Values, v unsafe.Pointer) {
-	from, to := codec.Values{Words: o.hist.words(s.from)}, codec.Values{Words: o.hist.words(s.to)}
-	if len(held.Blobs) > 0 {
-		from.Blobs, to.Blobs = o.hist.blobsOf(s.from), o.hist.blobsOf(s.to)
+func (o *Object) between(s *seen, held int, v unsafe.Pointer) {
+	plan, t := o.class.plan, s.alpha
+	if plan.HasTeleports() {
+		from, to := o.hist.values(s.from), o.hist.values(s.to)
+		if plan.Teleports(&from, &to) {
+			t = codec.Stepped(t)
+		}
 	}
-	o.class.plan.Between(v, held, &from, &to, s.alpha)
+	plan.BetweenWords(v, o.hist.words(held), o.hist.words(s.from), o.hist.words(s.to), t)
 }
 
 // Drawing is an object at a moment, to be written into a struct. It is valid until the next packet
@@ -100,8 +106,7 @@ type Drawing struct {
 
 // Write writes the numbers into a copy of the base.
 func (d *Drawing) Write(v unsafe.Pointer) {
-	held := d.o.hist.values(d.held)
-	d.o.between(&d.seen, &held, v)
+	d.o.between(&d.seen, d.held, v)
 }
 
 // Draw finds what o is at a moment. It allocates only when strings, slices and the like are not
