@@ -22,7 +22,7 @@ func (c *Client) poll(t *netloop.Tick) {
 			c.arrived(t, &c.arrivals[i])
 		}
 	}
-	c.reconcile(t)
+	c.reconcile()
 	c.showFrame(t.Delta())
 	c.held.expire(c.time.tick, c.queue)
 	c.calls.expire(t, c.clock.Now())

@@ -40,10 +40,12 @@ type prediction struct {
 	spawned uint8               // so many objects has the newest step spawned so far
 	awaited int                 // objects of Spawn for which the server's have not come
 
-	applied bool          // a packet, since the last reconcile
-	missed  uint64        // inputs that the server had missed when all was right
-	frame   time.Duration // when the frame began
-	stats   PredictionStats
+	applied bool   // a packet, since the last reconcile
+	missed  uint64 // inputs that the server has missed, as it has told
+	// lateAt is the step that the server was at, at most, when it missed the last of them.
+	lateAt uint64
+	frame  time.Duration // when the frame began
+	stats  PredictionStats
 }
 
 // PredictionStats counts what predicting came to, as a part of [Stats].
@@ -99,29 +101,36 @@ func (c *Client) predict(t *netloop.Tick) {
 	}
 	for p.last < step { // Steps that a frame has left out run too: the server runs them.
 		p.last++
-		c.show(p.last)
 		c.run(t, p.last)
 	}
 }
 
-// show notes what the tick shows in a step: in that which runs, or in one that was left out before
-// it.
-func (c *Client) show(step uint64) {
-	now := c.now
-	if now.FixedStep != step {
-		tick := c.time.timeline.StepTick(step)
-		now.FixedStep, now.Tick, now.GameTime = step, tick, c.time.timeline.GameTime(tick)
-		now.ScaledTime = c.loop.Scale().At(now.GameTime)
+// shows returns what the tick shows in a step: what it showed when the step ran first, or what it
+// would have shown in one that was left out.
+func (c *Client) shows(step uint64) *loop.Now {
+	p := &c.prediction
+	now := &p.shown[step%keptSteps]
+	switch {
+	case now.FixedStep == step:
+	case c.now.Stage == netloop.FixedUpdate && c.now.FixedStep == step:
+		*now = c.now
+	default:
+		*now = c.now
+		line, scale := &c.time.timeline, c.loop.Scale()
+		now.FixedStep, now.Tick, now.Delta = step, line.StepTick(step), line.Fixed.Period()
+		now.GameTime = line.GameTime(now.Tick)
+		now.ScaledTime = scale.At(now.GameTime)
+		now.ScaledDelta = scale.At(now.GameTime+now.Delta) - now.ScaledTime
+		now.Stage, now.System = netloop.FixedUpdate, predictSystem
 	}
-	c.prediction.shown[step%keptSteps] = now
+	return now
 }
 
 // run runs a step, for the first time or again, for all objects of which the server's word is not
 // in.
 func (c *Client) run(t *netloop.Tick, step uint64) {
 	p, saved := &c.prediction, c.now
-	c.now = p.shown[step%keptSteps]
-	c.now.Stage, c.now.System = netloop.FixedUpdate, predictSystem
+	c.now = *c.shows(step)
 	p.running, p.spawned = step, 0
 	in, missed := c.inputOf(step)
 	for p.turn = range p.classes {

@@ -72,13 +72,16 @@ func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted
 }
 
 // reconcile compares what was predicted with what has come, once a frame.
-func (c *Client) reconcile(t *netloop.Tick) {
+func (c *Client) reconcile() {
 	p := &c.prediction
 	p.frame = c.clock.Now()
 	if !p.applied {
 		return
 	}
 	p.applied = false
+	if told := &c.inputs.told; told.Missed != p.missed || told.Early < 0 {
+		p.missed, p.lateAt = told.Missed, c.time.timeline.FixedSteps(c.time.tick)
+	}
 	from, any := p.last, false
 	for _, by := range p.classes {
 		by.prune(c)
@@ -92,9 +95,7 @@ func (c *Client) reconcile(t *netloop.Tick) {
 	}
 	c.timeOut()
 	if any {
-		c.replay(t, from)
-	} else {
-		p.missed = c.inputs.told.Missed
+		c.replay(from)
 	}
 }
 
@@ -111,7 +112,7 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 			return false
 		}
 		p.stats.Mispredicted++
-		if told := &c.inputs.told; told.Missed > p.missed || told.Early < 0 {
+		if p.lateAt > d.base {
 			p.stats.MispredictedLate++
 		}
 		d.by.count(d.plan, &was, &now)
@@ -124,7 +125,7 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 
 // replay goes back to a step, takes the server's word for the objects that were predicted wrongly,
 // and runs the steps after it again.
-func (c *Client) replay(t *netloop.Tick, from uint64) {
+func (c *Client) replay(from uint64) {
 	p := &c.prediction
 	if from+keptSteps <= p.last {
 		from = p.last - keptSteps + 1
@@ -143,10 +144,9 @@ func (c *Client) replay(t *netloop.Tick, from uint64) {
 		}
 	}
 	for step := from + 1; step <= p.last; step++ {
-		c.run(t, step)
+		c.run(c.tick.Tick.(*netloop.Tick), step)
 		p.stats.Replayed++
 	}
-	p.missed = c.inputs.told.Missed
 	for _, by := range p.classes {
 		for _, d := range by.objects {
 			d.wrong = false

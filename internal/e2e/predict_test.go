@@ -40,19 +40,26 @@ type shot struct {
 	Born   netloop.Born
 }
 
-// steer is one step of a racer, on both sides.
-func (s *racer) steer(t *netloop.Tick, in rudder) {
+// steer is one step of a racer, on both sides. It reports whether it fires.
+func (s *racer) steer(t *netloop.Tick, in rudder) (fires bool) {
 	dt := float32(t.Delta().Seconds())
 	if s.Stunned > 0 {
 		s.Stunned--
-		return
+		return false
 	}
 	s.Angle += float32(in.Turn) * dt / 10
 	s.VX += float32(in.Thrust) * dt * (1 - s.Angle*s.Angle/2)
 	s.VY += float32(in.Thrust) * dt * s.Angle
 	s.VX, s.VY = s.VX*0.99, s.VY*0.99
+	if in.Thrust == 0 && s.VX*s.VX+s.VY*s.VY < 0.5 {
+		s.VX, s.VY = 0, 0 // It stops.
+	}
 	s.X, s.Y = s.X+s.VX*dt, s.Y+s.VY*dt
+	return in.Fire
 }
+
+// shot is what it fires.
+func (s *racer) shot() shot { return shot{X: s.X, Y: s.Y, VX: 60 + s.VX, VY: s.VY} }
 
 func (s *shot) fly(t *netloop.Tick) {
 	dt := float32(t.Delta().Seconds())
@@ -63,23 +70,39 @@ func (s *shot) fly(t *netloop.Tick) {
 type race struct {
 	*netlooptest.World
 	mine   map[netloop.ClientID]*netloop.Object[racer]
-	missed map[netloop.ClientID]int
+	frames []netlooptest.ClientOption // of the next client
+	hold   bool                       // the server holds all racers, and tells nobody
+	deny   bool                       // and lets none fire
+	game   game
 }
 
 func newRace(t *testing.T, o ...netlooptest.Option) *race {
 	t.Helper()
-	r := &race{mine: map[netloop.ClientID]*netloop.Object[racer]{}, missed: map[netloop.ClientID]int{}}
-	r.World = netlooptest.New(t, game{racing, func(room *netloop.Room) {
+	r := &race{mine: map[netloop.ClientID]*netloop.Object[racer]{}}
+	r.game = game{racing, func(room *netloop.Room) {
 		room.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 			r.mine[c.ID()] = racers.Spawn(t, racer{X: float32(c.ID())}, netloop.OwnedBy(c.ID()))
 			return nil
 		})
 		helm.Handle(room, func(t *netloop.Tick, from *netloop.Client, in rudder) {
-			if o := r.mine[from.ID()]; o.Alive() {
-				o.Edit(t).steer(t, in)
+			o := r.mine[from.ID()]
+			if !o.Alive() || r.hold {
+				return
+			}
+			s := o.Edit(t)
+			if s.steer(t, in) && !r.deny {
+				one := s.shot()
+				one.Born = netloop.FromInput(t, from)
+				shots.Spawn(t, one, netloop.OwnedBy(from.ID()))
 			}
 		})
-	}}, o...)
+		room.On(netloop.FixedUpdate, "shots", func(t *netloop.Tick) {
+			for o := range shots.All(t) {
+				o.Edit(t).fly(t)
+			}
+		})
+	}}
+	r.World = netlooptest.New(t, r.game, o...)
 	return r
 }
 
@@ -92,7 +115,7 @@ func racerAt(step uint64) rudder {
 func (r *race) join(l netlooptest.Link, o ...client.PredictOption) *client.Client {
 	c := r.Join("", nil, l)
 	client.Inputs(c, helm, func(t *netloop.Tick) rudder { return racerAt(t.FixedStep()) })
-	client.Predict(c, racers, helm, (*racer).steer, o...)
+	client.Predict(c, racers, helm, func(s *racer, t *netloop.Tick, in rudder) { s.steer(t, in) }, o...)
 	return c
 }
 

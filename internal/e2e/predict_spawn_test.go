@@ -1,0 +1,258 @@
+package e2e_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// gunner is a helmsman who fires, and what the watchers of shots have heard.
+type gunner struct {
+	*helmsman
+	came, went []*netloop.Object[shot]
+}
+
+func (r *race) gunner(l netlooptest.Link) *gunner {
+	g := &gunner{helmsman: r.helmsman(l)}
+	client.Watch(g.Client, shots, client.Watcher[shot]{
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[shot]) { g.came = append(g.came, o) },
+		Despawn: func(_ *netloop.Tick, o *netloop.Object[shot], _ shot) { g.went = append(g.went, o) },
+	})
+	return g
+}
+
+// fire lets the player fire once.
+func (r *race) fire(g *gunner) {
+	g.in.Fire = true
+	r.Step(1)
+	g.in.Fire = false
+}
+
+// born lists the shots that a side has, by their births.
+func born(t *netloop.Tick) (all []netloop.Born) {
+	for o := range shots.All(t) {
+		all = append(all, o.State().Born)
+	}
+	slices.SortFunc(all, func(a, b netloop.Born) int { return int(a.Step) - int(b.Step) })
+	return all
+}
+
+// A shot is there in the frame in which it is fired, and goes on evenly when the server's has come:
+// it is one object for the game.
+func TestAShotAppearsAsItIsFired(t *testing.T) {
+	r := newRace(t)
+	g := r.gunner(farAway)
+	r.fire(g)
+	if len(g.came) != 1 || !g.came[0].Ref().IsZero() || g.came[0].Owner() != g.ID() {
+		t.Fatalf("%d shots in the frame", len(g.came))
+	}
+	one := g.came[0]
+	var xs []float64
+	for range 60 {
+		s, shown := client.View(g.Client, one)
+		if !shown {
+			t.Fatal("it is not shown")
+		}
+		xs = append(xs, float64(s.X))
+		r.Step(1)
+	}
+	for i := range xs[1:] {
+		if d := xs[i+1] - xs[i]; math.Abs(d-1) > 0.05 {
+			t.Errorf("frame %d: it goes %v", i, d)
+		}
+	}
+	s := g.Stats().Prediction
+	if len(g.came) != 1 || len(g.went) != 0 || s.SpawnsMatched != 1 || s.SpawnsWithdrawn != 0 || s.Mispredicted != 0 {
+		t.Errorf("%d came, %d went, %+v", len(g.came), len(g.went), s)
+	}
+	var there *netloop.Object[shot]
+	r.Look(g.Client, func(t *netloop.Tick) { there, _ = one.Ref().Get(t) })
+	if there != one || one.State().X == 0 {
+		t.Errorf("its Ref finds %v, with the state %+v", there, one.State())
+	}
+}
+
+// What the server does not spawn goes again, as soon as that is sure.
+func TestAShotThatTheServerDoesNotFireIsWithdrawn(t *testing.T) {
+	for _, l := range []netlooptest.Link{{}, farAway, playing} {
+		r := newRace(t)
+		g := r.gunner(l)
+		r.deny = true
+		r.fire(g)
+		if len(g.came) != 1 || len(g.went) != 0 {
+			t.Fatalf("%v: %d came, %d went", l.Delay, len(g.came), len(g.went))
+		}
+		r.Step(64)
+		s := g.Stats().Prediction
+		_, shown := client.View(g.Client, g.came[0])
+		if len(g.went) != 1 || g.went[0] != g.came[0] || g.came[0].Alive() || shown || s.SpawnsWithdrawn != 1 || s.SpawnsMatched != 0 {
+			t.Errorf("%v: %d went, alive %v, shown %v, %+v", l.Delay, len(g.went), g.came[0].Alive(), shown, s)
+		}
+		r.Look(g.Client, func(tick *netloop.Tick) {
+			if n := shots.Len(tick); n != 0 {
+				t.Errorf("%v: %d are left", l.Delay, n)
+			}
+		})
+	}
+}
+
+// Whatever becomes of packets and predictions, each shot is there once in the end, and none that
+// the server has not fired.
+func TestShotsAreThereOnceWhateverIsReplayed(t *testing.T) {
+	for seed := range uint64(3) {
+		r := newRace(t, netlooptest.Seed(seed+1))
+		g := r.gunner(playing)
+		for i := range 60 {
+			r.fire(g)
+			switch i % 6 {
+			case 2:
+				r.touch(g.helmsman, func(s *racer) { s.VX += 3 })
+			case 4:
+				r.touch(g.helmsman, func(s *racer) { s.Stunned = 6 })
+			}
+			r.Step(6)
+		}
+		r.Step(100)
+		var server, mine []netloop.Born
+		r.Tick(func(t *netloop.Tick) { server = born(t) })
+		r.Look(g.Client, func(t *netloop.Tick) { mine = born(t) })
+		s := g.Stats().Prediction
+		if !slices.Equal(server, mine) || len(server) < 30 {
+			t.Errorf("seed %d: the server has %v, the client %v", seed+1, server, mine)
+		}
+		if len(g.came)-len(g.went) != len(server) || s.SpawnsMatched < 30 || s.Replayed == 0 || s.SpawnsWithdrawn != uint64(len(g.went)) {
+			t.Errorf("seed %d: %d came, %d went, of %d; %+v", seed+1, len(g.came), len(g.went), len(server), s)
+		}
+	}
+}
+
+// What was spawned and is awaited goes with the place that the client had.
+func TestShotsGoWithTheServer(t *testing.T) {
+	r := newRace(t)
+	g := r.gunner(farAway)
+	r.fire(g)
+	r.mine = map[netloop.ClientID]*netloop.Object[racer]{}
+	r.Restart(r.game)
+	r.Step(300)
+	if len(g.came) != 1 || len(g.went) != 1 {
+		t.Errorf("%d came, %d went", len(g.came), len(g.went))
+	}
+	before := g.Stats().Prediction
+	drawn, _ := r.view(t, g.helmsman)
+	g.in.Thrust = 100
+	r.Step(30)
+	after, _ := r.view(t, g.helmsman)
+	if s := g.Stats().Prediction; after.X <= drawn.X || s.Mispredicted != before.Mispredicted {
+		t.Errorf("the new racer goes from %v to %v, %+v", drawn.X, after.X, s)
+	}
+}
+
+// What a client owns is predicted, as long as it owns it, and over a break of the connection.
+func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
+	r := newRace(t)
+	p := r.helmsman(netlooptest.Link{Delay: 40 * time.Millisecond})
+	o := r.own(p.Client)
+	own := func(want bool) {
+		t.Helper()
+		if _, ok := client.Predicted(p.Client, o); ok != want {
+			t.Errorf("predicted %v, want %v", ok, want)
+		}
+		drawn, shown := client.View(p.Client, o)
+		if want && drawn != r.server(p) || shown != o.Alive() {
+			t.Errorf("drawn %v at %+v, the server has it at %+v", shown, drawn, r.server(p))
+		}
+	}
+	own(true)
+	give := func(to netloop.ClientID) {
+		r.Tick(func(t *netloop.Tick) { r.mine[p.ID()].SetOwner(t, to) })
+		r.Step(20)
+	}
+	give(0)
+	own(false)
+	give(p.ID())
+	own(true)
+
+	r.Break(p.Client)
+	p.in.Thrust = 50
+	r.Step(60)
+	p.in = rudder{}
+	r.Step(400)
+	own(true)
+	if p.Stats().Resumes != 1 {
+		t.Errorf("%d resumes", p.Stats().Resumes)
+	}
+
+	r.Tick(func(t *netloop.Tick) { r.mine[p.ID()].Despawn(t) })
+	r.Step(20)
+	own(false)
+}
+
+// A step that does something else than the server's is found by its fields.
+func TestMispredictionsAreCountedByField(t *testing.T) {
+	r := newRace(t)
+	c := r.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond})
+	client.Inputs(c, helm, func(*netloop.Tick) rudder { return rudder{Thrust: 20} })
+	client.Predict(c, racers, helm, func(s *racer, t *netloop.Tick, in rudder) {
+		s.steer(t, in)
+		s.Angle += 0.01
+	})
+	r.Step(100)
+	wrong := client.Mispredictions(c, racers)
+	if !slices.ContainsFunc(wrong, func(m client.Misprediction) bool { return m.Field == "Angle" && m.Count > 20 }) {
+		t.Errorf("%v", wrong)
+	}
+	if none := client.Mispredictions(c, shots); none != nil {
+		t.Errorf("of a class that is not predicted %v", none)
+	}
+}
+
+// A step function that panics costs its own object that step, and nobody anything else.
+func TestAStepThatPanicsIsIsolated(t *testing.T) {
+	r := newRace(t, netlooptest.AllowPanics())
+	c := r.Join("", nil, perfect)
+	client.Inputs(c, helm, func(*netloop.Tick) rudder { return rudder{} })
+	client.Predict(c, racers, helm, func(s *racer, t *netloop.Tick, in rudder) {
+		if t.FixedStep() == 50 {
+			panic("a bad step")
+		}
+	})
+	r.Step(100)
+	if s := c.Stats(); s.Panics == 0 || s.Inputs < 50 {
+		t.Errorf("%d panics, %d inputs", s.Panics, s.Inputs)
+	}
+}
+
+// What is wrong with a call is said with the remedy.
+func TestPredictSaysWhatIsWrong(t *testing.T) {
+	r := newRace(t)
+	c := r.Join("", nil, perfect)
+	plain := netloop.NewClass[racer](netloop.NewSchema("elsewhere", 1, 0), "racer")
+	step := func(*racer, *netloop.Tick, rudder) {}
+	refuses := func(want string, fn func()) {
+		t.Helper()
+		defer func() {
+			t.Helper()
+			if got, _ := recover().(string); !strings.Contains(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}()
+		fn()
+	}
+	refuses("another schema", func() { client.Predict(c, plain, helm, step) })
+	refuses("call Inputs before", func() { client.Predict(c, racers, helm, step) })
+	client.Inputs(c, helm, func(*netloop.Tick) rudder { return rudder{} })
+	refuses("call Predict for it", func() { client.Spawn(c, shots, shot{}) })
+	client.Predict(c, racers, helm, step)
+	refuses("called twice", func() { client.Predict(c, racers, helm, step) })
+	refuses("needs a field of the type netloop.Born", func() { client.Spawn(c, racers, racer{}) })
+	client.Predict(c, shots, helm, func(*shot, *netloop.Tick, rudder) {})
+	refuses("works in FixedUpdate only", func() { client.Spawn(c, shots, shot{}) })
+	other := netlooptest.New(t, game{schema: predictedSchema}).Join("", nil, perfect)
+	refuses("not declared as predicted", func() { client.Predict(other, plainDrifters, helm, func(*drifter, *netloop.Tick, rudder) {}) })
+}
