@@ -73,7 +73,7 @@ endif
 # Its files are those that are there: also for somebody who has not committed yet.
 generated: # What make generate writes is there already.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs/METRICS.md -name '*.pb.go' -o -name METRICS.md | sort | xargs cksum; }; \
+		sum() { find proto examples docs -name '*.pb.go' -o -path 'docs/*.md' | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -127,8 +127,9 @@ mutate: ## change 300 lines, one at a time, and list what no test notices: half 
 metrics: ## the table of docs/METRICS.md, made of internal/metrics/table.go
 	go generate ./internal/metrics
 
-limits: ## the bounds in the tables of docs/ARCHITECTURE.md and docs/WIRE.md, from the constants of the code
-	go test -p 1 -count 1 -run 'OfTheTable$$|OfThePages?$$' . ./internal/room ./internal/token ./internal/transport -rewrite
+limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the constants of the code
+	go generate ./internal/limits
+	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
 generate: metrics limits node_modules/.stamp ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate

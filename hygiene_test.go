@@ -26,7 +26,7 @@ const module = "github.com/netloop/netloop"
 
 // core packages hold the deterministic part: they know neither network nor clock, log
 // nothing and export nothing, so that a recorded tick replays to the same state.
-var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
+var core = []string{"internal/codec", "internal/fifo", "internal/grid", "internal/input", "internal/limits", "internal/loop", "internal/netvar", "internal/rpcqueue", "internal/wire"}
 
 // notInCore may not even be imported by what core imports. A trailing slash is a subtree.
 var notInCore = []string{

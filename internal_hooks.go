@@ -56,5 +56,6 @@ func setHooks() bool {
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}
 	}
+	d.Bounds = bounds
 	return true
 }

@@ -6,11 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
-)
 
-// Bytes is a bound in bytes.
-type Bytes int
+	"github.com/netloop/netloop/internal/limits"
+)
 
 // Row checks that a page has a table with a row of this subject, and that its second cell begins
 // with what is said: a bound that the page names is the one that the code has. Bounds are written
@@ -22,7 +20,7 @@ func Row(tb testing.TB, page, subject, says string, bounds ...any) {
 		tb.Fatal(err)
 	}
 	for i := range bounds {
-		bounds[i] = written(bounds[i])
+		bounds[i] = limits.Written(bounds[i])
 	}
 	row := "| " + subject + " | " + fmt.Sprintf(says, bounds...)
 	if *rewrite {
@@ -48,29 +46,5 @@ func rowOf(subject, says string) *regexp.Regexp {
 	return regexp.MustCompile(`\n` + regexp.QuoteMeta("| "+subject+" | ") + strings.Join(parts, boundOnAPage))
 }
 
-// boundOnAPage is what written makes of a bound.
-const boundOnAPage = `\d+(?: \d{3})*(?:\.\d+)?(?: (?:bytes|KiB|MiB|ns|µs|ms|m|h|s)\b)?`
-
-var leadingDigits = regexp.MustCompile(`^\d+`)
-
-// written is how a page writes a bound.
-func written(bound any) string {
-	switch v := bound.(type) {
-	case int:
-		if v < 1000 {
-			return fmt.Sprint(v)
-		}
-		return fmt.Sprintf("%s %03d", written(v/1000), v%1000)
-	case Bytes:
-		unit := " bytes"
-		for _, larger := range []string{" KiB", " MiB"} {
-			if v%1024 == 0 {
-				v, unit = v/1024, larger
-			}
-		}
-		return written(int(v)) + unit
-	case time.Duration:
-		return leadingDigits.ReplaceAllString(v.String(), "$0 ")
-	}
-	return fmt.Sprint(bound)
-}
+// boundOnAPage is what limits.Written makes of a bound.
+const boundOnAPage = `\d+(?: \d{3})*(?:\.\d+)?(?: (?:bytes|KiB|MiB|ns|µs|ms|min|h|s)\b)?`

@@ -14,6 +14,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/netvar"
@@ -46,6 +47,8 @@ var Netloop struct {
 	Systems func(l any, reject func(error)) any
 	// Server opens a *netloop.Server.
 	Server func(server any) Server
+	// Bounds are the package's rows of docs/LIMITS.md.
+	Bounds func() limits.Table
 }
 
 // Class is an opened class.
@@ -103,6 +106,8 @@ var Client struct {
 	NewDialer func(socket net.PacketConn) any
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))
+	// Bounds are the package's rows of docs/LIMITS.md.
+	Bounds func() limits.Table
 }
 
 // Memory is what a client lives in that has no network.

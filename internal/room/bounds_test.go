@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
-	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/inside"
-	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -68,29 +65,4 @@ func TestADrainingServerTurnsAwayAtBothDoors(t *testing.T) {
 	if _, err := b.server.Handler.Admit(context.Background(), hello(bareSchema), "here"); !closing(err) {
 		t.Errorf("the admission: %v", err)
 	}
-}
-
-// TestTheBoundsAreThoseOfTheTable: what docs/ARCHITECTURE.md says of a limit is so.
-func TestTheBoundsAreThoseOfTheTable(t *testing.T) {
-	row := func(subject, says string, bounds ...any) {
-		t.Helper()
-		golden.Row(t, "../../docs/ARCHITECTURE.md", subject, says, bounds...)
-	}
-	row("work given to `Go`", "%v |", room.MaxAsync)
-	row("posted messages", "%v;", room.MaxPosts)
-	row("answers to calls that reach no handler", "%v per client and tick", room.MaxRefusals)
-	row("players thrown out with `CODE_FLOOD`", "none for %v |", room.FloodPenalty)
-	row("joins from an address where somebody was, without a subject, for 10 s",
-		"each waits %v, and %v after the one before; %v at most", room.FloodWait, room.FloodSpacing, room.MaxFloodWait)
-	row("such players and addresses", "%v |", room.MaxPenalties)
-	row("acknowledgements of what was never sent, per client", "%v ranges", room.MaxUnsentAcks)
-	row("digests, per client", "one request a second, of %v snapshots", room.MaxDigests)
-	row("full states, all clients", "%v a tick |", room.MaxFulls)
-	row("joins and returns, all clients", "%v a tick |", room.MaxEntering)
-	row("inputs that wait for their step, per client", "one for each of the %v steps after the newest that has run, %v bytes each, %v in all |",
-		input.Window, input.MaxSize, golden.Bytes(input.MaxMemory))
-	row("inputs in a datagram", "%v, in %v bytes |", input.Repeats, input.MaxPacket)
-	row("inputs that a client keeps", "its %v newest |", input.Kept)
-	row("lines about stalls", "one per stall, one in %v while it lasts; %v clients by name", room.StallLongest, room.StallNames)
-	row("questions for `/loop` and `/explain`", "%v at once", room.MaxQuestions)
 }

@@ -36,7 +36,6 @@ const (
 	MaxPosts      = maxPosts
 	MaxRefusals   = maxRefusals
 	MaxUnsentAcks = maxUnsentAcks
-	StallLongest  = stallLongest
 	StallNames    = stallNames
 )
 

@@ -4,10 +4,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-	"unsafe"
-
-	"github.com/netloop/netloop/internal/golden"
-	"github.com/netloop/netloop/internal/input"
 )
 
 // A client whose reliable data does not move for ten seconds is given up, however little it is; one
@@ -73,32 +69,14 @@ func TestABacklogThatDoesNotMoveIsGivenUp(t *testing.T) {
 	}
 }
 
-// worstMemory is what one hostile client makes a server hold at most, by its limits: what it has
-// under way, the queues of what it does not read, an incomplete frame, inputs that wait for their
-// step, and what QUIC holds, which are the windows of the stream and the connection, and its
-// queues of datagrams.
-func worstMemory() (n int) {
-	const (
-		quicReceived   = 128 * 1200
-		quicSent       = 32 * 1200
-		quicConnection = 48 << 10
-	)
-	n += maxInboxBytesPerSession + sparedInboxBytes
-	n += maxReliableBytes + keptQueue + maxBacklogBytes
-	n += 2 * (maxUnreliableMemory + 2*maxUnreliable*int(unsafe.Sizeof(span{}))*5/4)
-	n += MaxFrame*5/4 + input.MaxMemory
-	return n + quicReceived + quicSent + quicConnection
-}
-
 // All queues of a session filled at once hold no more than the page says, which is 1 MiB: those of
 // its arrivals, of its messages that wait for their turn, and of what it does not take.
 func TestTheWorstMemoryOfAClientIsThatOfThePage(t *testing.T) {
 	const arrivals = 256 + 2000 // of a room as configured by default
-	worst := worstMemory()
+	worst := int(worstMemory())
 	if worst > 1<<20 {
 		t.Errorf("a client may take %d bytes", worst)
 	}
-	golden.Row(t, "../../docs/ARCHITECTURE.md", "memory that one hostile client takes", "%v |", golden.Bytes((worst+1<<16-1)&^(1<<16-1)))
 	inUse := func() int {
 		var m runtime.MemStats
 		runtime.GC()

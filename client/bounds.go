@@ -1,0 +1,47 @@
+package client
+
+import (
+	"github.com/netloop/netloop/internal/limits"
+	"github.com/netloop/netloop/internal/netvar"
+)
+
+// bounds are the rows of this package in docs/LIMITS.md.
+func bounds() limits.Table {
+	return limits.Table{limits.Client: {
+		{
+			Name: "packets of state that are refused", Default: refusedBeforeFull, Unit: "packets",
+			Full: "the full state is asked for, again after " + limits.Written(firstFullWait) + " at the earliest, and up to " + limits.Written(longestFullWait),
+		},
+		{
+			Name: "inbox", Default: maxArrivals, Unit: "arrivals",
+			Full: "unreliable: dropped; reliable: the connection ends",
+		},
+		{
+			Name: "calls that wait for their answer", Default: maxCalls, Unit: "calls", Full: "`ErrTooManyCalls`",
+		},
+		{
+			Name:    "messages that wait for their state",
+			Default: limits.Say("%v, %v, %v ticks each", maxHeld, limits.Bytes(maxHeldBytes), maxHeldTicks), Unit: "messages; or until it is shown",
+			Full: "they run early; `Stats` counts them",
+		},
+		{
+			Name: "how far behind lies what is shown", Default: limits.Say("%v, and %v ticks", maxDelay, netvar.Horizon/2),
+			Full: "what comes later has no neighbour to lie between",
+		},
+		{
+			Name: "snapshots that wait to be shown", Default: limits.Say("%v; the delay looks at the last %v, of %v", maxWhole, maxDelays, delayWindow),
+			Unit: "snapshots", Full: "the oldest goes",
+		},
+		{
+			Name: "objects of `Spawn` for which the server's have not come", Default: maxAwaited, Unit: "objects",
+			Full: "Spawn panics, which costs the running system its call",
+		},
+		{
+			Name: "silence of the server", Default: defaultLostAfter, Config: "client.Config.LostAfter",
+			Full: "the client reconnects, or is closed (`CODE_TIMEOUT`)",
+		},
+		{
+			Name: "attempts to reconnect", Default: defaultGiveUp, Config: "client.Reconnect.GiveUp", Full: "the client is closed",
+		},
+	}}
+}

@@ -1,0 +1,278 @@
+package limits_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/flight"
+	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/limits"
+	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/watchdog"
+	"github.com/netloop/netloop/internal/watchfile"
+)
+
+const (
+	page  = "../../docs/LIMITS.md"
+	begin = "<!-- What follows is made of what each package says in bounds.go: make limits -->\n"
+	end   = "<!-- End of what is made. -->\n"
+)
+
+// headings are those of the page's sections, each with what it is about.
+var headings = [limits.NumParts][2]string{
+	limits.Door:      {"The door", "Who gets in, and how many who ask."},
+	limits.Session:   {"A session", "What one client may send, and have under way."},
+	limits.Queues:    {"Queues of the tick", "What waits for the tick, and what of it one tick runs."},
+	limits.State:     {"State", "The objects, and what clients are sent of them."},
+	limits.Answers:   {"Answers", "What waits to leave for a client."},
+	limits.Operation: {"Operation", "The loop, and what looks at it: recordings, the admin listener, metrics, traces, the log."},
+	limits.Client:    {"A client of the Go package", "What a client bounds for itself. Its `Stats` count what it loses."},
+}
+
+// packages says what is on the page, and in which order within a section: first what a program
+// configures, then as a packet goes.
+func packages() []func() limits.Table {
+	return []func() limits.Table{
+		inside.Netloop.Bounds, inside.Client.Bounds,
+		quicnet.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
+		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
+		guard.Bounds, logging.Bounds, watchfile.Bounds,
+	}
+}
+
+// all calls fn for every limit, in the order of the page.
+func all(fn func(limits.Part, limits.Limit)) {
+	for part := range limits.NumParts {
+		for _, bounds := range packages() {
+			for _, l := range bounds()[part] {
+				fn(part, l)
+			}
+		}
+	}
+}
+
+// What docs/LIMITS.md says is what the constants say, and "make limits" writes it.
+func TestEveryLimitIsDocumented(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, begins := strings.Cut(string(text), begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the tables: it is between %q and %q", page, begin, end)
+	}
+	golden.Check(t, page, head+begin+markdown()+end+tail)
+}
+
+// markdown has a section with a table for each part.
+func markdown() string {
+	var b strings.Builder
+	last := limits.NumParts
+	all(func(p limits.Part, l limits.Limit) {
+		if p != last {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", headings[p][0], headings[p][1])
+			b.WriteString("| limit | default | unit | configuration | counter | when it is reached |\n|---|---|---|---|---|---|\n")
+			last = p
+		}
+		config := "fixed"
+		if l.Config != "" {
+			config = quoted(l.Config)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Name, limits.Written(l.Default), l.Unit, config, quoted(l.Counter), l.Full)
+	})
+	return b.String() + "\n"
+}
+
+// each calls fn for every name of a list.
+func each(names string, fn func(name string)) {
+	for name := range strings.SplitSeq(names, ", ") {
+		if name != "" {
+			fn(name)
+		}
+	}
+}
+
+// quoted is a list of names as the page has it.
+func quoted(names string) string {
+	if names == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(names, ", ", "`, `") + "`"
+}
+
+// A package that has limits is on the page.
+func TestEveryPackageWithLimitsIsOnThePage(t *testing.T) {
+	listed := 0
+	for _, pattern := range []string{"../../*.go", "../../*/bounds.go", "../*/bounds.go", "../*/*/bounds.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed += len(slices.DeleteFunc(found, func(p string) bool { return filepath.Base(p) != "bounds.go" }))
+	}
+	if n := len(packages()); n != listed {
+		t.Errorf("%d packages have a bounds.go, and %d are on the page: add the missing one to packages", listed, n)
+	}
+}
+
+// A row says of what it is a limit, how much it is and what happens then, and none comes twice.
+func TestLimitsAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	rows := 0
+	all(func(p limits.Part, l limits.Limit) {
+		rows++
+		name := fmt.Sprint(p, l.Name)
+		if l.Name == "" || l.Full == "" || seen[name] && !strings.HasPrefix(l.Name, "…") {
+			t.Errorf("%+v: a limit has a name of its own, and says what happens when it is reached", l)
+		}
+		seen[name] = true
+		switch d := l.Default.(type) {
+		case int, float64, limits.Bytes, limits.Text:
+			if reflect.ValueOf(d).IsZero() {
+				t.Errorf("%s: the bound is missing", l.Name)
+			}
+		default:
+			if limits.Written(d) == fmt.Sprint(d) {
+				t.Errorf("%s: a bound is an int, a float64, Bytes, a time.Duration or a Text, not a %T", l.Name, d)
+			}
+		}
+		if strings.Contains(l.Name+l.Unit+l.Full+limits.Written(l.Default), "|") {
+			t.Errorf("%s: a | would end a cell of the table", l.Name)
+		}
+	})
+	if rows < 90 {
+		t.Errorf("the page has %d limits", rows)
+	}
+}
+
+// options are those of package netloop that a limit may name.
+var options = map[string]any{"CatchUp": netloop.CatchUp, "Limit": netloop.Limit, "LimitPerTick": netloop.LimitPerTick, "Timeout": netloop.Timeout}
+
+// configured are the types whose fields and methods a limit may name.
+var configured = map[string]reflect.Type{
+	"Client":           reflect.TypeFor[*netloop.Client](),
+	"Config":           reflect.TypeFor[netloop.Config](),
+	"RPCLimits":        reflect.TypeFor[netloop.RPCLimits](),
+	"RoomSpec":         reflect.TypeFor[netloop.RoomSpec](),
+	"client.Config":    reflect.TypeFor[client.Config](),
+	"client.Reconnect": reflect.TypeFor[client.Reconnect](),
+}
+
+// What a limit names as its configuration is there: a field, a method, an option or a flag.
+func TestLimitsNameTheirConfiguration(t *testing.T) {
+	help, err := os.ReadFile("../../app/testdata/help.txt") // as the server prints it
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(name string) bool {
+		if strings.HasPrefix(name, "--") {
+			return strings.Contains(string(help), "  "+name+" ")
+		}
+		i := strings.LastIndex(name, ".")
+		if i < 0 {
+			return options[name] != nil
+		}
+		typ := configured[name[:i]]
+		if typ == nil {
+			return false
+		}
+		if typ.Kind() == reflect.Struct {
+			_, is := typ.FieldByName(name[i+1:])
+			return is
+		}
+		_, is := typ.MethodByName(name[i+1:])
+		return is
+	}
+	all(func(_ limits.Part, l limits.Limit) {
+		each(l.Config, func(name string) {
+			if !is(name) {
+				t.Errorf("%s: there is no %s", l.Name, name)
+			}
+		})
+	})
+}
+
+// The counter of a limit is a series that a server serves, or a queue and a reason of its drops.
+func TestLimitsNameTheirCounter(t *testing.T) {
+	labels, drops := families(t), reasons(t)
+	series := regexp.MustCompile(`^(netloop_\w+)(?:\{(\w+)="[^"]+"\})?$`)
+	all(func(_ limits.Part, l limits.Limit) {
+		each(l.Counter, func(name string) {
+			m := series.FindStringSubmatch(name)
+			if m == nil {
+				if !drops[name] {
+					t.Errorf("%s: netloop_queue_drops_total has no %s", l.Name, name)
+				}
+				return
+			}
+			if has, is := labels[m[1]]; !is || !strings.Contains(has, m[2]) {
+				t.Errorf("%s: docs/METRICS.md has no %s", l.Name, name)
+			}
+		})
+	})
+}
+
+// families returns the labels of each family of series, of the page that is made of the table of
+// internal/metrics.
+func families(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(netloop_\\w+)` \\| \\w+ \\| (.*?) \\|").FindAllStringSubmatch(string(text), -1) {
+		labels[m[1]] = m[2]
+	}
+	return labels
+}
+
+// reasons returns the queues and reasons of drops: those that the transport lists, and those that
+// the source of the room has side by side.
+func reasons(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	new(transport.Stats).Drops(func(queue, reason string, _ uint64) { found[queue+"/"+reason] = true })
+	files, err := filepath.Glob("../room/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := regexp.MustCompile(`\b(?:Drops\.Add|f\.Set)\([^"\n]*"(\w+)", "(\w+)"\)`)
+	asks := regexp.MustCompile(`\bmayAsk\("(\w+)"`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pair.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]+"/"+m[2]] = true
+		}
+		for _, m := range asks.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]+"/too_often"] = true
+		}
+	}
+	return found
+}

@@ -1,0 +1,66 @@
+package netvar
+
+import (
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/limits"
+)
+
+// Bounds are the rows of this package in docs/LIMITS.md.
+func Bounds() limits.Table {
+	return limits.Table{limits.State: stateBounds(), limits.Client: {
+		{
+			Name:    "memory for state: objects, versions, blobs once however many versions share them, and what live values hold",
+			Default: limits.Bytes(maxStored), Unit: "a protobuf message by what it takes decoded",
+			Full: "a packet that would go beyond is refused before any of that is allocated, though a protobuf message is decoded once to be checked",
+		},
+	}}
+}
+
+func stateBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "objects", Default: MaxSlots, Unit: "objects", Full: "Spawn panics, which costs the running system its call",
+		},
+		{
+			Name: "a value of an object", Default: limits.Bytes(MaxRecord), Unit: "on the wire",
+			Full: "`NewClass` panics and names the largest field",
+		},
+		{
+			Name: "versions of an object", Default: limits.Say("those of %v ticks and the newest older one; %v", Horizon, limits.Bytes(maxHistory)),
+			Counter: `netloop_full_states_total{reason="evicted"}`, Full: "the oldest go; who is that far behind gets a full record",
+		},
+		{
+			Name: "what a client is known to have of an object", Default: limits.Bytes(unsafe.Sizeof(entry{})),
+			Unit: "and " + limits.Written(limits.Bytes(codec.Allocated(int(unsafe.Sizeof(detail{}))))) + " more unless it is steady", Full: "not beyond: clients and objects have their limits",
+		},
+		{
+			Name: "packets in flight, per client", Default: MaxInFlight, Unit: "packets", Full: "the oldest count as lost",
+		},
+		{
+			Name:    "records larger than a packet that a client has not applied",
+			Default: limits.Bytes(MaxOutstanding), Unit: "per client; none while half of its reliable mailbox waits",
+			Counter: `netloop_snapshot_records_waited_total{reason="stream"}`, Full: "they stay owed",
+		},
+		{
+			Name: "bits that are shared in a tick",
+			Default: limits.Say("%v variants of an object, %v runs of 64 neighbours, %v whole snapshots",
+				maxResiduals, maxRuns, maxBundles),
+			Full: "places go to those that the most clients may ask for; encoded anew for whoever has none",
+		},
+		{
+			Name:    "objects that clients far behind are sent, all clients",
+			Default: limits.Say("%v; %v in the slow lane, %v of one client", wideRecords, slowRecords, slowTurn), Unit: "objects a tick",
+			Full: "they wait, who has waited longest goes first; changes of what a client has go on; `Object.Explain` says `packets`",
+		},
+		{
+			Name: "digests of a tick, of all clients", Default: digestSlots, Unit: "slots looked at, on average",
+			Full: "whoever asked first goes first, the others with later snapshots",
+		},
+		{
+			Name: "hashes of an object for those who may not read all of it", Default: maxMaskedHashes, Unit: "sets of rules",
+			Full: "the oldest go; hashed again for the next digest",
+		},
+	}
+}

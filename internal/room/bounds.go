@@ -1,0 +1,108 @@
+package room
+
+import "github.com/netloop/netloop/internal/limits"
+
+// Bounds are the rows of this package in docs/LIMITS.md.
+func Bounds() limits.Table {
+	return limits.Table{
+		limits.Door:      doorBounds(),
+		limits.Queues:    queueBounds(),
+		limits.State:     stateBounds(),
+		limits.Answers:   answerBounds(),
+		limits.Operation: operationBounds(),
+	}
+}
+
+func doorBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "players thrown out with `CODE_FLOOD`", Default: floodPenalty, Unit: "until one is let in again",
+			Counter: "admission/flood", Full: "refused (`CODE_FLOOD`)",
+		},
+		{
+			Name: "joins without a subject from an address where somebody was, for " + limits.Written(floodPenalty),
+			Default: limits.Say("each waits %v, and %v after the one before; %v at most",
+				floodWait, floodSpacing, maxFloodWait),
+			Counter: "admission/flood", Full: "refused (`CODE_FLOOD`)",
+		},
+		{
+			Name: "such players and addresses", Default: maxPenalties, Unit: "remembered",
+			Counter: "penalties/evicted", Full: "the oldest is let in early",
+		},
+	}
+}
+
+func queueBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "joins and returns of all clients", Default: maxEntering, Unit: "a tick",
+			Counter: "netloop_queue_depth", Full: "they wait, in their order, and what they send with them",
+		},
+		{
+			Name: "… by the objects of the world", Default: limits.Say("%v, or one client", enteringSlots), Unit: "objects a tick",
+			Counter: "netloop_queue_depth", Full: "the same",
+		},
+		{
+			Name: "short visits of a player, or of an address", Default: limits.Say("%v of less than %v within %v", freeVisits, shortVisit, visitMemory),
+			Unit: "of game time", Full: "it catches up in the slow lane",
+		},
+		{
+			Name: "… players and addresses of such", Default: maxVisitors, Unit: "remembered", Full: "the oldest is forgotten",
+		},
+		{
+			Name: "acknowledgements of what was never sent, per client", Default: maxUnsentAcks, Unit: "ranges",
+			Counter: "acks/never_sent", Full: "kicked (`CODE_PROTOCOL`)",
+		},
+		{
+			Name: "posted messages", Default: maxPosts, Unit: "messages; none once the room has ended",
+			Counter: "post/full, post/closed", Full: "`ErrBusy`, `*Closed`",
+		},
+		{
+			Name: "work given to `Go`", Default: maxAsync, Unit: "under way",
+			Counter: "async/full", Full: "`ErrTooMuchWork`",
+		},
+	}
+}
+
+func stateBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "budget for records that a client saves up", Default: limits.Say("%v, or the time of two snapshots", budgetTicks), Unit: "ticks",
+			Counter: `netloop_snapshot_records_waited_total{reason="budget"}`, Full: "no more is saved",
+		},
+		{
+			Name: "digests, per client", Default: limits.Say("one request in %v, of %v snapshots", askEvery, maxDigests), Unit: "of game time",
+			Counter: "digest/too_often", Full: "not granted",
+		},
+		{
+			Name:    "full states, per client",
+			Default: limits.Say("one request in %v, then in %v, up to %v", askEvery, 2*askEvery, askSeldom),
+			Unit:    "of game time; the gap halves after a quiet one", Counter: "full_state/too_often", Full: "not granted",
+		},
+		{
+			Name: "full states, all clients", Default: maxFulls, Unit: "a tick", Full: "they wait, in the order of asking",
+		},
+	}
+}
+
+func answerBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "answers to calls that reach no handler", Default: maxRefusals, Unit: "per client and tick",
+			Counter: "rpc/unanswered", Full: "not answered",
+		},
+	}
+}
+
+func operationBounds() []limits.Limit {
+	return []limits.Limit{
+		{
+			Name: "lines of the log about stalls", Default: limits.Say("one each, one in %v while it lasts; %v clients by name", stallLongest, stallNames),
+			Unit: "of game time", Counter: "netloop_dropped_ticks_total", Full: "added up",
+		},
+		{
+			Name: "questions for `/loop` and `/explain`", Default: limits.Say("%v at once; %v of a tick on average", maxQuestions, questionTime),
+			Unit: "questions", Full: "answered 503; a loop of many systems is described over several ticks",
+		},
+	}
+}

@@ -1,0 +1,17 @@
+package rpcqueue
+
+import "github.com/netloop/netloop/internal/limits"
+
+// Bounds are the rows of this package in docs/LIMITS.md.
+func Bounds() limits.Table {
+	return limits.Table{limits.Queues: {
+		{
+			Name: "messages that wait for one stage", Default: limits.Say("%v; beyond it %v of each sender", StageCapacity, SenderShare),
+			Unit: "messages", Counter: `netloop_rpcs_total{outcome="full"}`, Full: "not queued; a call is answered",
+		},
+		{
+			Name: "accounts of leavers who owe something to a limit", Default: MaxOwed, Unit: "accounts, each until nothing is owed",
+			Counter: "accounts/evicted", Full: "who would be forgotten next goes",
+		},
+	}}
+}
