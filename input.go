@@ -76,7 +76,6 @@ func (i *Input[M]) again(last any, missed int) any {
 
 // repeated calls repeat, whose panic leaves the input as it was.
 func (i *Input[M]) repeated(r *Room, last M, missed int) (m M) {
-	m = last
-	defer r.e.Guard().Recover(&repeatPlace, nil)
+	defer r.e.Guard().Recover(&repeatPlace, func(error) { m = last })
 	return i.repeat(last, missed)
 }

@@ -113,21 +113,6 @@ func (c *Client) adaptInputs() bool {
 	return now != nil
 }
 
-// inputAt returns the input that was made for a fixed step, as the server sees it, while it is
-// kept: the 128 newest are.
-func inputAt[M any](c *Client, step uint64) (m M, ok bool) {
-	in := &c.inputs
-	if in.ring == nil {
-		return m, false
-	}
-	v, ok := in.ring.At(step)
-	if !ok {
-		return m, false
-	}
-	m, err := schema.OpenInput(in.codec, v, new(M))
-	return m, err == nil
-}
-
 // flushEarly is by how much before its time a flush may come. A new input leaves in the frame that
 // made it, and the frames around that one wait for it.
 func (c *Client) flushEarly() time.Duration {

@@ -126,7 +126,7 @@ func (b *Buffer) Forget() {
 // Status returns the newest step for which an input has come, and which of the 16 before it: bit
 // n is that of newest - 1 - n. It reports false before the first.
 func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
-	return b.newest, uint16(b.came >> 1), b.newest > 0 //nolint:gosec // These are 16 of them.
+	return b.newest, uint16(b.came >> 1), b.newest > 0
 }
 
 // Counts returns what became of the inputs of this client.

@@ -13,7 +13,7 @@ const (
 
 // widen returns the step nearest to near with these lowest bits.
 func widen(near, low uint64) uint64 {
-	d := int64(int16(uint16(low) - uint16(near))) //nolint:gosec // That is what wraps.
+	d := int64(int16(uint16(low) - uint16(near)))
 	if d < 0 && near < uint64(-d) {
 		return near + uint64(d+1<<stepBits)
 	}

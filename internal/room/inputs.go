@@ -24,6 +24,14 @@ type inputs struct {
 	counts   input.Counts // of all clients that there have been
 	orphans  uint64       // packets without a handler
 	place    guard.Place
+	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
+}
+
+// dueStep is when a step is due in an epoch. It takes some divisions to find out.
+type dueStep struct {
+	step  uint64
+	epoch loop.Epoch
+	at    time.Duration
 }
 
 // InputHandler runs the game's handler of an input. missed is 0 if it has come for its step, and
@@ -66,10 +74,19 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 	r.inputs.counts.Add(counts)
 	if fresh {
 		newest, _, _ := c.inputs.Status()
-		line := r.Timeline()
-		c.early = line.Deadline(r.in.Epoch, line.StepTick(newest)) - a.At
+		c.early = r.stepDue(newest) - a.At
 	}
 	c.toTell = true
+}
+
+// stepDue is when the tick is due that runs a step.
+func (r *Room) stepDue(step uint64) time.Duration {
+	d := &r.inputs.due[step%uint64(len(r.inputs.due))]
+	if d.step != step || d.epoch != r.in.Epoch {
+		line := r.Timeline()
+		*d = dueStep{step, r.in.Epoch, line.Deadline(r.in.Epoch, line.StepTick(step))}
+	}
+	return d.at
 }
 
 // applyInputs is the system input.apply: it runs one input of each client, before all else in a

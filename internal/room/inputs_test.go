@@ -409,12 +409,36 @@ func BenchmarkInputsOf200Clients(b *testing.B) {
 			took := make([]time.Duration, b.N)
 			for i := range took {
 				bring()
-				start := time.Now() //nolint:forbidigo // It measures.
+				start := time.Now()
 				tick()
-				took[i] = time.Since(start) //nolint:forbidigo // It measures.
+				took[i] = time.Since(start)
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs/tick-p50")
 		})
+	}
+}
+
+// How early an input was is counted from the deadline of its tick, by the epoch in force.
+func TestHowEarlyAnInputWasFollowsTheEpoch(t *testing.T) {
+	p := newPilots(t, netloop.Config{}, 1)
+	s := p.all[0]
+	line := p.room.Timeline()
+	for n := range uint64(40) {
+		p.tick++
+		in := line.Input(p.tick)
+		in.Epoch = loop.Epoch{Tick: 1 + n/3, At: time.Duration(n/3) * time.Second}
+		newest := p.tick + 1 + n%2*16
+		s.ring.Clear()
+		s.make(newest, steer{})
+		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: 7 * time.Millisecond, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+		if err := p.room.Step(in); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := p.room.Client(s.Session.ID())
+		want := line.Deadline(in.Epoch, newest) - 7*time.Millisecond
+		if _, early := c.InputStats(); early != want && n%2 == 1 {
+			t.Fatalf("the input of step %d was early by %v, want %v", newest, early, want)
+		}
 	}
 }

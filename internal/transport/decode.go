@@ -107,7 +107,7 @@ func parseInputStatus(b []byte) (*InputStatus, error) {
 		case 1:
 			s.Newest = w.value
 		case 2:
-			s.Before = uint16(w.value) //nolint:gosec // What is beyond is of a newer version.
+			s.Before = uint16(w.value)
 		case 3:
 			us := protowire.DecodeZigZag(w.value)
 			s.Early = time.Duration(min(max(us, -maxEarly), maxEarly)) * time.Microsecond
