@@ -28,7 +28,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links lateness fuzz mutate metrics limits generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links feel lateness fuzz mutate metrics limits generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .
 
 links: ## bots play over a table of bad links: loss, jitter, holes, slow routers; four minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
+
+feel: ## what players feel over four networks, in memory and over real sockets: four minutes
+	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$' -v $(TESTFLAGS) ./loadtest
 
 lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock

@@ -1,4 +1,61 @@
 package loadtest
 
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
 // Execute is Main without the process.
 var Execute = execute
+
+// Rehearsal lets bots play outside of a load test, and measures what they feel.
+type Rehearsal struct {
+	worker  *worker
+	clients int
+	now     func() time.Duration
+	from    time.Duration
+}
+
+// NewRehearsal makes one. now is the time by which it is measured.
+func NewRehearsal(now func() time.Duration) *Rehearsal {
+	r := &Rehearsal{worker: newWorker(&run{}), now: now}
+	r.worker.run.window.open(math.MaxInt64, math.MaxInt64)
+	return r
+}
+
+// Play lets a bot play a client. truth is the server's game time. All runs on the goroutine of the
+// client's frames.
+func (r *Rehearsal) Play(b Bot, c *client.Client, truth func() time.Duration) {
+	r.clients++
+	n := r.clients
+	m := &Meter{n: n, rand: rand.New(rand.NewPCG(1, uint64(n))), client: c, worker: r.worker}
+	m.offset = c.Now() - r.now()
+	was := c.Stats()
+	c.On(netloop.PostLateUpdate, "loadtest.feel", func(t *netloop.Tick) {
+		s := c.Stats()
+		if m.worker.run.window.holds(r.now()) {
+			f := r.worker.rec.feel
+			f.frame(&s, &was)
+			record(f.clock, (t.GameTime() - truth()).Abs())
+		}
+		was = s
+	})
+	b.Start(c, m)
+}
+
+// Begin begins to measure.
+func (r *Rehearsal) Begin() { r.from = r.now(); r.worker.run.window.open(r.from, math.MaxInt64) }
+
+// End returns what was felt by all bots of some rehearsals.
+func End(all ...*Rehearsal) Feel {
+	sum, clients := newFeelings(), 0
+	for _, r := range all {
+		sum.merge(r.worker.rec.feel)
+		clients += r.clients
+	}
+	return sum.result(clients, all[0].now()-all[0].from)
+}
