@@ -33,6 +33,10 @@ func bounds() limits.Table {
 			Unit: "snapshots", Full: "the oldest goes",
 		},
 		{
+			Name: "fixed steps of which a prediction is kept", Default: keptSteps, Unit: "steps",
+			Full: "what the server says of older ones is taken unseen, and a `Spawn` that has waited for so long is withdrawn",
+		},
+		{
 			Name: "objects of `Spawn` for which the server's have not come", Default: maxAwaited, Unit: "objects",
 			Full: "Spawn panics, which costs the running system its call",
 		},

@@ -37,4 +37,18 @@
 // that keeps something for each object makes it at Spawn, shows it while [View] says true, and lets
 // go of it when View says false after Despawn. What is not to be drawn in between, such as a jump
 // to another place, is said by the tag teleport of [netloop.Class].
+//
+// # Predicting
+//
+// What the player does takes a round trip until a snapshot shows it. [Predict] runs the objects
+// that the client owns ahead of that, by the function that moves them on the server as well:
+//
+//	client.Inputs(c, controls, sample)
+//	client.Predict(c, ships, controls, (*Ship).Steer)
+//
+// Their class is declared netloop.Predicted, and [View] then shows what is predicted. Where the
+// server says otherwise, because an input came too late or somebody else has pushed the ship, the
+// client goes back and runs the steps since then again; what was drawn wrongly is put right within
+// [Smoothing]. [Mispredictions] tells by fields what was wrong, which finds step functions that do
+// something else than the server. [Spawn] makes objects that the server is about to spawn.
 package client

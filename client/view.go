@@ -65,11 +65,12 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 	c.replica.KeepForDrawing(class)
 }
 
-// View returns the state of an object as it is to be drawn in this frame. Of a class that is
-// interpolated (see [Interpolate]) that is its state at [Client.ViewTime], and false when the
-// object was not there yet, or not any more: an object that has despawned is there until that
-// moment. Of another class it is the newest state, and false once the object has despawned. Slices
-// and maps in it are not to be changed.
+// View returns the state of an object as it is to be drawn in this frame. Of one that is predicted
+// (see [Predict]) that is what is predicted for this moment, and what is left of a correction. Of a
+// class that is interpolated (see [Interpolate]) it is its state at [Client.ViewTime], and false
+// when the object was not there yet, or not any more: an object that has despawned is there until
+// that moment. Of another class it is the newest state, and false once the object has despawned.
+// Slices and maps in it are not to be changed.
 //
 // It may be called in a Step and between two, and allocates nothing, but once for each change of a
 // string, a slice or the like.
