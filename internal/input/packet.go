@@ -45,7 +45,9 @@ func (r *Reader) Begin(packet []byte, near uint64) {
 	r.step = widen(near, r.bits.Take(stepBits))
 	r.left = 1 + int(r.bits.Take(olderBits))
 	r.gaps = r.bits.Bit()
-	r.read = 0
+	if r.read = 0; r.step == 0 {
+		r.bits.Fail(ErrPacket)
+	}
 	r.line = viewLine{advance: places}
 	r.scratch = r.scratch[:0]
 }
@@ -96,7 +98,7 @@ func (r *Reader) back() {
 	if r.gaps {
 		gap = r.bits.Len()
 	}
-	if gap >= r.step {
+	if gap >= r.step-1 {
 		r.bits.Fail(ErrPacket)
 		return
 	}

@@ -104,7 +104,7 @@ func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 		v.From = step - uint64(wire.Unzigzag(r.Len()))
 		span := r.Len()
 		v.Alpha = float32(r.Take(alphaBits)) / places
-		if v.To = v.From + span; span >= maxSpan || !v.valid() {
+		if v.To = v.From + span; !v.valid() {
 			r.Fail(ErrPacket)
 			v = View{}
 		}
