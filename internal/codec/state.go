@@ -103,18 +103,23 @@ func (l *leaf) captureZero(to *Values) {
 // not change is left alone: mostly it is little, and a frequent change of a number makes no
 // garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
-	for i, w := range from.Words[:p.words] {
-		if old == nil || w != old.Words[i] {
-			if l := &p.leaves[p.byWord[i]]; !l.absent {
-				l.store(v, w)
-			}
-		}
-	}
+	p.RestoreNumbers(v, from, old)
 	for i, b := range from.Blobs[:p.blobs] {
 		if old == nil || !bytes.Equal(b, old.Blobs[i]) {
 			if l := &p.leaves[p.byBlob[i]]; !l.absent {
 				r := wire.NewReader(b)
 				l.storeBlob(v, &r)
+			}
+		}
+	}
+}
+
+// RestoreNumbers is Restore for what is neither string nor list nor message. It allocates nothing.
+func (p *Plan) RestoreNumbers(v unsafe.Pointer, from, old *Values) {
+	for i, w := range from.Words[:p.words] {
+		if old == nil || w != old.Words[i] {
+			if l := &p.leaves[p.byWord[i]]; !l.absent {
+				l.store(v, w)
 			}
 		}
 	}

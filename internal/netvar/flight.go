@@ -161,6 +161,7 @@ func (p *Peer) arrived(ranges []Range) (newest uint64) {
 // acked moves the baselines of what the packet carried.
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
+	p.receipts.acknowledged(s.tick)
 	for i := range s.records {
 		r := &s.records[i]
 		if p.losses.any {

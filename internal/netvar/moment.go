@@ -36,6 +36,7 @@ func (m *Moment) before(tick uint64) bool {
 type seen struct {
 	from, to int
 	alpha    float64
+	lost     bool // from is not what it was then, but a later version
 }
 
 // shown is the version of which all is that steps.
@@ -52,7 +53,8 @@ func (o *Object) at(m *Moment) (s seen, ok bool) {
 		return seen{}, false
 	}
 	// What is let go of is as the oldest that is left.
-	s = seen{from: max(o.hist.floor(m.From, o.changed), 0), alpha: m.Alpha}
+	from := o.hist.floor(m.From, o.changed)
+	s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.born <= m.From}
 	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // mostly once
 		s.to++
 	}
@@ -65,19 +67,6 @@ func (o *Object) at(m *Moment) (s seen, ok bool) {
 		s.from = s.to
 	}
 	return s, true
-}
-
-// At writes the value of o at a moment into the zero struct at v, or reports that o was not there.
-func (o *Object) At(m Moment, v unsafe.Pointer) bool {
-	s, ok := o.at(&m)
-	if !ok {
-		return false
-	}
-	k := s.shown()
-	held := o.hist.values(k)
-	o.class.plan.Restore(v, &held, nil)
-	o.between(&s, k, v)
-	return true
 }
 
 // between writes the numbers into a struct that holds those of a version.
@@ -100,12 +89,17 @@ type Drawing struct {
 	Base unsafe.Pointer
 
 	o    *Object
-	held int // the version that Base holds
+	held int  // the version that Base holds
+	bare bool // or none: its numbers are others
 	seen seen
 }
 
 // Write writes the numbers into a copy of the base.
 func (d *Drawing) Write(v unsafe.Pointer) {
+	if d.bare {
+		held := d.o.hist.values(d.held)
+		d.o.class.plan.RestoreNumbers(v, &held, nil)
+	}
 	d.o.between(&d.seen, d.held, v)
 }
 
@@ -136,11 +130,12 @@ func (o *Object) sameBlobs(i int) bool {
 	return true
 }
 
-// past is a value that an object had, decoded for drawing.
+// past is a value that an object had, decoded for those who look back.
 type past struct {
 	value   unsafe.Pointer
-	version uint64
-	bytes   int
+	version uint64   // on a client
+	bytes   int      // on a client
+	blobs   [][]byte // on a server
 }
 
 // pastOf returns version i of o as a struct, or nil if there is no room for it.

@@ -21,7 +21,7 @@ func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	m := Moment{from, to, alpha}
 	d := q.r.Draw(o, &m)
 	var twin ship
-	if there := o.At(m, unsafe.Pointer(&twin)); there != (d.Base != nil) {
+	if there := valueAt(o, m, unsafe.Pointer(&twin)); there != (d.Base != nil) {
 		q.t.Fatalf("at %+v Draw and At differ: %v", m, there)
 	}
 	if d.Base == nil {
@@ -34,6 +34,19 @@ func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	}
 	q.r.mustCount(q.t)
 	return s, true
+}
+
+// valueAt writes the whole value of o at a moment into the zero struct at v, or reports that o was
+// not there.
+func valueAt(o *Object, m Moment, v unsafe.Pointer) bool {
+	s, ok := o.at(&m)
+	if !ok {
+		return false
+	}
+	held := o.hist.values(s.shown())
+	o.class.plan.Restore(v, &held, nil)
+	o.between(&s, s.shown(), v)
+	return true
 }
 
 func (q *pair) wantX(o *Object, from, to uint64, alpha float64, want float32, there bool) {
@@ -256,7 +269,7 @@ func TestWhatBeginsToBeReadIsNotDrawnInBetween(t *testing.T) {
 		{Moment{2, 3, 1.5}, agent{3, 100}},
 	} {
 		var got agent
-		if !c.At(m.Moment, unsafe.Pointer(&got)) || got != m.want {
+		if !valueAt(c, m.Moment, unsafe.Pointer(&got)) || got != m.want {
 			t.Errorf("at %+v %+v, want %+v", m.Moment, got, m.want)
 		}
 	}
@@ -303,7 +316,7 @@ func TestTeleportsAreCountedOnce(t *testing.T) {
 		}
 		c, _ := r.Get(o.ID())
 		var got hopper
-		if c.At(Moment{2, 3, 0.9}, unsafe.Pointer(&got)); drawn && got != (hopper{2, 0}) {
+		if valueAt(c, Moment{2, 3, 0.9}, unsafe.Pointer(&got)); drawn && got != (hopper{2, 0}) {
 			t.Errorf("before the teleport %+v", got)
 		}
 	}
@@ -351,7 +364,7 @@ func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
 	seen := map[ID]rock{}
 	for _, o := range slices.Concat(slices.Collect(q.r.All(q.schema.rock)), slices.Collect(q.r.Gone(q.schema.rock))) {
 		var is rock
-		if o.At(Moment{from, q.tick, 0}, unsafe.Pointer(&is)) {
+		if valueAt(o, Moment{from, q.tick, 0}, unsafe.Pointer(&is)) {
 			seen[o.ID()] = is
 		}
 	}

@@ -20,6 +20,7 @@ type Peer struct {
 	large     large
 	losses    losses // scratch of Ack
 	marks     marks
+	receipts  receipts
 	tick      uint64 // tick of the last snapshot
 	// Tick of the last snapshot that is cut: that before tick while one is being cut.
 	before  uint64

@@ -107,6 +107,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	c.commit()
 	p.before = tick
 	packets, c.packets = c.packets, nil
+	p.receipts.cut(tick, int(p.flight.next-c.first))
 	return packets, c.first
 }
 
