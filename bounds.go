@@ -61,6 +61,11 @@ func sessionBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.KeepDropped, --keep-dropped", Counter: "netloop_clients_dropped", Full: "it leaves",
 		},
 		{
+			Name: "age of what a client saw when it made an input", Default: limits.Say("%v before that, which is at most as much before its step", c.Room.MaxRewind),
+			Unit: "of game time", Config: "RoomSpec.MaxRewind, --max-rewind", Counter: `netloop_views_total{outcome="old"}`,
+			Full: "the view counts as that old, and the input runs",
+		},
+		{
 			Name: "inbox of a session", Default: limits.Say("%v and the burst of its messages, %v in all", minArrivals, c.RPC.arrivals()),
 			Unit: "arrivals", Config: "RPCLimits.Burst, --client-burst", Counter: "inbox/session_full, inbox/waiting",
 			Full: "unreliable: dropped; reliable: not queued, and a call answered, where messages wait for their turn; otherwise disconnected (`CODE_FLOOD`)",

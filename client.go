@@ -50,15 +50,20 @@ type LinkStats struct {
 	InputsMissed uint64        // fixed steps that ran without theirs
 	InputsLate   uint64        // inputs that came after their step
 	InputEarly   time.Duration // before its deadline the newest input came; below 0 is late
+
+	Rewind       time.Duration // before its step the client's newest view lay, see [Tick.View]
+	ViewsClamped uint64        // views that counted as others
 }
 
 // Link returns how the client's connection was doing at the last poll.
 func (c *Client) Link() LinkStats {
 	rtt, inFlight, window := c.e.Link()
 	inputs, early := c.e.InputStats()
+	rewind, clamped := c.e.SightStats()
 	return LinkStats{
 		RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent(),
 		Inputs: inputs.Applied, InputsMissed: inputs.Missed, InputsLate: inputs.Late, InputEarly: early,
+		Rewind: rewind, ViewsClamped: clamped,
 	}
 }
 

@@ -132,6 +132,8 @@ const (
 	minLostAfter        = time.Second
 	defaultKeepDropped  = 20 * time.Second
 	maxKeepDropped      = time.Hour
+	defaultMaxRewind    = 250 * time.Millisecond
+	maxMaxRewind        = time.Second
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
 	minSecret           = 32
@@ -214,6 +216,12 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	if s.KeepDropped > maxKeepDropped {
 		return s, ConfigError("Room.KeepDropped", s.KeepDropped, "use 0 for %v, up to %v, or less than 0 for none", defaultKeepDropped, maxKeepDropped)
+	}
+	if s.MaxRewind == 0 {
+		s.MaxRewind = defaultMaxRewind
+	}
+	if s.MaxRewind > maxMaxRewind {
+		return s, ConfigError("Room.MaxRewind", s.MaxRewind, "use 0 for %v, up to %v, or less than 0 for none", defaultMaxRewind, maxMaxRewind)
 	}
 	if s.SameSubject > AllowSeveral {
 		return s, ConfigError("Room.SameSubject", s.SameSubject, "use TakeOver, RefuseSecond or AllowSeveral")

@@ -3,6 +3,7 @@ package netloop
 import (
 	"cmp"
 	"reflect"
+	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar"
@@ -52,6 +53,36 @@ func (o *Object[S]) Alive() bool { return o.o.Alive() }
 // that is the tick to which what [Object.State] returns belongs; on a server that of the newest
 // capture which found a change.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
+
+// At returns the state that the object had at a view, out of its history: between the two snapshots
+// by the tags lerp= of its fields (see [Lerp]), as a client draws it. It reports false when the
+// object was not there yet, is not any more, or had by now more changes since than are kept (those
+// of 128 ticks, and 384 KiB); what has just despawned cannot be hit any more, whoever still sees
+// it. Of the zero View, which is nobody's, it is [Object.State]: the present.
+//
+// It is the object of all: At does not know whether a client sees it, which fields it may read,
+// or whether the newest of its changes have arrived there. Fields that do not travel are zero.
+// Slices and maps in it are not to be changed. It allocates nothing, but once for each change of
+// a string, a slice or the like. It panics on a client, where there is client.View.
+func (o *Object[S]) At(v View) (s S, ok bool) {
+	switch {
+	case !o.o.Original():
+		panic("netloop: Object.At works on the server only. A client draws what client.View returns")
+	case !o.o.Alive():
+		return s, false
+	case v == View{}:
+		return o.State(), true
+	}
+	d, ok := o.o.At(netvar.Moment(v))
+	if !ok {
+		return s, false
+	}
+	if d.Base != nil {
+		s = *(*S)(d.Base)
+	}
+	d.Write(unsafe.Pointer(&s))
+	return s, true
+}
 
 // Ref returns a reference that can travel in messages and in replicated state.
 func (o *Object[S]) Ref() Ref[S] { return Ref[S]{codec.Ref{ID: uint64(o.o.ID())}} }

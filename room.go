@@ -47,6 +47,12 @@ type RoomSpec struct {
 	// SameSubject says what becomes of a newcomer whose player ([Join] Subject) is in the room
 	// already; zero means [TakeOver].
 	SameSubject SameSubject
+	// MaxRewind is how far back a client's view may lie, see [Tick.View], before it made the input
+	// with which the view came: what is older counts as that old. Zero means 250 ms, less than zero
+	// that nobody looks back; at most 1 s. An input is made half a round trip, and as long as
+	// inputs wait for their steps, before its step, and that counts up to MaxRewind too. So in all
+	// nobody looks back further than twice MaxRewind.
+	MaxRewind time.Duration
 }
 
 // SameSubject says what becomes of a newcomer whose player is in the room already: somebody whom
@@ -129,6 +135,7 @@ func (r *Room) config(s *Server) room.Config {
 			Name: r.spec.Name, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
+			MaxRewind: r.spec.MaxRewind,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Identify: s.identify, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],

@@ -123,6 +123,21 @@ func (t *Tick) Client(id ClientID) (*Client, bool) {
 	return clientOf(c), ok
 }
 
+// View returns what a client saw when it made the input that is handled now, for [Object.At]: the
+// moment at which the player aimed. In the handler of [Input] that is exact, for the client from
+// which the input is. Elsewhere it is that of the input which ran last. For a step whose input is
+// missed, time has gone on for the client as for everybody. Without any input there is none.
+//
+// What a client says of its view counts as far as it can be true: it has both snapshots, one
+// follows the other, they are not older than [RoomSpec] MaxRewind allows, and the view moves with
+// time, but for an eighth of a second in each. What is beyond becomes the nearest view that can be,
+// and is counted, see [LinkStats]. It panics on a client.
+func (t *Tick) View(c *Client) View {
+	t.server("Tick.View")
+	c.need("Tick.View")
+	return View(c.e.View())
+}
+
 // AfterFunc calls fn once, at the start of Update of the first tick at which d of
 // game time has passed, and at the earliest in the next tick, which is what 0 and
 // less mean. When fn panics, it is counted and logged, and not called again.

@@ -101,6 +101,8 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		{"kick before anything", nil, []string{"--client-kick", "0"}, []string{"--client-kick: 0 cannot be used"}},
 		{"kept for ever", nil, []string{"--keep-dropped", "61m"}, []string{"--keep-dropped: 1h1m0s cannot be used: use a time up to 1h"}},
 		{"kept for less than nothing", nil, []string{"--keep-dropped", "-1s"}, []string{"--keep-dropped: -1s"}},
+		{"looks back for ever", nil, []string{"--max-rewind", "1001ms"}, []string{"--max-rewind: 1.001s cannot be used: use a time up to 1s"}},
+		{"looks ahead", nil, []string{"--max-rewind", "-1ms"}, []string{"--max-rewind: -1ms"}},
 		{"lost at once", nil, []string{"--lost-after", "999ms"}, []string{"--lost-after: 999ms cannot be used: use 1s or more"}},
 		{"a strange policy", nil, []string{"--same-player", "kick"}, []string{`--same-player: "kick" cannot be used: use take-over, refuse or allow`}},
 		{"negative time", nil, []string{"--for", "-1s"}, []string{"--for: -1s"}},

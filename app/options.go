@@ -29,6 +29,7 @@ type options struct {
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
 	MaxClients   int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
 	KeepDropped  time.Duration `name:"keep-dropped" help:"how long a client whose connection has broken may come back, up to 1h; 0 is not at all"`
+	MaxRewind    time.Duration `name:"max-rewind" help:"how far back a shot is judged, before it was fired, up to 1s; 0 is the present alone"`
 	LostAfter    time.Duration `name:"lost-after" help:"after how long without a word from a client its connection counts as broken, 1s or more"`
 	SamePlayer   string        `name:"same-player" help:"a player's second connection: take-over gets the player's client, refuse is refused, allow is a client of its own"`
 	ClientBudget int           `name:"client-budget" help:"bytes of object records that a client is sent per tick, 1 to 1048576"`
@@ -66,6 +67,7 @@ func defaults() *options {
 		SendEvery:    1,
 		MaxClients:   256,
 		KeepDropped:  20 * time.Second,
+		MaxRewind:    250 * time.Millisecond,
 		LostAfter:    5 * time.Second,
 		SamePlayer:   "take-over",
 		ClientBudget: 11_000,
@@ -91,6 +93,7 @@ const (
 	maxClientKick  = 1 << 20
 	minWatchdog    = 100 * time.Millisecond
 	maxKeepDropped = time.Hour
+	maxRewind      = time.Second
 	minLostAfter   = time.Second
 )
 
@@ -143,12 +146,14 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 	return nil
 }
 
-// checkReturns is check for what concerns clients that come back.
+// checkReturns is check for what concerns clients that come back, or look back.
 func (o *options) checkReturns(bad func(key string, value any, remedy string) error) error {
 	_, known := samePlayer[o.SamePlayer]
 	switch {
 	case o.KeepDropped < 0 || o.KeepDropped > maxKeepDropped:
 		return bad("keep-dropped", o.KeepDropped, "use a time up to 1h such as 20s, or 0 to keep nobody")
+	case o.MaxRewind < 0 || o.MaxRewind > maxRewind:
+		return bad("max-rewind", o.MaxRewind, "use a time up to 1s such as 250ms, or 0 to judge shots in the present")
 	case o.LostAfter < minLostAfter:
 		return bad("lost-after", o.LostAfter, "use "+minLostAfter.String()+" or more")
 	case !known:
@@ -187,6 +192,7 @@ func (o *options) server() netloop.Config {
 
 			KeepDropped: o.KeepDropped,
 			SameSubject: samePlayer[o.SamePlayer],
+			MaxRewind:   o.MaxRewind,
 		},
 		LostAfter: o.LostAfter,
 		RPC: netloop.RPCLimits{
@@ -202,6 +208,9 @@ func (o *options) server() netloop.Config {
 	}
 	if o.KeepDropped == 0 {
 		c.Room.KeepDropped = -1 // 0 is the default there.
+	}
+	if o.MaxRewind == 0 {
+		c.Room.MaxRewind = -1 // And so here.
 	}
 	return c
 }

@@ -27,6 +27,7 @@ type Room interface {
 	Messages(*Family)
 	MessagesWaited(*Family)
 	Inputs(*Family)
+	Views(*Family)
 	Limits(*Family)
 	Bytes(*Family)
 	FieldBytes(*Family)

@@ -117,6 +117,8 @@ var table = []row{
 		room(Room.Messages)},
 	{"inputs_total", counter, "outcome", "Inputs of clients by what became of them: applied in their step, missed by a step that ran, late, for a step too far ahead (ahead); and packets of inputs with nothing new (duplicate), that could not be read (malformed), or that nobody handles (unhandled).",
 		room(Room.Inputs)},
+	{"views_total", counter, "outcome", "Views that came with inputs which ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
+		room(Room.Views)},
 	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
 		room(Room.MessagesWaited)},
 	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",

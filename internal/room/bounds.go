@@ -1,6 +1,9 @@
 package room
 
-import "github.com/netloop/netloop/internal/limits"
+import (
+	"github.com/netloop/netloop/internal/limits"
+	"github.com/netloop/netloop/internal/netvar"
+)
 
 // Bounds are the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
@@ -78,6 +81,14 @@ func stateBounds() []limits.Limit {
 			Name:    "full states, per client",
 			Default: limits.Say("one request in %v, then in %v, up to %v", askEvery, 2*askEvery, askSeldom),
 			Unit:    "of game time; the gap halves after a quiet one", Counter: "full_state/too_often", Full: "not granted",
+		},
+		{
+			Name: "snapshots that a view may be of", Default: limits.Say("those of the last %v ticks that the client has", netvar.Horizon),
+			Counter: `netloop_views_total{outcome="unseen"}, netloop_views_total{outcome="apart"}`, Full: "the nearest view that can be true counts",
+		},
+		{
+			Name: "how a client's view moves against game time", Default: limits.Say("within %v; beyond that one part in %v of the time, saved up to %v", viewBand, jumpShare, maxJump),
+			Counter: `netloop_views_total{outcome="jumped"}`, Full: "the nearest view that can be true counts",
 		},
 		{
 			Name: "full states, all clients", Default: maxFulls, Unit: "a tick", Full: "they wait, in the order of asking",

@@ -45,8 +45,9 @@ type Client struct {
 	refusedIn uint64
 	inputs    *input.Buffer // nil before the first one comes
 	early     time.Duration // how long before its deadline the newest input came
-	toTell    bool          // something about its inputs that it has not been told
-	unsent    uint64        // ranges of acknowledgements that name packets which were never sent
+	sight     sight
+	toTell    bool   // something about its inputs that it has not been told
+	unsent    uint64 // ranges of acknowledgements that name packets which were never sent
 
 	came time.Duration // game time of its join
 

@@ -119,6 +119,7 @@ func (c *Client) startOver(j *Join) {
 	if c.inputs != nil {
 		c.inputs.Forget()
 	}
+	c.sight = sight{clamped: c.sight.clamped}
 	c.room.rpcs.Forget(c.id)
 	c.room.rpcs.Enter(c.id, j.holder())
 }

@@ -22,7 +22,8 @@ type inputs struct {
 	apply    InputHandler
 	reader   *input.Reader
 	counts   input.Counts // of all clients that there have been
-	orphans  uint64       // packets without a handler
+	views    [clampReasons]uint64
+	orphans  uint64 // packets without a handler
 	place    guard.Place
 	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
 }
@@ -75,6 +76,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 	if fresh {
 		newest, _, _ := c.inputs.Status()
 		c.early = r.stepDue(newest) - a.At
+		c.sight.arrived(c.early)
 	}
 	c.toTell = true
 }
@@ -106,6 +108,7 @@ func (r *Room) applyInputs() {
 		} else {
 			r.inputs.counts.Applied++
 		}
+		c.look()
 		r.applyInput(c, message, missed)
 	}
 	r.from = nil
@@ -140,16 +143,6 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 		return input.Counts{}, 0
 	}
 	return c.inputs.Counts(), c.early
-}
-
-// InputView returns what a client saw when it made the input that ran last, and how many steps
-// have run without theirs since. It reports false before the first.
-func (c *Client) InputView() (v input.View, missed int, ok bool) {
-	if c.inputs == nil {
-		return input.View{}, 0, false
-	}
-	v, missed = c.inputs.View()
-	return v, missed, true
 }
 
 // inputSystem is the system that runs inputs, in rooms whose clients make some.

@@ -106,6 +106,7 @@ type Spec struct {
 	KeepDropped time.Duration
 	SameSubject SameSubject
 	LostAfter   time.Duration // of silence a connection counts as lost, in game time
+	MaxRewind   time.Duration // see sight.go; 0 or less: nobody looks back
 }
 
 // Hertz returns the tick rate as a number.

@@ -1,0 +1,294 @@
+package room_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// aimer is a room with one client that says what it sees, as it likes.
+type aimer struct {
+	*pilots
+	*pilot
+	views []netloop.View  // that counted, by input
+	back  []time.Duration // before the step of the input those lie
+	acked uint64          // it acknowledges all packets up to here
+	mute  bool            // it acknowledges nothing more
+}
+
+func newAimer(t testing.TB, cfg netloop.Config) *aimer {
+	t.Helper()
+	a := &aimer{pilots: new(pilots)}
+	a.bare = newBareOf(t, cfg, inputGame(a.open))
+	a.pilot = a.join()
+	for range 60 {
+		a.silent()
+	}
+	return a
+}
+
+func (a *aimer) open(r *netloop.Room) {
+	inputControls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in steer) {
+		v := t.View(from)
+		a.views = append(a.views, v)
+		at := (float64(v.From) + v.Alpha*float64(v.To-v.From)) / 60
+		a.back = append(a.back, time.Duration((float64(t.FixedStep())/60-at)*float64(time.Second)))
+	})
+}
+
+// silent is a tick without an input. What the server sends arrives, and is acknowledged in the next
+// tick.
+func (a *aimer) silent() {
+	a.t.Helper()
+	if a.acked > 0 {
+		a.push(a.guest, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: a.acked}}})
+	}
+	a.step()
+	if carry(a.guest, nil); !a.mute {
+		a.acked++
+	}
+}
+
+// see is a tick with an input that was made with a view. It returns the one that counted.
+func (a *aimer) see(v input.View) netloop.View {
+	a.t.Helper()
+	step := a.tick + 1
+	a.ring.Clear()
+	a.ring.Add(step, v)
+	at := loop.Timeline{Rate: loop.Hz(60)}.GameTime(a.tick)
+	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
+	n := len(a.views)
+	if a.silent(); len(a.views) != n+1 {
+		a.t.Fatalf("%d inputs ran in a step", len(a.views)-n)
+	}
+	return a.views[n]
+}
+
+// lagging is the view so many ticks before the step whose input comes next.
+func (a *aimer) lagging(ticks float64) input.View {
+	at := float64(a.tick+1) - ticks
+	from := uint64(at)
+	alpha := math.Floor((at-float64(from))*64) / 64
+	return input.View{From: from, To: from + 1, Alpha: float32(alpha)}
+}
+
+// wantClamped checks how many views have counted as others, by reason.
+func (a *aimer) wantClamped(why string, n int) {
+	a.t.Helper()
+	a.room.Report()
+	if line := fmt.Sprintf("netloop_views_total{outcome=%q} %d", why, n); !a.scraped(line) {
+		a.t.Errorf("the metrics lack %s", line)
+	}
+}
+
+func (a *aimer) stats() (s netloop.LinkStats) {
+	a.t.Helper()
+	err := a.inspect(func(t *netloop.Tick) {
+		for c := range t.Clients() {
+			s = c.Link()
+		}
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return s
+}
+
+// What a client says that it sees counts as it is, if it can be so.
+func TestAnHonestViewCounts(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	for n := range 250 {
+		said := a.lagging(4 + float64(n)*0.04) // It drifts by a twenty-fifth of the time.
+		if v := a.see(said); v != (netloop.View{From: said.From, To: said.To, Alpha: float64(said.Alpha)}) {
+			t.Fatalf("%+v counts as %+v", said, v)
+		}
+	}
+	a.wantClamped("as_sent", 250)
+	if s := a.stats(); s.ViewsClamped != 0 || s.Rewind < 230*time.Millisecond || s.Rewind > 235*time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A view of snapshots that the client cannot have, because they were not sent, or has not said to
+// have, counts as that of the newest which it has, and not of the future.
+func TestAViewIsOfWhatTheClientHas(t *testing.T) {
+	for name, make := range map[string]func(a *aimer) input.View{
+		"not acknowledged": func(a *aimer) input.View { return input.View{From: a.tick - 1, To: a.tick} },
+		"the future":       func(a *aimer) input.View { return input.View{From: a.tick + 100, To: a.tick + 101, Alpha: 0.5} },
+		"the far future":   func(a *aimer) input.View { return input.View{From: 1<<60 - 2, To: 1<<60 - 1, Alpha: 0.5} },
+		"half of it":       func(a *aimer) input.View { return input.View{From: a.tick - 6, To: a.tick} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAimer(t, netloop.Config{})
+			a.mute = true
+			for range 5 {
+				a.silent()
+			}
+			newest := a.tick - 5
+			if v := a.see(make(a)); v.From > newest || v.To > newest {
+				t.Errorf("%+v counts, and the client has up to %d", v, newest)
+			}
+			a.wantClamped("unseen", 1)
+		})
+	}
+}
+
+// A view between two snapshots that do not follow each other, over which a target would be where
+// it never was, counts as that between the two next to its time.
+func TestAViewLiesBetweenNeighbours(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	from := a.tick - 10
+	if v := a.see(input.View{From: from, To: from + 8, Alpha: 0.5625}); v.From != from+4 || v.To != from+5 || math.Abs(v.Alpha-0.5) > 1e-6 {
+		t.Errorf("%+v counts", v)
+	}
+	a.wantClamped("apart", 1)
+	// Of every other snapshot there is none between.
+	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 2}})
+	from = a.tick&^1 - 10
+	if v := a.see(input.View{From: from, To: from + 2, Alpha: 0.75}); v != (netloop.View{From: from, To: from + 2, Alpha: 0.75}) {
+		t.Errorf("%+v counts", v)
+	}
+}
+
+// A view that is too old counts as old as the room allows before its input was made, which is half
+// a round trip, and as long as it waited, before its step; and never longer than twice that.
+func TestAViewIsNotTooOld(t *testing.T) {
+	for _, c := range []struct {
+		most, rtt, want time.Duration
+	}{
+		{0, 0, 250 * time.Millisecond},
+		{0, 100 * time.Millisecond, 300 * time.Millisecond},
+		{0, 10 * time.Second, 500 * time.Millisecond},
+		{50 * time.Millisecond, 0, 50 * time.Millisecond},
+		{time.Second, 10 * time.Second, 2 * time.Second},
+	} {
+		a := newAimer(t, netloop.Config{Room: netloop.RoomSpec{MaxRewind: c.most}})
+		a.SetRTT(c.rtt)
+		for range 120 {
+			a.silent()
+		}
+		a.see(a.lagging(125))
+		if back := a.back[0]; (back - c.want).Abs() > time.Millisecond {
+			t.Errorf("at most %v, round trip %v: %v back, want %v", c.most, c.rtt, back, c.want)
+		}
+		if c.want < 2*time.Second {
+			a.wantClamped("old", 1)
+		}
+	}
+}
+
+// Who picks for each shot the best moment of the last quarter of a second gets it about once in a
+// second. What it gets otherwise lies near where it was before.
+func TestAViewJumpsSeldom(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	const seconds = 20
+	for n := range seconds * 60 {
+		a.see(a.lagging([]float64{2, 15}[n/15%2]))
+	}
+	far, asked := time.Duration(0), time.Duration(0)
+	for n := 29; n < len(a.back); n += 15 {
+		far += max(0, (a.back[n]-a.back[n-15]).Abs()-100*time.Millisecond)
+		asked += 13*time.Second/60 - 100*time.Millisecond
+	}
+	// An eighth of the time, what it drifts meanwhile, and what was saved before.
+	if most := seconds*(time.Second/8+time.Second/16) + 250*time.Millisecond; far > most || far < time.Second || asked < 2*most {
+		t.Errorf("%v of %v of jumps counted in %d s, want at most %v", far, asked, seconds, most)
+	}
+	if s := a.stats(); s.ViewsClamped < 600 {
+		t.Errorf("%d views were clamped", s.ViewsClamped)
+	}
+}
+
+// A client whose delay changes at once, as on a new route, and stays is believed within a second.
+func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
+	for _, back := range [][2]float64{{3, 15}, {15, 3}} {
+		a := newAimer(t, netloop.Config{})
+		for range 60 {
+			a.see(a.lagging(back[0]))
+		}
+		for range 60 {
+			a.see(a.lagging(back[1]))
+		}
+		last := time.Duration(back[1] * float64(time.Second) / 60)
+		// 200 ms are within what is saved.
+		if b := a.back[60]; (b - last).Abs() > time.Millisecond {
+			t.Errorf("after a jump from %v to %v ticks: %v back", back[0], back[1], b)
+		}
+		a.wantClamped("jumped", 0)
+	}
+}
+
+// For a step without its input, and for one that says no view, the client has looked on as time
+// went on.
+func TestTheViewOfAMissedInputMovesOn(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	a.see(a.lagging(6.5))
+	for range 4 {
+		a.silent()
+	}
+	a.see(input.View{})
+	for n, b := range a.back {
+		if want := 13 * time.Second / 120; (b - want).Abs() > time.Microsecond {
+			t.Errorf("step %d: %v back, want %v", n, b, want)
+		}
+	}
+	if len(a.back) != 6 {
+		t.Errorf("%d inputs ran", len(a.back))
+	}
+	a.wantClamped("as_sent", 1)
+}
+
+// Nobody sees anything before the first view, in a room in which nobody looks back, and as another
+// program of the same player.
+func TestNoView(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	if v := a.see(input.View{}); v != (netloop.View{}) {
+		t.Errorf("%+v before the first", v)
+	}
+	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{MaxRewind: -1}})
+	if v := a.see(a.lagging(3)); v != (netloop.View{}) {
+		t.Errorf("%+v where nobody looks back", v)
+	}
+}
+
+// TestViewsAreReplayed records views of all kinds, and what was acknowledged meanwhile, and plays
+// the recording again.
+func TestViewsAreReplayed(t *testing.T) {
+	var file bytes.Buffer
+	a := newAimer(t, netloop.Config{Record: &file})
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		a.mute = rng.IntN(10) == 0
+		a.SetRTT(time.Duration(rng.IntN(200)) * time.Millisecond)
+		switch rng.IntN(8) {
+		case 0:
+			a.silent()
+		case 1:
+			a.see(input.View{From: a.tick - rng.Uint64N(50), To: a.tick + rng.Uint64N(3), Alpha: 0.25})
+		default:
+			a.see(a.lagging(2 + float64(rng.IntN(30))))
+		}
+	}
+	again := new(aimer)
+	replay, err := netloop.NewReplay(netloop.Config{}, inputGame(again.open), bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = replay.Step()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if len(again.views) < 250 || !slices.Equal(again.views, a.views) {
+		t.Errorf("%d views, and %d in the replay", len(a.views), len(again.views))
+	}
+}
