@@ -174,8 +174,8 @@ type Stats struct {
 	Lead, InputMargin time.Duration
 	LeadJumps         uint64 // corrections of the lead that were too large to be gradual
 	StepsSetBack      uint64 // times that steps were set back: the server left out many ticks
-	InputPackets uint64 // each is all that the server may lack, and a part of a datagram
-	InputBytes   uint64 // of these packets
+	InputPackets      uint64 // each is all that the server may lack, and a part of a datagram
+	InputBytes        uint64 // of these packets
 	// InputEarly is how long before its deadline the newest one came; below 0 it was late.
 	InputEarly time.Duration
 }

@@ -1,0 +1,58 @@
+package netvar
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// Local objects come behind those that the server has sent, by class and by owner, have no id, and
+// may go while they are walked over.
+func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
+	class, err := NewClass("local", reflect.TypeFor[roundState]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewClass("other", reflect.TypeFor[roundState]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReplica(NewTable(class, other))
+	sent := &Object{id: makeID(3, 1), class: class, live: unsafe.Pointer(new(roundState)), owner: 7}
+	r.add(sent)
+	a := r.AddLocal(class, unsafe.Pointer(new(roundState)), 7)
+	b := r.AddLocal(class, unsafe.Pointer(new(roundState)), 8)
+	c := r.AddLocal(other, unsafe.Pointer(new(roundState)), 7)
+	check := func(of string, got []*Object, want ...*Object) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", of, got, want)
+		}
+	}
+	check("a class", slices.Collect(r.All(class)), sent, a, b)
+	check("another", slices.Collect(r.All(other)), c)
+	check("an owner", slices.Collect(r.Owned(7)), sent, a, c)
+	check("an owner, as the server says", slices.Collect(r.OwnedHere(7)), sent)
+	if r.Len(class) != 3 || r.Len(other) != 1 || a.ID() != 0 || a.Owner() != 7 || !a.Alive() {
+		t.Errorf("%d and %d, %v of %d, alive %v", r.Len(class), r.Len(other), a.ID(), a.Owner(), a.Alive())
+	}
+	var walked []*Object
+	for o := range r.All(class) {
+		walked = append(walked, o)
+		if o == sent {
+			r.RemoveLocal(a)
+			r.AddLocal(class, unsafe.Pointer(new(roundState)), 7)
+		}
+	}
+	check("one that goes meanwhile, and one that comes", walked, sent, b)
+	for o := range r.All(class) {
+		if o != sent {
+			t.Errorf("%v after the end", o)
+		}
+		break
+	}
+	if a.Alive() || r.Len(class) != 3 {
+		t.Errorf("alive %v, %d are left", a.Alive(), r.Len(class))
+	}
+}
