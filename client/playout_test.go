@@ -306,12 +306,74 @@ func TestFramesAreAsLongAsTheGameSays(t *testing.T) {
 		for range 600 {
 			now += tick60
 			passed, late := f.step(now, length)
-			if all += passed; late.Abs() > mostUneven || passed < 0 {
+			if all += passed; late.Abs() > mostUneven || passed < 0 || length == 0 && passed != tick60 {
 				t.Fatalf("with lengths that are %s a frame takes %v, and is %v late", name, passed, late)
 			}
 		}
 		if (all - 600*tick60).Abs() > mostUneven {
 			t.Errorf("with lengths that are %s 10 s take %v", name, all)
 		}
+	}
+}
+
+// What is older than ten seconds is past, a snapshot that came very late counts for the time that
+// it was missing and no more, and there is a bound for all.
+func TestTheDelayLooksAtTheRightTime(t *testing.T) {
+	var m delayMeter
+	now := 100 * time.Second
+	add := func(ago, late, gap time.Duration) {
+		m.add(whole{tick: uint64(m.count), game: now - ago - late, at: now - ago, gap: gap})
+	}
+	want := func(d time.Duration) {
+		t.Helper()
+		if got := m.delay(now, now, tick60) - delaySpare; (got - d).Abs() > 3*ms {
+			t.Errorf("the delay is %v, want %v", got, d)
+		}
+	}
+	for range 50 {
+		add(10*time.Second, 200*ms, tick60)
+	}
+	for i := range time.Duration(300) {
+		add(i*tick60, 20*ms, tick60)
+	}
+	want(20*ms + tick60)
+	add(0, 5*time.Second, tick60)
+	want(20*ms + tick60)
+	for range 9 {
+		add(0, 5*time.Second, tick60)
+	}
+	want(5*time.Second + tick60)
+	m.shift(350, -5*time.Second) // All but the last ten, whose ticks these are from.
+	if last := m.list[350]; last.at != now || m.list[349].at >= now-4*time.Second {
+		t.Errorf("shifted to %v and %v", m.list[349].at, last.at)
+	}
+	for tick, most := range map[time.Duration]time.Duration{tick60: 500 * ms, ms: 64 * ms} {
+		p := newPlayer()
+		p.tick = tick
+		p.sends(1, time.Second)
+		if p.frames(tick60, 2*time.Second, nil); p.delay != most {
+			t.Errorf("with ticks of %v the delay is %v, want %v", tick, p.delay, most)
+		}
+	}
+}
+
+// In another world time is another, whatever was drawn before: that is no jump.
+func TestAnotherWorldHasItsOwnTime(t *testing.T) {
+	p := newPlayer()
+	for tick := uint64(1); tick <= 100; tick++ {
+		p.sends(tick, 50*ms)
+	}
+	p.frames(tick60, 2*time.Second, nil)
+	p.forget()
+	if p.moment != (netvar.Moment{}) || p.at != 0 || p.oldest() != 0 || p.extrapolated != 0 {
+		t.Errorf("of the old world %+v is left, at %v", p.moment, p.at)
+	}
+	p.behind = -time.Hour
+	for tick := uint64(60 * 3603); tick <= 60*3604; tick++ {
+		p.sends(tick, 50*ms)
+	}
+	p.frames(tick60, 4*time.Second, nil)
+	if p.jumps != 0 || p.at < time.Hour {
+		t.Errorf("in the new one it is %v, after %d jumps", p.at, p.jumps)
 	}
 }
