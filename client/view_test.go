@@ -24,8 +24,8 @@ var (
 	ships = netloop.NewClass[sailing](seas, "ship")
 )
 
-// fleet is a client that draws so many ships, all of which move.
-func fleet(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
+// armada is a client that draws so many ships, all of which move.
+func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 	tb.Helper()
 	t := new(testing.T)
 	r := newRigOf(t, Config{Schema: seas, Reconnect: Reconnect{Off: true}})
@@ -70,7 +70,7 @@ func fleet(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 }
 
 func TestViewAllocatesNothing(t *testing.T) {
-	c, all := fleet(t, 10)
+	c, all := armada(t, 10)
 	var sum float32
 	if n := testing.AllocsPerRun(100, func() {
 		for _, o := range all {
@@ -84,7 +84,7 @@ func TestViewAllocatesNothing(t *testing.T) {
 
 // BenchmarkView reads 100 moving ships: what one costs is a hundredth.
 func BenchmarkView(b *testing.B) {
-	c, all := fleet(b, 100)
+	c, all := armada(b, 100)
 	var sum float32
 	b.ReportAllocs()
 	for b.Loop() {
@@ -99,7 +99,7 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkViewFrame moves what is drawn on, with the delay of a bad link worked out as often as
 // ever.
 func BenchmarkViewFrame(b *testing.B) {
-	c, _ := fleet(b, 1)
+	c, _ := armada(b, 1)
 	p := &c.views.playout
 	now := c.clock.Now()
 	for i := range uint64(maxDelays) {
