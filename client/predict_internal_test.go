@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	fleetSchema = netloop.NewSchema("fleet", 1, 0)
-	fleetInput  = netloop.NewInput(fleetSchema, func(last stick, _ int) stick { return last })
-	fleetShips  = netloop.NewClass[vessel](fleetSchema, "vessel", netloop.Predicted())
+	loneSchema = netloop.NewSchema("fleet", 1, 0)
+	loneInput  = netloop.NewInput(loneSchema, func(last stick, _ int) stick { return last })
+	loneShips  = netloop.NewClass[vessel](loneSchema, "vessel", netloop.Predicted())
 )
 
 type stick struct {
@@ -38,18 +38,18 @@ func (s *vessel) steer(t *netloop.Tick, in stick) {
 	s.X, s.Y = s.X+s.VX*dt, s.Y+s.VY*dt
 }
 
-// fleet is a client without a server that predicts one ship, and has done so for a while.
-func fleet(tb testing.TB) (*Client, *predicted) {
+// loneShip is a client without a server that predicts one ship, and has done so for a while.
+func loneShip(tb testing.TB) (*Client, *predicted) {
 	tb.Helper()
-	c, err := newClient(Config{Schema: fleetSchema}, clock.NewSystem())
+	c, err := newClient(Config{Schema: loneSchema}, clock.NewSystem())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	c.id = 1
 	c.time.timeline = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
 	c.loop.SetScale(loop.Unscaled)
-	Inputs(c, fleetInput, func(*netloop.Tick) stick { return stick{} })
-	Predict(c, fleetShips, fleetInput, (*vessel).steer)
+	Inputs(c, loneInput, func(*netloop.Tick) stick { return stick{} })
+	Predict(c, loneShips, loneInput, (*vessel).steer)
 	if !c.adaptInputs() {
 		tb.Fatal("nobody reads inputs")
 	}
@@ -70,7 +70,7 @@ func fleet(tb testing.TB) (*Client, *predicted) {
 
 // Going back 16 steps and running them again takes at most 20 µs and allocates nothing.
 func BenchmarkReplay16Steps(b *testing.B) {
-	c, _ := fleet(b)
+	c, _ := loneShip(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.replay(c.prediction.last - 16)
@@ -80,7 +80,7 @@ func BenchmarkReplay16Steps(b *testing.B) {
 // Replaying gives what was predicted at first, counts its steps, and allocates nothing; neither
 // does drawing what is predicted.
 func TestReplayingAllocatesNothing(t *testing.T) {
-	c, d := fleet(t)
+	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
 	n := testing.AllocsPerRun(100, func() { c.replay(c.prediction.last - 16) })
 	if n != 0 {
@@ -107,7 +107,7 @@ func TestReplayingAllocatesNothing(t *testing.T) {
 
 // What is left of a correction decays in a straight line, and one that comes meanwhile adds to it.
 func TestCorrectionsAddUpAndDecay(t *testing.T) {
-	c, d := fleet(t)
+	c, d := loneShip(t)
 	state := (*vessel)(d.live)
 	at := func(ms int, want float32) {
 		t.Helper()
@@ -138,7 +138,7 @@ func TestCorrectionsAddUpAndDecay(t *testing.T) {
 
 // The prediction of 64 steps is kept: what the server says of a step before is not compared.
 func TestWhatIsPredictedIsKeptFor64Steps(t *testing.T) {
-	_, d := fleet(t)
+	_, d := loneShip(t)
 	for step, want := range map[uint64]bool{199: true, 136: true, 135: false, 200: false, 0: false} {
 		if d.has(step) != want {
 			t.Errorf("step %d: %v, want %v", step, !want, want)
@@ -158,7 +158,7 @@ func TestWhatIsPredictedIsKeptFor64Steps(t *testing.T) {
 // The input of a step is what the client made for it, and the last one before it when it made none,
 // as for the server.
 func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
-	c, _ := fleet(t)
+	c, _ := loneShip(t)
 	for step, want := range map[uint64]int{150: 0, 199: 0, 203: 4, 199 + 63: 63} {
 		if in, missed := c.inputOf(step); in == nil || missed != want {
 			t.Errorf("step %d: %v, missed %d, want %d", step, in, missed, want)
