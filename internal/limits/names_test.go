@@ -1,0 +1,146 @@
+package limits_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/limits"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// options are those of package netloop that a limit may name.
+var options = map[string]any{"CatchUp": netloop.CatchUp, "Limit": netloop.Limit, "LimitPerTick": netloop.LimitPerTick, "Timeout": netloop.Timeout}
+
+// configured are the types whose fields and methods a limit may name.
+var configured = map[string]reflect.Type{
+	"Client":           reflect.TypeFor[*netloop.Client](),
+	"Config":           reflect.TypeFor[netloop.Config](),
+	"RPCLimits":        reflect.TypeFor[netloop.RPCLimits](),
+	"RoomSpec":         reflect.TypeFor[netloop.RoomSpec](),
+	"client.Config":    reflect.TypeFor[client.Config](),
+	"client.Reconnect": reflect.TypeFor[client.Reconnect](),
+}
+
+// What a limit names as its configuration is there: a field, a method, an option or a flag.
+func TestLimitsNameTheirConfiguration(t *testing.T) {
+	help := read(t, "../../app/testdata/help.txt") // as the server prints it
+	is := func(name string) (is bool) {
+		if strings.HasPrefix(name, "--") {
+			return strings.Contains(help, "  "+name+" ")
+		}
+		i := strings.LastIndex(name, ".")
+		if i < 0 {
+			return options[name] != nil
+		}
+		switch typ := configured[name[:i]]; {
+		case typ == nil:
+			return false
+		case typ.Kind() == reflect.Struct:
+			_, is = typ.FieldByName(name[i+1:])
+		default:
+			_, is = typ.MethodByName(name[i+1:])
+		}
+		return is
+	}
+	all(func(_ limits.Part, l limits.Limit) {
+		each(l.Config, func(name string) {
+			if !is(name) {
+				t.Errorf("%s: there is no %s", l.Name, name)
+			}
+		})
+	})
+}
+
+// The counter of a limit is a series that a server serves, or a queue and a reason of its drops.
+func TestLimitsNameTheirCounter(t *testing.T) {
+	code := sources(t)
+	labels, drops := families(t), reasons(t, code)
+	series := regexp.MustCompile(`^(netloop_\w+)(?:\{(\w+)=("[^"]+")\})?$`)
+	all(func(_ limits.Part, l limits.Limit) {
+		each(l.Counter, func(name string) {
+			switch m := series.FindStringSubmatch(name); {
+			case m == nil:
+				if !drops[name] {
+					t.Errorf("%s: netloop_queue_drops_total has no %s", l.Name, name)
+				}
+			case labels[m[1]] == nil:
+				t.Errorf("%s: docs/METRICS.md has no %s", l.Name, m[1])
+			case m[2] != "" && (!labels[m[1]][m[2]] || !strings.Contains(code, m[3])):
+				t.Errorf("%s: the series has no label %s, or nothing counts as %s", l.Name, m[2], m[3])
+			}
+		})
+	})
+}
+
+// families returns the labels of each family of series, of the page that is made of the table of
+// internal/metrics.
+func families(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	labels := map[string]map[string]bool{}
+	row := regexp.MustCompile("(?m)^\\| `(netloop_\\w+)` \\| \\w+ \\| (.*?) \\|")
+	for _, m := range row.FindAllStringSubmatch(read(t, "../../docs/METRICS.md"), -1) {
+		labels[m[1]] = map[string]bool{}
+		each(m[2], func(label string) { labels[m[1]][strings.Trim(label, "`")] = true })
+	}
+	return labels
+}
+
+// reasons returns the queues and reasons of drops: those that the transport lists, and those that
+// stand side by side in the code where they are counted.
+func reasons(t *testing.T, code string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	new(transport.Stats).Drops(func(queue, reason string, _ uint64) { found[queue+"/"+reason] = true })
+	pair := regexp.MustCompile(`\b(?:Drops\.Add|f\.Set)\([^"\n]*"(\w+)", "(\w+)"\)`)
+	for _, m := range pair.FindAllStringSubmatch(code, -1) {
+		found[m[1]+"/"+m[2]] = true
+	}
+	asks := regexp.MustCompile(`\bmayAsk\("(\w+)"`)
+	for _, m := range asks.FindAllStringSubmatch(code, -1) {
+		found[m[1]+"/too_often"] = true
+	}
+	return found
+}
+
+// sources is the code of package netloop and of those below internal, without tests and without
+// what it says of its limits.
+func sources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"../../*.go", "../*/*.go", "../*/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") && filepath.Base(file) != "bounds.go" {
+				all.WriteString(read(t, file))
+			}
+		}
+	}
+	return all.String()
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// each calls fn for every name of a list.
+func each(names string, fn func(name string)) {
+	for name := range strings.SplitSeq(names, ", ") {
+		if name != "" {
+			fn(name)
+		}
+	}
+}
