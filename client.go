@@ -50,6 +50,7 @@ type LinkStats struct {
 	InputsMissed uint64        // fixed steps that ran without theirs
 	InputsLate   uint64        // inputs that came after their step
 	InputEarly   time.Duration // before its deadline the newest input came; below 0 is late
+	InputMargin  time.Duration // before theirs 95 of 100 inputs of the last second came, at least
 
 	Rewind       time.Duration // before its step the client's newest view lay, see [Tick.View]
 	ViewsClamped uint64        // views that counted as others
@@ -62,8 +63,8 @@ func (c *Client) Link() LinkStats {
 	rewind, clamped := c.e.SightStats()
 	return LinkStats{
 		RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent(),
-		Inputs: inputs.Applied, InputsMissed: inputs.Missed, InputsLate: inputs.Late, InputEarly: early,
 		Rewind: rewind, ViewsClamped: clamped,
+		Inputs: inputs.Applied, InputsMissed: inputs.Missed, InputsLate: inputs.Late, InputEarly: early, InputMargin: c.e.InputMargin(),
 	}
 }
 

@@ -101,6 +101,14 @@ func TestTheLeadFollowsAnotherWay(t *testing.T) {
 		before := cl.Stats()
 		w.Step(300)
 		after := cl.Stats()
+		// The server measures the same, but for the wait for a frame.
+		w.Tick(func(tick *netloop.Tick) {
+			for s := range tick.Clients() {
+				if margin := s.Link().InputMargin; margin < after.InputMargin-3*ms || margin > after.InputMargin+20*ms {
+					t.Errorf("to %v: a margin of %v, and of %v by the server", c.to, after.InputMargin, margin)
+				}
+			}
+		})
 		if most := c.to + 80*ms; after.LeadJumps != c.jumps || after.InputsMissed != before.InputsMissed || after.Lead > most {
 			t.Errorf("from %v to %v: %d jumps, %d missed, a lead of %v", c.from, c.to, after.LeadJumps, after.InputsMissed-before.InputsMissed, after.Lead)
 		}

@@ -93,6 +93,7 @@ func (r *fakeRoom) Drops(f *Family)          { f.Set(4, "rpc", "client_gone") }
 func (r *fakeRoom) MessagesWaited(f *Family) { f.Set(14) }
 func (r *fakeRoom) Inputs(f *Family)         { f.Set(15, "applied") }
 func (r *fakeRoom) Views(f *Family)          { f.Set(16, "as_sent") }
+func (r *fakeRoom) InputMargins(f *Family)   { f.SetFloat(0.025, "least") }
 func (r *fakeRoom) Limits(f *Family)         { f.Set(3, "client", "drop", "true") }
 func (r *fakeRoom) Bytes(f *Family)          { f.Set(900, "player") }
 func (r *fakeRoom) FieldBytes(f *Family)     { f.Set(800, "player", "Pos") }

@@ -28,6 +28,7 @@ type Room interface {
 	MessagesWaited(*Family)
 	Inputs(*Family)
 	Views(*Family)
+	InputMargins(*Family)
 	Limits(*Family)
 	Bytes(*Family)
 	FieldBytes(*Family)

@@ -119,6 +119,8 @@ var table = []row{
 		room(Room.Inputs)},
 	{"views_total", counter, "outcome", "Views that came with inputs which ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
 		room(Room.Views)},
+	{"input_margin_seconds", gauge, "kind", "How early 95 of 100 inputs of a client came at least, over the last second: of the client with the least (least), and of the one in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
+		room(Room.InputMargins)},
 	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
 		room(Room.MessagesWaited)},
 	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",

@@ -44,6 +44,7 @@ type Client struct {
 	refused   int            // calls answered without a handler, in the tick refusedIn
 	refusedIn uint64
 	inputs    *input.Buffer // nil before the first one comes
+	margins   *margins      // how early those of the last second came; nil as inputs
 	early     time.Duration // how long before its deadline the newest input came
 	sight     sight
 	toTell    bool   // something about its inputs that it has not been told

@@ -69,14 +69,19 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 		return
 	}
 	if c.inputs == nil {
-		c.inputs = new(input.Buffer)
+		c.inputs, c.margins = new(input.Buffer), new(margins)
 	}
+	before, _, ok := c.inputs.Status()
 	counts, fresh := c.inputs.Take(r.inputs.reader, a.State, r.now.FixedStep)
 	r.inputs.counts.Add(counts)
 	if fresh {
 		newest, _, _ := c.inputs.Status()
 		c.early = r.stepDue(newest) - a.At
 		c.sight.arrived(c.early)
+		if ok { // All since then came now.
+			newest = max(before+1, newest-min(newest, input.Repeats-1))
+		}
+		c.margins.add(a.At, r.stepDue(newest)-a.At)
 	}
 	c.toTell = true
 }
