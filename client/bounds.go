@@ -25,6 +25,13 @@ func bounds() limits.Table {
 			Full: "they run early; `Stats` counts them",
 		},
 		{
+			Name: "fixed steps of one frame", Default: maxSteps, Unit: "steps", Full: "the rest is left out, and counted",
+		},
+		{
+			Name: "how long numbers go on as they went without a newer snapshot", Default: limits.Say("not at all, %v at most", mostExtrapolated),
+			Config: "client.Extrapolate", Full: "they stand still",
+		},
+		{
 			Name: "how far behind lies what is shown", Default: limits.Say("%v, and %v ticks", maxDelay, netvar.Horizon/2),
 			Full: "what comes later has no neighbour to lie between",
 		},

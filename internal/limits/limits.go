@@ -43,8 +43,8 @@ type Limit struct {
 	// Unit says what is counted. Bytes and durations have theirs beside the number.
 	Unit string
 	// Config names what changes the bound, separated by commas: fields and methods by their type,
-	// such as RoomSpec.MaxClients, options of package netloop by their name alone, and flags of
-	// the server, such as --max-clients. Empty is a bound that is fixed.
+	// such as RoomSpec.MaxClients, options by their name, such as CatchUp, and flags of the server,
+	// such as --max-clients. Empty is a bound that is fixed.
 	Config string
 	// Counter names what counts that the bound was reached, separated by commas: queue/reason
 	// of netloop_queue_drops_total, or another series. Empty is nothing.

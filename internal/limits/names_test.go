@@ -14,8 +14,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// options are those of package netloop that a limit may name.
-var options = map[string]any{"CatchUp": netloop.CatchUp, "Limit": netloop.Limit, "LimitPerTick": netloop.LimitPerTick, "Timeout": netloop.Timeout}
+// options are those that a limit may name.
+var options = map[string]any{
+	"CatchUp": netloop.CatchUp, "Limit": netloop.Limit, "LimitPerTick": netloop.LimitPerTick, "Timeout": netloop.Timeout,
+	"client.Extrapolate": client.Extrapolate,
+}
 
 // configured are the types whose fields and methods a limit may name.
 var configured = map[string]reflect.Type{
@@ -35,7 +38,7 @@ func TestLimitsNameTheirConfiguration(t *testing.T) {
 			return strings.Contains(help, "  "+name+" ")
 		}
 		i := strings.LastIndex(name, ".")
-		if i < 0 {
+		if i < 0 || options[name] != nil {
 			return options[name] != nil
 		}
 		switch typ := configured[name[:i]]; {
