@@ -1,0 +1,116 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+var lead60 = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
+
+// What is needed is of the last second, and known only of late.
+func TestNeedsAreOfTheLastSecond(t *testing.T) {
+	var x needs
+	for i := range time.Duration(200) {
+		x.add(i*10*ms, i*ms)
+		if x.known(i*10*ms) != (i >= leastNeeds-1) {
+			t.Fatalf("after %d it is known: %v", i+1, x.known(i*10*ms))
+		}
+	}
+	// The last 101 are 99 to 199 ms.
+	if x.len() != 101 || x.few != 104*ms || x.half != 149*ms || x.most != 194*ms || x.wanted() != 284*ms {
+		t.Errorf("of %d: %v, %v, %v, wanted %v", x.len(), x.few, x.half, x.most, x.wanted())
+	}
+	if !x.known(2990*ms) || x.known(2991*ms) {
+		t.Error("it is known for other than a second")
+	}
+	if x.shift(-50 * ms); x.few != 54*ms || x.half != 99*ms || x.most != 144*ms {
+		t.Errorf("after a shift by 50 ms: %v, %v, %v", x.few, x.half, x.most)
+	}
+	if x.add(1991*ms, 0); x.len() != 101 || x.few != 54*ms || x.most != 144*ms {
+		t.Errorf("and of %d: %v, %v", x.len(), x.few, x.most)
+	}
+}
+
+// Only what the server says of the epoch in which an input was made counts, once, in the order of
+// the steps, and within reason.
+func TestWhatTheServerSaysIsJudged(t *testing.T) {
+	l := lead{on: true}
+	make := func(step uint64) {
+		l.made(time.Duration(step)*10*ms, step)
+		l.flush(time.Duration(step)*10*ms+ms, step)
+	}
+	for step := uint64(1); step <= 40; step++ {
+		make(step)
+	}
+	l.made(410*ms, 41)
+	l.made(420*ms, 42)
+	l.flush(421*ms, 42)
+	for i, say := range []struct {
+		step  uint64
+		early time.Duration
+		taken bool
+	}{
+		{3, ms, true}, {3, ms, false}, {2, ms, false}, {5, 11 * time.Second, false}, {6, -11 * time.Second, false},
+		{7, -9 * time.Second, true}, {1000, ms, false}, {41, ms, false}, {42, ms, true},
+	} {
+		was := l.needs.n
+		if l.take(500*ms, lead60, say.step, say.early); (l.needs.n > was) != say.taken {
+			t.Errorf("%d: step %d, %v early: taken %v", i, say.step, say.early, !say.taken)
+		}
+	}
+	// Step 42 left with 41, which was made at 410 ms.
+	if got, want := l.needs.all[2].ahead, lead60.GameTime(42)-ms-410*ms; got != want {
+		t.Errorf("step 42 needed %v, want %v", got, want)
+	}
+	make(43)
+	l.moved(100*ms, lead60)
+	if l.take(500*ms, lead60, 43, ms); l.needs.n != 3 {
+		t.Error("what was made before the epoch moved counts")
+	}
+	if make(44); l.owed != 100*ms {
+		t.Errorf("it stands still for %v", l.owed)
+	}
+	if l.take(500*ms, lead60, 44, ms); l.needs.n != 4 {
+		t.Error("what was made after the epoch moved does not count")
+	}
+	if back := l.moved(input.Still*lead60.Fixed.Period(), lead60); back || l.backs != 0 {
+		t.Error("it is set back by 16 steps")
+	}
+	if back := l.moved(input.Still*lead60.Fixed.Period()+1, lead60); !back || l.backs != 1 || l.owed != 0 {
+		t.Errorf("it is set back: %v, owes %v", back, l.owed)
+	}
+}
+
+// While nothing is measured the steps keep their distance to the server's present, also when that
+// turns out to be another: gradually, and by a jump if by much and for long.
+func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
+	for _, off := range []time.Duration{-300 * ms, -249 * ms, 0, 249 * ms, 300 * ms} {
+		var l lead
+		at := l.begin(0, time.Second, 40*ms, 20*ms)
+		if at != time.Second+80*ms {
+			t.Fatalf("it begins at %v", at)
+		}
+		jumped := time.Duration(-1)
+		for now := 10 * ms; now <= 3*time.Second; now += 10 * ms {
+			was := at
+			at = l.follow(now, at, time.Second+now+off, 20*ms)
+			if at < was {
+				t.Fatalf("off by %v: it goes back from %v to %v", off, was, at)
+			}
+			if l.jumps > 0 && jumped < 0 {
+				jumped = now
+			}
+		}
+		left := time.Second + 3*time.Second + off + 80*ms - at
+		want := off - max(min(off, 30*ms), -30*ms)
+		if off.Abs() > leadFar {
+			want = 0
+		}
+		if (left-want).Abs() > ms || off.Abs() > leadFar != (jumped == leadPatience) {
+			t.Errorf("off by %v: after 3 s by %v, want %v; it jumped at %v", off, left, want, jumped)
+		}
+	}
+}
