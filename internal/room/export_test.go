@@ -72,6 +72,12 @@ func (r *Room) ReportEvery() uint64       { return r.reportEvery() }
 func (r *Room) Paced(in loop.Input) error { return r.paced(in) }
 func (r *Room) Leaving() *Outgoing        { return r.leaving }
 
+// StepDue is when a step is due in an epoch.
+func (r *Room) StepDue(step uint64, e loop.Epoch) time.Duration {
+	r.in.Epoch = e
+	return r.stepDue(step)
+}
+
 // Recorded names what the recorder of a room still refers to of the last tick.
 func (r *Room) Recorded() string {
 	f, ok := r.feed.(*recorder)

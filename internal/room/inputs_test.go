@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -216,6 +217,14 @@ func TestCheatersGetOneInputAStep(t *testing.T) {
 		t.Errorf("%+v ran, and all were late or too far ahead", all)
 	}
 	c := p.counts()
+	p.room.Report()
+	for outcome, n := range map[string]uint64{
+		"applied": c.Applied, "missed": c.Missed, "late": c.Late, "duplicate": c.Duplicate, "ahead": c.Ahead, "malformed": c.Malformed,
+	} {
+		if line := fmt.Sprintf(`netloop_inputs_total{outcome="%s"} %d`, outcome, n); !p.scraped(line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
 	if c.Late != 98 || c.Ahead < 98 || c.Duplicate < 100 || c.Malformed != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -266,6 +275,10 @@ func TestInputsOfThoseWhoAreNotThere(t *testing.T) {
 		p.send(s)
 	}
 	p.step()
+	p.room.Report()
+	if line := `netloop_inputs_total{outcome="unhandled"} 1`; !p.scraped(line) {
+		t.Errorf("the metrics lack %s", line)
+	}
 	if n := len(p.inputsOf(p.all[0])); n != 1 {
 		t.Errorf("%d inputs of the client that was kicked ran", n)
 	}
@@ -419,26 +432,16 @@ func BenchmarkInputsOf200Clients(b *testing.B) {
 	}
 }
 
-// How early an input was is counted from the deadline of its tick, by the epoch in force.
-func TestHowEarlyAnInputWasFollowsTheEpoch(t *testing.T) {
-	p := newPilots(t, netloop.Config{}, 1)
-	s := p.all[0]
+// When a step is due follows the epoch, whatever was asked before.
+func TestWhenAStepIsDueFollowsTheEpoch(t *testing.T) {
+	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{FixedRate: netloop.Hz(50)}}, 0)
 	line := p.room.Timeline()
-	for n := range uint64(40) {
-		p.tick++
-		in := line.Input(p.tick)
-		in.Epoch = loop.Epoch{Tick: 1 + n/3, At: time.Duration(n/3) * time.Second}
-		newest := p.tick + 1 + n%2*16
-		s.ring.Clear()
-		s.make(newest, steer{})
-		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: 7 * time.Millisecond, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
-		if err := p.room.Step(in); err != nil {
-			t.Fatal(err)
-		}
-		c, _ := p.room.Client(s.Session.ID())
-		want := line.Deadline(in.Epoch, newest) - 7*time.Millisecond
-		if _, early := c.InputStats(); early != want && n%2 == 1 {
-			t.Fatalf("the input of step %d was early by %v, want %v", newest, early, want)
+	for _, e := range []loop.Epoch{{Tick: 1}, {Tick: 1, At: time.Second}, {Tick: 7, At: time.Second}, {Tick: 1}} {
+		for _, step := range []uint64{1, 17, 18, 33, 1, 1 << 40} {
+			want := e.At + line.GameTime((step*6+4)/5) - line.GameTime(e.Tick)
+			if got := p.room.StepDue(step, e); got != want {
+				t.Errorf("%+v: step %d is due at %v, want %v", e, step, got, want)
+			}
 		}
 	}
 }
