@@ -13,10 +13,11 @@ var lead60 = loop.Timeline{Rate: loop.Hz(60), Fixed: loop.Hz(60)}
 // What is needed is of the last second, and known only of late.
 func TestNeedsAreOfTheLastSecond(t *testing.T) {
 	var x needs
-	for i := range time.Duration(200) {
-		x.add(i*10*ms, i*ms)
-		if x.known(i*10*ms) != (i >= leastNeeds-1) {
-			t.Fatalf("after %d it is known: %v", i+1, x.known(i*10*ms))
+	for i := range 200 {
+		now := time.Duration(i) * 10 * ms
+		x.add(now, time.Duration(i)*ms)
+		if x.known(now) != (i >= leastNeeds-1) {
+			t.Fatalf("after %d it is known: %v", i+1, x.known(now))
 		}
 	}
 	// The last 101 are 99 to 199 ms.

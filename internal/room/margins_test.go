@@ -12,8 +12,8 @@ func TestMarginsAreOfTheLastSecond(t *testing.T) {
 		t.Error("there is a margin without an input")
 	}
 	const ms = time.Millisecond
-	for i := range time.Duration(40) { // 39, 38 … 0 ms early, 10 ms apart
-		m.add(i*10*ms, (39-i)*ms)
+	for i := range 40 { // 39, 38 … 0 ms early, 10 ms apart
+		m.add(time.Duration(i)*10*ms, time.Duration(39-i)*ms)
 	}
 	for now, want := range map[time.Duration]time.Duration{400 * ms: 2 * ms, 1200 * ms: ms, 1390 * ms: 0} {
 		if got, ok := m.least(now); !ok || got != want {
