@@ -131,6 +131,27 @@ func TestAShipAtRestIsNeitherRewoundNorLeftWrong(t *testing.T) {
 	}
 }
 
+// A ship in motion is put right by the first packet that has it, even where so many are lost that
+// no snapshot proves anything else.
+func TestAPushIsSeenWithTheFirstPacketThatHasIt(t *testing.T) {
+	r := newRace(t)
+	p := r.helmsman(netlooptest.Link{Delay: 75 * time.Millisecond, Loss: 0.4})
+	waited := 0
+	for range 10 {
+		r.touch(p, func(s *racer) { s.VX = 60 })
+		for _, predicted := r.view(t, p); predicted.VX < 10 && waited < 600; _, predicted = r.view(t, p) {
+			r.Step(1)
+			waited++
+		}
+		r.Step(20)
+		r.touch(p, func(s *racer) { s.VX = 0 })
+		r.Step(60)
+	}
+	if waited > 90 { // Five ticks are the way, and each packet in between may be lost.
+		t.Errorf("ten pushes were seen after %d ticks in all", waited)
+	}
+}
+
 // What the server does to a ship in secret makes no packet at all when it only holds it: the client
 // sees itself go, and has to notice by a snapshot that says that there is nothing to say.
 func TestAShipThatTheServerHoldsIsHeldByTheClientToo(t *testing.T) {

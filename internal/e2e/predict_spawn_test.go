@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -255,4 +258,30 @@ func TestPredictSaysWhatIsWrong(t *testing.T) {
 	refuses("works in FixedUpdate only", func() { client.Spawn(c, shots, shot{}) })
 	other := netlooptest.New(t, game{schema: predictedSchema}).Join("", nil, perfect)
 	refuses("not declared as predicted", func() { client.Predict(other, plainDrifters, helm, func(*drifter, *netloop.Tick, rudder) {}) })
+}
+
+// A recorded run of a predicted class, whose state is rounded and whose shots are told by their
+// inputs, replays.
+func TestARunWithPredictedObjectsReplays(t *testing.T) {
+	var file bytes.Buffer
+	r := newRace(t, netlooptest.Record(&file))
+	c := r.Join("", nil, playing)
+	client.Inputs(c, helm, func(t *netloop.Tick) rudder {
+		in := racerAt(t.FixedStep())
+		in.Fire = t.FixedStep()%8 == 0
+		return in
+	})
+	r.Step(200)
+	r.mine = map[netloop.ClientID]*netloop.Object[racer]{}
+	p, err := netloop.NewReplay(netloop.Config{}, r.game, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for ; err == nil; ticks++ {
+		_, err = p.Step() // Compares the digest of all that was sent.
+	}
+	if !errors.Is(err, io.EOF) || ticks != 201 {
+		t.Errorf("tick %d: %v", ticks, err)
+	}
 }
