@@ -9,6 +9,7 @@ package golden
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,4 +34,20 @@ func Check(tb testing.TB, path, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		tb.Errorf("%s differs (-want +got); if that is meant, run go test -rewrite in this package:\n%s", path, diff)
 	}
+}
+
+// CheckPart is Check for what a file holds between two marks; the rest of the file is a person's.
+func CheckPart(tb testing.TB, path, begin, end, got string) {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	head, rest, begins := strings.Cut(string(text), begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		tb.Errorf("%s has no place for what is made: it stands between %q and %q", path, begin, end)
+		return
+	}
+	Check(tb, path, head+begin+got+end+tail)
 }

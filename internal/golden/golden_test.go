@@ -45,3 +45,31 @@ func TestADifferenceIsSaidAndRewriteMakesIt(t *testing.T) {
 		t.Errorf("the file holds %q: %v", b, err)
 	}
 }
+
+func TestAPartIsMadeAndTheRestStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, []byte("before[old]after"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer func(was bool) { *rewrite = was }(*rewrite)
+	for _, step := range []struct {
+		rewrite    bool
+		begin, got string
+		says, left string
+	}{
+		{false, "[", "old", "", "before[old]after"},
+		{false, "[", "new", "differs", "before[old]after"},
+		{true, "{", "new", "no place", "before[old]after"},
+		{true, "[", "new", "", "before[new]after"},
+	} {
+		f := &fake{TB: t}
+		*rewrite = step.rewrite
+		CheckPart(f, path, step.begin, "]", step.got)
+		if step.says == "" && f.said != "" || !strings.Contains(f.said, step.says) {
+			t.Errorf("%+v: said %q", step, f.said)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != step.left {
+			t.Errorf("%+v: the file holds %q: %v", step, b, err)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package limits_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -74,16 +73,7 @@ func all(fn func(limits.Part, limits.Limit)) {
 
 // What docs/LIMITS.md says is what the constants say, and "make limits" writes it.
 func TestEveryLimitIsDocumented(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, begins := strings.Cut(string(text), begin)
-	_, tail, ends := strings.Cut(rest, end)
-	if !begins || !ends {
-		t.Fatalf("%s has no place for the tables: it is between %q and %q", page, begin, end)
-	}
-	golden.Check(t, page, head+begin+markdown()+end+tail)
+	golden.CheckPart(t, page, begin, end, markdown())
 }
 
 // markdown has a section with a table for each part.
