@@ -29,7 +29,7 @@ func doorBounds(c *Config) []limits.Limit {
 	return []limits.Limit{
 		{
 			Name:    "strangers: connections from a proven address that have not been let in",
-			Default: limits.Say("a quarter of the clients, %v at least", minStrangers), Unit: "connections",
+			Default: limits.Say("%v: a quarter of the clients, %v at least", maxStrangers(c.Room.MaxClients), minStrangers), Unit: "connections",
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "handshake/dismissed, handshake/too_many, netloop_strangers",
 			Full: "one of the site (IPv4 address, IPv6 /56) with the most makes room (`CODE_BUSY`): its oldest, " +
 				"and among equals one that is old enough; else the newcomer is refused",
@@ -43,7 +43,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
-			Name: "connections that were let in", Default: limits.Say("the clients and %v more, which are about to end", spareConns),
+			Name: "connections that were let in", Default: limits.Say("%v: the clients and %v more, which are about to end", c.Room.MaxClients+spareConns, spareConns),
 			Unit: "connections", Config: "RoomSpec.MaxClients, --max-clients", Counter: "handshake/full", Full: "refused (`CODE_FULL`)",
 		},
 	}
@@ -66,7 +66,7 @@ func sessionBounds(c *Config) []limits.Limit {
 			Full: "the view counts as that old, and the input runs",
 		},
 		{
-			Name: "inbox of a session", Default: limits.Say("%v and the burst of its messages, %v in all", minArrivals, c.RPC.arrivals()),
+			Name: "inbox of a session", Default: limits.Say("%v: the burst of its messages and %v more", c.RPC.arrivals(), minArrivals),
 			Unit: "arrivals", Config: "RPCLimits.Burst, --client-burst", Counter: "inbox/session_full, inbox/waiting",
 			Full: "unreliable: dropped; reliable: not queued, and a call answered, where messages wait for their turn; otherwise disconnected (`CODE_FLOOD`)",
 		},

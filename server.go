@@ -100,9 +100,11 @@ func New(cfg Config, g Game) (*Server, error) {
 // clients: those that are about to end.
 const spareConns = 32
 
-// minStrangers is how many connections may wait to be let in, at least. Otherwise it is a
-// quarter of the room's clients.
+// minStrangers is how many connections may wait to be let in, at least.
 const minStrangers = 32
+
+// maxStrangers is how many that are with so many clients in the room.
+func maxStrangers(clients int) int { return max(clients/4, minStrangers) }
 
 // Listen takes the ports. Run does it too; call Listen before to learn the
 // addresses first. A port in use is an error that names the address. A server that has
@@ -131,7 +133,7 @@ func (s *Server) listen(conf *tls.Config) error {
 		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Log: s.log,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
-		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: max(s.cfg.Room.MaxClients/4, minStrangers),
+		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
 		Refusing: s.room.e.Refusing,
 		Through:  s.simulated(),
 	})

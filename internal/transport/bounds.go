@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strings"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/input"
@@ -62,7 +63,7 @@ func sessionBounds() []limits.Limit {
 		},
 		{
 			Name: "memory that one hostile client takes", Default: (worstMemory() + 1<<16 - 1) &^ (1<<16 - 1),
-			Unit: "its messages under way, inputs, mailbox, reliable messages kept, and QUIC's windows and queues (" + limits.Written(quicMemory) + ")",
+			Unit: worstSum(),
 			Full: "each of them by its own row",
 		},
 	}
@@ -110,21 +111,45 @@ func answerBounds() []limits.Limit {
 	}
 }
 
-// What QUIC holds of a client: the windows of the connection, and its queues of datagrams.
-const (
-	quicReceived   = 128 * 1200
-	quicSent       = 32 * 1200
-	quicConnection = 48 << 10
-	quicMemory     = limits.Bytes(quicReceived + quicSent + quicConnection)
-)
+// share is a part of the memory that a client may take.
+type share struct {
+	of    string
+	bytes limits.Bytes
+}
 
-// worstMemory is what one hostile client makes a server hold at most, by its limits: what it has
-// under way, the queues of what it does not read, an incomplete frame, inputs that wait for their
-// step, and what QUIC holds.
-func worstMemory() limits.Bytes {
-	n := maxInboxBytesPerSession + sparedInboxBytes
-	n += maxReliableBytes + keptQueue + maxBacklogBytes
-	n += 2 * (maxUnreliableMemory + 2*maxUnreliable*int(unsafe.Sizeof(span{}))*5/4)
-	n += MaxFrame*5/4 + input.MaxMemory
-	return limits.Bytes(n) + quicMemory
+// shares are all of them, each full: what a client has under way, the queues of what it does not
+// read, an incomplete frame, inputs that wait for their step, and what QUIC holds, which are the
+// windows of the connection and its queues of datagrams.
+func shares() []share {
+	const (
+		quicReceived   = 128 * 1200
+		quicSent       = 32 * 1200
+		quicConnection = 48 << 10
+	)
+	return []share{
+		{"under way", maxInboxBytesPerSession + sparedInboxBytes},
+		{"in the reliable mailbox", maxReliableBytes + keptQueue},
+		{"of reliable messages kept", maxBacklogBytes},
+		{"in the unreliable mailbox", 2 * limits.Bytes(maxUnreliableMemory+2*maxUnreliable*int(unsafe.Sizeof(span{}))*5/4)},
+		{"of a frame", MaxFrame * 5 / 4},
+		{"of inputs", input.MaxMemory},
+		{"in QUIC's windows and queues", quicReceived + quicSent + quicConnection},
+	}
+}
+
+// worstMemory is what one hostile client makes a server hold at most, by its limits.
+func worstMemory() (n limits.Bytes) {
+	for _, s := range shares() {
+		n += s.bytes
+	}
+	return n
+}
+
+// worstSum is how that comes about.
+func worstSum() string {
+	var all []string
+	for _, s := range shares() {
+		all = append(all, limits.Written(s.bytes)+" "+s.of)
+	}
+	return "the sum of " + strings.Join(all, ", ")
 }
