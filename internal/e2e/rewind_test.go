@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -236,5 +237,66 @@ func TestAtTheEndsOfHistory(t *testing.T) {
 	w.Step(2)
 	if len(panics) > 0 {
 		t.Error("the client has no object")
+	}
+}
+
+// Another program of the same player has not seen what the first one saw.
+func TestATakeOverBeginsWithoutAView(t *testing.T) {
+	var before, after netloop.View
+	resumed := false
+	w := netlooptest.New(t, game{schema: gallery, script: func(r *netloop.Room) {
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+		r.OnResume(func(t *netloop.Tick, c *netloop.Client) { after, resumed = t.View(c), true })
+		aims.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ aim) {
+			if !resumed {
+				before = t.View(from)
+			}
+		})
+	}})
+	first := w.Join("ann", nil, perfect)
+	client.Inputs(first, aims, func(*netloop.Tick) aim { return aim{} })
+	w.Step(90)
+	w.Join("ann", nil, perfect)
+	w.Step(30)
+	if before == (netloop.View{}) || !resumed || after != (netloop.View{}) {
+		t.Errorf("the first saw %+v, and the second, %v, %+v", before, resumed, after)
+	}
+}
+
+// Looking back allocates nothing: neither of whom the view is, nor at what it shows.
+func TestAtAllocatesNothing(t *testing.T) {
+	g := new(shooter)
+	w := netlooptest.New(t, g)
+	c := w.Join("", nil, perfect)
+	client.Inputs(c, aims, func(*netloop.Tick) aim { return aim{Fire: true} })
+	w.Step(90)
+	w.Tick(func(tick *netloop.Tick) {
+		for from := range tick.Clients() {
+			if tick.View(from) == (netloop.View{}) {
+				t.Error("the client has seen nothing")
+			}
+			n := testing.AllocsPerRun(20, func() {
+				if s, ok := g.target.At(tick.View(from)); !ok || s.X == 0 {
+					t.Error("it was not there")
+				}
+			})
+			if n > 0 {
+				t.Errorf("%v allocations", n)
+			}
+		}
+	})
+}
+
+// BenchmarkAt looks back at an object that has changed in each of 128 ticks.
+func BenchmarkAt(b *testing.B) {
+	g := new(shooter)
+	w := netlooptest.New(b, g)
+	w.Step(200)
+	b.ReportAllocs()
+	v := netloop.View{From: 185, To: 186, Alpha: 0.5}
+	for b.Loop() {
+		if s, ok := g.target.At(v); !ok || s.X == 0 {
+			b.Fatal("it was not there")
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -23,7 +24,9 @@ type inputs struct {
 	reader   *input.Reader
 	counts   input.Counts // of all clients that there have been
 	views    [clampReasons]uint64
-	orphans  uint64 // packets without a handler
+	stepAt   time.Duration            // game time of the running step
+	times    [netvar.Horizon]tickTime // by tick
+	orphans  uint64                   // packets without a handler
 	place    guard.Place
 	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
 }
@@ -99,6 +102,7 @@ func (r *Room) stepDue(step uint64) time.Duration {
 // applyInputs is the system input.apply: it runs one input of each client, before all else in a
 // fixed step.
 func (r *Room) applyInputs() {
+	r.inputs.stepAt = r.Timeline().StepTime(r.now.FixedStep)
 	for _, c := range r.clients.list {
 		if c.inputs == nil || c.kicked != nil {
 			continue

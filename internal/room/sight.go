@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netvar"
 )
@@ -95,7 +94,7 @@ func (c *Client) look() {
 	if r.spec.MaxRewind <= 0 {
 		return
 	}
-	now := r.Timeline().StepTime(r.now.FixedStep)
+	now := r.inputs.stepAt
 	v, missed := c.inputs.View()
 	switch {
 	case missed == 0 && v != input.View{}:
@@ -107,7 +106,7 @@ func (c *Client) look() {
 
 // judge takes a view for what it may be.
 func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
-	line, why := c.room.Timeline(), asSent
+	r, why := c.room, asSent
 	switch {
 	case !c.peer.Has(v.From) || !c.peer.Has(v.To):
 		why = unseen
@@ -115,10 +114,10 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 		why = apart
 	}
 	if why != asSent {
-		v = c.around(gameTimeOf(line, v))
+		v = c.around(r.viewedAt(v))
 	}
-	back := now - gameTimeOf(line, v)
-	if most := c.room.spec.MaxRewind + c.way(); back > most {
+	back := now - r.viewedAt(v)
+	if most := r.spec.MaxRewind + c.way(); back > most {
 		back, why = most, max(why, old)
 	}
 	if to, ok := s.follow(now, back); !ok {
@@ -128,7 +127,7 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 		v = c.around(now - back)
 	}
 	s.view, s.back = v, back
-	c.room.inputs.views[why]++
+	r.inputs.views[why]++
 	if why != asSent {
 		s.clamped++
 	}
@@ -168,22 +167,37 @@ func (s *sight) follow(now, back time.Duration) (to time.Duration, ok bool) {
 // around returns the moment at a game time between two snapshots that the client has whole, next
 // to each other; the nearest one, if there is none on one side, and the zero Moment without any.
 func (c *Client) around(at time.Duration) netvar.Moment {
-	line := c.room.Timeline()
-	from, to := c.peer.Around(line.TickAt(at))
+	from, to := c.peer.Around(c.room.Timeline().TickAt(at))
 	switch {
 	case from == 0:
 		return netvar.Moment{From: to, To: to}
 	case to == 0:
 		return netvar.Moment{From: from, To: from}
 	}
-	older, newer := line.GameTime(from), line.GameTime(to)
+	older, newer := c.room.timeOf(from), c.room.timeOf(to)
 	return netvar.Moment{From: from, To: to, Alpha: float64(at-older) / float64(newer-older)}
 }
 
-// gameTimeOf returns the game time of a moment.
-func gameTimeOf(line loop.Timeline, m netvar.Moment) time.Duration {
-	from := line.GameTime(m.From)
-	return from + time.Duration(m.Alpha*float64(line.GameTime(m.To)-from))
+// viewedAt returns the game time of a moment.
+func (r *Room) viewedAt(m netvar.Moment) time.Duration {
+	from := r.timeOf(m.From)
+	return from + time.Duration(m.Alpha*float64(r.timeOf(m.To)-from))
+}
+
+// tickTime is the game time of a tick.
+type tickTime struct {
+	tick uint64
+	at   time.Duration
+}
+
+// timeOf returns the game time of a tick. The views of all clients are of the same few, and it
+// takes a division to find out.
+func (r *Room) timeOf(tick uint64) time.Duration {
+	k := &r.inputs.times[tick%netvar.Horizon]
+	if k.tick != tick {
+		*k = tickTime{tick, r.Timeline().GameTime(tick)}
+	}
+	return k.at
 }
 
 // Views implements metrics.Room.

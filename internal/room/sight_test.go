@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -25,6 +26,7 @@ type aimer struct {
 	back  []time.Duration // before the step of the input those lie
 	acked uint64          // it acknowledges all packets up to here
 	mute  bool            // it acknowledges nothing more
+	early time.Duration   // before the deadline of its step comes an input
 }
 
 func newAimer(t testing.TB, cfg netloop.Config) *aimer {
@@ -66,7 +68,7 @@ func (a *aimer) see(v input.View) netloop.View {
 	step := a.tick + 1
 	a.ring.Clear()
 	a.ring.Add(step, v)
-	at := loop.Timeline{Rate: loop.Hz(60)}.GameTime(a.tick)
+	at := loop.Timeline{Rate: loop.Hz(60)}.GameTime(a.tick) - a.early
 	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
 	n := len(a.views)
 	if a.silent(); len(a.views) != n+1 {
@@ -188,6 +190,57 @@ func TestAViewIsNotTooOld(t *testing.T) {
 	}
 }
 
+// An input that was made earlier than half a round trip before its step, because the client's clock
+// leads, may look back further by that; what comes late has not waited.
+func TestAnInputThatWaitsMayLookBackFurther(t *testing.T) {
+	for _, c := range []struct{ early, want time.Duration }{
+		{40 * time.Millisecond, 290 * time.Millisecond}, {-40 * time.Millisecond, 250 * time.Millisecond},
+	} {
+		a := newAimer(t, netloop.Config{})
+		a.early = c.early
+		a.see(a.lagging(30))
+		if back := a.back[0]; (back - c.want).Abs() > time.Millisecond {
+			t.Errorf("%v early: %v back, want %v", c.early, back, c.want)
+		}
+		// One that comes otherwise moves that little by little.
+		a.early += 160 * time.Millisecond
+		a.see(a.lagging(30))
+		if back := a.back[1]; (back - c.want - 160*time.Millisecond/16).Abs() > 3*time.Millisecond {
+			t.Errorf("%v early: %v back, after %v", a.early, back, c.want)
+		}
+	}
+}
+
+// Whatever a client says, and acknowledges, its view is of snapshots that it has, next to each
+// other, and not too old; and each of its inputs runs.
+func TestWhateverAClientSaysItsViewCanBeTrue(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		a := newAimer(t, netloop.Config{Room: netloop.RoomSpec{SendEvery: 1 + int(seed)%3}})
+		for range 200 {
+			a.mute = rng.IntN(3) == 0
+			at := func() uint64 {
+				return uint64(max(0, int64(a.tick)+rng.Int64N(1<<rng.IntN(20))-rng.Int64N(1<<rng.IntN(10))))
+			}
+			said := input.View{From: at(), To: at(), Alpha: rng.Float32()}
+			if rng.IntN(3) == 0 {
+				said = a.lagging(1 + float64(rng.IntN(min(int(a.tick), 140))))
+			}
+			v := a.see(said)
+			c, _ := a.room.Client(a.Session.ID())
+			switch back := a.back[len(a.back)-1]; {
+			case v == netloop.View{}:
+			case !c.Peer().Has(v.From) || !c.Peer().Has(v.To) || v.From > v.To || v.To >= a.tick || v.Alpha < 0 || v.Alpha >= 1:
+				t.Fatalf("seed %d: %+v counts as %+v", seed, said, v)
+			case c.Peer().HasBetween(v.From, v.To):
+				t.Fatalf("seed %d: %+v counts as %+v, and there is one between", seed, said, v)
+			case back > 270*time.Millisecond: // A missing neighbour lets it be a snapshot older.
+				t.Fatalf("seed %d: %+v counts as %+v, %v back", seed, said, v, back)
+			}
+		}
+	}
+}
+
 // Who picks for each shot the best moment of the last quarter of a second gets it about once in a
 // second. What it gets otherwise lies near where it was before.
 func TestAViewJumpsSeldom(t *testing.T) {
@@ -290,5 +343,46 @@ func TestViewsAreReplayed(t *testing.T) {
 	}
 	if len(again.views) < 250 || !slices.Equal(again.views, a.views) {
 		t.Errorf("%d views, and %d in the replay", len(a.views), len(again.views))
+	}
+}
+
+// BenchmarkViewsOf200Clients is a tick that takes and runs the inputs of 200 clients, whose views
+// count as they are, and one in a room in which nobody looks back: the difference is what views
+// cost.
+func BenchmarkViewsOf200Clients(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		most time.Duration
+	}{{"none", -1}, {"all", 0}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := newPilots(b, netloop.Config{Room: netloop.RoomSpec{MaxClients: 200, MaxRewind: c.most}}, 200)
+			p.quiet = true
+			sent := p.tick
+			bring := func() {
+				for _, s := range p.all {
+					carry(s.guest, nil)
+					p.push(s.guest, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: p.tick - sent}}})
+					s.ring.Clear()
+					_ = schema.CaptureInput(s.codec, &s.in, s.ring.Add(p.tick+1, input.View{From: p.tick - 4, To: p.tick - 3, Alpha: 0.5}))
+					p.send(s)
+				}
+			}
+			for range 10 {
+				bring()
+				p.step()
+			}
+			took := make([]time.Duration, b.N)
+			for i := range took {
+				bring()
+				start := time.Now()
+				p.step()
+				took[i] = time.Since(start)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs/tick-p50")
+			if _, clamped := p.room.Clients()[0].SightStats(); clamped > 20 {
+				b.Errorf("%d views were clamped", clamped)
+			}
+		})
 	}
 }
