@@ -81,6 +81,20 @@ func TestAShotAppearsAsItIsFired(t *testing.T) {
 	}
 }
 
+// A shot of a step that runs again is fired from where the ship then is: the correction of the ship
+// is the shot's as well, and nothing is wrong when the server's comes.
+func TestAShotIsFiredAgainFromWhereTheShipWas(t *testing.T) {
+	r := newRace(t)
+	g := r.gunner(farAway)
+	before := g.Stats().Prediction.Mispredicted
+	r.touch(g.helmsman, func(s *racer) { s.X += 10 })
+	r.fire(g)
+	r.Step(60)
+	if s := g.Stats().Prediction; s.Mispredicted != before+1 || s.SpawnsMatched != 1 || len(g.came) != 1 || len(g.went) != 0 {
+		t.Errorf("%+v, %d came, %d went", s, len(g.came), len(g.went))
+	}
+}
+
 // What the server does not spawn goes again, as soon as that is sure.
 func TestAShotThatTheServerDoesNotFireIsWithdrawn(t *testing.T) {
 	for _, l := range []netlooptest.Link{{}, farAway, playing} {
