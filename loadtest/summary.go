@@ -82,8 +82,9 @@ func writeFeel(line func(subject, format string, a ...any), f *Feel) {
 	}
 	missed := float64(f.InputsMissed) / float64(f.Inputs)
 	line("inputs", "%s made, %s missed (%s %%), %s bytes in a datagram", grouped(f.Inputs), grouped(f.InputsMissed), percent(&missed), figure(f.InputBytes))
-	line("own ship", "drawn %s frames after the input (p50), %s (p99); %s mispredictions a minute, %s of them for late inputs, off by %s (p50), %s (p99)",
-		whole(f.Reaction.P50), whole(f.Reaction.P99), figure(f.Mispredicted), figure(f.MispredictedLate), figure(f.Correction.P50), figure(f.Correction.P99))
+	line("own ship", "drawn %s frames after the input (p50), %s (p99)", whole(f.Reaction.P50), whole(f.Reaction.P99))
+	line("predicted", "%s times a minute wrongly, %s of them for late inputs, off by %s (p50), %s (p99)",
+		figure(f.Mispredicted), figure(f.MispredictedLate), figure(f.Correction.P50), figure(f.Correction.P99))
 	if f.Hits > 0 {
 		confirmed := float64(f.Confirmed) / float64(f.Hits)
 		line("hits", "%s seen by the shooter, %s confirmed (%s %%)", grouped(f.Hits), grouped(f.Confirmed), percent(&confirmed))

@@ -46,6 +46,7 @@ func (g *Game) Open(r *netloop.Room) error {
 	r.OnJoin(a.join)
 
 	Controls.Handle(r, a.control)
+	r.On(netloop.FixedUpdate, "arena.ships", a.raiseShips)
 	r.On(netloop.FixedUpdate, "arena.rocks", a.driftRocks)
 	r.On(netloop.FixedUpdate, "arena.shots", a.endShots)
 

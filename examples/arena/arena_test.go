@@ -131,6 +131,29 @@ func TestShotsHitAndScore(t *testing.T) {
 	}
 }
 
+// Who falls does not know it yet: what the player does counts until the ship has fallen, and then
+// it starts anew.
+func TestWhoFallsStillFires(t *testing.T) {
+	w := game(t, 0)
+	ann, bob := enter(w, "ann"), enter(w, "bob")
+	first, second := hold(ann), hold(bob)
+	w.Step(60 * 3) // Until the shields are down.
+	edit(w, ann, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Heading = 1000, 1000, 0 })
+	edit(w, bob, func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Heading, s.Hull = 1200, 1000, math.Pi, 1 })
+	w.Step(30)
+	first.Fire = true
+	w.Step(1)
+	first.Fire = false
+	w.Until(60, func() bool { return ship(w, ann, bob).Hull == 0 })
+	second.Fire = true
+	w.Step(1)
+	second.Fire = false
+	w.Step(60)
+	if a, b := ship(w, bob, ann), ship(w, ann, bob); a.Hull != 2 || b.Hull != 3 || b.Score != -1 {
+		t.Errorf("ann's ship is %+v, and bob's that fell %+v", a, b)
+	}
+}
+
 // A shot goes through nothing: of two ships and a rock in a line it strikes the first.
 func TestShotsStrikeTheFirst(t *testing.T) {
 	w := game(t, 1)
@@ -148,8 +171,8 @@ func TestShotsStrikeTheFirst(t *testing.T) {
 		}
 		struck := netloop.ClientID(0)
 		w.Tick(func(tick *netloop.Tick) {
-			shot := arena.Shot{X: 0, Y: 100}
-			if o := shot.Strikes(tick, players[0].ID(), arena.Live(tick, arena.Rocks), arena.Live(tick, arena.Ships)); o != nil {
+			shot, now := arena.Shot{X: 0, Y: 100}, netloop.View{}
+			if o := shot.Strikes(tick, players[0].ID(), arena.At(tick, arena.Rocks, now), arena.At(tick, arena.Ships, now)); o != nil {
 				struck = o.Owner()
 			}
 		})

@@ -48,7 +48,8 @@ type Ship struct {
 	Reload  netloop.Deadline `net:"read=owner"` // until then it does not fire
 	Shield  netloop.Deadline // until then nothing harms it
 	Name    string           `net:"max=16"`
-	Hull    uint8            // hits that it survives
+	Hull    uint8            // hits that it survives; 0: it falls
+	Falls   netloop.Deadline // when it falls, it still flies and fires until then
 	Score   int32
 }
 

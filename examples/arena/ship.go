@@ -57,7 +57,7 @@ func way(a, b float32) float32 {
 func (s *Ship) Steer(t *netloop.Tick, in Control) (fires bool) {
 	s.Thrust, s.Turn = in.Thrust, max(-1, min(in.Turn, 1))
 	s.fly(float32(t.Delta().Seconds()))
-	if !in.Fire || !s.Reload.Passed(t) {
+	if !in.Fire || !s.Reload.Passed(t) || s.fallen(t) {
 		return false
 	}
 	s.Reload = t.In(reloadTime)
@@ -82,6 +82,21 @@ func (s *Ship) fly(dt float32) {
 	s.VY -= s.VY * drag * dt
 	if drift(&s.X, &s.Y, s.VX, s.VY, dt) {
 		s.Leaps++
+	}
+}
+
+// fallTime is for how long a ship flies on that has lost its hull: longer than its player's inputs
+// and the news of it take, so that what the player does until then counts.
+const fallTime = 400 * time.Millisecond
+
+func (s *Ship) fallen(t *netloop.Tick) bool { return s.Hull == 0 && s.Falls.Passed(t) }
+
+// raiseShips lets ships that have fallen start anew.
+func (a *room) raiseShips(t *netloop.Tick) {
+	for o := range Ships.All(t) {
+		if s := o.State(); s.fallen(t) {
+			o.Edit(t).spawn(t)
+		}
 	}
 }
 

@@ -23,18 +23,19 @@ func (s *Ship) Shot(t *netloop.Tick) Shot {
 func (a *room) fire(t *netloop.Tick, from *netloop.Client, ship *netloop.Object[Ship], shot Shot) {
 	shot.Born = netloop.FromInput(t, from)
 	Shots.Spawn(t, shot, netloop.OwnedBy(from.ID()))
-	if o := shot.Strikes(t, from.ID(), Live(t, Rocks), Live(t, Ships)); o != nil {
+	saw := t.View(from)
+	if o := shot.Strikes(t, from.ID(), At(t, Rocks, saw), At(t, Ships, saw)); o != nil {
 		strike := Strike{By: ship.Ref(), Ship: o.Ref(), Step: t.FixedStep()}
 		Struck.Send(t, netloop.To(from.ID(), o.Owner()), strike, netloop.WithState())
 		a.damage(t, o, ship)
 	}
 }
 
-// Live is the objects of a class as they are.
-func Live[S any](t *netloop.Tick, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
+// At is the objects of a class as a player saw them; those that have gone since are left out.
+func At[S any](t *netloop.Tick, k *netloop.Class[S], v netloop.View) iter.Seq2[*netloop.Object[S], S] {
 	return func(yield func(*netloop.Object[S], S) bool) {
 		for o := range k.All(t) {
-			if !yield(o, o.State()) {
+			if s, ok := o.At(v); ok && !yield(o, s) {
 				return
 			}
 		}
@@ -52,7 +53,7 @@ func (s Shot) Strikes(t *netloop.Tick, by netloop.ClientID, rocks iter.Seq2[*net
 		}
 	}
 	for o, ship := range ships {
-		if o.Owner() == by || !ship.Shield.Passed(t) {
+		if o.Owner() == by || ship.Hull == 0 || !ship.Shield.Passed(t) {
 			continue
 		}
 		if ahead, ok := s.meets(float32(sin), float32(cos), ship.X, ship.Y, shipRadius); ok && ahead < reach {
@@ -79,14 +80,13 @@ func (a *room) endShots(t *netloop.Tick) {
 	}
 }
 
-// damage takes a hit from a ship's hull. Without a hull it starts anew, and who
-// shot scores.
+// damage takes a hit from a ship's hull. Without a hull it falls, and who shot scores.
 func (a *room) damage(t *netloop.Tick, ship, by *netloop.Object[Ship]) {
 	s := ship.Edit(t)
-	if s.Hull--; s.Hull > 0 {
+	if s.Hull = max(s.Hull, 1) - 1; s.Hull > 0 || !s.Falls.Passed(t) {
 		return
 	}
+	s.Falls = t.In(fallTime)
 	s.Score--
-	s.spawn(t)
 	by.Edit(t).Score += 3
 }

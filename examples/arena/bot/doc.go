@@ -5,7 +5,8 @@
 //
 //	Watch    keeps lists of the ships, rocks and pickups that exist
 //	Said     hears what others say
-//	decide   ten times a second, in Update: steer, fire, say (pilot.go)
+//	control  the input of each fixed step; it decides ten times a second (pilot.go)
+//	look     what the pilot feels, in each frame as it is drawn (feel.go)
 //	Calls    asks for the standings, twice a second, on the load test's schedule
 //
 // A pilot's decisions depend on what it sees and on the random numbers of its Meter

@@ -189,7 +189,7 @@ func (p *pilot) nearest(me arena.Ship) (found *netloop.Object[arena.Ship]) {
 	for _, o := range p.ships.all {
 		s := o.State()
 		dx, dy := apart(float64(s.X), float64(me.X)), apart(float64(s.Y), float64(me.Y))
-		if d2 := dx*dx + dy*dy; d2 < best {
+		if d2 := dx*dx + dy*dy; d2 < best && s.Hull > 0 {
 			best, found = d2, o
 		}
 	}
