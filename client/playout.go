@@ -120,7 +120,8 @@ func (p *playout) lead(target, passed time.Duration) {
 		p.run = target
 		p.jumps++
 	default:
-		p.run += passed + min(max(wrong*passed/slewOver, -passed/mostSlower), passed/mostFaster)
+		correction := time.Duration(int64(wrong) * int64(passed) / int64(slewOver))
+		p.run += passed + min(max(correction, -passed/mostSlower), passed/mostFaster)
 	}
 }
 

@@ -333,8 +333,8 @@ func TestTheDelayLooksAtTheRightTime(t *testing.T) {
 	for range 50 {
 		add(10*time.Second, 200*ms, tick60)
 	}
-	for i := range time.Duration(300) {
-		add(i*tick60, 20*ms, tick60)
+	for i := range 300 {
+		add(time.Duration(i)*tick60, 20*ms, tick60)
 	}
 	want(20*ms + tick60)
 	add(0, 5*time.Second, tick60)

@@ -134,24 +134,23 @@ func (w *writer) append(dst []byte, limit int, list []*item) []byte {
 	w.bits.Bit(gaps)
 	line := viewLine{advance: places}
 	written := 0
+	base, newer := &w.form.zero, (*codec.Values)(nil)
+	next := newest + 1 // the step of the input before
 	for i, it := range list {
 		before := w.bits.Mark()
 		if gaps && i > 0 {
-			w.bits.PutLen(list[i-1].step - it.step - 1)
+			w.bits.PutLen(next - it.step - 1)
 		}
 		line.put(&w.bits, it.view, it.step)
-		base, newer := &w.form.zero, (*codec.Values)(nil)
-		if i > 0 {
-			base = &list[i-1].v
-		}
-		if i > 1 {
-			newer = &list[i-2].v
-		}
 		w.form.put(&w.bits, &it.v, base, newer)
 		if w.bits.Len() > 8*(len(dst)+limit) {
 			w.bits.Rewind(before)
 			break
 		}
+		if i > 0 {
+			newer = base
+		}
+		base, next = &it.v, it.step
 		written++
 	}
 	if written == 0 {
