@@ -209,6 +209,15 @@ func TestReceipts(t *testing.T) {
 	if q.p.Has(2) || q.p.Has(2+Horizon) || !q.p.HasWhole(5) {
 		t.Error("a receipt is of another tick")
 	}
+	if from, to := q.p.Around(6); from != 5 || to != 7 {
+		t.Errorf("long after, around tick 6: %d and %d", from, to)
+	}
+	late := newPair(t, 1<<40)
+	_, first := late.next()
+	late.p.Ack([]Range{{first, first}})
+	if from, to := late.p.Around(0); from != 0 || to != late.tick { // which takes no time
+		t.Errorf("around tick 0 of a room that is old: %d and %d", from, to)
+	}
 }
 
 // BenchmarkAt looks back at an object with a version of every tick.

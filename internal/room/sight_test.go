@@ -282,6 +282,27 @@ func TestAViewThatHasMovedIsBelievedSoon(t *testing.T) {
 	}
 }
 
+// Who has jumped before waits for its next jump: what is missing comes with an eighth of the time,
+// and its place follows by a sixteenth meanwhile.
+func TestTheNextJumpTakesTime(t *testing.T) {
+	a := newAimer(t, netloop.Config{})
+	for range 60 {
+		a.see(a.lagging(2))
+	}
+	a.see(a.lagging(15)) // 217 ms: 167 beyond the band, of 250.
+	before := len(a.back)
+	for range 60 {
+		a.see(a.lagging(2)) // 117 back: 34 are missing, and come at 187 in a second.
+	}
+	n := before
+	for a.back[n] > 2*time.Second/60+time.Millisecond {
+		n++
+	}
+	if n -= before; n < 9 || n > 13 {
+		t.Errorf("believed after %d steps", n)
+	}
+}
+
 // For a step without its input, and for one that says no view, the client has looked on as time
 // went on.
 func TestTheViewOfAMissedInputMovesOn(t *testing.T) {
