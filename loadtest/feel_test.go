@@ -200,14 +200,20 @@ func TestFeelOfABadNetwork(t *testing.T) {
 	if *f.Reaction.P99 > 0 {
 		t.Errorf("the own ship is drawn %v frames after the input", *f.Reaction.P99)
 	}
-	if missed := float64(f.InputsMissed) / float64(f.Inputs); missed > 0.001 {
-		t.Errorf("%.3f %% of the inputs were missed", 100*missed)
+	if made := uint64(length.Seconds()) * 60 * uint64(len(players)); f.Inputs < made*99/100 || f.Inputs > made*101/100 {
+		t.Errorf("%d inputs were made, want one for each of %d steps", f.Inputs, made)
+	}
+	if float64(f.InputsMissed) > 0.001*float64(f.Inputs) {
+		t.Errorf("%d of %d inputs were missed", f.InputsMissed, f.Inputs)
 	}
 	if *f.Starved > 0.01 {
 		t.Errorf("%.2f %% of the frames had no neighbour", 100**f.Starved)
 	}
-	if *f.InputBytes > 30 {
+	if *f.InputBytes < 5 || *f.InputBytes > 30 {
 		t.Errorf("inputs take %.1f bytes of a datagram", *f.InputBytes)
+	}
+	if *f.ClockError.P99 > 5 {
+		t.Errorf("the server's time is %.1f ms off", *f.ClockError.P99)
 	}
 	if f.Hits < 10 || float64(f.Confirmed) < 0.97*float64(f.Hits) {
 		t.Errorf("%d hits were seen, and %d confirmed", f.Hits, f.Confirmed)
