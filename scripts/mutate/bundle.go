@@ -35,6 +35,7 @@ var users = map[string][]string{
 	"internal/loop":      {"internal/e2e"},
 	"internal/rpcqueue":  {"internal/e2e"},
 	"internal/netvar":    {"internal/e2e"},
+	"internal/input":     {"internal/room", "internal/e2e"},
 	"internal/netem":     {"internal/transport/memnet", "internal/transport/quicnet"},
 	"internal/schema":    {"internal/room", "internal/e2e"},
 	"internal/room":      {"internal/e2e"},

@@ -35,7 +35,7 @@ import (
 // above it and the transport.
 var packages = []string{
 	"internal/loop", "internal/rpcqueue", "internal/transport", "internal/netvar",
-	"internal/schema", "internal/room", ".",
+	"internal/input", "internal/schema", "internal/room", ".",
 }
 
 // defaults of the flags, and how low the share may be.
