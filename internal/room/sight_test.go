@@ -388,10 +388,11 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 					p.send(s)
 				}
 			}
-			for range 10 {
+			for range 100 { // Until what the clients say and what their links are like agree.
 				bring()
 				p.step()
 			}
+			_, before := p.room.Clients()[0].SightStats()
 			took := make([]time.Duration, b.N)
 			for i := range took {
 				bring()
@@ -401,8 +402,8 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs/tick-p50")
-			if _, clamped := p.room.Clients()[0].SightStats(); clamped > 20 {
-				b.Errorf("%d views were clamped", clamped)
+			if _, clamped := p.room.Clients()[0].SightStats(); clamped > before {
+				b.Errorf("%d views were clamped", clamped-before)
 			}
 		})
 	}
