@@ -117,7 +117,6 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
 	cl.systems = inside.Netloop.Systems(cl.loop, cl.reject).(registry)
 	cl.views.classes = make([]viewClass, len(cl.schema.Classes().Classes()))
-	cl.inputs.view = cl.inputView
 	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
 	for _, class := range cl.schema.Classes().Classes() {
 		cl.replica.TellChanges(class, false) // Until somebody watches.

@@ -19,11 +19,9 @@ type inputs struct {
 	// sample asks the game for the next one, and reports whether there is one; nil: there are none.
 	sample func(t *netloop.Tick) bool
 	// store puts what sample got into wire precision.
-	store func(c *schema.InputCodec, to *codec.Values) error
-	codec *schema.InputCodec // of the server's layout; nil: it takes none
-	ring  *input.Ring
-	// view is what the player sees now; nil: nothing that the server should know.
-	view   func() input.View
+	store  func(c *schema.InputCodec, to *codec.Values) error
+	codec  *schema.InputCodec // of the server's layout; nil: it takes none
+	ring   *input.Ring
 	packet []byte // scratch
 	told   transport.InputStatus
 	made   uint64
@@ -81,11 +79,7 @@ func (c *Client) makeInput(t *netloop.Tick) {
 	if in.ring.Back(step - 1); !in.sample(t) {
 		return
 	}
-	var view input.View
-	if in.view != nil {
-		view = in.view()
-	}
-	if err := in.store(in.codec, in.ring.Add(step, view)); err != nil {
+	if err := in.store(in.codec, in.ring.Add(step, c.inputView())); err != nil {
 		in.ring.Withdraw(step)
 		c.stats.Unsent++
 		return

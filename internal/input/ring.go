@@ -31,8 +31,8 @@ func NewRing(f *Form) *Ring {
 	return r
 }
 
-// Add makes room for the input of a step and returns it, to be filled in. A step that is not newer
-// than all others has been there.
+// Add makes room for the input of a step and returns it, to be filled in. The step is newer than
+// those of all inputs in the ring: Back forgets the others first.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
 	s := &r.slots[step%Kept]
 	s.step, s.view, s.came = step, view.rounded(), false
