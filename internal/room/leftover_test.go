@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"testing"
@@ -44,12 +45,18 @@ func TestComingAndGoingLeavesNothingBehind(t *testing.T) {
 			c.round()
 		}
 		w.told = nil
-		heap, goroutines := inUse(), runtime.NumGoroutine()
-		for range c.rounds {
-			c.round()
-			w.told = w.told[:0]
+		goroutines := runtime.NumGoroutine()
+		// What leaves something does so each time; a map that doubles, or a
+		// pool that the race detector empties, does it once.
+		left := math.Inf(1)
+		for range 3 {
+			heap := inUse()
+			for range c.rounds {
+				c.round()
+				w.told = w.told[:0]
+			}
+			left = min(left, float64(inUse()-heap)/float64(c.rounds))
 		}
-		left := float64(inUse()-heap) / float64(c.rounds)
 		if noise := 20_000 / float64(c.rounds); left > 100+noise {
 			t.Errorf("%s: each of %d leaves %.0f bytes", name, c.rounds, left)
 		}
