@@ -118,9 +118,9 @@ func (f *flooder) connect(ctx context.Context) error {
 	return nil
 }
 
-// floodInputs sends for 2 ms as many datagrams as a client may in the long run, each with as many
-// inputs as fit. Every shot claims to have seen another moment; of the steps, which are random, some
-// are those that the server waits for. Noise is what cannot be read, or not to its end.
+// floodInputs sends as many datagrams as a client may in the long run, each with as many inputs as
+// fit. Every shot claims to have seen another moment. Steps are random, so that some are those that
+// the server waits for. Noise is what cannot be read, or not to its end.
 func floodInputs(s *transport.Session, attack string, clock func() time.Duration) {
 	in := inside.Netloop.Input(arena.Controls)
 	ring := input.NewRing(in.Form())
