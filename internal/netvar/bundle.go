@@ -24,7 +24,6 @@ type bundle struct {
 	hash   uint64 // of due
 	due    bitset
 	views  []blockView // what of due may not be read
-	asked  int         // the number of clients that have asked for it
 	run    run         // it is empty until two have asked, since one client alone does not need it
 }
 
@@ -41,15 +40,15 @@ type bundles struct {
 	all [maxBundles]bundle
 }
 
-// findBundle returns the bundle of what is due to the client. It returns nil if that is much or not
-// all steady, or if there is no place for the bundle.
-func (c *cutter) findBundle() *bundle {
+// findBundle returns the bundle of what is due to the client, and how many clients have asked for
+// it. It returns nil if that is much or not all steady, or if there is no place for the bundle.
+func (c *cutter) findBundle() (a *bundle, asked uint32) {
 	if c.header.HasDigest || c.p.w.tick != c.header.Tick || len(c.p.marks.holes) > 0 {
-		return nil
+		return nil, 0
 	}
 	count, hash := c.gatherDue()
 	if count == 0 || count > maxBundle {
-		return nil
+		return nil, 0
 	}
 	w := c.p.w
 	s := &w.bundles
@@ -60,20 +59,18 @@ func (c *cutter) findBundle() *bundle {
 	for i := range s.list {
 		a := &s.all[i]
 		if a.hash == hash && a.origin == c.origin && slices.Equal(a.due, c.due) && slices.Equal(a.views, c.views) {
-			s.ask(i, w.stats.Snapshots)
-			a.asked++
-			return a
+			return a, s.ask(i, w.stats.Snapshots)
 		}
 	}
 	i := s.admit(maxBundles, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	if i < 0 {
-		return nil
+		return nil, 0
 	}
-	a := &s.all[i]
-	a.origin, a.hash, a.due, a.asked = c.origin, hash, append(a.due[:0], c.due...), 1
+	a = &s.all[i]
+	a.origin, a.hash, a.due = c.origin, hash, append(a.due[:0], c.due...)
 	a.views = append(a.views[:0], c.views...)
 	a.run.begin()
-	return a
+	return a, 1
 }
 
 // gatherDue fills in what is due and what of it may not be read. It returns the number of records,

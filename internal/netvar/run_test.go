@@ -39,8 +39,8 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 		f.step(8)
 	}
 	f.step(8)
-	if b := &f.w.bundles; len(b.list) != 1 || b.all[0].asked != 4 || b.all[0].run.size == 0 {
-		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.all[0].asked, b.all[0].run.size)
+	if b := &f.w.bundles; len(b.list) != 1 || b.list[0].asked != 4 || b.all[0].run.size == 0 {
+		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.list[0].asked, b.all[0].run.size)
 	}
 	for i := range f.clients {
 		c := &f.clients[i]
@@ -94,11 +94,11 @@ func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	f.clients[2].peer.RequestDigest(1)
 	f.step(8)
 	b := &f.w.bundles
-	if len(b.list) != 2 || b.all[0].asked != 2 || b.all[0].run.size != 0 && len(f.clients[2].peer.cut.list) == 1 {
-		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.all[0].asked)
+	if len(b.list) != 2 || b.list[0].asked != 2 || b.all[0].run.size != 0 && len(f.clients[2].peer.cut.list) == 1 {
+		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.list[0].asked)
 	}
-	if b.all[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
-		t.Errorf("the second: %d have asked, from %v as the first from %v", b.all[1].asked, b.all[1].origin, b.all[0].origin)
+	if b.list[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
+		t.Errorf("the second: %d have asked, from %v as the first from %v", b.list[1].asked, b.all[1].origin, b.all[0].origin)
 	}
 }
 

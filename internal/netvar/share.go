@@ -86,13 +86,14 @@ type shares struct {
 // them than places, nobody would find what it has asked for before.
 const oneIn = 4
 
-// ask notes that a snapshot takes what is in a place.
-func (s *shares) ask(i int, snapshot uint64) {
+// ask notes that a snapshot takes what is in a place, and returns how many have.
+func (s *shares) ask(i int, snapshot uint64) uint32 {
 	a := &s.list[i]
 	if a.by != snapshot {
 		a.asked++
 	}
 	a.by = snapshot
+	return a.asked
 }
 
 // admit returns the place that a newcomer gets, or -1. If none is left, a place goes for which

@@ -156,6 +156,17 @@ func TestPlacesGoToTheLargerCrowd(t *testing.T) {
 	}
 }
 
+// However many clients acknowledge like nobody else, 64 slots keep no more than 48 runs.
+func TestRunsHaveSoManyPlaces(t *testing.T) {
+	f := oddFleet(t, 8, oddClients+4, 0)
+	for range 80 { // until the last one's acknowledgements come
+		f.step(8)
+	}
+	if n := len(f.w.runs[0].list); n != oddClients {
+		t.Errorf("%d runs are kept of as many clients, want %d", n, oddClients)
+	}
+}
+
 // Clients are counted by their newest mark and the trend there.
 func TestCrowdsAreCounted(t *testing.T) {
 	f := oddFleet(t, 4, 3, 6)

@@ -205,6 +205,39 @@ func TestAShortageGoesByThePlainOrder(t *testing.T) {
 	}
 }
 
+// A snapshot is short of budget once its records have used all of it, and not while a bit is left.
+func TestABudgetIsShortOnceItIsUsedUp(t *testing.T) {
+	q := newPair(t, 0)
+	for range 3 {
+		q.spawnRock(q.w, rock{X: 5}, 1)
+	}
+	q.tick++
+	q.w.Capture(q.tick)
+	c := &q.p.cut
+	c.begin(nil, q.tick, wide)
+	c.gather(false)
+	c.weigh()
+	c.next()
+	place := func(budget int) (placed, used int) {
+		c.left = budget
+		c.weigh()
+		c.choose(c.room)
+		for _, i := range c.chosen {
+			used += int(c.list[i].size)
+		}
+		return len(c.chosen), used
+	}
+	_, all := place(1 << 20)
+	for _, set := range []struct {
+		budget, placed int
+		short          bool
+	}{{1 << 20, 3, false}, {all + 1, 3, false}, {all, 3, true}, {all - 1, 3, true}, {1, 1, true}} {
+		if placed, used := place(set.budget); placed != set.placed || c.short != set.short || c.left != set.budget {
+			t.Errorf("%d records of %d bits go on %d, short: %v, left %d", placed, used, set.budget, c.short, c.left)
+		}
+	}
+}
+
 type letter struct {
 	Stamp int32
 	Text  string `net:"max=200"`

@@ -144,8 +144,9 @@ func (c *cutter) gather(together bool) {
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
 	var all *bundle
+	asked := uint32(0)
 	if together {
-		if all = c.findBundle(); all != nil && all.run.size > 0 {
+		if all, asked = c.findBundle(); all != nil && all.run.size > 0 {
 			c.addRun(&all.run)
 			return
 		}
@@ -170,7 +171,7 @@ func (c *cutter) gather(together bool) {
 			}
 		}
 	}
-	if all != nil && all.asked == 2 {
+	if asked == 2 {
 		all.assemble(c)
 	}
 }

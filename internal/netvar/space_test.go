@@ -194,6 +194,42 @@ func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 	}
 }
 
+// A space holds on to no client and no object longer than it needs them: nothing behind the end of
+// its lists keeps them from being collected.
+func TestASpaceLetsGoOfClientsAndObjects(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	body, c := p.spawnRock(p.w, rock{}, 1), p.join(1)
+	p.spawnRock(p.w, rock{X: 20}, 1)
+	p.step()
+	p.space.SetEyes(c, Eye{Object: body}, Eye{Object: body}, Eye{X: 5})
+	p.step()
+	if s := p.space; len(s.taken) != 1 || cap(s.moving) == 0 || cap(s.doubts) == 0 {
+		t.Fatal("nobody has moved an eye, or none was in doubt")
+	}
+	own := c.seats[0]
+	p.space.SetEyes(c, Eye{X: 1000})
+	p.step()
+	for _, e := range own.wanted[:cap(own.wanted)] {
+		if e.Object != nil {
+			t.Error("the wish for an eye in an object outlives it")
+		}
+	}
+	for _, e := range own.eyes[:cap(own.eyes)] {
+		if e.object != nil {
+			t.Error("an eye that was taken away holds its object")
+		}
+	}
+	p.w.ClosePeer(c)
+	p.step()
+	for name, list := range map[string][]*seat{"moving": p.space.moving, "taken": p.space.taken, "doubts": p.space.doubts} {
+		for _, s := range list[:cap(list)] {
+			if s != nil {
+				t.Errorf("the list %s holds the seat of a client that has gone", name)
+			}
+		}
+	}
+}
+
 func TestBadPositionsAreCounted(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)
 	c := p.join(1)

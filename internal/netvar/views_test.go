@@ -270,6 +270,32 @@ func TestWholeSnapshotsDifferByWhatIsRead(t *testing.T) {
 	}
 }
 
+// Who may not read what changes has the version of long ago, of which the history has no trace: it
+// is the newest that it may read, from its very tick on.
+func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
+	class := classOf[captain](t, "captain")
+	w := NewWorld(NewTable(class))
+	var value captain
+	o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
+	w.Capture(1)
+	const last = 5 // change that all may read
+	for tick := uint64(2); tick <= 3*Horizon; tick++ {
+		w.Edit(o)
+		if value.Ammo++; tick == last {
+			value.X++
+		}
+		w.Capture(tick)
+		for _, asOf := range []uint64{last, last + 1, tick - 1, tick} {
+			if asOf < last || asOf > tick {
+				continue
+			}
+			if got := (view{withheld: ownerRule}).asOf(o, asOf); got != last {
+				t.Fatalf("tick %d: who may not read the ammunition has version %d as of %d, want %d", tick, got, asOf, last)
+			}
+		}
+	}
+}
+
 // Of versions that look the same to who may not read all of them the first is the version that a
 // client has as of a tick.
 func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
