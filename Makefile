@@ -8,7 +8,7 @@ GOVULNCHECK := .tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# what `make load` plays on
 ADMIN     ?= 127.0.0.1:8080# where it reads the server's tick figures
-ARGS      ?=# further flags of `make run`, `make load` and `make demo`
+ARGS      ?=# further flags of `make run`, `make load`, `make demo` and `make bench-floor`
 TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# how many seeds `make verify` plays; the tests by themselves play a few hundred
 SOAK      ?= 10m# how long its load runs
@@ -28,10 +28,10 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench cubes links feel lateness fuzz mutate metrics limits generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cubes links feel lateness fuzz mutate metrics limits generate clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## compile the server, the load client and the demo into bin/
 	@mkdir -p bin
@@ -102,6 +102,9 @@ lint: $(GOLANGCI) ## golangci-lint with gosec, govulncheck where its database is
 
 bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
+
+bench-floor: ## what a client costs, beside bare quic-go of the same datagrams: two cores, four minutes
+	go run ./scripts/floor $(ARGS)
 
 cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
 	@go run ./internal/cubes/cmd -file "$(FILE)"

@@ -41,7 +41,7 @@ var readsClock = []string{
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
-	"github.com/quic-go/":                 {"internal/transport/quicnet"},
+	"github.com/quic-go/":                 {"internal/transport/quicnet", "scripts/floor"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	startLimit = 30 * time.Second      // until a server is ready, and until all clients are in
+	stopLimit  = 20 * time.Second      // until a program that was asked to has ended
+	pollEvery  = 20 * time.Millisecond // looking for what another program does
+)
+
+// addresses is what a server writes to its --addr-file.
+type addresses struct {
+	Listen string `json:"listen"`
+	Admin  string `json:"admin"`
+}
+
+func writeAddresses(file string, a addresses) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// played is what the clients' program says of itself, of which a load client says more.
+type played struct {
+	Generator struct {
+		Lateness struct {
+			P99 *float64 `json:"p99"`
+		} `json:"lateness_ms"`
+	} `json:"generator"`
+	Clients struct {
+		Connected    int `json:"connected"`
+		Disconnected int `json:"disconnected"`
+	} `json:"clients"`
+	Snapshots struct {
+		Rate struct {
+			Min *float64 `json:"min"`
+		} `json:"rate_hz"`
+	} `json:"snapshots"`
+	Converged bool `json:"converged"`
+	Saturated bool `json:"saturated"`
+}
+
+// writeResult writes that for clients which check nothing.
+func writeResult(out string, late, period time.Duration) error {
+	ms := float64(late) / float64(time.Millisecond)
+	r := played{Converged: true, Saturated: late > period}
+	r.Generator.Lateness.P99 = &ms
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(strings.TrimPrefix(out, "json="), text, 0o600)
+}
+
+// child is a program of a measurement.
+type child struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed
+	err   error         // of its end, once it has ended
+	said  strings.Builder
+}
+
+// start starts a program in one of its roles, on one core.
+func start(program string, core int, role string, args ...string) (*child, error) {
+	c := &child{cmd: exec.Command(program, append([]string{role}, args...)...), ended: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = &c.said, &c.said
+	if err := startPinned(c.cmd, core); err != nil {
+		return nil, fmt.Errorf("start %s %s: %w", program, role, err)
+	}
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// gone tells whether the program has ended.
+func (c *child) gone() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until the program has ended.
+func (c *child) wait(ctx context.Context, limit time.Duration) error {
+	select {
+	case <-c.ended:
+		exit := (*exec.ExitError)(nil)
+		if c.err == nil || errors.As(c.err, &exit) && exit.ExitCode() == exitShort {
+			return nil // It has measured, and its result says what is missing.
+		}
+		return fmt.Errorf("%s: %w: %s", c.cmd.Args[1], c.err, c.said.String())
+	case <-time.After(limit):
+		return fmt.Errorf("%s has not ended in time", c.cmd.Args[1])
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// exitShort is a load client's status for a run that is not what it should be.
+const exitShort = 99
+
+// stop ends the program, in order if it can.
+func (c *child) stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGINT) // It may have ended.
+	select {
+	case <-c.ended:
+	case <-time.After(stopLimit):
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	}
+}
+
+// startServer starts a server and waits until it has written its addresses.
+func (b *bench) startServer(ctx context.Context, program, role string, args ...string) (*child, addresses, error) {
+	file := filepath.Join(b.dir, "addresses")
+	_ = os.Remove(file) // That of the server before.
+	c, err := start(program, b.serverCore, role, append(args, "--addr-file", file)...)
+	if err != nil {
+		return nil, addresses{}, err
+	}
+	limit := time.Now().Add(startLimit)
+	for {
+		var at addresses
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &at) == nil && at.Listen != "" {
+			return c, at, nil
+		}
+		select {
+		case <-c.ended:
+			return nil, at, fmt.Errorf("%s ended before it was ready: %w: %s", role, c.err, c.said.String())
+		case <-time.After(pollEvery):
+		}
+		if ctx.Err() != nil || time.Now().After(limit) {
+			c.stop()
+			return nil, at, fmt.Errorf("%s was not ready in time", role)
+		}
+	}
+}

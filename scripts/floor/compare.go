@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// bench is one run of the program.
+type bench struct {
+	opts                   options
+	about                  io.Writer // progress
+	self                   string    // this program
+	dir                    string    // for files between programs
+	serverCore, playerCore int
+}
+
+func newBench(o options, about io.Writer) (*bench, error) {
+	b := &bench{opts: o, about: about}
+	var err error
+	if b.serverCore, b.playerCore, err = twoCores(); err != nil {
+		return nil, err
+	}
+	if b.self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	b.dir, err = os.MkdirTemp("", "netloop-floor-")
+	return b, err
+}
+
+func (b *bench) close() { _ = os.RemoveAll(b.dir) }
+
+// entrant is one of those that are compared in an arrangement.
+type entrant struct {
+	name string
+	turn func(*line) turn
+	best *sample
+}
+
+// line is one arrangement and its entrants.
+type line struct {
+	arrangement
+	entrants []*entrant
+}
+
+// netloopTurn is a window of a netloop server, of this build or another.
+func (b *bench) netloopTurn(a arrangement, program string) turn {
+	return turn{
+		program: program, serve: a.world, play: "play-" + a.world, clients: a.clients,
+		serverArgs: append([]string{
+			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--tick-rate", strconv.Itoa(b.opts.rate),
+			"--max-clients", strconv.Itoa(maxClients), "--log-level", "warn",
+		}, b.opts.extra...),
+		playerArgs: []string{"--quiet"},
+	}
+}
+
+// bareTurn is a window of bare quic-go with the datagrams that netloop's had.
+func (b *bench) bareTurn(l *line) turn {
+	ours := l.entrants[0].best
+	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
+	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in)}
+	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: up}
+}
+
+func (b *bench) line(a arrangement) *line {
+	l := &line{arrangement: a}
+	l.entrants = append(l.entrants, &entrant{name: "netloop", turn: func(*line) turn { return b.netloopTurn(a, b.self) }})
+	if b.opts.server != "" {
+		l.entrants = append(l.entrants, &entrant{name: "other build", turn: func(*line) turn { return b.netloopTurn(a, b.opts.server) }})
+	}
+	if b.opts.bare {
+		l.entrants = append(l.entrants, &entrant{name: "bare quic-go", turn: b.bareTurn})
+	}
+	return l
+}
+
+// errSaturated is the end of a run whose clients were too slow.
+var errSaturated = errors.New("the figures that are marked mean nothing: use fewer clients, a faster machine, or leave it alone")
+
+// compare measures every arrangement and prints a table.
+func (b *bench) compare(ctx context.Context, out io.Writer) error {
+	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row(tab, "", "server", "µs a client", "clients'", "datagrams", "bytes of", "lateness, ms", "", "tick, ms", "over-", "memory", "to")
+	row(tab, "", "% of a core", "and tick", "% of a core", "out + in", "one", "p50", "p99", "p99", "runs", "kB a client", "bare")
+	bad := false
+	for _, a := range b.opts.only {
+		l := b.line(a)
+		for range b.opts.rounds {
+			for _, e := range l.entrants {
+				if err := b.round(ctx, l, e); err != nil {
+					return fmt.Errorf("%v, %s: %w", a, e.name, err)
+				}
+			}
+		}
+		for _, e := range l.entrants {
+			b.print(tab, l, e)
+			bad = bad || e.best.saturated != ""
+		}
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	if bad {
+		return errSaturated
+	}
+	return nil
+}
+
+// round measures one entrant once more, and keeps its cheaper window.
+func (b *bench) round(ctx context.Context, l *line, e *entrant) error {
+	fmt.Fprintf(b.about, "%s %v, %s\n", time.Now().Format(time.TimeOnly), l.arrangement, e.name)
+	s, err := b.take(ctx, e.turn(l))
+	if err != nil {
+		return err
+	}
+	if e.best == nil || better(&s, e.best) {
+		e.best = &s
+	}
+	return nil
+}
+
+// better prefers windows by which one can judge, and then the cheaper.
+func better(s, than *sample) bool {
+	if good := s.saturated == ""; good != (than.saturated == "") {
+		return good
+	}
+	return s.server < than.server
+}
+
+func row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") }
+
+// print prints one entrant.
+func (b *bench) print(w io.Writer, l *line, e *entrant) {
+	s := e.best
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+	ratio := ""
+	if last := l.entrants[len(l.entrants)-1]; b.opts.bare && last.best.saturated == "" {
+		ratio = fmt.Sprintf("%.2f", s.server/last.best.server)
+	}
+	name := fmt.Sprintf("%v, %s", l.arrangement, e.name)
+	if s.saturated != "" {
+		name += " (NO FIGURE: " + s.saturated + ")"
+	}
+	row(w, name, fmt.Sprintf("%.1f", 100*s.server), fmt.Sprintf("%.1f", s.perClient(b.opts.rate, l.clients)),
+		fmt.Sprintf("%.1f", 100*s.player), fmt.Sprintf("%.2f + %.2f", s.out, s.in), fmt.Sprintf("%.0f", s.outBytes),
+		ms(s.ticks.Lateness.Percentile(50)), ms(s.ticks.Lateness.Percentile(99)), ms(s.ticks.Tick.Percentile(99)),
+		strconv.FormatUint(s.ticks.Overruns, 10), fmt.Sprintf("%.0f", s.resident/1000), ratio)
+}
+
+// perClient is what a client costs in a tick, in µs.
+func (s *sample) perClient(rate, clients int) float64 {
+	return s.server * 1e6 / float64(rate*clients)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+// The test's program plays all roles, as the command does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A short run starts servers and clients on two cores and prints a line for each of them.
+func TestAServerIsMeasuredBesideBareQUIC(t *testing.T) {
+	if _, _, err := twoCores(); err != nil {
+		t.Skip(err)
+	}
+	var out, about bytes.Buffer
+	err := run(t.Context(), strings.Fields("-only peers,4 -rounds 1 -window 200ms -warmup 50ms"), &out, &about)
+	if err != nil && !errors.Is(err, errSaturated) {
+		t.Fatal(err, about.String())
+	}
+	for _, name := range []string{"peers 4, netloop", "peers 4, bare quic-go"} {
+		if !strings.Contains(out.String(), name) {
+			t.Errorf("no line of %s:\n%s", name, out.String())
+		}
+	}
+	if err == nil && !strings.Contains(out.String(), "1.00\n") {
+		t.Errorf("bare quic-go is not the measure:\n%s", out.String())
+	}
+}
+
+func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"-only peers":      `"peers" cannot be used`,
+		"-only peers,0":    `"peers,0" cannot be used`,
+		"-only chess,50":   `"chess,50" cannot be used`,
+		"-only peers,5000": `"peers,5000" cannot be used`,
+		"-rounds 0":        "-rounds of 1 or more",
+		"-window 99ms":     "a -window of 100ms or more",
+		"-rate 1001":       "a -rate of 1 to 1000",
+		"-nope":            "-help lists the flags",
+		"foo":              `"foo" is one word too many`,
+	} {
+		if _, err := parse(strings.Fields(args), new(bytes.Buffer)); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	var out bytes.Buffer
+	if _, err := parse([]string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-capacity") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// A window is the difference of two readings: processor time as a share of a core, datagrams for
+// each client and tick.
+func TestAWindowIsTheDifferenceOfTwoReadings(t *testing.T) {
+	at := time.Unix(1000, 0)
+	before := reading{at: at, server: time.Second, player: time.Second, ticks: ticks.Snapshot{Ticks: 100}, counters: map[string]float64{
+		`netloop_transport_packets_total{direction="out"}`: 10, `netloop_transport_bytes_total{direction="out"}`: 1000,
+	}}
+	after := reading{at: at.Add(2 * time.Second), server: 1500 * time.Millisecond, player: 1200 * time.Millisecond, ticks: ticks.Snapshot{Ticks: 220}, counters: map[string]float64{
+		`netloop_transport_packets_total{direction="out"}`: 10 + 120*5*2, `netloop_transport_bytes_total{direction="out"}`: 1000 + 120*5*2*700,
+		`netloop_transport_packets_total{direction="in"}`: 120 * 5,
+	}}
+	s, err := between(before, after, 5)
+	if err != nil || s.server != 0.25 || s.player != 0.1 || s.out != 2 || s.in != 1 || s.outBytes != 700 || s.ticks.Ticks != 120 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if us := s.perClient(60, 5); us < 833 || us > 834 {
+		t.Errorf("a client costs %v µs a tick", us)
+	}
+}
+
+// A window is no measure if the clients' core was full, or their frames were late; one that is
+// counts before one that is not.
+func TestClientsThatAreTooSlowAreNoMeasure(t *testing.T) {
+	for _, c := range []struct {
+		busy   float64
+		result string
+		want   string
+	}{
+		{0.9, `{"converged":true,"clients":{"connected":5}}`, ""},
+		{0.91, `{"converged":true}`, "91 % of their core"},
+		{0.1, `{"converged":true,"saturated":true,"generator":{"lateness_ms":{"p99":33.5}}}`, "33.5 ms late"},
+	} {
+		s := sample{player: c.busy}
+		if err := s.judge(write(t, c.result), 5); err != nil || !strings.Contains(s.saturated, c.want) || (s.saturated == "") != (c.want == "") {
+			t.Errorf("%s: %q, %v", c.result, s.saturated, err)
+		}
+	}
+	for _, result := range []string{"", `{"converged":false}`, `{"converged":true,"clients":{"connected":5,"disconnected":1}}`} {
+		s := sample{}
+		if err := s.judge(write(t, result), 5); err == nil {
+			t.Errorf("%q is taken for a result", result)
+		}
+	}
+	good, dear, bad := &sample{server: 0.2}, &sample{server: 0.3}, &sample{server: 0.1, saturated: "late"}
+	if !better(good, dear) || better(dear, good) || !better(dear, bad) || better(bad, dear) {
+		t.Error("the cheapest of the windows that count is not preferred")
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := t.TempDir() + "/result"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// A room of flips is where the velocities change their sign in every tick, and the positions follow
+// them.
+func TestFlipsGoBackAndForth(t *testing.T) {
+	for i := range entities {
+		even, odd := circle(1, i), flip(1, i)
+		if odd.VX != -even.VX || odd.VY != -even.VY || odd.X == even.X || flip(2, i) != circle(2, i) {
+			t.Errorf("entity %d: %+v, then %+v", i, even, odd)
+		}
+	}
+}

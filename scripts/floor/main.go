@@ -1,0 +1,153 @@
+// Command floor is what `make bench-floor` runs: it measures what a client costs a server, beside
+// a server of bare quic-go that exchanges as many datagrams of the same sizes.
+//
+// The flow:
+//
+//	main       this program, which starts itself again in other roles, each pinned to a core
+//	  peers    core 0: a netloop server, whose world is 100 entities that change in every tick
+//	  arena    core 0: the example game, or
+//	  bare     core 0: quic-go and nothing around it
+//	  play-…   core 1: the clients of that server
+//	measure    when all clients are in: processor time, ticks and counters over a window
+//	table      the figures of each, and their ratios
+//
+// What is compared is run in turn, and again, and of each the cheapest window counts: other
+// programs of the machine only ever add. It refuses to judge by a window in which the clients'
+// core was full or their frames came late.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		role := os.Args[1]
+		os.Args = append([]string{role}, os.Args[2:]...)
+		roles[role]()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+// roles are what the program is when it has started itself, by its first argument.
+var roles = map[string]func(){
+	"peers": servePeers, "play-peers": playPeers,
+	"flips": serveFlips, "play-flips": playPeers,
+	"arena": serveArena, "play-arena": playArena,
+	"bare": serveBare, "play-bare": playBare,
+}
+
+var errUsage = errors.New("it cannot run like that")
+
+// options are the command line.
+type options struct {
+	only     []arrangement
+	rounds   int
+	window   time.Duration
+	warmup   time.Duration
+	rate     int
+	server   string // another build of this program
+	bare     bool
+	capacity bool
+	extra    []string // further flags of netloop's servers
+}
+
+// arrangement is one line of the table: a world, and how many play in it.
+type arrangement struct {
+	world   string
+	clients int
+}
+
+func (a arrangement) String() string { return fmt.Sprintf("%s %d", a.world, a.clients) }
+
+// all is what is measured unless somebody asks for less.
+const all = "peers,50 peers,200 flips,50 flips,200 arena,50 arena,200"
+
+// parse reads the command line. The error says what is expected; help goes to out.
+func parse(args []string, out io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {
+		fmt.Fprintln(out, "floor [flags] [-- flags of netloop's servers]: what a client costs, beside bare quic-go")
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+	}
+	only := flags.String("only", all, "what is measured: peers, flips or arena, a comma and the number of clients; several in quotation marks")
+	flags.IntVar(&o.rounds, "rounds", 2, "how often each is measured: the cheapest window counts")
+	flags.DurationVar(&o.window, "window", 4*time.Second, "how long each is measured")
+	flags.DurationVar(&o.warmup, "warmup", time.Second, "how long clients play before that")
+	flags.IntVar(&o.rate, "rate", 60, "ticks a second")
+	flags.StringVar(&o.server, "server", "", "another build of this program, measured in turn with this one: its servers and its clients")
+	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
+	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return o, err
+		}
+		return o, fmt.Errorf("%w: %w: -help lists the flags", errUsage, err)
+	}
+	if o.extra = flags.Args(); len(o.extra) > 0 && !strings.HasPrefix(o.extra[0], "-") {
+		return o, fmt.Errorf("%w: %q is one word too many", errUsage, o.extra[0])
+	}
+	for text := range strings.FieldsSeq(*only) {
+		a, err := parseArrangement(text)
+		if err != nil {
+			return o, err
+		}
+		o.only = append(o.only, a)
+	}
+	if o.rounds < 1 || o.window < 100*time.Millisecond || o.rate < 1 || o.rate > 1000 || o.warmup < 0 || len(o.only) == 0 {
+		return o, fmt.Errorf("%w: use -rounds of 1 or more, a -window of 100ms or more, a -rate of 1 to 1000", errUsage)
+	}
+	return o, nil
+}
+
+func parseArrangement(text string) (arrangement, error) {
+	world, number, _ := strings.Cut(text, ",")
+	clients, err := strconv.Atoi(number)
+	if err != nil || clients < 1 || clients > maxClients || !slices.Contains([]string{"peers", "flips", "arena"}, world) {
+		return arrangement{}, fmt.Errorf("%w: -only: %q cannot be used: write it as peers,50", errUsage, text)
+	}
+	return arrangement{world, clients}, nil
+}
+
+const maxClients = 4096
+
+func run(ctx context.Context, args []string, out, about io.Writer) error {
+	o, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	b, err := newBench(o, about)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if o.capacity {
+		return b.capacities(ctx, out)
+	}
+	return b.compare(ctx, out)
+}

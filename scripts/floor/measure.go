@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netloop/netloop/internal/metrics/ticks"
+)
+
+// reading is a server and its clients at one moment.
+type reading struct {
+	at             time.Time
+	server, player time.Duration // processor time
+	ticks          ticks.Snapshot
+	counters       map[string]float64
+}
+
+// sample is what a window has shown.
+type sample struct {
+	server, player float64 // of a core
+	ticks          ticks.Snapshot
+	out, in        float64 // datagrams of a client in a tick
+	outBytes       float64 // of one of them
+	resident       float64 // bytes of the server's memory for each client
+	snapshots      float64 // a second of the client that had the fewest; 0 of bare quic-go
+	late           float64 // ms, of the clients' frames, p99
+	saturated      string  // why the clients were too slow to judge by; empty if they were not
+}
+
+// maxBusy is how much of its core the clients' program may use: from here on it queues, and what
+// the server seems to need depends on that.
+const maxBusy = 0.9
+
+// turn is one window of one kind of server.
+type turn struct {
+	program    string
+	serve      string   // roles
+	play       string   //
+	serverArgs []string // beside those that each has
+	playerArgs []string
+	clients    int
+}
+
+// take starts the server and the clients, and measures them over a window.
+func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
+	server, at, err := b.startServer(ctx, t.program, t.serve, t.serverArgs...)
+	if err != nil {
+		return s, err
+	}
+	defer server.stop()
+	empty := resident(server.cmd.Process.Pid)
+	result := filepath.Join(b.dir, "result")
+	_ = os.Remove(result) // That of the clients before.
+	ramp := time.Duration(t.clients) * 10 * time.Millisecond
+	player, err := start(t.program, b.playerCore, t.play, append([]string{
+		"--addr", at.Listen, "--clients", strconv.Itoa(t.clients), "--ramp", ramp.String(),
+		"--warmup", b.opts.warmup.String(), "--duration", (b.opts.window + time.Second/2).String(), "--out", "json=" + result,
+	}, t.playerArgs...)...)
+	if err != nil {
+		return s, err
+	}
+	defer player.stop()
+	s, err = b.window(ctx, at.Admin, server, player, t.clients)
+	s.resident = (resident(server.cmd.Process.Pid) - empty) / float64(t.clients)
+	if errors.Is(err, errEnded) {
+		s.saturated = err.Error() // A program that failed is an error, one that was slow is not.
+		return s, player.wait(ctx, stopLimit)
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := player.wait(ctx, startLimit); err != nil {
+		return s, err
+	}
+	return s, s.judge(result, t.clients)
+}
+
+// window waits until all clients play, and measures.
+func (b *bench) window(ctx context.Context, admin string, server, player *child, clients int) (s sample, err error) {
+	if err := b.allIn(ctx, admin, player, clients); err != nil {
+		return s, err
+	}
+	if err := pause(ctx, b.opts.warmup+time.Second/4); err != nil {
+		return s, err
+	}
+	before, err := read(ctx, admin, server, player)
+	if err != nil {
+		return s, err
+	}
+	if err := pause(ctx, b.opts.window); err != nil {
+		return s, err
+	}
+	after, err := read(ctx, admin, server, player)
+	if err != nil {
+		return s, err
+	}
+	return between(before, after, clients)
+}
+
+// errEnded is the error of a window for which the clients came too late.
+var errEnded = errors.New("the clients were done before they had been measured, because the machine had other work")
+
+// allIn waits until all clients are in the server.
+func (b *bench) allIn(ctx context.Context, admin string, player *child, clients int) error {
+	limit := time.Now().Add(startLimit)
+	for {
+		c, err := counters(ctx, admin)
+		if err != nil {
+			return err
+		}
+		if int(c["netloop_clients"]) >= clients {
+			return nil
+		}
+		if player.gone() {
+			return errEnded
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%d of %d clients came in within %v", int(c["netloop_clients"]), clients, startLimit)
+		}
+	}
+}
+
+// pause waits for a time, or until somebody interrupts.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func read(ctx context.Context, admin string, server, player *child) (r reading, err error) {
+	text, err := get(ctx, admin, "/ticks")
+	if err != nil {
+		return r, err
+	}
+	if r.ticks, err = ticks.Decode(text); err != nil {
+		return r, err
+	}
+	if r.counters, err = counters(ctx, admin); err != nil {
+		return r, err
+	}
+	r.at = time.Now()
+	if r.server, err = processTime(server.cmd.Process.Pid); err != nil {
+		return r, err
+	}
+	if r.player, err = processTime(player.cmd.Process.Pid); err != nil && player.gone() {
+		return r, errEnded
+	}
+	return r, err
+}
+
+func get(ctx context.Context, admin, page string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+page, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return io.ReadAll(res.Body)
+}
+
+// counters reads the page of metrics: of each series the number, by its name with labels.
+func counters(ctx context.Context, admin string) (map[string]float64, error) {
+	text, err := get(ctx, admin, "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]float64{}
+	for line := range bytes.Lines(text) {
+		name, number, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if x, err := strconv.ParseFloat(number, 64); err == nil && !strings.HasPrefix(name, "#") {
+			all[name] = x
+		}
+	}
+	return all, nil
+}
+
+// between is what has happened between two readings.
+func between(before, after reading, clients int) (s sample, err error) {
+	took := after.at.Sub(before.at)
+	s.server = float64(after.server-before.server) / float64(took)
+	s.player = float64(after.player-before.player) / float64(took)
+	if s.ticks, err = after.ticks.Sub(&before.ticks); err != nil {
+		return s, err
+	}
+	grown := func(name string) float64 { return after.counters[name] - before.counters[name] }
+	each := float64(s.ticks.Ticks) * float64(clients)
+	out := grown(`netloop_transport_packets_total{direction="out"}`)
+	s.out, s.in = out/each, grown(`netloop_transport_packets_total{direction="in"}`)/each
+	s.outBytes = grown(`netloop_transport_bytes_total{direction="out"}`) / max(out, 1)
+	return s, nil
+}
+
+// judge takes what the clients say of themselves.
+func (s *sample) judge(result string, clients int) error {
+	text, err := os.ReadFile(result)
+	if err != nil {
+		return err
+	}
+	var p played
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	if x := p.Generator.Lateness.P99; x != nil {
+		s.late = *x
+	}
+	if x := p.Snapshots.Rate.Min; x != nil {
+		s.snapshots = *x
+	}
+	switch {
+	case p.Clients.Connected > 0 && p.Clients.Connected-p.Clients.Disconnected < clients:
+		return fmt.Errorf("%d of %d clients stayed connected", p.Clients.Connected-p.Clients.Disconnected, clients)
+	case s.player > maxBusy:
+		s.saturated = fmt.Sprintf("the clients took %.0f %% of their core", 100*s.player)
+	case p.Saturated:
+		s.saturated = fmt.Sprintf("the clients' frames came %.1f ms late (p99)", s.late)
+	case !p.Converged:
+		return errors.New("a client that checks its state found it unequal to the server's")
+	}
+	return nil
+}
+
+// resident is the memory that a process has, in bytes; 0 where the system does not tell.
+func resident(pid int) float64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilo, _ := strconv.ParseFloat(fields[0], 64)
+	return kilo * 1024
+}

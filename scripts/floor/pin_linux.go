@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// twoCores returns a core for servers and one for clients.
+func twoCores() (server, player int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0, 0, fmt.Errorf("the cores of this program: %w", err)
+	}
+	var cores []int
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			cores = append(cores, cpu)
+		}
+	}
+	if len(cores) < 2 {
+		return 0, 0, errors.New("two cores are needed: one for the server, one for its clients")
+	}
+	return cores[0], cores[1], nil
+}
+
+// startPinned starts a program that runs on one core alone. Its runtime finds only that one.
+func startPinned(cmd *exec.Cmd, core int) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("the cores of this thread: %w", err)
+	}
+	one.Set(core)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("pin to core %d: %w", core, err)
+	}
+	started := cmd.Start() // The child has the cores of the thread that starts it.
+	return errors.Join(started, unix.SchedSetaffinity(0, &before))
+}
+
+// processTime is what a process has had of all cores.
+func processTime(pid int) (time.Duration, error) {
+	const scheduled = 2 // CPUCLOCK_SCHED of a whole process
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &t); err != nil {
+		return 0, fmt.Errorf("the processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
