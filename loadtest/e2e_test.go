@@ -204,7 +204,7 @@ func (g moody) Open(r *netloop.Room) error {
 	left := 3
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		if left--; left >= 0 {
-			t.AfterFunc(time.Second, func(t *netloop.Tick) { c.Kick(t, netloop.CodeTimeout, "moody") })
+			t.AfterFunc(300*time.Millisecond, func(t *netloop.Tick) { c.Kick(t, netloop.CodeTimeout, "moody") })
 		}
 		return nil
 	})
@@ -215,16 +215,16 @@ func (g moody) Open(r *netloop.Room) error {
 // Without --reconnect it is lost.
 func TestBotsComeBack(t *testing.T) {
 	for _, c := range []struct {
-		flag string
-		code int
-		want loadtest.Clients
+		flag, duration string
+		code           int
+		want           loadtest.Clients
 	}{
-		{"--reconnect=true", 0, loadtest.Clients{Wanted: 3, Connected: 3, Drops: 3}},
-		{"--reconnect=false", 99, loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}},
+		{"--reconnect=true", "3s", 0, loadtest.Clients{Wanted: 3, Connected: 3, Drops: 3}},
+		{"--reconnect=false", "500ms", 99, loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}},
 	} {
 		s, _ := serve(t, netloop.Config{}, moody{arena.New()})
-		code, stdout, _ := load(t, t.Context(), "--addr", s.Addr().String(), "--clients", "3", "--ramp", "0s", "--warmup", "1500ms",
-			"--duration", "500ms", "--out", "json", c.flag)
+		code, stdout, _ := load(t, t.Context(), "--addr", s.Addr().String(), "--clients", "3", "--ramp", "0s", "--warmup", "700ms",
+			"--duration", c.duration, "--out", "json", c.flag)
 		var r loadtest.Result
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
@@ -68,6 +69,7 @@ func newPilots(t testing.TB, cfg netloop.Config, n int) *pilots {
 	t.Helper()
 	p := new(pilots)
 	p.bare = newBareOf(t, cfg, inputGame(p.handle))
+	p.server.UseClock(clock.NewVirtual()) // No tick is ever late, on no machine.
 	for range n {
 		p.join()
 	}
