@@ -47,12 +47,11 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), place: guard.Place{Name: "Predict", Of: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), place: guard.Place{Name: "Predict", Of: k.Name()}}
 	for _, apply := range o {
 		apply(p)
 	}
 	scratch := new(M)
-	p.copy = func(to, from unsafe.Pointer) { *(*S)(to) = *(*S)(from) }
 	p.step = func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, v *codec.Values, missed int) {
 		m, err := schema.OpenInput(codec, v, scratch)
 		if err != nil { // It was written by this client, so this cannot be.
@@ -90,6 +89,7 @@ type predictor struct {
 	place  guard.Place
 	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
 	copy   func(to, from unsafe.Pointer)
+	drawn  unsafe.Pointer // *S: what View returns
 	smooth time.Duration
 	snap   func(was, is unsafe.Pointer) bool
 	born   int // the offset of its netloop.Born, or -1

@@ -42,16 +42,16 @@ func (c *Client) smoothen(d *predicted) {
 	d.offside, d.since = true, c.prediction.frame
 }
 
-// drawn sets s to what is to be drawn of an object that is predicted. It reports that also of one
-// that was the client's own when it despawned: it is not shown any more at all.
-func drawn[S any](c *Client, o *netvar.Object, s *S) (ours, shown bool) {
+// drawn returns what is to be drawn of an object whose class is predicted. It reports that the
+// object is the client's own also of one that was when it despawned, with nil: it is not shown any
+// more at all.
+func (c *Client) drawn(by *predictor, o *netvar.Object) (v unsafe.Pointer, ours bool) {
 	if d := c.prediction.objects[o]; d != nil && o.Alive() {
-		*s = *(*S)(d.live)
-		c.draw(d, unsafe.Pointer(s))
-		return true, true
+		by.copy(by.drawn, d.live)
+		c.draw(d, by.drawn)
+		return by.drawn, true
 	}
-	by := c.prediction.of(o.Class())
-	return by != nil && !o.Alive() && o.Owner() == uint64(c.id), false
+	return nil, !o.Alive() && o.Owner() == uint64(c.id)
 }
 
 // draw writes into a copy of the live state what is to be drawn in this frame: what lies between

@@ -26,6 +26,9 @@ type viewClass struct {
 	interpolated bool
 	extrapolate  time.Duration
 	moment       netvar.Moment // that this frame shows
+
+	drawn unsafe.Pointer // *S: what View returns
+	copy  func(to, from unsafe.Pointer)
 }
 
 // InterpolateOption is an option of [Interpolate].
@@ -52,7 +55,7 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 	if !slices.Contains(c.schema.Classes().Classes(), class) {
 		panic(fmt.Sprintf("client: Interpolate: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
-	v := viewClass{interpolated: true}
+	v := viewClass{interpolated: true, drawn: unsafe.Pointer(new(S)), copy: copyState[S]}
 	for _, apply := range o {
 		apply(&v)
 	}
@@ -65,6 +68,9 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 	c.replica.KeepForDrawing(class)
 }
 
+// copyState copies an S.
+func copyState[S any](to, from unsafe.Pointer) { *(*S)(to) = *(*S)(from) }
+
 // View returns the state of an object as it is to be drawn in this frame. Of one that is predicted
 // (see [Predict]) that is what is predicted for this moment, and what is left of a correction. Of a
 // class that is interpolated (see [Interpolate]) it is its state at [Client.ViewTime], and false
@@ -75,26 +81,37 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 // It may be called in a Step and between two, and allocates nothing, but once for each change of a
 // string, a slice or the like.
 func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
+	if v := (*S)(c.view(o)); v != nil {
+		return *v, true
+	}
+	return s, false
+}
+
+// view is View without the type. It hands out a pointer so that View is short enough to be inlined:
+// a struct that goes from call to call is copied in each. What it points to is valid until the next
+// call; nil says that there is nothing to be drawn.
+func (c *Client) view(o any) unsafe.Pointer {
 	nv := inside.Netloop.Object(o)
-	if c.prediction.of(nv.Class()) != nil {
-		if ours, shown := drawn(c, nv, &s); ours {
-			return s, shown
+	class := nv.Class()
+	if p := c.prediction.of(class); p != nil {
+		if v, ours := c.drawn(p, nv); ours {
+			return v
 		}
 	}
-	class := &c.views.classes[nv.Class().Index()]
-	if !class.interpolated {
-		if !o.Alive() {
-			return s, false
+	by := &c.views.classes[class.Index()]
+	if !by.interpolated {
+		if !nv.Alive() {
+			return nil
 		}
-		return o.State(), true
+		return nv.Live()
 	}
-	d := c.replica.Draw(nv, &class.moment)
-	if d.Base == nil {
-		return s, false
+	var d netvar.Drawing
+	if !c.replica.Draw(&d, nv, &by.moment) {
+		return nil
 	}
-	s = *(*S)(d.Base)
-	d.Write(unsafe.Pointer(&s))
-	return s, true
+	by.copy(by.drawn, d.Base)
+	d.Write(by.drawn)
+	return by.drawn
 }
 
 // Views iterates over the objects of a class as they are to be drawn in this frame, each with what

@@ -45,10 +45,13 @@ func (p *Plan) BetweenWords(v unsafe.Pointer, held, from, to []uint64, t float64
 		}
 		switch l := &p.leaves[leaf[i]]; {
 		case l.absent:
-		case is != b[i]:
-			l.between(v, is, b[i], t)
-		default:
+		case is == b[i]:
 			l.store(v, is)
+		case l.straight: // what states are mostly made of
+			x, y := float64(int64(is)), float64(int64(b[i]))
+			*(*float32)(unsafe.Add(v, l.off)) = float32(l.inRange(along(x, y, y-x, t)))
+		default:
+			l.between(v, is, b[i], t)
 		}
 	}
 }
@@ -165,21 +168,22 @@ func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 
 // betweenSteps is for counts of steps, which need not stay whole.
 func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
-	x, y := float64(int64(a)), float64(int64(b))
-	if l.turn == 0 {
-		x = along(x, y, y-x, t)
-	} else {
-		x = way(x, y, t, l.turn)
-	}
-	if x < l.least || x > l.most { // as it may beyond the newer value, and on a circle
-		x = min(max(x, l.least), l.most)
-	}
-	x = x * l.num / l.den
+	x := way(float64(int64(a)), float64(int64(b)), t, l.turn)
+	x = l.inRange(x)
 	if q := unsafe.Add(v, l.off); l.kind == Quant32 || l.kind == Range32 {
 		*(*float32)(q) = float32(x)
 	} else {
 		*(*float64)(q) = x
 	}
+}
+
+// inRange is what so many steps are. Beyond the newer value, and on a circle, there may be more
+// than the range has.
+func (l *leaf) inRange(steps float64) float64 {
+	if steps < l.least || steps > l.most {
+		steps = min(max(steps, l.least), l.most)
+	}
+	return l.value(steps)
 }
 
 // betweenIntegers rounds, and reports false for two that are so far apart that a float64 does not

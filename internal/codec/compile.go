@@ -23,11 +23,13 @@ type leaf struct {
 	absent    bool
 	plain     bool   // what its kind says
 	lerp      Lerp   // how it is drawn between two values
+	straight  bool   // a float32 in steps, on the straight line
 	run       uint16 // leaves of one run are the components of one thing: see expected
 	pos       int    // index among the words or among the blobs
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
+	unit      float64 // num/den, if multiplying by it is as exact as dividing; else 0
 	turn      float64 // of an angle: its circle, of a quantised one in steps
 	least     float64 // of a quantised value, in steps; a whole number
 	most      float64
@@ -168,6 +170,10 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	switch n.kind {
 	case Quant32, Quant64, Range32, Range64:
 		l.num, l.den = float64(n.num), float64(n.den)
+		l.straight = n.lerp == LerpLinear && (n.kind == Quant32 || n.kind == Range32)
+		if n.den&(n.den-1) == 0 {
+			l.unit = l.num / l.den
+		}
 		l.least, l.most = float64(-n.kind.maxSteps()), float64(n.kind.maxSteps())
 		if n.kind.ranged() {
 			l.least, l.most = float64(n.low), float64(n.high)

@@ -106,3 +106,26 @@ func TestVectorsAreGroupsOfLeaves(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What so many steps are does not depend on how it is worked out: it is the quotient, to the bit.
+func TestTheUnitOfAStepIsExact(t *testing.T) {
+	type s struct {
+		A float64 `net:"quant=1/256"`
+		B float64 `net:"quant=3/1024"`
+		C float64 `net:"quant=1/3"`
+		D float64 `net:"quant=0.1"`
+		E float64 `net:"quant=7"`
+	}
+	p := mustPlan[s](t)
+	for i, product := range []bool{true, true, false, false, true} {
+		l := &p.leaves[i]
+		if product != (l.unit != 0) {
+			t.Errorf("field %s: its unit is %v", l.name, l.unit)
+		}
+		for steps := 1.0; steps < 1<<53; steps = math.Trunc(steps*1.37) + 1 {
+			if got, want := l.value(steps), steps*l.num/l.den; got != want || l.value(-steps) != -want {
+				t.Errorf("field %s: %v steps are %v, not %v", l.name, steps, got, want)
+			}
+		}
+	}
+}

@@ -22,7 +22,7 @@ func (p *Plan) Round(v unsafe.Pointer) {
 				s /= l.num
 			}
 			if s = math.RoundToEven(s); s >= l.least && s <= l.most {
-				*(*float32)(q) = float32(float64(int64(s)) * l.num / l.den)
+				*(*float32)(q) = float32(l.value(float64(int64(s))))
 			}
 		case Slice:
 			h := *(*[]struct{})(q) // length and pointer of any slice

@@ -48,13 +48,13 @@ func (s *seen) shown() int {
 }
 
 // at finds what o is at a moment, or reports that it was not there yet, or is not any more.
-func (o *Object) at(m *Moment) (s seen, ok bool) {
+func (o *Object) at(m *Moment, s *seen) bool {
 	if o.hist.n == 0 || m.before(o.born) || o.gone != 0 && !m.before(o.gone) {
-		return seen{}, false
+		return false
 	}
 	// What is let go of is as the oldest that is left.
 	from := o.hist.floor(m.From, o.changed)
-	s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.born <= m.From}
+	*s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.born <= m.From}
 	for s.to = s.from; s.to+1 < int(o.hist.n) && o.hist.tick(s.to+1) <= m.To; { // mostly once
 		s.to++
 	}
@@ -66,7 +66,7 @@ func (o *Object) at(m *Moment) (s seen, ok bool) {
 	case o.cut > m.From && o.cut <= m.To:
 		s.from = s.to
 	}
-	return s, true
+	return true
 }
 
 // between writes the numbers into a struct that holds those of a version.
@@ -84,8 +84,7 @@ func (o *Object) between(s *seen, held int, v unsafe.Pointer) {
 // Drawing is an object at a moment, to be written into a struct. It is valid until the next packet
 // is applied.
 type Drawing struct {
-	// Base is a struct of which all is right but the numbers; the caller copies it. Nil if the
-	// object was not there.
+	// Base is a struct of which all is right but the numbers; the caller copies it.
 	Base unsafe.Pointer
 
 	o    *Object
@@ -103,25 +102,28 @@ func (d *Drawing) Write(v unsafe.Pointer) {
 	d.o.between(&d.seen, d.held, v)
 }
 
-// Draw finds what o is at a moment. It allocates only when strings, slices and the like are not
-// what they are now, and then once for each such version.
-func (r *Replica) Draw(o *Object, m *Moment) (d Drawing) {
-	s, ok := o.at(m)
-	if !ok {
-		return d
+// Draw finds what o is at a moment, or reports that it was not there. It allocates only when
+// strings, slices and the like are not what they are now, and then once for each such version.
+func (r *Replica) Draw(d *Drawing, o *Object, m *Moment) bool {
+	if !o.at(m, &d.seen) {
+		return false
 	}
-	d = Drawing{Base: o.live, o: o, held: int(o.hist.n) - 1, seen: s}
-	if k := s.shown(); o.hist.nb > 0 && !o.sameBlobs(k) {
+	d.Base, d.o, d.held, d.bare = o.live, o, int(o.hist.n)-1, false
+	if k := d.seen.shown(); o.hist.nb > 0 && !o.sameBlobs(k) {
 		if past := r.pastOf(o, k); past != nil {
 			d.Base, d.held = past, k
 		}
 	}
-	return d
+	return true
 }
 
 // sameBlobs tells whether version i has the blobs of the newest one.
 func (o *Object) sameBlobs(i int) bool {
-	now := o.hist.blobsOf(int(o.hist.n) - 1)
+	last := int(o.hist.n) - 1
+	if i == last {
+		return true
+	}
+	now := o.hist.blobsOf(last)
 	for j, b := range o.hist.blobsOf(i) {
 		if !same(b, now[j]) && string(b) != string(now[j]) {
 			return false

@@ -19,12 +19,13 @@ func drawnPair(t *testing.T) *pair {
 func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 	q.t.Helper()
 	m := Moment{from, to, alpha}
-	d := q.r.Draw(o, &m)
+	var d Drawing
+	drawn := q.r.Draw(&d, o, &m)
 	var twin ship
-	if there := valueAt(o, m, unsafe.Pointer(&twin)); there != (d.Base != nil) {
+	if there := valueAt(o, m, unsafe.Pointer(&twin)); there != drawn {
 		q.t.Fatalf("at %+v Draw and At differ: %v", m, there)
 	}
-	if d.Base == nil {
+	if !drawn {
 		return ship{}, false
 	}
 	s := *(*ship)(d.Base)
@@ -39,8 +40,8 @@ func (q *pair) shipAt(o *Object, from, to uint64, alpha float64) (ship, bool) {
 // valueAt writes the whole value of o at a moment into the zero struct at v, or reports that o was
 // not there.
 func valueAt(o *Object, m Moment, v unsafe.Pointer) bool {
-	s, ok := o.at(&m)
-	if !ok {
+	var s seen
+	if !o.at(&m, &s) {
 		return false
 	}
 	held := o.hist.values(s.shown())
@@ -227,7 +228,8 @@ func TestBlobsAreDrawnAsTheyWere(t *testing.T) {
 }
 
 func (q *pair) drawOnce(o *Object, m *Moment) (s ship) {
-	if d := q.r.Draw(o, m); d.Base != nil {
+	var d Drawing
+	if q.r.Draw(&d, o, m) {
 		s = *(*ship)(d.Base)
 		d.Write(unsafe.Pointer(&s))
 	}
@@ -398,7 +400,8 @@ func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 		q.deliver()
 	}
 	c, _ := q.r.Get(o.ID())
-	d := q.r.Draw(c, &Moment{2, 3, 0.5})
+	var d Drawing
+	q.r.Draw(&d, c, &Moment{2, 3, 0.5})
 	s := *(*otherShip)(d.Base)
 	d.Write(unsafe.Pointer(&s))
 	if s.Y != 3.5 || s.Title != "ann" {
@@ -423,8 +426,9 @@ func BenchmarkDraw(b *testing.B) {
 	c, _ := r.Get(o.ID())
 	m := Moment{15, 16, 0.3}
 	var sum float32
+	var d Drawing
 	for b.Loop() {
-		d := r.Draw(c, &m)
+		r.Draw(&d, c, &m)
 		v := *(*ship)(d.Base)
 		d.Write(unsafe.Pointer(&v))
 		sum += v.X

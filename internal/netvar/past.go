@@ -20,11 +20,10 @@ func (o *Object) Original() bool { return o.fields != nil }
 // A client that shows the same moment sees the same, as far as what it was sent has arrived: what
 // waits for its turn is old there.
 func (o *Object) At(m Moment) (d Drawing, ok bool) {
-	s, ok := o.at(&m)
-	if !ok || s.lost {
+	if !o.at(&m, &d.seen) || d.seen.lost {
 		return Drawing{}, false
 	}
-	d = Drawing{o: o, held: s.shown(), bare: true, seen: s}
+	d.o, d.held, d.bare = o, d.seen.shown(), true
 	if o.hist.nb > 0 {
 		d.Base = o.decoded(d.held)
 	}
