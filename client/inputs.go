@@ -33,8 +33,9 @@ type inputs struct {
 // does at this moment. It runs first in FixedUpdate; what it returns is rounded as it travels,
 // and sent with the next flush. [netloop.Tick.FixedStep] is the step of the server that the input
 // is meant for, which lies ahead of what the client has seen of the server: see [netloop.Input].
-// While there is no connection nothing is asked. A sample that panics makes no input for its
-// step.
+// Each step is asked for once, also when the server leaves out so many ticks that it runs again.
+// While there is no connection nothing is asked, and neither while 128 inputs wait for a server in
+// which no step runs. A sample that panics makes no input for its step.
 //
 // Inputs panics when it is called twice, and with an input of another schema.
 func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
@@ -69,14 +70,15 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 
 var samplePlace = guard.Place{Name: "Inputs"}
 
-// makeInput is the system input.sample. A step that was set back and runs again keeps its input if
-// the server has it.
+// makeInput is the system input.sample. A step that was set back and runs again keeps its input:
+// that has left, and the server takes the first that it gets.
 func (c *Client) makeInput(t *netloop.Tick) {
 	in, step := &c.inputs, c.now.FixedStep
-	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step <= min(in.ring.Newest(), c.time.lead.has) {
+	if !c.live() || !c.time.lead.on || !c.adaptInputs() {
 		return
 	}
-	if in.ring.Back(step - 1); !in.sample(t) {
+	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
+	if !in.ring.Wants(step) || !in.sample(t) {
 		return
 	}
 	if err := in.store(in.codec, in.ring.Add(step, c.inputView())); err != nil {
@@ -98,14 +100,16 @@ func (c *Client) adaptInputs() bool {
 	case own != nil:
 		now = &own.InputCodec
 	}
-	if now != in.codec {
-		in.codec, in.ring = now, nil
-		if now != nil {
-			in.ring = input.NewRing(now.Form())
-		}
+	if in.ring == nil && now != nil {
+		in.ring = input.NewRing(now.Form())
 	}
+	in.codec = now
 	return now != nil
 }
+
+// newestInput is the newest step of which the input is to be sent: that of the newest step, also of
+// one that runs again.
+func (c *Client) newestInput() uint64 { return min(c.inputs.ring.Newest(), c.time.steps.done) }
 
 // flushEarly is by how much before its time a flush may come. A new input leaves in the frame that
 // made it, and the frames around that one wait for it.
@@ -114,7 +118,7 @@ func (c *Client) flushEarly() time.Duration {
 	switch {
 	case in.ring == nil || !c.time.lead.on:
 		return c.pace.period / 4
-	case in.ring.Newest() > c.time.lead.left:
+	case c.newestInput() > c.time.lead.left:
 		return c.pace.period / 2
 	}
 	return -c.pace.period / 2
@@ -126,12 +130,12 @@ func (c *Client) flushInputs() {
 	if in.ring == nil {
 		return
 	}
-	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
-	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
+	newest := c.newestInput()
+	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs, newest)
 	in.bytes += uint64(len(in.packet))
 	in.sent++
 	c.session.Inputs(in.packet)
-	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
+	c.time.lead.flush(c.clock.Now(), newest)
 }
 
 // inputsTold takes what the server says of the inputs. What was overtaken on the way says less.
@@ -149,8 +153,5 @@ func (c *Client) inputsTold(s *transport.InputStatus) {
 
 // forgetInputs begins anew in another room, or as another client.
 func (c *Client) forgetInputs() {
-	c.inputs.told = transport.InputStatus{}
-	if c.inputs.ring != nil {
-		c.inputs.ring.Clear()
-	}
+	c.inputs.told, c.inputs.ring = transport.InputStatus{}, nil
 }

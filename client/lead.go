@@ -37,7 +37,6 @@ type lead struct {
 	interval time.Duration // between two such flushes, on average
 	told     uint64        // the newest step that the server has told of
 	epochs   uint64        // that there have been
-	has      uint64        // steps up to this one have their inputs, if they were made once
 	needs    needs
 }
 
@@ -125,15 +124,6 @@ func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 // made notes that the input of a step was made.
 func (l *lead) made(now time.Duration, step uint64) {
 	l.steps[step%leadKept] = madeStep{step: step, epochs: l.epochs, at: now}
-}
-
-// setBack sets the steps back to where they stand at a time. Those that run again have the inputs
-// that they had, because the server keeps the first of a step; but it has not taken those for steps
-// too far ahead of it, which are made anew.
-func (l *lead) setBack(at time.Duration, line loop.Timeline) {
-	present, _ := line.StepAt(max(at-l.keep, 0))
-	l.has = present + input.Window - input.Repeats
-	l.left, l.told = min(l.left, l.has), min(l.told, l.has)
 }
 
 // flush notes that the inputs up to a step have left.

@@ -156,23 +156,23 @@ func (c *Client) replay(from uint64) {
 	c.withdrawIf(func(b *birth) bool { return b.unborn })
 }
 
-// predictFrom begins anew with a step: what was predicted for later ones is forgotten, and what the
-// server last said is all that there is to go on from.
+// predictFrom begins anew with a step: what was predicted for later ones is forgotten. Of what was
+// predicted for the step too little is kept at times; then what the server last said is all that
+// there is to go on from.
 func (c *Client) predictFrom(step uint64) {
 	p := &c.prediction
-	old := step >= p.last+keptSteps // Also at first.
 	p.last = step
 	for _, by := range p.classes {
 		for _, d := range by.objects {
+			c.remember(d)
 			switch {
-			case !old:
+			case d.has(step):
 				d.back(step)
 			case !d.birth.awaited:
-				c.remember(d)
 				now := d.o.Newest()
 				d.put(step, &now)
-				c.smoothen(d)
 			}
+			c.smoothen(d)
 		}
 	}
 	c.timeOut()

@@ -60,7 +60,7 @@ func (s *serverTime) moved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
 	if s.known && s.lead.on && by != 0 && s.lead.moved(by, s.timeline) {
 		s.steps.setBack(s.timeline, by)
-		s.lead.setBack(s.steps.at, s.timeline)
+		s.lead.left = min(s.lead.left, s.steps.done) // Those of later steps leave again.
 	}
 	s.epoch, s.known = e, true
 }

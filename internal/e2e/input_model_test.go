@@ -138,8 +138,9 @@ func (m *inputModel) act(w *netlooptest.World, c *client.Client) {
 // in each fixed step and in order, and what runs is what the client made for the step, or counts
 // as missed. A recording of it replays.
 func TestInputsRunAsTheyWereMade(t *testing.T) {
-	var applied, absent uint64
+	var played, applied, absent uint64
 	for seed := range seeds.Of(t, 200) {
+		played++
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			m := &inputModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 17)), made: map[madeInput]control{}, ran: map[netloop.ClientID]*ranInputs{}}
 			m.play()
@@ -149,7 +150,7 @@ func TestInputsRunAsTheyWereMade(t *testing.T) {
 		})
 	}
 	t.Logf("%d steps ran with their input, %d without", applied, absent)
-	if applied < absent {
+	if played >= 20 && applied < absent {
 		t.Errorf("%d steps ran without their input, and only %d with it", absent, applied)
 	}
 }

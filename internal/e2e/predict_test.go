@@ -130,24 +130,31 @@ func (r *race) own(c *client.Client) (own *netloop.Object[racer]) {
 }
 
 // What a client predicts of a ship that nobody else touches is what the server makes of it, but for
-// inputs that the server has missed.
+// inputs that the server has missed; also of the steps that run again when the server has left out
+// many ticks.
 func TestNothingIsPredictedWronglyButForMissedInputs(t *testing.T) {
-	for _, l := range []netlooptest.Link{
+	for _, x := range []struct {
+		stall time.Duration
+		netlooptest.Link
+	}{
 		{},
-		{Delay: 30 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01},
-		{Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05},
-		{Delay: 125 * time.Millisecond, Jitter: 40 * time.Millisecond, Loss: 0.1, Duplicate: 0.05, Reorder: 0.05},
+		{Link: netlooptest.Link{Delay: 30 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01}},
+		{Link: netlooptest.Link{Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}},
+		{Link: netlooptest.Link{Delay: 125 * time.Millisecond, Jitter: 40 * time.Millisecond, Loss: 0.1, Duplicate: 0.05, Reorder: 0.05}},
+		{500 * time.Millisecond, netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 5 * time.Millisecond}},
+		{3 * time.Second, netlooptest.Link{Delay: 40 * time.Millisecond, Jitter: 5 * time.Millisecond}},
 	} {
-		t.Run(fmt.Sprint(l.Delay), func(t *testing.T) {
+		t.Run(fmt.Sprint(x.Delay, x.stall), func(t *testing.T) {
 			r := newRace(t)
-			c := r.join(l)
+			c := r.join(x.Link)
 			r.Step(240)
 			before := c.Stats()
+			r.Spend(x.stall)
 			r.Step(1200)
 			s := c.Stats()
 			wrong, missed := s.Prediction.Mispredicted-before.Prediction.Mispredicted, s.InputsMissed-before.InputsMissed
 			late := s.Prediction.MispredictedLate - before.Prediction.MispredictedLate
-			if wrong != late || wrong > missed || s.Inputs < 1300 {
+			if wrong != late || wrong > missed || s.Inputs < 1300 || (s.StepsSetBack > 0) != (x.stall > 0) {
 				t.Errorf("%d objects predicted wrongly, %d after missed inputs, of which there were %d: %v", wrong, late, missed, client.Mispredictions(c, racers))
 			}
 		})

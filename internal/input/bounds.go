@@ -18,7 +18,7 @@ func Bounds() limits.Table {
 				Full: "the older ones are left out",
 			},
 			{
-				Name: "inputs that are kept", Default: Kept, Unit: "the newest", Full: "the oldest goes",
+				Name: "inputs that are kept", Default: Kept, Unit: "those whose step is not known to have run", Full: "none is made",
 			},
 		},
 	}

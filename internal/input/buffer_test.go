@@ -228,7 +228,7 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	r := NewRing(f)
 	reader := NewReader(f)
 	sent := func() (steps []uint64) {
-		packet := r.AppendPacket(nil, MaxPacket)
+		packet := r.AppendPacket(nil, MaxPacket, r.Newest())
 		if len(packet) == 0 {
 			return nil
 		}
@@ -283,13 +283,46 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	}
 	r.Add(30+Kept, View{})
 	want("beyond all that is kept", 30+Kept)
-	r.Clear()
-	want("cleared")
-	if _, kept := r.At(30); kept || r.Newest() != 0 {
-		t.Error("a cleared ring has an input")
+}
+
+// An input is made once, and while there is room: so one that has not run can always be sent again.
+func TestARingWantsEachInputOnce(t *testing.T) {
+	r := NewRing(opaque())
+	for _, x := range []struct {
+		done, step uint64
+		wants      bool
+	}{
+		{100, 100 + Kept + 1, false}, {100, 100 + Kept, true}, {100, 100 + Kept, false}, {100, 150, false}, {101, 101 + Kept, true},
+		{101, 102, false}, {102, 102 + Kept, true},
+	} {
+		r.Done(x.done)
+		if r.Wants(x.step) != x.wants {
+			t.Errorf("when step %d has run, the input of step %d is wanted: %t", x.done, x.step, !x.wants)
+		}
+		if x.wants {
+			r.Add(x.step, View{})
+		}
 	}
-	r.Add(1, View{})
-	want("after a clear", 1)
+	if r.Withdraw(102 + Kept); r.Wants(102 + Kept) {
+		t.Error("what cannot travel is made again")
+	}
+}
+
+// A step that runs again sends its input again, and those before it; what was made for later steps
+// waits for them, and is as it was.
+func TestAStepThatRunsAgainSendsItsInputAgain(t *testing.T) {
+	f := opaque()
+	r, reader, again := NewRing(f), NewReader(f), new(Buffer)
+	r.Done(100)
+	for step := uint64(101); r.Wants(step); step++ {
+		f.store(t, r.Add(step, View{}), []byte{byte(step)})
+	}
+	for step := uint64(101); step <= 100+Kept; step++ {
+		again.Take(reader, r.AppendPacket(nil, MaxPacket, step), step-1)
+		if got, missed, ok := again.Next(step); !ok || missed > 0 || got[0] != byte(step) {
+			t.Errorf("step %d: %v, missed %d, want its input", step, got, missed)
+		}
+	}
 }
 
 // A packet that would be too large has as many of the newest inputs as fit.
@@ -300,10 +333,10 @@ func TestAPacketKeepsToItsLimit(t *testing.T) {
 		v := r.Add(step, View{From: step * step, To: step*step + 9})
 		v.Blobs[0] = slices.Repeat([]byte{byte(step)}, 40)
 	}
-	whole := len(r.AppendPacket(nil, MaxPacket))
+	whole := len(r.AppendPacket(nil, MaxPacket, r.Newest()))
 	for limit := range whole + 2 {
 		head := []byte("head")
-		packet := r.AppendPacket(head, limit)[len(head):]
+		packet := r.AppendPacket(head, limit, r.Newest())[len(head):]
 		n := 0
 		if len(packet) > 0 {
 			for reader.Begin(packet, 1); reader.Next(); n++ {

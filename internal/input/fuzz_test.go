@@ -27,7 +27,7 @@ func FuzzPacket(f *testing.F) {
 			}
 			ring, again := NewRing(fm), new(Buffer)
 			fm.store(t, ring.Add(s.step, s.view), s.bytes())
-			if again.Take(r, ring.AppendPacket(nil, MaxPacket), s.step-1); again.slots[i] != *s {
+			if again.Take(r, ring.AppendPacket(nil, MaxPacket, ring.Newest()), s.step-1); again.slots[i] != *s {
 				t.Fatalf("step %d: %+v comes back as %+v", s.step, s, again.slots[i])
 			}
 		}

@@ -25,7 +25,7 @@ func TestGoldenVectorsOfTheDescription(t *testing.T) {
 	add(299, wireExample{Turn: 1, Aim: 0.5}, View{288, 289, 0.25})
 	add(300, wireExample{Turn: 1, Aim: 0.75, Fire: true}, View{289, 290, 0.25})
 	add(301, wireExample{Turn: 1, Aim: 1, Fire: true}, View{290, 291, 0.5})
-	for name, want := range map[string][]byte{"inputs": ring.AppendPacket(nil, MaxPacket)} {
+	for name, want := range map[string][]byte{"inputs": ring.AppendPacket(nil, MaxPacket, ring.Newest())} {
 		if got := golden.Example(t, "../../docs/WIRE.md", name); string(got) != string(want) {
 			t.Errorf("docs/WIRE.md: %s\nthere % x\nhere  % x", name, got, want)
 		}

@@ -126,7 +126,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 			view = randomView(rng, view)
 			p.next(f, ring.Add(step, view))
 			ring.Confirm(step-min(step, rng.Uint64N(20)), uint16(rng.Uint32()))
-			packet := ring.AppendPacket(nil, MaxPacket)
+			packet := ring.AppendPacket(nil, MaxPacket, ring.Newest())
 			near := step + rng.Uint64N(200) - min(step, 100)
 			reader.Begin(packet, near)
 			n, last := 0, step+1
@@ -201,7 +201,7 @@ func TestInputsCostFewBytes(t *testing.T) {
 			confirmed = max(confirmed, step-9-rng.Uint64N(3))
 			ring.Confirm(confirmed, 0xffff)
 		}
-		bytes += len(ring.AppendPacket(nil, MaxPacket)) + head
+		bytes += len(ring.AppendPacket(nil, MaxPacket, ring.Newest())) + head
 	}
 	mean := float64(bytes) / steps
 	t.Logf("%.1f bytes in a datagram", mean)

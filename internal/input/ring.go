@@ -2,16 +2,17 @@ package input
 
 import "github.com/netloop/netloop/internal/codec"
 
-// Kept is how many of its newest inputs a client keeps: as many as a server may hold, and those
-// that have run and are not confirmed yet.
+// Kept is how many inputs a client keeps: as many as a server may hold, and those that have run and
+// of which the client has not heard yet.
 const Kept = 2 * Window
 
-// Ring holds the newest inputs that a client has made, by their steps.
+// Ring holds the newest inputs that a client has made, by their steps. None goes before its step is
+// known to have run, so that an input can be sent again, and none has to be made twice.
 type Ring struct {
 	form   *Form
 	slots  [Kept]made
 	newest uint64 // step; 0 before the first
-	done   uint64 // steps up to here need not be sent any more
+	done   uint64 // the server has run the steps up to this one
 	w      writer
 	list   [Repeats]*item // scratch
 }
@@ -31,8 +32,11 @@ func NewRing(f *Form) *Ring {
 	return r
 }
 
-// Add makes room for the input of a step and returns it, to be filled in. The step is newer than
-// those of all inputs in the ring: Back forgets the others first.
+// Wants reports whether the input of a step is to be made: none was made for the step or a later
+// one, and there is room. A server in which no step runs for long would not take it either.
+func (r *Ring) Wants(step uint64) bool { return step > r.newest && step <= r.done+Kept }
+
+// Add makes room for the input of a step that the ring wants and returns it, to be filled in.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
 	s := &r.slots[step%Kept]
 	s.step, s.view, s.came = step, view.rounded(), false
@@ -54,19 +58,6 @@ func (r *Ring) Withdraw(step uint64) {
 	r.slots[step%Kept].step = 0
 }
 
-// Back forgets the inputs of the steps after this one, if there are any: they are made anew.
-func (r *Ring) Back(step uint64) {
-	if r.newest <= step {
-		return
-	}
-	for i := range r.slots {
-		if r.slots[i].step > step {
-			r.slots[i].step = 0
-		}
-	}
-	r.newest = step
-}
-
 // Confirm takes which inputs the server has, as Buffer.Status said.
 func (r *Ring) Confirm(newest uint64, before uint16) {
 	r.confirm(newest)
@@ -86,11 +77,11 @@ func (r *Ring) confirm(step uint64) {
 // Done says that the server has run the steps up to this one.
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
-// AppendPacket appends a packet of at most limit bytes: the newest input, and those before it
+// AppendPacket appends a packet of at most limit bytes: the input of a step, and those before it
 // down to the oldest that may still have to come. Without any it appends nothing.
-func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
+func (r *Ring) AppendPacket(dst []byte, limit int, newest uint64) []byte {
 	n, open := 0, 0
-	for step := r.newest; step > r.done && n < Repeats && r.newest-step < Kept; step-- {
+	for step := newest; step > r.done && n < Repeats && newest-step < Kept; step-- {
 		s := &r.slots[step%Kept]
 		if s.step != step {
 			continue
@@ -102,12 +93,4 @@ func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 		}
 	}
 	return r.w.append(dst, limit, r.list[:open])
-}
-
-// Clear forgets all inputs.
-func (r *Ring) Clear() {
-	for i := range r.slots {
-		r.slots[i].step = 0
-	}
-	r.newest, r.done = 0, 0
 }

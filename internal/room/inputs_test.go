@@ -65,6 +65,9 @@ type pilot struct {
 	in    steer // scratch
 }
 
+// forget forgets the inputs that were made.
+func (s *pilot) forget() { s.ring = input.NewRing(s.codec.Form()) }
+
 func newPilots(t testing.TB, cfg netloop.Config, n int) *pilots {
 	t.Helper()
 	p := new(pilots)
@@ -110,7 +113,7 @@ func (s *pilot) make(step uint64, in steer) {
 
 // send brings the server the newest inputs.
 func (p *pilots) send(s *pilot) {
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())})
 }
 
 // counts are what became of the inputs of all clients.
@@ -200,10 +203,10 @@ func TestCheatersGetOneInputAStep(t *testing.T) {
 		if done > begin {
 			late.make(done, steer{Turn: 3})
 			p.send(late)
-			late.ring.Clear()
+			late.forget()
 			late.make(done+input.Window+1, steer{Turn: 4})
 			p.send(late)
-			late.ring.Clear()
+			late.forget()
 		}
 		p.step()
 	}
@@ -316,7 +319,7 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		s.make(base+step, steer{})
 	}
 	at := time.Duration(base) * time.Second / 60
-	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs)})
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())})
 	st := told()
 	if st == nil || st.Newest != base+5 || st.Before != 0b110 || st.Missed != 1 {
 		t.Fatalf("told %+v, want step %d, and those 2 and 3 before it, and that step %d was missed", st, base+5, base+4)
@@ -339,7 +342,7 @@ func TestPacketsOfInputsThatMakeNoSense(t *testing.T) {
 	for n := range uint64(10) {
 		s.make(p.tick+1+n, steer{Turn: int8(n * 11), Aim: float32(n) / 3})
 	}
-	whole := s.ring.AppendPacket(nil, transport.MaxInputs)
+	whole := s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())
 	for _, bad := range [][]byte{{}, {1}, whole[:len(whole)/2]} {
 		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: bad})
 	}
@@ -396,7 +399,7 @@ func crowded(t testing.TB) (bring, tick func()) {
 		for i, s := range p.all {
 			s.make(p.tick+3, steer{Turn: int8(p.tick / 16), Thrust: 127, Fire: p.tick%8 == 0, Aim: float32(p.tick%100)/32 + float32(i)/512})
 			s.ring.Confirm(p.tick-4, 0xffff)
-			packet = s.ring.AppendPacket(packet[:0], transport.MaxInputs)
+			packet = s.ring.AppendPacket(packet[:0], transport.MaxInputs, s.ring.Newest())
 			p.room.Inbox().Push(transport.Arrival{Kind: transport.Inputs, Session: s.Session, State: packet})
 		}
 	}

@@ -66,10 +66,10 @@ func (a *aimer) silent() {
 func (a *aimer) see(v input.View) netloop.View {
 	a.t.Helper()
 	step := a.tick + 1
-	a.ring.Clear()
+	a.ring.Done(a.tick)
 	a.ring.Add(step, v)
 	at := loop.Timeline{Rate: loop.Hz(60)}.GameTime(a.tick) - a.early
-	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
+	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs, a.ring.Newest())})
 	n := len(a.views)
 	if a.silent(); len(a.views) != n+1 {
 		a.t.Fatalf("%d inputs ran in a step", len(a.views)-n)
@@ -383,7 +383,7 @@ func BenchmarkViewsOf200Clients(b *testing.B) {
 				for _, s := range p.all {
 					carry(s.guest, nil)
 					p.push(s.guest, transport.Arrival{Kind: transport.Acks, Acks: []transport.Range{{First: 1, Last: p.tick - sent}}})
-					s.ring.Clear()
+					s.ring.Done(p.tick)
 					_ = schema.CaptureInput(s.codec, &s.in, s.ring.Add(p.tick+1, input.View{From: p.tick - 4, To: p.tick - 3, Alpha: 0.5}))
 					p.send(s)
 				}
