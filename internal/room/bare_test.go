@@ -88,6 +88,7 @@ func (b *bare) step() {
 	b.tick++
 	in := b.room.Timeline().Input(b.tick)
 	in.Epoch = loop.Epoch{Tick: 1}
+	in.Start = b.room.Timeline().GameTime(b.tick) // It is never late.
 	if err := b.room.Step(in); err != nil {
 		b.t.Fatal(err)
 	}

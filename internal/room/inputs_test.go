@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,8 +312,12 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 		}
 		return nil
 	}
+	p.push(s.guest, transport.Arrival{Kind: transport.Inputs, State: []byte{1}}) // It is no packet.
 	if st := told(); st != nil {
 		t.Errorf("told of no inputs: %+v", st)
+	}
+	if st := told(); st != nil {
+		t.Errorf("told of no inputs, only later: %+v", st)
 	}
 	base := p.tick
 	for _, step := range []uint64{2, 3, 5} {
@@ -331,6 +336,74 @@ func TestAClientIsToldOfItsInputs(t *testing.T) {
 	st = told()
 	if st == nil || st.Newest != base+5 || st.Missed < 4 {
 		t.Errorf("told %+v, want what was missed since", st)
+	}
+}
+
+// How early inputs come is told of a room whose clients make some: of the client with the least, of
+// the one in the middle, and 0 without any of late.
+func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
+	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50)}}, 4)
+	margins := func(least, median string) {
+		t.Helper()
+		p.room.Report()
+		for kind, want := range map[string]string{"least": least, "median": median} {
+			if line := fmt.Sprintf("netloop_input_margin_seconds{kind=%q} %s", kind, want); !p.scraped(line) {
+				t.Errorf("the metrics lack %s", line)
+			}
+		}
+	}
+	margins("0", "0")
+	for _, c := range p.room.Clients() {
+		if counts, early := c.InputStats(); counts != (input.Counts{}) || early != 0 {
+			t.Errorf("without inputs: %+v, %v early", counts, early)
+		}
+	}
+	line := p.room.Timeline()
+	for i, early := range []time.Duration{0, 75, 25, 50} { // The first client makes none.
+		if s := p.all[i]; early > 0 {
+			s.make(p.tick+1, steer{})
+			at := line.GameTime(p.tick) - early*time.Millisecond
+			p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())})
+		}
+	}
+	p.step()
+	margins("0.025", "0.05")
+	for range 52 {
+		p.step()
+	}
+	margins("0", "0")
+	other := newBare(t, func(*netloop.Room) {})
+	other.room.Report()
+	if strings.Contains(other.scrape(), "netloop_input_margin_seconds{") {
+		t.Error("the metrics tell how early inputs come in a room whose clients make none")
+	}
+}
+
+// A packet of inputs has the margin of the oldest that came with it first: of the first packet that
+// is the newest, since nobody knows how long the client has made any, and of a later one the oldest
+// that it can have brought.
+func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
+	p := newPilots(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50)}}, 1)
+	s, first := p.all[0], p.tick+1
+	bring := func(due uint64, early time.Duration, steps ...uint64) {
+		t.Helper()
+		for _, step := range steps {
+			s.make(first+step, steer{})
+		}
+		at := time.Duration(first+due-1)*20*time.Millisecond - early
+		p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())})
+		p.step()
+		if got := p.room.Clients()[0].InputMargin(); got != early {
+			t.Errorf("steps %v: the margin is %v, want that %v of step %d", steps, got, early, due)
+		}
+	}
+	bring(2, 9*time.Millisecond, 0, 1, 2)
+	bring(3, 7*time.Millisecond, 3, 4, 5)
+	bring(6, 5*time.Millisecond, 6)
+	bring(26-input.Repeats, 3*time.Millisecond, 25) // A packet has no more.
+	p.room.Report()
+	if !p.scraped(`netloop_input_margin_seconds{kind="least"} 0.003`) {
+		t.Error("the least margin is not that of the only client")
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -68,7 +67,7 @@ func (a *aimer) see(v input.View) netloop.View {
 	step := a.tick + 1
 	a.ring.Done(a.tick)
 	a.ring.Add(step, v)
-	at := loop.Timeline{Rate: loop.Hz(60)}.GameTime(a.tick) - a.early
+	at := a.room.Timeline().GameTime(a.tick) - a.early
 	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs, a.ring.Newest())})
 	n := len(a.views)
 	if a.silent(); len(a.views) != n+1 {
@@ -188,6 +187,12 @@ func TestAViewIsNotTooOld(t *testing.T) {
 			a.wantClamped("old", 1)
 		}
 	}
+	a := newAimer(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), MaxRewind: 100 * time.Millisecond}})
+	a.see(a.lagging(5)) // as old as may be
+	a.wantClamped("old", 0)
+	a.wantClamped("as_sent", 1)
+	a.see(a.lagging(5 + 1.0/64))
+	a.wantClamped("old", 1)
 }
 
 // An input that was made earlier than half a round trip before its step, because the client's clock
@@ -258,9 +263,11 @@ func TestAViewJumpsSeldom(t *testing.T) {
 	if most := seconds*(time.Second/8+time.Second/16) + 250*time.Millisecond; far > most || far < time.Second || asked < 2*most {
 		t.Errorf("%v of %v of jumps counted in %d s, want at most %v", far, asked, seconds, most)
 	}
-	if s := a.stats(); s.ViewsClamped < 600 {
+	s := a.stats()
+	if s.ViewsClamped < 600 || s.ViewsClamped > seconds*60 {
 		t.Errorf("%d views were clamped", s.ViewsClamped)
 	}
+	a.wantClamped("jumped", int(s.ViewsClamped))
 }
 
 // A client whose delay changes at once, as on a new route, and stays is believed within a second.
