@@ -66,17 +66,17 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 func (d *drift) fit() {
 	points := d.points[:min(d.count, driftPoints)]
 	n := float64(len(points))
-	var at, offset, noise float64 // means, the first two since those of the first point
+	var at, noise float64 // means, the first since that of the first point
 	for _, p := range points {
 		at += (p.at - points[0].at).Seconds() / n
-		offset += (p.offset - points[0].offset).Seconds() / n
 		noise += p.noise.Seconds() / n
 	}
 	squares, products := (noise/usualDrift)*(noise/usualDrift), 0.
 	for _, p := range points {
 		x := (p.at - points[0].at).Seconds() - at
 		squares += x * x
-		products += x * ((p.offset - points[0].offset).Seconds() - offset)
+		// The mean of the offsets would add nothing, since that of x is 0.
+		products += x * (p.offset - points[0].offset).Seconds()
 	}
 	d.rate = min(max(products/squares, -maxDrift), maxDrift)
 }

@@ -131,6 +131,25 @@ func near(a, b *drawn) bool {
 	return true
 }
 
+// An angle ends in the turn of the two between which it is, also right at its end; and an angle too
+// large for a float64 to hold moves like any number, from exactly where it was.
+func TestAnAngleIsInTheTurnOfItsEnds(t *testing.T) {
+	p := mustPlan[drawn](t)
+	for _, c := range []struct {
+		a, b, want int16
+		t          float64
+	}{{170, -170, -180, 0.5}, {-170, 170, -180, 0.5}, {170, -170, -178, 0.6}, {-130, 170, 179, 0.85}, {-10, 10, 0, 0.5}} {
+		if got := between(p, drawn{Bank: c.a}, drawn{Bank: c.b}, c.t).Bank; got != c.want {
+			t.Errorf("%v from %d to %d is %d, want %d", c.t, c.a, c.b, got, c.want)
+		}
+	}
+	for _, from := range []int64{1<<53 + 1, -1<<53 - 1} {
+		if got := between(p, drawn{Wide: from}, drawn{Wide: from + 2}, 0.001).Wide; got != from {
+			t.Errorf("from %d it moves to %d", from, got)
+		}
+	}
+}
+
 // Beyond the newer value numbers go on as they went, and end at the limits of their fields; what
 // steps stays, and NaN and infinity do not come about.
 func TestBeyondTheNewerValueNumbersGoOnWithinTheirRange(t *testing.T) {

@@ -81,8 +81,8 @@ func check(t *rapid.T, q *Queue[*int], want []*int) {
 	if q.first > len(q.pieces)-q.first {
 		t.Fatalf("%d places that are free before %d pieces", q.first, len(q.pieces)-q.first)
 	}
-	for _, p := range q.pieces[:q.first] {
-		if p != nil {
+	for i, p := range q.pieces[:cap(q.pieces)] {
+		if p != nil && (i < q.first || i >= len(q.pieces)) {
 			t.Fatal("a piece is kept that has gone")
 		}
 	}

@@ -29,4 +29,10 @@ func TestMarginsAreOfTheLastSecond(t *testing.T) {
 	if got, _ := m.least(400 * ms); got != 7*ms {
 		t.Errorf("of %d newer ones the margin is %v", marginsKept, got)
 	}
+	for i := range 100 {
+		m.add(400*ms, time.Duration(i)*ms)
+	}
+	if got, _ := m.least(400 * ms); got != 39*ms {
+		t.Errorf("of the last 64 of 100 the margin is %v, want that of the fourth", got)
+	}
 }

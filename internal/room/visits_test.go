@@ -33,6 +33,14 @@ func TestShortVisitsAreRemembered(t *testing.T) {
 	if v.often("a", now+1) {
 		t.Error("after a quiet minute one visit is often")
 	}
+	now += 2
+	v.left("c", now, now)
+	for range freeVisits {
+		v.left("c", now+visitMemory, now+visitMemory)
+	}
+	if v.often("c", now+visitMemory) {
+		t.Error("a visit of a minute ago counts")
+	}
 }
 
 // What is remembered of visits is bounded, and those of a minute ago are forgotten.

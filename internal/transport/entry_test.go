@@ -37,7 +37,7 @@ func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
 	if kept != MaxDecoded-1<<10+entryBytes {
 		t.Fatalf("a message holds %d bytes", kept)
 	}
-	if as := say(false); len(as) != 1 || as[0].Kind != RecordsApplied || server.stats.Dropped(DropInboxHeld) != 1 {
+	if as := say(false); len(as) != 1 || as[0].Kind != RecordsApplied || as[0].Value != 7 || as[0].Number != 0 || server.stats.Dropped(DropInboxHeld) != 1 {
 		t.Errorf("without room for an unreliable one %v arrive", kinds(as))
 	}
 	as := say(true)
@@ -47,7 +47,7 @@ func TestWhatWaitsForItsTurnKeepsMessagesOut(t *testing.T) {
 		t.Errorf("without room for a reliable one there are %+v", as)
 	}
 	server.Session.Held(-kept)
-	if as := say(true); len(as) != 2 || as[0].Kind != MessageArrived || as[0].Number != 3 {
+	if as := say(true); len(as) != 2 || as[0].Kind != MessageArrived || as[0].Number != 3 || as[0].Value != 0 {
 		t.Errorf("with room again there are %+v", as)
 	}
 	if why, gone := server.Session.Cause(); gone {
@@ -79,17 +79,28 @@ func TestNothingIsUnderWayOfWhatIsNotThere(t *testing.T) {
 	if server.underWay.Load() == 0 {
 		t.Fatal("nothing is under way")
 	}
-	func() {
-		defer func() { _ = recover() }()
-		server.inbox.Each(func(a *Arrival) {
-			if a.Kind == FullStateRequest {
-				a.Session.Held(-a.Held)
-				panic("ouch")
-			}
-		})
-	}()
-	if n := server.underWay.Load(); n != 0 || server.inbox.Len() != 0 {
-		t.Errorf("%d bytes are under way of nothing, and %d arrivals wait", n, server.inbox.Len())
+	panics := func() {
+		t.Helper()
+		func() {
+			defer func() { _ = recover() }()
+			server.inbox.Each(func(a *Arrival) {
+				if a.Kind == FullStateRequest {
+					a.Session.Held(-a.Held)
+					panic("ouch")
+				}
+			})
+			t.Error("nothing has panicked")
+		}()
+		if n := server.underWay.Load(); n != 0 || server.inbox.Len() != 0 {
+			t.Errorf("%d bytes are under way of nothing, and %d arrivals wait", n, server.inbox.Len())
+		}
+	}
+	panics()
+	// And so it is with the only one.
+	server.inbox.Push(Arrival{Kind: FullStateRequest, Session: server.Session})
+	panics()
+	if client.Session.Held(100); client.underWay.Load() != 0 {
+		t.Error("a client, which trusts its server, counts what is under way")
 	}
 	client.Send(Message{Method: 2, Payload: make([]byte, 100)})
 	client.Flush(0)
