@@ -84,6 +84,7 @@ type Client struct {
 	snapshot   Snapshot // being received
 
 	reception reception
+	acking    acking
 	refusals  refusals
 
 	mu      sync.Mutex

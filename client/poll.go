@@ -197,6 +197,9 @@ func (c *Client) flush() {
 	now := c.clock.Now()
 	if c.pace.due(now, c.session.LinkFacts().LastArrival, c.flushEarly()) {
 		c.flushInputs()
+		if !c.acking.due(now, &c.reception, c.pace.period) {
+			c.session.AckLater()
+		}
 		c.session.Flush(now)
 	}
 }

@@ -14,11 +14,12 @@ type reception struct {
 	held  uint64 // snapshots held back
 	past  uint64 // packets lost on the connections before
 	gap   uint64 // the tick of the first packet after those that were lost last
+	rough uint64 // how often something was missing, or held back
 }
 
 // restart begins with another connection, whose packets are numbered anew.
 func (r *reception) restart(sendEvery uint32) {
-	*r = reception{held: r.held, past: r.lost()}
+	*r = reception{held: r.held, past: r.lost(), rough: r.rough}
 	r.period(sendEvery)
 }
 
@@ -37,11 +38,15 @@ func (r *reception) packet(a *netvar.Applied) {
 	first := a.Packet - min(uint64(a.Index), a.Packet)
 	if r.tick == 0 || r.open > 0 || first > r.next {
 		r.gap = a.Tick
+		r.rough++
 	}
 	if r.tick > 0 {
 		due := a.Tick/r.every - r.tick/r.every
 		lost := first - min(first, r.next) // Packets, each of which may have been a snapshot.
-		r.held += due - min(due, lost+1)
+		if missed := due - min(due, lost+1); missed > 0 {
+			r.held += missed
+			r.rough++
+		}
 	}
 	r.tick, r.next, r.open = a.Tick, first+uint64(a.Count), uint64(a.Count)-1
 }

@@ -45,5 +45,9 @@ func TestReceptionCountsGaps(t *testing.T) {
 		if r.restart(c.every); r.gapless(100) {
 			t.Errorf("%s: nothing has come over the next connection, and nothing is missing", name)
 		}
+		was := r.rough
+		if r.packet(&netvar.Applied{Packet: 1, Tick: 20, Count: 1}); r.rough != was+1 {
+			t.Errorf("%s: another connection begins as one on which something was missing", name)
+		}
 	}
 }

@@ -15,7 +15,7 @@ type mailbox struct {
 
 	acks    [maxAckField]byte // an encoded field, ready to copy
 	acksLen int
-	acksDue bool
+	acksDue bool // they go with the next datagram
 
 	inputs []byte // client: the newest packet of inputs; empty once it has left
 
@@ -41,8 +41,8 @@ type mailbox struct {
 
 // due reports whether there is a datagram to send.
 func (b *mailbox) due() bool {
-	return b.next < len(b.packets) || b.acksDue || b.beat || b.requestDue || b.replyDue || b.unreliable.len() > 0 ||
-		b.statusWaits >= maxStatusWaits
+	return b.next < len(b.packets) || b.beat || b.requestDue || b.replyDue || b.unreliable.len() > 0 ||
+		len(b.inputs) > 0 || b.statusWaits >= maxStatusWaits
 }
 
 // byteQueue is a queue of bytes in one piece of memory.

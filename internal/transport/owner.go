@@ -17,6 +17,7 @@ type outbox struct {
 	acksField  [maxAckField]byte
 	acksLen    int
 	acksNew    bool
+	acksWait   bool // the next flush is worth no datagram for them alone
 	epoch      Epoch
 	epochDue   bool
 	overload   Overload
@@ -226,6 +227,10 @@ func (s *Session) AckState(packet uint64) {
 	}
 }
 
+// AckLater lets acknowledgements wait, on the client, at the next Flush: they leave with what else
+// has to, and otherwise with a later flush.
+func (s *Session) AckLater() { s.out.acksWait = true }
+
 // Inputs gives, on the client, the packet of inputs that leaves with the next flush, and copies it.
 func (s *Session) Inputs(packet []byte) { s.out.inputs = append(s.out.inputs[:0], packet...) }
 
@@ -276,8 +281,8 @@ func (s *Session) RequestTime() {
 }
 
 // Flush hands what was collected to the driver's writers: one lock, one signal each. On a
-// client every flush sends at least one datagram, which repeats the acknowledgements: that
-// is how the server tells a silent client from a lost one.
+// client every flush but those of AckLater sends at least one datagram, which repeats the
+// acknowledgements: that is how the server tells a silent client from a lost one.
 func (s *Session) Flush(at time.Duration) {
 	if s.out.closed {
 		return
@@ -290,7 +295,8 @@ func (s *Session) Flush(at time.Duration) {
 	}
 	stuck := s.stuckLocked(at)
 	waiting := s.collectLocked()
-	s.box.beat = s.cfg.Client
+	s.box.beat = s.box.beat || s.cfg.Client && !s.out.acksWait
+	s.out.acksWait = false
 	datagrams, stream := s.box.due(), s.box.reliable.size() > 0
 	if datagrams && !s.box.flushing {
 		s.box.flushing, s.box.flushAt, s.box.choked = true, at, 0

@@ -188,6 +188,45 @@ func TestMessagesAndAcksFillTheSpaceThatStateLeaves(t *testing.T) {
 	}
 }
 
+// TestAcksThatMayWaitGoWithWhatElseLeaves: they are worth no datagram of their own at that flush,
+// and the next one repeats them as ever.
+func TestAcksThatMayWaitGoWithWhatElseLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		say       func(client *end)
+		datagrams int
+	}{
+		"nothing":        {func(*end) {}, 0},
+		"a message":      {func(client *end) { client.Send(Message{Method: 1}) }, 1},
+		"inputs":         {func(client *end) { client.Inputs([]byte{1, 2, 3}) }, 1},
+		"a time request": {func(client *end) { client.RequestTime() }, 1},
+		"another flush":  {func(client *end) { client.Flush(0) }, 1},
+	} {
+		server, client := pair(SessionConfig{})
+		client.AckState(5)
+		c.say(client)
+		client.AckLater()
+		client.Flush(0)
+		if n := carry(t, client, server, 0); n != c.datagrams {
+			t.Errorf("%s: %d datagrams, want %d", name, n, c.datagrams)
+		}
+		acks := func() (n int) {
+			for _, a := range server.arrivals() {
+				if a.Kind == Acks {
+					n++
+				}
+			}
+			return n
+		}
+		if n := acks(); n != c.datagrams {
+			t.Errorf("%s: acknowledgements came %d times, want %d", name, n, c.datagrams)
+		}
+		client.Flush(0)
+		if n := carry(t, client, server, 0); n != 1 || acks() != 1 {
+			t.Errorf("%s: the next flush has %d datagrams", name, n)
+		}
+	}
+}
+
 func TestTimeIsAnsweredWithoutTheOwner(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	client.RequestTime()

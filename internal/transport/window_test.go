@@ -416,6 +416,41 @@ func TestLostLoneSnapshotIsReplaced(t *testing.T) {
 }
 
 // A window without a period would admit everything at once.
+// TestWindowStaysOpenForAcksThatComeSeldom: a client may acknowledge every third snapshot, as long
+// as these are 50 ms apart at most, and one of the datagrams in which it does may be lost, and
+// nothing is held back.
+func TestWindowStaysOpenForAcksThatComeSeldom(t *testing.T) {
+	for _, hz := range []int{20, 30, 40, 60, 64, 100, 128, 240} {
+		period := time.Second / time.Duration(hz)
+		every := max(min(int(51*ms/period), 3), 1)
+		for oneWay := time.Duration(0); oneWay <= 150*ms; oneWay += 3 * ms {
+			w := NewWindow(period)
+			under := map[int]uint64{} // by the tick whose poll takes it: up to which packet
+			trip := int((2*oneWay + period) / period)
+			closed := 0 // the last tick, while it grows from four
+			for tick := 1; tick < 20*hz; tick++ {
+				now := time.Duration(tick) * period
+				if id, ok := under[tick]; ok {
+					w.Arrived(now)
+					w.Acked(now, []Range{{1, id}})
+				}
+				if send, _ := w.Open(now); !send && tick > 8*hz {
+					t.Fatalf("%d Hz, %v each way: the window of %d is closed at tick %d", hz, oneWay, w.Size(), tick)
+				} else if !send {
+					closed = tick
+					continue
+				}
+				id := max(w.next, 1)
+				w.Sent(now, id, id, false)
+				seldom, lost := tick > closed+2*hz, tick > 7*hz && tick/every%8 == 0
+				if !lost && (!seldom || tick%every == 0) {
+					under[tick+trip] = id
+				}
+			}
+		}
+	}
+}
+
 func TestAWindowNeedsAPeriod(t *testing.T) {
 	for name, try := range map[string]func(){
 		"NewWindow": func() { NewWindow(0) },
