@@ -48,9 +48,9 @@ var repeatPlace = guard.Place{Name: "NewInput.repeat"}
 
 // Handle sets the function that runs for the inputs of clients: at the head of each fixed step, in
 // the order of the clients' ids, once for each client whose first input has come. A client that has
-// lost its connection and may come back gets what repeat makes. The input is the handler's own. A
-// panic is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails
-// it.
+// lost its connection and may come back gets what repeat makes, until another program takes it over
+// ([TakeOver]): that one begins with its own first input. The input is the handler's own. A panic
+// is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
 	r.handled(r.e.HandleInput(i.in, func(from *room.Client, message []byte, missed int) {

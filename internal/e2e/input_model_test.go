@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -16,42 +17,61 @@ import (
 )
 
 // The model of inputs: clients with frames and clocks of their own play over random links that
-// break and come back, while the server drops ticks. Beside it stands what each client made for
-// each step, and what ran in each step; they must agree.
+// break and come back, while the server drops ticks, and other programs of the same players take
+// clients over. Beside it stands what each program made for each step, and what ran in each step;
+// they must agree.
 type inputModel struct {
-	t    *testing.T
-	seed uint64
-	rng  *rand.Rand
-	made map[madeInput]control
-	ran  map[netloop.ClientID]*ranInputs
-	step uint64 // that ran last
-	from netloop.ClientID
+	t        *testing.T
+	seed     uint64
+	rng      *rand.Rand
+	programs []*client.Client // by their numbers
+	players  [3]int           // the program that each plays with
+	made     map[madeInput]control
+	ran      map[netloop.ClientID]*ranInputs
+	taken    int    // clients that were taken over, so many times
+	step     uint64 // that ran last
+	from     netloop.ClientID
 }
 
 type madeInput struct {
-	client netloop.ClientID
-	step   uint64
+	program int
+	client  netloop.ClientID
+	step    uint64
 }
 
 // ranInputs is what ran of one client.
 type ranInputs struct {
-	step            uint64 // the last
+	program         int    // that is the client
+	step            uint64 // the last, 0 before the program's first
 	last            control
 	missed          int // in a row
 	applied, absent uint64
+	older           uint64 // of those absent: before the program
 }
 
 func (m *inputModel) handle(r *netloop.Room) {
 	controls.Handle(r, m.run)
+	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+	r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+		m.ran[c.ID()] = &ranInputs{program: m.program(c)}
+		return nil
+	})
+	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
+		// Of an older program nothing is left.
+		if s, p := m.ran[c.ID()], m.program(c); s.program != p {
+			*s = ranInputs{program: p, applied: s.applied, absent: s.absent, older: s.absent}
+			m.taken++
+		}
+	})
 	r.On(netloop.FixedUpdate, "test.steps", func(t *netloop.Tick) {
 		for c := range t.Clients() {
-			if s := m.ran[c.ID()]; s != nil && s.step != t.FixedStep() {
+			if s := m.ran[c.ID()]; s.step > 0 && s.step != t.FixedStep() {
 				m.t.Fatalf("seed %d: nothing of client %d ran in step %d", m.seed, c.ID(), t.FixedStep())
 			}
 		}
 	})
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
-		if s, l := m.ran[c.ID()], c.Link(); s != nil && (l.Inputs != s.applied || l.InputsMissed != s.absent) {
+		if s, l := m.ran[c.ID()], c.Link(); l.Inputs != s.applied || l.InputsMissed != s.absent {
 			m.t.Fatalf("seed %d: client %d: %+v ran, and %+v was counted", m.seed, c.ID(), s, l)
 		}
 	})
@@ -60,15 +80,14 @@ func (m *inputModel) handle(r *netloop.Room) {
 // run checks one call of the handler.
 func (m *inputModel) run(t *netloop.Tick, from *netloop.Client, in control) {
 	s := m.ran[from.ID()]
-	if s == nil {
-		s = &ranInputs{step: t.FixedStep() - 1}
-		m.ran[from.ID()] = s
+	if s.step == 0 && in.Missed == 0 {
+		s.step = t.FixedStep() - 1
 	}
 	if t.FixedStep() != s.step+1 || t.FixedStep() == m.step && from.ID() <= m.from {
 		m.t.Fatalf("seed %d: the input of client %d for step %d runs after those for step %d, client %d", m.seed, from.ID(), t.FixedStep(), m.step, m.from)
 	}
 	s.step, m.step, m.from = t.FixedStep(), t.FixedStep(), from.ID()
-	want, made := m.made[madeInput{from.ID(), s.step}]
+	want, made := m.made[madeInput{s.program, from.ID(), s.step}]
 	if in.Missed == 0 {
 		s.applied, s.missed, s.last = s.applied+1, 0, in
 	} else {
@@ -82,28 +101,37 @@ func (m *inputModel) run(t *netloop.Tick, from *netloop.Client, in control) {
 	}
 }
 
-// join lets a client play over some link, with some clock and frame rate.
-func (m *inputModel) join(w *netlooptest.World) *client.Client {
+// program is the number of the program that is a client.
+func (m *inputModel) program(c *netloop.Client) (number int) {
+	if err := c.Join().Params(&number); err != nil {
+		m.t.Fatalf("seed %d: %v", m.seed, err)
+	}
+	return number
+}
+
+// join lets a player play with a new program, over some link, with some clock and frame rate.
+func (m *inputModel) join(w *netlooptest.World, player int) {
+	program := len(m.programs)
 	var o []netlooptest.ClientOption
 	if n := m.rng.IntN(5); n > 0 {
 		o = append(o, netlooptest.FPS([]int{0, 24, 60, 144, 240}[n]))
 	}
 	o = append(o, netlooptest.ClientClock(time.Duration(m.rng.IntN(1e9)), m.rng.IntN(401)-200))
-	c := w.JoinAs(client.Config{LostAfter: time.Second}, m.link(), o...)
+	c := w.JoinAs(client.Config{LostAfter: time.Second, Token: strconv.Itoa(player), Join: program}, m.link(), o...)
+	m.programs, m.players[player] = append(m.programs, c), program
 	turn := int8(0)
 	client.Inputs(c, controls, func(t *netloop.Tick) control {
 		if m.rng.IntN(6) == 0 {
 			turn = int8(m.rng.IntN(256) - 128)
 		}
 		in := control{Step: uint32(t.FixedStep()), Turn: turn, Fire: m.rng.IntN(4) == 0}
-		key := madeInput{c.ID(), t.FixedStep()}
+		key := madeInput{program, c.ID(), t.FixedStep()}
 		if _, twice := m.made[key]; twice {
-			m.t.Fatalf("seed %d: client %d makes two inputs for step %d", m.seed, c.ID(), t.FixedStep())
+			m.t.Fatalf("seed %d: program %d makes two inputs for step %d", m.seed, program, t.FixedStep())
 		}
 		m.made[key] = in
 		return in
 	})
-	return c
 }
 
 func (m *inputModel) link() netlooptest.Link {
@@ -115,9 +143,9 @@ func (m *inputModel) link() netlooptest.Link {
 	return l
 }
 
-// act does something to a client, or to the server; most of it does not last long.
-func (m *inputModel) act(w *netlooptest.World, c *client.Client) {
-	switch m.rng.IntN(7) {
+// act does something to a player, or to the server; most of it does not last long.
+func (m *inputModel) act(w *netlooptest.World, player int) {
+	switch c := m.programs[m.players[player]]; m.rng.IntN(8) {
 	case 0:
 		w.SetLink(c, m.link())
 	case 1:
@@ -128,30 +156,33 @@ func (m *inputModel) act(w *netlooptest.World, c *client.Client) {
 		w.Freeze(c)
 	case 4:
 		w.Spend(time.Duration(m.rng.IntN(400)) * time.Millisecond)
+	case 5:
+		m.join(w, player)
 	default:
 		w.Heal(c)
 		w.Thaw(c)
 	}
 }
 
-// Whatever happens to links, connections, frames, clocks and ticks, each client's inputs run one
-// in each fixed step and in order, and what runs is what the client made for the step, or counts
-// as missed. A recording of it replays.
+// Whatever happens to links, connections, programs, frames, clocks and ticks, each client's inputs
+// run one in each fixed step and in order, from the first of the program that is the client, and
+// what runs is what that one made for the step, or counts as missed. A recording of it replays.
 func TestInputsRunAsTheyWereMade(t *testing.T) {
-	var played, applied, absent uint64
+	var played, applied, absent, taken uint64
 	for seed := range seeds.Of(t, 200) {
 		played++
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			m := &inputModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 17)), made: map[madeInput]control{}, ran: map[netloop.ClientID]*ranInputs{}}
 			m.play()
+			taken += uint64(m.taken)
 			for _, s := range m.ran {
 				applied, absent = applied+s.applied, absent+s.absent
 			}
 		})
 	}
-	t.Logf("%d steps ran with their input, %d without", applied, absent)
-	if played >= 20 && applied < absent {
-		t.Errorf("%d steps ran without their input, and only %d with it", absent, applied)
+	t.Logf("%d steps ran with their input, %d without; %d clients were taken over", applied, absent, taken)
+	if played >= 20 && (applied < absent || taken < played/2) {
+		t.Errorf("%d steps ran with their input, %d without; %d clients were taken over", applied, absent, taken)
 	}
 }
 
@@ -162,14 +193,21 @@ func (m *inputModel) play() {
 	var file bytes.Buffer
 	w := netlooptest.New(m.t, game{schema: steering, script: m.handle}, netlooptest.Seed(m.seed), netlooptest.Record(&file),
 		netlooptest.Room(netloop.RoomSpec{Rate: rate(), FixedRate: rate(), SendEvery: 1 + m.rng.IntN(3), KeepDropped: 3 * time.Second}))
-	clients := []*client.Client{m.join(w), m.join(w), m.join(w)}
+	for player := range m.players {
+		m.join(w, player)
+	}
 	for range 250 {
 		if m.rng.IntN(10) == 0 {
-			m.act(w, clients[m.rng.IntN(len(clients))])
+			m.act(w, m.rng.IntN(len(m.players)))
 		}
 		w.Step(1)
 	}
 	w.Drain(0)
+	for id, s := range m.ran {
+		if c := m.programs[s.program]; c.ID() == id && c.Stats().InputsMissed > s.absent-s.older {
+			m.t.Fatalf("seed %d: program %d of client %d is told of %d missed inputs: %+v", m.seed, s.program, id, c.Stats().InputsMissed, s)
+		}
+	}
 	if m.seed%8 == 1 {
 		m.replay(file.Bytes())
 	}

@@ -1,12 +1,17 @@
 package e2e_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -72,6 +77,37 @@ func TestInputsRunOnceInTheirStep(t *testing.T) {
 			t.Errorf("client %d: %d ran, %+v", c.ID(), counts[c.ID()], s)
 		}
 		t.Logf("client %d: %d ran, made %d, missed %d, early %v", c.ID(), counts[c.ID()], s.Inputs, s.InputsMissed, s.InputEarly)
+	}
+}
+
+// What a client is told of its inputs counts as what leaves the room: a recording in which a packet
+// of inputs came at another time does not replay.
+func TestWhatIsToldOfInputsIsReplayed(t *testing.T) {
+	var file bytes.Buffer
+	steer := game{schema: steering, script: func(r *netloop.Room) {
+		controls.Handle(r, func(*netloop.Tick, *netloop.Client, control) {})
+	}}
+	w := netlooptest.New(t, steer, netlooptest.Record(&file))
+	c := w.Join("", nil, perfect)
+	client.Inputs(c, controls, func(t *netloop.Tick) control { return control{Step: uint32(t.FixedStep())} })
+	w.Step(120)
+	w.Drain(0)
+	for by, want := range map[time.Duration]bool{0: true, time.Millisecond: false} {
+		came := uint64(0)
+		p, err := netloop.NewReplay(netloop.Config{}, steer, bytes.NewReader(edit(t, file.Bytes(), func(tick *recording.Tick) {
+			for i := range tick.Arrivals {
+				if a := &tick.Arrivals[i]; a.Kind == transport.Inputs && came == 0 {
+					a.At, came = a.At-by, tick.Input.Tick
+				}
+			}
+		})))
+		for err == nil {
+			_, err = p.Step()
+		}
+		var d *netloop.Divergence
+		if errors.Is(err, io.EOF) != want || !want && (!errors.As(err, &d) || d.Tick != came) || came == 0 {
+			t.Errorf("%v earlier in tick %d: %v", by, came, err)
+		}
 	}
 }
 

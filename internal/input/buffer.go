@@ -28,6 +28,7 @@ type Buffer struct {
 	newest uint64          // step for which an input has come; 0 before the first
 	came   uint64          // bit n: one has come for the step newest - n
 	counts Counts
+	older  uint64 // of those missed: of programs that have gone
 }
 
 // waiting is an input in the form of a message, which takes less than its values.
@@ -115,13 +116,12 @@ func (b *Buffer) Next(step uint64) (message []byte, missed int, ok bool) {
 // step, if its own is missed.
 func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
 
-// Forget forgets the inputs that wait: they are of a program that has gone.
-func (b *Buffer) Forget() {
-	for i := range b.slots {
-		b.slots[i].step = 0
-	}
-	b.newest, b.came = 0, 0
-}
+// Forget forgets all but the counts: the inputs are of a program that has gone, and the next one
+// begins with its first.
+func (b *Buffer) Forget() { *b = Buffer{counts: b.counts, older: b.counts.Missed} }
+
+// Missed counts the steps that have run without their input since the program's first.
+func (b *Buffer) Missed() uint64 { return b.counts.Missed - b.older }
 
 // Status returns the newest step for which an input has come, and which of the 16 before it: bit
 // n is that of newest - 1 - n. It reports false before the first.

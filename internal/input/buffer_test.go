@@ -18,6 +18,7 @@ type plainBuffer struct {
 	last   *string
 	missed int
 	counts Counts
+	older  uint64 // of those missed
 }
 
 func (p *plainBuffer) has(step uint64) bool {
@@ -84,7 +85,7 @@ func TestABufferFollowsTheModel(t *testing.T) {
 		for n := range 300 {
 			if rng.IntN(60) == 0 {
 				b.Forget()
-				model.came, model.waits, model.newest = map[uint64]bool{}, map[uint64]string{}, 0
+				model = &plainBuffer{came: map[uint64]bool{}, waits: map[uint64]string{}, counts: model.counts, older: model.counts.Missed}
 			}
 			var steps []uint64
 			var texts []string
@@ -122,7 +123,7 @@ func TestABufferFollowsTheModel(t *testing.T) {
 				}
 			}
 			newest, before, ok := b.Status()
-			if wantNewest, want := model.status(); newest != wantNewest || before != want || ok != (newest > 0) || b.Counts() != model.counts {
+			if wantNewest, want := model.status(); newest != wantNewest || before != want || ok != (newest > 0) || b.Counts() != model.counts || b.Missed() != model.counts.Missed-model.older {
 				t.Fatalf("seed %d, %d: status %d %b %t, %+v, want %d %b, %+v", seed, n, newest, before, ok, b.Counts(), wantNewest, want, model.counts)
 			}
 		}

@@ -103,13 +103,14 @@ func (r *Room) Recorded() string {
 	return ""
 }
 
-func (o *outgoing) Stop()                                   { o.stop() }
-func (o *outgoing) Take() uint64                            { return o.take() }
-func (o *outgoing) Message(id uint64, m transport.Message)  { o.sender(id)(m) }
-func (o *outgoing) Packets(id uint64, packets [][]byte)     { o.packets(id, packets) }
-func (o *outgoing) Record(id uint64, record []byte)         { o.record(id, record) }
-func (o *outgoing) Closed(id uint64, why *transport.Closed) { o.closed(id, why) }
-func (o *outgoing) TimeScale(s transport.TimeScale)         { o.timeScale(s) }
+func (o *outgoing) Stop()                                          { o.stop() }
+func (o *outgoing) Take() uint64                                   { return o.take() }
+func (o *outgoing) Message(id uint64, m transport.Message)         { o.sender(id)(m) }
+func (o *outgoing) Packets(id uint64, packets [][]byte)            { o.packets(id, packets) }
+func (o *outgoing) Record(id uint64, record []byte)                { o.record(id, record) }
+func (o *outgoing) Closed(id uint64, why *transport.Closed)        { o.closed(id, why) }
+func (o *outgoing) TimeScale(s transport.TimeScale)                { o.timeScale(s) }
+func (o *outgoing) InputStatus(id uint64, s transport.InputStatus) { o.inputStatus(id, &s) }
 
 // ComesBack is the entrance of a client that has shown its secret.
 func ComesBack(w *netloopv1.Welcome) any {

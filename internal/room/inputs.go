@@ -140,7 +140,7 @@ func (c *Client) tellInputs() {
 	if !ok {
 		return
 	}
-	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Counts().Missed}
+	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Missed()}
 	c.session.TellInputs(st)
 	c.room.leaving.inputStatus(c.id, &st)
 }

@@ -11,10 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	logtest "go.uber.org/zap/zaptest/observer"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -233,6 +238,42 @@ func TestCheatersGetOneInputAStep(t *testing.T) {
 	}
 	if c.Late != 98 || c.Ahead < 98 || c.Duplicate < 100 || c.Malformed != 0 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// What a handler of an input logs names its client, and what a system logs behind it nobody.
+func TestLogLinesOfAnInputNameItsClient(t *testing.T) {
+	core, logs := logtest.New(zapcore.InfoLevel)
+	p := new(pilots)
+	p.bare = newBareOf(t, netloop.Config{Log: logging.Slog(zap.New(core))}, inputGame(func(r *netloop.Room) {
+		inputControls.Handle(r, func(tick *netloop.Tick, from *netloop.Client, in steer) {
+			tick.Log().Info(fmt.Sprint("client ", from.ID()))
+			if in.Turn == 99 {
+				panic("too much")
+			}
+		})
+		r.On(netloop.FixedUpdate, "behind", func(tick *netloop.Tick) { tick.Log().Info("client <nil>") })
+	}))
+	lines := map[string]int{}
+	for _, turn := range []int8{1, 99} {
+		p.join()
+		p.step()
+		for _, s := range p.all {
+			s.make(p.tick+1, steer{Turn: turn})
+			p.send(s)
+		}
+		p.step()
+	}
+	for _, e := range logs.All() {
+		if strings.HasPrefix(e.Message, "client") {
+			if got := fmt.Sprint("client ", e.ContextMap()["client"]); got != e.Message {
+				t.Errorf("logged %q about %q", e.Message, got)
+			}
+			lines[e.Message]++
+		}
+	}
+	if len(lines) != 3 {
+		t.Errorf("logged %v", lines)
 	}
 }
 

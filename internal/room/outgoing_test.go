@@ -9,8 +9,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Whatever differs in what leaves a room makes another sum: of messages and of the time scale
-// every field, of packets, records and ends whose they are and what they hold.
+// Whatever differs in what leaves a room makes another sum: of messages, of what is told
+// of inputs and of the time scale every field, of packets, records and ends whose they are and what
+// they hold.
 func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
 	sums := map[uint64]string{}
 	add := func(what string, leave func(*room.Outgoing)) {
@@ -35,6 +36,7 @@ func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
 		add(fmt.Sprint("a message to ", id), func(o *room.Outgoing) { o.Message(id, transport.Message{}) })
 		add(fmt.Sprint("a packet to ", id), func(o *room.Outgoing) { o.Packets(id, [][]byte{nil}) })
 		add(fmt.Sprint("a record to ", id), func(o *room.Outgoing) { o.Record(id, nil) })
+		add(fmt.Sprint("what is told of inputs of ", id), func(o *room.Outgoing) { o.InputStatus(id, transport.InputStatus{}) })
 		add(fmt.Sprint("an end of ", id), func(o *room.Outgoing) { o.Closed(id, &transport.Closed{}) })
 	}
 	add("two packets", func(o *room.Outgoing) { o.Packets(1, [][]byte{nil, nil}) })
@@ -45,6 +47,9 @@ func TestWhateverDiffersInWhatLeavesMakesAnotherSum(t *testing.T) {
 	add("a time scale", func(o *room.Outgoing) { o.TimeScale(transport.TimeScale{}) })
 	for i := range reflect.TypeFor[transport.Message]().NumField() {
 		add(reflect.TypeFor[transport.Message]().Field(i).Name, func(o *room.Outgoing) { o.Message(1, changed[transport.Message](i)) })
+	}
+	for i := range reflect.TypeFor[transport.InputStatus]().NumField() {
+		add(reflect.TypeFor[transport.InputStatus]().Field(i).Name, func(o *room.Outgoing) { o.InputStatus(1, changed[transport.InputStatus](i)) })
 	}
 	for i := range reflect.TypeFor[transport.TimeScale]().NumField() {
 		add(reflect.TypeFor[transport.TimeScale]().Field(i).Name, func(o *room.Outgoing) { o.TimeScale(changed[transport.TimeScale](i)) })
