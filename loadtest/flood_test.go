@@ -131,7 +131,7 @@ func floodInputs(s *transport.Session, attack string, clock func() time.Duration
 		c := arena.Control{Thrust: step%2 == 0, Fire: true, Turn: int8(rand.IntN(3)) - 1}
 		_ = schema.CaptureInput(&in.InputCodec, &c, ring.Add(step, view))
 	}
-	packet := ring.AppendPacket(nil, transport.MaxInputs)
+	packet := ring.AppendPacket(nil, transport.MaxInputs, ring.Newest())
 	if attack == "noise" {
 		packet = append(packet[:2+rand.IntN(len(packet)-2)], make([]byte, 800)...)
 		for i := range packet {

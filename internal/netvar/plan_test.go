@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"math"
 	"math/bits"
 	"testing"
 )
@@ -136,6 +137,27 @@ func TestWhoHasNothingGetsTheHeavierFirst(t *testing.T) {
 	}
 }
 
+// Levels rise with the amount, and two of one level differ by less than an eighth.
+func TestLevelsRoundToAnEighth(t *testing.T) {
+	least, before := uint64(0), uint16(0)
+	for amount := uint64(1); amount < 1<<63; amount += 1 + amount>>9 {
+		switch level := levelOf(amount); {
+		case level < before:
+			t.Fatalf("%d has level %d, and less has %d", amount, level, before)
+		case level > before:
+			if amount <= 16 && level != uint16(amount) {
+				t.Fatalf("%d has level %d", amount, level)
+			}
+			least, before = amount, level
+		case amount-least >= (least+7)/8:
+			t.Fatalf("%d and %d have both level %d", least, amount, level)
+		}
+	}
+	if most := levelOf(math.MaxUint64); most != before+8 {
+		t.Errorf("the largest amount has level %d, and the half of it %d", most, before)
+	}
+}
+
 // What becomes overdue while a client catches up goes first soon after, though it weighs little.
 func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 	const every = 10
@@ -178,7 +200,7 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 // turns.
 func TestChangesGoOnWhileAClientCatchesUp(t *testing.T) {
 	n := newNewcomers(t, 4000, 4)
-	o, slow := n.objects[0], 0
+	o, slow := n.objects[100], 0
 	for _, p := range n.peers {
 		p.Slow()
 	}
