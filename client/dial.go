@@ -135,6 +135,7 @@ func dialError(addr string, err error) error {
 // The door for package netlooptest, whose clients have a link in memory.
 func init() { //nolint:gochecknoinits // The one door: see package inside.
 	inside.Client.Bounds = bounds
+	inside.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
 	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{quicnet.NewDialerOn(socket)} }
 	inside.Client.New = func(cfg any, m inside.Memory) (any, error) {

@@ -31,6 +31,7 @@ type Meter struct {
 	client *client.Client
 	worker *worker
 	offset time.Duration // of the client's clock from the run's
+	blind  bool
 
 	schedules []schedule
 	pending   int // measured calls that wait for their answer
@@ -38,6 +39,10 @@ type Meter struct {
 
 // N returns the number of the client, from 0.
 func (m *Meter) N() int { return m.n }
+
+// Blind reports whether the client only acknowledges the state that it is sent, and has no objects:
+// see --verify. The bot shall send what it would send otherwise, about.
+func (m *Meter) Blind() bool { return m.blind }
 
 // Rand returns the client's own random numbers, seeded by --seed and N, so that a
 // bot that draws from nothing else decides the same in every run.

@@ -8,12 +8,16 @@
 //
 // # The flow
 //
-//	ramp        clients connect, evenly over --ramp, 50 to a UDP socket
+//	ramp        clients connect, evenly over --ramp, --per-socket of them to a UDP socket
 //	warm-up     they play, nothing is counted
 //	measure     they play, everything is counted; /ticks of the server's admin listener is read
 //	            before and after
-//	verify      every client compares a digest of its replicated state with the server's
+//	verify      every client that reads its state compares a digest of it with the server's
 //	goodbye     they leave
+//
+// With --verify some clients alone read what they are sent, and the others acknowledge it, send
+// what their bot sends, and count: one of them takes the generator half of the work, so that more
+// of them fit. Ages, and what players feel, are then of those who read.
 //
 // A few worker goroutines own the clients. Each runs the frames of its own, every
 // client once per frame period, their phases spread evenly over it, and each counts

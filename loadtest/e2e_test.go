@@ -110,7 +110,7 @@ func TestBotsPlayARealServer(t *testing.T) {
 	if err := d.Decode(&r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	if want := (loadtest.Clients{Wanted: 5, Connected: 5}); r.Clients != want {
+	if want := (loadtest.Clients{Wanted: 5, Connected: 5, Verifying: 5}); r.Clients != want {
 		t.Errorf("clients %+v, want %+v", r.Clients, want)
 	}
 	if !r.Converged {
@@ -151,6 +151,28 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 }
 
+// Bots that only acknowledge play on: the server has their inputs and calls, and sends them as many
+// snapshots as the others, which alone compare what they have.
+func TestBotsMayPlayWithoutLooking(t *testing.T) {
+	g := newWatched()
+	s, stop := serve(t, netloop.Config{}, g)
+	code, r, stderr := result(t, t.Context(), s, "--clients", "4", "--verify", "1", "--warmup", "500ms", "--duration", "1s", "--per-socket", "3")
+	if want := (loadtest.Clients{Wanted: 4, Connected: 4, Verifying: 1}); r.Clients != want || !r.Converged {
+		t.Errorf("%+v, converged %v: %s", r.Clients, r.Converged, stderr)
+	}
+	stop()
+	if n := g.turning.Load(); n == 0 {
+		t.Error("no ship turns")
+	}
+	if r.Saturated || code != 0 {
+		t.Skip("this machine is too busy to be measured")
+	}
+	// 4 clients × 2 calls a second, and × 60 snapshots; a busy machine may lose many.
+	if r.RPC.Answered < 4 || r.Snapshots.Received < 120 || *r.Snapshots.Rate.Min < 20 || r.Snapshots.Age.P50 == nil || r.Feel.Inputs > 90 {
+		t.Errorf("%+v, %+v, %d inputs of one client", r.RPC, r.Snapshots, r.Feel.Inputs)
+	}
+}
+
 // result runs the load client for JSON on stdout.
 func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string) (code int, r loadtest.Result, stderr string) {
 	t.Helper()
@@ -167,7 +189,7 @@ func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string
 func TestBotsPlayOverASimulatedNetwork(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, arena.New())
 	_, r, _ := result(t, t.Context(), s, "--clients", "3", "--duration", "300ms", "--simulate", "rtt=20ms,dup=5%,rebind=200ms")
-	if want := (loadtest.Clients{Wanted: 3, Connected: 3}); r.Clients != want || !r.Converged {
+	if want := (loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3}); r.Clients != want || !r.Converged {
 		t.Errorf("%+v, converged %v", r.Clients, r.Converged)
 	}
 	n := r.Simulated
@@ -189,7 +211,7 @@ func TestAClosingServerLosesEveryClient(t *testing.T) {
 	})
 	code, r, stderr := result(t, t.Context(), s, "--clients", "3", "--duration", "60s")
 	stopped.Wait()
-	if want := (loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}); code != 99 || r.Clients != want || r.Converged {
+	if want := (loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3, Disconnected: 3}); code != 99 || r.Clients != want || r.Converged {
 		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
 	}
 	if !strings.Contains(stderr, "3 of 3 clients lost the connection: 3× the server is closing") {
@@ -219,8 +241,8 @@ func TestBotsComeBack(t *testing.T) {
 		code           int
 		want           loadtest.Clients
 	}{
-		{"--reconnect=true", "3s", 0, loadtest.Clients{Wanted: 3, Connected: 3, Drops: 3}},
-		{"--reconnect=false", "500ms", 99, loadtest.Clients{Wanted: 3, Connected: 3, Disconnected: 3}},
+		{"--reconnect=true", "3s", 0, loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3, Drops: 3}},
+		{"--reconnect=false", "500ms", 99, loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3, Disconnected: 3}},
 	} {
 		s, _ := serve(t, netloop.Config{}, moody{arena.New()})
 		code, stdout, _ := load(t, t.Context(), "--addr", s.Addr().String(), "--clients", "3", "--ramp", "0s", "--warmup", "700ms",
@@ -238,7 +260,7 @@ func TestBotsComeBack(t *testing.T) {
 func TestAFullServerIsSaid(t *testing.T) {
 	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2}}, newWatched())
 	code, r, stderr := result(t, t.Context(), s, "--clients", "5", "--duration", "100ms")
-	if want := (loadtest.Clients{Wanted: 5, Connected: 2, Failed: 3}); code != 99 || r.Clients != want || !r.Converged {
+	if want := (loadtest.Clients{Wanted: 5, Connected: 2, Verifying: 2, Failed: 3}); code != 99 || r.Clients != want || !r.Converged {
 		t.Errorf("exit %d, %+v, converged %v", code, r.Clients, r.Converged)
 	}
 	if !strings.Contains(stderr, "3 of 5 clients did not connect: 3× refused: full") {
@@ -283,7 +305,7 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 		interrupt()
 	}()
 	code, r, stderr := result(t, ctx, s, "--clients", "2", "--duration", "60s")
-	if want := (loadtest.Clients{Wanted: 2, Connected: 2}); code != 99 || r.Clients != want {
+	if want := (loadtest.Clients{Wanted: 2, Connected: 2, Verifying: 2}); code != 99 || r.Clients != want {
 		t.Errorf("exit %d, %+v", code, r.Clients)
 	}
 	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -49,6 +50,9 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"--token-audience arena-1", "--token-audience: arena-1 cannot be used: give --token-key too"},
 		{"--token-key /does/not/exist --token-audience arena-1", "--token-key: /does/not/exist cannot be used: name the private key"},
 		{"--token-key x --token-audience arena-1 --token-subject bot", `--token-subject: "bot" cannot be used: put a * where`},
+		{"--verify -1", "--verify"},
+		{"--per-socket 0", "--per-socket: 0 cannot be used: use 1 to 1000"},
+		{"--per-socket 1001", "--per-socket"},
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -70,7 +74,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 		if code != exitOK || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
 		}
-		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "simulate", "quiet"} {
+		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "simulate", "per-socket", "verify", "quiet"} {
 			if !strings.Contains(stdout.String(), "--"+flag) {
 				t.Errorf("%s does not list --%s", args, flag)
 			}
@@ -88,6 +92,34 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 		o := options{admin: in}
 		if err := o.parseAdmin(); err != nil || o.admin != want {
 			t.Errorf("%s became %s, %v", in, o.admin, err)
+		}
+	}
+}
+
+// As many clients verify as --verify says, at most all, spread evenly and in their own order.
+func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
+	for clients := 1; clients <= 40; clients++ {
+		for asked := 0; asked <= clients+1; asked++ {
+			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, verify: asked, duration: time.Second, out: "text"}
+			if err := o.validate(); err != nil {
+				t.Fatal(err)
+			}
+			want, found := asked, 0
+			if asked == 0 || asked > clients {
+				want = clients
+			}
+			for n := range clients {
+				before, verifies := o.verifies(n)
+				if before != found || before > n*want/clients+1 {
+					t.Fatalf("%d of %d: client %d comes after %d that verify, and %d were before it", asked, clients, n, before, found)
+				}
+				if verifies {
+					found++
+				}
+			}
+			if found != want {
+				t.Errorf("%d of %d: %d verify", asked, clients, found)
+			}
 		}
 	}
 }

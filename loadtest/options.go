@@ -36,6 +36,8 @@ type options struct {
 	simulate  string
 	quiet     bool
 	reconnect bool
+	verify    int
+	perSocket int
 
 	tokenKey      string
 	tokenAudience string
@@ -55,8 +57,11 @@ const (
 	maxPhase    = 10 * time.Minute
 	minDuration = 100 * time.Millisecond
 	maxDuration = 24 * time.Hour
-	minFrames   = 1
-	maxFrames   = 1000
+	// The buffer of a socket of 208 KiB holds a snapshot of each of fifty; the reader of one keeps
+	// up with more.
+	maxPerSocket = 1000
+	minFrames    = 1
+	maxFrames    = 1000
 )
 
 // flags declares the options with their defaults.
@@ -78,6 +83,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenSubject, "token-subject", "bot-*", "`PATTERN` of the players' names: * is the bot's number")
 	f.StringVar(&o.simulate, "simulate", "", "a bad `NETWORK` for each bot, as in "+netem.Example+"; also dup, reorder, corrupt, rate, buffer, hole and rebind")
 	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
+	f.IntVar(&o.perSocket, "per-socket", 50, "how many bots share a UDP socket and so an address, 1 to 1000; with --simulate each has its own")
+	f.IntVar(&o.verify, "verify", 0, "how many bots read and check the state that they are sent; the others acknowledge it and count (default: all)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }
 
@@ -95,13 +102,25 @@ func (o *options) validate() error {
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
 		{o.duration >= minDuration && o.duration <= maxDuration, "duration", "use 100ms to 24h", o.duration},
 		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the server's tick rate", o.frameRate},
+		{o.perSocket >= 1 && o.perSocket <= maxPerSocket, "per-socket", "use 1 to 1000", o.perSocket},
+		{o.verify >= 0, "verify", "use 1 or more, or leave it out for all", o.verify},
 		{o.ca == "" || o.certHash == "", "cert-hash", "use either --ca or --cert-hash", o.certHash},
 	} {
 		if !c.ok {
 			return badFlag(c.flag, c.value, c.remedy)
 		}
 	}
+	if o.verify == 0 || o.verify > o.clients {
+		o.verify = o.clients
+	}
 	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken(), o.parseNetwork())
+}
+
+// verifies tells whether client n is one of those that read their state, which are spread evenly,
+// and how many of them come before it.
+func (o *options) verifies(n int) (before int, verifies bool) {
+	before = n * o.verify / o.clients
+	return before, (n+1)*o.verify/o.clients > before
 }
 
 func (o *options) parseNetwork() (err error) {

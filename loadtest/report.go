@@ -32,12 +32,16 @@ func (r *run) report() *report {
 		dialErrors: r.dialErrors, lost: tally{}, notEqual: tally{},
 	}
 	var received []uint64
+	verifying := 0
 	for _, w := range r.workers {
 		rep.rec.merge(w.rec)
 		rep.lost.merge(w.lost)
 		rep.notEqual.merge(w.notEqual)
 		for _, p := range w.players {
 			received = append(received, p.received)
+			if !p.meter.blind {
+				verifying++
+			}
 			if p.verify == equal {
 				rep.converged++
 			}
@@ -45,7 +49,7 @@ func (r *run) report() *report {
 	}
 	rep.Clients = Clients{
 		Wanted: r.opts.clients, Connected: len(received), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load()),
-		Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
+		Verifying: verifying, Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
 	}
 	rep.fill(received)
 	rep.Server = serverResult(r.before, r.after, r.screen.note)
@@ -66,8 +70,8 @@ func (r *report) fill(received []uint64) {
 		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
 	}
 	r.Generator = Generator{Lateness: spread(rec.lateness)}
-	r.Feel = rec.feel.result(len(received), r.length)
-	r.Converged = r.converged > 0 && r.converged == r.Clients.Connected
+	r.Feel = rec.feel.result(r.Clients.Verifying, r.length)
+	r.Converged = r.converged > 0 && r.converged == r.Clients.Verifying
 	r.Saturated = saturated(rec, r.tick)
 }
 
@@ -102,7 +106,7 @@ func (r *report) shortfalls() []string {
 		add("%d of %d clients lost the connection%s", c.Disconnected, c.Connected, because(r.lost))
 	}
 	if !r.Converged && !r.interrupted {
-		add("%d of %d clients could not find their state equal to the server's%s", c.Connected-r.converged, c.Connected, because(r.notEqual))
+		add("%d of %d clients could not find their state equal to the server's%s", r.Clients.Verifying-r.converged, r.Clients.Verifying, because(r.notEqual))
 	}
 	if r.Saturated {
 		add("the generator was too slow, so the figures mean nothing: p99 of its own lateness %s ms (at most %s, one tick), %d of %d intended calls sent (at least 99 %%): use fewer --clients, or more cores",

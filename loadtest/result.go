@@ -22,8 +22,8 @@ type Result struct {
 	Feel      Feel      `json:"feel"`
 	// Simulated is what the network of --simulate did: null without it.
 	Simulated *Simulated `json:"simulated"`
-	// Converged says that at the end every client that had connected compared a
-	// digest of its replicated state with the server's, and found it equal.
+	// Converged says that at the end every client that reads its state compared a digest
+	// of it with the server's, and found it equal: all clients, unless --verify asks for fewer.
 	Converged bool `json:"converged"`
 	// Saturated says that the generator itself was too slow, so that the figures
 	// mean nothing: the 99th percentile of Generator.Lateness exceeds one
@@ -36,6 +36,9 @@ type Clients struct {
 	Wanted    int `json:"wanted"`    // as --clients says
 	Connected int `json:"connected"` // that the server let in
 	Failed    int `json:"failed"`    // that tried, and did not get in
+	// of those that got in: they read the state that they are sent, and compare it at the end; see
+	// --verify
+	Verifying int `json:"verifying"`
 	// that got in, and lost the connection before the goodbye
 	Disconnected int `json:"disconnected"`
 	// connections that broke, after which the client came back or tried to; see --reconnect

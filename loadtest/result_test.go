@@ -15,7 +15,7 @@ import (
 // made is a report of made-up records.
 func made() *report {
 	r := &report{rec: newRecorder(), length: 20 * time.Second, tick: frame, dialErrors: tally{}, lost: tally{}, notEqual: tally{}}
-	r.Clients = Clients{Wanted: 2, Connected: 2}
+	r.Clients = Clients{Wanted: 2, Connected: 2, Verifying: 2}
 	for i := range 80 {
 		record(r.rec.rtt, time.Duration(20+i)*time.Millisecond)
 	}
@@ -101,7 +101,7 @@ func TestSummaryOfAGoodRun(t *testing.T) {
 
 func TestSummaryOfABadRun(t *testing.T) {
 	r := made()
-	r.Clients = Clients{Wanted: 5, Connected: 3, Failed: 2, Disconnected: 1, Drops: 3, Resumes: 2}
+	r.Clients = Clients{Wanted: 5, Connected: 3, Verifying: 2, Failed: 2, Disconnected: 1, Drops: 3, Resumes: 2}
 	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
 	r.converged, r.rec.sent = 1, 70
 	r.fill([]uint64{1199, 1201, 500})
@@ -118,9 +118,9 @@ func TestEachShortfallIsSaid(t *testing.T) {
 	for name, spoil := range map[string]func(*report){
 		"did not connect": func(r *report) { r.Clients.Wanted++ },
 		"lost the":        func(r *report) { r.Clients.Disconnected++ },
-		"equal to the":    func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
-		"too slow":        func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
-		"interrupted":     func(r *report) { r.interrupted = true },
+		"1 of 2 clients could not find their state equal to the": func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
+		"too slow":    func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
+		"interrupted": func(r *report) { r.interrupted = true },
 	} {
 		r := made()
 		spoil(r)

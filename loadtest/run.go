@@ -90,7 +90,7 @@ func (r *run) enter(p phase)      { r.at.Store(int32(p)) }
 // openSockets opens the sockets of all clients: few, or with --simulate one for each, because a
 // link that is shared is another link.
 func (r *run) openSockets() error {
-	r.perSocket = socketClients
+	r.perSocket = r.opts.perSocket
 	if r.simulated != nil {
 		r.perSocket = 1
 	}
@@ -115,11 +115,6 @@ func (r *run) openSocket(n uint64) (*client.Dialer, error) {
 	}
 	return inside.Client.NewDialer(socket).(*client.Dialer), nil
 }
-
-// socketClients is how many clients share a UDP socket: one reader goroutine per
-// socket keeps up with as many at 60 Hz, and the kernel's receive buffer of 208 KiB
-// holds a snapshot of each.
-const socketClients = 50
 
 // play runs the load test and returns what it found. An error means that there was
 // nothing to find.
@@ -200,12 +195,12 @@ const (
 	verifyLimit   = 15 * time.Second
 )
 
-// turn is when client n may verify.
+// turn is when the n-th of the clients that verify may.
 func (r *run) turn(n int) time.Duration { return r.verifyFrom + time.Duration(n)*verifySpacing }
 
 // waitSettled waits until every client is verified or lost.
 func (r *run) waitSettled(ctx context.Context) {
-	limit := r.turn(r.opts.clients) + verifyLimit
+	limit := r.turn(r.opts.verify) + verifyLimit
 	for r.settled.Load() < r.connected.Load() && r.now() < limit {
 		if ctx.Err() != nil {
 			r.interrupted = true
@@ -243,7 +238,13 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 		return nil, err
 	}
 	r.connected.Add(1)
-	return &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}, nil
+	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}
+	verifies := false
+	if p.order, verifies = r.opts.verifies(n); !verifies {
+		inside.Client.Blind(c)
+		p.meter.blind, p.verify = true, spared
+	}
+	return p, nil
 }
 
 // ramp connects the clients evenly over the ramp, and returns when each is connected

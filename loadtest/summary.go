@@ -42,7 +42,7 @@ func writeSummary(w io.Writer, o *options, r *report) {
 	fmt.Fprintln(w)
 	bad := r.shortfalls()
 	if len(bad) == 0 {
-		fmt.Fprintln(w, "OK: every client connected and stayed, every state equals the server's, and the generator kept up.")
+		fmt.Fprintln(w, "OK: every client connected and stayed, every state that was compared equals the server's, and the generator kept up.")
 		return
 	}
 	fmt.Fprintf(w, "NOT OK (exit %d):\n", exitShort)
@@ -67,9 +67,17 @@ func writeCounts(w io.Writer, o *options, r *report) {
 		line("simulated", "%s", r.Simulated.Network)
 		line("", "%s", r.network)
 	}
-	line("converged", "%s (%d of %d clients)", yesNo(r.Converged), r.converged, c.Connected)
+	line("converged", "%s (%d of %d clients%s)", yesNo(r.Converged), r.converged, c.Verifying, blind(c))
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // What w does not take is lost, as with any print.
+}
+
+// blind says how many clients only acknowledged.
+func blind(c Clients) string {
+	if c.Verifying == c.Connected {
+		return ""
+	}
+	return fmt.Sprintf(" that read their state, %d acknowledged it", c.Connected-c.Verifying)
 }
 
 // writeFeel prints what players felt, and nothing of a game without inputs.

@@ -21,6 +21,7 @@ type player struct {
 	away     bool          // its connection broke, and it comes back
 	resumes  uint64        // that are counted
 	verify   verification
+	order    int  // among those that verify
 	settled  bool // verified or beyond it, and nothing measured is under way
 }
 
@@ -32,6 +33,7 @@ const (
 	asked
 	equal
 	failed
+	spared // the client has no state to compare
 )
 
 // worker runs the frames of some of the clients.
@@ -163,6 +165,16 @@ func (w *worker) frame(p *player, now time.Duration) {
 		w.leave(p, closed)
 		return
 	}
+	if !p.meter.blind {
+		w.look(p, now)
+	}
+	if w.run.phase() == verifying {
+		w.check(p, now)
+	}
+}
+
+// look counts what a frame shows.
+func (w *worker) look(p *player, now time.Duration) {
 	s := p.client.Stats()
 	if w.run.window.holds(now) {
 		if s.Synced && s.Applied > 0 {
@@ -171,9 +183,6 @@ func (w *worker) frame(p *player, now time.Duration) {
 		w.rec.feel.frame(&s, &p.stats)
 	}
 	p.stats = s
-	if w.run.phase() == verifying {
-		w.check(p, now)
-	}
 }
 
 // late counts how late a frame is, and sets the next one's deadline. Frames that a
@@ -233,7 +242,7 @@ func (w *worker) collect(sum *live) (used *live) {
 func (w *worker) check(p *player, now time.Duration) {
 	switch p.verify {
 	case notAsked:
-		if now < w.run.turn(p.meter.n) {
+		if now < w.run.turn(p.order) {
 			return
 		}
 		p.verify = asked
@@ -245,7 +254,7 @@ func (w *worker) check(p *player, now time.Duration) {
 			}
 			p.verify = equal
 		})
-	case equal, failed:
+	case equal, failed, spared:
 		if p.meter.pending == 0 {
 			w.settle(p)
 		}

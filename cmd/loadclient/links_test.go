@@ -181,7 +181,7 @@ func play(t *testing.T, l bad, bots int, length time.Duration) *loadtest.Result 
 		t.Fatalf("%v in %s", err, text)
 	}
 	// Its exit status says the same, and whether this machine kept up, which is not asked here.
-	want := loadtest.Clients{Wanted: bots, Connected: bots}
+	want := loadtest.Clients{Wanted: bots, Connected: bots, Verifying: bots}
 	if strings.Contains(l.network, "hole") { // Whoever was given up has come back.
 		want.Drops, want.Resumes = r.Clients.Drops, r.Clients.Drops
 	}

@@ -104,6 +104,9 @@ var Client struct {
 	New func(cfg any, m Memory) (client any, err error)
 	// NewDialer makes a *client.Dialer of a socket, which belongs to it from now on.
 	NewDialer func(socket net.PacketConn) any
+	// Blind lets a *client.Client acknowledge what comes without reading it, before its first Step:
+	// it has no objects.
+	Blind func(client any)
 	// Inspect calls fn with a *client.Client's live *netloop.Tick between two frames.
 	Inspect func(client any, fn func(tick any))
 	// Bounds are the package's rows of docs/LIMITS.md.

@@ -102,3 +102,30 @@ func BenchmarkFloats(b *testing.B) {
 	b.ReportMetric(float64(f.bytes)/float64(ticks), "B/update")
 	b.ReportMetric(peersBytes, "peers-B/update")
 }
+
+// A replica that is blind says of each packet what another one says, and has no objects.
+func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
+	f := newFlock(t)
+	sees, blind := NewReplica(f.r.table), NewReplica(f.r.table)
+	blind.Blind()
+	for range 20 {
+		f.step(t)
+		for _, p := range f.packets {
+			want, errSees := sees.Apply(p)
+			got, errBlind := blind.Apply(p)
+			if got != want || errSees != nil || errBlind != nil || !got.Ack {
+				t.Fatalf("%+v, %v; the one that sees %+v, %v", got, errBlind, want, errSees)
+			}
+		}
+	}
+	class := f.gulls[0].class
+	if sees.Len(class) != 100 || blind.Len(class) != 0 || blind.Tick() != f.tick {
+		t.Errorf("it has %d objects at tick %d, the one that sees %d at %d", blind.Len(class), blind.Tick(), sees.Len(class), f.tick)
+	}
+	q := newPair(t, 0)
+	q.spawnHoard(q.w, hoard{Gold: 1, Loot: list4k()}, 1)
+	q.r.Blind()
+	if id := q.apply(q.sent()); id != 1 || q.r.Len(q.r.table.classes[0]) != 0 {
+		t.Errorf("of a record of the stream it acknowledges %d", id)
+	}
+}

@@ -186,7 +186,7 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	if err = in.Err(); err == nil {
 		err = r.check(wire.NewBitReader(record[in.Offset():], int(padding)), tick, 1)
 	}
-	if err == nil && (len(r.staged) != 1 || r.staged[0].Kind != recordFull) {
+	if err == nil && !r.blind && (len(r.staged) != 1 || r.staged[0].Kind != recordFull) {
 		err = ErrRecord
 	}
 	if err != nil {
@@ -197,8 +197,10 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	if tick > r.tick { // as a packet of this tick does: an earlier one must not be applied any more
 		r.tick, r.agreed, r.arrived, r.verdict = tick, header{}, 0, DigestNone
 	}
-	r.apply(&r.staged[0])
+	for i := range r.staged {
+		r.apply(&r.staged[i])
+	}
 	r.stats.Large++
-	r.stats.Records++
+	r.stats.Records += uint64(len(r.staged))
 	return id, nil
 }

@@ -44,6 +44,7 @@ type Replica struct {
 	drawing  drawing
 	stats    ReplicaStats
 
+	blind     bool
 	inspector func(*Carried) // of tests
 }
 
@@ -73,6 +74,10 @@ func NewReplica(t *Table) *Replica {
 // StartAt says what tick the server is at, about: within 2^31. A packet carries 32 bits of its
 // tick, and the first one has no other to be near to. Without it ticks are taken to be below 2^32.
 func (r *Replica) StartAt(tick uint64) { r.near = tick }
+
+// Blind lets the replica take what comes without reading its records: it acknowledges all of it and
+// has no objects. That is for load, which needs no second copy of the world.
+func (r *Replica) Blind() { r.blind = true }
 
 // Tick is the newest tick applied, or 0.
 func (r *Replica) Tick() uint64 { return r.tick }
@@ -165,7 +170,7 @@ func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	*in = bits
 	r.staged, r.words, r.blobs, r.texts = r.staged[:0], r.words[:0], r.blobs[:0], r.texts[:0]
 	r.context.take(in, tick)
-	for in.Left() > 0 && len(r.staged) <= most {
+	for !r.blind && in.Left() > 0 && len(r.staged) <= most {
 		s := r.next()
 		r.context.takeHead(in, &s.recordHead)
 		if in.Err() != nil {

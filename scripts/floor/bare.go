@@ -85,7 +85,6 @@ type bareServer struct {
 	peers    []*peer        // under mu
 	account  ticks.Snapshot // under mu
 	received atomic.Uint64
-	sent     atomic.Uint64
 }
 
 func serveBare() {
@@ -209,10 +208,11 @@ func playBareMain() error {
 	ramp := f.Duration("ramp", time.Second, "over which they connect")
 	warmup := f.Duration("warmup", time.Second, "before lateness is measured")
 	duration := f.Duration("duration", time.Second, "for which it is")
+	perSocket := f.Int("per-socket", 1, "how many share a socket")
 	file := f.String("out", "", "json=FILE")
 	_ = f.Parse(os.Args[1:]) // It exits by itself.
 	p := &barePlayers{out: out(), clock: clock.NewSystem()}
-	if err := p.connect(*addr, *clients, *ramp); err != nil {
+	if err := p.connect(*addr, *clients, *perSocket, *ramp); err != nil {
 		return err
 	}
 	p.play(*warmup, *duration)
@@ -230,10 +230,7 @@ type barePlayers struct {
 	late  ticks.Histogram
 }
 
-// perSocket is how many clients share a UDP socket, as in package loadtest.
-const perSocket = 50
-
-func (p *barePlayers) connect(addr string, clients int, ramp time.Duration) error {
+func (p *barePlayers) connect(addr string, clients, perSocket int, ramp time.Duration) error {
 	server, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (b *bench) netloopTurn(a arrangement, program string) turn {
 			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--tick-rate", strconv.Itoa(b.opts.rate),
 			"--max-clients", strconv.Itoa(maxClients), "--log-level", "warn",
 		}, b.opts.extra...),
-		playerArgs: []string{"--quiet"},
+		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
 	}
 }
 
@@ -65,7 +65,7 @@ func (b *bench) netloopTurn(a arrangement, program string) turn {
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
-	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in)}
+	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in), "--per-socket", strconv.Itoa(b.opts.sharing)}
 	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: up}
 }
 

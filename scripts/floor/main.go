@@ -72,6 +72,8 @@ type options struct {
 	server   string // another build of this program
 	bare     bool
 	capacity bool
+	verify   int
+	sharing  int
 	extra    []string // further flags of netloop's servers
 }
 
@@ -103,6 +105,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.server, "server", "", "another build of this program, measured in turn with this one: its servers and its clients")
 	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
 	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
+	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
+	flags.IntVar(&o.verify, "verify", 1, "how many clients read and check the state that they are sent")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err

@@ -28,7 +28,7 @@ const standingsRate = 2
 
 // Start implements loadtest.Bot.
 func (Bot) Start(c *client.Client, m *loadtest.Meter) {
-	newPilot(c, m.Rand(), m)
+	newPilot(c, m.Rand(), m).blind = m.Blind()
 	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
 		return arena.StandingsQuery{Top: 10}
 	})

@@ -31,6 +31,7 @@ type pilot struct {
 	rand   *rand.Rand
 	feel   feel
 	senses senses
+	blind  bool // it is shown nothing
 
 	ship    *netloop.Object[arena.Ship] // its own; nil until it has come
 	ships   seen[arena.Ship]            // the others
@@ -73,6 +74,9 @@ func (p *pilot) hear(*arenav1.Said) { p.heard++ }
 // as it has decided.
 func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 	if p.ship == nil {
+		if p.blind {
+			return p.wander(t.GameTime())
+		}
 		return in
 	}
 	me, ok := client.Predicted(p.client, p.ship)
@@ -97,6 +101,26 @@ func (p *pilot) control(t *netloop.Tick) (in arena.Control) {
 	}
 	if now >= p.fire && p.aimed(me) {
 		p.fire = now + fireEvery
+		in.Fire = true
+	}
+	return in
+}
+
+// wander flies a ship that the pilot does not see, about as busily as one that it does.
+func (p *pilot) wander(now time.Duration) (in arena.Control) {
+	if now >= p.think {
+		p.think = now + thinkEvery
+		p.thrust, p.left, p.turn = p.rand.IntN(4) > 0, p.rand.IntN(2) == 0, time.Duration(p.rand.IntN(2))
+	}
+	in.Thrust = p.thrust
+	if p.turn > 0 {
+		in.Turn = 1
+		if p.left {
+			in.Turn = -1
+		}
+	}
+	if now >= p.fire {
+		p.fire = now + p.soon(10*fireEvery)
 		in.Fire = true
 	}
 	return in
