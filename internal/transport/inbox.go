@@ -23,7 +23,8 @@ type Inbox struct {
 	pool     fifo.Pool[entry]
 	wholes   []*Arrival // that are free
 	bytes    int
-	round    uint64 // counts swaps, so that the sessions' usage needs no sweep
+	round    uint64               // counts swaps, so that the sessions' usage needs no sweep
+	merging  [maxMergedAcks]Range // scratch of mergeLocked: on a stack, every session would keep it
 
 	joining []*Session // whose join waits, oldest first
 	held    int        // arrivals of these
@@ -105,8 +106,7 @@ func (b *Inbox) mergeLocked(a *Arrival) bool {
 		had.number = a.Value // It counts up to here.
 		return true
 	}
-	var room [maxMergedAcks]Range
-	had.whole.Acks = append(had.whole.Acks[:0], mergeRanges(room[:0], had.whole.Acks, a.Acks)...)
+	had.whole.Acks = append(had.whole.Acks[:0], mergeRanges(b.merging[:0], had.whole.Acks, a.Acks)...)
 	return true
 }
 

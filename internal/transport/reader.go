@@ -52,26 +52,31 @@ func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
 	case !client && d.acks == nil && !d.hasRequest && d.messages == nil && d.inputs == nil:
 		l.takeBeat(at)
 	}
+	a := Arrival{At: at} // One for all: a connection keeps the stack that its reader has needed.
 	if client {
 		if d.hasReply {
 			l.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at})
 		}
 		if d.state != nil {
-			l.push(&Arrival{Kind: State, At: at, State: d.state}, len(d.state))
+			a.Kind, a.State = State, d.state
+			l.push(&a, len(d.state))
 		}
 		if d.status != nil {
-			l.push(&Arrival{Kind: InputsTold, At: at, Status: d.status}, 0)
+			a.Kind, a.State, a.Status = InputsTold, nil, d.status
+			l.push(&a, 0)
 		}
 		return
 	}
 	if d.inputs != nil {
-		l.push(&Arrival{Kind: Inputs, At: at, State: d.inputs}, len(d.inputs))
+		a.Kind, a.State = Inputs, d.inputs
+		l.push(&a, len(d.inputs))
 	}
 	if d.hasRequest {
 		l.answerTime(at, d.requestSent)
 	}
 	if d.acks != nil {
-		l.push(&Arrival{Kind: Acks, At: at, Acks: l.ranges}, 0)
+		a.Kind, a.State, a.Acks = Acks, nil, l.ranges
+		l.push(&a, 0)
 	}
 }
 

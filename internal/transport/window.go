@@ -53,7 +53,7 @@ const (
 
 // A Window is the ack window of one client, counted in snapshots. It belongs to
 // the goroutine that owns the client (the room), knows the time only by what it
-// is told, and never allocates after NewWindow.
+// is told, and allocates only when more is in flight than ever before.
 //
 // A sample is the time from a snapshot's flush to the poll that takes its first
 // acknowledgement. A snapshot that leaves the window unacknowledged, because a
@@ -62,8 +62,8 @@ type Window struct {
 	period time.Duration // between two snapshots, when nothing blocks
 	size   int           // W
 
-	// The snapshots in flight, oldest first: ring[(head+i)%MaxWindow], i < count.
-	ring  [MaxWindow]flight
+	// The snapshots in flight, oldest first: ring[(head+i)%len(ring)], i < count.
+	ring  []flight
 	head  int
 	count int
 
@@ -121,7 +121,7 @@ func NewWindow(sendPeriod time.Duration) *Window {
 	if sendPeriod <= 0 {
 		panic("transport: NewWindow needs a positive send period")
 	}
-	return &Window{period: sendPeriod, size: windowStart, hold: windowHold}
+	return &Window{period: sendPeriod, size: windowStart, hold: windowHold, ring: make([]flight, 2*windowStart)}
 }
 
 // SetPeriod changes the time between two snapshots. What is in flight stays so; W follows
@@ -171,7 +171,10 @@ func (w *Window) Sent(now time.Duration, first, last uint64, probe bool) {
 		w.pop() // Only those admitted after silence get here: this one is old.
 	}
 	w.count++
-	w.ring[(w.head+w.count-1)%MaxWindow] = flight{first: first, last: last, at: now, n: w.count}
+	if w.count > len(w.ring) {
+		w.grow()
+	}
+	*w.flight(w.count - 1) = flight{first: first, last: last, at: now, n: w.count}
 }
 
 // Arrived records that anything of the client arrived. The owner calls it at a
@@ -206,7 +209,7 @@ func (w *Window) Acked(now time.Duration, ranges []Range) {
 	}
 	w.lastAck = now
 	w.takeSamples(now)
-	for w.count > 0 && w.ring[w.head].done(w.top) {
+	for w.count > 0 && w.flight(0).done(w.top) {
 		w.pop()
 	}
 }
@@ -215,7 +218,7 @@ func (w *Window) Acked(now time.Duration, ranges []Range) {
 func (w *Window) mark(r Range) bool {
 	fresh := false
 	for i := range w.count {
-		f := &w.ring[(w.head+i)%MaxWindow]
+		f := w.flight(i)
 		if f.last < r.First {
 			continue
 		}
@@ -236,7 +239,7 @@ func (w *Window) mark(r Range) bool {
 // with this poll.
 func (w *Window) takeSamples(now time.Duration) {
 	for i := range w.count {
-		f := &w.ring[(w.head+i)%MaxWindow]
+		f := w.flight(i)
 		if f.acked != 0 && !f.sampled {
 			f.sampled = true
 			w.sample(now, max(now-f.at, 1), f.n)
@@ -334,8 +337,19 @@ func (w *Window) recent(now time.Duration) (standing time.Duration, used int) {
 // resize sets W, which is at least 1: a link always has one snapshot in flight.
 func (w *Window) resize(size int) { w.size = min(max(size, 1), MaxWindow) }
 
+// flight is the i-th of the snapshots in flight.
+func (w *Window) flight(i int) *flight { return &w.ring[(w.head+i)%len(w.ring)] }
+
+// grow makes room for twice as many in flight: most clients never need the room that a long or a
+// bad link does.
+func (w *Window) grow() {
+	larger := make([]flight, 2*len(w.ring))
+	copy(larger[copy(larger, w.ring[w.head:]):], w.ring[:w.head])
+	w.ring, w.head = larger, 0
+}
+
 func (w *Window) pop() {
-	w.head = (w.head + 1) % MaxWindow
+	w.head = (w.head + 1) % len(w.ring)
 	w.count--
 }
 

@@ -191,6 +191,33 @@ func TestWindowStaysInBounds(t *testing.T) {
 	}
 }
 
+// A window that makes its room as it needs it does what one does that has had all of it.
+func TestAWindowThatGrowsForgetsNothing(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		w, roomy := NewWindow(period), NewWindow(period)
+		roomy.ring = make([]flight, MaxWindow)
+		now, next := time.Duration(0), uint64(1)
+		for range 1000 {
+			now += time.Duration(rng.Int64N(int64(20 * ms)))
+			if rng.IntN(5) == 0 {
+				from := next - min(next, 1+rng.Uint64N(30))
+				acked := []Range{{from, from + rng.Uint64N(3)}}
+				w.Acked(now, acked)
+				roomy.Acked(now, acked)
+			} else {
+				w.Sent(now, next, next+1, false)
+				roomy.Sent(now, next, next+1, false)
+				next += 2
+			}
+			if w.InFlight() != roomy.InFlight() || w.Size() != roomy.Size() || w.SRTT() != roomy.SRTT() {
+				t.Fatalf("seed %d: %d in flight, W %d, srtt %v; with room %d, %d, %v", seed,
+					w.InFlight(), w.Size(), w.SRTT(), roomy.InFlight(), roomy.Size(), roomy.SRTT())
+			}
+		}
+	}
+}
+
 func TestWindowRefusesMisuse(t *testing.T) {
 	for name, f := range map[string]func(w *Window){
 		"no period":           func(*Window) { NewWindow(0) },

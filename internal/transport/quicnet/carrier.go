@@ -19,6 +19,9 @@ type carrier struct {
 	stream *quic.Stream
 	link   *transport.Link
 	clock  func() time.Duration
+	// chunks are what streams are read into and written from. A connection has one only while
+	// something comes or goes, which is seldom.
+	chunks *sync.Pool
 	// peer is where the session's owner takes the peer to be; nil: the owner does not ask.
 	peer net.Addr
 
@@ -90,12 +93,13 @@ func (c *carrier) closing() bool {
 
 // readStream reads until the stream ends, or the session wants to close.
 func (c *carrier) readStream() {
-	buf := make([]byte, streamChunk)
+	var first [1]byte
 	for !c.closing() {
-		n, err := c.stream.Read(buf)
-		if n > 0 {
-			if err := c.link.ReceiveStream(c.clock(), buf[:n]); err != nil {
-				c.streamEnded(err)
+		_, err := c.stream.Peek(first[:]) // A stream on which nothing comes keeps no memory for it.
+		if err == nil {
+			var broken error
+			if err, broken = c.readChunk(); broken != nil {
+				c.streamEnded(broken)
 				return
 			}
 		}
@@ -109,6 +113,26 @@ func (c *carrier) readStream() {
 			return // Else it is the connection that has ended, and says why itself.
 		}
 	}
+}
+
+// readChunk reads what has come. What is wrong with it is another error than what is wrong with the
+// stream.
+func (c *carrier) readChunk() (err, broken error) {
+	buf := c.takeChunk()
+	defer c.chunks.Put(buf)
+	n, err := c.stream.Read(buf[:])
+	if n > 0 {
+		broken = c.link.ReceiveStream(c.clock(), buf[:n])
+	}
+	return err, broken
+}
+
+// takeChunk returns memory that nobody uses.
+func (c *carrier) takeChunk() *[streamChunk]byte {
+	if buf, ok := c.chunks.Get().(*[streamChunk]byte); ok {
+		return buf
+	}
+	return new([streamChunk]byte)
 }
 
 // streamEnded takes the error that ended the reading: the peer's close, which is answered
@@ -165,27 +189,35 @@ func (c *carrier) sendDatagram(b []byte) error {
 
 func (c *carrier) writeStream() {
 	_, wake := c.link.Wake()
-	buf := make([]byte, 0, streamChunk)
 	for {
 		select {
 		case <-c.conn.Context().Done():
 			return
 		case <-wake:
 		}
-		for {
-			buf = c.link.AppendStream(buf[:0], streamChunk)
-			if len(buf) == 0 {
-				break
-			}
-			if _, err := c.stream.Write(buf); err != nil {
-				return
-			}
+		if c.writeChunks() != nil {
+			return
 		}
 		if why, ok := c.link.CloseRequested(); ok {
 			if why.Code != transport.CodeSlow {
 				_ = c.stream.Close() // The peer reads up to here and closes the connection.
 			}
 			return
+		}
+	}
+}
+
+// writeChunks writes all that waits.
+func (c *carrier) writeChunks() error {
+	buf := c.takeChunk()
+	for {
+		b := c.link.AppendStream(buf[:0], streamChunk)
+		if len(b) == 0 {
+			c.chunks.Put(buf) // Of what was written well the stream keeps nothing.
+			return nil
+		}
+		if _, err := c.stream.Write(b); err != nil {
+			return err
 		}
 	}
 }

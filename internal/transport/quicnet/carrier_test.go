@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -88,7 +89,7 @@ func (b *bench) serve(t *testing.T, l *quic.Listener) {
 	}
 	b.clock = sinceNow()
 	b.session, b.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: transport.NewInbox(0, b.stats), Clock: b.clock, Stats: b.stats})
-	c := carrier{conn: conn, stream: stream, link: b.link, clock: b.clock}
+	c := carrier{conn: conn, stream: stream, link: b.link, clock: b.clock, chunks: new(sync.Pool)}
 	go func() {
 		end := c.run()
 		b.link.End(end)

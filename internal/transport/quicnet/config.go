@@ -1,6 +1,7 @@
 package quicnet
 
 import (
+	"os"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -116,4 +117,15 @@ func commonQUIC(window uint64) *quic.Config {
 func sinceNow() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }
+}
+
+// withoutGSO keeps quic-go from segmentation offload, unless somebody has said what quic-go shall
+// do. The kernel would cut what quic-go hands over into packets of one size. Ours are of many, so
+// nothing is ever cut, but for each packet quic-go takes a buffer of 20 KB, of which several per
+// connection are under way or wait in its pool. quic-go has no other switch.
+func withoutGSO() {
+	const key = "QUIC_GO_DISABLE_GSO"
+	if _, said := os.LookupEnv(key); !said {
+		_ = os.Setenv(key, "true")
+	}
 }

@@ -25,6 +25,7 @@ type Dialer struct {
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 	links     sync.WaitGroup
+	chunks    sync.Pool // of carrier
 
 	mu     sync.Mutex // orders links.Add before links.Wait
 	closed bool
@@ -41,6 +42,7 @@ func NewDialer() (*Dialer, error) {
 
 // NewDialerOn makes a dialer of a socket, which belongs to it from now on.
 func NewDialerOn(socket net.PacketConn) *Dialer {
+	withoutGSO()
 	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
@@ -158,7 +160,7 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 		cfg.Session.Clock = sinceNow()
 	}
 	session, link := transport.NewSession(cfg.Session)
-	c := carrier{conn: conn, stream: stream, link: link, clock: cfg.Session.Clock}
+	c := carrier{conn: conn, stream: stream, link: link, clock: cfg.Session.Clock, chunks: &d.chunks}
 	go func() {
 		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
 		end := c.run()

@@ -65,6 +65,7 @@ type Listener struct {
 	serving   sync.WaitGroup // Add is called while refuse is nil under mu, or by one that it counts
 	strangers *strangers
 	heard     *rate.Limiter // of those who come while nobody can come in
+	chunks    sync.Pool     // of carrier
 
 	mu       sync.Mutex
 	conns    map[*quic.Conn]*transport.Link // nil while it is a stranger
@@ -103,6 +104,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		VerifySourceAddress: l.strangers.askForProof,
 		ConnContext:         l.opening,
 	}
+	withoutGSO()
 	if l.quic, err = l.transport.Listen(conf, serverQUIC(cfg.IdleTimeout)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%q: %w", cfg.Listen, err), l.transport.Close(), l.socket.Close())
 	}
@@ -166,6 +168,8 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 	}
 	conf.MinVersion = tls.VersionTLS13
 	conf.NextProtos = []string{ALPN}
+	// A client that comes back shakes hands anew, so a ticket would be work and memory for nothing.
+	conf.SessionTicketsDisabled = true
 	return conf, nil
 }
 

@@ -1,0 +1,73 @@
+package quicnet
+
+import (
+	"crypto/tls"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// tickets counts the session tickets that a client gets.
+type tickets struct{ atomic.Int32 }
+
+func (c *tickets) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
+func (c *tickets) Put(string, *tls.ClientSessionState)        { c.Add(1) }
+
+// A connection takes little memory: quic-go uses no segmentation offload, whose buffers have 20 KB,
+// and nobody gets a ticket to come back with, which no client uses.
+func TestConnectionsAreLean(t *testing.T) {
+	h := serve(t, nil)
+	g := mustDial(t, h, nil)
+	h.session(g)
+	h.listener.mu.Lock()
+	var conn *quic.Conn
+	for conn = range h.listener.conns {
+	}
+	h.listener.mu.Unlock()
+	if conn.ConnectionState().GSO {
+		t.Error("the server's end uses segmentation offload")
+	}
+
+	conf, err := ClientTLS(h.listener.Addr().String(), Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := new(tickets)
+	conf.ClientSessionCache = cache
+	s, _, err := Dial(t.Context(), DialConfig{
+		Addr: h.listener.Addr().String(), TLS: conf, Greeting: transport.Greeting{Hello: hello()},
+		Session: transport.SessionConfig{Inbox: g.inbox},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the server says later than a ticket has come.
+	far := h.session(&guest{Session: s})
+	far.PublishClosing(time.Second)
+	far.Flush(0)
+	g.find(t, "the server's word", kind(transport.WillClose))
+	if n := cache.Load(); n > 0 {
+		t.Errorf("the client got %d tickets", n)
+	}
+	s.Close(transport.CodeLeft, "")
+}
+
+// Who has said whether quic-go uses segmentation offload is heard.
+func TestSegmentationOffloadIsTheUsersChoice(t *testing.T) {
+	const key = "QUIC_GO_DISABLE_GSO"
+	t.Setenv(key, "false")
+	withoutGSO()
+	if said := os.Getenv(key); said != "false" {
+		t.Errorf("%s is %q now", key, said)
+	}
+	_ = os.Unsetenv(key)
+	withoutGSO()
+	if said := os.Getenv(key); said != "true" {
+		t.Errorf("%s is %q without a choice", key, said)
+	}
+}
