@@ -103,15 +103,20 @@ func (c *carrier) readStream() {
 				return
 			}
 		}
-		var reset *quic.StreamError
-		if errors.Is(err, io.EOF) || errors.As(err, &reset) {
-			// After a close of our own this is the peer's answer; otherwise the peer
-			// may not end its stream without a word.
-			c.link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
-		}
 		if err != nil {
-			return // Else it is the connection that has ended, and says why itself.
+			c.streamFailed(err)
+			return
 		}
+	}
+}
+
+// streamFailed takes the error after which nothing can be read any more.
+func (c *carrier) streamFailed(err error) {
+	var reset *quic.StreamError
+	if errors.Is(err, io.EOF) || errors.As(err, &reset) {
+		// After a close of our own this is the peer's answer; otherwise the peer may not end its
+		// stream without a word. Else it is the connection that has ended, and says why itself.
+		c.link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
 	}
 }
 
@@ -179,7 +184,14 @@ func (c *carrier) follow() {
 
 // sendDatagram blocks while the peer does not take data.
 func (c *carrier) sendDatagram(b []byte) error {
-	err := c.conn.SendDatagram(b) // It copies b.
+	return sendError(c.conn.SendDatagram(b)) // It copies b.
+}
+
+// sendError is what a driver says to an error of SendDatagram. The usual nil costs no memory.
+func sendError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var tooLarge *quic.DatagramTooLargeError
 	if errors.As(err, &tooLarge) { // The path carries less than it did.
 		return transport.ErrDatagramTooLarge

@@ -2,6 +2,9 @@ package quicnet
 
 import (
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -69,5 +72,18 @@ func TestSegmentationOffloadIsTheUsersChoice(t *testing.T) {
 	withoutGSO()
 	if said := os.Getenv(key); said != "true" {
 		t.Errorf("%s is %q without a choice", key, said)
+	}
+}
+
+// Each datagram that leaves asks for this, and mostly there is no error.
+func TestADatagramThatLeavesCostsNoMemory(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _ = sendError(nil) }); n > 0 {
+		t.Errorf("no error takes %v allocations", n)
+	}
+	if err := sendError(fmt.Errorf("sent: %w", &quic.DatagramTooLargeError{})); !errors.Is(err, transport.ErrDatagramTooLarge) {
+		t.Errorf("a datagram that is too large is %v", err)
+	}
+	if err := sendError(io.ErrClosedPipe); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("another error is %v", err)
 	}
 }
