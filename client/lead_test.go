@@ -46,6 +46,13 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 	for step := uint64(1); step <= 40; step++ {
 		make(step)
 	}
+	want := time.Duration(0) // They have left 11 ms after the beginning, and every 10 ms then.
+	for i := range 40 {
+		want += (max(10*ms, time.Duration(11-i)*ms) - want) / 8
+	}
+	if l.interval != want {
+		t.Errorf("inputs leave every %v, want %v", l.interval, want)
+	}
 	l.made(410*ms, 41)
 	l.made(420*ms, 42)
 	l.flush(421*ms, 42)
@@ -71,6 +78,7 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 	if l.take(500*ms, lead60, 43, ms); l.needs.n != 3 {
 		t.Error("what was made before the epoch moved counts")
 	}
+	l.moved(-50*ms, lead60)
 	if make(44); l.owed != 100*ms {
 		t.Errorf("it stands still for %v", l.owed)
 	}
@@ -82,6 +90,33 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 	}
 	if back := l.moved(input.Still*lead60.Fixed.Period()+1, lead60); !back || l.backs != 1 || l.owed != 0 {
 		t.Errorf("it is set back: %v, owes %v", back, l.owed)
+	}
+}
+
+// The lead is far off if it is too long by much, or too short for half of the inputs, which it is
+// not while it is just what these need; after a while it jumps.
+func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
+	for _, c := range []struct {
+		off, ahead time.Duration
+		known      bool
+		far        bool
+	}{
+		{0, 50 * ms, true, false}, {0, 49 * ms, true, true}, {time.Second, 50 * ms, true, false},
+		{-leadFar + 1, 50 * ms, true, false}, {-leadFar, 50 * ms, true, true},
+		{0, 0, false, false}, {leadFar - 1, 0, false, false}, {leadFar, 0, false, true}, {-leadFar, 0, false, true},
+	} {
+		l := lead{on: true, begun: true}
+		for n := 0; c.known && n < leastNeeds; n++ {
+			l.needs.add(0, 50*ms)
+		}
+		for passed := 500 * ms; passed <= leadPatience; passed += 500 * ms {
+			if jumps := l.jumpsBy(c.off, c.ahead, 500*ms); jumps != (c.far && passed == leadPatience) {
+				t.Errorf("%+v: after %v it jumps: %v", c, passed, jumps)
+			}
+		}
+		if l.far != 0 || l.jumps != map[bool]uint64{true: 1}[c.far] {
+			t.Errorf("%+v: %d jumps, far for %v", c, l.jumps, l.far)
+		}
 	}
 }
 
