@@ -10,6 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // listenAdmin binds the admin listener to what the server knows of itself.
@@ -89,6 +90,7 @@ func (s *Server) readiness() (note string, err error) {
 type measured struct{ s *Server }
 
 func (m measured) Traffic() *transport.Stats     { return m.s.transport }
+func (m measured) Socket() *gate.Stats           { return &m.s.socket }
 func (m measured) Hangs(f *metrics.Family)       { f.Set(m.s.room.e.Watchdog().Hangs()) }
 func (m measured) Overload(f *metrics.Family)    { f.Set(uint64(m.s.room.Overload())) }
 func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.room.Quarantined())) }

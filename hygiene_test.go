@@ -36,12 +36,13 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/gate", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet", "scripts/floor"},
+	"golang.org/x/net/":                   {"internal/transport/gate"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
@@ -489,7 +490,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
-		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
+		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/net", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
 		"google.golang.org/protobuf", "pgregory.net/rapid",
 	}
 	text, err := os.ReadFile("go.mod")

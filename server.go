@@ -24,6 +24,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchfile"
 )
@@ -39,6 +40,7 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics.Metrics
 	transport *transport.Stats
+	socket    gate.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
 	room      *Room
 	lastID    atomic.Uint64
@@ -81,6 +83,7 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
+	s.socket.Lag, s.socket.Wait = s.metrics.ObserveSocketLag, s.metrics.ObserveSocketWait
 	if err := s.openTokens(); err != nil {
 		return nil, err
 	}
@@ -131,7 +134,7 @@ func (s *Server) Listen() error {
 func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
-		Handler: admission{s}, Stats: s.transport, Log: s.log,
+		Handler: admission{s}, Stats: s.transport, Socket: &s.socket, Log: s.log, PlainSocket: s.cfg.PlainSocket,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
 		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
 		Refusing: s.room.e.Refusing,

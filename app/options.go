@@ -45,6 +45,7 @@ type options struct {
 	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest"`
+	PlainSocket  bool          `name:"plain-socket" help:"leave the UDP socket as Go makes it, instead of collecting what is sent and reading in rounds"`
 	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
@@ -204,6 +205,7 @@ func (o *options) server() netloop.Config {
 		WatchdogExit: o.WatchdogExit,
 		CheckEdits:   o.CheckEdits,
 		CheckValues:  o.CheckValues,
+		PlainSocket:  o.PlainSocket,
 		Seed:         o.Seed,
 	}
 	if o.KeepDropped == 0 {

@@ -49,6 +49,7 @@ type Metrics struct {
 
 	// Those that ObserveTick and ObserveFlushLag count into.
 	tickDuration, tickLateness, flushLag prometheus.Observer
+	socketLag, socketWait                prometheus.Observer
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
 	// the room's goroutine only

@@ -17,6 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 const budget = time.Second / 60
@@ -106,9 +107,11 @@ func (r *fakeRoom) Messages(f *Family) {
 // fakeServer is what a scrape reads.
 type fakeServer struct {
 	traffic transport.Stats
+	socket  gate.Stats
 	read    int // scrapes
 }
 
+func (s *fakeServer) Socket() *gate.Stats       { return &s.socket }
 func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
 func (s *fakeServer) Hangs(f *Family)           { f.Set(1); s.read++ }
 func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5) }

@@ -4,6 +4,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // source is where the values of a family come from. Whoever counts does so at its own place, in
@@ -37,6 +38,7 @@ type Room interface {
 // Server is what any goroutine may read of a server and its room.
 type Server interface {
 	Traffic() *transport.Stats
+	Socket() *gate.Stats
 	Hangs(*Family)
 	Traces(*Family)
 	TimeScale(*Family)
@@ -72,6 +74,10 @@ func server(fn func(Server, *Family)) source {
 
 func traffic(fn func(*transport.Stats, *Family)) source {
 	return server(func(s Server, f *Family) { fn(s.Traffic(), f) })
+}
+
+func sockets(fn func(*gate.Stats, *Family)) source {
+	return server(func(s Server, f *Family) { fn(s.Socket(), f) })
 }
 
 func account(fn func(*ticks.Snapshot, *Family)) source {

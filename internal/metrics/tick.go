@@ -52,6 +52,14 @@ func (m *Metrics) ObserveTick(rec *loop.Record, budget time.Duration) {
 // goroutine may call it.
 func (m *Metrics) ObserveFlushLag(d time.Duration) { m.flushLag.Observe(d.Seconds()) }
 
+// ObserveSocketLag takes the time from the first packet of a batch to the kernel having all of
+// it, and ObserveSocketWait the time that a packet waited to be read. Any goroutine may call
+// them.
+func (m *Metrics) ObserveSocketLag(d time.Duration) { m.socketLag.Observe(d.Seconds()) }
+
+// ObserveSocketWait is explained with ObserveSocketLag.
+func (m *Metrics) ObserveSocketWait(d time.Duration) { m.socketWait.Observe(d.Seconds()) }
+
 // observeStages makes the series of all stages, which are few and always the same.
 func (m *Metrics) observeStages(f *Family) {
 	for i, s := range loop.Stages() {

@@ -3,9 +3,9 @@ package transport
 import "time"
 
 // Link is one connection after its handshake as its driver sees it: bytes that have arrived
-// go in, bytes to send come out. One goroutine calls ReceiveDatagram, one ReceiveStream, one
-// SendDatagrams, and one AppendStream and CloseRequested; the other methods are for any
-// goroutine. A driver with a single goroutine may call them all from there.
+// go in, bytes to send come out. One goroutine calls ReceiveDatagram or ReceiveWaited, one
+// ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; the other methods
+// are for any goroutine. A driver with a single goroutine may call them all from there.
 type Link struct {
 	*conn
 	session *Session // names the connection in arrivals, and for nothing else

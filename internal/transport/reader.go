@@ -9,7 +9,11 @@ import (
 
 // ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
 // may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
-func (l *Link) ReceiveDatagram(at time.Duration, b []byte) {
+func (l *Link) ReceiveDatagram(at time.Duration, b []byte) { l.ReceiveWaited(at, 0, b) }
+
+// ReceiveWaited is ReceiveDatagram for one that is read at a time and has waited for that: the
+// peer's clock goes by its arrival, all else by when it is here.
+func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
 	if l.deaf.Load() {
@@ -37,14 +41,14 @@ func (l *Link) ReceiveDatagram(at time.Duration, b []byte) {
 		return
 	}
 	l.lastArrival.Store(int64(at))
-	l.receiveLinkFields(at, &d)
+	l.receiveLinkFields(at, waited, &d)
 	for w := walk(d.messages, &datagramMessages); w.next(); {
 		l.receiveMessage(at, w.bytes, false)
 	}
 }
 
 // receiveLinkFields takes what is in a datagram besides messages.
-func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
+func (l *Link) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
 	case client && (d.acks != nil || d.hasRequest || d.inputs != nil), !client && (d.state != nil || d.hasReply || d.status != nil):
@@ -55,7 +59,7 @@ func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
 	a := Arrival{At: at} // One for all: a connection keeps the stack that its reader has needed.
 	if client {
 		if d.hasReply {
-			l.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at})
+			l.receiveTime([4]time.Duration{d.reply[0], d.reply[1], d.reply[2], at - waited})
 		}
 		if d.state != nil {
 			a.Kind, a.State = State, d.state
@@ -72,7 +76,7 @@ func (l *Link) receiveLinkFields(at time.Duration, d *datagram) {
 		l.push(&a, len(d.inputs))
 	}
 	if d.hasRequest {
-		l.answerTime(at, d.requestSent)
+		l.answerTime(at-waited, d.requestSent)
 	}
 	if d.acks != nil {
 		a.Kind, a.State, a.Acks = Acks, nil, l.ranges

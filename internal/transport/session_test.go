@@ -246,6 +246,25 @@ func TestTimeIsAnsweredWithoutTheOwner(t *testing.T) {
 	}
 }
 
+// TestTimeGoesByTheArrival, also if a datagram has waited to be read; when its inputs came is when
+// they could be used.
+func TestTimeGoesByTheArrival(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	client.RequestTime()
+	client.Inputs([]byte("inputs"))
+	client.Flush(0)
+	b, _ := client.appendDatagram(nil, 100)
+	server.ReceiveWaited(1000, 30, b)
+	if as := server.arrivals(); len(as) == 0 || as[0].Kind != Inputs || as[0].At != 1000 {
+		t.Errorf("the inputs came as %+v", as)
+	}
+	b, _ = server.appendDatagram(nil, 1010)
+	client.ReceiveWaited(150, 20, b)
+	if as := client.arrivals(); len(as) == 0 || as[0].Kind != TimeSample || as[0].T != [4]time.Duration{100, 970, 1010, 130} {
+		t.Errorf("the sample is %+v", as)
+	}
+}
+
 func TestEpochAndRequestsTravel(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	server.PublishEpoch(Epoch{1, 2})

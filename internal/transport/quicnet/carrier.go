@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // carrier moves a session's bytes over one QUIC connection.
@@ -24,6 +26,9 @@ type carrier struct {
 	chunks *sync.Pool
 	// peer is where the session's owner takes the peer to be; nil: the owner does not ask.
 	peer net.Addr
+	// waits tells how long what has come from there waited to be read; nil: not at all.
+	waits atomic.Pointer[gate.Peer]
+	peers *gate.Peers // nil: they need not be told
 
 	mu     sync.Mutex
 	remote *transport.Closed // the peer's close frame
@@ -33,12 +38,14 @@ type carrier struct {
 // is closed, and tells why. The caller then ends the session.
 func (c *carrier) run() transport.Closed {
 	var wg sync.WaitGroup
+	c.waits.Store(c.peers.Follow(c.conn.RemoteAddr()))
 	wg.Go(c.readDatagrams)
 	wg.Go(c.readStream)
 	wg.Go(c.writeDatagrams)
 	wg.Go(c.writeStream)
 	c.supervise()
 	wg.Wait()
+	c.peers.Leave(c.waits.Load())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.remote != nil {
@@ -77,7 +84,8 @@ func (c *carrier) readDatagrams() {
 		if err != nil {
 			return
 		}
-		c.link.ReceiveDatagram(c.clock(), b) // quic-go has made b for us.
+		waited := c.waits.Load().Waited(len(b), time.Now())
+		c.link.ReceiveWaited(c.clock(), waited, b) // quic-go has made b for us.
 	}
 }
 
@@ -179,6 +187,7 @@ func (c *carrier) follow() {
 	at := c.conn.RemoteAddr() // The same pointer for as long as it is the same address.
 	if c.peer != nil && at != c.peer && c.link.Moved(at.String()) {
 		c.peer = at
+		c.peers.Leave(c.waits.Swap(c.peers.Follow(at)))
 	}
 }
 

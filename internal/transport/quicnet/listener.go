@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // ServerConfig is what a listener needs to know.
@@ -30,10 +33,14 @@ type ServerConfig struct {
 	Clock   func() time.Duration // monotonic; stamps what arrives; nil: since Listen
 	Handler transport.Handler
 	Stats   *transport.Stats // nil: not counted
+	Socket  *gate.Stats      // nil: not counted
 	Log     *slog.Logger     // nil: silent
 	// Through puts something in front of the socket, such as an emulated network; its Close
-	// closes the socket. nil: nothing.
+	// closes the socket. The socket is a plain one then. nil: nothing.
 	Through func(socket net.PacketConn) net.PacketConn
+	// PlainSocket leaves the socket to quic-go as package net has made it. It is also asked
+	// for by NETLOOP_PLAIN_SOCKET=true.
+	PlainSocket bool
 
 	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
@@ -55,10 +62,15 @@ type ServerConfig struct {
 	Secret []byte
 }
 
+// plainSocketEnv is the environment variable that is ServerConfig.PlainSocket for a whole
+// process, so that everything can be played with and without the gate.
+const plainSocketEnv = "NETLOOP_PLAIN_SOCKET"
+
 // Listener serves sessions on one UDP socket.
 type Listener struct {
 	cfg       ServerConfig
 	socket    net.PacketConn
+	peers     *gate.Peers // nil if the socket is a plain one
 	transport *quic.Transport
 	quic      *quic.Listener
 	accepting sync.WaitGroup
@@ -94,8 +106,8 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
 	}
-	if l.socket = socket; cfg.Through != nil {
-		l.socket = cfg.Through(socket)
+	if err := l.take(socket); err != nil {
+		return nil, fmt.Errorf("%q: %w", cfg.Listen, err)
 	}
 	l.transport = &quic.Transport{
 		Conn:                l.socket,
@@ -110,6 +122,21 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	}
 	l.accepting.Go(l.accept)
 	return l, nil
+}
+
+// take makes of the socket what QUIC gets.
+func (l *Listener) take(socket *net.UDPConn) (err error) {
+	plain, _ := strconv.ParseBool(os.Getenv(plainSocketEnv))
+	switch {
+	case l.cfg.Through != nil:
+		l.socket = l.cfg.Through(socket)
+	case plain || l.cfg.PlainSocket:
+		l.socket = socket
+	default:
+		failed := func(err error) { l.failed("a packet was not sent", "error", err) }
+		l.socket, l.peers, err = gate.Open(socket, gate.Config{Stats: l.cfg.Socket, Failed: failed})
+	}
+	return err
 }
 
 func (c ServerConfig) withDefaults() ServerConfig {

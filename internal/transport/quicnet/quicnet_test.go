@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -206,8 +208,26 @@ func (h *host) session(g *guest) *transport.Session {
 	}).Session
 }
 
+// TestMessagesStateAndTimeTravel, behind the gate and without it.
 func TestMessagesStateAndTimeTravel(t *testing.T) {
-	h := serve(t, nil)
+	for _, c := range []struct {
+		name, env string
+		plain     bool
+	}{{"gate", "", false}, {"plain", "", true}, {"plain by environment", "true", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("NETLOOP_PLAIN_SOCKET", c.env)
+			var socket gate.Stats
+			h := serve(t, func(cfg *ServerConfig) { cfg.PlainSocket, cfg.Socket = c.plain, &socket })
+			testTravel(t, h)
+			gated := runtime.GOOS == "linux" && c.name == "gate"
+			if in, out := socket.Received.Load() > 0, socket.Sent.Load() > 0; in != gated || out != gated {
+				t.Errorf("packets pass through the gate: in %v, out %v, want %v", in, out, gated)
+			}
+		})
+	}
+}
+
+func testTravel(t *testing.T, h *host) {
 	g := mustDial(t, h, nil)
 	if g.ID() != g.welcome.ClientId || g.ID() == 0 {
 		t.Error("the client's id is", g.ID())

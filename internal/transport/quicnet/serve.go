@@ -39,7 +39,10 @@ func (l *Listener) serve(conn *quic.Conn, st *stranger) {
 	if welcomed != nil {
 		closeConn(conn, transport.CodeInternal, "the welcome could not be written")
 	}
-	c := carrier{conn: conn, stream: stream, link: link, clock: adm.Session.Clock, chunks: &l.chunks, peer: peer}
+	c := carrier{
+		conn: conn, stream: stream, link: link, clock: adm.Session.Clock, chunks: &l.chunks,
+		peer: peer, peers: l.peers,
+	}
 	link.End(c.run())
 }
 

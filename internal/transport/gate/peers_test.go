@@ -1,0 +1,62 @@
+package gate
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestWaitedGoesByAPacketThatCanHoldTheDatagram: acknowledgements alone are too small for it.
+func TestWaitedGoesByAPacketThatCanHoldTheDatagram(t *testing.T) {
+	now := time.Now()
+	ps := &Peers{byAddr: make(map[key]*Peer)}
+	p := ps.Follow(&net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7})
+	ago := func(d time.Duration, size int) { p.note(now.Add(-d), size) }
+	expect := func(what string, want time.Duration) {
+		t.Helper()
+		if got := p.Waited(100, now); got != want {
+			t.Errorf("%s: it has waited %v, want %v", what, got, want)
+		}
+	}
+	expect("nothing has come", 0)
+	ago(markAge+1, 1000)
+	expect("a packet from long ago", 0)
+	ago(3*time.Millisecond, 100+sealed)
+	expect("a packet that just holds it", 3*time.Millisecond)
+	ago(time.Millisecond, 100+sealed-1)
+	expect("a smaller one after it", 3*time.Millisecond)
+	ago(time.Millisecond/2, 1000)
+	expect("a larger one after it", time.Millisecond/2)
+	for range peerMarks {
+		ago(0, 1)
+	}
+	expect("many small ones after it", 0)
+	ago(-time.Second, 1000)
+	expect("a packet from the future", 0)
+}
+
+// TestOnlyWhoIsFollowedIsRemembered: whoever forges addresses takes no memory, and an address is
+// known for as long as anybody follows it, however it is written.
+func TestOnlyWhoIsFollowedIsRemembered(t *testing.T) {
+	ps := &Peers{byAddr: make(map[key]*Peer)}
+	four := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To4(), Port: 7}
+	mapped := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To16(), Port: 7}
+	a, b := ps.Follow(four), ps.Follow(mapped)
+	if a == nil || a != b {
+		t.Fatal("one address is two peers")
+	}
+	if ps.Leave(a); ps.byAddr[keyOf(four.AddrPort())] != a {
+		t.Error("a peer that somebody follows is forgotten")
+	}
+	if ps.Leave(b); len(ps.byAddr) != 0 {
+		t.Error("a peer that nobody follows is remembered")
+	}
+	var nobody *Peers
+	if p := nobody.Follow(four); p.Waited(0, time.Now()) != 0 {
+		t.Error("without a gate something waits")
+	}
+	nobody.Leave(nil)
+	if ps.Follow(&net.TCPAddr{}) != nil {
+		t.Error("an address that is not of UDP is followed")
+	}
+}

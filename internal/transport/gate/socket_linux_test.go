@@ -1,0 +1,284 @@
+package gate
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds the waits of tests; nothing measures against it.
+const patience = 20 * time.Second
+
+// open makes a socket that listens, or skips the test if the machine has no such address.
+func open(t *testing.T, listen string) (*Socket, *Peers) {
+	t.Helper()
+	addr, err := net.ResolveUDPAddr("udp", listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.ListenUDP("udp", addr)
+	if err != nil {
+		t.Skip(err)
+	}
+	s, peers, err := Open(conn, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return s.(*Socket), peers
+}
+
+// dial makes a client of a socket, which takes packets from that address alone.
+func dial(t *testing.T, to *net.UDPAddr) *net.UDPConn {
+	t.Helper()
+	c, err := net.DialUDP("udp", nil, to)
+	if err != nil {
+		t.Skip(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(patience))
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func port(s *Socket) int { return s.LocalAddr().(*net.UDPAddr).Port }
+
+func send(t *testing.T, c *net.UDPConn, text string) {
+	t.Helper()
+	if _, err := c.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRepliesLeaveByTheAddressThatWasAsked, for either family on a socket for one or both: the
+// clients take packets from there alone, and the control messages are those that QUIC makes.
+func TestRepliesLeaveByTheAddressThatWasAsked(t *testing.T) {
+	for _, c := range []struct{ listen, ask string }{
+		{"127.0.0.1:0", "127.0.0.1"}, {"0.0.0.0:0", "127.0.0.2"}, {":0", "127.0.0.2"}, {":0", "::1"}, {"[::1]:0", "::1"},
+	} {
+		t.Run(c.listen+" "+c.ask, func(t *testing.T) {
+			s, _ := open(t, c.listen)
+			raw, _ := s.SyscallConn()
+			_ = raw.Control(func(fd uintptr) {
+				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+			})
+			client := dial(t, &net.UDPAddr{IP: net.ParseIP(c.ask), Port: port(s)})
+			send(t, client, "where are you?")
+			b, oob := make([]byte, 100), make([]byte, 128)
+			n, oobn, _, from, err := s.ReadMsgUDP(b, oob)
+			if err != nil || string(b[:n]) != "where are you?" || !from.IP.Equal(client.LocalAddr().(*net.UDPAddr).IP) {
+				t.Fatalf("read %q of %v: %v", b[:n], from, err)
+			}
+			for _, size := range []int{1150, 1150, 300} { // One message, which the kernel splits.
+				if _, _, err := s.WriteMsgUDP(make([]byte, size), source(t, oob[:oobn]), from); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, size := range []int{1150, 1150, 300} {
+				if n, err := client.Read(make([]byte, 2000)); n != size || err != nil {
+					t.Fatalf("the client read %d bytes, want %d: %v", n, size, err)
+				}
+			}
+		})
+	}
+}
+
+// source makes of the control messages of a packet those of its answer, as QUIC does.
+func source(t *testing.T, oob []byte) []byte {
+	var four ipv4.ControlMessage
+	var six ipv6.ControlMessage
+	if err := errors.Join(four.Parse(oob), six.Parse(oob)); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case six.Dst != nil && six.Dst.To4() == nil:
+		return (&ipv6.ControlMessage{Src: six.Dst, IfIndex: six.IfIndex}).Marshal()
+	case four.Dst != nil:
+		return (&ipv4.ControlMessage{Src: four.Dst, IfIndex: four.IfIndex}).Marshal()
+	}
+	return nil
+}
+
+// TestBatchesHaveWhatArrived, in order, and no more than there is room for.
+func TestBatchesHaveWhatArrived(t *testing.T) {
+	s, _ := open(t, "127.0.0.1:0")
+	client := dial(t, s.LocalAddr().(*net.UDPAddr))
+	for i := range 20 {
+		send(t, client, string(make([]byte, i+1)))
+	}
+	ms := make([]ipv4.Message, 8)
+	for i := range ms {
+		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, 100)}, make([]byte, 128)
+	}
+	for next := 1; next <= 20; {
+		n, err := s.ReadBatch(ms, 0)
+		if n == 0 || n > len(ms) || err != nil {
+			t.Fatal(n, err)
+		}
+		for _, m := range ms[:n] {
+			if m.N != next {
+				t.Fatalf("a packet of %d bytes, want %d", m.N, next)
+			}
+			next++
+		}
+	}
+	if got := s.writer.cfg.Stats.Received.Load(); got != 20 {
+		t.Error("20 packets were read, counted", got)
+	}
+}
+
+// TestWaitedIsTheKernelsTime: however late a packet is read, its arrival lies between the
+// moments before and after it was sent. The kernel begins to stamp packets a moment after it was
+// asked to, and who is read very late has no mark: some packet will do.
+func TestWaitedIsTheKernelsTime(t *testing.T) {
+	const slack = 100 * time.Microsecond // between the kernel's two clocks
+	s, peers := open(t, "127.0.0.1:0")
+	client := dial(t, s.LocalAddr().(*net.UDPAddr))
+	peer := peers.Follow(client.LocalAddr())
+	b, oob := make([]byte, 200), make([]byte, 128)
+	for range 1000 {
+		before := time.Now()
+		send(t, client, string(make([]byte, 100+sealed)))
+		after := time.Now()
+		for time.Since(after) < time.Millisecond { // It waits.
+		}
+		_, _, _, from, err := s.ReadMsgUDP(b, oob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from != peer.addr {
+			t.Fatalf("a peer that is followed is at %v, want the address that is known", from)
+		}
+		now := time.Now()
+		arrived := now.Add(-peer.Waited(100, now))
+		if !arrived.Before(before.Add(-slack)) && !arrived.After(after.Add(slack)) {
+			return
+		}
+	}
+	t.Error("no packet arrived when it was sent")
+}
+
+// TestRoundsAreApart: while packets keep coming, as many rounds as there are take so long at least.
+func TestRoundsAreApart(t *testing.T) {
+	s, _ := open(t, "127.0.0.1:0")
+	client := dial(t, s.LocalAddr().(*net.UDPAddr))
+	stop, sender := make(chan struct{}), sync.WaitGroup{}
+	sender.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Microsecond):
+				_, _ = client.Write([]byte("x"))
+			}
+		}
+	})
+	defer sender.Wait()
+	defer close(stop)
+	read := func() {
+		ms := []ipv4.Message{{Buffers: [][]byte{make([]byte, 10)}}, {Buffers: [][]byte{make([]byte, 10)}}}
+		for drained := false; !drained; drained = s.drained {
+			if _, err := s.ReadBatch(ms, 0); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	read() // What comes first is read at once,
+	read() // and this tells that they keep coming.
+	const rounds = 10
+	began := time.Now()
+	for range rounds {
+		read()
+	}
+	if d := time.Since(began); d < (rounds-2)*Pause {
+		t.Errorf("%d rounds in %v, want %v between two", rounds, d, Pause)
+	}
+}
+
+// TestDeadlineEndsRead, as QUIC's transport asks for when it closes, and no read before it.
+func TestDeadlineEndsRead(t *testing.T) {
+	s, _ := open(t, "127.0.0.1:0")
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := s.ReadFrom(make([]byte, 10))
+		ended <- err
+	}()
+	if err := s.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var temporary interface{ Temporary() bool }
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &temporary) || !temporary.Temporary() {
+		t.Error("a read after the deadline:", err)
+	}
+	client := dial(t, s.LocalAddr().(*net.UDPAddr))
+	send(t, client, "x")
+	if _, _, err := s.ReadFrom(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a read after the deadline of what is there:", err)
+	}
+	if err := s.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReadFrom(make([]byte, 10)); err != nil {
+		t.Error("a read without a deadline:", err)
+	}
+}
+
+// TestCloseEndsRead, and what is done with the socket later fails.
+func TestCloseEndsRead(t *testing.T) {
+	s, _ := open(t, "127.0.0.1:0")
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := s.ReadFrom(make([]byte, 10))
+		ended <- err
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Error("a read ended with", err)
+	}
+	if _, _, err := s.ReadFrom(make([]byte, 10)); !errors.Is(err, net.ErrClosed) {
+		t.Error("a read after the close:", err)
+	}
+	if _, err := s.WriteTo([]byte("x"), peerAddr(1)); !errors.Is(err, net.ErrClosed) {
+		t.Error("a write after the close:", err)
+	}
+	if err := s.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Error("a second close:", err)
+	}
+}
+
+// TestAddressesKeepTheirZone: that of a link-local address is the number of an interface.
+func TestAddressesKeepTheirZone(t *testing.T) {
+	var s sockaddr
+	a := &net.UDPAddr{IP: net.ParseIP("fe80::1"), Port: 7, Zone: "3"}
+	if s.set(unix.AF_INET6, a); s.addr().String() != a.String() {
+		t.Errorf("%v became %v", a, s.addr())
+	}
+	a.Zone = "lo"
+	if s.set(unix.AF_INET6, a); s.addr().Zone != "1" {
+		t.Errorf("the zone of the loopback interface is %q", s.addr().Zone)
+	}
+	a.Zone = "no such interface"
+	if s.set(unix.AF_INET6, a); s.addr().Zone != "" {
+		t.Errorf("the zone of no interface is %q", s.addr().Zone)
+	}
+	if s.key() != keyOf(a.AddrPort()) {
+		t.Error("one address has two keys")
+	}
+}
