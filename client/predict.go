@@ -47,7 +47,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), place: guard.Place{Name: "Predict", Of: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: guard.Place{Name: "Predict", Of: k.Name()}}
 	for _, apply := range o {
 		apply(p)
 	}
@@ -74,7 +74,9 @@ const defaultSmoothing = 100 * time.Millisecond
 
 // Smoothing sets for how long a correction of the prediction is drawn: [View] goes over from what
 // it showed to what is right in this time, in a straight line, and the state itself is right at
-// once. Without it that takes 100 ms; 0 and less draw what is right at once.
+// once. Without it that takes 100 ms; 0 and less draw what is right at once. An object that becomes
+// the client's, or somebody else's, is drawn in the same way: it goes over from the past, in which
+// others are drawn, to the moment for which is predicted, or back.
 func Smoothing(d time.Duration) PredictOption { return func(p *predictor) { p.smooth = d } }
 
 // Snap says which corrections are too large to be smoothed: was is what would have been drawn, is
@@ -90,6 +92,7 @@ type predictor struct {
 	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
 	copy   func(to, from unsafe.Pointer)
 	drawn  unsafe.Pointer // *S: what View returns
+	spare  unsafe.Pointer // *S
 	smooth time.Duration
 	snap   func(was, is unsafe.Pointer) bool
 	born   int // the offset of its netloop.Born, or -1

@@ -39,6 +39,7 @@ type prediction struct {
 	turn    int                 // and the class whose turn it is
 	spawned uint8               // so many objects has the newest step spawned so far
 	awaited int                 // objects of Spawn for which the server's have not come
+	lost    []*predicted        // which are somebody else's of late
 
 	applied bool   // a packet, since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has told
@@ -81,9 +82,11 @@ type predicted struct {
 	judged  uint64 // up to which tick what was predicted has been compared
 	wrong   bool   // it is to be corrected
 
-	shown   bool      // it has been drawn
-	before  []uint64  // scratch of replay: the words of the state
-	offset  []float64 // of what is drawn
+	shown   bool          // it has been drawn
+	handed  bool          // it has changed hands since
+	lost    time.Duration // when it became somebody else's
+	before  []uint64      // scratch of replay: the words of the state
+	offset  []float64     // of what is drawn
 	since   time.Duration
 	offside bool // the offset has not decayed yet
 

@@ -64,6 +64,7 @@ func (c *Client) adoptOwned(tick uint64) {
 func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
 	d := newPredicted(by, o)
 	d.version, d.known = o.Changed(), known
+	d.shown, d.handed = o.Shown, o.Shown
 	by.insert(d)
 	c.prediction.objects[o] = d
 	v := o.Newest()
@@ -75,6 +76,7 @@ func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted
 func (c *Client) reconcile() {
 	p := &c.prediction
 	p.frame = c.clock.Now()
+	p.forgetLost()
 	if !p.applied {
 		return
 	}
@@ -208,7 +210,7 @@ func (by *predictor) insert(d *predicted) {
 	by.objects[i] = d
 }
 
-// prune forgets the objects that are gone, or somebody else's.
+// prune forgets the objects that are gone. Those that are somebody else's now are lost.
 func (by *predictor) prune(c *Client) {
 	kept := by.objects[:0]
 	for _, d := range by.objects {
@@ -216,6 +218,7 @@ func (by *predictor) prune(c *Client) {
 			kept = append(kept, d)
 		} else {
 			delete(c.prediction.objects, d.o)
+			c.prediction.lose(d)
 		}
 	}
 	clear(by.objects[len(kept):])

@@ -92,13 +92,15 @@ func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 // call; nil says that there is nothing to be drawn.
 func (c *Client) view(o any) unsafe.Pointer {
 	nv := inside.Netloop.Object(o)
-	class := nv.Class()
-	if p := c.prediction.of(class); p != nil {
-		if v, ours := c.drawn(p, nv); ours {
-			return v
-		}
+	if by := c.prediction.of(nv.Class()); by != nil {
+		return c.drawn(by, nv)
 	}
-	by := &c.views.classes[class.Index()]
+	return c.viewOther(nv)
+}
+
+// viewOther is view for an object of which nothing is predicted.
+func (c *Client) viewOther(nv *netvar.Object) unsafe.Pointer {
+	by := &c.views.classes[nv.Class().Index()]
 	if !by.interpolated {
 		if !nv.Alive() {
 			return nil

@@ -34,6 +34,7 @@ type Object struct {
 	serial  uint64 // order of spawning, so that an iteration leaves out what is spawned during it
 	heap    int    // on a client: bytes that the live value has allocated
 	alive   bool
+	Shown   bool // on a client, and for package client: it was drawn as somebody else's
 
 	born uint64 // tick of its first version; on a client that of its lifetime
 

@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// An object that becomes the client's, or somebody else's, goes from the past to the future, or
+// back. The picture does so in the time of a correction, whatever the frame rate, also when the
+// object changes hands again meanwhile, or at once where that is asked for.
+func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
+	const speed = 60.0
+	// steps are how far the picture goes in each frame while the ship changes hands at these ticks.
+	steps := func(fps int, hands []int, change func(*racer), o ...client.PredictOption) (all []float64) {
+		r := newRace(t)
+		r.frames = []netlooptest.ClientOption{netlooptest.FPS(fps)}
+		p := r.helmsman(netlooptest.Link{Delay: 75 * time.Millisecond}, o...)
+		client.Interpolate(p.Client, racers)
+		p.in.Thrust = speed * 0.6
+		r.touch(p, func(s *racer) { s.VX = speed })
+		r.Step(60)
+		own, last := r.own(p.Client), 0.0
+		p.On(netloop.PostLateUpdate, "draw", func(*netloop.Tick) {
+			s, shown := client.View(p.Client, own)
+			if !shown {
+				t.Fatal("it is not shown")
+			}
+			all = append(all, float64(s.X)-last)
+			last = float64(s.X)
+		})
+		for tick := range 100 {
+			if slices.Contains(hands, tick) {
+				r.Tick(func(t *netloop.Tick) {
+					o := r.mine[p.ID()]
+					to := p.ID()
+					if o.Owner() == to {
+						to = 0
+					}
+					o.SetOwner(t, to)
+					if change != nil {
+						change(o.Edit(t))
+					}
+				})
+			}
+			r.Step(1)
+		}
+		if drawn, at := r.view(t, p); apart(drawn, at) > speed/60 {
+			t.Errorf("in the end it is drawn at %v, and is at %v", drawn.X, at.X)
+		}
+		return all[1:]
+	}
+	// off is by how much the picture goes faster or slower than the ship, in the worst frame.
+	off := func(fps int, steps []float64) (most float64) {
+		for _, s := range steps {
+			most = max(most, math.Abs(s-speed/float64(fps)))
+		}
+		return most
+	}
+	giveAndTake, toAndFro := []int{10, 60}, []int{10, 13, 16, 19}
+	for _, fps := range []int{60, 144} {
+		gap := off(fps, steps(fps, giveAndTake, nil, client.Smoothing(0)))
+		most := gap/(0.1*float64(fps)) + speed/float64(fps)
+		if gap < 10 {
+			t.Errorf("%d frames: at once it jumps by %v", fps, gap)
+		}
+		for _, c := range []struct {
+			name  string
+			hands []int
+			o     client.PredictOption
+			by    func(*racer)
+			jumps bool
+		}{
+			{"in 100 ms", giveAndTake, client.Smoothing(100 * time.Millisecond), nil, false},
+			{"to and fro", toAndFro, client.Smoothing(100 * time.Millisecond), nil, false},
+			{"too far", giveAndTake, client.Snap(func(was, is *racer) bool { return apart(*was, *is) > 5 }), nil, true},
+			{"a teleport", giveAndTake, client.Smoothing(time.Second), func(s *racer) { s.Jumps++ }, true},
+		} {
+			t.Run(fmt.Sprint(c.name, fps), func(t *testing.T) {
+				if got := off(fps, steps(fps, c.hands, c.by, c.o)); got > most != c.jumps {
+					t.Errorf("the picture goes %v faster or slower than the ship, want %v at most: %t", got, most, !c.jumps)
+				}
+			})
+		}
+	}
+}
