@@ -14,9 +14,8 @@ type conn struct {
 	mu  sync.Mutex
 	box mailbox // under mu
 
-	wakeDatagrams chan struct{}
-	wakeStream    chan struct{}
-	closing       chan struct{}
+	wakers  atomic.Pointer[wakers] // nil: nobody is told
+	closing chan struct{}
 	// closed when the client's link reads that the room has taken it in, or back
 	accepted chan struct{}
 
@@ -45,10 +44,18 @@ func (c *conn) now() time.Duration {
 // on a driver waits for the stream only for so long. Any goroutine may call it.
 func (c *conn) Closing() <-chan struct{} { return c.closing }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+// wakers are what a driver is told by.
+type wakers struct{ datagrams, stream func() }
+
+func (c *conn) wakeDatagrams() {
+	if w := c.wakers.Load(); w != nil {
+		w.datagrams()
+	}
+}
+
+func (c *conn) wakeStream() {
+	if w := c.wakers.Load(); w != nil {
+		w.stream()
 	}
 }
 
@@ -84,6 +91,6 @@ func (c *conn) shutdownLocked(why Closed) {
 	}
 	c.deaf.Store(true)
 	close(c.closing)
-	signal(c.wakeStream)
-	signal(c.wakeDatagrams)
+	c.wakeStream()
+	c.wakeDatagrams()
 }

@@ -29,7 +29,7 @@
 //	stream reader     Link.ReceiveStream
 //	datagram writer   Link.SendDatagrams
 //	stream writer     Link.AppendStream, Link.CloseRequested
-//	any               Link.Wake, SetRTT, Shutdown, Closing, Cause, End;
+//	any               Link.OnWake, SetRTT, Shutdown, Closing, Cause, End;
 //	                  Session.ID, Inbox, RequestTime, Cause; Inbox.Push
 //
 // No call ever waits for the network, but for the function that is given to SendDatagrams.

@@ -21,11 +21,10 @@ type Link struct {
 	datagram, tail           []byte        // datagram writer: scratch
 }
 
-// Wake returns the signals that there may be datagrams, and stream bytes, to send. They
-// hold at most one signal: whoever receives it takes everything there is.
-func (l *Link) Wake() (datagrams, stream <-chan struct{}) {
-	return l.wakeDatagrams, l.wakeStream
-}
+// OnWake lets functions be called whenever there may be datagrams, or stream bytes, to send, or the
+// end has begun. Any goroutine calls them, the owner's too and with the connection locked, so they
+// must neither wait nor call the link. What there is when OnWake is called they are not told.
+func (l *Link) OnWake(datagrams, stream func()) { l.wakers.Store(&wakers{datagrams, stream}) }
 
 // SetRTT tells the smoothed round trip that the link measures.
 func (l *Link) SetRTT(srtt time.Duration) { l.srtt.Store(int64(srtt)) }
@@ -75,8 +74,8 @@ func (l *Link) End(c Closed) {
 	l.box.unreliable = messageQueue{}
 	l.deaf.Store(true)
 	l.mu.Unlock()
-	signal(l.wakeStream)
-	signal(l.wakeDatagrams)
+	l.wakeStream()
+	l.wakeDatagrams()
 	l.stats.Disconnect(final.Code)
 	l.cfg.Inbox.push(&Arrival{Kind: Gone, Session: l.session, At: l.now(), Closed: &final}, 0)
 }

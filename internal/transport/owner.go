@@ -276,7 +276,7 @@ func (s *Session) RequestTime() {
 	s.box.requestDue = due
 	s.mu.Unlock()
 	if due {
-		signal(s.wakeDatagrams)
+		s.wakeDatagrams()
 	}
 }
 
@@ -311,10 +311,10 @@ func (s *Session) Flush(at time.Duration) {
 		return
 	}
 	if datagrams {
-		signal(s.wakeDatagrams)
+		s.wakeDatagrams()
 	}
 	if stream {
-		signal(s.wakeStream)
+		s.wakeStream()
 	}
 }
 

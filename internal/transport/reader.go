@@ -111,7 +111,7 @@ func (l *Link) answerTime(at, sent time.Duration) {
 	b.replyDue = b.cause == nil
 	b.replyRequest, b.replyArrived = sent, at
 	l.mu.Unlock()
-	signal(l.wakeDatagrams)
+	l.wakeDatagrams()
 }
 
 // push adds an arrival of this session to the inbox.

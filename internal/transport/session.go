@@ -47,12 +47,10 @@ type Session struct {
 // driver. Its Inbox must be set.
 func NewSession(cfg SessionConfig) (*Session, *Link) {
 	c := &conn{
-		cfg:           cfg,
-		stats:         cfg.Stats,
-		wakeDatagrams: make(chan struct{}, 1),
-		wakeStream:    make(chan struct{}, 1),
-		closing:       make(chan struct{}),
-		accepted:      make(chan struct{}),
+		cfg:      cfg,
+		stats:    cfg.Stats,
+		closing:  make(chan struct{}),
+		accepted: make(chan struct{}),
 	}
 	if c.stats == nil {
 		c.stats = new(Stats)

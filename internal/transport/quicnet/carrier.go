@@ -30,21 +30,33 @@ type carrier struct {
 	waits atomic.Pointer[gate.Peer]
 	peers *gate.Peers // nil: they need not be told
 
+	wake   chan struct{} // there may be datagrams to send: holds one signal
+	frames onDemand      // writes the stream
+	end    onDemand      // closes the connection
+
 	mu     sync.Mutex
 	remote *transport.Closed // the peer's close frame
 }
 
-// run starts the four goroutines, returns once all of them have ended and the connection
-// is closed, and tells why. The caller then ends the session.
+// run moves bytes until the connection is closed and every goroutine of it has ended, and tells
+// why. The caller then ends the session. What reads, and what sends a datagram in each tick, has a
+// goroutine; the stream's reader is this one. What is done seldom has one while it is done.
 func (c *carrier) run() transport.Closed {
+	c.wake = make(chan struct{}, 1)
+	c.frames.work, c.end.work = c.writeStream, c.close
+	c.link.OnWake(c.wakeDatagrams, c.wakeStream)
+	c.wakeDatagrams() // For what was there before.
+	c.wakeStream()
 	var wg sync.WaitGroup
 	c.waits.Store(c.peers.Follow(c.conn.RemoteAddr()))
 	wg.Go(c.readDatagrams)
-	wg.Go(c.readStream)
 	wg.Go(c.writeDatagrams)
-	wg.Go(c.writeStream)
-	c.supervise()
+	c.readStream()
+	<-c.conn.Context().Done()
+	c.wakeDatagrams()
 	wg.Wait()
+	c.frames.stop()
+	c.end.stop()
 	c.peers.Leave(c.waits.Load())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,26 +66,36 @@ func (c *carrier) run() transport.Closed {
 	return closedBy(context.Cause(c.conn.Context()))
 }
 
-// supervise waits for the end of the connection, and brings it about when the session
-// wants to close.
-func (c *carrier) supervise() {
-	gone := c.conn.Context().Done()
+func (c *carrier) wakeDatagrams() {
 	select {
-	case <-gone:
-		return
-	case <-c.link.Closing():
+	case c.wake <- struct{}{}:
+	default:
 	}
+}
+
+// wakeStream is called for the end too.
+func (c *carrier) wakeStream() {
+	c.frames.ask()
+	if c.closing() {
+		c.end.ask()
+	}
+}
+
+// close ends the connection when the session wants to close. It reports false: there is nothing to
+// do after it.
+func (c *carrier) close() bool {
 	why, _ := c.link.Cause()
 	if why.Code != transport.CodeSlow { // That peer does not read: waiting is in vain.
 		linger := time.NewTimer(lingerTimeout)
 		defer linger.Stop()
 		select {
-		case <-gone:
-			return
+		case <-c.conn.Context().Done():
+			return false
 		case <-linger.C:
 		}
 	}
 	closeConn(c.conn, why.Code, why.Text)
+	return false
 }
 
 // readDatagrams reads until the connection ends, or the session wants to close: a client
@@ -161,16 +183,12 @@ func (c *carrier) streamEnded(err error) {
 	closeConn(c.conn, why.Code, "")
 }
 
+// writeDatagrams sends until the connection ends. It waits for one channel alone, because it does
+// so in each tick, and to wait for two at once costs half as much again.
 func (c *carrier) writeDatagrams() {
-	wake, _ := c.link.Wake()
 	nextRTT := c.clock()
-	for {
-		select {
-		case <-c.conn.Context().Done():
-			return
-		case <-wake:
-		}
-		if err := c.link.SendDatagrams(c.clock, c.sendDatagram); err != nil {
+	for range c.wake {
+		if c.conn.Context().Err() != nil || c.link.SendDatagrams(c.clock, c.sendDatagram) != nil {
 			return
 		}
 		if at := c.clock(); at >= nextRTT {
@@ -208,24 +226,17 @@ func sendError(err error) error {
 	return err
 }
 
-func (c *carrier) writeStream() {
-	_, wake := c.link.Wake()
-	for {
-		select {
-		case <-c.conn.Context().Done():
-			return
-		case <-wake:
-		}
-		if c.writeChunks() != nil {
-			return
-		}
-		if why, ok := c.link.CloseRequested(); ok {
-			if why.Code != transport.CodeSlow {
-				_ = c.stream.Close() // The peer reads up to here and closes the connection.
-			}
-			return
-		}
+// writeStream writes what there is, and in the end what ends the stream. It reports false when
+// nothing can be written any more.
+func (c *carrier) writeStream() bool {
+	if c.writeChunks() != nil {
+		return false
 	}
+	why, ended := c.link.CloseRequested()
+	if ended && why.Code != transport.CodeSlow {
+		_ = c.stream.Close() // The peer reads up to here and closes the connection.
+	}
+	return !ended
 }
 
 // writeChunks writes all that waits.
