@@ -159,7 +159,12 @@ func TestAClientWithNothingToSaySendsLittle(t *testing.T) {
 	if n := play(300, quiet); n != 100 {
 		t.Errorf("%d datagrams in 300 flushes, want 100", n)
 	}
-	if n := play(300, func() { Send(r.Client, rigLoose, rigWord{1}) }); n != 300 {
+	talk := func() {
+		if err := Send(r.Client, rigLoose, rigWord{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := play(300, talk); n != 300 {
 		t.Errorf("%d datagrams in 300 flushes with a message each", n)
 	}
 }
