@@ -12,10 +12,11 @@ import (
 // A delta leads from a baseline to a value, bit by bit. Of what has moved lately it takes only the
 // distance from where it would be by now:
 //
-//	older ──── took ticks ────▶ baseline ──── ahead ticks ────▶ predicted ··distance··▶ value
+//	oldest ── took ──▶ older ── took ──▶ baseline ── ahead ──▶ expected ··distance··▶ value
 //
-// A leaf is moving if older and baseline differ in it; both sides know that, and say nothing of it.
-// What else has changed a mask says:
+// A leaf is moving if older and baseline differ in it, and a float with a step also if one of its
+// neighbours is moving; both sides know that, and say nothing of it. What else has changed a mask
+// says:
 //
 //	delta = [0 | 1 mask] | mask     the first form with a trend: 0 if only what moves has changed
 //	        difference of each leaf that is moving or in the mask
@@ -23,18 +24,35 @@ import (
 //	        than eight, then in groups of eight with a bit before each that says whether any
 //	        is set
 //
-// A distance has about as many bits as the shift that was predicted, and as the distances of its
-// neighbours: the other components of a vector. See expected.
+// Where a leaf is expected says aim.go, and how its distance is written distance.go.
 
 // MaxTrend is the most ticks that a trend may take or lead ahead. What has moved so long ago says
 // nothing about now.
 const MaxTrend = 63
 
 // Trend is what is known of how a value moves: from Older to the baseline in Took ticks. It is
-// Ahead ticks since. Both are from 1 to MaxTrend. A zero Trend knows nothing.
+// Ahead ticks since. Both are from 1 to MaxTrend. If it is Bent, there is also Oldest, Took ticks
+// before Older, and with it what the trend itself was before. A zero Trend knows nothing.
 type Trend struct {
-	Older       Values
-	Took, Ahead uint64
+	Older, Oldest Values
+	Took, Ahead   uint64
+	Bent          bool
+
+	floor  int8 // how many bits the rounding of the versions makes of a distance
+	bends  int8 // how many bits a bend has more by now
+	swings bool // what swings from tick to tick can be told
+}
+
+// begin works out what all leaves have in common.
+func (t *Trend) begin() {
+	if t.Took == 0 {
+		return
+	}
+	t.floor = int8(bits.Len64(t.Ahead / t.Took))
+	if t.Bent {
+		t.bends = int8(bits.Len64(t.Ahead * (t.Ahead + t.Took) / (2 * t.Took * t.Took)))
+		t.swings = t.Took&1 != 0
+	}
 }
 
 // maxStep bounds what a word may have moved for its trend to mean anything; what is beyond
@@ -72,6 +90,15 @@ func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
 			set.set(1 + int(leaf))
 		}
 	}
+	if !t.Bent {
+		return
+	}
+	first := t.Oldest.Words[:p.words]
+	for pos, leaf := range p.byWord {
+		if old := before[pos]; old == then[pos] && old != first[pos] && p.leaves[leaf].kind.Steps() {
+			set.set(1 + int(leaf))
+		}
+	}
 }
 
 // moves reports whether a leaf whose words differ has a trend.
@@ -86,129 +113,6 @@ func (l *leaf) moves(w, old uint64) bool {
 	default:
 		return w-old+maxStep < 2*maxStep
 	}
-}
-
-// expected is what the neighbours of a number let expect of it.
-type expected struct {
-	run   uint16 // of the leaf before
-	sizes [2]int // of the last two distances in this run, in bits; -1 is none
-}
-
-func (x *expected) next(run uint16) {
-	if x.run != run {
-		x.run, x.sizes = run, [2]int{-1, -1}
-	}
-}
-
-func (x *expected) note(distance uint64) {
-	x.sizes[1] = x.sizes[0]
-	x.sizes[0] = bits.Len64(distance)
-}
-
-// magnitude is |v| of a two's complement number.
-func magnitude(v uint64) uint64 {
-	if int64(v) < 0 {
-		return -v
-	}
-	return v
-}
-
-// parameter is that of the Rice code of a distance, or false if its size is anybody's guess. shift
-// is how far the leaf was drawn ahead, floor how much that multiplies the rounding of its versions.
-func (x *expected) parameter(shift uint64, floor int, moving bool) (k uint, ok bool) {
-	near := max(x.sizes[0], x.sizes[1])
-	v := bits.Len64(magnitude(shift))
-	switch {
-	case near < 0 && !moving:
-		return 0, false
-	case near < 0 && v == 0:
-		return 0, true
-	case near < 0:
-		k = uint(max(floor, v/2+2))
-	case v == 0:
-		k = uint(max(0, near-1))
-	default:
-		k = uint(max(floor, (3*v+4*near+6)/8))
-	}
-	return min(k, wire.MaxRice), true
-}
-
-func (x *expected) put(w *wire.BitWriter, distance, shift uint64, floor int, moving bool) {
-	if k, ok := x.parameter(shift, floor, moving); ok {
-		w.PutRice(wire.Zigzag(int64(distance)), k)
-	} else {
-		w.PutLen(wire.Zigzag(int64(distance)))
-	}
-	x.note(magnitude(distance))
-}
-
-func (x *expected) take(r *wire.BitReader, shift uint64, floor int, moving bool) (distance uint64) {
-	if k, ok := x.parameter(shift, floor, moving); ok {
-		distance = uint64(wire.Unzigzag(r.Rice(k)))
-	} else {
-		distance = uint64(wire.Unzigzag(r.Len()))
-	}
-	x.note(magnitude(distance))
-	return distance
-}
-
-// draw returns d · ahead ÷ took, rounded half away from zero.
-func (t *Trend) draw(d int64) int64 {
-	if t.Took == 1 {
-		return d * int64(t.Ahead)
-	}
-	// Both numbers are below 2^48, so the quotient of floats is rounded down to the same number,
-	// and sooner.
-	v := int64(float64(2*magnitude(uint64(d))*t.Ahead+t.Took) / float64(2*t.Took))
-	if d < 0 {
-		return -v
-	}
-	return v
-}
-
-// floor is the number of bits that rounding alone makes of a distance.
-func (t *Trend) floor() int {
-	if t.Took == 0 {
-		return 0
-	}
-	return bits.Len64(t.Ahead / t.Took)
-}
-
-// predict returns where a float would be by now, on its line: see line.
-func (l *leaf) predict(base uint64, t *Trend) uint64 {
-	old := t.Older.Words[l.pos]
-	switch l.kind {
-	case Float32:
-		b, o := float64(math.Float32frombits(uint32(base))), float64(math.Float32frombits(uint32(old)))
-		f := float32(b + t.drawFloat(b-o))
-		if f-f != 0 { // infinite, or NaN
-			return l.line(base)
-		}
-		return l.line(uint64(math.Float32bits(f)))
-	case Float64:
-		b, o := math.Float64frombits(base), math.Float64frombits(old)
-		f := b + t.drawFloat(b-o)
-		if f-f != 0 {
-			return l.line(base)
-		}
-		return l.line(math.Float64bits(f))
-	default:
-		panic("codec: no prediction of " + l.kind.String())
-	}
-}
-
-// shift returns how far a plain number is drawn.
-func (l *leaf) shift(base uint64, t *Trend) uint64 {
-	s := t.draw(int64(base - t.Older.Words[l.pos]))
-	if l.kind.ranged() {
-		s = min(max(int64(base)+s, int64(l.low)), int64(l.low+l.span)) - int64(base)
-	}
-	return uint64(s)
-}
-
-// drawFloat is draw for floats, rounded after each operation on every machine.
-func (t *Trend) drawFloat(d float64) float64 {
-	return float64(d*float64(t.Ahead)) / float64(t.Took)
 }
 
 // line returns the place of a word among all words of its kind, so that the distance of near values
@@ -247,6 +151,7 @@ func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t *Trend) {
 // putDelta adds to sizes the bits of each leaf, times a factor, unless it is nil.
 func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []uint64, times uint64) {
 	var set, moving leafSet
+	t.begin()
 	p.moving(&moving, base, t)
 	p.differ(&set, v, base)
 	quiet := true
@@ -259,7 +164,7 @@ func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []ui
 	if t.Took == 0 || !quiet {
 		p.putMask(w, &set, &moving)
 	}
-	x, floor := expected{run: noRun}, t.floor()
+	x := expected{run: noRun}
 	for at := range p.setWords() {
 		for s := set[at] | moving[at]; s != 0; s &= s - 1 {
 			i, before := at<<6+bits.TrailingZeros64(s), 0
@@ -269,16 +174,16 @@ func (p *Plan) putDelta(w *wire.BitWriter, v, base *Values, t *Trend, sizes []ui
 			if i == 0 {
 				w.PutLen(wire.Zigzag(int64(v.Words[p.words] - base.Words[p.words])))
 			} else if l := &p.leaves[i-1]; l.plain {
-				b, shift, moves := base.Words[l.pos], uint64(0), moving.has(i)
-				if moves {
-					shift = l.shift(b, t)
+				b, a := base.Words[l.pos], rests
+				if moving.has(i) {
+					a = l.aim(b, t)
 				}
 				x.next(l.run)
-				x.put(w, v.Words[l.pos]-b-shift, shift, floor, moves)
+				x.put(w, v.Words[l.pos]-b-a.shift, a)
 			} else if l.kind.Blob() {
 				l.putBlob(w, v, base)
 			} else {
-				l.putWord(w, &x, v.Words[l.pos], base.Words[l.pos], t, floor, moving.has(i))
+				l.putWord(w, &x, v.Words[l.pos], base.Words[l.pos], t, moving.has(i))
 			}
 			if sizes != nil {
 				sizes[i] += times * uint64(w.Len()-before)
@@ -368,6 +273,7 @@ func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 // checks it wholly. New blobs alias scratch, which is returned longer.
 func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) []byte {
 	var set leafSet
+	t.begin()
 	p.moving(&set, v, &t)
 	moving := set
 	if t.Took == 0 || r.Bit() {
@@ -376,19 +282,19 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 			r.Fail(ErrDelta) // the mask has nothing in it: one bit would have said so
 		}
 	}
-	x, floor := expected{run: noRun}, t.floor()
+	x := expected{run: noRun}
 	for at := range p.setWords() {
 		for s := set[at]; s != 0 && r.Err() == nil; s &= s - 1 {
 			i := at<<6 + bits.TrailingZeros64(s)
 			if i == 0 {
 				v.Words[p.words] += uint64(wire.Unzigzag(r.Len()))
 			} else if l := &p.leaves[i-1]; l.plain {
-				b, shift, moves := v.Words[l.pos], uint64(0), moving.has(i)
-				if moves {
-					shift = l.shift(b, &t)
+				b, a := v.Words[l.pos], rests
+				if moving.has(i) {
+					a = l.aim(b, &t)
 				}
 				x.next(l.run)
-				w := b + shift + x.take(r, shift, floor, moves)
+				w := b + a.shift + x.take(r, a)
 				if w-l.low > l.span {
 					r.Fail(ErrRange)
 				}
@@ -396,7 +302,7 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 			} else if l.kind.Blob() {
 				scratch = l.takeBlob(r, v, scratch)
 			} else {
-				v.Words[l.pos] = l.takeWord(r, &x, v.Words[l.pos], &t, floor, moving.has(i))
+				v.Words[l.pos] = l.takeWord(r, &x, v.Words[l.pos], &t, moving.has(i))
 			}
 		}
 	}
@@ -404,24 +310,24 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 }
 
 // putWord writes how w differs from base, which it does unless it is moving.
-func (l *leaf) putWord(w *wire.BitWriter, x *expected, to, base uint64, t *Trend, floor int, moving bool) {
+func (l *leaf) putWord(w *wire.BitWriter, x *expected, to, base uint64, t *Trend, moving bool) {
 	switch l.kind {
 	case Bool: // it differs, so it is known
 	case RefKind:
 		putRef(w, to)
 	case Quat:
-		l.putQuat(w, to, base, t, floor, moving)
+		l.putQuat(w, to, base, t, moving)
 	default:
 		x.next(l.run)
-		from, start := l.line(base), l.line(base)
+		a := rests
 		if moving {
-			from = l.predict(base, t)
+			a = l.aimFloat(base, t)
 		}
-		x.put(w, l.line(to)-from, from-start, floor, moving)
+		l.putFloat(w, x, to, l.line(base)+a.shift, a)
 	}
 }
 
-func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, floor int, moving bool) uint64 {
+func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, moving bool) uint64 {
 	var w uint64
 	switch l.kind {
 	case Bool:
@@ -429,14 +335,14 @@ func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, f
 	case RefKind:
 		w = takeRef(r)
 	case Quat:
-		w = l.takeQuat(r, base, t, floor, moving)
+		w = l.takeQuat(r, base, t, moving)
 	default:
 		x.next(l.run)
-		from, start := l.line(base), l.line(base)
+		a := rests
 		if moving {
-			from = l.predict(base, t)
+			a = l.aimFloat(base, t)
 		}
-		w = l.unline(from + x.take(r, from-start, floor, moving))
+		w = l.takeFloat(r, x, l.line(base)+a.shift, a)
 	}
 	if !l.check(w) {
 		r.Fail(ErrRange)

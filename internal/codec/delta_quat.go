@@ -48,27 +48,29 @@ func turn(w uint64, n, at int) [3]int64 {
 // exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// aim returns where the steps would be by now, and how far that was drawn.
-func (t *Trend) aim(from [3]int64, older uint64, n, at int, moving bool) (to, shift [3]int64) {
+// aims returns where the steps of a word are expected, counted from those of the baseline, which is
+// turned to have component at left out.
+func (l *leaf) aims(base uint64, t *Trend, at int, moving bool) (from [3]int64, aims [3]aim) {
+	n := l.max
+	from = turn(base, n, at)
 	if !moving {
-		return from, shift
+		return from, [3]aim{rests, rests, rests}
+	}
+	older, oldest := turn(t.Older.Words[l.pos], n, at), [3]int64{}
+	bent := t.Bent && t.Oldest.Words[l.pos] != 0
+	if bent {
+		oldest = turn(t.Oldest.Words[l.pos], n, at)
 	}
 	m := int64(1)<<(n-1) - 1
-	for i, old := range turn(older, n, at) {
-		to[i] = min(max(from[i]+t.draw(from[i]-old), -m), m)
-		shift[i] = to[i] - from[i]
+	for i := range aims {
+		a := t.aimAt(from[i], older[i], oldest[i], bent)
+		a.limit(from[i], -m, m)
+		aims[i] = a
 	}
-	return to, shift
+	return from, aims
 }
 
-func (l *leaf) older(t *Trend, moving bool) uint64 {
-	if !moving {
-		return 0
-	}
-	return t.Older.Words[l.pos]
-}
-
-func (l *leaf) putQuat(w *wire.BitWriter, to, base uint64, t *Trend, floor int, moving bool) {
+func (l *leaf) putQuat(w *wire.BitWriter, to, base uint64, t *Trend, moving bool) {
 	n := l.max
 	size := uint(3*n + 2)
 	if base == 0 {
@@ -88,13 +90,13 @@ func (l *leaf) putQuat(w *wire.BitWriter, to, base uint64, t *Trend, floor int, 
 		w.Put(1|uint64(at)<<1, 3)
 	}
 	x := expected{sizes: [2]int{-1, -1}}
-	aim, shift := t.aim(turn(base, n, at), l.older(t, moving), n, at, moving)
-	for i := range s {
-		x.put(w, uint64(s[i]-aim[i]), uint64(shift[i]), floor, moving)
+	from, aims := l.aims(base, t, at, moving)
+	for i, a := range aims {
+		x.put(w, uint64(s[i]-from[i])-a.shift, a)
 	}
 }
 
-func (l *leaf) takeQuat(r *wire.BitReader, base uint64, t *Trend, floor int, moving bool) uint64 {
+func (l *leaf) takeQuat(r *wire.BitReader, base uint64, t *Trend, moving bool) uint64 {
 	n := l.max
 	if base == 0 {
 		return r.Take(uint(3*n + 2))
@@ -107,10 +109,10 @@ func (l *leaf) takeQuat(r *wire.BitReader, base uint64, t *Trend, floor int, mov
 		}
 	}
 	x := expected{sizes: [2]int{-1, -1}}
-	aim, shift := t.aim(turn(base, n, at), l.older(t, moving), n, at, moving)
+	from, aims := l.aims(base, t, at, moving)
 	w, m := uint64(at), int64(1)<<(n-1)-1
-	for i := range aim {
-		c := aim[i] + int64(x.take(r, uint64(shift[i]), floor, moving))
+	for i, a := range aims {
+		c := from[i] + int64(a.shift+x.take(r, a))
 		if c < -m || c > m {
 			r.Fail(ErrRange)
 			return 0

@@ -124,12 +124,19 @@ func TestDeltaRoundTripsRandomValues(t *testing.T) {
 	}
 	state := every{R64: 10}
 	for range 4000 {
+		past := capture(state)
+		state = randomEvery(rng, state)
 		a := capture(state)
 		state = randomEvery(rng, state)
 		b := capture(state)
 		state = randomEvery(rng, state)
 		c := capture(state)
 		trend := Trend{Older: *a, Took: 1 + rng.Uint64N(MaxTrend), Ahead: 1 + rng.Uint64N(MaxTrend)}
+		if trend.Bent = rng.IntN(2) == 0; trend.Bent {
+			if trend.Oldest = *past; rng.IntN(4) == 0 {
+				trend.Oldest = *b // it swings
+			}
+		}
 		if rng.IntN(4) == 0 {
 			trend = Trend{}
 		}
@@ -184,7 +191,7 @@ func TestTrendsStayInBounds(t *testing.T) {
 	words := func(r, i uint64) *Values { return &Values{Words: []uint64{r, i, 0}} }
 	older, base := words(0, 0), words(99, math.MaxInt64)
 	tr := Trend{Older: *older, Took: 1, Ahead: MaxTrend}
-	if got := 99 + p.leaves[0].shift(99, &tr); got != 100 {
+	if got := 99 + p.leaves[0].aim(99, &tr).shift; got != 100 {
 		t.Errorf("predicted %d, want the end of the range", got)
 	}
 	var m leafSet
@@ -193,6 +200,107 @@ func TestTrendsStayInBounds(t *testing.T) {
 	}
 	if got := deltaOf(t, p, words(50, 5), base, tr); got.Words[0] != 50 || got.Words[1] != 5 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Whatever a float was and becomes, its difference takes at most the float itself and a bit.
+func TestNoFloatTakesMoreThanItselfAndABit(t *testing.T) {
+	type floats struct {
+		A, B float32
+		C, D float64
+	}
+	p := mustPlan[floats](t)
+	rng := rand.New(rand.NewPCG(3, 9))
+	some := func(near float64) float64 {
+		switch rng.IntN(9) {
+		case 0:
+			return math.Float64frombits(rng.Uint64())
+		case 1:
+			return float64(math.Float32frombits(rng.Uint32()))
+		case 2:
+			return []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN()}[rng.IntN(5)]
+		case 3:
+			return []float64{math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat64, math.MaxFloat32, -math.MaxFloat64}[rng.IntN(4)]
+		case 4, 5:
+			return -near
+		case 6:
+			return near
+		default:
+			return near * (1 + rng.NormFloat64()/100)
+		}
+	}
+	var s floats
+	sizes, raw := make([]uint64, 5), false
+	var w wire.BitWriter
+	for range 20_000 {
+		var v [4]*Values // from the oldest on
+		for i := range v {
+			s = floats{float32(some(float64(s.A))), float32(some(float64(s.B))), some(s.C), some(s.D)}
+			v[i] = p.newValues()
+			p.Capture(unsafe.Pointer(&s), v[i])
+		}
+		tr := Trend{Oldest: *v[0], Older: *v[1], Took: 1 + rng.Uint64N(4), Ahead: 1 + rng.Uint64N(4), Bent: rng.IntN(2) == 0}
+		if rng.IntN(5) == 0 {
+			tr = Trend{}
+		}
+		if got := deltaOf(t, p, v[3], v[2], tr); !p.Equal(got, v[3]) {
+			t.Fatalf("%v became %v", v[3], got)
+		}
+		clear(sizes)
+		w.Reset(nil)
+		p.AddSizes(sizes, 1, &w, v[3], v[2], &tr)
+		for i, most := range []uint64{0, 33, 33, 65, 65} {
+			raw = raw || i > 0 && sizes[i] == most
+			if sizes[i] > most {
+				t.Fatalf("leaf %d takes %d bits from %v by %v and %v to %v", i, sizes[i], v[0], v[1], v[2], v[3])
+			}
+		}
+	}
+	if !raw {
+		t.Error("no float was written as it is")
+	}
+}
+
+// What swings there and back is expected where it was an even number of ticks ago, and a bent float
+// on its curve, so that each takes next to nothing. Where swings cannot be told, they cost more.
+func TestSwingsAndBendsCostFewBits(t *testing.T) {
+	type body struct {
+		I int32
+		F float32
+		D float64
+		Q float32 `net:"quant=1/64"`
+	}
+	p := mustPlan[body](t)
+	swing := func(tick float64) body {
+		sign, size := 1-2*math.Mod(tick, 2), 100+tick
+		return body{int32(sign * size * 50), float32(sign * size), 7 + sign*size, float32(sign * size * 10)}
+	}
+	curve := func(tick float64) body { return body{F: float32(tick * tick), D: -3 * tick * tick} }
+	for _, c := range []struct {
+		name        string
+		at          func(float64) body
+		took, ahead float64
+		bent        bool
+		most, least int
+	}{
+		{"a swing, ahead by an odd number", swing, 3, 1, true, 80, 4},
+		{"a swing, ahead by an even number", swing, 3, 4, true, 80, 4},
+		{"a swing, from tick to tick", swing, 1, 3, true, 80, 4},
+		{"a swing whose trends span even numbers", swing, 2, 1, true, 200, 100},
+		{"a swing with two states", swing, 3, 1, false, 200, 60},
+		{"a curve", curve, 3, 6, true, 85, 4},
+		{"a curve with two states", curve, 3, 6, false, 140, 90},
+	} {
+		var v [4]*Values
+		for i, tick := range []float64{40 - 2*c.took, 40 - c.took, 40, 40 + c.ahead} {
+			b := c.at(tick)
+			v[i] = p.newValues()
+			p.Capture(unsafe.Pointer(&b), v[i])
+		}
+		tr := Trend{Oldest: *v[0], Older: *v[1], Took: uint64(c.took), Ahead: uint64(c.ahead), Bent: c.bent}
+		if n := bitsOf(t, p, v[3], v[2], tr); n > c.most || n < c.least {
+			t.Errorf("%s: %d bits, want %d to %d", c.name, n, c.least, c.most)
+		}
 	}
 }
 
@@ -276,7 +384,8 @@ func FuzzTakeDelta(f *testing.F) {
 		}
 		tr := Trend{}
 		if took > 0 {
-			tr = Trend{Older: *old, Took: 1 + uint64(took)%MaxTrend, Ahead: 1 + uint64(ahead)%MaxTrend}
+			tr = Trend{Older: *old, Took: 1 + uint64(took)%MaxTrend, Ahead: 1 + uint64(ahead)%MaxTrend, Bent: took >= 128}
+			tr.Oldest = oldestOf(v, old, took)
 		}
 		from := &Values{Words: slices.Clone(v.Words), Blobs: slices.Clone(v.Blobs)}
 		r := wire.NewBitReader(delta, int(ahead&7))
@@ -295,6 +404,14 @@ func FuzzTakeDelta(f *testing.F) {
 			t.Fatal("written again it becomes another value")
 		}
 	})
+}
+
+// oldestOf is the base for what swings, or else the older version again.
+func oldestOf(base, older *Values, took byte) Values {
+	if took >= 192 {
+		return Values{Words: slices.Clone(base.Words), Blobs: base.Blobs}
+	}
+	return *older
 }
 
 // An int travels as an int64 and a uint as a uint64, also where it is a matter of who stands beside

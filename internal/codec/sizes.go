@@ -34,6 +34,8 @@ func (l *leaf) maxDelta() int {
 		return 1 + wire.MaxRiceBits(32) + wire.MaxLenBits(32)
 	case l.kind == Bool:
 		return 0
+	case l.kind == Float32 || l.kind == Float64:
+		return 1 + l.floatBits()
 	default: // a distance has one bit more than the field, and zigzag another
 		n := min(bits.Len64(l.span)+2, 64)
 		return max(wire.MaxLenBits(n), wire.MaxRiceBits(n))

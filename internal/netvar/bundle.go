@@ -110,7 +110,7 @@ func (a *bundle) assemble(c *cutter) {
 		}
 		start := b.Len()
 		if i > 0 {
-			b.PutRice(uint64(one.first-r.last-1), gapRice)
+			putGap(b, one.first-r.last-1)
 		}
 		gap := uint32(b.Len() - start)
 		b.PutBits(one.bits, int(one.size))

@@ -85,8 +85,8 @@ func TestSampleAgreesWithTheEncoder(t *testing.T) {
 		if got := sum(&candidate{rank: rankOwed, version: q.tick, full: true}); got > uint64(full) || got < uint64(full-mask) {
 			t.Fatalf("a full record of %d bits measures %d", full, got)
 		}
-		q.p.cut.origin = origin{q.p.marks.newest, q.p.marks.newest} // no trend
-		diff := int(q.w.residual(o, basis{asOf: q.p.detailed(0).base, exact: true}).n)
+		q.p.cut.origin = origin{asOf: q.p.marks.newest, trendFrom: q.p.marks.newest} // no trend
+		diff := int(q.w.residual(o, basis{origin: origin{asOf: q.p.detailed(0).base}, exact: true}).n)
 		if got := sum(&candidate{rank: rankOwed, version: q.tick}); got < uint64(diff-mask) || got > uint64(diff) {
 			t.Fatalf("a delta of %d bits measures %d", diff, got)
 		}

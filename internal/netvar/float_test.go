@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 )
@@ -12,6 +13,7 @@ type gull struct{ X, Y, VX, VY float32 }
 
 // flock is the world by which others have been measured: 100 entities of four float32, one client.
 type flock struct {
+	fly     func(tick uint64, i int) gull
 	w       *World
 	p       *Peer
 	r       *Replica
@@ -22,10 +24,11 @@ type flock struct {
 	bytes   int // of whole packets
 }
 
-func newFlock(tb testing.TB) *flock {
+func newFlock(tb testing.TB, fly func(tick uint64, i int) gull) *flock {
+	tb.Helper()
 	class := classOf[gull](tb, "gull")
 	table := NewTable(class)
-	f := &flock{w: NewWorld(table), r: NewReplica(table), acks: make([]Range, 3)}
+	f := &flock{fly: fly, w: NewWorld(table), r: NewReplica(table), acks: make([]Range, 3)}
 	f.p = f.w.NewPeer(1)
 	for range 100 {
 		f.gulls = append(f.gulls, f.w.Spawn(class, unsafe.Pointer(new(gull)), 0, 1))
@@ -33,15 +36,39 @@ func newFlock(tb testing.TB) *flock {
 	return f
 }
 
+// circles are what gulls mostly fly in.
+func circles(tick uint64, i int) gull {
+	radius := 20 + float64(i)/3
+	sin, cos := math.Sincos(float64(tick)/120 + float64(i))
+	return gull{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
+}
+
+// flips is a gull that turns round in every tick, at a speed that is never quite the same.
+func flips(change float64) func(tick uint64, i int) gull {
+	return func(tick uint64, i int) gull {
+		sin, cos := math.Sincos(float64(i))
+		speed := float64(5 + i%7)
+		speed += speed * change * math.Sin(float64(tick)/30+float64(i))
+		if tick%2 == 0 {
+			return gull{float32(10 * i), float32(-3 * i), float32(-speed * cos), float32(-speed * sin)}
+		}
+		return gull{float32(float64(10*i) + speed*cos/60), float32(float64(-3*i) + speed*sin/60), float32(speed * cos), float32(speed * sin)}
+	}
+}
+
+// anyFloats has any floats at all, in any order.
+func anyFloats(tick uint64, i int) gull {
+	rng := rand.New(rand.NewPCG(tick, uint64(i)))
+	some := func() float32 { return math.Float32frombits(rng.Uint32()) }
+	return gull{some(), some(), some(), some()}
+}
+
 // step is a tick of a 60th of a second; acknowledgements come three ticks later.
 func (f *flock) step(tb testing.TB) {
 	f.tick++
 	for i, o := range f.gulls {
 		f.w.Edit(o)
-		angle := float64(f.tick)/120 + float64(i)
-		radius := 20 + float64(i)/3
-		sin, cos := math.Sincos(angle)
-		*live[gull](o) = gull{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
+		*live[gull](o) = f.fly(f.tick, i)
 	}
 	acks := &f.acks[f.tick%uint64(len(f.acks))]
 	if acks.First > 0 {
@@ -65,30 +92,53 @@ func (f *flock) step(tb testing.TB) {
 const peersBytes = 1604
 
 func TestFloatsWithoutAStepAreLosslessAndSmall(t *testing.T) {
-	f := newFlock(t)
-	for range 10 {
-		f.step(t)
-	}
-	f.bytes = 0
-	const ticks = 300
-	for range ticks {
-		f.step(t)
-		for i, o := range f.gulls {
-			got, ok := f.r.Get(o.ID())
-			if !ok || *live[gull](got) != *live[gull](o) {
-				t.Fatalf("gull %d is another one for the client", i)
+	for _, c := range []struct {
+		name string
+		fly  func(tick uint64, i int) gull
+		most int // bytes per update
+	}{
+		{"circles", circles, 820},
+		{"there and back", flips(0), 200},
+		{"there and back at another speed", flips(0.2), 900},
+		{"any bits", anyFloats, 100*(4*33+3)/8 + 2*maxHeader},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFlock(t, c.fly)
+			for range 10 {
+				f.step(t)
 			}
+			f.bytes = 0
+			const ticks = 300
+			for range ticks {
+				f.step(t)
+				for i, o := range f.gulls {
+					got, ok := f.r.Get(o.ID())
+					if !ok || *live[gull](got) != noNaN(*live[gull](o)) {
+						t.Fatalf("gull %d is another one for the client", i)
+					}
+				}
+			}
+			perUpdate := f.bytes / ticks
+			if t.Logf("%d bytes per update", perUpdate); perUpdate > c.most {
+				t.Errorf("%d bytes per update, want at most %d", perUpdate, c.most)
+			}
+		})
+	}
+}
+
+// noNaN is what a capture makes of a gull.
+func noNaN(g gull) gull {
+	for _, f := range []*float32{&g.X, &g.Y, &g.VX, &g.VY} {
+		if *f != *f {
+			*f = 0
 		}
 	}
-	perUpdate := f.bytes / ticks
-	if t.Logf("%d bytes per update", perUpdate); perUpdate >= peersBytes {
-		t.Errorf("%d bytes per update, want fewer than %d", perUpdate, peersBytes)
-	}
+	return g
 }
 
 // BenchmarkFloats prints the bytes of an update of 100 objects of four float32, headers included.
 func BenchmarkFloats(b *testing.B) {
-	f := newFlock(b)
+	f := newFlock(b, circles)
 	for range 2 * Horizon { // until the histories are full
 		f.step(b)
 	}
@@ -105,7 +155,7 @@ func BenchmarkFloats(b *testing.B) {
 
 // A replica that is blind says of each packet what another one says, and has no objects.
 func TestABlindReplicaAcknowledgesWhatItDoesNotRead(t *testing.T) {
-	f := newFlock(t)
+	f := newFlock(t, circles)
 	sees, blind := NewReplica(f.r.table), NewReplica(f.r.table)
 	blind.Blind()
 	for range 20 {

@@ -80,6 +80,32 @@ func TestGoldenPackets(t *testing.T) {
 	}
 }
 
+// The worked packet of docs/WIRE.md with floats: one follows its bend, one swings, one jumps.
+func TestGoldenFloats(t *testing.T) {
+	type kite struct{ X, V, W float32 }
+	c := classOf[kite](t, "kite")
+	w, r := NewWorld(NewTable(c)), NewReplica(NewTable(c))
+	p := w.NewPeer(200)
+	r.StartAt(200)
+	o := w.Spawn(c, unsafe.Pointer(&kite{V: 8, W: 1}), 0, 200)
+	for tick := uint64(200); ; tick++ {
+		w.Capture(tick)
+		packets, _ := snap(p, tick, wide)
+		mustApply(t, r, p, packets...)
+		if tick == 207 {
+			if got, want := hex.EncodeToString(packets[0]), example(t, "state-bent"); len(packets) != 1 || got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			return
+		}
+		w.Edit(o)
+		k, n := live[kite](o), float32(tick-199)
+		if k.X, k.V = n*n/4, -k.V; tick == 206 {
+			k.W = 1e30
+		}
+	}
+}
+
 // The worked record of docs/WIRE.md, of a value that fits no packet because packets are small.
 func TestGoldenRecord(t *testing.T) {
 	type page struct {

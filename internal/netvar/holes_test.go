@@ -89,7 +89,7 @@ func TestFewThatWereLostNameTheirVersion(t *testing.T) {
 	for _, set := range []struct {
 		size int
 		few  bool
-	}{{30, true}, {100, false}} {
+	}{{29, true}, {100, false}} {
 		s := newRocks(t, 100, set.size)
 		packets := s.cut()
 		s.apply(packets[1:]) // the first is lost once something later arrives

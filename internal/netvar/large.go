@@ -136,7 +136,7 @@ func (c *cutter) commitLarge(n *candidate, e *entry) {
 	l.last++
 	b := wire.AppendUint32(append(l.sent[i][:0], coderBits, 0), uint32(tick))
 	c.open.Reset(wire.AppendUvarint(b, l.last))
-	c.context.begin(tick, 0, 0)
+	c.context.begin(tick, origin{})
 	c.context.put(&c.open)
 	c.putFull(&c.open, &c.context, int(n.slot))
 	padding := c.open.Flush()

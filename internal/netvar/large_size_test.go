@@ -45,7 +45,7 @@ func TestLargeIsWhatHasNoRoom(t *testing.T) {
 	q.w.Capture(q.tick)
 	c, e := &q.p.cut, q.p.detailed(0)
 	full, base := int(q.w.residual(o, basis{}).n), e.base
-	delta := int(q.w.residual(o, basis{asOf: base, exact: true}).n)
+	delta := int(q.w.residual(o, basis{origin: origin{asOf: base}, exact: true}).n)
 	if delta <= full {
 		t.Fatalf("the difference takes %d bits, all of it %d", delta, full)
 	}

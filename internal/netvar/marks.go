@@ -73,9 +73,32 @@ func (m *marks) newestWith(slot int) uint64 {
 	return 0
 }
 
-// origin is the two marks that the records of a packet lead from: the state that the client has as
-// of the one, drawn on by the trend that has led there from the other.
-type origin struct{ asOf, trendFrom uint64 }
+// origin is the marks that the records of a packet lead from: the state that the client has as of
+// the one, drawn on by the trend that has led there from the other. If it is bent, a third mark,
+// as far back again, tells how that trend has changed.
+type origin struct {
+	asOf, trendFrom uint64
+	bent            bool
+}
+
+// oldest is the oldest of the marks.
+func (from origin) oldest() uint64 {
+	if from.bent {
+		return from.thirdBack()
+	}
+	return from.trendFrom
+}
+
+// kept is since when the client keeps versions, once it has records of the origin: since a third
+// mark, although there may be none, or there would never be one.
+func (from origin) kept() uint64 { return from.thirdBack() }
+
+func (from origin) thirdBack() uint64 {
+	return from.trendFrom - min(from.asOf-from.trendFrom, from.trendFrom)
+}
+
+// basis is that of an object.
+func (from origin) basis(withheld Rules) basis { return basis{origin: from, withheld: withheld} }
 
 // A trend spans nearTrend ticks, or as few more as the marks allow. A shorter one is blurred by
 // rounding, and a longer one misses turns. A trend that leads ahead by more than nearAhead ticks
@@ -121,7 +144,7 @@ func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin
 	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {
 		asOf := m.newest - uint64(bits.TrailingZeros64(rest))
 		rest &= rest - 1
-		next := origin{asOf, m.trendFrom(asOf, tick)}
+		next := m.originOf(asOf, tick)
 		if len(m.holes) == 0 {
 			return next
 		}
@@ -136,12 +159,22 @@ func (m *marks) chooseOrigin(tick uint64, missing func(origin) int) (best origin
 	return best
 }
 
+// originOf returns the marks that records to a tick lead from if asOf is the newest of them.
+func (m *marks) originOf(asOf, tick uint64) origin {
+	from := origin{asOf: asOf, trendFrom: m.trendFrom(asOf, tick)}
+	from.bent = from.trendFrom < asOf && m.has(from.thirdBack())
+	return from
+}
+
+// has reports whether a tick up to the newest mark is a mark.
+func (m *marks) has(tick uint64) bool { return tick > 0 && m.made>>(m.newest-tick)&1 != 0 }
+
 // missingIn returns which of 64 slots are missing as of one of the marks of an origin.
 func (m *marks) missingIn(from origin, k int) uint64 {
 	if len(m.holes) == 0 {
 		return 0
 	}
-	return m.missing(from.asOf).word(k) | m.missing(from.trendFrom).word(k)
+	return m.missing(from.asOf).word(k) | m.missing(from.trendFrom).word(k) | m.missing(from.oldest()).word(k)
 }
 
 // missingSince returns which of 64 slots are missing as of every mark since a tick.
@@ -159,11 +192,11 @@ func (m *marks) missingSince(k int, tick uint64) uint64 {
 	return all
 }
 
-// setOldest makes a mark the oldest one, and forgets those before it.
-func (m *marks) setOldest(mark uint64) {
-	m.oldest = mark
-	m.made &= 2<<(m.newest-mark) - 1
-	m.dropHoles(mark)
+// setOldest forgets the marks before a tick.
+func (m *marks) setOldest(tick uint64) {
+	m.made &= 2<<(m.newest-tick) - 1
+	m.oldest = m.newest - uint64(max(bits.Len64(m.made), 1)-1)
+	m.dropHoles(m.oldest)
 }
 
 // dropHoles forgets the holes of the marks before a tick. Their memory goes to the end of the list,

@@ -46,13 +46,19 @@ func (l *plainMarks) trend(at, tick uint64) uint64 {
 	return l.ticks[0]
 }
 
+func (l *plainMarks) from(at, tick uint64) origin {
+	from := origin{asOf: at, trendFrom: l.trend(at, tick)}
+	from.bent = from.trendFrom < at && slices.Contains(l.ticks, 2*from.trendFrom-at)
+	return from
+}
+
 func (l *plainMarks) origin(tick uint64, due bitset) (best origin) {
 	least := 1 << 30
 	for i, at := range slices.Backward(l.ticks) {
 		if i+maxOrigins < len(l.ticks) {
 			break
 		}
-		next := origin{at, l.trend(at, tick)}
+		next := l.from(at, tick)
 		n := l.lacking(next, due)
 		if n <= fewHoles {
 			return next
@@ -66,7 +72,7 @@ func (l *plainMarks) origin(tick uint64, due bitset) (best origin) {
 
 func (l *plainMarks) lacking(two origin, due bitset) (n int) {
 	for slot := due.next(0); slot >= 0; slot = due.next(slot + 1) {
-		if l.holes[two.asOf].has(slot) || l.holes[two.trendFrom].has(slot) {
+		if l.holes[two.asOf].has(slot) || l.holes[two.trendFrom].has(slot) || two.bent && l.holes[2*two.trendFrom-two.asOf].has(slot) {
 			n++
 		}
 	}
@@ -140,10 +146,11 @@ func TestMarksAgreeWithAPlainList(t *testing.T) {
 			if got.asOf != at {
 				earlier++
 			}
-			m.setOldest(got.trendFrom)
-			plain.before(got.trendFrom)
-			if len(m.holes) > 0 && m.holes[0].tick < got.trendFrom {
-				t.Fatalf("seed %d: the hole of %d is kept, though all leads from %d", seed, m.holes[0].tick, got.trendFrom)
+			kept := max(2*got.trendFrom, got.asOf) - got.asOf
+			m.setOldest(got.kept())
+			plain.before(kept)
+			if len(m.holes) > 0 && m.holes[0].tick < kept {
+				t.Fatalf("seed %d: the hole of %d is kept, though all leads from %d", seed, m.holes[0].tick, kept)
 			}
 		}
 	}

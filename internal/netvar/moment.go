@@ -226,7 +226,7 @@ func (r *Replica) linger(o *Object, tick uint64) bool {
 
 // dropVersions drops the versions of o that nothing leads from any more and nobody looks at.
 func (r *Replica) dropVersions(o *Object) {
-	from := r.context.trendFrom // The server will never name an older one again.
+	from := r.context.origin().kept() // The server will never name an older one again.
 	if r.drawing.keeps[o.class.index] {
 		from = min(from, r.drawing.from)
 	}

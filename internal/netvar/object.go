@@ -158,18 +158,17 @@ func (s *set) All(c *Class) iter.Seq[*Object] {
 // one exact version, or nothing. Both ends of the first kind find the version that was the newest
 // then.
 type basis struct {
-	asOf      uint64 // tick as of which; the trend leads from it. 0: from the zero value
-	trendFrom uint64 // earlier tick, where the trend comes from; at itself is no trend
-	exact     bool   // at is a version
-	withheld  Rules  // what the client may not read
+	origin         // asOf 0: the zero value
+	exact    bool  // asOf is a version, and there is no trend
+	withheld Rules // what the client may not read
 }
 
 // residual is what a record carries after its head: the bits of a delta, in the world's arena.
 type residual struct {
 	basis
-	base, older uint64 // the versions of the basis: who reads all of the object must have them
-	off         uint32 // in bytes
-	n           uint32 // in bits
+	versions        // of the basis: who reads all of the object must have them
+	off      uint32 // in bytes
+	n        uint32 // in bits
 }
 
 // maxResiduals is the number of bases per object for which the bits are kept during a
@@ -215,7 +214,7 @@ func (w *World) residual(o *Object, from basis) *residual {
 		c.list = append(c.list, residual{})
 	}
 	r := &c.list[i]
-	*r = residual{basis: from, base: d.base, older: d.older, off: uint32(len(w.arena))}
+	*r = residual{basis: from, versions: d.versions, off: uint32(len(w.arena))}
 	w.bits.Reset(w.arena)
 	o.class.plan.PutDelta(&w.bits, &d.now, &d.then, &d.trend)
 	r.n = uint32(w.bits.Len()) - 8*r.off
@@ -233,14 +232,18 @@ func (w *World) bitsOf(r *residual) (b []byte, n int) { return w.arena[r.off:cap
 
 // delta is a difference before it is encoded.
 type delta struct {
-	base, older uint64
-	now, then   codec.Values
-	trend       codec.Trend
+	versions
+	now, then codec.Values
+	trend     codec.Trend
 }
+
+// versions are those that a difference leads from: that of the baseline, and those of its trend, of
+// which the later one stands for one that is not there.
+type versions struct{ base, older, oldest uint64 }
 
 // find finds the versions of a difference, or reports that one is gone.
 func (d *delta) find(w *World, o *Object, from basis) bool {
-	d.base, d.older, d.trend.Took = 0, 0, 0
+	d.versions, d.trend.Took, d.trend.Bent = versions{}, 0, false
 	w.permit(&d.now, o, int(o.hist.n)-1, from.withheld, 0)
 	if from.asOf == 0 {
 		d.then = o.class.zero
@@ -255,15 +258,25 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 		return true
 	}
 	d.base = o.hist.tick(i)
-	d.older = d.base
-	if from.trendFrom < from.asOf {
-		if i = o.hist.floor(from.trendFrom, o.changed); i < 0 && o.hist.evicted {
-			return false // a client may have a version of then
-		} else if i >= 0 { // or it was not there yet
-			d.older = o.hist.tick(i)
-			w.permit(&d.trend.Older, o, i, from.withheld, 2)
-			d.trend.Took, d.trend.Ahead = from.asOf-from.trendFrom, view{withheld: from.withheld}.version(o)-from.asOf
-		}
+	d.older, d.oldest = d.base, d.base
+	if from.trendFrom == from.asOf {
+		return true
 	}
+	if i = o.hist.floor(from.trendFrom, o.changed); i < 0 {
+		return !o.hist.evicted // or a client may have a version of then
+	}
+	d.older = o.hist.tick(i)
+	d.oldest = d.older
+	w.permit(&d.trend.Older, o, i, from.withheld, 2)
+	d.trend.Took, d.trend.Ahead = from.asOf-from.trendFrom, view{withheld: from.withheld}.version(o)-from.asOf
+	if !from.bent {
+		return true
+	}
+	if i = o.hist.floor(from.origin.oldest(), o.changed); i < 0 {
+		return !o.hist.evicted
+	}
+	d.oldest = o.hist.tick(i)
+	w.permit(&d.trend.Oldest, o, i, from.withheld, 3)
+	d.trend.Bent = true
 	return true
 }

@@ -162,7 +162,7 @@ func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
 	for {
-		c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
+		c.context.begin(c.header.Tick, c.origin)
 		for _, i := range list {
 			if n := &c.list[i]; n.packet != unplaced {
 				before := c.open.Len()

@@ -133,7 +133,7 @@ type reading struct {
 	moved   bitset          // scratch of readable
 	news    []bitset        // by rule: slots of which a field has changed in the running capture
 	mask    []byte          // of the value that permit has made last
-	values  [3]codec.Values // scratch of permit
+	values  [4]codec.Values // scratch of permit
 }
 
 // SetReaders says who may read the fields of a class's objects that have a rule. Without it

@@ -22,7 +22,7 @@ func TestRecordsThatDoNotRespectTheMaskAreRefused(t *testing.T) {
 	var w wire.BitWriter
 	w.Reset(appendHeader(nil, &h))
 	var x context
-	x.begin(q.tick, 0, 0)
+	x.begin(q.tick, origin{})
 	x.put(&w)
 	x.putHead(&w, &recordHead{Kind: recordFull, Version: q.tick, Life: q.tick, Gen: 1, Masked: true})
 	q.class.putMask(&w, ownerRule|teamRule)

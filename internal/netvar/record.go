@@ -20,9 +20,11 @@ import (
 //	          see progress.go
 //	at      : as of tick - at the client's state is known, mostly from the newest acknowledgement.
 //	          0: it is not known, and there is no span
-//	span    : trends come from tick - at - span; 0: there are none
-//	record  = gap:rice(0) kind rest
-//	gap     : slot - slot of the record before in this packet - 1 (before the first: -1)
+//	span    : trends come from tick - at - span; 0: there are none, and there is no bent
+//	bent    : trends are bent by what they were since tick - at - 2·span
+//	record  = gap kind rest
+//	gap     = 0 | 1 gap-1:rice(3)
+//	          slot - slot of the record before in this packet - 1 (before the first: -1)
 //	kind
 //	  0     : delta of this tick          rest = delta
 //	  1 0 0 : delta of an older version   rest = age:len delta
@@ -34,10 +36,11 @@ import (
 //
 // The version of a record is tick - age (kind 0: tick), its lifetime tick - lifeAge. The first two
 // deltas are from the newest version that the reader had as of tick - at, with the trend that led
-// there since tick - at - span; the third is from version - baseAge, and that of a full record from
-// the zero value of its class, without a trend. What a delta is see codec.PutDelta.
+// there since tick - at - span, and if bent the one before that since tick - at - 2·span; the third
+// is from version - baseAge, and that of a full record from the zero value of its class, without a
+// trend. What a delta is see codec.PutDelta.
 const (
-	coderBits = 2 // bit-packed differences; the packet names its coder so that others may come
+	coderBits = 3 // bit-packed differences; the packet names its coder so that others may come
 
 	flagDigest   = 1
 	flagComplete = 2
@@ -50,7 +53,7 @@ const (
 	atCount  = 3
 	atBehind = 8
 
-	gapRice   = 0
+	gapRice   = 3
 	classRice = 2
 )
 
@@ -60,11 +63,12 @@ type context struct {
 	prev      int // slot of the last record, or -1
 	asOf      uint64
 	trendFrom uint64 // at without a trend
+	bent      bool
 }
 
 // begin forgets all, for a packet of this tick.
-func (x *context) begin(tick, asOf, trendFrom uint64) {
-	*x = context{tick: tick, prev: -1, asOf: asOf, trendFrom: trendFrom}
+func (x *context) begin(tick uint64, from origin) {
+	*x = context{tick: tick, prev: -1, asOf: from.asOf, trendFrom: from.trendFrom, bent: from.bent}
 }
 
 // put writes what holds for all records.
@@ -74,12 +78,14 @@ func (x *context) put(w *wire.BitWriter) {
 		return
 	}
 	w.PutLen(x.tick - x.asOf)
-	w.PutLen(x.asOf - x.trendFrom)
+	if w.PutLen(x.asOf - x.trendFrom); x.trendFrom < x.asOf {
+		w.Bit(x.bent)
+	}
 }
 
 // take reads it.
 func (x *context) take(r *wire.BitReader, tick uint64) {
-	x.begin(tick, 0, 0)
+	x.begin(tick, origin{})
 	age := r.Len()
 	if age == 0 {
 		return
@@ -92,7 +98,13 @@ func (x *context) take(r *wire.BitReader, tick uint64) {
 		r.Fail(ErrHeader)
 	}
 	x.trendFrom = x.asOf - span
+	if x.bent = span > 0 && r.Bit(); x.bent && span >= x.trendFrom {
+		r.Fail(ErrHeader)
+	}
 }
+
+// origin is what the records lead from.
+func (x *context) origin() origin { return origin{x.asOf, x.trendFrom, x.bent} }
 
 const (
 	// MaxPacket is the size of a packet: what a datagram carries beside its own envelope on every
@@ -101,7 +113,7 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
-	maxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+7)/8 // at and span
+	maxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+1+7)/8 // at, span and bent
 	// Gap 36 bits, kind 3, two ages 77 each, class 40, generation 44.
 	maxRecordHead = 35
 )
@@ -223,9 +235,24 @@ type recordHead struct {
 
 // putHead writes h.
 func (x *context) putHead(w *wire.BitWriter, h *recordHead) {
-	w.PutRice(uint64(h.Slot-x.prev-1), gapRice)
+	putGap(w, h.Slot-x.prev-1)
 	x.prev = h.Slot
 	x.putKind(w, h)
+}
+
+// putGap writes how many slots lie before that of a record. Mostly it is none, or many.
+func putGap(w *wire.BitWriter, gap int) {
+	if w.Bit(gap > 0); gap > 0 {
+		w.PutRice(uint64(gap-1), gapRice)
+	}
+}
+
+// takeGap reads it. No slot is so far away that 1 more would be too much for the number.
+func takeGap(r *wire.BitReader) uint64 {
+	if !r.Bit() {
+		return 0
+	}
+	return min(r.Rice(gapRice), MaxSlots) + 1
 }
 
 // putKind writes the kind and the rest of a head.
@@ -256,7 +283,7 @@ func (x *context) putKind(w *wire.BitWriter, h *recordHead) {
 }
 
 func (x *context) takeHead(r *wire.BitReader, h *recordHead) {
-	gap := r.Rice(gapRice)
+	gap := takeGap(r)
 	if gap >= uint64(MaxSlots-x.prev-1) {
 		r.Fail(ErrSlot)
 		return

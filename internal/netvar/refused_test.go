@@ -21,6 +21,7 @@ type forger struct {
 type forged struct {
 	header
 	at, span uint64 // as the packet has them
+	bent     bool
 	records  []func(*wire.BitWriter, *context)
 }
 
@@ -54,7 +55,9 @@ func (p *forged) bytes() []byte {
 	w.Reset(appendHeader(nil, &p.header))
 	x := context{tick: p.Tick, prev: -1}
 	if w.PutLen(p.at); p.at > 0 {
-		w.PutLen(p.span)
+		if w.PutLen(p.span); p.span > 0 {
+			w.Bit(p.bent)
+		}
 		x.asOf = p.Tick - p.at
 	}
 	for _, put := range p.records {
@@ -87,7 +90,7 @@ func putNothing(w *wire.BitWriter, c *Class) {
 // raw is a record of slot 0 that begins with these bits and numbers.
 func (f *forger) raw(kind uint64, numbers ...uint64) func(*wire.BitWriter, *context) {
 	return func(w *wire.BitWriter, _ *context) {
-		w.PutRice(0, gapRice)
+		putGap(w, 0)
 		w.Put(kind, 3)
 		for _, n := range numbers {
 			w.PutLen(n)
@@ -102,6 +105,9 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	type edit = func(*forger, *forged)
 	const now = 101
 	at := func(age, span uint64) edit { return func(_ *forger, p *forged) { p.at, p.span = age, span } }
+	bent := func(age, span uint64) edit {
+		return func(_ *forger, p *forged) { p.at, p.span, p.bent = age, span, true }
+	}
 	head := func(h recordHead) edit {
 		return func(f *forger, p *forged) { p.records = append(p.records, f.head(h)) }
 	}
@@ -146,6 +152,9 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		{"a trend that leads ahead further", at(codec.MaxTrend+1, 1), ErrHeader},
 		{"no trend from before that", at(codec.MaxTrend+1, 0), nil},
 		{"a trend from before all ticks", at(now-20, 20), ErrHeader},
+		{"a trend that is bent since tick 1", bent(62, 19), nil},
+		{"a trend that is bent since tick 0", bent(63, 19), ErrHeader},
+		{"the same trend without a bend", at(63, 19), nil},
 
 		{"the last slot", full(now, now, 1, slot(MaxSlots-1)), nil},
 		{"a slot behind it", full(now, now, 1, slot(MaxSlots)), ErrSlot},

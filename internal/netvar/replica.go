@@ -242,6 +242,9 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	if x := &r.context; s.Base == 0 && x.trendFrom < x.asOf {
 		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // or it was not there yet
 			t = codec.Trend{Older: codec.Values{Words: o.hist.words(i)}, Took: x.asOf - x.trendFrom, Ahead: s.Version - x.asOf}
+			if i = o.hist.floor(x.origin().oldest(), o.changed); x.bent && i >= 0 {
+				t.Bent, t.Oldest.Words = true, o.hist.words(i)
+			}
 		}
 	}
 	r.texts = s.class.plan.TakeDelta(in, &s.values, t, r.texts)

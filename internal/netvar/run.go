@@ -204,7 +204,7 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	for m := mask; m != 0; m &= m - 1 {
 		slot := r.first&^63 + bits.TrailingZeros64(m)
 		o, start := w.slots[slot], b.Len()
-		from := basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: c.p.views.withheld(slot)}
+		from := c.origin.basis(c.p.views.withheld(slot))
 		x.putNext(b, o, from)
 		if keep {
 			one := w.residual(o, from)
@@ -266,7 +266,7 @@ func (r *run) addBits(class, n uint32) bool {
 func (c *cutter) putRun(n *candidate) bool {
 	r := n.run
 	start, before := c.open.Mark(), c.open.Len()
-	c.open.PutRice(uint64(r.first-c.context.prev-1), gapRice)
+	putGap(&c.open, r.first-c.context.prev-1)
 	if c.open.Len()+int(r.size) > c.room || int(r.size) > c.left {
 		c.open.Rewind(start)
 		return false

@@ -66,7 +66,7 @@ func (w *World) crowd(o *Object, from basis) uint32 {
 		}
 		return 0
 	}
-	return w.crowds.sharing(origin{from.asOf, from.trendFrom})
+	return w.crowds.sharing(from.origin)
 }
 
 // share is a place that is taken.

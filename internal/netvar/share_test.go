@@ -177,7 +177,7 @@ func TestCrowdsAreCounted(t *testing.T) {
 		}
 	}
 	two := f.clients[4].peer.cut.origin
-	for _, other := range []origin{{}, {two.asOf, two.trendFrom - 1}, {two.asOf, two.asOf}, {two.asOf - maxMarks, two.asOf - maxMarks}, {two.asOf - 1, two.trendFrom}} {
+	for _, other := range []origin{{}, {asOf: two.asOf, trendFrom: two.trendFrom - 1}, {asOf: two.asOf, trendFrom: two.asOf}, {asOf: two.asOf - maxMarks, trendFrom: two.asOf - maxMarks}, {asOf: two.asOf - 1, trendFrom: two.trendFrom}} {
 		if got := w.crowds.sharing(other); got != 0 {
 			t.Errorf("%v has a crowd of %d", other, got)
 		}
@@ -188,11 +188,11 @@ func TestCrowdsAreCounted(t *testing.T) {
 		want uint32
 	}{
 		{basis{}, 1<<32 - 1},
-		{basis{asOf: two.asOf, trendFrom: two.trendFrom}, 3},
-		{basis{asOf: two.asOf, exact: true}, 3},
-		{basis{asOf: two.asOf + 1, exact: true}, 0},
-		{basis{asOf: f.tick - 9, exact: true}, 1},
-		{basis{asOf: f.tick, exact: true}, 0}, // the newest
+		{basis{origin: origin{asOf: two.asOf, trendFrom: two.trendFrom}}, 3},
+		{basis{origin: origin{asOf: two.asOf}, exact: true}, 3},
+		{basis{origin: origin{asOf: two.asOf + 1}, exact: true}, 0},
+		{basis{origin: origin{asOf: f.tick - 9}, exact: true}, 1},
+		{basis{origin: origin{asOf: f.tick}, exact: true}, 0}, // the newest
 	} {
 		if got := w.crowd(o, set.from); got != set.want {
 			t.Errorf("%+v has a crowd of %d, want %d", set.from, got, set.want)
@@ -201,7 +201,7 @@ func TestCrowdsAreCounted(t *testing.T) {
 	if n := w.crowds.between(0, f.tick+9); n != 9 {
 		t.Errorf("%d clients in all, want 9", n)
 	}
-	last := basis{asOf: o.hist.tick(int(o.hist.n) - 2), exact: true}
+	last := basis{origin: origin{asOf: o.hist.tick(int(o.hist.n) - 2)}, exact: true}
 	w.crowds.add(&marks{newest: last.asOf, oldest: last.asOf, made: 1})
 	if got := w.crowd(o, last); got != 1 {
 		t.Errorf("%d clients lead from the last version but one, want 1", got)
@@ -211,10 +211,10 @@ func TestCrowdsAreCounted(t *testing.T) {
 		f.tick++
 		w.Capture(f.tick) // and nobody moves: versions reach up to now
 	}
-	if got := w.crowd(fresh, basis{asOf: f.tick - maxMarks/2, exact: true}); got != 0 {
+	if got := w.crowd(fresh, basis{origin: origin{asOf: f.tick - maxMarks/2}, exact: true}); got != 0 {
 		t.Errorf("%d clients lead from a version that there is not", got)
 	}
-	if got := w.crowd(o, basis{asOf: o.hist.tick(int(o.hist.n) - 2), exact: true}); got != 0 {
+	if got := w.crowd(o, basis{origin: origin{asOf: o.hist.tick(int(o.hist.n) - 2)}, exact: true}); got != 0 {
 		t.Errorf("%d clients lead from the last version but one, which none has acknowledged", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	full := 0
 	for back := range uint64(4 * maxResiduals) {
 		at := f.tick - 1 - back%32
-		from := basis{asOf: at, trendFrom: at - back/32}
+		from := basis{origin: origin{asOf: at, trendFrom: at - back/32}}
 		w.crowds.count[f.tick-at][back/32] = uint32(1 + back) // each has more than the one before
 		w.residual(o, from)
 		if back == 2*maxResiduals-1 {
@@ -268,7 +268,7 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 		t.Errorf("%d are kept, %d have gone", c.n, c.gone)
 	}
 	for i := range c.list[:c.n] {
-		if c.crowds[i] != w.crowds.sharing(origin{c.list[i].asOf, c.list[i].trendFrom}) || c.crowds[i] <= maxResiduals {
+		if c.crowds[i] != w.crowds.sharing(c.list[i].origin) || c.crowds[i] <= maxResiduals {
 			t.Errorf("kept: %+v of a crowd of %d", c.list[i].basis, c.crowds[i])
 		}
 	}

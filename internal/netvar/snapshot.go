@@ -280,7 +280,7 @@ func (c *cutter) next() {
 	c.header.Index = uint8(n - c.from)
 	c.header.Packet = c.first + uint64(n-c.from)
 	c.open.Reset(appendHeader(b, &c.header))
-	c.context.begin(c.header.Tick, c.origin.asOf, c.origin.trendFrom)
+	c.context.begin(c.header.Tick, c.origin)
 	c.context.put(&c.open)
 }
 
@@ -313,7 +313,7 @@ func (c *cutter) put(n *candidate) bool {
 // record writes one record. Without a usable baseline it is a full one.
 func (c *cutter) record(n *candidate) {
 	if n.run != nil {
-		c.open.PutRice(uint64(n.run.first-c.context.prev-1), gapRice)
+		putGap(&c.open, n.run.first-c.context.prev-1)
 		c.open.PutBits(n.run.bits, int(n.run.size))
 		c.context.prev = n.run.last
 		return
@@ -360,10 +360,10 @@ func (c *cutter) basis(o *Object) basis {
 	m, slot := &c.p.marks, o.id.slot()
 	v := c.p.view(slot)
 	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
-		return basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: v.withheld}
+		return c.origin.basis(v.withheld)
 	}
 	// At 0 if it is too old: no baseline.
-	return basis{asOf: v.asOf(o, m.newestWith(slot)), exact: true, withheld: v.withheld}
+	return basis{origin: origin{asOf: v.asOf(o, m.newestWith(slot))}, exact: true, withheld: v.withheld}
 }
 
 // exactly returns the version that a residual leads from, if its record has to name it.
@@ -378,16 +378,15 @@ func (r *residual) exactly() uint64 {
 // its baseline is gone.
 func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 	var r *residual
-	asOf, trendFrom := c.origin.asOf, c.origin.trendFrom
 	v := c.p.view(o.id.slot())
-	if asOf > 0 && version > asOf && v.since <= trendFrom {
-		r = c.p.w.residual(o, basis{asOf: asOf, trendFrom: trendFrom, withheld: v.withheld})
+	if from := c.origin; from.asOf > 0 && version > from.asOf && v.since <= from.oldest() {
+		r = c.p.w.residual(o, from.basis(v.withheld))
 		if r != nil && !c.leads(r, o, e, v) {
 			r = nil
 		}
 	}
 	if r == nil {
-		r = c.p.w.residual(o, basis{asOf: e.base, exact: true, withheld: v.withheld})
+		r = c.p.w.residual(o, basis{origin: origin{asOf: e.base}, exact: true, withheld: v.withheld})
 	}
 	return r
 }
@@ -395,10 +394,17 @@ func (c *cutter) residual(o *Object, e *entry, version uint64) *residual {
 // leads reports whether the client has what a residual leads from.
 func (c *cutter) leads(r *residual, o *Object, e *entry, v view) bool {
 	if v.withheld == 0 {
-		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since))
+		return e.hasAcked(max(r.base, v.since)) && e.hasAcked(max(r.older, v.since)) && e.hasAcked(max(r.oldest, v.since))
 	}
-	base, older := v.asOf(o, r.asOf), v.asOf(o, r.trendFrom)
-	return base > 0 && e.hasAcked(base) && (older > 0 && e.hasAcked(older) || o.hist.floor(r.trendFrom, o.changed) < 0)
+	base := v.asOf(o, r.asOf)
+	return base > 0 && e.hasAcked(base) && leadsFrom(r.trendFrom, o, e, v) && leadsFrom(r.origin.oldest(), o, e, v)
+}
+
+// leadsFrom reports whether the client has what an object was at an earlier tick of an origin, or
+// the object was not there yet.
+func leadsFrom(tick uint64, o *Object, e *entry, v view) bool {
+	version := v.asOf(o, tick)
+	return version > 0 && e.hasAcked(version) || o.hist.floor(tick, o.changed) < 0
 }
 
 // finish writes into all packets what is known only now.

@@ -155,7 +155,7 @@ func TestTheEstimateIsNear(t *testing.T) {
 		for n := 1; n <= slots; n++ {
 			var w wire.BitWriter
 			for range n {
-				w.PutRice(uint64(slots/n-1), gapRice)
+				putGap(&w, slots/n-1)
 			}
 			if got := n + c.gaps(n); 5*got < 3*w.Len() || 3*got > 5*w.Len() || n == slots && got != n {
 				t.Fatalf("the gaps of %d records among %d slots take %d bits, want %d", n, slots, got, w.Len())
@@ -344,7 +344,7 @@ func TestRecordsLeadFromMarksOfTheSameView(t *testing.T) {
 		packets := q.next()
 		if from := p.cut.origin; from.asOf > 0 {
 			e := p.peek(0)
-			if r, want := p.cut.residual(o, &e, q.tick), turned <= from.trendFrom; r.exact == want {
+			if r, want := p.cut.residual(o, &e, q.tick), turned <= from.oldest(); r.exact == want {
 				t.Errorf("tick %d, turned at %d: the record leads from the marks %v: %v", q.tick, turned, from, !want)
 			}
 		} else if q.tick > 1 {

@@ -240,7 +240,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	one := maxResiduals * (MaxPacket / 4)
 	var full int
 	for back := range uint64(100) {
-		from := basis{asOf: f.tick - back, exact: true}
+		from := basis{origin: origin{asOf: f.tick - back}, exact: true}
 		r := w.residual(o, from)
 		if back == maxResiduals {
 			full = len(w.arena)
@@ -262,7 +262,7 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	c := &f.clients[0].peer.cut
 	c.header.Tick, c.room = w.tick, 8*MaxPacket
 	for back := range uint64(100) {
-		c.origin = origin{f.tick - back, f.tick - back}
+		c.origin = origin{asOf: f.tick - back, trendFrom: f.tick - back}
 		if r := c.findRun(0, ^uint64(0)>>(back%3), 64); r.size > 0 {
 			if runs++; cap(r.bits) > MaxPacket/maxShare+64 {
 				t.Errorf("a run takes %d bytes", cap(r.bits))

@@ -20,7 +20,7 @@ func (c *cutter) splice(r, from *run, key *runKey, most int) {
 		if withheld := c.p.views.withheld(slot); withheld != key.withheld(slot) {
 			putRange(b, from.bits, done, start)
 			// The versions are there, since the other run was made of them.
-			one := w.residual(w.slots[slot], basis{asOf: c.origin.asOf, trendFrom: c.origin.trendFrom, withheld: withheld})
+			one := w.residual(w.slots[slot], c.origin.basis(withheld))
 			before := b.Len()
 			x.putNext(b, w.slots[slot], one.basis)
 			b.PutBits(w.bitsOf(one))

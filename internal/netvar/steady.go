@@ -119,15 +119,15 @@ func (p *Peer) addMark(tick uint64) {
 }
 
 // chooseOrigin decides what the records of a snapshot lead from. The client then drops the versions
-// from before that, so what it has missed ever since gets its detail now.
+// from before what it keeps, so what it has missed ever since gets its detail now.
 func (c *cutter) chooseOrigin() {
 	p := c.p
 	m := &p.marks
 	c.origin = m.chooseOrigin(c.header.Tick, c.countMissing)
 	for k := range m.missing(m.newest) {
-		p.makeUnsteady(k, m.missingSince(k, c.origin.trendFrom))
+		p.makeUnsteady(k, m.missingSince(k, c.origin.kept()))
 	}
-	m.setOldest(c.origin.trendFrom)
+	m.setOldest(c.origin.kept())
 }
 
 // countMissing returns how many steady objects are due and missing as of an origin.

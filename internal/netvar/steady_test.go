@@ -403,11 +403,11 @@ func TestWhatIsMissingIsCounted(t *testing.T) {
 		for i := range f.clients {
 			p := f.clients[i].peer
 			m := &p.marks
-			from := origin{m.newest, m.trendFrom(m.newest, f.tick+1)}
+			from := m.originOf(m.newest, f.tick+1)
 			want := 0
 			for slot := range p.entries {
 				due := p.owed.has(slot) && !p.sentTwice.has(slot)
-				if due && p.steady.has(slot) && (m.missing(from.asOf).has(slot) || m.missing(from.trendFrom).has(slot)) {
+				if due && p.steady.has(slot) && (m.missing(from.asOf).has(slot) || m.missing(from.trendFrom).has(slot) || m.missing(from.oldest()).has(slot)) {
 					want++
 				}
 			}
@@ -482,7 +482,7 @@ func TestWhatIsMissingEverSinceKeepsItsBaseline(t *testing.T) {
 	f.acknowledge()
 	f.w.Capture(f.tick)
 	m := &p.marks
-	known := m.newest - nearTrend - 1
+	known := m.newest - 2*nearTrend - 1
 	for tick := known + 1; tick <= m.newest; tick++ {
 		m.holes = append(m.holes, hole{tick, bitset{1}})
 	}

@@ -13,6 +13,7 @@ import (
 type difference struct {
 	base    *Version
 	older   *Version // nil if there is none
+	oldest  *Version // the same
 	version uint64
 	span    uint64 // ticks from older to base, as trends count them
 	ahead   uint64 // and from base to version
@@ -24,7 +25,7 @@ func (r *bitReader) difference(c *Class, d *difference) *Version {
 	moving := make([]bool, 1+len(c.Leaves)) // leaf 0 is the owner
 	resting := 0
 	for i := range moving {
-		moving[i] = i > 0 && d.older != nil && c.Leaves[i-1].moving(d.older.Fields[i-1].Number, d.base.Fields[i-1].Number)
+		moving[i] = i > 0 && d.older != nil && d.moving(&c.Leaves[i-1], i-1)
 		if !moving[i] {
 			resting++
 		}
@@ -52,12 +53,14 @@ func (r *bitReader) difference(c *Class, d *difference) *Version {
 			v.Owner += uint64(unzigzag(r.len()))
 			continue
 		}
-		var older *Value
+		was := past{base: d.base.Fields[i-1]}
 		if moving[i] {
 			r.trends++
-			older = &d.older.Fields[i-1]
+			if was.older = &d.older.Fields[i-1]; d.oldest != nil {
+				was.oldest = &d.oldest.Fields[i-1]
+			}
 		}
-		v.Fields[i-1] = r.leaf(&c.Leaves[i-1], d, d.base.Fields[i-1], older, &run)
+		v.Fields[i-1] = r.leaf(&c.Leaves[i-1], d, was, &run)
 	}
 	return v
 }
@@ -83,6 +86,21 @@ func (r *bitReader) mask(n int) (mask []bool) {
 	return mask
 }
 
+// past is what a leaf was; older and oldest are nil unless it is moving.
+type past struct {
+	base          Value
+	older, oldest *Value
+}
+
+// moving tells whether leaf i of the class is.
+func (d *difference) moving(l *Leaf, i int) bool {
+	base, older := d.base.Fields[i].Number, d.older.Fields[i].Number
+	if base == older && d.oldest != nil && l.stepped() {
+		return older != d.oldest.Fields[i].Number
+	}
+	return l.moving(older, base)
+}
+
 // moving tells whether the leaf has a trend from older to base.
 func (l *Leaf) moving(older, base uint64) bool {
 	switch {
@@ -99,13 +117,13 @@ func (l *Leaf) moving(older, base uint64) bool {
 	return d >= -1<<40 && d < 1<<40
 }
 
-// leaf reads the difference of one leaf; older is nil unless it is moving.
-func (r *bitReader) leaf(l *Leaf, d *difference, base Value, older *Value, run *run) Value {
+// leaf reads the difference of one leaf.
+func (r *bitReader) leaf(l *Leaf, d *difference, was past, run *run) Value {
 	switch {
 	case l.Kind == kindBool:
-		return Value{Number: 1 - base.Number}
+		return Value{Number: 1 - was.base.Number}
 	case l.Kind == kindQuat:
-		return r.quat(l, d, base, older)
+		return r.quat(l, d, was)
 	case l.Kind == kindRef:
 		if !r.bit() {
 			return Value{}
@@ -117,18 +135,25 @@ func (r *bitReader) leaf(l *Leaf, d *difference, base Value, older *Value, run *
 		}
 		return Value{Number: slot<<32 | generation}
 	case l.isNumber():
-		from := l.line(base.Number)
-		to := from
-		if older != nil {
-			to = l.expected(d, base.Number, older.Number)
+		e := expected{at: l.line(was.base.Number)}
+		if was.older != nil {
+			e = l.expected(d, was)
 		}
-		to += r.distance(run, d, older != nil, to-from)
-		return l.number(l.unline(to))
+		if l.float() && r.bit() {
+			length := 64
+			if l.Kind == kindFloat32 {
+				length = 32
+			}
+			word := r.take(length)
+			*run = append(*run, size(l.line(word)-e.at))
+			return l.number(word)
+		}
+		return l.number(l.unline(e.at + r.distance(run, d, e)))
 	}
 	in := byteReader{r.wholeBytes(r.len())}
 	var v Value
 	if l.Kind == kindSlice || l.Kind == kindMap {
-		v = in.listDifference(l, base)
+		v = in.listDifference(l, was.base)
 	} else {
 		v = in.value(l)
 	}
@@ -170,38 +195,112 @@ func (l *Leaf) unline(at int64) uint64 {
 	return uint64(at)
 }
 
-// expected is where on its line a moving number is expected.
-func (l *Leaf) expected(d *difference, base, older uint64) int64 {
-	if !l.float() {
-		at := int64(base) + shift(int64(base-older), d)
-		if l.ranged() {
-			at = min(max(at, l.Low), l.High)
+// expected is where on its line a number is expected, and how sure that is.
+type expected struct {
+	at     int64
+	moving bool
+	v, u   int // bits of the shift and of the bend
+	bent   bool
+}
+
+func (l *Leaf) expected(d *difference, was past) expected {
+	base, older := was.base.Number, was.older.Number
+	if l.float() {
+		return l.expectedFloat(d, was)
+	}
+	var oldest *int64
+	if was.oldest != nil {
+		n := int64(was.oldest.Number)
+		oldest = &n
+	}
+	e := d.expected(int64(base), int64(older), oldest)
+	if l.ranged() {
+		e.at = min(max(e.at, l.Low), l.High)
+	}
+	return e
+}
+
+// expected is where a whole number is expected that was at these places.
+func (d *difference) expected(base, older int64, oldest *int64) expected {
+	by := base - older
+	s := shift(by, d.ahead, d.span)
+	e := expected{at: base + s, moving: true, v: size(s)}
+	if oldest == nil {
+		return e
+	}
+	before := older - *oldest
+	if before < -1<<40 || before >= 1<<40 {
+		return e
+	}
+	e.bent = true
+	drift := by + before
+	if opposite := by < 0 && before > 0 || by > 0 && before < 0; opposite && d.span%2 == 1 && 8*abs(drift) <= abs(by) {
+		from, ahead := base, d.ahead
+		if ahead%2 == 1 {
+			from, ahead, drift = older, ahead+d.span, -drift
 		}
-		return at
+		s := shift(drift, ahead, 2*d.span)
+		e.at, e.v, e.u = from+s, size(s), size(s)
+		return e
 	}
-	b, o := l.Float(Value{Number: base}), l.Float(Value{Number: older})
-	difference := float64(b - o)
-	product := float64(difference * float64(d.ahead))
-	quotient := float64(product / float64(d.span))
-	e := float64(b + quotient)
-	bits := math.Float64bits(e)
-	if l.Kind == kindFloat32 {
-		bits = uint64(math.Float32bits(float32(e)))
-		e = float64(float32(e))
+	if bend := by - before; bend != 0 {
+		e.u = size(bend) + bits.Len64(d.ahead*(d.ahead+d.span)/(2*d.span*d.span))
 	}
-	if math.IsInf(e, 0) || math.IsNaN(e) {
-		bits = base
+	return e
+}
+
+// expectedFloat is where a float is expected.
+func (l *Leaf) expectedFloat(d *difference, was past) expected {
+	b, o := l.Float(was.base), l.Float(*was.older)
+	start := l.line(was.base.Number)
+	place := func(f float64) int64 {
+		bits := math.Float64bits(f)
+		if l.Kind == kindFloat32 {
+			bits = uint64(math.Float32bits(float32(f)))
+			f = float64(float32(f))
+		}
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			return start
+		}
+		return l.line(bits)
 	}
-	return l.line(bits)
+	ahead, span := float64(d.ahead), float64(d.span)
+	by := float64(b - o)
+	along := float64(float64(by*ahead) / span)
+	straight := place(float64(b + along))
+	e := expected{at: straight, moving: true, v: size(straight - start)}
+	if was.oldest == nil {
+		return e
+	}
+	e.bent = true
+	before := float64(o - l.Float(*was.oldest))
+	drift := float64(by + before)
+	if d.span%2 == 1 && (by < 0) != (before < 0) && float64(math.Abs(drift)*8) <= math.Abs(by) {
+		from, ahead := b, ahead
+		if d.ahead%2 == 1 {
+			from, ahead, drift = o, ahead+span, -drift
+		}
+		e.at = place(float64(from + float64(float64(drift*ahead)/(2*span))))
+		e.v = size(e.at - place(from))
+		e.u = e.v
+		return e
+	}
+	e.u = e.v
+	if bend := float64(by - before); math.Abs(bend) < 2*math.Abs(by) {
+		bow := float64(float64(bend*(ahead*(ahead+span))) / (2 * span * span))
+		e.at = place(float64(float64(b+along) + bow))
+		e.v, e.u = size(e.at-start), size(e.at-straight)
+	}
+	return e
 }
 
 // shift is d · A ÷ S, rounded to the nearest integer, halves away from zero.
-func shift(by int64, d *difference) int64 {
-	n := new(big.Int).Mul(big.NewInt(by), new(big.Int).SetUint64(d.ahead))
+func shift(by int64, ahead, span uint64) int64 {
+	n := new(big.Int).Mul(big.NewInt(by), new(big.Int).SetUint64(ahead))
 	negative := n.Sign() < 0
 	n.Abs(n)
-	n.Lsh(n, 1).Add(n, new(big.Int).SetUint64(d.span))
-	n.Div(n, new(big.Int).SetUint64(2*d.span))
+	n.Lsh(n, 1).Add(n, new(big.Int).SetUint64(span))
+	n.Div(n, new(big.Int).SetUint64(2*span))
 	if negative {
 		n.Neg(n)
 	}
@@ -213,27 +312,29 @@ type run []int
 
 func sameRun(a, b *Leaf) bool { return a.Kind == b.Kind && a.Num == b.Num && a.Den == b.Den }
 
-// distance reads a distance from where a number is expected, which is off from where it was.
-func (r *bitReader) distance(past *run, d *difference, moving bool, off int64) int64 {
-	v := size(off)
-	f := bits.Len64(0)
-	if d.span > 0 {
+// distance reads a distance from where a number is expected.
+func (r *bitReader) distance(past *run, d *difference, e expected) int64 {
+	f := 0
+	if d.span > 0 && !e.bent {
 		f = bits.Len64(d.ahead / d.span)
 	}
 	k := -1 // unknown
+	p := -1
 	if n := len(*past); n > 0 {
-		p := slices.Max((*past)[max(0, n-2):])
-		if v == 0 {
-			k = max(0, p-1)
-		} else {
-			k = max(f, (3*v+4*p+6)/8)
-		}
-	} else if moving {
-		if v == 0 {
-			k = 0
-		} else {
-			k = max(f, v/2+2)
-		}
+		p = slices.Max((*past)[max(0, n-2):])
+	}
+	switch {
+	case p < 0 && !e.moving:
+	case e.v == 0 && e.u == 0:
+		k = max(0, p-1)
+	case e.bent && p < 0:
+		k = (7*e.v + 6*e.u + 14) / 16
+	case e.bent:
+		k = (5*e.v + 4*e.u + 7*p + 7) / 16
+	case p < 0:
+		k = max(f, e.v/2+2)
+	default:
+		k = max(f, (3*e.v+4*p+6)/8)
 	}
 	var u uint64
 	if k < 0 {
@@ -256,7 +357,8 @@ func size(n int64) int {
 
 // Quaternions in deltas.
 
-func (r *bitReader) quat(l *Leaf, d *difference, base Value, older *Value) Value {
+func (r *bitReader) quat(l *Leaf, d *difference, was past) Value {
+	base := was.base
 	if base.Number == 0 {
 		return l.number(r.take(l.wordBits()))
 	}
@@ -269,15 +371,25 @@ func (r *bitReader) quat(l *Leaf, d *difference, base Value, older *Value) Value
 	}
 	s := l.turned(base.Number, largest)
 	var run run
-	var then [3]int64
-	if older != nil {
-		then = l.turned(older.Number, largest)
+	var then, first [3]int64
+	bent := was.oldest != nil && was.oldest.Number != 0
+	if was.older != nil {
+		then = l.turned(was.older.Number, largest)
+	}
+	if bent {
+		first = l.turned(was.oldest.Number, largest)
 	}
 	for k, from := range s {
-		if older != nil {
-			s[k] = min(max(from+shift(from-then[k], d), -l.m()), l.m())
+		e := expected{at: from}
+		if was.older != nil {
+			var oldest *int64
+			if bent {
+				oldest = &first[k]
+			}
+			e = d.expected(from, then[k], oldest)
+			e.at = min(max(e.at, -l.m()), l.m())
 		}
-		s[k] += r.distance(&run, d, older != nil, s[k]-from)
+		s[k] = e.at + r.distance(&run, d, e)
 	}
 	return l.number(l.word(largest, s))
 }

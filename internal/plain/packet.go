@@ -3,7 +3,7 @@ package plain
 // State packets: the header.
 
 const (
-	coder      = 2
+	coder      = 3
 	maxPackets = 64
 	maxSlots   = 65536
 )
@@ -88,6 +88,7 @@ func before(tick, n uint64) uint64 {
 type context struct {
 	tick     uint64
 	at, span uint64
+	bent     bool
 	slot     int64 // of the record before
 	full     bool  // that one was a full record
 }
@@ -101,14 +102,30 @@ func (r *bitReader) context(tick uint64) (x context) {
 	if x.span > 63 || x.span > 0 && x.at > 63 {
 		refuse("trends of %d ticks from %d ticks ago", x.span, x.at)
 	}
-	before(before(tick, x.at), x.span)
+	from := before(before(tick, x.at), x.span)
+	if x.span > 0 && r.bit() {
+		x.bent = true
+		before(from, x.span)
+	}
 	return x
+}
+
+// gap reads how many slots lie between two records.
+func (r *bitReader) gap() uint64 {
+	if !r.bit() {
+		return 0
+	}
+	n := r.rice(3)
+	if n >= maxSlots {
+		refuse("a gap of %d slots", n)
+	}
+	return n + 1
 }
 
 // record reads one record and returns the object that it makes of the one that is shown in its
 // slot, nil where there is none.
 func (r *bitReader) record(x *context, classes []Class, shown map[int64]*Object) *Object {
-	gap := r.rice(0)
+	gap := r.gap()
 	if gap >= uint64(maxSlots-1-x.slot) {
 		refuse("a slot beyond %d", maxSlots)
 	}
@@ -162,8 +179,11 @@ func (r *bitReader) delta(x *context, classes []Class, old *Object, version uint
 	if x.span > 0 {
 		d.older, d.span = o.version(x.tick-x.at-x.span), x.span
 	}
+	if x.bent && d.older != nil {
+		d.oldest = o.version(x.tick - x.at - 2*x.span)
+	}
 	o.add(r.difference(&classes[o.Class], &d), version)
-	o.dropBefore(x.tick - x.at - x.span)
+	o.dropBefore(x.tick - x.at - min(2*x.span, x.tick-x.at))
 	return o
 }
 

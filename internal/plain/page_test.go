@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"math"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -68,6 +69,25 @@ func TestPageSchemaPart(t *testing.T) {
 	}
 	if l := classes[0].Leaves[0]; l.Name != "X" || l.Kind != kindFloat32 || l.Num != 1 || l.Den != 256 {
 		t.Errorf("%+v", l)
+	}
+}
+
+func TestPageBentPacket(t *testing.T) {
+	f := kind(kindFloat32)
+	classes := classesOf(t, field("X", f), field("V", f), field("W", f))
+	float := func(f float32) Value { return number(int64(math.Float32bits(f))) }
+	at := func(tick uint64, x, v float32) *Version {
+		return &Version{Tick: tick, Fields: []Value{float(x), float(v), float(1)}}
+	}
+	r := NewReader(classes, 207)
+	o := &Object{ID: 1, Lifetime: 200}
+	o.Versions = []*Version{at(200, 0, 8), at(203, 2.25, -8), at(206, 9, 8)}
+	r.shown[0] = o
+	if _, err := r.Apply(example(t, "state-bent")); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Objects()[0].Newest(); !Same(got.Fields, []Value{float(12.25), float(-8), float(1e30)}) {
+		t.Errorf("%+v", *got)
 	}
 }
 

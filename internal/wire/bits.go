@@ -31,6 +31,18 @@ func MaxLenBits(n int) int { return 2*bits.Len(uint(n+1)) - 1 + max(n-1, 0) }
 // MaxRiceBits is the most for any parameter up to MaxRice.
 func MaxRiceBits(n int) int { return max(2*n+1, MaxRice+1) + riceUnary }
 
+// LenBits is how many bits PutLen takes.
+func LenBits(v uint64) int { return MaxLenBits(bits.Len64(v)) }
+
+// RiceBits is how many bits PutRice takes.
+func RiceBits(v uint64, k uint) int {
+	if q := v >> k; q < riceUnary {
+		return int(uint(q) + 1 + k)
+	}
+	v -= riceUnary << k
+	return riceUnary + 2*bits.Len64(v>>k+1) - 1 + int(k)
+}
+
 // BitWriter appends bits to bytes. The zero value is empty. What was written lies in Bytes after
 // Flush.
 type BitWriter struct {
