@@ -28,7 +28,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cubes links feel lateness fuzz mutate metrics limits generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ bench: ## all benchmarks with their allocations
 
 bench-floor: ## what a client costs, beside bare quic-go of the same datagrams: two cores, four minutes
 	go run ./scripts/floor $(ARGS)
+
+cost: ## the figures of docs/COST.md, measured anew: two quiet cores, a quarter of an hour
+	go run ./scripts/floor -cost docs/COST.md
 
 cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
 	@go run ./internal/cubes/cmd -file "$(FILE)"

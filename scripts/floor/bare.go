@@ -269,8 +269,7 @@ func (p *barePlayers) play(warmup, duration time.Duration) {
 	for period := start; period < to; period += p.out.period {
 		for i, c := range p.peers {
 			due := period + p.out.period*time.Duration(i)/time.Duration(n)
-			// Its only error is that of a context that ends.
-			_ = p.clock.WaitUntil(context.Background(), due)
+			time.Sleep(due - p.clock.Now()) // Not exact, and cheap.
 			if now := p.clock.Now(); now >= from {
 				p.late.Record(now - due)
 			}

@@ -49,7 +49,7 @@ type played struct {
 	} `json:"clients"`
 	Snapshots struct {
 		Rate struct {
-			Min *float64 `json:"min"`
+			P50 *float64 `json:"p50"`
 		} `json:"rate_hz"`
 	} `json:"snapshots"`
 	Converged bool `json:"converged"`

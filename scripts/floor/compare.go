@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +20,7 @@ type bench struct {
 	self                   string    // this program
 	dir                    string    // for files between programs
 	serverCore, playerCore int
+	profileTo              string // of the turn that is taken; empty is none
 }
 
 func newBench(o options, about io.Writer) (*bench, error) {
@@ -30,9 +32,14 @@ func newBench(o options, about io.Writer) (*bench, error) {
 	if b.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	b.dir, err = os.MkdirTemp("", "netloop-floor-")
-	return b, err
+	if b.dir, err = os.MkdirTemp("", "netloop-floor-"); err != nil {
+		return nil, err
+	}
+	return b, os.WriteFile(b.tokens(), []byte("write "+adminToken+"\n"), 0o600)
 }
+
+// tokens is the file with the token for the servers' pages.
+func (b *bench) tokens() string { return filepath.Join(b.dir, "tokens") }
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
@@ -54,7 +61,7 @@ func (b *bench) netloopTurn(a arrangement, program string) turn {
 	return turn{
 		program: program, serve: a.world, play: "play-" + a.world, clients: a.clients,
 		serverArgs: append([]string{
-			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--tick-rate", strconv.Itoa(b.opts.rate),
+			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--admin-token-file", b.tokens(), "--tick-rate", strconv.Itoa(b.opts.rate),
 			"--max-clients", strconv.Itoa(maxClients), "--log-level", "warn",
 		}, b.opts.extra...),
 		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -94,15 +95,17 @@ func TestClientsThatAreTooSlowAreNoMeasure(t *testing.T) {
 		{0.9, `{"converged":true,"clients":{"connected":5}}`, ""},
 		{0.91, `{"converged":true}`, "91 % of their core"},
 		{0.1, `{"converged":true,"saturated":true,"generator":{"lateness_ms":{"p99":33.5}}}`, "33.5 ms late"},
+		{0.1, `{"converged":true,"snapshots":{"rate_hz":{"p50":56.9}}}`, "had 56.9 snapshots a second"},
+		{0.1, `{"converged":true,"snapshots":{"rate_hz":{"p50":57}}}`, ""},
 	} {
 		s := sample{player: c.busy}
-		if err := s.judge(write(t, c.result), 5); err != nil || !strings.Contains(s.saturated, c.want) || (s.saturated == "") != (c.want == "") {
+		if err := s.judge(write(t, c.result), 5, 60); err != nil || !strings.Contains(s.saturated, c.want) || (s.saturated == "") != (c.want == "") {
 			t.Errorf("%s: %q, %v", c.result, s.saturated, err)
 		}
 	}
 	for _, result := range []string{"", `{"converged":false}`, `{"converged":true,"clients":{"connected":5,"disconnected":1}}`} {
 		s := sample{}
-		if err := s.judge(write(t, result), 5); err == nil {
+		if err := s.judge(write(t, result), 5, 60); err == nil {
 			t.Errorf("%q is taken for a result", result)
 		}
 	}
@@ -129,5 +132,73 @@ func TestFlipsGoBackAndForth(t *testing.T) {
 		if odd.VX != -even.VX || odd.VY != -even.VY || odd.X == even.X || flip(2, i) != circle(2, i) {
 			t.Errorf("entity %d: %+v, then %+v", i, even, odd)
 		}
+	}
+}
+
+// What a sample is for is told by where it was taken: in the kernel and the runtime by the call
+// that led there, elsewhere by the innermost function that belongs to somebody.
+func TestSamplesAreSplitByWhatTheyAreFor(t *testing.T) {
+	shares := split([]byte(`File: floor
+Type: cpu
+Duration: 4s, Total samples = 720ms (18.00%)
+-----------+-------------------------------------------------------
+      40ms   internal/runtime/syscall/linux.Syscall6
+             syscall.sendmsg
+             github.com/quic-go/quic-go.(*sendQueue).Run
+-----------+-------------------------------------------------------
+      10ms   internal/runtime/syscall/linux.Syscall6
+             golang.org/x/net/ipv4.(*payloadHandler).ReadBatch
+-----------+-------------------------------------------------------
+      10ms   runtime.memmove
+             github.com/quic-go/quic-go.(*packetPacker).AppendPacket
+-----------+-------------------------------------------------------
+      10ms   crypto/internal/fips140/aes/gcm.(*GCM).Open
+             github.com/quic-go/quic-go/internal/handshake.(*xorNonceAEAD).Open
+             github.com/quic-go/quic-go.(*Conn).run
+-----------+-------------------------------------------------------
+       5ms   runtime.mallocgc
+             github.com/quic-go/quic-go.(*Conn).run
+-----------+-------------------------------------------------------
+       5ms   runtime.futex
+             runtime.schedule
+-----------+-------------------------------------------------------
+      15ms   github.com/netloop/netloop/internal/codec.(*Plan).AppendDelta
+             github.com/netloop/netloop/internal/netvar.(*Peer).AppendSnapshot
+             github.com/netloop/netloop/internal/room.(*Room).Step
+-----------+-------------------------------------------------------
+       5ms   main.circle
+             main.peers.Open.func2
+`))
+	for what, want := range map[string]float64{
+		"system calls: sending": 0.4, "system calls: receiving": 0.1, "quic-go": 0.1, "cryptography": 0.1, "allocating": 0.05,
+		"waiting and waking: the kernel": 0.05, "replication": 0.15, "room, loop and game": 0.05,
+	} {
+		if got := shares[what]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	if len(shares) != 8 {
+		t.Errorf("%v", shares)
+	}
+}
+
+// The page of costs has a place for everything that is measured for it, and keeps the rest.
+func TestFiguresGoIntoTheirPlaceOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/COST.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sections {
+		now, err := replaced(page, s.name, "\nseven of nine\n")
+		if err != nil || !strings.Contains(string(now), "<!-- "+s.name+" -->\n\n```\nseven of nine\n```\n\n<!-- end of "+s.name+" -->") {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		again, err := replaced(now, s.name, "seven of nine")
+		if err != nil || !bytes.Equal(now, again) || !bytes.Equal(now[:100], page[:100]) || !bytes.Equal(now[len(now)-100:], page[len(page)-100:]) {
+			t.Errorf("%s: another page the second time, %v", s.name, err)
+		}
+	}
+	if _, err := replaced(page, "weather", ""); err == nil {
+		t.Error("a section that is not there is filled in")
 	}
 }

@@ -72,6 +72,8 @@ type options struct {
 	server   string // another build of this program
 	bare     bool
 	capacity bool
+	profile  bool
+	page     string
 	verify   int
 	sharing  int
 	extra    []string // further flags of netloop's servers
@@ -105,6 +107,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.server, "server", "", "another build of this program, measured in turn with this one: its servers and its clients")
 	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
 	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
+	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by a profile of the server")
+	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: a quarter of an hour")
 	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
 	flags.IntVar(&o.verify, "verify", 1, "how many clients read and check the state that they are sent")
 	if err := flags.Parse(args); err != nil {
@@ -150,7 +154,12 @@ func run(ctx context.Context, args []string, out, about io.Writer) error {
 		return err
 	}
 	defer b.close()
-	if o.capacity {
+	switch {
+	case o.page != "":
+		return b.cost(ctx, o.page)
+	case o.profile:
+		return b.profiles(ctx, out)
+	case o.capacity:
 		return b.capacities(ctx, out)
 	}
 	return b.compare(ctx, out)

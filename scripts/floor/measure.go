@@ -32,7 +32,7 @@ type sample struct {
 	out, in        float64 // datagrams of a client in a tick
 	outBytes       float64 // of one of them
 	resident       float64 // bytes of the server's memory for each client
-	snapshots      float64 // a second of the client that had the fewest; 0 of bare quic-go
+	snapshots      float64 // a second, of the client in the middle; 0 of bare quic-go
 	late           float64 // ms, of the clients' frames, p99
 	saturated      string  // why the clients were too slow to judge by; empty if they were not
 }
@@ -40,6 +40,10 @@ type sample struct {
 // maxBusy is how much of its core the clients' program may use: from here on it queues, and what
 // the server seems to need depends on that.
 const maxBusy = 0.9
+
+// fewest is the share of ticks of which clients shall have had a snapshot: a server that sends less
+// does less.
+const fewest = 0.95
 
 // turn is one window of one kind of server.
 type turn struct {
@@ -82,7 +86,7 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	if err := player.wait(ctx, startLimit); err != nil {
 		return s, err
 	}
-	return s, s.judge(result, t.clients)
+	return s, s.judge(result, t.clients, b.opts.rate)
 }
 
 // window waits until all clients play, and measures.
@@ -97,7 +101,11 @@ func (b *bench) window(ctx context.Context, admin string, server, player *child,
 	if err != nil {
 		return s, err
 	}
-	if err := pause(ctx, b.opts.window); err != nil {
+	wait := func() error { return pause(ctx, b.opts.window) }
+	if b.profileTo != "" {
+		wait = func() error { return b.fetchProfile(ctx, admin) }
+	}
+	if err := wait(); err != nil {
 		return s, err
 	}
 	after, err := read(ctx, admin, server, player)
@@ -164,16 +172,24 @@ func read(ctx context.Context, admin string, server, player *child) (r reading, 
 	return r, err
 }
 
+// adminToken lets a server be profiled. It is of servers that live for some seconds, on this
+// machine.
+const adminToken = "measured-on-loopback"
+
 func get(ctx context.Context, admin, page string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+page, nil)
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s of the server: %s", page, res.Status)
+	}
 	return io.ReadAll(res.Body)
 }
 
@@ -210,7 +226,7 @@ func between(before, after reading, clients int) (s sample, err error) {
 }
 
 // judge takes what the clients say of themselves.
-func (s *sample) judge(result string, clients int) error {
+func (s *sample) judge(result string, clients, rate int) error {
 	text, err := os.ReadFile(result)
 	if err != nil {
 		return err
@@ -222,7 +238,7 @@ func (s *sample) judge(result string, clients int) error {
 	if x := p.Generator.Lateness.P99; x != nil {
 		s.late = *x
 	}
-	if x := p.Snapshots.Rate.Min; x != nil {
+	if x := p.Snapshots.Rate.P50; x != nil {
 		s.snapshots = *x
 	}
 	switch {
@@ -232,6 +248,8 @@ func (s *sample) judge(result string, clients int) error {
 		s.saturated = fmt.Sprintf("the clients took %.0f %% of their core", 100*s.player)
 	case p.Saturated:
 		s.saturated = fmt.Sprintf("the clients' frames came %.1f ms late (p99)", s.late)
+	case s.snapshots > 0 && s.snapshots < fewest*float64(rate):
+		s.saturated = fmt.Sprintf("clients had %.1f snapshots a second", s.snapshots)
 	case !p.Converged:
 		return errors.New("a client that checks its state found it unequal to the server's")
 	}

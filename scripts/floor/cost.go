@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// section is a part of docs/COST.md that is measured.
+type section struct {
+	name    string
+	measure func(*bench, context.Context, *bytes.Buffer) error
+}
+
+// sections are all of them. Capacities are looked for with clients that share sockets, because
+// the clients' core is what ends the search otherwise.
+var sections = []section{
+	{"machine", func(_ *bench, _ context.Context, out *bytes.Buffer) error {
+		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return nil
+	}},
+	{"table", func(b *bench, ctx context.Context, out *bytes.Buffer) error { return b.compare(ctx, out) }},
+	{"profile", func(b *bench, ctx context.Context, out *bytes.Buffer) error {
+		b.opts.only = []arrangement{{"peers", 50}, {"peers", 200}, {"arena", 50}}
+		return b.profiles(ctx, out)
+	}},
+	{"capacity", func(b *bench, ctx context.Context, out *bytes.Buffer) error {
+		b.opts.sharing = 50
+		b.opts.only = []arrangement{{"peers", 100}}
+		for _, rate := range []int{20, 30, 60, 128} {
+			b.opts.rate = rate
+			if err := b.capacities(ctx, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+}
+
+// cost measures all that a page shows, and writes it there, also what says of itself that it is no
+// figure.
+func (b *bench) cost(ctx context.Context, page string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	opts, bad := b.opts, error(nil)
+	for _, s := range sections {
+		var out bytes.Buffer
+		b.opts = opts
+		if err := s.measure(b, ctx, &out); errors.Is(err, errSaturated) {
+			bad = err
+		} else if err != nil {
+			return fmt.Errorf("%s: %w\n%s", s.name, err, out.String())
+		}
+		if text, err = replaced(text, s.name, out.String()); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(page, text, 0o600); err != nil {
+		return err
+	}
+	return bad
+}
+
+// replaced puts what was measured between the two marks of a section.
+func replaced(page []byte, name, figures string) ([]byte, error) {
+	from, to := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+	head, rest, ok := bytes.Cut(page, []byte(from))
+	_, tail, closed := bytes.Cut(rest, []byte(to))
+	if !ok || !closed {
+		return nil, fmt.Errorf("the page has no section %q: it stands between %q and %q", name, strings.TrimSpace(from), to)
+	}
+	block := "\n```\n" + strings.Trim(figures, "\n") + "\n```\n\n"
+	return bytes.Join([][]byte{head, []byte(from), []byte(block), []byte(to), tail}, nil), nil
+}
+
+// processor is the name of the machine's processor, where the system tells it.
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // Elsewhere there is none.
+	_, rest, ok := strings.Cut(string(text), "model name")
+	if !ok {
+		return "an unknown processor"
+	}
+	_, name, _ := strings.Cut(rest, ":")
+	name, _, _ = strings.Cut(name, "\n")
+	return strings.TrimSpace(name)
+}
