@@ -78,7 +78,7 @@ func (c *Client) makeInput(t *netloop.Tick) {
 		return
 	}
 	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
-	if !in.ring.Wants(step) || !in.sample(t) {
+	if step < c.time.lead.first || !in.ring.Wants(step) || !in.sample(t) {
 		return
 	}
 	if err := in.store(in.codec, in.ring.Add(step, c.inputView())); err != nil {

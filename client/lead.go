@@ -19,10 +19,11 @@ import (
 // more: a frame, because a step waits for the next one; the interval at which inputs leave, which
 // is how much later one comes that was lost; and the jitter.
 type lead struct {
-	on   bool
-	last time.Duration // the last frame, by the client's clock
-	keep time.Duration // the lead while nothing is measured
-	owed time.Duration // for how long the steps stand still
+	on    bool
+	first uint64        // the first step that leads: inputs of earlier ones would come too late
+	last  time.Duration // the last frame, by the client's clock
+	keep  time.Duration // the lead while nothing is measured
+	owed  time.Duration // for how long the steps stand still
 
 	credit time.Duration // time passed that has not paid for a correction yet
 	far    time.Duration // for how long the lead has been far off

@@ -155,6 +155,7 @@ func (s *serverTime) leads(now time.Duration) bool {
 	if !s.lead.on && s.known && s.sync.Ready() {
 		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
 		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval))
+		s.lead.first, _ = s.timeline.StepAt(s.steps.at)
 	}
 	return s.lead.on
 }

@@ -149,6 +149,9 @@ func TestNothingIsPredictedWronglyButForMissedInputs(t *testing.T) {
 			c := r.join(x.Link)
 			r.Step(240)
 			before := c.Stats()
+			if n := before.Prediction.Mispredicted; n > before.InputsMissed {
+				t.Errorf("%d objects predicted wrongly after the join, %d inputs missed", n, before.InputsMissed)
+			}
 			r.Spend(x.stall)
 			r.Step(1200)
 			s := c.Stats()
