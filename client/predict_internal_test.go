@@ -7,8 +7,10 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 var (
@@ -152,6 +154,50 @@ func TestWhatIsPredictedIsKeptFor64Steps(t *testing.T) {
 	d.put(301, &now)
 	if d.back(300); d.has(301) || !d.has(300) || d.held != 300 {
 		t.Error("what lies after the step to which it goes back is still there")
+	}
+}
+
+// A correction of a step so long ago that nothing is kept of it runs all again that is kept, and
+// who goes back to a step and runs those after it again comes to the same state.
+func TestGoingBackComesToTheSame(t *testing.T) {
+	c, d := loneShip(t)
+	before := *(*vessel)(d.live)
+	c.replay(100)
+	if after := *(*vessel)(d.live); after != before || c.prediction.stats.Replayed != keptSteps-1 {
+		t.Errorf("%d steps are replayed to %+v, want %+v", c.prediction.stats.Replayed, after, before)
+	}
+	c.predictFrom(150)
+	if was := d.values(150); c.prediction.last != 150 || d.has(151) || !d.has(150) || !d.plan.Equal(&was, d.state()) {
+		t.Errorf("from step 150 on it is %+v", *(*vessel)(d.live))
+	}
+	for step := uint64(151); step < 200; step++ {
+		c.prediction.last = step
+		c.run(c.tick.Tick.(*netloop.Tick), step)
+	}
+	if after := *(*vessel)(d.live); after != before {
+		t.Errorf("it comes to %+v, want %+v", after, before)
+	}
+}
+
+// state is the live state as values.
+func (d *predicted) state() *codec.Values {
+	v := codec.Values{Words: make([]uint64, d.plan.Words()), Blobs: make([][]byte, d.plan.Blobs())}
+	d.plan.Capture(d.live, &v)
+	return &v
+}
+
+// What the server says of inputs counts unless it was overtaken: a newer input, or more that were
+// missed.
+func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
+	c, _ := loneShip(t)
+	for _, say := range []struct {
+		newest, missed uint64
+		counts         bool
+	}{{5, 1, true}, {5, 2, true}, {4, 3, false}, {6, 1, false}, {6, 2, true}, {7, 3, true}, {5, 2, false}} {
+		st := transport.InputStatus{Newest: say.newest, Missed: say.missed, Early: time.Duration(say.newest)}
+		if c.inputsTold(&st); (c.inputs.told == st) != say.counts {
+			t.Errorf("step %d, %d missed: counts %v", say.newest, say.missed, !say.counts)
+		}
 	}
 }
 

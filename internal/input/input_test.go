@@ -210,8 +210,34 @@ func TestInputsCostFewBytes(t *testing.T) {
 	}
 }
 
+// Neither a buffer nor what reads packets into it takes more the more there are.
 func TestABufferTakesLittleMemory(t *testing.T) {
 	if n := unsafe.Sizeof(Buffer{}); n > MaxMemory {
 		t.Errorf("a buffer takes %d bytes", n)
+	}
+	f := opaque()
+	b, reader, ring := new(Buffer), NewReader(f), NewRing(f)
+	for step := uint64(1); step <= 1000; step++ {
+		in := ring.Add(step, View{})
+		in.Blobs[0] = append(in.Blobs[0][:0], make([]byte, MaxSize)...)
+		in.Blobs[0][0] = byte(step % 100)
+		b.Take(reader, ring.AppendPacket(nil, 1000, step), step-1)
+		b.Next(step)
+	}
+	if n := cap(reader.scratch) + cap(reader.encoded); b.Counts().Applied != 1000 || n > 4*Repeats*MaxSize {
+		t.Errorf("after %d inputs a reader keeps %d bytes", b.Counts().Applied, n)
+	}
+}
+
+// A step is the one nearest to those that are due, of all that look the same on the wire: so what
+// is half of them ahead is too far ahead, and what is as far behind is late.
+func TestStepsAreThoseNearestToWhatIsDue(t *testing.T) {
+	const done, half = 100_000, 1 << 15
+	for step, want := range map[uint64]Counts{done + half: {Ahead: 1}, done + 1 - half: {Late: 1}, done + 1: {}, done: {Late: 1}} {
+		ring := NewRing(opaque())
+		ring.Add(step, View{})
+		if counts, _ := new(Buffer).Take(NewReader(opaque()), ring.AppendPacket(nil, 100, step), done); counts != want {
+			t.Errorf("step %d, when %d has run: %+v, want %+v", step, done, counts, want)
+		}
 	}
 }
