@@ -49,7 +49,7 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 // progress returns how long ago the newest tick ended, and the tick period. A room
 // that saves runs no more ticks and is alive for as long as it may take.
 func (s *Server) progress() (since, period time.Duration) {
-	since, period = s.metrics.Progress()
+	since, period = s.room.e.Progress()
 	if saving, ends := s.room.e.Finishing(); ends && saving < room.WorkGrace+room.SaveTimeout {
 		return 0, period
 	}
@@ -60,10 +60,18 @@ func (s *Server) progress() (since, period time.Duration) {
 // comes back by itself, and a new process would cost every player the game. One
 // that the game cannot do without is Critical, and ends the server.
 func (s *Server) health() (note string, err error) {
-	if n := s.room.Quarantined(); n > 0 {
+	if n := s.quarantined(); n > 0 {
 		note = fmt.Sprintf("systems that panicked again and again are quarantined: %d", n)
 	}
 	return note, s.room.e.Watchdog().Err()
+}
+
+// quarantined is how many systems of all rooms are.
+func (s *Server) quarantined() (n int) {
+	for _, r := range s.hall.All() {
+		n += r.Quarantined()
+	}
+	return n
 }
 
 // readiness says why clients may not come, or nil, and then whether everybody may.
@@ -89,11 +97,21 @@ func (s *Server) readiness() (note string, err error) {
 // measured is the server as scrapes read it: see metrics.Server.
 type measured struct{ s *Server }
 
-func (m measured) Traffic() *transport.Stats     { return m.s.transport }
-func (m measured) Socket() *gate.Stats           { return &m.s.socket }
-func (m measured) Hangs(f *metrics.Family)       { f.Set(m.s.room.e.Watchdog().Hangs()) }
-func (m measured) Overload(f *metrics.Family)    { f.Set(uint64(m.s.room.Overload())) }
-func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.room.Quarantined())) }
+func (m measured) Traffic() *transport.Stats { return m.s.transport }
+func (m measured) Socket() *gate.Stats       { return &m.s.socket }
+
+// Overload implements metrics.Server.
+func (m measured) Overload(f *metrics.Family) {
+	most := OverloadNone
+	for _, r := range m.s.hall.All() {
+		most = max(most, r.Overload())
+	}
+	f.Set(uint64(most))
+}
+
+// Quarantined implements metrics.Server.
+func (m measured) Quarantined(f *metrics.Family) { f.Set(uint64(m.s.quarantined())) }
+
 func (m measured) TimeScale(f *metrics.Family)   { f.SetFloat(m.s.room.e.Speed()) }
 func (m measured) LogsDropped(f *metrics.Family) { f.Set(m.s.cfg.LogsDropped()) }
 

@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"github.com/netloop/netloop/internal/grid"
+	"github.com/netloop/netloop/internal/hall"
 	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
@@ -43,7 +44,26 @@ func doorBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
-			Name: "connections that were let in", Default: limits.Say("%v: the clients and %v more, which are about to end", c.Room.MaxClients+spareConns, spareConns),
+			Name: "rooms", Default: c.MaxRooms, Unit: "rooms, the default one included", Config: "Config.MaxRooms",
+			Counter: "netloop_rooms", Full: "`ErrTooManyRooms`; a client that asks for one is refused (`CODE_FULL`)",
+		},
+		{
+			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
+			Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
+		},
+		{
+			Name: "… such a room without anybody", Default: emptyFor, Unit: "of game time", Config: "RoomSpec.CloseEmpty",
+			Counter: "netloop_rooms_ended_total", Full: "it closes",
+		},
+		{
+			Name: "… sites that are remembered", Default: hall.MaxSites, Unit: "sites", Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
+		},
+		{
+			Name: "clients of all rooms", Default: c.MaxClients, Unit: "connections", Config: "Config.MaxClients",
+			Counter: "handshake/full", Full: "refused (`CODE_FULL`)",
+		},
+		{
+			Name: "connections that were let in", Default: limits.Say("%v: the clients of all rooms and %v more, which are about to end", c.Room.MaxClients+spareConns, spareConns),
 			Unit: "connections", Config: "RoomSpec.MaxClients, --max-clients", Counter: "handshake/full", Full: "refused (`CODE_FULL`)",
 		},
 	}

@@ -51,8 +51,14 @@ type Config struct {
 	// start, and is another for every server: whoever has two servers' packets could
 	// otherwise end connections of one by asking the other. Empty draws one.
 	Secret []byte
-	// Room describes the default room.
+	// Room describes the default room. Where it says nothing, the game may: see [Proposer].
 	Room RoomSpec
+	// MaxRooms is how many rooms there may be, the default one included. Default 1024; at most
+	// 100 000.
+	MaxRooms int
+	// MaxClients is how many clients there may be in all rooms together. Default 10 000; at most
+	// 100 000.
+	MaxClients int
 	// RPC bounds what the messages of clients may cost.
 	RPC RPCLimits
 	// AdmitTimeout bounds the OnAdmit functions of one client. Default 5 s.
@@ -104,6 +110,11 @@ type Config struct {
 	// block. An error ends the recording, not the room. A recording holds what clients
 	// send, their tokens included. Nil is none.
 	Record io.Writer
+	// RecordRoom returns where another room than the default one is recorded, as that is to Record,
+	// or nil. It is asked wherever a room is opened, before the first tick of the room, and its
+	// error keeps the room from opening. What it returns is closed when the room has ended. Nil
+	// records none.
+	RecordRoom func(RoomInfo) (io.WriteCloser, error)
 	// RecordNotes goes into the head of the recording: what whoever replays it has to
 	// know besides, such as the game's own settings. At most 1 MiB with the rest of it.
 	RecordNotes map[string]string
@@ -129,6 +140,11 @@ func ConfigError(key string, value any, remedy string, a ...any) error {
 const (
 	defaultListen       = "127.0.0.1:4433"
 	defaultMaxClients   = 256
+	defaultMaxRooms     = 1024
+	maxMaxRooms         = 100_000
+	defaultAllClients   = 10_000
+	maxAllClients       = 100_000
+	maxCloseEmpty       = time.Hour
 	maxMaxClients       = 10_000
 	maxSendEvery        = 60
 	defaultAdmitTimeout = 5 * time.Second
@@ -157,6 +173,18 @@ func (c Config) validate() (Config, error) {
 	}
 	if err := c.Auth.validate(c.Listen); err != nil {
 		return c, err
+	}
+	if c.MaxRooms == 0 {
+		c.MaxRooms = defaultMaxRooms
+	}
+	if c.MaxRooms < 1 || c.MaxRooms > maxMaxRooms {
+		return c, ConfigError("MaxRooms", c.MaxRooms, "use 1 to %d", maxMaxRooms)
+	}
+	if c.MaxClients == 0 {
+		c.MaxClients = defaultAllClients
+	}
+	if c.MaxClients < 1 || c.MaxClients > maxAllClients {
+		return c, ConfigError("MaxClients", c.MaxClients, "use 1 to %d", maxAllClients)
 	}
 	if c.AdmitTimeout == 0 {
 		c.AdmitTimeout = defaultAdmitTimeout
@@ -227,6 +255,9 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.MaxRewind > maxMaxRewind {
 		return s, ConfigError("Room.MaxRewind", s.MaxRewind, "use 0 for %v, up to %v, or less than 0 for none", defaultMaxRewind, maxMaxRewind)
 	}
+	if s.CloseEmpty > maxCloseEmpty {
+		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use up to %v, or 0 for never", maxCloseEmpty)
+	}
 	if s.SameSubject > AllowSeveral {
 		return s, ConfigError("Room.SameSubject", s.SameSubject, "use TakeOver, RefuseSecond or AllowSeveral")
 	}
@@ -244,6 +275,9 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	if len(s.Name) > schema.MaxName {
 		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", schema.MaxName)
+	}
+	if len(s.Kind) > schema.MaxName {
+		return s, ConfigError("Room.Kind", s.Kind, "use at most %d bytes", schema.MaxName)
 	}
 	return s, nil
 }

@@ -50,8 +50,13 @@ func setHooks() bool {
 	d.Server = func(server any) inside.Server {
 		s := server.(*Server)
 		return inside.Server{
-			Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
+			Public: s, Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
+			Adopt: func(take func(inside.Room)) {
+				s.crew.opened = func(r *Room) {
+					take(inside.Room{Room: r.e, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
+				}
+			},
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}

@@ -101,12 +101,13 @@ type recordedConfig struct {
 }
 
 // record begins a recording of the room, before its first tick.
-func (r *Room) record(cfg *Config) error {
-	config, err := json.Marshal(recordedConfig{cfg.Room, cfg.RPC, cfg.LostAfter, cfg.CheckValues})
+func (r *Room) record(w io.Writer) error {
+	cfg := &r.server.cfg
+	config, err := json.Marshal(recordedConfig{r.spec, cfg.RPC, cfg.LostAfter, cfg.CheckValues})
 	if err != nil {
 		return err
 	}
-	return r.e.Record(cfg.Record, recording.Head{Config: config, Seed: cfg.Seed, Notes: cfg.RecordNotes})
+	return r.e.Record(w, recording.Head{Config: config, Seed: r.seed, Notes: cfg.RecordNotes})
 }
 
 // Notes returns Config.RecordNotes of the recorded server.

@@ -1,8 +1,10 @@
 package netloop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -25,8 +27,12 @@ type Game interface {
 
 // RoomSpec describes a room. Its rates hold for the life of the room.
 type RoomSpec struct {
-	// Name is how clients ask for the room; the default room's is empty.
+	// Name is how clients ask for the room, at most 256 bytes, and no other room of the server has
+	// it; that of the default room may be empty.
 	Name string
+	// Kind says which of the game's kinds of rooms it is, such as "table": for the game's Open,
+	// and as a label of some metrics.
+	Kind string
 	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
 	Rate Rate
 	// FixedRate is the rate of the fixed steps; zero means the tick rate.
@@ -53,6 +59,9 @@ type RoomSpec struct {
 	// inputs wait for their steps, before its step, and that counts up to MaxRewind too. So in all
 	// nobody looks back further than twice MaxRewind.
 	MaxRewind time.Duration
+	// CloseEmpty is for how long nobody is in the room, in game time, until it closes by itself.
+	// Zero or less is never; at most an hour.
+	CloseEmpty time.Duration
 }
 
 // SameSubject says what becomes of a newcomer whose player is in the room already: somebody whom
@@ -84,10 +93,13 @@ type Room struct {
 	timers  loop.Timers[*Tick]
 	hooks   hooks
 
-	readers []*readers // by class; nil for one whose fields everybody may read
-	starter *loop.System[*Tick]
-	opening bool
-	errs    []error // registrations rejected while Open runs
+	readers   []*readers // by class; nil for one whose fields everybody may read
+	starter   *loop.System[*Tick]
+	recording io.Closer // of the room's own recording; nil without
+	seed      uint64
+	begun     bool // under the mutex of the server's crew
+	opening   bool
+	errs      []error // registrations rejected while Open runs
 }
 
 // Closed says why a room ended before its server was told to, why a client has left, and on a
@@ -106,16 +118,21 @@ func (c *Closed) Error() string {
 }
 
 // openRoom makes a room and lets the game fill it.
-func openRoom(s *Server, spec RoomSpec) (*Room, error) {
-	r := &Room{server: s, schema: s.schema, spec: spec, opening: true}
+func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
+	r := &Room{server: s, schema: s.schema, spec: spec, seed: seed, opening: true}
 	r.hooks.room = r
 	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() }), r.reject}
-	var err error
 	if r.e, err = room.New(r.config(s)); err != nil {
 		return nil, err
 	}
+	filled := false
+	defer func() {
+		if !filled {
+			r.e.Discard()
+		}
+	}()
 	r.tick = Tick{now: &r.now, store: r.e.World(), timers: &r.timers, log: r.e.Log(), room: r}
-	r.reseed(s.cfg.Seed)
+	r.reseed(seed)
 	r.weigh()
 	r.restrict()
 	r.builtins()
@@ -125,6 +142,7 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 	if err := errors.Join(append(r.errs, err, r.undefined(), r.systems.loop.Check())...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}
+	filled = true
 	return r, nil
 }
 
@@ -132,17 +150,19 @@ func openRoom(s *Server, spec RoomSpec) (*Room, error) {
 func (r *Room) config(s *Server) room.Config {
 	return room.Config{
 		Spec: room.Spec{
-			Name: r.spec.Name, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
+			Name: r.spec.Name, Kind: r.spec.Kind, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
-			MaxRewind: r.spec.MaxRewind,
+			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty,
 		},
-		Schema: s.schema.s, Game: &r.hooks, Server: admission{s}, Identify: s.identify, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
+		Schema: s.schema.s, Game: &r.hooks, Server: host{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
 		Limits: s.cfg.RPC.queue(r.spec.Rate.Period()), Answers: s.cfg.RPC.Answers, Arrivals: s.cfg.RPC.arrivals(),
 		LinkLimits:   s.cfg.RPC.link(),
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
+		Identify:   func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
+		Detail:     s.room == nil, // It is about to be the default room.
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,
 		Closed: func(code Code, text string) error { return &Closed{code, text} },
 	}
@@ -188,8 +208,9 @@ func (r *Room) Log() *slog.Logger { return r.server.log }
 // Server returns the server that the room belongs to.
 func (r *Room) Server() *Server { return r.server }
 
-// Close ends the room after this tick. Every client is told the code and the text.
-// With [CodeClosing] the server's Run returns nil, otherwise a [*Closed].
+// Close ends the room after this tick. Every client in it is told the code and the text. The server
+// goes on with its other rooms, unless it is the default room: then it drains and ends,
+// and with [CodeClosing] its Run returns nil, otherwise a [*Closed].
 func (r *Room) Close(t *Tick, c Code, why string) {
 	t.server("Room.Close")
 	r.e.Close(c, why)

@@ -7,9 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/flight"
+	"github.com/netloop/netloop/internal/hall"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
@@ -30,7 +32,7 @@ import (
 )
 
 // Server owns the ports, the sessions and the admin listener of a process, and
-// the room that its clients play in.
+// the rooms that its clients play in.
 type Server struct {
 	cfg       Config
 	game      Game
@@ -42,7 +44,10 @@ type Server struct {
 	transport *transport.Stats
 	socket    gate.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
-	room      *Room
+	room      *Room    // the default one, which is there as long as the server
+	hall      *hall.Hall[*Room]
+	toll      hall.Toll[netip.Prefix]
+	crew      crew
 	lastID    atomic.Uint64
 	draining  atomic.Bool
 	ready     atomic.Bool // clients may come
@@ -63,7 +68,17 @@ type Server struct {
 	keysWatch   *watchfile.Watcher
 }
 
-// clockSource is the one clock of a server and its room: that of the machine, unless a test or
+// crew is what brings rooms to life, and what has become of them.
+type crew struct {
+	sync.Mutex
+	ctx    context.Context // of Run; nil before
+	opened func(*Room)     // instead of Run, in a world of tests
+	over   chan struct{}   // closed at the end of the default room
+	err    error           // that it ended with
+	failed error           // what other rooms ended with while the server did
+}
+
+// clockSource is the one clock of a server and its rooms: that of the machine, unless a test or
 // a replay brings its own before the first tick.
 type clockSource struct{ loop.Clock }
 
@@ -87,16 +102,32 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err := s.openTokens(); err != nil {
 		return nil, err
 	}
-	if s.room, err = openRoom(s, cfg.Room); err != nil {
+	if err := s.openDefault(); err != nil {
 		return nil, err
-	}
-	if cfg.Record != nil {
-		if err := s.room.record(&cfg); err != nil {
-			return nil, fmt.Errorf("netloop: Record: %w", err)
-		}
 	}
 	s.metrics.Serve(measured{s})
 	return s, nil
+}
+
+// openDefault opens the room that is there from the beginning to the end.
+func (s *Server) openDefault() (err error) {
+	s.hall = hall.New[*Room](s.cfg.MaxRooms)
+	s.crew.over = make(chan struct{})
+	place, err := s.hall.Reserve(s.cfg.Room.Name)
+	if err != nil {
+		return err
+	}
+	if s.room, err = openRoom(s, s.cfg.Room, s.cfg.Seed); err != nil {
+		return err
+	}
+	place.Fill(s.room)
+	if s.cfg.Record == nil {
+		return nil
+	}
+	if err := s.room.record(s.cfg.Record); err != nil {
+		return fmt.Errorf("netloop: Record: %w", err)
+	}
+	return nil
 }
 
 // spareConns is how many connections that have been let in there may be beyond the room's
@@ -136,8 +167,8 @@ func (s *Server) listen(conf *tls.Config) error {
 		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Socket: &s.socket, Log: s.log, PlainSocket: s.cfg.PlainSocket,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
-		MaxConns: s.cfg.Room.MaxClients + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
-		Refusing: s.room.e.Refusing,
+		MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
+		Refusing: s.refusing,
 		Through:  s.simulated(),
 	})
 	if err != nil {
@@ -155,7 +186,10 @@ func (s *Server) listen(conf *tls.Config) error {
 		}
 		return errors.Join(err, l.Close(context.Background()))
 	}
+	s.crew.Lock()
 	s.listener = l
+	s.crew.Unlock()
+	s.admitMore() // Rooms may have been opened meanwhile.
 	s.watchKeys()
 	return nil
 }
@@ -185,26 +219,13 @@ func (s *Server) AdminAddr() net.Addr {
 	return s.admin.Addr()
 }
 
-// RoomInfo describes a room of a running server.
-type RoomInfo struct {
-	Spec    RoomSpec
-	Clients int // in the room or on their way in
-}
-
-// Rooms iterates over the server's rooms. It may be called from any goroutine.
-func (s *Server) Rooms() iter.Seq[RoomInfo] {
-	return func(yield func(RoomInfo) bool) {
-		yield(RoomInfo{Spec: s.room.spec, Clients: s.room.e.Seats()})
-	}
-}
-
-// Run serves until ctx ends or the room closes itself. Then it drains: new
-// clients are refused, those in the room are told why and leave, the game's
+// Run serves until ctx ends or the default room closes itself. Then it drains all rooms side by
+// side: new clients are refused, those in the rooms are told why and leave, the game's
 // OnClose functions run, and every goroutine that Run started has ended when it
-// returns. It returns nil unless a port is taken, the room was closed with
-// another code than [CodeClosing], a critical system panicked, the room's
-// goroutine was ended or hangs (see [Config] WatchdogExit), or OnClose failed. A
-// server runs once, unless it was a port that kept it from running.
+// returns. It returns nil unless a port is taken, the default room was closed with
+// another code than [CodeClosing], a critical system of it panicked, its
+// goroutine was ended or hangs (see [Config] WatchdogExit), or OnClose of a room failed
+// then. A server runs once, unless it was a port that kept it from running.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.used.CompareAndSwap(false, true) {
 		return errUsed
@@ -233,7 +254,7 @@ func (s *Server) Close() error {
 	return s.serve(ctx)
 }
 
-// serve runs the room to its end, and releases everything that the server holds.
+// serve runs the rooms to their end, and releases everything that the server holds.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.ended.Store(true)
 	adminDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
@@ -244,7 +265,7 @@ func (s *Server) serve(ctx context.Context) error {
 		adminDone <- nil
 	}
 	s.ready.Store(ctx.Err() == nil)
-	err := s.room.e.Run(ctx)
+	err := s.play(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if s.listener != nil {
@@ -292,15 +313,8 @@ func (s *Server) endAdmission(code Code, text string) {
 	}
 }
 
-// admission is the server as the transport and its room see it: it finds the room of whoever
-// asks to come in.
+// admission is the server as the transport sees it: it finds the room of whoever asks to come in.
 type admission struct{ s *Server }
-
-// NextID implements room.Server.
-func (a admission) NextID() uint64 { return a.s.lastID.Add(1) }
-
-// EndAdmission implements room.Server.
-func (a admission) EndAdmission(code Code, text string) { a.s.endAdmission(code, text) }
 
 // Tables implements transport.Handler.
 func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
@@ -318,10 +332,11 @@ func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote str
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
-	if name := hello.GetRoom(); name != a.s.room.spec.Name {
-		return nil, transport.Refuse(CodeRoomUnknown, "there is no room %q", name)
+	ctx, r, err := a.s.roomFor(ctx, hello, remote)
+	if err != nil {
+		return nil, err
 	}
-	return a.s.room.e.Admit(ctx, hello, remote)
+	return r.e.Admit(ctx, hello, remote)
 }
 
 var errDraining = &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}

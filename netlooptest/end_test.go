@@ -144,6 +144,6 @@ func TestUntilSaysHowTheClientsAre(t *testing.T) {
 		w.Join("", nil, netlooptest.Link{})
 	}
 	l.fails(t, func() { w.Until(0, never) }, "netlooptest: not done after 0 ticks: the room has ended: netloop: closed: the server is closing; "+
-		"client 1 was closed: netloop: closed: refused: not you; client 2 is playing; client 3 is connecting; client 4 is connecting; "+
+		"client 1 was closed: netloop: closed: refused: not you; client 2 was closed: netloop: closed: the server is closing; client 3 is connecting; client 4 is connecting; "+
 		"client 5 is connecting; client 6 is connecting; client 7 is connecting; client 8 is connecting; and 1 more")
 }

@@ -87,9 +87,9 @@ func (s *seat) frame(now time.Duration) {
 	s.frames.last = local
 }
 
-// GameTime is the game time that it is at the server now, to the nanosecond: that of its last tick
-// and of what has passed since. A client's netloop.Tick.GameTime estimates it.
+// GameTime is the game time that it is in the default room now, to the nanosecond: that of its last
+// tick and of what has passed since. A client's netloop.Tick.GameTime estimates it.
 func (w *World) GameTime() time.Duration {
-	line, epoch := w.pacer.Timeline, w.pacer.Epoch()
+	line, epoch := w.main.pacer.Timeline, w.main.pacer.Epoch()
 	return line.GameTime(epoch.Tick) + w.net.Now() - epoch.At
 }

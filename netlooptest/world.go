@@ -1,13 +1,14 @@
 package netlooptest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/logging"
-	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -31,10 +31,16 @@ type World struct {
 	cfg     netloop.Config
 	net     *memnet.Network
 	server  inside.Server
-	pacer   loop.Pacer
+	main    *PlayedRoom            // the default one
+	rooms   []*PlayedRoom          // those that run, and the default one, as they were opened
+	named   map[string]*PlayedRoom // the newest of each name, ended or not
+	ticked  time.Duration          // when the last tick ran, if nothing else has happened since
+	steps   int                    // ticks of the default room, with the frames that follow
 	clients []*seat
 	audits  []func() // at each snapshot
-	ended   *netloop.Closed
+
+	opening sync.Mutex
+	opened  []inside.Room // since the last look, by any goroutine
 }
 
 // Option is an option of [New].
@@ -68,6 +74,14 @@ func Limits(l netloop.RPCLimits) Option { return func(o *options) { o.cfg.RPC = 
 // Auth lets those who join need tokens, as a server's Config does: see [World.Join].
 func Auth(a netloop.Auth) Option { return func(o *options) { o.cfg.Auth = a } }
 
+// MaxRooms sets how many rooms there may be.
+func MaxRooms(n int) Option { return func(o *options) { o.cfg.MaxRooms = n } }
+
+// RecordRoom says where other rooms than the default one are recorded: see netloop.Config.
+func RecordRoom(fn func(netloop.RoomInfo) (io.WriteCloser, error)) Option {
+	return func(o *options) { o.cfg.RecordRoom = fn }
+}
+
 // Record writes a recording of the run, for netloop.NewReplay. A look with
 // [World.Tick] may change the state and cannot be replayed: it marks the recording.
 func Record(w io.Writer) Option { return func(o *options) { o.cfg.Record = w } }
@@ -94,8 +108,15 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	opt.cfg.Log = logger(tb, opt.panics)
 	w := &World{tb: tb, cfg: opt.cfg, net: memnet.New(opt.seed)}
 	w.serve(g)
-	tb.Cleanup(func() { w.end(netloop.Closed{Code: transport.CodeClosing, Text: "the test has ended"}) })
+	tb.Cleanup(func() { w.finish() })
 	return w
+}
+
+// finish ends the server with the test.
+func (w *World) finish() {
+	w.tb.Helper()
+	w.server.EndAdmission(netloop.CodeClosing, "the test has ended")
+	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the test has ended"})
 }
 
 // serve starts a server, which clients reach from now on.
@@ -105,13 +126,14 @@ func (w *World) serve(g netloop.Game) {
 	if err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
-	w.server, w.ended = inside.Netloop.Server(s), nil
-	w.server.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
+	w.server = inside.Netloop.Server(s)
+	w.opened, w.named, w.ticked = nil, map[string]*PlayedRoom{}, -1
+	w.server.Adopt(w.adopt)
+	w.main = w.newRoom(inside.Room{Room: w.server.Room, Tick: w.server.Tick, Ended: func(error) {}})
+	w.rooms = []*PlayedRoom{w.main}
 	for _, ask := range w.audits {
 		w.server.Room.OnSnapshot(ask)
 	}
-	w.pacer = loop.Pacer{Timeline: w.server.Room.Timeline()}
-	w.pacer.Start(w.net.Now(), loop.FirstTick)
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler)
 }
@@ -177,7 +199,7 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 	if cfg.Log == nil {
 		cfg.Log = w.cfg.Log
 	}
-	s := &seat{link: memnet.Link(l)}
+	s := &seat{link: memnet.Link(l), room: cfg.Room}
 	for _, apply := range o {
 		apply(s)
 	}
@@ -196,90 +218,52 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 	return s.c
 }
 
-// Step runs n ticks. A client's frame comes half a tick after the server's tick,
-// or as soon as a tick that took longer has ended; those of [FPS] come when they are due. Once the
-// room has ended itself, see [World.Ended], only clients and time go on. A critical system that
-// panics fails the test.
+// Step runs n ticks of the default room, and of each other room those that are due meanwhile. A
+// client's frame comes half a tick after the tick of its room, or as soon as a tick that took
+// longer has ended; those of [FPS] come when they are due. Once the default room has ended itself,
+// see [World.Ended], only clients and time go on. A critical system that panics fails the test.
 func (w *World) Step(n int) {
 	w.tb.Helper()
-	period := w.pacer.Timeline.Rate.Period()
-	for range n {
-		in := w.next()
-		if w.ended == nil {
-			w.tick(in)
-		}
-		w.advance(in.Deadline + period/2)
-		for _, s := range w.clients {
-			if !s.frozen && !s.gone && !s.frames.own {
-				s.c.Step(period * time.Duration(1+in.Dropped))
-			}
-		}
+	w.ticked = -1
+	for until := w.steps + n; w.steps < until; {
+		w.act()
 	}
 }
 
-// tick runs the server's tick, and its end if the game has closed the room in it.
-func (w *World) tick(in loop.Input) {
-	w.tb.Helper()
-	err := w.server.Room.Step(in)
-	if err == nil {
-		return
-	}
-	var closed *netloop.Closed
-	if !errors.As(err, &closed) || closed.Code == netloop.CodeInternal {
-		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
-	}
-	w.end(*closed)
-}
+// Ended returns why the server has ended: by Room.Close of the game in the default room, or by
+// [World.Drain]. It is nil while it runs.
+func (w *World) Ended() *netloop.Closed { return w.main.ended }
 
-// end ends the room, once: clients are told, and the game's OnLeave and OnClose run.
+// end ends all rooms at once: clients are told, and the game's OnLeave and OnClose run.
 func (w *World) end(why netloop.Closed) {
 	w.tb.Helper()
-	if w.ended != nil {
-		return
-	}
-	w.ended = &why
-	w.server.EndAdmission(why.Code, why.Text)
-	if err := w.server.Room.Finish(why.Code, why.Text); err != nil {
-		w.tb.Errorf("netlooptest: closing the room: %v", err)
+	w.lookForRooms()
+	for _, r := range slices.Clone(w.rooms) {
+		r.end(why)
 	}
 }
 
-// Ended returns why the room has ended: by Room.Close of the game, or by [World.Drain]. It is nil
-// while the room runs.
-func (w *World) Ended() *netloop.Closed { return w.ended }
-
 // Drain ends the server as the end of Run's context does, with d as the DrainTimeout: new clients
-// are refused, OnDrain runs, and ticks go on while clients are in the room, for d at most. Then
-// everybody leaves, and OnClose runs. Work given to [netloop.Go] has 5 s at least, but of
+// are refused, OnDrain runs in every room, and ticks go on while clients are in it, for d at most.
+// Then everybody leaves, and OnClose runs. Work given to [netloop.Go] has 5 s at least, but of
 // virtual time: call [World.Settle] before if the game waits for its results.
 func (w *World) Drain(d time.Duration) {
 	w.tb.Helper()
-	if w.ended != nil {
+	if w.main.ended != nil {
 		return
 	}
-	start := w.net.Now()
 	w.server.EndAdmission(netloop.CodeClosing, "the server is closing")
-	if err := w.server.Room.Drain(d); err != nil {
-		w.tb.Fatalf("netlooptest: %v", err)
+	w.lookForRooms()
+	for _, r := range w.rooms {
+		r.drain(d, closing)
 	}
-	for w.Step(1); w.ended == nil && w.server.Room.Lingers(w.net.Now()-start, d); {
+	for w.main.ended == nil || len(w.rooms) > 1 {
 		w.Step(1)
 	}
-	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the server is closing"})
 }
 
-// next waits for the next tick, and returns its input.
-func (w *World) next() loop.Input {
-	in, due, wait := w.pacer.Next(w.net.Now())
-	for !due {
-		w.advance(wait)
-		in, due, wait = w.pacer.Next(w.net.Now())
-	}
-	w.advance(in.Start) // What was flushed meanwhile leaves.
-	in.Wall = w.clock().Wall()
-	in.Overload = w.server.Room.NextOverload()
-	return in
-}
+// closing is what clients of a server read that ends.
+var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is closing"}
 
 // Settle waits until all work that the game has given to [netloop.Go] so far is
 // done; the next tick hands over its results, in the order in which the work was
@@ -295,17 +279,23 @@ func (w *World) next() loop.Input {
 //	w.Step(2)  // the message arrives, and its handler calls Go
 //	w.Settle() // the work is done
 //	w.Step(2)  // its result is handed over, and the answer arrives
-func (w *World) Settle() { w.server.Room.Settle() }
+func (w *World) Settle() {
+	w.lookForRooms()
+	for _, r := range w.rooms {
+		r.in.Room.Settle()
+	}
+}
 
 // Spend lets virtual time pass within a tick: called by a system or a handler of
-// the server, it makes the running tick take d longer. A server that spends more
+// a room, it makes the running tick take d longer. A room that spends more
 // than it has falls behind, drops ticks and climbs its overload ladder as a real
-// one does.
+// one does. Other rooms tick on meanwhile. Between two ticks it is the machine that
+// stands still, with all rooms.
 func (w *World) Spend(d time.Duration) {
 	if d < 0 {
 		w.tb.Fatalf("netlooptest: Spend(%v): time does not go back", d)
 	}
-	w.advance(w.net.Now() + d)
+	w.pass(w.net.Now() + d)
 }
 
 // Until runs ticks until done says so, checked after each. The test fails after
@@ -329,8 +319,8 @@ const maxTold = 8
 // condition says how the room and its clients are.
 func (w *World) condition() string {
 	said := []string{"the room runs"}
-	if w.ended != nil {
-		said[0] = "the room has ended: " + w.ended.Error()
+	if why := w.main.ended; why != nil {
+		said[0] = "the room has ended: " + why.Error()
 	}
 	for i, s := range w.clients[:min(len(w.clients), maxTold)] {
 		how := fmt.Sprintf("client %d is %v", i+1, s.c.State().Phase)
@@ -345,13 +335,11 @@ func (w *World) condition() string {
 	return strings.Join(said, "; ")
 }
 
-// Tick calls fn with the server's tick, between two ticks: to look at its state,
+// Tick calls fn with the tick of the default room, between two ticks: to look at its state,
 // or to change it for the next tick's snapshot.
 func (w *World) Tick(fn func(*netloop.Tick)) {
 	w.tb.Helper()
-	if err := w.server.Room.Look(func() { fn(w.server.Tick.(*netloop.Tick)) }); err != nil {
-		w.tb.Fatalf("netlooptest: %v", err)
-	}
+	w.main.Tick(fn)
 }
 
 // Look calls fn with a client's tick, between two frames: to look at what the

@@ -78,6 +78,7 @@ type Tick struct {
 
 // Server is an opened server: what drives it on one goroutine, in virtual time.
 type Server struct {
+	Public  any // the *netloop.Server itself
 	Room    *room.Room
 	Tick    any               // the room's *netloop.Tick
 	Schema  any               // the game's *netloop.Schema
@@ -92,6 +93,16 @@ type Server struct {
 	Simulate func(netem.Config)
 	// EndAdmission refuses whoever comes from now on.
 	EndAdmission func(transport.Code, string)
+	// Adopt hands over the rooms that are opened from now on, instead of running them: on whichever
+	// goroutine opens one.
+	Adopt func(func(Room))
+}
+
+// Room is an opened room of a server that is not its default one.
+type Room struct {
+	Room  *room.Room
+	Tick  any         // the room's *netloop.Tick
+	Ended func(error) // to be called when the room has come to its end
 }
 
 // Clock is the clock of a client.

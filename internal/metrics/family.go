@@ -82,7 +82,7 @@ func newFamily(r row, refused *atomic.Uint64) *Family {
 	f.desc = prometheus.NewDesc(name, r.help, f.names, nil)
 	if r.kind == histogram {
 		buckets := tickBuckets
-		if len(f.names) > 0 { // A stage and a system are parts of a tick.
+		if len(f.names) > 0 && f.names[0] != "kind" { // A stage and a system are parts of a tick.
 			buckets = partBuckets
 		}
 		f.times = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: r.help, Buckets: buckets}, f.names)

@@ -30,10 +30,13 @@ type Metrics struct {
 	now      func() time.Duration // the clock of the tick records
 	started  time.Duration
 
-	// Fed by ObserveTick, guarded by mu: the room's goroutine writes, scrapes read.
-	mu      sync.Mutex
-	account ticks.Snapshot // Uptime is filled in when it is read
-	rate    rateWindow
+	// Fed by the accounts of rooms, guarded by mu: their goroutines write, scrapes read.
+	mu       sync.Mutex
+	account  ticks.Snapshot // Uptime is filled in when it is read
+	rate     rateWindow
+	accounts map[*Account]struct{} // of the rooms that there are
+	kinds    map[string]bool       // of rooms, that have series
+	systems  map[systemStage]prometheus.Observer
 
 	families []*Family // one of each row of the table
 	refused  atomic.Uint64
@@ -43,6 +46,7 @@ type Metrics struct {
 	Deferred        *Family // snapshots that were due to a client and could not leave, by reason
 	Drops           *Family // entries that a queue dropped, by queue and reason
 	Misuses         *Family // what a check found a game do with its state, by kind
+	Hangs           *Family // that a watchdog has reported
 	OverloadedTicks *Family
 	Resumes         *Family // of clients that came back, by what they had kept
 	Panics          *Family // isolated ones, by system or hook
@@ -52,8 +56,9 @@ type Metrics struct {
 	socketLag, socketWait                prometheus.Observer
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
-	// the room's goroutine only
-	systems map[systemStage]prometheus.Observer
+	// Those that rooms count into by their kind.
+	rooms, opened, ended       *Family
+	kindDuration, kindLateness *Family
 
 	scraping sync.Mutex // sources are read by one scrape at a time
 }
@@ -70,7 +75,7 @@ type systemStage struct {
 func New(also prometheus.Registerer, now func() time.Duration) (*Metrics, error) {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now, started: now(),
-		systems: make(map[systemStage]prometheus.Observer),
+		systems: make(map[systemStage]prometheus.Observer), accounts: map[*Account]struct{}{}, kinds: map[string]bool{},
 	}
 	for _, r := range table {
 		f := newFamily(r, &m.refused)
@@ -99,16 +104,6 @@ func (m *Metrics) Serve(s Server) {
 	m.scraping.Lock()
 	defer m.scraping.Unlock()
 	m.server = s
-}
-
-// Report reads the plain numbers of a room, on its goroutine. They are plain because a tick counts
-// often and is scraped rarely.
-func (m *Metrics) Report(r Room) {
-	for _, f := range m.families {
-		if f.source.room != nil {
-			f.source.room(r, f)
-		}
-	}
 }
 
 // Describe is part of prometheus.Collector.

@@ -35,14 +35,20 @@ func (f *fake) set(t time.Duration) {
 	f.t = t
 }
 
-func newMetrics(t testing.TB) (*Metrics, *fake) {
+// one is the metrics of a server with one room.
+type one struct {
+	*Metrics
+	*Account
+}
+
+func newMetrics(t testing.TB) (one, *fake) {
 	t.Helper()
 	clock := &fake{}
 	m, err := New(nil, clock.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, clock
+	return one{m, m.Open("")}, clock
 }
 
 func record(n uint64) *loop.Record {
@@ -56,7 +62,7 @@ func record(n uint64) *loop.Record {
 }
 
 // play runs ticks from..to with the clock in step.
-func play(m *Metrics, clock *fake, from, to uint64) {
+func play(m one, clock *fake, from, to uint64) {
 	for n := from; n <= to; n++ {
 		rec := record(n)
 		clock.set(rec.Start + rec.Duration)
@@ -64,7 +70,7 @@ func play(m *Metrics, clock *fake, from, to uint64) {
 	}
 }
 
-func scrape(t testing.TB, m *Metrics) string {
+func scrape(t testing.TB, m one) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -86,19 +92,18 @@ func expect(t *testing.T, text string, lines ...string) {
 // fakeRoom has some plain numbers of each kind.
 type fakeRoom struct{ state netvar.Stats }
 
-func (r *fakeRoom) State() *netvar.Stats     { return &r.state }
-func (r *fakeRoom) Clients(f *Family)        { f.Set(100) }
-func (r *fakeRoom) Dropped(f *Family)        { f.Set(7) }
-func (r *fakeRoom) Depths(f *Family)         { f.Set(3, "rpc_Update") }
-func (r *fakeRoom) Drops(f *Family)          { f.Set(4, "rpc", "client_gone") }
-func (r *fakeRoom) MessagesWaited(f *Family) { f.Set(14) }
-func (r *fakeRoom) Inputs(f *Family)         { f.Set(15, "applied") }
-func (r *fakeRoom) Views(f *Family)          { f.Set(16, "as_sent") }
-func (r *fakeRoom) InputMargins(f *Family)   { f.SetFloat(0.025, "least") }
-func (r *fakeRoom) Limits(f *Family)         { f.Set(3, "client", "drop", "true") }
-func (r *fakeRoom) Bytes(f *Family)          { f.Set(900, "player") }
-func (r *fakeRoom) FieldBytes(f *Family)     { f.Set(800, "player", "Pos") }
-func (r *fakeRoom) Messages(f *Family) {
+func (r *fakeRoom) State() *netvar.Stats  { return &r.state }
+func (r *fakeRoom) Clients() int          { return 100 }
+func (r *fakeRoom) Dropped() int          { return 7 }
+func (r *fakeRoom) Depths(f Part)         { f.Set(3, "rpc_Update") }
+func (r *fakeRoom) Drops(f Part)          { f.Set(4, "rpc", "client_gone") }
+func (r *fakeRoom) MessagesWaited(f Part) { f.Set(14) }
+func (r *fakeRoom) Inputs(f Part)         { f.Set(15, "applied") }
+func (r *fakeRoom) Views(f Part)          { f.Set(16, "as_sent") }
+func (r *fakeRoom) Limits(f Part)         { f.Set(3, "client", "drop", "true") }
+func (r *fakeRoom) Bytes(f Part)          { f.Set(900, "player") }
+func (r *fakeRoom) FieldBytes(f Part)     { f.Set(800, "player", "Pos") }
+func (r *fakeRoom) Messages(f Part) {
 	f.Set(7, "arena.Steer", "FixedUpdate", "ran")
 	f.Set(10, "arena.Steer", "FixedUpdate", "ran")
 	f.Set(5, "arena.Chat", "Update", "late")
@@ -113,8 +118,7 @@ type fakeServer struct {
 
 func (s *fakeServer) Socket() *gate.Stats       { return &s.socket }
 func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
-func (s *fakeServer) Hangs(f *Family)           { f.Set(1); s.read++ }
-func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5) }
+func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5); s.read++ }
 func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
 func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
 func (s *fakeServer) Simulated(f *Family)       { f.Set(13, "up", "lost") }
@@ -152,9 +156,10 @@ func newServer() (*fakeRoom, *fakeServer) {
 }
 
 // feed counts in every way that there is but scrapes.
-func feed(m *Metrics, r Room) {
+func feed(m one, r Room) {
 	m.Report(r)
 	m.OverloadedTicks.Add(1)
+	m.Hangs.Add(1)
 	m.Panics.Add(1, "OnJoin")
 	m.Misuses.Add(1, "unedited")
 	m.Deferred.Add(1, "window_closed")

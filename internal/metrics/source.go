@@ -13,7 +13,7 @@ import (
 // the family itself.
 type source struct {
 	into   func(*Metrics, *Family) // when it is made: hands the family to those who count into it
-	room   func(Room, *Family)     // at Report, on the room's goroutine: plain numbers
+	room   func(Room, Part)        // at Report, on the room's goroutine: plain numbers
 	scrape func(*Metrics, *Family) // at a scrape: atomics, and what a lock guards
 }
 
@@ -21,25 +21,23 @@ type source struct {
 // reports all label sets of it.
 type Room interface {
 	State() *netvar.Stats
-	Clients(*Family)
-	Dropped(*Family)
-	Depths(*Family)
-	Drops(*Family)
-	Messages(*Family)
-	MessagesWaited(*Family)
-	Inputs(*Family)
-	Views(*Family)
-	InputMargins(*Family)
-	Limits(*Family)
-	Bytes(*Family)
-	FieldBytes(*Family)
+	Clients() int
+	Dropped() int
+	Depths(Part)
+	Drops(Part)
+	Messages(Part)
+	MessagesWaited(Part)
+	Inputs(Part)
+	Views(Part)
+	Limits(Part)
+	Bytes(Part)
+	FieldBytes(Part)
 }
 
-// Server is what any goroutine may read of a server and its room.
+// Server is what any goroutine may read of a server and its rooms.
 type Server interface {
 	Traffic() *transport.Stats
 	Socket() *gate.Stats
-	Hangs(*Family)
 	Traces(*Family)
 	TimeScale(*Family)
 	Overload(*Family)
@@ -57,11 +55,11 @@ type Server interface {
 // The sources that the table is made of.
 
 func into(fn func(*Metrics, *Family)) source    { return source{into: fn} }
-func room(fn func(Room, *Family)) source        { return source{room: fn} }
+func room(fn func(Room, Part)) source           { return source{room: fn} }
 func scraped(fn func(*Metrics, *Family)) source { return source{scrape: fn} }
 
-func state(fn func(*netvar.Stats, *Family)) source {
-	return room(func(r Room, f *Family) { fn(r.State(), f) })
+func state(fn func(*netvar.Stats, Part)) source {
+	return room(func(r Room, p Part) { fn(r.State(), p) })
 }
 
 func server(fn func(Server, *Family)) source {

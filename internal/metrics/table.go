@@ -39,20 +39,34 @@ var table = []row{
 		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.Overruns) })},
 	{"dropped_ticks_total", counter, "", "Ticks that never ran because the server had fallen too far behind.",
 		account(func(a *ticks.Snapshot, f *Family) { f.Set(a.DroppedTicks) })},
-	{"tick_rate_hertz", gauge, "", "Ticks per second, measured over the last five seconds.",
+	{"tick_rate_hertz", gauge, "", "Ticks per second of all rooms together, measured over the last five seconds, or 1 024 ticks.",
 		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
-		server(Server.Hangs)},
+		into(func(m *Metrics, f *Family) { m.Hangs = f })},
 	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.",
 		server(Server.Traces)},
-	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs: 0 is a pause.",
+	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs in the default room: 0 is a pause.",
 		server(Server.TimeScale)},
 
 	// Load: what the server gives up.
-	{"overload_level", gauge, "", "What the server gives up because it cannot keep up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
+	{"overload_level", gauge, "", "What the room that keeps up the least gives up: 0 nothing, 1 half of the snapshots, 2 objects of low priority, 3 new clients.",
 		server(Server.Overload)},
 	{"overloaded_ticks_total", counter, "", "Ticks that ran at an overload level above 0.",
 		into(func(m *Metrics, f *Family) { m.OverloadedTicks = f })},
+
+	// Rooms, by their kind if they have one: those of more than 16 kinds count as other.
+	{"rooms", gauge, "kind", "Rooms that there are.",
+		into(func(m *Metrics, f *Family) { m.rooms = f })},
+	{"rooms_opened_total", counter, "kind", "Rooms that were opened.",
+		into(func(m *Metrics, f *Family) { m.opened = f })},
+	{"rooms_ended_total", counter, "kind code", "Rooms that have ended, by what their clients were told.",
+		into(func(m *Metrics, f *Family) { m.ended = f })},
+	{"room_clients", gauge, "kind", "Clients in the rooms of a kind.",
+		room(func(r Room, p Part) { p.Set(uint64(r.Clients()), p.Kind()) })},
+	{"room_tick_duration_seconds", histogram, "kind", "Time that one tick took in a room of a kind.",
+		into(func(m *Metrics, f *Family) { m.kindDuration = f })},
+	{"room_tick_lateness_seconds", histogram, "kind", "Time from the deadline to the start of a tick, in a room of a kind.",
+		into(func(m *Metrics, f *Family) { m.kindLateness = f })},
 
 	// What the game's code does wrong.
 	{"system_panics_total", counter, "system", "Panics of systems, hooks such as OnJoin, and handlers, that were isolated.",
@@ -65,8 +79,10 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Misuses = f })},
 
 	// Clients and their connections.
-	{"clients", gauge, "", "Clients in the room, those included that have lost their connection and may come back.", room(Room.Clients)},
-	{"clients_dropped", gauge, "", "Clients in the room that have lost their connection and may come back.", room(Room.Dropped)},
+	{"clients", gauge, "", "Clients in all rooms, those included that have lost their connection and may come back.",
+		room(func(r Room, p Part) { p.Set(uint64(r.Clients())) })},
+	{"clients_dropped", gauge, "", "Clients that have lost their connection and may come back.",
+		room(func(r Room, p Part) { p.Set(uint64(r.Dropped())) })},
 	{"clients_resumed_total", counter, "kind", "Clients that came back: with their copies of the state (kept), without them (bare), or as another program of the same player (taken_over).",
 		into(func(m *Metrics, f *Family) { m.Resumes = f })},
 	{"strangers", gauge, "", "Connections that have not been let in: handshakes that are half open, and clients that are being asked about.",
@@ -138,8 +154,8 @@ var table = []row{
 		room(Room.Inputs)},
 	{"views_total", counter, "outcome", "Views that came with inputs which ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
 		room(Room.Views)},
-	{"input_margin_seconds", gauge, "kind", "How early 95 of 100 inputs of a client came at least, over the last second: of the client with the least (least), and of the one in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
-		room(Room.InputMargins)},
+	{"input_margin_seconds", gauge, "kind", "How early 95 of 100 inputs of a client came at least, over the last second: of the client with the least (least), and of the one in the middle of the room in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
+		scraped((*Metrics).inputMargins)},
 	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
 		room(Room.MessagesWaited)},
 	{"rpc_limits_total", counter, "limit action dry", "What the limits of messages did to clients, or would have done.",
@@ -147,20 +163,20 @@ var table = []row{
 
 	// State and snapshots.
 	{"snapshot_records_total", counter, "", "Object records in snapshots.",
-		state(func(s *netvar.Stats, f *Family) { f.Set(s.Records) })},
+		state(func(s *netvar.Stats, f Part) { f.Set(s.Records) })},
 	{"snapshot_bytes_total", counter, "", "Bytes of snapshots handed to the transport.",
-		state(func(s *netvar.Stats, f *Family) { f.Set(s.Bytes) })},
+		state(func(s *netvar.Stats, f Part) { f.Set(s.Bytes) })},
 	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
 		into(func(m *Metrics, f *Family) { m.Deferred = f })},
 	{"snapshot_records_waited_total", counter, "reason", "Object records that were owed to a client and left out of a snapshot: because its packets or its budget were used up, because it fits no packet and the stream had no room, or because the server sheds.",
-		state(func(s *netvar.Stats, f *Family) {
+		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.Waited-s.OverBudget-s.WaitedLarge, "packets")
 			f.Set(s.WaitedLarge, "stream")
 			f.Set(s.OverBudget, "budget")
 			f.Set(s.Shed, "shed")
 		})},
 	{"full_states_total", counter, "reason", "Object records sent in full instead of as a delta.",
-		state(func(s *netvar.Stats, f *Family) {
+		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.FullFirst, "first")
 			f.Set(s.FullVisible, "became_visible")
 			f.Set(s.FullMasked, "mask_changed")
@@ -174,19 +190,19 @@ var table = []row{
 	{"replication_field_bytes_total", counter, "class field", "Bytes of fields in object records, without the heads of records, estimated from one record in 1024.",
 		room(Room.FieldBytes)},
 	{"held_values_total", counter, "reason", "Changed values that a capture held back: below their threshold, or within their interval.",
-		state(func(s *netvar.Stats, f *Family) {
+		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.BelowThreshold, "threshold")
 			f.Set(s.WithinInterval, "interval")
 		})},
 	{"clamped_values_total", counter, "", "Values cut or clamped to fit their field, NaN included.",
-		state(func(s *netvar.Stats, f *Family) { f.Set(s.Clamped) })},
+		state(func(s *netvar.Stats, f Part) { f.Set(s.Clamped) })},
 	{"visibility_changes_total", counter, "change", "Objects that appeared to a client or disappeared from it while they lived.",
-		state(func(s *netvar.Stats, f *Family) {
+		state(func(s *netvar.Stats, f Part) {
 			f.Set(s.Shown, "shown")
 			f.Set(s.Hidden, "hidden")
 		})},
 	{"grid_bad_positions_total", counter, "", "Positions on grids that are too far out, infinite or not a number.",
-		state(func(s *netvar.Stats, f *Family) { f.Set(s.BadPositions) })},
+		state(func(s *netvar.Stats, f Part) { f.Set(s.BadPositions) })},
 
 	// The certificate that clients see.
 	{"certificate_left_seconds", gauge, "kind", "Time until the certificate that clients see ends, less than 0 once it has. The kind is files, config, or development, which renews itself two days before.",

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,42 +10,20 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
-// ObserveTick takes one tick record. budget is the tick period: a longer tick is an
-// overrun. It is called on the room's goroutine after each Step, keeps nothing of rec, and
-// allocates only when a system or a panicking system is seen for the first time.
-func (m *Metrics) ObserveTick(rec *loop.Record, budget time.Duration) {
-	lateness := max(rec.Start-rec.Deadline, 0)
-	m.mu.Lock()
+// observeLocked accounts for a tick of any room. The budget that the account shows is that of the
+// room that was there first, which is the server's default one.
+func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration) {
 	m.account.Ticks++
 	if rec.Duration > budget {
 		m.account.Overruns++
 	}
 	m.account.DroppedTicks += rec.Dropped
-	m.account.Budget = budget
+	if m.account.Budget == 0 {
+		m.account.Budget = budget
+	}
 	m.account.Tick.Record(rec.Duration)
 	m.account.Lateness.Record(lateness)
-	m.rate.add(rec.Start, rec.Start+rec.Duration)
-	m.mu.Unlock()
-
-	m.tickDuration.Observe(rec.Duration.Seconds())
-	m.tickLateness.Observe(lateness.Seconds())
-	for i, d := range rec.Stages {
-		m.stages[i].Observe(d.Seconds())
-	}
-	for i := range rec.Systems {
-		if s := &rec.Systems[i]; s.Runs > 0 {
-			m.observeSystem(s)
-		}
-		if missed := rec.Systems[i].Missed; missed > 0 {
-			m.missed.Add(uint64(missed), rec.Systems[i].Name)
-		}
-	}
-	for i := range rec.Panics {
-		m.Panics.Add(1, rec.Panics[i].System)
-	}
-	if rec.MorePanics > 0 {
-		m.Panics.Add(uint64(rec.MorePanics), "others")
-	}
+	m.rate.add(rec.Start)
 }
 
 // ObserveFlushLag takes the time from a flush to the last datagram of one client accepted
@@ -67,27 +46,25 @@ func (m *Metrics) observeStages(f *Family) {
 	}
 }
 
-func (m *Metrics) observeSystem(s *loop.SystemCost) {
-	key := systemStage{s.Name, s.Stage}
+// system returns the series of a system, which all rooms share; nil if there are too many.
+func (m *Metrics) system(key systemStage) prometheus.Observer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	o, ok := m.systems[key]
-	if !ok {
-		if len(m.systems) >= maxSystems {
-			m.refused.Add(1)
-			return
-		}
-		o = m.newSystem(key)
+	if ok {
+		return o
 	}
-	o.Observe(s.Cost.Seconds())
-}
-
-func (m *Metrics) newSystem(key systemStage) prometheus.Observer {
-	o, err := m.systemDuration.times.GetMetricWithLabelValues(key.system, key.stage.String())
-	if err != nil { // a name that is not UTF-8
-		o = m.systemDuration.times.WithLabelValues("?", key.stage.String())
+	if len(m.systems) >= maxSystems {
+		m.refused.Add(1)
+		return nil
 	}
+	o = m.systemDuration.times.WithLabelValues(valid(key.system), key.stage.String())
 	m.systems[key] = o
 	return o
 }
+
+// valid is a name as a label: one that is not UTF-8 would fail the whole scrape.
+func valid(name string) string { return strings.ToValidUTF8(name, "?") }
 
 // Ticks returns the exact account so far, for /ticks. Any goroutine.
 func (m *Metrics) Ticks() ticks.Snapshot {
@@ -99,19 +76,7 @@ func (m *Metrics) Ticks() ticks.Snapshot {
 	return s
 }
 
-// Progress returns how long ago the newest tick ended (before the first one: how long ago
-// the metrics were made) and the tick period, for /healthz. Any goroutine.
-func (m *Metrics) Progress() (since, period time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	last := m.started
-	if m.rate.count > 0 {
-		last = m.rate.finished
-	}
-	return max(m.now()-last, 0), m.account.Budget
-}
-
-// hertz is the tick rate of late.
+// hertz is the tick rate of late, of all rooms together.
 func (m *Metrics) hertz() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,15 +92,13 @@ const (
 
 // rateWindow measures the tick rate from the starts of the last ticks. Pure.
 type rateWindow struct {
-	starts   [rateTicks]time.Duration // ring, by count & (rateTicks-1)
-	count    uint64
-	finished time.Duration // end of the newest tick
+	starts [rateTicks]time.Duration // ring, by count & (rateTicks-1)
+	count  uint64
 }
 
-func (w *rateWindow) add(start, end time.Duration) {
+func (w *rateWindow) add(start time.Duration) {
 	w.starts[w.count&(rateTicks-1)] = start
 	w.count++
-	w.finished = end
 }
 
 // end is where a measurement ends: the start of the newest tick, so that whole periods are

@@ -58,10 +58,11 @@ func TestTicksWindowIsExact(t *testing.T) {
 // without ticks once two periods have passed.
 func TestUptimeHasWholePeriodsUntilTicksStop(t *testing.T) {
 	clock := &fake{t: time.Hour}
-	m, err := New(nil, clock.now)
+	all, err := New(nil, clock.now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := one{all, all.Open("")}
 	clock.set(time.Hour + time.Second)
 	if up := m.Ticks().Uptime; up != time.Second {
 		t.Errorf("up for %v before the first tick, want 1s", up)

@@ -17,6 +17,9 @@ import (
 // transport calls it on the connection's own goroutine, after the handshake's
 // frames and before any other byte of the client is read.
 func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+	if why := r.refusing.Load(); why != nil {
+		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
+	}
 	back := hello.GetResume()
 	if at, conn, err := r.seats.claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
 		if err != nil {
@@ -31,13 +34,13 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
 		Minor: r.minor(hello),
 	}
-	if err := r.cfg.Identify(join); err != nil {
+	if err := r.cfg.Identify(ctx, join); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
 	defer cancel()
 	if err := r.askToAdmit(ctx, join); err != nil {
-		return nil, r.refusal(err, remote)
+		return nil, r.Refusal("OnAdmit", err, remote)
 	}
 	if err := r.letIn(ctx, join); err != nil {
 		return nil, err
@@ -91,9 +94,9 @@ func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
 	return <-answer
 }
 
-// refusal turns an error of admission into what the client may read.
-func (r *Room) refusal(err error, remote string) error {
-	code, text := r.reason("OnAdmit", err, &r.aside, "client", remote)
+// Refusal turns an error of a hook of admission into what the client may read.
+func (r *Room) Refusal(hook string, err error, remote string) error {
+	code, text := r.reason(hook, err, &r.aside, "client", remote)
 	if errors.Is(err, context.DeadlineExceeded) {
 		code, text = transport.CodeTimeout, "admission took too long"
 	}
@@ -145,6 +148,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 		},
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
+			r.seats.enters(session)
 		},
 	}
 }

@@ -45,15 +45,17 @@ type (
 	Outgoing  = outgoing
 )
 
-func WatchEvery(limit time.Duration) time.Duration { return watchEvery(limit) }
-
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error  { return r.drain(p) }
-func (r *Room) Inbox() *transport.Inbox        { return r.inbox }
-func (r *Room) Penalties() *Penalties          { return &r.penalties }
-func (r *Room) Queue() *rpcqueue.Queue[*Room]  { return r.rpcs }
-func (r *Room) Report()                        { r.metrics.Report(measured{r}) }
+func (r *Room) DrainWith(p *loop.Pacer) error { return r.drain(p, r.cfg.DrainTimeout) }
+func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
+func (r *Room) Penalties() *Penalties         { return &r.penalties }
+func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
+func (r *Room) Report()                       { r.report() }
+
+// Sessions is how many the room remembers.
+func (r *Room) Sessions() int { return len(r.seats.sessions) }
+
 func (r *Room) WaitForWork()                   { r.async.wait.Wait() }
 func (r *Room) Arrived() int                   { return r.arrived }
 func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }

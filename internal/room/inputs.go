@@ -163,7 +163,7 @@ func (r *Room) inputSystem() []System {
 }
 
 // Inputs implements metrics.Room.
-func (m measured) Inputs(f *metrics.Family) {
+func (m measured) Inputs(f metrics.Part) {
 	c := &m.inputs.counts
 	f.Set(c.Applied, "applied")
 	f.Set(c.Missed, "missed")

@@ -3,8 +3,6 @@ package room
 import (
 	"slices"
 	"time"
-
-	"github.com/netloop/netloop/internal/metrics"
 )
 
 // margins is how early the inputs of a client came, over the last second: of each packet that
@@ -49,21 +47,21 @@ func (c *Client) InputMargin() time.Duration {
 	return m
 }
 
-// InputMargins implements metrics.Room.
-func (m measured) InputMargins(f *metrics.Family) {
-	if m.inputs.declared == nil {
+// reportMargins says how early the inputs of the room's clients come.
+func (r *Room) reportMargins() {
+	if r.inputs.declared == nil {
 		return
 	}
-	all := []time.Duration{0} // Without inputs of late.
-	for _, c := range m.clients.list {
-		if x, ok := c.margins.least(m.in.Start); ok {
+	all := r.earliness[:0]
+	for _, c := range r.clients.list {
+		if x, ok := c.margins.least(r.in.Start); ok {
 			all = append(all, x)
 		}
 	}
-	if len(all) > 1 {
-		all = all[1:]
+	if r.earliness = all; len(all) == 0 {
+		r.tally.SetInputMargins(0, 0, false)
+		return
 	}
 	slices.Sort(all)
-	f.SetFloat(all[0].Seconds(), "least")
-	f.SetFloat(all[len(all)/2].Seconds(), "median")
+	r.tally.SetInputMargins(all[0], all[len(all)/2], true)
 }

@@ -19,6 +19,20 @@ func (r *Room) poll() {
 	r.overdue()
 	r.takePosts()
 	r.takeResults()
+	r.closeEmpty()
+}
+
+// closeEmpty closes a room that nobody has been in for as long as its spec says. It goes by who has
+// joined, which a recording has: somebody who is on the way in at that very moment is told of the
+// end.
+func (r *Room) closeEmpty() {
+	if r.spec.CloseEmpty <= 0 || len(r.clients.list) > 0 {
+		r.emptySince = r.now.GameTime
+		return
+	}
+	if r.now.GameTime-r.emptySince >= r.spec.CloseEmpty {
+		r.Close(transport.CodeClosing, "nobody is in the room")
+	}
 }
 
 // takeArrival handles one arrival.
@@ -27,6 +41,9 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	if a.Kind == transport.Joined {
 		r.enter(a.Decoded.(*entrance), a.Session)
 		return
+	}
+	if a.Kind == transport.Gone {
+		r.seats.gone(a.Session)
 	}
 	c, ok := r.clients.get(a.Session.ID())
 	if !ok || c.session != a.Session || c.dropped != nil {

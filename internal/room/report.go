@@ -23,45 +23,44 @@ func (r *Room) reportEvery() uint64 {
 type measured struct{ *Room }
 
 func (m measured) State() *netvar.Stats { return m.world.Stats() }
-func (m measured) Dropped(f *metrics.Family) {
-	n := uint64(0)
+func (m measured) Dropped() (n int) {
 	for _, c := range m.clients.list {
 		if c.dropped != nil {
 			n++
 		}
 	}
-	f.Set(n)
+	return n
 }
 
-func (m measured) Clients(f *metrics.Family) { f.Set(uint64(len(m.clients.list))) }
+func (m measured) Clients() int { return len(m.clients.list) }
 
-func (m measured) Depths(f *metrics.Family) {
+func (m measured) Depths(f metrics.Part) {
 	for _, s := range loop.Stages() {
 		f.Set(uint64(m.rpcs.Depth(s)), stageQueues[s-1])
 	}
 }
 
-func (m measured) Drops(f *metrics.Family) {
+func (m measured) Drops(f metrics.Part) {
 	f.Set(m.unsaid, "rpc", "unanswered")
 	f.Set(m.rpcs.Evicted(), "accounts", "evicted")
 	f.Set(m.penalties.dropped(), "penalties", "evicted")
 }
 
-func (m measured) Messages(f *metrics.Family) {
+func (m measured) Messages(f metrics.Part) {
 	m.rpcs.Counts(func(method *rpcqueue.Method, s loop.Stage, o rpcqueue.Outcome, n uint64) {
 		f.Set(n, method.Name, s.String(), o.String())
 	})
 }
 
-func (m measured) MessagesWaited(f *metrics.Family) { f.Set(m.rpcs.Waited()) }
+func (m measured) MessagesWaited(f metrics.Part) { f.Set(m.rpcs.Waited()) }
 
-func (m measured) Limits(f *metrics.Family) {
+func (m measured) Limits(f metrics.Part) {
 	m.rpcs.LimitCounts(func(limit rpcqueue.Scope, did rpcqueue.Rung, dry bool, n uint64) {
 		f.Set(n, limit.String(), did.String(), strconv.FormatBool(dry))
 	})
 }
 
-func (m measured) Bytes(f *metrics.Family) {
+func (m measured) Bytes(f metrics.Part) {
 	for _, c := range m.schema.AllClasses() {
 		f.Set(m.world.SpentOn(c), c.Name())
 	}
@@ -69,7 +68,7 @@ func (m measured) Bytes(f *metrics.Family) {
 }
 
 // FieldBytes makes no series of a field that never took any.
-func (m measured) FieldBytes(f *metrics.Family) {
+func (m measured) FieldBytes(f metrics.Part) {
 	for _, c := range m.schema.AllClasses() {
 		for i, bytes := range m.world.SpentOnFields(c) {
 			if bytes > 0 {
@@ -87,9 +86,18 @@ var stageQueues = func() (names [loop.NumStages]string) {
 	return names
 }()
 
-// observeTick remembers what a tick cost, and asks for its trace if that was more
-// than its period.
+// report takes the room's plain counters to the metrics.
+func (r *Room) report() {
+	r.tally.Report(measured{r})
+	r.reportMargins()
+}
+
+// observeTick remembers what a tick cost, if the room does, and asks for its trace if that was
+// more than its period.
 func (r *Room) observeTick(rec *loop.Record) {
+	if r.slow == nil {
+		return
+	}
 	f := slowtick.Facts{Overload: uint8(r.Overload()), Clients: len(r.clients.list), Arrivals: r.arrived, Work: r.async.pending}
 	for i, s := range loop.Stages() {
 		f.Queues[i] = r.rpcs.Depth(s)

@@ -97,6 +97,7 @@ type Loop interface {
 // Spec describes a room. Its rates hold for the life of the room.
 type Spec struct {
 	Name        string
+	Kind        string // a label of some metrics
 	Rate, Fixed loop.Rate
 	SendEvery   int // ticks between two snapshots
 	MaxClients  int
@@ -107,6 +108,7 @@ type Spec struct {
 	SameSubject SameSubject
 	LostAfter   time.Duration // of silence a connection counts as lost, in game time
 	MaxRewind   time.Duration // see sight.go; 0 or less: nobody looks back
+	CloseEmpty  time.Duration // without anybody, in game time, it closes; 0 or less is never
 }
 
 // Hertz returns the tick rate as a number.
@@ -120,7 +122,7 @@ type Config struct {
 	Server Server
 	// Identify finds out who wants to join, before the game is asked. Like the game's answer its
 	// error may be a refusal. It runs on the connection's own goroutine.
-	Identify func(*Join) error
+	Identify func(context.Context, *Join) error
 	// Tick is the game's own view of the running tick: the checks of a schema.Method get it.
 	Tick any
 	// Loop has the systems, and Now is where it says what runs.
@@ -145,6 +147,8 @@ type Config struct {
 	WatchdogExit bool
 	CheckEdits   bool
 	CheckValues  bool
+	// Detail keeps ticks in detail (slowtick), which takes two MiB.
+	Detail bool
 
 	// Closed makes the error of a room that has closed itself.
 	Closed func(transport.Code, string) error
@@ -160,31 +164,33 @@ type Room struct {
 	clock   loop.Clock
 	log     *slog.Logger
 	metrics *metrics.Metrics
+	tally   *metrics.Account // what of them is the room's
 
 	// The tick, in the order of the flow: what arrives, what runs, what leaves.
-	feed     feed
-	inbox    *transport.Inbox
-	arrive   func(*transport.Arrival) // takeArrival
-	arrived  int                      // of the last poll
-	anew     []*Client                // that wait to start anew, oldest request first
-	clients  clients
-	rpcs     *rpcqueue.Queue[*Room]
-	tariff   *rpcqueue.Tariff // what messages take: decides nothing but through the feed
-	prices   []rpcqueue.Price // scratch of the feed
-	from     *Client          // whose message, join or leave is being handled
-	owing    *Answer          // what the running handler answers later
-	unsaid   uint64           // calls that reached no handler, and got no answer
-	guard    guard.Guard      // of the game's functions, on this goroutine
-	aside    guard.Guard      // of those that run on others
-	misuses  misuses
-	loop     Loop
-	now      *loop.Now
-	in       loop.Input // of the running tick
-	world    *netvar.World
-	captured uint64    // the tick whose state was captured last
-	looks    []func()  // called after each snapshot
-	payload  []byte    // scratch of Encode
-	leaving  *outgoing // sums up what leaves, while recorded or replayed
+	feed       feed
+	inbox      *transport.Inbox
+	arrive     func(*transport.Arrival) // takeArrival
+	arrived    int                      // of the last poll
+	emptySince time.Duration            // game time of the last tick in which somebody was here
+	anew       []*Client                // that wait to start anew, oldest request first
+	clients    clients
+	rpcs       *rpcqueue.Queue[*Room]
+	tariff     *rpcqueue.Tariff // what messages take: decides nothing but through the feed
+	prices     []rpcqueue.Price // scratch of the feed
+	from       *Client          // whose message, join or leave is being handled
+	owing      *Answer          // what the running handler answers later
+	unsaid     uint64           // calls that reached no handler, and got no answer
+	guard      guard.Guard      // of the game's functions, on this goroutine
+	aside      guard.Guard      // of those that run on others
+	misuses    misuses
+	loop       Loop
+	now        *loop.Now
+	in         loop.Input // of the running tick
+	world      *netvar.World
+	captured   uint64    // the tick whose state was captured last
+	looks      []func()  // called after each snapshot
+	payload    []byte    // scratch of Encode
+	leaving    *outgoing // sums up what leaves, while recorded or replayed
 
 	inputs    inputs
 	async     async
@@ -195,22 +201,26 @@ type Room struct {
 	seats     seats
 	// of the newest tick, for admissions; zero before the first
 	epoch    atomic.Pointer[loop.Epoch]
-	scale    atomic.Pointer[loop.Scale] // that clients have been told, for admissions too
-	closing  *transport.Closed          // by Close or a critical panic
-	ending   bool                       // nobody comes back any more
-	closesAt time.Duration              // the room ends then at the latest, once ending
+	scale    atomic.Pointer[loop.Scale]       // that clients have been told, for admissions too
+	refusing atomic.Pointer[transport.Closed] // since nobody comes in any more
+	end      atomic.Pointer[End]              // by who ends the room from outside
+	life     life
+	closing  *transport.Closed // by Close or a critical panic
+	ending   bool              // nobody comes back any more
+	closesAt time.Duration     // the room ends then at the latest, once ending
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions
 
-	load     overloaded
-	stall    stall
-	visits   visits
-	limits   guard.Throttle[rpcqueue.Rung] // of what the log is told of them
-	slow     *slowtick.Log
-	flight   *flight.Dumper // nil without traces
-	watchdog *watchdog.Watchdog
-	finishAt atomic.Pointer[time.Duration] // when finish began; nil is not yet
+	load      overloaded
+	stall     stall
+	visits    visits
+	limits    guard.Throttle[rpcqueue.Rung] // of what the log is told of them
+	slow      *slowtick.Log                 // nil without Detail
+	earliness []time.Duration               // scratch of reportMargins
+	flight    *flight.Dumper                // nil without traces
+	watchdog  *watchdog.Watchdog
+	finishAt  atomic.Pointer[time.Duration] // when finish began; nil is not yet
 }
 
 // New makes a room that is still to be filled and that [Room.Open] completes.
@@ -219,6 +229,7 @@ func New(cfg Config) (*Room, error) {
 		cfg: cfg, game: cfg.Game, schema: cfg.Schema, spec: cfg.Spec, clock: cfg.Clock, metrics: cfg.Metrics,
 		loop: cfg.Loop, now: cfg.Now,
 	}
+	r.life.end = func() {} // Until Start.
 	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
 	r.guarded()
 	r.feed, r.arrive = network{r}, r.takeArrival
@@ -239,13 +250,22 @@ func New(cfg Config) (*Room, error) {
 	r.tariff = rpcqueue.NewTariff(r.schema.RPCs(), func() time.Duration { return r.clock.Now() })
 	r.rpcs.Tariff = r.tariff
 	r.watchdog = watchdog.New(cfg.Watchdog)
-	r.slow = slowtick.New(r.spec.Rate.Period())
+	if cfg.Detail {
+		r.slow = slowtick.New(r.spec.Rate.Period())
+	}
 	r.load.ladder = overload.New(r.spec.Rate.Period())
 	r.loop.Follow(r.Timeline())
 	r.scale.Store(new(r.loop.Scale()))
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.epoch.Store(&loop.Epoch{})
+	r.tally = cfg.Metrics.Open(r.spec.Kind)
 	return r, nil
+}
+
+// Discard lets go of a room that was never filled: its game's Open has failed.
+func (r *Room) Discard() {
+	r.cancel()
+	r.tally.Close(transport.CodeInternal.Name())
 }
 
 // Trace hands slow ticks to a flight recorder, before the first tick.
@@ -271,7 +291,13 @@ func (r *Room) Log() *slog.Logger { return r.log }
 // Metrics returns where the room counts.
 func (r *Room) Metrics() *metrics.Metrics { return r.metrics }
 
-// Slow returns the record of slow ticks, which any goroutine may read.
+// Figures are a few numbers of the room, which any goroutine may ask for.
+func (r *Room) Figures() metrics.Figures { return r.tally.Figures() }
+
+// Progress returns how long ago the newest tick ended, and the tick period. Any goroutine may ask.
+func (r *Room) Progress() (since, period time.Duration) { return r.tally.Progress() }
+
+// Slow returns the record of slow ticks, which any goroutine may read; nil without Detail.
 func (r *Room) Slow() *slowtick.Log { return r.slow }
 
 // Watchdog returns who looks for ticks that hang, which any goroutine may ask.

@@ -59,13 +59,13 @@ func (r *Room) account(rec *loop.Record) {
 		r.feed.unrecorded("the end of the context of system " + name)
 	}
 	r.feed.end()
-	r.metrics.ObserveTick(rec, r.spec.Rate.Period())
+	r.tally.ObserveTick(rec, r.spec.Rate.Period())
 	r.observeLoad(rec)
 	r.observeTick(rec)
 	r.reportFaults(rec)
 	r.answer(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {
-		r.metrics.Report(measured{r})
+		r.report()
 	}
 }
 
@@ -86,11 +86,12 @@ func (r *Room) run(ctx context.Context) error {
 	pacer := &loop.Pacer{Timeline: r.Timeline()}
 	pacer.Start(r.clock.Now(), firstTick)
 	err := loop.Run(ctx, r.clock, pacer, r.paced)
-	r.cfg.Server.EndAdmission(transport.CodeClosing, "the server is closing")
+	end := r.told()
+	r.EndAdmission(end.Why.Code, end.Why.Text)
 	if err == nil {
-		err = r.drain(pacer)
+		err = r.drain(pacer, end.Drain)
 	}
-	why := cmp.Or(r.closing, &transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"})
+	why := cmp.Or(r.closing, &end.Why)
 	closeErr := r.Finish(why.Code, why.Text)
 	if r.closing != nil && r.closing.Code == transport.CodeClosing {
 		err = nil
@@ -108,9 +109,8 @@ const WorkGrace = 5 * time.Second
 var errDrained = errors.New("netloop: drained")
 
 // drain goes on ticking while clients may finish, and while work is under way.
-func (r *Room) drain(pacer *loop.Pacer) error {
+func (r *Room) drain(pacer *loop.Pacer, limit time.Duration) error {
 	start := r.clock.Now()
-	limit := r.cfg.DrainTimeout
 	if r.in.Tick == 0 {
 		return nil // Told to end before its first tick: there is nothing to finish.
 	}
@@ -157,6 +157,7 @@ func (r *Room) Drain(limit time.Duration) error {
 // Finish lets every client leave, tells it why, removes all systems, and lets the game save.
 func (r *Room) Finish(code transport.Code, text string) error {
 	r.ending = true
+	r.refuse(code, text)
 	r.finishAt.Store(new(r.clock.Now()))
 	waited := r.async.pending
 	err := r.Inspect(func() {
@@ -168,6 +169,7 @@ func (r *Room) Finish(code transport.Code, text string) error {
 			c.session.Close(code, text)
 		}
 	})
+	r.seats.close(code, text)
 	r.tellStall()
 	ended := r.Watched("Go", WorkGrace)
 	// What OnLeave has just asked for: to save a player, mostly.
@@ -182,7 +184,8 @@ func (r *Room) Finish(code transport.Code, text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
 	defer cancel()
 	err = errors.Join(err, r.game.Close(ctx))
-	r.metrics.Report(measured{r})
+	r.report()
+	r.tally.Close(code.Name())
 	return err
 }
 

@@ -26,7 +26,9 @@ type seats struct {
 	taken    int
 	awaiting int // of them: their clients have lost their connection
 	secrets  map[secretID]*seat
-	players  map[string]*seat // by subject; under Allow the first of each
+	players  map[string]*seat                // by subject; under Allow the first of each
+	sessions map[*transport.Session]struct{} // that have not gone
+	closed   *transport.Closed               // the room has ended
 }
 
 // seat is the place of one client. But for its id it belongs to the mutex of its seats.
@@ -184,6 +186,42 @@ func (s *seats) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.taken
+}
+
+// enters notes a session that begins. One that comes too late is told how the room has ended: no
+// tick will ever take it.
+func (s *seats) enters(session *transport.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil {
+		session.Abandon(s.closed.Code, s.closed.Text)
+		return
+	}
+	if s.sessions == nil {
+		s.sessions = map[*transport.Session]struct{}{}
+	}
+	s.sessions[session] = struct{}{}
+}
+
+// gone forgets a session.
+func (s *seats) gone(session *transport.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, session)
+}
+
+// close ends all sessions of a room that has ended, those of clients that were on their way in
+// among them.
+func (s *seats) close(code transport.Code, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.closed = &transport.Closed{Code: code, Text: text}
+	}
+	for session := range s.sessions {
+		session.Abandon(code, text) // Unless its client was told already.
+	}
+	s.sessions = nil
 }
 
 // full reports whether nobody who comes gets a seat, whoever it is, and whether a client is

@@ -201,7 +201,7 @@ func (r *Room) timeOf(tick uint64) time.Duration {
 }
 
 // Views implements metrics.Room.
-func (m measured) Views(f *metrics.Family) {
+func (m measured) Views(f metrics.Part) {
 	for why, n := range m.inputs.views {
 		f.Set(n, clampNames[why])
 	}

@@ -77,6 +77,9 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint32(c))
 }
 
+// Name is the code as metrics have it, where those of games are one.
+func (c Code) Name() string { return codeTexts[c.counter()] }
+
 // counter returns the index of the code's counter: codes that this version does not
 // know share one with the game's.
 func (c Code) counter() int { return min(int(c), numCodes-1) }

@@ -101,6 +101,10 @@ func (s *Session) TakeFlushLag() (time.Duration, bool) {
 	return time.Duration(lag), lag > 0
 }
 
+// Abandon ends the session without its owner, whose goroutine may hang: what the owner has not
+// flushed is not sent. Any goroutine may call it.
+func (s *Session) Abandon(code Code, text string) { s.shutdown(code, text) }
+
 // Close ends the session on the owner's behalf, after all that it has sent: the peer gets
 // code and text. What is sent or flushed after it is dropped and counted.
 func (s *Session) Close(code Code, text string) {

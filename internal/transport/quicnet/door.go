@@ -78,7 +78,7 @@ func (l *Listener) enter(conn *quic.Conn, st *stranger) *transport.Refusal {
 	switch {
 	case l.refuse != nil:
 		return l.refuse
-	case l.admitted >= l.cfg.MaxConns:
+	case l.admitted >= l.maxConns:
 		l.cfg.Stats.Drop(transport.DropFull, 1)
 		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
 	case !l.strangers.met(st, conn):

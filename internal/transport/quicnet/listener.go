@@ -82,6 +82,7 @@ type Listener struct {
 	mu       sync.Mutex
 	conns    map[*quic.Conn]*transport.Link // nil while it is a stranger
 	admitted int                            // of conns
+	maxConns int                            // bounds that
 	refuse   *transport.Refusal             // nil: dials are welcome
 	told     guard.Throttle[string]         // of what the log is told
 }
@@ -91,6 +92,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
 	l := &Listener{
 		cfg: cfg, conns: make(map[*quic.Conn]*transport.Link), heard: rate.NewLimiter(heardRate, heardBurst),
+		maxConns:  cfg.MaxConns,
 		strangers: newStrangers(cfg.MaxStrangers, max(cfg.MaxConns, minBurst), cfg.Stats),
 	}
 	l.strangers.dismiss = l.dismiss
@@ -202,6 +204,13 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 
 // Addr returns the socket's address.
 func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
+
+// SetMaxConns replaces ServerConfig.MaxConns. Who is in stays.
+func (l *Listener) SetMaxConns(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.maxConns = n
+}
 
 // Refuse answers every new dial at once with code and text; who is in stays.
 func (l *Listener) Refuse(code transport.Code, text string) {

@@ -1,0 +1,164 @@
+// Package hall is the directory of a server's rooms: which names are taken, and by which rooms.
+//
+// The flow:
+//
+//	who opens a room     Reserve(name) ── the game fills it ──▶ Place.Fill(room), or Place.GiveUp
+//	who comes in         Find(ctx, name): waits for one that is being filled
+//	who looks on         All(): a list that nobody changes any more
+//	the end of a room    Leave(name)
+//	the end of a server  Close(), Wait()
+//
+// Any goroutine may use it. It starts none and reads no clock.
+package hall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// The errors of Reserve.
+var (
+	ErrTaken  = errors.New("netloop: there is a room of that name")
+	ErrFull   = errors.New("netloop: the server has as many rooms as it may")
+	ErrClosed = errors.New("netloop: the server is closing")
+)
+
+// Hall holds rooms of type R by their names.
+type Hall[R any] struct {
+	most int
+	wait sync.WaitGroup // of the places that are taken
+
+	mu     sync.Mutex
+	places map[string]*Place[R]
+	opened uint64 // places that were ever taken: they number them
+	list   []R    // of All; nil once it has changed
+	closed bool
+}
+
+// Place is a name that is taken: by a room, or by one that is being filled.
+type Place[R any] struct {
+	hall   *Hall[R]
+	name   string
+	number uint64        // in the order of opening
+	filled chan struct{} // closed when it is known what has become of it
+	open   bool          // there is a room; written before filled is closed
+	room   R
+}
+
+// New makes a hall for so many rooms.
+func New[R any](most int) *Hall[R] {
+	return &Hall[R]{most: most, places: map[string]*Place[R]{}}
+}
+
+// Reserve takes a name for a room that is about to be filled. Fill or GiveUp follows.
+func (h *Hall[R]) Reserve(name string) (*Place[R], error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, ErrClosed
+	case h.places[name] != nil:
+		return nil, ErrTaken
+	case len(h.places) >= h.most:
+		return nil, ErrFull
+	}
+	h.opened++
+	p := &Place[R]{hall: h, name: name, number: h.opened, filled: make(chan struct{})}
+	h.places[name] = p
+	h.wait.Add(1)
+	return p, nil
+}
+
+// Number counts the places that the hall has had, this one included.
+func (p *Place[R]) Number() uint64 { return p.number }
+
+// Fill says that the room is open.
+func (p *Place[R]) Fill(room R) {
+	p.hall.mu.Lock()
+	defer p.hall.mu.Unlock()
+	p.room, p.open, p.hall.list = room, true, nil
+	close(p.filled)
+}
+
+// GiveUp says that there will be no room.
+func (p *Place[R]) GiveUp() {
+	p.hall.mu.Lock()
+	defer p.hall.mu.Unlock()
+	close(p.filled)
+	p.hall.leaveLocked(p.name)
+}
+
+// Leave takes out a room that has ended: its name is free.
+func (h *Hall[R]) Leave(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leaveLocked(name)
+}
+
+func (h *Hall[R]) leaveLocked(name string) {
+	delete(h.places, name)
+	h.list = nil
+	h.wait.Done()
+}
+
+// Find returns the room of a name. It waits for one that is being filled, until ctx ends.
+func (h *Hall[R]) Find(ctx context.Context, name string) (room R, ok bool) {
+	h.mu.Lock()
+	p := h.places[name]
+	h.mu.Unlock()
+	if p == nil {
+		return room, false
+	}
+	select {
+	case <-p.filled:
+		return p.room, p.open // Also for somebody whose time is over.
+	default:
+	}
+	select {
+	case <-p.filled:
+		return p.room, p.open
+	case <-ctx.Done():
+		return room, false
+	}
+}
+
+// All returns the rooms that are open, in the order of opening. Nobody may change the list.
+func (h *Hall[R]) All() []R {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.list != nil {
+		return h.list
+	}
+	open := make([]*Place[R], 0, len(h.places))
+	for _, p := range h.places {
+		if p.open {
+			open = append(open, p)
+		}
+	}
+	slices.SortFunc(open, func(a, b *Place[R]) int { return cmp.Compare(a.number, b.number) })
+	h.list = make([]R, len(open))
+	for i, p := range open {
+		h.list[i] = p.room
+	}
+	return h.list
+}
+
+// Len returns how many names are taken.
+func (h *Hall[R]) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.places)
+}
+
+// Close lets nobody reserve any more.
+func (h *Hall[R]) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+}
+
+// Wait returns when no name is taken any more, after Close.
+func (h *Hall[R]) Wait() { h.wait.Wait() }

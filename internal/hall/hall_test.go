@@ -1,0 +1,191 @@
+package hall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/netloop/netloop/internal/hall"
+)
+
+// A hall does what a map of names does, with a list in the order of opening, whatever happens in
+// which order.
+func TestAHallFollowsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const most = 5
+		h := hall.New[int](most)
+		filling := map[string]*hall.Place[int]{}
+		open := map[string]int{}
+		var order []int
+		closed, rooms := false, 0
+		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
+		t.Repeat(map[string]func(*rapid.T){
+			"reserve": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				p, err := h.Reserve(n)
+				_, taken := open[n]
+				var want error
+				switch {
+				case closed:
+					want = hall.ErrClosed
+				case taken || filling[n] != nil:
+					want = hall.ErrTaken
+				case len(open)+len(filling) >= most:
+					want = hall.ErrFull
+				}
+				if !errors.Is(err, want) {
+					t.Fatalf("reserving %q: %v, want %v", n, err, want)
+				}
+				if err == nil {
+					filling[n] = p
+				}
+			},
+			"fill": func(t *rapid.T) {
+				for _, n := range slices.Sorted(maps.Keys(filling)) {
+					rooms++
+					filling[n].Fill(rooms)
+					open[n], order = rooms, append(order, rooms)
+					delete(filling, n)
+					return
+				}
+			},
+			"give up": func(t *rapid.T) {
+				for _, n := range slices.Sorted(maps.Keys(filling)) {
+					filling[n].GiveUp()
+					delete(filling, n)
+					return
+				}
+			},
+			"leave": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				if room, ok := open[n]; ok {
+					h.Leave(n)
+					delete(open, n)
+					order = slices.DeleteFunc(order, func(r int) bool { return r == room })
+				}
+			},
+			"close": func(t *rapid.T) {
+				if rapid.IntRange(0, 20).Draw(t, "luck") == 0 {
+					h.Close()
+					closed = true
+				}
+			},
+			"": func(t *rapid.T) {
+				all := slices.Clone(h.All())
+				inOrder := slices.Clone(order)
+				slices.Sort(all)
+				slices.Sort(inOrder)
+				if !slices.Equal(all, inOrder) || h.Len() != len(open)+len(filling) {
+					t.Fatalf("the rooms are %v of %d, want %v", all, h.Len(), inOrder)
+				}
+				n := name.Draw(t, "look for")
+				if filling[n] != nil {
+					return
+				}
+				got, ok := h.Find(context.Background(), n)
+				if want, there := open[n]; ok != there || got != want {
+					t.Fatalf("%q is %d, %v, want %d, %v", n, got, ok, want, there)
+				}
+			},
+		})
+		for _, p := range filling {
+			p.GiveUp()
+		}
+		for n := range open {
+			h.Leave(n)
+		}
+		h.Wait()
+	})
+}
+
+func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
+	h := hall.New[int](100)
+	var want []int
+	for i := range 50 {
+		p, err := h.Reserve(fmt.Sprint(i))
+		if err != nil || p.Number() != uint64(i+1) {
+			t.Fatal(err, p.Number())
+		}
+		p.Fill(i)
+		want = append(want, i)
+	}
+	if got := h.All(); !slices.Equal(got, want) {
+		t.Errorf("listed %v", got)
+	}
+}
+
+// Whoever asks for a room that is being filled waits for it, and for no longer than it may.
+func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
+	for _, fills := range []bool{true, false} {
+		h := hall.New[int](2)
+		p, err := h.Reserve("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, ok := h.Find(late, "a"); ok {
+			t.Error("it was found before it was there")
+		}
+		found := make(chan bool)
+		go func() {
+			room, ok := h.Find(t.Context(), "a")
+			found <- ok && room == 7
+		}()
+		if fills {
+			p.Fill(7)
+		} else {
+			p.GiveUp()
+		}
+		if got := <-found; got != fills {
+			t.Errorf("filled %v, found %v", fills, got)
+		}
+		for range 20 {
+			if _, ok := h.Find(late, "a"); ok != fills {
+				t.Error("whoever has no time left finds another than is there")
+			}
+		}
+	}
+}
+
+// A site has its burst, gets one more in each gap, and takes nothing from another; the sites that
+// are remembered are bounded, and those that may have all again make room.
+func TestTheTollIsPaidBySite(t *testing.T) {
+	var toll hall.Toll[int]
+	pay := func(site int, at time.Duration) (n int) {
+		for toll.Pay(site, at) {
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct {
+		site int
+		at   time.Duration
+		want int
+	}{
+		{1, 0, hall.RoomBurst}, {1, hall.RoomGap - 1, 0}, {1, hall.RoomGap, 1}, {2, hall.RoomGap, hall.RoomBurst},
+		{1, 5 * hall.RoomGap, 4}, {1, time.Hour, hall.RoomBurst},
+	} {
+		if got := pay(c.site, c.at); got != c.want {
+			t.Errorf("site %d at %v may have %d, want %d", c.site, c.at, got, c.want)
+		}
+	}
+	var full hall.Toll[int]
+	for site := range hall.MaxSites {
+		if !full.Pay(site, 0) {
+			t.Fatalf("site %d is refused", site)
+		}
+	}
+	if full.Pay(-1, 0) || !full.Pay(1, 0) {
+		t.Error("beyond the bound a new site gets a room, or a known one none")
+	}
+	if !full.Pay(-1, hall.RoomGap) {
+		t.Error("sites that may have all again make no room")
+	}
+}

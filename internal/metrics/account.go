@@ -1,0 +1,302 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// maxKinds bounds the kinds of rooms that have series of their own. Rooms of further kinds count
+// under otherKinds.
+const (
+	maxKinds   = 16
+	otherKinds = "other"
+)
+
+// Account is what one room adds to the series of its server: each shows the sum over all rooms,
+// and of a counter what rooms that have ended had counted stays in it. Its room's goroutine uses
+// it, unless a method says otherwise.
+type Account struct {
+	m    *Metrics
+	kind string
+
+	reporting sync.Mutex // Report and Close: a room that was given up may come back and report
+	closed    bool
+	// What of a series is this room's: of a counter its total, of a gauge the bits of its value.
+	// Both under reporting.
+	counted, gauged map[*atomic.Uint64]uint64
+	systems         map[systemStage]prometheus.Observer
+	// Of the room's kind; nil if it has none.
+	duration, lateness prometheus.Observer
+
+	// Guarded by the mutex of the Metrics.
+	figures  Figures
+	took     spread
+	late     spread
+	budget   time.Duration
+	finished time.Duration // the newest tick; before the first one the account's beginning
+
+	margins atomic.Pointer[inputMargins]
+}
+
+// inputMargins is how early inputs of a room's clients come, if some have come of late.
+type inputMargins struct {
+	least, median time.Duration
+	some          bool
+}
+
+// Figures are a few numbers of one room.
+type Figures struct {
+	Ticks    uint64        // that ran
+	Overruns uint64        // of them: longer than the period
+	Dropped  uint64        // that never ran
+	P50, P99 time.Duration // of what a tick takes, rounded up by a fifth at most
+	LateP99  time.Duration // of how late ticks begin, likewise
+}
+
+// Open begins the account of a room. Its kind is a label of some series; "" makes none. Any
+// goroutine may call it.
+func (m *Metrics) Open(kind string) *Account {
+	a := &Account{
+		m: m, counted: map[*atomic.Uint64]uint64{}, gauged: map[*atomic.Uint64]uint64{},
+		systems: map[systemStage]prometheus.Observer{}, finished: m.now(),
+	}
+	m.mu.Lock()
+	if a.kind = kind; !m.kinds[kind] {
+		if kind != "" && len(m.kinds) >= maxKinds {
+			a.kind = otherKinds
+		} else if kind != "" {
+			m.kinds[kind] = true
+		}
+	}
+	m.accounts[a] = struct{}{}
+	m.mu.Unlock()
+	if kind != "" {
+		a.duration = m.kindDuration.times.WithLabelValues(valid(a.kind))
+		a.lateness = m.kindLateness.times.WithLabelValues(valid(a.kind))
+	}
+	m.opened.Add(1, a.kind)
+	Part{m.rooms, a}.Set(1, a.kind)
+	return a
+}
+
+// Close ends the account of a room that has ended with a code: what the room has counted stays, and
+// what it had of each gauge goes. Any goroutine may call it; the first code counts.
+func (a *Account) Close(code string) {
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
+	if a.closed {
+		return
+	}
+	a.closed = true
+	a.m.ended.Add(1, a.kind, code)
+	for series, bits := range a.gauged {
+		addFloat(series, -math.Float64frombits(bits))
+	}
+	clear(a.gauged)
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	delete(a.m.accounts, a)
+}
+
+// Report reads the plain numbers of the room. They are plain because a tick counts often and is
+// scraped rarely.
+func (a *Account) Report(r Room) {
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
+	if a.closed {
+		return
+	}
+	for _, f := range a.m.families {
+		if f.source.room != nil {
+			f.source.room(r, Part{f, a})
+		}
+	}
+}
+
+// Part is a family as one room reports to it.
+type Part struct {
+	f *Family
+	a *Account
+}
+
+// Kind is the room's kind, as a label.
+func (p Part) Kind() string { return p.a.kind }
+
+// Set replaces what the room adds to the total of a counter, or to the value of a gauge.
+func (p Part) Set(n uint64, labels ...string) {
+	if p.f.kind == gauge {
+		p.setGauge(float64(n), labels)
+		return
+	}
+	series := p.f.value(labels)
+	if series == nil {
+		return
+	}
+	if had := p.a.counted[series]; n != had {
+		series.Add(n - had)
+		p.a.counted[series] = n
+	}
+}
+
+func (p Part) setGauge(x float64, labels []string) {
+	series := p.f.value(labels)
+	if series == nil {
+		return
+	}
+	if had := math.Float64frombits(p.a.gauged[series]); x != had {
+		addFloat(series, x-had)
+		p.a.gauged[series] = math.Float64bits(x)
+	}
+}
+
+// addFloat adds to a value that is kept as the bits of a float64.
+func addFloat(series *atomic.Uint64, x float64) {
+	for {
+		was := series.Load()
+		if series.CompareAndSwap(was, math.Float64bits(math.Float64frombits(was)+x)) {
+			return
+		}
+	}
+}
+
+// Figures returns a few numbers of the room. Any goroutine may call it.
+func (a *Account) Figures() Figures {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	f := a.figures
+	f.P50, f.P99, f.LateP99 = a.took.quantile(.5), a.took.quantile(.99), a.late.quantile(.99)
+	return f
+}
+
+// Progress returns how long ago the room's newest tick ended (before the first one: how long ago
+// the account began) and the tick period, for /healthz. Any goroutine may call it.
+func (a *Account) Progress() (since, period time.Duration) {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return max(a.m.now()-a.finished, 0), a.budget
+}
+
+// SetInputMargins says how early inputs come of the client with the least, and of the one in the
+// middle, if some have come of late.
+func (a *Account) SetInputMargins(least, median time.Duration, some bool) {
+	a.margins.Store(&inputMargins{least, median, some})
+}
+
+// inputMargins shows the least of all rooms, and that of the room in the middle.
+func (m *Metrics) inputMargins(f *Family) {
+	var least, median []time.Duration
+	declared := false
+	m.mu.Lock()
+	for a := range m.accounts {
+		x := a.margins.Load()
+		if declared = declared || x != nil; x != nil && x.some {
+			least, median = append(least, x.least), append(median, x.median)
+		}
+	}
+	m.mu.Unlock()
+	switch {
+	case !declared:
+		return
+	case len(median) == 0:
+		least, median = []time.Duration{0}, []time.Duration{0}
+	}
+	slices.Sort(median)
+	f.SetFloat(slices.Min(least).Seconds(), "least")
+	f.SetFloat(median[len(median)/2].Seconds(), "median")
+}
+
+// ObserveTick takes one tick record. budget is the tick period: a longer tick is an
+// overrun. It is called after each Step, keeps nothing of rec, and
+// allocates only when a system or a panicking system is seen for the first time.
+func (a *Account) ObserveTick(rec *loop.Record, budget time.Duration) {
+	m, lateness := a.m, max(rec.Start-rec.Deadline, 0)
+	m.mu.Lock()
+	m.observeLocked(rec, lateness, budget)
+	a.figures.Ticks++
+	if rec.Duration > budget {
+		a.figures.Overruns++
+	}
+	a.figures.Dropped += rec.Dropped
+	a.took.add(rec.Duration)
+	a.late.add(lateness)
+	a.budget, a.finished = budget, rec.Start+rec.Duration
+	m.mu.Unlock()
+
+	m.tickDuration.Observe(rec.Duration.Seconds())
+	m.tickLateness.Observe(lateness.Seconds())
+	if a.duration != nil {
+		a.duration.Observe(rec.Duration.Seconds())
+		a.lateness.Observe(lateness.Seconds())
+	}
+	for i, d := range rec.Stages {
+		m.stages[i].Observe(d.Seconds())
+	}
+	for i := range rec.Systems {
+		if s := &rec.Systems[i]; s.Runs > 0 {
+			a.observeSystem(s)
+		}
+		if missed := rec.Systems[i].Missed; missed > 0 {
+			m.missed.Add(uint64(missed), rec.Systems[i].Name)
+		}
+	}
+	for i := range rec.Panics {
+		m.Panics.Add(1, rec.Panics[i].System)
+	}
+	if rec.MorePanics > 0 {
+		m.Panics.Add(uint64(rec.MorePanics), "others")
+	}
+}
+
+func (a *Account) observeSystem(s *loop.SystemCost) {
+	key := systemStage{s.Name, s.Stage}
+	o, ok := a.systems[key]
+	if !ok {
+		if o = a.m.system(key); o == nil {
+			return
+		}
+		a.systems[key] = o
+	}
+	o.Observe(s.Cost.Seconds())
+}
+
+// spread counts durations in buckets of which each is a fifth wider than the one before, roughly:
+// four to each power of two microseconds. It takes little, because every room has some.
+type spread struct {
+	counts [spreadBuckets]uint32
+	total  uint64
+}
+
+const spreadBuckets = 4 * 26 // up to a minute
+
+func (s *spread) add(d time.Duration) {
+	s.counts[bucketOf(d)]++
+	s.total++
+}
+
+// bucketOf returns the bucket of a duration.
+func bucketOf(d time.Duration) int {
+	us := float64(max(d/time.Microsecond, 1))
+	return min(int(math.Ceil(4*math.Log2(us))), spreadBuckets-1)
+}
+
+// quantile returns the upper edge of the bucket below which a share of the durations lies.
+func (s *spread) quantile(share float64) time.Duration {
+	if s.total == 0 {
+		return 0
+	}
+	rank := uint64(math.Ceil(share * float64(s.total)))
+	seen := uint64(0)
+	for i, n := range s.counts {
+		if seen += uint64(n); seen >= rank {
+			return time.Duration(math.Exp2(float64(i)/4) * float64(time.Microsecond))
+		}
+	}
+	return time.Minute // The counts have wrapped around, after 2³² ticks in one bucket.
+}

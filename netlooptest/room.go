@@ -1,0 +1,243 @@
+package netlooptest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/loop"
+)
+
+// PlayedRoom is one of the rooms of a world. It ticks at its own rate, while [World.Step] counts
+// the ticks of the default one.
+type PlayedRoom struct {
+	w     *World
+	in    inside.Room
+	name  string
+	pacer loop.Pacer
+
+	at      time.Duration // when its next tick is due, or the frames after one
+	frames  bool          // it is the frames of its clients, of so much
+	elapsed time.Duration
+	running bool // its tick is: it may spend time, in which other rooms act
+
+	draining *draining
+	ended    *netloop.Closed
+}
+
+// draining is a room on its way to its end.
+type draining struct {
+	start, limit time.Duration
+	why          netloop.Closed
+}
+
+func (w *World) newRoom(in inside.Room) *PlayedRoom {
+	r := &PlayedRoom{w: w, in: in, name: in.Room.Spec().Name, pacer: loop.Pacer{Timeline: in.Room.Timeline()}, at: w.net.Now()}
+	r.pacer.Start(r.at, loop.FirstTick)
+	w.named[r.name] = r
+	in.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
+	return r
+}
+
+// adopt takes a room that was opened.
+func (w *World) adopt(in inside.Room) {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	w.opened = append(w.opened, in)
+}
+
+// lookForRooms lets the rooms that were opened meanwhile begin.
+func (w *World) lookForRooms() {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	for _, in := range w.opened {
+		r := w.newRoom(in)
+		w.rooms = append(w.rooms, r)
+		if w.main.ended != nil { // It was on its way when the server ended.
+			r.drain(0, closing)
+		}
+	}
+	w.opened = nil
+}
+
+// OpenRoom opens another room, as the program around the server may. A room that the game
+// opens with netloop.OpenRoom begins with the first Step after its Open has returned, which is work
+// of another goroutine: see [World.Settle].
+func (w *World) OpenRoom(spec netloop.RoomSpec) (*PlayedRoom, error) {
+	w.tb.Helper()
+	if _, err := w.server.Public.(*netloop.Server).OpenRoom(context.Background(), spec); err != nil {
+		return nil, err
+	}
+	return w.Room(spec.Name), nil
+}
+
+// Room returns the room of a name: the one that runs, or else the one that has ended last. It fails
+// the test if there was none. The default room's name is mostly empty.
+func (w *World) Room(name string) *PlayedRoom {
+	w.tb.Helper()
+	w.lookForRooms()
+	r := w.named[name]
+	if r == nil {
+		w.tb.Fatalf("netlooptest: there is no room %q, and never was", name)
+	}
+	return r
+}
+
+// Tick calls fn with the room's tick, between two ticks: to look at its state, or to change it for
+// the next tick's snapshot.
+func (r *PlayedRoom) Tick(fn func(*netloop.Tick)) {
+	r.w.tb.Helper()
+	if err := r.in.Room.Look(func() { fn(r.in.Tick.(*netloop.Tick)) }); err != nil {
+		r.w.tb.Fatalf("netlooptest: %v", err)
+	}
+}
+
+// Ended returns why the room has ended: by Room.Close of the game, by Server.CloseRoom, because it
+// was empty, or with the server. It is nil while the room runs.
+func (r *PlayedRoom) Ended() *netloop.Closed { return r.ended }
+
+// Drain brings the room to its end, as Server.CloseRoom does: its clients may go on for d, while
+// [World.Step] goes on, and then they are told the code and the text.
+func (r *PlayedRoom) Drain(d time.Duration, c netloop.Code, text string) {
+	r.w.tb.Helper()
+	r.drain(d, netloop.Closed{Code: c, Text: text})
+}
+
+// act lets the room act that is the first to have something to do, at its time.
+func (w *World) act() {
+	w.tb.Helper()
+	w.lookForRooms()
+	first := w.first()
+	// Of ticks at one moment what was flushed leaves together.
+	if now := w.net.Now(); first.frames || first.at > now || w.ticked != now {
+		w.advance(first.at)
+	}
+	w.ticked = -1
+	first.act()
+}
+
+// first returns the room that acts first, of several the one that was opened first.
+func (w *World) first() (first *PlayedRoom) {
+	for _, r := range w.rooms {
+		if !r.running && (first == nil || r.at < first.at) {
+			first = r
+		}
+	}
+	return first
+}
+
+// pass lets time go on within a tick, while the other rooms act. Between two ticks all stand still.
+func (w *World) pass(to time.Duration) {
+	w.tb.Helper()
+	for slices.ContainsFunc(w.rooms, func(r *PlayedRoom) bool { return r.running }) {
+		w.lookForRooms()
+		if r := w.first(); r == nil || r.at > to {
+			break
+		}
+		w.act()
+	}
+	w.advance(to)
+}
+
+// act runs the tick that is due, or the frames of the room's clients that follow one.
+func (r *PlayedRoom) act() {
+	w := r.w
+	w.tb.Helper()
+	if r.frames {
+		r.frames = false
+		if r == w.main {
+			w.steps++
+		}
+		for _, s := range w.clients {
+			if !s.frozen && !s.gone && !s.frames.own && w.roomOf(s) == r {
+				s.c.Step(r.elapsed)
+			}
+		}
+		return
+	}
+	in, due, wait := r.pacer.Next(w.net.Now())
+	if !due {
+		r.at = wait
+		return
+	}
+	in.Wall = w.clock().Wall()
+	in.Overload = r.in.Room.NextOverload()
+	period := r.pacer.Timeline.Rate.Period()
+	r.frames, r.elapsed = true, period*time.Duration(1+in.Dropped)
+	if r.ended == nil {
+		r.tick(in)
+	}
+	w.ticked = w.net.Now()
+	r.at = max(in.Deadline+period/2, w.net.Now())
+}
+
+// roomOf is the room by whose ticks a client's frames go: the one that it has asked for, if that
+// is there, or else the default one.
+func (w *World) roomOf(s *seat) *PlayedRoom {
+	if r := w.named[s.room]; r != nil && r.ended == nil {
+		return r
+	}
+	return w.main
+}
+
+// tick runs one tick, and the room's end if that has come.
+func (r *PlayedRoom) tick(in loop.Input) {
+	w := r.w
+	w.tb.Helper()
+	if e := r.in.Room.Ending(); e != nil {
+		r.drain(e.Drain, netloop.Closed{Code: e.Why.Code, Text: e.Why.Text})
+	}
+	r.running = true
+	err := r.in.Room.Step(in)
+	r.running = false
+	var closed *netloop.Closed
+	switch {
+	case err != nil && (!errors.As(err, &closed) || closed.Code == netloop.CodeInternal):
+		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
+	case err != nil:
+		r.end(*closed)
+	case r.draining != nil && !r.in.Room.Lingers(in.Start-r.draining.start, r.draining.limit):
+		r.end(r.draining.why)
+	}
+}
+
+// drain begins the room's end.
+func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
+	r.w.tb.Helper()
+	if r.ended != nil || r.draining != nil {
+		return
+	}
+	r.draining = &draining{r.w.net.Now(), limit, why}
+	r.in.Room.EndAdmission(why.Code, why.Text)
+	if err := r.in.Room.Drain(limit); err != nil {
+		r.w.tb.Fatalf("netlooptest: %v", err)
+	}
+}
+
+// end ends the room, once: clients are told, and the game's OnLeave and OnClose run. The end of the
+// default room is that of the server.
+func (r *PlayedRoom) end(why netloop.Closed) {
+	w := r.w
+	w.tb.Helper()
+	if r.ended != nil {
+		return
+	}
+	r.ended = &why
+	r.in.Room.EndAdmission(why.Code, why.Text)
+	if err := r.in.Room.Finish(why.Code, why.Text); err != nil {
+		w.tb.Errorf("netlooptest: closing the room: %v", err)
+	}
+	if r != w.main {
+		w.rooms = slices.DeleteFunc(slices.Clone(w.rooms), func(other *PlayedRoom) bool { return other == r })
+		r.in.Ended(nil)
+		return
+	}
+	for _, other := range w.rooms {
+		if other != r {
+			other.drain(0, closing)
+		}
+	}
+}

@@ -1,0 +1,387 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A server has many rooms: the default one, which New opens, and those that the game, the program
+// or, if the game lets them, clients open meanwhile.
+
+// Opener is a [Game] that opens rooms which clients ask for by a name that is not there.
+type Opener interface {
+	// OpenFor says what room a client gets that asks for a name, or refuses it: with
+	// [CodeRoomUnknown] above all. It runs on its own goroutine and may block until ctx ends
+	// ([Config] AdmitTimeout). Of j everything is known but what OnAdmit of the room finds out. The
+	// room gets the name that was asked for; without a CloseEmpty it has one of 30 s. A site (an
+	// IPv4 address, an IPv6 /56) may have 32 rooms opened at once, and then one more a second.
+	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
+}
+
+// emptyFor is the CloseEmpty of rooms that clients ask for, unless the game has another: names that
+// somebody makes up do not fill the server.
+const emptyFor = 30 * time.Second
+
+// RoomInfo describes a room of a running server.
+type RoomInfo struct {
+	Spec    RoomSpec
+	Clients int // in the room or on their way in
+}
+
+// The errors of OpenRoom.
+var (
+	// ErrRoomExists is the error of a name that another room has.
+	ErrRoomExists = hall.ErrTaken
+	// ErrTooManyRooms is the error of a server that has Config.MaxRooms.
+	ErrTooManyRooms = hall.ErrFull
+	// ErrClosing is the error of a server that ends.
+	ErrClosing = hall.ErrClosed
+)
+
+// OpenRoom opens another room: it calls the game's Open, and, if the server runs, begins to tick it
+// on a goroutine of its own; else Run will. Clients reach it by its name. Any goroutine may call it
+// but that of a room, which calls the function [OpenRoom].
+func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
+	}
+	spec, err := spec.validate()
+	if err != nil {
+		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
+	}
+	if s.draining.Load() {
+		return nil, ErrClosing
+	}
+	place, err := s.hall.Reserve(spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.fill(spec, roomSeed(s.cfg.Seed, spec.Name, place.Number()))
+	if err == nil {
+		if err = s.recordRoom(r); err != nil { // What Open has opened, OnClose closes.
+			err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
+		}
+	}
+	if err != nil {
+		place.GiveUp()
+		return nil, err
+	}
+	place.Fill(r)
+	s.admitMore()
+	s.begin(r)
+	return r, nil
+}
+
+// fill opens a room, and turns a panic of the game's Open into an error: the other rooms go on.
+func (s *Server) fill(spec RoomSpec, seed uint64) (r *Room, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.metrics.Panics.Add(1, "Open")
+			s.log.Error("the game's Open panicked", "room", spec.Name, "kind", spec.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			r, err = nil, fmt.Errorf("netloop: the game's Open panicked: %v", v)
+		}
+	}()
+	return openRoom(s, spec, seed)
+}
+
+// roomSeed makes the seed of a room's random numbers: another for each room, and for each that has
+// had the name.
+func roomSeed(seed uint64, name string, number uint64) uint64 {
+	const prime = 0x100000001b3 // FNV-1a
+	h := seed ^ 0xcbf29ce484222325
+	for _, b := range []byte(name) {
+		h = (h ^ uint64(b)) * prime
+	}
+	for range 8 {
+		h = (h ^ number&0xff) * prime
+		number >>= 8
+	}
+	return h
+}
+
+// recordRoom begins the recording of a room that is not the default one, if there shall be one.
+func (s *Server) recordRoom(r *Room) error {
+	if s.cfg.RecordRoom == nil {
+		return nil
+	}
+	w, err := s.cfg.RecordRoom(r.info())
+	if err != nil {
+		return fmt.Errorf("netloop: RecordRoom: %w", err)
+	}
+	if w == nil {
+		return nil
+	}
+	if err := r.record(w); err != nil {
+		return errors.Join(fmt.Errorf("netloop: RecordRoom: %w", err), w.Close())
+	}
+	r.recording = w
+	return nil
+}
+
+// opened is what a recording keeps of a room that was opened from a tick.
+type opened struct {
+	Info RoomInfo
+	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is none of those
+}
+
+var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
+
+// OpenRoom opens another room from a tick: the game's Open runs on another goroutine, and then is
+// called in EarlyUpdate of a later tick with what has come of it, as by [Go]. The error is
+// [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or that of the game's Open.
+// It panics on a client.
+func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
+	s := t.server("OpenRoom").server
+	work := func(ctx context.Context) (opened, error) {
+		r, err := s.OpenRoom(ctx, spec)
+		for i, known := range openErrors {
+			if errors.Is(err, known) {
+				return opened{Why: uint8(1 + i)}, nil
+			}
+		}
+		if err != nil {
+			return opened{}, errors.New(err.Error()) // A recording keeps the text of an error.
+		}
+		return opened{Info: r.info()}, nil
+	}
+	Go(t, work, func(t *Tick, o opened, err error) {
+		if o.Why > 0 {
+			err = openErrors[o.Why-1]
+		}
+		then(t, o.Info, err)
+	})
+}
+
+// info describes the room. Any goroutine may ask.
+func (r *Room) info() RoomInfo { return RoomInfo{Spec: r.spec, Clients: r.e.Seats()} }
+
+// Rooms iterates over the server's rooms, in the order in which they were opened. It may be called
+// from any goroutine.
+func (s *Server) Rooms() iter.Seq[RoomInfo] {
+	return func(yield func(RoomInfo) bool) {
+		for _, r := range s.hall.All() {
+			if !yield(r.info()) {
+				return
+			}
+		}
+	}
+}
+
+// CloseRoom ends a room from outside, as [Room.Close] does from within: its clients may go on for
+// as long as drain says, and then they are told the code and the text. It returns at once, and an
+// error if there is no room of the name. The end of the default room is that of the server. Any
+// goroutine may call it.
+func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
+	for _, r := range s.hall.All() {
+		if r.spec.Name == name {
+			r.e.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
+			return nil
+		}
+	}
+	return errNoRoom(name)
+}
+
+func errNoRoom(name string) error {
+	return transport.Refuse(CodeRoomUnknown, "there is no room %q", name)
+}
+
+// begin runs a room if the server does.
+func (s *Server) begin(r *Room) {
+	s.crew.Lock()
+	defer s.crew.Unlock()
+	switch {
+	case r.begun:
+	case s.crew.opened != nil:
+		r.begun = true
+		s.crew.opened(r)
+	case s.crew.ctx != nil:
+		r.begun = true
+		r.e.Start(s.crew.ctx, func(err error) { s.roomEnded(r, err) })
+	}
+}
+
+// roomEnded takes a room out that has ended, and frees its name.
+func (s *Server) roomEnded(r *Room, err error) {
+	if r.recording != nil {
+		err = errors.Join(err, r.recording.Close())
+	}
+	s.crew.Lock()
+	var closed *Closed
+	ordinary := err == nil || errors.As(err, &closed) && closed.Code != CodeInternal
+	if r == s.room {
+		s.crew.err = err
+		close(s.crew.over)
+	} else if !ordinary {
+		s.log.Error("a room has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
+		if s.draining.Load() {
+			s.crew.failed = errors.Join(s.crew.failed, fmt.Errorf("room %q: %w", r.spec.Name, err))
+		}
+	}
+	s.crew.Unlock()
+	s.hall.Leave(r.spec.Name)
+	s.admitMore()
+}
+
+// play runs all rooms until ctx ends or the default room has ended, and brings them to their end
+// side by side.
+func (s *Server) play(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.crew.Lock()
+	s.crew.ctx = ctx
+	s.crew.Unlock()
+	for _, r := range s.hall.All() {
+		s.begin(r)
+	}
+	watching, endWatch := context.WithCancel(context.Background())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch(watching, ctx)
+	}()
+	<-s.crew.over
+	s.hall.Close()
+	stop()
+	s.hall.Wait()
+	endWatch()
+	<-watched
+	return errors.Join(s.crew.err, s.crew.failed)
+}
+
+// watch looks for rooms that hang, until its own context ends. The default room is given up if the
+// configuration says so, or once run has ended; each other at once: nobody can play there.
+func (s *Server) watch(ctx, run context.Context) {
+	if s.cfg.Watchdog < 0 {
+		return
+	}
+	for pause(ctx, room.WatchEvery(s.cfg.Watchdog)) {
+		for _, r := range s.hall.All() {
+			if err := r.e.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil) {
+				r.e.GiveUp(err)
+			}
+		}
+	}
+}
+
+// pause waits for d, and reports false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-wait.Done()
+	return ctx.Err() == nil
+}
+
+// roomFor finds the room that somebody asks for, or lets the game open it.
+func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote string) (context.Context, *Room, error) {
+	name := hello.GetRoom()
+	if r, ok := s.hall.Find(ctx, name); ok {
+		return ctx, r, nil
+	}
+	opener, ok := s.game.(Opener)
+	if !ok || hello.GetResume().GetToken() != nil {
+		return ctx, nil, errNoRoom(name)
+	}
+	if s.hall.Len() >= s.cfg.MaxRooms {
+		return ctx, nil, errManyRooms
+	}
+	asked := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
+	if err := s.identify(ctx, asked, name); err != nil {
+		return ctx, nil, err
+	}
+	if !s.toll.Pay(siteOf(remote), s.clock.Now()) {
+		s.metrics.Drops.Add(1, "rooms", "site")
+		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from where you are: try again later")
+	}
+	ctx = context.WithValue(ctx, identified{}, asked)
+	r, err := s.openFor(ctx, opener, name, asked)
+	return ctx, r, err
+}
+
+// siteOf is the part of an address that pays for the rooms that are opened for it.
+func siteOf(remote string) netip.Prefix {
+	at, _ := netip.ParseAddrPort(remote) // What is none shares the zero site.
+	return transport.Site(at.Addr())
+}
+
+// openFor lets the game open a room. Of several who ask for a name at once one opens the room.
+func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *room.Join) (*Room, error) {
+	within, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
+	defer cancel()
+	j := &Join{Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
+	var spec RoomSpec
+	err := s.room.e.CallAside("OpenFor", func() (err error) { spec, err = game.OpenFor(within, name, j); return err })
+	if err != nil {
+		return nil, s.room.e.Refusal("OpenFor", err, asked.Addr)
+	}
+	spec.Name = name
+	if spec.CloseEmpty == 0 {
+		spec.CloseEmpty = emptyFor
+	}
+	r, err := s.OpenRoom(within, spec)
+	if errors.Is(err, ErrRoomExists) {
+		if r, ok := s.hall.Find(within, name); ok {
+			return r, nil
+		}
+		return nil, errNoRoom(name)
+	}
+	switch {
+	case errors.Is(err, ErrTooManyRooms):
+		return nil, errManyRooms
+	case errors.Is(err, ErrClosing):
+		return nil, errDraining
+	case err != nil:
+		return nil, s.room.e.Refusal("OpenFor", err, asked.Addr)
+	}
+	return r, nil
+}
+
+var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "the server has as many rooms as it may"}
+
+// admitMore lets as many connections in as all rooms together have clients.
+func (s *Server) admitMore() {
+	s.crew.Lock()
+	defer s.crew.Unlock()
+	if s.listener != nil {
+		s.listener.SetMaxConns(s.maxClients() + spareConns)
+	}
+}
+
+// maxClients is how many clients there may be in all rooms.
+func (s *Server) maxClients() (n int) {
+	for _, r := range s.hall.All() {
+		n += r.spec.MaxClients
+	}
+	return min(n, s.cfg.MaxClients)
+}
+
+// refusing says why nobody who comes now gets in, as far as that is known of all rooms.
+func (s *Server) refusing() (code Code, hear bool) {
+	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
+		return 0, true
+	}
+	return s.room.e.Refusing()
+}
+
+// host is the server as one of its rooms sees it.
+type host struct{ r *Room }
+
+// NextID implements room.Server.
+func (h host) NextID() uint64 { return h.r.server.lastID.Add(1) }
+
+// EndAdmission implements room.Server: the end of the default room is that of the server.
+func (h host) EndAdmission(code Code, text string) {
+	if s := h.r.server; s.room == h.r {
+		s.endAdmission(code, text)
+	}
+}
