@@ -20,7 +20,8 @@ func TestDamagedRecordingStopsAtTheLastWholeTick(t *testing.T) {
 	bad := bytes.Clone(file)
 	bad[len(bad)/2] ^= 1
 	ticks, err := replay(t, bad)
-	if len(ticks) == 0 || len(ticks) >= 50 || !errors.Is(err, recording.ErrCorrupt) {
+	// A length that is damaged may look like the end of the file.
+	if len(ticks) == 0 || len(ticks) >= 50 || !errors.Is(err, recording.ErrCorrupt) && !errors.Is(err, recording.ErrTruncated) {
 		t.Errorf("damaged: %d ticks, error %v", len(ticks), err)
 	}
 	if _, err := netloop.NewReplay(netloop.Config{}, mixed(nil), strings.NewReader("anything else")); !errors.Is(err, recording.ErrNotRecording) {
