@@ -239,8 +239,8 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	}
 	r.connected.Add(1)
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}
-	verifies := false
-	if p.order, verifies = r.opts.verifies(n); !verifies {
+	before, verifies := r.opts.verifies(n)
+	if p.order = before; !verifies {
 		inside.Client.Blind(c)
 		p.meter.blind, p.verify = true, spared
 	}
