@@ -189,10 +189,7 @@ func (w *writer) alone(b *batch, i int, why error) {
 	}
 	h := &w.headers[i]
 	h.SetIovlen(1)
-	h.SetControllen(m.controlLen)
-	if m.controlLen == 0 {
-		h.Control = nil
-	}
+	h.SetControllen(m.controlLen) // Without the size of segments, which is behind the rest.
 	for at := m.first; at >= 0; at = b.packets[at].next {
 		for rest := b.packets[at].data; len(rest) > 0; {
 			one := rest[:min(m.segment, len(rest))]
@@ -236,9 +233,7 @@ func (w *writer) pack(b *batch, i int, vectors []unix.Iovec) (used int) {
 	if m.count > 1 {
 		control = appendSegment(control, m.segment)
 	}
-	if h.Control = nil; len(control) > 0 {
-		h.Control = &control[0]
-	}
+	h.Control = &w.control[i][0]
 	h.SetControllen(len(control))
 	return used
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -73,7 +74,9 @@ func packetsOf(h *unix.Msghdr) (packets [][]byte) {
 				panic(err)
 			}
 			if c.Level == unix.IPPROTO_UDP && c.Type == unix.UDP_SEGMENT {
-				segment = int(binary.NativeEndian.Uint16(body))
+				if segment = int(binary.NativeEndian.Uint16(body)); segment >= len(all) {
+					panic("a single packet has a size of segments")
+				}
 			}
 			rest = more
 		}
@@ -258,6 +261,38 @@ func TestAnErrorCostsItsPacketAlone(t *testing.T) {
 	}
 }
 
+// TestEachMessageHasItsOwnTries, and a call moves no more of them than it may.
+func TestEachMessageHasItsOwnTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages, failures = 2*callMessages + 1, maxRetries/2 + 1
+		k := &wire{sent: make(map[string][][]byte)}
+		k.fail = func(m [][][]byte) (int, error) {
+			if len(m) > callMessages {
+				t.Errorf("a call of %d messages", len(m))
+			}
+			if k.calls%(failures+1) != 0 {
+				return 0, unix.ENOBUFS
+			}
+			return 1, nil
+		}
+		w := &writer{family: unix.AF_INET, cfg: &Config{Stats: new(Stats)}, hand: k.hand}
+		b := newBatch()
+		for i := range messages {
+			b.add([]byte("x"), nil, peerAddr(i), true)
+		}
+		w.write(b)
+		if s := w.cfg.Stats; s.Sent.Load() != messages || s.Retries.Load() != messages*failures {
+			t.Errorf("of %d messages %d were sent, after %d retries", messages, s.Sent.Load(), s.Retries.Load())
+		}
+		k.fail = func([][][]byte) (int, error) { return 0, unix.ENOBUFS }
+		w.cfg.Stats = new(Stats)
+		w.write(b)
+		if s := w.cfg.Stats; s.Unsent.Load() != messages || s.Retries.Load() != messages*maxRetries {
+			t.Errorf("of %d messages %d were given up, after %d retries", messages, s.Unsent.Load(), s.Retries.Load())
+		}
+	})
+}
+
 // TestAFullBatchMakesWritersWait: nothing is lost while the kernel takes its time.
 func TestAFullBatchMakesWritersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -301,6 +336,19 @@ func TestBytesFillABatchToo(t *testing.T) {
 func TestCloseSendsWhatWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, k := newWriter(t, Config{})
+		k.fail = func(m [][][]byte) (int, error) {
+			if k.calls <= 3*closeRetries {
+				return 0, unix.EAGAIN // While the socket is open it has as long as it takes.
+			}
+			return len(m), nil
+		}
+		mustWrite(t, w, []byte("not yet"), nil, peerAddr(1))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(k.sent[peerAddr(1).String()]) != 1 || w.cfg.Stats.Unsent.Load() != 0 {
+			t.Error("a packet is given up while the socket is open")
+		}
+		w, k = newWriter(t, Config{})
 		k.fail = func(m [][][]byte) (int, error) {
 			if k.calls < closeRetries/2 {
 				return 0, unix.EAGAIN
@@ -346,6 +394,22 @@ func TestWritesThatCannotBeSentAreRefused(t *testing.T) {
 			t.Errorf("%d bytes with %d to %v: %v, want %v", c.size, c.control, c.to, err, c.want)
 		}
 	}
+}
+
+// TestLagIsOfTheFirstPacket of a batch, until the kernel has the last.
+func TestLagIsOfTheFirstPacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lags []time.Duration
+		w, k := newWriter(t, Config{Stats: &Stats{Lag: func(d time.Duration) { lags = append(lags, d) }}})
+		k.fail = func(m [][][]byte) (int, error) { time.Sleep(time.Second); return len(m), nil }
+		mustWrite(t, w, []byte("first"), nil, peerAddr(1))
+		synctest.Wait()
+		mustWrite(t, w, []byte("second"), nil, peerAddr(1)) // It waits for the first to be sent.
+		w.close()
+		if fmt.Sprint(lags) != "[1s 2s]" || w.cfg.Stats.Sends.Load() != 2 {
+			t.Errorf("lags %v of %d calls", lags, w.cfg.Stats.Sends.Load())
+		}
+	})
 }
 
 // TestWritingAllocatesNothing, nor does sending.
