@@ -173,7 +173,7 @@ func (m *roomsModel) check() {
 func (m *roomsModel) checkAtRest() {
 	m.check()
 	for i, g := range m.guests {
-		in, there := m.ids[netloop.ClientID(g.c.ID())]
+		in, there := m.ids[g.c.ID()]
 		why := g.c.Closed()
 		switch {
 		case g.left:

@@ -121,8 +121,8 @@ func TestInputMarginsOfRooms(t *testing.T) {
 	quiet := m.Open("")
 	quiet.SetInputMargins(0, 0, false)
 	expect(t, scrape(t, m), `netloop_input_margin_seconds{kind="least"} 0`, `netloop_input_margin_seconds{kind="median"} 0`)
-	for i, ms := range []time.Duration{30, 10, 20} {
-		m.Open("").SetInputMargins((ms-5)*time.Millisecond, (ms+time.Duration(i))*time.Millisecond, true)
+	for _, ms := range [][2]int{{25, 30}, {5, 11}, {15, 22}} {
+		m.Open("").SetInputMargins(time.Duration(ms[0])*time.Millisecond, time.Duration(ms[1])*time.Millisecond, true)
 	}
 	expect(t, scrape(t, m), `netloop_input_margin_seconds{kind="least"} 0.005`, `netloop_input_margin_seconds{kind="median"} 0.022`)
 }
