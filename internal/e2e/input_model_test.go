@@ -29,8 +29,9 @@ type inputModel struct {
 	made     map[madeInput]control
 	ran      map[netloop.ClientID]*ranInputs
 	absent   map[int]uint64 // by program
-	taken    int            // clients that were taken over, so many times
-	step     uint64         // that ran last
+	joins    map[netloop.ClientID]*netloop.Join
+	taken    int    // clients that were taken over, so many times
+	step     uint64 // that ran last
 	from     netloop.ClientID
 }
 
@@ -53,13 +54,14 @@ func (m *inputModel) handle(r *netloop.Room) {
 	controls.Handle(r, m.run)
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 	r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
-		m.ran[c.ID()] = &ranInputs{program: m.program(c)}
+		m.ran[c.ID()], m.joins[c.ID()] = &ranInputs{program: m.program(c)}, c.Join()
 		return nil
 	})
 	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
-		// Of an older program nothing is left.
-		if s, p := m.ran[c.ID()], m.program(c); s.program != p {
-			*s = ranInputs{program: p, applied: s.applied, absent: s.absent}
+		// Of an older program nothing is left, nor of one that has joined anew.
+		if s := m.ran[c.ID()]; m.joins[c.ID()] != c.Join() {
+			*s = ranInputs{program: m.program(c), applied: s.applied, absent: s.absent}
+			m.joins[c.ID()] = c.Join()
 			m.taken++
 		}
 	})
@@ -173,7 +175,7 @@ func TestInputsRunAsTheyWereMade(t *testing.T) {
 	for seed := range seeds.Of(t, 200) {
 		played++
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			m := &inputModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 17)), made: map[madeInput]control{}, ran: map[netloop.ClientID]*ranInputs{}, absent: map[int]uint64{}}
+			m := &inputModel{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 17)), made: map[madeInput]control{}, ran: map[netloop.ClientID]*ranInputs{}, absent: map[int]uint64{}, joins: map[netloop.ClientID]*netloop.Join{}}
 			m.play()
 			taken += uint64(m.taken)
 			for _, s := range m.ran {
@@ -216,7 +218,7 @@ func (m *inputModel) play() {
 
 // replay plays a recording again, whose inputs must run as they did.
 func (m *inputModel) replay(file []byte) {
-	again := &inputModel{t: m.t, seed: m.seed, made: m.made, ran: map[netloop.ClientID]*ranInputs{}, absent: map[int]uint64{}}
+	again := &inputModel{t: m.t, seed: m.seed, made: m.made, ran: map[netloop.ClientID]*ranInputs{}, absent: map[int]uint64{}, joins: map[netloop.ClientID]*netloop.Join{}}
 	p, err := netloop.NewReplay(netloop.Config{}, game{schema: steering, script: again.handle}, bytes.NewReader(file))
 	for err == nil {
 		_, err = p.Step()
