@@ -51,7 +51,7 @@ type Config struct {
 	// start, and is another for every server: whoever has two servers' packets could
 	// otherwise end connections of one by asking the other. Empty draws one.
 	Secret []byte
-	// Room describes the default room. Where it says nothing, the game may: see [Proposer].
+	// Room describes the default room.
 	Room RoomSpec
 	// MaxRooms is how many rooms there may be, the default one included. Default 1024; at most
 	// 100 000.

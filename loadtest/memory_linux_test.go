@@ -182,7 +182,9 @@ func serveCrowd(t *testing.T) {
 	leaveFew()
 	leaveMore()
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 // crowd lets so many clients come, from a process of their own, and waits until what their

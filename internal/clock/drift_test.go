@@ -14,8 +14,8 @@ func TestAPointIsOfTheLeastDelays(t *testing.T) {
 	for _, from := range []time.Duration{0, maxSyncTime - time.Minute, time.Minute - maxSyncTime} {
 		var block [driftBlock]exchange
 		for i := range block {
-			n := time.Duration(i)
-			block[i] = exchange{at: from + n*100*ms, there: (30+n)*ms - 2*from, back: (17-2*n)*ms + 2*from}
+			n := time.Duration(i) * ms
+			block[i] = exchange{at: from + 100*n, there: 30*ms + n - 2*from, back: 17*ms - 2*n + 2*from}
 		}
 		// The means are 3.5 and 7 ms above the least: 30 ms, and 3 ms.
 		want := driftPoint{at: from + 350*ms, offset: 27*ms/2 - 2*from, noise: 20*time.Microsecond + 1050*time.Microsecond}
@@ -65,6 +65,6 @@ func slope(points []driftPoint, most float64) float64 {
 		n, x, y, xx, xy = n+1, x+at, y+offset, xx+at*at, xy+at*offset
 		noise += p.noise.Seconds()
 	}
-	ridge := math.Pow(noise/n/usualDrift, 2)
-	return min(max((xy-x*y/n)/(xx-x*x/n+ridge), -most), most)
+	ridge := noise / n / usualDrift
+	return min(max((xy-x*y/n)/(xx-x*x/n+ridge*ridge), -most), most)
 }

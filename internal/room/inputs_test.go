@@ -400,10 +400,11 @@ func TestHowEarlyInputsComeIsMeasured(t *testing.T) {
 		}
 	}
 	line := p.room.Timeline()
-	for i, early := range []time.Duration{0, 75, 25, 50} { // The first client makes none.
+	const ms = time.Millisecond
+	for i, early := range []time.Duration{0, 75 * ms, 25 * ms, 50 * ms} { // The first makes none.
 		if s := p.all[i]; early > 0 {
 			s.make(p.tick+1, steer{})
-			at := line.GameTime(p.tick) - early*time.Millisecond
+			at := line.GameTime(p.tick) - early
 			p.push(s.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: s.ring.AppendPacket(nil, transport.MaxInputs, s.ring.Newest())})
 		}
 	}
