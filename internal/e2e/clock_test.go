@@ -62,8 +62,9 @@ func TestAClientKnowsTheServersClockOverLoopback(t *testing.T) {
 	})
 	<-enough
 	slices.Sort(after)
-	off := after[len(after)/2] - time.Duration(least.Load())
-	t.Logf("off by %v in the median of 60 frames, %v in the last of them", off, after[len(after)-1]-time.Duration(least.Load()))
+	// A frame may be late, as a tick may: the least says what the clocks differ by.
+	off, median := after[0]-time.Duration(least.Load()), after[len(after)/2]-time.Duration(least.Load())
+	t.Logf("off by %v in the best of 60 frames, %v in the median", off, median)
 	if off.Abs() > 20*time.Millisecond {
 		t.Errorf("off by %v", off)
 	}
