@@ -145,10 +145,13 @@ func (c *cutter) takePlanned() {
 	}
 	for i := pl.next; i < len(pl.list) && c.runBits < most && records > 0; i++ {
 		one := &pl.list[i]
-		if one.mask &= p.blank.word(int(one.block)); one.mask != 0 {
-			records -= bits.OnesCount64(one.mask)
-			c.addPlanned(int(one.block), one.mask)
-		} else if i == pl.next {
+		k := int(one.block)
+		one.mask &= p.blank.word(k)
+		// A slot may have a record of the object before on the stream.
+		if ready := one.mask &^ p.large.slots.word(k); ready != 0 {
+			records -= bits.OnesCount64(ready)
+			c.addPlanned(k, ready)
+		} else if one.mask == 0 && i == pl.next {
 			pl.next++
 		}
 	}
