@@ -2,6 +2,7 @@ package codec
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
 	"unsafe"
@@ -56,17 +57,18 @@ func TestAnOffsetIsTheShortWayOfEachField(t *testing.T) {
 		Count  uint       `net:"lerp=linear"`
 		Far    uint64     `net:"lerp=linear"`
 	}
+	const top = 1 << (bits.UintSize - 1) // A word has as many bits as the machine's.
 	p := mustPlan[body](t)
-	a := body{X: 3, Yaw: 3, Turn: [4]float32{0, 0, 0, 1}, Course: 5, Bank: -170, Count: 1<<63 + 1<<20, Far: 1 << 63}
+	a := body{X: 3, Yaw: 3, Turn: [4]float32{0, 0, 0, 1}, Course: 5, Bank: -170, Count: top + 1<<20, Far: 1 << 63}
 	b := body{X: 1, Yaw: -3, Turn: [4]float32{0, 0, 1, 0}, Course: 350, Bank: 180, Count: 1 << 20, Far: 1<<63 - 1<<20}
 	off := make([]float64, p.Offsets())
 	p.Apart(off, unsafe.Pointer(&a), unsafe.Pointer(&b))
-	if want := []float64{2, 6 - 2*math.Pi, 0, 0, -1, 1, 15, 10, 1 << 63, 1 << 20}; !slices.EqualFunc(off, want, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }) {
+	if want := []float64{2, 6 - 2*math.Pi, 0, 0, -1, 1, 15, 10, top, 1 << 20}; !slices.EqualFunc(off, want, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }) {
 		t.Errorf("%v, want %v", off, want)
 	}
 	half := b
 	p.Shift(unsafe.Pointer(&half), off, 0.5)
-	if half.Course != 358 && half.Course != 357 || half.Bank != 185 && half.Bank != -175 || half.Count != 1<<62+1<<20 || half.Far != 1<<63-1<<19 {
+	if half.Course != 358 && half.Course != 357 || half.Bank != 185 && half.Bank != -175 || half.Count != top/2+1<<20 || half.Far != 1<<63-1<<19 {
 		t.Errorf("half of the way back: %+v", half)
 	}
 }
