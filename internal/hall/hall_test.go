@@ -189,3 +189,25 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 		t.Error("sites that may have all again make no room")
 	}
 }
+
+// A hall has as many rooms as it may and not one more, whether they are open or being filled; one
+// that leaves makes room.
+func TestAHallIsFullAtItsMost(t *testing.T) {
+	h := hall.New[int](2)
+	for _, name := range []string{"a", "b"} {
+		p, err := h.Reserve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "a" {
+			p.Fill(1)
+		}
+	}
+	if _, err := h.Reserve("c"); !errors.Is(err, hall.ErrFull) {
+		t.Errorf("a third of two: %v", err)
+	}
+	h.Leave("a")
+	if _, err := h.Reserve("c"); err != nil {
+		t.Errorf("after one has left: %v", err)
+	}
+}
