@@ -112,8 +112,8 @@ type Config struct {
 	Record io.Writer
 	// RecordRoom returns where another room than the default one is recorded, as that is to Record,
 	// or nil. It is asked wherever a room is opened, before the first tick of the room, and its
-	// error keeps the room from opening. What it returns is closed when the room has ended. Nil
-	// records none.
+	// error keeps the room from opening; several goroutines may ask at once. What it returns is
+	// closed when the room has ended. Nil records none.
 	RecordRoom func(RoomInfo) (io.WriteCloser, error)
 	// RecordNotes goes into the head of the recording: what whoever replays it has to
 	// know besides, such as the game's own settings. At most 1 MiB with the rest of it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -346,8 +347,11 @@ func TestEveryRoomReplays(t *testing.T) {
 		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { things.Spawn(tick, thing{N: 7}); return nil })
 	})
 	var lobby bytes.Buffer
+	var opening sync.Mutex // Rooms are opened side by side.
 	tables := map[string]*sheet{}
 	w := netlooptest.New(t, g, netlooptest.Record(&lobby), netlooptest.RecordRoom(func(info netloop.RoomInfo) (io.WriteCloser, error) {
+		opening.Lock()
+		defer opening.Unlock()
 		s := new(sheet)
 		tables[info.Spec.Name] = s
 		return s, nil
