@@ -29,11 +29,14 @@ type room struct {
 	ships *netloop.PerClient[pilot]
 }
 
-// pilot is what the room keeps about a client.
+// pilot is what the room keeps about a client: its ship, which somebody who looks on does not have.
 type pilot struct{ ship *netloop.Object[Ship] }
 
 // JoinParams is what a client says about itself.
-type JoinParams struct{ Name string }
+type JoinParams struct {
+	Name  string
+	Watch bool // looks on, until it sends Enter
+}
 
 // Open implements netloop.Game.
 func (g *Game) Open(r *netloop.Room) error {
@@ -52,6 +55,7 @@ func (g *Game) Open(r *netloop.Room) error {
 
 	r.On(netloop.PreUpdate, "arena.collect", a.collect)
 
+	Enter.Handle(r, a.enter)
 	Say.Handle(r, a.say)
 	Standings.Handle(r, a.standings)
 	r.On(netloop.Update, "arena.pickups", a.placePickups)

@@ -330,3 +330,40 @@ func TestALongNameIsCutBetweenCharacters(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoLooksOnGetsAShipLater: somebody who looks on sees the others, has no ship, steers none and
+// has no voice; with Enter it gets one ship, under the name that it says, and not another one.
+func TestWhoLooksOnGetsAShipLater(t *testing.T) {
+	w := game(t, 0)
+	enter(w, "ann")
+	eve := w.Join("", arena.JoinParams{Name: "unused", Watch: true}, link)
+	in := hold(eve)
+	in.Thrust = true
+	w.Until(300, func() bool { return eve.State().Phase == client.Playing })
+	names := func() (all []string) {
+		w.Look(eve, func(t *netloop.Tick) {
+			for o := range arena.Ships.All(t) {
+				all = append(all, o.State().Name)
+			}
+		})
+		return all
+	}
+	heard := 0
+	client.Handle(eve, arena.Said, func(*netloop.Tick, *arenav1.Said) { heard++ })
+	client.Send(eve, arena.Say, &arenav1.Say{Text: "hello"})
+	w.Step(60)
+	if got := names(); !slices.Equal(got, []string{"ann"}) || heard != 0 {
+		t.Errorf("somebody who looks on sees %v, and was heard %d times", got, heard)
+	}
+	client.Send(eve, arena.Enter, arena.Entry{Name: "eve"})
+	client.Send(eve, arena.Enter, arena.Entry{Name: "again"})
+	w.Step(60)
+	if got := names(); !slices.Equal(got, []string{"ann", "eve"}) {
+		t.Errorf("after it has entered there are %v", got)
+	}
+	client.Send(eve, arena.Say, &arenav1.Say{Text: "hello"})
+	w.Step(60)
+	if s := ship(w, eve, eve); s.VX == 0 && s.VY == 0 || heard != 1 {
+		t.Errorf("its ship is %+v, and it was heard %d times", s, heard)
+	}
+}

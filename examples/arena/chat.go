@@ -15,8 +15,11 @@ func (a *room) say(t *netloop.Tick, from *netloop.Client, in *arenav1.Say) error
 	if len(in.Text) == 0 || len(in.Text) > maxChat {
 		return netloop.Refuse(netloop.CodeRefused, "a line of chat has 1 to %d bytes", maxChat)
 	}
-	name := a.ships.Of(from).ship.State().Name
-	Said.Send(t, netloop.Everyone(), &arenav1.Said{Name: name, Text: in.Text})
+	ship := a.ships.Of(from).ship
+	if ship == nil {
+		return netloop.Refuse(netloop.CodeRefused, "whoever looks on has no voice: enter first")
+	}
+	Said.Send(t, netloop.Everyone(), &arenav1.Said{Name: ship.State().Name, Text: in.Text})
 	return nil
 }
 

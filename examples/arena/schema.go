@@ -23,11 +23,12 @@ var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
 	return last
 })
 
-// Messages. Chat and standings are game logic, and run in Update.
+// Messages. To enter, to talk and to ask for the standings is game logic, and runs in Update.
 var (
 	// Nobody types faster.
 	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
+	Enter     = netloop.NewRPC[Entry](Schema, "enter", netloop.Limit(1, 3))
 	Struck    = netloop.NewRPC[Strike](Schema, "struck")
 	Standings = netloop.NewCall[StandingsQuery, StandingsReply](Schema, "standings")
 )
@@ -88,6 +89,11 @@ type Pickup struct {
 type Control struct {
 	Thrust, Fire bool
 	Turn         int8 // −1 left, 1 right
+}
+
+// Entry is how somebody who has looked on gets a ship.
+type Entry struct {
+	Name string `net:"max=16"`
 }
 
 // Strike tells who shot and who was struck, when they see it.

@@ -113,24 +113,43 @@ func anywhere(r *rand.Rand) (x, y float32) { return r.Float32() * Size, r.Float3
 
 const maxName = 16 // bytes of a player's name, the max of Ship.Name
 
-// join gives a client its ship.
+// join gives a client its ship, unless it only looks on.
 func (a *room) join(t *netloop.Tick, c *netloop.Client) error {
 	var p JoinParams
 	if err := c.Join().Params(&p); err != nil {
 		return netloop.Refuse(netloop.CodeRefused, "the join parameters are not the arena's: %v", err)
 	}
-	if p.Name == "" {
-		p.Name = fmt.Sprintf("pilot %d", c.ID())
+	if !p.Watch {
+		a.launch(t, c, p.Name)
 	}
-	ship := Ship{Name: netloop.Clip(p.Name, maxName)}
+	return nil
+}
+
+// enter gives a ship to somebody who has looked on.
+func (a *room) enter(t *netloop.Tick, from *netloop.Client, in Entry) error {
+	if a.ships.Of(from).ship != nil {
+		return netloop.Refuse(netloop.CodeRefused, "you have a ship")
+	}
+	a.launch(t, from, in.Name)
+	return nil
+}
+
+// launch gives a player a ship.
+func (a *room) launch(t *netloop.Tick, c *netloop.Client, name string) {
+	if name == "" {
+		name = fmt.Sprintf("pilot %d", c.ID())
+	}
+	ship := Ship{Name: netloop.Clip(name, maxName)}
 	ship.spawn(t)
 	a.ships.Of(c).ship = Ships.Spawn(t, ship, netloop.OwnedBy(c.ID()))
-	return nil
 }
 
 // control runs for the input of a player, once in each fixed step.
 func (a *room) control(t *netloop.Tick, from *netloop.Client, in Control) {
 	ship := a.ships.Of(from).ship
+	if ship == nil {
+		return
+	}
 	if s := ship.Edit(t); s.Steer(t, in) {
 		a.fire(t, from, ship, s.Shot(t))
 	}
