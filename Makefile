@@ -28,7 +28,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,7 +73,7 @@ endif
 # Its files are those that are there: also for somebody who has not committed yet.
 generated: # What make generate writes is there already.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs -name '*.pb.go' -o -path 'docs/*.md' | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'clients/ts/src/gen/*.ts' | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -140,7 +140,11 @@ limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the
 	go generate ./internal/limits
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
-generate: metrics limits node_modules/.stamp ## that, and the Go code of proto/ with buf from npm
+web: node_modules/.stamp ## the client for browsers: clients/ts/dist from clients/ts/src, with npm
+	npx --no-install buf generate proto --template clients/ts/buf.gen.yaml
+	npm run --silent --workspace clients/ts build
+
+generate: metrics limits web ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate
 
 clean: ## remove what was built here

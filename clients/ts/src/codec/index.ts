@@ -1,0 +1,3 @@
+export * from "./inputs.js";
+export * from "./message.js";
+export * from "./schema.js";
