@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // Config is what a client needs to connect. Only Schema must be set.
@@ -39,9 +40,25 @@ type Config struct {
 	// certificate of servers on a loopback address, and elsewhere what the system
 	// trusts.
 	TLS *tls.Config
+	// Transport is what the client connects over. The zero value is QUIC; the others are there for
+	// browsers, and for programs that stand in for them.
+	Transport Transport
 	// Log takes what the client has to say. Nil is silent.
 	Log *slog.Logger
 }
+
+// Transport is what a client connects over. What is said over it is the same on each.
+type Transport = transport.Carrier
+
+// The transports.
+const (
+	// QUIC is a QUIC connection of the client's own.
+	QUIC = transport.QUIC
+	// WebTransport is a WebTransport session, on the same UDP port of the server.
+	WebTransport = transport.WebTransport
+	// WebSocket is a WebSocket, on the TCP port of the server's pages, where there is one.
+	WebSocket = transport.WebSocket
+)
 
 // Reconnect is how a client comes back whose connection has broken. The Client goes on: its
 // watchers, systems and objects stay, reliable messages wait, calls go on waiting for their
@@ -85,6 +102,9 @@ func (cfg *Config) complete() error {
 		if *d.value = cmp.Or(*d.value, d.preset); *d.value < d.least || *d.value > d.most {
 			return fmt.Errorf("client: Config.%s: %v: use %v to %v, or 0 for %v", d.name, *d.value, d.least, d.most, d.preset)
 		}
+	}
+	if !built[cfg.Transport] {
+		return fmt.Errorf("client: Config.Transport: %v: %w", cfg.Transport, errors.ErrUnsupported)
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -92,8 +92,12 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		ctx, cancel = context.WithTimeout(ctx, e.limit)
 		defer cancel()
 	}
+	// The transports differ here and nowhere else.
 	e.end(quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}))
 }
+
+// built says which transports there are.
+var built = map[Transport]bool{QUIC: true}
 
 // Dial connects with a socket of the client's own, which Close closes.
 func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {

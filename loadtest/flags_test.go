@@ -53,6 +53,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{"--verify -1", "--verify"},
 		{"--per-socket 0", "--per-socket: 0 cannot be used: use 1 to 1000"},
 		{"--per-socket 1001", "--per-socket"},
+		{"--transport tcp", "--transport"},
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
@@ -38,6 +39,7 @@ type options struct {
 	reconnect bool
 	verify    int
 	perSocket int
+	transport client.Transport
 
 	tokenKey      string
 	tokenAudience string
@@ -84,6 +86,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.simulate, "simulate", "", "a bad `NETWORK` for each bot, as in "+netem.Example+"; also dup, reorder, corrupt, rate, buffer, hole and rebind")
 	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
 	f.IntVar(&o.perSocket, "per-socket", 50, "how many bots share a UDP socket and so an address, 1 to 1000; with --simulate each has its own")
+	f.TextVar(&o.transport, "transport", client.QUIC, "what the bots connect over, `NAME`: quic, webtransport or websocket")
 	f.IntVar(&o.verify, "verify", 0, "how many bots read and check the state that they are sent; the others acknowledge it and count (default: all)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 }

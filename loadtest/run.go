@@ -229,7 +229,7 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
-		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls,
+		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls, Transport: r.opts.transport,
 		Tokens:    func(context.Context) (string, error) { return r.token(n) },
 		Reconnect: client.Reconnect{Off: !r.opts.reconnect},
 		Log:       r.screen.logger().With("client", n),
