@@ -37,6 +37,11 @@ export interface ObjectClass {
   readonly index: number;
   readonly name: string;
   /**
+   * Its fields, as if they were a message: who predicts encodes and decodes a state to round it as
+   * the wire does, and compares the bytes.
+   */
+  readonly fields: MessageType;
+  /**
    * The leaves that are numbers, in a flat layout for whoever interpolates: see Replicated.flat. A
    * quaternion takes four places in it, everything else one.
    */

@@ -26,6 +26,11 @@ export interface ApplyResult {
   /** The number of the packet or record. */
   id: number;
   tick: number;
+  /** Which packet of the snapshot it is, and of how many. */
+  index: number;
+  count: number;
+  /** The base tick: what the server knew to be acknowledged when it made the snapshot, 0 for nothing. */
+  base: number;
   /** Whether all packets of the snapshot are applied now. */
   whole: boolean;
   /** What was left out of the snapshot is as it was so many ticks ago, or newer. */
