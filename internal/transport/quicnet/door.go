@@ -7,16 +7,17 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/door"
 )
 
 // What a connection goes through before it is served:
 //
-//	strangers.askForProof its first packet: a Retry, or
+//	Door.AskForProof      its first packet: a Retry, or
 //	opening               its place among the strangers, or a refusal before TLS
 //	accept, enter         its handshake is complete
 //	serve                 hello and admission (serve.go)
 
-// strangerKey is where the context of a connection has its *stranger.
+// strangerKey is where the context of a connection has its *door.Stranger.
 type strangerKey struct{}
 
 // Errors for connections that are refused before their cryptographic handshake. The peer sees
@@ -29,29 +30,15 @@ var (
 // opening refuses a connection before it costs anything, or gives it a place: it has four
 // goroutines and 69 KiB from now on.
 func (l *Listener) opening(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	if l.refusing() {
+	if l.door.Refusing() {
 		return nil, errRefusing
 	}
-	st := l.strangers.begin(info.RemoteAddr, info.AddrVerified)
+	st := l.door.Begin(info.RemoteAddr, info.AddrVerified)
 	if st == nil {
 		return nil, errCrowded
 	}
-	context.AfterFunc(ctx, func() { l.strangers.abandon(st) })
+	context.AfterFunc(ctx, func() { l.door.Abandon(st) })
 	return context.WithValue(ctx, strangerKey{}, st), nil
-}
-
-// refusing tells whether a connection is refused because the server can let in nobody.
-func (l *Listener) refusing() bool {
-	code, hear := l.cfg.Refusing()
-	switch {
-	case code == 0, hear && l.heard.Allow():
-		return false
-	case code == transport.CodeFull:
-		l.cfg.Stats.Drop(transport.DropFull, 1)
-	default:
-		l.cfg.Stats.Drop(transport.DropOverload, 1)
-	}
-	return true
 }
 
 // accept takes connections until the listener is closed.
@@ -62,9 +49,9 @@ func (l *Listener) accept() {
 			return
 		}
 		l.cfg.Stats.Handshakes.Add(1)
-		st := conn.Context().Value(strangerKey{}).(*stranger)
+		st := conn.Context().Value(strangerKey{}).(*door.Stranger)
 		if r := l.enter(conn, st); r != nil {
-			l.strangers.leave(st)
+			l.door.Leave(st)
 			l.cfg.Stats.Refused.Add(1)
 			closeConn(conn, r.Code, r.Text)
 		}
@@ -72,37 +59,31 @@ func (l *Listener) accept() {
 }
 
 // enter starts to serve a connection, or says why it is refused.
-func (l *Listener) enter(conn *quic.Conn, st *stranger) *transport.Refusal {
+func (l *Listener) enter(conn *quic.Conn, st *door.Stranger) *transport.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.refuse != nil:
+	if l.refuse != nil {
 		return l.refuse
-	case l.admitted >= l.maxConns:
-		l.cfg.Stats.Drop(transport.DropFull, 1)
-		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
-	case !l.strangers.met(st, conn):
-		return errBusy
+	}
+	if r := l.door.Meet(st, func() { l.dismiss(conn) }); r != nil {
+		return r
 	}
 	l.conns[conn] = nil
 	l.serving.Go(func() { l.serve(conn, st) })
 	return nil
 }
 
-// errBusy is what a stranger is told for whom there is no place, or not any more.
-var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many want to come in: try again"}
-
 // dismiss tells a stranger to make room. It is being served, so serving counts it.
 func (l *Listener) dismiss(conn *quic.Conn) {
 	l.cfg.Stats.Refused.Add(1)
-	l.serving.Go(func() { closeConn(conn, errBusy.Code, errBusy.Text) })
+	l.serving.Go(func() { closeConn(conn, door.ErrBusy.Code, door.ErrBusy.Text) })
 }
 
 // entered notes that a connection has become a session.
 func (l *Listener) entered(conn *quic.Conn, link *transport.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.admitted++
+	l.door.Admit()
 	l.conns[conn] = link
 }
 
@@ -110,7 +91,7 @@ func (l *Listener) left(conn *quic.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns[conn] != nil {
-		l.admitted--
+		l.door.Left()
 	}
 	delete(l.conns, conn)
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/door"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // serve is the life of one connection.
-func (l *Listener) serve(conn *quic.Conn, st *stranger) {
+func (l *Listener) serve(conn *quic.Conn, st *door.Stranger) {
 	defer l.left(conn)
-	defer l.strangers.leave(st)
+	defer l.door.Leave(st)
 	peer := conn.RemoteAddr()
 	stream, adm, err := l.handshake(conn, peer)
 	if err != nil {
 		l.decline(conn, stream, err)
 		return
 	}
-	l.strangers.leave(st)
+	l.door.Leave(st)
 	if adm.Session.Clock == nil {
 		adm.Session.Clock = l.cfg.Clock
 	}
@@ -104,8 +105,8 @@ func (l *Listener) noHello(err error) error {
 func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello, peer net.Addr) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.AdmitTimeout)
 	defer cancel()
-	st := conn.Context().Value(strangerKey{}).(*stranger)
-	ctx = transport.WithApproved(ctx, func() { l.strangers.leave(st) })
+	st := conn.Context().Value(strangerKey{}).(*door.Stranger)
+	ctx = transport.WithApproved(ctx, func() { l.door.Leave(st) })
 	defer func() {
 		if v := recover(); v != nil {
 			adm, err = nil, fmt.Errorf("quicnet: admission panicked: %v\n%s", v, debug.Stack())
