@@ -1,0 +1,133 @@
+// Where the server's clock, tick and steps are, and what a frame of the client makes of them.
+
+import type { Epoch, TimeScale, Welcome } from "../wire/frames.js";
+import { Lead } from "./lead.js";
+import { StepClock } from "./steps.js";
+import { Sync, SYNC_JUMP } from "./sync.js";
+import { Timeline } from "./timeline.js";
+
+/** Time is asked for often until the filter is full, at intervals that are no multiple of a tick. */
+const ASK_FIRST = 53;
+const ASK_LATER = 293;
+const FIRST_ASKS = 40;
+
+export class ServerTime {
+  line = new Timeline({ num: 60, den: 1 }, { num: 60, den: 1 });
+  epoch: Epoch = { tick: 0, at: 0 };
+  known = false;
+  sync = new Sync();
+  steps = new StepClock();
+  lead = new Lead();
+  /** Of the newest frame. */
+  game = 0;
+  tick = 0;
+  private offset = 0;
+  private scale: TimeScale | undefined;
+  private asked = 0;
+  private requests = 0;
+
+  /** Takes what a handshake said that took so long; same: it is the server that was there before. */
+  welcome(now: number, took: number, w: Welcome, same: boolean): void {
+    if (!same) {
+      this.sync = new Sync();
+      this.known = false;
+      this.game = this.tick = 0;
+      const jumped = this.steps.jumped;
+      const { jumps, backs } = this.lead;
+      this.steps = new StepClock();
+      this.lead = new Lead();
+      this.steps.jumped = jumped;
+      Object.assign(this.lead, { jumps, backs });
+    } else {
+      const ahead = this.server(now) - w.server;
+      if (ahead < -SYNC_JUMP || ahead > took + SYNC_JUMP) {
+        // This end's clock stood still, for instance because its machine slept.
+        this.sync = new Sync();
+        this.lead.on = false;
+      }
+    }
+    this.line = new Timeline(w.tickRate, w.fixedRate);
+    this.offset = w.server - now;
+    this.requests = 0;
+    this.lead.restart();
+    this.scale = w.scale;
+    if (w.epoch.tick !== 0) this.moved(w.epoch);
+  }
+
+  /** Takes an epoch that the server has published, and returns by how much its time moved back. */
+  moved(e: Epoch): number {
+    const by = this.known ? e.at - this.line.deadline(this.epoch, e.tick) : 0;
+    if (this.known && this.lead.on && by !== 0 && this.lead.moved(by, this.line)) {
+      this.steps.setBack(this.line, by);
+      this.lead.left = Math.min(this.lead.left, this.steps.done); // Those of later steps leave again.
+    }
+    this.epoch = e;
+    this.known = true;
+    return by;
+  }
+
+  rescale(s: TimeScale): void {
+    this.scale = s;
+  }
+
+  /** The server's monotonic time at a time of the client. */
+  server(now: number): number {
+    return this.sync.ready ? this.sync.server(now) : now + this.offset;
+  }
+
+  /** Whether the server's time is to be asked for now. */
+  asks(now: number): boolean {
+    if (this.requests > 0 && now - this.asked < (this.requests < FIRST_ASKS ? ASK_FIRST : ASK_LATER)) return false;
+    this.asked = now;
+    this.requests++;
+    return true;
+  }
+
+  gameTime(now: number): number {
+    return Math.max(0, this.line.gameTime(this.epoch.tick) + this.server(now) - this.epoch.at);
+  }
+
+  scaled(game: number): number {
+    const s = this.scale;
+    return s ? s.at + (Math.max(game - this.line.gameTime(s.tick), 0) * s.num) / s.den : game;
+  }
+
+  /** Moves on to the frame at now. Neither time nor steps go back. */
+  frame(now: number): void {
+    this.steps.count = 0;
+    if (!this.known) return;
+    const game = this.gameTime(now);
+    this.game = Math.max(this.game, game);
+    this.tick = this.line.tickAt(this.game);
+    const to = this.lead.on ? this.lead.follow(now, this.steps.at, game, this.line.stepMs) : this.game;
+    this.steps.advance(this.line, to);
+  }
+
+  /** Lets the steps lead, once the server's clock is known. */
+  leads(now: number): void {
+    if (this.lead.on || !this.known || !this.sync.ready) return;
+    const interval = Math.max(this.line.tickMs, this.line.stepMs);
+    this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, interval));
+    this.lead.first = this.line.stepAt(this.steps.at).step;
+  }
+
+  /** How long ago a tick was due. */
+  age(now: number, tick: number): number {
+    return this.known ? this.server(now) - this.line.deadline(this.epoch, tick) : 0;
+  }
+}
+
+const SILENCE = 500;
+const SILENT_PERIOD = 100;
+
+/** Lets a flush happen at most at the tick rate, and at 10 Hz while the server is silent. */
+export class Pace {
+  private next = 0;
+
+  due(now: number, heard: number, early: number, period: number): boolean {
+    if (now - heard > SILENCE) period = SILENT_PERIOD;
+    if (now + early < this.next) return false;
+    this.next = Math.max(this.next, now - period) + period;
+    return true;
+  }
+}

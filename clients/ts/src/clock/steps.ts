@@ -1,0 +1,40 @@
+import type { Timeline } from "./timeline.js";
+
+/** More fixed steps in a frame would make a slow page slower: the rest is left out, and counted. */
+export const MAX_STEPS = 8;
+
+/** Says which fixed steps a frame runs, by game time, so that they are evenly spaced at all rates. */
+export class StepClock {
+  /** The game time that the steps have come to. */
+  at = 0;
+  /** Steps that have run, or were left out. */
+  done = 0;
+  jumped = 0;
+  first = 0;
+  count = 0;
+  fraction = 0;
+  private started = false;
+
+  /** Moves on to a game time: the frame runs count steps from first on. */
+  advance(line: Timeline, to: number): void {
+    this.at = Math.max(this.at, to);
+    const { step, fraction } = line.stepAt(this.at);
+    if (!this.started) {
+      this.started = true;
+      this.done = step;
+    }
+    const behind = Math.max(step - this.done, 0);
+    const left = behind - Math.min(behind, MAX_STEPS);
+    this.jumped += left;
+    this.first = this.done + left + 1;
+    this.count = behind - left;
+    this.fraction = fraction;
+    this.done = Math.max(step, this.done);
+  }
+
+  /** Sets the steps back by a time: those after it run again. */
+  setBack(line: Timeline, by: number): void {
+    this.at = Math.max(this.at - by, 0);
+    this.done = line.stepAt(this.at).step;
+  }
+}

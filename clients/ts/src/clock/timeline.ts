@@ -1,0 +1,83 @@
+// How ticks, fixed steps and game time belong together. Game times are ms; which step or tick is
+// done when is calculated in whole numbers, because the server does it so.
+
+import type { Epoch, Rate } from "../wire/frames.js";
+
+/** floor(a * b / c), exact for whole numbers. */
+function mulDiv(a: number, b: number, c: number): number {
+  const p = a * b;
+  return p <= Number.MAX_SAFE_INTEGER ? Math.floor(p / c) : Number((BigInt(a) * BigInt(b)) / BigInt(c));
+}
+
+const NS = 1e9;
+/** No tick and no step is beyond this: what a server says is cut down to it. */
+export const MAX_TICK = 2 ** 50;
+
+export class Timeline {
+  readonly tickMs: number;
+  readonly stepMs: number;
+
+  constructor(
+    readonly tick: Rate,
+    readonly fixed: Rate,
+  ) {
+    this.tickMs = (1000 * tick.den) / tick.num;
+    this.stepMs = (1000 * fixed.den) / fixed.num;
+  }
+
+  /** The game time of a tick, in ms. */
+  gameTime(tick: number): number {
+    return at(tick, this.tick);
+  }
+
+  /** How many fixed steps are done when a tick has run. */
+  fixedSteps(tick: number): number {
+    const { tick: t, fixed: f } = this;
+    return mulDiv(mulDivFits(tick), f.num * t.den, f.den * t.num);
+  }
+
+  /** The tick that runs a fixed step: the first by which it is done. */
+  stepTick(step: number): number {
+    const { tick: t, fixed: f } = this;
+    const a = f.den * t.num;
+    const b = f.num * t.den;
+    const tick = mulDiv(mulDivFits(step), a, b);
+    return this.fixedSteps(tick) < step ? tick + 1 : tick;
+  }
+
+  /** The last tick that is not after a game time. */
+  tickAt(ms: number): number {
+    return indexAt(ms, this.tick);
+  }
+
+  /** The last fixed step that is not after a game time, and how far that is beyond it, in steps. */
+  stepAt(ms: number): { step: number; fraction: number } {
+    const step = indexAt(ms, this.fixed);
+    const from = at(step, this.fixed);
+    const to = at(step + 1, this.fixed);
+    return { step, fraction: Math.min(Math.max((ms - from) / (to - from), 0), 1 - 2 ** -53) };
+  }
+
+  /** When a tick is due, on the clock of the epoch. */
+  deadline(e: Epoch, tick: number): number {
+    return e.at + this.gameTime(tick) - this.gameTime(e.tick);
+  }
+}
+
+function mulDivFits(n: number): number {
+  return Math.min(Math.max(n, 0), MAX_TICK);
+}
+
+/** The time of the n-th of a rate, rounded down to a nanosecond as on the server. */
+function at(n: number, r: Rate): number {
+  return mulDiv(mulDivFits(n), NS * r.den, r.num) / 1e6;
+}
+
+/** The last one that is not after a time. */
+function indexAt(ms: number, r: Rate): number {
+  if (!(ms > 0)) return 0;
+  let n = Math.min(Math.floor((ms * r.num) / (1000 * r.den)), MAX_TICK);
+  while (n > 0 && at(n, r) > ms) n--;
+  while (n < MAX_TICK && at(n + 1, r) <= ms) n++;
+  return n;
+}

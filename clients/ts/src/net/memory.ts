@@ -1,0 +1,49 @@
+// A carrier without a network, for tests: two ends, of which each hands what it is sent to the
+// other when the test says so.
+
+import { Code } from "../api.js";
+import { Base } from "./carrier.js";
+
+export class MemoryCarrier extends Base {
+  readonly transport = "memory";
+  peer!: MemoryCarrier;
+  private queue: (() => void)[] = [];
+  /** How this end was closed. */
+  closedWith: { code: number; text: string } | undefined;
+
+  /** Both ends of a connection. */
+  static pair(): [MemoryCarrier, MemoryCarrier] {
+    const a = new MemoryCarrier();
+    const b = new MemoryCarrier();
+    a.peer = b;
+    b.peer = a;
+    return [a, b];
+  }
+
+  stream(bytes: Uint8Array): void {
+    this.queue.push(() => this.peer.tell(bytes.length, (e) => e.stream(bytes)));
+  }
+
+  datagram(bytes: Uint8Array): void {
+    this.queue.push(() => this.peer.tell(bytes.length, (e) => e.datagram(bytes)));
+  }
+
+  close(code: number, text: string): void {
+    if (this.closedWith) return;
+    this.closedWith = { code, text };
+    this.ended = true;
+    this.queue.push(() => this.peer.end(code, text));
+  }
+
+  /** Hands over what this end has sent. */
+  deliver(): void {
+    for (const fn of this.queue.splice(0)) fn();
+  }
+
+  /** Breaks the connection without a word. */
+  cut(): void {
+    this.queue = [];
+    this.end(Code.Lost, "cut");
+    this.peer.end(Code.Lost, "cut");
+  }
+}

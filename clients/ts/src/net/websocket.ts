@@ -1,0 +1,84 @@
+// The carrier for browsers without WebTransport and networks without UDP: one TCP connection, on
+// which datagrams are messages that are dropped rather than queued when the socket is behind.
+
+import { Code, type Platform } from "../api.js";
+import { Base, type Carrier } from "./carrier.js";
+
+const SUBPROTOCOL = "netloop.1";
+const STREAM = 0;
+const DATAGRAM = 1;
+/** With more than so many bytes in the socket a datagram would be late when it arrives. */
+const BEHIND = 8 << 10;
+/** From here on the close codes of a WebSocket are netloop's. */
+const OWN = 4000;
+
+class WebSocketCarrier extends Base {
+  readonly transport = "websocket";
+
+  constructor(private socket: WebSocket) {
+    super();
+    socket.onmessage = (m) => this.message(m.data);
+    socket.onclose = (e) => {
+      const own = e.code >= OWN && e.code < OWN + 1000;
+      const reason = e.reason && `: ${e.reason}`;
+      if (own) this.end(e.code - OWN, e.reason);
+      else this.end(Code.Lost, `the WebSocket was closed (${e.code}${reason})`);
+    };
+  }
+
+  private message(data: unknown): void {
+    if (!(data instanceof ArrayBuffer) || data.byteLength === 0) return;
+    const b = new Uint8Array(data);
+    const body = b.subarray(1);
+    if (b[0] === STREAM) this.tell(body.length, (e) => e.stream(body));
+    else if (b[0] === DATAGRAM) this.tell(body.length, (e) => e.datagram(body));
+  }
+
+  private send(kind: number, bytes: Uint8Array): void {
+    if (this.ended || this.socket.readyState !== 1) return;
+    const b = new Uint8Array(bytes.length + 1);
+    b[0] = kind;
+    b.set(bytes, 1);
+    this.socket.send(b);
+  }
+
+  stream(bytes: Uint8Array): void {
+    this.send(STREAM, bytes);
+  }
+
+  datagram(bytes: Uint8Array): void {
+    if (this.socket.bufferedAmount <= BEHIND) this.send(DATAGRAM, bytes);
+  }
+
+  close(code: number, text: string): void {
+    this.ended = true;
+    // A reason has at most 123 bytes; the whole text is in the frame before.
+    this.socket.close(OWN + Math.min(code, 999), text.replace(/[^\x20-\x7e]/g, "?").slice(0, 123));
+  }
+}
+
+/** Opens a WebSocket. */
+export function dialWebSocket(platform: Platform, url: string, signal: AbortSignal): Promise<Carrier> {
+  return new Promise((resolve, reject) => {
+    const WebSocket = platform.WebSocket as { new (url: string, protocols: string): WebSocket } | undefined;
+    if (!WebSocket) throw new Error("there is no WebSocket here");
+    const socket = new WebSocket(url, SUBPROTOCOL);
+    socket.binaryType = "arraybuffer";
+    const leave = () => {
+      socket.onopen = socket.onclose = null;
+      socket.close();
+      reject(new Error("given up"));
+    };
+    if (signal.aborted) return leave();
+    signal.addEventListener("abort", leave);
+    socket.onerror = () => {}; // The close that follows says as much.
+    socket.onclose = (e) => {
+      signal.removeEventListener("abort", leave);
+      reject(new Error(`it was not opened (${e.code}${e.reason && ": "}${e.reason})`));
+    };
+    socket.onopen = () => {
+      signal.removeEventListener("abort", leave);
+      resolve(new WebSocketCarrier(socket));
+    };
+  });
+}

@@ -1,0 +1,109 @@
+// The carrier of choice: QUIC on the game's own port, with datagrams that nothing holds up.
+
+import { Code, type ConnectInfo, type Platform } from "../api.js";
+import { Base, type Carrier } from "./carrier.js";
+
+type Readable = ReadableStream<Uint8Array>;
+type Writable = WritableStream<Uint8Array>;
+
+/** The parts of WebTransport that are used: not every library of TypeScript has it. */
+interface Session {
+  readonly ready: Promise<void>;
+  readonly closed: Promise<{ closeCode?: number; reason?: string }>;
+  readonly datagrams: { readonly readable: Readable; readonly writable?: Writable; createWritable?(): Writable };
+  createBidirectionalStream(): Promise<{ readable: Readable; writable: Writable }>;
+  close(info?: { closeCode?: number; reason?: string }): void;
+}
+
+/** So many datagrams may wait for the browser: more would be late when they leave. */
+const MAX_WAITING = 8;
+
+class WebTransportCarrier extends Base {
+  readonly transport = "webtransport";
+  private frames: WritableStreamDefaultWriter<Uint8Array>;
+  private datagrams: WritableStreamDefaultWriter<Uint8Array>;
+  private waiting = 0;
+
+  constructor(
+    private session: Session,
+    stream: { readable: Readable; writable: Writable },
+  ) {
+    super();
+    const d = session.datagrams;
+    this.frames = stream.writable.getWriter();
+    this.datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter();
+    void this.read(stream.readable, (b) => this.tell(b.length, (e) => e.stream(b)));
+    void this.read(d.readable, (b) => this.tell(b.length, (e) => e.datagram(b)));
+    session.closed.then(
+      (c) => this.end(c.closeCode || Code.Lost, c.closeCode ? (c.reason ?? "") : "the WebTransport session was closed"),
+      (error) => this.end(Code.Lost, `the WebTransport session broke: ${error?.message ?? error}`),
+    );
+    this.frames.closed.catch(() => {});
+    this.datagrams.closed.catch(() => {});
+  }
+
+  /** Reads until the end, of which the session tells. */
+  private async read(from: Readable, take: (b: Uint8Array) => void): Promise<void> {
+    try {
+      const reader = from.getReader();
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        if (value.length > 0 && !this.ended) take(value);
+      }
+    } catch {
+      // The session's end says why.
+    }
+  }
+
+  stream(bytes: Uint8Array): void {
+    if (!this.ended) this.frames.write(bytes).catch(() => {});
+  }
+
+  datagram(bytes: Uint8Array): void {
+    if (this.ended || this.waiting >= MAX_WAITING) return;
+    this.waiting++;
+    const sent = () => void this.waiting--;
+    this.datagrams.write(bytes).then(sent, sent);
+  }
+
+  close(code: number, text: string): void {
+    this.ended = true;
+    try {
+      this.session.close({ closeCode: code, reason: text });
+    } catch {
+      // It is closed already.
+    }
+  }
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+}
+
+/** Opens a WebTransport session and its stream. */
+export async function dialWebTransport(platform: Platform, info: ConnectInfo, signal: AbortSignal): Promise<Carrier> {
+  const WebTransport = platform.WebTransport as { new (url: string, options: object): Session } | undefined;
+  if (!WebTransport) throw new Error("there is no WebTransport here");
+  const hashes = info.certificateHashes ?? [];
+  const session = new WebTransport(`https://${info.address}${info.path}`, {
+    congestionControl: "low-latency",
+    requireUnreliable: true,
+    ...(hashes.length > 0 && { serverCertificateHashes: hashes.map((h) => ({ algorithm: "sha-256", value: bytesOf(h) })) }),
+  });
+  session.closed.catch(() => {});
+  const leave = () => session.close();
+  signal.addEventListener("abort", leave);
+  try {
+    await session.ready;
+    signal.throwIfAborted();
+    const stream = await session.createBidirectionalStream();
+    signal.throwIfAborted();
+    return new WebTransportCarrier(session, stream);
+  } catch (error) {
+    leave();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}

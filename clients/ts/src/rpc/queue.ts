@@ -1,0 +1,96 @@
+// Messages wait for their stage, and those that were sent with their state for that as well.
+
+import type { Message } from "../wire/frames.js";
+
+/** A message whose method is known. */
+export interface Queued {
+  message: Message;
+  stage: number;
+}
+
+/** So many may wait for one stage: a page that handles nothing for long gets no more. */
+const MAX_QUEUED = 4096;
+
+/** The messages that wait for their stage, in the order in which they came. */
+export class StageQueues {
+  private queues = new Map<number, Queued[]>();
+  private length = 0;
+
+  /** Queues a message, or reports that there is no room. */
+  push(q: Queued): boolean {
+    if (this.length >= MAX_QUEUED) return false;
+    const list = this.queues.get(q.stage);
+    if (list) list.push(q);
+    else this.queues.set(q.stage, [q]);
+    this.length++;
+    return true;
+  }
+
+  /** What waits for a stage. */
+  take(stage: number): readonly Queued[] {
+    const list = this.queues.get(stage);
+    if (!list || list.length === 0) return NONE;
+    this.queues.set(stage, []);
+    this.length -= list.length;
+    return list;
+  }
+}
+
+const NONE: readonly Queued[] = [];
+const MAX_HELD = 256;
+const MAX_HELD_BYTES = 64 << 10;
+const MAX_HELD_TICKS = 120;
+
+/** The messages that wait for the state that they were sent with, oldest first. */
+export class Held {
+  early = 0;
+  private state = 0;
+  private queue: { q: Queued; came: number }[] = [];
+  private bytes = 0;
+
+  get length(): number {
+    return this.queue.length;
+  }
+
+  /** Keeps a message, or reports that its state is there. run gets those that must go for it. */
+  hold(q: Queued, tick: number, run: (q: Queued) => void): boolean {
+    if (q.message.tick <= this.state) return false;
+    const size = q.message.payload.length;
+    while (this.queue.length > 0 && (this.queue.length >= MAX_HELD || this.bytes + size > MAX_HELD_BYTES)) {
+      this.early++;
+      run(this.pop());
+    }
+    this.queue.push({ q, came: tick });
+    this.bytes += size;
+    return true;
+  }
+
+  /** The state has reached a tick. */
+  reached(tick: number, run: (q: Queued) => void): void {
+    this.state = Math.max(this.state, tick);
+    while (this.queue.length > 0 && this.queue[0]!.q.message.tick <= this.state) run(this.pop());
+  }
+
+  /** Runs what has waited for too long. */
+  expire(tick: number, run: (q: Queued) => void): void {
+    while (this.queue.length > 0 && tick >= this.queue[0]!.came + MAX_HELD_TICKS) {
+      this.early++;
+      run(this.pop());
+    }
+  }
+
+  /** Runs everything: no state will come any more; anew says that ticks begin again. */
+  release(run: (q: Queued) => void, anew: boolean): void {
+    while (this.queue.length > 0) {
+      this.early++;
+      run(this.pop());
+    }
+    if (anew) this.state = 0;
+  }
+
+  private pop(): Queued {
+    const { q } = this.queue.shift()!;
+    this.bytes -= q.message.payload.length;
+    return q;
+  }
+}

@@ -1,0 +1,203 @@
+// One way into the room: carriers are raced, and the first over which the server answers greets it.
+// The other is closed before the game has heard of it: who wins is known by the server's tables,
+// and only who accepts them is admitted.
+
+import { Code, NetloopError } from "../api.js";
+import type { Carrier, Dial } from "../net/carrier.js";
+import { Cutter, helloFrame, MAX_FRAME, MAX_HANDSHAKE, type Hello, type Welcome } from "../wire/frames.js";
+import { Greeting, schemaAccepted } from "./greeting.js";
+import { Link, type Traffic } from "./link.js";
+
+/** A carrier that may win. */
+export interface Contender {
+  name: string;
+  dial: Dial;
+  /** So long after the start it is tried, or once all before it have failed. */
+  afterMs: number;
+}
+
+/** What an entry needs. */
+export interface EntryConfig {
+  contenders: readonly Contender[];
+  hello: Hello;
+  /** The number of an attempt: each contender's hello has its own. */
+  nextAttempt(): number;
+  /** Matches the server's tables with the game's, or throws a NetloopError. */
+  adapt(tables: Uint8Array): void;
+  timeoutMs: number;
+  now(): number;
+  setTimeout(fn: () => void, ms: number): unknown;
+  clearTimeout(timer: unknown): void;
+  traffic: Traffic;
+}
+
+/** What an entry brings back. */
+export interface Entered {
+  link: Link;
+  welcome: Welcome;
+  /** When the hello left. */
+  began: number;
+}
+
+/** Enters, or rejects with a NetloopError. An aborted signal closes what is open. */
+export function enter(cfg: EntryConfig, signal?: AbortSignal): Promise<Entered> {
+  return new Promise((resolve, reject) => new Race(cfg, signal, resolve, reject));
+}
+
+class Race {
+  private aborts = new Map<Contender, AbortController>();
+  private open = new Map<Contender, Carrier>();
+  private failures: string[] = [];
+  private timers: unknown[] = [];
+  private started = 0;
+  private winner: Contender | undefined;
+  private done = false;
+
+  constructor(
+    private cfg: EntryConfig,
+    signal: AbortSignal | undefined,
+    private resolve: (e: Entered) => void,
+    private reject: (e: NetloopError) => void,
+  ) {
+    signal?.addEventListener("abort", () => this.fail(new NetloopError(Code.Left, "given up")));
+    this.timer(() => this.fail(new NetloopError(Code.Timeout, this.why("the server has not answered in time"))), cfg.timeoutMs);
+    for (const c of cfg.contenders.slice(1)) this.timer(() => this.begin(c), c.afterMs);
+    if (cfg.contenders.length > 0) this.begin(cfg.contenders[0]!);
+    else this.fail(new NetloopError(Code.Internal, "there is no transport to try"));
+  }
+
+  private timer(fn: () => void, ms: number): void {
+    this.timers.push(this.cfg.setTimeout(fn, ms));
+  }
+
+  private why(text: string): string {
+    return this.failures.length > 0 ? `${text} (${this.failures.join("; ")})` : text;
+  }
+
+  private begin(c: Contender): void {
+    if (this.done || this.winner || this.aborts.has(c)) return;
+    this.started++;
+    const abort = new AbortController();
+    this.aborts.set(c, abort);
+    c.dial(abort.signal).then(
+      (carrier) => {
+        if (this.done || this.winner) return carrier.close(Code.Left, "");
+        this.open.set(c, carrier);
+        this.greet(c, carrier);
+      },
+      (error: unknown) => this.lost(c, error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  /** A contender has failed without a word of the server. */
+  private lost(c: Contender, why: string): void {
+    if (this.done) return;
+    if (this.winner === c) return this.fail(new NetloopError(Code.Lost, why));
+    if (this.winner) return;
+    this.open.delete(c);
+    this.failures.push(`${c.name}: ${why}`);
+    const next = this.cfg.contenders.find((other) => !this.aborts.has(other));
+    if (next) this.begin(next);
+    else if (this.failures.length === this.started) this.fail(new NetloopError(Code.Lost, this.why("the server cannot be reached")));
+  }
+
+  /** The server has answered over this one: the others go. */
+  private win(c: Contender): void {
+    if (this.winner) return;
+    this.winner = c;
+    this.leave(c);
+  }
+
+  private leave(but?: Contender): void {
+    for (const [c, abort] of this.aborts) {
+      if (c === but) continue;
+      abort.abort();
+      this.open.get(c)?.close(Code.Left, "");
+    }
+  }
+
+  private finish(): void {
+    this.done = true;
+    for (const t of this.timers) this.cfg.clearTimeout(t);
+  }
+
+  private fail(error: NetloopError): void {
+    if (this.done) return;
+    this.finish();
+    this.leave();
+    this.reject(error);
+  }
+
+  private greet(c: Contender, carrier: Carrier): void {
+    const { hello, traffic } = this.cfg;
+    const began = this.cfg.now();
+    const cutter = new Cutter();
+    const greeting = new Greeting();
+    let link: Link | undefined;
+    const refuse = (error: NetloopError, code: number) => {
+      this.open.delete(c);
+      carrier.close(code, code === Code.Left ? "" : error.message);
+      this.fail(error);
+    };
+    const frame = (f: Uint8Array): boolean => {
+      if (link) {
+        link.frame(f);
+        return !link.ending;
+      }
+      this.win(c);
+      if (this.winner !== c || this.done) return false;
+      const step = greeting.take(f);
+      switch (step.kind) {
+        case "tables":
+          try {
+            this.cfg.adapt(step.tables);
+          } catch (error) {
+            const e = error instanceof NetloopError ? error : new NetloopError(Code.Protocol, `the server's tables make no sense: ${(error as Error).message}`);
+            refuse(e, e.code);
+            return false;
+          }
+          traffic.bytesOut += schemaAccepted.length;
+          carrier.stream(schemaAccepted.slice());
+          break;
+        case "welcome":
+          link = new Link(carrier, this.cfg.now, this.cfg.setTimeout, traffic);
+          this.finish();
+          this.resolve({ link, welcome: step.welcome, began });
+          break;
+        case "refused":
+          refuse(step.error, Code.Left);
+          return false;
+        case "broken":
+          refuse(step.error, Code.Protocol);
+          return false;
+      }
+      return true;
+    };
+    const limit = () => (link ? MAX_FRAME : MAX_HANDSHAKE);
+    carrier.start({
+      stream: (b) => {
+        traffic.bytesIn += b.length;
+        if (this.done && !link) return;
+        if (cutter.take(b, limit, frame)) return;
+        if (link) link.violated("a frame is too long");
+        else refuse(new NetloopError(Code.Protocol, "a frame is too long"), Code.Protocol);
+      },
+      datagram: (b) => {
+        traffic.bytesIn += b.length;
+        link?.datagram(b);
+      },
+      closed: (code, text) => {
+        if (link) link.closed(code, text);
+        else if (code === Code.Lost) this.lost(c, text);
+        else {
+          this.win(c);
+          if (this.winner === c) this.fail(new NetloopError(code, text));
+        }
+      },
+    });
+    const { resume } = hello;
+    const bytes = helloFrame(resume ? { ...hello, resume: { ...resume, attempt: this.cfg.nextAttempt() } } : hello);
+    traffic.bytesOut += bytes.length;
+    carrier.stream(bytes);
+  }
+}

@@ -1,0 +1,391 @@
+// A connection after its handshake: what arrives is checked and waits for the next step, and what
+// the client wants to send leaves with a flush.
+
+import { Code } from "../api.js";
+import type { Carrier } from "../net/carrier.js";
+import type { Acknowledgement } from "../state/acks.js";
+import {
+  closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
+  parseClose, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseOverload, parseTimes, parseTimeScale, soundAcks,
+  type Epoch, type InputStatus, type Message, type TimeScale,
+} from "../wire/frames.js";
+import { varintSize, Walker, Writer } from "../wire/protobuf.js";
+import type { Backlog } from "./backlog.js";
+import { Duplicates } from "./window.js";
+
+/** What has arrived, in the order in which it came. */
+export type Arrival =
+  | { kind: "state" | "record"; at: number; bytes: Uint8Array }
+  | { kind: "message"; message: Message; size: number; number: number }
+  | { kind: "accepted" | "received" | "closing"; at: number; value: number }
+  | { kind: "time"; times: [number, number, number, number] }
+  | { kind: "epoch"; epoch: Epoch }
+  | { kind: "overload"; level: number; sendEvery: number }
+  | { kind: "scale"; scale: TimeScale }
+  | { kind: "inputs"; status: InputStatus }
+  | { kind: "gone"; code: number; text: string };
+
+/** What connections count, over all of them. */
+export interface Traffic {
+  bytesIn: number;
+  bytesOut: number;
+  datagramsIn: number;
+  datagramsOut: number;
+  /** What made no sense, came twice, or found no room. */
+  dropped: number;
+}
+
+/** What a message that is sent consists of. */
+export interface Outgoing {
+  method: number;
+  stage: number;
+  call: number;
+  payload: Uint8Array;
+  reliable: boolean;
+}
+
+const MAX_ARRIVALS = 1024;
+const MAX_ARRIVED_BYTES = 1 << 20;
+const MAX_UNRELIABLE = 512;
+const MAX_UNRELIABLE_BYTES = 32 << 10;
+const CLOSE_WAIT = 500;
+/** A client that has heard nothing for so long pads what it sends, so that a server that has restarted may answer. */
+const PAD_AFTER = 50;
+const PAD_TO = 32;
+const RECEIPT_MESSAGES = 16;
+const RECEIPT_BYTES = 32 << 10;
+const MS = 1e6;
+
+export class Link {
+  /** When anything sound arrived last. */
+  heard: number;
+  /** The end is under way or over. */
+  ending = false;
+  backlog: Backlog | undefined;
+  private inbox: Arrival[] = [];
+  private inboxBytes = 0;
+  private duplicates = new Duplicates();
+  private messages = 0;
+  private number = 0;
+  private unreliable: Uint8Array[] = [];
+  private unreliableBytes = 0;
+  private requestDue = false;
+  private inputs: Uint8Array | undefined;
+  private told = 0;
+  private toldBytes = 0;
+  private out = new Writer(MAX_DATAGRAM + 16);
+
+  constructor(
+    private carrier: Carrier,
+    private now: () => number,
+    private later: (fn: () => void, ms: number) => void,
+    private traffic: Traffic,
+  ) {
+    this.heard = now();
+  }
+
+  get transport() {
+    return this.carrier.transport;
+  }
+
+  /** What has arrived since it was last asked. */
+  take(): Arrival[] {
+    const all = this.inbox;
+    this.inbox = [];
+    this.inboxBytes = 0;
+    return all;
+  }
+
+  private push(a: Arrival, size = 0): boolean {
+    if (this.inbox.length >= MAX_ARRIVALS || this.inboxBytes + size > MAX_ARRIVED_BYTES) return false;
+    this.inbox.push(a);
+    this.inboxBytes += size;
+    return true;
+  }
+
+  /**
+   * Puts in what may not be lost. Without room for it, because nobody has stepped for long, the
+   * connection counts as broken: the next one carries what was not taken.
+   */
+  private must(a: Arrival, size = 0): void {
+    if (!this.push(a, size)) this.break(Code.Timeout, "too much has arrived between two steps");
+  }
+
+  // What arrives.
+
+  datagram(b: Uint8Array): void {
+    if (this.ending) return;
+    this.traffic.datagramsIn++;
+    const at = this.now();
+    let number = 0;
+    let reply: [number, number, number] | undefined;
+    let state: Uint8Array | undefined;
+    let status: InputStatus | undefined;
+    let messages: Uint8Array[] | undefined;
+    let bad = b.length > MAX_DATAGRAM;
+    const w = new Walker(b, DATAGRAM);
+    while (!bad && w.next()) {
+      switch (w.num) {
+        case Field.Number: number = w.value; break;
+        case Field.Acks: bad = !soundAcks(w.bytes); break;
+        case Field.TimeRequest: bad = !parseTimes(w.bytes); break;
+        case Field.TimeReply: bad = !(reply = parseTimes(w.bytes)); break;
+        case Field.State: state = w.bytes; break;
+        case Field.Messages: (messages ??= []).push(w.bytes); break;
+        case Field.InputStatus: bad = !(status = parseInputStatus(w.bytes)); break;
+      }
+    }
+    if (bad || w.failed || number === 0 || !this.duplicates.fresh(number)) {
+      this.traffic.dropped++;
+      return;
+    }
+    this.heard = at;
+    if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: "time", times: [...reply, at] });
+    if (state) this.lose({ kind: "state", at, bytes: state }, state.length);
+    if (status) this.lose({ kind: "inputs", status });
+    for (const m of messages ?? []) this.message(m, false);
+  }
+
+  /** Puts in what may be lost. */
+  private lose(a: Arrival, size = 0): void {
+    if (!this.push(a, size)) this.traffic.dropped++;
+  }
+
+  private message(body: Uint8Array, reliable: boolean): void {
+    if (reliable) this.messages++;
+    const message = parseMessage(body, reliable);
+    if (!message) {
+      this.traffic.dropped++;
+      return;
+    }
+    const a: Arrival = { kind: "message", message, size: message.payload.length, number: reliable ? this.messages : 0 };
+    if (reliable) this.must(a, body.length);
+    else this.lose(a, body.length);
+  }
+
+  /** Takes a frame of the stream. */
+  frame(frame: Uint8Array): void {
+    if (this.ending) return;
+    const at = this.now();
+    const f = parseFrame(frame);
+    if (!f) return this.violated("a malformed frame");
+    this.heard = at;
+    if (!this.known(f.kind, f.body, at)) this.violated(`a frame of kind ${f.kind} that is malformed, or not for a client`);
+  }
+
+  private known(kind: Kind, body: Uint8Array, at: number): boolean {
+    switch (kind) {
+      case Kind.None:
+        this.traffic.dropped++;
+        return true;
+      case Kind.Message:
+        this.message(body, true);
+        return true;
+      case Kind.State:
+        this.must({ kind: "record", at, bytes: body }, body.length);
+        return true;
+      case Kind.Epoch: {
+        const epoch = parseEpoch(body);
+        if (epoch) this.must({ kind: "epoch", epoch });
+        return epoch !== undefined;
+      }
+      case Kind.Overload: {
+        const o = parseOverload(body);
+        if (o) this.must({ kind: "overload", ...o });
+        return o !== undefined;
+      }
+      case Kind.TimeScale: {
+        const scale = parseTimeScale(body);
+        if (scale) this.must({ kind: "scale", scale });
+        return scale !== undefined;
+      }
+      case Kind.Accepted:
+        return this.count("accepted", body, at);
+      case Kind.MessagesReceived:
+        return this.count("received", body, at);
+      case Kind.Closing:
+        return this.count("closing", body, at);
+      case Kind.Close: {
+        const c = parseClose(body);
+        if (c) this.gone(c.code, c.text, true);
+        return c !== undefined;
+      }
+    }
+    return false;
+  }
+
+  private count(kind: "accepted" | "received" | "closing", body: Uint8Array, at: number): boolean {
+    const value = parseCount(body);
+    if (value !== undefined) this.must({ kind, at, value });
+    return value !== undefined;
+  }
+
+  /** The carrier has ended. */
+  closed(code: number, text: string): void {
+    if (!this.ending) this.gone(code, text, false);
+  }
+
+  private gone(code: number, text: string, answer: boolean): void {
+    this.ending = true;
+    this.inbox.push({ kind: "gone", code, text });
+    if (answer) this.carrier.close(code, text);
+  }
+
+  /** Ends a connection whose server breaks the protocol. */
+  violated(text: string): void {
+    if (this.ending) return;
+    this.close(Code.Protocol, text);
+    this.inbox.push({ kind: "gone", code: Code.Protocol, text });
+  }
+
+  private break(code: number, text: string): void {
+    if (this.ending) return;
+    this.close(code, text);
+    this.inbox.push({ kind: "gone", code, text });
+  }
+
+  // What leaves.
+
+  /** Says goodbye, behind all that was sent, and ends the connection. */
+  close(code: number, text: string): void {
+    if (this.ending) return;
+    this.ending = true;
+    this.raw(closeFrame(code, text));
+    this.later(() => this.carrier.close(code, text), CLOSE_WAIT);
+  }
+
+  /** Ends it without a word. */
+  cut(): void {
+    if (this.ending) return;
+    this.gone(Code.Lost, "cut", false);
+    this.carrier.close(Code.Timeout, "");
+  }
+
+  private raw(frame: Uint8Array): void {
+    this.traffic.bytesOut += frame.length;
+    this.carrier.stream(frame);
+  }
+
+  private control(frame: Uint8Array): void {
+    if (!this.ending) this.raw(frame);
+  }
+
+  /** Sends a message: a reliable one at once, another with the next flush. False: it can never leave. */
+  send(m: Outgoing): boolean {
+    if (m.payload.length > (m.reliable ? MAX_PAYLOAD : MAX_DATAGRAM_PAYLOAD)) return false;
+    const body = encodeMessage(m);
+    if (!m.reliable) return this.queue(body);
+    const frame = frameOf(Kind.Message, body);
+    if (this.backlog && !this.backlog.add(frame)) {
+      this.break(Code.Slow, "the outbound queue is full");
+      return false;
+    }
+    if (!this.backlog?.awaits) this.control(frame);
+    return this.backlog !== undefined || !this.ending;
+  }
+
+  private queue(body: Uint8Array): boolean {
+    if (this.ending) return false;
+    while (this.unreliable.length >= MAX_UNRELIABLE || this.unreliableBytes + body.length > MAX_UNRELIABLE_BYTES) {
+      this.unreliableBytes -= this.unreliable.shift()!.length;
+      this.traffic.dropped++;
+    }
+    this.unreliable.push(body);
+    this.unreliableBytes += body.length;
+    return true;
+  }
+
+  /** Takes which messages the server has had, and sends those that it lacks. False: that makes no sense. */
+  resend(received: number): boolean {
+    const b = this.backlog!;
+    if (!b.confirm(received)) return false;
+    if (b.awaits) {
+      b.awaits = false;
+      for (const frame of b.frames()) this.control(frame);
+    }
+    return true;
+  }
+
+  /** From which number of reliable messages on the server has to be told. */
+  startReceipts(received: number): void {
+    this.told = received;
+  }
+
+  /** Notes that reliable messages up to a number have been taken. The server is told from time to time. */
+  received(messages: number, size: number): void {
+    this.toldBytes += size;
+    if (messages < this.told + RECEIPT_MESSAGES && this.toldBytes < RECEIPT_BYTES) return;
+    this.told = messages;
+    this.toldBytes = 0;
+    this.control(countFrame(Kind.MessagesReceived, messages));
+  }
+
+  recordApplied(record: number): void {
+    this.control(countFrame(Kind.StateApplied, record));
+  }
+
+  requestDigest(snapshots: number): void {
+    this.control(digestFrame(snapshots, false));
+  }
+
+  requestFullState(): void {
+    this.control(digestFrame(0, true));
+  }
+
+  requestTime(): void {
+    this.requestDue = true;
+  }
+
+  giveInputs(packet: Uint8Array): void {
+    this.inputs = packet;
+  }
+
+  /** Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements. */
+  flush(beat: boolean, acks: Acknowledgement | undefined): void {
+    while (!this.ending && (beat || this.requestDue || this.inputs || this.unreliable.length > 0)) {
+      this.send1(acks);
+      beat = false;
+    }
+  }
+
+  private send1(acks: Acknowledgement | undefined): void {
+    const w = this.out.reset();
+    const now = this.now();
+    w.number(Field.Number, ++this.number);
+    if (acks) writeAcks(w, acks);
+    if (this.requestDue) {
+      this.requestDue = false;
+      const t1 = Math.round(now * MS);
+      w.sized(Field.TimeRequest, new Writer(16).number(1, t1).peek());
+    }
+    const tail = this.inputs ? 1 + varintSize(this.inputs.length) + this.inputs.length : 0;
+    while (this.unreliable.length > 0) {
+      const m = this.unreliable[0]!;
+      if (w.length + tail + 1 + varintSize(m.length) + m.length > MAX_DATAGRAM) break;
+      w.sized(Field.Messages, m);
+      this.unreliable.shift();
+      this.unreliableBytes -= m.length;
+    }
+    const missing = PAD_TO - tail - w.length - 2;
+    if (now - this.heard >= PAD_AFTER && missing > -2) w.sized(Field.Padding, new Uint8Array(Math.max(missing, 0)));
+    if (this.inputs) w.bytes(Field.Inputs, this.inputs);
+    this.inputs = undefined;
+    const datagram = w.done();
+    this.traffic.datagramsOut++;
+    this.traffic.bytesOut += datagram.length;
+    this.carrier.datagram(datagram);
+  }
+}
+
+/** Writes which state packets have arrived. */
+function writeAcks(w: Writer, a: Acknowledgement): void {
+  let runs = 0;
+  for (const k of a.runs) runs += varintSize(k);
+  const head = a.newest > 0 ? 1 + varintSize(a.newest) : 0;
+  w.uvarint(Field.Acks * 8 + 2);
+  w.uvarint(head + 1 + varintSize(runs) + runs);
+  w.number(1, a.newest);
+  w.uvarint(2 * 8 + 2);
+  w.uvarint(runs);
+  for (const k of a.runs) w.uvarint(k);
+}

@@ -1,0 +1,114 @@
+// What the server has held back, what was lost on the way, and which flushes are worth a datagram
+// for acknowledgements alone.
+
+/** What reception needs to know of a packet. */
+export interface Received {
+  id: number;
+  tick: number;
+  index: number;
+  count: number;
+}
+
+/**
+ * Tells what was held back from what was lost. Packets are numbered without gaps, so a number that is
+ * missing was sent and lost, and a snapshot that was due and has no number was never sent.
+ */
+export class Reception {
+  every = 1;
+  tick = 0;
+  /** Packets of the newest snapshot that are on their way. */
+  open = 0;
+  held = 0;
+  /** How often something was missing, or held back. */
+  rough = 0;
+  private next = 0;
+  private came = 0;
+  private past = 0;
+  private gap = 0;
+
+  /** Begins with another connection, whose packets are numbered anew. */
+  restart(sendEvery: number): void {
+    this.past = this.lost;
+    this.tick = this.open = this.next = this.came = this.gap = 0;
+    this.period(sendEvery);
+  }
+
+  period(sendEvery: number): void {
+    this.every = Math.min(Math.max(sendEvery, 1), 2 ** 20);
+  }
+
+  /** A packet has come that was refused. */
+  refused(): void {
+    this.came++;
+  }
+
+  packet(p: Received): void {
+    this.came++;
+    if (p.tick === this.tick) this.open -= Math.min(this.open, 1);
+    if (p.tick <= this.tick) return;
+    const first = p.id - Math.min(p.index, p.id);
+    if (this.tick === 0 || this.open > 0 || first > this.next) {
+      this.gap = p.tick;
+      this.rough++;
+    }
+    if (this.tick > 0) {
+      const due = Math.floor(p.tick / this.every) - Math.floor(this.tick / this.every);
+      const missed = due - Math.min(due, Math.max(first - this.next, 0) + 1);
+      if (missed > 0) {
+        this.held += missed;
+        this.rough++;
+      }
+    }
+    this.tick = p.tick;
+    this.next = first + p.count;
+    this.open = p.count - 1;
+  }
+
+  /** Packets that were sent and have not arrived, but for those of the newest snapshot. */
+  get lost(): number {
+    return this.past + Math.max(this.next - this.came - this.open - 1, 0);
+  }
+
+  /** Whether nothing was lost but what the server knew of when it had the acknowledgements of a tick. */
+  gapless(acknowledged: number): boolean {
+    return acknowledged >= this.gap && this.tick > 0;
+  }
+}
+
+const ACK_SNAPSHOTS = 3;
+const ACK_SPAN = 51;
+const WELL_AFTER = 2000;
+const ACK_MOST = 100;
+const ACK_LATE = 50;
+
+/**
+ * Says which flushes are worth a datagram for acknowledgements alone: on a link that is well those of
+ * every third snapshot, by the server's ticks, so that clients that get the same acknowledge the same.
+ */
+export class Acking {
+  private well = 0;
+  private seen = -1;
+  private tick = 0;
+  private came = 0;
+  private turn = 0;
+  private sent = -Infinity;
+
+  due(now: number, r: Reception, period: number): boolean {
+    if (r.rough !== this.seen) {
+      this.seen = r.rough;
+      this.well = now + WELL_AFTER;
+    }
+    if (r.tick !== this.tick) {
+      this.tick = r.tick;
+      this.came = now;
+    }
+    const each = r.every * period;
+    const at = Math.min(Math.max(Math.floor(ACK_SPAN / Math.max(each, 1)), 1), ACK_SNAPSHOTS);
+    const turn = Math.floor(Math.floor(r.tick / r.every) / at);
+    const late = now - this.came > 2 * each + ACK_LATE;
+    if (now >= this.well && !late && now - this.sent < ACK_MOST && (turn === this.turn || r.open > 0)) return false;
+    this.turn = turn;
+    this.sent = now;
+    return true;
+  }
+}
