@@ -353,7 +353,7 @@ func (s *Server) admitMore() {
 	s.crew.Lock()
 	defer s.crew.Unlock()
 	if s.listener != nil {
-		s.door.SetMaxConns(s.maxClients() + spareConns)
+		s.listener.SetMaxConns(s.maxClients() + spareConns)
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchfile"
@@ -57,7 +56,6 @@ type Server struct {
 
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
-	door     *door.Door // of all listeners; nil before Listen
 	listener *quicnet.Listener
 	admin    *admin.Server
 	flight   *flight.Dumper // nil without a TraceDir
@@ -165,16 +163,13 @@ func (s *Server) Listen() error {
 
 // listen takes the ports for a server that has a certificate.
 func (s *Server) listen(conf *tls.Config) error {
-	s.door = door.New(door.Config{
-		MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
-		Refusing: s.refusing, Stats: s.transport,
-	})
 	l, err := quicnet.Listen(quicnet.ServerConfig{
 		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
 		Handler: admission{s}, Stats: s.transport, Socket: &s.socket, Log: s.log, PlainSocket: s.cfg.PlainSocket,
 		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
-		Door:    s.door,
-		Through: s.simulated(),
+		MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
+		Refusing: s.refusing,
+		Through:  s.simulated(),
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 )
 
 // refusedAsFull tells whether a dial is answered with CodeFull.
@@ -20,7 +19,7 @@ func refusedAsFull(t *testing.T, h *host) bool {
 // One connection too many is told that the server is full, until another one has left.
 // All of them are counted as handshakes.
 func TestConnectionsAreBounded(t *testing.T) {
-	h := serve(t, atDoor(door.Config{MaxConns: 2}))
+	h := serve(t, func(c *ServerConfig) { c.MaxConns = 2 })
 	first := mustDial(t, h, nil)
 	mustDial(t, h, nil)
 	if !refusedAsFull(t, h) || h.stats.Dropped(transport.DropFull) != 1 || h.stats.Refused.Load() != 1 {

@@ -31,6 +31,35 @@ const (
 	// rttPeriod is how often a link tells its session the round trip.
 	rttPeriod = 200 * time.Millisecond
 
+	// defaultMaxConns bounds the connections of a listener that have been let in, at about
+	// 100 KB each, and defaultMaxStrangers those that have not.
+	defaultMaxConns     = 4096
+	defaultMaxStrangers = defaultMaxConns / 4
+	// maxHalfOpen bounds the handshakes that are half open with an address that may be
+	// forged: more than players cause who come as they like. From then on addresses are
+	// to be proven by a Retry, which costs a newcomer a round trip and the server little.
+	maxHalfOpen = 12
+	// retryRate is how many Retries a second are sent, at once retryBurst. A flood with
+	// forged addresses is not to be answered with a tenth of its bytes, and a Retry for
+	// each first packet would be more.
+	retryRate  = 250
+	retryBurst = 50
+	// maxPerSite bounds the strangers of one household or machine.
+	maxPerSite = 8
+	// dismissAfter is how long a stranger keeps its place at least, unless it is one of
+	// many from its site: longer than a player over a bad link takes to come in.
+	dismissAfter = time.Second
+	// siteRate and allRate are how many handshakes a second of one household or machine,
+	// and of all, are taken in the long run, each of less than a millisecond of a core. At
+	// once there may be as many as have a place on the server, and minBurst at least.
+	siteRate = 50
+	allRate  = 200
+	minBurst = 64
+	// heardRate and heardBurst are how many connections a second a server takes that can let
+	// in nobody: players who only want their seat back, and others to be told so in words.
+	heardRate  = 10
+	heardBurst = 20
+
 	// dialAttempts is how often a client asks that is refused before its handshake: a
 	// server with no place for strangers has one some moments later. The pauses between
 	// begin with dialPause, double, and are at most maxDialPause: some two seconds together.

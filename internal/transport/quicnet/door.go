@@ -7,17 +7,16 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 )
 
 // What a connection goes through before it is served:
 //
-//	Door.AskForProof      its first packet: a Retry, or
+//	strangers.askForProof its first packet: a Retry, or
 //	opening               its place among the strangers, or a refusal before TLS
 //	accept, enter         its handshake is complete
 //	serve                 hello and admission (serve.go)
 
-// strangerKey is where the context of a connection has its *door.Stranger.
+// strangerKey is where the context of a connection has its *stranger.
 type strangerKey struct{}
 
 // Errors for connections that are refused before their cryptographic handshake. The peer sees
@@ -30,15 +29,29 @@ var (
 // opening refuses a connection before it costs anything, or gives it a place: it has four
 // goroutines and 69 KiB from now on.
 func (l *Listener) opening(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	if l.door.Refusing() {
+	if l.refusing() {
 		return nil, errRefusing
 	}
-	st := l.door.Begin(info.RemoteAddr, info.AddrVerified)
+	st := l.strangers.begin(info.RemoteAddr, info.AddrVerified)
 	if st == nil {
 		return nil, errCrowded
 	}
-	context.AfterFunc(ctx, func() { l.door.Abandon(st) })
+	context.AfterFunc(ctx, func() { l.strangers.abandon(st) })
 	return context.WithValue(ctx, strangerKey{}, st), nil
+}
+
+// refusing tells whether a connection is refused because the server can let in nobody.
+func (l *Listener) refusing() bool {
+	code, hear := l.cfg.Refusing()
+	switch {
+	case code == 0, hear && l.heard.Allow():
+		return false
+	case code == transport.CodeFull:
+		l.cfg.Stats.Drop(transport.DropFull, 1)
+	default:
+		l.cfg.Stats.Drop(transport.DropOverload, 1)
+	}
+	return true
 }
 
 // accept takes connections until the listener is closed.
@@ -49,9 +62,9 @@ func (l *Listener) accept() {
 			return
 		}
 		l.cfg.Stats.Handshakes.Add(1)
-		st := conn.Context().Value(strangerKey{}).(*door.Stranger)
+		st := conn.Context().Value(strangerKey{}).(*stranger)
 		if r := l.enter(conn, st); r != nil {
-			l.door.Leave(st)
+			l.strangers.leave(st)
 			l.cfg.Stats.Refused.Add(1)
 			closeConn(conn, r.Code, r.Text)
 		}
@@ -59,31 +72,37 @@ func (l *Listener) accept() {
 }
 
 // enter starts to serve a connection, or says why it is refused.
-func (l *Listener) enter(conn *quic.Conn, st *door.Stranger) *transport.Refusal {
+func (l *Listener) enter(conn *quic.Conn, st *stranger) *transport.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refuse != nil {
+	switch {
+	case l.refuse != nil:
 		return l.refuse
-	}
-	if r := l.door.Meet(st, func() { l.dismiss(conn) }); r != nil {
-		return r
+	case l.admitted >= l.maxConns:
+		l.cfg.Stats.Drop(transport.DropFull, 1)
+		return &transport.Refusal{Code: transport.CodeFull, Text: "the server has too many connections"}
+	case !l.strangers.met(st, conn):
+		return errBusy
 	}
 	l.conns[conn] = nil
 	l.serving.Go(func() { l.serve(conn, st) })
 	return nil
 }
 
+// errBusy is what a stranger is told for whom there is no place, or not any more.
+var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many want to come in: try again"}
+
 // dismiss tells a stranger to make room. It is being served, so serving counts it.
 func (l *Listener) dismiss(conn *quic.Conn) {
 	l.cfg.Stats.Refused.Add(1)
-	l.serving.Go(func() { closeConn(conn, door.ErrBusy.Code, door.ErrBusy.Text) })
+	l.serving.Go(func() { closeConn(conn, errBusy.Code, errBusy.Text) })
 }
 
 // entered notes that a connection has become a session.
 func (l *Listener) entered(conn *quic.Conn, link *transport.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.door.Admit()
+	l.admitted++
 	l.conns[conn] = link
 }
 
@@ -91,7 +110,7 @@ func (l *Listener) left(conn *quic.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns[conn] != nil {
-		l.door.Left()
+		l.admitted--
 	}
 	delete(l.conns, conn)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -43,10 +42,23 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	return conn
 }
 
+// connected is how many strangers have shaken hands.
+func (h *host) connected() (n int) {
+	s := h.listener.strangers
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.known {
+		if st.stage == connected {
+			n++
+		}
+	}
+	return n
+}
+
 // Silent connections of one host, and such as hang in admission, hold no place of a player, and
 // make room for whoever comes from elsewhere: they are told why.
 func TestStrangersMakeRoom(t *testing.T) {
-	h := serve(t, atDoor(door.Config{MaxConns: 1, MaxStrangers: 2}))
+	h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxStrangers = 1, 2 })
 	asked, hang := make(chan struct{}), atomic.Bool{}
 	hang.Store(true)
 	h.admitBy(func(ctx context.Context, _ *netloopv1.Hello) error {
@@ -66,11 +78,11 @@ func TestStrangersMakeRoom(t *testing.T) {
 	<-asked
 	hang.Store(false)
 	silent := silentDial(t, h, stranger)
-	eventually(t, "two strangers, connected", func() bool { return h.stats.Handshakes.Load() == 2 })
+	eventually(t, "two strangers, connected", func() bool { return h.connected() == 2 })
 
 	mustDial(t, h, player)
 	var r *transport.Refusal
-	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != door.ErrBusy.Text {
+	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != errBusy.Text {
 		t.Error("who hung in admission was told", err)
 	}
 	if err := context.Cause(silent.Context()); err != nil {
@@ -87,12 +99,14 @@ func TestStrangersMakeRoom(t *testing.T) {
 // asks some times before it gives up.
 func TestRefusalBeforeTheHandshake(t *testing.T) {
 	var asked, welcome atomic.Uint64 // welcome is whose question is the first to be answered well
-	h := serve(t, atDoor(door.Config{Refusing: func() (transport.Code, bool) {
-		if asked.Add(1) < welcome.Load() {
-			return transport.CodeBusy, false
+	h := serve(t, func(c *ServerConfig) {
+		c.Refusing = func() (transport.Code, bool) {
+			if asked.Add(1) < welcome.Load() {
+				return transport.CodeBusy, false
+			}
+			return 0, false
 		}
-		return 0, false
-	}}))
+	})
 	welcome.Store(1000)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*dialPause)
 	defer cancel()
@@ -118,11 +132,12 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 // A full server tells some newcomers so in words, so that players know, and refuses the others
 // before their handshakes.
 func TestFullServerTellsSomeInWords(t *testing.T) {
-	var asked atomic.Uint64
-	h := serve(t, atDoor(door.Config{Refusing: func() (transport.Code, bool) { return transport.CodeFull, asked.Add(1) == 1 }}))
+	h := serve(t, func(c *ServerConfig) { c.Refusing = func() (transport.Code, bool) { return transport.CodeFull, true } })
 	h.admitBy(func(context.Context, *netloopv1.Hello) error {
 		return transport.Refuse(transport.CodeFull, "all of them")
 	})
+	h.listener.heard.SetLimit(0)
+	h.listener.heard.SetBurst(1)
 	_, err := dial(t, h, nil, hello())
 	var r *transport.Refusal
 	if !errors.As(err, &r) || r.Code != transport.CodeFull || r.Text != "all of them" {
@@ -139,32 +154,14 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 	}
 }
 
-// crowd begins handshakes with forged addresses until whoever comes has to prove its own.
-func crowd(h *host) (all []*door.Stranger) {
-	for n := 0; ; n++ {
-		at := &net.UDPAddr{IP: net.IPv4(192, 0, 2, byte(n))}
-		st := h.listener.door.Begin(at, false)
-		if st == nil {
-			return all
-		}
-		all = append(all, st)
-	}
-}
-
-// unproven is for how many more of those there is room.
-func unproven(h *host) int {
-	all := crowd(h)
-	for _, st := range all {
-		h.listener.door.Abandon(st)
-	}
-	return len(all)
-}
-
 // A handshake counts as half open until it is complete, or has come to nothing.
 func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	h := serve(t, nil)
-	free := unproven(h)
-	halfOpen := func() int { return free - unproven(h) }
+	halfOpen := func() int {
+		h.listener.strangers.mu.Lock()
+		defer h.listener.strangers.mu.Unlock()
+		return h.listener.strangers.halfOpen
+	}
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
 	silent := silentDial(t, h, d)
 	eventually(t, "the handshake to be complete", func() bool { return h.stats.Handshakes.Load() == 1 && halfOpen() == 0 })
@@ -190,7 +187,9 @@ func TestAddressIsProvenInACrowd(t *testing.T) {
 	if n := h.stats.Retries.Load(); n != 0 {
 		t.Error(n, "addresses were to be proven")
 	}
-	crowd(h)
+	for n := range maxHalfOpen {
+		h.listener.strangers.begin(&net.UDPAddr{IP: net.IPv4(192, 0, 2, byte(n))}, false)
+	}
 	mustDial(t, h, nil)
 	if h.stats.Retries.Load() == 0 {
 		t.Error("no address was to be proven")

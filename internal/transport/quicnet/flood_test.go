@@ -18,7 +18,6 @@ import (
 
 	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -116,7 +115,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 	}
 	for name, say := range map[string][]byte{"silent": nil, "hanging in admission": hang} {
 		t.Run(name, func(t *testing.T) {
-			h := serve(t, atDoor(door.Config{MaxConns: 256, MaxStrangers: 64}))
+			h := serve(t, func(c *ServerConfig) { c.MaxConns, c.MaxStrangers = 256, 64 })
 			h.admitBy(func(ctx context.Context, hello *netloopv1.Hello) error {
 				if hello.Token == "hang" {
 					<-ctx.Done()
@@ -125,7 +124,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 			})
 			stop := besiege(t, h.listener.Addr().String(), rate, say)
 			eventually(t, "all places that the flood may take to be taken", func() bool {
-				return h.stats.Strangers.Load() >= door.MaxPerSite
+				return h.stats.Strangers.Load() >= maxPerSite
 			})
 			time.Sleep(length)
 			took := make(chan time.Duration, players)

@@ -18,11 +18,11 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 )
 
@@ -45,8 +45,17 @@ type ServerConfig struct {
 	IdleTimeout  time.Duration // 0: 10 s without a sign of a client until it counts as lost
 	HelloTimeout time.Duration // 0: 5 s from the connection to the whole hello
 	AdmitTimeout time.Duration // 0: 10 s for Handler.Admit
-	// Door decides who may come as far as a hello. nil: one of this listener alone.
-	Door *door.Door
+	// MaxConns bounds the connections that have been let in; who comes when there are as
+	// many is told CODE_FULL. 0: 4096.
+	MaxConns int
+	// MaxStrangers bounds the connections that have not been let in, beside the others.
+	// 0: 1024.
+	MaxStrangers int
+	// Refusing says why nobody can come in now, whoever it is: CODE_FULL, or another code
+	// for overload; 0 if somebody may. Some of them are heard all the same, if it says so.
+	// It is asked before a connection costs anything, on a goroutine of quic-go, so it must
+	// not wait. nil: always 0.
+	Refusing func() (code transport.Code, hear bool)
 	// Secret is what the listener's keys are derived from. If it is the same after a crash and
 	// a restart, the clients of before notice within milliseconds, and proofs of addresses
 	// stay good. It must be another for every listener. Empty: drawn.
@@ -66,21 +75,27 @@ type Listener struct {
 	quic      *quic.Listener
 	accepting sync.WaitGroup
 	serving   sync.WaitGroup // Add is called while refuse is nil under mu, or by one that it counts
-	door      *door.Door
-	chunks    sync.Pool // of carrier
+	strangers *strangers
+	heard     *rate.Limiter // of those who come while nobody can come in
+	chunks    sync.Pool     // of carrier
 
-	mu     sync.Mutex
-	conns  map[*quic.Conn]*transport.Link // nil while it is a stranger
-	refuse *transport.Refusal             // nil: dials are welcome
-	told   guard.Throttle[string]         // of what the log is told
+	mu       sync.Mutex
+	conns    map[*quic.Conn]*transport.Link // nil while it is a stranger
+	admitted int                            // of conns
+	maxConns int                            // bounds that
+	refuse   *transport.Refusal             // nil: dials are welcome
+	told     guard.Throttle[string]         // of what the log is told
 }
 
 // Listen opens the socket and serves until Close.
 func Listen(cfg ServerConfig) (*Listener, error) {
 	cfg = cfg.withDefaults()
 	l := &Listener{
-		cfg: cfg, conns: make(map[*quic.Conn]*transport.Link), door: cfg.Door,
+		cfg: cfg, conns: make(map[*quic.Conn]*transport.Link), heard: rate.NewLimiter(heardRate, heardBurst),
+		maxConns:  cfg.MaxConns,
+		strangers: newStrangers(cfg.MaxStrangers, max(cfg.MaxConns, minBurst), cfg.Stats),
 	}
+	l.strangers.dismiss = l.dismiss
 	conf, err := cfg.serverTLS()
 	if err != nil {
 		return nil, err
@@ -100,7 +115,7 @@ func Listen(cfg ServerConfig) (*Listener, error) {
 		Conn:                l.socket,
 		StatelessResetKey:   (*quic.StatelessResetKey)(derive(cfg.Secret, "netloop stateless reset")),
 		TokenGeneratorKey:   (*quic.TokenGeneratorKey)(derive(cfg.Secret, "netloop address token")),
-		VerifySourceAddress: l.door.AskForProof,
+		VerifySourceAddress: l.strangers.askForProof,
 		ConnContext:         l.opening,
 	}
 	withoutGSO()
@@ -145,8 +160,14 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	if c.AdmitTimeout <= 0 {
 		c.AdmitTimeout = defaultAdmitTimeout
 	}
-	if c.Door == nil {
-		c.Door = door.New(door.Config{Stats: c.Stats})
+	if c.MaxConns <= 0 {
+		c.MaxConns = defaultMaxConns
+	}
+	if c.MaxStrangers <= 0 {
+		c.MaxStrangers = defaultMaxStrangers
+	}
+	if c.Refusing == nil {
+		c.Refusing = func() (transport.Code, bool) { return 0, true }
 	}
 	if len(c.Secret) == 0 {
 		c.Secret = make([]byte, sha256.Size)
@@ -183,6 +204,13 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 
 // Addr returns the socket's address.
 func (l *Listener) Addr() net.Addr { return l.socket.LocalAddr() }
+
+// SetMaxConns replaces ServerConfig.MaxConns. Who is in stays.
+func (l *Listener) SetMaxConns(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.maxConns = n
+}
 
 // Refuse answers every new dial at once with code and text; who is in stays.
 func (l *Listener) Refuse(code transport.Code, text string) {

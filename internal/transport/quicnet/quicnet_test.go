@@ -18,7 +18,6 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -145,14 +144,6 @@ func serve(t *testing.T, change func(*ServerConfig)) *host {
 	h.listener = l
 	t.Cleanup(h.close)
 	return h
-}
-
-// atDoor lets a listener have a door of this kind, which counts with it.
-func atDoor(cfg door.Config) func(*ServerConfig) {
-	return func(c *ServerConfig) {
-		cfg.Stats = c.Stats
-		c.Door = door.New(cfg)
-	}
 }
 
 // close closes the listener, once.

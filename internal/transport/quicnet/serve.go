@@ -12,21 +12,20 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // serve is the life of one connection.
-func (l *Listener) serve(conn *quic.Conn, st *door.Stranger) {
+func (l *Listener) serve(conn *quic.Conn, st *stranger) {
 	defer l.left(conn)
-	defer l.door.Leave(st)
+	defer l.strangers.leave(st)
 	peer := conn.RemoteAddr()
 	stream, adm, err := l.handshake(conn, peer)
 	if err != nil {
 		l.decline(conn, stream, err)
 		return
 	}
-	l.door.Leave(st)
+	l.strangers.leave(st)
 	if adm.Session.Clock == nil {
 		adm.Session.Clock = l.cfg.Clock
 	}
@@ -105,8 +104,8 @@ func (l *Listener) noHello(err error) error {
 func (l *Listener) admit(conn *quic.Conn, hello *netloopv1.Hello, peer net.Addr) (adm *transport.Admission, err error) {
 	ctx, cancel := context.WithTimeout(conn.Context(), l.cfg.AdmitTimeout)
 	defer cancel()
-	st := conn.Context().Value(strangerKey{}).(*door.Stranger)
-	ctx = transport.WithApproved(ctx, func() { l.door.Leave(st) })
+	st := conn.Context().Value(strangerKey{}).(*stranger)
+	ctx = transport.WithApproved(ctx, func() { l.strangers.leave(st) })
 	defer func() {
 		if v := recover(); v != nil {
 			adm, err = nil, fmt.Errorf("quicnet: admission panicked: %v\n%s", v, debug.Stack())

@@ -1,10 +1,12 @@
-package door
+package quicnet
 
 import (
 	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -13,12 +15,13 @@ import (
 type crowd struct {
 	*strangers
 	at   time.Time
-	gone []*Stranger // that were told to go
+	gone []*quic.Conn // that were told to go
 }
 
 func newCrowd(most int) *crowd {
 	c := &crowd{strangers: newStrangers(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
 	c.now = func() time.Time { return c.at }
+	c.dismiss = func(conn *quic.Conn) { c.gone = append(c.gone, conn) }
 	return c
 }
 
@@ -26,16 +29,16 @@ func newCrowd(most int) *crowd {
 func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n)), Port: 1000} }
 
 // come brings a stranger of site n as far as its hello, or returns nil.
-func (c *crowd) come(n int) *Stranger {
+func (c *crowd) come(n int) *stranger {
 	st := c.begin(from(n), true)
-	if st != nil && !c.met(st, func() { c.gone = append(c.gone, st) }) {
+	if st != nil && !c.met(st, new(quic.Conn)) {
 		return nil
 	}
 	return st
 }
 
 // mustCome brings some of a site, a millisecond apart.
-func (c *crowd) mustCome(t *testing.T, site, n int) (all []*Stranger) {
+func (c *crowd) mustCome(t *testing.T, site, n int) (all []*stranger) {
 	t.Helper()
 	for range n {
 		c.at = c.at.Add(time.Millisecond)
@@ -60,7 +63,7 @@ func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 // free again, once.
 func TestStrangersOfASiteAreBounded(t *testing.T) {
 	c := newCrowd(100)
-	all := c.mustCome(t, 1, MaxPerSite)
+	all := c.mustCome(t, 1, maxPerSite)
 	if c.come(1) != nil || !c.askForProof(from(1)) {
 		t.Error("one more has a place")
 	}
@@ -68,14 +71,14 @@ func TestStrangersOfASiteAreBounded(t *testing.T) {
 	if c.askForProof(from(2)) {
 		t.Error("somebody else has to prove its address")
 	}
-	c.mustCome(t, 2, MaxPerSite)
+	c.mustCome(t, 2, maxPerSite)
 	c.leave(all[0])
 	c.leave(all[0])
 	c.mustCome(t, 1, 1)
 	if c.come(1) != nil {
 		t.Error("a place was given back twice")
 	}
-	if n := c.stats.Strangers.Load(); n != 2*MaxPerSite {
+	if n := c.stats.Strangers.Load(); n != 2*maxPerSite {
 		t.Error(n, "strangers are counted")
 	}
 }
@@ -86,16 +89,16 @@ func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 	c := newCrowd(8)
 	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
 	half := many[0]
-	half.stage, half.dismiss = proven, nil // Whose handshake is half open cannot be told anything.
+	half.stage, half.conn = proven, nil // Whose handshake is half open cannot be told anything.
 	if c.come(2) != nil {
 		t.Error("a seventh of the site with the most is let in")
 	}
 	c.wantDropped(t, transport.DropHandshakes, 1)
-	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1] {
+	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].conn {
 		t.Error("the oldest of the site with the most is not told to go")
 	}
 	c.wantDropped(t, transport.DropDismissed, 1)
-	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2] {
+	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].conn {
 		t.Error("the next oldest is not told to go")
 	}
 	if few[0].stage != connected || few[1].stage != connected {
@@ -106,7 +109,7 @@ func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 // Among equals the oldest goes, but has a second to come in: a crowd does not keep itself out.
 func TestOldestStrangerGoesFirst(t *testing.T) {
 	c := newCrowd(3)
-	var all []*Stranger
+	var all []*stranger
 	for site := range 3 {
 		all = append(all, c.mustCome(t, site, 1)...)
 	}
@@ -115,7 +118,7 @@ func TestOldestStrangerGoesFirst(t *testing.T) {
 		t.Error("a stranger had to go that has just come")
 	}
 	c.at = all[0].since.Add(dismissAfter)
-	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0] {
+	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0].conn {
 		t.Error("the oldest stranger was not told to make room after", dismissAfter)
 	}
 	if c.come(4) != nil || len(c.gone) != 1 {
@@ -151,8 +154,8 @@ func TestHangingAdmissionsAreBounded(t *testing.T) {
 // may begin without proof, then all have to prove theirs, and proof counts for a place.
 func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	c := newCrowd(100)
-	var forged []*Stranger
-	for range MaxPerSite {
+	var forged []*stranger
+	for range maxPerSite {
 		if c.askForProof(from(1)) {
 			t.Fatal("a proof is asked for too early")
 		}
@@ -161,7 +164,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	if !c.askForProof(from(1)) || c.askForProof(from(2)) {
 		t.Error("a site with many unproven strangers has to prove its address, no other")
 	}
-	for n := MaxPerSite; n < maxHalfOpen; n++ {
+	for n := maxPerSite; n < maxHalfOpen; n++ {
 		forged = append(forged, c.begin(from(n), false))
 	}
 	if !c.askForProof(from(99)) {
@@ -170,7 +173,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	if n := c.stats.Retries.Load(); n != 2 {
 		t.Error(n, "proofs are counted")
 	}
-	c.mustCome(t, 1, MaxPerSite)
+	c.mustCome(t, 1, maxPerSite)
 	c.abandon(forged[0])
 	if c.askForProof(from(99)) {
 		t.Error("the end of a half open handshake frees no place")
@@ -194,7 +197,7 @@ func TestStrangersAreCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		c := newCrowd(6)
-		var all []*Stranger
+		var all []*stranger
 		for range 2000 {
 			c.at = c.at.Add(time.Duration(rng.IntN(300)) * time.Millisecond)
 			if n := len(all); n > 0 && rng.IntN(2) == 0 {
@@ -205,7 +208,7 @@ func TestStrangersAreCounted(t *testing.T) {
 				case 1:
 					c.abandon(all[i])
 				default:
-					c.met(all[i], func() {})
+					c.met(all[i], new(quic.Conn))
 				}
 			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0)) || rng.IntN(2) == 0); st != nil {
 				all = append(all, st)
@@ -222,7 +225,7 @@ func TestStrangersAreCounted(t *testing.T) {
 }
 
 // check counts anew.
-func (c *crowd) check(t *testing.T, seed uint64, all []*Stranger) {
+func (c *crowd) check(t *testing.T, seed uint64, all []*stranger) {
 	t.Helper()
 	stages := map[stage]int{}
 	sites := map[any]int{}
@@ -238,7 +241,7 @@ func (c *crowd) check(t *testing.T, seed uint64, all []*Stranger) {
 		t.Fatalf("seed %d: %d known, %d told, %d half open, but there are %v", seed, len(c.known), c.told, c.halfOpen, stages)
 	}
 	for site, n := range sites {
-		if n > MaxPerSite {
+		if n > maxPerSite {
 			t.Fatalf("seed %d: %d of %v", seed, n, site)
 		}
 	}
@@ -259,7 +262,7 @@ func TestHandshakesHaveARate(t *testing.T) {
 		}
 		return st != nil
 	}
-	var early []*Stranger // They have no proof yet.
+	var early []*stranger // They have no proof yet.
 	for n := range 3 {
 		early = append(early, c.begin(from(50+n), false))
 	}

@@ -1,4 +1,4 @@
-package door
+package quicnet
 
 import (
 	"net"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -18,33 +19,34 @@ import (
 //	half open, address unproven   at most maxHalfOpen; whoever comes then proves its address
 //	  │                           first, with a Retry, which costs the server little
 //	  ▼
-//	known: half open with a       at most max, of a site at most MaxPerSite, as fast as rates
+//	known: half open with a       at most max, of a site at most maxPerSite, as fast as rates
 //	proven address, connected,    allow; the rest is refused before its cryptographic handshake
 //	being asked about
 //
 // An address may be forged until it is proven, so a place that is taken without proof counts
 // against nobody: it only makes others from there prove theirs. Any goroutine may use it.
 type strangers struct {
-	max   int
-	stats *transport.Stats
-	now   func() time.Time
+	max     int
+	stats   *transport.Stats
+	now     func() time.Time
+	dismiss func(*quic.Conn) // tells a stranger why it has to go
 
 	mu       sync.Mutex
 	rates    *rates
 	retries  *rate.Limiter
-	known    []*Stranger // the oldest first
+	known    []*stranger // the oldest first
 	sites    map[netip.Prefix]int
 	told     int // of known: dismissed, and their admission has not returned yet
 	halfOpen int // of unproven addresses
 	unproven map[netip.Prefix]int
 }
 
-// Stranger is one connection that has not been let in. What it is belongs to the mutex.
-type Stranger struct {
-	site    netip.Prefix
-	stage   stage
-	since   time.Time // when it was known
-	dismiss func()    // tells it why it has to go
+// stranger is one of them. It belongs to the mutex.
+type stranger struct {
+	site  netip.Prefix
+	stage stage
+	since time.Time // when it was known
+	conn  *quic.Conn
 }
 
 // stage says how far a stranger has come.
@@ -67,7 +69,7 @@ func newStrangers(most, burst int, stats *transport.Stats) *strangers {
 
 // siteOf returns the site of a connection's peer.
 func siteOf(addr net.Addr) netip.Prefix {
-	if a, ok := addr.(interface{ AddrPort() netip.AddrPort }); ok { // of UDP and of TCP
+	if a, ok := addr.(*net.UDPAddr); ok {
 		return transport.Site(a.AddrPort().Addr())
 	}
 	return netip.Prefix{}
@@ -88,15 +90,15 @@ func (s *strangers) askForProof(addr net.Addr) bool {
 // mustProveLocked tells whether who comes from a site has to prove it. Whoever might be refused
 // has to: what has proven its address is refused before it has cost anything.
 func (s *strangers) mustProveLocked(site netip.Prefix) bool {
-	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= MaxPerSite ||
+	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
 		len(s.known)-s.told+s.halfOpen >= s.max || !s.rates.have(site, s.now())
 }
 
 // begin gives a connection that begins a place, or nil.
-func (s *strangers) begin(addr net.Addr, proven bool) *Stranger {
+func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := &Stranger{site: siteOf(addr)}
+	st := &stranger{site: siteOf(addr)}
 	if !proven {
 		if s.mustProveLocked(st.site) {
 			s.stats.Drop(transport.DropUnproven, 1)
@@ -118,9 +120,9 @@ func (s *strangers) begin(addr net.Addr, proven bool) *Stranger {
 	return st
 }
 
-// met notes that the handshake of a connection is complete, which proves its address, and how to
-// tell it that it has to go. It reports false if there is no place for it any more.
-func (s *strangers) met(st *Stranger, dismiss func()) bool {
+// met notes that the handshake of a connection is complete, which proves its address. It
+// reports false if there is no place for it any more.
+func (s *strangers) met(st *stranger, conn *quic.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.stage == unproven {
@@ -131,12 +133,12 @@ func (s *strangers) met(st *Stranger, dismiss func()) bool {
 	if st.stage != proven {
 		return false // There is no place, or it has ended meanwhile.
 	}
-	st.stage, st.dismiss = connected, dismiss
+	st.stage, st.conn = connected, conn
 	return true
 }
 
 // leave takes a stranger out: it is a player now, or gone. Only the first time counts.
-func (s *strangers) leave(st *Stranger) {
+func (s *strangers) leave(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaveLocked(st)
@@ -145,7 +147,7 @@ func (s *strangers) leave(st *Stranger) {
 // abandon takes out a stranger whose connection has ended, if its handshake was still half
 // open. Otherwise it keeps its place until its admission returns, and whoever makes admissions
 // hang has no more of them than places.
-func (s *strangers) abandon(st *Stranger) {
+func (s *strangers) abandon(st *stranger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.stage <= proven {
@@ -153,7 +155,7 @@ func (s *strangers) abandon(st *Stranger) {
 	}
 }
 
-func (s *strangers) leaveLocked(st *Stranger) {
+func (s *strangers) leaveLocked(st *stranger) {
 	switch st.stage {
 	case left:
 		return
@@ -161,7 +163,7 @@ func (s *strangers) leaveLocked(st *Stranger) {
 		s.halfOpen--
 		drop(s.unproven, st.site)
 	default:
-		s.known = slices.DeleteFunc(s.known, func(o *Stranger) bool { return o == st })
+		s.known = slices.DeleteFunc(s.known, func(o *stranger) bool { return o == st })
 		drop(s.sites, st.site)
 		if st.stage == dismissed {
 			s.told--
@@ -178,10 +180,10 @@ func drop(sites map[netip.Prefix]int, site netip.Prefix) {
 }
 
 // enterLocked gives a stranger with a proven address its place, if need be another's.
-func (s *strangers) enterLocked(st *Stranger) bool {
+func (s *strangers) enterLocked(st *stranger) bool {
 	st.since = s.now()
 	switch {
-	case s.sites[st.site] >= MaxPerSite:
+	case s.sites[st.site] >= maxPerSite:
 		s.stats.Drop(transport.DropHandshakeSite, 1)
 		return false
 	case len(s.known)-s.told >= s.max && !s.dismissLocked(st):
@@ -200,11 +202,11 @@ func (s *strangers) enterLocked(st *Stranger) bool {
 // newcomer's has, it does so at once: who has many keeps nobody out who has few. Among equals
 // one has to have been here for a while: a crowd goes in one after another, instead of everybody
 // making everybody go.
-func (s *strangers) dismissLocked(newcomer *Stranger) bool {
+func (s *strangers) dismissLocked(newcomer *stranger) bool {
 	if s.told >= s.max {
 		return false // Their admissions hang, whatever they were told.
 	}
-	var oldest *Stranger
+	var oldest *stranger
 	most := 0
 	for _, st := range s.known {
 		n := s.sites[st.site]
@@ -221,6 +223,6 @@ func (s *strangers) dismissLocked(newcomer *Stranger) bool {
 	oldest.stage = dismissed
 	s.told++
 	s.stats.Drop(transport.DropDismissed, 1)
-	oldest.dismiss()
+	s.dismiss(oldest.conn)
 	return true
 }

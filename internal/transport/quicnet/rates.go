@@ -1,4 +1,4 @@
-package door
+package quicnet
 
 import (
 	"net/netip"
