@@ -186,6 +186,11 @@ func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
 		}
 	}
 	own(true)
+	var gone []bool
+	client.Watch(p.Client, racers, client.Watcher[racer]{Despawn: func(_ *netloop.Tick, o *netloop.Object[racer], _ racer) {
+		_, shown := client.View(p.Client, o)
+		gone = append(gone, shown)
+	}})
 	give := func(to netloop.ClientID) {
 		r.Tick(func(t *netloop.Tick) { r.mine[p.ID()].SetOwner(t, to) })
 		r.Step(20)
@@ -208,6 +213,9 @@ func TestWhatIsPredictedIsWhatTheClientOwns(t *testing.T) {
 	r.Tick(func(t *netloop.Tick) { r.mine[p.ID()].Despawn(t) })
 	r.Step(20)
 	own(false)
+	if !slices.Equal(gone, []bool{false}) {
+		t.Errorf("shown as it despawns: %v", gone)
+	}
 }
 
 // A step that does something else than the server's is found by its fields.
@@ -242,6 +250,24 @@ func TestAStepThatPanicsIsIsolated(t *testing.T) {
 	r.Step(100)
 	if s := c.Stats(); s.Panics == 0 || s.Inputs < 50 {
 		t.Errorf("%d panics, %d inputs", s.Panics, s.Inputs)
+	}
+}
+
+// An object of Spawn is taken over once. A game that gives two objects one birth, which is a bug of
+// it, shows its players one more than they have fired, and breaks nothing.
+func TestABirthThatTheServerGivesTwiceIsTakenOverOnce(t *testing.T) {
+	r := newRace(t)
+	g := r.gunner(farAway)
+	r.twins = 1
+	for range 2 {
+		r.fire(g)
+		r.Step(60)
+	}
+	r.deny = true
+	r.fire(g)
+	r.Step(60)
+	if s := g.Stats().Prediction; s.SpawnsMatched != 2 || s.SpawnsWithdrawn != 1 || len(g.came) != 5 || len(g.went) != 1 {
+		t.Errorf("%+v, %d came, %d went", s, len(g.came), len(g.went))
 	}
 }
 

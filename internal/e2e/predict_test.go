@@ -73,6 +73,7 @@ type race struct {
 	frames []netlooptest.ClientOption // of the next client
 	hold   bool                       // the server holds all racers, and tells nobody
 	deny   bool                       // and lets none fire
+	twins  int                        // further shots for each, which have its birth
 	game   game
 }
 
@@ -93,7 +94,9 @@ func newRace(t *testing.T, o ...netlooptest.Option) *race {
 			if s.steer(t, in) && !r.deny {
 				one := s.shot()
 				one.Born = netloop.FromInput(t, from)
-				shots.Spawn(t, one, netloop.OwnedBy(from.ID()))
+				for range 1 + r.twins {
+					shots.Spawn(t, one, netloop.OwnedBy(from.ID()))
+				}
 			}
 		})
 		room.On(netloop.FixedUpdate, "shots", func(t *netloop.Tick) {

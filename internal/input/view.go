@@ -109,9 +109,9 @@ func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 			v = View{}
 		}
 	case !absolute && l.newer != View{}:
-		more := wire.Unzigzag(r.Rice(0))
-		advance := l.advance + more
-		ok := more > -2*maxAdvance && more < 2*maxAdvance && advance > -maxAdvance && advance < maxAdvance
+		// What overflows is still out of bounds: one of both is small.
+		advance := l.advance + wire.Unzigzag(r.Rice(0))
+		ok := advance > -maxAdvance && advance < maxAdvance
 		if ok {
 			v, ok = l.before(advance)
 		}

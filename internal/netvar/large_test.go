@@ -186,21 +186,32 @@ func TestHiddenAndShownWhileTheLargeRecordIsOutstanding(t *testing.T) {
 	}
 }
 
+// A packet with the new object of a slot would overtake the large record of the one before, also
+// where a plan says what the client gets next.
 func TestSlotIsTakenAgainWhileTheLargeRecordIsOutstanding(t *testing.T) {
-	q := newPair(t, 0)
-	o := q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
-	record := q.sent()
-	q.w.Despawn(o)
-	q.deliver()
-	next := q.spawnRock(q.w, rock{X: 5}, q.tick)
-	if next.id.slot() != o.id.slot() {
-		t.Fatal("another slot")
-	}
-	q.deliver()
-	q.p.AckLarge(q.apply(record))
-	q.deliver()
-	if q.rock(next.ID()).X != 5 || kinds(q.r.Events()) != "SDS" {
-		t.Error("the slot's new object is not there")
+	for _, farBehind := range []int{farBehind, 1} {
+		q := newPair(t, 0)
+		q.w.farBehind = farBehind
+		o := q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
+		record := q.sent()
+		q.w.Despawn(o)
+		q.deliver()
+		next := q.spawnRock(q.w, rock{X: 5}, q.tick)
+		beside := q.spawnRock(q.w, rock{X: 6}, q.tick)
+		q.w.SetWeight(beside, 4) // It stands before it in a plan.
+		if next.id.slot() != o.id.slot() {
+			t.Fatal("another slot")
+		}
+		q.deliver()
+		q.deliver()
+		if _, ok := q.r.Get(beside.ID()); !ok {
+			t.Error("the slot beside it waits as well")
+		}
+		q.p.AckLarge(q.apply(record))
+		q.deliver()
+		if q.rock(next.ID()).X != 5 || kinds(q.r.Events()) != "SSDS" {
+			t.Error("the slot's new object is not there")
+		}
 	}
 }
 

@@ -116,14 +116,15 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 	if why != asSent {
 		v = c.around(r.viewedAt(v))
 	}
-	back := now - r.viewedAt(v)
+	said := now - r.viewedAt(v)
+	back := said
 	if most := r.spec.MaxRewind + c.way(); back > most {
-		back, why = most, max(why, old)
+		back, why = most, old
 	}
 	if to, ok := s.follow(now, back); !ok {
-		back, why = to, max(why, jumped)
+		back, why = to, jumped
 	}
-	if why > apart {
+	if back != said {
 		v = c.around(now - back)
 	}
 	s.view, s.back = v, back
@@ -136,7 +137,7 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 // way is how long before its step an input was made, as far as that counts: half a round trip
 // before it came.
 func (c *Client) way() time.Duration {
-	return min(max(c.link.SRTT/2+c.sight.early, 0), c.room.spec.MaxRewind)
+	return min(c.link.SRTT/2+c.sight.early, c.room.spec.MaxRewind)
 }
 
 // follow reports whether a view may lie so far back, and how far it may.

@@ -193,6 +193,33 @@ func TestAViewIsNotTooOld(t *testing.T) {
 	a.wantClamped("as_sent", 1)
 	a.see(a.lagging(5 + 1.0/64))
 	a.wantClamped("old", 1)
+	// An input that comes at its deadline has not waited for a single nanosecond.
+	a = newAimer(t, netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(50), MaxRewind: 100*time.Millisecond - 1}})
+	a.see(a.lagging(5))
+	a.wantClamped("old", 1)
+}
+
+// A view of before the client's first snapshot counts as that snapshot, and not as something
+// between it and the beginning of time.
+func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
+	a := &aimer{pilots: new(pilots)}
+	a.bare = newBareOf(t, netloop.Config{}, inputGame(a.open))
+	for range 60 {
+		a.step()
+	}
+	a.pilot = a.join()
+	for range 6 {
+		a.silent()
+	}
+	c, _ := a.room.Client(a.Session.ID())
+	first := a.tick - 7
+	for !c.Peer().Has(first) {
+		first++
+	}
+	if v := a.see(a.lagging(10)); v != (netloop.View{From: first, To: first}) {
+		t.Errorf("%+v counts, and the first snapshot is that of tick %d", v, first)
+	}
+	a.wantClamped("unseen", 1)
 }
 
 // An input that was made earlier than half a round trip before its step, because the client's clock
