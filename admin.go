@@ -27,15 +27,18 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Tokens:   tokens,
 		Counts:   &s.adminCounts,
 		Metrics:  s.metrics.Handler(s.log),
-		Ticks:    s.metrics.Ticks,
+		Ticks:    s.ticksPage,
 		Last:     func() any { return s.room.e.Slow().Last() },
 		Slow:     func() any { return s.room.e.Slow().Worst() },
-		Loop:     s.room.e.AskView,
-		Explain:  s.room.explainPage,
+		Loop:     s.loopPage,
+		Explain:  s.explainPage,
+		Rooms:    s.roomsPage,
 		Progress: s.progress,
 		Ready:    s.readiness,
 		Health:   s.health,
 		Log:      s.log,
+
+		CloseRoom: s.closePage,
 	})
 	switch {
 	case errors.Is(err, admin.ErrOpen):

@@ -27,14 +27,14 @@ type Config struct {
 	// Auth says how those who join prove who they are.
 	Auth Auth
 	// Admin is the TCP address of the admin listener, which serves /metrics,
-	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop and /explain. Empty
+	// /healthz, /readyz, /ticks, /ticks/last, /ticks/slow, /loop, /rooms and /explain. Empty
 	// is none. It is of this machine alone, such as 127.0.0.1:8080, or there is an
 	// AdminTokenFile.
 	Admin string
 	// AdminTokenFile is a file with the tokens that the admin listener asks for, all but
 	// /healthz and /readyz: lines of a role, read or write, and a token of 16 characters
-	// or more. It is read again when it changes. With it /debug/pprof is served, to those
-	// who may write.
+	// or more. It is read again when it changes. With it /debug/pprof and /rooms/close are
+	// served, to those who may write.
 	AdminTokenFile string
 	// CertFile and KeyFile are PEM files with the certificate that clients see and its
 	// key. They are read again when they change: who connects from then on sees the new

@@ -48,9 +48,10 @@ const (
 
 // explainPage answers /explain: for room, client, object and field what Object.Explain says;
 // without a client the clients that there are, and without an object the objects.
-func (r *Room) explainPage(ctx context.Context, query url.Values) (any, error) {
-	if room := query.Get("room"); room != r.spec.Name {
-		return nil, &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no room %q", room)}
+func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.roomAsked(query)
+	if err != nil {
+		return nil, err
 	}
 	if !query.Has("client") {
 		return r.e.Ask(ctx, func(uint64) any { return r.listClients() })

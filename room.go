@@ -97,7 +97,8 @@ type Room struct {
 	starter   *loop.System[*Tick]
 	recording io.Closer // of the room's own recording; nil without
 	seed      uint64
-	begun     bool // under the mutex of the server's crew
+	opened    time.Duration // by the server's clock
+	begun     bool          // under the mutex of the server's crew
 	opening   bool
 	errs      []error // registrations rejected while Open runs
 }
@@ -119,7 +120,7 @@ func (c *Closed) Error() string {
 
 // openRoom makes a room and lets the game fill it.
 func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
-	r := &Room{server: s, schema: s.schema, spec: spec, seed: seed, opening: true}
+	r := &Room{server: s, schema: s.schema, spec: spec, seed: seed, opened: s.clock.Now(), opening: true}
 	r.hooks.room = r
 	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() }), r.reject}
 	if r.e, err = room.New(r.config(s)); err != nil {

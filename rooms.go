@@ -183,13 +183,12 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // error if there is no room of the name. The end of the default room is that of the server. Any
 // goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
-	for _, r := range s.hall.All() {
-		if r.spec.Name == name {
-			r.e.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
-			return nil
-		}
+	r, ok := s.hall.Get(name)
+	if !ok {
+		return errNoRoom(name)
 	}
-	return errNoRoom(name)
+	r.e.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
+	return nil
 }
 
 func errNoRoom(name string) error {

@@ -58,7 +58,7 @@ func (b *banner) String() string {
 	if b.at.Admin == "" {
 		line("admin", "none (--admin 127.0.0.1:8080 serves metrics and health)")
 	} else {
-		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /explain", hereOf(b.at.Admin))
+		line("admin", "http://%s  /metrics /healthz /readyz /ticks /loop /rooms /explain", hereOf(b.at.Admin))
 		if hereOf(b.at.Admin) != b.at.Admin {
 			line("", "and at every other address of this machine, for who has a token")
 		}

@@ -217,7 +217,7 @@ func (c *configuration) examineAdmin(ctx context.Context) finding {
 		return f
 	}
 	if o.AdminTokens != "" {
-		if _, err := admin.ReadToken(o.AdminTokens); err != nil {
+		if _, err := admin.ReadToken(o.AdminTokens, false); err != nil {
 			return finding{"admin", err.Error(), "let --admin-token-file name a file with a line such as: read TOKEN"}
 		}
 		if exposed(o.AdminTokens) {

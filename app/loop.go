@@ -9,29 +9,20 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
-)
-
-// The limits on what is read from an admin listener that may not be one: an
-// answer comes with the next tick, and describes at most some thousand systems.
-const (
-	viewTimeout = 10 * time.Second
-	maxView     = 64 << 20
 )
 
 // loopFlags are those of loop print besides the settings.
 type loopFlags struct {
 	json, dot bool
-	admin     string
-	tokens    string
+	room      string
+	adminFlags
 }
 
 // loopCommand makes the command that prints the loop.
@@ -59,8 +50,8 @@ func (p *program) loopCommand(c *configuration) *cobra.Command {
 	c.addFlags(show.Flags(), "admin", "admin-token-file")
 	show.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	show.Flags().BoolVar(&f.dot, "dot", false, "print a graph for Graphviz")
-	show.Flags().StringVar(&f.admin, "admin", "", "admin address of a running server, host:port or a URL")
-	show.Flags().StringVar(&f.tokens, "admin-token-file", "", "file with a token for --admin, as the server's")
+	show.Flags().StringVar(&f.room, "room", "", "with --admin: name of the room; without it the default one")
+	f.add(show.Flags())
 	parent.AddCommand(show)
 	return parent
 }
@@ -71,8 +62,12 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	}
 	var v loop.View
 	var err error
-	if f.admin != "" {
-		v, err = fetchLoop(cmd.Context(), f.admin, f.tokens)
+	if f.address != "" {
+		query := url.Values{}
+		if cmd.Flags().Changed("room") {
+			query.Set("room", f.room)
+		}
+		v, err = fetchLoop(cmd.Context(), &f.adminFlags, query)
 	} else {
 		v, err = p.openLoop(c, cmd.Flags())
 	}
@@ -87,7 +82,7 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	case f.dot:
 		_, err = io.WriteString(p.stdout, dotOf(v))
 	default:
-		_, err = io.WriteString(p.stdout, tableOf(v, f.admin != ""))
+		_, err = io.WriteString(p.stdout, tableOf(v, f.address != ""))
 	}
 	if err != nil {
 		return &failure{err}
@@ -110,49 +105,14 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	return inside.Netloop.Server(s).Room.View(), nil
 }
 
-// fetchLoop asks a running server, at a URL or at a bare host and port, with a token if there is
-// a file of them.
-func fetchLoop(ctx context.Context, address, tokens string) (v loop.View, err error) {
-	full := address
-	if !strings.Contains(full, "://") {
-		full = "http://" + full
-	}
-	at, err := url.Parse(full)
-	if err != nil || !hostPort(address) && full != address || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return v, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", address)
-	}
-	token := ""
-	if tokens != "" {
-		if token, err = admin.ReadToken(tokens); err != nil {
-			return v, fmt.Errorf("--admin-token-file: %w", err)
-		}
-	}
-	at = at.JoinPath("loop")
-	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+// fetchLoop asks a running server.
+func fetchLoop(ctx context.Context, f *adminFlags, query url.Values) (v loop.View, err error) {
+	body, at, err := f.ask(ctx, http.MethodGet, "loop", query)
 	if err != nil {
-		return v, fmt.Errorf("--admin: %w", err)
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return v, &failure{fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener", err)}
-	}
-	defer func() { _ = resp.Body.Close() }() // It was only read.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
-	switch {
-	case err != nil:
-		return v, &failure{fmt.Errorf("--admin: %s: %w", at.Redacted(), err)}
-	case resp.StatusCode != http.StatusOK:
-		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return v, &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), resp.Status, said)}
+		return v, err
 	}
 	if err := json.Unmarshal(body, &v); err != nil || len(v.Stages) == 0 {
-		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at.Redacted(), err)}
+		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at, err)}
 	}
 	return v, nil
 }

@@ -22,7 +22,7 @@ type options struct {
 	AuthKeys     string        `name:"auth-keys" help:"PEM file with the public key that signs tokens, or folder of such files; read again when they change"`
 	AuthAudience string        `name:"auth-audience" help:"name of this server in its tokens (aud): those for another are refused"`
 	InsecureAuth bool          `name:"insecure-no-auth" help:"let everybody in who reaches --listen, although others than this machine do"`
-	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop and /explain, host:port; empty is none"`
+	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
@@ -55,6 +55,7 @@ type options struct {
 	LogFormat    string        `name:"log-format" help:"how the log is written: text or json"`
 	AddrFile     string        `name:"addr-file" help:"file to write the addresses to, as JSON, once clients may come"`
 	Record       string        `name:"record" help:"new file to record the game in, for the command replay; it holds what clients send, tokens too"`
+	RecordRooms  string        `name:"record-rooms" help:"folder, made if need be, with a recording of each room but the default one, in files named by time and room"`
 	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables win over it"`
 }
 

@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +60,68 @@ func (f *recordingFile) close(ran bool) error {
 		err = errors.Join(err, os.Remove(f.file.Name()))
 	}
 	return err
+}
+
+// roomRecordings are the files of --record-rooms. A nil one makes none.
+type roomRecordings struct {
+	dir   string
+	began string // when the server was started, for the names
+	made  atomic.Uint64
+	log   *slog.Logger
+}
+
+// newRoomRecordings makes the folder, which others may not read: its files hold tokens.
+func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roomRecordings, error) {
+	dir := c.options.RecordRooms
+	if dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, c.bad("record-rooms", dir, "use a folder that may be written: "+err.Error())
+	}
+	return &roomRecordings{dir: dir, began: now.UTC().Format("20060102T150405Z"), log: log}, nil
+}
+
+// begin lets a server write to the files.
+func (f *roomRecordings) begin(c *configuration, cfg *netloop.Config) {
+	if f != nil {
+		cfg.RecordRoom, cfg.RecordNotes = f.open, c.gameSettings()
+	}
+}
+
+// open makes the file of a room. A room whose file cannot be made is played all the same: a disk
+// that is full keeps nobody from playing.
+func (f *roomRecordings) open(room netloop.RoomInfo) (io.WriteCloser, error) {
+	name := fmt.Sprintf("%s-%06d-%s.rec", f.began, f.made.Add(1), fileName(room.Spec.Name))
+	file, err := os.OpenFile(filepath.Join(f.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		f.log.Error("a room is not recorded", "room", room.Spec.Name, "error", err)
+		return nil, nil
+	}
+	return roomRecording{recording.NewSink(file), file}, nil
+}
+
+// roomRecording is the file of one room.
+type roomRecording struct {
+	*recording.Sink
+	file *os.File
+}
+
+// Close ends the file.
+func (r roomRecording) Close() error { return errors.Join(r.Sink.Close(), r.file.Close()) }
+
+// maxFileName bounds what of a room's name is in that of a file, in bytes: file systems take 255.
+const maxFileName = 64
+
+// fileName is a room's name as part of the name of a file: clients may have made it up.
+func fileName(room string) string {
+	safe := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '_'
+	}, room)
+	return safe[:min(len(safe), maxFileName)]
 }
 
 // gameSettings are the values of the game's own settings, by key.

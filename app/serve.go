@@ -43,8 +43,12 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	if err != nil {
 		return err
 	}
+	rooms, err := c.newRoomRecordings(time.Now(), log.Slog())
+	if err != nil {
+		return errors.Join(err, record.close(false))
+	}
 	network := o.newSimulation()
-	s, err := p.open(c, log, record, network)
+	s, err := p.open(c, log, record, rooms, network)
 	if err != nil {
 		return errors.Join(err, record.close(false))
 	}
@@ -85,7 +89,7 @@ func takeStandardLog(to *slog.Logger) (restore func()) {
 
 // open makes a server that has its ports, and says so on stdout and in the
 // address file. What fails here the operator can mend.
-func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, network *simulation) (*netloop.Server, error) {
+func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, rooms *roomRecordings, network *simulation) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	var err error
 	if cfg.Seed == 0 {
@@ -96,6 +100,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 		return nil, err
 	}
 	record.begin(c, &cfg)
+	rooms.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
 	if err != nil {
 		return nil, c.keysError(err)

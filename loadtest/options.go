@@ -157,7 +157,7 @@ func (o *options) parseAdmin() error {
 	}
 	o.admin = u.JoinPath("ticks").String()
 	if o.adminFile != "" {
-		if o.token, err = admin.ReadToken(o.adminFile); err != nil {
+		if o.token, err = admin.ReadToken(o.adminFile, false); err != nil {
 			return badFlag("admin-token-file", o.adminFile, err.Error())
 		}
 	}

@@ -43,7 +43,12 @@ func guarded(t *testing.T) (base string, counts *Counts) {
 // asking sends a question with headers, of which Host is one.
 func asking(t *testing.T, url string, header ...string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, url, nil)
+	return sending(t, http.MethodGet, url, header...)
+}
+
+func sending(t *testing.T, method, url string, header ...string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,7 @@ func asking(t *testing.T, url string, header ...string) (status int, body string
 // Every page but those of probes needs a token, and profiles one that may write.
 func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
 	base, counts := guarded(t)
-	pages := []string{"/", "/metrics", "/ticks", "/ticks/last", "/ticks/slow", "/loop", "/explain?client=3"}
+	pages := []string{"/", "/metrics", "/ticks", "/ticks/last", "/ticks/slow", "/loop", "/rooms", "/explain?client=3"}
 	for who, c := range map[string]struct {
 		header        []string
 		probe, look   int
@@ -107,8 +112,47 @@ func TestPagesNeedATokenThatIsGoodForThem(t *testing.T) {
 			}
 		}
 	}
-	if n := counts.Token.Load(); n != 4*(7+2+1)+3 {
+	if n := counts.Token.Load(); n != 4*(8+2+1)+3 {
 		t.Errorf("%d refusals were counted", n)
+	}
+}
+
+// A room is closed by a POST of who may write, and by nobody else: without tokens by nobody at all,
+// and not by a page of another site in the browser of somebody who has shown a token here.
+func TestRoomsAreClosedByWhoMayWrite(t *testing.T) {
+	tokens, err := OpenTokens(tokenFile(t, "read "+readToken+"\nwrite "+writeToken+"\n"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &state{}
+	cfg := st.config()
+	cfg.Tokens = tokens
+	guarded := start(t, cfg)
+	open := start(t, st.config())
+	writer := []string{"Authorization", "Bearer " + writeToken}
+	for name, c := range map[string]struct {
+		base, method, query string
+		header              []string
+		status              int
+		says                string
+	}{
+		"nobody":                {guarded, http.MethodPost, "?room=a", nil, 401, "--admin-token-file"},
+		"a reader":              {guarded, http.MethodPost, "?room=a", []string{"Authorization", "Bearer " + readToken}, 403, "role write"},
+		"a writer by GET":       {guarded, http.MethodGet, "?room=a", writer, 405, ""},
+		"a writer of no room":   {guarded, http.MethodPost, "", writer, 400, "give a name"},
+		"a page of elsewhere":   {guarded, http.MethodPost, "?room=a", append([]string{"Sec-Fetch-Site", "cross-site"}, writer...), 403, "another site"},
+		"a form of elsewhere":   {guarded, http.MethodPost, "?room=a", append([]string{"Origin", "http://other.example"}, writer...), 403, "another site"},
+		"where nobody has them": {open, http.MethodPost, "?room=a", nil, 403, "--admin-token-file"},
+	} {
+		if status, body := sending(t, c.method, c.base+"/rooms/close"+c.query, c.header...); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s: %d %q", name, status, body)
+		}
+	}
+	if len(st.closed) > 0 {
+		t.Errorf("closed %v", st.closed)
+	}
+	if status, body := sending(t, http.MethodPost, guarded+"/rooms/close?room=a", writer...); status != 200 || body != "it closes\n" || len(st.closed) != 1 {
+		t.Errorf("a writer: %d %q, closed %v", status, body, st.closed)
 	}
 }
 
@@ -192,8 +236,14 @@ func TestBadTokenFilesAreSaid(t *testing.T) {
 	if _, err := OpenTokens("none", slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("no file has tokens")
 	}
-	if got, err := ReadToken(tokenFile(t, "# read nothing\nwrite "+writeToken+"\nread "+readToken)); err != nil || got != writeToken {
+	if got, err := ReadToken(tokenFile(t, "# read nothing\nwrite "+writeToken+"\nread "+readToken), false); err != nil || got != writeToken {
 		t.Errorf("the first token is %q, %v", got, err)
+	}
+	if got, err := ReadToken(tokenFile(t, "read "+readToken+"\nwrite "+writeToken), true); err != nil || got != writeToken {
+		t.Errorf("the first token that may write is %q, %v", got, err)
+	}
+	if got, err := ReadToken(tokenFile(t, "read "+readToken), true); err == nil || !strings.Contains(err.Error(), "role write") {
+		t.Errorf("of those that may read one may write: %q, %v", got, err)
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
 // The limits on what a connection may cost. Requests here are one line and a few headers.
@@ -47,16 +45,19 @@ type Config struct {
 	Listen string
 	// Metrics serves /metrics.
 	Metrics http.Handler
-	// Ticks is served at /ticks.
-	Ticks func() ticks.Snapshot
+	// Ticks is served, as JSON, at /ticks, of the query that it is given.
+	Ticks func(url.Values) (any, error)
 	// Last and Slow return what is served, as JSON, at /ticks/last and /ticks/slow.
 	Last, Slow func() any
-	// Loop is served, as JSON, at /loop. It may wait for the tick that runs, and its error says
-	// that none ended.
-	Loop func(context.Context) (any, error)
-	// Explain is served, as JSON, at /explain, of the query that it is given. An error that is a
-	// *Refusal has its own status; any other is like that of Loop.
-	Explain func(context.Context, url.Values) (any, error)
+	// Loop and Explain are served, as JSON, at /loop and /explain, of the query that they are
+	// given. They may wait for the tick that runs. An error that is a *Refusal has its own status;
+	// any other says that no tick ended.
+	Loop, Explain func(context.Context, url.Values) (any, error)
+	// Rooms is served, as JSON, at /rooms, of the query that it is given.
+	Rooms func(url.Values) (any, error)
+	// CloseRoom is what a POST to /rooms/close does, for who may write, and CloseRoom's answer is
+	// a line for people.
+	CloseRoom func(url.Values) (string, error)
 	// Progress returns how long ago the newest tick ended and the tick period: /healthz.
 	Progress func() (since, period time.Duration)
 	// Health returns what is wrong although ticks may run: an error if a new process
@@ -177,9 +178,11 @@ const index = `netloop admin
 /ticks/slow  the slowest ticks of the last hour: stages, systems, queues, GC, as JSON
 /ticks/last  the last 600 ticks, likewise
 /loop        the systems of every stage: order, period, cost, state, as JSON
+/rooms       ?kind=table&sort=late&offset=0&limit=100: the rooms, as JSON: clients, seats, rate, ticks
 /explain     ?client=1&object=17.3&field=Pos.X: why the client was sent the value, or was not, as JSON;
              without a client the clients that there are, without an object the objects (of class=);
-             with room= if the room has a name
+             /ticks, /loop and /explain take room=, else they answer for the default room, or /ticks for all
+/rooms/close POST ?room=table-7&drain=30s&text=...: closes a room, for tokens with the role write
 /debug/pprof/  profiles, for tokens with the role write
 `
 
@@ -191,11 +194,11 @@ func handler(cfg Config, a *access) http.Handler {
 	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
 	look("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
 	look("/metrics", cfg.Metrics.ServeHTTP)
-	look("/ticks", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, cfg.Ticks()) })
-	look("/loop", func(w http.ResponseWriter, r *http.Request) { asked(w, r, cfg.Loop) })
-	look("/explain", func(w http.ResponseWriter, r *http.Request) {
-		asked(w, r, func(ctx context.Context) (any, error) { return cfg.Explain(ctx, r.URL.Query()) })
-	})
+	look("/ticks", at(cfg.Ticks))
+	look("/loop", asked(cfg.Loop))
+	look("/explain", asked(cfg.Explain))
+	look("/rooms", at(cfg.Rooms))
+	mux.HandleFunc("POST /rooms/close", a.by(writer, closeRoom(cfg)))
 	var large sync.Mutex
 	look("/ticks/last", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Last) })
 	look("/ticks/slow", func(w http.ResponseWriter, _ *http.Request) { oneByOne(w, &large, cfg.Slow) })
@@ -222,19 +225,58 @@ type Refusal struct {
 // Error returns the text.
 func (r *Refusal) Error() string { return r.Text }
 
-// asked answers with what a tick has to answer first.
-func asked(w http.ResponseWriter, r *http.Request, ask func(context.Context) (any, error)) {
-	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
-	defer cancel()
-	v, err := ask(ctx)
+// asked answers a question which a tick has to answer first.
+func asked(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+		defer cancel()
+		v, err := ask(ctx, r.URL.Query())
+		answer(w, v, err)
+	}
+}
+
+// at answers a question which can be answered at once.
+func at(ask func(url.Values) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := ask(r.URL.Query())
+		answer(w, v, err)
+	}
+}
+
+func answer(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	asJSON(w, v)
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable
 	var refusal *Refusal
-	switch {
-	case errors.As(err, &refusal):
-		text(w, refusal.Status, refusal.Text+"\n")
-	case err != nil:
-		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
-	default:
-		asJSON(w, v)
+	if errors.As(err, &refusal) {
+		status = refusal.Status
+	}
+	text(w, status, err.Error()+"\n")
+}
+
+// closeRoom does what a POST to /rooms/close asks for. A page of somebody else in the browser of
+// whoever has shown a token here cannot ask for it: browsers say where a POST comes from.
+func closeRoom(cfg Config) http.HandlerFunc {
+	own := http.NewCrossOriginProtection()
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := own.Check(r); err != nil {
+			cfg.Counts.Host.Add(1)
+			text(w, http.StatusForbidden, "a page of another site asks for this\n")
+			return
+		}
+		done, err := cfg.CloseRoom(r.URL.Query())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		cfg.Log.Info("a room is closed by the admin listener", "room", r.URL.Query().Get("room"), "by", r.RemoteAddr)
+		text(w, http.StatusOK, done+"\n")
 	}
 }
 

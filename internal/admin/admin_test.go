@@ -25,7 +25,8 @@ type state struct {
 	notReady      atomic.Bool
 	sick          atomic.Bool
 	note          string
-	stuck         bool   // no tick ends
+	stuck         bool // no tick ends
+	closed        []string
 	reading       func() // called while /ticks/slow is made
 }
 
@@ -33,16 +34,19 @@ func (s *state) config() Config {
 	return Config{
 		Listen:  "127.0.0.1:0",
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "netloop_ticks_total 1\n") }),
-		Ticks: func() ticks.Snapshot {
+		Ticks: func(query url.Values) (any, error) {
+			if query.Has("room") {
+				return nil, &Refusal{http.StatusNotFound, "there is no room"}
+			}
 			t := ticks.Snapshot{Ticks: 7, Budget: time.Second / 60}
 			t.Tick.Record(time.Millisecond)
-			return t
+			return &t, nil
 		},
 		Progress: func() (since, period time.Duration) {
 			return time.Duration(s.since.Load()), time.Duration(s.period.Load())
 		},
 		Last: func() any { return []string{"the last"} },
-		Loop: func(ctx context.Context) (any, error) {
+		Loop: func(context.Context, url.Values) (any, error) {
 			if s.stuck {
 				return nil, errors.New("no tick ended")
 			}
@@ -56,6 +60,14 @@ func (s *state) config() Config {
 				return nil, &Refusal{http.StatusBadRequest, "give a client"}
 			}
 			return query, nil
+		},
+		Rooms: func(query url.Values) (any, error) { return query, nil },
+		CloseRoom: func(query url.Values) (string, error) {
+			if query.Get("room") == "" {
+				return "", &Refusal{http.StatusBadRequest, "room: give a name"}
+			}
+			s.closed = append(s.closed, query.Get("room"))
+			return "it closes", nil
 		},
 		Slow: func() any {
 			if s.reading != nil {
@@ -121,6 +133,7 @@ func TestPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "/healthz", "/metrics": "netloop_ticks_total 1", "/healthz": "ok", "/readyz": "ready", "/ticks": `"ticks":7`,
 		"/loop": `["the loop"]`, "/ticks/last": `["the last"]`, "/explain?client=3": `{"client":["3"]}`, "/ticks/slow": `["the worst"]`,
+		"/rooms?sort=late": `{"sort":["late"]}`,
 	} {
 		if status, body := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q", path, status, body)
@@ -128,6 +141,9 @@ func TestPages(t *testing.T) {
 	}
 	if status, _ := get(t, base+"/nothing"); status != http.StatusNotFound {
 		t.Errorf("unknown page: %d", status)
+	}
+	if status, body := get(t, base+"/ticks?room=x"); status != http.StatusNotFound || body != "there is no room\n" {
+		t.Errorf("the ticks of no room: %d %q", status, body)
 	}
 	if status, body := get(t, base+"/explain"); status != http.StatusBadRequest || body != "give a client\n" {
 		t.Errorf("a refusal: %d %q", status, body)

@@ -1,6 +1,9 @@
 package admin
 
-import "github.com/netloop/netloop/internal/limits"
+import (
+	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/limits"
+)
 
 // Bounds are the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
@@ -21,6 +24,10 @@ func Bounds() limits.Table {
 			Default: limits.Say("%v, in a file of %v", maxTokens, limits.Bytes(maxFile)),
 			Unit:    "tokens of " + limits.Written(minToken) + " characters or more",
 			Full:    "refused at the start; later the old ones stay",
+		},
+		{
+			Name: "… rooms of a page", Default: hall.DefaultRows, Unit: "rooms, by `limit=` up to " + limits.Written(hall.MaxRows),
+			Full: "the rest on the next page",
 		},
 		{
 			Name: "… profiles", Default: maxProfile, Full: "answered 400",

@@ -88,8 +88,9 @@ func (t *Tokens) reload() {
 	t.log.Info("the admin tokens were replaced", "tokens", len(*t.known.Load()))
 }
 
-// ReadToken returns the first token of a file, for a program that asks a server's listener.
-func ReadToken(path string) (string, error) {
+// ReadToken returns the first token of a file, for a program that asks a server's listener; one
+// with the role write, if it must have that.
+func ReadToken(path string, write bool) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -98,11 +99,11 @@ func ReadToken(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 2 && !strings.HasPrefix(words[0], "#") {
+		if words := strings.Fields(line); len(words) == 2 && (words[0] == "write" || words[0] == "read" && !write) {
 			return words[1], nil
 		}
 	}
-	return "", nil // parseTokens has found one.
+	return "", fmt.Errorf("%s: it has no token with the role write", path) // It has one to read.
 }
 
 // parseTokens reads the lines of a file. Its errors name a line and never a token.

@@ -4,7 +4,8 @@
 //
 //	who opens a room     Reserve(name) ── the game fills it ──▶ Place.Fill(room), or Place.GiveUp
 //	who comes in         Find(ctx, name): waits for one that is being filled
-//	who looks on         All(): a list that nobody changes any more
+//	who looks on         Get(name); All(): a list that nobody changes any more
+//	an operator          Query.Select: a page of Rows
 //	the end of a room    Leave(name)
 //	the end of a server  Close(), Wait()
 //
@@ -123,6 +124,17 @@ func (h *Hall[R]) Find(ctx context.Context, name string) (room R, ok bool) {
 	case <-ctx.Done():
 		return room, false
 	}
+}
+
+// Get returns the room of a name that is open.
+func (h *Hall[R]) Get(name string) (room R, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.places[name]
+	if p == nil || !p.open {
+		return room, false
+	}
+	return p.room, true
 }
 
 // All returns the rooms that are open, in the order of opening. Nobody may change the list.

@@ -53,6 +53,7 @@ type inputMargins struct {
 
 // Figures are a few numbers of one room.
 type Figures struct {
+	Clients  int           // that have joined, at the last report
 	Ticks    uint64        // that ran
 	Overruns uint64        // of them: longer than the period
 	Dropped  uint64        // that never ran
@@ -118,6 +119,9 @@ func (a *Account) Report(r Room) {
 			f.source.room(r, Part{f, a})
 		}
 	}
+	a.m.mu.Lock()
+	a.figures.Clients = r.Clients()
+	a.m.mu.Unlock()
 }
 
 // Part is a family as one room reports to it.

@@ -312,6 +312,9 @@ func (r *Room) Context() context.Context { return r.ctx }
 // Seats returns how many clients are in the room or on their way in. Any goroutine may ask.
 func (r *Room) Seats() int { return r.seats.count() }
 
+// Closing reports whether nobody else comes in, because the room ends. Any goroutine may ask.
+func (r *Room) Closing() bool { return r.refusing.Load() != nil }
+
 // Finishing returns for how long the room has been ending, by its clock, once it has run its
 // last tick. Any goroutine may ask.
 func (r *Room) Finishing() (since time.Duration, ends bool) {

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop/internal/admin"
+)
+
+// The limits on what is read from an admin listener that may not be one: an
+// answer comes with the next tick, and describes at most some thousand systems.
+const (
+	viewTimeout = 10 * time.Second
+	maxView     = 64 << 20
+)
+
+// adminFlags say which running server a command asks.
+type adminFlags struct {
+	address string
+	tokens  string
+}
+
+func (f *adminFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.address, "admin", "", "admin address of a running server, host:port or a URL")
+	flags.StringVar(&f.tokens, "admin-token-file", "", "file with a token for --admin, as the server's")
+}
+
+// url is a page of the server, at a URL or at a bare host and port.
+func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
+	full := f.address
+	if !strings.Contains(full, "://") {
+		full = "http://" + full
+	}
+	at, err := url.Parse(full)
+	if err != nil || !hostPort(f.address) && full != f.address || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", f.address)
+	}
+	at = at.JoinPath(page)
+	at.RawQuery = query.Encode()
+	return at, nil
+}
+
+// ask returns what a page of the server answers, and its URL fit for a message. If there is a
+// file of tokens it shows one: that may write for all but a GET.
+func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Values) (body []byte, from string, err error) {
+	at, err := f.url(page, query)
+	if err != nil {
+		return nil, "", err
+	}
+	token := ""
+	if f.tokens != "" {
+		if token, err = admin.ReadToken(f.tokens, method != http.MethodGet); err != nil {
+			return nil, "", fmt.Errorf("--admin-token-file: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("--admin: %w", err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, "", &failure{fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener", err)}
+	}
+	defer func() { _ = resp.Body.Close() }() // It was only read.
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxView))
+	switch {
+	case err != nil:
+		return nil, "", &failure{fmt.Errorf("--admin: %s: %w", at.Redacted(), err)}
+	case resp.StatusCode != http.StatusOK:
+		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		return nil, "", &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), resp.Status, said)}
+	}
+	return body, at.Redacted(), nil
+}
+
+// errNoAdmin is the error of a command that only a running server can answer.
+var errNoAdmin = errors.New("--admin is missing: give the admin address of a running server, for instance --admin 127.0.0.1:8080")

@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop/internal/hall"
+)
+
+// roomsFlags are those of the commands about rooms.
+type roomsFlags struct {
+	adminFlags
+	kind, sort string
+	limit      int
+	json       bool
+	drain      time.Duration
+	text       string
+}
+
+// roomsCommand makes the commands that list and close the rooms of a running server.
+func (p *program) roomsCommand() *cobra.Command {
+	var f roomsFlags
+	parent := &cobra.Command{
+		Use: "rooms", Short: "List and close the rooms of a running server",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			const what = "(there are list, close and drain)"
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
+			}
+			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], []string{"list", "close", "drain"}), what)
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "Print the rooms of a running server", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listRooms(cmd, &f) },
+	}
+	list.Flags().StringVar(&f.kind, "kind", "", "rooms of this kind alone")
+	list.Flags().StringVar(&f.sort, "sort", "opened", "by name or kind, or the most first by clients, seats, rate, tick, late, overruns or age")
+	list.Flags().IntVar(&f.limit, "limit", hall.DefaultRows, "print so many; 0 is all")
+	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	closing := &cobra.Command{
+		Use: "close NAME", Short: "Close a room at once: its clients are told why", Args: oneRoom,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.closeRoom(cmd.Context(), args[0], 0, &f) },
+	}
+	drain := &cobra.Command{
+		Use: "drain NAME", Short: "Let nobody else into a room, and close it when it is empty or the time is over", Args: oneRoom,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.closeRoom(cmd.Context(), args[0], f.drain, &f) },
+	}
+	drain.Flags().DurationVar(&f.drain, "for", 30*time.Second, "how long its clients may go on")
+	for _, cmd := range []*cobra.Command{closing, drain} {
+		cmd.Long = cmd.Short + ". It needs a token with the role write. The default\nroom ends with the server alone."
+		cmd.Flags().StringVar(&f.text, "text", "", "what its clients are told")
+	}
+	for _, cmd := range []*cobra.Command{list, closing, drain} {
+		f.add(cmd.Flags())
+		parent.AddCommand(cmd)
+	}
+	return parent
+}
+
+// oneRoom takes the name of a room.
+func oneRoom(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes the name of one room: %s --admin URL", cmd.CommandPath(), cmd.UseLine())
+	}
+	return nil
+}
+
+// listRooms prints a line per room, over as many pages as it takes.
+func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
+	switch {
+	case f.address == "":
+		return errNoAdmin
+	case f.limit < 0:
+		return fmt.Errorf("--limit: %d cannot be used: use 0 for all, or more", f.limit)
+	}
+	query := url.Values{"sort": {f.sort}}
+	if cmd.Flags().Changed("kind") {
+		query.Set("kind", f.kind)
+	}
+	all := hall.Page{Rooms: []hall.Row{}}
+	for more := true; more; {
+		rows := hall.MaxRows
+		if f.limit > 0 {
+			rows = min(rows, f.limit-len(all.Rooms))
+		}
+		query.Set("limit", strconv.Itoa(rows))
+		query.Set("offset", strconv.Itoa(all.Next))
+		page, err := f.page(cmd.Context(), query)
+		if err != nil {
+			return err
+		}
+		all.Rooms, all.Total, all.Next = append(all.Rooms, page.Rooms...), page.Total, page.Next
+		more = page.Next > 0 && len(page.Rooms) > 0 && (f.limit == 0 || len(all.Rooms) < f.limit)
+	}
+	var err error
+	if f.json {
+		e := json.NewEncoder(p.stdout)
+		e.SetIndent("", "  ")
+		err = e.Encode(all)
+	} else {
+		_, err = io.WriteString(p.stdout, roomTable(&all))
+	}
+	if err != nil {
+		return &failure{err}
+	}
+	return nil
+}
+
+// page asks for a part of the list.
+func (f *roomsFlags) page(ctx context.Context, query url.Values) (page hall.Page, err error) {
+	body, from, err := f.ask(ctx, http.MethodGet, "rooms", query)
+	if err != nil {
+		return page, err
+	}
+	if err := json.Unmarshal(body, &page); err != nil || page.Rooms == nil {
+		return page, &failure{fmt.Errorf("--admin: %s does not list the rooms of a netloop server of this version", from)}
+	}
+	return page, nil
+}
+
+// roomTable is the list for people. What a room's name may hold besides letters is quoted: clients
+// may have made it up.
+func roomTable(all *hall.Page) string {
+	var w strings.Builder
+	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "name\tkind\tstate\tclients\tseats\trate\ttick p50\tp99\tlate p99\toverruns\tage")
+	for i := range all.Rooms {
+		r := &all.Rooms[i]
+		fmt.Fprintf(t, "%q\t%s\t%s\t%d\t%d/%d\t%.4g Hz\t%v\t%v\t%v\t%d\t%v\n", r.Name, plain(r.Kind), r.State, r.Clients, r.Seats, r.Max, r.Rate,
+			micros(r.TickP50), micros(r.TickP99), micros(r.LateP99), r.Overruns, r.Age.Round(time.Second))
+	}
+	_ = t.Flush() // A strings.Builder takes all.
+	if more := all.Total - len(all.Rooms); more > 0 {
+		fmt.Fprintf(&w, "and %d more (--limit 0 prints all)\n", more)
+	}
+	return w.String()
+}
+
+// plain is a kind as a word.
+func plain(kind string) string {
+	if kind == "" {
+		return "-"
+	}
+	return strings.Trim(strconv.QuoteToASCII(kind), `"`)
+}
+
+func micros(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
+
+// closeRoom asks the server to close a room, after the time that its clients have to go on.
+func (p *program) closeRoom(ctx context.Context, name string, drain time.Duration, f *roomsFlags) error {
+	if f.address == "" {
+		return errNoAdmin
+	}
+	query := url.Values{"room": {name}, "drain": {drain.String()}}
+	if f.text != "" {
+		query.Set("text", f.text)
+	}
+	body, _, err := f.ask(ctx, http.MethodPost, "rooms/close", query)
+	if err != nil {
+		return err
+	}
+	if _, err := p.stdout.Write(body); err != nil {
+		return &failure{err}
+	}
+	return nil
+}
