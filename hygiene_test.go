@@ -36,7 +36,7 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/gate", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.

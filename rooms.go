@@ -352,7 +352,7 @@ func (s *Server) admitMore() {
 	s.crew.Lock()
 	defer s.crew.Unlock()
 	if s.listener != nil {
-		s.listener.SetMaxConns(s.maxClients() + spareConns)
+		s.listener.Door().SetMaxConns(s.maxClients() + spareConns)
 	}
 }
 

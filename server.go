@@ -26,6 +26,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchfile"
@@ -164,12 +165,13 @@ func (s *Server) Listen() error {
 // listen takes the ports for a server that has a certificate.
 func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
-		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret, Clock: s.clock.Now,
-		Handler: admission{s}, Stats: s.transport, Socket: &s.socket, Log: s.log, PlainSocket: s.cfg.PlainSocket,
-		IdleTimeout: s.idle, AdmitTimeout: s.cfg.AdmitTimeout,
-		MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
-		Refusing: s.refusing,
-		Through:  s.simulated(),
+		Config: door.Config{
+			Clock: s.clock.Now, Handler: admission{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
+			MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
+			Refusing: s.refusing,
+		},
+		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
+		Socket: &s.socket, PlainSocket: s.cfg.PlainSocket, IdleTimeout: s.idle, Through: s.simulated(),
 	})
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
@@ -309,7 +311,7 @@ func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
 	s.ready.Store(false)
 	if s.listener != nil { // One that is closed before it listened has none.
-		s.listener.Refuse(code, text)
+		s.listener.Door().Refuse(code, text)
 	}
 }
 

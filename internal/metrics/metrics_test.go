@@ -143,7 +143,8 @@ func newServer() (*fakeRoom, *fakeServer) {
 	r, s := &fakeRoom{}, &fakeServer{}
 	r.state = netvar.Stats{Records: 11, Bytes: 1200, FullFirst: 6, Clamped: 13, Waited: 9, OverBudget: 4, WaitedLarge: 2, Shed: 1, Hidden: 8}
 	s.traffic.Chokes.Store(9)
-	s.traffic.Handshakes.Store(20)
+	s.traffic.Handshakes[transport.WebTransport].Store(20)
+	s.traffic.Joined[transport.WebSocket].Store(19)
 	s.traffic.Refused.Store(5)
 	s.traffic.Retries.Store(6)
 	s.traffic.Strangers.Store(7)
@@ -211,7 +212,7 @@ func TestScrapeSaysWhatWasFed(t *testing.T) {
 		`netloop_full_states_total{reason="first"} 6`, "netloop_clamped_values_total 13",
 		`netloop_snapshot_records_waited_total{reason="packets"} 3`, `netloop_visibility_changes_total{change="hidden"} 8`,
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
-		"netloop_handshakes_total 20", "netloop_refusals_total 5", "netloop_address_validations_total 6", "netloop_strangers 7",
+		`netloop_handshakes_total{transport="quic"} 0`, `netloop_handshakes_total{transport="webtransport"} 20`, `netloop_joins_total{transport="websocket"} 19`, "netloop_refusals_total 5", "netloop_address_validations_total 6", "netloop_strangers 7",
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_disconnects_total{code="game"} 0`,
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
@@ -321,7 +322,7 @@ func TestNamesKeepTheRules(t *testing.T) {
 	m.Serve(server)
 	feed(m, room)
 	play(m, clock, 1, 2)
-	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|limit|action|dry|kind|class|field|change|le)$`)
+	allowed := regexp.MustCompile(`^(stage|system|method|outcome|queue|reason|direction|code|limit|action|dry|kind|class|field|change|transport|le)$`)
 	label := regexp.MustCompile(`(\w+)="`)
 	for line := range strings.Lines(scrape(t, m)) {
 		if !strings.HasPrefix(line, "netloop_") {

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"sync/atomic"
+
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
@@ -89,8 +91,10 @@ var table = []row{
 		traffic(func(s *transport.Stats, f *Family) { f.Set(uint64(max(0, s.Strangers.Load()))) })},
 	{"address_validations_total", counter, "", "First packets answered by the question to prove the sender's address, because many handshakes were half open.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Retries.Load()) })},
-	{"handshakes_total", counter, "", "Connections that finished the cryptographic handshake.",
-		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Handshakes.Load()) })},
+	{"handshakes_total", counter, "transport", "Connections that finished the cryptographic handshake, by what carries them: quic, webtransport or websocket.",
+		traffic(func(s *transport.Stats, f *Family) { byTransport(&s.Handshakes, f) })},
+	{"joins_total", counter, "transport", "Connections that were let in, those that came back included, by what carries them.",
+		traffic(func(s *transport.Stats, f *Family) { byTransport(&s.Joined, f) })},
 	{"refusals_total", counter, "", "Connections that were declined, by the server or by the game.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Refused.Load()) })},
 	{"tokens_total", counter, "outcome", "Tokens of those who wanted to join, by what became of them: accepted, or what was wrong.",
@@ -217,4 +221,11 @@ var table = []row{
 		server(Server.LogsDropped)},
 	{"metrics_series_refused_total", counter, "", "Values not counted because their metric has too many label sets.",
 		scraped(func(m *Metrics, f *Family) { f.Set(m.refused.Load()) })},
+}
+
+// byTransport sets what is counted for each carrier.
+func byTransport(counts *[transport.NumCarriers]atomic.Uint64, f *Family) {
+	for c := range transport.NumCarriers {
+		f.Set(counts[c].Load(), c.String())
+	}
 }

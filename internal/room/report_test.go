@@ -80,7 +80,7 @@ func TestEveryCounterOfTheServerIsAMetric(t *testing.T) {
 	stats := adm.Session.Stats
 	for i, n := range []*atomic.Uint64{
 		&stats.DatagramsIn, &stats.DatagramsOut, &stats.DatagramBytesIn, &stats.DatagramBytesOut,
-		&stats.StreamBytesIn, &stats.StreamBytesOut, &stats.Chokes, &stats.Handshakes, &stats.Refused, &stats.Retries,
+		&stats.StreamBytesIn, &stats.StreamBytesOut, &stats.Chokes, &stats.Handshakes[transport.WebTransport], &stats.Refused, &stats.Retries,
 	} {
 		n.Store(1 << i)
 	}
@@ -89,7 +89,7 @@ func TestEveryCounterOfTheServerIsAMetric(t *testing.T) {
 	b.lacks(
 		`netloop_transport_packets_total{direction="in"} 1`, `netloop_transport_packets_total{direction="out"} 2`,
 		`netloop_transport_bytes_total{direction="in"} 20`, `netloop_transport_bytes_total{direction="out"} 40`,
-		"netloop_choke_total 64", "netloop_handshakes_total 128", "netloop_refusals_total 256", "netloop_address_validations_total 512",
+		"netloop_choke_total 64", `netloop_handshakes_total{transport="webtransport"} 128`, "netloop_refusals_total 256", "netloop_address_validations_total 512",
 		`netloop_disconnects_total{code="kicked"} 1`, `netloop_queue_drops_total{queue="datagram",reason="stale"} 17`,
 		"netloop_logs_dropped_total 3", "netloop_hung_ticks_total 0", "netloop_overload_level 0", "netloop_systems_quarantined 0",
 	)

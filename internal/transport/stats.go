@@ -97,9 +97,10 @@ type Stats struct {
 	StreamBytesIn, StreamBytesOut atomic.Uint64
 	// Chokes and ChokeNanos count the sends that waited for a peer's congestion window.
 	Chokes, ChokeNanos atomic.Uint64
-	// Handshakes counts connections that reached the point of a hello; Refused those
-	// that were declined.
-	Handshakes, Refused atomic.Uint64
+	// Handshakes counts connections that reached the point of a hello, Joined those that were
+	// let in, and Refused those that were declined.
+	Handshakes, Joined [NumCarriers]atomic.Uint64
+	Refused            atomic.Uint64
 	// Retries counts connections that were asked to prove their address first.
 	Retries atomic.Uint64
 	// Strangers is how many connections there are that have not been let in.

@@ -108,7 +108,7 @@ func (e *end) readHello() {
 			return
 		}
 		if e.reception == nil {
-			e.conn.net.Stats.Handshakes.Add(1)
+			e.conn.net.Stats.Handshakes[transport.QUIC].Add(1)
 			e.reception = &transport.Reception{Handler: e.conn.net.handler, Stats: e.conn.net.Stats}
 		}
 		var answer []byte

@@ -18,47 +18,6 @@ const (
 	idleTimeout = 10 * time.Second
 	// keepAlivePeriod keeps a connection up that neither side uses.
 	keepAlivePeriod = 3 * time.Second
-	// defaultHelloTimeout bounds the time from the end of the QUIC handshake to the
-	// last byte of the hello, so that a slow one holds nothing for long.
-	defaultHelloTimeout = 5 * time.Second
-	// defaultTablesTimeout bounds for a client the time from the first part of the
-	// server's tables to the last: the dial's own context may have no end.
-	defaultTablesTimeout = 5 * time.Second
-	// defaultAdmitTimeout bounds Handler.Admit: it may ask a service elsewhere.
-	defaultAdmitTimeout = 10 * time.Second
-	// lingerTimeout is how long a closing session may take to bring out its stream.
-	lingerTimeout = 500 * time.Millisecond
-	// rttPeriod is how often a link tells its session the round trip.
-	rttPeriod = 200 * time.Millisecond
-
-	// defaultMaxConns bounds the connections of a listener that have been let in, at about
-	// 100 KB each, and defaultMaxStrangers those that have not.
-	defaultMaxConns     = 4096
-	defaultMaxStrangers = defaultMaxConns / 4
-	// maxHalfOpen bounds the handshakes that are half open with an address that may be
-	// forged: more than players cause who come as they like. From then on addresses are
-	// to be proven by a Retry, which costs a newcomer a round trip and the server little.
-	maxHalfOpen = 12
-	// retryRate is how many Retries a second are sent, at once retryBurst. A flood with
-	// forged addresses is not to be answered with a tenth of its bytes, and a Retry for
-	// each first packet would be more.
-	retryRate  = 250
-	retryBurst = 50
-	// maxPerSite bounds the strangers of one household or machine.
-	maxPerSite = 8
-	// dismissAfter is how long a stranger keeps its place at least, unless it is one of
-	// many from its site: longer than a player over a bad link takes to come in.
-	dismissAfter = time.Second
-	// siteRate and allRate are how many handshakes a second of one household or machine,
-	// and of all, are taken in the long run, each of less than a millisecond of a core. At
-	// once there may be as many as have a place on the server, and minBurst at least.
-	siteRate = 50
-	allRate  = 200
-	minBurst = 64
-	// heardRate and heardBurst are how many connections a second a server takes that can let
-	// in nobody: players who only want their seat back, and others to be told so in words.
-	heardRate  = 10
-	heardBurst = 20
 
 	// dialAttempts is how often a client asks that is refused before its handshake: a
 	// server with no place for strangers has one some moments later. The pauses between
@@ -69,8 +28,6 @@ const (
 
 	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
 	initialPacketSize = 1200
-	// streamChunk is how much a stream reader or writer moves at once.
-	streamChunk = 4 << 10
 	// serverWindow bounds the unread stream data that one client may leave on the
 	// server: 32 KiB hold a hello, or two of the largest frames.
 	serverWindow = 32 << 10

@@ -72,7 +72,7 @@ func (d *deaf) connect(ctx context.Context, tr *quic.Transport, to net.Addr) err
 		s.Send(d.ask)
 		s.RequestTime()
 		s.Flush(clock())
-		_, err := stream.Write(link.AppendStream(nil, streamChunk))
+		_, err := stream.Write(link.AppendStream(nil, 4<<10))
 		if err == nil {
 			err = link.SendDatagrams(clock, conn.SendDatagram)
 		}

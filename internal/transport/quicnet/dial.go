@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -25,7 +25,7 @@ type Dialer struct {
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 	links     sync.WaitGroup
-	chunks    sync.Pool // of carrier
+	chunks    carrier.Chunks
 
 	mu     sync.Mutex // orders links.Add before links.Wait
 	closed bool
@@ -83,6 +83,7 @@ func (d *Dialer) enter() error {
 type DialConfig struct {
 	Addr     string      // host:port of the server
 	TLS      *tls.Config // nil: ClientTLS with the zero Trust
+	Protocol *Protocol   // nil: Plain
 	Greeting transport.Greeting
 	// TablesTimeout bounds the time that a server may take to tell all of its tables
 	// once it has begun; 0: 5 s.
@@ -95,6 +96,10 @@ type DialConfig struct {
 // Dial connects and waits for the server's answer. When that is a refusal, the error is a
 // *transport.Refusal; ctx bounds the whole of it.
 func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
+	if cfg.Protocol == nil {
+		plain := Plain()
+		cfg.Protocol = &plain
+	}
 	conf, err := cfg.clientTLS()
 	if err != nil {
 		return nil, nil, err
@@ -127,16 +132,25 @@ func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.W
 }
 
 // clientTLS completes the caller's TLS configuration, or makes one.
-func (cfg *DialConfig) clientTLS() (*tls.Config, error) {
+func (cfg *DialConfig) clientTLS() (conf *tls.Config, err error) {
 	if cfg.TLS == nil {
-		return ClientTLS(cfg.Addr, Trust{})
+		conf, err = ClientTLS(cfg.Addr, Trust{})
+	} else {
+		conf, err = named(cfg.TLS.Clone(), cfg.Addr)
 	}
-	conf := cfg.TLS.Clone()
-	conf.NextProtos = []string{ALPN}
+	if err != nil {
+		return nil, err
+	}
+	conf.NextProtos = []string{cfg.Protocol.ALPN}
+	return conf, nil
+}
+
+// named makes sure that the server has a name.
+func named(conf *tls.Config, addr string) (*tls.Config, error) {
 	if conf.ServerName == "" {
-		host, _, err := net.SplitHostPort(cfg.Addr)
+		host, _, err := net.SplitHostPort(addr)
 		if err != nil {
-			return nil, fmt.Errorf("address %q: %w", cfg.Addr, err)
+			return nil, fmt.Errorf("address %q: %w", addr, err)
 		}
 		conf.ServerName = host
 	}
@@ -149,10 +163,13 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, welcome, err := cfg.greet(ctx, conn, hello)
+	c, err := cfg.Protocol.Open(ctx, conn, cfg.Addr)
 	if err != nil {
-		bye := cfg.Greeting.Goodbye(err)
-		closeConn(conn, bye.Code, bye.Text)
+		cfg.Protocol.Close(conn, transport.CodeLeft, "")
+		return nil, nil, err
+	}
+	welcome, err := carrier.Greet(ctx, c, &cfg.Greeting, hello, cmp.Or(cfg.TablesTimeout, carrier.DefaultTablesTimeout))
+	if err != nil {
 		return nil, nil, err
 	}
 	cfg.Session.Client, cfg.Session.ID = true, welcome.ClientId
@@ -160,10 +177,9 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 		cfg.Session.Clock = sinceNow()
 	}
 	session, link := transport.NewSession(cfg.Session)
-	c := carrier{conn: conn, stream: stream, link: link, clock: cfg.Session.Clock, chunks: &d.chunks}
 	go func() {
 		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
-		end := c.run()
+		end := carrier.Run(carrier.Config{Conn: c, Link: link, Clock: cfg.Session.Clock, Chunks: &d.chunks})
 		stop()
 		release()
 		link.End(end)
@@ -191,65 +207,5 @@ func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config) (
 			return nil, refused
 		}
 		pause = min(2*pause, maxDialPause)
-	}
-}
-
-// greet shakes hands on a new stream.
-func (cfg *DialConfig) greet(ctx context.Context, conn *quic.Conn, hello []byte) (*quic.Stream, *netloopv1.Welcome, error) {
-	stream, err := conn.OpenStreamSync(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { closeConn(conn, transport.CodeLeft, "") })
-	defer stop()
-	g, begun := &cfg.Greeting, false
-	for say := hello; ; {
-		if _, err := stream.Write(say); err != nil {
-			return nil, nil, cause(conn, err)
-		}
-		frame, err := transport.ReadFrame(stream, transport.MaxHandshake)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, nil, &transport.Closed{Code: transport.CodeTimeout, Text: "the server's tables did not come in time"}
-		case errors.Is(err, transport.ErrFrameTooLarge):
-			return nil, nil, err
-		}
-		if err != nil {
-			return nil, nil, cause(conn, err)
-		}
-		var welcome *netloopv1.Welcome
-		if say, welcome, err = g.Take(frame); err != nil {
-			return nil, nil, err
-		}
-		if welcome == nil {
-			if reads := g.Reads(); reads != begun { // The first part, and then the last.
-				begun = reads
-				cfg.limitTables(stream, begun)
-			}
-			continue
-		}
-		if !stop() {
-			err = ctx.Err() // The connection is being closed.
-		}
-		return stream, welcome, err
-	}
-}
-
-// limitTables begins or ends the time for the server's tables.
-func (cfg *DialConfig) limitTables(stream *quic.Stream, begin bool) {
-	var end time.Time
-	if begin {
-		end = time.Now().Add(cmp.Or(cfg.TablesTimeout, defaultTablesTimeout))
-	}
-	_ = stream.SetReadDeadline(end) // It never fails.
-}
-
-// cause prefers what ended the connection to what ended the stream.
-func cause(conn *quic.Conn, err error) error {
-	select {
-	case <-conn.Context().Done():
-		return context.Cause(conn.Context())
-	case <-time.After(lingerTimeout): // The close is under way: it follows a stream's end.
-		return err
 	}
 }

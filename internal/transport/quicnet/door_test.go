@@ -43,15 +43,14 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 }
 
 // connected is how many strangers have shaken hands.
-func (h *host) connected() (n int) {
-	s := h.listener.strangers
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, st := range s.known {
-		if st.stage == connected {
-			n++
-		}
-	}
+func (h *host) connected() int {
+	_, n := h.listener.Door().Strangers()
+	return n
+}
+
+// halfOpen is how many handshakes are half open.
+func (h *host) halfOpen() int {
+	n, _ := h.listener.Door().Strangers()
 	return n
 }
 
@@ -82,7 +81,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 
 	mustDial(t, h, player)
 	var r *transport.Refusal
-	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != errBusy.Text {
+	if err := <-hung; !errors.As(err, &r) || r.Code != transport.CodeBusy || r.Text != "too many want to come in: try again" {
 		t.Error("who hung in admission was told", err)
 	}
 	if err := context.Cause(silent.Context()); err != nil {
@@ -118,7 +117,7 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 	if !errors.As(err, &r) || r.Code != transport.CodeBusy {
 		t.Error("an overloaded server is", err)
 	}
-	if n := h.stats.Handshakes.Load(); n != 0 {
+	if n := h.stats.Handshakes[transport.QUIC].Load(); n != 0 {
 		t.Error(n, "handshakes were made")
 	}
 	// A client hello may take several packets, and each asks.
@@ -132,24 +131,27 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 // A full server tells some newcomers so in words, so that players know, and refuses the others
 // before their handshakes.
 func TestFullServerTellsSomeInWords(t *testing.T) {
-	h := serve(t, func(c *ServerConfig) { c.Refusing = func() (transport.Code, bool) { return transport.CodeFull, true } })
+	var hear atomic.Bool
+	hear.Store(true)
+	h := serve(t, func(c *ServerConfig) {
+		c.Refusing = func() (transport.Code, bool) { return transport.CodeFull, hear.Load() }
+	})
 	h.admitBy(func(context.Context, *netloopv1.Hello) error {
 		return transport.Refuse(transport.CodeFull, "all of them")
 	})
-	h.listener.heard.SetLimit(0)
-	h.listener.heard.SetBurst(1)
 	_, err := dial(t, h, nil, hello())
 	var r *transport.Refusal
 	if !errors.As(err, &r) || r.Code != transport.CodeFull || r.Text != "all of them" {
 		t.Error("the first was told", err)
 	}
+	hear.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), dialPause)
 	defer cancel()
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
 	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}); !refusedAtOnce(err) {
 		t.Error("the others were told", err)
 	}
-	if n, drops := h.stats.Handshakes.Load(), h.stats.Dropped(transport.DropFull); n != 1 || drops == 0 {
+	if n, drops := h.stats.Handshakes[transport.QUIC].Load(), h.stats.Dropped(transport.DropFull); n != 1 || drops == 0 {
 		t.Errorf("%d handshakes, %d refusals are counted", n, drops)
 	}
 }
@@ -157,14 +159,9 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 // A handshake counts as half open until it is complete, or has come to nothing.
 func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	h := serve(t, nil)
-	halfOpen := func() int {
-		h.listener.strangers.mu.Lock()
-		defer h.listener.strangers.mu.Unlock()
-		return h.listener.strangers.halfOpen
-	}
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
 	silent := silentDial(t, h, d)
-	eventually(t, "the handshake to be complete", func() bool { return h.stats.Handshakes.Load() == 1 && halfOpen() == 0 })
+	eventually(t, "the handshake to be complete", func() bool { return h.stats.Handshakes[transport.QUIC].Load() == 1 && h.halfOpen() == 0 })
 	_ = silent.CloseWithError(0, "")
 
 	// A client that does not trust the certificate ends the handshake, half open.
@@ -174,7 +171,7 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 		t.Fatal("the client trusts anybody")
 	}
 	eventually(t, "the places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
-	if n := halfOpen(); n != 0 {
+	if n := h.halfOpen(); n != 0 {
 		t.Error(n, "handshakes are half open")
 	}
 }
@@ -187,8 +184,15 @@ func TestAddressIsProvenInACrowd(t *testing.T) {
 	if n := h.stats.Retries.Load(); n != 0 {
 		t.Error(n, "addresses were to be proven")
 	}
-	for n := range maxHalfOpen {
-		h.listener.strangers.begin(&net.UDPAddr{IP: net.IPv4(192, 0, 2, byte(n))}, false)
+	forged := 0
+	for addr := new(net.UDPAddr); ; forged++ {
+		addr.IP = net.IPv4(192, 0, 2, byte(forged))
+		if h.listener.Door().Begin(addr, false) == nil {
+			break // As many as may be half open.
+		}
+	}
+	if n := h.halfOpen(); n != forged || n == 0 {
+		t.Errorf("%d of %d are half open", n, forged)
 	}
 	mustDial(t, h, nil)
 	if h.stats.Retries.Load() == 0 {

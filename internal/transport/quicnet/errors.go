@@ -14,8 +14,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// closedBy says in the transport's words why a connection ended.
-func closedBy(err error) transport.Closed {
+// ClosedBy says in the transport's words why a connection ended.
+func ClosedBy(err error) transport.Closed {
 	var (
 		app   *quic.ApplicationError
 		wire  *quic.TransportError
@@ -56,7 +56,7 @@ func dialError(ctx context.Context, err error) error {
 	case errors.As(err, &refusal), errors.As(err, &closed):
 		return err
 	case errors.As(err, &app) && app.Remote:
-		c := closedBy(err)
+		c := ClosedBy(err)
 		return &transport.Refusal{Code: c.Code, Text: c.Text}
 	case refusedAtOnce(err):
 		return &transport.Refusal{Code: transport.CodeBusy, Text: "the server takes in nobody at the moment: it is full or overloaded, or too many have come at once"}

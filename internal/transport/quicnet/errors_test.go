@@ -82,11 +82,11 @@ func TestCertificateDatesAreSaid(t *testing.T) {
 // A client that stood still for long is not told that the server has restarted: the server
 // may just have given it up.
 func TestALostConnectionIsSaidAsFarAsItIsKnown(t *testing.T) {
-	c := closedBy(&quic.StatelessResetError{})
+	c := ClosedBy(&quic.StatelessResetError{})
 	if c.Code != transport.CodeLost || c.Remote || c.Text != "the peer knows nothing of this connection: it has restarted, or heard nothing of this end for 10s" {
 		t.Errorf("a reset reads %+v", c)
 	}
-	if c = closedBy(&quic.IdleTimeoutError{}); c.Code != transport.CodeLost || c.Text != "no sign of the peer for 10s" {
+	if c = ClosedBy(&quic.IdleTimeoutError{}); c.Code != transport.CodeLost || c.Text != "no sign of the peer for 10s" {
 		t.Errorf("silence reads %+v", c)
 	}
 }
@@ -99,7 +99,7 @@ func TestACodeThatDoesNotFitMeansNothing(t *testing.T) {
 		1<<32 - 1: 1<<32 - 1,
 		1<<32 + quic.ApplicationErrorCode(transport.CodeKicked): transport.CodeUnspecified,
 	} {
-		if c := closedBy(&quic.ApplicationError{ErrorCode: code, Remote: true}); c.Code != want || !c.Remote {
+		if c := ClosedBy(&quic.ApplicationError{ErrorCode: code, Remote: true}); c.Code != want || !c.Remote {
 			t.Errorf("code %#x reads %+v", code, c)
 		}
 	}

@@ -124,7 +124,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 			})
 			stop := besiege(t, h.listener.Addr().String(), rate, say)
 			eventually(t, "all places that the flood may take to be taken", func() bool {
-				return h.stats.Strangers.Load() >= maxPerSite
+				return h.stats.Strangers.Load() >= 8 // As many as a site has places for.
 			})
 			time.Sleep(length)
 			took := make(chan time.Duration, players)

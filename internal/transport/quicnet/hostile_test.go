@@ -128,7 +128,7 @@ func TestGarbageInsteadOfAHello(t *testing.T) {
 func TestWrongALPN(t *testing.T) {
 	h := serve(t, nil)
 	_, err := quic.DialAddr(context.Background(), h.listener.Addr().String(),
-		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}}, clientQUIC())
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h4"}}, clientQUIC())
 	var wire *quic.TransportError
 	if !errors.As(err, &wire) || !wire.ErrorCode.IsCryptoError() {
 		t.Error(err)
@@ -253,6 +253,9 @@ func TestClientThatVanishes(t *testing.T) {
 	}
 }
 
+// chunk is how much of a stream is read at once.
+const chunk = 4 << 10
+
 // TestKickedClientIsNotReadAnyMore has a client that goes on sending as fast as it can, on
 // both ways, after the server has closed its session: it is told code and text, and what it
 // sends meanwhile is not even looked at.
@@ -273,7 +276,7 @@ func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 		}
 	})
 	flood.Go(func() {
-		empty := make([]byte, streamChunk)
+		empty := make([]byte, chunk)
 		for err := error(nil); err == nil; {
 			_, err = r.stream.Write(empty)
 		}
@@ -286,7 +289,7 @@ func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 	if n := h.stats.DatagramsIn.Load() - datagrams; n > 1 {
 		t.Error(n, "datagrams were read after the kick")
 	}
-	if n := h.stats.StreamBytesIn.Load() - stream; n > streamChunk {
+	if n := h.stats.StreamBytesIn.Load() - stream; n > chunk {
 		t.Error(n, "bytes of the stream were read after the kick")
 	}
 }

@@ -1,6 +1,7 @@
 package quicnet
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
 )
 
 // tickets counts the session tickets that a client gets.
@@ -24,15 +26,18 @@ func (c *tickets) Put(string, *tls.ClientSessionState)        { c.Add(1) }
 // A connection takes little memory: quic-go uses no segmentation offload, whose buffers have 20 KB,
 // and nobody gets a ticket to come back with, which no client uses.
 func TestConnectionsAreLean(t *testing.T) {
-	h := serve(t, nil)
+	conns := make(chan *quic.Conn, 2) // The server's ends.
+	h := serve(t, func(c *ServerConfig) {
+		p := Plain()
+		p.Accept = func(ctx context.Context, conn *quic.Conn) (carrier.Conn, error) {
+			conns <- conn
+			return acceptPlain(ctx, conn)
+		}
+		c.Protocols = []Protocol{p}
+	})
 	g := mustDial(t, h, nil)
 	h.session(g)
-	h.listener.mu.Lock()
-	var conn *quic.Conn
-	for conn = range h.listener.conns {
-	}
-	h.listener.mu.Unlock()
-	if conn.ConnectionState().GSO {
+	if (<-conns).ConnectionState().GSO {
 		t.Error("the server's end uses segmentation offload")
 	}
 
@@ -77,13 +82,13 @@ func TestSegmentationOffloadIsTheUsersChoice(t *testing.T) {
 
 // Each datagram that leaves asks for this, and mostly there is no error.
 func TestADatagramThatLeavesCostsNoMemory(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { _ = sendError(nil) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = SendError(nil) }); n > 0 {
 		t.Errorf("no error takes %v allocations", n)
 	}
-	if err := sendError(fmt.Errorf("sent: %w", &quic.DatagramTooLargeError{})); !errors.Is(err, transport.ErrDatagramTooLarge) {
+	if err := SendError(fmt.Errorf("sent: %w", &quic.DatagramTooLargeError{})); !errors.Is(err, transport.ErrDatagramTooLarge) {
 		t.Errorf("a datagram that is too large is %v", err)
 	}
-	if err := sendError(io.ErrClosedPipe); !errors.Is(err, io.ErrClosedPipe) {
+	if err := SendError(io.ErrClosedPipe); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("another error is %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -133,7 +134,7 @@ func serve(t *testing.T, change func(*ServerConfig)) *host {
 	t.Helper()
 	h := &host{t: t, stats: new(transport.Stats)}
 	h.peer = &peer{inbox: transport.NewInbox(0, h.stats)}
-	cfg := ServerConfig{Listen: "127.0.0.1:0", Handler: h, Stats: h.stats}
+	cfg := ServerConfig{Listen: "127.0.0.1:0", Config: door.Config{Handler: h, Stats: h.stats}}
 	if change != nil {
 		change(&cfg)
 	}
@@ -318,7 +319,7 @@ func TestListenerCloseTellsEveryClient(t *testing.T) {
 	for range 20 {
 		guests = append(guests, mustDial(t, h, d))
 	}
-	h.listener.Refuse(transport.CodeClosing, "see you")
+	h.listener.Door().Refuse(transport.CodeClosing, "see you")
 	h.close()
 	for _, g := range guests {
 		a := g.find(t, "the client's end", kind(transport.Gone))
@@ -349,7 +350,7 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 	check("a panic", hello(), transport.CodeInternal, "internal error")
 	h.admit.Store(nil)
 	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
-	h.listener.Refuse(transport.CodeClosing, "closing soon")
+	h.listener.Door().Refuse(transport.CodeClosing, "closing soon")
 	check("a draining server", hello(), transport.CodeClosing, "closing soon")
 	if n := h.stats.Refused.Load(); n != 5 {
 		t.Error(n, "refusals counted")
@@ -369,7 +370,7 @@ func TestAdmissionHasADeadline(t *testing.T) {
 func TestPortInUseIsNamed(t *testing.T) {
 	h := serve(t, nil)
 	addr := h.listener.Addr().String()
-	_, err := Listen(ServerConfig{Listen: addr, Handler: h})
+	_, err := Listen(ServerConfig{Listen: addr, Config: door.Config{Handler: h}})
 	if err == nil || !strings.Contains(err.Error(), addr) {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package quicnet
+package carrier
 
 import "sync"
 

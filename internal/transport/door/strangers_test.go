@@ -1,12 +1,10 @@
-package quicnet
+package door
 
 import (
 	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
-
-	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -15,13 +13,13 @@ import (
 type crowd struct {
 	*strangers
 	at   time.Time
-	gone []*quic.Conn // that were told to go
+	gone []Visitor // that were told to go
 }
 
 func newCrowd(most int) *crowd {
 	c := &crowd{strangers: newStrangers(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
 	c.now = func() time.Time { return c.at }
-	c.dismiss = func(conn *quic.Conn) { c.gone = append(c.gone, conn) }
+	c.dismiss = func(v Visitor) { c.gone = append(c.gone, v) }
 	return c
 }
 
@@ -31,7 +29,7 @@ func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), 
 // come brings a stranger of site n as far as its hello, or returns nil.
 func (c *crowd) come(n int) *stranger {
 	st := c.begin(from(n), true)
-	if st != nil && !c.met(st, new(quic.Conn)) {
+	if st != nil && !c.met(st, new(caller)) {
 		return nil
 	}
 	return st
@@ -89,16 +87,16 @@ func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
 	c := newCrowd(8)
 	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
 	half := many[0]
-	half.stage, half.conn = proven, nil // Whose handshake is half open cannot be told anything.
+	half.stage, half.who = proven, nil // Whose handshake is half open cannot be told anything.
 	if c.come(2) != nil {
 		t.Error("a seventh of the site with the most is let in")
 	}
 	c.wantDropped(t, transport.DropHandshakes, 1)
-	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].conn {
+	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].who {
 		t.Error("the oldest of the site with the most is not told to go")
 	}
 	c.wantDropped(t, transport.DropDismissed, 1)
-	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].conn {
+	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].who {
 		t.Error("the next oldest is not told to go")
 	}
 	if few[0].stage != connected || few[1].stage != connected {
@@ -118,7 +116,7 @@ func TestOldestStrangerGoesFirst(t *testing.T) {
 		t.Error("a stranger had to go that has just come")
 	}
 	c.at = all[0].since.Add(dismissAfter)
-	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0].conn {
+	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0].who {
 		t.Error("the oldest stranger was not told to make room after", dismissAfter)
 	}
 	if c.come(4) != nil || len(c.gone) != 1 {
@@ -208,7 +206,7 @@ func TestStrangersAreCounted(t *testing.T) {
 				case 1:
 					c.abandon(all[i])
 				default:
-					c.met(all[i], new(quic.Conn))
+					c.met(all[i], new(caller))
 				}
 			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0)) || rng.IntN(2) == 0); st != nil {
 				all = append(all, st)

@@ -1,4 +1,4 @@
-package quicnet
+package door
 
 import (
 	"net"
@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quic-go/quic-go"
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -29,7 +28,7 @@ type strangers struct {
 	max     int
 	stats   *transport.Stats
 	now     func() time.Time
-	dismiss func(*quic.Conn) // tells a stranger why it has to go
+	dismiss func(Visitor) // tells a stranger why it has to go
 
 	mu       sync.Mutex
 	rates    *rates
@@ -46,7 +45,7 @@ type stranger struct {
 	site  netip.Prefix
 	stage stage
 	since time.Time // when it was known
-	conn  *quic.Conn
+	who   Visitor
 }
 
 // stage says how far a stranger has come.
@@ -69,7 +68,10 @@ func newStrangers(most, burst int, stats *transport.Stats) *strangers {
 
 // siteOf returns the site of a connection's peer.
 func siteOf(addr net.Addr) netip.Prefix {
-	if a, ok := addr.(*net.UDPAddr); ok {
+	switch a := addr.(type) {
+	case *net.UDPAddr:
+		return transport.Site(a.AddrPort().Addr())
+	case *net.TCPAddr:
 		return transport.Site(a.AddrPort().Addr())
 	}
 	return netip.Prefix{}
@@ -122,7 +124,7 @@ func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 
 // met notes that the handshake of a connection is complete, which proves its address. It
 // reports false if there is no place for it any more.
-func (s *strangers) met(st *stranger, conn *quic.Conn) bool {
+func (s *strangers) met(st *stranger, who Visitor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.stage == unproven {
@@ -133,7 +135,7 @@ func (s *strangers) met(st *stranger, conn *quic.Conn) bool {
 	if st.stage != proven {
 		return false // There is no place, or it has ended meanwhile.
 	}
-	st.stage, st.conn = connected, conn
+	st.stage, st.who = connected, who
 	return true
 }
 
@@ -223,6 +225,18 @@ func (s *strangers) dismissLocked(newcomer *stranger) bool {
 	oldest.stage = dismissed
 	s.told++
 	s.stats.Drop(transport.DropDismissed, 1)
-	s.dismiss(oldest.conn)
+	s.dismiss(oldest.who)
 	return true
+}
+
+// count returns how many are half open and unproven, and how many are connected.
+func (s *strangers) count() (halfOpen, met int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.known {
+		if st.stage == connected {
+			met++
+		}
+	}
+	return s.halfOpen, met
 }

@@ -1,4 +1,4 @@
-package quicnet
+package door
 
 import (
 	"net/netip"

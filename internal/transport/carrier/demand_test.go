@@ -1,13 +1,10 @@
-package quicnet
+package carrier
 
 import (
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-
-	"github.com/netloop/netloop/internal/transport"
 )
 
 // TestWorkOnDemandSeesWhatWasAskedFor: whatever was there when somebody asked has been seen once
@@ -62,22 +59,4 @@ func TestWorkThatIsDoneIsNeverAskedForAgain(t *testing.T) {
 	if d.stop(); runs != 3 {
 		t.Errorf("it ran %d times, want 3", runs)
 	}
-}
-
-// TestAStreamAtRestHasNoWriter: a connection has as many goroutines after a message over its stream
-// as before.
-func TestAStreamAtRestHasNoWriter(t *testing.T) {
-	onBench(t, clientQUIC(), func(t *testing.T, b *bench) {
-		b.say()
-		synctest.Wait()
-		before := runtime.NumGoroutine()
-		for range 3 {
-			b.session.Send(transport.Message{Method: 1, Reliable: true})
-			b.session.Flush(b.clock())
-			synctest.Wait()
-		}
-		if n := runtime.NumGoroutine(); n > before || b.stats.StreamBytesOut.Load() == 0 {
-			t.Errorf("%d goroutines, and %d before; %d bytes have left", n, before, b.stats.StreamBytesOut.Load())
-		}
-	})
 }

@@ -1,0 +1,106 @@
+package door
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/gate"
+)
+
+// caller is somebody at the door who says nothing.
+type caller struct {
+	ctx    context.Context
+	hangUp context.CancelCauseFunc
+	addr   net.Addr
+}
+
+func call(n int) *caller {
+	ctx, hangUp := context.WithCancelCause(context.Background())
+	return &caller{ctx, hangUp, from(n)}
+}
+
+func (c *caller) Carrier() transport.Carrier { return transport.WebSocket }
+func (c *caller) Context() context.Context   { return c.ctx }
+func (c *caller) RemoteAddr() net.Addr       { return c.addr }
+func (c *caller) Peers() *gate.Peers         { return nil }
+func (c *caller) Close(code transport.Code, t string) {
+	c.hangUp(&transport.Refusal{Code: code, Text: t})
+}
+func (c *caller) Open(ctx context.Context) (carrier.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// told waits until somebody was told something.
+func (c *caller) told() transport.Code {
+	<-c.ctx.Done()
+	return context.Cause(c.ctx).(*transport.Refusal).Code
+}
+
+// While nobody can come in, some are heard all the same, and no more than that.
+func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
+	for _, c := range []struct {
+		code transport.Code
+		hear bool
+		want int
+		drop transport.Drop
+	}{
+		{transport.CodeFull, true, heardBurst, transport.DropFull},
+		{transport.CodeFull, false, 0, transport.DropFull},
+		{transport.CodeBusy, false, 0, transport.DropOverload},
+		{0, false, 3 * heardBurst, transport.DropFull},
+	} {
+		stats := new(transport.Stats)
+		d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return c.code, c.hear }})
+		d.heard.SetLimit(0)
+		heard := 0
+		for n := range 3 * heardBurst {
+			if p := d.Begin(from(n), true); p != nil {
+				heard++
+				p.Abandon()
+				p.Abandon()
+			}
+		}
+		if heard != c.want || stats.Dropped(c.drop) != uint64(3*heardBurst-c.want) || stats.Strangers.Load() != 0 {
+			t.Errorf("%v, %v: %d were heard, want %d; %d refusals are counted", c.code, c.hear, heard, c.want, stats.Dropped(c.drop))
+		}
+	}
+}
+
+// Who is at the door when it closes is told so, and whoever comes later too. Each is counted under
+// what carries it.
+func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats})
+	early, late := call(1), call(2)
+	d.Begin(early.addr, true).Enter(early)
+	if _, n := d.Strangers(); n != 1 {
+		t.Fatal(n, "strangers are connected")
+	}
+	d.Refuse(transport.CodeKicked, "for good")
+	d.Close(context.Background())
+	d.Begin(late.addr, true).Enter(late)
+	if a, b := early.told(), late.told(); a != transport.CodeKicked || b != transport.CodeKicked {
+		t.Errorf("they were told %v and %v", a, b)
+	}
+	if n := stats.Handshakes[transport.WebSocket].Load(); n != 2 || stats.Refused.Load() != 1 || stats.Joined[transport.WebSocket].Load() != 0 {
+		t.Errorf("%d handshakes, %d refusals are counted", n, stats.Refused.Load())
+	}
+	if n := stats.Strangers.Load(); n != 0 {
+		t.Error(n, "strangers are left")
+	}
+}
+
+// A site is that of its address, whatever carries the connection.
+func TestASiteIsThatOfItsAddress(t *testing.T) {
+	ip := net.IPv4(192, 0, 2, 1)
+	if udp, tcp := siteOf(&net.UDPAddr{IP: ip}), siteOf(&net.TCPAddr{IP: ip}); udp != tcp || !udp.IsValid() {
+		t.Error(udp, tcp)
+	}
+	if other := siteOf(&net.UnixAddr{}); other.IsValid() {
+		t.Error(other)
+	}
+}
