@@ -174,8 +174,9 @@ export interface Status {
 
 /** What a callback may know of the frame in which it runs. It is one object for all frames. */
 export interface Frame {
-  /** The time of the step, in the page's clock, and since the one before. */
+  /** The time of the step, by performance.now(). */
   readonly now: number;
+  /** How long the frame is. */
   readonly deltaMs: number;
   /** The server's tick, estimated; in a fixed step the tick that runs it. */
   readonly tick: number;
@@ -221,7 +222,7 @@ export interface ObjectClass<S, I> {
   readonly name: string;
   /** How many the client has. */
   readonly size: number;
-  /** The objects, in the order of their ids. */
+  /** The objects, in no particular order. */
   all(): Iterable<ReplicatedObject<S>>;
   [Symbol.iterator](): Iterator<ReplicatedObject<S>>;
   get(id: number): ReplicatedObject<S> | undefined;
@@ -375,7 +376,7 @@ export interface Client<G extends Shape = Shape> {
   /** How much the server gives up because it cannot keep up: 0 nothing, to 3 nobody else may join. */
   readonly overload: number;
 
-  /** Runs one frame, of any length; now is what requestAnimationFrame says, or performance.now(). */
+  /** Runs one frame, of any length; now is what requestAnimationFrame says, for the length of the frame. */
   step(now?: number): void;
   /** Says goodbye and ends the client. */
   close(): void;
@@ -406,8 +407,11 @@ export interface Client<G extends Shape = Shape> {
   /** Sets what happens when the server sends such a message: fn runs at the stage that it names. */
   handle<K extends keyof G["rpcs"] & string>(method: K, fn: (message: G["rpcs"][K], frame: Frame) => void): Unsubscribe;
 
-  /** Makes an input in each fixed step: sample says what the player does now. It may be set once. */
-  inputs(sample: (frame: Frame) => G["input"]): void;
+  /**
+   * Makes an input in each fixed step: sample says what the player does now. It may be set once. What
+   * the server makes of the last input where one is missing is the game's to say: repeat does the same.
+   */
+  inputs(sample: (frame: Frame) => G["input"], options?: { repeat?: (last: G["input"], missed: number) => G["input"] }): void;
 
   /** Asks whether the state is the server's: it resolves if the digests agree. */
   verify(): Promise<void>;

@@ -1,6 +1,19 @@
-import type { Client, ConnectOptions } from "./api.js";
-import { Code, NetloopError } from "./api.js";
+// How a page gets a client: it asks the server what it is, races the transports, and waits until the
+// game has let it in.
+
+import { Code, NetloopError, type Client, type ConnectInfo, type ConnectOptions, type Platform, type Simulation } from "./api.js";
+import { ClientImpl } from "./client.js";
+import type { Route } from "./connection.js";
+import type { Carrier, Dial } from "./net/carrier.js";
+import { dialWebSocket } from "./net/websocket.js";
+import { dialWebTransport } from "./net/webtransport.js";
+import { WorseCarrier } from "./net/worse.js";
+import type { Contender } from "./session/entry.js";
 import type { Shape } from "./schema.js";
+
+const TIMEOUT = 10_000;
+/** WebSocket is tried as well when WebTransport has had so long. */
+const HEAD_START = 500;
 
 /**
  * Connects to a server, joins its room, and resolves once the game has let the client in. A
@@ -8,5 +21,92 @@ import type { Shape } from "./schema.js";
  * not fit. A connection that breaks later the client makes anew.
  */
 export function connect<G extends Shape = Shape>(options: ConnectOptions<G> = {}): Promise<Client<G>> {
-  return Promise.reject(new NetloopError(Code.Internal, `no transport for ${options.url ?? "this page"}`));
+  const platform = surroundings(options.platform);
+  const ask = options.info ? async () => options.info! : () => infoOf(options.url ?? "/connect.json", platform);
+  return join(options, platform, ask, (info) => contendersOf(info, options, platform));
+}
+
+/** Connects over carriers of the caller's own, as tests do. */
+export async function join<G extends Shape>(
+  options: ConnectOptions<G>,
+  platform: Platform,
+  ask: () => Promise<ConnectInfo>,
+  contenders: (info: ConnectInfo) => readonly Contender[],
+): Promise<Client<G>> {
+  let worse: Simulation = options.simulate ?? {};
+  const worsened = (dial: Dial): Dial => {
+    const carrier = (c: Carrier) => new WorseCarrier(c, platform, () => worse);
+    return (signal) => dial(signal).then(carrier);
+  };
+  let info: ConnectInfo | undefined;
+  const route = async (): Promise<Route> => {
+    try {
+      info = await ask(); // Anew each time: a server that has restarted has another certificate.
+    } catch (error) {
+      if (!info) throw error;
+    }
+    return { info, contenders: contenders(info).map((c) => ({ ...c, dial: worsened(c.dial) })) };
+  };
+  const deadline = platform.now() + (options.timeoutMs ?? TIMEOUT);
+  const left = () => Math.max(deadline - platform.now(), 1);
+  const { info: first } = await route();
+  const client = new ClientImpl(options, platform, route, first, (how) => void (worse = how));
+  const entered = await client.open(left());
+  client.enter(entered);
+  await new Promise<void>((resolve, reject) => {
+    const timer = platform.setTimeout(() => {
+      entered.link.close(Code.Left, "");
+      reject(new NetloopError(Code.Timeout, "the game has not answered in time"));
+    }, left());
+    entered.link.onDecided((closed) => {
+      platform.clearTimeout(timer);
+      if (closed) reject(new NetloopError(closed.code, closed.text));
+      else resolve();
+    });
+  });
+  client.begin();
+  return client as unknown as Client<G>;
+}
+
+function surroundings(own: Partial<Platform> = {}): Platform {
+  const g = globalThis as any;
+  return {
+    WebTransport: g.WebTransport,
+    WebSocket: g.WebSocket,
+    fetch: g.fetch?.bind(g),
+    now: () => performance.now(),
+    setTimeout: (fn, ms) => setTimeout(fn, ms),
+    clearTimeout: (t) => clearTimeout(t as any),
+    random: () => Math.random(),
+    ...own,
+  };
+}
+
+/** Asks the server what it is. */
+async function infoOf(url: string | URL, platform: Platform): Promise<ConnectInfo> {
+  let info: ConnectInfo;
+  try {
+    const response = await platform.fetch(url, { cache: "no-store" });
+    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    info = (await response.json()) as ConnectInfo;
+  } catch (error) {
+    throw new NetloopError(Code.Lost, `${url} cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
+  if (typeof info?.address !== "string" || typeof info.schema?.name !== "string") {
+    throw new NetloopError(Code.Protocol, `${url} does not describe a netloop server`);
+  }
+  return info;
+}
+
+function contendersOf(info: ConnectInfo, options: ConnectOptions<any>, platform: Platform): Contender[] {
+  const wanted = options.transports ?? ["webtransport", "websocket"];
+  const list: Contender[] = [];
+  if (wanted.includes("webtransport") && platform.WebTransport) {
+    list.push({ name: "WebTransport", afterMs: 0, dial: (signal) => dialWebTransport(platform, info, signal) });
+  }
+  const { webSocket } = info;
+  if (wanted.includes("websocket") && platform.WebSocket && webSocket) {
+    list.push({ name: "WebSocket", afterMs: HEAD_START, dial: (signal) => dialWebSocket(platform, webSocket, signal) });
+  }
+  return list;
 }

@@ -73,6 +73,7 @@ export class Link {
   private inputs: Uint8Array | undefined;
   private told = 0;
   private toldBytes = 0;
+  private decided: ((closed?: { code: number; text: string }) => void) | undefined;
   private out = new Writer(MAX_DATAGRAM + 16);
 
   constructor(
@@ -82,6 +83,18 @@ export class Link {
     private traffic: Traffic,
   ) {
     this.heard = now();
+  }
+
+  /** Calls fn once it is known whether the game takes the client in: with nothing, or with the end. */
+  onDecided(fn: (closed?: { code: number; text: string }) => void): void {
+    this.decided = fn;
+    for (const a of this.inbox) this.decide(a);
+  }
+
+  private decide(a: Arrival): void {
+    if (a.kind !== "accepted" && a.kind !== "gone") return;
+    this.decided?.(a.kind === "gone" ? a : undefined);
+    this.decided = undefined;
   }
 
   get transport() {
@@ -100,6 +113,7 @@ export class Link {
     if (this.inbox.length >= MAX_ARRIVALS || this.inboxBytes + size > MAX_ARRIVED_BYTES) return false;
     this.inbox.push(a);
     this.inboxBytes += size;
+    this.decide(a);
     return true;
   }
 
@@ -227,7 +241,7 @@ export class Link {
 
   private gone(code: number, text: string, answer: boolean): void {
     this.ending = true;
-    this.inbox.push({ kind: "gone", code, text });
+    this.last(code, text);
     if (answer) this.carrier.close(code, text);
   }
 
@@ -235,13 +249,19 @@ export class Link {
   violated(text: string): void {
     if (this.ending) return;
     this.close(Code.Protocol, text);
-    this.inbox.push({ kind: "gone", code: Code.Protocol, text });
+    this.last(Code.Protocol, text);
   }
 
   private break(code: number, text: string): void {
     if (this.ending) return;
     this.close(code, text);
-    this.inbox.push({ kind: "gone", code, text });
+    this.last(code, text);
+  }
+
+  private last(code: number, text: string): void {
+    const a: Arrival = { kind: "gone", code, text };
+    this.inbox.push(a);
+    this.decide(a);
   }
 
   // What leaves.
@@ -346,6 +366,11 @@ export class Link {
       this.send1(acks);
       beat = false;
     }
+  }
+
+  /** Sends the datagram of a time request that is due, between two flushes. */
+  flushTime(acks: Acknowledgement | undefined): void {
+    if (this.requestDue && !this.ending) this.send1(acks);
   }
 
   private send1(acks: Acknowledgement | undefined): void {

@@ -1,0 +1,567 @@
+// The client as the page sees it: one step per frame, in which the seven stages run as on the server.
+
+import type {
+  CallOptions, Client, ConnectInfo, ConnectOptions, Frame, ObjectClass, Platform, ReplicatedObject, SendOptions, Simulation, Stats, Status,
+  Transport, Unsubscribe,
+} from "./api.js";
+import { Code, NetloopError, Stage } from "./api.js";
+import { PublicClock } from "./clock/api.js";
+import { Pace } from "./clock/server.js";
+import { decodeMessage, encodeMessage, InputWriter, type Method, type Schema as Served } from "./codec/index.js";
+import { Connection, type Route } from "./connection.js";
+import { InputRing, viewOf } from "./input/ring.js";
+import { Prediction, type Surroundings } from "./predict/prediction.js";
+import { Calls } from "./rpc/calls.js";
+import { Held, StageQueues, type Queued } from "./rpc/queue.js";
+import { Acking } from "./session/reception.js";
+import type { ApplyResult, Replicated } from "./state/replica.js";
+import { ClassObjects, Listeners, type World } from "./view/classes.js";
+import { Entity } from "./view/entity.js";
+import { Playout } from "./view/playout.js";
+import type { Message } from "./wire/frames.js";
+
+type Handler = (message: any, frame: Frame) => void;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+const STAGES = Object.values(Stage);
+const CALL_TIMEOUT = 10_000;
+/** The client steps itself when the page has not for so long. */
+const PUMP_MS = 250;
+
+export class ClientImpl extends Connection implements Client<any>, World, Surroundings {
+  readonly playout = new Playout();
+  readonly prediction: Prediction = new Prediction(this);
+  readonly clock: PublicClock;
+  readonly frame: Mutable<Frame> = {
+    now: 0, deltaMs: 0, tick: 0, gameTime: 0, scaledTime: 0, fixedStep: 0, fixedDeltaMs: 0, fraction: 0, stage: Stage.Update,
+  };
+  fixedStep: number | undefined;
+  private classes = new Map<string, ClassObjects>();
+  private bound: ClassObjects[] = [];
+  private methods = new Map<string, Method>();
+  private handlers = new Map<string, Handler>();
+  private systems = new Map<number, Listeners<(f: Frame) => void>>();
+  private statusHeard = new Listeners<(s: Status) => void>();
+  private overloadHeard = new Listeners<(level: number) => void>();
+  private snapshotHeard = new Listeners<(tick: number, bytes: number) => void>();
+  private calls = new Calls();
+  private queues = new StageQueues();
+  private held = new Held();
+  private pace = new Pace();
+  private acking = new Acking();
+  private waiting: (() => void)[] = [];
+  private interpolates = false;
+  private reached = 0;
+  private sample: ((f: Frame) => unknown) | undefined;
+  private repeat: ((last: any, missed: number) => unknown) | undefined;
+  private ring: InputRing | undefined;
+  private told = { newest: 0, missed: 0, early: 0 };
+  private stepping = false;
+  private stepped = -Infinity;
+  private drawnAt: number | undefined;
+  private pump: unknown;
+
+  constructor(options: ConnectOptions<any>, platform: Platform, route: () => Promise<Route>, info: ConnectInfo, private worse: (how: Simulation) => void) {
+    super(options, platform, route, info);
+    this.clock = new PublicClock(this.time, () => (this.interpolates ? this.playout.at : this.time.line.gameTime(this.replica?.tick ?? 0)), () => this.frame.now);
+  }
+
+  /** The game has let the client in. */
+  begin(): void {
+    this.setStatus({ ...this.current, phase: "loading" });
+    if (this.options.pump === false) return;
+    const again = () => {
+      if (this.closed) return;
+      if (this.platform.now() - this.stepped >= PUMP_MS) this.step();
+      this.pump = this.platform.setTimeout(again, PUMP_MS);
+      (this.pump as { unref?: () => void }).unref?.(); // Node is not kept running by it.
+    };
+    this.stepped = this.platform.now();
+    again();
+  }
+
+  // The frame.
+
+  step(at?: number): void {
+    if (this.stepping) throw new Error("step is called in a callback of step");
+    const f = this.frame;
+    const { time } = this;
+    const now = this.platform.now();
+    this.stepping = true;
+    try {
+      // Time is that of the client's own clock; how long the frame is says who draws it.
+      f.deltaMs = at !== undefined && this.drawnAt !== undefined ? Math.max(at - this.drawnAt, 0) : Math.max(now - f.now, 0);
+      this.drawnAt = at;
+      f.now = now;
+      this.stepped = now;
+      if (this.closed) return this.runLater();
+      this.tend(now);
+      if (this.live && time.asks(now)) this.link!.requestTime();
+      if (this.sample) time.leads(now);
+      time.frame(now);
+      this.present_();
+      for (const stage of STAGES) this.run(stage);
+      this.flush(now);
+    } finally {
+      this.stepping = false;
+    }
+  }
+
+  /** Lets the frame show the server's present. */
+  private present_(): void {
+    const f = this.frame;
+    const { steps, game, tick, line } = this.time;
+    f.tick = tick;
+    f.gameTime = game;
+    f.scaledTime = this.time.scaled(game);
+    f.fixedStep = steps.done;
+    f.fixedDeltaMs = line.stepMs;
+    f.fraction = steps.fraction;
+  }
+
+  private run(stage: Stage): void {
+    const f = this.frame;
+    f.stage = stage;
+    if (stage === Stage.EarlyUpdate) this.poll();
+    this.drain(stage);
+    const systems = this.systems.get(stage);
+    if (stage !== Stage.FixedUpdate) return this.tell(systems);
+    const { first, count } = this.time.steps;
+    for (let step = first; step < first + count; step++) {
+      this.fixedStep = step;
+      this.frameOf(step);
+      this.makeInput(step);
+      if (this.live && this.prediction.classes.length > 0) this.prediction.step(step);
+      this.tell(systems);
+    }
+    this.fixedStep = undefined;
+    this.present_();
+  }
+
+  private tell(systems: Listeners<(f: Frame) => void> | undefined): void {
+    systems?.tell((fn) => this.guard("on", fn), this.frame);
+  }
+
+  /** Takes what has arrived, and works out what this frame shows. */
+  private poll(): void {
+    this.runLater();
+    this.land();
+    this.receive();
+    const { now, deltaMs } = this.frame;
+    this.prediction.reconcile(now);
+    this.show(now, deltaMs);
+    this.held.expire(this.time.tick, this.queue);
+    this.calls.expire(now);
+    if (this.live) this.verification.step(now, this.link!);
+  }
+
+  private show(now: number, deltaMs: number): void {
+    const { playout, time } = this;
+    if (!this.interpolates || !time.known) return;
+    playout.tickMs = time.line.tickMs;
+    playout.period = this.reception.every * playout.tickMs;
+    if (!this.away) playout.frame(now, time.gameTime(now), deltaMs);
+    for (const c of this.bound) c.look(playout);
+    this.held.reached(Math.min(this.reached, time.line.tickAt(playout.at)), this.queue);
+  }
+
+  private flush(now: number): void {
+    const { link } = this;
+    if (!link || !this.live || this.closed) return;
+    const { line, lead, steps } = this.time;
+    const newest = this.ring ? Math.min(this.ring.newest, steps.done) : 0;
+    const early = !this.ring || !lead.on ? line.tickMs / 4 : newest > lead.left ? line.tickMs / 2 : -line.tickMs / 2;
+    let beat = false;
+    if (this.pace.due(now, link.heard, early, line.tickMs)) {
+      const packet = this.ring?.packet(newest);
+      if (packet) {
+        link.giveInputs(packet);
+        lead.flush(now, newest);
+      }
+      beat = this.acking.due(now, this.reception, line.tickMs);
+      link.flush(beat, this.replica!.acknowledgement());
+    } else link.flushTime(this.replica!.acknowledgement());
+  }
+
+  later(fn: () => void): void {
+    this.waiting.push(fn);
+  }
+
+  private runLater(): void {
+    for (const fn of this.waiting.splice(0)) fn();
+  }
+
+  guard(where: string, fn: () => void): void {
+    try {
+      fn();
+    } catch (error) {
+      this.counts.errors++;
+      if (this.options.onError) this.options.onError(error, where);
+      else console.error(`netloop: ${where}:`, error);
+    }
+  }
+
+  // Messages.
+
+  private queue = (q: Queued): void => {
+    const m = this.served!.methods[q.message.method - 1]!;
+    if (!m.stages.includes(q.stage) || !this.queues.push(q)) this.counts.rejected++;
+  };
+
+  protected arrivedMessage(message: Message): void {
+    const m = this.served!.methods[message.method - 1];
+    if (message.reply) {
+      return this.calls.answer(message, (b) => {
+        const answer = m?.reply && decodeMessage(m.reply, b);
+        if (answer === undefined) this.traffic.dropped++;
+        return answer;
+      });
+    }
+    if (!m || m.call) {
+      this.counts.unknown++;
+      return;
+    }
+    const q = { message, stage: message.stage || m.stages[0]! };
+    if (!this.held.hold(q, this.time.tick, this.queue)) this.queue(q);
+  }
+
+  private drain(stage: Stage): void {
+    for (const { message } of this.queues.take(stage)) {
+      const m = this.served!.methods[message.method - 1]!;
+      const handler = this.handlers.get(m.name);
+      if (!handler) {
+        if (this.options.schema && !(m.name in this.options.schema.methods)) this.counts.unknown++;
+        else this.counts.rejected++;
+        continue;
+      }
+      const decoded = decodeMessage(m.message, message.payload);
+      if (decoded === undefined) this.traffic.dropped++;
+      else this.guard(`handle ${m.name}`, () => handler(decoded, this.frame));
+    }
+  }
+
+  /** Finds a method that the server has, or undefined. */
+  private method(name: string, call: boolean, stage: Stage | undefined): Method | undefined {
+    const m = this.methods.get(name);
+    if (!m) {
+      if (this.options.schema && !(name in this.options.schema.methods)) throw new Error(`the schema has no method ${JSON.stringify(name)}`);
+      return undefined;
+    }
+    if (m.call !== call) throw new Error(`${name} is ${m.call ? "a call: use call" : "no call: use send"}`);
+    if (stage && !m.stages.includes(stage)) throw new Error(`${name} does not run at stage ${stage}: its declaration allows ${m.stages}`);
+    return m;
+  }
+
+  private encode(m: Method, message: unknown): Uint8Array | undefined {
+    try {
+      return encodeMessage(m.message, message);
+    } catch (error) {
+      this.options.log?.(`${m.name} cannot be sent: ${error}`);
+      return undefined;
+    }
+  }
+
+  send(method: string, message: unknown, options: SendOptions = {}): boolean {
+    const m = this.method(method, false, options.stage);
+    const payload = m && this.encode(m, message);
+    const out = m && payload && { method: m.id, stage: options.stage ?? 0, call: 0, payload, reliable: m.reliable };
+    if (out && !this.closed && (!this.away || m.reliable) && this.link?.send(out)) return true;
+    this.counts.unsent++;
+    return false;
+  }
+
+  call(method: string, question: unknown, options: CallOptions = {}): Promise<any> {
+    const { closed } = this;
+    const m = this.method(method, true, options.stage);
+    const payload = m && this.encode(m, question);
+    return new Promise((resolve, reject) => {
+      const refuse = (code: number, text: string) => reject(new NetloopError(code, text));
+      if (closed) return refuse(closed.code, closed.text);
+      if (!m) return refuse(Code.UnknownMethod, `the server has no method ${JSON.stringify(method)}`);
+      if (!payload) return refuse(Code.Invalid, `the question of ${method} does not fit`);
+      if (this.calls.full) return refuse(Code.Busy, "too many calls wait for their answers");
+      const deadline = this.platform.now() + (options.timeoutMs ?? CALL_TIMEOUT);
+      const call = this.calls.add({ method: m.id, deadline, resolve, reject });
+      const out = { method: m.id, stage: options.stage ?? 0, call, payload, reliable: m.reliable };
+      if (!this.link?.send(out)) this.calls.fail(call, new NetloopError(Code.Lost, "there is no connection, and the question cannot wait"));
+    });
+  }
+
+  handle(method: string, fn: Handler): Unsubscribe {
+    if (this.handlers.has(method)) throw new Error(`handle ${method} is called twice`);
+    this.method(method, false, undefined);
+    this.handlers.set(method, fn);
+    return () => void (this.handlers.get(method) === fn && this.handlers.delete(method));
+  }
+
+  on(stage: Stage, fn: (f: Frame) => void): Unsubscribe {
+    let list = this.systems.get(stage);
+    if (!list) this.systems.set(stage, (list = new Listeners()));
+    return list.add(fn);
+  }
+
+  onStatus(fn: (s: Status) => void): Unsubscribe {
+    return this.statusHeard.add(fn);
+  }
+
+  onOverload(fn: (level: number) => void): Unsubscribe {
+    return this.overloadHeard.add(fn);
+  }
+
+  onSnapshot(fn: (tick: number, bytes: number) => void): Unsubscribe {
+    return this.snapshotHeard.add(fn);
+  }
+
+  protected setStatus(s: Status): void {
+    this.current = s;
+    this.statusHeard.tell((fn) => this.guard("onStatus", fn), this.status);
+  }
+
+  protected overloaded(level: number): void {
+    if (level === this.overload) return;
+    this.overload = level;
+    this.overloadHeard.tell((fn) => this.guard("onOverload", fn), level);
+  }
+
+  protected failed(code: number, text: string): void {
+    this.calls.failAll(code, text);
+  }
+
+  // Objects.
+
+  class(name: string): ObjectClass<any, any> {
+    let c = this.classes.get(name);
+    if (!c) {
+      const known = this.options.schema?.classes[name];
+      const served = this.served?.classes.find((k) => k.name === name);
+      if (this.options.schema && !known) throw new Error(`the schema has no class ${JSON.stringify(name)}`);
+      c = new ClassObjects(name, known, this);
+      c.bind(served);
+      this.classes.set(name, c);
+    }
+    return c;
+  }
+
+  get(id: number | bigint): ReplicatedObject | undefined {
+    return this.replica?.get(Number(id))?.data as Entity | undefined;
+  }
+
+  protected bind(served: Served): void {
+    this.methods = new Map(served.methods.map((m) => [m.name, m]));
+    for (const c of served.classes) if (!this.options.schema || c.name in this.options.schema.classes) this.class(c.name);
+    for (const c of this.classes.values()) c.bind(served.classes.find((k) => k.name === c.name));
+    this.bound = [...this.classes.values()].filter((c) => c.served);
+    this.ring = undefined;
+    this.told = { newest: 0, missed: 0, early: 0 };
+  }
+
+  /** Tells what a packet has changed; without a result it was no packet. */
+  protected appliedState(result: ApplyResult | undefined): void {
+    const tick = result?.tick ?? 0;
+    for (const change of this.replica!.changes()) {
+      const c = this.classes.get(change.object.class.name);
+      if (!c?.served) continue;
+      if (change.kind === "spawned") this.spawned(c, change.object, tick);
+      else {
+        const e = change.object.data as Entity | undefined;
+        if (e && change.kind === "changed") c.changed(e);
+        else if (e) c.despawned(e, tick);
+      }
+    }
+    if (!result) return;
+    this.prediction.learn(result, result.whole && this.reception.gapless(result.base));
+  }
+
+  private spawned(c: ClassObjects, object: Replicated, tick: number): void {
+    const e = new Entity(c, object, undefined, 0);
+    object.data = e;
+    if (this.prediction.met(e, tick)) return;
+    c.spawned(e);
+    c.tellSpawn(e);
+  }
+
+  protected wholeSnapshot(r: ApplyResult, at: number, bytes: number): void {
+    this.reached = Math.max(this.reached, r.tick - r.behind);
+    if (this.interpolates) this.playout.arrived(r.tick, this.time.line.gameTime(r.tick), at);
+    else this.held.reached(this.reached, this.queue);
+    this.snapshotHeard.tell((fn) => this.guard("onSnapshot", fn), r.tick, bytes);
+  }
+
+  interpolated(): void {
+    this.interpolates = true;
+  }
+
+  protected epochMoved(tick: number, by: number): void {
+    if (by !== 0) this.playout.moved(tick, by);
+  }
+
+  protected connectedAgain(): void {
+    this.playout.anew();
+  }
+
+  protected forget(): void {
+    this.calls.failAll(Code.Lost, "the connection broke, and the server has kept no place");
+    this.held.release(this.queue, true);
+    this.reached = 0;
+    this.playout.forget();
+    for (const c of this.bound) c.forget();
+    this.prediction.forget();
+  }
+
+  protected released(): void {
+    this.held.release(this.queue, false); // The server's last words, mostly.
+    for (const stage of STAGES) this.drain(stage);
+  }
+
+  // Inputs and prediction.
+
+  get inputsMade(): boolean {
+    return this.sample !== undefined;
+  }
+
+  inputs(sample: (f: Frame) => unknown, options: { repeat?: (last: any, missed: number) => unknown } = {}): void {
+    if (this.sample) throw new Error("inputs is called twice");
+    this.sample = sample;
+    this.repeat = options.repeat;
+  }
+
+  private makeInput(step: number): void {
+    const { lead, line } = this.time;
+    const type = this.served?.input;
+    if (!this.sample || !this.live || !lead.on || !type) return;
+    this.ring ??= new InputRing(new InputWriter(type));
+    this.ring.ran(line.fixedSteps(this.replica!.tick));
+    if (step < lead.first || !this.ring.wants(step)) return;
+    const tick = this.replica!.tick;
+    const view = viewOf(this.interpolates ? this.playout.moment : { from: tick, to: tick, alpha: 0 });
+    this.guard("inputs", () => {
+      this.ring!.add(step, this.sample!(this.frame), view);
+      this.counts.inputs++;
+      lead.made(this.frame.now, step);
+    });
+  }
+
+  protected inputsTold(s: { newest: number; before: number; early: number; missed: number }): void {
+    if (!this.ring) return;
+    this.ring.confirm(s.newest, s.before);
+    this.time.lead.take(this.frame.now, this.time.line, s.newest, s.early);
+    if (s.newest < this.told.newest || s.missed < this.told.missed) return;
+    this.told = s;
+    this.prediction.told(s.missed, s.early);
+  }
+
+  /** The input that the server has for a step: that of the step, or what it makes of the last one before. */
+  inputOf(step: number): { input: unknown } | undefined {
+    if (!this.ring) return undefined;
+    for (let missed = 0; missed < 64 && missed < step; missed++) {
+      const input = this.ring.at(step - missed);
+      if (input !== undefined) return { input: missed > 0 && this.repeat ? this.repeat(input, missed) : input };
+    }
+    return undefined;
+  }
+
+  frameOf(step: number): Frame {
+    const f = this.frame;
+    const { line } = this.time;
+    f.tick = line.stepTick(step);
+    f.gameTime = line.gameTime(f.tick);
+    f.scaledTime = this.time.scaled(f.gameTime);
+    f.fixedStep = step;
+    return f;
+  }
+
+  owned(className: string): Iterable<Entity> {
+    const c = this.classes.get(className);
+    return this.id === 0 || !c ? [] : c.owned();
+  }
+
+  addLocal(className: string, state: Record<string, unknown>): Entity {
+    return this.classes.get(className)!.addLocal(state);
+  }
+
+  removeLocal(e: Entity): void {
+    this.classes.get(e.className)!.removeLocal(e, true);
+  }
+
+  takeOver(local: Entity, server: Entity): void {
+    const c = this.classes.get(local.className)!;
+    c.removeLocal(local, false);
+    c.takeOver(local, server);
+    server.nv!.data = local;
+  }
+
+  // The rest of the API.
+
+  get transport(): Transport | "none" {
+    return this.live ? this.link!.transport : "none";
+  }
+
+  get stats(): Stats {
+    return statsOf(this);
+  }
+
+  verify(): Promise<void> {
+    if (this.closed) return Promise.reject(new NetloopError(this.closed.code, this.closed.text));
+    return this.verification.ask(this.platform.now());
+  }
+
+  simulate(how: Simulation): void {
+    this.worse(how);
+  }
+
+  cut(): void {
+    this.link?.cut();
+  }
+
+  close(): void {
+    this.finish(Code.Left, "");
+    this.platform.clearTimeout(this.pump);
+  }
+
+  /** What stats is made of. */
+  figures() {
+    const { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed } = this;
+    return { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed, interpolates: this.interpolates };
+  }
+}
+
+function statsOf(c: ClientImpl): Stats {
+  const f = c.figures();
+  const now = c.frame.now;
+  const { time, playout, prediction } = f;
+  const applied = f.replica?.tick ?? 0;
+  return {
+    ...f.counts,
+    ...f.traffic,
+    transport: c.transport,
+    rttMs: time.sync.rtt,
+    synced: time.sync.ready,
+    serverTick: time.tick,
+    appliedTick: applied,
+    ageMs: applied > 0 ? time.age(now, applied) : 0,
+    snapshots: f.snapshots.whole,
+    snapshotRate: f.snapshots.rate(now),
+    lost: f.reception.lost,
+    heldBack: f.reception.held,
+    viewDelayMs: playout.drawn > 0 && f.interpolates ? time.gameTime(now) - playout.at : 0,
+    drawn: playout.drawn,
+    starved: playout.starved,
+    extrapolated: playout.extrapolated,
+    viewJumps: playout.jumps,
+    inputsMissed: f.told.missed,
+    inputEarlyMs: f.told.early,
+    leadMs: time.lead.on ? time.steps.at - time.game : 0,
+    leadJumps: time.lead.jumps,
+    mispredicted: prediction.mispredicted,
+    mispredictedLate: prediction.mispredictedLate,
+    replayed: prediction.replayed,
+    spawnsMatched: prediction.spawnsMatched,
+    spawnsWithdrawn: prediction.spawnsWithdrawn,
+    jumped: time.steps.jumped,
+    silentMs: f.link && !f.closed ? Math.max(0, now - f.link.heard) : 0,
+    held: f.held.length,
+    early: f.held.early,
+    calls: f.calls.size,
+    lateCalls: f.calls.late,
+  };
+}

@@ -1,0 +1,43 @@
+import type { ServerClock } from "../api.js";
+import type { ServerTime } from "./server.js";
+
+const NS = 1e6;
+
+/** The clocks as the page sees them, at the time of the frame. */
+export class PublicClock implements ServerClock {
+  constructor(
+    private time: ServerTime,
+    private view: () => number,
+    private now: () => number,
+  ) {}
+
+  get synced(): boolean {
+    return this.time.sync.ready;
+  }
+  get serverTime(): number {
+    return this.time.server(this.now());
+  }
+  get gameTime(): number {
+    return this.time.game;
+  }
+  get scaledTime(): number {
+    return this.time.scaled(this.time.game);
+  }
+  get tick(): number {
+    return this.time.tick;
+  }
+  get tickRate(): number {
+    return 1000 / this.time.line.tickMs;
+  }
+  get fixedRate(): number {
+    return 1000 / this.time.line.stepMs;
+  }
+  get viewTime(): number {
+    return this.view();
+  }
+
+  left(instant: bigint | number): number {
+    const t = BigInt(instant);
+    return t >= 0n ? Number(t) / NS - this.gameTime : Number(-1n - t) / NS - this.scaledTime;
+  }
+}

@@ -1,0 +1,419 @@
+// The client's place in a room, over one connection at a time: how it gets there, what arrives, how
+// it comes back, and how it ends. What the page sees of it is client.ts.
+
+import { check } from "./adapt.js";
+import { Code, NetloopError, type Closed, type ConnectInfo, type ConnectOptions, type Platform, type Status } from "./api.js";
+import { ServerTime } from "./clock/server.js";
+import { readSchema, SchemaError, type Schema as Served } from "./codec/index.js";
+import type { Contender } from "./session/entry.js";
+import { enter, type Entered } from "./session/entry.js";
+import { Away, mayFollow } from "./session/back.js";
+import { Backlog } from "./session/backlog.js";
+import type { Arrival, Link, Traffic } from "./session/link.js";
+import { Reception } from "./session/reception.js";
+import { Refusals, Snapshots, Verification } from "./session/receiving.js";
+import { Replica, type ApplyResult } from "./state/replica.js";
+import { same } from "./predict/predicted.js";
+import type { Message, Welcome } from "./wire/frames.js";
+
+/** What a way in needs: who may win, and what is said about the server. */
+export interface Route {
+  info: ConnectInfo;
+  contenders: readonly Contender[];
+}
+
+const NONE: Uint8Array = new Uint8Array(0);
+const MOST_FRAME = 100;
+const MAX_CLOSING = 2 ** 53;
+
+/** The status while nothing else is known. */
+const CONNECTING: Status = { phase: "connecting", loaded: 0, objects: 0, closingAt: 0, attempt: 0, leftMs: 0, code: 0, text: "" };
+
+export abstract class Connection {
+  id = 0;
+  room = "";
+  minor = 0;
+  overload = 0;
+  closed: Closed | undefined;
+  info: ConnectInfo;
+  served: Served | undefined;
+  readonly time = new ServerTime();
+  readonly counts = {
+    packets: 0, records: 0, stale: 0, malformed: 0, fullStates: 0, unequal: 0, drops: 0, resumes: 0,
+    rejected: 0, unsent: 0, unknown: 0, errors: 0, inputs: 0,
+  };
+  readonly traffic: Traffic = { bytesIn: 0, bytesOut: 0, datagramsIn: 0, datagramsOut: 0, dropped: 0 };
+  protected link: Link | undefined;
+  protected replica: Replica | undefined;
+  protected away: Away | undefined;
+  protected current: Status = CONNECTING;
+  protected readonly reception = new Reception();
+  protected readonly snapshots = new Snapshots();
+  protected readonly verification = new Verification();
+  private refusals = new Refusals();
+  private entering: Served | undefined;
+  private instance = NONE;
+  private secret = NONE;
+  private keepMs = 0;
+  private backlog: Backlog | undefined;
+  private before = 0;
+  private received = 0;
+  private attempts = 0;
+  private lull = { heard: 0, step: 0, quiet: 0 };
+
+  constructor(
+    protected readonly options: ConnectOptions<any>,
+    protected readonly platform: Platform,
+    private route: () => Promise<Route>,
+    info: ConnectInfo,
+  ) {
+    this.info = info;
+  }
+
+  // What the page's side does.
+  protected abstract setStatus(s: Status): void;
+  protected abstract arrivedMessage(m: Message): void;
+  protected abstract appliedState(result: ApplyResult | undefined): void;
+  protected abstract wholeSnapshot(result: ApplyResult, at: number, bytes: number): void;
+  protected abstract epochMoved(tick: number, by: number): void;
+  protected abstract inputsTold(s: { newest: number; before: number; early: number; missed: number }): void;
+  protected abstract overloaded(level: number): void;
+  /** Another connection: what is counted per connection begins anew. */
+  protected abstract connectedAgain(): void;
+  /** Another room, or another client: nothing of what was there is left. */
+  protected abstract bind(served: Served): void;
+  protected abstract forget(): void;
+  protected abstract released(): void;
+  protected abstract failed(code: number, text: string): void;
+
+  get status(): Status {
+    return this.current.phase === "reconnecting" ? { ...this.current, leftMs: this.leftMs } : this.current;
+  }
+
+  /** Whether there is a connection. */
+  protected get live(): boolean {
+    return this.link !== undefined && (!this.away || this.away.waits);
+  }
+
+  private get leftMs(): number {
+    return this.away ? Math.max(0, this.away.since + this.keepMs - this.platform.now()) : 0;
+  }
+
+  private get giveUpMs(): number {
+    const r = this.options.reconnect;
+    return (typeof r === "object" && r.giveUpMs) || 60_000;
+  }
+
+  // The way in.
+
+  /** Makes a connection: the first, or the next one after a break. */
+  async open(timeoutMs: number, signal?: AbortSignal): Promise<Entered> {
+    const { options, platform } = this;
+    const { info, contenders } = await this.route();
+    const token = await tokenOf(options.token, this.secret.length > 0);
+    this.info = info;
+    const own = options.schema ?? info.schema;
+    return enter(
+      {
+        contenders,
+        hello: {
+          schema: own.name,
+          major: own.major,
+          minor: own.minor,
+          room: options.room ?? "",
+          params: options.params === undefined ? NONE : new TextEncoder().encode(JSON.stringify(options.params)),
+          token,
+          build: "netloop-ts",
+          ...(options.reconnect !== false && {
+            resume: { token: this.secret, received: this.received, kept: this.secret.length > 0, attempt: 0 },
+          }),
+        },
+        nextAttempt: () => ++this.attempts,
+        adapt: (tables) => this.adapt(tables),
+        timeoutMs,
+        traffic: this.traffic,
+        now: () => platform.now(),
+        setTimeout: (fn, ms) => platform.setTimeout(fn, ms),
+        clearTimeout: (t) => platform.clearTimeout(t),
+      },
+      signal,
+    );
+  }
+
+  private adapt(tables: Uint8Array): void {
+    try {
+      const { protobuf } = this.options;
+      this.entering = readSchema(tables, (name) => protobuf?.[name]);
+    } catch (error) {
+      throw new NetloopError(Code.Protocol, error instanceof SchemaError ? error.message : "the server's tables make no sense");
+    }
+    check(this.options.schema, this.entering);
+  }
+
+  /** Goes on with a connection: throws a NetloopError if the welcome makes no sense. */
+  enter(e: Entered): void {
+    const { link, welcome: w } = e;
+    const now = this.platform.now();
+    const resumed = w.resumed && this.secret.length > 0 && this.replica !== undefined;
+    if (resumed && w.id !== this.id) {
+      link.violated("the server says that this client is another");
+      throw new NetloopError(Code.Protocol, "the server says that this client is another");
+    }
+    const known = this.instance.length > 0 && same(this.instance, w.instance);
+    this.time.welcome(now, now - e.began, w, known);
+    this.instance = w.instance;
+    this.link = link;
+    this.secret = w.secret;
+    this.keepMs = w.keep;
+    this.reception.restart(w.sendEvery);
+    this.refusals = new Refusals();
+    this.snapshots.restart();
+    this.verification.restart();
+    this.lull = { heard: 0, step: now, quiet: 0 };
+    this.overloaded(0);
+    this.connectedAgain();
+    const tick = this.time.line.tickAt(this.time.gameTime(now));
+    if (resumed) {
+      this.before = this.received;
+      this.backlog!.awaits = true;
+      this.replica!.reconnect(tick);
+    } else this.join(w, tick);
+    link.backlog = this.backlog;
+    link.startReceipts(this.before);
+  }
+
+  /** Begins as a newcomer. */
+  private join(w: Welcome, tick: number): void {
+    const again = this.replica !== undefined;
+    this.before = this.received = 0;
+    this.backlog = this.secret.length > 0 ? new Backlog() : undefined;
+    if (again) {
+      this.replica!.reset(tick);
+      this.appliedState(undefined);
+      this.forget();
+    }
+    this.id = w.id;
+    this.room = w.room;
+    this.minor = w.minor;
+    this.served = this.entering!;
+    this.replica = new Replica(this.served, tick);
+    this.bind(this.served);
+  }
+
+  private accepted(received: number): void {
+    if (this.backlog && !this.link!.resend(received)) return this.link!.violated("the server has had messages that were never sent");
+    const { away } = this;
+    if (!away) return;
+    this.away = undefined;
+    if (away.resumed) this.counts.resumes++;
+    this.options.log?.(`connected again after ${away.attempt} attempts`);
+    this.become(away.resumed ? { ...this.back, phase: this.back.phase } : { ...CONNECTING, phase: "loading" });
+  }
+
+  /** The status to go back to from reconnecting. */
+  private back: Status = CONNECTING;
+
+  protected become(s: Status): void {
+    if (this.away) this.back = s;
+    else this.setStatus(s);
+  }
+
+  protected get present(): Status {
+    return this.away ? this.back : this.current;
+  }
+
+  // The way back.
+
+  /** Ends a connection over which nothing is heard, and goes on with attempts to come back. */
+  protected tend(now: number): void {
+    if (this.live) {
+      const { lull, link } = this;
+      lull.quiet += Math.min(now - lull.step, MOST_FRAME);
+      if (link!.heard !== lull.heard) lull.quiet = 0;
+      lull.step = now;
+      lull.heard = link!.heard;
+      const lostAfter = Math.min(Math.max(this.options.lostAfterMs ?? 5000, 1000), 10_000);
+      if (lull.quiet >= lostAfter) this.ended(Code.Timeout, `nothing was heard from the server for ${lostAfter} ms`);
+    }
+    const a = this.away;
+    if (!a) return;
+    const giveUp = this.giveUpMs;
+    if (now - a.since >= giveUp) {
+      const text = `the connection broke, and ${a.attempt} attempts in ${Math.round(now - a.since)} ms have not brought it back: ${a.why.text}`;
+      return this.finish(Code.Lost, text);
+    }
+    if (!a.due(now)) return;
+    a.dial(
+      now,
+      giveUp,
+      (limit, signal) => this.open(limit, signal),
+      (error) => this.finish(error.code, error.message),
+    );
+    this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.attempt, leftMs: this.leftMs, ...a.why });
+  }
+
+  /** Takes a connection that has arrived. */
+  protected land(): void {
+    const a = this.away;
+    const e = a?.landed;
+    if (!a || !e) return;
+    a.landed = undefined;
+    a.waits = true;
+    a.resumed = e.welcome.resumed && this.secret.length > 0;
+    if (!a.resumed) this.back = { ...CONNECTING, phase: "loading" };
+    else this.back = { ...this.back, closingAt: 0 };
+    try {
+      this.enter(e);
+    } catch (error) {
+      this.finish(Code.Protocol, (error as Error).message);
+    }
+  }
+
+  /** Takes the end of the connection: a break, or the server's last word. */
+  protected ended(code: number, text: string): void {
+    if (this.closed) return;
+    if (this.options.reconnect !== false && mayFollow(code, this.away !== undefined)) return this.lose(code, text);
+    this.released();
+    this.finish(code, text);
+  }
+
+  private lose(code: number, text: string): void {
+    this.link?.close(Code.Timeout, text);
+    const now = this.platform.now();
+    if (this.away) return this.away.failed(now, { code, text });
+    this.counts.drops++;
+    this.back = this.current;
+    const { platform } = this;
+    this.away = new Away(now, { code, text }, () => platform.now(), () => platform.random());
+    this.options.log?.(`the connection has broken: ${text}`);
+  }
+
+  /** Ends the client. */
+  protected finish(code: number, text: string): void {
+    if (this.closed) return;
+    this.closed = { code, text };
+    this.away?.stop();
+    this.away = undefined;
+    this.link?.close(code === Code.Left ? Code.Left : Code.Unspecified, "");
+    this.verification.done(new NetloopError(code, text));
+    this.failed(code, text);
+    this.setStatus({ ...CONNECTING, phase: "closed", code, text });
+  }
+
+  // What arrives.
+
+  /** Takes what has arrived, in the order in which it came. */
+  protected receive(): void {
+    const { link } = this;
+    if (!link || !this.live) return;
+    for (const a of link.take()) {
+      try {
+        this.arrived(a, link);
+      } catch (error) {
+        // Nothing that comes from the network may end the page's frame.
+        this.counts.malformed++;
+        this.options.log?.(`a fault of the client: ${error}`);
+        link.violated("the client could not make sense of what has come");
+      }
+    }
+  }
+
+  private arrived(a: Arrival, link: Link): void {
+    switch (a.kind) {
+      case "state":
+        return this.apply(a.bytes, a.at, link);
+      case "record":
+        return this.applyRecord(a.bytes, link);
+      case "message":
+        if (this.backlog && a.number > 0) {
+          this.received = this.before + a.number;
+          link.received(this.received, a.size);
+        }
+        return this.arrivedMessage(a.message);
+      case "accepted":
+        return this.accepted(a.value);
+      case "received":
+        if (this.backlog && !this.backlog.confirm(a.value)) link.violated("the server has had messages that were never sent");
+        return;
+      case "closing":
+        return this.become({ ...this.present, closingAt: a.at + Math.min(a.value, MAX_CLOSING) / 1e6 });
+      case "time":
+        return this.time.sync.sample(...a.times);
+      case "epoch":
+        return this.epochMoved(a.epoch.tick, this.time.moved(a.epoch));
+      case "overload":
+        this.reception.period(a.sendEvery);
+        return this.overloaded(a.level);
+      case "scale":
+        return this.time.rescale(a.scale);
+      case "inputs":
+        return this.inputsTold(a.status);
+      case "gone":
+        return this.ended(a.code, a.text);
+    }
+  }
+
+  private apply(packet: Uint8Array, at: number, link: Link): void {
+    const r = this.replica!.apply(packet);
+    if (r.kind === "refused") {
+      this.counts.malformed++;
+      this.reception.refused();
+      if (this.refusals.refused(this.platform.now())) {
+        this.counts.fullStates++;
+        this.options.log?.(`packets of state were refused: ${r.why}`);
+        link.requestFullState();
+      }
+      return;
+    }
+    this.reception.packet(r);
+    if (r.kind !== "applied") {
+      if (r.kind === "stale") this.counts.stale++;
+      return;
+    }
+    this.counts.packets++;
+    this.appliedState(r);
+    const whole = this.snapshots.packet(r.tick, packet.length, at, r.whole);
+    if (whole) {
+      this.wholeSnapshot(r, whole.at, whole.bytes);
+      this.progress(r);
+    }
+    if (r.digest === "equal") this.verification.done();
+    else if (r.digest === "unequal") {
+      this.counts.unequal++;
+      this.counts.fullStates++;
+      link.requestFullState();
+      this.verification.done(new NetloopError(Code.Internal, "the state differs from the server's"));
+    }
+  }
+
+  private applyRecord(record: Uint8Array, link: Link): void {
+    const r = this.replica!.applyLarge(record);
+    if (r.kind === "refused") {
+      // Without it all that follows would be wrong, and nothing of a stream can be asked for again.
+      this.counts.malformed++;
+      return link.violated(r.why);
+    }
+    link.recordApplied(r.id);
+    this.counts.records++;
+    this.appliedState(undefined);
+  }
+
+  /** Follows the first state. */
+  private progress(r: ApplyResult): void {
+    const now = this.present;
+    if (now.phase !== "loading") return;
+    if (r.left === 0) this.become({ ...CONNECTING, phase: "playing", closingAt: now.closingAt });
+    else this.become({ ...now, loaded: Math.max(r.total - r.left, now.loaded), objects: r.total });
+  }
+}
+
+/** The token of an attempt. Who shows a secret needs none, unless the place is gone. */
+async function tokenOf(token: ConnectOptions["token"], back: boolean): Promise<string> {
+  if (typeof token !== "function") return token ?? "";
+  try {
+    return await token();
+  } catch (error) {
+    if (back) return "";
+    throw new NetloopError(Code.Unauthenticated, `no token: ${error instanceof Error ? error.message : error}`);
+  }
+}

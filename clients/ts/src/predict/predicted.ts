@@ -1,0 +1,181 @@
+// One object that is predicted: what was predicted for the newest steps, as the wire carries it, and
+// what is drawn of it while a correction decays.
+
+import { decodeMessage, encodeMessage } from "../codec/index.js";
+import type { Entity } from "../view/entity.js";
+import type { Leaves } from "../view/leaves.js";
+import type { Predictor } from "./predictor.js";
+
+/** How many steps back a prediction is kept: as many as an input may be ahead of its server. */
+export const KEPT_STEPS = 64;
+
+/** Where an object of spawn comes from; step 0 is that of all others. */
+export interface Birth {
+  step: number;
+  n: number;
+  /** The server's has not come. */
+  awaited: boolean;
+  /** Of a step function, which makes it again when its step runs again. */
+  inStep: boolean;
+  /** Its birth has not happened yet. */
+  unborn: boolean;
+}
+
+export class Predicted {
+  /** The state as of the step held. */
+  live: Record<string, unknown>;
+  held = 0;
+  newest = 0;
+  first = 0;
+  /** Up to this step what is kept is the server's word. */
+  base = 0;
+  /** The tick of the object's version when it was last looked at. */
+  version: number;
+  /** The tick as of which that is what the server has. */
+  known: number;
+  /** Up to which tick what was predicted has been compared. */
+  judged = 0;
+  wrong = false;
+  birth: Birth = { step: 0, n: 0, awaited: false, inStep: false, unborn: false };
+  shown = false;
+  private bytes: Uint8Array[] = new Array(KEPT_STEPS);
+  private flats: Float64Array[] = new Array(KEPT_STEPS);
+  private leaves: Leaves;
+  private was: Float64Array;
+  private wasBytes: Uint8Array = NONE;
+  private offset: Float64Array;
+  private since = 0;
+  private offside = false;
+
+  constructor(
+    readonly by: Predictor,
+    readonly entity: Entity,
+    known: number,
+  ) {
+    this.leaves = entity.of.leaves;
+    this.was = new Float64Array(this.leaves.size);
+    this.offset = new Float64Array(this.leaves.size);
+    this.known = known;
+    this.version = entity.nv?.tick ?? 0;
+    this.live = this.decode(this.server());
+  }
+
+  /** What the server last said of the object. */
+  server(): Uint8Array {
+    return encodeMessage(this.by.type, this.entity.state);
+  }
+
+  private decode(bytes: Uint8Array): Record<string, unknown> {
+    return decodeMessage(this.by.type, bytes) as Record<string, unknown>;
+  }
+
+  /** Whether what was predicted for a step is there. */
+  has(step: number): boolean {
+    return this.newest > 0 && step >= this.first && step <= this.newest;
+  }
+
+  at(step: number): Uint8Array {
+    return this.bytes[step % KEPT_STEPS];
+  }
+
+  /** Rounds the live state to what the wire carries, and makes it what is predicted for a step. */
+  keep(step: number): void {
+    this.put(step, encodeMessage(this.by.type, this.live));
+  }
+
+  /** Makes bytes what is predicted for a step, and what the object goes on from. */
+  put(step: number, bytes: Uint8Array): void {
+    this.live = this.decode(bytes);
+    const i = step % KEPT_STEPS;
+    this.bytes[i] = bytes;
+    this.leaves.flatten(this.live, (this.flats[i] ??= new Float64Array(this.leaves.size)));
+    if (this.newest === 0 || step < this.first || step > this.newest + 1) this.first = step;
+    this.held = this.newest = step;
+    this.first = Math.max(this.first, step - KEPT_STEPS + 1);
+  }
+
+  /** Makes the live state that of a step, if it is there. */
+  load(step: number): void {
+    if (this.held === step || !this.has(step)) return;
+    this.live = this.decode(this.at(step));
+    this.held = step;
+  }
+
+  /** Goes back to a step, or to the newest of which the server's word is in if that is later. */
+  back(step: number): void {
+    this.newest = Math.min(this.newest, Math.max(step, this.base));
+    this.load(Math.min(step, this.newest));
+  }
+
+  /** Makes a state all that is known, as of a step. */
+  begin(state: Record<string, unknown>, step: number): void {
+    this.live = state;
+    this.newest = 0;
+    this.base = step;
+    this.keep(step);
+  }
+
+  // What is drawn.
+
+  /** Notes what is drawn before the object is corrected. */
+  remember(now: number): void {
+    this.wasBytes = NONE;
+    if (!this.has(this.held)) return;
+    this.was.set(this.flats[this.held % KEPT_STEPS]);
+    this.wasBytes = this.at(this.held);
+    this.move(this.was, now);
+  }
+
+  /** Moves numbers by what is left of the offset. */
+  private move(v: Float64Array, now: number): void {
+    const left = 1 - (now - this.since) / Math.max(this.by.smoothingMs, 1e-6);
+    this.offside = this.offside && left > 0;
+    if (this.offside) this.leaves.shift(v, this.offset, left);
+  }
+
+  /** Lets the picture go over from what was remembered to what is right now. */
+  smoothen(now: number): void {
+    const bytes = this.at(this.held);
+    if (this.wasBytes === NONE || same(bytes, this.wasBytes)) return;
+    const is = this.flats[this.held % KEPT_STEPS];
+    this.offside = false;
+    const before = new Float64Array(this.leaves.size);
+    this.leaves.flatten(this.decode(this.wasBytes), before);
+    if (!this.shown || this.leaves.teleported(before, is)) return;
+    this.goOver(this.was, is, now);
+  }
+
+  /** Lets the picture go over from some numbers to others. */
+  goOver(was: Float64Array, is: Float64Array, now: number): void {
+    const { snap, smoothingMs } = this.by;
+    this.since = now;
+    this.offside = smoothingMs > 0 && !snap?.(this.stateOf(was), this.stateOf(is));
+    if (this.offside) this.leaves.apart(this.offset, was, is);
+  }
+
+  private stateOf(flat: Float64Array): any {
+    const s = this.leaves.of.create();
+    this.leaves.of.unflatten(flat, s);
+    return s;
+  }
+
+  /** Writes what is to be drawn: what lies between the two newest steps, and what is left of a correction. */
+  draw(out: Float64Array, last: number, fraction: number, now: number): void {
+    const to = this.flats[this.held % KEPT_STEPS];
+    if (!to) this.leaves.flatten(this.live, out);
+    else if (this.held > 0 && this.has(this.held - 1)) {
+      const from = this.flats[(this.held - 1) % KEPT_STEPS];
+      this.leaves.between(out, from, to, fraction + Math.max(last, this.held) - this.held);
+    } else out.set(to);
+    this.move(out, now);
+    this.shown = true;
+  }
+}
+
+const NONE = new Uint8Array(0);
+
+export function same(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

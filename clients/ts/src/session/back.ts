@@ -1,0 +1,102 @@
+// How a client comes back whose connection has broken: when attempts are made, and which answers
+// are final.
+
+import { Code, type NetloopError } from "../api.js";
+import type { Entered } from "./entry.js";
+
+const FIRST_WAIT = 100;
+const MOST_WAIT = 5000;
+// The first attempts are short: a server that restarts answers none that began before.
+const FIRST_LIMIT = 1000;
+const MOST_LIMIT = 5000;
+
+/** Whether a server that refuses with this code may think better of it. */
+function passes(code: number): boolean {
+  switch (code) {
+    case Code.Unspecified:
+    case Code.Full:
+    case Code.Busy:
+    case Code.Closing:
+    case Code.Timeout:
+    case Code.Flood:
+    case Code.Lost:
+    case Code.Internal:
+      return true;
+  }
+  return false;
+}
+
+/** Whether a connection that has ended so may be followed by another; away: it is an attempt. */
+export function mayFollow(code: number, away: boolean): boolean {
+  return code === Code.Lost || code === Code.Timeout || (away && passes(code));
+}
+
+/** A client whose connection has broken, until the game has taken it back. */
+export class Away {
+  attempt = 0;
+  /** For the server's word that the client is in. */
+  waits = false;
+  /** It goes on where it was. */
+  resumed = false;
+  landed: Entered | undefined;
+  private dialling: AbortController | undefined;
+  private next: number;
+
+  constructor(
+    readonly since: number,
+    /** Why the connection broke, or the last attempt failed. */
+    public why: { code: number; text: string },
+    private now: () => number,
+    private random: () => number,
+  ) {
+    this.next = since;
+  }
+
+  /** Whether the next attempt begins now. */
+  due(now: number): boolean {
+    return !this.dialling && !this.landed && !this.waits && now >= this.next;
+  }
+
+  /** Begins an attempt, of which failed is told if it is no use to go on. */
+  dial(now: number, giveUp: number, enter: (limit: number, signal: AbortSignal) => Promise<Entered>, failed: (e: NetloopError) => void): void {
+    this.attempt++;
+    const limit = Math.min(doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
+    const dialling = new AbortController();
+    this.dialling = dialling;
+    enter(limit, dialling.signal).then(
+      (entered) => {
+        if (this.dialling !== dialling) return entered.link.close(Code.Left, "");
+        this.dialling = undefined;
+        this.landed = entered;
+      },
+      (error: NetloopError) => {
+        if (this.dialling !== dialling) return;
+        this.dialling = undefined;
+        if (!passes(error.code)) return failed(error);
+        this.failed(this.now(), { code: error.code, text: error.message });
+      },
+    );
+  }
+
+  /** An attempt has failed: the next comes after a pause. */
+  failed(now: number, why: { code: number; text: string }): void {
+    this.why = why;
+    this.waits = false;
+    this.landed = undefined;
+    const wait = doubled(FIRST_WAIT, this.attempt, MOST_WAIT);
+    // Give or take half, so that the clients of a server that was away do not all come at once.
+    this.next = now + wait / 2 + wait * this.random();
+  }
+
+  /** Ends the attempts. */
+  stop(): void {
+    this.dialling?.abort();
+    this.dialling = undefined;
+    this.landed?.link.close(Code.Left, "");
+    this.landed = undefined;
+  }
+}
+
+function doubled(first: number, attempt: number, most: number): number {
+  return Math.min(first * 2 ** Math.min(attempt - 1, 20), most);
+}

@@ -1,0 +1,266 @@
+// The objects of one class, and what the page has registered for them.
+
+import type { Frame, InterpolateOptions, ObjectClass, PredictOptions, ReplicatedObject, Unsubscribe } from "../api.js";
+import type { ObjectClass as ServedClass } from "../codec/index.js";
+import type { Prediction } from "../predict/prediction.js";
+import { Predictor } from "../predict/predictor.js";
+import type { ClassSchema } from "../schema.js";
+import { zeroOf } from "../adapt.js";
+import { before, Entity, type EntityClass } from "./entity.js";
+import { Leaves } from "./leaves.js";
+import type { Moment, Playout } from "./playout.js";
+
+/** Functions of the page that hear of something, in the order in which they came. */
+export class Listeners<F extends (...args: any[]) => void> {
+  private list: { fn: F; gone: boolean }[] = [];
+
+  add(fn: F): Unsubscribe {
+    const one = { fn, gone: false };
+    this.list = [...this.list, one]; // The old one may be walked.
+    return () => {
+      one.gone = true;
+      this.list = this.list.filter((other) => other !== one);
+    };
+  }
+
+  tell(guard: (fn: () => void) => void, ...args: Parameters<F>): void {
+    for (const one of this.list) if (!one.gone) guard(() => one.fn(...args));
+  }
+}
+
+/** What a class needs of the client. */
+export interface World {
+  readonly id: number;
+  readonly playout: Playout;
+  readonly prediction: Prediction;
+  /** The clock of the frame, and how far it is beyond the last fixed step. */
+  readonly frame: Frame;
+  readonly inputsMade: boolean;
+  readonly fixedStep: number | undefined;
+  guard(where: string, fn: () => void): void;
+  /** Runs fn at the start of the next step. */
+  later(fn: () => void): void;
+  /** A class is interpolated from now on. */
+  interpolated(): void;
+}
+
+/** Objects that are gone and may still be drawn. */
+const MAX_GONE = 4096;
+const MOST_EXTRAPOLATED = 1000;
+
+type Listener = (o: ReplicatedObject) => void;
+
+export class ClassObjects implements ObjectClass<any, any>, EntityClass {
+  leaves!: Leaves;
+  served: ServedClass | undefined;
+  interpolating = false;
+  extrapolateMs = 0;
+  private entities = new Map<number, Entity>();
+  private locals = new Set<Entity>();
+  private gone: Entity[] = [];
+  private moment: Moment = { from: 0, to: 0, alpha: 0 };
+  private out = new Float64Array(0);
+  private spare = new Float64Array(0);
+  private missing: [string, string][] = [];
+  private heard = {
+    spawn: new Listeners<Listener>(),
+    change: new Listeners<Listener>(),
+    despawn: new Listeners<Listener>(),
+  };
+  private pending: { step: Predictor["step"]; options: PredictOptions } | undefined;
+
+  constructor(
+    readonly name: string,
+    private known: ClassSchema | undefined,
+    private world: World,
+  ) {}
+
+  /** Takes the server's class, or that it has none of this name. */
+  bind(served: ServedClass | undefined): void {
+    this.served = served;
+    if (!served) return;
+    this.leaves = new Leaves(served, this.known);
+    this.out = new Float64Array(this.leaves.size);
+    this.spare = new Float64Array(this.leaves.size);
+    const theirs = served.create();
+    this.missing = Object.entries(this.known?.fields ?? {}).filter(([name]) => !(name in theirs));
+    if (this.pending) this.predict(this.pending.step, this.pending.options);
+  }
+
+  // What the page asks.
+
+  get size(): number {
+    return this.entities.size + this.locals.size;
+  }
+
+  *all(): IterableIterator<Entity> {
+    yield* this.entities.values();
+    yield* this.locals;
+  }
+
+  [Symbol.iterator](): IterableIterator<Entity> {
+    return this.all();
+  }
+
+  get(id: number): Entity | undefined {
+    return this.entities.get(id);
+  }
+
+  *owned(): IterableIterator<Entity> {
+    for (const e of this.all()) if (e.owner === this.world.id) yield e;
+  }
+
+  onSpawn(fn: Listener): Unsubscribe {
+    const there = new Set(this.all());
+    const off = this.heard.spawn.add((o) => void (there.delete(o as Entity), fn(o)));
+    let stopped = false;
+    this.world.later(() => {
+      for (const e of there) if (!stopped && e.alive) this.world.guard(`onSpawn ${this.name}`, () => fn(e));
+    });
+    return () => {
+      stopped = true;
+      off();
+    };
+  }
+
+  onChange(fn: Listener): Unsubscribe {
+    return this.heard.change.add(fn);
+  }
+
+  onDespawn(fn: Listener): Unsubscribe {
+    return this.heard.despawn.add(fn);
+  }
+
+  interpolate(options: InterpolateOptions = {}): this {
+    this.interpolating = true;
+    this.extrapolateMs = Math.min(Math.max(options.extrapolateMs ?? 0, 0), MOST_EXTRAPOLATED);
+    this.world.playout.ahead = Math.max(this.world.playout.ahead, this.extrapolateMs);
+    for (const e of this.entities.values()) e.remember();
+    this.world.interpolated();
+    return this;
+  }
+
+  predict(step: Predictor["step"], options: PredictOptions = {}): this {
+    const { prediction, inputsMade } = this.world;
+    if (!inputsMade) throw new Error(`predict ${this.name}: call inputs before`);
+    this.pending = { step, options };
+    if (!this.served) return this;
+    const at = prediction.classes.findIndex((p) => p.className === this.name);
+    const p = new Predictor(this.name, this.served.fields, step, options.smoothingMs ?? 100, options.snap, this.known?.born);
+    if (at >= 0) prediction.classes[at] = p;
+    else prediction.classes.push(p);
+    prediction.adopt(0);
+    return this;
+  }
+
+  spawn(state: any): Entity {
+    const by = this.world.prediction.by(this.name);
+    const step = this.world.fixedStep;
+    if (!by) throw new Error(`spawn ${this.name}: the class is not predicted`);
+    if (!by.born) throw new Error(`spawn ${this.name}: the schema names no field of the type netloop.Born`);
+    if (step === undefined) throw new Error(`spawn ${this.name}: it works in FixedUpdate only, where steps have inputs`);
+    return this.world.prediction.spawn(by, state, step);
+  }
+
+  predicted(o: ReplicatedObject): any {
+    return this.world.prediction.of(o as Entity)?.live;
+  }
+
+  mispredictions(): Readonly<Record<string, number>> {
+    return { ...this.world.prediction.by(this.name)?.wrong };
+  }
+
+  view(o: ReplicatedObject): any {
+    const e = o as Entity;
+    const own = this.world.prediction.of(e);
+    if (own && e.alive) {
+      const { frame, prediction } = this.world;
+      if (e.drawnAs === "other" && this.drawnOfOthers(e, this.spare)) {
+        own.draw(this.out, prediction.last, frame.fraction, frame.now);
+        own.goOver(this.spare, this.out, frame.now);
+      }
+      own.draw(this.out, prediction.last, frame.fraction, frame.now);
+      e.drawnAs = "own";
+      return e.draw(this.out, own.live);
+    }
+    if (!e.alive && e.drawnAs === "own") return undefined;
+    if (!this.interpolating) return e.alive ? e.state : undefined;
+    if (!this.drawnOfOthers(e, this.out)) return undefined;
+    e.drawnAs = "other";
+    return e.draw(this.out, e.state);
+  }
+
+  private drawnOfOthers(e: Entity, out: Float64Array): boolean {
+    return this.interpolating && e.at(this.moment, out);
+  }
+
+  views(fn: (state: any, o: ReplicatedObject) => void): void {
+    for (const e of this.entities.values()) this.show(e, fn);
+    for (const e of this.locals) this.show(e, fn);
+    for (const e of this.gone) this.show(e, fn);
+  }
+
+  private show(e: Entity, fn: (state: any, o: ReplicatedObject) => void): void {
+    const s = this.view(e);
+    if (s !== undefined) fn(s, e);
+  }
+
+  // What the client tells.
+
+  /** An object has appeared. */
+  spawned(e: Entity): void {
+    for (const [field, type] of this.missing) e.state[field] = zeroOf(type);
+    this.entities.set(e.id, e);
+    if (this.interpolating) e.remember();
+  }
+
+  tellSpawn(e: Entity): void {
+    this.heard.spawn.tell((fn) => this.world.guard(`onSpawn ${this.name}`, fn), e);
+  }
+
+  changed(e: Entity): void {
+    if (this.interpolating) e.remember();
+    this.heard.change.tell((fn) => this.world.guard(`onChange ${this.name}`, fn), e);
+  }
+
+  despawned(e: Entity, tick: number): void {
+    e.gone = Math.max(tick, 1);
+    if (this.entities.get(e.id) === e) this.entities.delete(e.id);
+    if (this.interpolating && tick > 0 && this.gone.length < MAX_GONE) this.gone.push(e);
+    this.heard.despawn.tell((fn) => this.world.guard(`onDespawn ${this.name}`, fn), e);
+  }
+
+  addLocal(state: Record<string, unknown>): Entity {
+    const e = new Entity(this, undefined, state, this.world.id);
+    this.locals.add(e);
+    this.tellSpawn(e);
+    return e;
+  }
+
+  /** A local object is one that the server has spawned, or has not; then it despawns. */
+  removeLocal(e: Entity, despawns: boolean): void {
+    this.locals.delete(e);
+    if (despawns) this.despawned(e, 0);
+  }
+
+  /** The server's object is what the page knows as the local one. */
+  takeOver(local: Entity, server: Entity): void {
+    local.nv = server.nv;
+    local.local = undefined;
+    this.entities.set(local.id, local);
+    if (this.interpolating) local.remember();
+  }
+
+  /** Moves on to the moment that this frame shows, and lets go of what is older than it. */
+  look(playout: Playout): void {
+    if (!this.interpolating) return;
+    playout.beyond(this.extrapolateMs, this.moment);
+    const oldest = playout.oldest;
+    for (const e of this.entities.values()) e.history.prune(oldest);
+    if (this.gone.length > 0) this.gone = this.gone.filter((e) => before(this.moment, e.gone));
+  }
+
+  forget(): void {
+    this.gone = [];
+  }
+}
