@@ -89,7 +89,7 @@ func (s *Server) readiness() (note string, err error) {
 		return "", errors.New("the server is starting")
 	case s.room.Overload() >= OverloadRefusing:
 		return "", errors.New("the server is overloaded")
-	case s.room.e.Seats() >= s.room.spec.MaxClients:
+	case s.room.full():
 		return "", errors.New("the room is full")
 	case s.cfg.Auth.open(s.cfg.Listen):
 		note = "whoever reaches this server gets in: it asks for no tokens (insecure)"

@@ -44,6 +44,22 @@ func doorBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
+			Name: "spectators", Default: c.Room.MaxSpectators, Unit: "clients beside those", Config: "RoomSpec.MaxSpectators",
+			Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
+		},
+		{
+			Name: "reserved seats", Default: c.Room.MaxClients, Unit: "seats, those that are taken included; so many tickets there are",
+			Config: "RoomSpec.MaxClients, --max-clients", Full: "`Reserve` reserves none (`CODE_FULL`)",
+		},
+		{
+			Name: "… how long one is kept", Default: limits.Say("%v, at most %v", defaultTicketTTL, maxTicketTTL), Config: "Reservation.TTL",
+			Counter: "tickets/unknown", Full: "the seat is free, the ticket refused (`CODE_TICKET`)",
+		},
+		{
+			Name: "tickets and codes that open nothing, of a site", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
+			Counter: "tickets/site", Full: "refused unseen (`CODE_BUSY`)",
+		},
+		{
 			Name: "rooms", Default: c.MaxRooms, Unit: "rooms, the default one included", Config: "Config.MaxRooms",
 			Counter: "netloop_rooms", Full: "`ErrTooManyRooms`; a client that asks for one is refused (`CODE_FULL`)",
 		},

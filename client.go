@@ -111,8 +111,11 @@ type Join struct {
 	// Minor is the minor version of the schema that is in force: the smaller of the
 	// server's and the client's.
 	Minor int
+	// Ticket says that it comes with a [Ticket], and Spectator that it comes to watch.
+	Ticket, Spectator bool
 
-	params []byte
+	params   []byte
+	reserved []byte // of the ticket
 }
 
 // Params decodes the value that the client gave as client.Config Join into dst,

@@ -61,6 +61,7 @@ const (
 	CodeBusy            = transport.CodeBusy            // overload, a full queue, or too many owed
 	CodeUnauthenticated = transport.CodeUnauthenticated // no token, or one that is not accepted
 	CodeReplaced        = transport.CodeReplaced        // the player has another connection now
+	CodeTicket          = transport.CodeTicket          // unknown, expired or used
 	CodeTimeout         = transport.CodeTimeout         // OnAdmit, or a handshake, took too long
 	CodeLost            = transport.CodeLost            // no sign of the other side for long
 	CodeInternal        = transport.CodeInternal        // an error or a panic of the server's own

@@ -273,6 +273,12 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.MaxClients < 1 || s.MaxClients > maxMaxClients {
 		return s, ConfigError("Room.MaxClients", s.MaxClients, "use 1 to %d", maxMaxClients)
 	}
+	if s.MaxSpectators < 0 || s.MaxSpectators > maxMaxClients {
+		return s, ConfigError("Room.MaxSpectators", s.MaxSpectators, "use 0 for none, up to %d", maxMaxClients)
+	}
+	if err := s.checkCode(); err != nil {
+		return s, err
+	}
 	if len(s.Name) > schema.MaxName {
 		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", schema.MaxName)
 	}

@@ -60,12 +60,16 @@ func (r *Room) OnAdmit(fn func(ctx context.Context, j *Join) error) {
 
 // Admit implements room.Game.
 func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
-	j := &Join{Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
+	j := &Join{
+		Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, Ticket: asked.Ticket,
+		Spectator: asked.Spectator, params: asked.Params, reserved: asked.Reserved,
+	}
 	for _, fn := range h.onAdmit {
 		if err := h.room.e.CallAside("OnAdmit", func() error { return fn(ctx, j) }); err != nil {
 			return err
 		}
 	}
+	j.Ticket, j.Spectator = asked.Ticket, asked.Spectator // These are not the game's to change.
 	asked.Subject, asked.Game = j.Subject, j
 	return nil
 }
@@ -223,6 +227,6 @@ func (h *hooks) AppendJoin(b []byte, joined *room.Join) ([]byte, error) {
 func (h *hooks) ReadJoin(b []byte, joined *room.Join) error {
 	j := new(Join)
 	err := recording.ReadValue(b, j)
-	joined.Subject, joined.Addr, joined.Game = j.Subject, j.Addr, j
+	joined.Subject, joined.Addr, joined.Spectator, joined.Game = j.Subject, j.Addr, j.Spectator, j
 	return err
 }

@@ -28,6 +28,7 @@ import (
 //	LateDrop                                       late_dropped       CodeRefused
 //	the stage's queue has room                     full               CodeBusy
 //	when its stage runs: its sender is still here  client_gone        none
+//	its sender plays, or ForSpectators             forbidden          CodeRefused
 //	ServerOnly                                     forbidden          none
 //	MinRole                                        forbidden          CodeRefused
 //	Validate                                       invalid            CodeInvalid
@@ -45,6 +46,10 @@ func AtStage(first Stage, others ...Stage) RPCOption {
 // Unreliable sends a method's messages in datagrams: one that is lost on the
 // way is not sent again, and messages may overtake each other.
 func Unreliable() RPCOption { return func(m *schema.Method) { m.Queue.Reliable = false } }
+
+// ForSpectators lets clients send the message who watch, see [Client.Spectator]: to chat, for
+// instance.
+func ForSpectators() RPCOption { return func(m *schema.Method) { m.Spectators = true } }
 
 // LateDrop drops a message that arrives when its stage has already run in this
 // tick, instead of keeping it for the next one. Messages arrive in EarlyUpdate: what

@@ -42,6 +42,17 @@ type RoomSpec struct {
 	// MaxClients is how many may be in the room at once; zero means 256. From 1
 	// to 10 000.
 	MaxClients int
+	// MaxSpectators is how many may watch besides, see [Client.Spectator]: zero is nobody, at most
+	// 10 000.
+	MaxSpectators int
+	// Private keeps the room from everybody who has neither a [Ticket] nor its Code: its name
+	// alone opens it no more than one that is not there.
+	Private bool
+	// Code is what people tell each other to meet in a private room: whoever has it as
+	// client.Config Ticket gets in. Empty lets the server make one, which [Room.Spec] says: six
+	// letters and digits that are hard to mistake for others. At most 64 bytes, without an @, and
+	// no other room has it.
+	Code string
 	// Budget is how many bytes of object records a client is sent per tick, on
 	// average; zero means 11 000, as much as the packets of a tick carry. From 1 to
 	// 1 048 576. See [Client.SetBudget].
@@ -153,6 +164,7 @@ func (r *Room) config(s *Server) room.Config {
 		Spec: room.Spec{
 			Name: r.spec.Name, Kind: r.spec.Kind, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
+			MaxSpectators: r.spec.MaxSpectators, Private: r.spec.Private, Code: r.spec.Code,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty,
 		},

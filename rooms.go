@@ -35,8 +35,11 @@ const emptyFor = 30 * time.Second
 
 // RoomInfo describes a room of a running server.
 type RoomInfo struct {
-	Spec    RoomSpec
-	Clients int // in the room or on their way in
+	Spec       RoomSpec
+	Clients    int  // in the room or on their way in
+	Spectators int  // of them watch
+	Reserved   int  // seats beside those, for tickets
+	Locked     bool // see [Room.Lock]
 }
 
 // The errors of OpenRoom.
@@ -63,7 +66,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if s.draining.Load() {
 		return nil, ErrClosing
 	}
-	place, err := s.hall.Reserve(spec.Name)
+	place, err := s.place(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +167,16 @@ func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 }
 
 // info describes the room. Any goroutine may ask.
-func (r *Room) info() RoomInfo { return RoomInfo{Spec: r.spec, Clients: r.e.Seats()} }
+func (r *Room) info() RoomInfo {
+	players, spectators, reserved := r.e.Places()
+	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Locked()}
+}
+
+// full reports whether nobody else may play in the room.
+func (r *Room) full() bool {
+	players, _, reserved := r.e.Places()
+	return players+reserved >= r.spec.MaxClients
+}
 
 // Rooms iterates over the server's rooms, in the order in which they were opened. It may be called
 // from any goroutine.
@@ -191,9 +203,7 @@ func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string
 	return nil
 }
 
-func errNoRoom(name string) error {
-	return transport.Refuse(CodeRoomUnknown, "there is no room %q", name)
-}
+func errNoRoom(name string) error { return room.ErrUnknown(name) }
 
 // begin runs a room if the server does.
 func (s *Server) begin(r *Room) {
@@ -283,6 +293,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // roomFor finds the room that somebody asks for, or lets the game open it.
 func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote string) (context.Context, *Room, error) {
+	if hello.GetTicket() != "" && len(hello.GetResume().GetToken()) == 0 {
+		r, err := s.ticketRoom(ctx, hello.GetTicket(), remote)
+		return ctx, r, err
+	}
 	name := hello.GetRoom()
 	if r, ok := s.hall.Find(ctx, name); ok {
 		return ctx, r, nil
@@ -359,7 +373,7 @@ func (s *Server) admitMore() {
 // maxClients is how many clients there may be in all rooms.
 func (s *Server) maxClients() (n int) {
 	for _, r := range s.hall.All() {
-		n += r.spec.MaxClients
+		n += r.spec.MaxClients + r.spec.MaxSpectators
 	}
 	return min(n, s.cfg.MaxClients)
 }

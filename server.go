@@ -24,6 +24,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
@@ -48,6 +49,7 @@ type Server struct {
 	room      *Room    // the default one, which is there as long as the server
 	hall      *hall.Hall[*Room]
 	toll      hall.Toll[netip.Prefix]
+	guesses   hall.Toll[netip.Prefix] // tickets that opened nothing
 	crew      crew
 	lastID    atomic.Uint64
 	draining  atomic.Bool
@@ -114,7 +116,7 @@ func New(cfg Config, g Game) (*Server, error) {
 func (s *Server) openDefault() (err error) {
 	s.hall = hall.New[*Room](s.cfg.MaxRooms)
 	s.crew.over = make(chan struct{})
-	place, err := s.hall.Reserve(s.cfg.Room.Name)
+	place, err := s.place(&s.cfg.Room)
 	if err != nil {
 		return err
 	}
@@ -338,7 +340,11 @@ func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote str
 	if err != nil {
 		return nil, err
 	}
-	return r.e.Admit(ctx, hello, remote)
+	adm, err := r.e.Admit(ctx, hello, remote)
+	if errors.Is(err, room.ErrTicket) {
+		a.s.chargeGuess(remote)
+	}
+	return adm, err
 }
 
 var errDraining = &transport.Refusal{Code: CodeClosing, Text: "the server is closing"}

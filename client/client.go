@@ -32,6 +32,8 @@ type Client struct {
 	clock  loop.Clock
 	log    *slog.Logger
 	id     netloop.ClientID
+	room   string // that it is in, or asks for
+	ticket string // with which it asks; empty is none
 	params []byte // Config.Join
 	dial   dialing
 	jitter *rand.Rand // of attempts to come back
@@ -98,7 +100,7 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	cl := &Client{cfg: cfg, clock: c, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
+	cl := &Client{cfg: cfg, clock: c, room: cfg.Room, ticket: cfg.Ticket, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
 	if cfg.Join != nil {
 		var err error
 		if cl.params, err = json.Marshal(cfg.Join); err != nil {
@@ -178,6 +180,10 @@ func (c *Client) connected(e *entry) {
 // ID returns the client's id in the room, and 0 before it is connected. A client that has joined
 // anew after a break has another one: see [Reconnect].
 func (c *Client) ID() netloop.ClientID { return c.id }
+
+// Room returns the name of the room that the client is in, and before it is connected that which it
+// asks for by name.
+func (c *Client) Room() string { return c.room }
 
 // Minor returns the minor version of the schema that is in force, once connected:
 // the smaller of the server's and the client's.

@@ -20,6 +20,12 @@ type Config struct {
 	Schema *netloop.Schema
 	// Room names the room to join. Empty is the server's default room.
 	Room string
+	// Ticket is a seat that is reserved in a room, see [netloop.Ticket], or the code of a private
+	// one ([netloop.RoomSpec]). It names the room, whatever Room says.
+	Ticket string
+	// Spectate asks for a seat to watch from: see [netloop.Client.Spectator]. With a Ticket that
+	// says what the seat is.
+	Spectate bool
 	// Join is what the client says about itself, as it is when the client is made. It travels as
 	// JSON, and the server's game reads it with Join.Params.
 	Join any

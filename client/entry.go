@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +41,8 @@ type entry struct {
 // and what a newcomer says if it cannot.
 func (c *Client) newEntry() *entry {
 	e := &entry{schema: c.schema, tokens: c.cfg.Tokens, hello: c.schema.Hello(), began: c.clock.Now(), cancel: func() {}}
-	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.cfg.Room, c.cfg.Token, "netloop-go", c.params
+	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.room, c.cfg.Token, "netloop-go", c.params
+	e.hello.Ticket, e.hello.Spectate = c.ticket, c.cfg.Spectate
 	if !c.cfg.Reconnect.Off {
 		c.attempts++
 		e.hello.Resume = &netloopv1.Resume{Token: c.secret, Received: c.received, Kept: len(c.secret) > 0, Attempt: c.attempts}
@@ -160,6 +162,10 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 	w := e.welcome
 	c.session, c.served, c.warned = e.session, e.served, nil
 	c.secret = w.GetResumeToken()
+	c.room = w.GetRoom()
+	if strings.Contains(c.ticket, "@") { // It is used up; a code is not.
+		c.ticket = ""
+	}
 	c.keep = time.Duration(min(w.GetKeepNs(), math.MaxInt64))
 	c.reception.restart(w.GetSendEvery())
 	c.refusals, c.snapshot, c.verify.next = refusals{}, Snapshot{}, 0

@@ -24,7 +24,6 @@ type Link struct {
 // seat is a client of the world.
 type seat struct {
 	c    *client.Client
-	room string       // that it has asked for
 	conn *memnet.Conn // the newest
 	link memnet.Link
 

@@ -174,10 +174,10 @@ func (r *PlayedRoom) act() {
 	r.at = max(in.Deadline+period/2, w.net.Now())
 }
 
-// roomOf is the room by whose ticks a client's frames go: the one that it has asked for, if that
-// is there, or else the default one.
+// roomOf is the room by whose ticks a client's frames go: the one that it is in or has asked for,
+// if that is there, or else the default one.
 func (w *World) roomOf(s *seat) *PlayedRoom {
-	if r := w.named[s.room]; r != nil && r.ended == nil {
+	if r := w.named[s.c.Room()]; r != nil && r.ended == nil {
 		return r
 	}
 	return w.main

@@ -199,7 +199,7 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 	if cfg.Log == nil {
 		cfg.Log = w.cfg.Log
 	}
-	s := &seat{link: memnet.Link(l), room: cfg.Room}
+	s := &seat{link: memnet.Link(l)}
 	for _, apply := range o {
 		apply(s)
 	}

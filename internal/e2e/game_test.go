@@ -25,6 +25,7 @@ var (
 	spawned = netloop.NewRPC[birth](schema, "spawned")
 	bulk    = netloop.NewRPC[parcel](schema, "bulk")
 	quick   = netloop.NewCall[pair, sum](schema, "quick", netloop.Timeout(time.Second))
+	cheer   = netloop.NewRPC[text](schema, "cheer", netloop.ForSpectators())
 )
 
 type thing struct {

@@ -23,6 +23,7 @@ import (
 // The errors of Reserve.
 var (
 	ErrTaken  = errors.New("netloop: there is a room of that name")
+	ErrCode   = errors.New("netloop: there is a room of that code")
 	ErrFull   = errors.New("netloop: the server has as many rooms as it may")
 	ErrClosed = errors.New("netloop: the server is closing")
 )
@@ -34,8 +35,9 @@ type Hall[R any] struct {
 
 	mu     sync.Mutex
 	places map[string]*Place[R]
-	opened uint64 // places that were ever taken: they number them
-	list   []R    // of All; nil once it has changed
+	codes  map[string]*Place[R] // of those that have a second name
+	opened uint64               // places that were ever taken: they number them
+	list   []R                  // of All; nil once it has changed
 	closed bool
 }
 
@@ -43,6 +45,7 @@ type Hall[R any] struct {
 type Place[R any] struct {
 	hall   *Hall[R]
 	name   string
+	code   string        // its second name; empty is none
 	number uint64        // in the order of opening
 	filled chan struct{} // closed when it is known what has become of it
 	open   bool          // there is a room; written before filled is closed
@@ -51,11 +54,12 @@ type Place[R any] struct {
 
 // New makes a hall for so many rooms.
 func New[R any](most int) *Hall[R] {
-	return &Hall[R]{most: most, places: map[string]*Place[R]{}}
+	return &Hall[R]{most: most, places: map[string]*Place[R]{}, codes: map[string]*Place[R]{}}
 }
 
-// Reserve takes a name for a room that is about to be filled. Fill or GiveUp follows.
-func (h *Hall[R]) Reserve(name string) (*Place[R], error) {
+// Reserve takes a name for a room that is about to be filled, and a code, unless that is empty, by
+// which it is found as well. Fill or GiveUp follows.
+func (h *Hall[R]) Reserve(name, code string) (*Place[R], error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -63,12 +67,17 @@ func (h *Hall[R]) Reserve(name string) (*Place[R], error) {
 		return nil, ErrClosed
 	case h.places[name] != nil:
 		return nil, ErrTaken
+	case h.codes[code] != nil:
+		return nil, ErrCode
 	case len(h.places) >= h.most:
 		return nil, ErrFull
 	}
 	h.opened++
-	p := &Place[R]{hall: h, name: name, number: h.opened, filled: make(chan struct{})}
+	p := &Place[R]{hall: h, name: name, code: code, number: h.opened, filled: make(chan struct{})}
 	h.places[name] = p
+	if code != "" {
+		h.codes[code] = p
+	}
 	h.wait.Add(1)
 	return p, nil
 }
@@ -100,6 +109,7 @@ func (h *Hall[R]) Leave(name string) {
 }
 
 func (h *Hall[R]) leaveLocked(name string) {
+	delete(h.codes, h.places[name].code)
 	delete(h.places, name)
 	h.list = nil
 	h.wait.Done()
@@ -110,6 +120,19 @@ func (h *Hall[R]) Find(ctx context.Context, name string) (room R, ok bool) {
 	h.mu.Lock()
 	p := h.places[name]
 	h.mu.Unlock()
+	return p.await(ctx)
+}
+
+// FindCode is Find by the code of a room.
+func (h *Hall[R]) FindCode(ctx context.Context, code string) (room R, ok bool) {
+	h.mu.Lock()
+	p := h.codes[code]
+	h.mu.Unlock()
+	return p.await(ctx)
+}
+
+// await waits until it is known what has become of a place; nil is none.
+func (p *Place[R]) await(ctx context.Context) (room R, ok bool) {
 	if p == nil {
 		return room, false
 	}

@@ -28,7 +28,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"reserve": func(t *rapid.T) {
 				n := name.Draw(t, "name")
-				p, err := h.Reserve(n)
+				p, err := h.Reserve(n, "")
 				_, taken := open[n]
 				var want error
 				switch {
@@ -108,7 +108,7 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 	h := hall.New[int](100)
 	var want []int
 	for i := range 50 {
-		p, err := h.Reserve(fmt.Sprint(i))
+		p, err := h.Reserve(fmt.Sprint(i), "")
 		if err != nil || p.Number() != uint64(i+1) {
 			t.Fatal(err, p.Number())
 		}
@@ -124,7 +124,7 @@ func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
 func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
 	for _, fills := range []bool{true, false} {
 		h := hall.New[int](2)
-		p, err := h.Reserve("a")
+		p, err := h.Reserve("a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 func TestAHallIsFullAtItsMost(t *testing.T) {
 	h := hall.New[int](2)
 	for _, name := range []string{"a", "b"} {
-		p, err := h.Reserve(name)
+		p, err := h.Reserve(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,11 +203,11 @@ func TestAHallIsFullAtItsMost(t *testing.T) {
 			p.Fill(1)
 		}
 	}
-	if _, err := h.Reserve("c"); !errors.Is(err, hall.ErrFull) {
+	if _, err := h.Reserve("c", ""); !errors.Is(err, hall.ErrFull) {
 		t.Errorf("a third of two: %v", err)
 	}
 	h.Leave("a")
-	if _, err := h.Reserve("c"); err != nil {
+	if _, err := h.Reserve("c", ""); err != nil {
 		t.Errorf("after one has left: %v", err)
 	}
 }

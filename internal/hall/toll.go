@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The price of rooms that clients let the game make: a site (a household or a machine) may have
-// RoomBurst of them at once, and then one more in each RoomGap.
+// The price of rooms that clients let the game make, and of tickets that open nothing: a site (a
+// household or a machine) may have RoomBurst of them at once, and then one more in each RoomGap.
 const (
 	RoomBurst = 32
 	RoomGap   = time.Second
@@ -19,7 +19,7 @@ type Toll[S comparable] struct {
 	paid map[S]time.Duration // until when what a site has used is not all given back
 }
 
-// Pay charges a site for one room, and reports false if it has used up what it may.
+// Pay charges a site for one of them, and reports false if it has used up what it may.
 func (t *Toll[S]) Pay(site S, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,6 +35,13 @@ func (t *Toll[S]) Pay(site S, now time.Duration) bool {
 	}
 	t.paid[site] = until
 	return true
+}
+
+// Owes reports whether a site has used up what it may.
+func (t *Toll[S]) Owes(site S, now time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.paid[site], now)+RoomGap > now+RoomBurst*RoomGap
 }
 
 // forgetLocked forgets the sites that may have all again, and reports whether there were any.

@@ -27,12 +27,19 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		}
 		return r.admission(&entrance{seat: at, addr: remote}, conn, hello), nil
 	}
-	if code, _ := r.Refusing(); code != 0 {
-		return nil, r.turnAway(code)
+	shown, err := r.ticketOf(hello)
+	if err != nil {
+		return nil, err
 	}
 	join := &Join{
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
-		Minor: r.minor(hello),
+		Minor: r.minor(hello), Spectator: hello.GetSpectate(),
+	}
+	if shown != nil {
+		defer r.seats.putBack(shown) // Unless it becomes a seat.
+		join.Ticket, join.Reserved, join.Spectator = true, shown.params, shown.spectator
+	} else if err := r.turnAway(hello); err != nil {
+		return nil, err
 	}
 	if err := r.cfg.Identify(ctx, join); err != nil {
 		return nil, err
@@ -45,18 +52,29 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if err := r.letIn(ctx, join); err != nil {
 		return nil, err
 	}
-	at, conn, err := r.seats.sit(join.Subject, r.spec.SameSubject, r.spec.MaxClients, r.cfg.Server.NextID)
+	at, conn, err := r.seats.sit(&request{
+		subject: join.Subject, policy: r.spec.SameSubject, spectator: join.Spectator, ticket: shown, nextID: r.cfg.Server.NextID,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return r.admission(&entrance{seat: at, join: join, addr: remote}, conn, hello), nil
 }
 
+// ticketOf finds the ticket that somebody shows; nil is for one who has none, or the room's code.
+func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
+	text := hello.GetTicket()
+	if text == "" || r.spec.Code != "" && text == r.spec.Code {
+		return nil, nil
+	}
+	return r.seats.show(text, r.clock.Now())
+}
+
 // Refusing says why nobody who comes now gets in, whoever it is, and 0 if that is still to be
 // found out. The transport asks before a connection costs anything, too. It hears some of them
 // all the same if they may belong here, or shall be told of it in words. Any goroutine may ask.
 func (r *Room) Refusing() (code transport.Code, hear bool) {
-	full, awaited := r.seats.full(r.spec.MaxClients, r.spec.SameSubject)
+	full, awaited := r.seats.full(r.spec.SameSubject, r.clock.Now())
 	switch {
 	case r.Overload() >= overload.Refusing:
 		return transport.CodeBusy, awaited
@@ -66,13 +84,32 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// turnAway makes the refusal of a room that takes in nobody.
-func (r *Room) turnAway(code transport.Code) error {
-	if code == transport.CodeFull {
-		return errFull(r.spec.MaxClients)
+// turnAway refuses who has no ticket, unless the room is open to everybody.
+func (r *Room) turnAway(hello *netloopv1.Hello) error {
+	if r.spec.Private && hello.GetTicket() == "" {
+		return ErrUnknown(r.spec.Name) // Nobody learns that it is there.
 	}
-	return transport.Refuse(code, "the server is overloaded: try again later")
+	switch code, _ := r.Refusing(); code {
+	case 0:
+		return nil
+	case transport.CodeFull:
+		return errFull(r.spec.MaxClients)
+	default:
+		return transport.Refuse(code, "the server is overloaded: try again later")
+	}
 }
+
+// ErrUnknown is the error of a room that is not there.
+func ErrUnknown(name string) error {
+	return transport.Refuse(transport.CodeRoomUnknown, "there is no room %q", name)
+}
+
+// Lock keeps everybody out who has neither a ticket nor a seat, or lets them in again. Any
+// goroutine may call it, and ask with Locked.
+func (r *Room) Lock(locked bool) { r.seats.lock(locked) }
+
+// Locked reports whether the room is locked.
+func (r *Room) Locked() bool { return r.seats.isLocked() }
 
 // minor is the minor version of the schema that is in force with a client.
 func (r *Room) minor(hello *netloopv1.Hello) int {
@@ -140,6 +177,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			ResumeToken: secret,
 			KeepNs:      uint64(keep),
 			Resumed:     e.join == nil,
+			Spectator:   e.seat.spectator,
 		},
 		Session: transport.SessionConfig{
 			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,

@@ -18,7 +18,11 @@ type Join struct {
 	Addr    string
 	Minor   int    // the minor version of the schema that is in force
 	Params  []byte // JSON
-	Game    any    // the game's own view of it
+
+	Ticket    bool   // it comes with one
+	Spectator bool   // it comes to watch
+	Reserved  []byte // what its ticket says, JSON
+	Game      any    // the game's own view of it
 }
 
 // Client is one player's record on the server. Like everything of a room it

@@ -112,6 +112,9 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 
 // permits runs the checks of a message of a client.
 func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
+	if from.join.Spectator && !m.Spectators {
+		return errWatches
+	}
 	for i := range m.Checks {
 		if err := m.Checks[i].Ask(r.cfg.Tick, from.Game, it.Msg); err != nil {
 			return err
@@ -119,6 +122,9 @@ func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error 
 	}
 	return nil
 }
+
+// errWatches ends a message of a client that may not send it.
+var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "you only watch")}
 
 // errSenderLeft ends a message whose client has left in the very drain that runs it.
 var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport.Refuse(transport.CodeLeft, "its client has left")}

@@ -59,7 +59,7 @@ func (r *Room) Sessions() int { return len(r.seats.sessions) }
 func (r *Room) WaitForWork()                   { r.async.wait.Wait() }
 func (r *Room) Arrived() int                   { return r.arrived }
 func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }
-func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients = n }
+func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.seats.playing.most = n, n }
 func (r *Room) SetSameSubject(p SameSubject)   { r.spec.SameSubject = p }
 func (c *Client) Kicked() *transport.Closed    { return c.kicked }
 func (c *Client) Unsent() uint64               { return c.unsent }

@@ -55,6 +55,10 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	case transport.RecordsApplied:
 		c.acknowledgedRecords(a.Value)
 	case transport.Inputs:
+		if c.join.Spectator {
+			r.metrics.Drops.Add(1, "input", "spectator")
+			return
+		}
 		r.takeInputs(c, a)
 	case transport.MessageArrived:
 		c.arrivedReliable(a)

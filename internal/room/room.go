@@ -101,7 +101,11 @@ type Spec struct {
 	Rate, Fixed loop.Rate
 	SendEvery   int // ticks between two snapshots
 	MaxClients  int
-	Budget      int // bytes per tick and client
+	// MaxSpectators is how many may watch, beside those.
+	MaxSpectators int
+	Private       bool   // only tickets and the code let anybody in
+	Code          string // of a private room
+	Budget        int    // bytes per tick and client
 	// KeepDropped is for how long a client that has lost its connection may come back, in game
 	// time; 0 or less is not at all.
 	KeepDropped time.Duration
@@ -235,6 +239,7 @@ func New(cfg Config) (*Room, error) {
 	r.feed, r.arrive = network{r}, r.takeArrival
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
+	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
@@ -310,7 +315,14 @@ func (r *Room) Captured() uint64 { return r.captured }
 func (r *Room) Context() context.Context { return r.ctx }
 
 // Seats returns how many clients are in the room or on their way in. Any goroutine may ask.
-func (r *Room) Seats() int { return r.seats.count() }
+func (r *Room) Seats() int {
+	players, spectators, _ := r.Places()
+	return players + spectators
+}
+
+// Places returns how many of them play and watch, and how many more seats are reserved. Any
+// goroutine may ask.
+func (r *Room) Places() (players, spectators, reserved int) { return r.seats.count(r.clock.Now()) }
 
 // Closing reports whether nobody else comes in, because the room ends. Any goroutine may ask.
 func (r *Room) Closing() bool { return r.refusing.Load() != nil }

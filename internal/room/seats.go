@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"sync"
+	"time"
 
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -23,12 +24,33 @@ const (
 // secret, or is the same player, comes back to it.
 type seats struct {
 	mu       sync.Mutex
-	taken    int
-	awaiting int // of them: their clients have lost their connection
+	playing  places
+	watching places
+	locked   bool // only who has a ticket, or a seat, comes in
+	awaiting int  // seats whose clients have lost their connection
+	tickets  map[secretID]*ticket
+	expires  time.Duration // before that no ticket does
 	secrets  map[secretID]*seat
 	players  map[string]*seat                // by subject; under Allow the first of each
 	sessions map[*transport.Session]struct{} // that have not gone
 	closed   *transport.Closed               // the room has ended
+}
+
+// places are the seats of one kind: of those who play, or of those who watch.
+type places struct {
+	taken int
+	held  int // reserved for tickets, beside them
+	most  int
+}
+
+func (p *places) full() bool { return p.taken+p.held >= p.most }
+
+// kindLocked returns the seats of a kind.
+func (s *seats) kindLocked(spectator bool) *places {
+	if spectator {
+		return &s.watching
+	}
+	return &s.playing
 }
 
 // seat is the place of one client. But for its id it belongs to the mutex of its seats.
@@ -44,6 +66,9 @@ type seat struct {
 	spent   secretID
 	left    bool
 	awaited bool // its client has lost its connection
+
+	spectator bool
+	ticket    *ticket // that it was, until its client has been heard
 }
 
 // secretLen is the length of the secret with which a client comes back.
@@ -53,29 +78,68 @@ const secretLen = 32
 // nothing of the secret.
 type secretID [sha256.Size]byte
 
-// sit gives a client that admission has let in its seat: that of its player, if the policy says
-// so, or one of its own. It counts the connection.
-func (s *seats) sit(subject string, policy SameSubject, most int, nextID func() uint64) (at *seat, conn uint64, err error) {
+// request is who wants a seat, once admission has let it in.
+type request struct {
+	subject   string
+	policy    SameSubject
+	spectator bool
+	ticket    *ticket // nil: it has none
+	nextID    func() uint64
+}
+
+// sit gives a client its seat: that of its player, if the policy says so, that of its ticket, or
+// one of its own. It counts the connection.
+func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.players[subject]
+	own := s.players[q.subject]
 	switch {
-	case subject == "" || own == nil || policy == Allow:
-	case policy == Refuse:
+	case q.subject == "" || own == nil || q.policy == Allow:
+	case q.policy == Refuse:
 		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
 	default:
-		s.forgetLocked(own)
-		own.attempt = 0
-		own.conns++
-		return own, own.conns, nil
+		return s.takeOverLocked(own, q.spectator)
 	}
-	if s.taken >= most {
-		return nil, 0, errFull(most)
+	switch t, kind := q.ticket, s.kindLocked(q.spectator); {
+	case t != nil && s.tickets[t.id] != t: // Its client has been heard meanwhile.
+		return nil, 0, ErrTicket
+	case t != nil && t.seat != nil:
+		at, t.shown = t.seat, false
+		return s.takeOverLocked(at, at.spectator)
+	case t == nil && s.locked:
+		return nil, 0, errLocked
+	case t == nil && kind.full():
+		return nil, 0, errFull(kind.most)
 	}
-	at = &seat{id: nextID(), subject: subject, conns: 1}
+	at = &seat{id: q.nextID(), subject: q.subject, conns: 1, spectator: q.spectator}
+	if q.ticket != nil {
+		s.seatLocked(q.ticket, at)
+	}
 	s.takeLocked(at)
 	return at, at.conns, nil
 }
+
+// takeOverLocked gives a seat to another connection of the one whose seat it is, who may want to
+// watch now, or to play.
+func (s *seats) takeOverLocked(own *seat, spectator bool) (at *seat, conn uint64, err error) {
+	if own.spectator != spectator {
+		from, to := s.kindLocked(own.spectator), s.kindLocked(spectator)
+		if to.full() {
+			return nil, 0, errFull(to.most)
+		}
+		if !own.left {
+			from.taken--
+			to.taken++
+		}
+		own.spectator = spectator
+	}
+	s.forgetLocked(own)
+	own.attempt = 0
+	own.conns++
+	return own, own.conns, nil
+}
+
+var errLocked = transport.Refuse(transport.CodeRefused, "the room is locked")
 
 func errFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
@@ -124,11 +188,16 @@ func (s *seats) issue(at *seat) []byte {
 	return secret
 }
 
-// heard ends the secret of the connection before, once something has arrived over the newest.
+// heard ends the secret of the connection before, and the ticket, once something has arrived over
+// the newest.
 func (s *seats) heard(at *seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.conns == conn && at.before != (secretID{}) {
+	if at.conns != conn {
+		return
+	}
+	s.usedLocked(at)
+	if at.before != (secretID{}) {
 		delete(s.secrets, at.spent)
 		at.spent, at.before = at.before, secretID{}
 	}
@@ -143,7 +212,8 @@ func (s *seats) leave(at *seat) {
 	}
 	at.left = true
 	s.awaitLocked(at, false)
-	s.taken--
+	s.kindLocked(at.spectator).taken--
+	s.returnLocked(at)
 	s.forgetLocked(at)
 	if s.players[at.subject] == at {
 		delete(s.players, at.subject)
@@ -163,7 +233,7 @@ func (s *seats) regain(at *seat) {
 
 // takeLocked counts a seat, and notes its player.
 func (s *seats) takeLocked(at *seat) {
-	s.taken++
+	s.kindLocked(at.spectator).taken++
 	if at.subject == "" || s.players[at.subject] != nil {
 		return
 	}
@@ -181,11 +251,26 @@ func (s *seats) forgetLocked(at *seat) {
 	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
 }
 
-// count returns how many seats are taken.
-func (s *seats) count() int {
+// count returns how many seats are taken, by those who play and by those who watch, and how many
+// are reserved.
+func (s *seats) count(now time.Duration) (players, spectators, reserved int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.taken
+	s.expireLocked(now)
+	return s.playing.taken, s.watching.taken, s.playing.held + s.watching.held
+}
+
+// lock keeps everybody out who has neither a ticket nor a seat, or lets them in again.
+func (s *seats) lock(locked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.locked = locked
+}
+
+func (s *seats) isLocked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locked
 }
 
 // enters notes a session that begins. One that comes too late is told how the room has ended: no
@@ -224,14 +309,15 @@ func (s *seats) close(code transport.Code, text string) {
 	s.sessions = nil
 }
 
-// full reports whether nobody who comes gets a seat, whoever it is, and whether a client is
-// awaited that has lost its connection.
-func (s *seats) full(most int, policy SameSubject) (full, awaited bool) {
+// full reports whether nobody who comes gets a seat, whoever it is, and whether somebody is awaited
+// who has one: a client that has lost its connection, or the holder of a ticket.
+func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	awaited = s.awaiting > 0
+	s.expireLocked(now)
+	awaited = s.awaiting+s.playing.held+s.watching.held > 0
 	takenOver := policy == TakeOver && len(s.players) > 0
-	return s.taken >= most && !awaited && !takenOver, awaited
+	return s.playing.full() && s.watching.full() && !awaited && !takenOver, awaited
 }
 
 // await notes whether the client of a seat has lost its connection.

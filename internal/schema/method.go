@@ -19,6 +19,8 @@ type Method struct {
 	Checks []Check
 	// ServerOnly says that clients do not send it.
 	ServerOnly bool
+	// Spectators says that clients send it too who only watch.
+	Spectators bool
 	// Timeout is how long the client waits for the answer of a call.
 	Timeout time.Duration
 	In      Codec

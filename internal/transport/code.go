@@ -35,11 +35,12 @@ const (
 	CodeBusy            = Code(netloopv1.Code_CODE_BUSY)
 	CodeUnauthenticated = Code(netloopv1.Code_CODE_UNAUTHENTICATED)
 	CodeReplaced        = Code(netloopv1.Code_CODE_REPLACED)
+	CodeTicket          = Code(netloopv1.Code_CODE_TICKET)
 	CodeGame            = Code(netloopv1.Code_CODE_GAME)
 )
 
 // numCodes is how many codes are counted apart; the game's own share one counter.
-const numCodes = int(CodeReplaced) + 2
+const numCodes = int(CodeTicket) + 2
 
 var codeTexts = [numCodes]string{
 	CodeUnspecified:     "no reason given",
@@ -63,13 +64,14 @@ var codeTexts = [numCodes]string{
 	CodeBusy:            "busy",
 	CodeUnauthenticated: "not authenticated",
 	CodeReplaced:        "replaced by another connection",
+	CodeTicket:          "no such ticket",
 	numCodes - 1:        "game",
 }
 
 // String returns the code's text.
 func (c Code) String() string {
 	switch {
-	case c <= CodeReplaced:
+	case c <= CodeTicket:
 		return codeTexts[c]
 	case c >= CodeGame:
 		return fmt.Sprintf("game code %d", uint32(c))

@@ -17,6 +17,9 @@ const maxLengthPrefix = 3
 // maxHandshakeText bounds the short strings of a Hello: room, schema and build.
 const maxHandshakeText = 256
 
+// maxTicketText bounds the ticket of a Hello: it has the name of a room in it.
+const maxTicketText = 512
+
 // ErrFrameTooLarge is the error of a frame, or of its length, beyond its bound.
 var ErrFrameTooLarge = errors.New("transport: frame too large")
 
@@ -126,6 +129,8 @@ func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 		return nil, &Refusal{CodeProtocol, "the first frame is not a hello"}
 	case h.Protocol != ProtocolVersion:
 		return nil, &Refusal{CodeBadVersion, fmt.Sprintf("the server speaks protocol %d, the client %d", ProtocolVersion, h.Protocol)}
+	case len(h.Ticket) > maxTicketText:
+		return nil, &Refusal{CodeProtocol, fmt.Sprintf("a ticket has at most %d bytes", maxTicketText)}
 	case len(h.Room) > maxHandshakeText || len(h.Schema) > maxHandshakeText || len(h.Build) > maxHandshakeText:
 		return nil, &Refusal{CodeProtocol, fmt.Sprintf("room, schema and build have at most %d bytes", maxHandshakeText)}
 	}

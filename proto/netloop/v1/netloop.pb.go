@@ -151,6 +151,8 @@ const (
 	Code_CODE_UNAUTHENTICATED Code = 19
 	// Another connection of the same player has taken its place.
 	Code_CODE_REPLACED Code = 20
+	// The ticket is not known, has expired, or was used.
+	Code_CODE_TICKET Code = 21
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
 )
@@ -179,6 +181,7 @@ var (
 		18:   "CODE_BUSY",
 		19:   "CODE_UNAUTHENTICATED",
 		20:   "CODE_REPLACED",
+		21:   "CODE_TICKET",
 		1000: "CODE_GAME",
 	}
 	Code_value = map[string]int32{
@@ -203,6 +206,7 @@ var (
 		"CODE_BUSY":              18,
 		"CODE_UNAUTHENTICATED":   19,
 		"CODE_REPLACED":          20,
+		"CODE_TICKET":            21,
 		"CODE_GAME":              1000,
 	}
 )
@@ -516,7 +520,11 @@ type Hello struct {
 	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
 	// Set by a client that may want to come back over another connection, and then
 	// to come back; unset by one that never does.
-	Resume        *Resume `protobuf:"bytes,11,opt,name=resume,proto3" json:"resume,omitempty"`
+	Resume *Resume `protobuf:"bytes,11,opt,name=resume,proto3" json:"resume,omitempty"`
+	// A seat that is reserved, or the code of a private room: it names the room.
+	Ticket string `protobuf:"bytes,13,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Whether the client comes to watch.
+	Spectate      bool `protobuf:"varint,14,opt,name=spectate,proto3" json:"spectate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +627,20 @@ func (x *Hello) GetResume() *Resume {
 		return x.Resume
 	}
 	return nil
+}
+
+func (x *Hello) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+func (x *Hello) GetSpectate() bool {
+	if x != nil {
+		return x.Spectate
+	}
+	return false
 }
 
 // Resume says where a client goes on whose connection has broken.
@@ -1317,7 +1339,9 @@ type Welcome struct {
 	// For how long the server keeps the client's place after its connection has broken.
 	KeepNs uint64 `protobuf:"varint,14,opt,name=keep_ns,json=keepNs,proto3" json:"keep_ns,omitempty"`
 	// Whether the client is back: it goes on where its last connection broke.
-	Resumed       bool `protobuf:"varint,15,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	Resumed bool `protobuf:"varint,15,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	// Whether the client watches.
+	Spectator     bool `protobuf:"varint,17,opt,name=spectator,proto3" json:"spectator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1453,6 +1477,13 @@ func (x *Welcome) GetKeepNs() uint64 {
 func (x *Welcome) GetResumed() bool {
 	if x != nil {
 		return x.Resumed
+	}
+	return false
+}
+
+func (x *Welcome) GetSpectator() bool {
+	if x != nil {
+		return x.Spectator
 	}
 	return false
 }
@@ -2745,7 +2776,7 @@ var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"\x18netloop/v1/netloop.proto\x12\n" +
-	"netloop.v1\"\x99\x02\n" +
+	"netloop.v1\"\xcd\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x14\n" +
@@ -2757,7 +2788,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x05token\x18\t \x01(\tR\x05token\x12\x14\n" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12*\n" +
-	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resumeJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
+	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resume\x12\x16\n" +
+	"\x06ticket\x18\r \x01(\tR\x06ticket\x12\x1a\n" +
+	"\bspectate\x18\x0e \x01(\bR\bspectateJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
 	"\x06Resume\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
@@ -2802,7 +2835,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
 	"\x05Epoch\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x04R\x04tick\x12\x1b\n" +
-	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x80\x04\n" +
+	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x9e\x04\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor\x12\x1b\n" +
@@ -2823,7 +2856,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"time_scale\x18\f \x01(\v2\x15.netloop.v1.TimeScaleR\ttimeScale\x12!\n" +
 	"\fresume_token\x18\r \x01(\fR\vresumeToken\x12\x17\n" +
 	"\akeep_ns\x18\x0e \x01(\x04R\x06keepNs\x12\x18\n" +
-	"\aresumed\x18\x0f \x01(\bR\aresumed\"C\n" +
+	"\aresumed\x18\x0f \x01(\bR\aresumed\x12\x1c\n" +
+	"\tspectator\x18\x11 \x01(\bR\tspectator\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
@@ -2918,7 +2952,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x10STAGE_PRE_UPDATE\x10(\x12\x10\n" +
 	"\fSTAGE_UPDATE\x102\x12\x19\n" +
 	"\x15STAGE_PRE_LATE_UPDATE\x10<\x12\x1a\n" +
-	"\x16STAGE_POST_LATE_UPDATE\x10F*\xaf\x03\n" +
+	"\x16STAGE_POST_LATE_UPDATE\x10F*\xc0\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCODE_LEFT\x10\x01\x12\x10\n" +
@@ -2942,7 +2976,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\fCODE_INVALID\x10\x11\x12\r\n" +
 	"\tCODE_BUSY\x10\x12\x12\x18\n" +
 	"\x14CODE_UNAUTHENTICATED\x10\x13\x12\x11\n" +
-	"\rCODE_REPLACED\x10\x14\x12\x0e\n" +
+	"\rCODE_REPLACED\x10\x14\x12\x0f\n" +
+	"\vCODE_TICKET\x10\x15\x12\x0e\n" +
 	"\tCODE_GAME\x10\xe8\a*\xaa\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
