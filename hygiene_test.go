@@ -196,7 +196,7 @@ func TestGamesImportNoInternalPackage(t *testing.T) {
 }
 
 // inTests lists the packages that no production code may import.
-var inTests = []string{"internal/golden", "internal/plain", "internal/proctest", "internal/seeds"}
+var inTests = []string{"internal/golden", "internal/nodetest", "internal/plain", "internal/proctest", "internal/seeds"}
 
 func TestProductionImportsNothingMadeForTests(t *testing.T) {
 	for _, s := range parsed(t) {

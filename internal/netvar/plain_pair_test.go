@@ -14,12 +14,7 @@ import (
 // plainTables are the bytes of the SchemaTables of a table's classes.
 func plainTables(tb testing.TB, table *Table) []plain.Class {
 	tb.Helper()
-	tables := new(netloopv1.SchemaTables)
-	for _, c := range table.Classes() {
-		layout := c.Layout()
-		tables.Classes = append(tables.Classes, &netloopv1.ClassTable{Name: c.Name(), Fields: plainType(&layout).GetFields()})
-	}
-	b, err := proto.Marshal(tables)
+	b, err := proto.Marshal(tablesOf(table))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,6 +23,15 @@ func plainTables(tb testing.TB, table *Table) []plain.Class {
 		tb.Fatal(err)
 	}
 	return classes
+}
+
+func tablesOf(table *Table) *netloopv1.SchemaTables {
+	tables := new(netloopv1.SchemaTables)
+	for _, c := range table.Classes() {
+		layout := c.Layout()
+		tables.Classes = append(tables.Classes, &netloopv1.ClassTable{Name: c.Name(), Fields: plainType(&layout).GetFields()})
+	}
+	return tables
 }
 
 var plainKinds = map[codec.Kind]netloopv1.TypeKind{
@@ -62,6 +66,9 @@ type plainPair struct {
 	// than needed, which the real reader stores and hashes so, and steps that are no float32 of
 	// their own.
 	taken bool
+
+	log    *worldLog // nil is none
+	logged uint32      // under which number
 }
 
 func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {
@@ -74,6 +81,7 @@ func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {
 func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
 	a, realErr := q.real.Apply(packet)
 	res, plainErr := q.plain.Apply(packet)
+	q.log.received(q, logPacket, packet, res, plainErr)
 	if (realErr == nil) != (plainErr == nil) {
 		return a, res, fmt.Errorf("the real reader says %w, the plain one %w", realErr, plainErr)
 	}
@@ -99,6 +107,7 @@ func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
 func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 	id, realErr := q.real.ApplyLarge(record)
 	other, events, plainErr := q.plain.ApplyLarge(record)
+	q.log.received(q, logRecord, record, plain.Result{}, plainErr)
 	if (realErr == nil) != (plainErr == nil) || realErr == nil && id != other {
 		return id, fmt.Errorf("record %d: the real reader says %w, the plain one %w", id, realErr, plainErr)
 	}

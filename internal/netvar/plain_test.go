@@ -85,6 +85,7 @@ type plainModel struct {
 	lim     Limit
 	budget  Budget
 	hot     float64
+	log     *worldLog // of what clients receive; nil is none
 }
 
 type plainClient struct {
@@ -160,7 +161,15 @@ func (m *plainModel) join(i int) *plainClient {
 	if rng.IntN(2) == 0 {
 		c.p.RequestDigest(MaxDigests)
 	}
+	m.logged(c)
 	return c
+}
+
+// logged notes that the client's pair of readers begins.
+func (m *plainModel) logged(c *plainClient) {
+	if m.log != nil {
+		m.log.join(c.pair)
+	}
 }
 
 func (m *plainModel) spawn() {
@@ -213,6 +222,7 @@ func (m *plainModel) step() error {
 func (m *plainModel) resume(c *plainClient) {
 	c.p.Resume(false)
 	c.pair = newPlainPair(m.table, m.classes, m.tick)
+	m.logged(c)
 	c.up.queue, c.down.queue, c.acks, c.until = nil, nil, nil, 0
 	c.stream = pipe{rng: c.stream.rng, late: c.stream.late}
 }

@@ -12,6 +12,9 @@ const (
 	Unequal
 )
 
+// Sum is the digest of everything that is shown.
+func (r *Reader) Sum() uint64 { return r.digest() }
+
 // digest is that of everything that is shown.
 func (r *Reader) digest() uint64 {
 	var all []byte

@@ -1,15 +1,55 @@
-import type { MessageType } from "./schema.js";
+// Messages: from the values of a program to bytes, and back.
+
+import { ByteReader, ByteWriter } from "../wire/bytes.js";
+import { Refusal } from "../wire/refusal.js";
+import type { Layout } from "./layout.js";
+import { budget } from "./list.js";
+import type { Message, MessageType } from "./schema.js";
+import { show } from "./show.js";
+import { readCells } from "./value.js";
+import { writeValue } from "./write.js";
+
+const writer = new ByteWriter();
+const reader = new ByteReader();
 
 /**
  * Encodes a message. Fields that the value lacks are zero, and what the type lacks is left out;
  * quantised values are rounded and clamped. Throws a RangeError for what the type cannot hold
  * otherwise, with the path of the field.
  */
-export function encodeMessage(_type: MessageType, _value: unknown): Uint8Array {
-  throw new RangeError("to be written");
+export function encodeMessage(type: MessageType, value: unknown): Uint8Array {
+  const { layout, codec } = type as Message;
+  if (layout === undefined) {
+    return codec === undefined ? (value as Uint8Array) : codec.encode(value);
+  }
+  writer.reset();
+  writeValue(writer, layout.root, value, "");
+  return writer.done();
 }
 
 /** Decodes a message. Undefined for bytes that are no such message: never throws. */
-export function decodeMessage(_type: MessageType, _bytes: Uint8Array): unknown {
-  return undefined;
+export function decodeMessage(type: MessageType, bytes: Uint8Array): unknown {
+  const { layout, codec } = type as Message;
+  try {
+    if (layout === undefined) {
+      return codec === undefined ? bytes : codec.decode(bytes);
+    }
+    const { n, x } = cellsOf(layout, bytes);
+    return show(layout.root, n, 0, x, 0);
+  } catch {
+    return undefined; // a Refusal, or what the game's own codec has thrown
+  }
+}
+
+/** The cells of a message. Throws a Refusal for bytes that are none. */
+export function cellsOf(layout: Layout, bytes: Uint8Array): { n: Float64Array; x: unknown[] } {
+  const n = layout.zeroN.slice();
+  const x = layout.zeroX.slice();
+  reader.open(bytes, 0, bytes.length);
+  budget.left = Infinity;
+  readCells(reader, layout, n, 0, x, 0);
+  if (reader.left() > 0) {
+    throw new Refusal("bytes after the end");
+  }
+  return { n, x };
 }

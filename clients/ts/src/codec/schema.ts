@@ -1,6 +1,11 @@
 // The server's schema, read from the bytes that the handshake carries (docs/WIRE.md, "Schema").
 // Everything on the wire has its layout: a client needs no code that was made from the game.
 
+import { Refusal } from "../wire/refusal.js";
+import { layoutOf, messageText, structOf, type Layout, type Leaf } from "./layout.js";
+import { containersOf, flatKind, flatLeaves, show, unflatten } from "./show.js";
+import { Kind, readTables, type Field, type Type } from "./tables.js";
+
 /** Bytes that are no tables, or tables that make no sense: the client closes with CODE_PROTOCOL. */
 export class SchemaError extends Error {
   override name = "SchemaError";
@@ -85,7 +90,75 @@ export interface Schema {
   readonly input: MessageType | undefined;
 }
 
+/** A class as it is compiled. */
+export class Class implements ObjectClass {
+  readonly layout: Layout;
+  readonly fields: Message;
+  readonly flat: readonly FlatLeaf[];
+  readonly flatLeaves: readonly Leaf[];
+  /** Versions of objects are relative to it where there is no other one. */
+  readonly zero: { tick: number; owner: number; n: Float64Array; x: unknown[] };
+
+  constructor(
+    readonly index: number,
+    readonly name: string,
+    fields: Field[],
+    protos: ProtoCodecs,
+  ) {
+    this.fields = new Message(structOf(fields), protos);
+    this.layout = this.fields.layout!;
+    this.flatLeaves = flatLeaves(this.layout);
+    this.flat = this.flatLeaves.map((l) => ({ path: l.path, kind: flatKind(l), at: l.at }));
+    this.zero = { tick: 0, owner: 0, n: this.layout.zeroN, x: this.layout.zeroX.slice() };
+  }
+
+  get flatSize(): number {
+    return this.layout.nSize;
+  }
+
+  create(): Record<string, unknown> {
+    return show(this.layout.root, this.zero.n, 0, this.zero.x, 0) as Record<string, unknown>;
+  }
+
+  unflatten(flat: Float64Array, state: Record<string, unknown>): void {
+    unflatten(this.flatLeaves, flat, containersOf(this.layout.root, state));
+  }
+}
+
+/** A message's type as it is compiled: a struct with a layout, or a protobuf message. */
+export class Message implements MessageType {
+  readonly text: string;
+  readonly layout: Layout | undefined;
+  readonly codec: ProtoCodec | undefined;
+
+  constructor(type: Type, protos: ProtoCodecs) {
+    this.text = messageText(type);
+    this.layout = type.kind === Kind.Struct ? layoutOf(type, protos) : undefined;
+    this.codec = this.layout === undefined ? protos(type.proto) : undefined;
+  }
+}
+
 /** Reads the bytes of a SchemaTables. Throws a SchemaError. */
-export function readSchema(_bytes: Uint8Array, _protos?: ProtoCodecs): Schema {
-  throw new SchemaError("to be written");
+export function readSchema(bytes: Uint8Array, protos: ProtoCodecs = () => undefined): Schema {
+  try {
+    const t = readTables(bytes);
+    return {
+      classes: t.classes.map((c, i) => new Class(i, c.name, c.fields, protos)),
+      methods: t.methods.map((m, i) => ({
+        id: i + 1,
+        name: m.name,
+        call: m.kind === 2,
+        reliable: m.reliable,
+        stages: m.stages,
+        message: new Message(m.message!, protos),
+        reply: m.reply && new Message(m.reply, protos),
+      })),
+      input: t.input && new Message(t.input, protos),
+    };
+  } catch (e) {
+    if (e instanceof Refusal) {
+      throw new SchemaError(e.why);
+    }
+    throw e;
+  }
 }

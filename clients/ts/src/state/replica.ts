@@ -1,8 +1,17 @@
 // What the server has shown to this client: state packets go in, objects come out. It is written
 // from docs/WIRE.md, from "State packets" to "Digest", and is the second reader of that page.
 
-import type { ObjectClass, Schema } from "../codec/schema.js";
-import type { Acknowledgement } from "./acks.js";
+import { budget } from "../codec/list.js";
+import type { Class, ObjectClass, Schema } from "../codec/schema.js";
+import { ByteReader } from "../wire/bytes.js";
+import { join } from "../wire/numbers.js";
+import { Refusal, refuse } from "../wire/refusal.js";
+import { Acks, type Acknowledgement } from "./acks.js";
+import { Changes } from "./changes.js";
+import { Digest } from "./digest.js";
+import { CODER, Header, readNumber, widen } from "./header.js";
+import { Memory, type ReplicatedObject } from "./object.js";
+import { Records } from "./records.js";
 
 /** What a server can make a replica take. */
 export interface ReplicaLimits {
@@ -77,51 +86,288 @@ export interface Change {
   object: Replicated;
 }
 
+const MAX_BYTES = 32768; // nothing that carries a packet or a record is larger
+
 /** The copies of replicated objects. */
-export declare class Replica {
+export class Replica {
+  /** The last large record that was applied: what state_applied says. */
+  recordsApplied = 0;
+
+  private newest: number;
+  private applied = false;
+  /** Which packets of the snapshot of the newest tick are applied, and what they say. */
+  private readonly arrived = new Uint8Array(64);
+  private arrivals = 0;
+  private now = new Header();
+  private next = new Header();
+
+  private readonly slots: (ReplicatedObject | undefined)[] = [];
+  private readonly byClass: Set<ReplicatedObject>[];
+  private readonly r = new ByteReader();
+  private readonly records: Records;
+  private readonly bytes: Memory;
+  private readonly acks = new Acks();
+  private readonly events = new Changes();
+  private readonly digests = new Digest();
+  private readonly result: ApplyResult;
+
   /** Makes a replica that shows nothing, at the server's tick by `welcome`. */
-  constructor(schema: Schema, tick: number, limits?: Partial<ReplicaLimits>);
-
-  /** Applies a state packet. Never throws on bytes. */
-  apply(packet: Uint8Array): ApplyResult;
-
-  /** Applies a record that has come in a frame. Never throws on bytes. */
-  applyLarge(record: Uint8Array): ApplyResult;
+  constructor(schema: Schema, tick: number, limits: Partial<ReplicaLimits> = {}) {
+    this.newest = tick;
+    this.byClass = schema.classes.map(() => new Set());
+    this.bytes = new Memory(limits.memory ?? 256 << 20);
+    this.records = new Records(schema.classes as readonly Class[], this.slots, this.bytes);
+    this.result = {
+      kind: "refused",
+      why: "",
+      id: 0,
+      tick: 0,
+      index: 0,
+      count: 0,
+      base: 0,
+      whole: false,
+      behind: 0,
+      left: 0,
+      total: 0,
+      digest: "none",
+    };
+  }
 
   /** The newest tick of which something is applied. */
-  readonly tick: number;
+  get tick(): number {
+    return this.newest;
+  }
 
-  /** The last large record that was applied: what state_applied says. */
-  readonly recordsApplied: number;
+  /** Bytes that count against the limit. */
+  get memory(): number {
+    return this.bytes.used;
+  }
+
+  /** Applies a state packet. Never throws on bytes. */
+  apply(packet: Uint8Array): ApplyResult {
+    const result = this.begin();
+    try {
+      this.applyPacket(packet);
+    } catch (e) {
+      this.refused(e);
+    }
+    return result;
+  }
+
+  /** Applies a record that has come in a frame. Never throws on bytes. */
+  applyLarge(record: Uint8Array): ApplyResult {
+    const result = this.begin();
+    try {
+      this.applyRecord(record);
+    } catch (e) {
+      this.refused(e);
+    }
+    return result;
+  }
+
+  private begin(): ApplyResult {
+    const r = this.result;
+    r.kind = "refused";
+    r.why = "";
+    r.id = r.tick = r.index = r.count = r.base = r.behind = r.left = r.total = 0;
+    r.whole = false;
+    r.digest = "none";
+    budget.left = this.bytes.limit - this.bytes.used;
+    return r;
+  }
+
+  private refused(e: unknown): void {
+    this.records.forget();
+    if (!(e instanceof Refusal)) {
+      throw e;
+    }
+    this.result.why = e.why;
+  }
+
+  private open(bytes: Uint8Array): ByteReader {
+    if (bytes.length > MAX_BYTES) {
+      refuse("more bytes than anything carries");
+    }
+    this.r.open(bytes, 0, bytes.length);
+    return this.r;
+  }
+
+  private applyPacket(packet: Uint8Array): void {
+    const { result, next: h } = this;
+    const r = this.open(packet);
+    h.read(r, this.newest);
+    result.id = h.id;
+    result.tick = h.tick;
+    result.index = h.index;
+    result.count = h.count;
+    result.behind = h.behind;
+    result.left = h.left;
+    result.total = h.total;
+    if (this.applied && h.tick < this.newest) {
+      result.kind = "stale";
+      return;
+    }
+    const same = this.applied && h.tick === this.newest;
+    if (same && this.arrivals > 0 && !h.fits(this.now)) {
+      refuse("packets of one snapshot that do not fit together");
+    }
+    if (same && this.arrived[h.index] === 1) {
+      this.acks.add(h.id);
+      result.kind = "repeated";
+      return;
+    }
+    result.base = this.records.read(packet, r.at, h.padding, h.tick);
+    this.reach(h.tick);
+    this.arrived[h.index] = 1;
+    this.arrivals++;
+    this.next = this.now;
+    this.now = h;
+    this.commit();
+    this.acks.add(h.id);
+    result.kind = "applied";
+    result.whole = this.arrivals === h.count;
+    if (result.whole && h.hasDigest) {
+      result.digest = this.compare(h);
+    }
+  }
+
+  private compare(h: Header): "none" | "equal" | "unequal" {
+    this.digests.of(this.slots);
+    if (this.digests.hi === h.digestHi && this.digests.lo === h.digestLo) {
+      return "equal";
+    }
+    return h.isComplete ? "unequal" : "none";
+  }
+
+  private applyRecord(record: Uint8Array): void {
+    const { result } = this;
+    const r = this.open(record);
+    if (r.u8() !== CODER) {
+      refuse("another coder");
+    }
+    const padding = r.u8();
+    if (padding > 7) {
+      refuse("more padding than there may be");
+    }
+    result.tick = widen(r.u32(), this.newest);
+    result.id = readNumber(r);
+    if (result.id !== this.recordsApplied + 1) {
+      refuse("records that do not follow each other");
+    }
+    this.records.readLarge(record, r.at, padding, result.tick);
+    this.recordsApplied = result.id;
+    this.reach(result.tick);
+    this.commit();
+    result.kind = "applied";
+  }
+
+  /** Notes that something of a tick is applied. */
+  private reach(tick: number): void {
+    if (!this.applied || tick > this.newest) {
+      this.applied = true;
+      this.newest = tick;
+      this.noneArrived();
+    }
+  }
+
+  private noneArrived(): void {
+    this.arrived.fill(0);
+    this.arrivals = 0;
+  }
+
+  /** Shows what the records that were read have made. */
+  private commit(): void {
+    const { records } = this;
+    for (let i = 0; i < records.count; i++) {
+      const p = records.pending[i];
+      const old = this.slots[p.slot];
+      if (old !== undefined && old !== p.object) {
+        this.remove(p.slot, old);
+      }
+      const o = p.object;
+      if (o === undefined) {
+        continue;
+      }
+      if (p.fresh) o.mask = p.mask;
+      o.store(p.version!);
+      p.version = undefined;
+      o.dropBefore(p.dropBefore);
+      if (o.shown) {
+        this.events.changed(o);
+      } else {
+        this.add(p.slot, o);
+      }
+    }
+    records.forget();
+  }
+
+  private add(slot: number, o: ReplicatedObject): void {
+    while (this.slots.length <= slot) {
+      this.slots.push(undefined);
+    }
+    this.slots[slot] = o;
+    this.byClass[o.class.index].add(o);
+    o.shown = true;
+    this.events.spawned(o);
+  }
+
+  private remove(slot: number, o: ReplicatedObject): void {
+    this.slots[slot] = undefined;
+    this.byClass[o.class.index].delete(o);
+    o.end();
+    this.events.despawned(o);
+  }
 
   /** What is shown of a class, in no particular order. */
-  objects(classIndex: number): Iterable<Replicated>;
+  objects(classIndex: number): Iterable<Replicated> {
+    return this.byClass[classIndex] ?? [];
+  }
 
   /** What is shown by its number. */
-  get(id: number): Replicated | undefined;
+  get(id: number): Replicated | undefined {
+    const o = this.slots[Math.floor(id / 2 ** 32)];
+    return o?.id === id ? o : undefined;
+  }
 
   /**
    * What has happened since it was last asked, each object at most once, in the order in which it
    * happened: what changed after it spawned has spawned, and what came and went is left out. Both
    * the array and its elements are used again by the next call.
    */
-  changes(): readonly Change[];
+  changes(): readonly Change[] {
+    return this.events.take();
+  }
 
   /** What the next datagram acknowledges, undefined before the first packet. Memory is reused. */
-  acknowledgement(): Acknowledgement | undefined;
+  acknowledgement(): Acknowledgement | undefined {
+    return this.acks.say();
+  }
 
   /** The digest of what is shown: docs/WIRE.md, "Digest". */
-  digest(): bigint;
-
-  /** Bytes that count against the limit. */
-  readonly memory: number;
+  digest(): bigint {
+    this.digests.of(this.slots);
+    return join(this.digests.hi, this.digests.lo);
+  }
 
   /**
    * Begins a new connection. Packets and records are numbered anew; what is shown stays, and deltas
    * go on from it if the server says `resumed` to a hello with `kept`.
    */
-  reconnect(tick: number): void;
+  reconnect(): void {
+    this.acks.clear();
+    this.recordsApplied = 0;
+  }
 
   /** Forgets everything: what is shown despawns. */
-  reset(tick: number): void;
+  reset(tick: number): void {
+    for (let slot = 0; slot < this.slots.length; slot++) {
+      const o = this.slots[slot];
+      if (o !== undefined) this.remove(slot, o);
+    }
+    this.bytes.trim();
+    this.newest = tick;
+    this.applied = false;
+    this.noneArrived();
+    this.reconnect();
+  }
 }

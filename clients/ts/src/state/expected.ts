@@ -1,0 +1,170 @@
+// Where numbers are expected that have a trend (docs/WIRE.md, "Deltas").
+
+import { floatPlace, Place } from "../codec/floats.js";
+import { bitLength, bitLengthWide } from "../wire/numbers.js";
+
+const TREND = 2 ** 40; // what differs by more has no trend
+
+/** Whether a number that has gone so far has a trend. */
+export function isTrend(d: number): boolean {
+  return d >= -TREND && d < TREND;
+}
+
+/**
+ * Expects numbers. The two below write what they find into it: one of it is used for all, so that
+ * nothing is made for a number.
+ */
+export class Expected {
+  /** Ticks from the older version to the baseline, and from there to the new one. */
+  span = 0;
+  ahead = 0;
+
+  /** Where a whole number or a float32 is expected, on its line. */
+  at = 0;
+  /** Where a float64 is. */
+  readonly wide = new Place();
+  /** Whether there is a trend, and whether it bends. */
+  moving = false;
+  bent = false;
+  /** Bits of the shift, and of what bends it. */
+  v = 0;
+  u = 0;
+
+  private readonly start = new Place();
+  private readonly straight = new Place();
+
+  /** Nothing is known but where it was. */
+  rest(at: number): void {
+    this.at = at;
+    this.moving = false;
+    this.bent = false;
+    this.v = 0;
+    this.u = 0;
+  }
+
+  /** d · A ÷ S rounded, halves away from zero. All of it is below 2^53. */
+  private shift(d: number, ahead: number, span: number): number {
+    const twice = 2 * Math.abs(d) * ahead + span;
+    let n = Math.floor(twice / (2 * span));
+    if (n * 2 * span > twice) {
+      n--;
+    }
+    return d < 0 ? -n : n;
+  }
+
+  /** A whole number that was at these places, at most 2^52 from 0. */
+  whole(base: number, older: number, oldest: number, hasOldest: boolean): void {
+    const { span, ahead } = this;
+    const d = base - older;
+    const s = this.shift(d, ahead, span);
+    this.at = base + s;
+    this.moving = true;
+    this.v = bitLength(Math.abs(s));
+    this.u = 0;
+    const e = older - oldest;
+    this.bent = hasOldest && isTrend(e);
+    if (!this.bent) {
+      return;
+    }
+    const drift = d + e;
+    if (span % 2 === 1 && d < 0 !== e < 0 && 8 * Math.abs(drift) <= Math.abs(d)) {
+      const odd = ahead % 2 === 1;
+      const swing = odd ? this.shift(-drift, ahead + span, 2 * span) : this.shift(drift, ahead, 2 * span);
+      this.at = (odd ? older : base) + swing;
+      this.v = this.u = bitLength(Math.abs(swing));
+    } else if (d !== e) {
+      this.u = bitLength(Math.abs(d - e)) + bitLength(Math.floor((ahead * (ahead + span)) / (2 * span * span)));
+    }
+  }
+
+  /** A whole number of any 64 bits, modulo 2^64. Returns where it is expected; the rest is as of whole. */
+  wholeWide(base: bigint, older: bigint, oldest: bigint | undefined): bigint {
+    const wrap = (n: bigint) => BigInt.asIntN(64, n);
+    const span = BigInt(this.span);
+    const ahead = BigInt(this.ahead);
+    const d = wrap(base - older);
+    const s = shiftWide(d, ahead, span);
+    this.moving = true;
+    this.v = bitLengthWide(s);
+    this.u = 0;
+    const e = oldest === undefined ? 0n : wrap(older - oldest);
+    this.bent = oldest !== undefined && isTrend(Number(e));
+    if (!this.bent) {
+      return wrap(base + s);
+    }
+    const drift = d + e;
+    if (this.span % 2 === 1 && d < 0n !== e < 0n && 8n * abs(drift) <= abs(d)) {
+      const odd = this.ahead % 2 === 1;
+      const swing = odd ? shiftWide(-drift, ahead + span, 2n * span) : shiftWide(drift, ahead, 2n * span);
+      this.v = this.u = bitLengthWide(swing);
+      return wrap((odd ? older : base) + swing);
+    }
+    if (d !== e) {
+      this.u = bitLengthWide(d - e) + bitLength(Math.floor((this.ahead * (this.ahead + this.span)) / (2 * this.span * this.span)));
+    }
+    return wrap(base + s);
+  }
+
+  /** A float32 or float64 that was at these values. */
+  float(base: number, older: number, oldest: number, hasOldest: boolean, single: boolean): void {
+    const { span, ahead } = this;
+    const d = base - older;
+    const along = (d * ahead) / span;
+    this.moving = true;
+    this.bent = hasOldest;
+    this.set(this.start, base, base, single);
+    this.set(this.wide, base + along, base, single);
+    this.v = this.wide.bitsFrom(this.start);
+    this.u = 0;
+    if (hasOldest) {
+      this.bend(base, older, oldest, along, single);
+    }
+    this.at = this.wide.lo | 0;
+  }
+
+  private bend(base: number, older: number, oldest: number, along: number, single: boolean): void {
+    const { span, ahead } = this;
+    const d = base - older;
+    const e = older - oldest;
+    const drift = d + e;
+    if (span % 2 === 1 && d < 0 !== e < 0 && Math.abs(drift) * 8 <= Math.abs(d)) {
+      const odd = ahead % 2 === 1;
+      const from = odd ? older : base;
+      const swing = odd ? (-drift * (ahead + span)) / (2 * span) : (drift * ahead) / (2 * span);
+      this.set(this.wide, from + swing, base, single);
+      this.set(this.straight, from, base, single);
+      this.v = this.u = this.wide.bitsFrom(this.straight);
+      return;
+    }
+    this.u = this.v;
+    const bend = d - e;
+    if (Math.abs(bend) < 2 * Math.abs(d)) {
+      this.straight.hi = this.wide.hi;
+      this.straight.lo = this.wide.lo;
+      this.set(this.wide, base + along + (bend * (ahead * (ahead + span))) / (2 * span * span), base, single);
+      this.v = this.wide.bitsFrom(this.start);
+      this.u = this.wide.bitsFrom(this.straight);
+    }
+  }
+
+  /** Puts a place where a float is; where it would be no number, at the baseline. */
+  private set(place: Place, v: number, base: number, single: boolean): void {
+    if (single) {
+      const f = Math.fround(v);
+      const at = floatPlace(Number.isFinite(f) ? f : base);
+      place.lo = at >>> 0;
+      place.hi = at >> 31;
+    } else {
+      place.set(Number.isFinite(v) ? v : base);
+    }
+  }
+}
+
+function abs(n: bigint): bigint {
+  return n < 0n ? -n : n;
+}
+
+function shiftWide(d: bigint, ahead: bigint, span: bigint): bigint {
+  const n = (2n * abs(d) * ahead + span) / (2n * span);
+  return d < 0n ? -n : n;
+}

@@ -1,0 +1,96 @@
+// What stands before the bits of a state packet (docs/WIRE.md, "State packets").
+
+import { TWO32, TWO53 } from "../wire/numbers.js";
+import type { ByteReader } from "../wire/bytes.js";
+import { refuse } from "../wire/refusal.js";
+
+export const CODER = 3;
+export const MAX_PACKETS = 64;
+export const MAX_SLOTS = 65536;
+
+/** The header of a packet. All of it but index, id and padding is the same in a whole snapshot. */
+export class Header {
+  flags = 0;
+  index = 0;
+  count = 0;
+  tick = 0;
+  behind = 0;
+  left = 0;
+  total = 0;
+  id = 0;
+  digestHi = 0;
+  digestLo = 0;
+
+  get padding(): number {
+    return this.flags >> 5;
+  }
+
+  get hasDigest(): boolean {
+    return (this.flags & 1) !== 0;
+  }
+
+  get isComplete(): boolean {
+    return (this.flags & 2) !== 0;
+  }
+
+  /** Reads all up to the bits. near is the tick that the packet's own is near to. */
+  read(r: ByteReader, near: number): void {
+    if (r.u8() !== CODER) {
+      refuse("another coder");
+    }
+    this.flags = r.u8();
+    if ((this.flags & 0x10) !== 0 || (this.flags & 3) === 2) {
+      refuse("unknown flags");
+    }
+    this.index = r.u8();
+    this.count = r.u8();
+    if (this.count < 1 || this.count > MAX_PACKETS || this.index >= this.count) {
+      refuse("a packet that is not of its snapshot");
+    }
+    this.tick = widen(r.u32(), near);
+    this.behind = (this.flags & 4) !== 0 ? r.u8() : 0;
+    this.left = this.total = 0;
+    if ((this.flags & 8) !== 0) {
+      this.left = r.u32();
+      this.total = r.u32();
+      if (this.left > this.total || this.total > MAX_SLOTS) {
+        refuse("more objects are left than there are");
+      }
+    }
+    this.id = readNumber(r);
+    this.digestLo = this.hasDigest ? r.u32() : 0;
+    this.digestHi = this.hasDigest ? r.u32() : 0;
+  }
+
+  /** Whether another packet can be of the same snapshot. */
+  fits(other: Header): boolean {
+    return (
+      (this.flags & 0x1f) === (other.flags & 0x1f) &&
+      this.count === other.count &&
+      this.tick === other.tick &&
+      this.behind === other.behind &&
+      this.left === other.left &&
+      this.total === other.total &&
+      this.digestHi === other.digestHi &&
+      this.digestLo === other.digestLo
+    );
+  }
+}
+
+/** The number of a packet or record, which begins at 1. */
+export function readNumber(r: ByteReader): number {
+  const id = r.uvarint();
+  return id > 0 && id < TWO53 ? id : refuse("a number that none has");
+}
+
+/** The tick of these low 32 bits that is nearest to another one. None is negative, and none is 0. */
+export function widen(low: number, near: number): number {
+  const by = (low - (near % TWO32)) | 0;
+  const tick = near + by < 0 ? low : near + by;
+  return tick > 0 ? tick : refuse("tick 0");
+}
+
+/** The tick that is n before another one. Ticks begin at 1. */
+export function before(tick: number, n: number): number {
+  return n < tick ? tick - n : refuse("a tick before 1");
+}

@@ -1,0 +1,233 @@
+// Reads the records of a packet (docs/WIRE.md, "Records") and keeps what they make of the objects
+// that are shown, until all of them are known to be sound.
+
+import type { Class } from "../codec/schema.js";
+import { BitReader } from "../wire/bits.js";
+import { refuse } from "../wire/refusal.js";
+import { DeltaReader, type Version } from "./delta.js";
+import { before, MAX_SLOTS } from "./header.js";
+import { ReplicatedObject, type Memory } from "./object.js";
+
+/** What one record makes of the object in its slot. */
+export interface Pending {
+  slot: number;
+  /** Undefined for a despawn. */
+  object: ReplicatedObject | undefined;
+  /** The version that is to be stored, until it is. */
+  version: Version | undefined;
+  /** Whether it was a full record, and so has the object's mask. */
+  fresh: boolean;
+  mask: Uint8Array | undefined;
+  /** Versions that were no longer the newest at this tick are dropped; 0 drops none. */
+  dropBefore: number;
+}
+
+const MAX_SPAN = 63;
+
+export class Records {
+  /** The records that were read, of which the first count are in use. */
+  readonly pending: Pending[] = [];
+  count = 0;
+
+  private readonly r = new BitReader();
+  private readonly deltas = new DeltaReader(this.r);
+  /** What the records of the packet are relative to. */
+  private tick = 0;
+  private at = 0;
+  private span = 0;
+  private bent = false;
+
+  constructor(
+    private readonly classes: readonly Class[],
+    private readonly slots: readonly (ReplicatedObject | undefined)[],
+    private readonly memory: Memory,
+  ) {}
+
+  /** Gives back what was read and not applied, and begins anew. */
+  forget(): void {
+    for (let i = 0; i < this.count; i++) {
+      const p = this.pending[i];
+      if (p.version !== undefined) {
+        this.memory.give(p.object!.class, p.version);
+      }
+      p.version = p.object = p.mask = undefined;
+    }
+    this.count = 0;
+  }
+
+  /** Reads all records of a packet. Returns the base tick, 0 for none. Throws a Refusal. */
+  read(bytes: Uint8Array, from: number, padding: number, tick: number): number {
+    this.r.open(bytes, from, padding);
+    this.readContext(tick);
+    let slot = -1;
+    while (this.r.at < this.r.end) {
+      slot = this.readRecord(slot);
+    }
+    this.checkMemory();
+    return this.at === 0 ? 0 : tick - this.at;
+  }
+
+  /** Reads the one record of a frame. */
+  readLarge(bytes: Uint8Array, from: number, padding: number, tick: number): void {
+    this.r.open(bytes, from, padding);
+    this.readContext(tick);
+    this.readRecord(-1);
+    if (this.at !== 0 || !this.pending[0].fresh || this.r.at < this.r.end) {
+      refuse("not one full record");
+    }
+    this.checkMemory();
+  }
+
+  /** Refuses values for which there is no memory. */
+  private checkMemory(): void {
+    let size = this.memory.used;
+    for (let i = 0; i < this.count; i++) {
+      const v = this.pending[i].version;
+      if (v !== undefined) size += this.memory.newIn(v.x);
+    }
+    if (size > this.memory.limit) {
+      refuse("memory is full");
+    }
+  }
+
+  private readContext(tick: number): void {
+    this.tick = tick;
+    this.span = 0;
+    this.bent = false;
+    this.at = this.r.len();
+    if (this.at === 0) {
+      return;
+    }
+    this.span = this.r.len();
+    if (this.span > MAX_SPAN || (this.span > 0 && this.at > MAX_SPAN)) {
+      refuse("trends from too long ago");
+    }
+    const from = before(before(tick, this.at), this.span);
+    if (this.span > 0 && this.r.bit()) {
+      this.bent = true;
+      before(from, this.span);
+    }
+  }
+
+  /** Reads a record and returns its slot. */
+  private readRecord(last: number): number {
+    const { r } = this;
+    const gap = r.bit() ? r.rice(3) + 1 : 0;
+    const slot = last + 1 + gap;
+    if (slot >= MAX_SLOTS) {
+      refuse("a slot beyond the last");
+    }
+    const p = this.begin(slot);
+    const old = this.slots[slot];
+    if (!r.bit()) {
+      this.readDelta(p, old, this.tick);
+    } else if (r.bit()) {
+      if (!r.bit()) this.readFull(p, old);
+    } else if (!r.bit()) {
+      this.readDelta(p, old, before(this.tick, r.len()));
+    } else {
+      this.readExact(p, old);
+    }
+    p.object?.checkMask(p.version!, p.mask);
+    return slot;
+  }
+
+  private begin(slot: number): Pending {
+    if (this.count === this.pending.length) {
+      this.pending.push({ slot, object: undefined, version: undefined, fresh: false, mask: undefined, dropBefore: 0 });
+    }
+    const p = this.pending[this.count++];
+    p.slot = slot;
+    p.object = p.version = p.mask = undefined;
+    p.fresh = false;
+    p.dropBefore = 0;
+    return p;
+  }
+
+  /** A version of the object that has a baseline's values, and is to be stored. */
+  private take(p: Pending, o: ReplicatedObject, base: Version, tick: number): Version {
+    const v = this.memory.take(o.class);
+    p.object = o;
+    p.version = v;
+    v.tick = tick;
+    v.owner = base.owner;
+    v.n.set(base.n);
+    for (let i = 0; i < base.x.length; i++) {
+      v.x[i] = base.x[i];
+    }
+    return v;
+  }
+
+  /** Refuses a delta of what is not shown, or of an earlier version than what is. */
+  private checked(old: ReplicatedObject | undefined, version: number): ReplicatedObject {
+    if (old === undefined) {
+      return refuse("a delta of what is not shown");
+    }
+    return version < old.newest.tick ? refuse("a version before the newest") : old;
+  }
+
+  private readDelta(p: Pending, old: ReplicatedObject | undefined, version: number): void {
+    if (this.at === 0) {
+      refuse("a delta before anything is acknowledged");
+    }
+    const o = this.checked(old, version);
+    const since = this.tick - this.at;
+    const base = o.upTo(since) ?? refuse("a baseline that is not stored");
+    if (version <= since) {
+      refuse("a version not later than the base tick");
+    }
+    const older = this.span > 0 ? o.upTo(since - this.span) : undefined;
+    const oldest = this.bent && older !== undefined ? o.upTo(since - 2 * this.span) : undefined;
+    p.mask = o.mask;
+    const v = this.take(p, o, base, version);
+    this.deltas.read(o.class.layout, v, base, older, oldest, this.span, version - since);
+    p.dropBefore = since - 2 * this.span;
+  }
+
+  private readExact(p: Pending, old: ReplicatedObject | undefined): void {
+    const version = before(this.tick, this.r.len());
+    const from = before(before(version, this.r.len()), 1);
+    const o = this.checked(old, version);
+    const base = o.upTo(from);
+    if (base === undefined || base.tick !== from) {
+      return refuse("a baseline that is not stored");
+    }
+    p.mask = o.mask;
+    const v = this.take(p, o, base, version);
+    this.deltas.read(o.class.layout, v, base, undefined, undefined, 0, 0);
+  }
+
+  private readFull(p: Pending, old: ReplicatedObject | undefined): void {
+    const { r } = this;
+    const lifetime = before(this.tick, r.len());
+    const version = before(this.tick, r.len());
+    const c = this.classes[r.rice(2)] ?? refuse("a class that is not declared");
+    const generation = r.len() + 1;
+    if (generation >= 2 ** 32) {
+      refuse("a generation that none has");
+    }
+    const id = p.slot * 2 ** 32 + generation;
+    let o = old;
+    if (o === undefined || lifetime > o.lifetime) {
+      o = new ReplicatedObject(id, c, lifetime, this.memory);
+    } else if (lifetime < o.lifetime) {
+      refuse("a lifetime before the one that is shown");
+    } else if (o.id !== id || o.class !== c) {
+      refuse("another object of the same lifetime");
+    } else {
+      this.checked(o, version);
+    }
+    p.fresh = true;
+    p.mask = r.bit() ? this.readMask(c.layout.leaves.length) : undefined;
+    const v = this.take(p, o, c.zero, version);
+    this.deltas.read(c.layout, v, c.zero, undefined, undefined, 0, 0);
+  }
+
+  private readMask(leaves: number): Uint8Array {
+    const mask = new Uint8Array(leaves);
+    for (let i = 0; i < leaves; i++) {
+      mask[i] = this.r.bit() ? 1 : 0;
+    }
+    return mask;
+  }
+}

@@ -1,0 +1,72 @@
+// Package nodetest runs the TypeScript of clients/ts in Node. It is for tests: those of the client
+// itself, and those of the server that compare it with the reader of state in TypeScript.
+package nodetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Root is the folder of the repository.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			tb.Fatal("no go.mod above this test")
+		}
+		dir = parent
+	}
+}
+
+// Tool is a program that npm has installed. Where it is not, or where Node is not, the test is
+// skipped: Go alone builds netloop, and make installs what is missing.
+func Tool(tb testing.TB, name string) string {
+	tb.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		tb.Skip("needs node")
+	}
+	path := filepath.Join(Root(tb), "node_modules", ".bin", name)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skipf("needs %s of node_modules: make node_modules/.stamp", name)
+	}
+	return path
+}
+
+// Bundle makes one file of a TypeScript file of clients/ts and what it imports, and returns its path.
+func Bundle(tb testing.TB, entry string) string {
+	tb.Helper()
+	out := filepath.Join(tb.TempDir(), strings.TrimSuffix(filepath.Base(entry), ".ts")+".mjs")
+	Run(tb, Tool(tb, "esbuild"), filepath.Join(Root(tb), "clients", "ts", entry), "--bundle", "--platform=node",
+		"--format=esm", "--target=node20", "--log-level=warning", "--outfile="+out)
+	return out
+}
+
+// Node runs a bundled file, and fails the test if it does not end well. It returns what it has printed.
+func Node(tb testing.TB, args ...string) string {
+	tb.Helper()
+	return Run(tb, "node", args...)
+}
+
+// Run runs a command in the folder of the client.
+func Run(tb testing.TB, name string, args ...string) string {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), name, args...)
+	cmd.Dir = filepath.Join(Root(tb), "clients", "ts")
+	cmd.Env = append(os.Environ(), "NETLOOP_ROOT="+Root(tb))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
