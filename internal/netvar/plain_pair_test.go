@@ -68,7 +68,7 @@ type plainPair struct {
 	taken bool
 
 	log    *worldLog // nil is none
-	logged uint32      // under which number
+	logged uint32    // under which number
 }
 
 func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {

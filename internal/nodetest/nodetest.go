@@ -43,7 +43,7 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
-// Bundle makes one file of a TypeScript file of clients/ts and what it imports, and returns its path.
+// Bundle makes one file of a TypeScript file of clients/ts and what it imports. It returns its path.
 func Bundle(tb testing.TB, entry string) string {
 	tb.Helper()
 	out := filepath.Join(tb.TempDir(), strings.TrimSuffix(filepath.Base(entry), ".ts")+".mjs")
@@ -52,7 +52,7 @@ func Bundle(tb testing.TB, entry string) string {
 	return out
 }
 
-// Node runs a bundled file, and fails the test if it does not end well. It returns what it has printed.
+// Node runs a bundled file, and fails the test if that fails. It returns what was printed.
 func Node(tb testing.TB, args ...string) string {
 	tb.Helper()
 	return Run(tb, "node", args...)

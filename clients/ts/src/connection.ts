@@ -176,7 +176,7 @@ export abstract class Connection {
     if (resumed) {
       this.before = this.received;
       this.backlog!.awaits = true;
-      this.replica!.reconnect(tick);
+      this.replica!.reconnect();
     } else this.join(w, tick);
     link.backlog = this.backlog;
     link.startReceipts(this.before);
