@@ -25,6 +25,9 @@ USER 65532:65532
 # Game traffic is UDP. The admin listener stays inside: to reach it from outside, mount a file of
 # tokens and add --admin 0.0.0.0:8080 --admin-token-file /run/secrets/admin (deploy/README.md).
 EXPOSE 4433/udp
+# Browsers: with --web 0.0.0.0:8443 --web-tls --tls-cert /tls/cert.pem --tls-key /tls/key.pem the
+# server serves the game's pages too, and takes in who plays on them.
+# EXPOSE 8443/tcp
 # The server tells every client why, lets the game save, and exits 0.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/server"]

@@ -40,8 +40,8 @@ build: ## compile the server, the load client and the demo into bin/
 demo: build ## serve the arena, let 100 bots play it for 20 s, print the figures
 	bin/demo $(ARGS)
 
-run: build ## serve the arena until interrupted
-	bin/server run $(ARGS)
+run: build ## serve the arena, and its page, until interrupted
+	bin/server run --web 127.0.0.1:8000 $(ARGS)
 
 load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--clients 50"
 	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)

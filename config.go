@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"strconv"
 	"time"
@@ -36,6 +37,20 @@ type Config struct {
 	// or more. It is read again when it changes. With it /debug/pprof and /rooms/close are
 	// served, to those who may write.
 	AdminTokenFile string
+	// Web is the TCP address of the game's pages, for browsers: what WebFiles holds, and
+	// /connect.json, which says where the game is. Empty is none.
+	Web string
+	// WebTLS serves the pages as HTTPS, with the certificate that clients see. Without it they
+	// are plain HTTP, which is for this machine: a browser lets a page use WebTransport if it
+	// came by HTTPS, or from localhost.
+	WebTLS bool
+	// WebFiles are the pages, with index.html at their top: see [WebGame]. They are read once, by
+	// Listen. Nil is a page that says what the server is.
+	WebFiles fs.FS
+	// Origins are the pages of other servers that may connect, as in https://example.org; "*" is
+	// all. The pages that the server itself serves always may, and so may programs, which are no
+	// pages. Empty is nobody else.
+	Origins []string
 	// CertFile and KeyFile are PEM files with the certificate that clients see and its
 	// key. They are read again when they change: who connects from then on sees the new
 	// certificate, and who is there stays. Files that cannot be used change nothing.

@@ -29,8 +29,10 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchfile"
+	"github.com/netloop/netloop/internal/web"
 )
 
 // Server owns the ports, the sessions and the admin listener of a process, and
@@ -61,9 +63,12 @@ type Server struct {
 	network  *netem.Config // that is simulated; nil: none
 	listener *quicnet.Listener
 	admin    *admin.Server
+	web      *web.Server    // nil without Config.Web
 	flight   *flight.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
+	webCounts   web.Counts
+	origins     *origin.Set // of pages that may connect
 
 	// nil before Listen, and where TLS of the Config decides at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
@@ -97,6 +102,9 @@ func New(cfg Config, g Game) (*Server, error) {
 	s.clock = &clockSource{s.system}
 	s.schema.s.Freeze()
 	rand.Read(s.instance[:]) // Never fails.
+	if s.origins, err = parseOrigins(cfg.Origins); err != nil {
+		return nil, fmt.Errorf("netloop: %w", err)
+	}
 	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
@@ -178,16 +186,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
 	}
-	if s.cfg.Admin != "" {
-		if s.admin, err = s.listenAdmin(); err != nil {
-			return errors.Join(err, l.Close(context.Background()))
-		}
-	}
-	if err := s.openTraces(); err != nil {
-		if s.admin != nil {
-			err = errors.Join(err, s.admin.Close())
-			s.admin = nil
-		}
+	if err := s.listenBeside(conf); err != nil {
 		return errors.Join(err, l.Close(context.Background()))
 	}
 	s.crew.Lock()
@@ -196,6 +195,39 @@ func (s *Server) listen(conf *tls.Config) error {
 	s.admitMore() // Rooms may have been opened meanwhile.
 	s.watchKeys()
 	return nil
+}
+
+// listenBeside takes the TCP ports, and opens what else must be there before clients come.
+func (s *Server) listenBeside(conf *tls.Config) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.closeBeside())
+		}
+	}()
+	if s.cfg.Admin != "" {
+		if s.admin, err = s.listenAdmin(); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Web != "" {
+		if s.web, err = s.listenWeb(conf); err != nil {
+			return err
+		}
+	}
+	return s.openTraces()
+}
+
+// closeBeside gives TCP ports back that were never served.
+func (s *Server) closeBeside() (err error) {
+	if s.admin != nil {
+		err = s.admin.Close()
+		s.admin = nil
+	}
+	if s.web != nil {
+		err = errors.Join(err, s.web.Close())
+		s.web = nil
+	}
+	return err
 }
 
 // simulated is what puts the simulated network, if there is one, in front of the socket.
@@ -261,13 +293,9 @@ func (s *Server) Close() error {
 // serve runs the rooms to their end, and releases everything that the server holds.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.ended.Store(true)
-	adminDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
-	adminCtx, stopAdmin := context.WithCancel(context.Background())
-	if s.admin != nil {
-		go func() { adminDone <- s.admin.Serve(adminCtx) }()
-	} else {
-		adminDone <- nil
-	}
+	besideDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
+	besideCtx, stopBeside := context.WithCancel(context.Background())
+	go func() { besideDone <- s.serveBeside(besideCtx) }()
 	s.ready.Store(ctx.Err() == nil)
 	err := s.play(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -275,11 +303,25 @@ func (s *Server) serve(ctx context.Context) error {
 	if s.listener != nil {
 		err = errors.Join(err, s.listener.Close(closeCtx))
 	}
-	stopAdmin()
+	stopBeside()
 	s.closeTraces()
 	s.closeCertificate()
 	s.closeKeys()
-	return errors.Join(err, <-adminDone, s.system.Close())
+	return errors.Join(err, <-besideDone, s.system.Close())
+}
+
+// serveBeside serves the TCP ports until ctx ends.
+func (s *Server) serveBeside(ctx context.Context) error {
+	var serving sync.WaitGroup
+	var adminErr, webErr error
+	if s.admin != nil {
+		serving.Go(func() { adminErr = s.admin.Serve(ctx) })
+	}
+	if s.web != nil {
+		serving.Go(func() { webErr = s.web.Serve(ctx) })
+	}
+	serving.Wait()
+	return errors.Join(adminErr, webErr)
 }
 
 // closeTimeout bounds how long connections may take to close: a few round trips

@@ -16,6 +16,7 @@ import (
 type addresses struct {
 	Listen   string `json:"listen"`
 	Admin    string `json:"admin"` // empty without an admin listener
+	Web      string `json:"web"`   // empty without pages
 	CertHash string `json:"cert_hash"`
 }
 
@@ -24,6 +25,9 @@ func addressesOf(s *netloop.Server, o *options) addresses {
 	at := addresses{Listen: bound(s.Addr(), o.Listen), CertHash: hex.EncodeToString(hash[:])}
 	if a := s.AdminAddr(); a != nil {
 		at.Admin = bound(a, o.Admin)
+	}
+	if w := s.WebAddr(); w != nil {
+		at.Web = bound(w, o.Web)
 	}
 	return at
 }

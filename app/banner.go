@@ -5,10 +5,10 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 )
@@ -37,6 +37,15 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 	return err
 }
 
+// page is the URL at which a browser on this machine finds the pages.
+func (b *banner) page() string {
+	scheme := "http"
+	if b.cfg.WebTLS {
+		scheme = "https"
+	}
+	return scheme + "://" + hereOf(b.at.Web) + "/"
+}
+
 // hereOf is an address that a browser on this machine can open.
 func hereOf(at string) string {
 	host, port, err := net.SplitHostPort(at)
@@ -62,6 +71,12 @@ func (b *banner) String() string {
 		if hereOf(b.at.Admin) != b.at.Admin {
 			line("", "and at every other address of this machine, for who has a token")
 		}
+	}
+	switch {
+	case b.at.Web == "":
+		line("page", "none (--web 127.0.0.1:8000 serves one, and lets browsers play)")
+	default:
+		line("page", "%s", b.page())
 	}
 	if b.network != "" {
 		line("network", "SIMULATED (--simulate), for each client address by itself: %s", b.network)
@@ -130,29 +145,6 @@ func writeStages(w *strings.Builder, stages []loop.DumpStage) {
 // versions names what runs: game, netloop, Go.
 func versions(g netloop.Game) string {
 	hello := inside.Netloop.Schema(g.Schema()).Hello()
-	build, _ := debug.ReadBuildInfo()
 	return fmt.Sprintf("%s %d.%d, netloop %s, wire protocol %d, %s %s/%s", hello.GetSchema(), hello.GetMajor(), hello.GetMinor(),
-		netloopVersion(build), hello.GetProtocol(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// netloopVersion is the version of the netloop in this program, whether it is
-// the program's own module or a dependency.
-func netloopVersion(build *debug.BuildInfo) string {
-	const module = "github.com/netloop/netloop"
-	if build == nil {
-		return "of unknown version"
-	}
-	version := ""
-	if build.Main.Path == module {
-		version = build.Main.Version
-	}
-	for _, d := range build.Deps {
-		if d.Path == module {
-			version = d.Version
-		}
-	}
-	if version == "" || version == "(devel)" {
-		return "development version"
-	}
-	return version
+		build.Version(), hello.GetProtocol(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

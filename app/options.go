@@ -12,6 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
+	weborigin "github.com/netloop/netloop/internal/transport/origin"
 )
 
 // options are the settings of every server, whatever its game. The order is that
@@ -24,6 +25,9 @@ type options struct {
 	InsecureAuth bool          `name:"insecure-no-auth" help:"let everybody in who reaches --listen, although others than this machine do"`
 	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
+	Web          string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
+	WebTLS       bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
+	Origin       origins       `name:"origin" help:"pages of other servers that may connect, such as https://example.org,https://example.net; * is all"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
 	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
@@ -112,6 +116,10 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("listen", o.Listen, "use host:port, for instance 127.0.0.1:4433; port 0 picks a free one")
 	case o.Admin != "" && !hostPort(o.Admin):
 		return bad("admin", o.Admin, "use host:port, for instance 127.0.0.1:8080, or nothing for no admin listener")
+	case o.Web != "" && !hostPort(o.Web):
+		return bad("web", o.Web, "use host:port, for instance 127.0.0.1:8000, or nothing for no pages")
+	case o.WebTLS && o.Web == "":
+		return bad("web-tls", o.WebTLS, "set web too, to the address of the pages")
 	case o.TickRate == rate{}:
 		return bad("tick-rate", o.TickRate, remedyRate)
 	case o.SendEvery < 1 || o.SendEvery > maxSendEvery:
@@ -183,6 +191,10 @@ func (o *options) server() netloop.Config {
 
 		AdminTokenFile: o.AdminTokens,
 
+		Web:     o.Web,
+		WebTLS:  o.WebTLS,
+		Origins: o.Origin,
+
 		CertFile: o.TLSCert,
 		KeyFile:  o.TLSKey,
 		Room: netloop.RoomSpec{
@@ -217,6 +229,22 @@ func (o *options) server() netloop.Config {
 	}
 	return c
 }
+
+// origins are the pages that may connect as a setting: a list with commas.
+type origins []string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *origins) UnmarshalText(text []byte) error {
+	list := strings.FieldsFunc(string(text), func(r rune) bool { return r == ',' || r == ' ' })
+	if _, err := weborigin.Parse(list); err != nil {
+		return err
+	}
+	*o = list
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o origins) MarshalText() ([]byte, error) { return []byte(strings.Join(o, ",")), nil }
 
 // rate is a netloop.Rate as a setting: 60, or 30000/1001. Its zero is 0.
 type rate netloop.Rate

@@ -99,6 +99,9 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if cfg.Secret, err = c.secret(p.env); err != nil {
 		return nil, err
 	}
+	if g, ok := p.game.(netloop.WebGame); ok {
+		cfg.WebFiles = g.Web()
+	}
 	record.begin(c, &cfg)
 	rooms.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
@@ -122,7 +125,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), s.Close())
 	}
 	network.begins(log.Slog(), cfg.Seed)
-	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "cert_hash", at.CertHash, "seed", cfg.Seed)
+	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "web", at.Web, "cert_hash", at.CertHash, "seed", cfg.Seed)
 	return s, nil
 }
 
@@ -138,6 +141,12 @@ func (c *configuration) portError(err error) error {
 			return c.bad("admin", c.options.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which this machine alone reaches")
 		}
 		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: Web: "); ok {
+		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+			return c.bad("web", c.options.Web, unknownHost(dns))
+		}
+		return c.bad("web", c.options.Web, strings.Replace(text, c.options.Web+" is", "the port is", 1))
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: CertFile: "); ok {
 		return c.bad("tls-cert", c.options.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)

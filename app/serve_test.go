@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/netloop/netloop"
@@ -36,13 +37,13 @@ func TestBanner(t *testing.T) {
 	stages = append(stages, loop.DumpStage{Systems: named(loop.Body, "shooter.late")})
 	b := banner{
 		title:   "shooter 2.1, netloop v1.0.0",
-		at:      addresses{Listen: "127.0.0.1:4433", Admin: "127.0.0.1:8080", CertHash: strings.Repeat("0a", 32)},
+		at:      addresses{Listen: "127.0.0.1:4433", Admin: "127.0.0.1:8080", Web: "0.0.0.0:8443", CertHash: strings.Repeat("0a", 32)},
 		devCert: true,
-		cfg:     netloop.Config{Seed: 42, Room: netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Rate{Num: 30000, Den: 1001}, SendEvery: 1, MaxClients: 256}},
+		cfg:     netloop.Config{Seed: 42, WebTLS: true, Room: netloop.RoomSpec{Rate: netloop.Hz(60), FixedRate: netloop.Rate{Num: 30000, Den: 1001}, SendEvery: 1, MaxClients: 256}},
 		stages:  stages,
 	}
 	golden.Check(t, "testdata/banner.txt", b.String())
-	b.at.Admin, b.devCert, b.cfg.Room.SendEvery, b.stages = "", false, 3, nil
+	b.at.Admin, b.at.Web, b.devCert, b.cfg.Room.SendEvery, b.stages = "", "", false, 3, nil
 	b.network = "rtt=150ms,loss=5%"
 	golden.Check(t, "testdata/banner_bare.txt", b.String())
 }
@@ -230,7 +231,7 @@ func TestBadStartIsOneLine(t *testing.T) {
 	few.open = func(*netloop.Room) error { return netloop.ConfigError("shooter.bots", 4, "use 0 to %d", 3) }
 	for _, tt := range []struct {
 		name string
-		game *game
+		game netloop.Game
 		args []string
 		want []string
 	}{
@@ -243,6 +244,12 @@ func TestBadStartIsOneLine(t *testing.T) {
 		{"tokens that are none", newGame(), []string{"--admin-token-file", notPEM}, []string{"server: --admin-token-file: ", "line 1: write read or write"}},
 		{"no tokens", newGame(), []string{"--admin-token-file", folder}, []string{"server: --admin-token-file: ", "directory"}},
 		{"unknown host of admin", newGame(), []string{"--admin", "nowhere.invalid:0"}, []string{"server: --admin: \"nowhere.invalid:0\" cannot be used: no machine"}},
+		{"web port in use", newGame(), []string{"--web", adminInUse}, []string{"server: --web: ", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
+		{"unknown host of web", newGame(), []string{"--web", "nowhere.invalid:0"}, []string{"server: --web: \"nowhere.invalid:0\" cannot be used: no machine"}},
+		{"web at no port", newGame(), []string{"--web", "localhost"}, []string{"server: --web: ", "use host:port, for instance 127.0.0.1:8000"}},
+		{"encrypted pages without any", newGame(), []string{"--web-tls"}, []string{"server: --web-tls: ", "set web too"}},
+		{"pages without a first one", playable{newGame(), fstest.MapFS{}}, []string{"--web", "127.0.0.1:0"}, []string{"server: --web: ", "no index.html at its top"}},
+		{"origin that is none", newGame(), []string{"--origin", "https://example.org/page"}, []string{"--origin", "origin \"https://example.org/page\": use scheme://host"}},
 		{"certificate that is none", newGame(), []string{"--tls-cert", notPEM, "--tls-key", notPEM}, []string{"--tls-cert", "PEM"}},
 		{"address file in no folder", newGame(), []string{"--addr-file", filepath.Join(folder, "no", "a")}, []string{"--addr-file", "may be written"}},
 		{"address file that is a folder", newGame(), []string{"--addr-file", folder}, []string{"--addr-file", "not a regular file"}},

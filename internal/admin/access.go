@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/netloop/netloop/internal/pool"
 )
 
 // maxPages bounds the pages that are made at once, those of probes aside: below the bound on
@@ -22,7 +24,7 @@ type access struct {
 // open is a page for probes: anybody may ask, and it never waits.
 func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer connOf(r.Context()).work()()
+		defer pool.Of(r.Context()).Work()()
 		if a.namesUs(w, r, a.roleOf(r)) {
 			page(w, r)
 		}
@@ -32,7 +34,7 @@ func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 // by is a page for those who have a role.
 func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer connOf(r.Context()).work()()
+		defer pool.Of(r.Context()).Work()()
 		who := a.roleOf(r)
 		if !a.namesUs(w, r, who) || !a.may(w, who, need) {
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -48,6 +49,54 @@ func replace(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A browser pins a certificate with an elliptic curve's key and a short life, and no other: with
+// the hash of another it would not connect at all.
+func TestWhichCertificatesBrowsersPin(t *testing.T) {
+	cert, key := filepath.Join(t.TempDir(), "c"), filepath.Join(t.TempDir(), "k")
+	loaded := func() tls.Certificate {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	development, err := SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written(t, cert, key, 0, 14*day)
+	short := loaded()
+	written(t, cert, key, 0, 14*day+time.Second)
+	long := loaded()
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(public any, by any) tls.Certificate {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(day)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, public, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: by}
+	}
+	for name, c := range map[string]struct {
+		pair tls.Certificate
+		want bool
+	}{
+		"development": {development, true}, "14 days": {short, true}, "more": {long, false}, "none": {tls.Certificate{}, false},
+		"RSA": {signed(&rsaKey.PublicKey, rsaKey), false}, "another curve": {signed(&p384.PublicKey, p384), false},
+	} {
+		if got := Given(c.pair, nil).Pinnable(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

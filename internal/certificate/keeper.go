@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -147,6 +149,21 @@ func (k *Keeper) Left() (left time.Duration, known bool) {
 	until := k.Until()
 	return time.Until(until), !until.IsZero()
 }
+
+// Pinnable tells whether a browser connects to who has this certificate by its hash alone: it asks
+// for an elliptic curve's key and a short life (W3C, WebTransport, "custom certificate
+// requirements").
+func (k *Keeper) Pinnable() bool {
+	h := k.held.Load()
+	if h == nil || h.pair.Leaf == nil {
+		return false
+	}
+	key, ok := h.pair.Leaf.PublicKey.(*ecdsa.PublicKey)
+	return ok && key.Curve == elliptic.P256() && h.until.Sub(h.from) <= pinnableLife
+}
+
+// pinnableLife is how long such a certificate is valid at most.
+const pinnableLife = 14 * 24 * time.Hour
 
 // Kind says where the certificate comes from: files, development or config.
 func (k *Keeper) Kind() string { return k.kind }

@@ -32,6 +32,7 @@ import (
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchdog"
 	"github.com/netloop/netloop/internal/watchfile"
+	"github.com/netloop/netloop/internal/web"
 )
 
 const (
@@ -57,7 +58,7 @@ func packages() []func() limits.Table {
 	return []func() limits.Table{
 		inside.Netloop.Bounds, inside.Client.Bounds,
 		gate.Bounds, quicnet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
-		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
+		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, web.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
 		guard.Bounds, logging.Bounds, watchfile.Bounds,
 	}
 }

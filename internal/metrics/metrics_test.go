@@ -124,6 +124,8 @@ func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
 func (s *fakeServer) Simulated(f *Family)       { f.Set(13, "up", "lost") }
 func (s *fakeServer) LogsDropped(f *Family)     { f.Set(12) }
 func (s *fakeServer) AdminRefusals(f *Family)   { f.Set(21, "token") }
+func (s *fakeServer) WebRequests(f *Family)     { f.Set(25, "answered") }
+func (s *fakeServer) WebConnections(f *Family)  { f.Set(26, "full") }
 func (s *fakeServer) CertificateLeft(f *Family) { f.SetFloat(6.5, "files") }
 func (s *fakeServer) CertificateReloads(f *Family) {
 	f.Set(4, "loaded")

@@ -45,6 +45,8 @@ type Server interface {
 	Simulated(*Family)
 	LogsDropped(*Family)
 	AdminRefusals(*Family)
+	WebRequests(*Family)
+	WebConnections(*Family)
 	CertificateLeft(*Family)
 	CertificateReloads(*Family)
 	Tokens(*Family)

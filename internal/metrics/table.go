@@ -217,6 +217,10 @@ var table = []row{
 	// The server's account of itself.
 	{"admin_refusals_total", counter, "reason", "What the admin listener did not answer: asked for by the name of another machine (host), without a token that is good for it (token), while too many pages were made (busy); and connections that were closed for newer ones (connection).",
 		server(Server.AdminRefusals)},
+	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
+		server(Server.WebRequests)},
+	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be.",
+		server(Server.WebConnections)},
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},
 	{"metrics_series_refused_total", counter, "", "Values not counted because their metric has too many label sets.",

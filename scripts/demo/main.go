@@ -110,7 +110,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	addrFile := filepath.Join(dir, "addr.json")
-	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--addr-file", addrFile)
+	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--web", "127.0.0.1:0", "--addr-file", addrFile)
 	server.Env = halfTheCores(os.Environ())
 	if err := server.Start(); err != nil {
 		return 1, fmt.Errorf("start the server: %w", err)

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -109,74 +108,5 @@ func TestPagesUnderWayAreNotClosed(t *testing.T) {
 		if a := <-answers; a != (answer{http.StatusOK, "made"}) {
 			t.Errorf("%+v", a)
 		}
-	}
-}
-
-// bare is a connection that knows whether it is closed.
-type bare struct {
-	net.Conn
-	closed int
-}
-
-func (b *bare) Close() error { b.closed++; return nil }
-
-// queue is a listener with some connections, and then an error.
-type queue struct {
-	net.Listener
-	all []*bare
-}
-
-func (q *queue) Accept() (net.Conn, error) {
-	if len(q.all) == 0 {
-		return nil, net.ErrClosed
-	}
-	c := q.all[0]
-	q.all = q.all[1:]
-	return c, nil
-}
-
-// The connection that has been quiet for longest goes first; one that has just been answered is
-// the newest; one that is busy stays, and while all are busy nobody else comes in.
-func TestTheQuietestConnectionGoesFirst(t *testing.T) {
-	var all [6]bare
-	q := &queue{}
-	for i := range all {
-		q.all = append(q.all, &all[i])
-	}
-	closed := 0
-	p := newPool(q, 2, func() { closed++ })
-	accept := func() *conn {
-		t.Helper()
-		c, err := p.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.(*conn)
-	}
-	a, b := accept(), accept()
-	a.work()()    // Now b has been quiet for longer.
-	c := accept() // in the place of b
-	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
-		t.Errorf("closed are %+v", all)
-	}
-	b.work()() // It is gone already.
-	busy, ended := a.work(), c.work()
-	_ = c.Close() // while its page is made
-	ended()
-	d := accept()
-	if d.work(); all[3].closed != 0 || closed != 1 {
-		t.Errorf("closed are %+v", all)
-	}
-	_, err := p.Accept() // All are busy: the rest of the queue is turned away.
-	if !errors.Is(err, net.ErrClosed) || all[4].closed != 1 || all[5].closed != 1 || closed != 3 {
-		t.Errorf("%v, closed are %+v", err, all)
-	}
-	busy()
-	if _ = a.Close(); p.quiet.Len() != 0 || p.busy != 1 {
-		t.Errorf("%d quiet, %d busy", p.quiet.Len(), p.busy)
-	}
-	_ = a.Close() // counts once
-	if p.quiet.Len() != 0 || p.busy != 1 {
-		t.Errorf("%d quiet, %d busy", p.quiet.Len(), p.busy)
 	}
 }

@@ -1,0 +1,31 @@
+// Package build says which netloop is in a program.
+package build
+
+import "runtime/debug"
+
+// Version is the version of the netloop in this program.
+func Version() string {
+	info, _ := debug.ReadBuildInfo()
+	return version(info)
+}
+
+// version is that of a program, whether netloop is the program's own module or a dependency.
+func version(build *debug.BuildInfo) string {
+	const module = "github.com/netloop/netloop"
+	if build == nil {
+		return "of unknown version"
+	}
+	version := ""
+	if build.Main.Path == module {
+		version = build.Main.Version
+	}
+	for _, d := range build.Deps {
+		if d.Path == module {
+			version = d.Version
+		}
+	}
+	if version == "" || version == "(devel)" {
+		return "development version"
+	}
+	return version
+}

@@ -1,0 +1,29 @@
+package web
+
+import "github.com/netloop/netloop/internal/limits"
+
+// Bounds are the rows of this package in docs/LIMITS.md.
+func Bounds() limits.Table {
+	return limits.Table{limits.Operation: {
+		{
+			Name: "connections of the page server (`--web`), WebSockets aside", Default: maxConns, Unit: "connections",
+			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "the one that has been quiet for longest is closed, of the site with the most",
+		},
+		{
+			Name: "… a request, header and all", Default: limits.Bytes(maxHeader), Full: "answered 431",
+		},
+		{
+			Name: "… the time for a request", Default: readTimeout, Full: "closed",
+		},
+		{
+			Name: "… the time for an answer", Default: writeTimeout, Full: "closed",
+		},
+		{
+			Name: "… files of the game's `Web`", Default: maxFiles, Unit: "files",
+			Full: "the server does not start",
+		},
+		{
+			Name: "… all of them together", Default: limits.Bytes(maxFileBytes), Full: "the server does not start",
+		},
+	}}
+}

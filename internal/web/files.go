@@ -1,0 +1,131 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxFiles and maxFileBytes bound what a game may have: all of it is kept in memory.
+	maxFiles     = 4096
+	maxFileBytes = 256 << 20
+	// tagBytes is how much of a file's hash names a version of it.
+	tagBytes = 12
+)
+
+// file is a file as it is served.
+type file struct {
+	kind string // its media type
+	body []byte
+	tag  string // names this version
+	zip  []byte // the same, compressed; nil where that is not worth it
+}
+
+// kinds are the media types by the end of the name. The system's own table differs from machine to
+// machine, and a page whose script has another type does not run.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
+	".webmanifest": "application/manifest+json", ".txt": "text/plain; charset=utf-8", ".wasm": "application/wasm",
+	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon",
+	".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav", ".m4a": "audio/mp4", ".mp4": "video/mp4", ".webm": "video/webm",
+	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".glb": "model/gltf-binary", ".gltf": "model/gltf+json",
+}
+
+// readFiles reads all files of a game, by the path under which each is asked for. What begins with
+// a dot is left out.
+func readFiles(from fs.FS) (map[string]*file, error) {
+	files, total := make(map[string]*file), 0
+	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is one.
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		b, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		if total += len(b); len(files) >= maxFiles || total > maxFileBytes {
+			return fmt.Errorf("the pages have more than %d files or %d MiB", maxFiles, maxFileBytes>>20)
+		}
+		files["/"+name] = newFile(name, b, zip)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, f := range files {
+		if path.Base(name) == "index.html" {
+			files[strings.TrimSuffix(name, "index.html")] = f
+		}
+	}
+	return files, nil
+}
+
+// newFile prepares a file.
+func newFile(name string, b []byte, w *gzip.Writer) *file {
+	kind, known := kinds[strings.ToLower(path.Ext(name))]
+	if !known {
+		kind = "application/octet-stream"
+	}
+	hash := sha256.Sum256(b)
+	f := &file{kind: kind, body: b, tag: base64.RawURLEncoding.EncodeToString(hash[:tagBytes])}
+	var zip bytes.Buffer
+	w.Reset(&zip)
+	_, _ = w.Write(b) // It goes to memory.
+	_ = w.Close()
+	if zip.Len() < len(b)*9/10 {
+		f.zip = zip.Bytes()
+	}
+	return f
+}
+
+// serve answers with the file, or with the word that the browser has this version.
+func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Cache-Control", "no-cache") // It may be kept, and is asked for again by its tag.
+	body, tag := f.body, f.tag
+	if f.zip != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if r.Header.Get("Range") == "" && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+			body, tag = f.zip, f.tag+"-gzip"
+			h.Set("Content-Encoding", "gzip")
+			h.Set("Content-Length", strconv.Itoa(len(body)))
+		}
+	}
+	h.Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// acceptsGzip reads an Accept-Encoding as far as gzip is concerned.
+func acceptsGzip(accepts string) bool {
+	for part := range strings.SplitSeq(accepts, ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q, said := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+			value, err := strconv.ParseFloat(q, 64)
+			return !said || err == nil && value > 0
+		}
+	}
+	return false
+}

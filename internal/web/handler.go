@@ -1,0 +1,146 @@
+package web
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"html"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/netloop/netloop/internal/pool"
+)
+
+// own is the server's own page, for a game that has none.
+//
+//go:embed page
+var own embed.FS
+
+// handler answers every request.
+type handler struct {
+	cfg   Config
+	files map[string]*file
+	index string // the server's own page, as a template; empty if the game has files
+	mux   *http.ServeMux
+}
+
+func newHandler(cfg Config) (*handler, error) {
+	h := &handler{cfg: cfg, mux: http.NewServeMux()}
+	from := cfg.Files
+	if from == nil {
+		from, _ = fs.Sub(own, "page") // It is there.
+	}
+	var err error
+	if h.files, err = readFiles(from); err != nil {
+		return nil, err
+	}
+	if cfg.Files == nil {
+		h.index = string(h.files["/"].body)
+	} else if h.files["/"] == nil {
+		return nil, errors.New("the game's Web has no index.html at its top: embed the folder that has it, and take fs.Sub of it")
+	}
+	h.mux.HandleFunc("GET /", h.file)
+	h.mux.HandleFunc("GET /connect.json", h.connect)
+	if cfg.Socket != nil {
+		h.mux.Handle("GET "+Path, cfg.Socket)
+	}
+	return h, nil
+}
+
+func (h *handler) scheme() string {
+	if h.cfg.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// socketFor is the URL of the WebSocket for whoever asked by a host; empty without one.
+func (h *handler) socketFor(host string) string {
+	if h.cfg.Socket == nil {
+		return ""
+	}
+	return "ws" + strings.TrimPrefix(h.scheme(), "http") + "://" + host + Path
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer pool.Of(r.Context()).Work()()
+	if !plainHost(r.Host) {
+		http.Error(w, "this is no host", http.StatusBadRequest)
+		return
+	}
+	h.protect(w.Header(), r.Host)
+	h.mux.ServeHTTP(w, r)
+}
+
+// protect says what a browser may do with an answer: run and load what this server serves, connect
+// to it and to the game, and nothing else.
+func (h *handler) protect(to http.Header, host string) {
+	facts := h.cfg.Facts()
+	game := "https:" // An IPv6 address cannot be written in such a rule.
+	if at := facts.addressFor(host); !strings.Contains(at, "[") {
+		game = "https://" + at
+	}
+	socket := "ws: wss:"
+	if !strings.Contains(host, "[") {
+		socket = h.socketFor(host)
+	}
+	to.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' "+game+" "+socket+
+		"; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	to.Set("X-Content-Type-Options", "nosniff")
+	to.Set("Referrer-Policy", "no-referrer")
+	to.Set("Cross-Origin-Opener-Policy", "same-origin")
+	to.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// file answers with a file of the game, or with the server's own page.
+func (h *handler) file(w http.ResponseWriter, r *http.Request) {
+	f := h.files[r.URL.Path]
+	switch {
+	case f == nil:
+		h.cfg.Counts.Missing.Add(1)
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "there is no such page here", http.StatusNotFound)
+		return
+	case h.index != "" && f == h.files["/"]:
+		h.own(w, r)
+	default:
+		f.serve(w, r)
+	}
+	h.cfg.Counts.Answered.Add(1)
+}
+
+// own answers with the server's own page.
+func (h *handler) own(w http.ResponseWriter, r *http.Request) {
+	f := h.cfg.Facts()
+	to := w.Header()
+	to.Set("Content-Type", kinds[".html"])
+	to.Set("Cache-Control", "no-store")
+	_, _ = strings.NewReplacer( // Whoever asked may have gone.
+		"{game}", html.EscapeString(f.Schema.Name), "{version}", html.EscapeString(f.Version),
+		"{major}", strconv.Itoa(f.Schema.Major), "{minor}", strconv.Itoa(f.Schema.Minor), "{protocol}", strconv.Itoa(f.Protocol),
+		"{address}", html.EscapeString(f.addressFor(r.Host)),
+	).WriteString(w, h.index)
+}
+
+// connect answers with what a page needs to find the game. Pages of others may read it that may
+// also connect.
+func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
+	f := h.cfg.Facts()
+	b, err := json.Marshal(f.connectFor(r.Host, h.socketFor(r.Host)))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	to := w.Header()
+	if from := r.Header.Get("Origin"); from != "" && h.cfg.Origins.Allows(from, r.Host) {
+		to.Set("Access-Control-Allow-Origin", from)
+	}
+	to.Set("Vary", "Origin")
+	to.Set("Content-Type", kinds[".json"])
+	to.Set("Cache-Control", "no-store")
+	h.cfg.Counts.Answered.Add(1)
+	_, _ = w.Write(append(b, '\n')) // Whoever asked may have gone.
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/transport/origin"
+)
+
+// The limits on what a connection may cost. Requests here are one line and a few headers, and
+// bodies are not read.
+const (
+	readTimeout = 5 * time.Second // a whole request
+	// writeTimeout bounds a whole answer: a file of some megabytes over a slow link.
+	writeTimeout = time.Minute
+	idleTimeout  = 30 * time.Second
+	maxHeader    = 8 << 10
+	// maxConns is ample for pages, which need a connection for some seconds; who comes then takes
+	// the place of whoever has been quiet for longest.
+	maxConns = 256
+	// sendBuffer bounds what the kernel holds of an answer for a peer that does not read.
+	sendBuffer = 128 << 10
+	// shutdownGrace is what answers under way get once the server stops.
+	shutdownGrace = 2 * time.Second
+)
+
+// Config says what the pages are. Every function may be called from any goroutine.
+type Config struct {
+	// Listen is the TCP address; port 0 picks a free one.
+	Listen string
+	// TLS makes it HTTPS; nil is plain HTTP.
+	TLS *tls.Config
+	// Files are the game's. They are read once. Nil is a page of the server's own.
+	Files fs.FS
+	// Facts are what a page needs to find the game.
+	Facts func() Facts
+	// Origins says which pages, of those that others serve, may read /connect.json too.
+	Origins *origin.Set
+	// Socket serves [Path], and takes the connections that it gets out of the pool; nil is none.
+	Socket http.Handler
+	// Counts takes what the listener does.
+	Counts *Counts
+	// Log takes what net/http complains about.
+	Log *slog.Logger
+}
+
+// Path is where the game's own connections come in, of every carrier.
+const Path = "/netloop"
+
+// Counts are what became of requests and connections. They may be read at any time.
+type Counts struct {
+	Answered atomic.Uint64 // requests for which there is a page or a file
+	Missing  atomic.Uint64 // requests for which there is none
+	Conns    atomic.Uint64 // connections closed for newer ones
+}
+
+// Server is a bound listener of pages.
+type Server struct {
+	listener net.Listener
+	tls      bool
+	http     *http.Server
+}
+
+// Listen reads the files and binds the address. The error names the address and what can be done.
+func Listen(cfg Config) (*Server, error) {
+	h, err := newHandler(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use: stop what listens there or choose another port (0 picks a free one)", cfg.Listen)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
+	}
+	cfg.Origins.Serves(h.scheme(), ln.Addr())
+	return &Server{
+		tls:      cfg.TLS != nil,
+		listener: pool.New(narrow{ln}, pool.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
+		http: &http.Server{
+			Handler:        h,
+			TLSConfig:      cfg.TLS,
+			Protocols:      http1(),
+			ConnContext:    pool.With,
+			ReadTimeout:    readTimeout,
+			WriteTimeout:   writeTimeout,
+			IdleTimeout:    idleTimeout,
+			MaxHeaderBytes: maxHeader,
+			ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+		},
+	}, nil
+}
+
+// http1 is HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
+}
+
+// narrow is a TCP listener whose connections hold little of what their peers do not read.
+type narrow struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (n narrow) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // A connection that has ended says so when it is used.
+	}
+	return c, err
+}
+
+// Addr is the address bound.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers until ctx ends and returns when every goroutine of the listener has ended, but for
+// those of Config.Socket. The error is nil unless the listener itself failed. It is called once; a
+// server that is never served is closed with Close.
+func (s *Server) Serve(ctx context.Context) error {
+	failed := make(chan error, 1) // one sender, one value
+	go func() {
+		if s.tls {
+			failed <- s.http.ServeTLS(s.listener, "", "") // The TLSConfig has the certificate.
+			return
+		}
+		failed <- s.http.Serve(s.listener)
+	}()
+	select {
+	case err := <-failed:
+		_ = s.http.Close()
+		return fmt.Errorf("web: serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if s.http.Shutdown(grace) != nil {
+		_ = s.http.Close() // Whoever is still reading has had its time.
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("web: serve: %w", err)
+	}
+	return nil
+}
+
+// Close releases the port of a server that was never served.
+func (s *Server) Close() error { return s.listener.Close() }

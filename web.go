@@ -1,0 +1,87 @@
+package netloop
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io/fs"
+	"net"
+
+	"github.com/netloop/netloop/internal/build"
+	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/origin"
+	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/web"
+)
+
+// WebGame is a game that has pages: the server serves what Web returns on [Config] Web, and the
+// file index.html at its top is the first that a browser sees. Package app looks for it; whoever
+// makes the Config sets its WebFiles.
+type WebGame interface{ Web() fs.FS }
+
+// listenWeb binds the listener of pages, with the server's certificate if it is to be encrypted.
+func (s *Server) listenWeb(conf *tls.Config) (*web.Server, error) {
+	if s.cfg.WebTLS {
+		conf = conf.Clone()
+		conf.MinVersion, conf.NextProtos = tls.VersionTLS13, nil
+	} else {
+		conf = nil
+	}
+	w, err := web.Listen(web.Config{
+		Listen:  s.cfg.Web,
+		TLS:     conf,
+		Files:   s.cfg.WebFiles,
+		Facts:   s.webFacts,
+		Origins: s.origins,
+		Counts:  &s.webCounts,
+		Log:     s.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("netloop: Web: %w", err)
+	}
+	if conf == nil && !quicnet.OnLoopback(s.cfg.Web) {
+		s.log.Warn("pages are not encrypted, so browsers on other machines play over WebSocket alone, tokens in the clear: use WebTLS, or a proxy with TLS before it",
+			"web", w.Addr().String())
+	}
+	return w, nil
+}
+
+// webFacts is what a page needs to find the game.
+func (s *Server) webFacts() web.Facts {
+	hello := s.schema.s.Hello()
+	f := web.Facts{
+		Game: s.listener.Addr(), Version: build.Version(), Protocol: transport.ProtocolVersion,
+		Schema: web.Schema{Name: hello.GetSchema(), Major: int(hello.GetMajor()), Minor: int(hello.GetMinor()), Fingerprint: hello.GetFingerprint()},
+	}
+	if k := s.certificate.Load(); k != nil && k.Pinnable() {
+		f.Hashes = [][32]byte{k.Hash()}
+	}
+	return f
+}
+
+// WebAddr returns the TCP address of the pages, or nil.
+func (s *Server) WebAddr() net.Addr {
+	if s.web == nil {
+		return nil
+	}
+	return s.web.Addr()
+}
+
+func (m measured) WebRequests(f *metrics.Family) {
+	c := &m.s.webCounts
+	f.Set(c.Answered.Load(), "answered")
+	f.Set(c.Missing.Load(), "missing")
+}
+
+func (m measured) WebConnections(f *metrics.Family) {
+	f.Set(m.s.webCounts.Conns.Load(), "full")
+}
+
+// parseOrigins reads Config.Origins.
+func parseOrigins(list []string) (*origin.Set, error) {
+	set, err := origin.Parse(list)
+	if err != nil {
+		return nil, ConfigError("Origins", list, "%s", err)
+	}
+	return set, nil
+}
