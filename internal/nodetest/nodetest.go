@@ -43,7 +43,7 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
-// Bundle makes one file of a TypeScript file of clients/ts and what it imports. It returns its path.
+// Bundle makes one file of a TypeScript file of clients/ts and of what that imports.
 func Bundle(tb testing.TB, entry string) string {
 	tb.Helper()
 	out := filepath.Join(tb.TempDir(), strings.TrimSuffix(filepath.Base(entry), ".ts")+".mjs")

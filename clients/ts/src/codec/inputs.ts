@@ -1,4 +1,11 @@
-import type { MessageType } from "./schema.js";
+// Inputs of a client, in packets (docs/WIRE.md, "Inputs").
+
+import { BitWriter } from "../wire/bitwriter.js";
+import { zigzag } from "../wire/numbers.js";
+import type { Version } from "./delta.js";
+import { cellsOf, decodeMessage, encodeMessage } from "./message.js";
+import type { Message, MessageType } from "./schema.js";
+import { DeltaWriter } from "./writedelta.js";
 
 /** What a player saw when an input was made: between the snapshots of two ticks. */
 export interface View {
@@ -18,22 +25,41 @@ export interface StepInput {
 
 /** An input whose value has been taken over: the player may go on with his own object. */
 export interface EncodedInput {
-  /** @internal */
+  /** As a message. @internal */
   readonly bytes: Uint8Array;
+  /** Its cells, unless it is a protobuf message. @internal */
+  readonly version: Version | undefined;
 }
 
-/** Writes the packets of inputs (docs/WIRE.md, "Inputs"). */
+const MAX_INPUT = 48;
+const MAX_INPUTS = 16;
+const MAX_PACKET = 900;
+const PLACES = 64;
+const MAX_ADVANCE = 2 ** 20;
+
+/** Writes the packets of inputs. */
 export class InputWriter {
-  constructor(readonly type: MessageType) {}
+  private readonly type: Message;
+  private readonly w = new BitWriter();
+  private readonly deltas = new DeltaWriter(this.w);
+
+  constructor(type: MessageType) {
+    this.type = type as Message;
+  }
 
   /** Takes over an input. Throws a RangeError as encodeMessage does, and if it is over 48 bytes. */
-  encode(_value: unknown): EncodedInput {
-    throw new RangeError("to be written");
+  encode(value: unknown): EncodedInput {
+    const bytes = encodeMessage(this.type, value);
+    if (bytes.length > MAX_INPUT) {
+      throw new RangeError(`an input has ${bytes.length} bytes, over its ${MAX_INPUT}`);
+    }
+    const { layout } = this.type;
+    return { bytes, version: layout && { tick: 0, owner: 0, ...cellsOf(layout, bytes) } };
   }
 
   /** What the server makes of an input: quantised and rounded, so that a prediction uses the same. */
-  decode(_input: EncodedInput): unknown {
-    throw new RangeError("to be written");
+  decode(input: EncodedInput): unknown {
+    return decodeMessage(this.type, input.bytes);
   }
 
   /**
@@ -41,7 +67,81 @@ export class InputWriter {
    * those that do not fit into 900 bytes are left out. Views are as docs/WIRE.md has them: without
    * one a player has looked on.
    */
-  write(_inputs: readonly StepInput[]): Uint8Array {
-    throw new RangeError("to be written");
+  write(inputs: readonly StepInput[]): Uint8Array {
+    for (let n = Math.min(inputs.length, MAX_INPUTS); ; n--) {
+      this.writeSome(inputs.slice(0, n));
+      if (n <= 1 || this.w.length <= 8 * MAX_PACKET) {
+        return this.w.done();
+      }
+    }
   }
+
+  private writeSome(inputs: readonly StepInput[]): void {
+    const { w } = this;
+    const gap = (i: number) => inputs[i - 1].step - inputs[i].step - 1;
+    const gaps = inputs.some((_, i) => i > 0 && gap(i) > 0);
+    const line = new ViewLine();
+    w.reset();
+    w.bits(inputs[0].step % 2 ** 16, 16);
+    w.bits(inputs.length - 1, 4);
+    w.bit(gaps);
+    for (let i = 0; i < inputs.length; i++) {
+      if (gaps && i > 0) {
+        w.len(gap(i));
+      }
+      line.write(w, inputs[i].view, inputs[i].step);
+      this.writeInput(inputs[i].input, inputs[i - 1]?.input, inputs[i - 2]?.input);
+    }
+  }
+
+  private writeInput(input: EncodedInput, newer: EncodedInput | undefined, newest: EncodedInput | undefined): void {
+    const { layout } = this.type;
+    if (layout !== undefined) {
+      const zero = { tick: 0, owner: 0, n: layout.zeroN, x: layout.zeroX as unknown[] };
+      this.deltas.write(layout, input.version!, newer?.version ?? zero, newest?.version, 1, 1);
+      return;
+    }
+    const was = newer?.bytes ?? new Uint8Array(0);
+    const same = was.length === input.bytes.length && was.every((b, i) => b === input.bytes[i]);
+    this.w.bit(!same);
+    if (!same) {
+      this.w.len(input.bytes.length);
+      this.w.raw(input.bytes);
+    }
+  }
+}
+
+/** What the views of newer inputs let expect of the next one. */
+class ViewLine {
+  private newer: View | undefined;
+  private advance = PLACES;
+
+  write(w: BitWriter, v: View | undefined, step: number): void {
+    const advance = this.newer && v && advanceOf(this.newer, v);
+    if (v === undefined) {
+      if (this.newer === undefined) w.bit(false);
+      else w.bits(1, 2);
+    } else if (advance !== undefined) {
+      w.bit(false);
+      w.rice(zigzag(advance - this.advance), 0);
+      this.advance = advance;
+    } else {
+      w.bits(3, 2);
+      w.len(zigzag(step - v.from));
+      w.len(v.to - v.from);
+      w.bits(v.alpha, 6);
+    }
+    this.newer = v;
+  }
+}
+
+/** How many places a view lies before a newer one, undefined if it is not on its line. */
+function advanceOf(newer: View, v: View): number | undefined {
+  const span = newer.to - newer.from;
+  const ticks = newer.from - v.from;
+  if (span === 0 || v.to - v.from !== span || ticks % span !== 0) {
+    return undefined;
+  }
+  const advance = (ticks / span) * PLACES + newer.alpha - v.alpha;
+  return Math.abs(advance) < MAX_ADVANCE ? advance : undefined;
 }

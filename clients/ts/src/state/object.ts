@@ -4,7 +4,7 @@ import type { Class } from "../codec/schema.js";
 import { Blob, Form, isNumber, List, type Layout } from "../codec/layout.js";
 import { containersOf, flatten, show, showLeaf } from "../codec/show.js";
 import { refuse } from "../wire/refusal.js";
-import type { Version } from "./delta.js";
+import type { Version } from "../codec/delta.js";
 import type { Replicated } from "./replica.js";
 
 /** Counts the bytes of what is stored, each string and list once however many versions have it. */

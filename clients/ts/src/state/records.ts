@@ -4,7 +4,7 @@
 import type { Class } from "../codec/schema.js";
 import { BitReader } from "../wire/bits.js";
 import { refuse } from "../wire/refusal.js";
-import { DeltaReader, type Version } from "./delta.js";
+import { DeltaReader, type Version } from "../codec/delta.js";
 import { before, MAX_SLOTS } from "./header.js";
 import { ReplicatedObject, type Memory } from "./object.js";
 

@@ -4,12 +4,12 @@ import { ByteReader } from "../wire/bytes.js";
 import type { BitReader } from "../wire/bits.js";
 import { bitLength, TWO32, TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
 import { refuse } from "../wire/refusal.js";
-import { bitsOf, floatAt, floatFromBits, floatPlace, Place } from "../codec/floats.js";
-import { Form, type Layout, type Leaf, type List } from "../codec/layout.js";
-import { readScript } from "../codec/list.js";
-import { checkQuat, readWord, turn } from "../codec/quat.js";
-import { number, readCell, within } from "../codec/value.js";
-import { Expected, isTrend } from "./expected.js";
+import { bitsOf, floatAt, floatFromBits, floatPlace, Place } from "./floats.js";
+import { Form, type Layout, type Leaf, type List } from "./layout.js";
+import { readScript } from "./list.js";
+import { checkQuat, readWord, turn } from "./quat.js";
+import { number, readCell, within } from "./value.js";
+import { Expected, isTrend, Run } from "./expected.js";
 
 /** The values of an object as of one tick. */
 export interface Version {
@@ -27,9 +27,7 @@ export class DeltaReader {
   private readonly moving = new Uint8Array(257);
   private readonly changed = new Uint8Array(257);
   private readonly expected = new Expected();
-  /** Bits of the last two distances of the run, -1 for none. */
-  private last = -1;
-  private before = -1;
+  private readonly run = new Run();
   private bytes = new Uint8Array(2048);
   private readonly whole = new ByteReader();
   private readonly turned = new Float64Array(9);
@@ -46,7 +44,7 @@ export class DeltaReader {
     this.expected.ahead = ahead;
     this.findMoving(layout, base, older, oldest);
     this.readMask(layout, older !== undefined);
-    this.last = this.before = -1;
+    this.run.begin();
     if (this.changed[0] === 1) {
       this.readOwner(to);
     }
@@ -54,7 +52,7 @@ export class DeltaReader {
     for (let i = 0; i < leaves.length; i++) {
       const l = leaves[i];
       if (l.begins) {
-        this.last = this.before = -1;
+        this.run.begin();
       }
       if (this.changed[i + 1] === 1) {
         this.readLeaf(l, to, base, this.moving[i + 1] === 1 ? older : undefined, oldest);
@@ -150,27 +148,8 @@ export class DeltaReader {
 
   /** The distance as a zigzag; of one from 2^53 on the reader has the exact one. */
   private distance(): number {
-    const { expected: e } = this;
-    const p = Math.max(this.last, this.before);
-    let k: number;
-    if (e.v === 0 && e.u === 0) {
-      if (p < 0 && !e.moving) {
-        return this.r.len();
-      }
-      k = Math.max(0, p - 1);
-    } else if (e.bent) {
-      k = p < 0 ? (7 * e.v + 6 * e.u + 14) >> 4 : (5 * e.v + 4 * e.u + 7 * p + 7) >> 4;
-    } else {
-      const f = bitLength(Math.floor(e.ahead / e.span));
-      k = Math.max(f, p < 0 ? (e.v >> 1) + 2 : (3 * e.v + 4 * p + 6) >> 3);
-    }
-    return this.r.rice(Math.min(k, 40));
-  }
-
-  /** Notes how many bits a distance had. */
-  private note(bits: number): void {
-    this.before = this.last;
-    this.last = bits;
+    const k = this.run.bitsOf(this.expected);
+    return k < 0 ? this.r.len() : this.r.rice(k);
   }
 
   private readInt(l: Leaf, to: Version, base: Version, older: Version | undefined, oldest: Version | undefined): void {
@@ -192,7 +171,7 @@ export class DeltaReader {
     const u = this.distance();
     if (u < SAFE) {
       const d = unzigzag(u);
-      this.note(bitLength(Math.abs(d)));
+      this.run.note(bitLength(Math.abs(d)));
       to.n[l.at] = within(l, at + d);
       return;
     }
@@ -222,7 +201,7 @@ export class DeltaReader {
 
   private wideDistance(u: number): bigint {
     const d = unzigzagWide(u < TWO53 ? BigInt(u) : this.r.wide());
-    this.note(bitsOf(Number(d >> 32n), Number(d & 0xffff_ffffn)));
+    this.run.note(bitsOf(Number(d >> 32n), Number(d & 0xffff_ffffn)));
     return d;
   }
 
@@ -249,7 +228,7 @@ export class DeltaReader {
     const at = e.at;
     if (this.r.bit()) {
       const v = number(floatFromBits(this.r.bits(32) | 0));
-      this.note(bitLength(Math.abs(floatPlace(v) - at)));
+      this.run.note(bitLength(Math.abs(floatPlace(v) - at)));
       to.n[l.at] = v;
       return;
     }
@@ -258,7 +237,7 @@ export class DeltaReader {
     if (place !== (place | 0)) {
       refuse("a value beyond its field");
     }
-    this.note(bitLength(Math.abs(place - at)));
+    this.run.note(bitLength(Math.abs(place - at)));
     to.n[l.at] = number(floatAt(place));
   }
 
@@ -280,7 +259,7 @@ export class DeltaReader {
         place.hi ^= 0x7fff_ffff;
         place.lo = ~lo >>> 0;
       }
-      this.note(place.bitsFrom(e.wide));
+      this.run.note(place.bitsFrom(e.wide));
     } else {
       const u = this.distance();
       const lo = u < TWO53 ? u >>> 0 : this.r.lo;
@@ -288,7 +267,7 @@ export class DeltaReader {
       const flip = -(lo & 1);
       const dLo = (((lo >>> 1) | (hi << 31)) ^ flip) >>> 0;
       const dHi = (hi >>> 1) ^ flip;
-      this.note(bitsOf(dHi, dLo));
+      this.run.note(bitsOf(dHi, dLo));
       place.hi = e.wide.hi;
       place.lo = e.wide.lo;
       place.add(dHi, dLo);
@@ -315,7 +294,7 @@ export class DeltaReader {
     turn(l, base.n, l.at, now, turned, 0);
     if (older !== undefined) turn(l, older.n, l.at, now, turned, 3);
     if (bent) turn(l, oldest.n, l.at, now, turned, 6);
-    this.last = this.before = -1;
+    this.run.begin();
     to.n[l.at] = now;
     for (let k = 0; k < 3; k++) {
       if (older === undefined) {
@@ -326,7 +305,7 @@ export class DeltaReader {
       }
       const at = e.at;
       const d = unzigzag(Math.min(this.distance(), SAFE));
-      this.note(bitLength(Math.abs(d)));
+      this.run.note(bitLength(Math.abs(d)));
       to.n[l.at + 1 + k] = at + d;
     }
     checkQuat(l, to.n, l.at);
@@ -365,7 +344,7 @@ export class DeltaReader {
 }
 
 /** Whether a leaf is moving. */
-function isMoving(l: Leaf, base: Version, older: Version, oldest: Version | undefined): boolean {
+export function isMoving(l: Leaf, base: Version, older: Version, oldest: Version | undefined): boolean {
   switch (l.form) {
     case Form.Int: {
       const d = base.n[l.at] - older.n[l.at];

@@ -1,6 +1,6 @@
 // Where numbers are expected that have a trend (docs/WIRE.md, "Deltas").
 
-import { floatPlace, Place } from "../codec/floats.js";
+import { floatPlace, Place } from "./floats.js";
 import { bitLength, bitLengthWide } from "../wire/numbers.js";
 
 const TREND = 2 ** 40; // what differs by more has no trend
@@ -157,6 +157,39 @@ export class Expected {
     } else {
       place.set(Number.isFinite(v) ? v : base);
     }
+  }
+}
+
+/** Neighbouring leaves of one kind and step: how long their distances are tells of the next one. */
+export class Run {
+  /** Bits of the last two distances, -1 for none. */
+  private last = -1;
+  private before = -1;
+
+  begin(): void {
+    this.last = this.before = -1;
+  }
+
+  /** Notes how many bits a distance had. */
+  note(bits: number): void {
+    this.before = this.last;
+    this.last = bits;
+  }
+
+  /** About how many bits the next distance has, -1 if nobody can guess. */
+  bitsOf(e: Expected): number {
+    const p = Math.max(this.last, this.before);
+    if (e.v === 0 && e.u === 0) {
+      return p < 0 && !e.moving ? -1 : Math.max(0, p - 1);
+    }
+    let k: number;
+    if (e.bent) {
+      k = p < 0 ? (7 * e.v + 6 * e.u + 14) >> 4 : (5 * e.v + 4 * e.u + 7 * p + 7) >> 4;
+    } else {
+      const f = bitLength(Math.floor(e.ahead / e.span));
+      k = Math.max(f, p < 0 ? (e.v >> 1) + 2 : (3 * e.v + 4 * p + 6) >> 3);
+    }
+    return Math.min(k, 40);
   }
 }
 
