@@ -66,7 +66,7 @@ type Config struct {
 	// start, and is another for every server: whoever has two servers' packets could
 	// otherwise end connections of one by asking the other. Empty draws one.
 	Secret []byte
-	// Room describes the default room.
+	// Room describes the default room. What it leaves zero a game may propose: see [Proposer].
 	Room RoomSpec
 	// MaxRooms is how many rooms there may be, the default one included. Default 1024; at most
 	// 100 000.
@@ -142,6 +142,8 @@ type Config struct {
 	// LogsDropped says how many lines the handler of Log has dropped so far, for the
 	// metrics. Nil is none.
 	LogsDropped func() uint64
+
+	recorded bool // Room is that of a recording, to the last field
 }
 
 // ConfigError makes the error for a configuration value that cannot be used: one
@@ -272,6 +274,9 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	}
 	if s.CloseEmpty > maxCloseEmpty {
 		return s, ConfigError("Room.CloseEmpty", s.CloseEmpty, "use up to %v, or 0 for never", maxCloseEmpty)
+	}
+	if s.SameSubject == 0 {
+		s.SameSubject = TakeOver
 	}
 	if s.SameSubject > AllowSeveral {
 		return s, ConfigError("Room.SameSubject", s.SameSubject, "use TakeOver, RefuseSecond or AllowSeveral")

@@ -77,7 +77,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	if err := json.Unmarshal(head.Config, &config); err != nil {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
-	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues}, g)
+	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues, recorded: true}, g)
 	if err != nil {
 		return nil, err
 	}

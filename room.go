@@ -84,11 +84,11 @@ const (
 	// TakeOver gives the newcomer the client that is there, with its id and objects, whatever
 	// room there is for others: OnResume is called, and not OnJoin. The older connection is closed
 	// with [CodeReplaced]. What the older program had sent and what it was owed is dropped.
-	TakeOver = SameSubject(room.TakeOver)
+	TakeOver = 1 + SameSubject(room.TakeOver)
 	// RefuseSecond refuses the newcomer with [CodeRefused].
-	RefuseSecond = SameSubject(room.Refuse)
+	RefuseSecond = 1 + SameSubject(room.Refuse)
 	// AllowSeveral lets it in as a client of its own.
-	AllowSeveral = SameSubject(room.Allow)
+	AllowSeveral = 1 + SameSubject(room.Allow)
 )
 
 // Room is one loop and one game state. Its goroutine owns all of it: what is not
@@ -165,7 +165,7 @@ func (r *Room) config(s *Server) room.Config {
 			Name: r.spec.Name, Kind: r.spec.Kind, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			MaxSpectators: r.spec.MaxSpectators, Private: r.spec.Private, Code: r.spec.Code,
-			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject), LostAfter: s.cfg.LostAfter,
+			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject - TakeOver), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: host{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,

@@ -93,8 +93,13 @@ type clockSource struct{ loop.Clock }
 // New makes a server and opens the game's default room. It takes no port yet. Run brings
 // the server to its end; one that is not Run is for [Server.Close].
 func New(cfg Config, g Game) (*Server, error) {
-	cfg, err := cfg.validate()
-	if err != nil {
+	var err error
+	if !cfg.recorded {
+		if cfg.Room, err = cfg.Room.proposed(g); err != nil {
+			return nil, fmt.Errorf("netloop: %w", err)
+		}
+	}
+	if cfg, err = cfg.validate(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
 	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: cfg.Log, transport: new(transport.Stats)}

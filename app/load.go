@@ -34,6 +34,12 @@ func newConfiguration(g netloop.Game) (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p, ok := g.(netloop.Proposer); ok {
+		c.settings = all
+		if err := c.propose(p.Spec()); err != nil {
+			return nil, err
+		}
+	}
 	if own, ok := g.(interface{ Config() any }); ok {
 		section := g.Schema().Name()
 		if !goodName.MatchString(section) {

@@ -221,6 +221,9 @@ func (o *options) server() netloop.Config {
 		PlainSocket:  o.PlainSocket,
 		Seed:         o.Seed,
 	}
+	if o.FixedRate == (rate{}) {
+		c.Room.FixedRate = c.Room.Rate // Whatever the game proposes.
+	}
 	if o.KeepDropped == 0 {
 		c.Room.KeepDropped = -1 // 0 is the default there.
 	}

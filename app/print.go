@@ -11,7 +11,7 @@ import (
 )
 
 // print writes the effective configuration as YAML that --config takes back.
-// Values that are not the default say where they come from.
+// Values that are not netloop's own default say where they come from.
 func (c *configuration) print(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -32,8 +32,11 @@ func (c *configuration) print(w io.Writer) error {
 			return fmt.Errorf("print %s: %w", s.key, err)
 		}
 		fmt.Fprintf(&b, "%s%s: %s", indent, name, text)
-		if s.from != "" {
+		switch {
+		case s.from != "":
 			b.WriteString(" # " + origin(s.from))
+		case s.game:
+			b.WriteString(" # the game")
 		}
 		b.WriteByte('\n')
 	}

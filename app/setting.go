@@ -20,6 +20,7 @@ type setting struct {
 	env  string // NETLOOP_ARENA_ROCKS
 	help string
 	from string // where the value comes from: "" is the default
+	game bool   // the game has proposed the default
 	v    reflect.Value
 
 	// The value as text, by default and once everything was loaded: for reload, which may

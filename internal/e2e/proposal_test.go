@@ -1,0 +1,52 @@
+package e2e_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// suggesting is a game that proposes what its default room is like.
+type suggesting struct {
+	script
+	spec netloop.RoomSpec
+}
+
+func (s suggesting) Spec() netloop.RoomSpec { return s.spec }
+
+// A game proposes its default room, of which the configuration overrules each field by itself.
+// Other rooms are as whoever opens them says, and replay as they were.
+func TestAGameProposesItsDefaultRoom(t *testing.T) {
+	seen := map[string]netloop.RoomSpec{}
+	proposal := netloop.RoomSpec{Kind: "lobby", Rate: netloop.Hz(20), MaxClients: 12, SameSubject: netloop.RefuseSecond, CloseEmpty: time.Minute}
+	g := suggesting{func(r *netloop.Room) { seen[r.Spec().Name] = r.Spec() }, proposal}
+	recorded := new(sheet)
+	w := netlooptest.New(t, g, netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), SameSubject: netloop.TakeOver}),
+		netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return recorded, nil }))
+	main := seen[""]
+	if main.Kind != "lobby" || main.Rate != netloop.Hz(30) || main.FixedRate != netloop.Hz(30) || main.MaxClients != 12 ||
+		main.SameSubject != netloop.TakeOver || main.CloseEmpty != time.Minute {
+		t.Errorf("the default room is %+v", main)
+	}
+	openRoom(t, w, netloop.RoomSpec{Name: "a"})
+	other := seen["a"]
+	if other.Kind != "" || other.Rate != netloop.Hz(60) || other.CloseEmpty != 0 {
+		t.Errorf("another room is %+v", other)
+	}
+	w.Step(3)
+	if _, err := netloop.NewReplay(netloop.Config{}, g, recorded); err != nil {
+		t.Fatal(err)
+	}
+	if seen["a"] != other {
+		t.Errorf("it replays as %+v, and was %+v", seen["a"], other)
+	}
+
+	bad := suggesting{func(*netloop.Room) {}, netloop.RoomSpec{MaxClients: -1}}
+	if _, err := netloop.New(netloop.Config{Room: netloop.RoomSpec{MaxClients: 4}}, bad); err == nil || !strings.Contains(err.Error(), "the game's Spec: Room.MaxClients") {
+		t.Errorf("a proposal that cannot be used: %v", err)
+	}
+}
