@@ -179,11 +179,10 @@ export class Run {
   /** About how many bits the next distance has, -1 if nobody can guess. */
   bitsOf(e: Expected): number {
     const p = Math.max(this.last, this.before);
-    if (e.v === 0 && e.u === 0) {
-      return p < 0 && !e.moving ? -1 : Math.max(0, p - 1);
-    }
     let k: number;
-    if (e.bent) {
+    if (e.v === 0 && e.u === 0) {
+      k = p < 0 && !e.moving ? -1 : Math.max(0, p - 1);
+    } else if (e.bent) {
       k = p < 0 ? (7 * e.v + 6 * e.u + 14) >> 4 : (5 * e.v + 4 * e.u + 7 * p + 7) >> 4;
     } else {
       const f = bitLength(Math.floor(e.ahead / e.span));
