@@ -56,7 +56,7 @@ func TestAHealthyLinkIsAcknowledgedSeldom(t *testing.T) {
 		hz          time.Duration
 		every, each uint64 // ticks
 	}{
-		{60, 1, 3}, {128, 1, 3}, {30, 1, 1}, {40, 1, 2}, {20, 1, 1}, {60, 2, 2}, {120, 2, 6}, {10, 1, 1}, {60, 6, 6}, {60, 60, 6}, {1000, 1, 3},
+		{60, 1, 3}, {128, 1, 3}, {30, 1, 1}, {40, 1, 2}, {20, 1, 1}, {60, 2, 2}, {120, 2, 6}, {10, 1, 1}, {60, 6, 6}, {60, 60, 6}, {1000, 1, 3}, {1000, 17, 51}, {1000, 25, 50}, {1000, 26, 26}, {1000, 1000, 100},
 	} {
 		second := uint64(c.hz)
 		got := acked(c.hz, c.every, 8*second, oneEach)
@@ -65,11 +65,47 @@ func TestAHealthyLinkIsAcknowledgedSeldom(t *testing.T) {
 			t.Errorf("%+v: in the first second it is at ticks %v", c, begin)
 		}
 		calm := 4 * second
-		if got, want := from(calm, got), multiples(c.each, calm, 8*second); c.every < 60 && !slices.Equal(got, want) {
+		if got, want := from(calm, got), multiples(c.each, calm, 8*second); c.every != 60 && !slices.Equal(got, want) {
 			t.Errorf("%+v: later it is at ticks %v, want %v", c, got, want)
 		} else if c.every == 60 && (len(got) < len(want)-5 || len(got) > 2*len(want)) {
 			t.Errorf("%+v: where one comes a second it is at ticks %v", c, got)
 		}
+	}
+}
+
+// TestALinkIsWellAfterTwoSeconds, to the millisecond: the first snapshot is trouble, because what
+// was before it is not known.
+func TestALinkIsWellAfterTwoSeconds(t *testing.T) {
+	got := acked(1000, 17, 4000, oneEach)
+	want := slices.Concat(multiples(1, 17, 17+1999), multiples(51, 17+2000, 4000))
+	if !slices.Equal(got, want) {
+		t.Errorf("%d flushes, want %d; those after %d: %v", len(got), len(want), 17+2000, from(17+2000, got))
+	}
+}
+
+// TestWhatIsLateIsToldAtOnce: where nothing more comes, the server hears so at each flush from when
+// the next snapshot is late by a period and 50 ms.
+func TestWhatIsLateIsToldAtOnce(t *testing.T) {
+	const last = 4000 // ms
+	got := from(last+1, acked(1000, 10, last+200, func(tick uint64) (number, arrive int) {
+		if tick <= last {
+			return 1, 1
+		}
+		return 0, 0
+	}))
+	if want := multiples(1, last+2*10+50+1, last+200); !slices.Equal(got, want) {
+		t.Errorf("flushes at %v, want %v", got, want)
+	}
+}
+
+// TestNoServerMakesTheTimeOfASnapshotNothing: the ticks between two snapshots and their length are
+// numbers of the server, whose product overflows where it is no server of ours.
+func TestNoServerMakesTheTimeOfASnapshotNothing(t *testing.T) {
+	var r reception
+	r.restart(1 << 15)
+	r.packet(&netvar.Applied{Packet: 1, Tick: 1 << 15, Count: 1})
+	if a := new(acking); !a.due(time.Second, &r, 1<<49) {
+		t.Error("the first snapshot is worth no datagram")
 	}
 }
 

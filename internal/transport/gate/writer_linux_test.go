@@ -390,8 +390,9 @@ func TestWritesThatCannotBeSentAreRefused(t *testing.T) {
 		{1, 0, nil, syscall.EDESTADDRREQ},
 		{1, 0, six, syscall.EDESTADDRREQ},
 	} {
-		if _, _, err := w.WriteMsgUDP(make([]byte, c.size), make([]byte, c.control), c.to); !errors.Is(err, c.want) {
-			t.Errorf("%d bytes with %d to %v: %v, want %v", c.size, c.control, c.to, err, c.want)
+		n, oobn, err := w.WriteMsgUDP(make([]byte, c.size), make([]byte, c.control), c.to)
+		if !errors.Is(err, c.want) || err != nil && n+oobn != 0 || err == nil && (n != c.size || oobn != c.control) {
+			t.Errorf("%d bytes with %d to %v: %d and %d written, %v, want %v", c.size, c.control, c.to, n, oobn, err, c.want)
 		}
 	}
 }
