@@ -72,7 +72,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 	for _, cmd := range []*cobra.Command{root, run, config} {
 		c.addFlags(cmd.Flags())
 	}
-	root.AddCommand(run, config, version, p.replayCommand(c), p.loopCommand(c), p.roomsCommand(), p.tokenCommand(), p.doctorCommand(c))
+	root.AddCommand(run, config, version, p.replayCommand(c), p.loopCommand(c), p.roomsCommand(), p.schemaCommand(), p.tokenCommand(), p.doctorCommand(c))
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(c.flagError)
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
@@ -99,7 +99,7 @@ func helpCommand() *cobra.Command {
 }
 
 func notACommand(word string) error {
-	return fmt.Errorf("%q is not a command%s (there are run, replay, config, doctor, loop, rooms, token and version)", word, suggest(word, []string{"run", "replay", "config", "doctor", "loop", "rooms", "token", "version", "help"}))
+	return fmt.Errorf("%q is not a command%s (there are run, replay, config, doctor, loop, rooms, schema, token and version)", word, suggest(word, []string{"run", "replay", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
 // noArgs refuses words that are no flags.

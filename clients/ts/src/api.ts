@@ -99,7 +99,10 @@ export interface ConnectOptions<G extends Shape = Shape> {
   params?: unknown;
   /** What the client proves itself with, or what fetches it for each attempt. */
   token?: string | (() => string | Promise<string>);
-  /** Encoders of protobuf messages by their full names: see usingProtobuf. */
+  /**
+   * Other codecs of protobuf messages, by their full names, than those of the schema. A message of
+   * which nobody knows more is its bytes.
+   */
   protobuf?: Record<string, ProtobufCodec>;
   /** Which transports are tried. By default WebTransport, and 500 ms later WebSocket as well. */
   transports?: readonly ("webtransport" | "websocket")[];

@@ -280,7 +280,7 @@ export class ClientImpl extends Connection implements Client<any>, World, Surrou
       if (!m) return refuse(Code.UnknownMethod, `the server has no method ${JSON.stringify(method)}`);
       if (!payload) return refuse(Code.Invalid, `the question of ${method} does not fit`);
       if (this.calls.full) return refuse(Code.Busy, "too many calls wait for their answers");
-      const deadline = this.platform.now() + (options.timeoutMs ?? CALL_TIMEOUT);
+      const deadline = this.platform.now() + (options.timeoutMs ?? this.options.schema?.methods[method]?.timeoutMs ?? CALL_TIMEOUT);
       const call = this.calls.add({ method: m.id, deadline, resolve, reject });
       const out = { method: m.id, stage: options.stage ?? 0, call, payload, reliable: m.reliable };
       if (!this.link?.send(out)) this.calls.fail(call, new NetloopError(Code.Lost, "there is no connection, and the question cannot wait"));

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/netloop/netloop/internal/inside"
+)
+
+// schemaCommand makes the command that writes the game's schema for others.
+func (p *program) schemaCommand() *cobra.Command {
+	var ts bool
+	var from string
+	cmd := &cobra.Command{
+		Use: "schema", Short: "Write the schema as TypeScript, for pages that play",
+		Long: "Writes what the game declares as a TypeScript module: the types of its classes and messages,\n" +
+			"with their limits, and a value that connect of the TypeScript client takes as its schema.\n\n" +
+			"  server schema --ts > web/game.ts",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if !ts {
+				return errors.New("schema needs --ts: TypeScript is what it writes")
+			}
+			return inside.Netloop.Schema(p.game.Schema()).TypeScript(p.stdout, from)
+		},
+	}
+	cmd.Flags().BoolVar(&ts, "ts", false, "write TypeScript")
+	cmd.Flags().StringVar(&from, "import", "@netloop/client", "what the client is imported from")
+	return cmd
+}
