@@ -140,9 +140,10 @@ limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the
 	go generate ./internal/limits
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
-web: node_modules/.stamp ## the client for browsers: clients/ts/dist from clients/ts/src, with npm
+web: node_modules/.stamp ## the client for browsers, with npm: clients/ts/dist, and the arena's schema for it
 	npx --no-install buf generate proto --template clients/ts/buf.gen.yaml
 	npm run --silent --workspace clients/ts build
+	go run ./cmd/server schema --ts > examples/arena/web/schema.ts
 
 generate: metrics limits web ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate

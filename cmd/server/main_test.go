@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 const patience = time.Minute
 
 // takePort takes a UDP and a TCP port for the length of a script, as $UDP and
-// $TCP.
+// $TCP, and says where the arena is, as $ARENA.
 func takePort(e *testscript.Env) error {
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -45,6 +46,11 @@ func takePort(e *testscript.Env) error {
 		return err
 	}
 	e.Defer(func() { tcp.Close() })
+	arena, err := filepath.Abs("../../examples/arena")
+	if err != nil {
+		return err
+	}
+	e.Setenv("ARENA", arena)
 	e.Setenv("UDP", udp.LocalAddr().String())
 	e.Setenv("TCP", tcp.Addr().String())
 	return nil

@@ -9,6 +9,7 @@
 //	proto.go      the same for protobuf messages in replicated state
 //	decode.go     every decoder of messages, on both sides
 //	tables.go     a schema as it is told to the other side
+//	typescript.go a schema as types and a value of TypeScript, for pages
 //	adapt.go      a client's schema matched with that of a server of another build
 package schema
 

@@ -17,9 +17,9 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// TypeScript writes the schema for the client of browsers: types of everything that is declared, and
-// a value with what the tables of a server do not say, such as how a number is drawn. from is what
-// the client is imported from.
+// TypeScript writes the schema for the client of browsers: types of everything that is declared,
+// and a value with what the tables of a server do not say, such as how a number is drawn. from is
+// what the client is imported from.
 func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t := typeScript{schema: s, names: map[string]string{}, protos: map[string]string{}}
 	body := t.declarations() + t.shape() + t.limits() + t.value()

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// A protobuf message is told to the client of browsers as a table of its fields, so that a page needs
-// no code that was generated for it: number, name, kind, whether it is repeated, and of which type.
+// A protobuf message is told to the client of browsers as a table of its fields, so that a page
+// needs no code that was generated for it: number, name, kind, whether it is repeated, and of which
+// type.
 
 func (t *typeScript) protoName(d protoreflect.Descriptor) string {
 	return t.name("protobuf "+string(d.FullName()), string(d.Name()))

@@ -42,6 +42,7 @@ export const Code = {
   Busy: 18,
   Unauthenticated: 19,
   Replaced: 20,
+  Ticket: 21,
   Game: 1000,
 } as const;
 
@@ -95,6 +96,10 @@ export interface ConnectOptions<G extends Shape = Shape> {
   schema?: Schema<G>;
   /** The room to join; by default the server's default room. */
   room?: string;
+  /** A seat that is reserved, or the code of a private room. It names the room, whatever room says. */
+  ticket?: string;
+  /** Asks for a seat to watch from. With a ticket that says what the seat is. */
+  spectate?: boolean;
   /** What the client says about itself; the server reads it with Join.Params. It travels as JSON. */
   params?: unknown;
   /** What the client proves itself with, or what fetches it for each attempt. */

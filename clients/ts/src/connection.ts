@@ -62,6 +62,8 @@ export abstract class Connection {
   private attempts = 0;
   private lull = { heard: 0, step: 0, quiet: 0 };
 
+  private ticket: string;
+
   constructor(
     protected readonly options: ConnectOptions<any>,
     protected readonly platform: Platform,
@@ -69,6 +71,8 @@ export abstract class Connection {
     info: ConnectInfo,
   ) {
     this.info = info;
+    this.room = options.room ?? "";
+    this.ticket = options.ticket ?? "";
   }
 
   // What the page's side does.
@@ -121,7 +125,9 @@ export abstract class Connection {
           schema: own.name,
           major: own.major,
           minor: own.minor,
-          room: options.room ?? "",
+          room: this.room,
+          ticket: this.ticket,
+          spectate: options.spectate ?? false,
           params: options.params === undefined ? NONE : new TextEncoder().encode(JSON.stringify(options.params)),
           token,
           build: "netloop-ts",
@@ -195,6 +201,7 @@ export abstract class Connection {
     }
     this.id = w.id;
     this.room = w.room;
+    if (this.ticket.includes("@")) this.ticket = ""; // It is used up; a code is not.
     this.minor = w.minor;
     this.served = this.entering!;
     this.replica = new Replica(this.served, tick);

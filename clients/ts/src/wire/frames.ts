@@ -110,6 +110,8 @@ export interface Hello {
   token: string;
   build: string;
   resume?: Resume;
+  ticket: string;
+  spectate: boolean;
 }
 
 /** Where a client goes on. */
@@ -134,6 +136,7 @@ export function helloFrame(h: Hello): Uint8Array {
     const r = h.resume;
     w.sized(11, new Writer().bytes(1, r.token).number(2, r.received).number(3, r.kept).number(4, r.attempt).peek());
   }
+  w.text(13, h.ticket).number(14, h.spectate);
   return frameOf(Kind.Hello, w.peek());
 }
 

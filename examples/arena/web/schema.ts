@@ -1,0 +1,218 @@
+// The schema of "arena" 1.0, written by "schema --ts". Do not edit.
+
+import type { Schema } from "@netloop/client";
+
+/** The protobuf message arena.v1.Said. What is not set has its zero value. */
+export interface Said {
+  name: string;
+  text: string;
+}
+
+/** The protobuf message arena.v1.Say. What is not set has its zero value. */
+export interface Say {
+  text: string;
+}
+
+/** Objects of the class "ship". */
+export interface Ship {
+  /** float32 quant=1/32 */
+  X: number;
+  /** float32 quant=1/32 */
+  Y: number;
+  /** float32 quant=1/64, read by: owner */
+  VX: number;
+  /** float32 quant=1/64, read by: owner */
+  VY: number;
+  /** float32 quant=1/256 */
+  Heading: number;
+  /** uint8 */
+  Leaps: number;
+  /** bool */
+  Thrust: boolean;
+  /** int8 */
+  Turn: number;
+  /** instant, read by: owner */
+  Reload: bigint;
+  /** instant */
+  Shield: bigint;
+  /** string max=16 */
+  Name: string;
+  /** uint8 */
+  Hull: number;
+  /** instant */
+  Falls: bigint;
+  /** int32 */
+  Score: number;
+}
+
+/** Objects of the class "rock". */
+export interface Rock {
+  /** float32 quant=1/8 */
+  X: number;
+  /** float32 quant=1/8 */
+  Y: number;
+  /** uint8 */
+  Leaps: number;
+  /** uint8 */
+  Radius: number;
+}
+
+/** Objects of the class "shot". */
+export interface Shot {
+  /** float32 quant=1/32 */
+  X: number;
+  /** float32 quant=1/32 */
+  Y: number;
+  /** float32 quant=1/256 */
+  Heading: number;
+  /** instant */
+  End: bigint;
+  /** {Step uint64; N uint8}, read by: owner */
+  Born: { Step: bigint; N: number };
+}
+
+/** Objects of the class "pickup". */
+export interface Pickup {
+  /** float32 quant=1/8 */
+  X: number;
+  /** float32 quant=1/8 */
+  Y: number;
+  /** uint8 */
+  Kind: number;
+}
+
+/** What "enter" carries. */
+export interface Entry {
+  /** string max=16 */
+  Name: string;
+}
+
+/** What "struck" carries. */
+export interface Strike {
+  /** ref */
+  By: number;
+  /** ref */
+  Ship: number;
+  /** uint64 */
+  Step: bigint;
+}
+
+/** What "standings" carries. */
+export interface StandingsQuery {
+  /** uint8 */
+  Top: number;
+}
+
+/** What "standings" carries. */
+export interface StandingsReply {
+  /** []{Name string max=16; Score int32} max=10 */
+  Rows: Array<{ Name: string; Score: number }>;
+}
+
+/** What "input" carries. */
+export interface Control {
+  /** bool */
+  Thrust: boolean;
+  /** bool */
+  Fire: boolean;
+  /** int8 */
+  Turn: number;
+}
+
+/** The types of the game, by the names that they have on the wire. */
+export interface Arena {
+  classes: {
+    "ship": Ship;
+    "rock": Rock;
+    "shot": Shot;
+    "pickup": Pickup;
+  };
+  rpcs: {
+    "say": Say;
+    "said": Said;
+    "enter": Entry;
+    "struck": Strike;
+  };
+  calls: {
+    "standings": { question: StandingsQuery; answer: StandingsReply };
+  };
+  input: Control;
+}
+
+/** The most bytes of texts, and the most elements of lists, by class or method and field. */
+export const limits = {
+  "ship": { Name: 16 },
+  "enter": { Name: 16 },
+} as const;
+
+/** What connect takes as its schema. */
+export const schema: Schema<Arena> = {
+  name: "arena",
+  major: 1,
+  minor: 0,
+  classes: {
+    "ship": {
+      fields: {
+        X: "float32 quant=1/32",
+        Y: "float32 quant=1/32",
+        VX: "float32 quant=1/64",
+        VY: "float32 quant=1/64",
+        Heading: "float32 quant=1/256",
+        Leaps: "uint8",
+        Thrust: "bool",
+        Turn: "int8",
+        Reload: "instant",
+        Shield: "instant",
+        Name: "string max=16",
+        Hull: "uint8",
+        Falls: "instant",
+        Score: "int32",
+      },
+      lerp: { "Heading": "angle" },
+      teleport: ["Leaps"],
+    },
+    "rock": {
+      fields: {
+        X: "float32 quant=1/8",
+        Y: "float32 quant=1/8",
+        Leaps: "uint8",
+        Radius: "uint8",
+      },
+      teleport: ["Leaps"],
+    },
+    "shot": {
+      fields: {
+        X: "float32 quant=1/32",
+        Y: "float32 quant=1/32",
+        Heading: "float32 quant=1/256",
+        End: "instant",
+        Born: "{Step uint64; N uint8}",
+      },
+      born: "Born",
+    },
+    "pickup": {
+      fields: {
+        X: "float32 quant=1/8",
+        Y: "float32 quant=1/8",
+        Kind: "uint8",
+      },
+    },
+  },
+  methods: {
+    "say": { stages: [50], message: "proto arena.v1.Say" },
+    "said": { stages: [50], message: "proto arena.v1.Said" },
+    "enter": { stages: [50], message: "{Name string max=16;}" },
+    "struck": { stages: [50], message: "{By ref;Ship ref;Step uint64;}" },
+    "standings": { stages: [50], message: "{Top uint8;}", answer: "{Rows []{Name string max=16; Score int32} max=10;}", timeoutMs: 10000 },
+  },
+  input: "{Thrust bool;Fire bool;Turn int8;}",
+  protobuf: {
+    "arena.v1.Say": [
+      { no: 1, name: "text", kind: "string", repeated: false, optional: false, of: "" },
+    ],
+    "arena.v1.Said": [
+      { no: 1, name: "name", kind: "string", repeated: false, optional: false, of: "" },
+      { no: 2, name: "text", kind: "string", repeated: false, optional: false, of: "" },
+    ],
+  },
+};
