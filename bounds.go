@@ -64,6 +64,9 @@ func doorBounds(c *Config) []limits.Limit {
 			Counter: "netloop_rooms", Full: "`ErrTooManyRooms`; a client that asks for one is refused (`CODE_FULL`)",
 		},
 		{
+			Name: "… the parameters of one", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`OpenRoom` returns an error",
+		},
+		{
 			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
 			Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
 		},

@@ -299,6 +299,9 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if err := s.checkCode(); err != nil {
 		return s, err
 	}
+	if err := s.pack(); err != nil {
+		return s, err
+	}
 	if len(s.Name) > schema.MaxName {
 		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", schema.MaxName)
 	}

@@ -25,7 +25,7 @@ func (s RoomSpec) proposed(g Game) (RoomSpec, error) {
 	}
 	to, from := reflect.ValueOf(&s).Elem(), reflect.ValueOf(proposal)
 	for i := range to.NumField() {
-		if to.Field(i).IsZero() {
+		if to.Field(i).CanSet() && to.Field(i).IsZero() {
 			to.Field(i).Set(from.Field(i))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // Replay runs a recorded room again, tick by tick: what comes from outside comes from
@@ -77,6 +78,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	if err := json.Unmarshal(head.Config, &config); err != nil {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
+	config.Room.packed = schema.Parcel(config.Params)
 	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues, recorded: true}, g)
 	if err != nil {
 		return nil, err
@@ -95,6 +97,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 // recordedConfig is the part of Config that decides what a room does.
 type recordedConfig struct {
 	Room        RoomSpec
+	Params      []byte // of the room
 	RPC         RPCLimits
 	LostAfter   time.Duration
 	CheckValues bool
@@ -103,7 +106,7 @@ type recordedConfig struct {
 // record begins a recording of the room, before its first tick.
 func (r *Room) record(w io.Writer) error {
 	cfg := &r.server.cfg
-	config, err := json.Marshal(recordedConfig{r.spec, cfg.RPC, cfg.LostAfter, cfg.CheckValues})
+	config, err := json.Marshal(recordedConfig{r.spec, []byte(r.spec.packed), cfg.RPC, cfg.LostAfter, cfg.CheckValues})
 	if err != nil {
 		return err
 	}

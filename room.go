@@ -12,6 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // Game is what a game author writes.
@@ -73,6 +74,13 @@ type RoomSpec struct {
 	// CloseEmpty is for how long nobody is in the room, in game time, until it closes by itself.
 	// Zero or less is never; at most an hour.
 	CloseEmpty time.Duration
+	// Params is what the game's Open reads by [Room.Params]: the rules of a table, the map of a
+	// match. It is a plain struct, a pointer to one, or a protobuf message, and encoded as an RPC's
+	// message is, when the room is opened; it takes at most [MaxMessage]. Nil is none, as it is
+	// in what [Room.Spec] and [Server.Rooms] return.
+	Params any
+
+	packed schema.Parcel // of Params
 }
 
 // SameSubject says what becomes of a newcomer whose player is in the room already: somebody whom

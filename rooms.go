@@ -146,7 +146,11 @@ var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
 // It panics on a client.
 func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("OpenRoom").server
+	unfit := spec.pack() // Now: the game may go on changing what it points to.
 	work := func(ctx context.Context) (opened, error) {
+		if unfit != nil {
+			return opened{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
+		}
 		r, err := s.OpenRoom(ctx, spec)
 		for i, known := range openErrors {
 			if errors.Is(err, known) {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"unsafe"
@@ -35,19 +36,28 @@ func NewCodec[M any]() (Codec, error) {
 	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
 		return protoCodec(zero.ProtoReflect().Type()), nil
 	}
-	if t.Kind() != reflect.Struct {
-		return Codec{}, fmt.Errorf("message type %s: use a struct or a pointer to a protobuf message", t)
-	}
-	plan, err := codec.Compile(t, ProtoFields)
+	plan, err := planOf(t)
 	if err != nil {
 		return Codec{}, fmt.Errorf("message type %s: %w", t, err)
 	}
+	return planCodec[M](t.Name(), plan), nil
+}
+
+// planOf compiles a plain struct.
+func planOf(t reflect.Type) (*codec.Plan, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, errors.New("use a struct or a pointer to a protobuf message")
+	}
+	plan, err := codec.Compile(t, ProtoFields)
+	if err != nil {
+		return nil, err
+	}
 	for i := range plan.Leaves() {
 		if rule := plan.ReadRule(i); rule != "" {
-			return Codec{}, fmt.Errorf("message type %s: field %s has read=%s, but who gets a message reads all of it; remove it, and choose whom the message is sent to", t, plan.LeafName(i), rule)
+			return nil, fmt.Errorf("field %s has read=%s, but who gets a message reads all of it; remove it, and choose whom the message is sent to", plan.LeafName(i), rule)
 		}
 	}
-	return planCodec[M](t.Name(), plan), nil
+	return plan, nil
 }
 
 // planCodec is the codec of a plain struct M.

@@ -1,0 +1,138 @@
+package schema
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// A Parcel is a value that goes from one goroutine to another within a program, or into a
+// recording, encoded as a message is: whoever opens it gets a copy. It begins with a digest of
+// its type, so that it is opened as nothing else. The empty one holds nothing.
+type Parcel string
+
+// parcelHead is the length of the digest.
+const parcelHead = 8
+
+// parcelType is how values of a type are packed.
+type parcelType struct {
+	head [parcelHead]byte
+	Codec
+	err error
+}
+
+// parcelTypes has a *parcelType of each type that was ever packed or opened: types are the
+// program's own, so they are few.
+var parcelTypes sync.Map
+
+// parcelTypeOf looks up a struct type, or a pointer to a protobuf message.
+func parcelTypeOf(t reflect.Type) *parcelType {
+	if known, ok := parcelTypes.Load(t); ok {
+		return known.(*parcelType)
+	}
+	p := new(parcelType)
+	if p.Codec, p.err = erasedCodec(t); p.err != nil {
+		p.err = fmt.Errorf("%v: %w", t, p.err)
+	} else {
+		h := fnv.New64a()
+		h.Write([]byte(p.signature())) // Never fails.
+		binary.BigEndian.PutUint64(p.head[:], h.Sum64())
+	}
+	known, _ := parcelTypes.LoadOrStore(t, p)
+	return known.(*parcelType)
+}
+
+// erasedCodec is the codec of a type that is known as the program runs.
+func erasedCodec(t reflect.Type) (Codec, error) {
+	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
+		return protoCodec(zero.ProtoReflect().Type()), nil
+	}
+	plan, err := planOf(t)
+	if err != nil {
+		return Codec{}, err
+	}
+	return Codec{
+		Name: t.Name(), plan: plan,
+		New: func() any { return reflect.New(t).Interface() },
+		Decode: func(b []byte) (any, error) {
+			m := reflect.New(t)
+			return m.Interface(), plan.Decode(b, m.UnsafePointer())
+		},
+		Append: func(dst []byte, m any) ([]byte, error) { return plan.Append(dst, reflect.ValueOf(m).UnsafePointer()) },
+		Size:   plan.DecodedSize,
+	}, nil
+}
+
+// Pack encodes a struct, a pointer to one, or a protobuf message.
+func Pack(v any) (Parcel, error) {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return "", nil
+	}
+	if _, ok := v.(proto.Message); !ok {
+		if t.Kind() == reflect.Pointer {
+			if reflect.ValueOf(v).IsNil() {
+				return "", errors.New("it is a nil pointer")
+			}
+			t = t.Elem()
+		} else {
+			p := reflect.New(t)
+			p.Elem().Set(reflect.ValueOf(v))
+			v = p.Interface()
+		}
+	}
+	p := parcelTypeOf(t)
+	if p.err != nil {
+		return "", p.err
+	}
+	b, err := p.Append(p.head[:], v)
+	if err != nil {
+		return "", fmt.Errorf("%v: %w", t, err)
+	}
+	return Parcel(b), nil
+}
+
+// OpenAs decodes a parcel that holds a value of a type: a struct, or a pointer to a protobuf
+// message. The result is a pointer to the one, or the other. It reports false for a parcel of
+// another type; the error is of a type that cannot be packed, or of a damaged recording.
+func (p Parcel) OpenAs(t reflect.Type) (v any, ok bool, err error) {
+	typ := parcelTypeOf(t)
+	if typ.err != nil {
+		return nil, false, typ.err
+	}
+	if len(p) < parcelHead || string(p[:parcelHead]) != string(typ.head[:]) {
+		return nil, false, nil
+	}
+	v, err = typ.Decode([]byte(p[parcelHead:]))
+	return v, err == nil, err
+}
+
+// Into opens a parcel into what dst points to.
+func (p Parcel) Into(dst any) error {
+	t := reflect.TypeOf(dst)
+	message, isMessage := dst.(proto.Message)
+	switch {
+	case t == nil || t.Kind() != reflect.Pointer || reflect.ValueOf(dst).IsNil():
+		return fmt.Errorf("%T is no pointer to a value", dst)
+	case !isMessage:
+		t = t.Elem()
+	}
+	v, ok, err := p.OpenAs(t)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("they are no %v", t)
+	case isMessage:
+		proto.Reset(message)
+		proto.Merge(message, v.(proto.Message))
+	default:
+		reflect.ValueOf(dst).Elem().Set(reflect.ValueOf(v).Elem())
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package schema
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	"pgregory.net/rapid"
+)
+
+type rules struct {
+	Name   string
+	Seats  uint8
+	Packs  []uint16
+	Scores map[string]int32
+}
+
+// rulesToo has the same layout, and so is the same on the way.
+type rulesToo rules
+
+type otherRules struct{ Name string }
+
+// Whoever opens a parcel gets what was packed and nothing that is shared with it; as another type
+// it is not opened at all.
+func TestAParcelIsACopy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rules{
+			Name: rapid.StringN(0, 20, -1).Draw(t, "name"), Seats: rapid.Uint8().Draw(t, "seats"),
+			Packs:  rapid.SliceOfN(rapid.Uint16(), 1, 8).Draw(t, "packs"),
+			Scores: rapid.MapOfN(rapid.StringN(1, 5, -1), rapid.Int32(), 1, 4).Draw(t, "scores"),
+		}
+		for _, v := range []any{want, &want} {
+			p, err := Pack(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a, b rules
+			if err := p.Into(&a); err != nil || !reflect.DeepEqual(a, want) {
+				t.Fatalf("opened %+v, %v, want %+v", a, err, want)
+			}
+			a.Packs[0]++
+			if v, ok, err := p.OpenAs(reflect.TypeFor[rulesToo]()); !ok || err != nil || v.(*rulesToo).Packs[0] != want.Packs[0] {
+				t.Fatalf("opened again %+v, %v, %v", b, ok, err)
+			}
+			var other otherRules
+			if err := p.Into(&other); err == nil {
+				t.Fatal("it opens as another type")
+			}
+		}
+	})
+	m := wrapperspb.String("hi")
+	p, err := Pack(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := wrapperspb.String("before")
+	if err := p.Into(got); err != nil || got.Value != "hi" {
+		t.Errorf("a protobuf message: %v, %v", got, err)
+	}
+	if err := p.Into(wrapperspb.Int32(1)); err == nil {
+		t.Error("it opens as another message")
+	}
+}
+
+// What cannot be packed or opened is said, and does not panic.
+func TestWhatIsNoParcel(t *testing.T) {
+	for _, v := range []any{7, "text", (*rules)(nil), struct{ C chan int }{}, func() {}, []rules{}} {
+		if p, err := Pack(v); err == nil {
+			t.Errorf("%T packs as %q", v, p)
+		}
+	}
+	if p, err := Pack(nil); p != "" || err != nil {
+		t.Errorf("nothing packs as %q, %v", p, err)
+	}
+	p, _ := Pack(rules{Name: "a"})
+	for name, to := range map[string]any{"nothing": nil, "a value": rules{}, "a nil pointer": (*rules)(nil), "a number": new(int)} {
+		if err := p.Into(to); err == nil {
+			t.Errorf("it opens into %s", name)
+		}
+	}
+	var r rules
+	for n := range len(p) {
+		if err := p[:n].Into(&r); err == nil {
+			t.Errorf("%d of %d bytes open", n, len(p))
+		}
+	}
+	if err := (p + "x").Into(&r); err == nil || strings.Contains(err.Error(), "they are no") {
+		t.Errorf("with a byte more: %v", err)
+	}
+}
