@@ -27,6 +27,9 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
 
+# What tests of the TypeScript client need, where there is npm to install it: they are skipped elsewhere.
+NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web generate clean
 
@@ -46,7 +49,7 @@ run: build ## serve the arena, and its page, until interrupted
 load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--clients 50"
 	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)
 
-test: ## vet, and every test with few seeds and short simulations: two minutes, Go alone
+test: $(NODE_MODULES) ## vet, and every test with few seeds and short simulations: two minutes
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) ./...
 
 check: ## all that CI runs: test, proofs, race, lint and the rest of CHECKS
@@ -60,7 +63,7 @@ modules: # What go.mod names is what was built before, and what is needed.
 	go mod verify
 	go mod tidy -diff
 
-proofs: ## every test with all its seeds and at full length
+proofs: $(NODE_MODULES) ## every test with all its seeds and at full length
 	go test -vet=off -timeout 8m $(TESTFLAGS) ./...
 
 race: ## the tests with goroutines under the race detector
@@ -73,7 +76,7 @@ endif
 # Its files are those that are there: also for somebody who has not committed yet.
 generated: # What make generate writes is there already.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'clients/ts/src/gen/*.ts' | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -141,7 +144,6 @@ limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
 web: node_modules/.stamp ## the client for browsers, with npm: clients/ts/dist, and the arena's schema for it
-	npx --no-install buf generate proto --template clients/ts/buf.gen.yaml
 	npm run --silent --workspace clients/ts build
 	go run ./cmd/server schema --ts > examples/arena/web/schema.ts
 
@@ -162,6 +164,6 @@ $(GOVULNCHECK):
 
 # Not npm ci: it demands the packages of every platform, and those of this one are enough. The
 # lock file still decides versions and checksums.
-node_modules/.stamp: package-lock.json
+node_modules/.stamp: package-lock.json clients/ts/package.json
 	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@

@@ -62,7 +62,7 @@ class Parser {
       return t;
     }
     t.element = this.type();
-    return this.tags(t);
+    return t.kind === Kind.Array ? t : this.tags(t);
   }
 
   private struct(): Type {

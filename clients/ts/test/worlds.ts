@@ -8,7 +8,7 @@ import { decodeMessage, encodeMessage } from "../src/codec/message.js";
 import { readSchema, type Schema } from "../src/codec/schema.js";
 import { Replica, type ApplyResult } from "../src/state/replica.js";
 import { ByteReader } from "../src/wire/bytes.js";
-import { versionsOf } from "./stored.js";
+import { memoryOf, versionsOf } from "./stored.js";
 
 const enum Entry {
   World,
@@ -24,6 +24,7 @@ class Worlds {
   readonly tally: Record<string, number> = {};
   private seed = 0;
   private looked = 0;
+  private checks = 0;
   private schema!: Schema;
   private readonly clients = new Map<number, Replica>();
   private readonly r = new ByteReader();
@@ -80,6 +81,9 @@ class Worlds {
     }
     this.same("the digest", replica.digest(), sum);
     this.same("the versions that are stored", versionsOf(replica), versions);
+    if (this.checks++ % 16 === 0) {
+      this.same("the memory that is counted", replica.memory, memoryOf(replica));
+    }
     this.checkStates(replica);
   }
 

@@ -174,8 +174,12 @@ export class Blob {
   /** What a program sees of it, once it was asked for. */
   shown: unknown = undefined;
 
-  constructor(readonly bytes: Uint8Array) {
-    this.size = 120 + bytes.length;
+  constructor(
+    readonly bytes: Uint8Array,
+    /** Whether it is part of a type, and takes no memory of a replica. */
+    shared = false,
+  ) {
+    this.size = shared ? 0 : 120 + bytes.length;
   }
 }
 
@@ -189,11 +193,11 @@ export class List {
     readonly n: Float64Array,
     readonly x: readonly unknown[],
   ) {
-    this.size = 200 + 8 * n.length + 32 * x.length;
+    this.size = count === 0 ? 0 : 200 + 8 * n.length + 32 * x.length;
   }
 }
 
-export const NO_BYTES = new Blob(EMPTY);
+export const NO_BYTES = new Blob(EMPTY, true);
 export const NO_ELEMENTS = new List(0, new Float64Array(0), []);
 
 /** Nested structs and arrays of a layout: with them arrays of nothing would have no end. */
@@ -288,7 +292,7 @@ function zeroOf(l: Leaf): unknown {
     case Form.Ref:
       return 0;
     case Form.Fixed:
-      return l.max === 0 ? NO_BYTES : new Blob(new Uint8Array(l.max));
+      return new Blob(new Uint8Array(l.max), true);
     case Form.Proto:
       return null;
     case Form.List:

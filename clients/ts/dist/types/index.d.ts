@@ -1,0 +1,23 @@
+/**
+ * The netloop client for browsers and Node.
+ *
+ *     import { connect } from "./netloop.js";
+ *     import { arena } from "./arena.js"; // written by: server schema --ts
+ *
+ *     const client = await connect({ schema: arena });
+ *     const ships = client.class("ship").interpolate();
+ *     client.handle("said", (said) => chat(said.name, said.text));
+ *     const frame = (now: number) => {
+ *       client.step(now);
+ *       ships.views((ship) => draw(ship.X, ship.Y, ship.Heading));
+ *       requestAnimationFrame(frame);
+ *     };
+ *     requestAnimationFrame(frame);
+ *
+ * Everything that the client does to the page's code it does inside step. A connection that breaks
+ * comes back by itself: see Client.status.
+ */
+export * from "./api.js";
+export * from "./schema.js";
+export { connect } from "./connect.js";
+export { usingProtobuf } from "./protobuf.js";

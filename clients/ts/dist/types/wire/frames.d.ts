@@ -1,0 +1,162 @@
+export declare const PROTOCOL = 1;
+export declare const MAX_FRAME: number;
+export declare const MAX_HANDSHAKE: number;
+export declare const MAX_PAYLOAD: number;
+export declare const MAX_DATAGRAM = 1150;
+export declare const MAX_DATAGRAM_PAYLOAD: number;
+export declare const MAX_TABLES: number;
+export declare const MAX_PARTS = 16;
+/** The fields of a frame. */
+export declare const enum Kind {
+    None = 0,
+    Hello = 1,
+    Welcome = 2,
+    Refused = 3,
+    Message = 4,
+    Epoch = 5,
+    DigestRequest = 6,
+    Close = 7,
+    Overload = 8,
+    SchemaPart = 9,
+    SchemaAccepted = 10,
+    State = 11,
+    StateApplied = 12,
+    TimeScale = 13,
+    Accepted = 14,
+    MessagesReceived = 15,
+    Closing = 16
+}
+/** The only known field of a frame, Kind.None if there is none, or undefined if it breaks the rules. */
+export declare function parseFrame(frame: Uint8Array): {
+    kind: Kind;
+    body: Uint8Array;
+} | undefined;
+/** Cuts a stream into frames. A frame that arrives whole is not copied. */
+export declare class Cutter {
+    private rest;
+    /** Takes bytes of the stream and hands out the frames in them; false: one is longer than it may be. */
+    take(bytes: Uint8Array, limit: () => number, frame: (f: Uint8Array) => boolean): boolean;
+    private keep;
+}
+/** A frame of one field, behind its length. */
+export declare function frameOf(kind: Kind, body: Uint8Array): Uint8Array;
+/** A frame whose only content is a number. */
+export declare function countFrame(kind: Kind, n: number): Uint8Array;
+/** What a client says first. */
+export interface Hello {
+    schema: string;
+    major: number;
+    minor: number;
+    room: string;
+    params: Uint8Array;
+    token: string;
+    build: string;
+    resume?: Resume;
+}
+/** Where a client goes on. */
+export interface Resume {
+    token: Uint8Array;
+    received: number;
+    kept: boolean;
+    attempt: number;
+}
+export declare function helloFrame(h: Hello): Uint8Array;
+export declare function closeFrame(code: number, text: string): Uint8Array;
+export declare function digestFrame(snapshots: number, full: boolean): Uint8Array;
+/** A number of a second, as a rational. */
+export interface Rate {
+    num: number;
+    den: number;
+}
+/** Which tick is due when, in ms of the server's clock. */
+export interface Epoch {
+    tick: number;
+    at: number;
+}
+/** A line of scaled time, in ms. */
+export interface TimeScale {
+    num: number;
+    den: number;
+    tick: number;
+    at: number;
+}
+/** The server's answer to a client that it takes. Times are ms. */
+export interface Welcome {
+    protocol: number;
+    minor: number;
+    id: number;
+    instance: Uint8Array;
+    room: string;
+    tickRate: Rate;
+    fixedRate: Rate;
+    sendEvery: number;
+    epoch: Epoch;
+    server: number;
+    scale?: TimeScale;
+    secret: Uint8Array;
+    keep: number;
+    resumed: boolean;
+}
+export declare function parseWelcome(body: Uint8Array): Welcome | undefined;
+export declare function parseEpoch(body: Uint8Array): Epoch | undefined;
+/** A line of scaled time, if its speed is one. */
+export declare function parseTimeScale(body: Uint8Array): TimeScale | undefined;
+/** A level of overload from 0 to 3, and every how many ticks a snapshot is sent. */
+export declare function parseOverload(body: Uint8Array): {
+    level: number;
+    sendEvery: number;
+} | undefined;
+export declare function parseCount(body: Uint8Array): number | undefined;
+/** A code and a text, of `close` and of `refused`. */
+export declare function parseClose(body: Uint8Array): {
+    code: number;
+    text: string;
+} | undefined;
+export declare function parsePart(body: Uint8Array): {
+    size: number;
+    data: Uint8Array;
+} | undefined;
+/** One RPC, one question or one answer. */
+export interface Message {
+    method: number;
+    stage: number;
+    call: number;
+    reply: boolean;
+    code: number;
+    text: string;
+    payload: Uint8Array;
+    tick: number;
+    reliable: boolean;
+}
+export declare function parseMessage(body: Uint8Array, reliable: boolean): Message | undefined;
+export declare function encodeMessage(m: {
+    method: number;
+    stage: number;
+    call: number;
+    payload: Uint8Array;
+}): Uint8Array;
+/** The fields of a datagram. */
+export declare const enum Field {
+    Number = 1,
+    Acks = 2,
+    TimeRequest = 3,
+    TimeReply = 4,
+    State = 5,
+    Messages = 6,
+    Padding = 7,
+    Inputs = 8,
+    InputStatus = 9
+}
+export declare const DATAGRAM: number[];
+/** Three times of a time reply, in ns. */
+export declare function parseTimes(body: Uint8Array): [number, number, number] | undefined;
+/** What has become of the inputs. */
+export interface InputStatus {
+    newest: number;
+    before: number;
+    early: number;
+    missed: number;
+}
+export declare function parseInputStatus(body: Uint8Array): InputStatus | undefined;
+/** Whether acknowledgements are well formed: a client gets none, and drops a datagram whose are not. */
+export declare function soundAcks(body: Uint8Array): boolean;
