@@ -35,6 +35,7 @@ export declare const Code: {
     readonly Busy: 18;
     readonly Unauthenticated: 19;
     readonly Replaced: 20;
+    readonly Ticket: 21;
     readonly Game: 1000;
 };
 /** Why a client ended. */
@@ -84,11 +85,18 @@ export interface ConnectOptions<G extends Shape = Shape> {
     schema?: Schema<G>;
     /** The room to join; by default the server's default room. */
     room?: string;
+    /** A seat that is reserved, or the code of a private room. It names the room, whatever room says. */
+    ticket?: string;
+    /** Asks for a seat to watch from. With a ticket that says what the seat is. */
+    spectate?: boolean;
     /** What the client says about itself; the server reads it with Join.Params. It travels as JSON. */
     params?: unknown;
     /** What the client proves itself with, or what fetches it for each attempt. */
     token?: string | (() => string | Promise<string>);
-    /** Encoders of protobuf messages by their full names: see usingProtobuf. */
+    /**
+     * Other codecs of protobuf messages, by their full names, than those of the schema. A message of
+     * which nobody knows more is its bytes.
+     */
     protobuf?: Record<string, ProtobufCodec>;
     /** Which transports are tried. By default WebTransport, and 500 ms later WebSocket as well. */
     transports?: readonly ("webtransport" | "websocket")[];

@@ -2,9 +2,9 @@
  * The netloop client for browsers and Node.
  *
  *     import { connect } from "./netloop.js";
- *     import { arena } from "./arena.js"; // written by: server schema --ts
+ *     import { schema } from "./arena.js"; // written by: server schema --ts
  *
- *     const client = await connect({ schema: arena });
+ *     const client = await connect({ schema });
  *     const ships = client.class("ship").interpolate();
  *     client.handle("said", (said) => chat(said.name, said.text));
  *     const frame = (now: number) => {
@@ -20,4 +20,3 @@
 export * from "./api.js";
 export * from "./schema.js";
 export { connect } from "./connect.js";
-export { usingProtobuf } from "./protobuf.js";

@@ -23,8 +23,24 @@ export interface ClassSchema {
 }
 /** A message or a call, by the type texts of what it carries. */
 export interface MethodSchema {
+    /** The stages that it allows, its default first. */
+    readonly stages: readonly number[];
     readonly message: string;
     readonly answer?: string;
+    /** For how long a call waits for its answer. */
+    readonly timeoutMs?: number;
+}
+/** A field of a protobuf message. */
+export interface ProtobufField {
+    readonly no: number;
+    readonly name: string;
+    /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
+    readonly kind: string;
+    readonly repeated: boolean;
+    /** It may be unset. */
+    readonly optional: boolean;
+    /** Of a message: its full name. */
+    readonly of: string;
 }
 /** What the page was built with. The type is that of the game. */
 export interface Schema<G extends Shape = Shape> {
@@ -35,6 +51,8 @@ export interface Schema<G extends Shape = Shape> {
     readonly methods: Readonly<Record<string, MethodSchema>>;
     /** The type text of the input. */
     readonly input?: string;
+    /** The fields of the protobuf messages, by their full names. */
+    readonly protobuf?: Readonly<Record<string, readonly ProtobufField[]>>;
     /** What the types are, for the compiler alone. */
     readonly shape?: G;
 }

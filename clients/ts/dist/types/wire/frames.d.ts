@@ -52,6 +52,8 @@ export interface Hello {
     token: string;
     build: string;
     resume?: Resume;
+    ticket: string;
+    spectate: boolean;
 }
 /** Where a client goes on. */
 export interface Resume {
