@@ -232,7 +232,7 @@ export abstract class Connection {
 
   // The way back.
 
-  /** Ends a connection over which nothing is heard, and goes on with attempts to come back. */
+  /** Ends a connection over which nothing is heard, and goes on with the attempts to come back. */
   protected tend(now: number): void {
     if (this.live) {
       const { lull, link } = this;
@@ -243,6 +243,11 @@ export abstract class Connection {
       const lostAfter = Math.min(Math.max(this.options.lostAfterMs ?? 5000, 1000), 10_000);
       if (lull.quiet >= lostAfter) this.ended(Code.Timeout, `nothing was heard from the server for ${lostAfter} ms`);
     }
+    this.reconnect(now);
+  }
+
+  /** Begins the attempt to come back that is due, or gives up. */
+  private reconnect(now: number): void {
     const a = this.away;
     if (!a) return;
     const giveUp = this.giveUpMs;
@@ -294,6 +299,7 @@ export abstract class Connection {
     const { platform } = this;
     this.away = new Away(now, { code, text }, () => platform.now(), () => platform.random());
     this.options.log?.(`the connection has broken: ${text}`);
+    this.reconnect(now);
   }
 
   /** Ends the client. */
