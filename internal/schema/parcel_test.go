@@ -9,15 +9,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-type rules struct {
+type tableRules struct {
 	Name   string
 	Seats  uint8
 	Packs  []uint16
 	Scores map[string]int32
 }
 
-// rulesToo has the same layout, and so is the same on the way.
-type rulesToo rules
+// tableRulesToo has the same layout, and so is the same on the way.
+type tableRulesToo tableRules
 
 type otherRules struct{ Name string }
 
@@ -25,7 +25,7 @@ type otherRules struct{ Name string }
 // it is not opened at all.
 func TestAParcelIsACopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := rules{
+		want := tableRules{
 			Name: rapid.StringN(0, 20, -1).Draw(t, "name"), Seats: rapid.Uint8().Draw(t, "seats"),
 			Packs:  rapid.SliceOfN(rapid.Uint16(), 1, 8).Draw(t, "packs"),
 			Scores: rapid.MapOfN(rapid.StringN(1, 5, -1), rapid.Int32(), 1, 4).Draw(t, "scores"),
@@ -35,12 +35,12 @@ func TestAParcelIsACopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var a, b rules
+			var a, b tableRules
 			if err := p.Into(&a); err != nil || !reflect.DeepEqual(a, want) {
 				t.Fatalf("opened %+v, %v, want %+v", a, err, want)
 			}
 			a.Packs[0]++
-			if v, ok, err := p.OpenAs(reflect.TypeFor[rulesToo]()); !ok || err != nil || v.(*rulesToo).Packs[0] != want.Packs[0] {
+			if v, ok, err := p.OpenAs(reflect.TypeFor[tableRulesToo]()); !ok || err != nil || v.(*tableRulesToo).Packs[0] != want.Packs[0] {
 				t.Fatalf("opened again %+v, %v, %v", b, ok, err)
 			}
 			var other otherRules
@@ -65,7 +65,7 @@ func TestAParcelIsACopy(t *testing.T) {
 
 // What cannot be packed or opened is said, and does not panic.
 func TestWhatIsNoParcel(t *testing.T) {
-	for _, v := range []any{7, "text", (*rules)(nil), struct{ C chan int }{}, func() {}, []rules{}} {
+	for _, v := range []any{7, "text", (*tableRules)(nil), struct{ C chan int }{}, func() {}, []tableRules{}} {
 		if p, err := Pack(v); err == nil {
 			t.Errorf("%T packs as %q", v, p)
 		}
@@ -73,13 +73,13 @@ func TestWhatIsNoParcel(t *testing.T) {
 	if p, err := Pack(nil); p != "" || err != nil {
 		t.Errorf("nothing packs as %q, %v", p, err)
 	}
-	p, _ := Pack(rules{Name: "a"})
-	for name, to := range map[string]any{"nothing": nil, "a value": rules{}, "a nil pointer": (*rules)(nil), "a number": new(int)} {
+	p, _ := Pack(tableRules{Name: "a"})
+	for name, to := range map[string]any{"nothing": nil, "a value": tableRules{}, "a nil pointer": (*tableRules)(nil), "a number": new(int)} {
 		if err := p.Into(to); err == nil {
 			t.Errorf("it opens into %s", name)
 		}
 	}
-	var r rules
+	var r tableRules
 	for n := range len(p) {
 		if err := p[:n].Into(&r); err == nil {
 			t.Errorf("%d of %d bytes open", n, len(p))
