@@ -76,7 +76,7 @@ endif
 # Its files are those that are there: also for somebody who has not committed yet.
 generated: # What make generate writes is there already.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'examples/arena/web/*.?s' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -143,9 +143,11 @@ limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the
 	go generate ./internal/limits
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
-web: node_modules/.stamp ## the client for browsers, with npm: clients/ts/dist, and the arena's schema for it
+web: node_modules/.stamp ## what browsers run, with npm: the client in clients/ts/dist, and the arena's page
 	npm run --silent --workspace clients/ts build
-	go run ./cmd/server schema --ts > examples/arena/web/schema.ts
+	go run ./cmd/server schema --ts > node_modules/schema.ts
+	mv node_modules/schema.ts examples/arena/web/schema.ts
+	npm run --silent --workspace examples/arena/web build
 
 generate: metrics limits web ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate
@@ -164,6 +166,6 @@ $(GOVULNCHECK):
 
 # Not npm ci: it demands the packages of every platform, and those of this one are enough. The
 # lock file still decides versions and checksums.
-node_modules/.stamp: package-lock.json clients/ts/package.json
+node_modules/.stamp: package-lock.json clients/ts/package.json examples/arena/web/package.json
 	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@

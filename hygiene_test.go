@@ -59,7 +59,7 @@ var onlyIn = map[string][]string{
 }
 
 // layers: a package imports only what stands below it, or its own folder.
-var layers = []string{"internal proto", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
+var layers = []string{"internal proto clients", ".", "client", "loadtest netlooptest app", "examples", "cmd scripts"}
 
 // source is one Go file of the repository, parsed.
 type source struct {

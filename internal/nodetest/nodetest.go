@@ -61,8 +61,15 @@ func Node(tb testing.TB, args ...string) string {
 // Run runs a command in the folder of the client.
 func Run(tb testing.TB, name string, args ...string) string {
 	tb.Helper()
+	return RunIn(tb, "clients/ts", name, args...)
+}
+
+// RunIn runs a command in a folder of the repository, and fails the test if that fails. It returns
+// what was printed.
+func RunIn(tb testing.TB, dir, name string, args ...string) string {
+	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), name, args...)
-	cmd.Dir = filepath.Join(Root(tb), "clients", "ts")
+	cmd.Dir = filepath.Join(Root(tb), filepath.FromSlash(dir))
 	cmd.Env = append(os.Environ(), "NETLOOP_ROOT="+Root(tb))
 	out, err := cmd.CombinedOutput()
 	if err != nil {

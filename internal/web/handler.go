@@ -1,17 +1,23 @@
 package web
 
 import (
+	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"errors"
 	"html"
+	"io"
 	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/pool"
 )
+
+// clientFile is where every server with pages serves the client that fits it.
+const clientFile = "/netloop.js"
 
 // own is the server's own page, for a game that has none.
 //
@@ -35,6 +41,10 @@ func newHandler(cfg Config) (*handler, error) {
 	var err error
 	if h.files, err = readFiles(from); err != nil {
 		return nil, err
+	}
+	if h.files[clientFile] == nil { // A game may have its own build of it.
+		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is one.
+		h.files[clientFile] = newFile(clientFile, ts.Client, w)
 	}
 	if cfg.Files == nil {
 		h.index = string(h.files["/"].body)

@@ -1,0 +1,64 @@
+// Takes the pictures of the README from a running server: a screenshot of the arena with a player
+// in it, and a short animation of how it flies.
+//
+//	node scripts/pictures.mjs URL FOLDER
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import gifenc from "gifenc";
+import { PNG } from "pngjs";
+import { chromium } from "playwright-core";
+
+const [url, folder] = process.argv.slice(2);
+const width = 1120;
+const height = 630;
+const frames = 36;
+const frameMs = 110;
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width, height } });
+await page.goto(url);
+await page.waitForFunction(() => document.querySelectorAll("#scores li").length > 5, null, { timeout: 20_000 });
+await page.fill("#name", "ada");
+await page.click("#join button");
+await page.waitForSelector("#me:not([hidden])");
+await page.keyboard.down("ArrowUp");
+await page.waitForTimeout(2500);
+
+const taken = [];
+let began = Date.now();
+for (let i = 0; i < frames; i++) {
+  if (i === 4) await page.keyboard.down("ArrowLeft");
+  if (i === 11) await page.keyboard.up("ArrowLeft");
+  if (i === 20) await page.keyboard.down("ArrowRight");
+  if (i === 26) await page.keyboard.up("ArrowRight");
+  if (i % 6 === 2) await page.keyboard.press("Space");
+  taken.push(PNG.sync.read(await page.screenshot({ type: "png" })));
+  await page.waitForTimeout(Math.max(0, began + (i + 1) * frameMs - Date.now()));
+}
+writeFileSync(path.join(folder, "arena.png"), await page.screenshot({ type: "png" }));
+await browser.close();
+
+// Half the size is enough to see the motion, and a quarter of the bytes. One palette for all frames
+// keeps still what does not move.
+const small = taken.map((png) => halve(png));
+const palette = gifenc.quantize(Buffer.concat(small.filter((_, i) => i % 6 === 0)), 96);
+const gif = gifenc.GIFEncoder();
+for (const [i, rgba] of small.entries()) {
+  gif.writeFrame(gifenc.applyPalette(rgba, palette), width / 2, height / 2, { palette: i === 0 ? palette : undefined, delay: frameMs });
+}
+gif.finish();
+writeFileSync(path.join(folder, "arena.gif"), gif.bytes());
+
+function halve(png) {
+  const out = Buffer.alloc((width / 2) * (height / 2) * 4);
+  for (let y = 0; y < height / 2; y++) {
+    for (let x = 0; x < width / 2; x++) {
+      const from = (y * 2 * width + x * 2) * 4;
+      for (let c = 0; c < 4; c++) {
+        const sum = png.data[from + c] + png.data[from + 4 + c] + png.data[from + width * 4 + c] + png.data[from + width * 4 + 4 + c];
+        out[(y * (width / 2) + x) * 4 + c] = sum >> 2;
+      }
+    }
+  }
+  return out;
+}

@@ -1,0 +1,103 @@
+// The arena's client: what it predicts and draws in between, and what becomes of what it hears.
+
+import { connect, type Client, type Frame, type ObjectClass, type ReplicatedObject } from "@netloop/client";
+
+import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type Control } from "../schema.js";
+import type { Controls } from "./controls.js";
+import { fly, glowMs, reloadMs } from "./steer.js";
+
+/** What the page does when something is heard or seen. */
+export interface Events {
+  said(name: string, text: string): void;
+  /** A ship has been struck: by and ship are the ships' ids. */
+  struck(by: number, ship: number): void;
+  fell(ship: Ship, own: boolean): void;
+  collected(): void;
+}
+
+const ms = 1_000_000n; // An instant counts nanoseconds.
+
+/** Game is the arena as one client has it. */
+export class Game {
+  readonly ships: ObjectClass<Ship, Control>;
+  readonly rocks: ObjectClass<Rock, Control>;
+  readonly shots: ObjectClass<Shot, Control>;
+  readonly pickups: ObjectClass<Pickup, Control>;
+  /** The player's ship, once it has one. */
+  own: ReplicatedObject<Ship> | undefined;
+  private readonly hulls = new Map<number, number>();
+
+  constructor(
+    readonly client: Client<Arena>,
+    controls: Controls,
+    events: Events,
+  ) {
+    this.ships = client.class("ship").interpolate();
+    this.rocks = client.class("rock").interpolate();
+    this.shots = client.class("shot").interpolate();
+    this.pickups = client.class("pickup");
+    client.inputs(() => {
+      const wish = controls.wish();
+      return { Thrust: wish.thrust, Fire: wish.fire, Turn: wish.turn };
+    });
+    this.predict();
+    this.ships.onSpawn((o) => {
+      if (o.owner === client.id) this.own = o;
+    });
+    this.ships.onDespawn((o) => {
+      if (o === this.own) this.own = undefined;
+      this.hulls.delete(o.id);
+    });
+    this.ships.onChange((o) => this.look(o, events));
+    client.handle("said", (said) => events.said(said.name, said.text));
+    client.handle("struck", (strike) => events.struck(Number(strike.By), Number(strike.Ship)));
+  }
+
+  /** predict flies the player's ship at once, as Steer of ship.go does on the server a little later. */
+  private predict(): void {
+    this.ships.predict((ship, wish, frame) => {
+      ship.Thrust = wish.Thrust;
+      ship.Turn = wish.Turn;
+      fly(ship, Math.fround(frame.fixedDeltaMs / 1000));
+      const now = instant(frame);
+      if (!wish.Fire || ship.Reload > now || (ship.Hull === 0 && ship.Falls <= now)) return;
+      ship.Reload = now + BigInt(reloadMs) * ms;
+      this.shots.spawn({ X: ship.X, Y: ship.Y, Heading: ship.Heading, End: now + BigInt(glowMs) * ms, Born: { Step: 0n, N: 0 } });
+    });
+    this.shots.predict(() => {});
+  }
+
+  /** look finds out what has happened to a ship. */
+  private look(o: ReplicatedObject<Ship>, events: Events): void {
+    const was = this.hulls.get(o.id) ?? o.state.Hull;
+    const is = o.state.Hull;
+    this.hulls.set(o.id, is);
+    if (is === 0 && was > 0) events.fell(o.state, o === this.own);
+    if (o === this.own && is > was && was > 0) events.collected();
+  }
+
+  /** enter asks for a ship. */
+  enter(name: string): void {
+    this.client.send("enter", { Name: name });
+  }
+
+  say(text: string): void {
+    this.client.send("say", { text });
+  }
+
+  /** best asks who is best. */
+  async best(top: number): Promise<readonly { name: string; score: number }[]> {
+    const reply = await this.client.call("standings", { Top: top });
+    return reply.Rows.map((r) => ({ name: r.Name, score: r.Score }));
+  }
+}
+
+/** instant is the game time of a frame as deadlines count it. */
+function instant(frame: Frame): bigint {
+  return BigInt(Math.round(frame.gameTime * 1e6));
+}
+
+/** enterArena connects as somebody who looks on. */
+export function enterArena(): Promise<Client<Arena>> {
+  return connect({ schema, params: { Watch: true } });
+}

@@ -1,0 +1,74 @@
+// Sounds are made on the spot, so that the page has nothing to load. A browser lets a page sound only
+// after somebody has done something on it: until then all is silent.
+
+const loudness = 0.16;
+
+/** Sound plays what is seen. far is 0 for what happens here and 1 for what is at the edge of hearing. */
+export class Sound {
+  private out: AudioContext | undefined;
+  private master: GainNode | undefined;
+  private noise: AudioBuffer | undefined;
+  private muted = false;
+
+  /** wake begins to sound: it is called when the player does something. */
+  wake(): void {
+    if (this.out || typeof AudioContext === "undefined") return;
+    this.out = new AudioContext();
+    this.master = this.out.createGain();
+    this.master.gain.value = this.muted ? 0 : loudness;
+    this.master.connect(this.out.destination);
+    this.noise = this.out.createBuffer(1, this.out.sampleRate / 2, this.out.sampleRate);
+    const samples = this.noise.getChannelData(0);
+    for (let i = 0; i < samples.length; i++) samples[i] = Math.random() * 2 - 1;
+  }
+
+  /** toggle turns all sound off, or on again, and returns whether it is on. */
+  toggle(): boolean {
+    this.muted = !this.muted;
+    if (this.master) this.master.gain.value = this.muted ? 0 : loudness;
+    return !this.muted;
+  }
+
+  shot(far: number): void { this.tone(880, 180, 0.11, 0.5, far, "triangle"); }
+  struck(): void { this.tone(300, 90, 0.16, 0.9, 0, "square"); }
+  hit(): void { this.tone(1200, 1500, 0.07, 0.6, 0, "sine"); }
+  pickup(): void {
+    this.tone(620, 620, 0.09, 0.6, 0, "sine");
+    this.tone(930, 930, 0.14, 0.6, 0, "sine", 0.08);
+  }
+
+  burst(far: number): void {
+    const { out, master } = this;
+    if (!out || !master || !this.noise || far >= 1) return;
+    const source = out.createBufferSource();
+    source.buffer = this.noise;
+    const dull = out.createBiquadFilter();
+    dull.type = "lowpass";
+    dull.frequency.setValueAtTime(1400, out.currentTime);
+    dull.frequency.exponentialRampToValueAtTime(90, out.currentTime + 0.45);
+    source.connect(dull).connect(this.fade(0.5, 0.9 * (1 - far), 0)).connect(master);
+    source.start();
+    source.stop(out.currentTime + 0.5);
+  }
+
+  private tone(from: number, to: number, length: number, volume: number, far: number, type: OscillatorType, wait = 0): void {
+    const { out, master } = this;
+    if (!out || !master || far >= 1) return;
+    const at = out.currentTime + wait;
+    const tone = out.createOscillator();
+    tone.type = type;
+    tone.frequency.setValueAtTime(from, at);
+    tone.frequency.exponentialRampToValueAtTime(to, at + length);
+    tone.connect(this.fade(length, volume * (1 - far), wait)).connect(master);
+    tone.start(at);
+    tone.stop(at + length);
+  }
+
+  private fade(length: number, volume: number, wait: number): GainNode {
+    const gain = this.out!.createGain();
+    const at = this.out!.currentTime + wait;
+    gain.gain.setValueAtTime(volume, at);
+    gain.gain.exponentialRampToValueAtTime(0.001, at + length);
+    return gain;
+  }
+}

@@ -1,0 +1,97 @@
+// A tab of a real browser that shows the arena, and what a test asks of it.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+import { until } from "./server.mjs";
+
+const program = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+
+/** browser starts one. */
+export function browser() {
+  return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio"] });
+}
+
+/** What keeps a tab from one of the ways in. */
+const without = {
+  webtransport: () => { delete globalThis.WebSocket; },
+  websocket: () => { delete globalThis.WebTransport; },
+};
+
+/** Tab is a page that shows the arena. */
+export class Tab {
+  /**
+   * open opens the arena over a transport. info may change what the server says of itself; script may
+   * change the page's program.
+   */
+  static async open(context, url, transport, { info, script } = {}) {
+    const tab = new Tab();
+    tab.transport = transport;
+    tab.errors = [];
+    tab.foreign = [];
+    tab.page = await context.newPage();
+    await tab.page.addInitScript(without[transport]);
+    tab.page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") tab.errors.push(m.text()); });
+    tab.page.on("pageerror", (e) => tab.errors.push(String(e)));
+    tab.page.on("request", (r) => { if (new URL(r.url()).origin !== new URL(url).origin) tab.foreign.push(r.url()); });
+    if (info) {
+      await tab.page.route("**/connect.json", async (route) => {
+        const answer = await (await route.fetch()).json();
+        await route.fulfill({ json: { ...answer, ...info(answer) } });
+      });
+    }
+    if (script) {
+      await tab.page.route("**/arena.js", async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: script(await answer.text()) });
+      });
+    }
+    await tab.page.goto(url);
+    return tab;
+  }
+
+  /** ask runs fn in the page, with the game. */
+  ask(fn, arg) {
+    return this.page.evaluate(`(${fn})(globalThis.arena.game, ${JSON.stringify(arg) ?? "undefined"})`);
+  }
+
+  /** phase is where the client is in its life. */
+  phase() {
+    return this.ask((game) => game?.client.status.phase ?? "none");
+  }
+
+  /** watching waits until the arena is shown. */
+  async watching() {
+    await until("the arena is shown", async () => (await this.phase()) === "playing");
+    assert.equal(await this.ask((game) => game.client.transport), this.transport);
+  }
+
+  /** fly takes a ship. */
+  async fly(name) {
+    await this.watching();
+    await this.page.fill("#name", name);
+    await this.page.click("#join button");
+    await this.page.waitForSelector("#me:not([hidden])", { timeout: 20_000 });
+    await until("the player's ship is there", () => this.ask((game) => game.own !== undefined));
+  }
+
+  /** trouble waits for words of trouble that match. */
+  async trouble(pattern) {
+    const text = await until(`trouble like ${pattern}`, async () => {
+      const shown = await this.page.evaluate(() => {
+        const e = document.getElementById("trouble");
+        return e.hidden ? "" : e.innerText;
+      });
+      return pattern.test(shown) && shown;
+    }, 30_000);
+    return text;
+  }
+
+  /** clean checks that nothing went wrong that the page does not say, and ends the tab. */
+  async clean(allowed = []) {
+    const wrong = this.errors.filter((e) => !allowed.some((a) => a.test(e)));
+    assert.deepEqual(wrong, [], "the browser's console");
+    assert.deepEqual(this.foreign, [], "what was loaded from elsewhere");
+    await this.page.close();
+  }
+}

@@ -1,0 +1,110 @@
+// What the tests play on: the real server and its bots, as processes of their own, and relays that
+// can lose what they carry.
+import { spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** The folder with the programs server and loadclient. */
+export const bin = process.env.NETLOOP_BIN ?? "bin";
+
+/** until waits until fn returns something, and fails with what it waited for after a while. */
+export async function until(what, fn, limitMs = 20_000) {
+  for (const end = Date.now() + limitMs; ; await pause(50)) {
+    const got = await fn();
+    if (got) return got;
+    if (Date.now() > end) throw new Error(`waited ${limitMs} ms in vain: ${what}`);
+  }
+}
+
+/** Server is one that runs. */
+export class Server {
+  /** start starts one. Ports are free ones, or those of a server that ran before. */
+  static async start(flags = [], ports = {}) {
+    const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
+    const file = path.join(dir, "addr.json");
+    const process_ = spawn(path.join(bin, "server"), [
+      "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", "127.0.0.1:0", "--web", `127.0.0.1:${ports.web ?? 0}`,
+      "--addr-file", file, ...flags,
+    ], { stdio: ["ignore", "ignore", "pipe"] });
+    const s = new Server();
+    s.process = process_;
+    s.log = "";
+    process_.stderr.on("data", (b) => { s.log = (s.log + b).slice(-20_000); });
+    s.ended = once(process_, "exit");
+    s.at = await until("the server is ready", () => {
+      if (process_.exitCode !== null) throw new Error(`the server has ended:\n${s.log}`);
+      try { return JSON.parse(readFileSync(file, "utf8")); } catch { return undefined; }
+    });
+    rmSync(dir, { recursive: true });
+    s.url = `http://${s.at.web}/`;
+    s.ports = { listen: port(s.at.listen), web: port(s.at.web) };
+    return s;
+  }
+
+  /** stop ends it as an operator would. */
+  async stop() {
+    this.process.kill("SIGTERM");
+    await this.ended;
+  }
+}
+
+export function port(address) {
+  return Number(address.slice(address.lastIndexOf(":") + 1));
+}
+
+/** bots lets bots play for so long, and returns what ends them before. */
+export function bots(server, clients, seconds) {
+  const load = spawn(path.join(bin, "loadclient"), ["run", "--addr", server.at.listen, "--clients", String(clients), "--duration", `${seconds}s`], { stdio: "ignore" });
+  return async () => {
+    if (load.exitCode !== null) return;
+    const ended = once(load, "exit");
+    load.kill("SIGKILL");
+    await ended;
+  };
+}
+
+/** udpRelay carries datagrams between one client and a server. While hole is set it loses them all. */
+export async function udpRelay(to) {
+  const relay = { hole: false, close: () => { front.close(); back.close(); } };
+  const front = createSocket("udp4");
+  const back = createSocket("udp4");
+  let client;
+  front.on("message", (m, from) => {
+    client = from;
+    if (!relay.hole) back.send(m, to, "127.0.0.1");
+  });
+  back.on("message", (m) => { if (client && !relay.hole) front.send(m, client.port, client.address); });
+  front.bind(0, "127.0.0.1");
+  await once(front, "listening");
+  relay.port = front.address().port;
+  return relay;
+}
+
+/** tcpRelay carries connections. While hole is set nothing goes through, and new ones hang. */
+export async function tcpRelay(to) {
+  const sockets = new Set();
+  const relay = {
+    set hole(on) { for (const s of sockets) on ? s.pause() : s.resume(); this.shut = on; },
+    shut: false,
+    close: () => { for (const s of sockets) s.destroy(); server.close(); },
+  };
+  const server = createServer((near) => {
+    const far = connect(to, "127.0.0.1");
+    for (const [a, b] of [[near, far], [far, near]]) {
+      sockets.add(a);
+      a.on("data", (bytes) => b.write(bytes));
+      a.on("error", () => {});
+      a.on("close", () => { sockets.delete(a); b.destroy(); });
+      if (relay.shut) a.pause();
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  relay.port = server.address().port;
+  return relay;
+}

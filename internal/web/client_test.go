@@ -1,0 +1,29 @@
+package web
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/netloop/netloop/clients/ts"
+)
+
+// Every server with pages serves the client that fits it, unless the game has a build of its own.
+func TestTheClientIsServed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		own  string
+		want string
+	}{
+		{"the server's", "", string(ts.Client)},
+		{"the game's", "export {};", "export {};"},
+	} {
+		cfg := config()
+		if c.own != "" {
+			cfg.Files = fstest.MapFS{"index.html": {}, "netloop.js": {Data: []byte(c.own)}}
+		}
+		r, body := ask(t, "GET", "http://"+start(t, cfg)+"/netloop.js")
+		if r.StatusCode != 200 || body != c.want || r.Header.Get("Content-Type") != kinds[".js"] {
+			t.Errorf("%s: %d, %d bytes of %s", c.name, r.StatusCode, len(body), r.Header.Get("Content-Type"))
+		}
+	}
+}
