@@ -24,12 +24,24 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t := typeScript{schema: s, names: map[string]string{}, protos: map[string]string{}}
 	body := t.declarations() + t.shape() + t.limits() + t.value()
 	t.printf("// The schema of %q %d.%d, written by \"schema --ts\". Do not edit.\n\n", s.Name, s.Major, s.Minor)
-	t.printf("import type { Schema } from %q;\n\n", from)
+	t.printf("import type { Schema } from %q;\n", from)
+	if len(t.tables) > 0 {
+		t.printf("import { protobufCodecs } from %q;\n", protobufBeside(from))
+	}
+	t.printf("\n")
 	for _, name := range slices.Sorted(maps.Keys(t.protos)) {
 		t.printf("%s", t.protos[name])
 	}
 	_, err := io.WriteString(w, t.out.String()+body)
 	return err
+}
+
+// protobufBeside is where the client keeps what only games with protobuf messages need.
+func protobufBeside(from string) string {
+	if dir, isFile := strings.CutSuffix(from, ".js"); isFile {
+		return dir[:strings.LastIndex(dir, "/")+1] + "protobuf.js"
+	}
+	return from + "/protobuf"
 }
 
 // typeScript is what has been written of a schema so far.
@@ -266,7 +278,7 @@ func (t *typeScript) value() string {
 		fmt.Fprintf(&b, "  input: %q,\n", s.input.codec.signature())
 	}
 	if len(t.tables) > 0 {
-		fmt.Fprintf(&b, "  protobuf: {\n%s  },\n", strings.Join(t.tables, ""))
+		fmt.Fprintf(&b, "  protobuf: protobufCodecs({\n%s  }),\n", strings.Join(t.tables, ""))
 	}
 	b.WriteString("};\n")
 	return b.String()

@@ -2,7 +2,7 @@
 // them. All times are milliseconds, all ticks and steps are numbers, and every function that takes
 // a callback returns a function that takes it away again.
 
-import type { Schema, Shape } from "./schema.js";
+import type { ProtobufCodec, Schema, Shape } from "./schema.js";
 
 /** Takes away what was registered. Calling it twice does nothing. */
 export type Unsubscribe = () => void;
@@ -142,12 +142,6 @@ export interface Platform {
   setTimeout(fn: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
   random(): number;
-}
-
-/** How a protobuf message is read and written. */
-export interface ProtobufCodec<T = any> {
-  decode(bytes: Uint8Array): T;
-  encode(message: T): Uint8Array;
 }
 
 /** A link that is worse than it is. */

@@ -8,7 +8,6 @@ import { readSchema, SchemaError, type Schema as Served } from "./codec/index.js
 import type { Contender } from "./session/entry.js";
 import { enter, type Entered } from "./session/entry.js";
 import { Away, mayFollow } from "./session/back.js";
-import { protobufCodec } from "./protobuf.js";
 import { Backlog } from "./session/backlog.js";
 import type { Arrival, Link, Traffic } from "./session/link.js";
 import { Reception } from "./session/reception.js";
@@ -150,7 +149,7 @@ export abstract class Connection {
   private adapt(tables: Uint8Array): void {
     try {
       const { protobuf, schema } = this.options;
-      this.entering = readSchema(tables, (name) => protobuf?.[name] ?? protobufCodec(schema?.protobuf, name));
+      this.entering = readSchema(tables, (name) => protobuf?.[name] ?? schema?.protobuf?.[name]);
     } catch (error) {
       throw new NetloopError(Code.Protocol, error instanceof SchemaError ? error.message : "the server's tables make no sense");
     }

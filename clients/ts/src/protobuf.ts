@@ -1,23 +1,36 @@
 // Protobuf messages of a game, by the tables that `server schema --ts` writes: as much of protobuf
 // as a message needs, so that a page loads no runtime for it.
 
-import type { ProtobufCodec } from "./api.js";
-import type { ProtobufField, Schema } from "./schema.js";
+import type { ProtobufCodec } from "./schema.js";
 
-type Tables = NonNullable<Schema["protobuf"]>;
+/** A field of a protobuf message. */
+export interface ProtobufField {
+  readonly no: number;
+  readonly name: string;
+  /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
+  readonly kind: string;
+  readonly repeated: boolean;
+  /** It may be unset. */
+  readonly optional: boolean;
+  /** Of a message: its full name. */
+  readonly of: string;
+}
+
+/** The fields of messages, by their full names. */
+type Tables = Readonly<Record<string, readonly ProtobufField[]>>;
 
 /** As deep as the server reads. */
 const MAX_DEPTH = 32;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
-/** The codec of a message, if the tables have it. */
-export function protobufCodec(tables: Tables | undefined, name: string): ProtobufCodec | undefined {
-  if (!tables?.[name]) return undefined;
-  return {
+/** Codecs of messages, by their full names. */
+export function protobufCodecs(tables: Tables): Record<string, ProtobufCodec> {
+  const codec = (name: string): ProtobufCodec => ({
     decode: (bytes) => decode(tables, name, bytes, 0),
     encode: (message) => Uint8Array.from(encode(tables, name, message, 0)),
-  };
+  });
+  return Object.fromEntries(Object.keys(tables).map((name) => [name, codec(name)]));
 }
 
 const WIRE: Record<string, number> = {

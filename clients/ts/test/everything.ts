@@ -1,6 +1,7 @@
 // The schema of "every-thing" 3.1, written by "schema --ts". Do not edit.
 
 import type { Schema } from "../src/index.js";
+import { protobufCodecs } from "../src/protobuf.js";
 
 /** The protobuf message google.protobuf.ListValue. What is not set has its zero value. */
 export interface ListValue {
@@ -225,7 +226,7 @@ export const schema: Schema<EveryThing> = {
     "ask": { stages: [50], message: "{Text string max=128;}", answer: "proto google.protobuf.Timestamp", timeoutMs: 10000 },
   },
   input: "{Fire bool;}",
-  protobuf: {
+  protobuf: protobufCodecs({
     "google.protobuf.Timestamp": [
       { no: 1, name: "seconds", kind: "int64", repeated: false, optional: false, of: "" },
       { no: 2, name: "nanos", kind: "int32", repeated: false, optional: false, of: "" },
@@ -248,5 +249,5 @@ export const schema: Schema<EveryThing> = {
       { no: 5, name: "structValue", kind: "message", repeated: false, optional: true, of: "google.protobuf.Struct" },
       { no: 6, name: "listValue", kind: "message", repeated: false, optional: true, of: "google.protobuf.ListValue" },
     ],
-  },
+  }),
 };

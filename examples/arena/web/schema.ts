@@ -1,6 +1,7 @@
 // The schema of "arena" 1.0, written by "schema --ts". Do not edit.
 
 import type { Schema } from "@netloop/client";
+import { protobufCodecs } from "@netloop/client/protobuf";
 
 /** The protobuf message arena.v1.Said. What is not set has its zero value. */
 export interface Said {
@@ -206,7 +207,7 @@ export const schema: Schema<Arena> = {
     "standings": { stages: [50], message: "{Top uint8;}", answer: "{Rows []{Name string max=16; Score int32} max=10;}", timeoutMs: 10000 },
   },
   input: "{Thrust bool;Fire bool;Turn int8;}",
-  protobuf: {
+  protobuf: protobufCodecs({
     "arena.v1.Say": [
       { no: 1, name: "text", kind: "string", repeated: false, optional: false, of: "" },
     ],
@@ -214,5 +215,5 @@ export const schema: Schema<Arena> = {
       { no: 1, name: "name", kind: "string", repeated: false, optional: false, of: "" },
       { no: 2, name: "text", kind: "string", repeated: false, optional: false, of: "" },
     ],
-  },
+  }),
 };

@@ -1,4 +1,4 @@
-import type { Schema, Shape } from "./schema.js";
+import type { ProtobufCodec, Schema, Shape } from "./schema.js";
 /** Takes away what was registered. Calling it twice does nothing. */
 export type Unsubscribe = () => void;
 /** The stages of a frame, in their order. A message names the one at which it wants to run. */
@@ -132,11 +132,6 @@ export interface Platform {
     setTimeout(fn: () => void, ms: number): unknown;
     clearTimeout(timer: unknown): void;
     random(): number;
-}
-/** How a protobuf message is read and written. */
-export interface ProtobufCodec<T = any> {
-    decode(bytes: Uint8Array): T;
-    encode(message: T): Uint8Array;
 }
 /** A link that is worse than it is. */
 export interface Simulation {

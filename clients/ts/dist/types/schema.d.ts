@@ -30,17 +30,10 @@ export interface MethodSchema {
     /** For how long a call waits for its answer. */
     readonly timeoutMs?: number;
 }
-/** A field of a protobuf message. */
-export interface ProtobufField {
-    readonly no: number;
-    readonly name: string;
-    /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
-    readonly kind: string;
-    readonly repeated: boolean;
-    /** It may be unset. */
-    readonly optional: boolean;
-    /** Of a message: its full name. */
-    readonly of: string;
+/** How a protobuf message is read and written. */
+export interface ProtobufCodec<T = any> {
+    decode(bytes: Uint8Array): T;
+    encode(message: T): Uint8Array;
 }
 /** What the page was built with. The type is that of the game. */
 export interface Schema<G extends Shape = Shape> {
@@ -51,8 +44,8 @@ export interface Schema<G extends Shape = Shape> {
     readonly methods: Readonly<Record<string, MethodSchema>>;
     /** The type text of the input. */
     readonly input?: string;
-    /** The fields of the protobuf messages, by their full names. */
-    readonly protobuf?: Readonly<Record<string, readonly ProtobufField[]>>;
+    /** The codecs of protobuf messages, by their full names. */
+    readonly protobuf?: Readonly<Record<string, ProtobufCodec>>;
     /** What the types are, for the compiler alone. */
     readonly shape?: G;
 }

@@ -1,0 +1,18 @@
+import type { ProtobufCodec } from "./schema.js";
+/** A field of a protobuf message. */
+export interface ProtobufField {
+    readonly no: number;
+    readonly name: string;
+    /** As protobuf names it: "string", "sint32", "message", "enum" and so on. */
+    readonly kind: string;
+    readonly repeated: boolean;
+    /** It may be unset. */
+    readonly optional: boolean;
+    /** Of a message: its full name. */
+    readonly of: string;
+}
+/** The fields of messages, by their full names. */
+type Tables = Readonly<Record<string, readonly ProtobufField[]>>;
+/** Codecs of messages, by their full names. */
+export declare function protobufCodecs(tables: Tables): Record<string, ProtobufCodec>;
+export {};
