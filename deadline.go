@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/loop"
 )
 
 // Deadline is a point in game time or in scaled time that can be replicated: both
@@ -17,14 +18,25 @@ type Deadline struct {
 // In returns the deadline that lies d of game time ahead of this tick.
 func (t *Tick) In(d time.Duration) Deadline {
 	t.check("Tick.In")
-	return Deadline{codec.Instant{At: ahead(t.now.GameTime, d)}}
+	at := ahead(t.now.GameTime, d)
+	t.await(loop.GameClock, at)
+	return Deadline{codec.Instant{At: at}}
 }
 
 // InScaled returns the deadline that lies d of scaled time ahead of this tick:
 // while the room is paused it comes no nearer.
 func (t *Tick) InScaled(d time.Duration) Deadline {
 	t.check("Tick.InScaled")
-	return Deadline{codec.Instant{At: ^ahead(t.now.ScaledTime, d)}}
+	at := ahead(t.now.ScaledTime, d)
+	t.await(loop.ScaledClock, at)
+	return Deadline{codec.Instant{At: ^at}}
+}
+
+// await lets a room that sleeps look at a deadline when it has passed.
+func (t *Tick) await(clock loop.TimerClock, at time.Duration) {
+	if t.room != nil && t.room.e != nil {
+		t.room.e.Await(clock, at)
+	}
 }
 
 // Scaled reports whether the deadline lies in scaled time.

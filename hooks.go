@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
@@ -48,6 +49,9 @@ func (h *hooks) Start() {
 
 // RunTimers implements room.Game.
 func (h *hooks) RunTimers() { h.room.timers.Run(&h.room.tick, &h.room.now) }
+
+// TimersDue implements room.Game.
+func (h *hooks) TimersDue(s loop.Scale) time.Duration { return h.room.timers.Due(s) }
 
 // OnAdmit adds a check that every client passes before it joins. It runs on its
 // own goroutine, may block until ctx ends ([Config] AdmitTimeout) and touches no

@@ -74,6 +74,17 @@ type RoomSpec struct {
 	// CloseEmpty is for how long nobody is in the room, in game time, until it closes by itself.
 	// Zero or less is never; at most an hour.
 	CloseEmpty time.Duration
+	// Sleep lets the room run no ticks while there is nothing to do: nothing has come from its
+	// clients or was posted, no work has returned, no timer, no Deadline and no system with a
+	// period is due, and every client has had a second to see what has changed. All of these wake
+	// it, and so do a client that comes, goes or comes back, and whoever looks at the room. Systems
+	// that run in each tick do not keep it awake, unless they change what clients see, and neither
+	// does a client that only acknowledges or whose inputs are all zero.
+	//
+	// The ticks that it sleeps through are skipped: Tick.Number goes on as if they had run, and so
+	// do GameTime and scaled time, while fixed steps and systems without a period miss them. For a
+	// system with a period Delta is the time since its last call, as ever.
+	Sleep bool
 	// Params is what the game's Open reads by [Room.Params]: the rules of a table, the map of a
 	// match. It is a plain struct, a pointer to one, or a protobuf message, and encoded as an RPC's
 	// message is, when the room is opened; it takes at most [MaxMessage]. Nil is none, as it is
@@ -174,7 +185,7 @@ func (r *Room) config(s *Server) room.Config {
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
 			MaxSpectators: r.spec.MaxSpectators, Private: r.spec.Private, Code: r.spec.Code,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject - TakeOver), LostAfter: s.cfg.LostAfter,
-			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty,
+			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty, Sleep: r.spec.Sleep,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: host{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],

@@ -158,6 +158,10 @@ func (r *PlayedRoom) act() {
 		}
 		return
 	}
+	if r.ended == nil && r.pacer.Upcoming(w.net.Now()) > r.pacer.Coming() && r.in.Room.Sleeps(r.pacer.Coming()) {
+		r.sleep()
+		return
+	}
 	in, due, wait := r.pacer.Next(w.net.Now())
 	if !due {
 		r.at = wait
@@ -173,6 +177,20 @@ func (r *PlayedRoom) act() {
 	w.ticked = w.net.Now()
 	r.at = max(in.Deadline+period/2, w.net.Now())
 }
+
+// sleep lets the tick pass that is due, because the room sleeps. Its clients' frames follow all the
+// same.
+func (r *PlayedRoom) sleep() {
+	period := r.pacer.Timeline.Rate.Period()
+	due := r.pacer.Due()
+	r.pacer.SkipTo(r.pacer.Coming() + 1)
+	r.frames, r.elapsed = true, period
+	r.at = max(due+period/2, r.w.net.Now())
+}
+
+// Asleep reports whether the room sleeps, as its RoomSpec may allow: it runs no ticks until there
+// is something to do.
+func (r *PlayedRoom) Asleep() bool { return r.in.Room.Asleep() }
 
 // roomOf is the room by whose ticks a client's frames go: the one that it is in or has asked for,
 // if that is there, or else the default one.

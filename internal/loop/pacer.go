@@ -31,6 +31,8 @@ type Pacer struct {
 	start    time.Duration // when slot 0 began
 	executed uint64        // ticks handed out
 	dropped  uint64        // slots given up
+	skipped  uint64        // slots slept through, each with its tick
+	slept    uint64        // of them those before the next tick
 	next     uint64        // number of the next tick
 	epoch    Epoch
 }
@@ -52,20 +54,19 @@ func (p *Pacer) Start(now time.Duration, tick uint64) {
 // wait is the monotonic time at which the next one will be.
 //
 // A tick never begins before its exact time, so whenever none is due,
-// Executed + Dropped = floor(elapsed * rate) + 1.
+// Executed + Dropped + skipped ticks = floor(elapsed * rate) + 1.
 func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration) {
 	if !p.started {
 		p.Start(now, FirstTick)
 	}
-	used := p.executed + p.dropped
-	behind := p.begun(now) - min(used, p.begun(now))
+	behind := p.behind(now)
 	if behind == 0 {
-		return Input{}, false, p.start + p.slot(used, true)
+		return Input{}, false, p.Due()
 	}
 	surplus := behind - min(behind, p.burst())
 	if surplus > 0 {
 		p.dropped += surplus
-		p.epoch = Epoch{Tick: p.next, At: p.start + p.slot(used+surplus, false)}
+		p.epoch = Epoch{Tick: p.next, At: p.start + p.slot(p.used(), false)}
 	}
 	in = p.Timeline.Input(p.next)
 	in.Start = now
@@ -73,9 +74,39 @@ func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration)
 	in.Dropped = surplus
 	in.Epoch = p.epoch
 	in.EpochMoved = surplus > 0
+	in.Slept, p.slept = p.slept, 0
 	p.next++
 	p.executed++
 	return in, true, 0
+}
+
+// used is the number of slots that are behind: each had its tick, or was given up.
+func (p *Pacer) used() uint64 { return p.executed + p.dropped + p.skipped }
+
+// behind is how many slots have begun at now without a tick.
+func (p *Pacer) behind(now time.Duration) uint64 {
+	begun := p.begun(now)
+	return begun - min(p.used(), begun)
+}
+
+// Due is the monotonic time at which the next tick is due.
+func (p *Pacer) Due() time.Duration { return p.start + p.slot(p.used(), true) }
+
+// Coming is the number of the next tick.
+func (p *Pacer) Coming() uint64 { return p.next }
+
+// Upcoming is the first tick that is due after now, if nothing is skipped or dropped before it but
+// what is due by now.
+func (p *Pacer) Upcoming(now time.Duration) uint64 { return p.next + p.behind(now) }
+
+// SkipTo lets the ticks before a tick never run, because they would find nothing to do: their
+// numbers and their slots pass, and the epoch stays, so that tick n is due when it would have been.
+// The input of the next tick says how many they were.
+func (p *Pacer) SkipTo(tick uint64) {
+	n := tick - min(p.next, tick)
+	p.next += n
+	p.skipped += n
+	p.slept += n
 }
 
 // Epoch is the one in force. It moves only when ticks are dropped.

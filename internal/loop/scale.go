@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"math/bits"
+	"sort"
 	"time"
 )
 
@@ -70,6 +71,28 @@ func (s Scale) at(t time.Duration) (time.Duration, uint64) {
 	}
 	frac, carry := bits.Add64(frac, s.Frac, 0)
 	return later(s.To, later(clampDuration(ns), time.Duration(carry))), frac
+}
+
+// Until returns the first time at which the scaled time is at least at, or never. It is not
+// earlier than From.
+func (s Scale) Until(at time.Duration) time.Duration {
+	if at <= s.To {
+		return s.From
+	}
+	if s.Num == 0 || at == never {
+		return never
+	}
+	most, rem := mulDiv(uint64(at-s.To), s.Den, s.Num) // without the fraction that is there already
+	if rem > 0 {
+		most, _ = bits.Add64(most, 1, 0)
+	}
+	to := later(s.From, clampDuration(most))
+	if to == never {
+		return never
+	}
+	less := clampDuration(1 + s.Den/s.Num) // by which it is earlier at most
+	from := max(s.From, to-less)
+	return from + time.Duration(sort.Search(int(to-from), func(i int) bool { return s.At(from+time.Duration(i)) >= at }))
 }
 
 // turned is the Scale that goes on from t at another speed.

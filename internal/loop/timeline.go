@@ -94,6 +94,14 @@ func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	return div128(hi-borrow, lo, t.Rate.Den*second)
 }
 
+// TickFrom is the first tick whose GameTime is not earlier than gameTime.
+func (t Timeline) TickFrom(gameTime time.Duration) uint64 {
+	if gameTime <= 0 {
+		return 0
+	}
+	return t.TickAt(gameTime-1) + 1
+}
+
 // StepTick is the tick that runs a fixed step: the first by which it is done.
 func (t Timeline) StepTick(step uint64) uint64 {
 	tick, rem := mulDiv(step, t.Fixed.Den*t.Rate.Num, t.Fixed.Num*t.Rate.Den)
@@ -172,6 +180,9 @@ type Input struct {
 	Start, Deadline time.Duration
 	// Dropped ticks were given up just before this one.
 	Dropped uint64
+	// Slept ticks were skipped just before this one, because nothing was to be done in them: the
+	// number of this tick is by so much larger.
+	Slept uint64
 	// Epoch is the one in force; EpochMoved says that the drop just before this
 	// tick moved it.
 	Epoch      Epoch

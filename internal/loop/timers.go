@@ -60,6 +60,19 @@ func (ts *Timers[C]) Shift(clock TimerClock, by time.Duration) {
 	}
 }
 
+// Due returns the game time at which the first call is due, given how scaled time runs; never,
+// which is the end of time, if none waits.
+func (ts *Timers[C]) Due(scale Scale) time.Duration {
+	due := never
+	if h := ts.heaps[GameClock]; len(h) > 0 {
+		due = h[0].at
+	}
+	if h := ts.heaps[ScaledClock]; len(h) > 0 {
+		due = min(due, scale.Until(h[0].at))
+	}
+	return due
+}
+
 // Run calls what is due. When one call panics, the rest is called in the next
 // tick.
 func (ts *Timers[C]) Run(c C, n *Now) {

@@ -41,6 +41,7 @@ type Account struct {
 	late     spread
 	budget   time.Duration
 	finished time.Duration // the newest tick; before the first one the account's beginning
+	asleep   bool
 
 	margins atomic.Pointer[inputMargins]
 }
@@ -124,6 +125,30 @@ func (a *Account) Report(r Room) {
 	a.m.mu.Unlock()
 }
 
+// Sleep says that the room has fallen asleep, or has woken up.
+func (a *Account) Sleep(asleep bool) {
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
+	if a.closed {
+		return
+	}
+	n := uint64(0)
+	if asleep {
+		n = 1
+	}
+	Part{a.m.asleep, a}.Set(n, a.kind)
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	a.asleep, a.finished = asleep, a.m.now()
+}
+
+// Asleep reports whether the room sleeps. Any goroutine may call it.
+func (a *Account) Asleep() bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.asleep
+}
+
 // Part is a family as one room reports to it.
 type Part struct {
 	f *Family
@@ -180,10 +205,14 @@ func (a *Account) Figures() Figures {
 }
 
 // Progress returns how long ago the room's newest tick ended (before the first one: how long ago
-// the account began) and the tick period, for /healthz. Any goroutine may call it.
+// the account began; 0 while the room sleeps) and the tick period, for /healthz. Any goroutine may
+// call it.
 func (a *Account) Progress() (since, period time.Duration) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
+	if a.asleep {
+		return 0, a.budget
+	}
 	return max(a.m.now()-a.finished, 0), a.budget
 }
 

@@ -57,7 +57,8 @@ type Metrics struct {
 	stages                               [loop.NumStages]prometheus.Observer
 	missed, systemDuration               *Family
 	// Those that rooms count into by their kind.
-	rooms, opened, ended       *Family
+	rooms, asleep              *Family
+	opened, ended              *Family
 	kindDuration, kindLateness *Family
 
 	scraping sync.Mutex // sources are read by one scrape at a time

@@ -59,6 +59,8 @@ var table = []row{
 	// Rooms, by their kind if they have one: those of more than 16 kinds count as other.
 	{"rooms", gauge, "kind", "Rooms that there are.",
 		into(func(m *Metrics, f *Family) { m.rooms = f })},
+	{"rooms_asleep", gauge, "kind", "Of them those that sleep: they run no ticks until there is something to do.",
+		into(func(m *Metrics, f *Family) { m.asleep = f })},
 	{"rooms_opened_total", counter, "kind", "Rooms that were opened.",
 		into(func(m *Metrics, f *Family) { m.opened = f })},
 	{"rooms_ended_total", counter, "kind code", "Rooms that have ended, by what their clients were told.",

@@ -50,12 +50,20 @@ func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, boo
 	}
 	q.waiting = append(q.waiting, question{look, answer})
 	q.mu.Unlock()
+	r.rouse()
 	select {
 	case v := <-answer:
 		return v, nil
 	case <-ctx.Done():
 		return nil, errors.New("no tick ended meanwhile")
 	}
+}
+
+// some reports whether anybody asks. Any goroutine may call it.
+func (q *questions) some() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) > 0
 }
 
 // answer answers those who have asked, in their order, while the time for it lasts.

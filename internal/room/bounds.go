@@ -46,6 +46,10 @@ func queueBounds() []limits.Limit {
 			Counter: "netloop_queue_depth", Full: "the same",
 		},
 		{
+			Name: "deadlines that may wake a room which sleeps", Default: maxInstants, Unit: "of game time, and of scaled time",
+			Full: "the room stays awake until the latest",
+		},
+		{
 			Name: "short visits of a player, or of an address", Default: limits.Say("%v of less than %v within %v", freeVisits, shortVisit, visitMemory),
 			Unit: "of game time", Full: "it catches up in the slow lane",
 		},

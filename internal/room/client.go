@@ -134,7 +134,7 @@ func (c *Client) observeLink() {
 	link := c.room.feed.link(c)
 	if link.LastArrival != c.link.LastArrival {
 		c.window.Arrived(link.LastArrival)
-		c.heard = c.room.now.GameTime
+		c.heard = max(c.heard, c.room.heardAt(link.LastArrival))
 		if !c.spoke {
 			c.spoke, c.known = true, true
 			c.room.seats.heard(c.seat, c.conn)
@@ -192,6 +192,7 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 	r.clients.remove(c)
 	r.game.Left(c)
 	c.joined, c.owes = false, nil
+	r.emptySince = r.now.GameTime
 	r.seats.leave(c.seat)
 }
 

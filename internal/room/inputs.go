@@ -117,6 +117,9 @@ func (r *Room) applyInputs() {
 		} else {
 			r.inputs.counts.Applied++
 		}
+		if string(message) != string(r.sleep.none) {
+			r.stir()
+		}
 		c.look()
 		r.applyInput(c, message, missed)
 	}

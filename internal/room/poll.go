@@ -38,6 +38,7 @@ func (r *Room) closeEmpty() {
 // takeArrival handles one arrival.
 func (r *Room) takeArrival(a *transport.Arrival) {
 	r.arrived++
+	r.echo(a.Kind)
 	if a.Kind == transport.Joined {
 		r.enter(a.Decoded.(*entrance), a.Session)
 		return

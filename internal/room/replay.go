@@ -61,7 +61,7 @@ func (p *Replay) Step() (Replayed, error) {
 		return Replayed{}, err
 	}
 	in := rec.Input
-	if in.Tick != p.room.in.Tick+1 {
+	if in.Tick != p.room.in.Tick+1+in.Slept || in.Tick == 0 {
 		return Replayed{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
 	}
 	if len(rec.Unrecorded) > 0 {

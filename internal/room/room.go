@@ -12,6 +12,7 @@
 //	work.go       what other goroutines bring in
 //	snapshot.go   what each client is sent
 //	report.go     what a tick cost
+//	sleep.go      whether there is anything to do in the next ones
 //
 // Beside the tick stand admission (admit.go), the limits of who floods (flood.go), and who
 // watches over the room's goroutine (supervise.go).
@@ -46,6 +47,9 @@ type Game interface {
 	Start()
 	// RunTimers calls what is put off until this tick.
 	RunTimers()
+	// TimersDue is the game time at which the next of those calls is due, given how scaled time
+	// runs.
+	TimersDue(loop.Scale) time.Duration
 	// Enter makes the game's handle of a client, before Join is called with it; its Join is
 	// that of an admission, or one that a recording holds.
 	Enter(c *Client)
@@ -89,6 +93,7 @@ type Loop interface {
 	End() *loop.Record
 	Err() error
 	Scale() loop.Scale
+	Due(next uint64) uint64
 	Quarantined() int
 	Dump() []loop.DumpStage
 	Dumper() loop.Dumper
@@ -113,6 +118,7 @@ type Spec struct {
 	LostAfter   time.Duration // of silence a connection counts as lost, in game time
 	MaxRewind   time.Duration // see sight.go; 0 or less: nobody looks back
 	CloseEmpty  time.Duration // without anybody, in game time, it closes; 0 or less is never
+	Sleep       bool          // it runs no ticks while there is nothing to do: see sleep.go
 }
 
 // Hertz returns the tick rate as a number.
@@ -218,6 +224,7 @@ type Room struct {
 
 	load      overloaded
 	stall     stall
+	sleep     sleep
 	visits    visits
 	limits    guard.Throttle[rpcqueue.Rung] // of what the log is told of them
 	slow      *slowtick.Log                 // nil without Detail
@@ -240,6 +247,7 @@ func New(cfg Config) (*Room, error) {
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
 	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
+	r.prepareSleep()
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {
 		r.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)

@@ -38,6 +38,7 @@ func (r *Room) Close(code transport.Code, text string) {
 
 // begin tells everybody whom a tick concerns that it begins, and with what input.
 func (r *Room) begin(in loop.Input) {
+	r.wake()
 	r.observeStall(&in, r.in.Start)
 	r.in = in
 	r.feed.begin(&r.in)
@@ -67,6 +68,7 @@ func (r *Room) account(rec *loop.Record) {
 	if rec.Tick%r.reportEvery() == 0 {
 		r.report()
 	}
+	r.settle()
 }
 
 // paced runs a tick that the pacer found due: with what else enters it.
@@ -85,7 +87,7 @@ func (r *Room) Timeline() loop.Timeline {
 func (r *Room) run(ctx context.Context) error {
 	pacer := &loop.Pacer{Timeline: r.Timeline()}
 	pacer.Start(r.clock.Now(), firstTick)
-	err := loop.Run(ctx, r.clock, pacer, r.paced)
+	err := loop.Run(ctx, &sleeper{r.clock, r, pacer}, pacer, r.paced)
 	end := r.told()
 	r.EndAdmission(end.Why.Code, end.Why.Text)
 	if err == nil {
@@ -240,5 +242,6 @@ func (r *Room) Inspect(fn func()) error {
 // Look is Inspect for somebody who may change the state, which a recording does not hold.
 func (r *Room) Look(fn func()) error {
 	r.feed.unrecorded("a look between two ticks, which may change the state")
+	r.sleep.looked = true
 	return r.Inspect(fn)
 }

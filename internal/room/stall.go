@@ -35,6 +35,9 @@ const (
 // of which began at a time, and tells of a stall that is over.
 func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	s := &r.stall
+	if in.Slept > 0 { // Until then nobody missed a tick.
+		last = in.Deadline - r.spec.Rate.Period()*time.Duration(1+in.Dropped)
+	}
 	if s.dropped > 0 && (in.GameTime >= s.until || in.Dropped > 0 && in.GameTime-s.begun.GameTime >= stallLongest) {
 		r.tellStall()
 	}

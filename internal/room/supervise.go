@@ -52,6 +52,7 @@ func (r *Room) over(err error) {
 // told why. The first to say so decides. Any goroutine may call it, once Start has returned.
 func (r *Room) End(e End) {
 	if r.end.CompareAndSwap(nil, &e) {
+		r.rouse()
 		r.life.end()
 	}
 }

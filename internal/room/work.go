@@ -83,6 +83,7 @@ func (r *Room) Go(w Work) bool {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.done = append(a.done, result{number, v, err, w.Then})
+			r.rouse()
 		}()
 		err = r.CallAside("Go", func() error { return w.Do(r.ctx, v) })
 	}()
@@ -95,6 +96,13 @@ func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
 	delete(a.recorded, rec.Work)
 	v := w.New()
 	return result{rec.Work, v, failed, w.Then}, recording.ReadValue(rec.Value, v)
+}
+
+// some reports whether a result waits. Any goroutine may call it.
+func (a *async) some() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.done) > 0
 }
 
 // idle returns a channel that is closed when all work is done. Nothing may be
@@ -121,6 +129,7 @@ func (r *Room) Settle() {
 // takeResults hands the results that have come to the game.
 func (r *Room) takeResults() {
 	for _, res := range r.feed.results() {
+		r.stir()
 		r.async.pending--
 		// The log knows.
 		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
@@ -158,6 +167,7 @@ func (r *Room) Post(it rpcqueue.Item) error {
 		return ErrFull
 	}
 	p.items = append(p.items, it)
+	r.rouse()
 	return nil
 }
 
@@ -168,6 +178,13 @@ func (p *posts) take() []rpcqueue.Item {
 	defer p.mu.Unlock()
 	p.items, p.spare = p.spare[:0], p.items
 	return p.spare
+}
+
+// some reports whether anything waits. Any goroutine may call it.
+func (p *posts) some() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.items) > 0
 }
 
 // close drops what waits, and refuses what comes later: no tick will take it.
@@ -182,6 +199,7 @@ func (p *posts) close() (dropped int) {
 // takePosts queues what other goroutines posted.
 func (r *Room) takePosts() {
 	for _, it := range r.feed.posts() {
+		r.stir()
 		r.rpcs.Push(it)
 	}
 }

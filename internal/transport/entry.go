@@ -181,6 +181,7 @@ func (b *Inbox) swap() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.arrivals, b.taken = b.taken, b.arrivals
+	b.rousing, b.asleep = 0, false
 	n := min(len(b.joining), b.MaxJoins)
 	for _, s := range b.joining[:n] {
 		u := &s.usage

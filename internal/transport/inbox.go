@@ -17,6 +17,12 @@ type Inbox struct {
 	// has arrived of them, wait for the swaps that follow, in their order. Set it before the
 	// first session, and later by LimitJoins.
 	MaxJoins int
+	// Rouse, if set, is called with each arrival that an owner who sleeps has to see: all but
+	// acknowledgements and inputs, and of inputs those of which Idle, which is set with it, does
+	// not say that they are nothing. It must neither block nor use the inbox. Set it before the
+	// first session.
+	Rouse func()
+	Idle  func(inputs []byte) bool
 
 	mu       sync.Mutex
 	arrivals fifo.Queue[entry]
@@ -28,6 +34,8 @@ type Inbox struct {
 
 	joining []*Session // whose join waits, oldest first
 	held    int        // arrivals of these
+	rousing int        // arrivals since the last swap that rouse
+	asleep  bool       // the owner sleeps: see Rest
 
 	taken   fifo.Queue[entry] // owner's goroutine: of the last swap, empty in between
 	scratch Arrival           // owner's goroutine
@@ -81,7 +89,7 @@ func (b *Inbox) Push(a Arrival) bool {
 func (b *Inbox) push(a *Arrival, size int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mergeLocked(a) {
+	if b.mergeLocked(a) || b.asleep && a.Kind == Inputs && b.Idle(a.State) {
 		return true
 	}
 	a.Held = a.Session.cost(size, a.compact())
@@ -221,6 +229,9 @@ func (b *Inbox) addLocked(a *Arrival) *entry {
 	}
 	if kind, merges := mergedKind(a.Kind); merges {
 		u.merged[kind] = added
+	} else if b.Rouse != nil && (a.Kind != Inputs || b.asleep) {
+		b.rousing++
+		b.Rouse()
 	}
 	return added
 }
@@ -264,6 +275,24 @@ func (b *Inbox) usageLocked(s *Session) *inboxUsage {
 // fullLocked says whether the arrivals of all sessions are at their bound.
 func (b *Inbox) fullLocked(size int) bool {
 	return b.arrivals.Len()+b.held >= maxInbox || b.bytes+size > maxInboxBytes
+}
+
+// Rest says that the owner takes nothing from now on until somebody rouses it, and reports false,
+// and does nothing, if somebody has. The next swap ends it.
+func (b *Inbox) Rest() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rousing+b.held == 0 {
+		b.asleep = true
+	}
+	return b.asleep
+}
+
+// Roused reports whether something has arrived that the owner has to see.
+func (b *Inbox) Roused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rousing+b.held > 0
 }
 
 // LimitJoins sets MaxJoins, to 1 or more.

@@ -1,0 +1,53 @@
+package loop
+
+import (
+	"math"
+	"time"
+)
+
+// Never is a tick that never comes.
+const Never = uint64(math.MaxUint64)
+
+// Due returns the first tick from next on in which the loop has something to do by itself: a system
+// with a period is due, or what was asked for takes effect. Systems that run in every tick do not
+// count, nor do contexts of systems that end meanwhile. Without a timeline it is the next tick. It
+// is asked between two ticks.
+func (l *Loop[C]) Due(next uint64) uint64 {
+	if l.timeline.Rate.Num == 0 || l.unsettled() {
+		return next
+	}
+	due := Never
+	for i := range l.flows {
+		f := &l.flows[i]
+		kind := i % numKinds
+		for len(f.heap) > 0 && f.heap[0].gen != f.heap[0].sys.timers[kind].gen {
+			f.drop() // It is of a system that has gone or changed.
+		}
+		if len(f.heap) == 0 {
+			continue
+		}
+		at := f.heap[0].at
+		if i >= numKinds {
+			at = l.kinds[kind].flow.Until(at)
+		}
+		if at != never {
+			due = min(due, l.tickOf(kind, at))
+		}
+	}
+	return max(due, next)
+}
+
+// unsettled reports whether the next tick has to do what was asked for in the last.
+func (l *Loop[C]) unsettled() bool {
+	return len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving)+len(l.unplanned) > 0 || l.coming != l.scale
+}
+
+// tickOf is the first tick at which the time of a kind of passes has come to at: see tickPasses.
+func (l *Loop[C]) tickOf(kind int, at time.Duration) uint64 {
+	if kind == perTick {
+		tick := l.timeline.TickFrom(at)
+		return tick - min(l.dropped, tick)
+	}
+	step := Timeline{Rate: l.timeline.Fixed}.TickFrom(at)
+	return l.timeline.StepTick(step - min(l.skipped, step))
+}

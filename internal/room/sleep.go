@@ -1,0 +1,267 @@
+package room
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A room whose Spec says Sleep runs no ticks while there is nothing to do. After each tick it looks
+// whether it may fall asleep; then it sleeps until somebody rouses it, or until the first tick in
+// which something is due. The ticks in between are skipped: their numbers pass, so that game time
+// and the epoch, by which clients know the time, are those of a room that never sleeps.
+//
+//	tick ─▶ stirs? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
+//
+// What is said again and again rouses nobody: acknowledgements, and inputs of players who do
+// nothing.
+
+// sleep is what a room knows of its sleep. But for alarm it belongs to the room's goroutine.
+type sleep struct {
+	alarm  chan struct{} // size 1, so that nobody waits who rouses the room; nil: it never sleeps
+	asleep bool
+	looked bool          // somebody has looked at the room, and may have changed it
+	moved  bool          // in the running tick something came that is more than an echo
+	none   []byte        // the input of a player who does nothing
+	calm   time.Duration // game time of the last tick in which something happened
+	awaits [2]instants   // in game time and in scaled time
+}
+
+// sleepAfter is for how long nothing must have happened, in game time, while clients are there. By
+// then they have drawn all that has happened, and know the server's time.
+const sleepAfter = time.Second
+
+// prepareSleep lets the room sleep if its spec says so.
+func (r *Room) prepareSleep() {
+	if !r.spec.Sleep {
+		return
+	}
+	r.sleep.alarm = make(chan struct{}, 1)
+	r.inbox.Rouse = r.rouse
+	r.inbox.Idle = func([]byte) bool { return true } // Nobody takes inputs that were not declared.
+	if in := r.schema.Input(); in != nil {
+		r.inbox.Idle, r.sleep.none = in.Form().Idle, in.Form().None()
+	}
+}
+
+// rouse ends the wait of a room that sleeps. Any goroutine may call it.
+func (r *Room) rouse() {
+	select {
+	case r.sleep.alarm <- struct{}{}:
+	default: // It is roused already, or never sleeps.
+	}
+}
+
+// stir notes that the running tick has to do with more than echoes.
+func (r *Room) stir() { r.sleep.moved = true }
+
+// echo takes note of an arrival: it is none but for acknowledgements, and of inputs applyInputs
+// says so.
+func (r *Room) echo(k transport.ArrivalKind) {
+	switch k {
+	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
+	default:
+		r.stir()
+	}
+}
+
+// Await lets the room run the tick in which a moment of a clock has come, even if nothing is done
+// then but that a system looks.
+func (r *Room) Await(clock loop.TimerClock, at time.Duration) {
+	if r.spec.Sleep {
+		r.sleep.awaits[clock].add(at)
+	}
+}
+
+// settle lets the room fall asleep after a tick, if it may.
+func (r *Room) settle() {
+	s := &r.sleep
+	if s.alarm == nil {
+		return
+	}
+	for clock, now := range [2]time.Duration{r.in.GameTime, r.loop.Scale().At(r.in.GameTime)} {
+		s.moved = s.awaits[clock].pass(now) || s.moved
+	}
+	if s.moved || !r.settled() {
+		s.calm = r.in.GameTime
+	}
+	s.moved = false
+	alone := !slices.ContainsFunc(r.clients.list, func(c *Client) bool { return c.dropped == nil })
+	if wait := r.in.GameTime - s.calm; wait == 0 || wait < sleepAfter && !alone || r.roused() || !r.inbox.Rest() {
+		return
+	}
+	s.asleep = true
+	r.report() // What else it has reported may be a quarter of a second old.
+	r.tally.Sleep(true)
+}
+
+// wake ends a sleep with the tick that begins.
+func (r *Room) wake() {
+	r.sleep.looked = false
+	if r.sleep.asleep {
+		r.sleep.asleep = false
+		r.tally.Sleep(false)
+	}
+}
+
+// settled reports whether a tick that is told nothing new would do nothing.
+func (r *Room) settled() bool {
+	if r.ending || r.closing != nil || len(r.anew) > 0 || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
+		return false
+	}
+	for _, stage := range loop.Stages() {
+		if r.rpcs.Depth(stage) > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(r.clients.list, func(c *Client) bool {
+		return c.kicked != nil || c.dropped == nil && (c.due || c.toTell || !c.peer.Settled())
+	})
+}
+
+// roused reports whether somebody has something for the room.
+func (r *Room) roused() bool {
+	return r.sleep.looked || r.ending || r.end.Load() != nil || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
+}
+
+// restsUntil returns the first tick from next on that is to run.
+func (r *Room) restsUntil(next uint64) uint64 {
+	if !r.sleep.asleep || r.roused() {
+		return next
+	}
+	due := r.loop.Due(next)
+	line := r.Timeline()
+	by := func(at time.Duration) {
+		if at < math.MaxInt64 {
+			due = min(due, line.TickFrom(at))
+		}
+	}
+	by(r.game.TimersDue(r.loop.Scale()))
+	by(r.sleep.awaits[loop.GameClock].next())
+	by(r.loop.Scale().Until(r.sleep.awaits[loop.ScaledClock].next()))
+	if r.spec.CloseEmpty > 0 && len(r.clients.list) == 0 {
+		by(r.emptySince + r.spec.CloseEmpty)
+	}
+	for _, c := range r.clients.list {
+		switch last := c.lastArrival(); {
+		case c.dropped != nil:
+			by(c.until)
+		case last == c.link.LastArrival:
+			by(c.heard + r.spec.LostAfter)
+		default: // The tick that is then takes note of when it was heard.
+			due = min(due, line.Due(r.in.Epoch, last+r.spec.LostAfter)+1)
+		}
+	}
+	return max(due, next)
+}
+
+// lastArrival is when something came from the client, as of now and not of the last poll: whether
+// that has been too long ago a room that sleeps has to see by itself.
+func (c *Client) lastArrival() time.Duration {
+	if c.dropped != nil {
+		return 0
+	}
+	return c.session.LinkFacts().LastArrival
+}
+
+// heardAt is the game time at which something counts as heard that arrived since the last tick:
+// that of this tick, but for what came in a sleep.
+func (r *Room) heardAt(arrival time.Duration) time.Duration {
+	if r.in.Slept == 0 {
+		return r.now.GameTime
+	}
+	return r.now.GameTime - max(r.in.Start-arrival, 0)
+}
+
+// Sleeps reports whether the room sleeps through a tick, which is the next one: nothing is to be
+// done in it. It belongs to the room's goroutine.
+func (r *Room) Sleeps(tick uint64) bool { return r.sleep.asleep && r.restsUntil(tick) > tick }
+
+// Asleep reports whether the room sleeps. It belongs to the room's goroutine.
+func (r *Room) Asleep() bool { return r.sleep.asleep }
+
+// sleeper is the clock of a room: instead of the next tick it waits for the next that is to run.
+type sleeper struct {
+	loop.Clock
+	r     *Room
+	pacer *loop.Pacer
+}
+
+// WaitUntil implements loop.Clock.
+func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
+	r := s.r
+	for r.sleep.asleep && ctx.Err() == nil {
+		now := s.Now()
+		next := s.pacer.Upcoming(now)
+		due := r.restsUntil(next)
+		if due <= next {
+			s.pacer.SkipTo(next)
+			return s.Clock.WaitUntil(ctx, s.pacer.Due())
+		}
+		wait := longestSleep
+		if due != loop.Never {
+			wait = min(r.Timeline().Deadline(s.pacer.Epoch(), due-1)-now, wait)
+		}
+		r.doze(ctx, max(wait, 0))
+	}
+	if r.sleep.asleep { // It was told to end: the ticks until now are not owed.
+		s.pacer.SkipTo(s.pacer.Upcoming(s.Now()))
+	}
+	return s.Clock.WaitUntil(ctx, at)
+}
+
+// longestSleep is after how long a room looks again that has nothing else to wait for.
+const longestSleep = time.Hour
+
+// doze waits for so long at most, or until somebody rouses the room.
+func (r *Room) doze(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-r.sleep.alarm:
+	case <-ctx.Done():
+	}
+}
+
+// instants are moments of a clock that a game waits for, without saying who does what then: at
+// most maxInstants, and of more the latest.
+type instants struct {
+	list []time.Duration // sorted, each once
+	last time.Duration   // of those that did not fit; until then the room stays awake
+}
+
+const maxInstants = 64
+
+func (in *instants) add(at time.Duration) {
+	i, there := slices.BinarySearch(in.list, at)
+	switch {
+	case there:
+	case len(in.list) < maxInstants:
+		in.list = slices.Insert(in.list, i, at)
+	default:
+		in.last = max(in.last, at)
+	}
+}
+
+// pass forgets what has come, and reports whether there is more to come than is in the list.
+func (in *instants) pass(now time.Duration) (more bool) {
+	n, there := slices.BinarySearch(in.list, now)
+	if there {
+		n++
+	}
+	in.list = slices.Delete(in.list, 0, n)
+	return now < in.last
+}
+
+// next is the first of them, or the end of time.
+func (in *instants) next() time.Duration {
+	if len(in.list) == 0 {
+		return math.MaxInt64
+	}
+	return in.list[0]
+}
