@@ -1,0 +1,144 @@
+// The clocks: what the server's time is, which steps a frame runs, how far they lead.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lead } from "../src/clock/lead.js";
+import { MAX_STEPS, StepClock } from "../src/clock/steps.js";
+import { Sync } from "../src/clock/sync.js";
+import { Timeline } from "../src/clock/timeline.js";
+import { DelayMeter } from "../src/view/delay.js";
+import { Playout } from "../src/view/playout.js";
+import { Random } from "./random.js";
+
+test("ticks, steps and game time belong together as on the server, exactly", () => {
+  const random = new Random(3);
+  const rates = [[60, 1], [30000, 1001], [1, 3], [144, 1], [50, 7]] as const;
+  for (let i = 0; i < 3000; i++) {
+    const [num, den] = rates[random.below(rates.length)]!;
+    const [fnum, fden] = rates[random.below(rates.length)]!;
+    const line = new Timeline({ num, den }, { num: fnum, den: fden });
+    const tick = random.below(2) === 0 ? random.below(1e6) : random.below(2 ** 40);
+    const [n, d, fn, fd, t] = [num, den, fnum, fden, tick].map(BigInt) as [bigint, bigint, bigint, bigint, bigint];
+    assert.equal(line.gameTime(tick), Number((t * 1000000000n * d) / n) / 1e6);
+    const steps = (t * fn * d) / (fd * n);
+    assert.equal(line.fixedSteps(tick), Number(steps));
+    assert.equal(line.tickAt(line.gameTime(tick)), tick);
+    const by = line.stepTick(Number(steps));
+    assert.ok(line.fixedSteps(by) >= Number(steps) && (by === 0 || line.fixedSteps(by - 1) < Number(steps)), `step ${steps} at tick ${by}`);
+  }
+});
+
+test("the server's clock is found behind jitter and drift, and its reading never goes back", () => {
+  for (const [offset, drift, jitter] of [[5e6, 0, 0], [-3e5, 100e-6, 8], [1e9, -50e-6, 30]] as const) {
+    const random = new Random(5);
+    const sync = new Sync();
+    const server = (t: number) => offset + t * (1 + drift);
+    let last = -Infinity;
+    let worst = 0;
+    for (let t = 1000; t < 61_000; t += 150) {
+      const there = 20 + jitter * random.next() ** 2;
+      const back = 20 + jitter * random.next() ** 2;
+      sync.sample(t, server(t + there), server(t + there) + 0.1, t + there + back + 0.1);
+      const now = t + there + back + 1;
+      const reading = sync.server(now);
+      if (t > 5000) {
+        assert.ok(reading >= last);
+        if (t > 40_000) worst = Math.max(worst, Math.abs(reading - server(now)));
+      }
+      last = reading;
+    }
+    assert.ok(sync.ready && Math.abs(sync.rtt - 40) < 3 + jitter / 5, `rtt ${sync.rtt}`);
+    assert.ok(worst < 0.5 + jitter / 5, `${worst} ms off`);
+  }
+});
+
+test("times that make no sense are no samples", () => {
+  const sync = new Sync();
+  for (const [a, b, c, d] of [[5, 1, 2, 4], [1, 3, 2, 4], [0, 0, 9, 5], [0, 0, 0, 20_000]] as const) sync.sample(a, b, c, d);
+  assert.equal(sync.ready, false);
+  assert.equal(sync.rtt, 0);
+});
+
+test("a frame of any length runs each step once, and at most eight", () => {
+  const line = new Timeline({ num: 60, den: 1 }, { num: 60, den: 1 });
+  const steps = new StepClock();
+  const ran: number[] = [];
+  for (const to of [1000, 1001, 1010, 1040, 1040, 1030, 1200, 9000, 9017]) {
+    steps.advance(line, to);
+    assert.ok(steps.count <= MAX_STEPS && steps.fraction >= 0 && steps.fraction < 1);
+    for (let i = 0; i < steps.count; i++) ran.push(steps.first + i);
+  }
+  assert.deepEqual(ran, [...new Set(ran)].sort((a, b) => a - b));
+  assert.equal(ran.at(-1), 541);
+  assert.equal(steps.jumped + ran.length, 541 - 60);
+});
+
+test("steps lead by what inputs need to be in time, and no more", () => {
+  const line = new Timeline({ num: 60, den: 1 }, { num: 60, den: 1 });
+  const lead = new Lead();
+  const way = 40;
+  const random = new Random(9);
+  let at = lead.begin(0, 10_000, 0, 16.7);
+  const made: { step: number; at: number }[] = [];
+  let late = 0;
+  for (let now = 1000 / 60; now < 20_000; now += 1000 / 60) {
+    const game = 10_000 + now;
+    at = lead.follow(now, at, game, line.stepMs);
+    const { step } = line.stepAt(at);
+    if (step > (made.at(-1)?.step ?? 0)) {
+      lead.made(now, step);
+      lead.flush(now, step);
+      made.push({ step, at: now + way + 10 * random.next() });
+    }
+    while (made.length > 1 && made[0]!.at + way <= now) {
+      const m = made.shift()!;
+      const early = line.gameTime(line.stepTick(m.step)) - (10_000 + m.at);
+      if (now > 5000 && early < 0) late++;
+      lead.take(now, line, m.step, early);
+    }
+  }
+  assert.ok(late < 10, `${late} inputs were late`);
+  assert.ok(at - 30_000 > way && at - 30_000 < way + 80, `the steps are ${at - 30_000} ms ahead`);
+});
+
+test("what is drawn lies behind by what the link has done, and goes on evenly", () => {
+  const random = new Random(2);
+  const playout = new Playout();
+  playout.period = 1000 / 30;
+  let tick = 0;
+  const arrivals: { at: number; tick: number }[] = [];
+  for (let i = 0; i < 600; i++) {
+    tick += 2;
+    if (random.below(20) !== 0) arrivals.push({ at: (tick * 1000) / 60 + 30 + 25 * random.next(), tick });
+  }
+  arrivals.sort((a, b) => a.at - b.at);
+  let last = 0;
+  let frames = 0;
+  let uneven = 0;
+  for (let now = 100; now < 19_000; now += 1000 / 144) {
+    while (arrivals[0] && arrivals[0].at <= now) {
+      const a = arrivals.shift()!;
+      playout.arrived(a.tick, (a.tick * 1000) / 60, a.at);
+    }
+    playout.frame(now, now, 1000 / 144);
+    const passed = playout.at - last;
+    if (now > 5000) {
+      assert.ok(passed >= 0, "it never goes back");
+      frames++;
+      if (Math.abs(passed - 1000 / 144) > 0.06 * (1000 / 144)) uneven++;
+    }
+    last = playout.at;
+    const m = playout.moment;
+    assert.ok(m.from <= m.to && m.alpha >= 0 && m.alpha <= 1);
+  }
+  assert.ok(playout.delay > 60 && playout.delay < 140, `${playout.delay} ms behind`);
+  assert.ok(uneven < frames / 50, `${uneven} of ${frames} frames were uneven`);
+  assert.ok(playout.starved < playout.drawn / 50, `${playout.starved} of ${playout.drawn} frames had no neighbour`);
+});
+
+test("an outage is no jitter", () => {
+  const meter = new DelayMeter();
+  for (let i = 1; i <= 100; i++) meter.add({ tick: i, game: i * 16, at: i * 16 + 20, gap: i === 50 ? 3000 : 16 });
+  const d = meter.delay(1600, 1600, 16);
+  assert.ok(d > 35 && d < 45, String(d));
+});
