@@ -36,12 +36,12 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/transport/webnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
-	"github.com/quic-go/":                 {"internal/transport/quicnet", "scripts/floor"},
+	"github.com/quic-go/":                 {"internal/transport/quicnet", "internal/transport/webnet", "scripts/floor"},
 	"golang.org/x/net/":                   {"internal/transport/gate"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},

@@ -31,6 +31,7 @@ import (
 	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/webnet"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
 )
@@ -61,6 +62,7 @@ type Server struct {
 
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
+	origins  origin.Set    // of the pages that may come in
 	listener *quicnet.Listener
 	admin    *admin.Server
 	web      *web.Server    // nil without Config.Web
@@ -185,7 +187,8 @@ func (s *Server) listen(conf *tls.Config) error {
 			MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
 			Refusing: s.refusing,
 		},
-		Listen: s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
+		Protocols: []quicnet.Protocol{webnet.Protocol(&s.origins, s.transport)},
+		Listen:    s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
 		Socket: &s.socket, PlainSocket: s.cfg.PlainSocket, IdleTimeout: s.idle, Through: s.simulated(),
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/webnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -93,11 +94,15 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		defer cancel()
 	}
 	// The transports differ here and nowhere else.
-	e.end(quicnet.Dial(ctx, quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}))
+	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}
+	if cfg.Transport == WebTransport {
+		conf.Protocol = webnet.Client()
+	}
+	e.end(quicnet.Dial(ctx, conf))
 }
 
 // built says which transports there are.
-var built = map[Transport]bool{QUIC: true}
+var built = map[Transport]bool{QUIC: true, WebTransport: true}
 
 // Dial connects with a socket of the client's own, which Close closes.
 func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {

@@ -47,6 +47,8 @@ const (
 	DropDismissed     // handshake: it had to make room for another
 	DropFull          // handshake: the server is full, before it began
 	DropOverload      // handshake: the server is overloaded, before it began
+	DropOrigin        // handshake: of a page that may not come in
+	DropRequest       // handshake: an HTTP request for something else than a session
 	numDrops
 )
 
@@ -86,6 +88,8 @@ var dropNames = [numDrops][2]string{
 	DropDismissed:        {"handshake", "dismissed"},
 	DropFull:             {"handshake", "full"},
 	DropOverload:         {"handshake", "overload"},
+	DropOrigin:           {"handshake", "origin"},
+	DropRequest:          {"handshake", "request"},
 }
 
 // Stats counts what the sessions of one owner did. Any goroutine may read it.

@@ -28,6 +28,11 @@ const (
 
 	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
 	initialPacketSize = 1200
+	// peerStreams and peerUniStreams bound the streams that a peer has open at once. One stream is
+	// netloop's own, one more a browser's CONNECT, and HTTP/3 has three in one direction. What no
+	// protocol asks for is never read.
+	peerStreams    = 4
+	peerUniStreams = 6
 	// serverWindow bounds the unread stream data that one client may leave on the
 	// server: 32 KiB hold a hello, or two of the largest frames.
 	serverWindow = 32 << 10
@@ -39,14 +44,15 @@ const (
 func serverQUIC(idle time.Duration) *quic.Config {
 	c := commonQUIC(serverWindow)
 	c.MaxIdleTimeout = idle
-	c.MaxIncomingStreams = 1 // The client opens one stream.
+	c.MaxIncomingStreams, c.MaxIncomingUniStreams = peerStreams, peerUniStreams
 	return c
 }
 
 // clientQUIC is the configuration of the client's end.
 func clientQUIC() *quic.Config {
 	c := commonQUIC(clientWindow)
-	c.MaxIncomingStreams = -1 // The server opens none.
+	c.MaxIncomingStreams = -1 // The server opens none, and by HTTP/3 one in one direction.
+	c.MaxIncomingUniStreams = peerUniStreams
 	return c
 }
 
@@ -59,7 +65,6 @@ func commonQUIC(window uint64) *quic.Config {
 		MaxStreamReceiveWindow:         window,
 		InitialConnectionReceiveWindow: window * 3 / 2,
 		MaxConnectionReceiveWindow:     window * 3 / 2,
-		MaxIncomingUniStreams:          -1,
 		// The least that QUIC allows: with what IP and UDP add, it goes through any
 		// path for IPv6, which may carry no more than 1 280 B.
 		InitialPacketSize: initialPacketSize,
