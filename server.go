@@ -62,7 +62,6 @@ type Server struct {
 
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
-	origins  origin.Set    // of the pages that may come in
 	listener *quicnet.Listener
 	admin    *admin.Server
 	web      *web.Server    // nil without Config.Web
@@ -187,7 +186,7 @@ func (s *Server) listen(conf *tls.Config) error {
 			MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
 			Refusing: s.refusing,
 		},
-		Protocols: []quicnet.Protocol{webnet.Protocol(&s.origins, s.transport)},
+		Protocols: []quicnet.Protocol{webnet.Protocol(s.origins, s.transport)},
 		Listen:    s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
 		Socket: &s.socket, PlainSocket: s.cfg.PlainSocket, IdleTimeout: s.idle, Through: s.simulated(),
 	})

@@ -10,15 +10,17 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Set is the set of pages that may come in. The zero value lets in no page, and everybody who is
-// none: a program tells no origin, and could tell any. Whoever builds a Set does so before it is
-// used; then any goroutine may ask it.
+// none: a program tells no origin, and could tell any. Any goroutine may use it.
 type Set struct {
 	any    bool
 	listed []string // as scheme://host:port
-	pages  []page
+
+	mu    sync.Mutex
+	pages []page
 }
 
 // page is where the server itself serves a page.
@@ -55,6 +57,8 @@ func (s *Set) Serves(scheme string, at net.Addr) {
 		return
 	}
 	ap := a.AddrPort()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.pages = append(s.pages, page{scheme: scheme, port: fmt.Sprint(ap.Port()), host: ap.Addr().Unmap()})
 }
 
@@ -76,6 +80,8 @@ func (s *Set) Allows(origin, host string) bool {
 func (s *Set) served(origin, host string) bool {
 	u, _ := url.Parse(origin) // It is a normal one.
 	name := hostOf(host)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range s.pages {
 		if p.scheme != u.Scheme || p.port != u.Port() {
 			continue

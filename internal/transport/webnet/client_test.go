@@ -28,8 +28,8 @@ func dial(h *host) (*guest, error) {
 	return g, err
 }
 
-// A program plays over WebTransport: both ways, over the stream and by datagrams, and each end reads
-// why the other one closes.
+// A program plays over WebTransport: both ways, over the stream and by datagrams, and each end
+// reads why the other one closes.
 func TestProgramsPlayAsBrowsersDo(t *testing.T) {
 	h := serve(t, nil, nil)
 	for _, closes := range []string{"server", "client"} {

@@ -12,9 +12,9 @@
 //	both:    HTTP datagrams of the session           datagrams, as on QUIC
 //
 // One goroutine waits for all of this, stream by stream in their order, until the hello's time is
-// over. After that the session has one goroutine more than one on QUIC: it reads the CONNECT stream,
-// for the capsule with which a page closes. Whatever else the browser opens is never accepted, so
-// what it can store here is what QUIC's windows allow.
+// over. After that the session has one goroutine more than one on QUIC: it reads the CONNECT
+// stream, for the capsule with which a page closes. Whatever else the browser opens is never
+// accepted, so what it can store here is what QUIC's windows allow.
 //
 // # How an end is told
 //

@@ -218,7 +218,8 @@ func TestStreamsOfNoSession(t *testing.T) {
 	}
 }
 
-// What a browser opens beside the session, and what it sends there, is never read: a player plays on.
+// What a browser opens beside the session, and what it sends there, is never read: a player plays
+// on.
 func TestOtherStreamsAreNotRead(t *testing.T) {
 	h := serve(t, nil, nil)
 	r := rawDial(t, h)

@@ -51,8 +51,8 @@ func codeOf(e quic.ApplicationErrorCode) (c transport.Code, ok bool) {
 	return transport.Code(e - firstError - (e-firstError)/0x1f), true
 }
 
-// why says in the words of package quicnet why a connection ended: an error of HTTP/3 becomes one of
-// netloop, or the loss of the connection.
+// why says in the words of package quicnet why a connection ended: an error of HTTP/3 becomes one
+// of netloop, or the loss of the connection.
 func why(err error) error {
 	var app *quic.ApplicationError
 	if !errors.As(err, &app) {
