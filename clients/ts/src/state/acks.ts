@@ -41,21 +41,22 @@ export class Acks {
       return undefined;
     }
     const { runs } = this;
-    runs.length = 0;
     const lowest = Math.max(1, this.newest - WINDOW + 1);
+    let count = 0;
     let length = 0;
     let is = 1;
-    for (let id = this.newest; id >= lowest && runs.length < MOST_RUNS; id--) {
+    for (let id = this.newest; id >= lowest && count < MOST_RUNS; id--) {
       if (this.seen[id % WINDOW] !== is) {
-        runs.push(length);
+        runs[count++] = length;
         length = 0;
         is = 1 - is;
       }
       length++;
     }
-    if (is === 1 && runs.length < MOST_RUNS) {
-      runs.push(length);
+    if (is === 1 && count < MOST_RUNS) {
+      runs[count++] = length;
     }
+    runs.length = count;
     this.said.newest = this.newest;
     return this.said;
   }

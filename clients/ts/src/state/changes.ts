@@ -6,57 +6,63 @@ import type { Change } from "./replica.js";
  * than one entry for each object that is shown, and for each that somebody knows and that is gone.
  */
 export class Changes {
-  private pending: ReplicatedObject[] = [];
-  private said: Change[] = [];
-  private taken = 0;
+  /** What has happened, of which the first count are in use: an array that shrinks makes garbage. */
+  private readonly pending: (ReplicatedObject | undefined)[] = [];
+  private count = 0;
+  private readonly said: Change[] = [];
+  private readonly spare: Change[] = [];
 
   spawned(o: ReplicatedObject): void {
-    o.change = "spawned";
-    this.pending.push(o);
+    this.add(o, "spawned");
   }
 
   changed(o: ReplicatedObject): void {
     if (o.change === "") {
-      o.change = "changed";
-      this.pending.push(o);
+      this.add(o, "changed");
     }
   }
 
   despawned(o: ReplicatedObject): void {
-    if (o.change === "spawned") {
-      this.forget(o);
-      return;
+    const was = o.change;
+    if (was !== "") {
+      this.forget(o); // an end comes where it happens
     }
-    if (o.change === "changed") {
-      this.forget(o); // its end comes where it happened
+    if (was !== "spawned") {
+      this.add(o, "despawned");
     }
-    o.change = "despawned";
-    this.pending.push(o);
+  }
+
+  private add(o: ReplicatedObject, change: Change["kind"]): void {
+    o.change = change;
+    this.pending[this.count++] = o;
   }
 
   private forget(o: ReplicatedObject): void {
-    this.pending.splice(this.pending.lastIndexOf(o), 1);
+    const at = this.pending.lastIndexOf(o, this.count - 1);
+    this.pending.copyWithin(at, at + 1, this.count);
+    this.pending[--this.count] = undefined;
     o.change = "";
   }
 
   /** Says everything, and begins anew. */
   take(): readonly Change[] {
-    const { said, pending } = this;
-    for (let i = pending.length; i < this.taken; i++) {
-      said[i].object = undefined as never; // nothing that is gone stays in memory for it
+    const { said, pending, spare } = this;
+    while (said.length > this.count) {
+      const c = said.pop()!;
+      c.object = undefined as never; // nothing that is gone stays in memory for it
+      spare.push(c);
     }
-    this.taken = pending.length;
-    let n = 0;
-    for (const o of pending) {
-      if (said.length === n) {
-        said.push({ kind: "changed", object: o });
+    for (let i = 0; i < this.count; i++) {
+      const o = pending[i]!;
+      if (said.length === i) {
+        said.push(spare.pop() ?? { kind: "changed", object: o });
       }
-      said[n].kind = o.change as Change["kind"];
-      said[n++].object = o;
+      said[i].kind = o.change as Change["kind"];
+      said[i].object = o;
       o.change = "";
+      pending[i] = undefined;
     }
-    pending.length = 0;
-    said.length = n;
+    this.count = 0;
     return said;
   }
 }

@@ -151,7 +151,9 @@ export class Records {
     p.version = v;
     v.tick = tick;
     v.owner = base.owner;
-    v.n.set(base.n);
+    for (let i = 0; i < base.n.length; i++) {
+      v.n[i] = base.n[i]; // set makes garbage
+    }
     for (let i = 0; i < base.x.length; i++) {
       v.x[i] = base.x[i];
     }

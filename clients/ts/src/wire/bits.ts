@@ -40,13 +40,16 @@ export class BitReader {
     return join(this.hi, this.lo);
   }
 
-  /** The next 32 bits, without going on; those behind the end are whatever they are. */
+  /**
+   * The next 30 bits, without going on; those behind the end are whatever they are. It is no more of
+   * them, because larger numbers are objects wherever code is not compiled into one piece.
+   */
   private peek(): number {
     const i = this.at >> 3;
     const s = this.at & 7;
     const b = this.bytes;
-    const v = b[i] | (b[i + 1] << 8) | (b[i + 2] << 16) | (b[i + 3] << 24);
-    return s === 0 ? v >>> 0 : ((v >>> s) | (b[i + 4] << (32 - s))) >>> 0;
+    const v = (b[i] | (b[i + 1] << 8) | (b[i + 2] << 16) | (b[i + 3] << 24)) >>> s;
+    return (s < 3 ? v : v | (b[i + 4] << (32 - s))) & 0x3fff_ffff;
   }
 
   private skip(n: number): void {
@@ -64,12 +67,13 @@ export class BitReader {
 
   /** v:n, at most 32 bits. */
   bits(n: number): number {
-    if (n === 0) {
-      return 0;
+    if (n > 30) {
+      const low = this.bits(16);
+      return (low | (this.bits(n - 16) << 16)) >>> 0;
     }
     const v = this.peek();
     this.skip(n);
-    return n === 32 ? v : v & ((1 << n) - 1);
+    return v & ((1 << n) - 1);
   }
 
   /** v:n, at most 64 bits. */
@@ -81,8 +85,8 @@ export class BitReader {
 
   /** A one above n bits that follow. */
   private withTop(n: number): number {
-    if (n < 31) {
-      return ((1 << n) | this.bits(n)) >>> 0;
+    if (n < 30) {
+      return (1 << n) | this.bits(n);
     }
     this.take(n);
     if (n < 32) {
@@ -97,16 +101,16 @@ export class BitReader {
     let zeros = 0;
     for (;;) {
       const v = this.peek();
-      const more = v === 0 ? 32 : 31 - Math.clz32(v & -v);
+      const more = v === 0 ? 30 : 31 - Math.clz32(v & -v);
       zeros += more;
       if (zeros > 63) {
         refuse("a number of more than 64 bits");
       }
-      if (more < 32) {
+      if (more < 30) {
         this.skip(more + 1);
         break;
       }
-      this.skip(32);
+      this.skip(30);
     }
     return this.withTop(zeros);
   }
@@ -129,8 +133,8 @@ export class BitReader {
     if (three !== 7) {
       const q = (three & 1) === 0 ? 0 : (three & 2) === 0 ? 1 : 2;
       this.skip(q + 1);
-      if (k < 30) {
-        return ((q << k) | this.bits(k)) >>> 0;
+      if (k < 28) {
+        return (q << k) | this.bits(k);
       }
       return q * 2 ** k + this.take(k);
     }
