@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +94,40 @@ func (g *watched) Open(r *netloop.Room) error {
 		}
 	})
 	return g.Game.Open(r)
+}
+
+// Bots play one room whatever they come over, and all of them see the server's state.
+func TestBotsOfEveryTransportPlayOneRoom(t *testing.T) {
+	s, stop := serve(t, netloop.Config{}, arena.New())
+	var all sync.WaitGroup
+	for _, over := range []string{"quic", "webtransport"} {
+		all.Go(func() {
+			file := filepath.Join(t.TempDir(), "result.json")
+			load(t, t.Context(), "run", "--addr", s.Addr().String(), "--clients", "3", "--ramp", "50ms", "--warmup", "200ms",
+				"--duration", "500ms", "--transport", over, "--out", "json="+file)
+			text, err := os.ReadFile(file)
+			var r loadtest.Result
+			if err == nil {
+				err = json.Unmarshal(text, &r)
+			}
+			if want := (loadtest.Clients{Wanted: 3, Connected: 3, Verifying: 3}); err != nil || r.Clients != want || !r.Converged {
+				t.Errorf("over %s: %+v, converged: %v, %v", over, r.Clients, r.Converged, err)
+			}
+		})
+	}
+	all.Wait()
+	rsp, err := http.Get("http://" + s.AdminAddr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(rsp.Body)
+	_ = rsp.Body.Close()
+	for _, over := range []string{"quic", "webtransport"} {
+		if want := `netloop_joins_total{transport="` + over + `"} 3`; !strings.Contains(string(text), want) {
+			t.Errorf("%v: the metrics lack %s", err, want)
+		}
+	}
+	stop()
 }
 
 func TestBotsPlayARealServer(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/netloop/netloop/client"
 )
 
 // mostLate is how late ticks may begin, p99, for the server to hold its clients.
@@ -59,7 +61,7 @@ func (b *bench) capacity(ctx context.Context, world string, from int) (held int,
 // holds says why a server does not hold so many clients: empty if it does in one of the rounds.
 func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error) {
 	for range b.opts.rounds {
-		s, err := b.take(ctx, b.netloopTurn(a, b.self))
+		s, err := b.take(ctx, b.netloopTurn(a, b.self, client.QUIC))
 		if err != nil {
 			return "", err
 		}

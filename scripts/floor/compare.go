@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/netloop/netloop/client"
 )
 
 // bench is one run of the program.
@@ -57,8 +59,8 @@ type line struct {
 }
 
 // netloopTurn is a window of a netloop server, of this build or another.
-func (b *bench) netloopTurn(a arrangement, program string) turn {
-	return turn{
+func (b *bench) netloopTurn(a arrangement, program string, over client.Transport) turn {
+	t := turn{
 		program: program, serve: a.world, play: "play-" + a.world, clients: a.clients,
 		serverArgs: append([]string{
 			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--admin-token-file", b.tokens(), "--tick-rate", strconv.Itoa(b.opts.rate),
@@ -66,6 +68,10 @@ func (b *bench) netloopTurn(a arrangement, program string) turn {
 		}, b.opts.extra...),
 		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
 	}
+	if over != client.QUIC { // Another build may not know the flag.
+		t.playerArgs = append(t.playerArgs, "--transport", over.String())
+	}
+	return t
 }
 
 // bareTurn is a window of bare quic-go with the datagrams that netloop's had.
@@ -78,14 +84,25 @@ func (b *bench) bareTurn(l *line) turn {
 
 func (b *bench) line(a arrangement) *line {
 	l := &line{arrangement: a}
-	l.entrants = append(l.entrants, &entrant{name: "netloop", turn: func(*line) turn { return b.netloopTurn(a, b.self) }})
+	l.entrants = append(l.entrants, &entrant{name: "netloop", turn: func(*line) turn { return b.netloopTurn(a, b.self, client.QUIC) }})
+	for _, over := range b.opts.others {
+		l.entrants = append(l.entrants, &entrant{name: over.String(), turn: func(*line) turn { return b.netloopTurn(a, b.self, over) }})
+	}
 	if b.opts.server != "" {
-		l.entrants = append(l.entrants, &entrant{name: "other build", turn: func(*line) turn { return b.netloopTurn(a, b.opts.server) }})
+		l.entrants = append(l.entrants, &entrant{name: "other build", turn: func(*line) turn { return b.netloopTurn(a, b.opts.server, client.QUIC) }})
 	}
 	if b.opts.bare {
 		l.entrants = append(l.entrants, &entrant{name: "bare quic-go", turn: b.bareTurn})
 	}
 	return l
+}
+
+// yardstick is who the others are compared with: bare quic-go, or else netloop over QUIC.
+func (l *line) yardstick(bare bool) *entrant {
+	if bare {
+		return l.entrants[len(l.entrants)-1]
+	}
+	return l.entrants[0]
 }
 
 // errSaturated is the end of a run whose clients were too slow.
@@ -95,7 +112,11 @@ var errSaturated = errors.New("the figures that are marked mean nothing: use few
 func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row(tab, "", "server", "µs a client", "clients'", "datagrams", "bytes of", "lateness, ms", "", "tick, ms", "over-", "memory", "to")
-	row(tab, "", "% of a core", "and tick", "% of a core", "out + in", "one", "p50", "p99", "p99", "runs", "kB a client", "bare")
+	to := "bare"
+	if !b.opts.bare {
+		to = "QUIC"
+	}
+	row(tab, "", "% of a core", "and tick", "% of a core", "out + in", "one", "p50", "p99", "p99", "runs", "kB a client", to)
 	bad := false
 	for _, a := range b.opts.only {
 		l := b.line(a)
@@ -148,8 +169,8 @@ func (b *bench) print(w io.Writer, l *line, e *entrant) {
 	s := e.best
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 	ratio := ""
-	if last := l.entrants[len(l.entrants)-1]; b.opts.bare && last.best.saturated == "" {
-		ratio = fmt.Sprintf("%.2f", s.server/last.best.server)
+	if to := l.yardstick(b.opts.bare); to.best.saturated == "" {
+		ratio = fmt.Sprintf("%.2f", s.server/to.best.server)
 	}
 	name := fmt.Sprintf("%v, %s", l.arrangement, e.name)
 	if s.saturated != "" {

@@ -51,6 +51,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"-rounds 0":        "-rounds of 1 or more",
 		"-window 99ms":     "a -window of 100ms or more",
 		"-rate 1001":       "a -rate of 1 to 1000",
+		"-transport tcp":   `"tcp" cannot be used: use quic`,
 		"-nope":            "-help lists the flags",
 		"foo":              `"foo" is one word too many`,
 	} {

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/netloop/netloop/client"
 )
 
 func main() {
@@ -76,7 +78,8 @@ type options struct {
 	page     string
 	verify   int
 	sharing  int
-	extra    []string // further flags of netloop's servers
+	others   []client.Transport // that netloop's clients use too, beside QUIC
+	extra    []string           // further flags of netloop's servers
 }
 
 // arrangement is one line of the table: a world, and how many play in it.
@@ -109,6 +112,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
 	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by a profile of the server")
 	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: a quarter of an hour")
+	others := flags.String("transport", "", "measure netloop over these too, beside QUIC: webtransport or websocket; several in quotation marks")
 	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
 	flags.IntVar(&o.verify, "verify", 1, "how many clients read and check the state that they are sent")
 	if err := flags.Parse(args); err != nil {
@@ -126,6 +130,13 @@ func parse(args []string, out io.Writer) (o options, err error) {
 			return o, err
 		}
 		o.only = append(o.only, a)
+	}
+	for text := range strings.FieldsSeq(*others) {
+		var t client.Transport
+		if err := t.UnmarshalText([]byte(text)); err != nil {
+			return o, fmt.Errorf("%w: -transport: %q cannot be used: %w", errUsage, text, err)
+		}
+		o.others = append(o.others, t)
 	}
 	if o.rounds < 1 || o.window < 100*time.Millisecond || o.rate < 1 || o.rate > 1000 || o.warmup < 0 || len(o.only) == 0 {
 		return o, fmt.Errorf("%w: use -rounds of 1 or more, a -window of 100ms or more, a -rate of 1 to 1000", errUsage)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/netloop/netloop/client"
 )
 
 // profiles measures each arrangement once more while the server profiles itself, and prints where
@@ -24,7 +26,7 @@ func (b *bench) profiles(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(b.about, "%s %v, profile\n", time.Now().Format(time.TimeOnly), a)
 		file := filepath.Join(b.dir, "profile")
 		b.profileTo = file
-		s, err := b.take(ctx, b.netloopTurn(a, b.self))
+		s, err := b.take(ctx, b.netloopTurn(a, b.self, client.QUIC))
 		b.profileTo = ""
 		if err != nil {
 			return fmt.Errorf("%v, profile: %w", a, err)
