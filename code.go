@@ -53,6 +53,7 @@ const (
 	CodeRoomUnknown     = transport.CodeRoomUnknown     // no room of that name
 	CodeRefused         = transport.CodeRefused         // OnAdmit, MinRole, OwnerOnly, LateDrop
 	CodeFull            = transport.CodeFull            // RoomSpec.MaxClients are there
+	CodeMoved           = transport.CodeMoved           // Client.Move, to another room
 	CodeProtocol        = transport.CodeProtocol        // what arrived is not netloop's protocol
 	CodeFlood           = transport.CodeFlood           // more messages than the limits allow
 	CodeUnknownMethod   = transport.CodeUnknownMethod   // a method that is not known or handled

@@ -74,7 +74,7 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 		}
 	}
 	j.Ticket, j.Spectator = asked.Ticket, asked.Spectator // These are not the game's to change.
-	asked.Subject, asked.Game = j.Subject, j
+	asked.Subject, asked.Claims, asked.Game = j.Subject, j.Claims, j
 	return nil
 }
 

@@ -385,6 +385,9 @@ func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote str
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
+	if who, ok := transport.Who(ctx).(*room.Join); ok { // It moves: its token was looked at before.
+		ctx = context.WithValue(ctx, identified{}, who)
+	}
 	ctx, r, err := a.s.roomFor(ctx, hello, remote)
 	if err != nil {
 		return nil, err

@@ -118,6 +118,17 @@ func (r *Room) Lock(t *Tick, locked bool) {
 // Locked reports whether the room is locked. Any goroutine may call it.
 func (r *Room) Locked() bool { return r.e.Locked() }
 
+// Move lets the client go on to the room of a ticket, over the connection that it has: it leaves
+// this room at the end of the tick, with [CodeMoved], and joins the other one as a newcomer whose
+// [Join] Subject and Claims are known. What was sent before still reaches it. A client that has
+// lost its connection moves when it is back; one that was kicked does not. A client in another
+// language that cannot do so is closed with CodeMoved, and the ticket as the text. If the other
+// room does not take it after all, it is closed with the reason.
+func (c *Client) Move(t *Tick, ticket Ticket) {
+	t.server("Client.Move")
+	c.e.Move(string(ticket))
+}
+
 // Spectator reports whether the client watches: its inputs are dropped, and its messages but for
 // those of methods that are [ForSpectators], and it counts in [RoomSpec] MaxSpectators. What it
 // sees is the game's to say, as for others.

@@ -21,6 +21,7 @@ type away struct {
 	landed  *entry        // has arrived, and awaits the next poll
 	waits   bool          // for the server's word that the client is in
 	resumed bool          // and it goes on where it was
+	moves   bool          // to another room, which it was told to: no connection has broken yet
 	err     error         // of the last attempt
 	state   State         // to go back to
 }
@@ -120,7 +121,7 @@ func (c *Client) dialled(a *away, now time.Duration) {
 		e.session.Close(transport.CodeProtocol, err.Error())
 		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
 	}
-	if why, final := verdict(e, err); final {
+	if why, final := verdict(e, err); final || a.moves && c.stays(err) {
 		c.end(why)
 		return
 	}
@@ -136,6 +137,7 @@ func (c *Client) land(t *netloop.Tick) {
 	e := a.landed
 	a.landed, a.waits, a.resumed = nil, true, e.resumed()
 	c.enter(t, e)
+	a.moves = false
 }
 
 // verdict says why an attempt has failed, and whether another is in vain.

@@ -34,11 +34,13 @@ type Client struct {
 	id     netloop.ClientID
 	room   string // that it is in, or asks for
 	ticket string // with which it asks; empty is none
-	params []byte // Config.Join
-	dial   dialing
-	jitter *rand.Rand // of attempts to come back
-	closer func()     // ends what Dial started for this client alone
-	closed bool       // by Close
+	// mayMove says that the server lets the client move over its connection.
+	mayMove bool
+	params  []byte // Config.Join
+	dial    dialing
+	jitter  *rand.Rand // of attempts to come back
+	closer  func()     // ends what Dial started for this client alone
+	closed  bool       // by Close
 
 	// What outlives a connection, for the next one.
 	instance []byte // of the server

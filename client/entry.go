@@ -42,6 +42,7 @@ type entry struct {
 func (c *Client) newEntry() *entry {
 	e := &entry{schema: c.schema, tokens: c.cfg.Tokens, hello: c.schema.Hello(), began: c.clock.Now(), cancel: func() {}}
 	e.hello.Room, e.hello.Token, e.hello.Build, e.hello.Params = c.room, c.cfg.Token, "netloop-go", c.params
+	e.hello.Moves = true
 	e.hello.Ticket, e.hello.Spectate = c.ticket, c.cfg.Spectate
 	if !c.cfg.Reconnect.Off {
 		c.attempts++
@@ -134,7 +135,8 @@ func (c *Client) arrive(e *entry) error {
 	if e.resumed() && netloop.ClientID(w.GetClientId()) != c.id {
 		return errors.New("the server says that this client is another")
 	}
-	same := len(c.instance) > 0 && bytes.Equal(c.instance, w.GetInstanceId())
+	// The time of another room has nothing to do with that of this one.
+	same := len(c.instance) > 0 && bytes.Equal(c.instance, w.GetInstanceId()) && !c.moving()
 	now := c.clock.Now()
 	err := c.time.welcome(now, now-e.began, w, same)
 	if err == nil {
@@ -162,7 +164,7 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 	w := e.welcome
 	c.session, c.served, c.warned = e.session, e.served, nil
 	c.secret = w.GetResumeToken()
-	c.room = w.GetRoom()
+	c.room, c.mayMove = w.GetRoom(), w.GetMoves()
 	if strings.Contains(c.ticket, "@") { // It is used up; a code is not.
 		c.ticket = ""
 	}
@@ -218,7 +220,11 @@ func (c *Client) forget(t *netloop.Tick, lost *transport.Backlog) {
 	c.views.forget()
 	c.tellAll(t, 0)
 	c.forgetPrediction()
-	c.calls.failAll(t, &netloop.Closed{Code: netloop.CodeLost, Text: "the connection broke, and the server has kept no place"})
+	why := netloop.Closed{Code: netloop.CodeLost, Text: "the connection broke, and the server has kept no place"}
+	if c.moving() {
+		why = netloop.Closed{Code: netloop.CodeMoved, Text: "the client has moved to another room"}
+	}
+	c.calls.failAll(t, &why)
 }
 
 // accepted says that the game has taken the client in, or back.
@@ -235,7 +241,7 @@ func (c *Client) accepted(received uint64) {
 	if a.resumed {
 		c.stats.Resumes++
 	}
-	c.log.Info("connected again", "attempts", a.attempt, "after", c.clock.Now()-a.since, "client", c.id)
+	c.log.Info("connected again", "attempts", a.attempt, "after", c.clock.Now()-a.since, "client", c.id, "room", c.room)
 	c.setState(a.state)
 }
 

@@ -58,6 +58,8 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 		c.rescale(a.TimeScale)
 	case transport.InputsTold:
 		c.inputsTold(a.Status)
+	case transport.MoveTold:
+		c.follow(a.Message.Text)
 	case transport.Gone:
 		c.ended(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}

@@ -10,12 +10,14 @@ import (
 // Phase is where a client is in its life.
 type Phase uint8
 
-// The phases, in their order, but that Reconnecting leads back to Loading or Playing.
+// The phases, in their order, but that Reconnecting leads back to Loading or Playing, and Moving to
+// Loading.
 const (
 	Connecting Phase = iota
 	Loading          // in the room; the first state has not arrived as a whole
 	Playing
 	Reconnecting // the connection has broken, and the client comes back: see Reconnect
+	Moving       // on the way to another room: see Move
 	Closed
 )
 
@@ -30,6 +32,8 @@ func (p Phase) String() string {
 		return "playing"
 	case Reconnecting:
 		return "reconnecting"
+	case Moving:
+		return "moving"
 	case Closed:
 		return "closed"
 	}

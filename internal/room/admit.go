@@ -52,9 +52,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if err := r.letIn(ctx, join); err != nil {
 		return nil, err
 	}
-	at, conn, err := r.seats.sit(&request{
-		subject: join.Subject, policy: r.spec.SameSubject, spectator: join.Spectator, ticket: shown, nextID: r.cfg.Server.NextID,
-	})
+	at, conn, err := r.seats.sit(&request{who: join, policy: r.spec.SameSubject, ticket: shown, nextID: r.cfg.Server.NextID})
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +176,15 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			KeepNs:      uint64(keep),
 			Resumed:     e.join == nil,
 			Spectator:   e.seat.spectator,
+			Moves:       true,
 		},
 		Session: transport.SessionConfig{
 			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
 			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
-			Sent: r.leaving.sender(id),
+			Moves: hello.GetMoves(),
+			Sent:  r.leaving.sender(id),
 		},
+		Who: e.seat.who,
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
 			r.seats.enters(session)

@@ -43,6 +43,7 @@ type Client struct {
 	waits     Wait // for what, the last time
 	joined    bool // the game knows of it, and is owed its leave
 	kicked    *transport.Closed
+	moving    string         // the ticket by which it goes on to another room, after this tick
 	ranges    []netvar.Range // scratch of acknowledged
 	owes      []*Answer      // that it waits for
 	refused   int            // calls answered without a handler, in the tick refusedIn
@@ -109,6 +110,22 @@ func (c *Client) Kick(code transport.Code, text string) {
 	if c.kicked == nil {
 		c.kicked = &transport.Closed{Code: code, Text: text}
 	}
+}
+
+// Move lets the client leave at the end of this tick, and go on to the room of a ticket. One that
+// has lost its connection does when it is back.
+func (c *Client) Move(ticket string) {
+	if c.kicked == nil && c.moving == "" {
+		c.moving = ticket
+	}
+}
+
+// depart takes a client out that moves, and lets its connection go on.
+func (r *Room) depart(c *Client) {
+	r.leaving.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
+	r.leave(c, &transport.Closed{Code: transport.CodeMoved})
+	r.seats.gone(c.session) // The end of this room does not concern it any more.
+	c.session.Move(c.moving)
 }
 
 // budgetTicks is for how many ticks a client's budget is saved up, or for the time between

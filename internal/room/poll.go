@@ -80,6 +80,8 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	case transport.Moved:
 		c.join.Addr = a.Message.Text
 		r.game.Move(c)
+	case transport.MoveAsked:
+		c.Move(a.Message.Text)
 	case transport.Gone:
 		r.lost(c, a.Closed)
 	}

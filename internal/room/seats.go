@@ -69,6 +69,7 @@ type seat struct {
 
 	spectator bool
 	ticket    *ticket // that it was, until its client has been heard
+	who       *Join   // by whom it was taken last
 }
 
 // secretLen is the length of the secret with which a client comes back.
@@ -80,11 +81,10 @@ type secretID [sha256.Size]byte
 
 // request is who wants a seat, once admission has let it in.
 type request struct {
-	subject   string
-	policy    SameSubject
-	spectator bool
-	ticket    *ticket // nil: it has none
-	nextID    func() uint64
+	who    *Join
+	policy SameSubject
+	ticket *ticket // nil: it has none
+	nextID func() uint64
 }
 
 // sit gives a client its seat: that of its player, if the policy says so, that of its ticket, or
@@ -92,26 +92,27 @@ type request struct {
 func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.players[q.subject]
+	subject, spectator := q.who.Subject, q.who.Spectator
+	own := s.players[subject]
 	switch {
-	case q.subject == "" || own == nil || q.policy == Allow:
+	case subject == "" || own == nil || q.policy == Allow:
 	case q.policy == Refuse:
 		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
 	default:
-		return s.takeOverLocked(own, q.spectator)
+		return s.takeOverLocked(own, q.who)
 	}
-	switch t, kind := q.ticket, s.kindLocked(q.spectator); {
+	switch t, kind := q.ticket, s.kindLocked(spectator); {
 	case t != nil && s.tickets[t.id] != t: // Its client has been heard meanwhile.
 		return nil, 0, ErrTicket
 	case t != nil && t.seat != nil:
-		at, t.shown = t.seat, false
-		return s.takeOverLocked(at, at.spectator)
+		t.shown = false
+		return s.takeOverLocked(t.seat, q.who)
 	case t == nil && s.locked:
 		return nil, 0, errLocked
 	case t == nil && kind.full():
 		return nil, 0, errFull(kind.most)
 	}
-	at = &seat{id: q.nextID(), subject: q.subject, conns: 1, spectator: q.spectator}
+	at = &seat{id: q.nextID(), subject: subject, conns: 1, spectator: spectator, who: q.who}
 	if q.ticket != nil {
 		s.seatLocked(q.ticket, at)
 	}
@@ -121,7 +122,8 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 
 // takeOverLocked gives a seat to another connection of the one whose seat it is, who may want to
 // watch now, or to play.
-func (s *seats) takeOverLocked(own *seat, spectator bool) (at *seat, conn uint64, err error) {
+func (s *seats) takeOverLocked(own *seat, who *Join) (at *seat, conn uint64, err error) {
+	spectator := who.Spectator
 	if own.spectator != spectator {
 		from, to := s.kindLocked(own.spectator), s.kindLocked(spectator)
 		if to.full() {
@@ -134,7 +136,7 @@ func (s *seats) takeOverLocked(own *seat, spectator bool) (at *seat, conn uint64
 		own.spectator = spectator
 	}
 	s.forgetLocked(own)
-	own.attempt = 0
+	own.who, own.attempt = who, 0
 	own.conns++
 	return own, own.conns, nil
 }

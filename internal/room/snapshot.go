@@ -87,6 +87,9 @@ func (r *Room) flush() {
 			c.session.Close(c.kicked.Code, c.kicked.Text)
 		}
 		c.session.Flush(now)
+		if c.moving != "" && c.kicked == nil {
+			r.depart(c)
+		}
 	}
 }
 

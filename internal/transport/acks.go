@@ -167,6 +167,14 @@ func appendRanges(dst []Range, newest uint64, packed []byte) ([]Range, error) {
 // dupWindow recognises datagram numbers that were seen before. Its newest is 0 before the first.
 type dupWindow struct{ recent }
 
+// begin lets all numbers before first count as seen: they belong to another session.
+func (d *dupWindow) begin(first uint64) {
+	d.newest = max(first, 1) - 1
+	for i := range d.bits {
+		d.bits[i] = ^uint64(0)
+	}
+}
+
 // check takes a number in, and reports whether it is new; if not, why.
 func (d *dupWindow) check(number uint64) (Drop, bool) {
 	switch {

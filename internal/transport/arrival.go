@@ -53,6 +53,11 @@ const (
 	Inputs
 	// InputsTold carries what became of the client's inputs (client).
 	InputsTold
+	// MoveAsked says that the client wants to move by a ticket, the Text of Message (server).
+	MoveAsked
+	// MoveTold says that the session has ended, and that another one may follow by a ticket, the
+	// Text of Message (client).
+	MoveTold
 )
 
 // Arrival is one event of a session, in the order in which it arrived.

@@ -180,7 +180,7 @@ func TestReceiptsAreRare(t *testing.T) {
 	told := func() uint64 {
 		m.session.Flush(0)
 		m.link.AppendStream(nil, 1<<20)
-		return m.link.stats.FramesOut.Load()
+		return m.link.leg.Load().stats.FramesOut.Load()
 	}
 	for n := uint64(1); n < 16; n++ { // docs/WIRE.md says 16 and 32 KiB.
 		m.session.Received(n, 10)

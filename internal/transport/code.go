@@ -36,11 +36,12 @@ const (
 	CodeUnauthenticated = Code(netloopv1.Code_CODE_UNAUTHENTICATED)
 	CodeReplaced        = Code(netloopv1.Code_CODE_REPLACED)
 	CodeTicket          = Code(netloopv1.Code_CODE_TICKET)
+	CodeMoved           = Code(netloopv1.Code_CODE_MOVED)
 	CodeGame            = Code(netloopv1.Code_CODE_GAME)
 )
 
 // numCodes is how many codes are counted apart; the game's own share one counter.
-const numCodes = int(CodeTicket) + 2
+const numCodes = int(CodeMoved) + 2
 
 var codeTexts = [numCodes]string{
 	CodeUnspecified:     "no reason given",
@@ -65,13 +66,14 @@ var codeTexts = [numCodes]string{
 	CodeUnauthenticated: "not authenticated",
 	CodeReplaced:        "replaced by another connection",
 	CodeTicket:          "no such ticket",
+	CodeMoved:           "moved to another room",
 	numCodes - 1:        "game",
 }
 
 // String returns the code's text.
 func (c Code) String() string {
 	switch {
-	case c <= CodeTicket:
+	case c <= CodeMoved:
 		return codeTexts[c]
 	case c >= CodeGame:
 		return fmt.Sprintf("game code %d", uint32(c))

@@ -6,12 +6,12 @@ import "testing"
 // the game's, and between both lie those of later versions.
 func TestCodesInWords(t *testing.T) {
 	for code, want := range map[Code]string{
-		CodeLeft:       "left",
-		CodeTicket:     codeTexts[CodeTicket],
-		CodeTicket + 1: "code 22",
-		CodeGame - 1:   "code 999",
-		CodeGame:       "game code 1000",
-		CodeGame + 1:   "game code 1001",
+		CodeLeft:      "left",
+		CodeMoved:     codeTexts[CodeMoved],
+		CodeMoved + 1: "code 23",
+		CodeGame - 1:  "code 999",
+		CodeGame:      "game code 1000",
+		CodeGame + 1:  "game code 1001",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("%d reads %q, want %q", uint32(code), got, want)

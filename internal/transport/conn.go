@@ -9,6 +9,7 @@ import (
 // conn is what both sides of a connection share. Owner and driver meet nowhere else.
 type conn struct {
 	cfg   SessionConfig
+	link  *Link
 	stats *Stats
 
 	mu  sync.Mutex
@@ -69,11 +70,14 @@ func (c *conn) Cause() (Closed, bool) {
 	return *c.box.cause, true
 }
 
-// shutdown begins the end: what the owner has not flushed is not sent.
-func (c *conn) shutdown(code Code, text string) {
+// shutdown begins the end: what the owner has not flushed is not sent. It reports false if an end
+// was under way already.
+func (c *conn) shutdown(code Code, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ends := c.box.cause == nil
 	c.shutdownLocked(Closed{Code: code, Text: clip(text)})
+	return ends
 }
 
 // shutdownLocked queues the close frame, unless an end is under way already.

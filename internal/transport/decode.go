@@ -26,7 +26,7 @@ var (
 		frameHello: sized, frameWelcome: sized, frameRefused: sized, frameMessage: sized, frameEpoch: sized,
 		frameDigest: sized, frameClose: sized, frameOverload: sized, frameSchemaPart: sized,
 		frameSchemaAccepted: sized, frameState: sized, frameStateApplied: sized, frameTimeScale: sized,
-		frameAccepted: sized, frameReceived: sized, frameClosing: sized,
+		frameAccepted: sized, frameReceived: sized, frameClosing: sized, frameMove: sized, frameMoved: sized,
 	}
 	messageFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
 	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs come packed, in one piece.
@@ -34,6 +34,7 @@ var (
 	epochFields     = layout{1: varint, 2: varint}
 	digestFields    = layout{1: varint, 2: varint}
 	countFields     = layout{1: varint}
+	moveFields      = layout{1: sized}
 	closeFields     = layout{1: varint, 2: sized}
 	timeScaleFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 	overloadFields  = layout{1: varint, 2: varint}
@@ -200,6 +201,18 @@ func parseCount(b []byte) (n uint64, err error) {
 		n = w.value
 	}
 	return n, w.err
+}
+
+// parseMove reads the ticket that is a frame's only content.
+func parseMove(b []byte) (ticket string, err error) {
+	w := walk(b, &moveFields)
+	for w.next() {
+		ticket = w.text()
+	}
+	if w.err == nil && (ticket == "" || len(ticket) > maxTicketText) {
+		w.err = errFrame
+	}
+	return ticket, w.err
 }
 
 func parseClose(b []byte) (c Closed, err error) {

@@ -13,8 +13,8 @@ import (
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…  7 padding
 //	           8 inputs  9 input_status
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
-//	           12 state_applied | 13 time_scale | 14 accepted | 15 messages_received,
-//	           behind a varint length
+//	           12 state_applied | 13 time_scale | 14 accepted | 15 messages_received |
+//	           17 move | 18 moved, behind a varint length
 //	Message    1 method  2 stage  3 call  4 reply  5 code  6 text  7 payload  8 tick
 
 // Field numbers of Datagram.
@@ -48,6 +48,8 @@ const (
 	frameAccepted
 	frameReceived
 	frameClosing
+	frameMove
+	frameMoved
 	frameUnknown // the first that this version does not know
 )
 

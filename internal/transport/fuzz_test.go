@@ -102,8 +102,8 @@ func FuzzStream(f *testing.F) {
 			if want != nil && (!errors.As(want, &c) || len(c.Text) > MaxText) {
 				t.Fatal(want)
 			}
-			if len(cut.stream) > MaxFrame+maxLengthPrefix {
-				t.Fatal("buffered", len(cut.stream))
+			if len(cut.leg.Load().stream) > MaxFrame+maxLengthPrefix {
+				t.Fatal("buffered", len(cut.leg.Load().stream))
 			}
 			a, z := whole.arrivals(), cut.arrivals()
 			checkArrivals(t, a)

@@ -25,6 +25,8 @@ func goldens(t *testing.T) map[string][]byte {
 		"frame-accepted": appendCountFrame(nil, frameAccepted, 12),
 		"frame-received": appendCountFrame(nil, frameReceived, 16),
 		"frame-closing":  appendCountFrame(nil, frameClosing, 30_000_000_000),
+		"frame-move":     appendMoveFrame(nil, frameMove, "a@box"),
+		"frame-moved":    appendMoveFrame(nil, frameMoved, "a@box"),
 		"frame-digest":   appendDigestFrame(nil, 120, false),
 		"frame-full":     appendDigestFrame(nil, 0, true),
 		"frame-close":    appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),

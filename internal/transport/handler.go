@@ -27,7 +27,22 @@ type Admission struct {
 	// Joined is called before anything of the session is read. The owner pushes the
 	// arrival Joined from it.
 	Joined func(*Session)
+	// Who is what the handler knows of who was admitted: when the client moves, Who of the next
+	// admission's context returns it.
+	Who any
 }
+
+// whoKey is where the context of an admission has what was known of who moves.
+type whoKey struct{}
+
+// WithWho returns a context for Handler.Admit of a client that moves: who is Admission.Who of the
+// admission before.
+func WithWho(ctx context.Context, who any) context.Context {
+	return context.WithValue(ctx, whoKey{}, who)
+}
+
+// Who returns what was known of a client that moves, and nil for one that has just come.
+func Who(ctx context.Context) any { return ctx.Value(whoKey{}) }
 
 // approvedKey is where the context of an admission has what its driver does on approval.
 type approvedKey struct{}

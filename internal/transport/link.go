@@ -1,81 +1,102 @@
 package transport
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Link is one connection after its handshake as its driver sees it: bytes that have arrived
 // go in, bytes to send come out. One goroutine calls ReceiveDatagram or ReceiveWaited, one
 // ReceiveStream, one SendDatagrams, and one AppendStream and CloseRequested; the other methods
 // are for any goroutine. A driver with a single goroutine may call them all from there.
+//
+// A link carries one session, and after it another if its client moves: see move.go. The driver
+// need not notice.
 type Link struct {
-	*conn
-	session *Session // names the connection in arrivals, and for nothing else
-
-	dup                      dupWindow     // datagram reader
-	datagrams, datagramBytes meter         // datagram reader
-	frames, streamBytes      meter         // stream reader
-	ranges                   []Range       // datagram reader: scratch
-	nextBeat                 time.Duration // datagram reader: until then another one is too soon
-	stream                   []byte        // stream reader: an incomplete frame
-	messages                 uint64        // stream reader: that have come over the stream
-	taken                    bool          // stream reader: the room has taken the client
-	datagram, tail           []byte        // datagram writer: scratch
+	leg    atomic.Pointer[leg] // of the session that it carries
+	wakers atomic.Pointer[wakers]
+	moves  atomic.Pointer[Moves] // nil: its clients cannot move
 }
 
 // OnWake lets functions be called whenever there may be datagrams, or stream bytes, to send, or the
 // end has begun. Any goroutine calls them, the owner's too and with the connection locked, so they
 // must neither wait nor call the link. What there is when OnWake is called they are not told.
-func (l *Link) OnWake(datagrams, stream func()) { l.wakers.Store(&wakers{datagrams, stream}) }
+func (l *Link) OnWake(datagrams, stream func()) {
+	l.wakers.Store(&wakers{datagrams, stream})
+	l.leg.Load().wakers.Store(l.wakers.Load())
+}
 
 // SetRTT tells the smoothed round trip that the link measures.
-func (l *Link) SetRTT(srtt time.Duration) { l.srtt.Store(int64(srtt)) }
+func (l *Link) SetRTT(srtt time.Duration) { l.leg.Load().srtt.Store(int64(srtt)) }
 
 // Moved tells at which address the peer is now, when that has changed, and reports whether the
 // inbox has taken it.
-func (l *Link) Moved(addr string) bool {
-	a := Arrival{Kind: Moved, Session: l.session, At: l.now(), Message: Message{Text: addr}}
-	return l.cfg.Inbox.push(&a, len(addr))
-}
+func (l *Link) Moved(addr string) bool { return l.leg.Load().moved(addr) }
+
+// Closing returns a channel that is closed once an end is under way, and Cause says why: from then
+// on a driver waits for the stream only for so long.
+func (l *Link) Closing() <-chan struct{} { return l.leg.Load().Closing() }
+
+// Cause returns why the connection is ending, once it is.
+func (l *Link) Cause() (Closed, bool) { return l.leg.Load().Cause() }
 
 // Shutdown ends the connection on the driver's behalf: the peer gets code and text after all
 // that the owner has flushed.
-func (l *Link) Shutdown(code Code, text string) { l.shutdown(code, text) }
+func (l *Link) Shutdown(code Code, text string) {
+	for {
+		at := l.leg.Load()
+		if at.shutdown(code, text) || l.leg.Load() == at {
+			return
+		}
+	}
+}
 
 // CloseRequested reports, with the reason, that this end wants the connection closed and
 // that AppendStream has nothing more to give.
-func (l *Link) CloseRequested() (Closed, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.box.cause == nil || l.box.reliable.size() > 0 {
-		return Closed{}, false
-	}
-	return *l.box.cause, true
-}
+func (l *Link) CloseRequested() (Closed, bool) { return l.leg.Load().closeRequested() }
 
 // End says that the link is gone. The owner gets the arrival Gone, exactly once: with the
 // reason why this end closed, if it did, otherwise with c.
-func (l *Link) End(c Closed) {
-	l.mu.Lock()
-	if l.box.ended {
-		l.mu.Unlock()
-		return
-	}
-	l.box.ended = true
-	if l.box.cause == nil {
-		c.Text = clip(c.Text)
-		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout {
-			// A client may claim to have been kicked; all it can do is leave, or hear nothing.
-			c.Code = CodeLeft
+func (l *Link) End(c Closed) { l.leg.Load().end(c) }
+
+// ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
+// may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
+func (l *Link) ReceiveDatagram(at time.Duration, b []byte) { l.ReceiveWaited(at, 0, b) }
+
+// ReceiveWaited is ReceiveDatagram for one that is read at a time and has waited for that: the
+// peer's clock goes by its arrival, all else by when it is here.
+func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
+	l.leg.Load().receiveDatagram(at, waited, b)
+}
+
+// ReceiveStream takes the next bytes of the stream; b may be used again. An error, always
+// a *Closed, ends the reading: the peer has closed, or it has broken the protocol, in
+// which case the session has begun to close by itself. It waits while a client that moves is
+// admitted.
+func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
+	for {
+		err := l.leg.Load().receiveStream(at, b)
+		next, ok := err.(*handover) //nolint:errorlint // It is never wrapped.
+		if !ok {
+			return err
 		}
-		l.box.cause = &c
-		close(l.closing)
+		if err := l.moveOn(next.frame); err != nil {
+			return err
+		}
+		b = next.rest
 	}
-	final := *l.box.cause
-	l.box.reliable = byteQueue{}
-	l.box.unreliable = messageQueue{}
-	l.deaf.Store(true)
-	l.mu.Unlock()
-	l.wakeStream()
-	l.wakeDatagrams()
-	l.stats.Disconnect(final.Code)
-	l.cfg.Inbox.push(&Arrival{Kind: Gone, Session: l.session, At: l.now(), Closed: &final}, 0)
+}
+
+// SendDatagrams hands every datagram that waits to send, which must not keep it. What follows
+// a datagram stands here alone: the snapshot's slot is free once its last packet has been
+// handed over, and the time that each call took is choke or flush lag. A datagram for which
+// send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
+func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
+	return l.leg.Load().sendDatagrams(clock, send)
+}
+
+// AppendStream appends the next reliable bytes, at most limit of them; none means that
+// nothing waits.
+func (l *Link) AppendStream(dst []byte, limit int) []byte {
+	return l.leg.Load().appendStream(dst, limit)
 }

@@ -37,6 +37,9 @@ type mailbox struct {
 
 	cause *Closed // an end is under way, and why
 	ended bool
+
+	moving  bool  // the session has said its last word, and another one may follow
+	follows *Next // on a client that moves: the one that shall
 }
 
 // due reports whether there is a datagram to send.

@@ -63,13 +63,13 @@ func (m *meter) take(at time.Duration, r Rate, n int) excess {
 }
 
 // takeDatagram counts a datagram, and reports whether it is within the limits.
-func (l *Link) takeDatagram(at time.Duration, size int) bool {
+func (l *leg) takeDatagram(at time.Duration, size int) bool {
 	return l.grant(l.datagrams.take(at, l.cfg.Limits.Datagrams, 1), DropDatagramRate) &&
 		l.grant(l.datagramBytes.take(at, l.cfg.Limits.Bytes, size), DropDatagramBytes)
 }
 
 // grant reports whether a datagram is within a limit, and otherwise does what follows.
-func (l *Link) grant(e excess, why Drop) bool {
+func (l *leg) grant(e excess, why Drop) bool {
 	if e == within {
 		return true
 	}
@@ -81,16 +81,16 @@ func (l *Link) grant(e excess, why Drop) bool {
 }
 
 // takeFrame and takeStream count a frame, and bytes, of the stream.
-func (l *Link) takeFrame(at time.Duration) bool {
+func (l *leg) takeFrame(at time.Duration) bool {
 	return l.endures(l.frames.take(at, l.cfg.Limits.Frames, 1), DropFrameRate)
 }
 
-func (l *Link) takeStream(at time.Duration, size int) bool {
+func (l *leg) takeStream(at time.Duration, size int) bool {
 	return l.endures(l.streamBytes.take(at, l.cfg.Limits.Bytes, size), DropStreamBytes)
 }
 
 // endures reports whether what the stream brings is taken, and otherwise ends the session.
-func (l *Link) endures(e excess, why Drop) bool {
+func (l *leg) endures(e excess, why Drop) bool {
 	if e < beyondTwice {
 		return true
 	}
@@ -100,7 +100,7 @@ func (l *Link) endures(e excess, why Drop) bool {
 }
 
 // takeDecoded counts what a message takes decoded beyond its bytes, which have been counted.
-func (l *Link) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
+func (l *leg) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
 	more := max(decoded, readCost*encoded) - encoded
 	if reliable {
 		return l.takeStream(at, more)

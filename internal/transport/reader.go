@@ -7,13 +7,8 @@ import (
 	"time"
 )
 
-// ReceiveDatagram takes a datagram that arrived at a time. The session keeps b: nobody
-// may write to it afterwards. Whatever is wrong with it is counted, and harms nothing else.
-func (l *Link) ReceiveDatagram(at time.Duration, b []byte) { l.ReceiveWaited(at, 0, b) }
-
-// ReceiveWaited is ReceiveDatagram for one that is read at a time and has waited for that: the
-// peer's clock goes by its arrival, all else by when it is here.
-func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
+// receiveDatagram takes a datagram that was read at a time, and has waited for that.
+func (l *leg) receiveDatagram(at, waited time.Duration, b []byte) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
 	if l.deaf.Load() {
@@ -48,7 +43,7 @@ func (l *Link) ReceiveWaited(at, waited time.Duration, b []byte) {
 }
 
 // receiveLinkFields takes what is in a datagram besides messages.
-func (l *Link) receiveLinkFields(at, waited time.Duration, d *datagram) {
+func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
 	case client && (d.acks != nil || d.hasRequest || d.inputs != nil), !client && (d.state != nil || d.hasReply || d.status != nil):
@@ -86,7 +81,7 @@ func (l *Link) receiveLinkFields(at, waited time.Duration, d *datagram) {
 
 // takeBeat takes a client's datagram with nothing new in it: a sign of life, or one that
 // the network has doubled. What comes more often than either does is discarded.
-func (l *Link) takeBeat(at time.Duration) {
+func (l *leg) takeBeat(at time.Duration) {
 	if at < l.nextBeat {
 		l.discard(at, DropBeat, 0)
 		return
@@ -95,7 +90,7 @@ func (l *Link) takeBeat(at time.Duration) {
 }
 
 // receiveTime takes a time sample; one that runs backwards would poison the estimate.
-func (l *Link) receiveTime(t [4]time.Duration) {
+func (l *leg) receiveTime(t [4]time.Duration) {
 	if t[0] > t[3] || t[1] > t[2] {
 		l.stats.Drop(DropTime, 1)
 		return
@@ -105,7 +100,7 @@ func (l *Link) receiveTime(t [4]time.Duration) {
 
 // answerTime queues the reply to a time request. It does not wait for a flush; of several
 // requests at once the last is answered.
-func (l *Link) answerTime(at, sent time.Duration) {
+func (l *leg) answerTime(at, sent time.Duration) {
 	l.mu.Lock()
 	b := &l.box
 	b.replyDue = b.cause == nil
@@ -115,31 +110,31 @@ func (l *Link) answerTime(at, sent time.Duration) {
 }
 
 // push adds an arrival of this session to the inbox.
-func (l *Link) push(a *Arrival, size int) bool {
+func (l *leg) push(a *Arrival, size int) bool {
 	a.Session = l.session
 	return l.cfg.Inbox.push(a, size)
 }
 
 // pushReliable adds an arrival that may not be lost: without room for it the session ends.
-func (l *Link) pushReliable(a *Arrival, size int) {
+func (l *leg) pushReliable(a *Arrival, size int) {
 	if !l.push(a, size) {
 		l.flooded()
 	}
 }
 
 // flooded ends a session whose stream brings more than its inbox takes.
-func (l *Link) flooded() { l.Shutdown(CodeFlood, "too many messages at once") }
+func (l *leg) flooded() { l.shutdown(CodeFlood, "too many messages at once") }
 
 // discard counts something of this size that means nothing. Of a client it is accounted
 // for like messages, so that no client can send without a bound what costs it nothing.
 // It reports false without room for it.
-func (l *Link) discard(at time.Duration, why Drop, size int) bool {
+func (l *leg) discard(at time.Duration, why Drop, size int) bool {
 	l.stats.Drop(why, 1)
 	return l.cfg.Client || l.cfg.Inbox.discard(l.session, at, 1+size/discardUnit)
 }
 
 // discardFrame is discard for what came over the stream, where nothing may be lost.
-func (l *Link) discardFrame(at time.Duration, why Drop, size int) {
+func (l *leg) discardFrame(at time.Duration, why Drop, size int) {
 	if !l.discard(at, why, size) {
 		l.flooded()
 	}
@@ -147,7 +142,7 @@ func (l *Link) discardFrame(at time.Duration, why Drop, size int) {
 
 // receiveMessage takes one message. What is wrong with it costs only itself, and its
 // place in the inbox is taken before it is decoded.
-func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
+func (l *leg) receiveMessage(at time.Duration, b []byte, reliable bool) {
 	if reliable {
 		l.messages++
 	}
@@ -200,7 +195,7 @@ func (l *Link) receiveMessage(at time.Duration, b []byte, reliable bool) {
 
 // noRoom tells the owner of a reliable message that is not taken. Beyond what arrives at once,
 // rather than what waits for its turn, the session ends.
-func (l *Link) noRoom(at time.Duration, m *Message, why Drop) {
+func (l *leg) noRoom(at time.Duration, m *Message, why Drop) {
 	if why != DropInboxHeld {
 		l.flooded()
 		return
@@ -210,7 +205,7 @@ func (l *Link) noRoom(at time.Duration, m *Message, why Drop) {
 }
 
 // size is what a message counts with: what it takes decoded, and its bytes at least.
-func (l *Link) size(m *Message) int {
+func (l *leg) size(m *Message) int {
 	n := len(m.Payload)
 	if l.cfg.Size != nil {
 		n = max(n, l.cfg.Size(m))
@@ -219,7 +214,7 @@ func (l *Link) size(m *Message) int {
 }
 
 // number is that of the message which is being received.
-func (l *Link) number(reliable bool) uint64 {
+func (l *leg) number(reliable bool) uint64 {
 	if !reliable {
 		return 0
 	}
@@ -227,7 +222,7 @@ func (l *Link) number(reliable bool) uint64 {
 }
 
 // decode calls Decode, and takes a panic in it for an error: the bytes come from the peer.
-func (l *Link) decode(m *Message) (method, v any, err error) {
+func (l *leg) decode(m *Message) (method, v any, err error) {
 	if l.cfg.Decode == nil {
 		return nil, nil, nil
 	}
@@ -239,10 +234,10 @@ func (l *Link) decode(m *Message) (method, v any, err error) {
 	return l.cfg.Decode(m)
 }
 
-// ReceiveStream takes the next bytes of the stream; b may be used again. An error, always
-// a *Closed, ends the reading: the peer has closed, or it has broken the protocol, in
-// which case the session has begun to close by itself.
-func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
+// receiveStream takes the next bytes of the stream; b may be used again. An error, a *Closed or a
+// *handover, ends the reading: the peer has closed, or it has broken the protocol, in which case
+// the session has begun to close by itself, or another session follows.
+func (l *leg) receiveStream(at time.Duration, b []byte) error {
 	l.stats.StreamBytesIn.Add(uint64(len(b)))
 	l.takeStream(at, len(b))
 	in := b
@@ -251,7 +246,7 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 		in = l.stream
 	}
 	for {
-		frame, rest, err := CutFrame(in, MaxFrame)
+		frame, rest, err := CutFrame(in, l.maxFrame())
 		if err != nil {
 			return l.broken(err)
 		}
@@ -260,6 +255,9 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 		}
 		in = rest
 		if err := l.receiveFrame(at, frame); err != nil {
+			if next, ok := err.(*handover); ok { //nolint:errorlint // It is never wrapped.
+				next.rest = in
+			}
 			return err
 		}
 	}
@@ -268,14 +266,14 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 }
 
 // broken closes a session whose stream makes no sense any more.
-func (l *Link) broken(err error) error {
+func (l *leg) broken(err error) error {
 	l.stats.Drop(DropStream, 1)
-	l.Shutdown(CodeProtocol, err.Error())
+	l.shutdown(CodeProtocol, err.Error())
 	return &Closed{Code: CodeProtocol, Text: err.Error()}
 }
 
 // receiveFrame takes one frame.
-func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
+func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	l.stats.FramesIn.Add(1)
 	kind, body, err := parseFrame(frame)
 	if err != nil {
@@ -289,8 +287,7 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 		return &c
 	}
 	if l.deaf.Load() {
-		l.stats.Drop(DropInboxGone, 1)
-		return nil
+		return l.receiveHandover(kind, frame)
 	}
 	if !l.takeFrame(at) {
 		return nil
@@ -329,6 +326,10 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 		return l.receiveAccepted(at, body)
 	case kind == frameClosing && l.cfg.Client:
 		return l.receiveCount(at, WillClose, body)
+	case kind == frameMove && !l.cfg.Client:
+		return l.receiveTicket(at, MoveAsked, body)
+	case kind == frameMoved && l.cfg.Client:
+		return l.receiveTicket(at, MoveTold, body)
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:
@@ -338,7 +339,7 @@ func (l *Link) receiveFrame(at time.Duration, frame []byte) error {
 }
 
 // receiveAccepted takes the frame that says that the room has taken the client.
-func (l *Link) receiveAccepted(at time.Duration, body []byte) error {
+func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	if err := l.receiveCount(at, Accepted, body); err != nil {
 		return err
 	}
@@ -350,7 +351,7 @@ func (l *Link) receiveAccepted(at time.Duration, body []byte) error {
 }
 
 // receiveCount takes a frame whose only content is a number.
-func (l *Link) receiveCount(at time.Duration, k ArrivalKind, body []byte) error {
+func (l *leg) receiveCount(at time.Duration, k ArrivalKind, body []byte) error {
 	n, err := parseCount(body)
 	if err != nil {
 		return l.broken(err)
@@ -359,7 +360,7 @@ func (l *Link) receiveCount(at time.Duration, k ArrivalKind, body []byte) error 
 	return nil
 }
 
-func (l *Link) receiveDigest(at time.Duration, body []byte) error {
+func (l *leg) receiveDigest(at time.Duration, body []byte) error {
 	snapshots, full, err := parseDigest(body)
 	if err != nil {
 		return l.broken(err)

@@ -28,6 +28,8 @@ type SessionConfig struct {
 	Size func(m *Message) int
 	// Limits bounds what the peer may send.
 	Limits Limits
+	// Moves says that the client can go on to another session over the same connection.
+	Moves bool
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)
@@ -46,8 +48,17 @@ type Session struct {
 // NewSession makes a connection and returns its two sides: one for the owner, one for the
 // driver. Its Inbox must be set.
 func NewSession(cfg SessionConfig) (*Session, *Link) {
+	l := new(Link)
+	s, first := newSession(cfg, l)
+	l.leg.Store(first)
+	return s, l
+}
+
+// newSession makes a session of a link.
+func newSession(cfg SessionConfig, link *Link) (*Session, *leg) {
 	c := &conn{
 		cfg:      cfg,
+		link:     link,
 		stats:    cfg.Stats,
 		closing:  make(chan struct{}),
 		accepted: make(chan struct{}),
@@ -56,7 +67,7 @@ func NewSession(cfg SessionConfig) (*Session, *Link) {
 		c.stats = new(Stats)
 	}
 	s := &Session{conn: c}
-	return s, &Link{conn: c, session: s}
+	return s, &leg{conn: c, session: s}
 }
 
 // ID returns SessionConfig.ID.

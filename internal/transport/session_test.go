@@ -30,6 +30,19 @@ func newEnd(client bool, cfg SessionConfig) *end {
 	return e
 }
 
+// What both sides may ask, and what the link asks of the session that it carries.
+
+func (e *end) Cause() (Closed, bool)    { return e.Session.Cause() }
+func (e *end) Closing() <-chan struct{} { return e.Session.Closing() }
+
+func (e *end) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
+	return e.Link.leg.Load().appendDatagram(dst, at)
+}
+
+func (e *end) datagramSent(started, ended time.Duration, ok bool) {
+	e.Link.leg.Load().datagramSent(started, ended, ok)
+}
+
 func pair(cfg SessionConfig) (server, client *end) { return newEnd(false, cfg), newEnd(true, cfg) }
 
 // arrivals swaps the inbox.

@@ -8,11 +8,11 @@ import (
 // ErrDatagramTooLarge is the error of a link that cannot carry a datagram of this size now.
 var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagram of this size")
 
-// SendDatagrams hands every datagram that waits to send, which must not keep it. What follows
+// sendDatagrams hands every datagram that waits to send, which must not keep it. What follows
 // a datagram stands here alone: the snapshot's slot is free once its last packet has been
 // handed over, and the time that each call took is choke or flush lag. A datagram for which
 // send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
-func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
+func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
 	for {
 		b, ok := l.appendDatagram(l.datagram[:0], at)
@@ -33,11 +33,11 @@ func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []by
 // appendDatagram appends the next datagram to send, and reports false when there is none.
 // The packets of a snapshot come first; acknowledgements, time sync and unreliable
 // messages fill the space that they leave. at stamps the time sync.
-func (l *Link) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
+func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := &l.box
-	if b.ended || !b.due() {
+	if b.ended || b.moving || !b.due() {
 		return dst, false
 	}
 	base := len(dst)
@@ -74,7 +74,7 @@ func (l *Link) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 
 // appendTailLocked appends what stands behind the messages and comes before them in rank: the
 // inputs, and what is told of them, as far as there is room.
-func (l *Link) appendTailLocked(dst []byte, room int) []byte {
+func (l *leg) appendTailLocked(dst []byte, room int) []byte {
 	b := &l.box
 	dst = appendInputs(dst, b.inputs)
 	b.inputs = b.inputs[:0]
@@ -86,7 +86,7 @@ func (l *Link) appendTailLocked(dst []byte, room int) []byte {
 }
 
 // appendPacketLocked appends the snapshot's next packet.
-func (l *Link) appendPacketLocked(dst []byte) []byte {
+func (l *leg) appendPacketLocked(dst []byte) []byte {
 	b := &l.box
 	for b.next < len(b.packets) {
 		p := b.packets[b.next]
@@ -103,7 +103,7 @@ func (l *Link) appendPacketLocked(dst []byte) []byte {
 // datagramSent notes that the link has taken the last datagram, or has failed to. The call
 // that handed the datagram over ran from started to ended: a long call has waited for the
 // peer's congestion window, which counts as choke and not as flush lag.
-func (l *Link) datagramSent(started, ended time.Duration, ok bool) {
+func (l *leg) datagramSent(started, ended time.Duration, ok bool) {
 	if !ok {
 		l.stats.Drop(DropDatagramUnsent, 1)
 	}
@@ -132,9 +132,9 @@ func (l *Link) datagramSent(started, ended time.Duration, ok bool) {
 	}
 }
 
-// AppendStream appends the next reliable bytes, at most limit of them; none means that
+// appendStream appends the next reliable bytes, at most limit of them; none means that
 // nothing waits.
-func (l *Link) AppendStream(dst []byte, limit int) []byte {
+func (l *leg) appendStream(dst []byte, limit int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(dst)

@@ -32,6 +32,7 @@ func (d *Door) serve(v Visitor, st *stranger) {
 		adm.Session.Stats = d.cfg.Stats
 	}
 	session, link := transport.NewSession(adm.Session)
+	d.letMove(v, st, link, adm.Who)
 	welcomed := d.welcome(conn, adm.Welcome)
 	adm.Joined(session) // In any case: whoever was admitted leaves with a Gone.
 	d.entered(v, link)
@@ -41,6 +42,25 @@ func (d *Door) serve(v Visitor, st *stranger) {
 	link.End(carrier.Run(carrier.Config{
 		Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer, Peers: v.Peers(),
 	}))
+}
+
+// letMove lets a client go on to another room over its connection.
+func (d *Door) letMove(v Visitor, st *stranger, link *transport.Link, who any) {
+	link.LetMove(transport.Moves{
+		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
+			adm, err := d.admit(transport.WithWho(v.Context(), who), st, hello, v.RemoteAddr().String())
+			if err != nil {
+				d.cfg.Stats.Refused.Add(1)
+				if _, said := transport.Declined(err); !said {
+					d.Failed("admission failed", "remote", v.RemoteAddr().String(), "error", err)
+				}
+				return nil, err
+			}
+			who = adm.Who
+			return adm, nil
+		},
+		Later: func(fn func()) { time.AfterFunc(d.cfg.HelloTimeout, fn) },
+	})
 }
 
 // errLeft is the error of a client that left because of the server's tables. It has closed

@@ -145,11 +145,29 @@ func (e *end) admit(hello *netloopv1.Hello) {
 		a.Session.Stats = e.conn.net.Stats
 	}
 	s := e.start(a.Session)
+	e.letMove(a.Who)
 	a.Joined(s)
 	if err != nil {
 		e.link.Shutdown(transport.CodeInternal, err.Error())
 	}
 	e.handOver()
+}
+
+// letMove lets the client go on to another room over its connection.
+func (e *end) letMove(who any) {
+	n := e.conn.net
+	e.link.LetMove(transport.Moves{
+		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
+			a, err := n.handler.Admit(transport.WithWho(context.Background(), who), hello, e.conn.remote)
+			if err != nil {
+				n.Stats.Refused.Add(1)
+				return nil, err
+			}
+			who = a.Who
+			return a, nil
+		},
+		Later: func(fn func()) { n.after(HandshakeTimeout, fn) },
+	})
 }
 
 // refuse answers a hello with what the client may read. The client hangs up.

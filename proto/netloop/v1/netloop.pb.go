@@ -153,6 +153,8 @@ const (
 	Code_CODE_REPLACED Code = 20
 	// The ticket is not known, has expired, or was used.
 	Code_CODE_TICKET Code = 21
+	// The game has sent the client on to another room: the text is the ticket.
+	Code_CODE_MOVED Code = 22
 	// The first code that belongs to the game.
 	Code_CODE_GAME Code = 1000
 )
@@ -182,6 +184,7 @@ var (
 		19:   "CODE_UNAUTHENTICATED",
 		20:   "CODE_REPLACED",
 		21:   "CODE_TICKET",
+		22:   "CODE_MOVED",
 		1000: "CODE_GAME",
 	}
 	Code_value = map[string]int32{
@@ -207,6 +210,7 @@ var (
 		"CODE_UNAUTHENTICATED":   19,
 		"CODE_REPLACED":          20,
 		"CODE_TICKET":            21,
+		"CODE_MOVED":             22,
 		"CODE_GAME":              1000,
 	}
 )
@@ -524,7 +528,11 @@ type Hello struct {
 	// A seat that is reserved, or the code of a private room: it names the room.
 	Ticket string `protobuf:"bytes,13,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	// Whether the client comes to watch.
-	Spectate      bool `protobuf:"varint,14,opt,name=spectate,proto3" json:"spectate,omitempty"`
+	Spectate bool `protobuf:"varint,14,opt,name=spectate,proto3" json:"spectate,omitempty"`
+	// Whether the client can move to another room over this connection.
+	Moves bool `protobuf:"varint,15,opt,name=moves,proto3" json:"moves,omitempty"`
+	// Of a client that moves: the number of its first datagram that belongs to the new session.
+	Datagram      uint64 `protobuf:"varint,16,opt,name=datagram,proto3" json:"datagram,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -641,6 +649,20 @@ func (x *Hello) GetSpectate() bool {
 		return x.Spectate
 	}
 	return false
+}
+
+func (x *Hello) GetMoves() bool {
+	if x != nil {
+		return x.Moves
+	}
+	return false
+}
+
+func (x *Hello) GetDatagram() uint64 {
+	if x != nil {
+		return x.Datagram
+	}
+	return 0
 }
 
 // Resume says where a client goes on whose connection has broken.
@@ -1340,8 +1362,13 @@ type Welcome struct {
 	KeepNs uint64 `protobuf:"varint,14,opt,name=keep_ns,json=keepNs,proto3" json:"keep_ns,omitempty"`
 	// Whether the client is back: it goes on where its last connection broke.
 	Resumed bool `protobuf:"varint,15,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	// To a client that moves: the number of the server's first datagram that belongs to the
+	// new session.
+	Datagram uint64 `protobuf:"varint,16,opt,name=datagram,proto3" json:"datagram,omitempty"`
 	// Whether the client watches.
-	Spectator     bool `protobuf:"varint,17,opt,name=spectator,proto3" json:"spectator,omitempty"`
+	Spectator bool `protobuf:"varint,17,opt,name=spectator,proto3" json:"spectator,omitempty"`
+	// Whether the client may ask to move over this connection.
+	Moves         bool `protobuf:"varint,18,opt,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1481,9 +1508,23 @@ func (x *Welcome) GetResumed() bool {
 	return false
 }
 
+func (x *Welcome) GetDatagram() uint64 {
+	if x != nil {
+		return x.Datagram
+	}
+	return 0
+}
+
 func (x *Welcome) GetSpectator() bool {
 	if x != nil {
 		return x.Spectator
+	}
+	return false
+}
+
+func (x *Welcome) GetMoves() bool {
+	if x != nil {
+		return x.Moves
 	}
 	return false
 }
@@ -1970,6 +2011,8 @@ type Frame struct {
 	//	*Frame_Accepted
 	//	*Frame_MessagesReceived
 	//	*Frame_Closing
+	//	*Frame_Move
+	//	*Frame_Moved
 	Kind          isFrame_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2156,6 +2199,24 @@ func (x *Frame) GetClosing() *Closing {
 	return nil
 }
 
+func (x *Frame) GetMove() *Move {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_Move); ok {
+			return x.Move
+		}
+	}
+	return nil
+}
+
+func (x *Frame) GetMoved() *Move {
+	if x != nil {
+		if x, ok := x.Kind.(*Frame_Moved); ok {
+			return x.Moved
+		}
+	}
+	return nil
+}
+
 type isFrame_Kind interface {
 	isFrame_Kind()
 }
@@ -2240,6 +2301,16 @@ type Frame_Closing struct {
 	Closing *Closing `protobuf:"bytes,16,opt,name=closing,proto3,oneof"`
 }
 
+type Frame_Move struct {
+	// Client to server: it wants to move to another room.
+	Move *Move `protobuf:"bytes,17,opt,name=move,proto3,oneof"`
+}
+
+type Frame_Moved struct {
+	// Server to client, last frame of a session: the client shall move to another room.
+	Moved *Move `protobuf:"bytes,18,opt,name=moved,proto3,oneof"`
+}
+
 func (*Frame_Hello) isFrame_Kind() {}
 
 func (*Frame_Welcome) isFrame_Kind() {}
@@ -2272,6 +2343,56 @@ func (*Frame_MessagesReceived) isFrame_Kind() {}
 
 func (*Frame_Closing) isFrame_Kind() {}
 
+func (*Frame_Move) isFrame_Kind() {}
+
+func (*Frame_Moved) isFrame_Kind() {}
+
+// Move names the room by a ticket.
+type Move struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What Hello.ticket is then.
+	Ticket        string `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Move) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
 // Accepted says that the client is in the room.
 type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2283,7 +2404,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2416,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[20]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2429,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{20}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Accepted) GetReceived() uint64 {
@@ -2329,7 +2450,7 @@ type MessagesReceived struct {
 
 func (x *MessagesReceived) Reset() {
 	*x = MessagesReceived{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2462,7 @@ func (x *MessagesReceived) String() string {
 func (*MessagesReceived) ProtoMessage() {}
 
 func (x *MessagesReceived) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2475,7 @@ func (x *MessagesReceived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessagesReceived.ProtoReflect.Descriptor instead.
 func (*MessagesReceived) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MessagesReceived) GetMessages() uint64 {
@@ -2376,7 +2497,7 @@ type Closing struct {
 
 func (x *Closing) Reset() {
 	*x = Closing{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2509,7 @@ func (x *Closing) String() string {
 func (*Closing) ProtoMessage() {}
 
 func (x *Closing) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2522,7 @@ func (x *Closing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closing.ProtoReflect.Descriptor instead.
 func (*Closing) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Closing) GetLeftNs() uint64 {
@@ -2426,7 +2547,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2559,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2572,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -2479,7 +2600,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2612,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2625,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -2529,7 +2650,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2662,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2675,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2596,7 +2717,7 @@ type InputStatus struct {
 
 func (x *InputStatus) Reset() {
 	*x = InputStatus{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2729,7 @@ func (x *InputStatus) String() string {
 func (*InputStatus) ProtoMessage() {}
 
 func (x *InputStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2742,7 @@ func (x *InputStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputStatus.ProtoReflect.Descriptor instead.
 func (*InputStatus) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InputStatus) GetNewest() uint64 {
@@ -2680,7 +2801,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2813,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2826,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{27}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2776,7 +2897,7 @@ var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"\x18netloop/v1/netloop.proto\x12\n" +
-	"netloop.v1\"\xcd\x02\n" +
+	"netloop.v1\"\xff\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x14\n" +
@@ -2790,7 +2911,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	" \x01(\tR\x05build\x12*\n" +
 	"\x06resume\x18\v \x01(\v2\x12.netloop.v1.ResumeR\x06resume\x12\x16\n" +
 	"\x06ticket\x18\r \x01(\tR\x06ticket\x12\x1a\n" +
-	"\bspectate\x18\x0e \x01(\bR\bspectateJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
+	"\bspectate\x18\x0e \x01(\bR\bspectate\x12\x14\n" +
+	"\x05moves\x18\x0f \x01(\bR\x05moves\x12\x1a\n" +
+	"\bdatagram\x18\x10 \x01(\x04R\bdatagramJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
 	"\x06Resume\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
@@ -2835,7 +2958,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
 	"\x05Epoch\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x04R\x04tick\x12\x1b\n" +
-	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x9e\x04\n" +
+	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xd0\x04\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor\x12\x1b\n" +
@@ -2856,8 +2979,10 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"time_scale\x18\f \x01(\v2\x15.netloop.v1.TimeScaleR\ttimeScale\x12!\n" +
 	"\fresume_token\x18\r \x01(\fR\vresumeToken\x12\x17\n" +
 	"\akeep_ns\x18\x0e \x01(\x04R\x06keepNs\x12\x18\n" +
-	"\aresumed\x18\x0f \x01(\bR\aresumed\x12\x1c\n" +
-	"\tspectator\x18\x11 \x01(\bR\tspectator\"C\n" +
+	"\aresumed\x18\x0f \x01(\bR\aresumed\x12\x1a\n" +
+	"\bdatagram\x18\x10 \x01(\x04R\bdatagram\x12\x1c\n" +
+	"\tspectator\x18\x11 \x01(\bR\tspectator\x12\x14\n" +
+	"\x05moves\x18\x12 \x01(\bR\x05moves\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
@@ -2888,7 +3013,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"&\n" +
 	"\fStateApplied\x12\x16\n" +
-	"\x06record\x18\x01 \x01(\x04R\x06record\"\xe0\x06\n" +
+	"\x06record\x18\x01 \x01(\x04R\x06record\"\xb2\a\n" +
 	"\x05Frame\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.netloop.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\awelcome\x18\x02 \x01(\v2\x13.netloop.v1.WelcomeH\x00R\awelcome\x12/\n" +
@@ -2908,8 +3033,12 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"time_scale\x18\r \x01(\v2\x15.netloop.v1.TimeScaleH\x00R\ttimeScale\x122\n" +
 	"\baccepted\x18\x0e \x01(\v2\x14.netloop.v1.AcceptedH\x00R\baccepted\x12K\n" +
 	"\x11messages_received\x18\x0f \x01(\v2\x1c.netloop.v1.MessagesReceivedH\x00R\x10messagesReceived\x12/\n" +
-	"\aclosing\x18\x10 \x01(\v2\x13.netloop.v1.ClosingH\x00R\aclosingB\x06\n" +
-	"\x04kind\"&\n" +
+	"\aclosing\x18\x10 \x01(\v2\x13.netloop.v1.ClosingH\x00R\aclosing\x12&\n" +
+	"\x04move\x18\x11 \x01(\v2\x10.netloop.v1.MoveH\x00R\x04move\x12(\n" +
+	"\x05moved\x18\x12 \x01(\v2\x10.netloop.v1.MoveH\x00R\x05movedB\x06\n" +
+	"\x04kind\"\x1e\n" +
+	"\x04Move\x12\x16\n" +
+	"\x06ticket\x18\x01 \x01(\tR\x06ticket\"&\n" +
 	"\bAccepted\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x04R\breceived\".\n" +
 	"\x10MessagesReceived\x12\x1a\n" +
@@ -2952,7 +3081,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x10STAGE_PRE_UPDATE\x10(\x12\x10\n" +
 	"\fSTAGE_UPDATE\x102\x12\x19\n" +
 	"\x15STAGE_PRE_LATE_UPDATE\x10<\x12\x1a\n" +
-	"\x16STAGE_POST_LATE_UPDATE\x10F*\xc0\x03\n" +
+	"\x16STAGE_POST_LATE_UPDATE\x10F*\xd0\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCODE_LEFT\x10\x01\x12\x10\n" +
@@ -2978,6 +3107,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x14CODE_UNAUTHENTICATED\x10\x13\x12\x11\n" +
 	"\rCODE_REPLACED\x10\x14\x12\x0f\n" +
 	"\vCODE_TICKET\x10\x15\x12\x0e\n" +
+	"\n" +
+	"CODE_MOVED\x10\x16\x12\x0e\n" +
 	"\tCODE_GAME\x10\xe8\a*\xaa\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -3031,7 +3162,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),               // 0: netloop.v1.Stage
 	(Code)(0),                // 1: netloop.v1.Code
@@ -3058,14 +3189,15 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*Close)(nil),            // 22: netloop.v1.Close
 	(*StateApplied)(nil),     // 23: netloop.v1.StateApplied
 	(*Frame)(nil),            // 24: netloop.v1.Frame
-	(*Accepted)(nil),         // 25: netloop.v1.Accepted
-	(*MessagesReceived)(nil), // 26: netloop.v1.MessagesReceived
-	(*Closing)(nil),          // 27: netloop.v1.Closing
-	(*AckRanges)(nil),        // 28: netloop.v1.AckRanges
-	(*TimeRequest)(nil),      // 29: netloop.v1.TimeRequest
-	(*TimeReply)(nil),        // 30: netloop.v1.TimeReply
-	(*InputStatus)(nil),      // 31: netloop.v1.InputStatus
-	(*Datagram)(nil),         // 32: netloop.v1.Datagram
+	(*Move)(nil),             // 25: netloop.v1.Move
+	(*Accepted)(nil),         // 26: netloop.v1.Accepted
+	(*MessagesReceived)(nil), // 27: netloop.v1.MessagesReceived
+	(*Closing)(nil),          // 28: netloop.v1.Closing
+	(*AckRanges)(nil),        // 29: netloop.v1.AckRanges
+	(*TimeRequest)(nil),      // 30: netloop.v1.TimeRequest
+	(*TimeReply)(nil),        // 31: netloop.v1.TimeReply
+	(*InputStatus)(nil),      // 32: netloop.v1.InputStatus
+	(*Datagram)(nil),         // 33: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	6,  // 0: netloop.v1.Hello.resume:type_name -> netloop.v1.Resume
@@ -3102,19 +3234,21 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	13, // 31: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
 	23, // 32: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
 	21, // 33: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
-	25, // 34: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
-	26, // 35: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
-	27, // 36: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
-	28, // 37: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	29, // 38: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	30, // 39: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	18, // 40: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	31, // 41: netloop.v1.Datagram.input_status:type_name -> netloop.v1.InputStatus
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	26, // 34: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
+	27, // 35: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
+	28, // 36: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
+	25, // 37: netloop.v1.Frame.move:type_name -> netloop.v1.Move
+	25, // 38: netloop.v1.Frame.moved:type_name -> netloop.v1.Move
+	29, // 39: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	30, // 40: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	31, // 41: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	18, // 42: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	32, // 43: netloop.v1.Datagram.input_status:type_name -> netloop.v1.InputStatus
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -3139,6 +3273,8 @@ func file_netloop_v1_netloop_proto_init() {
 		(*Frame_Accepted)(nil),
 		(*Frame_MessagesReceived)(nil),
 		(*Frame_Closing)(nil),
+		(*Frame_Move)(nil),
+		(*Frame_Moved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3146,7 +3282,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

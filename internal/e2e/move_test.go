@@ -1,0 +1,294 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// houses is a lobby with tables: a client that says the name of a table by echo is sent there.
+func houses(open func(*netloop.Room)) script {
+	return func(r *netloop.Room) {
+		r.OnStart(func(tick *netloop.Tick) {
+			for range 1 + len(r.Spec().Name) {
+				things.Spawn(tick, thing{N: 1})
+			}
+		})
+		echo.Handle(r, func(tick *netloop.Tick, c *netloop.Client, m text) error {
+			netloop.Reserve(tick, m.S, netloop.Reservation{}, func(tick *netloop.Tick, all []netloop.Ticket, err error) {
+				if err == nil {
+					c.Move(tick, all[0])
+				}
+			})
+			return nil
+		})
+		if open != nil {
+			open(r)
+		}
+	}
+}
+
+// A client goes from room to room over one connection, sent by the game or by itself: it leaves one
+// and joins the other, its objects are those of the room where it is, and its watchers go on.
+func TestAClientMoves(t *testing.T) {
+	var log []string
+	w := netlooptest.New(t, houses(func(r *netloop.Room) {
+		name := r.Spec().Name
+		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+			log = append(log, fmt.Sprintf("join %q %v", name, c.Join().Ticket))
+			return nil
+		})
+		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
+			log = append(log, fmt.Sprintf("leave %q %v", name, why.Code))
+		})
+		told.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, m text) error {
+			log = append(log, fmt.Sprintf("%q hears %s", name, m.S))
+			return nil
+		})
+	}))
+	openRoom(t, w, table("table"))
+	c := w.JoinAs(client.Config{Room: ""}, netlooptest.Link{Delay: 30 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05, Reorder: 0.1})
+	var phases []client.Phase
+	c.OnState(func(s client.State) {
+		if n := len(phases); s.Phase != client.Loading && (n == 0 || phases[n-1] != s.Phase) {
+			phases = append(phases, s.Phase)
+		}
+	})
+	seen := 0
+	client.Watch(c, things, client.Watcher[thing]{
+		Spawn:   func(*netloop.Tick, *netloop.Object[thing]) { seen++ },
+		Despawn: func(*netloop.Tick, *netloop.Object[thing], thing) { seen-- },
+	})
+	w.Step(60)
+	lobbyID := c.ID()
+	client.Send(c, echo, text{S: "table"})
+	w.Step(20)
+	w.Settle()
+	w.Step(120)
+	plays(t, "who was sent on", c, "table")
+	if c.ID() == lobbyID || c.Stats().Drops != 0 || seen != 6 {
+		t.Errorf("id %d as before, %d breaks, %d objects: want another, none and 6", c.ID(), c.Stats().Drops, seen)
+	}
+	client.Send(c, told, text{S: "hello"})
+	w.Step(60)
+	back := seats(t, w, "", netloop.Reservation{})[0]
+	if err := c.Move(back); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(120)
+	plays(t, "who went back", c, "")
+	if seen != 1 {
+		t.Errorf("%d objects in the lobby", seen)
+	}
+	want := []string{
+		`join "" false`, `leave "" moved to another room`, `join "table" true`, `"table" hears hello`, `leave "table" moved to another room`, `join "" true`,
+	}
+	if !slices.Equal(log, want) {
+		t.Errorf("%q, want %q", log, want)
+	}
+	if want := []client.Phase{client.Playing, client.Moving, client.Playing, client.Moving, client.Playing}; !slices.Equal(phases, want) {
+		t.Errorf("phases %v, want %v", phases, want)
+	}
+	var converged error = errors.New("not asked")
+	c.Verify(func(err error) { converged = err })
+	w.Step(60)
+	if converged != nil {
+		t.Error(converged)
+	}
+	_ = c.Close()
+	if c.Move(back) == nil {
+		t.Error("a client that is closed moves")
+	}
+}
+
+// A room that does not take a client closes it with the reason: it has left the other.
+func TestAMoveThatIsRefused(t *testing.T) {
+	for what, code := range map[string]netloop.Code{"unknown": netloop.CodeTicket, "refused": netloop.CodeGame, "gone": netloop.CodeTicket} {
+		t.Run(what, func(t *testing.T) {
+			left := 0
+			w := netlooptest.New(t, script(func(r *netloop.Room) {
+				r.OnAdmit(func(context.Context, *netloop.Join) error {
+					if r.Spec().Name != "" && what == "refused" {
+						return netloop.Refuse(netloop.CodeGame, "not you")
+					}
+					return nil
+				})
+				r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left++ })
+			}))
+			r := openRoom(t, w, table("a"))
+			c := joinRoom(w, "")
+			w.Step(30)
+			ticket := seats(t, w, "a", netloop.Reservation{})[0]
+			switch what {
+			case "unknown":
+				ticket = "x" + ticket
+			case "gone":
+				r.Drain(0, netloop.CodeGame, "over")
+				w.Step(5)
+			}
+			if err := c.Move(ticket); err != nil {
+				t.Fatal(err)
+			}
+			w.Step(60)
+			wasRefused(t, what, c, code)
+			if left != 1 {
+				t.Errorf("it left %d times", left)
+			}
+		})
+	}
+}
+
+// A connection that breaks on the way costs nothing: the client comes with the same ticket.
+func TestAMoveSurvivesABreak(t *testing.T) {
+	for after := range 12 {
+		joins := 0
+		w := netlooptest.New(t, houses(func(r *netloop.Room) {
+			r.OnJoin(func(*netloop.Tick, *netloop.Client) error {
+				if r.Spec().Name == "a" {
+					joins++
+				}
+				return nil
+			})
+		}))
+		openRoom(t, w, table("a"))
+		c := w.JoinAs(client.Config{}, netlooptest.Link{Delay: 20 * time.Millisecond})
+		w.Step(30)
+		if err := c.Move(seats(t, w, "a", netloop.Reservation{})[0]); err != nil {
+			t.Fatal(err)
+		}
+		w.Step(after)
+		w.Break(c)
+		w.Step(180)
+		if c.State().Phase != client.Playing {
+			t.Errorf("broken after %d ticks: %v: %v", after, c.State().Phase, c.Closed())
+		}
+		clients := 0
+		for _, name := range []string{"", "a"} {
+			w.Room(name).Tick(func(tick *netloop.Tick) {
+				for other := range tick.Clients() {
+					if clients++; other.Connected() && (c.Room() != name || c.ID() != other.ID()) {
+						t.Errorf("broken after %d ticks: room %q has client %d, which is %d in %q", after, name, other.ID(), c.ID(), c.Room())
+					}
+				}
+			})
+		}
+		if clients > 2 || c.Room() == "a" && joins == 0 {
+			t.Errorf("broken after %d ticks: %d clients, %d joins", after, clients, joins)
+		}
+	}
+}
+
+// Who has lost its connection moves when it is back, and a room that ends right after it has sent
+// its clients on takes none of them along.
+func TestWhoIsSentOnOutlivesTheRoom(t *testing.T) {
+	w := netlooptest.New(t, script(func(r *netloop.Room) {
+		told.Handle(r, func(tick *netloop.Tick, _ *netloop.Client, m text) error {
+			for c := range tick.Clients() {
+				c.Move(tick, netloop.Ticket(m.S))
+			}
+			r.Close(tick, netloop.CodeGame, "over")
+			return nil
+		})
+	}))
+	openRoom(t, w, table("a"))
+	openRoom(t, w, table("b"))
+	c, away := joinRoom(w, "a"), joinRoom(w, "")
+	w.Step(60)
+	client.Send(c, told, text{S: string(seats(t, w, "b", netloop.Reservation{})[0])})
+	w.Step(60)
+	if w.Room("a").Ended() == nil {
+		t.Error("the room goes on")
+	}
+	plays(t, "who was sent on", c, "b")
+
+	ticket := seats(t, w, "b", netloop.Reservation{TTL: time.Minute})[0]
+	w.Cut(away)
+	w.Step(6 * 60) // Now its room knows.
+	w.Tick(func(tick *netloop.Tick) {
+		for c := range tick.Clients() {
+			c.Move(tick, ticket)
+		}
+	})
+	w.Heal(away)
+	w.Step(6 * 60)
+	plays(t, "who came back", away, "b")
+}
+
+// Who moves need not prove again who it is, and is the same player there.
+func TestWhoMovesIsKnown(t *testing.T) {
+	subjects := map[string]string{}
+	w := netlooptest.New(t, script(func(r *netloop.Room) {
+		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
+			if r.Spec().Name == "" {
+				j.Subject, j.Claims = "ann", map[string]any{netloop.RoleClaim: 1}
+			}
+			return nil
+		})
+		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+			subjects[r.Spec().Name] = fmt.Sprint(c.Join().Subject, c.Join().Role())
+			return nil
+		})
+	}))
+	openRoom(t, w, table("a"))
+	openRoom(t, w, table("b"))
+	c := joinRoom(w, "")
+	w.Step(30)
+	for _, name := range []string{"a", "b"} {
+		if err := c.Move(seats(t, w, name, netloop.Reservation{})[0]); err != nil {
+			t.Fatal(err)
+		}
+		w.Step(60)
+		plays(t, "who moves", c, name)
+	}
+	if want := map[string]string{"": "ann1", "a": "ann1", "b": "ann1"}; fmt.Sprint(subjects) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", subjects, want)
+	}
+}
+
+// Every room replays whose clients came from others and went to others.
+func TestMovesReplay(t *testing.T) {
+	g := houses(func(r *netloop.Room) {
+		r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
+			things.Spawn(tick, thing{N: int32(why.Code)})
+		})
+		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
+			things.Spawn(tick, thing{N: int32(c.ID())})
+			return nil
+		})
+	})
+	var lobby bytes.Buffer
+	tables := new(sheet)
+	w := netlooptest.New(t, g, netlooptest.Record(&lobby), netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) { return tables, nil }))
+	if _, err := w.OpenRoom(table("a")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		c := joinRoom(w, "")
+		w.Step(30)
+		client.Send(c, echo, text{S: "a"})
+		w.Step(10)
+		w.Settle()
+		w.Step(40)
+		plays(t, "who moves", c, "a")
+	}
+	w.Room("a").Drain(0, netloop.CodeGame, "over")
+	w.Step(30)
+	for name, file := range map[string]io.Reader{"lobby": &lobby, "table": &tables.Buffer} {
+		p, err := netloop.NewReplay(netloop.Config{}, g, file)
+		for err == nil {
+			_, err = p.Step()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package transport
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// A client moves to another room over the connection that it has: one session ends, and another
+// one begins on the same link.
+//
+//	client                                    server
+//	Session.AskMove  ── move ───────────────▶ MoveAsked: its room lets it leave
+//	MoveTold         ◀────────────── moved ── Session.Move, the session's last frame
+//	Session.Follow   ── hello ──────────────▶ Moves.Admit, as for a newcomer
+//	Next.Done        ◀──────────── welcome ── Admission.Joined
+//
+// From its last frame on an end sends no datagram of the old session, and takes none. Datagrams are
+// numbered on, and hello and welcome say the first number of the new session: so those that come
+// late are known, and nothing is added to a datagram.
+
+// Moves is how the server's end of a link lets its client go on to another session.
+type Moves struct {
+	// Admit is asked as Handler.Admit is, by the goroutine that reads the stream.
+	Admit func(*netloopv1.Hello) (*Admission, error)
+	// Later calls fn in a while: a client that was told to move and does not is closed.
+	Later func(fn func())
+}
+
+// LetMove lets the client move, before the session's owner has it.
+func (l *Link) LetMove(m Moves) { l.moves.Store(&m) }
+
+// Next is the session that a client wants after the one that has ended.
+type Next struct {
+	Hello   *netloopv1.Hello
+	Session SessionConfig
+	// Done is called once, by any goroutine: with the session and the server's welcome, or with
+	// why there are none: a *Refusal if the server says so.
+	Done func(*Session, *netloopv1.Welcome, error)
+}
+
+// handover is the error of a stream on which another session begins.
+type handover struct {
+	frame []byte // that begins it
+	rest  []byte // of the stream
+}
+
+func (*handover) Error() string { return "transport: another session follows" }
+
+// AskMove asks the server, on a client, to be let go to another room.
+func (s *Session) AskMove(ticket string) {
+	if !s.out.closed {
+		s.out.reliable.buf = appendMoveFrame(s.out.reliable.buf, frameMove, ticket)
+		s.stats.FramesOut.Add(1)
+	}
+}
+
+// Move ends the session, on the server, after all that its owner has sent, and tells the client to
+// go on by a ticket. A client that cannot is closed with CodeMoved and the ticket as the text.
+func (s *Session) Move(ticket string) {
+	moves := s.link.moves.Load()
+	if moves == nil || !s.cfg.Moves {
+		s.Close(CodeMoved, ticket)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.collectLocked()
+	s.out.closed = true
+	if s.box.cause == nil {
+		s.moveLocked(appendMoveFrame(nil, frameMoved, ticket))
+		moves.Later(s.idle)
+	}
+}
+
+// idle ends a connection whose client was told to move and has not.
+func (s *Session) idle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.box.ended {
+		s.shutdownLocked(Closed{Code: CodeTimeout, Text: "no hello after moved"})
+	}
+}
+
+// Follow ends the session, on a client that was told to move, and asks for the next one.
+func (s *Session) Follow(n Next) {
+	frame, why, err := s.follow(&n)
+	switch {
+	case err != nil:
+		n.Done(nil, nil, err)
+	case frame == nil:
+		n.Done(nil, nil, why.refusal())
+	}
+}
+
+func (s *Session) follow(n *Next) (frame []byte, why *Closed, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.collectLocked()
+	s.out.closed = true
+	if s.box.cause != nil {
+		return nil, s.box.cause, nil
+	}
+	n.Hello.Datagram = s.box.number + 1
+	if frame, err = AppendHello(nil, n.Hello); err != nil {
+		return nil, nil, err
+	}
+	s.box.follows = n
+	s.moveLocked(frame)
+	return frame, nil, nil
+}
+
+// moveLocked queues the session's last frame.
+func (c *conn) moveLocked(frame []byte) {
+	c.box.reliable.append(frame)
+	c.stats.FramesOut.Add(1)
+	c.box.moving = true
+	c.deaf.Store(true)
+	c.wakeStream()
+}
+
+// maxFrame is how long a frame may be: once the session has said its last word, one of the
+// handshake.
+func (l *leg) maxFrame() int {
+	if l.deaf.Load() {
+		return MaxHandshake
+	}
+	return MaxFrame
+}
+
+// receiveTicket takes a frame whose only content is a ticket.
+func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error {
+	ticket, err := parseMove(body)
+	if err != nil {
+		return l.broken(err)
+	}
+	l.pushReliable(&Arrival{Kind: k, At: at, Message: Message{Text: ticket}}, len(ticket))
+	return nil
+}
+
+// receiveHandover takes a frame after the session's last word: what begins the next session, or
+// what was under way.
+func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
+	begins := protowire.Number(frameHello)
+	if l.cfg.Client {
+		begins = frameWelcome
+	}
+	l.mu.Lock()
+	b := &l.box
+	follows := kind == begins && b.moving && b.cause == nil && b.reliable.size() == 0
+	l.mu.Unlock()
+	if follows {
+		return &handover{frame: frame}
+	}
+	l.stats.Drop(DropInboxGone, 1)
+	return nil
+}
+
+// moveOn begins the session that a frame asks for, or has admitted.
+func (l *Link) moveOn(frame []byte) error {
+	old := l.leg.Load()
+	if old.cfg.Client {
+		return l.followed(old, frame)
+	}
+	hello, err := DecodeHello(frame)
+	var adm *Admission
+	if err == nil {
+		adm, err = l.moves.Load().Admit(hello)
+	}
+	if err != nil {
+		r, _ := Declined(err)
+		l.Shutdown(r.Code, r.Text)
+		return &Closed{Code: r.Code, Text: r.Text}
+	}
+	adm.Welcome.Datagram = old.lastDatagram() + 1
+	welcome, err := AppendWelcome(nil, adm.Welcome)
+	session, next := l.succeed(old, adm.Session, hello.GetDatagram())
+	next.box.reliable.append(welcome)
+	adm.Joined(session)
+	l.begin(old, next)
+	if err != nil {
+		l.Shutdown(CodeInternal, "the welcome could not be encoded")
+	}
+	return nil
+}
+
+// followed begins the session that a client has asked for.
+func (l *Link) followed(old *leg, frame []byte) error {
+	f, err := decodeFrame(frame)
+	var w *netloopv1.Welcome
+	if err == nil {
+		w, err = decodeAnswer(f)
+	}
+	if err != nil {
+		l.Shutdown(CodeProtocol, "the answer to hello is malformed")
+		return &Closed{Code: CodeProtocol, Text: err.Error()}
+	}
+	old.mu.Lock()
+	asked := old.box.follows
+	old.box.follows = nil
+	old.mu.Unlock()
+	if asked == nil {
+		return &Closed{Code: CodeLost}
+	}
+	asked.Session.Client, asked.Session.ID = true, w.GetClientId()
+	session, next := l.succeed(old, asked.Session, w.GetDatagram())
+	l.begin(old, next)
+	asked.Done(session, w, nil)
+	return nil
+}
+
+// lastDatagram is the number of the last datagram of a session.
+func (c *conn) lastDatagram() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.box.number
+}
+
+// succeed makes the session that follows another one; first is the number of the peer's first
+// datagram that is for it.
+func (l *Link) succeed(old *leg, cfg SessionConfig, first uint64) (*Session, *leg) {
+	if cfg.Clock == nil {
+		cfg.Clock = old.cfg.Clock
+	}
+	if cfg.Stats == nil {
+		cfg.Stats = old.stats
+	}
+	session, next := newSession(cfg, l)
+	next.box.number = old.lastDatagram()
+	next.dup.begin(first)
+	next.srtt.Store(old.srtt.Load())
+	return session, next
+}
+
+// begin lets the link carry the next session, and ends the one before. If the connection is to end
+// already, then with it.
+func (l *Link) begin(old, next *leg) {
+	next.wakers.Store(l.wakers.Load())
+	l.leg.Store(next)
+	old.end(Closed{Code: CodeMoved})
+	if why, _ := old.Cause(); why.Code != CodeMoved {
+		next.shutdown(why.Code, why.Text)
+	}
+	next.wakeDatagrams()
+	next.wakeStream()
+}
+
+// appendMoveFrame appends a frame whose only content is a ticket.
+func appendMoveFrame(dst []byte, kind protowire.Number, ticket string) []byte {
+	body := sizeBytesField(len(ticket))
+	head := protowire.SizeTag(kind) + protowire.SizeBytes(body)
+	dst = appendHead(protowire.AppendVarint(dst, uint64(head)), kind, body)
+	return append(appendHead(dst, 1, len(ticket)), ticket...)
+}

@@ -1,0 +1,205 @@
+package transport
+
+import (
+	"errors"
+	"testing"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// moved is a pair of ends of which the server's session ends by a move.
+type moved struct {
+	t              *testing.T
+	server, client *end
+	next           *end // the server's, once the client is let in
+	followed       *Session
+	failed         error
+	late           func()
+	refuse         error
+}
+
+func newMoved(t *testing.T) *moved {
+	m := &moved{t: t}
+	m.server, m.client = pair(SessionConfig{Moves: true})
+	m.server.LetMove(Moves{
+		Admit: func(hello *netloopv1.Hello) (*Admission, error) {
+			if m.refuse != nil {
+				return nil, m.refuse
+			}
+			m.next = &end{stats: new(Stats)}
+			m.next.inbox = NewInbox(0, m.next.stats)
+			return &Admission{
+				Welcome: &netloopv1.Welcome{ClientId: 9, TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1}},
+				Session: SessionConfig{ID: 9, Inbox: m.next.inbox},
+				Joined:  func(s *Session) { m.next.Session, m.next.Link, m.next.conn = s, m.server.Link, s.conn },
+			}, nil
+		},
+		Later: func(fn func()) { m.late = fn },
+	})
+	return m
+}
+
+// tell lets the server's owner end its session, and the client hear of it.
+func (m *moved) tell() {
+	m.t.Helper()
+	m.server.Session.Move("ticket")
+	carry(m.t, m.server, m.client, 1)
+	told := false
+	for _, a := range m.client.arrivals() {
+		told = told || a.Kind == MoveTold && a.Message.Text == "ticket"
+	}
+	if !told {
+		m.t.Fatal("the client was not told")
+	}
+}
+
+// follow lets the client ask for the next session.
+func (m *moved) follow() {
+	m.t.Helper()
+	m.client.Follow(Next{
+		Hello:   &netloopv1.Hello{Protocol: ProtocolVersion, Ticket: "ticket"},
+		Session: SessionConfig{Inbox: NewInbox(0, nil), Stats: new(Stats)},
+		Done:    func(s *Session, _ *netloopv1.Welcome, err error) { m.followed, m.failed = s, err },
+	})
+}
+
+// flushed is a datagram that an end sends for itself.
+func flushed(t *testing.T, e *end, say string) []byte {
+	t.Helper()
+	e.Send(Message{Method: 1, Payload: []byte(say)})
+	e.Flush(1)
+	b, ok := e.appendDatagram(nil, 1)
+	if !ok {
+		t.Fatal("nothing was sent")
+	}
+	return b
+}
+
+// One session follows another over the same link: what its owners send arrives, and datagrams of
+// the session before that come late are known by their numbers.
+func TestASessionFollowsAnother(t *testing.T) {
+	m := newMoved(t)
+	late := flushed(t, m.client, "late")
+	m.server.Send(Message{Method: 2, Reliable: true, Payload: []byte("last words")})
+	m.tell()
+	m.client.Send(Message{Method: 3, Reliable: true, Payload: []byte("under way")})
+	m.follow()
+	carry(t, m.client, m.server, 2)
+	gone := m.server.arrivals()
+	if k := kinds(gone); len(k) != 1 || k[0] != Gone || gone[0].Closed.Code != CodeMoved {
+		t.Errorf("the owner of the session before was told %v", k)
+	}
+	carry(t, m.next, m.client, 3)
+	if m.followed == nil || m.failed != nil || m.followed.ID() != 9 {
+		t.Fatalf("followed by %v: %v", m.followed, m.failed)
+	}
+	m.server.ReceiveDatagram(4, late)
+	if m.next.inbox.Len() != 0 {
+		t.Errorf("%d arrivals of the session before in the next", m.next.inbox.Len())
+	}
+	after := &end{Session: m.followed, Link: m.client.Link, conn: m.followed.conn}
+	for _, reliable := range []bool{false, true} {
+		after.Send(Message{Method: 4, Reliable: reliable, Payload: []byte("new")})
+	}
+	after.Flush(5)
+	carry(t, after, m.next, 5)
+	if n := len(m.next.arrivals()); n < 2 {
+		t.Errorf("%d arrivals in the next session, want both messages", n)
+	}
+	m.late() // It has moved: nobody closes it for that it has not.
+	m.client.Link.End(Closed{Code: CodeLost})
+	m.server.Link.End(Closed{Code: CodeLost})
+	if k := kinds(m.next.arrivals()); len(k) != 1 || k[0] != Gone {
+		t.Errorf("the end of the link is %v to the owner", k)
+	}
+}
+
+// Whoever moves and is refused is closed with the reason, and who asks is told.
+func TestAMoveMayBeRefused(t *testing.T) {
+	m := newMoved(t)
+	m.refuse = &Refusal{CodeTicket, "no"}
+	m.tell()
+	m.follow()
+	if m.server.ReceiveStream(2, m.client.AppendStream(nil, 1000)) == nil {
+		t.Error("the server goes on reading")
+	}
+	why, _ := m.server.Cause()
+	if why.Code != CodeTicket || why.Text != "no" {
+		t.Errorf("the server closes with %v", why)
+	}
+	stream := m.server.AppendStream(nil, 1000)
+	var closed *Closed
+	if err := m.client.ReceiveStream(3, stream); !errors.As(err, &closed) {
+		t.Fatal("the client reads no close:", err)
+	}
+	m.client.Link.End(*closed)
+	var refused *Refusal
+	if !errors.As(m.failed, &refused) || refused.Code != CodeTicket || m.followed != nil {
+		t.Errorf("who asked was told %v", m.failed)
+	}
+}
+
+// A client that was told to move and does not is closed, whatever else it sends.
+func TestWhoDoesNotMoveIsClosed(t *testing.T) {
+	m := newMoved(t)
+	m.tell()
+	m.client.Send(Message{Method: 3, Reliable: true, Payload: []byte("still here")})
+	m.client.Flush(2)
+	carry(t, m.client, m.server, 2)
+	if _, ends := m.server.Cause(); ends || m.server.inbox.Len() != 0 {
+		t.Error("it ends by itself, or what it gets is for somebody")
+	}
+	m.late()
+	if why, _ := m.server.Cause(); why.Code != CodeTimeout {
+		t.Errorf("it was closed with %v", why)
+	}
+}
+
+// A hello before the server has said moved is a violation, as is a move without a ticket.
+func TestNobodyMovesByItself(t *testing.T) {
+	hello, err := AppendHello(nil, &netloopv1.Hello{Protocol: ProtocolVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, frame := range map[string][]byte{"a hello": hello, "no ticket": {4, 0x8a, 1, 1, 0}, "an empty move": {3, 0x8a, 1, 0}, "moved by a client": appendMoveFrame(nil, frameMoved, "x")} {
+		m := newMoved(t)
+		if err := m.server.ReceiveStream(1, frame); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+		if why, _ := m.server.Cause(); why.Code != CodeProtocol || m.next != nil {
+			t.Errorf("%s: %v", what, why)
+		}
+	}
+}
+
+// A client that cannot move, or whose link lets nobody, is closed with the ticket.
+func TestWhoCannotMoveIsToldTheTicket(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		server, _ := pair(SessionConfig{Moves: moves})
+		server.Session.Move("ticket")
+		if why, _ := server.Cause(); why.Code != CodeMoved || why.Text != "ticket" {
+			t.Errorf("closed with %v", why)
+		}
+	}
+}
+
+// A link that is to end while a session follows ends with that one, and so does one that ends
+// before: whoever was admitted leaves.
+func TestAnEndReachesTheNextSession(t *testing.T) {
+	m := newMoved(t)
+	m.tell()
+	m.follow()
+	carry(t, m.client, m.server, 2)
+	m.server.Shutdown(CodeClosing, "closing")
+	if why, ends := m.next.Cause(); !ends || why.Code != CodeClosing {
+		t.Errorf("the next session ends with %v", why)
+	}
+	m = newMoved(t)
+	m.tell()
+	m.client.Link.End(Closed{Code: CodeLost})
+	m.follow()
+	var closed *Closed
+	if !errors.As(m.failed, &closed) || closed.Code != CodeLost {
+		t.Errorf("who asks for a session of a link that has ended is told %v", m.failed)
+	}
+}
