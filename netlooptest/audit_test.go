@@ -272,7 +272,11 @@ func TestAuditFollowsAClient(t *testing.T) {
 	l := &listener{TB: t}
 	w := netlooptest.New(l, b)
 	c := w.Join("", nil, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.1})
+	var not netloop.ClientID // who is not asked for
 	netlooptest.Audit(w, c, vaults, func(tick *netloop.Tick, to *netloop.Client, o *netloop.Object[vault], field string) bool {
+		if to.ID() == not {
+			t.Fatal("it is asked for another client")
+		}
 		return b.permits(tick, to, o, field)
 	})
 	playing := func() bool { return c.State().Phase == client.Playing }
@@ -294,17 +298,28 @@ func TestAuditFollowsAClient(t *testing.T) {
 	if s := c.Stats(); s.Drops != 3 || s.Resumes != 3 || s.Malformed > 0 {
 		t.Fatalf("%+v", s)
 	}
+	// There another client, which is nearer, gets the id that this one had.
+	other, was := w.Join("", nil, netlooptest.Link{}), c.ID()
+	w.Step(60)
+	not = was
 	b = newBank()
+	b.joined = func(tick *netloop.Tick, to *netloop.Client) error {
+		vaults.Spawn(tick, newVault(), netloop.OwnedBy(to.ID()))
+		return nil
+	}
 	w.Restart(b)
 	w.Until(600, func() bool { return !playing() })
 	w.Until(600, playing)
 	w.Step(60)
+	if other.ID() != was || c.ID() == was {
+		t.Fatalf("the clients are %d and %d, and were %d and another", other.ID(), c.ID(), was)
+	}
 	edits(c.ID())
 	l.want(t)
 	b.who = func(*netloop.Object[vault]) netloop.Target { return netloop.Everyone() }
 	w.Tick(func(tick *netloop.Tick) { vaults.Spawn(tick, vault{Hint: "everybody hears it"}) })
 	w.Step(1)
-	if said := strings.Join(l.heard, "\n"); !strings.Contains(said, "is sent field Hint of vault 1.1, which it may not read") {
+	if said := strings.Join(l.heard, "\n"); !strings.Contains(said, "is sent field Hint of vault 3.1, which it may not read") {
 		t.Errorf("of a leak it says %q", said)
 	}
 	l.heard = nil

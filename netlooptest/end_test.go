@@ -2,7 +2,9 @@ package netlooptest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -122,6 +124,59 @@ func TestDrainEndsTheServerAsTheEndOfRunDoes(t *testing.T) {
 	if w.Now() > time.Second || w.Ended() == nil {
 		t.Errorf("without clients the drain lasted until %v", w.Now())
 	}
+}
+
+// The end of the test is that of the server, as if its Run had ended.
+func TestTheServerEndsWithTheTest(t *testing.T) {
+	var calls []string
+	t.Run("", func(t *testing.T) {
+		w := netlooptest.New(t, match{calls: &calls})
+		w.Join("", nil, netlooptest.Link{})
+		w.Step(20)
+	})
+	if want := []string{"leave the test has ended", "close"}; !slices.Equal(calls, want) {
+		t.Errorf("called %q, want %q", calls, want)
+	}
+}
+
+// A name is taken as long as its room is there, and free when that has ended.
+func TestARoomIsOpenedUnderAFreeName(t *testing.T) {
+	var calls []string
+	w := netlooptest.New(t, match{calls: &calls})
+	open := func(want error) *netlooptest.PlayedRoom {
+		t.Helper()
+		r, err := w.OpenRoom(netloop.RoomSpec{Name: "table"})
+		if !errors.Is(err, want) || want != nil && r != nil {
+			t.Fatalf("opened %v, %v, want %v", r, err, want)
+		}
+		return r
+	}
+	first := open(nil)
+	w.Step(1)
+	open(netloop.ErrRoomExists)
+	first.Drain(0, netloop.CodeGame, "the round is over")
+	w.Step(2)
+	if why := first.Ended(); why == nil || why.Text != "the round is over" || w.Room("table") != first {
+		t.Errorf("the room that has ended last did so with %v", why)
+	}
+	second, ticks := open(nil), 0
+	if w.Room("table") != second || second == first {
+		t.Error("another room has the name")
+	}
+	second.Tick(func(tick *netloop.Tick) { ticks = int(tick.Number()) })
+	w.Step(10)
+	second.Tick(func(tick *netloop.Tick) { ticks = int(tick.Number()) - ticks })
+	if ticks < 9 {
+		t.Errorf("it has run %d ticks of 10", ticks)
+	}
+}
+
+// A recording is of one server: a world that records cannot begin another.
+func TestARecordedServerIsNotStartedAgain(t *testing.T) {
+	var calls []string
+	l := &listener{TB: t}
+	w := netlooptest.New(l, match{calls: &calls}, netlooptest.Record(io.Discard))
+	l.fails(t, func() { w.Restart(match{calls: &calls}) }, "netlooptest: Restart: a recording is of one server")
 }
 
 func TestUntilSaysHowTheClientsAre(t *testing.T) {

@@ -59,6 +59,10 @@ func TestAClientHasItsOwnClock(t *testing.T) {
 }
 
 func TestFramesOfNoRateAreRefused(t *testing.T) {
+	w := netlooptest.New(t, game{})
+	for _, ppm := range []int{10_000, -10_000} {
+		w.Join("", nil, netlooptest.Link{}, netlooptest.ClientClock(0, ppm))
+	}
 	for _, o := range []netlooptest.ClientOption{
 		netlooptest.FPS(0), netlooptest.FPS(-1), netlooptest.ClientClock(-1, 0), netlooptest.ClientClock(0, 10_001), netlooptest.ClientClock(0, -10_001),
 	} {

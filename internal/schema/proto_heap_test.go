@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -125,6 +126,31 @@ func inUse() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
+}
+
+// What is nested deeper than decoding takes counts up to there, however deep it goes.
+func TestMessagesCountAsDeepAsTheyAreDecoded(t *testing.T) {
+	heap := ProtoFields(reflect.TypeFor[*descriptorpb.DescriptorProto]()).Heap
+	size := []int{heap(nil)}
+	for b, deep := []byte(nil), 1; deep <= 2*recursionLimit; deep++ {
+		b = append(protowire.AppendVarint([]byte{0x1a}, uint64(len(b))), b...) // nested_type
+		size = append(size, heap(b))
+		if grows := size[deep] > size[deep-1]; grows != (deep <= recursionLimit) {
+			t.Errorf("%d messages take %d bytes, %d took %d", deep+1, size[deep], deep, size[deep-1])
+		}
+	}
+}
+
+// An entry of a map takes its key and its value.
+func TestEntriesTakeAKeyAndAValue(t *testing.T) {
+	shape := shapeOf((*structpb.Struct)(nil).ProtoReflect().Type(), map[protoreflect.FullName]*protoShape{})
+	type entry struct {
+		key   string
+		value *structpb.Value
+	}
+	if got := shape.fields[1].element; got != int(unsafe.Sizeof(entry{})) {
+		t.Errorf("an entry takes %d bytes", got)
+	}
 }
 
 // A slice that grows one by one has room for the next power of two, and from 256 on for a

@@ -119,7 +119,12 @@ func (f *finder) visit(n ast.Node) bool {
 		}
 	case *ast.IncDecStmt:
 		f.swap(n.TokPos, n.Tok)
-	case *ast.ExprStmt, *ast.DeferStmt, *ast.BranchStmt:
+	case *ast.ExprStmt:
+		if call, ok := n.X.(*ast.CallExpr); ok && called(call) == "Helper" {
+			return false // It only chooses the line that a failure names.
+		}
+		f.remove(n)
+	case *ast.DeferStmt, *ast.BranchStmt:
 		f.remove(n)
 	case *ast.ReturnStmt:
 		if len(n.Results) == 0 {
