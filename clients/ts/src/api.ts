@@ -43,6 +43,7 @@ export const Code = {
   Unauthenticated: 19,
   Replaced: 20,
   Ticket: 21,
+  Moved: 22,
   Game: 1000,
 } as const;
 

@@ -284,7 +284,13 @@ export abstract class Connection {
   /** Takes the end of the connection: a break, or the server's last word. */
   protected ended(code: number, text: string): void {
     if (this.closed) return;
-    if (this.options.reconnect !== false && mayFollow(code, this.away !== undefined)) return this.lose(code, text);
+    const moved = code === Code.Moved && text !== "";
+    if (moved) {
+      // The game sends the client on to another room: it comes there as a newcomer, by this ticket.
+      this.ticket = text;
+      this.secret = NONE;
+    }
+    if (this.options.reconnect !== false && (moved || mayFollow(code, this.away !== undefined))) return this.lose(code, text);
     this.released();
     this.finish(code, text);
   }

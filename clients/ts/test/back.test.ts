@@ -80,6 +80,26 @@ test("where the place is gone the client joins anew: objects despawn, calls fail
   assert.deepEqual(phases, ["reconnecting 1", "loading", "playing"]);
 });
 
+test("a client that is sent on to another room comes there by the ticket, as a newcomer", async () => {
+  const { rig, client, phases } = await playing();
+  rig.peer.send(say.close(Code.Moved, "a@box"));
+  rig.step();
+  await redialled(rig, 2);
+  const hello = rig.peer.hear().last(Kind.Hello)!;
+  assert.equal(new TextDecoder().decode(hello[13] as Uint8Array), "a@box");
+  assert.equal(fields(hello[11] as Uint8Array)[1], undefined, "no secret of the room before");
+  await rig.greet({ id: 3, secret: "other" }, tables);
+  rig.step();
+  rig.peer.send(say.accepted());
+  rig.peer.state(301, 1);
+  rig.step();
+  assert.deepEqual([client.id, phases], [3, ["reconnecting 1", "loading", "playing"]]);
+  rig.peer.client.cut();
+  rig.step();
+  await redialled(rig, 3);
+  assert.equal(rig.peer.hear().last(Kind.Hello)![13], undefined, "the ticket is used up");
+});
+
 test("attempts come after longer and longer pauses, until they are given up", async () => {
   const { rig, client, phases } = await playing({ reconnect: { giveUpMs: 5000 } });
   rig.peer.client.cut();

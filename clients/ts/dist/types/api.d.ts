@@ -36,6 +36,7 @@ export declare const Code: {
     readonly Unauthenticated: 19;
     readonly Replaced: 20;
     readonly Ticket: 21;
+    readonly Moved: 22;
     readonly Game: 1000;
 };
 /** Why a client ended. */

@@ -1,0 +1,25 @@
+package ts_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"testing"
+)
+
+// What a page loads before it can connect stays small. Strings and names are a third of it.
+func TestTheBuiltClientIsSmall(t *testing.T) {
+	const most = 44_000 // bytes, gzipped
+	file, err := os.ReadFile("dist/netloop.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // The level is one.
+	if _, err := w.Write(file); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > most {
+		t.Errorf("dist/netloop.js takes %d bytes gzipped, and %d are the most", b.Len(), most)
+	}
+}
