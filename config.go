@@ -25,6 +25,9 @@ type Config struct {
 	// Listen is the UDP address for clients. Default 127.0.0.1:4433; port 0 picks
 	// a free one. One that others reach needs Auth.
 	Listen string
+	// Offline takes no UDP port, and needs no certificate: clients of this process come by
+	// client.Config Local, and nobody else. Others come by their network besides, if it is false.
+	Offline bool
 	// Auth says how those who join prove who they are.
 	Auth Auth
 	// Admin is the TCP address of the admin listener, which serves /metrics,
@@ -181,6 +184,9 @@ const (
 func (c Config) validate() (Config, error) {
 	if c.Listen == "" {
 		c.Listen = defaultListen
+	}
+	if c.Offline && (c.Web != "" || c.CertFile != "") {
+		return c, ConfigError("Offline", c.Offline, "a server without a port has neither Web nor CertFile")
 	}
 	if n := len(c.Secret); n > 0 && n < minSecret {
 		return c, ConfigError("Secret", fmt.Sprintf("%d bytes", n), "use %d random bytes or more, or none", minSecret)

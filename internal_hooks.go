@@ -50,7 +50,7 @@ func setHooks() bool {
 	d.Server = func(server any) inside.Server {
 		s := server.(*Server)
 		return inside.Server{
-			Public: s, Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s},
+			Public: s, Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s}, Local: &s.local,
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
 			Adopt: func(take func(inside.Room)) {
 				s.crew.opened = func(r *Room) {

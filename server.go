@@ -29,6 +29,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/localnet"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/transport/webnet"
@@ -63,6 +64,8 @@ type Server struct {
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
 	listener *quicnet.Listener
+	local    localnet.Host // of clients in this process
+	alone    bool          // it listens as far as a server does that is offline
 	admin    *admin.Server
 	web      *web.Server    // nil without Config.Web
 	flight   *flight.Dumper // nil without a TraceDir
@@ -115,6 +118,7 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
+	s.local.Handler, s.local.AdmitTimeout, s.local.Clock, s.local.Stats = admission{s}, cfg.AdmitTimeout, s.clock.Now, s.transport
 	s.socket.Lag, s.socket.Wait = s.metrics.ObserveSocketLag, s.metrics.ObserveSocketWait
 	if err := s.openTokens(); err != nil {
 		return nil, err
@@ -164,8 +168,13 @@ func (s *Server) Listen() error {
 	if s.ended.Load() {
 		return errUsed
 	}
-	if s.listener != nil {
+	if s.listener != nil || s.alone {
 		return nil
+	}
+	if s.cfg.Offline {
+		err := s.listenBeside(nil)
+		s.alone = err == nil
+		return err
 	}
 	conf, err := s.openCertificate()
 	if err != nil {
@@ -307,6 +316,7 @@ func (s *Server) serve(ctx context.Context) error {
 	err := s.play(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	s.local.Close(closeCtx)
 	if s.listener != nil {
 		err = errors.Join(err, s.listener.Close(closeCtx))
 	}

@@ -18,6 +18,11 @@ type Config struct {
 	// Schema is the game's: the same that its server uses, or that of another build
 	// of the game, to which the client then adapts.
 	Schema *netloop.Schema
+	// Local is a server of this process, to be joined without a network: for a game that somebody
+	// hosts and plays at once, or plays alone. [Dial] needs no address then. The server may be one
+	// with [netloop.Config] Offline, and must run, or at least listen, for the game to let the
+	// client in.
+	Local *netloop.Server
 	// Room names the room to join. Empty is the server's default room.
 	Room string
 	// Ticket is a seat that is reserved in a room, see [netloop.Ticket], or the code of a private

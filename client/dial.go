@@ -10,6 +10,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/localnet"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/transport/webnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -17,7 +18,10 @@ import (
 
 // Dialer lets many clients of a process share one UDP socket, as load tests
 // want. Its methods may be called from any goroutine.
-type Dialer struct{ d *quicnet.Dialer }
+type Dialer struct {
+	d     *quicnet.Dialer
+	local *localnet.Dialer // in the place of d: see Config.Local
+}
 
 // NewDialer opens a UDP socket on a free port.
 func NewDialer() (*Dialer, error) {
@@ -25,7 +29,7 @@ func NewDialer() (*Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Dialer{d}, nil
+	return &Dialer{d: d}, nil
 }
 
 // Close ends every connection that the Dialer made, and returns when all of
@@ -36,11 +40,16 @@ func (d *Dialer) Close() error { return d.d.Close() }
 // the client in. A *netloop.Refusal says why the server or the game did not, or in what a server of
 // another build does not fit: it has CodeSchemaMismatch and names the class or method, the field,
 // and both types. A connection that breaks later the client makes anew with the same Dialer: see
-// [Reconnect].
+// [Reconnect]. With a Config.Local the address and the Dialer have no part in it.
 func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	c, err := newClient(cfg, systemClock())
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Local != nil {
+		addr = "the server of this process"
+		d = &Dialer{local: &localnet.Dialer{Host: inside.Netloop.Server(cfg.Local).Local}}
+		c.closer = d.local.Close
 	}
 	c.dial = func(ctx context.Context, e *entry) {
 		go func() { d.enter(ctx, addr, &c.cfg, e) }()
@@ -94,6 +103,10 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		defer cancel()
 	}
 	// The transports differ here and nowhere else.
+	if d.local != nil {
+		e.end(d.local.Dial(ctx, e.greeting(), e.config))
+		return
+	}
 	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}
 	if cfg.Transport == WebTransport {
 		conf.Protocol = webnet.Client()
@@ -106,6 +119,9 @@ var built = map[Transport]bool{QUIC: true, WebTransport: true}
 
 // Dial connects with a socket of the client's own, which Close closes.
 func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
+	if cfg.Local != nil {
+		return new(Dialer).Dial(ctx, addr, cfg)
+	}
 	d, err := NewDialer()
 	if err != nil {
 		return nil, err
@@ -146,7 +162,7 @@ func init() { //nolint:gochecknoinits // The one door: see package inside.
 	inside.Client.Bounds = bounds
 	inside.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
-	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{quicnet.NewDialerOn(socket)} }
+	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{d: quicnet.NewDialerOn(socket)} }
 	inside.Client.New = func(cfg any, m inside.Memory) (any, error) {
 		c, err := newClient(cfg.(Config), m.Clock)
 		if err != nil {

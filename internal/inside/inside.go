@@ -21,6 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/localnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -83,6 +84,8 @@ type Server struct {
 	Tick    any               // the room's *netloop.Tick
 	Schema  any               // the game's *netloop.Schema
 	Handler transport.Handler // admits clients
+	// Local lets clients of this process in without a network.
+	Local *localnet.Host
 	// UseClock replaces the clock before the first tick.
 	UseClock func(loop.Clock)
 	// SetIdleTimeout says for how long a client may give no sign of life. It acts on a server that
