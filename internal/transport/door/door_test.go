@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -37,7 +38,11 @@ func (c *caller) Open(ctx context.Context) (carrier.Conn, error) {
 // told waits until somebody was told something.
 func (c *caller) told() transport.Code {
 	<-c.ctx.Done()
-	return context.Cause(c.ctx).(*transport.Refusal).Code
+	var r *transport.Refusal
+	if !errors.As(context.Cause(c.ctx), &r) {
+		return 0
+	}
+	return r.Code
 }
 
 // While nobody can come in, some are heard all the same, and no more than that.

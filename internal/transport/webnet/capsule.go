@@ -53,7 +53,7 @@ func (f *frames) next() error {
 		f.data = size
 		return nil
 	}
-	_, err = io.CopyN(io.Discard, counted{f}, int64(size)) //nolint:gosec // It has 62 bits.
+	_, err = io.CopyN(io.Discard, counted{f}, int64(size)) // It has 62 bits.
 	return err
 }
 

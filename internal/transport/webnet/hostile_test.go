@@ -18,6 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // raw is a client of HTTP/3 that does as it likes.
@@ -59,7 +60,7 @@ func (r *raw) ask(t *testing.T, method, proto, path string, header ...string) (*
 	if err := s.SendRequestHeader(req); err != nil {
 		t.Fatal(err)
 	}
-	rsp, err := s.ReadResponse()
+	rsp, err := s.ReadResponse() //nolint:bodyclose // The body is the CONNECT stream, which stays.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestOtherRequestsAreTurnedAway(t *testing.T) {
 
 // Whatever is missing for a hello, it has to be there in time.
 func TestAHelloHasToComeInTime(t *testing.T) {
-	h := serve(t, nil, func(c *quicnet.ServerConfig) { c.HelloTimeout = 150 * time.Millisecond })
+	h := serve(t, nil, func(c *quicnet.ServerConfig) { c.HelloTimeout = 500 * time.Millisecond })
 	for name, do := range map[string]func(*testing.T, *raw){
 		"nothing":                  func(*testing.T, *raw) {},
 		"half a request":           func(t *testing.T, r *raw) { r.open(t, 0x01, 0x40) },
@@ -286,4 +287,33 @@ func TestWhatACONNECTStreamCarries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page that is turned away reads why, and has the time to: the connection stays until the page
+// has closed it, or has not done so for a while.
+func TestAPageReadsWhyItIsTurnedAway(t *testing.T) {
+	h := serve(t, nil, nil)
+	h.refuse = func(*netloopv1.Hello) error { return transport.Refuse(transport.CodeRoomUnknown, "no such room") }
+	for _, closes := range []bool{true, false} {
+		r := rawDial(t, h)
+		s := r.connect(t)
+		say, err := transport.AppendHello(head(s.StreamID()), hello())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.open(t, say...)
+		why, err := readClose(s)
+		if want := (transport.Closed{Code: transport.CodeRoomUnknown, Text: "no such room", Remote: true}); err != nil || why != want {
+			t.Errorf("the page reads %+v, %v", why, err)
+		}
+		if r.Context().Err() != nil {
+			t.Error("the connection is closed before the page can have read that")
+		}
+		if closes {
+			_ = r.CloseWithError(0, "")
+		} else if code := r.ended(t); code != transport.CodeRoomUnknown {
+			t.Error("closed with", code)
+		}
+	}
+	eventually(t, "nobody to be left", func() bool { return h.stats.Strangers.Load() == 0 })
 }
