@@ -1,7 +1,7 @@
 // Plays what a client of a crowd has received, frame by frame, and prints what that has taken. The
 // file is named on the command line: each packet behind its length, four bytes, lowest first.
 //
-//     node --expose-gc --max-semi-space-size=512 crowd.mjs FILE
+//     node --expose-gc --single-threaded --max-semi-space-size=512 crowd.mjs FILE
 
 import { readFileSync } from "node:fs";
 import { Replica } from "../src/state/replica.js";
