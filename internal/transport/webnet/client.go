@@ -48,7 +48,7 @@ func connect(ctx context.Context, conn *quic.Conn, host string) (*session, error
 	if err != nil {
 		return nil, err
 	}
-	rsp, err := req.ReadResponse() //nolint:bodyclose // The body is the CONNECT stream, which stays.
+	rsp, err := req.ReadResponse() //nolint:bodyclose // The body is the CONNECT stream.
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (r *raw) ask(t *testing.T, method, proto, path string, header ...string) (*
 	if err := s.SendRequestHeader(req); err != nil {
 		t.Fatal(err)
 	}
-	rsp, err := s.ReadResponse() //nolint:bodyclose // The body is the CONNECT stream, which stays.
+	rsp, err := s.ReadResponse() //nolint:bodyclose // The body is the CONNECT stream.
 	if err != nil {
 		t.Fatal(err)
 	}
