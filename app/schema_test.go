@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/golden"
 )
 
 // Everything has a field of each kind of type, and each way of drawing.

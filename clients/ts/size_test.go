@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a page loads before it can connect stays small. Strings and names are a third of it.
+// What a page loads before it can connect stays small.
 func TestTheBuiltClientIsSmall(t *testing.T) {
 	const most = 44_000 // bytes, gzipped
 	file, err := os.ReadFile("dist/netloop.js")

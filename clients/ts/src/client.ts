@@ -14,6 +14,7 @@ import { Prediction, type Surroundings } from "./predict/prediction.js";
 import { Calls } from "./rpc/calls.js";
 import { Held, StageQueues, type Queued } from "./rpc/queue.js";
 import { Acking } from "./session/reception.js";
+import { statsOf } from "./stats.js";
 import type { ApplyResult, Replicated } from "./state/replica.js";
 import { ClassObjects, Listeners, type World } from "./view/classes.js";
 import { Entity } from "./view/entity.js";
@@ -523,45 +524,4 @@ export class ClientImpl extends Connection implements Client<any>, World, Surrou
     const { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed } = this;
     return { link, replica, reception, snapshots, playout, prediction, calls, held, told, traffic, counts, time, closed, interpolates: this.interpolates };
   }
-}
-
-function statsOf(c: ClientImpl): Stats {
-  const f = c.figures();
-  const now = c.frame.now;
-  const { time, playout, prediction } = f;
-  const applied = f.replica?.tick ?? 0;
-  return {
-    ...f.counts,
-    ...f.traffic,
-    transport: c.transport,
-    rttMs: time.sync.rtt,
-    synced: time.sync.ready,
-    serverTick: time.tick,
-    appliedTick: applied,
-    ageMs: applied > 0 ? time.age(now, applied) : 0,
-    snapshots: f.snapshots.whole,
-    snapshotRate: f.snapshots.rate(now),
-    lost: f.reception.lost,
-    heldBack: f.reception.held,
-    viewDelayMs: playout.drawn > 0 && f.interpolates ? time.gameTime(now) - playout.at : 0,
-    drawn: playout.drawn,
-    starved: playout.starved,
-    extrapolated: playout.extrapolated,
-    viewJumps: playout.jumps,
-    inputsMissed: f.told.missed,
-    inputEarlyMs: f.told.early,
-    leadMs: time.lead.on ? time.steps.at - time.game : 0,
-    leadJumps: time.lead.jumps,
-    mispredicted: prediction.mispredicted,
-    mispredictedLate: prediction.mispredictedLate,
-    replayed: prediction.replayed,
-    spawnsMatched: prediction.spawnsMatched,
-    spawnsWithdrawn: prediction.spawnsWithdrawn,
-    jumped: time.steps.jumped,
-    silentMs: f.link && !f.closed ? Math.max(0, now - f.link.heard) : 0,
-    held: f.held.length,
-    early: f.held.early,
-    calls: f.calls.size,
-    lateCalls: f.calls.late,
-  };
 }
