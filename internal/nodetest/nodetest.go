@@ -68,7 +68,7 @@ func Run(tb testing.TB, name string, args ...string) string {
 // what was printed.
 func RunIn(tb testing.TB, dir, name string, args ...string) string {
 	tb.Helper()
-	cmd := exec.CommandContext(tb.Context(), name, args...)
+	cmd := exec.CommandContext(tb.Context(), name, args...) //nolint:gosec // Tests name it.
 	cmd.Dir = filepath.Join(Root(tb), filepath.FromSlash(dir))
 	cmd.Env = append(os.Environ(), "NETLOOP_ROOT="+Root(tb))
 	out, err := cmd.CombinedOutput()
