@@ -36,12 +36,13 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/transport/webnet", "internal/watchfile", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/transport/socknet", "internal/transport/webnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet", "internal/transport/webnet", "scripts/floor"},
+	"github.com/coder/websocket":          {"internal/transport/socknet"},
 	"golang.org/x/net/":                   {"internal/transport/gate"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
@@ -486,7 +487,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",

@@ -32,6 +32,7 @@ import (
 	"github.com/netloop/netloop/internal/transport/localnet"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/transport/webnet"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
@@ -67,8 +68,9 @@ type Server struct {
 	local    localnet.Host // of clients in this process
 	alone    bool          // it listens as far as a server does that is offline
 	admin    *admin.Server
-	web      *web.Server    // nil without Config.Web
-	flight   *flight.Dumper // nil without a TraceDir
+	web      *web.Server     // nil without Config.Web
+	sockets  *socknet.Server // that web serves
+	flight   *flight.Dumper  // nil without a TraceDir
 
 	adminCounts admin.Counts
 	webCounts   web.Counts
@@ -172,7 +174,7 @@ func (s *Server) Listen() error {
 		return nil
 	}
 	if s.cfg.Offline {
-		err := s.listenBeside(nil)
+		err := s.listenBeside(nil, nil)
 		s.alone = err == nil
 		return err
 	}
@@ -202,7 +204,7 @@ func (s *Server) listen(conf *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("netloop: Listen: %w", err)
 	}
-	if err := s.listenBeside(conf); err != nil {
+	if err := s.listenBeside(conf, l.Door()); err != nil {
 		return errors.Join(err, l.Close(context.Background()))
 	}
 	s.crew.Lock()
@@ -214,7 +216,7 @@ func (s *Server) listen(conf *tls.Config) error {
 }
 
 // listenBeside takes the TCP ports, and opens what else must be there before clients come.
-func (s *Server) listenBeside(conf *tls.Config) (err error) {
+func (s *Server) listenBeside(conf *tls.Config, door *door.Door) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeBeside())
@@ -226,7 +228,7 @@ func (s *Server) listenBeside(conf *tls.Config) (err error) {
 		}
 	}
 	if s.cfg.Web != "" {
-		if s.web, err = s.listenWeb(conf); err != nil {
+		if s.web, err = s.listenWeb(conf, door); err != nil {
 			return err
 		}
 	}
@@ -241,6 +243,7 @@ func (s *Server) closeBeside() (err error) {
 	}
 	if s.web != nil {
 		err = errors.Join(err, s.web.Close())
+		s.sockets.Close()
 		s.web = nil
 	}
 	return err
@@ -335,7 +338,10 @@ func (s *Server) serveBeside(ctx context.Context) error {
 		serving.Go(func() { adminErr = s.admin.Serve(ctx) })
 	}
 	if s.web != nil {
-		serving.Go(func() { webErr = s.web.Serve(ctx) })
+		serving.Go(func() {
+			webErr = s.web.Serve(ctx)
+			s.sockets.Close()
+		})
 	}
 	serving.Wait()
 	return errors.Join(adminErr, webErr)

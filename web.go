@@ -9,8 +9,10 @@ import (
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/web"
 )
 
@@ -20,23 +22,26 @@ import (
 type WebGame interface{ Web() fs.FS }
 
 // listenWeb binds the listener of pages, with the server's certificate if it is to be encrypted.
-func (s *Server) listenWeb(conf *tls.Config) (*web.Server, error) {
+func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, error) {
 	if s.cfg.WebTLS {
 		conf = conf.Clone()
 		conf.MinVersion, conf.NextProtos = tls.VersionTLS13, nil
 	} else {
 		conf = nil
 	}
+	s.sockets = socknet.New(socknet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle})
 	w, err := web.Listen(web.Config{
 		Listen:  s.cfg.Web,
 		TLS:     conf,
 		Files:   s.cfg.WebFiles,
 		Facts:   s.webFacts,
 		Origins: s.origins,
+		Socket:  s.sockets,
 		Counts:  &s.webCounts,
 		Log:     s.log,
 	})
 	if err != nil {
+		s.sockets.Close()
 		return nil, fmt.Errorf("netloop: Web: %w", err)
 	}
 	if conf == nil && !quicnet.OnLoopback(s.cfg.Web) {
@@ -75,6 +80,7 @@ func (m measured) WebRequests(f *metrics.Family) {
 
 func (m measured) WebConnections(f *metrics.Family) {
 	f.Set(m.s.webCounts.Conns.Load(), "full")
+	f.Set(m.s.webCounts.Rate.Load(), "rate")
 }
 
 // parseOrigins reads Config.Origins.

@@ -15,7 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/carrier"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -180,7 +180,7 @@ func TestRefusalsThatPass(t *testing.T) {
 		}
 	}
 	// QUIC says net.ErrClosed of an attempt that nobody has answered in time, too.
-	for err, final := range map[error]bool{quicnet.ErrDialerClosed: true, net.ErrClosed: false} {
+	for err, final := range map[error]bool{carrier.ErrDialerClosed: true, net.ErrClosed: false} {
 		r := newReturner(t, Config{})
 		r.breaks(netloop.CodeLost)
 		r.fail(fmt.Errorf("dial: %w", err))

@@ -12,6 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/localnet"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/transport/webnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -19,9 +20,12 @@ import (
 // Dialer lets many clients of a process share one UDP socket, as load tests
 // want. Its methods may be called from any goroutine.
 type Dialer struct {
-	d     *quicnet.Dialer
-	local *localnet.Dialer // in the place of d: see Config.Local
+	d       *quicnet.Dialer
+	local   *localnet.Dialer // in the place of d: see Config.Local
+	sockets *socknet.Dialer  // for clients over WebSocket, each on a TCP socket of its own
 }
+
+func dialerOf(d *quicnet.Dialer) *Dialer { return &Dialer{d: d, sockets: socknet.NewDialer()} }
 
 // NewDialer opens a UDP socket on a free port.
 func NewDialer() (*Dialer, error) {
@@ -29,12 +33,15 @@ func NewDialer() (*Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Dialer{d: d}, nil
+	return dialerOf(d), nil
 }
 
 // Close ends every connection that the Dialer made, and returns when all of
 // their goroutines have ended.
-func (d *Dialer) Close() error { return d.d.Close() }
+func (d *Dialer) Close() error {
+	d.sockets.Close()
+	return d.d.Close()
+}
 
 // Dial connects to a server at addr, host:port, joins its room, and returns once the game has let
 // the client in. A *netloop.Refusal says why the server or the game did not, or in what a server of
@@ -103,8 +110,12 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		defer cancel()
 	}
 	// The transports differ here and nowhere else.
-	if d.local != nil {
+	switch {
+	case d.local != nil:
 		e.end(d.local.Dial(ctx, e.greeting(), e.config))
+		return
+	case cfg.Transport == WebSocket:
+		e.end(d.dialSocket(ctx, addr, cfg, e))
 		return
 	}
 	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}
@@ -115,7 +126,7 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 }
 
 // built says which transports there are.
-var built = map[Transport]bool{QUIC: true, WebTransport: true}
+var built = map[Transport]bool{QUIC: true, WebTransport: true, WebSocket: true}
 
 // Dial connects with a socket of the client's own, which Close closes.
 func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
@@ -162,7 +173,7 @@ func init() { //nolint:gochecknoinits // The one door: see package inside.
 	inside.Client.Bounds = bounds
 	inside.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
-	inside.Client.NewDialer = func(socket net.PacketConn) any { return &Dialer{d: quicnet.NewDialerOn(socket)} }
+	inside.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }
 	inside.Client.New = func(cfg any, m inside.Memory) (any, error) {
 		c, err := newClient(cfg.(Config), m.Clock)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/socknet"
 )
 
 // options are the command line.
@@ -68,7 +69,7 @@ const (
 
 // flags declares the options with their defaults.
 func (o *options) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.addr, "addr", "127.0.0.1:4433", "the server, `HOST:PORT`")
+	f.StringVar(&o.addr, "addr", "127.0.0.1:4433", "the server, `HOST:PORT`; with --transport websocket that of its pages (--web), or a ws:// or wss:// URL")
 	f.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
 	f.DurationVar(&o.ramp, "ramp", 2*time.Second, "over which time they connect, 0 to 10m")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "how long they play before anything is counted, 0 to 10m")
@@ -99,7 +100,7 @@ func (o *options) validate() error {
 		flag, remedy string
 		value        any
 	}{
-		{hostPort(o.addr), "addr", "use HOST:PORT, as in 127.0.0.1:4433", o.addr},
+		{o.transport == client.WebSocket || hostPort(o.addr), "addr", "use HOST:PORT, as in 127.0.0.1:4433", o.addr},
 		{o.clients >= 1 && o.clients <= maxClients, "clients", "use 1 to 10000", o.clients},
 		{o.ramp >= 0 && o.ramp <= maxPhase, "ramp", "use 0s to 10m", o.ramp},
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
@@ -192,7 +193,15 @@ func (o *options) parseTrust() error {
 	case o.certHash != "":
 		flag = "cert-hash"
 	}
-	conf, err := quicnet.ClientTLS(o.addr, quicnet.Trust{CAFile: o.ca, CertHash: o.certHash})
+	addr := o.addr
+	if o.transport == client.WebSocket {
+		u, err := socknet.URL(addr, quicnet.OnLoopback(addr))
+		if err != nil {
+			return fmt.Errorf("--addr: %w", err)
+		}
+		addr = socknet.HostOf(u)
+	}
+	conf, err := quicnet.ClientTLS(addr, quicnet.Trust{CAFile: o.ca, CertHash: o.certHash})
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/transport/webnet"
 	"github.com/netloop/netloop/internal/watchdog"
 	"github.com/netloop/netloop/internal/watchfile"
@@ -58,7 +59,7 @@ var headings = [limits.NumParts][2]string{
 func packages() []func() limits.Table {
 	return []func() limits.Table{
 		inside.Netloop.Bounds, inside.Client.Bounds,
-		gate.Bounds, quicnet.Bounds, webnet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
+		gate.Bounds, quicnet.Bounds, webnet.Bounds, socknet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
 		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, web.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
 		guard.Bounds, logging.Bounds, watchfile.Bounds,
 	}

@@ -221,7 +221,7 @@ var table = []row{
 		server(Server.AdminRefusals)},
 	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
 		server(Server.WebRequests)},
-	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be.",
+	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be, or because they came faster than their site or all may (rate).",
 		server(Server.WebConnections)},
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},

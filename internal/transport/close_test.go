@@ -162,9 +162,9 @@ func TestFlushLagLeavesChokeOut(t *testing.T) {
 	server.Flush(10 * time.Millisecond)
 	server.appendDatagram(nil, 0)
 	// waited 100 ms for the peer
-	server.datagramSent(11*time.Millisecond, 111*time.Millisecond, true)
+	server.datagramSent(11*time.Millisecond, 111*time.Millisecond, nil)
 	server.appendDatagram(nil, 0)
-	server.datagramSent(111*time.Millisecond, 112*time.Millisecond-1, true)
+	server.datagramSent(111*time.Millisecond, 112*time.Millisecond-1, nil)
 	if len(lags) != 1 || lags[0] != 2*time.Millisecond-1 {
 		t.Error("lags", lags)
 	}

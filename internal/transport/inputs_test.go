@@ -51,7 +51,7 @@ func TestInputsEqualProtoMarshalAndArrive(t *testing.T) {
 		if !bytes.Equal(b, want) || len(appendInputStatus(nil, s)) > maxInputStatus {
 			t.Errorf("server\n% x\n% x", b, want)
 		}
-		server.datagramSent(0, 0, true)
+		server.datagramSent(0, 0, nil)
 		client.ReceiveDatagram(5, b)
 		if as := client.arrivals(); len(as) != 2 || as[1].Kind != InputsTold || *as[1].Status != s {
 			t.Errorf("%+v", as)

@@ -90,7 +90,7 @@ func (l *Link) ReceiveStream(at time.Duration, b []byte) error {
 // SendDatagrams hands every datagram that waits to send, which must not keep it. What follows
 // a datagram stands here alone: the snapshot's slot is free once its last packet has been
 // handed over, and the time that each call took is choke or flush lag. A datagram for which
-// send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
+// send fails is counted and lost; all errors but ErrDatagramTooLarge and ErrBehind end the sending.
 func (l *Link) SendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	return l.leg.Load().sendDatagrams(clock, send)
 }

@@ -140,7 +140,7 @@ func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {
 		if _, ok := server.appendDatagram(nil, 0); !ok {
 			t.Fatal("nothing to send")
 		}
-		server.datagramSent(at(from), at(to), true)
+		server.datagramSent(at(from), at(to), nil)
 	}
 	server.Slot().Packets = [][]byte{{1}, {2}}
 	server.Flush(at(100))

@@ -39,8 +39,8 @@ func (e *end) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	return e.Link.leg.Load().appendDatagram(dst, at)
 }
 
-func (e *end) datagramSent(started, ended time.Duration, ok bool) {
-	e.Link.leg.Load().datagramSent(started, ended, ok)
+func (e *end) datagramSent(started, ended time.Duration, err error) {
+	e.Link.leg.Load().datagramSent(started, ended, err)
 }
 
 func pair(cfg SessionConfig) (server, client *end) { return newEnd(false, cfg), newEnd(true, cfg) }
@@ -70,7 +70,7 @@ func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 		if len(b) > MaxDatagram {
 			t.Fatalf("a datagram of %d bytes", len(b))
 		}
-		from.datagramSent(at, at, true)
+		from.datagramSent(at, at, nil)
 		to.ReceiveDatagram(at, b)
 		datagrams++
 	}
@@ -153,7 +153,7 @@ func TestSnapshotOccupiesTheSlotUntilItLeft(t *testing.T) {
 		if server.Slot() != nil {
 			t.Fatal("the slot is free before the link took packet", i)
 		}
-		server.datagramSent(0, 0, true)
+		server.datagramSent(0, 0, nil)
 	}
 	if server.Slot() == nil || len(server.Slot().Packets) != 0 {
 		t.Fatal("the slot is not free, or not empty")
@@ -383,7 +383,7 @@ func TestFlushLagIsTakenOnce(t *testing.T) {
 	if _, ok := server.appendDatagram(nil, 0); !ok {
 		t.Fatal("nothing to send")
 	}
-	server.datagramSent(6*time.Millisecond, 6500*time.Microsecond, true)
+	server.datagramSent(6*time.Millisecond, 6500*time.Microsecond, nil)
 	if lag, ok := server.TakeFlushLag(); !ok || lag != 1500*time.Microsecond {
 		t.Errorf("%v, %v", lag, ok)
 	}
@@ -395,7 +395,7 @@ func TestFlushLagIsTakenOnce(t *testing.T) {
 	if _, ok := server.appendDatagram(nil, 0); !ok {
 		t.Fatal("nothing to send")
 	}
-	server.datagramSent(7*time.Millisecond, 7*time.Millisecond, true)
+	server.datagramSent(7*time.Millisecond, 7*time.Millisecond, nil)
 	if lag, ok := server.TakeFlushLag(); !ok || lag != 1 { // 0 would say that nothing has left.
 		t.Errorf("of a datagram that leaves at once %v, %v", lag, ok)
 	}

@@ -24,6 +24,7 @@ const (
 	DropDatagramTooLarge             // datagram: it is larger than allowed
 	DropBeat                         // datagram: nothing new in it, too soon after another such
 	DropDatagramUnsent               // datagram: the link did not take it
+	DropDatagramBehind               // datagram: it got old while the link was behind
 	DropDatagramRate                 // datagram: too many from this session
 	DropDatagramBytes                // datagram: too many bytes from this session
 	DropRole                         // datagram: a field that this side never receives
@@ -67,6 +68,7 @@ var dropNames = [numDrops][2]string{
 	DropDatagramTooLarge: {"datagram", "oversize"},
 	DropBeat:             {"datagram", "empty"},
 	DropDatagramUnsent:   {"datagram", "unsent"},
+	DropDatagramBehind:   {"datagram", "behind"},
 	DropDatagramRate:     {"datagram", "too_many"},
 	DropDatagramBytes:    {"datagram", "too_many_bytes"},
 	DropRole:             {"datagram", "wrong_direction"},

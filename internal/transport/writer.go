@@ -8,10 +8,14 @@ import (
 // ErrDatagramTooLarge is the error of a link that cannot carry a datagram of this size now.
 var ErrDatagramTooLarge = errors.New("transport: the link cannot carry a datagram of this size")
 
+// ErrBehind is the error of a link that has not taken a datagram because it is behind with what it
+// has, and now the datagram is old.
+var ErrBehind = errors.New("transport: the link is behind")
+
 // sendDatagrams hands every datagram that waits to send, which must not keep it. What follows
 // a datagram stands here alone: the snapshot's slot is free once its last packet has been
 // handed over, and the time that each call took is choke or flush lag. A datagram for which
-// send fails is counted and lost; all errors but ErrDatagramTooLarge end the sending.
+// send fails is counted and lost; all errors but ErrDatagramTooLarge and ErrBehind end the sending.
 func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
 	for {
@@ -22,8 +26,8 @@ func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byt
 		l.datagram = b
 		err := send(b)
 		sent := clock()
-		l.datagramSent(at, sent, err == nil)
-		if err != nil && !errors.Is(err, ErrDatagramTooLarge) {
+		l.datagramSent(at, sent, err)
+		if err != nil && !errors.Is(err, ErrDatagramTooLarge) && !errors.Is(err, ErrBehind) {
 			return err
 		}
 		at = sent
@@ -103,8 +107,11 @@ func (l *leg) appendPacketLocked(dst []byte) []byte {
 // datagramSent notes that the link has taken the last datagram, or has failed to. The call
 // that handed the datagram over ran from started to ended: a long call has waited for the
 // peer's congestion window, which counts as choke and not as flush lag.
-func (l *leg) datagramSent(started, ended time.Duration, ok bool) {
-	if !ok {
+func (l *leg) datagramSent(started, ended time.Duration, err error) {
+	switch {
+	case errors.Is(err, ErrBehind):
+		l.stats.Drop(DropDatagramBehind, 1)
+	case err != nil:
 		l.stats.Drop(DropDatagramUnsent, 1)
 	}
 	l.mu.Lock()

@@ -1,6 +1,9 @@
 package web
 
-import "github.com/netloop/netloop/internal/limits"
+import (
+	"github.com/netloop/netloop/internal/limits"
+	"github.com/netloop/netloop/internal/transport/door"
+)
 
 // Bounds are the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
@@ -8,6 +11,14 @@ func Bounds() limits.Table {
 		{
 			Name: "connections of the page server (`--web`), WebSockets aside", Default: maxConns, Unit: "connections",
 			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "the one that has been quiet for longest is closed, of the site with the most",
+		},
+		{
+			Name: "… new ones of a site, and of all", Default: door.TollRates(maxConns), Unit: "a second",
+			Counter: `netloop_web_connections_refused_total{reason="rate"}`, Full: "closed before TLS",
+		},
+		{
+			Name: "… what is read of one, a WebSocket's included", Default: limits.Say("%v, at once %v", limits.Bytes(readRate), limits.Bytes(readBurst)), Unit: "a second",
+			Full: "the rest waits at the sender",
 		},
 		{
 			Name: "… a request, header and all", Default: limits.Bytes(maxHeader), Full: "answered 431",

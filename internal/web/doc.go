@@ -6,7 +6,8 @@
 //	Listen(config)   reads the files, compresses each once, and binds the port
 //	Serve(ctx)       answers until ctx ends, then waits briefly for answers under way
 //
-//	connection ─▶ pool     full? one that is quiet goes, of the site with the most
+//	connection ─▶ toll     faster than its site may? closed before it costs anything
+//	           ─▶ pool     full? one that is quiet goes, of the site with the most
 //	request    ─▶ headers  what a browser may do with whatever is answered
 //	           ─▶ /              the game's files, or a page of the server's own
 //	              /connect.json  where the game is for the page, and what its certificate is

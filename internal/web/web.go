@@ -13,7 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/origin"
 )
 
@@ -30,6 +33,10 @@ const (
 	maxConns = 256
 	// sendBuffer bounds what the kernel holds of an answer for a peer that does not read.
 	sendBuffer = 128 << 10
+	// readRate is how many bytes a second are read of a connection, at once readBurst: twice what
+	// a session may send.
+	readRate  = 4 << 20
+	readBurst = 8 << 20
 	// shutdownGrace is what answers under way get once the server stops.
 	shutdownGrace = 2 * time.Second
 )
@@ -62,6 +69,7 @@ type Counts struct {
 	Answered atomic.Uint64 // requests for which there is a page or a file
 	Missing  atomic.Uint64 // requests for which there is none
 	Conns    atomic.Uint64 // connections closed for newer ones
+	Rate     atomic.Uint64 // connections that came faster than their site may, or all may
 }
 
 // Server is a bound listener of pages.
@@ -85,9 +93,19 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}
 	cfg.Origins.Serves(h.scheme(), ln.Addr())
+	toll := door.NewToll(maxConns)
 	return &Server{
-		tls:      cfg.TLS != nil,
-		listener: pool.New(narrow{ln}, pool.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
+		tls: cfg.TLS != nil,
+		listener: pool.New(narrow{ln}, pool.Config{
+			Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) },
+			Welcome: func(at net.Addr) bool {
+				pays := toll.Pay(at)
+				if !pays {
+					cfg.Counts.Rate.Add(1)
+				}
+				return pays
+			},
+		}),
 		http: &http.Server{
 			Handler:        h,
 			TLSConfig:      cfg.TLS,
@@ -109,16 +127,35 @@ func http1() *http.Protocols {
 	return p
 }
 
-// narrow is a TCP listener whose connections hold little of what their peers do not read.
+// narrow is a TCP listener whose connections hold little of what their peers do not read, and read
+// what they send at a rate.
 type narrow struct{ net.Listener }
 
 // Accept implements net.Listener.
 func (n narrow) Accept() (net.Conn, error) {
 	c, err := n.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer) // A connection that has ended says so when it is used.
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return c, err
 	}
-	return c, err
+	_ = tcp.SetWriteBuffer(sendBuffer) // A connection that has ended says so when it is used.
+	return &paced{tcp, rate.NewLimiter(readRate, readBurst)}, err
+}
+
+// paced is a connection that is read at a rate, whatever comes over it: what takes longer to look
+// at than to send, such as the pieces of a message that have no bytes, is sent no faster.
+type paced struct {
+	*net.TCPConn
+	rate *rate.Limiter
+}
+
+// Read implements net.Conn.
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.TCPConn.Read(b[:min(len(b), readBurst)])
+	if wait := p.rate.ReserveN(time.Now(), n).Delay(); wait > 0 {
+		time.Sleep(wait)
+	}
+	return n, err
 }
 
 // Addr is the address bound.

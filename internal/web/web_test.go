@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport/origin"
@@ -405,8 +406,8 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if n := cfg.Counts.Conns.Load(); resp.StatusCode != 200 || n < 1000-maxConns {
-		t.Errorf("%s, and %d connections were closed for newer ones", resp.Status, n)
+	if n := cfg.Counts.Conns.Load() + cfg.Counts.Rate.Load(); resp.StatusCode != 200 || n < 1000-maxConns {
+		t.Errorf("%s, and %d connections were closed", resp.Status, n)
 	}
 }
 
@@ -420,5 +421,50 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 		if resp := raw(t, at, say); !strings.HasPrefix(resp, "HTTP/1.1 431 ") && resp != "" {
 			t.Errorf("%s: %.60q", name, resp)
 		}
+	}
+}
+
+// Connections of one site come at a rate, whatever becomes of them.
+func TestConnectionsComeAtARate(t *testing.T) {
+	cfg := config()
+	at := start(t, cfg)
+	for cfg.Counts.Rate.Load() == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("nobody is too fast")
+		}
+		if c, err := net.Dial("tcp", at); err == nil {
+			_ = c.Close()
+		}
+	}
+	if n := cfg.Counts.Conns.Load(); n != 0 {
+		t.Errorf("%d have made room for others", n)
+	}
+}
+
+// A connection is read at its rate, however much has come.
+func TestAConnectionIsReadAtARate(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err == nil {
+			_, _ = c.Write(make([]byte, 100<<10))
+			_ = c.Close()
+		}
+	}()
+	c, err := narrow{ln}.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p := c.(*paced)
+	p.rate = rate.NewLimiter(1<<20, 50<<10)
+	began := time.Now()
+	n, err := io.Copy(io.Discard, struct{ io.Reader }{p})
+	if took := time.Since(began); n != 100<<10 || err != nil || took < 40*time.Millisecond {
+		t.Errorf("%d bytes, %v, in %v", n, err, took)
 	}
 }

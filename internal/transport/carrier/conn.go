@@ -45,6 +45,15 @@ type Conn interface {
 	RemoteAddr() net.Addr
 }
 
+// Merged is a Conn that brings the stream and the datagrams in one sequence, so that one goroutine
+// reads both.
+type Merged interface {
+	Conn
+	// Next waits until there is something to read. It tells whether that is a datagram, which
+	// ReceiveDatagram returns at once, or bytes of the stream, some of which Read does.
+	Next() (datagram bool, err error)
+}
+
 // Linger is how long a closing session may take to bring out its stream.
 const Linger = 500 * time.Millisecond
 

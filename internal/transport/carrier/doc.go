@@ -6,6 +6,7 @@
 //	        datagram writer                  Link.SendDatagrams → Conn
 //	        and while there is something to write,
 //	        stream writer                    Link.AppendStream → Conn
+//	      or one for both readers, where a connection brings both in one sequence ([Merged])
 //	      a session that wants to close is not read any more, and gets Linger to bring out its
 //	      stream, by a goroutine that waits for it
 //	Greet the client's half of the handshake

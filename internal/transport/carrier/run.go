@@ -56,9 +56,13 @@ func (c *carrier) run() transport.Closed {
 	c.wakeStream()
 	var wg sync.WaitGroup
 	c.waits.Store(c.Peers.Follow(c.Conn.RemoteAddr()))
-	wg.Go(c.readDatagrams)
 	wg.Go(c.writeDatagrams)
-	c.readStream()
+	if both, merged := c.Conn.(Merged); merged {
+		c.readBoth(both)
+	} else {
+		wg.Go(c.readDatagrams)
+		c.readStream()
+	}
 	<-c.Conn.Context().Done()
 	c.wakeDatagrams()
 	wg.Wait()
@@ -134,6 +138,30 @@ func (c *carrier) readStream() {
 	for !c.closing() {
 		_, err := c.Conn.Peek(first[:]) // A stream on which nothing comes keeps no memory for it.
 		if err == nil {
+			var broken error
+			if err, broken = c.readChunk(); broken != nil {
+				c.streamEnded(broken)
+				return
+			}
+		}
+		if err != nil {
+			c.streamFailed(err)
+			return
+		}
+	}
+}
+
+// readBoth reads until the connection ends, or the session wants to close, where one goroutine
+// reads both.
+func (c *carrier) readBoth(from Merged) {
+	for !c.closing() {
+		datagram, err := from.Next()
+		if err == nil && datagram {
+			var b []byte
+			if b, err = from.ReceiveDatagram(); err == nil {
+				c.Link.ReceiveDatagram(c.Clock(), b)
+			}
+		} else if err == nil {
 			var broken error
 			if err, broken = c.readChunk(); broken != nil {
 				c.streamEnded(broken)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
 )
 
 // refusedAsFull tells whether a dial is answered with CodeFull.
@@ -59,11 +60,11 @@ func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 	if a.Session != s || *a.Closed != (transport.Closed{Code: transport.CodeLeft, Remote: true}) {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
-	if _, err := dial(t, h, d, hello()); !errors.Is(err, ErrDialerClosed) {
+	if _, err := dial(t, h, d, hello()); !errors.Is(err, carrier.ErrDialerClosed) {
 		t.Error("a dial after the close says", err)
 	}
 	// Else Close would wait for links that are still to come.
-	if err := d.enter(); !errors.Is(err, ErrDialerClosed) {
+	if err := d.enter(); !errors.Is(err, carrier.ErrDialerClosed) {
 		t.Error("a connection enters a closed dialer:", err)
 	}
 }

@@ -19,13 +19,6 @@ const (
 	// keepAlivePeriod keeps a connection up that neither side uses.
 	keepAlivePeriod = 3 * time.Second
 
-	// dialAttempts is how often a client asks that is refused before its handshake: a
-	// server with no place for strangers has one some moments later. The pauses between
-	// begin with dialPause, double, and are at most maxDialPause: some two seconds together.
-	dialAttempts = 12
-	dialPause    = 25 * time.Millisecond
-	maxDialPause = 200 * time.Millisecond
-
 	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
 	initialPacketSize = 1200
 	// peerStreams and peerUniStreams bound the streams that a peer has open at once. One stream is

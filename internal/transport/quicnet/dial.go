@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -64,16 +63,12 @@ func (d *Dialer) release() error {
 	return errors.Join(d.transport.Close(), d.socket.Close())
 }
 
-// ErrDialerClosed is the error of a dial after Close. It is not net.ErrClosed, because QUIC calls
-// every connection that has ended that, one that nobody has answered in time included.
-var ErrDialerClosed = errors.New("the dialer was closed")
-
 // enter counts a connection, unless the dialer is closed.
 func (d *Dialer) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return ErrDialerClosed
+		return carrier.ErrDialerClosed
 	}
 	d.links.Add(1)
 	return nil
@@ -188,24 +183,8 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	return session, welcome, nil
 }
 
-// connect opens a connection. A server that has no place for it at the moment is asked again
-// some times, at random moments: whoever was refused together shall not come back together.
+// connect opens a connection.
 func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config) (*quic.Conn, error) {
-	pause, refused := dialPause, error(nil)
-	for attempt := 1; ; attempt++ {
-		conn, err := d.transport.Dial(ctx, addr, conf, clientQUIC())
-		switch {
-		case err != nil && ctx.Err() != nil && refused != nil:
-			return nil, refused // It says more than that the time is over.
-		case !refusedAtOnce(err), attempt == dialAttempts:
-			return conn, err
-		}
-		refused = err
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
-		case <-ctx.Done():
-			return nil, refused
-		}
-		pause = min(2*pause, maxDialPause)
-	}
+	dial := func() (*quic.Conn, error) { return d.transport.Dial(ctx, addr, conf, clientQUIC()) }
+	return carrier.Insist(ctx, dial, refusedAtOnce)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -107,7 +108,7 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 		}
 	})
 	welcome.Store(1000)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*dialPause)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*carrier.DialPause)
 	defer cancel()
 	_, _, err := Dial(ctx, DialConfig{
 		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: hello()},
@@ -145,7 +146,7 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 		t.Error("the first was told", err)
 	}
 	hear.Store(false)
-	ctx, cancel := context.WithTimeout(context.Background(), dialPause)
+	ctx, cancel := context.WithTimeout(context.Background(), carrier.DialPause)
 	defer cancel()
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
 	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}); !refusedAtOnce(err) {

@@ -1,0 +1,204 @@
+package socknet
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/door"
+	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/origin"
+)
+
+const (
+	// idleTimeout is how long a connection lives without a sign of the peer.
+	idleTimeout = 10 * time.Second
+	// pingPeriod is how often a peer is asked for one. Browsers answer by themselves, also where
+	// the page sleeps.
+	pingPeriod = 3 * time.Second
+	// sweepPeriod is how often all connections are looked at.
+	sweepPeriod = time.Second
+)
+
+// Config is what a server of WebSockets needs to know.
+type Config struct {
+	Door    *door.Door
+	Origins *origin.Set      // of pages that may connect
+	Stats   *transport.Stats // nil: not counted
+	// IdleTimeout is after how long without a sign of the peer a connection counts as lost; 0 is
+	// 10 s.
+	IdleTimeout time.Duration
+}
+
+// Server takes WebSockets out of an HTTP server whose listener is a [pool.Pool].
+type Server struct {
+	cfg   Config
+	stop  chan struct{}
+	works sync.WaitGroup // the sweep, pings, and ends that wait for nobody
+
+	mu    sync.Mutex
+	conns map[*visitor]struct{} // under mu
+}
+
+// New makes a server. Close ends it.
+func New(cfg Config) *Server {
+	if cfg.Stats == nil {
+		cfg.Stats = new(transport.Stats)
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = idleTimeout
+	}
+	s := &Server{cfg: cfg, stop: make(chan struct{}), conns: make(map[*visitor]struct{})}
+	s.works.Go(s.sweep)
+	return s
+}
+
+// Close returns when every goroutine has ended. The door has been closed before, and the HTTP
+// server too.
+func (s *Server) Close() {
+	close(s.stop)
+	s.works.Wait()
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !s.cfg.Origins.Allows(r.Header.Get("Origin"), r.Host):
+		s.cfg.Stats.Drop(transport.DropOrigin, 1)
+		http.Error(w, "pages of this origin may not connect: the server's operator can name it with --origin", http.StatusForbidden)
+		return
+	case !speaksOurs(r.Header):
+		s.cfg.Stats.Drop(transport.DropRequest, 1)
+		http.Error(w, "this is for WebSockets with the subprotocol "+Protocol, http.StatusBadRequest)
+		return
+	}
+	socket := pool.Of(r.Context())
+	place := s.cfg.Door.Begin(socket.RemoteAddr(), true)
+	if place == nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
+		return
+	}
+	v := &visitor{Conn: newConn(socket.Conn), server: s}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{Protocol},
+		InsecureSkipVerify: true, // The origin was checked above.
+		OnPingReceived:     func(context.Context, []byte) bool { return v.controlled() },
+		OnPongReceived:     func(context.Context, []byte) { v.controlled() },
+	})
+	if err != nil { // It has been answered.
+		s.cfg.Stats.Drop(transport.DropRequest, 1)
+		place.Abandon()
+		return
+	}
+	v.open(ws)
+	if !socket.Leave() { // It had to go for another page.
+		place.Abandon()
+		_ = v.failed(context.Canceled)
+		return
+	}
+	s.follow(v)
+	place.Enter(v)
+}
+
+// speaksOurs tells whether a request is for a WebSocket that speaks our subprotocol.
+func speaksOurs(h http.Header) bool {
+	names := strings.FieldsFunc(strings.Join(h.Values("Sec-WebSocket-Protocol"), ","), func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.EqualFold(h.Get("Upgrade"), "websocket") && slices.Contains(names, Protocol)
+}
+
+// follow looks after a connection until it ends.
+func (s *Server) follow(v *visitor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[v] = struct{}{}
+	context.AfterFunc(v.ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, v)
+	})
+}
+
+// sweep asks all peers for a sign, and ends connections without one.
+func (s *Server) sweep() {
+	ticker := time.NewTicker(min(sweepPeriod, s.cfg.IdleTimeout/4))
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			s.look(now)
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *Server) look(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for v := range s.conns {
+		switch {
+		case v.ending():
+		case v.silence() > s.cfg.IdleTimeout:
+			v.Close(transport.CodeLost, "no sign of the peer for "+s.cfg.IdleTimeout.String())
+		case !v.pinging && now.Sub(v.pinged) >= min(pingPeriod, s.cfg.IdleTimeout/3):
+			v.pinged, v.pinging = now, true
+			s.works.Go(func() { s.ping(v) })
+		}
+	}
+}
+
+// ping asks a peer for a sign and measures how long it takes.
+func (s *Server) ping(v *visitor) {
+	ctx, cancel := context.WithTimeout(v.ctx, s.cfg.IdleTimeout)
+	defer cancel()
+	if v.ws.Ping(ctx) == nil {
+		v.rtt.Store(int64(time.Since(v.pinged)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v.pinging = false
+}
+
+// visitor is a WebSocket at the door.
+type visitor struct {
+	*Conn
+	server *Server
+
+	pinged  time.Time // under the server's mu, and of its ping while there is one
+	pinging bool      // under the server's mu
+}
+
+// Carrier implements door.Visitor.
+func (v *visitor) Carrier() transport.Carrier { return transport.WebSocket }
+
+// Open implements door.Visitor.
+func (v *visitor) Open(context.Context) (carrier.Conn, error) { return v.Conn, nil }
+
+// Close implements door.Visitor: it waits for nobody.
+func (v *visitor) Close(code transport.Code, text string) {
+	v.server.works.Go(func() { v.Conn.Close(code, text) })
+}
+
+// Peers implements door.Visitor.
+func (v *visitor) Peers() *gate.Peers { return nil }
+
+// controlled counts a ping or a pong, and ends who sends too many. It is called on the goroutine
+// that reads.
+func (c *Conn) controlled() bool {
+	c.hear()
+	if c.control.Allow() {
+		return true
+	}
+	_ = c.because(transport.Closed{Code: transport.CodeFlood, Text: "too many pings at once"}, nil)
+	_ = c.socket.Close() // What reads fails next.
+	return false
+}
