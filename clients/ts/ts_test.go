@@ -3,6 +3,8 @@ package ts_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/netloop/netloop/internal/nodetest"
@@ -36,5 +38,28 @@ func TestTypeScriptIsBuilt(t *testing.T) {
 	}
 	if got, err := os.ReadFile("dist/netloop.js"); err != nil || string(got) != string(want) {
 		t.Errorf("clients/ts/dist is not what clients/ts/src makes (%v): make web, and commit it", err)
+	}
+}
+
+// The rules of the repository that no compiler checks hold for TypeScript as they do for Go.
+func TestTypeScriptFilesStayReadable(t *testing.T) {
+	later := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
+	for _, pattern := range []string{"src/*.ts", "src/*/*.ts", "test/*.ts"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), "\n"); n > 600 {
+				t.Errorf("%s has %d lines, at most 600", file, n)
+			}
+			if m := later.Find(text); m != nil {
+				t.Errorf("%s says %s: do it, or write down why not", file, m)
+			}
+		}
 	}
 }
