@@ -23,6 +23,7 @@ const (
 type addresses struct {
 	Listen string `json:"listen"`
 	Admin  string `json:"admin"`
+	Web    string `json:"web"` // where WebSockets come in; empty without
 }
 
 func writeAddresses(file string, a addresses) error {

@@ -71,6 +71,9 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 	if over != client.QUIC { // Another build may not know the flag.
 		t.playerArgs = append(t.playerArgs, "--transport", over.String())
 	}
+	if over == client.WebSocket {
+		t.serverArgs = append(t.serverArgs, "--web", "127.0.0.1:0")
+	}
 	return t
 }
 
