@@ -75,7 +75,7 @@ for (const transport of ["webtransport", "websocket"]) {
     test("loses the network, says so, and comes back to its ship", async () => {
       const server = await Server.start();
       const relay = transport === "webtransport" ? await udpRelay(server.ports.listen) : await tcpRelay(server.ports.web);
-      const context = await chromium.newContext();
+      const context = await chromium.newContext({ bypassCSP: true }); // The server does not know of the relay.
       try {
         const tab = await Tab.open(context, server.url, transport, { info: through[transport](relay) });
         await tab.fly("lost");
@@ -122,7 +122,7 @@ for (const transport of ["webtransport", "websocket"]) {
     });
 
     test("says that the server has closed, and finds the next one", async () => {
-      let server = await Server.start(["--drain-timeout", "1s"]);
+      let server = await Server.start(["--drain", "1s"]);
       const context = await chromium.newContext();
       try {
         const tab = await Tab.open(context, server.url, transport);
@@ -130,10 +130,7 @@ for (const transport of ["webtransport", "websocket"]) {
         await server.stop();
         await tab.trouble(/closing|lost/);
         server = await Server.start([], server.ports);
-        await until("it is asked for again, and there", async () => {
-          if (await tab.page.isVisible("#trouble-again")) await tab.page.click("#trouble-again");
-          return (await tab.phase()) === "playing";
-        }, 40_000);
+        await tab.watching();
         await tab.clean([/closed|failed|error|lost|timed|refused/i]);
       } finally {
         await context.close();
@@ -143,19 +140,19 @@ for (const transport of ["webtransport", "websocket"]) {
 
     test("says what is wrong when it cannot get in", async () => {
       const server = await Server.start();
-      const context = await chromium.newContext();
+      const context = await chromium.newContext({ bypassCSP: true }); // Some of it is said to be elsewhere.
       try {
         const old = await Tab.open(context, server.url, transport, { script: (s) => s.replace(/major:1\b/, "major:2") });
-        assert.match(await old.trouble(/./), /does not fit the server|older than the server/);
+        await old.trouble(/does not fit the server|older than the server/, true);
         const nobody = await Tab.open(context, server.url, transport, {
           info: () => ({ address: "127.0.0.1:9", webSocket: "ws://127.0.0.1:9/netloop" }),
         });
-        assert.match(await nobody.trouble(/./), /cannot be reached|does not answer|lost/);
+        await nobody.trouble(/cannot be reached|does not answer/);
         if (transport === "webtransport") {
           const hash = await Tab.open(context, server.url, transport, {
             info: () => ({ certificateHashes: [Buffer.alloc(32).toString("base64")], webSocket: undefined }),
           });
-          assert.match(await hash.trouble(/./), /cannot be reached|does not answer|lost/);
+          await hash.trouble(/cannot be reached|does not answer/);
         }
       } finally {
         await context.close();
