@@ -31,7 +31,7 @@ RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examp
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web generate clean
+.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--
 
 test: $(NODE_MODULES) ## vet, and every test with few seeds and short simulations: two minutes
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) ./...
+	@$(MAKE) --no-print-directory browser
+
+browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket: a minute
+	NETLOOP_BROWSER=1 go test -vet=off -count=1 -run TestTheArenaInABrowser -v ./internal/browser | grep -v '^=== \|^ *#'
 
 check: ## all that CI runs: test, proofs, race, lint and the rest of CHECKS
 	@set -e; for part in $(CHECKS); do \

@@ -16,148 +16,150 @@ const through = {
   websocket: (relay) => (was) => ({ webSocket: was.webSocket.replace(/:\d+\//, `:${relay.port}/`) }),
 };
 
-for (const transport of ["webtransport", "websocket"]) {
-  describe(`over ${transport}`, { concurrency: true }, () => {
-    test("joins, moves, sees others, talks, and has the server's state", async () => {
-      const server = await Server.start();
-      const context = await chromium.newContext();
-      const noBots = bots(server, 8, 60);
-      try {
-        const ann = await Tab.open(context, server.url, transport);
-        const bob = await Tab.open(context, server.url, transport);
-        await ann.fly("ann");
-        await bob.fly("bob");
-        await until("all ships are seen", () => ann.ask((game) => game.ships.size >= 10));
+describe("the arena", { concurrency: 2 }, () => {
+  for (const transport of ["webtransport", "websocket"]) {
+    describe(`over ${transport}`, { concurrency: true }, () => {
+      test("joins, moves, sees others, talks, and has the server's state", async () => {
+        const server = await Server.start();
+        const context = await chromium.newContext();
+        const noBots = bots(server, 8, 60);
+        try {
+          const ann = await Tab.open(context, server.url, transport);
+          const bob = await Tab.open(context, server.url, transport);
+          await ann.fly("ann");
+          await bob.fly("bob");
+          await until("all ships are seen", () => ann.ask((game) => game.ships.size >= 10));
 
-        const from = await ann.ask((game) => ({ x: game.own.state.X, y: game.own.state.Y }));
-        await ann.page.bringToFront();
-        await ann.page.keyboard.down("ArrowUp");
-        await until("the server has moved the ship", () => ann.ask((game, was) => Math.hypot(game.own.state.X - was.x, game.own.state.Y - was.y) > 40, from));
-        await ann.page.keyboard.press("Space");
-        await ann.page.keyboard.up("ArrowUp");
-        const id = await ann.ask((game) => game.own.id);
-        assert.equal(await bob.ask((game, id) => game.ships.get(id).state.Name, id), "ann");
+          const from = await ann.ask((game) => ({ x: game.own.state.X, y: game.own.state.Y }));
+          await ann.page.bringToFront();
+          await ann.page.keyboard.down("ArrowUp");
+          await until("the server has moved the ship", () => ann.ask((game, was) => Math.hypot(game.own.state.X - was.x, game.own.state.Y - was.y) > 40, from));
+          await ann.page.keyboard.press("Space");
+          await ann.page.keyboard.up("ArrowUp");
+          const id = await ann.ask((game) => game.own.id);
+          assert.equal(await bob.ask((game, id) => game.ships.get(id).state.Name, id), "ann");
 
-        await ann.page.keyboard.press("Enter");
-        await ann.page.keyboard.type("hello <b>bob</b>");
-        await ann.page.keyboard.press("Enter");
-        await until("bob reads it", () => bob.page.evaluate(() => /ann\s*hello <b>bob<\/b>/.test(document.querySelector("#chat").innerText)));
+          await ann.page.keyboard.press("Enter");
+          await ann.page.keyboard.type("hello <b>bob</b>");
+          await ann.page.keyboard.press("Enter");
+          await until("bob reads it", () => bob.page.evaluate(() => /ann\s*hello <b>bob<\/b>/.test(document.querySelector("#chat").innerText)));
 
-        for (const tab of [ann, bob]) {
+          for (const tab of [ann, bob]) {
+            await tab.ask((game) => game.client.verify());
+            assert.ok(await tab.ask((game) => game.client.stats.inputs > 30 && game.client.stats.malformed === 0 && game.client.stats.errors === 0));
+            await tab.clean();
+          }
+        } finally {
+          await noBots();
+          await context.close();
+          await server.stop();
+        }
+      });
+
+      test("is told that it was kicked, and can come again", async () => {
+        const server = await Server.start(["--client-kick", "20"]);
+        const context = await chromium.newContext();
+        try {
+          const tab = await Tab.open(context, server.url, transport);
+          await tab.fly("loud");
+          await tab.ask((game) => { for (let i = 0; i < 200; i++) game.say(`line ${i}`); });
+          await tab.trouble(/hung up/);
+          await tab.page.click("#trouble-again");
+          await tab.watching();
+          await tab.clean([/closed|failed|error/i]);
+        } finally {
+          await context.close();
+          await server.stop();
+        }
+      });
+
+      test("loses the network, says so, and comes back to its ship", async () => {
+        const server = await Server.start();
+        const relay = transport === "webtransport" ? await udpRelay(server.ports.listen) : await tcpRelay(server.ports.web);
+        const context = await chromium.newContext({ bypassCSP: true }); // The server does not know of the relay.
+        try {
+          const tab = await Tab.open(context, server.url, transport, { info: through[transport](relay) });
+          await tab.fly("lost");
+          const was = await tab.ask((game) => ({ id: game.client.id, ship: game.own.id }));
+          relay.hole = true;
+          await tab.trouble(/connection is lost/);
+          relay.hole = false;
+          await until("it is back", async () => (await tab.phase()) === "playing", 30_000);
+          assert.deepEqual(await tab.ask((game) => ({ id: game.client.id, ship: game.own?.id })), was);
+          assert.equal(await tab.ask((game) => game.client.stats.resumes), 1);
+          await until("nothing is wrong any more", () => tab.page.evaluate(() => document.getElementById("trouble").hidden));
           await tab.ask((game) => game.client.verify());
-          assert.ok(await tab.ask((game) => game.client.stats.inputs > 30 && game.client.stats.malformed === 0 && game.client.stats.errors === 0));
-          await tab.clean();
+          await tab.clean([/closed|failed|error|lost|timed/i]);
+        } finally {
+          relay.close();
+          await context.close();
+          await server.stop();
         }
-      } finally {
-        await noBots();
-        await context.close();
-        await server.stop();
-      }
-    });
+      });
 
-    test("is told that it was kicked, and can come again", async () => {
-      const server = await Server.start(["--client-kick", "20"]);
-      const context = await chromium.newContext();
-      try {
-        const tab = await Tab.open(context, server.url, transport);
-        await tab.fly("loud");
-        await tab.ask((game) => { for (let i = 0; i < 200; i++) game.say(`line ${i}`); });
-        await tab.trouble(/hung up/);
-        await tab.page.click("#trouble-again");
-        await tab.watching();
-        await tab.clean([/closed|failed|error/i]);
-      } finally {
-        await context.close();
-        await server.stop();
-      }
-    });
+      test("stands still in the background for 20 s, and goes on", async () => {
+        const server = await Server.start();
+        const context = await chromium.newContext();
+        const noBots = bots(server, 4, 60);
+        try {
+          const tab = await Tab.open(context, server.url, transport);
+          await tab.fly("idle");
+          const control = await context.newCDPSession(tab.page);
+          await control.send("Page.setWebLifecycleState", { state: "frozen" });
+          await pause(20_000);
+          await control.send("Page.setWebLifecycleState", { state: "active" });
+          await tab.page.bringToFront();
+          await until("it plays again, at the state of now", () => tab.ask((game) => game?.client.status.phase === "playing" && game.own !== undefined && game.client.stats.ageMs < 500), 30_000);
+          const from = await tab.ask((game) => game.own.state.X + game.own.state.Y);
+          await tab.page.keyboard.down("ArrowUp");
+          await until("the ship obeys", () => tab.ask((game, was) => Math.abs(game.own.state.X + game.own.state.Y - was) > 30, from));
+          await tab.ask((game) => game.client.verify());
+          await tab.clean([/closed|failed|error|lost|timed/i]);
+        } finally {
+          await noBots();
+          await context.close();
+          await server.stop();
+        }
+      });
 
-    test("loses the network, says so, and comes back to its ship", async () => {
-      const server = await Server.start();
-      const relay = transport === "webtransport" ? await udpRelay(server.ports.listen) : await tcpRelay(server.ports.web);
-      const context = await chromium.newContext({ bypassCSP: true }); // The server does not know of the relay.
-      try {
-        const tab = await Tab.open(context, server.url, transport, { info: through[transport](relay) });
-        await tab.fly("lost");
-        const was = await tab.ask((game) => ({ id: game.client.id, ship: game.own.id }));
-        relay.hole = true;
-        await tab.trouble(/connection is lost/);
-        relay.hole = false;
-        await until("it is back", async () => (await tab.phase()) === "playing", 30_000);
-        assert.deepEqual(await tab.ask((game) => ({ id: game.client.id, ship: game.own?.id })), was);
-        assert.equal(await tab.ask((game) => game.client.stats.resumes), 1);
-        await until("nothing is wrong any more", () => tab.page.evaluate(() => document.getElementById("trouble").hidden));
-        await tab.ask((game) => game.client.verify());
-        await tab.clean([/closed|failed|error|lost|timed/i]);
-      } finally {
-        relay.close();
-        await context.close();
-        await server.stop();
-      }
-    });
+      test("says that the server has closed, and finds the next one", async () => {
+        let server = await Server.start(["--drain", "1s"]);
+        const context = await chromium.newContext();
+        try {
+          const tab = await Tab.open(context, server.url, transport);
+          await tab.fly("patient");
+          await server.stop();
+          await tab.trouble(/closing|lost/);
+          server = await Server.start([], server.ports);
+          await tab.watching();
+          await tab.clean([/closed|failed|error|lost|timed|refused/i]);
+        } finally {
+          await context.close();
+          await server.stop();
+        }
+      });
 
-    test("stands still in the background for 20 s, and goes on", async () => {
-      const server = await Server.start();
-      const context = await chromium.newContext();
-      const noBots = bots(server, 4, 60);
-      try {
-        const tab = await Tab.open(context, server.url, transport);
-        await tab.fly("idle");
-        const control = await context.newCDPSession(tab.page);
-        await control.send("Page.setWebLifecycleState", { state: "frozen" });
-        await pause(20_000);
-        await control.send("Page.setWebLifecycleState", { state: "active" });
-        await tab.page.bringToFront();
-        await until("it plays again, at the state of now", () => tab.ask((game) => game?.client.status.phase === "playing" && game.own !== undefined && game.client.stats.ageMs < 500), 30_000);
-        const from = await tab.ask((game) => game.own.state.X + game.own.state.Y);
-        await tab.page.keyboard.down("ArrowUp");
-        await until("the ship obeys", () => tab.ask((game, was) => Math.abs(game.own.state.X + game.own.state.Y - was) > 30, from));
-        await tab.ask((game) => game.client.verify());
-        await tab.clean([/closed|failed|error|lost|timed/i]);
-      } finally {
-        await noBots();
-        await context.close();
-        await server.stop();
-      }
-    });
-
-    test("says that the server has closed, and finds the next one", async () => {
-      let server = await Server.start(["--drain", "1s"]);
-      const context = await chromium.newContext();
-      try {
-        const tab = await Tab.open(context, server.url, transport);
-        await tab.fly("patient");
-        await server.stop();
-        await tab.trouble(/closing|lost/);
-        server = await Server.start([], server.ports);
-        await tab.watching();
-        await tab.clean([/closed|failed|error|lost|timed|refused/i]);
-      } finally {
-        await context.close();
-        await server.stop();
-      }
-    });
-
-    test("says what is wrong when it cannot get in", async () => {
-      const server = await Server.start();
-      const context = await chromium.newContext({ bypassCSP: true }); // Some of it is said to be elsewhere.
-      try {
-        const old = await Tab.open(context, server.url, transport, { script: (s) => s.replace(/major:1\b/, "major:2") });
-        await old.trouble(/does not fit the server|older than the server/, true);
-        const nobody = await Tab.open(context, server.url, transport, {
-          info: () => ({ address: "127.0.0.1:9", webSocket: "ws://127.0.0.1:9/netloop" }),
-        });
-        await nobody.trouble(/cannot be reached|does not answer/);
-        if (transport === "webtransport") {
-          const hash = await Tab.open(context, server.url, transport, {
-            info: () => ({ certificateHashes: [Buffer.alloc(32).toString("base64")], webSocket: undefined }),
+      test("says what is wrong when it cannot get in", async () => {
+        const server = await Server.start();
+        const context = await chromium.newContext({ bypassCSP: true }); // Some of it is said to be elsewhere.
+        try {
+          const old = await Tab.open(context, server.url, transport, { script: (s) => s.replace(/major:1\b/, "major:2") });
+          await old.trouble(/does not fit the server|older than the server/, true);
+          const nobody = await Tab.open(context, server.url, transport, {
+            info: () => ({ address: "127.0.0.1:9", webSocket: "ws://127.0.0.1:9/netloop" }),
           });
-          await hash.trouble(/cannot be reached|does not answer/);
+          await nobody.trouble(/cannot be reached|does not answer/);
+          if (transport === "webtransport") {
+            const hash = await Tab.open(context, server.url, transport, {
+              info: () => ({ certificateHashes: [Buffer.alloc(32).toString("base64")], webSocket: undefined }),
+            });
+            await hash.trouble(/cannot be reached|does not answer/);
+          }
+        } finally {
+          await context.close();
+          await server.stop();
         }
-      } finally {
-        await context.close();
-        await server.stop();
-      }
+      });
     });
-  });
-}
+  }
+});
