@@ -1,0 +1,103 @@
+// The client that games embed, in Node, over WebSocket, on the real server.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Code, connect } from "../../clients/ts/dist/netloop.js";
+import { protobufCodecs } from "../../clients/ts/dist/protobuf.js";
+import { Server, until } from "./server.mjs";
+
+const field = (no, name) => ({ no, name, kind: "string", repeated: false, optional: false, of: "" });
+const protobuf = protobufCodecs({ "arena.v1.Say": [field(1, "text")], "arena.v1.Said": [field(1, "name"), field(2, "text")] });
+
+/** play joins a server, and steps until it is stopped. */
+async function play(server, options = {}) {
+  const errors = [];
+  const client = await connect({
+    url: new URL("/connect.json", server.url), params: {}, protobuf, transports: ["websocket"],
+    onError: (e, where) => errors.push(`${where}: ${e}`), ...options,
+  });
+  const timer = setInterval(() => client.step(), 16);
+  return { client, errors, stop: () => { clearInterval(timer); client.close(); } };
+}
+
+/** on plays on a server of the test's own. */
+async function on(flags, fn) {
+  const server = await Server.start(flags);
+  try {
+    await fn(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+test("joins, asks, talks both ways, makes inputs, and has the server's state", () => on([], async (server) => {
+  const { client, errors, stop } = await play(server);
+  const said = [];
+  client.handle("said", (m) => said.push(m.text));
+  const ships = client.class("ship").interpolate();
+  client.inputs(() => ({ Thrust: true, Fire: false, Turn: 0 }));
+  await until("it plays", () => client.status.phase === "playing" && ships.size === 1);
+  assert.equal(client.transport, "websocket");
+  const [own] = ships.owned();
+  const from = own.state.X;
+  assert.ok(client.send("say", { text: "hällo" }));
+  await until("it hears itself", () => said.includes("hällo"));
+  const { Rows } = await client.call("standings", { Top: 3 });
+  assert.deepEqual(Rows, [{ Name: own.state.Name, Score: 0 }]);
+  await until("the inputs move the ship", () => Math.abs(own.state.X - from) > 20);
+  await client.verify();
+  const { malformed, unequal, dropped, rttMs, inputsMissed, inputs, synced } = client.stats;
+  assert.deepEqual([malformed, unequal, dropped, errors, synced], [0, 0, 0, [], true]);
+  assert.ok(rttMs < 1000 && inputs > inputsMissed, JSON.stringify(client.stats));
+  stop();
+}));
+
+test("is told why it was kicked", () => on(["--client-kick", "20"], async (server) => {
+  const { client, stop } = await play(server);
+  client.handle("said", () => {});
+  for (let i = 0; i < 200; i++) client.send("say", { text: `line ${i}` });
+  const closed = await until("it is closed", () => client.closed);
+  assert.equal(closed.code, Code.Flood);
+  assert.match(closed.text, /\w+ \w+/);
+  stop();
+}));
+
+test("goes on where it was when its socket is cut, and nothing that was said meanwhile is lost", () => on([], async (server) => {
+  const { client, errors, stop } = await play(server);
+  const said = [];
+  client.handle("said", (m) => said.push(m.text));
+  await until("it plays", () => client.status.phase === "playing");
+  const { id } = client;
+  client.cut();
+  client.step();
+  assert.equal(client.status.phase, "reconnecting");
+  assert.ok(client.send("say", { text: "while away" }));
+  await until("it is back", () => client.status.phase === "playing");
+  await until("it hears itself", () => said.includes("while away"));
+  await client.verify();
+  assert.deepEqual([client.id, client.stats.resumes, client.stats.drops, errors], [id, 1, 1, []]);
+  stop();
+}));
+
+test("joins the server that has taken the place of the one it played on", async () => {
+  const first = await Server.start();
+  const { client, stop } = await play(first, { reconnect: { giveUpMs: 30_000 } });
+  await until("it plays", () => client.status.phase === "playing");
+  first.process.kill("SIGKILL");
+  await first.ended;
+  const second = await Server.start([], first.ports);
+  try {
+    await until("it plays again", () => client.status.phase === "playing" && client.stats.drops === 1);
+    assert.equal(client.stats.resumes, 0);
+    await until("its new ship is there", () => [...client.class("ship").owned()].length === 1);
+    await client.verify();
+    stop();
+  } finally {
+    await second.stop();
+  }
+});
+
+test("a page of another game is refused in words", () => on([], async (server) => {
+  const schema = { name: "chess", major: 1, minor: 0, classes: {}, methods: {} };
+  await assert.rejects(play(server, { schema }), { code: 5, message: /the server runs "arena", the client "chess"/ });
+}));
