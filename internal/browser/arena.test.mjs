@@ -16,9 +16,9 @@ const through = {
   websocket: (relay) => (was) => ({ webSocket: was.webSocket.replace(/:\d+\//, `:${relay.port}/`) }),
 };
 
-describe("the arena", { concurrency: 2 }, () => {
+describe("the arena", { concurrency: 1 }, () => {
   for (const transport of ["webtransport", "websocket"]) {
-    describe(`over ${transport}`, { concurrency: true }, () => {
+    describe(`over ${transport}`, { concurrency: 3 }, () => {
       test("joins, moves, sees others, talks, and has the server's state", async () => {
         const server = await Server.start();
         const context = await chromium.newContext();
