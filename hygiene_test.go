@@ -492,7 +492,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/net", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
-		"google.golang.org/protobuf", "pgregory.net/rapid",
+		"google.golang.org/protobuf", "modernc.org/sqlite", "pgregory.net/rapid",
 	}
 	text, err := os.ReadFile("go.mod")
 	if err != nil {

@@ -87,6 +87,7 @@ func (h *Host) serve(c *conn) {
 		a.Session.Stats = h.Stats
 	}
 	session, link := transport.NewSession(a.Session)
+	h.letMove(c, link, a.Who)
 	welcome, err := transport.AppendWelcome(nil, a.Welcome)
 	if err == nil {
 		_, err = c.Write(welcome)
@@ -97,6 +98,28 @@ func (h *Host) serve(c *conn) {
 	}
 	link.End(carrier.Run(carrier.Config{Conn: c, Link: link, Clock: a.Session.Clock, Chunks: &h.chunks, Peer: c.RemoteAddr()}))
 }
+
+// letMove lets a client go on to another room over its connection.
+func (h *Host) letMove(c *conn, link *transport.Link, who any) {
+	link.LetMove(transport.Moves{
+		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
+			a, err := h.admit(transport.WithWho(c.Context(), who), c, hello)
+			if err != nil {
+				h.Stats.Refused.Add(1)
+				return nil, err
+			}
+			who = a.Who
+			return a, nil
+		},
+		Later: func(fn func()) {
+			wait, cancel := context.WithTimeout(context.Background(), moveTime)
+			context.AfterFunc(wait, func() { defer cancel(); fn() })
+		},
+	})
+}
+
+// moveTime is how long a client may take to say hello to the room that it moves to.
+const moveTime = 5 * time.Second
 
 // handshake hears the client, and asks the handler.
 func (h *Host) handshake(c *conn) (*transport.Admission, error) {
@@ -111,7 +134,7 @@ func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 			return nil, err
 		}
 		if hello != nil {
-			return h.admit(c, hello)
+			return h.admit(c.Context(), c, hello)
 		}
 		if _, err := c.Write(answer); err != nil {
 			return nil, err
@@ -120,8 +143,8 @@ func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 }
 
 // admit asks the handler, whose panic is the server's own business.
-func (h *Host) admit(c *conn, hello *netloopv1.Hello) (a *transport.Admission, err error) {
-	ctx, cancel := context.WithTimeout(c.Context(), h.AdmitTimeout)
+func (h *Host) admit(ctx context.Context, c *conn, hello *netloopv1.Hello) (a *transport.Admission, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.AdmitTimeout)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {

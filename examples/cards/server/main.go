@@ -1,0 +1,9 @@
+// Command server serves Crazy Eights: a lobby, and tables that are kept in a database.
+package main
+
+import (
+	"github.com/netloop/netloop/app"
+	"github.com/netloop/netloop/examples/cards"
+)
+
+func main() { app.Main(cards.New()) }

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/bot"
+)
+
+// serves makes the test's own program the server: the real one, in a process of its own.
+const serves = "CARDS_TEST_SERVES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serves) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// launch starts a server with a database, and returns where it listens.
+func launch(t *testing.T, database string) (server *exec.Cmd, addr string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be signalled here")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	server = exec.CommandContext(ctx, self, "run", "--listen", "127.0.0.1:0", "--cards.database", database, "--cards.players", "2", "--cards.turn", "1h")
+	server.Env = append(os.Environ(), serves+"=1")
+	log, err := server.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill() }) // It has ended, mostly.
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		if at := regexp.MustCompile(`serving.*?(127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); at != nil {
+			go func() {
+				for lines.Scan() { // Else the server would wait for a reader.
+				}
+			}()
+			return server, at[1]
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatal("it does not serve")
+	return nil, ""
+}
+
+// seen is what a player sees in a frame.
+type seen struct {
+	hand  []cards.Card
+	place int
+	table cards.Table
+	calm  int // frames without a change, or a move under way
+}
+
+// player is a client that is run.
+type player struct {
+	now   atomic.Pointer[seen]
+	plays atomic.Bool
+	stop  func()
+}
+
+// watch notes in each frame what the player sees.
+func (p *player) watch(c *client.Client) {
+	b := bot.New(c)
+	b.Plays = false
+	c.On(netloop.PostLateUpdate, "test.watch", func(*netloop.Tick) {
+		b.Plays = p.plays.Load()
+		s := &seen{table: b.Table}
+		s.hand, s.place = b.Hand()
+		s.hand = slices.Clone(s.hand)
+		if was := p.now.Load(); was != nil && !b.Waits() && slices.Equal(was.hand, s.hand) && was.table == s.table {
+			s.calm = was.calm + 1
+		}
+		p.now.Store(s)
+	})
+}
+
+// seats lets two players sit down at each table.
+func seats(ctx context.Context, t *testing.T, addr string, tables int) []*player {
+	t.Helper()
+	d, err := client.NewDialer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	run := func(cfg client.Config, p *player) *client.Client {
+		cfg.Schema = cards.Schema
+		c, err := d.Dial(ctx, addr, cfg)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if p != nil {
+			p.watch(c)
+		}
+		live, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = c.Run(live) }()
+		ended := sync.OnceFunc(func() { stop(); <-done; _ = c.Close() })
+		t.Cleanup(ended)
+		if p != nil {
+			p.stop = ended
+		}
+		return c
+	}
+	lobby := run(client.Config{Token: "host"}, nil)
+	if lobby == nil {
+		t.FailNow()
+	}
+	all := make([]*player, 2*tables)
+	var wait sync.WaitGroup
+	places := make(chan struct{}, 8) // Who asks at once.
+	for i := range all {
+		all[i] = new(player)
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			places <- struct{}{}
+			defer func() { <-places }()
+			at, err := client.Await(ctx, lobby, cards.Sit, cards.SitDown{Table: fmt.Sprint(i / 2)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			run(client.Config{Token: fmt.Sprint("player ", i), Room: at.Room, Ticket: at.Ticket}, all[i])
+		}()
+	}
+	wait.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return all
+}
+
+// until waits until something holds for every player.
+func until(ctx context.Context, t *testing.T, all []*player, what string, holds func(*seen) bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for slices.ContainsFunc(all, func(p *player) bool { s := p.now.Load(); return s == nil || !holds(s) }) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("it does not come to pass: %s", what)
+		}
+	}
+}
+
+// A server with many tables is told to end in the middle of their matches, and started again: every
+// table goes on, with every hand as it was.
+func TestEveryTableGoesOnAfterASignal(t *testing.T) {
+	tables := 100
+	if testing.Short() {
+		tables = 4
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	database := filepath.Join(t.TempDir(), "cards.db")
+	server, addr := launch(t, database)
+	all := seats(ctx, t, addr, tables)
+	until(ctx, t, all, "cards", func(s *seen) bool { return s.place >= 0 })
+	for _, p := range all {
+		p.plays.Store(true)
+	}
+	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Pile < 40 || s.table.Round > 1 })
+	for _, p := range all {
+		p.plays.Store(false)
+	}
+	until(ctx, t, all, "a quiet moment", func(s *seen) bool { return s.calm > 60 && len(s.hand) > 0 })
+	var before []*seen
+	for _, p := range all {
+		before = append(before, p.now.Load())
+	}
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		p.stop()
+	}
+
+	server, addr = launch(t, database)
+	again := seats(ctx, t, addr, tables)
+	until(ctx, t, again, "cards", func(s *seen) bool { return s.place >= 0 && s.calm > 10 })
+	for i, p := range again {
+		was, now := before[i], p.now.Load()
+		was.table.Until, now.table.Until = netloop.Deadline{}, netloop.Deadline{}
+		if !slices.Equal(was.hand, now.hand) || was.place != now.place || was.table != now.table {
+			t.Errorf("player %d had %v at %+v, and has %v at %+v", i, was.hand, was.table, now.hand, now.table)
+		}
+	}
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
+		t.Error(err)
+	}
+}

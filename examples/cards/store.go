@@ -1,0 +1,140 @@
+package cards
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server stays one static program.
+)
+
+// store is the database. Any goroutine may use it but that of a room, which uses netloop.Go.
+type store struct {
+	db    *sql.DB
+	users atomic.Int32 // rooms that have it open: they end in any order
+}
+
+// migrations are the versions of the database, in their order. Those that have been released stay
+// as they are.
+var migrations = []string{
+	`CREATE TABLE tables (name TEXT PRIMARY KEY, match BLOB NOT NULL) STRICT`,
+	`CREATE TABLE players (name TEXT PRIMARY KEY, played INTEGER NOT NULL, won INTEGER NOT NULL) STRICT`,
+}
+
+// openStore opens a file, or a database in memory without one, and brings it up to date.
+func openStore(file string) (*store, error) {
+	if file == "" {
+		file = ":memory:"
+	}
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return nil, err
+	}
+	// SQLite has one writer, and each connection to :memory: would have a database of its own.
+	db.SetMaxOpenConns(1)
+	s := &store{db: db}
+	s.users.Add(1)
+	if err := s.migrate(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// migrate runs the migrations that the file has not had, each with its number or not at all.
+func (s *store) migrate() error {
+	// A table that was saved is there after the process has died; after a power cut the last
+	// second may be missing, which costs a table a move.
+	if _, err := s.db.Exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000`); err != nil {
+		return err
+	}
+	var version int
+	if err := s.db.QueryRow(`PRAGMA user_version`).Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("it has version %d, and this program knows up to %d", version, len(migrations))
+	}
+	for i, m := range migrations[version:] {
+		tx, err := s.db.Begin()
+		if err != nil {
+			return err
+		}
+		if _, err = tx.Exec(fmt.Sprintf(`%s; PRAGMA user_version = %d`, m, version+i+1)); err != nil {
+			return errors.Join(fmt.Errorf("migration %d: %w", version+i+1, err), tx.Rollback())
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close is called once for the room that has opened it, and once for each that has called use.
+func (s *store) close() error {
+	if s.users.Add(-1) > 0 {
+		return nil
+	}
+	return s.db.Close()
+}
+
+func (s *store) use() { s.users.Add(1) }
+
+// save keeps a table: a Match as JSON.
+func (s *store) save(ctx context.Context, table string, match []byte) error {
+	_, err := s.db.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?) ON CONFLICT DO UPDATE SET match = excluded.match`, table, match)
+	return err
+}
+
+// load returns a table as it was left, or nil if there was none.
+func (s *store) load(ctx context.Context, table string) (*Match, error) {
+	var b []byte
+	err := s.db.QueryRowContext(ctx, `SELECT match FROM tables WHERE name = ?`, table).Scan(&b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	m := new(Match)
+	if err == nil {
+		err = json.Unmarshal(b, m)
+	}
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", table, err)
+	}
+	return m, nil
+}
+
+// ended notes that a match has ended, and lets go of it.
+func (s *store) ended(ctx context.Context, table string, m *Match) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // After Commit it does nothing.
+	for i, p := range m.Players {
+		won := 0
+		if i == m.Winner {
+			won = 1
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO players VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET played = played + 1, won = won + excluded.won`, p, won); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM tables WHERE name = ?`, table); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// record returns what a player has won.
+func (s *store) record(ctx context.Context, player string) (w Won, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT played, won FROM players WHERE name = ?`, player).Scan(&w.Played, &w.Won)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return w, err
+}
