@@ -67,6 +67,12 @@ func doorBounds(c *Config) []limits.Limit {
 			Name: "… the parameters of one", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`OpenRoom` returns an error",
 		},
 		{
+			Name: "… what one publishes", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`Room.Publish` panics",
+		},
+		{
+			Name: "… how often the list of rooms is made", Default: limits.Say("every %v", hall.BoardGap), Full: "seen later; who watches gets what has changed meanwhile at once",
+		},
+		{
 			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
 			Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
 		},

@@ -57,6 +57,7 @@ func setHooks() bool {
 					take(inside.Room{Room: r.e, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
 				}
 			},
+			Tell:           s.tell,
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}

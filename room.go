@@ -126,6 +126,8 @@ type Room struct {
 	readers   []*readers // by class; nil for one whose fields everybody may read
 	starter   *loop.System[*Tick]
 	recording io.Closer // of the room's own recording; nil without
+	posted    posted
+	number    uint64 // of the rooms that the server has had
 	seed      uint64
 	opened    time.Duration // by the server's clock
 	begun     bool          // under the mutex of the server's crew

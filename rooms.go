@@ -80,7 +80,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 		place.GiveUp()
 		return nil, err
 	}
+	r.number = place.Number()
 	place.Fill(r)
+	r.post()
 	s.admitMore()
 	s.begin(r)
 	return r, nil
@@ -242,6 +244,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 		}
 	}
 	s.crew.Unlock()
+	r.unpost()
 	s.hall.Leave(r.spec.Name)
 	s.admitMore()
 }
@@ -263,12 +266,18 @@ func (s *Server) play(ctx context.Context) error {
 		defer close(watched)
 		s.watch(watching, ctx)
 	}()
+	telling := make(chan struct{})
+	go func() {
+		defer close(telling)
+		s.tellWatchers(watching)
+	}()
 	<-s.crew.over
 	s.hall.Close()
 	stop()
 	s.hall.Wait()
 	endWatch()
 	<-watched
+	<-telling
 	return errors.Join(s.crew.err, s.crew.failed)
 }
 
@@ -395,6 +404,9 @@ type host struct{ r *Room }
 
 // NextID implements room.Server.
 func (h host) NextID() uint64 { return h.r.server.lastID.Add(1) }
+
+// Ticked implements room.Server.
+func (h host) Ticked() { h.r.repost() }
 
 // EndAdmission implements room.Server: the end of the default room is that of the server.
 func (h host) EndAdmission(code Code, text string) {

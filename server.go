@@ -53,6 +53,7 @@ type Server struct {
 	instance  [16]byte // drawn at start: clients notice a restart
 	room      *Room    // the default one, which is there as long as the server
 	hall      *hall.Hall[*Room]
+	board     *hall.Board[poster]
 	toll      hall.Toll[netip.Prefix]
 	guesses   hall.Toll[netip.Prefix] // tickets that opened nothing
 	crew      crew
@@ -134,7 +135,7 @@ func New(cfg Config, g Game) (*Server, error) {
 
 // openDefault opens the room that is there from the beginning to the end.
 func (s *Server) openDefault() (err error) {
-	s.hall = hall.New[*Room](s.cfg.MaxRooms)
+	s.hall, s.board = hall.New[*Room](s.cfg.MaxRooms), hall.NewBoard[poster]()
 	s.crew.over = make(chan struct{})
 	place, err := s.place(&s.cfg.Room)
 	if err != nil {
@@ -143,7 +144,9 @@ func (s *Server) openDefault() (err error) {
 	if s.room, err = openRoom(s, s.cfg.Room, s.cfg.Seed); err != nil {
 		return err
 	}
+	s.room.number = place.Number()
 	place.Fill(s.room)
+	s.room.post()
 	if s.cfg.Record == nil {
 		return nil
 	}

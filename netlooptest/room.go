@@ -116,6 +116,7 @@ func (w *World) act() {
 		w.advance(first.at)
 	}
 	w.ticked = -1
+	w.server.Tell()
 	first.act()
 }
 

@@ -6,6 +6,7 @@
 //	who comes in         Find(ctx, name): waits for one that is being filled
 //	who looks on         Get(name); All(): a list that nobody changes any more
 //	an operator          Query.Select: a page of Rows
+//	what a room posts    Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell, who watches
 //	the end of a room    Leave(name)
 //	the end of a server  Close(), Wait()
 //

@@ -99,6 +99,8 @@ type Server struct {
 	// Adopt hands over the rooms that are opened from now on, instead of running them: on whichever
 	// goroutine opens one.
 	Adopt func(func(Room))
+	// Tell tells those who watch the rooms what has changed, if it is time.
+	Tell func()
 }
 
 // Room is an opened room of a server that is not its default one.

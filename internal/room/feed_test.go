@@ -23,7 +23,7 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Status Held ", "recorder.arrived and replayer.arrival"},
 		// Posts have no sender, and are no calls; the queue itself fills in its own sender.
 		{rpcqueue.Item{}, "Method From Stage NoRoom Held Holds Call Msg sender ", "recorder.posts and replayer.posts"},
-		{room.Result{}, "work value err then ", "recorder.result"},
+		{room.Result{}, "work value err then of ", "recorder.result"},
 	} {
 		have := ""
 		for i := range reflect.TypeOf(c.v).NumField() {

@@ -157,7 +157,7 @@ func (f *replayer) results() []result {
 	f.done = f.done[:0]
 	for i := range f.tick.Results {
 		rec := &f.tick.Results[i]
-		if _, asked := f.r.async.recorded[rec.Work]; !asked {
+		if !f.r.async.asked(rec.Work) {
 			f.fail("the result of work %d, which nobody has asked for", rec.Work)
 			continue
 		}

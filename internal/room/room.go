@@ -84,6 +84,8 @@ type Server interface {
 	NextID() uint64
 	// EndAdmission refuses whoever comes from now on.
 	EndAdmission(code transport.Code, text string)
+	// Ticked comes after each tick, on the room's goroutine.
+	Ticked()
 }
 
 // Loop is what a room drives of a loop.Loop, whatever its systems are handed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -35,6 +36,15 @@ type async struct {
 	// recorded, in a replay, has the work whose results a recording holds, by its number:
 	// nothing is done again.
 	recorded map[uint64]Work
+	streams  map[uint64]*Stream // by its number; a replay looks for them
+}
+
+// Stream is work of another goroutine that has results again and again.
+type Stream struct {
+	r       *Room
+	number  uint64
+	work    Work
+	waiting atomic.Bool // a result waits for its tick
 }
 
 // result is what a piece of work came to.
@@ -43,6 +53,7 @@ type result struct {
 	value any    // made by Work.New
 	err   error
 	then  func(any, error)
+	of    *Stream // nil: it is the only one
 }
 
 // take empties the list of results. What it returns is valid until the next call.
@@ -82,7 +93,7 @@ func (r *Room) Go(w Work) bool {
 		defer func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.done = append(a.done, result{number, v, err, w.Then})
+			a.done = append(a.done, result{number, v, err, w.Then, nil})
 			r.rouse()
 		}()
 		err = r.CallAside("Go", func() error { return w.Do(r.ctx, v) })
@@ -90,12 +101,51 @@ func (r *Room) Go(w Work) bool {
 	return true
 }
 
+// Stream begins work that has results again and again, which whoever does it pushes. It counts
+// among no work that is under way, and nobody waits for it. Of the work New and Then count.
+func (r *Room) Stream(w Work) *Stream {
+	a := &r.async
+	a.started++
+	s := &Stream{r: r, number: a.started, work: w}
+	if a.streams == nil {
+		a.streams = map[uint64]*Stream{}
+	}
+	a.streams[s.number] = s
+	return s
+}
+
+// Push hands a result over, which is what New returns. It reports false while the one before still
+// waits for its tick, or the room has ended. Any goroutine may call it.
+func (s *Stream) Push(value any) bool {
+	if s.r.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
+		return false
+	}
+	a := &s.r.async
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done = append(a.done, result{s.number, value, nil, s.work.Then, s})
+	s.r.rouse()
+	return true
+}
+
+// Ready reports whether Push would hand over a result. Any goroutine may ask.
+func (s *Stream) Ready() bool { return s.r.ctx.Err() == nil && !s.waiting.Load() }
+
+// asked reports whether a piece of work has a result to come, in a replay.
+func (a *async) asked(number uint64) bool {
+	_, once := a.recorded[number]
+	return once || a.streams[number] != nil
+}
+
 // replayed makes the result of a piece of work from its record.
 func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
-	w := a.recorded[rec.Work]
+	w, s := a.recorded[rec.Work], a.streams[rec.Work]
+	if s != nil {
+		w = s.work
+	}
 	delete(a.recorded, rec.Work)
 	v := w.New()
-	return result{rec.Work, v, failed, w.Then}, recording.ReadValue(rec.Value, v)
+	return result{rec.Work, v, failed, w.Then, s}, recording.ReadValue(rec.Value, v)
 }
 
 // some reports whether a result waits. Any goroutine may call it.
@@ -130,7 +180,11 @@ func (r *Room) Settle() {
 func (r *Room) takeResults() {
 	for _, res := range r.feed.results() {
 		r.stir()
-		r.async.pending--
+		if res.of != nil {
+			res.of.waiting.Store(false)
+		} else {
+			r.async.pending--
+		}
 		// The log knows.
 		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
 	}

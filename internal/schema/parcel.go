@@ -68,23 +68,40 @@ func erasedCodec(t reflect.Type) (Codec, error) {
 	}, nil
 }
 
+// Packable says why values of a type cannot be packed, or nil.
+func Packable(t reflect.Type) error { return parcelTypeOf(t).err }
+
+// packedType is the type by which a value is packed: of a pointer to a struct the struct.
+func packedType(v any) reflect.Type {
+	t := reflect.TypeOf(v)
+	if _, message := v.(proto.Message); !message && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// OpenLike opens a parcel that was packed of such a value.
+func (p Parcel) OpenLike(v any) any {
+	opened, _, err := p.OpenAs(packedType(v))
+	if err != nil {
+		panic(err) // It was packed.
+	}
+	return opened
+}
+
 // Pack encodes a struct, a pointer to one, or a protobuf message.
 func Pack(v any) (Parcel, error) {
-	t := reflect.TypeOf(v)
-	if t == nil {
+	if v == nil {
 		return "", nil
 	}
-	if _, ok := v.(proto.Message); !ok {
-		if t.Kind() == reflect.Pointer {
-			if reflect.ValueOf(v).IsNil() {
-				return "", errors.New("it is a nil pointer")
-			}
-			t = t.Elem()
-		} else {
-			p := reflect.New(t)
-			p.Elem().Set(reflect.ValueOf(v))
-			v = p.Interface()
-		}
+	t, rv := packedType(v), reflect.ValueOf(v)
+	switch {
+	case rv.Kind() != reflect.Pointer:
+		at := reflect.New(t)
+		at.Elem().Set(rv)
+		v = at.Interface()
+	case rv.IsNil():
+		return "", errors.New("it is a nil pointer")
 	}
 	p := parcelTypeOf(t)
 	if p.err != nil {

@@ -1,0 +1,33 @@
+package netloop
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/schema"
+)
+
+// BenchmarkRoomsWhere finds 20 of 10 000 rooms by what they publish.
+func BenchmarkRoomsWhere(b *testing.B) {
+	type match struct {
+		Map   string
+		Round int32
+	}
+	board := hall.NewBoard[poster]()
+	for i := range 10_000 {
+		info := match{Map: fmt.Sprint("map ", i%500), Round: int32(i % 7)}
+		packed, err := schema.Pack(info)
+		if err != nil {
+			b.Fatal(err)
+		}
+		board.Post(uint64(i), &poster{fmt.Sprint(i), "table", i % 4, 4, packed, &info})
+	}
+	f := RoomFilter[match]{Kind: "table", Free: 1, Where: func(l Listed[match]) bool { return l.Info.Map == "map 77" }}
+	for b.Loop() {
+		if got := f.list(board.List(time.Hour)); len(got) != 20 {
+			b.Fatalf("%d rooms are listed", len(got))
+		}
+	}
+}
