@@ -1,0 +1,49 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// crowds lets so many clients a second come by tickets, one after the other to each of a hundred
+// rooms, for a second, and returns those that came.
+func crowds(tb testing.TB, perSecond int) []*client.Client {
+	const rooms = 100
+	w := netlooptest.New(tb, script(func(*netloop.Room) {}), netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(50)}))
+	for i := range rooms {
+		openRoom(tb, w, netloop.RoomSpec{Name: fmt.Sprint(i), Rate: netloop.Hz(20), MaxClients: 10})
+	}
+	var all []*client.Client
+	for tick := range 50 {
+		for i := tick * perSecond / 50; i < (tick+1)*perSecond/50; i++ {
+			ticket := seats(tb, w, fmt.Sprint(i%rooms), netloop.Reservation{})[0]
+			all = append(all, w.JoinAs(client.Config{Ticket: string(ticket)}, netlooptest.Link{Delay: 10 * time.Millisecond}))
+		}
+		w.Step(1)
+	}
+	w.Step(25) // Half a second later all of them play.
+	return all
+}
+
+// Five hundred clients a second come by tickets into a hundred rooms, and half a second after the
+// last one came all of them play.
+func TestFiveHundredJoinASecondByTicket(t *testing.T) {
+	for i, c := range crowds(t, 500) {
+		plays(t, fmt.Sprint("client ", i), c, fmt.Sprint(i%100))
+	}
+}
+
+// BenchmarkJoinByTicket is what one client costs that comes by a ticket and plays for about a
+// second, its own side and its share of a hundred rooms included.
+func BenchmarkJoinByTicket(b *testing.B) {
+	joined := 0
+	for b.Loop() {
+		joined += len(crowds(b, 500))
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(joined), "µs/join")
+}

@@ -1,0 +1,323 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// ticketModel plays tickets, parties, moves, locks, private rooms and spectators at random, beside
+// what the rooms say of who is in.
+type ticketModel struct {
+	t       *testing.T
+	rng     *rand.Rand
+	w       *netlooptest.World
+	parties []*modelParty
+	guests  []*modelTraveller
+	members map[int]map[netloop.ClientID]string // of each traveller: the rooms that have it
+	since   map[string]time.Duration            // when the room of a name was opened or has ended
+}
+
+// modelParty is a reservation.
+type modelParty struct {
+	room      string
+	tickets   []netloop.Ticket
+	until     time.Duration
+	spectates bool
+	made      time.Duration
+	by        *modelTraveller // who has shown one of them last
+	inside    int             // clients that are in by one of its tickets
+}
+
+// modelTraveller is a client that comes, moves, breaks and leaves.
+type modelTraveller struct {
+	c       *client.Client
+	gone    bool // by itself, or without a word
+	sure    bool // it has shown a ticket that was good
+	sent    bool // it was let go to another room, or asked for it
+	to      string
+	shownAt time.Duration
+}
+
+// who is what a traveller says of itself.
+type who struct{ N int }
+
+func newTicketModel(t *testing.T, seed uint64) *ticketModel {
+	m := &ticketModel{
+		t: t, rng: rand.New(rand.NewPCG(seed, 17)), members: map[int]map[netloop.ClientID]string{}, since: map[string]time.Duration{},
+	}
+	m.w = netlooptest.New(t, script(m.open), netlooptest.Seed(seed), netlooptest.MaxRooms(4),
+		netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), MaxClients: 3, MaxSpectators: 1}))
+	return m
+}
+
+// open fills a room that tells the model who comes and goes.
+func (m *ticketModel) open(r *netloop.Room) {
+	of := func(c *netloop.Client) (n int, p *modelParty) {
+		var said who
+		if err := c.Join().Params(&said); err != nil {
+			m.t.Error(err)
+		}
+		var party who
+		if has, err := c.Join().Reservation(&party); err != nil {
+			m.t.Error(err)
+		} else if has {
+			p = m.parties[party.N]
+		}
+		return said.N, p
+	}
+	r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+		n, p := of(c)
+		if m.members[n] == nil {
+			m.members[n] = map[netloop.ClientID]string{}
+		}
+		m.members[n][c.ID()] = r.Spec().Name
+		if p != nil {
+			if p.inside++; p.inside > len(p.tickets) || p.room != r.Spec().Name || p.spectates != c.Spectator() {
+				m.t.Errorf("%d clients came by %d tickets for %q, now to %q", p.inside, len(p.tickets), p.room, r.Spec().Name)
+			}
+		}
+		return nil
+	})
+	// Another one with its ticket may come back, if it has not been heard yet.
+	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
+		n, _ := of(c)
+		for _, rooms := range m.members {
+			delete(rooms, c.ID())
+		}
+		if m.members[n] == nil {
+			m.members[n] = map[netloop.ClientID]string{}
+		}
+		m.members[n][c.ID()] = r.Spec().Name
+	})
+	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
+		n, p := of(c)
+		if m.members[n][c.ID()] != r.Spec().Name {
+			m.t.Errorf("traveller %d leaves %q without having been there", n, r.Spec().Name)
+		}
+		delete(m.members[n], c.ID())
+		if p != nil {
+			p.inside--
+		}
+	})
+}
+
+// act does one thing at random.
+func (m *ticketModel) act() {
+	name := roomNames[m.rng.IntN(len(roomNames))]
+	switch m.rng.IntN(12) {
+	case 0:
+		spec := netloop.RoomSpec{Name: name, Rate: netloop.Hz(uint64(10 + m.rng.IntN(50))), MaxClients: 1 + m.rng.IntN(4), MaxSpectators: m.rng.IntN(2), Private: m.rng.IntN(3) == 0}
+		if _, err := m.w.OpenRoom(spec); err == nil {
+			m.since[name] = m.w.Now()
+		}
+	case 1:
+		if r := m.running(name); r != nil && name != "" {
+			m.since[name] = m.w.Now()
+			r.Drain(time.Duration(m.rng.IntN(1000))*time.Millisecond, netloop.CodeGame, "over")
+		}
+	case 2:
+		if r := m.running(name); r != nil {
+			r.Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, !tick.Room().Locked()) })
+		}
+	case 3, 4:
+		m.reserve(name)
+	case 5, 6:
+		m.come(client.Config{Room: name, Spectate: m.rng.IntN(4) == 0}, nil)
+	case 7:
+		if p := m.party(); p != nil {
+			m.come(client.Config{Ticket: string(p.tickets[m.rng.IntN(len(p.tickets))])}, p)
+		}
+	default:
+		m.disturb()
+	}
+}
+
+func (m *ticketModel) running(name string) *netlooptest.PlayedRoom {
+	if _, known := m.since[name]; name != "" && !known {
+		return nil
+	}
+	if r := m.w.Room(name); r.Ended() == nil {
+		return r
+	}
+	return nil
+}
+
+func (m *ticketModel) party() *modelParty {
+	if len(m.parties) == 0 {
+		return nil
+	}
+	return m.parties[m.rng.IntN(len(m.parties))]
+}
+
+// reserve keeps seats: all or none.
+func (m *ticketModel) reserve(name string) {
+	p := &modelParty{room: name, spectates: m.rng.IntN(4) == 0, made: m.w.Now()}
+	ttl := time.Duration(200+m.rng.IntN(4000)) * time.Millisecond
+	seats := 1 + m.rng.IntN(3)
+	v := netloop.Reservation{Seats: seats, TTL: ttl, Spectator: p.spectates, Params: who{len(m.parties)}}
+	all, err := reserve(m.t, m.w, name, v)
+	if (err == nil) != (len(all) == seats) || err != nil && len(all) > 0 {
+		m.t.Errorf("%d tickets for %d seats: %v", len(all), seats, err)
+	}
+	if err == nil {
+		p.tickets, p.until = all, m.w.Now()+ttl
+		m.parties = append(m.parties, p)
+	}
+}
+
+// come lets a client come, by a ticket of a party if there is one.
+func (m *ticketModel) come(cfg client.Config, p *modelParty) {
+	if len(m.guests) >= 30 {
+		return
+	}
+	cfg.Join = who{len(m.guests)}
+	g := &modelTraveller{}
+	if p != nil {
+		m.show(g, p)
+	}
+	g.c = m.w.JoinAs(cfg, netlooptest.Link{Delay: time.Duration(m.rng.IntN(40)) * time.Millisecond})
+	m.guests = append(m.guests, g)
+}
+
+// show notes whether a ticket must be good: one of a party of one, whose time is not over for long
+// and that nobody has shown.
+func (m *ticketModel) show(g *modelTraveller, p *modelParty) {
+	g.sure = len(p.tickets) == 1 && p.by == nil && p.until > m.w.Now()+time.Second && p.made >= m.since[p.room]
+	if p.by != nil {
+		p.by.sure = false // Whoever of both is faster.
+	}
+	p.by = g
+	g.to, g.shownAt = string(p.tickets[0]), m.w.Now()
+}
+
+// disturb lets a client move, break, drop or leave.
+func (m *ticketModel) disturb() {
+	if len(m.guests) == 0 {
+		return
+	}
+	g := m.guests[m.rng.IntN(len(m.guests))]
+	if g.gone || g.c.Closed() != nil {
+		return
+	}
+	switch m.rng.IntN(6) {
+	case 0, 1:
+		if p := m.party(); p != nil && g.c.State().Phase == client.Playing {
+			m.show(g, p)
+			g.sure = g.sure && !g.sent // Else the other ticket may come first.
+			g.sent = true
+			if err := g.c.Move(p.tickets[0]); err != nil {
+				m.t.Errorf("a client that plays cannot move: %v", err)
+			}
+		}
+	case 2:
+		m.sendOn(g)
+	case 3:
+		g.sure = false // A client that is not in yet gives up.
+		m.w.Break(g.c)
+	case 4:
+		g.gone = true
+		m.w.Drop(g.c)
+	default:
+		g.gone = true
+		_ = g.c.Close()
+	}
+}
+
+// sendOn lets the room of a client send it on.
+func (m *ticketModel) sendOn(g *modelTraveller) {
+	p, r := m.party(), m.running(g.c.Room())
+	if p == nil || r == nil || g.c.State().Phase != client.Playing {
+		return
+	}
+	r.Tick(func(tick *netloop.Tick) {
+		for c := range tick.Clients() {
+			if c.ID() == g.c.ID() {
+				m.show(g, p)
+				g.sure, g.sent = false, true
+				c.Move(tick, p.tickets[0])
+			}
+		}
+	})
+}
+
+// check holds what must be true at any time.
+func (m *ticketModel) check() {
+	m.w.Tick(func(tick *netloop.Tick) {
+		for info := range tick.Room().Server().Rooms() {
+			if players := info.Clients - info.Spectators; players > info.Spec.MaxClients || info.Spectators > info.Spec.MaxSpectators {
+				m.t.Errorf("room %q of %d and %d seats has %d players and %d spectators", info.Spec.Name, info.Spec.MaxClients, info.Spec.MaxSpectators, players, info.Spectators)
+			}
+			if info.Clients+info.Reserved > info.Spec.MaxClients+info.Spec.MaxSpectators {
+				m.t.Errorf("room %q has sold %d and %d seats: %+v", info.Spec.Name, info.Clients, info.Reserved, info.Spec)
+			}
+		}
+	})
+	for n, rooms := range m.members {
+		if len(rooms) > 1 {
+			m.t.Errorf("traveller %d is in %v", n, rooms)
+		}
+	}
+	for n, g := range m.guests {
+		why := g.c.Closed()
+		if !g.sure || g.gone || why == nil || m.since[roomOfTicket(g.to)] >= g.shownAt {
+			continue
+		}
+		if why.Code == netloop.CodeTicket || why.Code == netloop.CodeFull || why.Code == netloop.CodeRefused {
+			m.t.Errorf("traveller %d had a good ticket for %q: %v", n, roomOfTicket(g.to), why)
+			g.sure = false
+		}
+	}
+}
+
+func roomOfTicket(ticket string) string {
+	var name string
+	for i := range ticket {
+		if ticket[i] == '@' {
+			name = ticket[i+1:]
+		}
+	}
+	return name
+}
+
+// Whatever clients, parties and rooms do, no seat is sold twice, no ticket is good for two, a good
+// one is good, nobody is in two rooms, and everybody hears of the end.
+func TestTicketsAndMovesFollowTheModel(t *testing.T) {
+	in := 0
+	for seed := range seeds.Of(t, 200) {
+		m := newTicketModel(t, seed)
+		for range 50 {
+			m.act()
+			m.w.Step(m.rng.IntN(5))
+			m.check()
+		}
+		m.w.Step(60)
+		m.check()
+		for _, p := range m.parties {
+			in += p.inside
+		}
+		m.w.Drain(time.Duration(m.rng.IntN(2)) * time.Second)
+		m.w.Step(200)
+		for n, g := range m.guests {
+			// One whose connection broke is told by refusals, and tries for a minute.
+			if !g.gone && g.c.Closed() == nil && g.c.State().Phase != client.Reconnecting {
+				t.Errorf("traveller %d was told nothing of the end: %v in %q", n, g.c.State().Phase, g.c.Room())
+			}
+			if len(m.members[n]) > 0 {
+				t.Errorf("traveller %d has never left %v", n, fmt.Sprint(m.members[n]))
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if in == 0 {
+		t.Error("nobody ever came by a ticket")
+	}
+}
