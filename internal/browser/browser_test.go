@@ -3,11 +3,19 @@ package browser_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/netloop/netloop/internal/nodetest"
 )
+
+// alone leaves a test to make browser, which runs it by itself: it takes both cores for a minute,
+// and tests beside it would be late.
+func alone(t *testing.T) {
+	t.Helper()
+	if os.Getenv("NETLOOP_BROWSER") == "" {
+		t.Skip("make browser, and with it make test, runs it by itself")
+	}
+}
 
 // chromium is the program of the browser. The test is skipped where there is none.
 func chromium(t *testing.T) string {
@@ -21,13 +29,10 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// The arena is played in a real browser, on the real server and beside its bots: see arena.test.mjs.
-func TestTheArenaInABrowser(t *testing.T) {
-	if os.Getenv("NETLOOP_BROWSER") == "" {
-		t.Skip("takes both cores for a minute: make browser, and with it make test, runs it by itself")
-	}
-	t.Setenv("CHROMIUM", chromium(t))
-	nodetest.Tool(t, "playwright-core")
+// play runs a file of tests in Node, with the programs of netloop that it asks for.
+func play(t *testing.T, file string, args ...string) {
+	t.Helper()
+	nodetest.Tool(t, "esbuild") // Where npm has installed nothing there may be no Node either.
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/server", "./cmd/loadclient")
 	build.Dir = nodetest.Root(t)
@@ -35,9 +40,19 @@ func TestTheArenaInABrowser(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("NETLOOP_BIN", bin)
-	tests, err := filepath.Glob("*.test.mjs")
-	if err != nil || len(tests) == 0 {
-		t.Fatalf("no tests: %v", err)
-	}
-	t.Log(nodetest.RunIn(t, "internal/browser", "node", append([]string{"--test"}, tests...)...))
+	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
+}
+
+// The arena is played in a real browser, on the real server and beside its bots.
+func TestTheArenaInABrowser(t *testing.T) {
+	alone(t)
+	t.Setenv("CHROMIUM", chromium(t))
+	nodetest.Tool(t, "playwright-core")
+	play(t, "arena.test.mjs")
+}
+
+// The client that games embed plays in Node on the real server, over WebSocket.
+func TestTheClientPlaysInNode(t *testing.T) {
+	alone(t)
+	play(t, "node.test.mjs", "--experimental-websocket")
 }
