@@ -72,10 +72,9 @@ func (b *banner) String() string {
 			line("", "and at every other address of this machine, for who has a token")
 		}
 	}
-	switch {
-	case b.at.Web == "":
+	if b.at.Web == "" {
 		line("page", "none (--web 127.0.0.1:8000 serves one, and lets browsers play)")
-	default:
+	} else {
 		line("page", "%s", b.page())
 	}
 	if b.network != "" {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"testing"
 	"testing/fstest"
 
@@ -22,7 +23,7 @@ func TestTheClientIsServed(t *testing.T) {
 			cfg.Files = fstest.MapFS{"index.html": {}, "netloop.js": {Data: []byte(c.own)}}
 		}
 		r, body := ask(t, "GET", "http://"+start(t, cfg)+"/netloop.js")
-		if r.StatusCode != 200 || body != c.want || r.Header.Get("Content-Type") != kinds[".js"] {
+		if r.StatusCode != http.StatusOK || body != c.want || r.Header.Get("Content-Type") != kinds[".js"] {
 			t.Errorf("%s: %d, %d bytes of %s", c.name, r.StatusCode, len(body), r.Header.Get("Content-Type"))
 		}
 	}

@@ -70,8 +70,16 @@ func start(t *testing.T, cfg Config) (at string) {
 	return s.Addr().String()
 }
 
+// answer is what was answered, without its body.
+type answer struct {
+	Status        string
+	StatusCode    int
+	Header        http.Header
+	ContentLength int64
+}
+
 // ask asks for a page with some headers, "Name: value" each.
-func ask(t *testing.T, method, url string, headers ...string) (*http.Response, string) {
+func ask(t *testing.T, method, url string, headers ...string) (a answer, body string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
 	if err != nil {
@@ -92,7 +100,7 @@ func ask(t *testing.T, method, url string, headers ...string) (*http.Response, s
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	return resp, string(b)
+	return answer{resp.Status, resp.StatusCode, resp.Header, resp.ContentLength}, string(b)
 }
 
 // Each file has its media type and may be kept by whoever asks again whether it has changed; what
@@ -325,7 +333,7 @@ func TestTheServersOwnPage(t *testing.T) {
 	if strings.ContainsAny(body, "{}") || strings.Contains(body, "<script") || resp.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v\n%s", resp.Header, body)
 	}
-	if resp, _ := ask(t, "GET", base+"/style.css"); resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/css; charset=utf-8" {
+	if resp, _ := ask(t, "GET", base+"/style.css"); resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Error(resp.Status)
 	}
 }
@@ -406,7 +414,7 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if n := cfg.Counts.Conns.Load() + cfg.Counts.Rate.Load(); resp.StatusCode != 200 || n < 1000-maxConns {
+	if n := cfg.Counts.Conns.Load() + cfg.Counts.Rate.Load(); resp.StatusCode != http.StatusOK || n < 1000-maxConns {
 		t.Errorf("%s, and %d connections were closed", resp.Status, n)
 	}
 }

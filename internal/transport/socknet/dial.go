@@ -166,6 +166,7 @@ func connect(ctx context.Context, to string, conf *tls.Config) (*Conn, error) {
 			return socket, err
 		},
 	}
+	//nolint:bodyclose // The library closes it.
 	ws, resp, err := websocket.Dial(ctx, to, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: dial}, Subprotocols: []string{Protocol},
 		OnPingReceived: func(context.Context, []byte) bool { return c.controlled() },

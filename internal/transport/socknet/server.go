@@ -156,11 +156,10 @@ func (s *Server) look(now time.Time) {
 	}
 }
 
-// ping asks a peer for a sign and measures how long it takes.
+// ping asks a peer for a sign and measures how long it takes: until the connection ends, if there
+// is none.
 func (s *Server) ping(v *visitor) {
-	ctx, cancel := context.WithTimeout(v.ctx, s.cfg.IdleTimeout)
-	defer cancel()
-	if v.ws.Ping(ctx) == nil {
+	if v.ws.Ping(v.ctx) == nil {
 		v.rtt.Store(int64(time.Since(v.pinged)))
 	}
 	s.mu.Lock()

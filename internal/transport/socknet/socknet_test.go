@@ -373,6 +373,7 @@ func TestForeignPagesMayNotConnect(t *testing.T) {
 		if from != "" {
 			header.Set("Origin", from)
 		}
+		//nolint:bodyclose // The library closes it.
 		ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+web.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}, HTTPHeader: header})
 		if err == nil {
 			_ = ws.CloseNow()
