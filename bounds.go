@@ -44,7 +44,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
-			Name: "spectators", Default: c.Room.MaxSpectators, Unit: "clients beside those", Config: "RoomSpec.MaxSpectators",
+			Name: "spectators", Default: limits.Say("%d, at most %d", c.Room.MaxSpectators, maxMaxClients), Unit: "clients beside those", Config: "RoomSpec.MaxSpectators",
 			Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{

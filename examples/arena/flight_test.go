@@ -25,10 +25,6 @@ type path struct {
 	Turn                  int8
 }
 
-func (p path) ship() Ship {
-	return Ship{X: p.X, Y: p.Y, VX: p.VX, VY: p.VY, Heading: p.Heading, Leaps: p.Leaps, Thrust: p.Thrust, Turn: p.Turn}
-}
-
 func pathOf(s Ship) path { return path{s.X, s.Y, s.VX, s.VY, s.Heading, s.Leaps, s.Thrust, s.Turn} }
 
 // TestThePageFliesAlike: the flights that steer.test.ts compares the page's steering with are those

@@ -98,7 +98,7 @@ func TestAClientMoves(t *testing.T) {
 	if want := []client.Phase{client.Playing, client.Moving, client.Playing, client.Moving, client.Playing}; !slices.Equal(phases, want) {
 		t.Errorf("phases %v, want %v", phases, want)
 	}
-	var converged error = errors.New("not asked")
+	converged := errors.New("not asked")
 	c.Verify(func(err error) { converged = err })
 	w.Step(60)
 	if converged != nil {

@@ -24,6 +24,7 @@ var options = map[string]any{
 var configured = map[string]reflect.Type{
 	"Client":           reflect.TypeFor[*netloop.Client](),
 	"Config":           reflect.TypeFor[netloop.Config](),
+	"Reservation":      reflect.TypeFor[netloop.Reservation](),
 	"RPCLimits":        reflect.TypeFor[netloop.RPCLimits](),
 	"RoomSpec":         reflect.TypeFor[netloop.RoomSpec](),
 	"client.Config":    reflect.TypeFor[client.Config](),

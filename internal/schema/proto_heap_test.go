@@ -145,8 +145,8 @@ func TestMessagesCountAsDeepAsTheyAreDecoded(t *testing.T) {
 func TestEntriesTakeAKeyAndAValue(t *testing.T) {
 	shape := shapeOf((*structpb.Struct)(nil).ProtoReflect().Type(), map[protoreflect.FullName]*protoShape{})
 	type entry struct {
-		key   string
-		value *structpb.Value
+		_ string
+		_ *structpb.Value
 	}
 	if got := shape.fields[1].element; got != int(unsafe.Sizeof(entry{})) {
 		t.Errorf("an entry takes %d bytes", got)

@@ -143,7 +143,7 @@ func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error 
 // receiveHandover takes a frame after the session's last word: what begins the next session, or
 // what was under way.
 func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
-	begins := protowire.Number(frameHello)
+	begins := frameHello
 	if l.cfg.Client {
 		begins = frameWelcome
 	}
