@@ -24,14 +24,14 @@ CHECKS := test modules proofs race lint generated systems smoke
 # with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
-	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/logging ./internal/metrics \
-	./internal/netem ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile
+	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/hall ./internal/logging ./internal/metrics \
+	./internal/netem ./internal/pool ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
 # What tests of the TypeScript client need, where there is npm to install it: they are skipped elsewhere.
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help build demo frames pictures play run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,15 @@ build: ## compile the server, the load client and the demo into bin/
 
 demo: build ## serve the arena, let 100 bots play it for 20 s, print the figures
 	bin/demo $(ARGS)
+
+frames: build $(NODE_MODULES) ## what a frame of the arena costs in Chromium, with 250 objects that move: a minute
+	NETLOOP_BIN=bin node internal/browser/frames.mjs
+
+pictures: build $(NODE_MODULES) ## the pictures of the README, of the arena with bots in Chromium
+	NETLOOP_BIN=bin node internal/browser/pictures.mjs docs
+
+play: build ## the arena with 100 bots and its page on http://127.0.0.1:8000, until interrupted
+	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
 
 run: build ## serve the arena, and its page, until interrupted
 	bin/server run --web 127.0.0.1:8000 $(ARGS)
@@ -67,8 +76,10 @@ modules: # What go.mod names is what was built before, and what is needed.
 	go mod verify
 	go mod tidy -diff
 
-proofs: $(NODE_MODULES) ## every test with all its seeds and at full length
-	go test -vet=off -timeout 8m $(TESTFLAGS) ./...
+# Whatever is cut short asks testing.Short or draws seeds: other packages have run whole in make test.
+proofs: $(NODE_MODULES) ## every test that make test cuts short, with all its seeds and at full length
+	go test -vet=off -timeout 8m $(TESTFLAGS) $$(grep -rlE 'testing\.Short\(\)|internal/seeds"' --include='*_test.go' \
+		--exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
 race: ## the tests with goroutines under the race detector
 ifeq ($(RACE),1)

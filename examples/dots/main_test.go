@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -54,5 +55,27 @@ func TestReadmeShowsThisGame(t *testing.T) {
 	}
 	if n := strings.Count(string(game), "\n"); n > 50 {
 		t.Errorf("the game has %d lines, and the README says at most 50", n)
+	}
+}
+
+// TestBookShowsThisPage keeps the listings of docs/BROWSER.md equal to the page.
+func TestBookShowsThisPage(t *testing.T) {
+	book, err := os.ReadFile("../../docs/BROWSER.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for name, kind := range map[string]string{"index.html": "html", "dots.js": "js"} {
+		page, err := fs.ReadFile(Game{}.Web(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(book), "```"+kind+"\n"+string(page)+"```") {
+			t.Errorf("docs/BROWSER.md does not show examples/dots/web/%s: copy it there", name)
+		}
+		lines += strings.Count(string(page), "\n")
+	}
+	if lines > 60 {
+		t.Errorf("the page has %d lines, and the documentation says 50", lines)
 	}
 }

@@ -7,8 +7,8 @@ import { until } from "./server.mjs";
 const program = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 /** browser starts one. */
-export function browser() {
-  return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio"] });
+export function browser(flags = []) {
+  return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio", ...flags] });
 }
 
 /** What keeps a tab from one of the ways in. */

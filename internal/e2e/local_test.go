@@ -17,8 +17,8 @@ func host(t *testing.T, g netloop.Game) (s *netloop.Server, stop func(), done <-
 	return s, cancel, done
 }
 
-// joinLocal lets a client in without a network, and runs it.
-func joinLocal(t *testing.T, cfg client.Config) *client.Client {
+// joinLocal lets a client in without a network, and runs it until it is halted.
+func joinLocal(t *testing.T, cfg client.Config) (c *client.Client, halt func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -28,7 +28,18 @@ func joinLocal(t *testing.T, cfg client.Config) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() }) // It may have been closed.
-	return start(t, c, nil)
+	run, stop := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		_ = c.Run(run) // Why it ended is read from Closed.
+	}()
+	halt = func() {
+		stop()
+		<-ran
+	}
+	t.Cleanup(halt)
+	return c, halt
 }
 
 // localGame counts the clients that go.
@@ -50,8 +61,8 @@ func TestAClientPlaysWithoutANetwork(t *testing.T) {
 	if _, err := s.OpenRoom(t.Context(), table("den")); err != nil {
 		t.Fatal(err)
 	}
-	stays := joinLocal(t, client.Config{Local: s})
-	c := joinLocal(t, client.Config{Local: s, Room: "den", Token: "four"})
+	stays, _ := joinLocal(t, client.Config{Local: s})
+	c, halt := joinLocal(t, client.Config{Local: s, Room: "den", Token: "four"})
 	if s.Addr() != nil {
 		t.Errorf("it has a port: %v", s.Addr())
 	}
@@ -61,6 +72,7 @@ func TestAClientPlaysWithoutANetwork(t *testing.T) {
 	if _, err := client.Dial(t.Context(), "", client.Config{Schema: schema, Local: s, Room: "attic"}); err == nil {
 		t.Error("it is let into a room that is not there")
 	}
+	halt() // Close must not run beside Step.
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}

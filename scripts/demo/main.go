@@ -64,6 +64,7 @@ type options struct {
 	bin      string
 	clients  int
 	duration time.Duration
+	web      string   // the address of the arena's page
 	extra    []string // further flags of the load client
 }
 
@@ -79,6 +80,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the server and loadclient programs")
 	flags.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
 	flags.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
+	flags.StringVar(&o.web, "web", "127.0.0.1:0", "address of the arena's page, host:port; port 0 picks a free one")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
@@ -110,7 +112,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	addrFile := filepath.Join(dir, "addr.json")
-	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--web", "127.0.0.1:0", "--addr-file", addrFile)
+	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--web", o.web, "--addr-file", addrFile)
 	server.Env = halfTheCores(os.Environ())
 	if err := server.Start(); err != nil {
 		return 1, fmt.Errorf("start the server: %w", err)
@@ -127,6 +129,7 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
+	fmt.Printf("\nplay with the bots, while they do: http://%s/\n\n", at.Web)
 	load := command(ctx, o.bin, "loadclient", append([]string{
 		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,
 		"--clients", strconv.Itoa(o.clients), "--duration", o.duration.String(),
@@ -173,6 +176,7 @@ func command(ctx context.Context, bin, name string, args ...string) *exec.Cmd {
 type addresses struct {
 	Listen string `json:"listen"`
 	Admin  string `json:"admin"`
+	Web    string `json:"web"`
 }
 
 func waitReady(ctx context.Context, file string, ended chan error) (at addresses, err error) {

@@ -1,22 +1,26 @@
-// Takes the pictures of the README from a running server: a screenshot of the arena with a player
-// in it, and a short animation of how it flies.
+// Takes the pictures of the README: a screenshot of the arena with a player and bots in it, and a
+// short animation of how it flies.
 //
-//	node scripts/pictures.mjs URL FOLDER
+//	NETLOOP_BIN=bin node internal/browser/pictures.mjs FOLDER
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import gifenc from "gifenc";
 import { PNG } from "pngjs";
-import { chromium } from "playwright-core";
 
-const [url, folder] = process.argv.slice(2);
+import { browser } from "./page.mjs";
+import { Server, bots } from "./server.mjs";
+
+const [folder] = process.argv.slice(2);
 const width = 1120;
 const height = 630;
 const frames = 36;
 const frameMs = 110;
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-const page = await browser.newPage({ viewport: { width, height } });
-await page.goto(url);
+const server = await Server.start();
+const noBots = bots(server, 60, 60);
+const chromium = await browser();
+const page = await chromium.newPage({ viewport: { width, height } });
+await page.goto(server.url);
 await page.waitForFunction(() => document.querySelectorAll("#scores li").length > 5, null, { timeout: 20_000 });
 await page.fill("#name", "ada");
 await page.click("#join button");
@@ -36,7 +40,9 @@ for (let i = 0; i < frames; i++) {
   await page.waitForTimeout(Math.max(0, began + (i + 1) * frameMs - Date.now()));
 }
 writeFileSync(path.join(folder, "arena.png"), await page.screenshot({ type: "png" }));
-await browser.close();
+await chromium.close();
+await noBots();
+await server.stop();
 
 // Half the size is enough to see the motion, and a quarter of the bytes. One palette for all frames
 // keeps still what does not move.
