@@ -105,7 +105,7 @@ export class Hud {
   figures(f: NetFigures): void {
     const texts = [
       f.transport,
-      `${f.rttMs.toFixed(0)} ms`,
+      `${f.rttMs.toFixed(f.rttMs < 10 ? 1 : 0)} ms`,
       `${f.snapshotsPerSecond.toFixed(0)} / s`,
       `${f.interpolationMs.toFixed(0)} ms`,
       String(f.mispredictions),
