@@ -20,6 +20,12 @@ import (
 // dialRoom connects a client to a room, and runs it.
 func dialRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 	t.Helper()
+	return start(t, enterRoom(t, s, name), nil)
+}
+
+// enterRoom connects a client to a room of a server. Whoever calls it runs the client.
+func enterRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c, err := client.Dial(ctx, s.Addr().String(), client.Config{Schema: schema, Room: name})
@@ -27,7 +33,7 @@ func dialRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() }) // It may have been closed.
-	return start(t, c, nil)
+	return c
 }
 
 // roomsOf are the names of a server's rooms.

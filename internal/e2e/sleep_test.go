@@ -298,9 +298,16 @@ func TestARoomOfAServerSleepsAndWakes(t *testing.T) {
 		}
 	}
 	waitFor(t, asleep)
-	c := dialRoom(t, s, "a")
+	c := enterRoom(t, s, "a")
+	run, halt := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(run) }()
 	if got, err := client.Await(ctx, c, add, pair{1, 2}); err != nil || got.Sum != 3 {
 		t.Errorf("the answer is %v, %v", got, err)
+	}
+	halt()
+	if err := <-ran; err != nil { // Close must not run beside Step.
+		t.Error(err)
 	}
 	_ = c.Close()
 	waitFor(t, asleep)
