@@ -32,7 +32,10 @@ export class Camera {
     this.height = Math.max(1, height);
   }
 
-  /** across is how many units the shorter side of the window shall show; the zoom goes there by and by. */
+  /**
+   * lookAcross lets the zoom go, by and by, to where the shorter side of the window shows so many
+   * units, or fewer where the window would show more than the whole arena.
+   */
   lookAcross(units: number, dt: number): void {
     const wanted = Math.max(Math.min(this.width, this.height) / units, Math.max(this.width, this.height) / size);
     this.zoom += (wanted - this.zoom) * ease(dt, 0.35);

@@ -107,7 +107,6 @@ function frame(now: number): void {
   const begun = performance.now();
   painter.begin(now / 1000);
   if (game) draw(game, dt, now / 1000);
-  painter.end();
   frameMs += (performance.now() - begun - frameMs) * 0.05;
 }
 

@@ -18,8 +18,8 @@ export interface ShipLook {
 }
 
 /**
- * Painter draws a frame on a canvas: begin, then what there is, and end. It keeps paths of what has
- * a shape of its own, and makes no garbage while it draws.
+ * Painter draws a frame on a canvas: begin, and then what there is. It keeps the paths of what has a
+ * shape of its own, and makes no garbage while it draws.
  *
  * It is Canvas 2D and nothing else: two hundred small paths are far below what that can do at 60
  * frames a second, and a page without a library has nothing to load and nothing to keep up to date.
@@ -282,12 +282,7 @@ export class Painter {
     g.setLineDash([]);
   }
 
-  /** end puts the little map over the frame: dots is called to draw into it. */
-  end(): void {
-    this.flat();
-  }
-
-  /** map begins the little map in the lower right corner; dot draws into it. */
+  /** map draws the frame of the little map in the lower right corner. Then dot draws into it. */
   map(): void {
     const { g, camera } = this;
     this.flat();
