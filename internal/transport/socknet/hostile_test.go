@@ -271,7 +271,7 @@ func TestAPongIsASignOfLife(t *testing.T) {
 // counted, the slot is free again for what is new, and others notice nothing. What is reliable
 // waits until that is too much.
 func TestWhoDoesNotRead(t *testing.T) {
-	if newKernelKnows() {
+	if kernelIsMute() {
 		t.Skip("what is unsent is known on Linux alone")
 	}
 	h := serve(t, nil)
@@ -300,8 +300,8 @@ func TestWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// newKernelKnows tells whether nothing is known of a real socket.
-func newKernelKnows() bool { return fmt.Sprint(newKernel(new(net.TCPConn))) == "{}" }
+// kernelIsMute tells whether this system's kernel is not asked about sockets.
+func kernelIsMute() bool { return fmt.Sprint(newKernel(new(net.TCPConn))) == "{}" }
 
 // travelBriefly sends a message to and fro.
 func travelBriefly(t *testing.T, h *host, g *guest) {
