@@ -20,11 +20,14 @@ FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one i
 # What `make check` runs, in this order.
 CHECKS := test modules proofs race lint generated systems smoke
 
+# The longest tests are those of one package: it is begun first, and all others run beside it.
+LONGEST := ./internal/e2e
+
 # The race detector needs a C compiler; go env says whether there is one. Only packages
 # with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
-RACE_PACKAGES := ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
-	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/e2e ./internal/guard ./internal/hall ./internal/logging ./internal/metrics \
+RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
+	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/guard ./internal/hall ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/pool ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
 # What tests of the TypeScript client need, where there is npm to install it: they are skipped elsewhere.
@@ -59,7 +62,7 @@ load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--
 	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)
 
 test: $(NODE_MODULES) ## vet, and every test with few seeds and short simulations: two minutes
-	go test -short -vet=all -timeout 8m $(TESTFLAGS) ./...
+	go test -short -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory browser
 
 browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
@@ -78,7 +81,7 @@ modules: # What go.mod names is what was built before, and what is needed.
 
 # Whatever is cut short asks testing.Short or draws seeds: other packages have run whole in make test.
 proofs: $(NODE_MODULES) ## every test that make test cuts short, with all its seeds and at full length
-	go test -vet=off -timeout 8m $(TESTFLAGS) $$(grep -rlE 'testing\.Short\(\)|internal/seeds"' --include='*_test.go' \
+	go test -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) $$(grep -rlE 'testing\.Short\(\)|internal/seeds"' --include='*_test.go' \
 		--exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
 
 race: ## the tests with goroutines under the race detector

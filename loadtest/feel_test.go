@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop/examples/arena/bot"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/loadtest"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -190,6 +191,7 @@ func TestFeel(t *testing.T) {
 // TestFeelOfABadNetwork plays briefly, in memory, and demands what is promised at a round trip of
 // 150 ms, 20 ms of jitter and 5 % of loss.
 func TestFeelOfABadNetwork(t *testing.T) {
+	seeds.OneGoroutine(t)
 	n, length := networks[2], time.Minute
 	if testing.Short() {
 		length = 20 * time.Second

@@ -17,6 +17,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -203,6 +204,7 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 // TestOverloadReplays records a server that climbs and descends, and replays it without any
 // load: what was given up is given up again, in the same ticks.
 func TestOverloadReplays(t *testing.T) {
+	seeds.OneGoroutine(t)
 	var file bytes.Buffer
 	var w *netlooptest.World
 	var load time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -97,6 +98,7 @@ func TestWhatMovesEvenlyIsDrawnEvenly(t *testing.T) {
 // and are uneven because of it, at the price of a delay of what that takes; and nothing is drawn
 // that goes back.
 func TestFramesHaveBothNeighboursOverABadLink(t *testing.T) {
+	seeds.OneGoroutine(t)
 	bad := netlooptest.Link{Delay: 65 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}
 	for _, fps := range []int{24, 60, 144, 240} {
 		for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -168,6 +169,7 @@ var attacksOnTheTick = map[string]func(*crowd, *guest){
 
 // What hostile clients make a tick do is bounded, whatever they do and however often.
 func TestWhatHostileClientsMakeATickDoIsBounded(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for name, attack := range attacksOnTheTick {
 		c := newCrowd(t, 500, 30, 10)
 		const ticks = 120

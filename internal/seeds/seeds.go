@@ -2,7 +2,8 @@
 //
 //	go test            as many as the property asks for
 //	go test -short     a tenth of them
-//	go test -race      again a tenth: the detector finds races between goroutines, not in values
+//	go test -race      again a tenth: the detector finds races between goroutines, not in values;
+//	                   OneGoroutine leaves a simulation out
 //	NETLOOP_SEEDS=n    seeds 1 to n, however the test is run
 //	NETLOOP_SEED=n     seed n alone, to play again what has failed
 //
@@ -42,6 +43,23 @@ func few(n uint64, short, race bool) uint64 {
 		n /= 10
 	}
 	return max(n, 1)
+}
+
+// Long returns how many seeds a property of long simulations is tried with: n, however the test is
+// run, or more if NETLOOP_SEEDS asks for more than n of them. One is worth so many short ones.
+func Long(tb testing.TB, n, worth int) uint64 {
+	tb.Helper()
+	wanted, _ := number(tb, "NETLOOP_SEEDS")
+	return max(uint64(n), wanted/uint64(worth))
+}
+
+// OneGoroutine leaves a long simulation out under the race detector, which finds nothing where
+// there is one goroutine.
+func OneGoroutine(tb testing.TB) {
+	tb.Helper()
+	if Race {
+		tb.Skip("it has one goroutine: there is nothing to detect")
+	}
 }
 
 // number reads a variable of the environment, if it is set.

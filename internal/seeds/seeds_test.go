@@ -35,3 +35,14 @@ func TestTheEnvironmentSaysWhichSeeds(t *testing.T) {
 		t.Errorf("of NETLOOP_SEED=17: %v", got)
 	}
 }
+
+// A long simulation is played as often as it asks, and more often only if very many seeds are
+// wanted.
+func TestLongSimulationsArePlayedAFewTimes(t *testing.T) {
+	for wanted, want := range map[string]uint64{"1": 4, "200": 4, "250": 5, "20000": 400} {
+		t.Setenv("NETLOOP_SEEDS", wanted)
+		if got := Long(t, 4, 50); got != want {
+			t.Errorf("of NETLOOP_SEEDS=%s: %d", wanted, got)
+		}
+	}
+}

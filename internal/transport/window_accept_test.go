@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/transport/memnet"
 )
 
@@ -12,9 +13,10 @@ const ms = time.Millisecond
 // TestOverloadedLinkStaysCurrent: a link of 100 kbit/s that is fed 160 kbit/s shows the
 // client a state that is a quarter of a second old, not the router's whole queue.
 func TestOverloadedLinkStaysCurrent(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, buffer := range []time.Duration{200 * ms, 1500 * ms} {
 		for _, snapshots := range []struct{ hz, packets int }{{60, 1}, {30, 1}, {30, 2}, {20, 1}, {20, 3}} {
-			for seed := range seeds(t, 2, 100) {
+			for seed := range seeds.Long(t, 2, 100) {
 				f := feed{
 					link: memnet.Link{Delay: 30 * ms, Bandwidth: 100_000, Buffer: buffer}, seed: seed,
 					hz: snapshots.hz, packets: snapshots.packets, size: 160_000 / 8 / snapshots.hz / snapshots.packets,
@@ -35,6 +37,7 @@ func TestOverloadedLinkStaysCurrent(t *testing.T) {
 
 // TestLongLinkKeepsItsSnapshots: a round trip of 200 ms is no reason to send less.
 func TestLongLinkKeepsItsSnapshots(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, hz := range []int{20, 30, 60} {
 		for _, packets := range []int{1, 3} {
 			for _, loss := range []float64{0, 0.02, 0.05} {
@@ -63,7 +66,7 @@ func TestBlackHoleEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var worst time.Duration
-			for seed := range seeds(t, 12, 20) {
+			for seed := range seeds.Long(t, 12, 20) {
 				const from = 180 * frame
 				heal := from + (300+time.Duration(seed%60))*frame
 				f := feed{link: memnet.Link{Delay: 30 * ms, Bandwidth: 10_000_000}, hz: 60, packets: 2, size: 1000, seed: seed}
@@ -102,7 +105,7 @@ func TestLongerRouteGetsItsFullRate(t *testing.T) {
 	for _, snapshots := range []struct{ hz, packets int }{{60, 1}, {60, 3}, {30, 2}, {20, 1}} {
 		for _, loss := range []float64{0, 0.02} {
 			var worst time.Duration
-			for seed := range seeds(t, 4, 50) {
+			for seed := range seeds.Long(t, 4, 50) {
 				change := (180 + 7*time.Duration(seed%60)) * frame
 				f := feed{
 					link: memnet.Link{Delay: 20 * ms, Bandwidth: 10_000_000, Jitter: 2 * ms, Loss: loss}, seed: seed,
@@ -131,6 +134,7 @@ func TestLongerRouteGetsItsFullRate(t *testing.T) {
 // nothing is held back and the age is that of the link; on one that does not, the age
 // stays bounded, however much is asked.
 func TestEveryRateAndLoss(t *testing.T) {
+	seeds.OneGoroutine(t)
 	ages := map[string][]time.Duration{}
 	rates := []int{60, 30, 20}
 	if testing.Short() {
@@ -199,6 +203,7 @@ func (f *feed) judge(t *testing.T, rtt time.Duration, ages map[string][]time.Dur
 // at 2 % each way three in a row without any happen once or twice in 10 minutes. So what
 // is blocked under loss must be that, and stay as rare as that.
 func TestHealthyLinkIsNeverBlocked(t *testing.T) {
+	seeds.OneGoroutine(t)
 	long := 10 * time.Minute
 	if testing.Short() {
 		long = time.Minute
@@ -207,7 +212,7 @@ func TestHealthyLinkIsNeverBlocked(t *testing.T) {
 	for i, rtt := range roundTrips {
 		for _, loss := range []float64{0, 0.005, 0.02} {
 			blocked, wanted := 0, 0
-			for seed := range seeds(t, 1, 1000) {
+			for seed := range seeds.Long(t, 1, 1000) {
 				f := feed{link: memnet.Link{Delay: rtt / 2, Jitter: 5 * ms, Loss: loss}, hz: 60, packets: 1 + i%3, size: 1000, seed: seed}
 				f.run(t, long)
 				n := since(f.blocked, time.Second)

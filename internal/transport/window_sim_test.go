@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -18,21 +16,6 @@ import (
 
 // frame is the tick of the rooms and the clients of these tests.
 const frame = time.Second / 60
-
-// seeds returns how many seeds a test runs: n, or as many more as NETLOOP_SEEDS asks for.
-// It counts short simulations; one here is worth so many of them.
-func seeds(t *testing.T, n, worth int) uint64 {
-	t.Helper()
-	v := os.Getenv("NETLOOP_SEEDS")
-	if v == "" {
-		return uint64(n)
-	}
-	k, err := strconv.Atoi(v)
-	if err != nil || k < 1 {
-		t.Fatalf("NETLOOP_SEEDS=%q is not a positive number", v)
-	}
-	return uint64(max(n, k/worth))
-}
 
 // feed is a room that sends one client snapshots of a fixed size under its ack window,
 // and the client, which acknowledges them at 60 Hz: real sessions on a modelled link.

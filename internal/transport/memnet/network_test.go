@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -167,7 +166,7 @@ func TestDataBehindTheWelcomeArrives(t *testing.T) {
 }
 
 func TestHandshakeSurvivesLoss(t *testing.T) {
-	for seed := range seeds(t, 50, 20) {
+	for seed := range seeds.Long(t, 50, 20) {
 		w := newWorld(t, seed)
 		p := w.dial(Link{Delay: 20 * ms, Jitter: 10 * ms, Loss: 0.3, Duplicate: 0.2, Reorder: 0.2})
 		w.run(10 * time.Second)
@@ -255,7 +254,7 @@ func TestDialTimesOut(t *testing.T) {
 
 // TestReliableDataArrivesOnceInOrder: whatever the link does, both ways.
 func TestReliableDataArrivesOnceInOrder(t *testing.T) {
-	for seed := range seeds(t, 20, 100) {
+	for seed := range seeds.Long(t, 20, 100) {
 		w := newWorld(t, seed)
 		l := Link{Delay: 15 * ms, Jitter: 10 * ms, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1, Bandwidth: 1_000_000}
 		p := w.join(l)
@@ -426,21 +425,6 @@ func TestTimeSyncIsExactWhateverTheClientsClock(t *testing.T) {
 	}
 }
 
-// seeds returns how many seeds a test runs: n, or as many more as NETLOOP_SEEDS asks for.
-// It counts short simulations; one here is worth so many of them.
-func seeds(t *testing.T, n, worth int) uint64 {
-	t.Helper()
-	v := os.Getenv("NETLOOP_SEEDS")
-	if v == "" {
-		return uint64(n)
-	}
-	k, err := strconv.Atoi(v)
-	if err != nil || k < 1 {
-		t.Fatalf("NETLOOP_SEEDS=%q is not a positive number", v)
-	}
-	return uint64(max(n, k/worth))
-}
-
 // trace plays a lively session on a bad link and returns a hash of every byte that arrived
 // and of when it did.
 func trace(t *testing.T, seed uint64) uint64 {
@@ -496,7 +480,8 @@ func trace(t *testing.T, seed uint64) uint64 {
 }
 
 func TestSameSeedSameRun(t *testing.T) {
-	for seed := range seeds(t, 2, 200) {
+	seeds.OneGoroutine(t)
+	for seed := range seeds.Long(t, 2, 200) {
 		a, b, other := trace(t, seed), trace(t, seed), trace(t, seed+1<<32)
 		if a != b {
 			t.Errorf("seed %d gave two different runs", seed)
