@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,6 +39,28 @@ func (c change) String() string {
 // apply returns the source with the change.
 func (c change) apply(src []byte) []byte {
 	return slices.Concat(src[:c.from], []byte(c.with), src[c.to:])
+}
+
+// folders returns the folders that patterns name: of one that ends in "/..." all below it with
+// sources, too.
+func folders(patterns []string) (all []string, err error) {
+	for _, pattern := range patterns {
+		root, below := strings.CutSuffix(pattern, "/...")
+		if !below {
+			all = append(all, pattern)
+			continue
+		}
+		err = filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+			if dir := path.Dir(filepath.ToSlash(name)); path.Ext(name) == ".go" && !slices.Contains(all, dir) {
+				all = append(all, dir)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // find lists the changes of all sources of these folders.

@@ -32,9 +32,9 @@ import (
 )
 
 // packages are what is changed unless the command line names others: the core, the engine
-// above it and the transport.
+// above it and the transport with its carriers. As in Go, "/..." stands for all folders below.
 var packages = []string{
-	"internal/loop", "internal/rpcqueue", "internal/transport", "internal/netvar",
+	"internal/loop", "internal/rpcqueue", "internal/transport/...", "internal/netvar",
 	"internal/input", "internal/schema", "internal/room", ".",
 }
 
@@ -56,7 +56,11 @@ func main() {
 		dirs = packages
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	chosen, err := choose(dirs, *n, *seed, *match)
+	dirs, err := folders(dirs)
+	var chosen []change
+	if err == nil {
+		chosen, err = choose(dirs, *n, *seed, *match)
+	}
 	switch {
 	case err != nil:
 	case *list:
