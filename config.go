@@ -177,6 +177,7 @@ const (
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
 	minSecret           = 32
+	maxRoomName         = 256 // as much as a client can ask for
 )
 
 // validate returns the config with its defaults filled in, or an error that
@@ -308,8 +309,8 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if err := s.pack(); err != nil {
 		return s, err
 	}
-	if len(s.Name) > schema.MaxName {
-		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", schema.MaxName)
+	if len(s.Name) > maxRoomName {
+		return s, ConfigError("Room.Name", s.Name, "use at most %d bytes", maxRoomName)
 	}
 	if len(s.Kind) > schema.MaxName {
 		return s, ConfigError("Room.Kind", s.Kind, "use at most %d bytes", schema.MaxName)

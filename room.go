@@ -32,7 +32,7 @@ type RoomSpec struct {
 	// it; that of the default room may be empty.
 	Name string
 	// Kind says which of the game's kinds of rooms it is, such as "table": for the game's Open,
-	// and as a label of some metrics.
+	// and as a label of some metrics. At most 64 bytes.
 	Kind string
 	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
 	Rate Rate

@@ -34,3 +34,15 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A divergence names digests where it has some, and nothing where two are the same.
+func TestADivergenceSaysWhatDiffers(t *testing.T) {
+	for want, d := range map[string]*Divergence{
+		"netloop: the replay diverges at tick 7: a message is missing":                                            {Tick: 7, What: "a message is missing"},
+		"netloop: the replay diverges at tick 8: the state, recorded 000000000000000a, replayed 000000000000000b": {8, "the state", 10, 11},
+	} {
+		if got := d.Error(); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}

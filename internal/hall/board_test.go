@@ -119,6 +119,9 @@ func TestABoardWakesWhoWatches(t *testing.T) {
 	if !woken() || !b.Tell(0) || told != 1 {
 		t.Errorf("told %d times of what was there", told)
 	}
+	if b.Tell(hall.BoardGap - 1) {
+		t.Error("it tells twice within a gap")
+	}
 	list := b.List(0)
 	before := slices.Clone(list)
 	b.Post(2, new(int))

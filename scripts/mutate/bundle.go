@@ -41,7 +41,7 @@ var users = map[string][]string{
 	"internal/netvar":             {"internal/limits", "internal/e2e"},
 	"internal/room":               {"internal/limits", "internal/e2e"},
 	"internal/rpcqueue":           {"internal/limits", "internal/e2e"},
-	"internal/schema":             {"internal/room", "internal/e2e"},
+	"internal/schema":             {"internal/room", "app", "internal/e2e"},
 	"internal/transport":          {"internal/limits", "internal/transport/memnet", "internal/transport/quicnet", "internal/e2e"},
 	"internal/transport/carrier":  {"internal/transport/quicnet", "internal/transport/socknet", "internal/transport/webnet"},
 	"internal/transport/door":     {"internal/limits", "internal/transport/quicnet", "internal/transport/socknet"},
@@ -52,7 +52,7 @@ var users = map[string][]string{
 	"internal/transport/quicnet":  {"internal/limits", "internal/transport/webnet", "internal/e2e"},
 	"internal/transport/socknet":  {"internal/limits", "internal/e2e"},
 	"internal/transport/webnet":   {"internal/limits", "internal/e2e"},
-	".":                           {"internal/limits", "internal/room", "internal/e2e", "client", "netlooptest"},
+	".":                           {"internal/limits", "internal/room", "app", "client", "netlooptest", "internal/e2e"},
 	"client":                      {"internal/limits", "internal/e2e"},
 }
 

@@ -1,0 +1,90 @@
+package netloop
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop/internal/netem"
+)
+
+// The metrics have what the server knows of itself, each under its label.
+func TestTheMetricsOfAServer(t *testing.T) {
+	s := newStill(t, Config{LogsDropped: func() uint64 { return 9 }}, closedGame{new(opening)})
+	s.network = &netem.Config{Stats: new(netem.Stats)}
+	a, w := &s.adminCounts, &s.webCounts
+	a.Host.Store(1)
+	a.Token.Store(2)
+	a.Busy.Store(3)
+	a.Conns.Store(4)
+	w.Answered.Store(5)
+	w.Missing.Store(6)
+	w.Conns.Store(7)
+	w.Rate.Store(8)
+	counted(t, s,
+		`netloop_admin_refusals_total{reason="host"} 1`, `netloop_admin_refusals_total{reason="token"} 2`,
+		`netloop_admin_refusals_total{reason="busy"} 3`, `netloop_admin_refusals_total{reason="connection"} 4`,
+		`netloop_web_requests_total{outcome="answered"} 5`, `netloop_web_requests_total{outcome="missing"} 6`,
+		`netloop_web_connections_refused_total{reason="full"} 7`, `netloop_web_connections_refused_total{reason="rate"} 8`,
+		`netloop_logs_dropped_total 9`, `netloop_time_scale 1`, `netloop_overload_level 0`,
+	)
+	if !strings.Contains(scraped(s), "\nnetloop_simulated_packets_total{") {
+		t.Error("the metrics say nothing of the simulated network")
+	}
+	plain := scraped(newStill(t, Config{}, closedGame{new(opening)}))
+	if strings.Contains(plain, "\nnetloop_simulated_packets_total{") || strings.Contains(plain, "\nnetloop_tokens_total{") {
+		t.Error("the metrics have what there is not")
+	}
+}
+
+// Whoever decides where clients are sent learns whether they would get in, and why not.
+func TestAServerSaysWhetherItIsReady(t *testing.T) {
+	s := newStill(t, Config{Listen: ":1", Auth: Auth{Insecure: true}}, closedGame{new(opening)})
+	says := func(want string) {
+		t.Helper()
+		note, err := s.readiness()
+		if err != nil {
+			note = err.Error()
+		}
+		if note != want {
+			t.Errorf("it says %q, want %q", note, want)
+		}
+	}
+	says("the server is starting")
+	s.ready.Store(true)
+	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	if _, err := s.Reserve(t.Context(), "", Reservation{Seats: 255}); err != nil {
+		t.Fatal(err)
+	}
+	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	if _, err := s.Reserve(t.Context(), "", Reservation{}); err != nil {
+		t.Fatal(err)
+	}
+	says("the room is full")
+	s.cfg.Listen = "127.0.0.1:1"
+	says("the room is full")
+	s.draining.Store(true)
+	says("the server is closing")
+	s.draining.Store(false)
+	closed := newStill(t, Config{}, closedGame{new(opening)})
+	closed.ready.Store(true)
+	if note, err := closed.readiness(); note != "" || err != nil {
+		t.Errorf("a server of this machine alone says %q, %v", note, err)
+	}
+	if note, err := closed.health(); note != "" || err != nil {
+		t.Errorf("its health is %q, %v", note, err)
+	}
+}
+
+// How long ago the newest tick ended is told against the time that a tick may take.
+func TestAServerTellsItsProgress(t *testing.T) {
+	s, err := New(Config{}, closedGame{new(opening)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.room.e.Step(s.room.e.Timeline().Input(1)); err != nil {
+		t.Fatal(err)
+	}
+	if since, period := s.progress(); since < 0 || period != Hz(60).Period() {
+		t.Errorf("the newest of the ticks, each of which takes %v, was %v ago", period, since)
+	}
+}

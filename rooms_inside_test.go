@@ -1,0 +1,401 @@
+package netloop
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// opening is a game whose Open is fill, and which opens what a client asks for, if answer is there.
+type opening struct {
+	fill   func(*Room) error
+	answer func(ctx context.Context, name string, j *Join) (RoomSpec, error)
+}
+
+var openingSchema = NewSchema("opening", 1, 0)
+
+func (*opening) Schema() *Schema { return openingSchema }
+
+func (g *opening) Open(r *Room) error {
+	if g.fill == nil {
+		return nil
+	}
+	return g.fill(r)
+}
+
+func (g *opening) OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error) {
+	return g.answer(ctx, name, j)
+}
+
+// closedGame is one that opens nothing for clients.
+type closedGame struct{ g *opening }
+
+func (closedGame) Schema() *Schema      { return openingSchema }
+func (c closedGame) Open(r *Room) error { return c.g.Open(r) }
+
+// newStill makes a server that is not run.
+func newStill(t *testing.T, c Config, g Game) *Server {
+	t.Helper()
+	s, err := New(c, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// scraped are the metrics of a server.
+func scraped(s *Server) string {
+	w := httptest.NewRecorder()
+	s.metrics.Handler(s.log).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+// counted checks that the metrics of a server have these lines.
+func counted(t *testing.T, s *Server, lines ...string) {
+	t.Helper()
+	text := scraped(s)
+	for _, line := range lines {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("the metrics have no line %s", line)
+		}
+	}
+}
+
+// refusedWith checks what somebody is told.
+func refusedWith(t *testing.T, what string, err error, code Code) {
+	t.Helper()
+	var why *transport.Refusal
+	if !errors.As(err, &why) || why.Code != code {
+		t.Errorf("%s: %v, want the code %v", what, err, code)
+	}
+}
+
+// The seed of a room is the FNV-1a hash of its name and number, begun with the server's seed, so
+// that a server with the same seed plays the same again.
+func TestTheSeedOfARoomIsItsHash(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 1 << 40} {
+		seen := map[uint64]string{}
+		for _, name := range []string{"", "a", "b", "table 7"} {
+			for _, number := range []uint64{0, 1, 2, 255, 256, 1<<56 + 3} {
+				got := roomSeed(seed, name, number)
+				h := fnv.New64a()
+				fmt.Fprint(h, name)
+				_ = binary.Write(h, binary.LittleEndian, number) // A hash takes everything.
+				if seed == 0 && got != h.Sum64() {
+					t.Errorf("room %q, number %d, has the seed %x, want %x", name, number, got, h.Sum64())
+				}
+				of := fmt.Sprint(seed, name, number)
+				if other, same := seen[got]; same {
+					t.Errorf("%s and %s have one seed", of, other)
+				}
+				seen[got] = of
+			}
+		}
+	}
+}
+
+// A server that has no more rooms than it may says so to programs and clients; who asks for a
+// room that the game makes gets it under the name that was asked for, for half a minute without
+// anybody unless the game says otherwise.
+func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
+	var s *Server
+	var asked []string
+	var during context.Context
+	g := &opening{answer: func(ctx context.Context, name string, j *Join) (RoomSpec, error) {
+		asked = append(asked, name)
+		during = ctx
+		switch name {
+		case "there":
+			_, err := s.OpenRoom(ctx, RoomSpec{Name: name, Kind: "first"})
+			return RoomSpec{Kind: "second"}, err
+		case "crowded":
+			_, err := s.OpenRoom(ctx, RoomSpec{Name: "the last"})
+			return RoomSpec{}, err
+		case "bad":
+			return RoomSpec{SendEvery: 99}, nil
+		case "slow":
+			<-ctx.Done()
+			return RoomSpec{}, ctx.Err()
+		case "ours":
+			return RoomSpec{Name: "another", CloseEmpty: time.Second}, nil
+		}
+		var level struct{ Level int }
+		if err := j.Params(&level); err != nil || level.Level != 7 || j.Token != "token" || j.Addr != "[2001:db8::1]:1" {
+			t.Errorf("asked with %+v, level %d: %v", j, level.Level, err)
+		}
+		return RoomSpec{Kind: "table"}, nil
+	}}
+	var log bytes.Buffer
+	s = newStill(t, Config{MaxRooms: 5, AdmitTimeout: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}, g)
+	ask := func(name string) (*Room, error) {
+		_, r, err := s.roomFor(t.Context(), &netloopv1.Hello{Room: name, Token: "token", Params: []byte(`{"Level":7}`)}, "[2001:db8::1]:1")
+		return r, err
+	}
+	for _, c := range []struct {
+		name, kind string
+		empty      time.Duration
+	}{{"a", "table", 30 * time.Second}, {"ours", "", time.Second}, {"there", "first", 0}} {
+		r, err := ask(c.name)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if spec := r.Spec(); spec.Name != c.name || spec.Kind != c.kind || spec.CloseEmpty != c.empty {
+			t.Errorf("%s: opened %q of kind %q, empty for %v", c.name, spec.Name, spec.Kind, spec.CloseEmpty)
+		}
+		if during.Err() == nil {
+			t.Errorf("%s: the context of OpenFor goes on", c.name)
+		}
+	}
+	if a, err := ask("a"); err != nil || a.Spec().Name != "a" {
+		t.Errorf("a room that is there: %v", err)
+	}
+	_, _, err := s.roomFor(t.Context(), &netloopv1.Hello{Room: "back", Resume: &netloopv1.Resume{Token: []byte("x")}}, "")
+	refusedWith(t, "who comes back to a room that has gone", err, CodeRoomUnknown)
+	_, err = ask("bad")
+	refusedWith(t, "a room that cannot be", err, CodeInternal)
+	_, err = ask("slow")
+	refusedWith(t, "a game that takes too long", err, CodeTimeout)
+	_, err = ask("crowded")
+	refusedWith(t, "one room too many, meanwhile", err, CodeFull)
+	_, err = ask("late")
+	refusedWith(t, "one room too many", err, CodeFull)
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "late"}); !errors.Is(err, ErrTooManyRooms) {
+		t.Errorf("a program that opens one too many is told %v", err)
+	}
+	if want := "[a ours there bad slow crowded]"; fmt.Sprint(asked) != want {
+		t.Errorf("the game was asked for %v, want %s", asked, want)
+	}
+	if !strings.Contains(log.String(), "Room.SendEvery") {
+		t.Errorf("the log says nothing of the bad room: %s", &log)
+	}
+	s.draining.Store(true)
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "closing"}); !errors.Is(err, ErrClosing) {
+		t.Errorf("a server that drains: %v", err)
+	}
+	_, err = s.openFor(t.Context(), g, "ours", &room.Join{})
+	refusedWith(t, "a client of a server that drains", err, CodeClosing)
+}
+
+// Who lets too many rooms be opened, or shows too many tickets that open nothing, waits, and it is
+// counted for the operator.
+func TestWhatASiteMayCostIsCounted(t *testing.T) {
+	g := &opening{answer: func(context.Context, string, *Join) (RoomSpec, error) { return RoomSpec{}, nil }}
+	s := newStill(t, Config{}, g)
+	now := clock.NewVirtual()
+	s.clock.Clock = now
+	ask := func(hello *netloopv1.Hello, site string) error {
+		_, _, err := s.roomFor(t.Context(), hello, site+".7.7.7:1")
+		return err
+	}
+	for i := range hall.RoomBurst + 2 {
+		err := ask(&netloopv1.Hello{Room: fmt.Sprint(i)}, "1")
+		if i < hall.RoomBurst {
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		refusedWith(t, "a room too many", err, CodeBusy)
+	}
+	if err := ask(&netloopv1.Hello{Room: "another"}, "2"); err != nil {
+		t.Errorf("another site: %v", err)
+	}
+	for i := range hall.RoomBurst + 3 {
+		err := ask(&netloopv1.Hello{Ticket: "guess"}, "1")
+		if i < hall.RoomBurst {
+			refusedWith(t, "a guess", err, CodeTicket)
+			continue
+		}
+		refusedWith(t, "a guess too many", err, CodeBusy)
+	}
+	refusedWith(t, "a guess from another site", ask(&netloopv1.Hello{Ticket: "guess"}, "2"), CodeTicket)
+	counted(t, s, `netloop_queue_drops_total{queue="rooms",reason="site"} 2`,
+		`netloop_queue_drops_total{queue="tickets",reason="site"} 3`, fmt.Sprintf(`netloop_queue_drops_total{queue="tickets",reason="unknown"} %d`, hall.RoomBurst+1))
+}
+
+// A room that cannot be recorded is not opened, its game closes what it has opened, and its name is
+// free; one that is not to be recorded is.
+func TestARoomThatCannotBeRecordedIsNotOpened(t *testing.T) {
+	var closed atomic.Int64
+	g := closedGame{&opening{fill: func(r *Room) error {
+		r.OnClose(func(context.Context) error { closed.Add(1); return nil })
+		return nil
+	}}}
+	broken := errors.New("the disk is full")
+	var answer struct {
+		w   io.WriteCloser
+		err error
+	}
+	s := newStill(t, Config{RecordRoom: func(RoomInfo) (io.WriteCloser, error) { return answer.w, answer.err }}, g)
+	spec := RoomSpec{Name: "a"}
+	answer.err = broken
+	if _, err := s.OpenRoom(t.Context(), spec); !errors.Is(err, broken) || closed.Load() != 1 {
+		t.Errorf("it is opened, %v, and was closed %d times", err, closed.Load())
+	}
+	torn := &tornFile{}
+	answer.w, answer.err = torn, nil
+	if _, err := s.OpenRoom(t.Context(), spec); !errors.Is(err, errTorn) || closed.Load() != 2 || torn.closed != 1 {
+		t.Errorf("it is opened, %v, was closed %d times, and its file %d times", err, closed.Load(), torn.closed)
+	}
+	answer.w = nil
+	r, err := s.OpenRoom(t.Context(), spec)
+	if err != nil || r.recording != nil {
+		t.Errorf("one that is not to be recorded: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.OpenRoom(ended, RoomSpec{Name: "b"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("when the time for it is over: %v", err)
+	}
+}
+
+var errTorn = errors.New("torn")
+
+// tornFile takes nothing.
+type tornFile struct{ closed int }
+
+func (*tornFile) Write([]byte) (int, error) { return 0, errTorn }
+func (f *tornFile) Close() error            { f.closed++; return nil }
+
+// The game's Open that panics costs the room alone, which is counted and told.
+func TestAnOpenThatPanicsIsTold(t *testing.T) {
+	g := closedGame{&opening{fill: func(r *Room) error {
+		if r.Spec().Kind == "bad" {
+			panic("ouch")
+		}
+		return nil
+	}}}
+	var log bytes.Buffer
+	s := newStill(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, g)
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a", Kind: "bad"}); err == nil || !strings.Contains(err.Error(), "panicked: ouch") {
+		t.Errorf("the error is %v", err)
+	}
+	if !strings.Contains(log.String(), "the game's Open panicked") || !strings.Contains(log.String(), "room=a") {
+		t.Errorf("the log says %s", &log)
+	}
+	counted(t, s, `netloop_system_panics_total{system="Open"} 1`)
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
+		t.Errorf("its name is not free: %v", err)
+	}
+}
+
+// Rooms are found as soon as they are open, before their first tick, and whoever looks through
+// them may stop.
+func TestRoomsAreThereAtOnce(t *testing.T) {
+	s := newStill(t, Config{MaxClients: 300}, closedGame{new(opening)})
+	for _, name := range []string{"a", "b"} {
+		if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: name, MaxClients: 10, MaxSpectators: 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var listed []string
+	for _, l := range RoomsWhere(s, RoomFilter[struct{}]{}) {
+		listed = append(listed, l.Name)
+	}
+	if want := "[ a b]"; fmt.Sprint(listed) != want {
+		t.Errorf("listed %v, want %s", listed, want)
+	}
+	looked := 0
+	for range s.Rooms() {
+		looked++
+		break
+	}
+	if looked != 1 {
+		t.Errorf("looked at %d rooms", looked)
+	}
+	if got := s.maxClients(); got != 256+2*13 {
+		t.Errorf("all rooms have seats for %d clients", got)
+	}
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "c", MaxClients: 100}); err != nil || s.maxClients() != 300 {
+		t.Errorf("there are seats for %d clients, of 300 that the server has: %v", s.maxClients(), err)
+	}
+	long := strings.Repeat("n", 256)
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: long}); err != nil {
+		t.Fatal(err)
+	}
+	tickets, err := s.Reserve(t.Context(), long, Reservation{Seats: 256})
+	if err != nil || len(tickets[0]) != 279 {
+		t.Errorf("a ticket for the longest name has %d bytes: %v", len(tickets[0]), err)
+	}
+	if r, _ := s.hall.Get(long); !r.full() || s.room.full() {
+		t.Error("a room is full when its seats are reserved, and no other is")
+	}
+	for info := range s.Rooms() {
+		if want := map[string]int{long: 256}[info.Spec.Name]; info.Reserved != want || info.Locked {
+			t.Errorf("%d seats of %.5q are reserved, and it is locked: %v", info.Reserved, info.Spec.Name, info.Locked)
+		}
+	}
+	s.room.e.Lock(true)
+	for info := range s.Rooms() {
+		if info.Locked != (info.Spec.Name == "") {
+			t.Errorf("%.5q is locked: %v", info.Spec.Name, info.Locked)
+		}
+	}
+}
+
+// Without a watchdog nobody watches.
+func TestNobodyWatchesWithoutAWatchdog(t *testing.T) {
+	s := newStill(t, Config{Watchdog: -1}, closedGame{new(opening)})
+	s.watch(context.Background(), context.Background()) // It returns.
+}
+
+// Once a server has ended nobody takes the name of a room any more, however early that had begun.
+func TestTheHallClosesWithTheServer(t *testing.T) {
+	s, err := New(Config{}, closedGame{new(opening)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.hall.Reserve("late", ""); !errors.Is(err, hall.ErrClosed) {
+		t.Errorf("a place can be had: %v", err)
+	}
+}
+
+// An operator closes rooms by their names, and is told what cannot be.
+func TestAnOperatorClosesRooms(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	r, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"": "give the name of a room", "room=": "the default room", "room=nowhere": "there is no room",
+		"room=a&drain=x": "drain:", "room=a&drain=-1s": "drain:", "room=a&drain=24h1ns": "drain:",
+	} {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.closePage(values); err == nil || !strings.Contains(err.Error(), want) || r.e.Closing() {
+			t.Errorf("%q: %v, want %q", query, err, want)
+		}
+	}
+	if got, err := s.closePage(url.Values{"room": {"a"}, "drain": {"24h"}}); err != nil || got != `the room "a" closes in 24h0m0s` {
+		t.Errorf("told %q, %v", got, err)
+	}
+}
