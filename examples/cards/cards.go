@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/netloop/netloop"
 )
@@ -14,17 +15,52 @@ import (
 type Config struct {
 	Database string        `name:"database" help:"file with tables and scores; empty keeps them in memory" default:""`
 	Players  int           `name:"players" help:"players that a match needs, 2 to 4" default:"4"`
+	Goal     int           `name:"goal" help:"points with which a match is won, 1 to 1000" default:"100"`
 	Turn     time.Duration `name:"turn" help:"time for a turn, after which a card is drawn" default:"20s"`
+	Pause    time.Duration `name:"pause" help:"time to look at the end of a round" default:"5s"`
+	Rate     int           `name:"rate" help:"ticks of a table in a second, 1 to 1000; nothing to do costs none" default:"20"`
+	Bots     int           `name:"bots" help:"players of the server's own, who sit down with those who wait, 0 to 100" default:"0"`
+}
+
+// check names the first key that cannot be used.
+func (c *Config) check() error {
+	for _, k := range []struct {
+		key             string
+		is, least, most int
+	}{
+		{"cards.players", c.Players, 2, MaxPlayers},
+		{"cards.goal", c.Goal, 1, 1000},
+		{"cards.rate", c.Rate, 1, 1000},
+		{"cards.bots", c.Bots, 0, 100},
+	} {
+		if k.is < k.least || k.is > k.most {
+			return netloop.ConfigError(k.key, k.is, "use %d to %d", k.least, k.most)
+		}
+	}
+	if c.Turn < time.Second {
+		return netloop.ConfigError("cards.turn", c.Turn, "use 1s or more")
+	}
+	if c.Pause < 0 || c.Pause > time.Minute {
+		return netloop.ConfigError("cards.pause", c.Pause, "use 0s to 1m")
+	}
+	return nil
 }
 
 // Game is the game.
 type Game struct {
 	cfg   Config
 	store *store
+	host  Host
 }
 
-// New makes the game with its default configuration.
-func New() *Game { return &Game{cfg: Config{Players: MaxPlayers, Turn: 20 * time.Second}} }
+// Host lets n players of the server's own play until ctx ends, and returns when all have left.
+type Host func(ctx context.Context, s *netloop.Server, n int)
+
+// New makes the game with its default configuration. The host is asked for the players that the
+// configuration wants; without one there are none.
+func New(host Host) *Game {
+	return &Game{host: host, cfg: Config{Players: MaxPlayers, Goal: 100, Turn: 20 * time.Second, Pause: 5 * time.Second, Rate: 20}}
+}
 
 // Config returns the configuration to be filled in before the server opens.
 func (g *Game) Config() any { return &g.cfg }
@@ -32,17 +68,27 @@ func (g *Game) Config() any { return &g.cfg }
 // Schema implements netloop.Game.
 func (g *Game) Schema() *netloop.Schema { return Schema }
 
+// Spec implements netloop.Proposer: the lobby is large, and has little to do.
+func (g *Game) Spec() netloop.RoomSpec {
+	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 2000, Sleep: true}
+}
+
 // tableKind is the kind of rooms that are tables. The default room is the lobby.
 const tableKind = "table"
 
 // tablePrefix begins the name of every room that is a table.
 const tablePrefix = "table/"
 
-// tableSpec describes the room of a table. Nothing happens there most of the time.
+// maxWatching is how many may look on at a table.
+const maxWatching = 32
+
+// tableSpec describes the room of a table. Nothing happens there most of the time. It closes soon
+// when nobody is there: a match that was begun is in the database, and goes on when somebody asks
+// for the table again.
 func (g *Game) tableSpec(name string) netloop.RoomSpec {
 	return netloop.RoomSpec{
-		Name: name, Kind: tableKind, Rate: netloop.Hz(10), MaxClients: g.cfg.Players, Sleep: true,
-		KeepDropped: time.Minute, CloseEmpty: 10 * time.Minute,
+		Name: tablePrefix + name, Kind: tableKind, Rate: netloop.Hz(uint64(g.cfg.Rate)), MaxClients: g.cfg.Players, MaxSpectators: maxWatching,
+		Sleep: true, KeepDropped: time.Minute, CloseEmpty: 2 * time.Minute,
 	}
 }
 
@@ -52,26 +98,34 @@ func (g *Game) Open(r *netloop.Room) error {
 	if r.Spec().Kind == tableKind {
 		return g.openTable(r)
 	}
-	if g.cfg.Players < 2 || g.cfg.Players > MaxPlayers {
-		return netloop.ConfigError("cards.players", g.cfg.Players, "use 2 to %d", MaxPlayers)
-	}
-	if g.cfg.Turn < time.Second {
-		return netloop.ConfigError("cards.turn", g.cfg.Turn, "use 1s or more")
+	if err := g.cfg.check(); err != nil {
+		return err
 	}
 	return g.openLobby(r)
 }
 
 // OpenFor implements netloop.Opener: whoever asks for a table by its name gets it, as it was left.
+// So players come back to their match when the server was started again. A table that was private
+// is so no more: its match is what keeps others away.
 func (g *Game) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
-	rest, ok := strings.CutPrefix(name, tablePrefix)
-	if !ok || rest == "" || len(rest) > 24 {
+	table, ok := strings.CutPrefix(name, tablePrefix)
+	if !ok || !named(table, maxTable) {
 		return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRoomUnknown, "tables have names like table/oak")
 	}
-	return g.tableSpec(name), nil
+	return g.tableSpec(table), nil
 }
 
-// maxName bounds the name of a player, in bytes.
-const maxName = 32
+// The longest names, in bytes: of a player, and of a table without its prefix.
+const (
+	maxName  = 32
+	maxTable = 24
+)
+
+// named reports whether a text can be a name: others see it, in terminals too.
+func named(text string, most int) bool {
+	return text != "" && len(text) <= most && strings.TrimSpace(text) == text &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
+}
 
 // admit takes a player by the token of a login service, or else by the name that it says: then
 // anybody may say it, which is enough among friends.
@@ -79,8 +133,8 @@ func admit(_ context.Context, j *netloop.Join) error {
 	if j.Subject == "" {
 		j.Subject = j.Token
 	}
-	if j.Subject == "" || len(j.Subject) > maxName {
-		return netloop.Refuse(netloop.CodeRefused, "a player needs a name of 1 to %d bytes", maxName)
+	if !named(j.Subject, maxName) {
+		return netloop.Refuse(netloop.CodeRefused, "a player needs a name of 1 to %d letters", maxName)
 	}
 	return nil
 }

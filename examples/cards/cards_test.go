@@ -1,6 +1,7 @@
 package cards_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,12 +15,16 @@ import (
 )
 
 // game makes the game for so many players at a table.
-func game(t *testing.T, file string, players int, turn time.Duration) *cards.Game {
-	t.Helper()
-	g := cards.New()
+func game(file string, players int, turn time.Duration) *cards.Game {
+	g := cards.New(nil)
 	cfg := g.Config().(*cards.Config)
 	cfg.Database, cfg.Players, cfg.Turn = file, players, turn
 	return g
+}
+
+// world is a server with a game for tests.
+func world(t *testing.T, g *cards.Game) *netlooptest.World {
+	return netlooptest.New(t, g, netlooptest.Room(g.Spec()))
 }
 
 // until steps until something has come to pass. Work is done meanwhile.
@@ -29,62 +34,77 @@ func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
 		if done() {
 			return
 		}
-		w.Step(6)
+		w.Step(2)
 		w.Settle()
 	}
 	t.Fatalf("it never came to pass: %s", what)
 }
 
-// ask asks the lobby and waits for the answer.
-func ask[Q, R any](t *testing.T, w *netlooptest.World, c *client.Client, k *netloop.Call[Q, R], q Q) (answer R, failed error) {
+// guest lets somebody into the lobby.
+func guest(t *testing.T, w *netlooptest.World, name string, l netlooptest.Link) (*client.Client, *bot.Bot) {
+	t.Helper()
+	c := w.JoinAs(client.Config{Token: name}, l)
+	b := bot.New(c)
+	until(t, w, "the lobby", func() bool { return b.View.State.Phase == client.Playing })
+	return c, b
+}
+
+// sit leads somebody from the lobby to a table, over the connection that there is.
+func sit(t *testing.T, w *netlooptest.World, b *bot.Bot, q cards.SitDown) {
+	t.Helper()
+	if err := try(t, w, func(then func(error)) { b.Sit(q, then) }); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "the table", func() bool { return !b.Busy() && b.View.AtTable })
+}
+
+// try does something that is answered.
+func try(t *testing.T, w *netlooptest.World, do func(then func(error))) (failed error) {
 	t.Helper()
 	answered := false
-	client.Ask(c, k, q, func(_ *netloop.Tick, r R, err error) { answer, failed, answered = r, err, true })
+	do(func(err error) { failed, answered = err, true })
 	until(t, w, "an answer", func() bool { return answered })
-	return answer, failed
+	return failed
 }
 
 // seat leads a player through the lobby to a table.
-func seat(t *testing.T, w *netlooptest.World, name, table string, plays bool, l netlooptest.Link) (*client.Client, *bot.Player, string) {
+func seat(t *testing.T, w *netlooptest.World, name, table string, plays bool, l netlooptest.Link) (*client.Client, *bot.Bot) {
 	t.Helper()
-	lobby := w.JoinAs(client.Config{Token: name}, l)
-	until(t, w, "the lobby", func() bool { return lobby.State().Phase == client.Playing })
-	at, err := ask(t, w, lobby, cards.Sit, cards.SitDown{Table: table})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lobby.Close(); err != nil {
-		t.Error(err)
-	}
-	c := w.JoinAs(client.Config{Token: name, Room: at.Room, Ticket: at.Ticket}, l)
-	p := bot.New(c)
-	p.Plays = plays
-	until(t, w, "the table", func() bool { return c.State().Phase == client.Playing })
-	return c, p, at.Room
+	c, b := guest(t, w, name, l)
+	b.Plays = plays
+	sit(t, w, b, cards.SitDown{Table: table})
+	return c, b
 }
 
-// Three players go through the lobby to one table and play a match over bad links. Each reads its
-// own hand alone, and nobody the pile; one loses the connection, is away, and comes back to its
-// cards. In the end one has won, and the lobby knows.
+// refused demands that an error is a refusal with such a text.
+func refused(t *testing.T, err error, text string) {
+	t.Helper()
+	if r := (*netloop.Refusal)(nil); !errors.As(err, &r) || r.Text != text {
+		t.Errorf("the answer is %v, want %q", err, text)
+	}
+}
+
+// Three players go through the lobby to one table and play a match over bad links, each over one
+// connection. Each reads its own hand alone, and nobody the pile; one loses the connection, is
+// away, and comes back to its cards. In the end one has won, and the lobby knows.
 func TestAMatchIsPlayed(t *testing.T) {
-	w := netlooptest.New(t, game(t, "", 3, 5*time.Second))
+	w := world(t, game("", 3, 5*time.Second))
 	link := netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.02}
 	var clients []*client.Client
-	var players []*bot.Player
-	rooms := map[string]bool{}
+	var players []*bot.Bot
 	names := []string{"ann", "bob", "cid"}
 	for _, name := range names {
-		c, p, room := seat(t, w, name, "", true, link)
-		clients, players, rooms[room] = append(clients, c), append(players, p), true
-	}
-	if len(rooms) != 1 {
-		t.Fatalf("they sit at the tables %v", rooms)
+		c, b := seat(t, w, name, "", true, link)
+		clients, players = append(clients, c), append(players, b)
 	}
 	until(t, w, "cards", func() bool {
-		return !slices.ContainsFunc(players, func(p *bot.Player) bool { h, _ := p.Hand(); return len(h) == 0 })
+		return !slices.ContainsFunc(players, func(b *bot.Bot) bool { return len(b.View.Hand()) == 0 })
 	})
-	for i, p := range players {
-		for _, s := range p.Seats {
+	for i, b := range players {
+		if len(b.View.Seats) != 3 {
+			t.Fatalf("%s sees %d seats", names[i], len(b.View.Seats))
+		}
+		for _, s := range b.View.Seats {
 			if (len(s.Hand) > 0) != (s.Player == names[i]) || s.Cards == 0 {
 				t.Errorf("%s sees %v of the %d cards of %s", names[i], s.Hand, s.Cards, s.Player)
 			}
@@ -92,29 +112,56 @@ func TestAMatchIsPlayed(t *testing.T) {
 	}
 	w.Break(clients[1])
 	w.Freeze(clients[1])
-	until(t, w, "somebody is away", func() bool { return players[0].Seats[1].Away })
+	until(t, w, "somebody is away", func() bool { return players[0].View.Seats[1].Away })
 	w.Thaw(clients[1])
-	until(t, w, "it is back", func() bool { h, _ := players[1].Hand(); return !players[0].Seats[1].Away && len(h) > 0 })
-	until(t, w, "an end", func() bool {
-		return players[0].Table.Phase == cards.Over || players[0].Seats[0].Score+players[0].Seats[1].Score+players[0].Seats[2].Score >= 60
-	})
-	for _, p := range players {
-		p.Plays = false
+	until(t, w, "it is back", func() bool { return !players[0].View.Seats[1].Away && len(players[1].View.Hand()) > 0 })
+	for _, b := range players {
+		b.Plays = false
 	}
-	turn := players[0].Table.Turn
-	until(t, w, "the time of a turn is over", func() bool { return players[0].Table.Turn != turn || players[0].Table.Phase != cards.Playing })
-	for _, p := range players {
-		p.Plays = true
+	until(t, w, "the time of a turn is over", func() bool { return players[0].View.Table.Drew && !players[0].Busy() })
+	turn := players[0].View.Table.Turns
+	until(t, w, "that of the next one, too", func() bool { return players[0].View.Table.Turns > turn })
+	for _, b := range players {
+		b.Plays = true
 	}
-	var won cards.Won
-	lobby := w.JoinAs(client.Config{Token: "ann"}, link)
-	until(t, w, "the lobby", func() bool { return lobby.State().Phase == client.Playing })
-	until(t, w, "the end of the match", func() bool {
-		won, _ = ask(t, w, lobby, cards.Record, cards.RecordQuery{})
-		return won.Played > 0
-	})
-	if won.Won > won.Played {
-		t.Errorf("ann has won %d of %d", won.Won, won.Played)
+	until(t, w, "the end", func() bool { return players[0].View.Table.Phase == cards.Over })
+	winner := players[0].View.Table.Winner
+	if s := players[0].View.Seats; s[winner].Score < 100 {
+		t.Errorf("player %d has won with %+v", winner, s)
+	}
+	for i, b := range players {
+		if err := try(t, w, b.Leave); err != nil {
+			t.Fatal(err)
+		}
+		until(t, w, "the lobby", func() bool { return !b.Busy() && !b.View.AtTable })
+		var won cards.Won
+		_ = try(t, w, func(then func(error)) {
+			client.Ask(clients[i], cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) { won = r; then(err) })
+		})
+		if won.Played != 1 || won.Won == 1 != (i == int(winner)) {
+			t.Errorf("%s has won %d of %d", names[i], won.Won, won.Played)
+		}
+		if s := clients[i].Stats(); s.Drops != 0 && i != 1 || s.FullStates != 0 {
+			t.Errorf("%s had to connect again: %+v", names[i], s)
+		}
+	}
+}
+
+// Who is sent to a table and loses the connection on the way arrives all the same, and sits once.
+func TestAConnectionBreaksOnTheWayToATable(t *testing.T) {
+	w := world(t, game("", 2, time.Hour))
+	c, b := guest(t, w, "ann", netlooptest.Link{Delay: 50 * time.Millisecond})
+	leaves := false
+	c.OnState(func(s client.State) { leaves = leaves || s.Phase == client.Moving })
+	b.Sit(cards.SitDown{Table: "oak"}, func(error) {})
+	until(t, w, "the way", func() bool { return leaves })
+	if b.View.AtTable {
+		t.Fatal("it is there already")
+	}
+	w.Break(c)
+	until(t, w, "the table", func() bool { return b.View.AtTable && !b.Busy() && b.View.Place == 0 })
+	if c.Room() != "table/oak" || len(b.View.Seats) != 1 {
+		t.Errorf("it sits in %q at %+v", c.Room(), b.View.Seats)
 	}
 }
 
@@ -122,35 +169,36 @@ func TestAMatchIsPlayed(t *testing.T) {
 // another server with the same database: the same hands, the same turn, and for its players alone.
 func TestATableGoesOnAfterARestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cards.db")
-	type hands [2][]cards.Card
-	var before hands
+	var before [2][]cards.Card
 	var table cards.Table
 	for run := range 2 {
-		w := netlooptest.New(t, game(t, file, 2, time.Hour))
-		var players []*bot.Player
+		w := world(t, game(file, 2, time.Hour))
+		var players []*bot.Bot
 		for _, name := range []string{"ann", "bob"} {
-			_, p, _ := seat(t, w, name, "oak", run == 0, netlooptest.Link{})
-			players = append(players, p)
+			_, b := seat(t, w, name, "oak", run == 0, netlooptest.Link{})
+			players = append(players, b)
 		}
-		until(t, w, "cards", func() bool { a, _ := players[0].Hand(); b, _ := players[1].Hand(); return len(a)*len(b) > 0 })
+		until(t, w, "cards", func() bool { return len(players[0].View.Hand())*len(players[1].View.Hand()) > 0 })
 		if run == 0 {
-			until(t, w, "a few turns", func() bool { return players[0].Table.Pile < 40 || players[0].Table.Round > 1 })
+			until(t, w, "a few turns", func() bool { return players[0].View.Table.Turns > 4 })
 			players[0].Plays, players[1].Plays = false, false
 			until(t, w, "the table sleeps", w.Room("table/oak").Asleep)
 			w.Step(30)
-			before[0], _ = players[0].Hand()
-			before[1], _ = players[1].Hand()
-			table = players[0].Table
+			before = [2][]cards.Card{slices.Clone(players[0].View.Hand()), slices.Clone(players[1].View.Hand())}
+			table = players[0].View.Table
 			w.Drain(0)
 			continue
 		}
-		for i, p := range players {
-			if hand, place := p.Hand(); !slices.Equal(hand, before[i]) || place != i {
-				t.Errorf("player %d had %v, and has %v at place %d", i, before[i], hand, place)
+		for i, b := range players {
+			if hand := b.View.Hand(); !slices.Equal(hand, before[i]) || b.View.Place != i {
+				t.Errorf("player %d had %v, and has %v at place %d", i, before[i], hand, b.View.Place)
 			}
 		}
-		if now := players[0].Table; now.Top != table.Top || now.Turn != table.Turn || now.Pile != table.Pile || now.Suit != table.Suit {
+		if now := players[0].View.Table; now.Top != table.Top || now.Turn != table.Turn || now.Pile != table.Pile || now.Suit != table.Suit {
 			t.Errorf("the table was %+v and is %+v", table, now)
 		}
+		_, other := guest(t, w, "cid", netlooptest.Link{})
+		until(t, w, "the list", func() bool { return len(other.View.Listings) == 1 })
+		refused(t, try(t, w, func(then func(error)) { other.Sit(cards.SitDown{Table: "oak"}, then) }), "others play at this table: you may watch")
 	}
 }

@@ -4,17 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/netloop/netloop"
 )
 
+// lobbyRoom is the name of the default room, for tickets back to it.
+const lobbyRoom = ""
+
 // lobby is the default room. It belongs to its goroutine.
 type lobby struct {
-	g    *Game
-	next int    // number of the next table without a name of its own
-	open string // the table that was given to whoever came last without a name
-	sent int    // how many have been sent there
+	g      *Game
+	known  []*shown
+	opened map[netloop.ClientID]int // tables that a client has opened in this stay
+	next   int                      // number of the next table without a name of its own
 }
+
+// shown is a table that the lobby knows, in the order of opening.
+type shown struct {
+	name   string
+	free   int                      // seats: as it was listed, less those that were promised since
+	object *netloop.Object[Listing] // nil until it was listed
+}
+
+// mostOpened is how many tables one client may open before it sits down.
+const mostOpened = 4
 
 // openLobby opens the database, and the room in which players ask for tables.
 func (g *Game) openLobby(r *netloop.Room) (err error) {
@@ -22,40 +38,167 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 		return fmt.Errorf("the database: %w", err)
 	}
 	r.OnClose(func(context.Context) error { return g.store.close() })
-	l := &lobby{g: g}
-	Sit.HandleLater(r, func(t *netloop.Tick, _ *netloop.Client, q SitDown, reply netloop.Reply[Place]) { l.sit(t, q, reply) })
+	l := &lobby{g: g, opened: map[netloop.ClientID]int{}}
+	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { delete(l.opened, c.ID()) })
+	netloop.WatchRooms(r, netloop.RoomFilter[Listing]{Kind: tableKind}, func(t *netloop.Tick, changes []netloop.RoomChange[Listing]) {
+		for i := range changes {
+			l.list(t, &changes[i])
+		}
+	})
+	Sit.HandleLater(r, l.sit)
 	Record.HandleLater(r, func(t *netloop.Tick, from *netloop.Client, _ RecordQuery, reply netloop.Reply[Won]) {
 		player := from.Join().Subject
 		netloop.Go(t, func(ctx context.Context) (Won, error) { return g.store.record(ctx, player) }, func(t *netloop.Tick, w Won, err error) {
 			reply.Send(t, w, err)
 		})
 	})
+	if g.host != nil && g.cfg.Bots > 0 {
+		g.invite(r)
+	}
 	return nil
 }
 
-// sit finds a table, opens it if it is not there, and keeps a seat.
-func (l *lobby) sit(t *netloop.Tick, q SitDown, reply netloop.Reply[Place]) {
-	name := q.Table
-	if name == "" {
-		if l.open == "" || l.sent == l.g.cfg.Players {
-			l.next++
-			// Another name than before a restart.
-			l.open, l.sent = fmt.Sprintf("%d-%08x", l.next, t.Rand().Uint32()), 0
+// invite lets the server's own players play for as long as the lobby is there.
+func (g *Game) invite(r *netloop.Room) {
+	ctx, stop := context.WithCancel(context.Background())
+	var playing sync.WaitGroup
+	r.OnStart(func(*netloop.Tick) {
+		playing.Go(func() { g.host(ctx, r.Server(), g.cfg.Bots) })
+	})
+	r.OnDrain(func(*netloop.Tick, time.Duration) { stop() }) // Nobody waits for them.
+	r.OnClose(func(context.Context) error { stop(); playing.Wait(); return nil })
+}
+
+// list shows a change of the server's tables to those in the lobby.
+func (l *lobby) list(t *netloop.Tick, change *netloop.RoomChange[Listing]) {
+	is := change.Room
+	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.name == is.Info.Table })
+	if change.Gone {
+		if at >= 0 && l.known[at].object != nil {
+			l.known[at].object.Despawn(t)
+			l.known = slices.Delete(l.known, at, at+1)
 		}
-		name, l.sent = l.open, l.sent+1
+		return
 	}
-	name = tablePrefix + name
-	netloop.OpenRoom(t, l.g.tableSpec(name), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
+	if at < 0 {
+		at, l.known = len(l.known), append(l.known, &shown{name: is.Info.Table})
+	}
+	s, now := l.known[at], is.Info
+	now.Taken, now.Seats = uint8(is.Players), uint8(is.MaxClients)
+	if s.free = is.Free(); now.Phase == Playing || now.Phase == Pausing {
+		s.free = 0 // They are kept for those who have left.
+	}
+	if s.object == nil {
+		s.object = Listings.Spawn(t, now)
+		return
+	}
+	*s.object.Edit(t) = now
+}
+
+// sit finds a table, or opens one, and keeps a seat.
+func (l *lobby) sit(t *netloop.Tick, from *netloop.Client, q SitDown, reply netloop.Reply[Place]) {
+	player := from.Join().Subject
+	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.name == q.Table && s.object != nil })
+	switch {
+	case q.Private:
+		l.open(t, from, l.unused(t), true, reply)
+	case q.Table == "" && !q.Watch:
+		l.anywhere(t, from, reply)
+	case at < 0 && q.Watch:
+		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRoomUnknown, "there is no such table"))
+	case q.Watch:
+		l.reserve(t, q.Table, netloop.Reservation{Spectator: true}, reply.Send)
+	case at >= 0 && l.known[at].object.State().keeps(player):
+		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRefused, "others play at this table: you may watch"))
+	case at >= 0:
+		l.reserve(t, q.Table, netloop.Reservation{}, reply.Send)
+	case !named(q.Table, maxTable):
+		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRefused, "a table needs a name of 1 to %d letters", maxTable))
+	default:
+		l.open(t, from, q.Table, false, reply)
+	}
+}
+
+// keeps reports whether a match is on that the player has no part in.
+func (s Listing) keeps(player string) bool {
+	return (s.Phase == Playing || s.Phase == Pausing) && !slices.Contains(s.Players, player)
+}
+
+// anywhere lets a player sit down where somebody waits, or else at a table of its own.
+func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Reply[Place]) {
+	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.free > 0 })
+	if at < 0 {
+		name := l.unused(t)
+		l.known = append(l.known, &shown{name: name, free: l.g.cfg.Players - 1})
+		l.open(t, from, name, false, reply)
+		return
+	}
+	s := l.known[at]
+	s.free--
+	l.seat(t, s.name, func(t *netloop.Tick, p Place, err error) {
+		if refused := (*netloop.Refusal)(nil); errors.As(err, &refused) && (refused.Code == netloop.CodeFull || refused.Code == netloop.CodeRoomUnknown) {
+			s.free = 0 // Somebody was faster, until the table is listed again.
+			l.anywhere(t, from, reply)
+			return
+		}
+		reply.Send(t, p, err)
+	})
+}
+
+// unused makes a name for a table, another than before a restart.
+func (l *lobby) unused(t *netloop.Tick) string {
+	l.next++
+	return fmt.Sprintf("%d-%04x", l.next, uint16(t.Rand().Uint32()))
+}
+
+// open opens a table for a player, who has not opened too many.
+func (l *lobby) open(t *netloop.Tick, from *netloop.Client, table string, private bool, reply netloop.Reply[Place]) {
+	if l.opened[from.ID()] == mostOpened {
+		l.forget(table)
+		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "you have opened %d tables: sit down at one of them", mostOpened))
+		return
+	}
+	l.opened[from.ID()]++
+	spec := l.g.tableSpec(table)
+	spec.Private = private
+	netloop.OpenRoom(t, spec, func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
 		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
+			l.forget(table)
 			reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
 			return
 		}
-		netloop.Reserve(t, name, netloop.Reservation{}, func(t *netloop.Tick, tickets []netloop.Ticket, err error) {
-			if err != nil {
-				reply.Send(t, Place{}, err)
-				return
-			}
-			reply.Send(t, Place{Room: name, Ticket: string(tickets[0])}, nil)
-		})
+		l.reserve(t, table, netloop.Reservation{}, reply.Send)
+	})
+}
+
+// forget lets go of a table that was not opened.
+func (l *lobby) forget(table string) {
+	l.known = slices.DeleteFunc(l.known, func(s *shown) bool { return s.name == table && s.object == nil })
+}
+
+// seat keeps a seat at a table that is being opened, perhaps: whoever asks first opens it.
+func (l *lobby) seat(t *netloop.Tick, table string, then func(*netloop.Tick, Place, error)) {
+	netloop.OpenRoom(t, l.g.tableSpec(table), func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
+		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
+			then(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
+			return
+		}
+		l.reserve(t, table, netloop.Reservation{}, then)
+	})
+}
+
+// reserve keeps a seat.
+func (l *lobby) reserve(t *netloop.Tick, table string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
+	ticketTo(t, tablePrefix+table, v, then)
+}
+
+// ticketTo asks for a ticket to a room.
+func ticketTo(t *netloop.Tick, room string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
+	netloop.Reserve(t, room, v, func(t *netloop.Tick, tickets []netloop.Ticket, err error) {
+		if err != nil {
+			then(t, Place{}, err)
+			return
+		}
+		then(t, Place{Room: room, Ticket: string(tickets[0])}, nil)
 	})
 }

@@ -23,11 +23,10 @@ const (
 )
 
 const (
-	deckSize  = 52
-	ranks     = 13
-	eight     = 7   // the rank of eights
-	handSize  = 5   // cards that each player begins with
-	matchGoal = 100 // points with which a match is won
+	deckSize = 52
+	ranks    = 13
+	eight    = 7 // the rank of eights
+	handSize = 5 // cards that each player begins with
 	// MaxPlayers is how many may sit at a table.
 	MaxPlayers = 4
 )
@@ -61,10 +60,12 @@ func (c Card) String() string {
 	return []string{"A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"}[c.Rank()] + []string{"♣", "♦", "♥", "♠"}[c.Suit()]
 }
 
-// Match is a match of Crazy Eights: rounds until somebody has a hundred points. It is plain data,
+// Match is a match of Crazy Eights: rounds until somebody has as many points as
+// it takes, a hundred mostly. It is plain data,
 // so that a table can be kept as JSON.
 type Match struct {
 	Players  []string
+	Goal     int // points with which it is won
 	Scores   []int
 	Hands    [][]Card
 	Pile     []Card // the last is on top
@@ -74,6 +75,9 @@ type Match struct {
 	Round    int
 	Phase    Phase
 	Winner   int
+	Turns    int // that were made in this round
+	Mover    int // who has made the last of them
+	Drew     bool
 }
 
 // The errors of a move.
@@ -85,8 +89,8 @@ var (
 )
 
 // newMatch lets players begin.
-func newMatch(players []string, rng *rand.Rand) *Match {
-	m := &Match{Players: slices.Clone(players), Scores: make([]int, len(players))}
+func newMatch(players []string, goal int, rng *rand.Rand) *Match {
+	m := &Match{Players: slices.Clone(players), Goal: goal, Scores: make([]int, len(players))}
 	m.deal(rng)
 	return m
 }
@@ -110,15 +114,16 @@ func (m *Match) deal(rng *rand.Rand) {
 	m.Suit = m.top().Suit()
 	m.Turn = m.Round % len(m.Players)
 	m.Round++
+	m.Turns = 0
 	m.Phase = Playing
 }
 
 // top is the card that lies open.
 func (m *Match) top() Card { return m.Discards[len(m.Discards)-1] }
 
-// fits reports whether a card may be played.
-func (m *Match) fits(c Card) bool {
-	return c.Rank() == eight || c.Suit() == m.Suit || c.Rank() == m.top().Rank()
+// Fits reports whether a card may be played on top of another, when a suit is to be followed.
+func (c Card) Fits(top Card, suit Suit) bool {
+	return c.Eight() || c.Suit() == suit || c.Rank() == top.Rank()
 }
 
 // play plays a card of a player's hand. An eight changes the suit.
@@ -132,11 +137,12 @@ func (m *Match) play(player int, c Card, suit Suit) error {
 		return errNotYours
 	case at < 0:
 		return errNotHeld
-	case !m.fits(c):
+	case !c.Fits(m.top(), m.Suit):
 		return errNoFit
 	case c.Rank() == eight && suit >= numSuits:
 		return errNoSuit
 	}
+	m.Turns, m.Mover, m.Drew = m.Turns+1, player, false
 	m.Hands[player] = slices.Delete(m.Hands[player], at, at+1)
 	m.Discards = append(m.Discards, c)
 	if m.Suit = c.Suit(); c.Rank() == eight {
@@ -155,6 +161,7 @@ func (m *Match) draw(player int, rng *rand.Rand) error {
 	if m.Phase != Playing || player != m.Turn {
 		return errNotYours
 	}
+	m.Turns, m.Mover, m.Drew = m.Turns+1, player, true
 	if len(m.Pile) == 0 { // All discards but the one on top are shuffled.
 		last := len(m.Discards) - 1
 		m.Pile, m.Discards = m.Discards[:last], []Card{m.Discards[last]}
@@ -179,7 +186,7 @@ func (m *Match) won(player int) {
 		}
 	}
 	m.Winner, m.Phase = player, Pausing
-	if m.Scores[player] >= matchGoal {
+	if m.Scores[player] >= m.Goal {
 		m.Phase = Over
 	}
 }
@@ -187,7 +194,7 @@ func (m *Match) won(player int) {
 // check reports what cannot be: a table that was kept by another program, or damaged.
 func (m *Match) check() error {
 	n := len(m.Players)
-	if n < 2 || n > MaxPlayers || len(m.Hands) != n || len(m.Scores) != n || m.Turn < 0 || m.Turn >= n ||
+	if n < 2 || n > MaxPlayers || m.Goal < 1 || len(m.Hands) != n || len(m.Scores) != n || m.Turn < 0 || m.Turn >= n ||
 		m.Winner < 0 || m.Winner >= n || m.Suit >= numSuits || len(m.Discards) == 0 || m.Phase > Over {
 		return fmt.Errorf("a match of %d players with %d hands", n, len(m.Hands))
 	}

@@ -3,57 +3,70 @@ package cards
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop"
 )
 
 // table is what a table's room keeps. It belongs to the room's goroutine. The match decides;
-// what clients see is shown from it.
+// what clients see is shown from it (seats.go), and what the database has follows it (save.go).
 type table struct {
 	g      *Game
-	name   string
-	match  *Match   // nil before the first cards are dealt
-	wait   []string // players that wait for a match, in the order of coming
+	spec   netloop.RoomSpec
+	match  *Match            // nil before the first cards are dealt
+	wait   []string          // players that wait for a match, in the order of coming
+	here   map[string]*guest // players who have joined and not left
 	loaded bool
 	table  *netloop.Object[Table]
 	seats  []*netloop.Object[Seat]
-	timer  netloop.Timer // of the turn, or of the pause
+	timer  netloop.Timer // of the turn, of the pause, or of the end
+	until  netloop.Deadline
 
 	unsaved, saving bool
 }
 
-// pauseTime is how long everybody looks at the end of a round.
-const pauseTime = 5 * time.Second
+// guest is a player in the room.
+type guest struct {
+	id   netloop.ClientID
+	away bool // has lost the connection
+}
+
+// overTime is how long the scores of a match are shown until those who stay play again.
+const overTime = 15 * time.Second
+
+// awayTurn is the time for a turn of somebody who is away.
+const awayTurn = 3 * time.Second
 
 // openTable fills the room of a table.
 func (g *Game) openTable(r *netloop.Room) error {
-	tb := &table{g: g, name: r.Spec().Name}
+	tb := &table{g: g, spec: r.Spec(), here: map[string]*guest{}}
 	g.store.use()
 	r.OnStart(tb.start)
 	r.OnJoin(tb.join)
-	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { tb.away(t, c, true) })
-	r.OnResume(func(t *netloop.Tick, c *netloop.Client) { tb.away(t, c, false) })
+	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { tb.drop(t, c, true) })
+	r.OnResume(func(t *netloop.Tick, c *netloop.Client) { tb.drop(t, c, false) })
 	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { tb.leave(t, c) })
-	r.OnClose(func(ctx context.Context) error { return tb.close(ctx) })
+	r.OnClose(tb.close)
 	Play.Handle(r, func(t *netloop.Tick, from *netloop.Client, m Move) (Done, error) {
 		return Done{}, tb.turn(t, from, func(p int) error { return tb.match.play(p, m.Card, m.Suit) })
 	})
 	Draw.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ DrawOne) (Done, error) {
 		return Done{}, tb.turn(t, from, func(p int) error { return tb.match.draw(p, t.Rand()) })
 	})
+	Leave.HandleLater(r, func(t *netloop.Tick, _ *netloop.Client, _ GetUp, reply netloop.Reply[Place]) {
+		ticketTo(t, lobbyRoom, netloop.Reservation{}, reply.Send)
+	})
 	return nil
 }
 
-// kept is a table as the database has it: JSON, or nothing.
-type kept struct{ Match []byte }
-
 // start asks for the table as it was left. Until it is there nobody plays.
 func (tb *table) start(t *netloop.Tick) {
-	tb.table = Tables.Spawn(t, Table{Players: uint8(tb.g.cfg.Players)})
-	store, name := tb.g.store, tb.name
+	tb.table = Tables.Spawn(t, Table{
+		Name: tb.name(), Code: tb.spec.Code, Players: uint8(tb.g.cfg.Players), Goal: uint16(tb.g.cfg.Goal),
+	})
+	store, name := tb.g.store, tb.spec.Name
 	netloop.Go(t, func(ctx context.Context) (k kept, err error) {
 		m, err := store.load(ctx, name)
 		if m != nil {
@@ -73,20 +86,29 @@ func (tb *table) start(t *netloop.Tick) {
 		for c := range t.Clients() {
 			tb.sit(t, c)
 		}
+		tb.begin(t)
 		tb.proceed(t)
 	})
 }
 
-// join lets a player sit down: anybody who finds a place, and in a match those whose it is.
+// name is the table's, without what makes it that of a room.
+func (tb *table) name() string { return strings.TrimPrefix(tb.spec.Name, tablePrefix) }
+
+// playing reports whether cards are dealt, and seats belong to those who have them.
+func (tb *table) playing() bool { return tb.match != nil && tb.match.Phase != Over }
+
+// join lets a player sit down: anybody who finds a place, and in a match those whose it is. Who
+// watches has no place.
 func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
-	if tb.match != nil && tb.match.Phase != Over && !slices.Contains(tb.match.Players, c.Join().Subject) {
+	if c.Spectator() {
+		return nil
+	}
+	if tb.playing() && !slices.Contains(tb.match.Players, c.Join().Subject) {
 		return netloop.Refuse(netloop.CodeRefused, "others play at this table")
 	}
 	if tb.loaded {
 		tb.sit(t, c)
-		if tb.match == nil || tb.match.Phase == Over {
-			tb.proceed(t)
-		}
+		tb.proceed(t)
 	}
 	return nil
 }
@@ -95,50 +117,44 @@ func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
 func (tb *table) sit(t *netloop.Tick, c *netloop.Client) {
 	player := c.Join().Subject
 	switch {
-	case tb.match != nil && tb.match.Phase != Over:
-		if !slices.Contains(tb.match.Players, player) { // It came before the table was read.
-			c.Kick(t, netloop.CodeRefused, "others play at this table")
-			return
-		}
-	case !slices.Contains(tb.wait, player):
+	case c.Spectator():
+		return
+	case tb.playing() && !slices.Contains(tb.match.Players, player):
+		// It came before the table was read.
+		c.Kick(t, netloop.CodeRefused, "others play at this table")
+		return
+	case !tb.playing() && !slices.Contains(tb.wait, player):
 		tb.wait = append(tb.wait, player)
 	}
-	tb.show(t)
+	tb.here[player] = &guest{id: c.ID(), away: !c.Connected()}
 }
 
-// seated are the players, in the order of their places.
-func (tb *table) seated() []string {
-	if tb.match != nil && tb.match.Phase != Over {
-		return tb.match.Players
-	}
-	return tb.wait
-}
-
-// place is that of a player, or -1.
-func (tb *table) place(c *netloop.Client) int { return slices.Index(tb.seated(), c.Join().Subject) }
-
-// away shows that a player has lost the connection, or is back.
-func (tb *table) away(t *netloop.Tick, c *netloop.Client, away bool) {
-	if p := tb.place(c); p >= 0 && p < len(tb.seats) {
-		tb.seats[p].Edit(t).Away = away
+// drop shows that a player has lost the connection, or is back.
+func (tb *table) drop(t *netloop.Tick, c *netloop.Client, away bool) {
+	if g := tb.here[c.Join().Subject]; g != nil && !c.Spectator() {
+		g.away = away
+		tb.proceed(t)
 	}
 }
 
-// leave frees a seat, unless a match is on: then it is kept, and its player may come back for as
-// long as the table is.
+// leave frees a seat, unless a match is on: then it is kept, and its player may come back.
 func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
-	if tb.match != nil && tb.match.Phase != Over {
-		tb.away(t, c, true)
+	player := c.Join().Subject
+	if c.Spectator() || tb.here[player] == nil {
 		return
 	}
-	tb.wait = slices.DeleteFunc(tb.wait, func(p string) bool { return p == c.Join().Subject })
-	tb.show(t)
+	delete(tb.here, player)
+	tb.wait = slices.DeleteFunc(tb.wait, func(p string) bool { return p == player })
+	tb.proceed(t)
 }
 
 // turn lets a player do something that the rules may refuse.
 func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int) error) error {
-	p := tb.place(from)
-	if tb.match == nil || p < 0 {
+	if !tb.playing() || from.Spectator() {
+		return said(errNotYours)
+	}
+	p := slices.Index(tb.match.Players, from.Join().Subject)
+	if p < 0 {
 		return said(errNotYours)
 	}
 	if err := do(p); err != nil {
@@ -150,140 +166,95 @@ func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int)
 
 // went is what follows a turn, whoever has made it.
 func (tb *table) went(t *netloop.Tick) {
-	tb.unsaved = true
 	if tb.match.Phase == Over {
-		tb.wait = slices.Clone(tb.match.Players)
-		tb.wait = slices.DeleteFunc(tb.wait, func(p string) bool { return !tb.present(t, p) })
-		store, name, m := tb.g.store, tb.name, *tb.match
-		tb.unsaved = false
-		netloop.Go(t, func(ctx context.Context) (struct{}, error) { return struct{}{}, store.ended(ctx, name, &m) }, func(t *netloop.Tick, _ struct{}, err error) {
-			if err != nil {
-				t.Log().Error("a match was not kept", "error", err)
-			}
-		})
+		tb.wait = slices.DeleteFunc(slices.Clone(tb.match.Players), func(p string) bool { return tb.here[p] == nil })
 	}
-	tb.proceed(t)
+	tb.changed(t)
+}
+
+// proceed deals when all are there, and shows what has become of the table.
+func (tb *table) proceed(t *netloop.Tick) {
+	if n := tb.g.cfg.Players; tb.match == nil && len(tb.wait) >= n {
+		tb.match = newMatch(tb.wait[:n], tb.g.cfg.Goal, t.Rand())
+		tb.wait = tb.wait[n:]
+		tb.changed(t)
+		return
+	}
+	tb.remind(t)
+	tb.show(t)
+}
+
+// changed goes on with a match that is another than before.
+func (tb *table) changed(t *netloop.Tick) {
+	tb.unsaved = true
+	tb.begin(t)
 	tb.save(t)
 }
 
-// present reports whether a player is in the room.
-func (tb *table) present(t *netloop.Tick, player string) bool {
-	for c := range t.Clients() {
-		if c.Join().Subject == player {
-			return true
-		}
+// begin lets the time begin for what is next.
+func (tb *table) begin(t *netloop.Tick) {
+	switch {
+	case tb.match == nil:
+		tb.until = netloop.Deadline{}
+	case tb.match.Phase == Pausing:
+		tb.until = t.In(tb.g.cfg.Pause)
+	case tb.match.Phase == Over:
+		tb.until = t.In(overTime)
+	default:
+		tb.until = t.In(tb.g.cfg.Turn)
 	}
-	return false
+	tb.remind(t)
+	tb.show(t)
 }
 
-// proceed goes on with what is next: it deals when all are there, and sets the time for it.
-func (tb *table) proceed(t *netloop.Tick) {
-	m := tb.match
-	if (m == nil || m.Phase == Over) && len(tb.wait) >= tb.g.cfg.Players {
-		tb.match = newMatch(tb.wait[:tb.g.cfg.Players], t.Rand())
-		m, tb.unsaved = tb.match, true
-		tb.save(t)
-	}
+// remind sets the timer for what is next. Nobody waits long for who is away, but whoever comes back
+// has the rest of the time: to come and go gains none.
+func (tb *table) remind(t *netloop.Tick) {
 	tb.timer.Stop()
-	until := netloop.Deadline{}
-	switch {
-	case m == nil || m.Phase == Over:
-	case m.Phase == Pausing:
-		until = t.In(pauseTime)
-		tb.timer = t.At(until, func(t *netloop.Tick) { tb.match.deal(t.Rand()); tb.went(t) })
-	default:
-		until = t.In(tb.g.cfg.Turn)
-		tb.timer = t.At(until, tb.late)
+	tb.table.Edit(t).Until = tb.until
+	if tb.match == nil {
+		return
 	}
-	tb.table.Edit(t).Until = until
-	tb.show(t)
+	at := tb.until
+	if tb.match.Phase == Playing && !tb.present(tb.match.Players[tb.match.Turn]) && tb.anybody() {
+		if soon := t.In(awayTurn); soon.Left(t) < at.Left(t) {
+			at = soon
+		}
+	}
+	tb.table.Edit(t).Until = at
+	tb.timer = t.At(at, tb.due)
+}
+
+// due is called when the time is over.
+func (tb *table) due(t *netloop.Tick) {
+	switch tb.match.Phase {
+	case Over:
+		tb.match = nil
+		tb.begin(t)
+		tb.proceed(t)
+	case Pausing:
+		tb.match.deal(t.Rand())
+		tb.changed(t)
+	default:
+		tb.late(t)
+	}
 }
 
 // late draws a card for a player whose time is over. While nobody is there the table waits.
 func (tb *table) late(t *netloop.Tick) {
-	for c := range t.Clients() {
-		if c.Connected() {
-			if err := tb.match.draw(tb.match.Turn, t.Rand()); err == nil {
-				tb.went(t)
-			}
-			return
-		}
-	}
-	until := t.In(tb.g.cfg.Turn)
-	tb.table.Edit(t).Until = until
-	tb.timer = t.At(until, tb.late)
-}
-
-// show lets clients see the match.
-func (tb *table) show(t *netloop.Tick) {
-	players, s := tb.seated(), tb.table.Edit(t)
-	s.Phase = Waiting
-	if m := tb.match; m != nil {
-		s.Phase, s.Top, s.Suit, s.Turn, s.Pile = m.Phase, m.top(), m.Suit, uint8(m.Turn), uint8(len(m.Pile))
-		s.Round, s.Winner = uint16(m.Round), uint8(m.Winner)
-	}
-	for len(tb.seats) > len(players) {
-		tb.seats[len(tb.seats)-1].Despawn(t)
-		tb.seats = tb.seats[:len(tb.seats)-1]
-	}
-	for i, p := range players {
-		if i == len(tb.seats) {
-			tb.seats = append(tb.seats, Seats.Spawn(t, Seat{Place: uint8(i)}, netloop.WhenOwnerLeaves(netloop.Keep)))
-		}
-		tb.showSeat(t, i, p)
-	}
-}
-
-// showSeat lets clients see a seat, and its player the hand.
-func (tb *table) showSeat(t *netloop.Tick, i int, player string) {
-	o, owner, away := tb.seats[i], netloop.ClientID(0), true
-	for c := range t.Clients() {
-		if c.Join().Subject == player {
-			owner, away = c.ID(), !c.Connected()
-		}
-	}
-	if o.Owner() != owner {
-		o.SetOwner(t, owner)
-	}
-	s := o.Edit(t)
-	s.Player, s.Away, s.Hand, s.Cards, s.Score = player, away, nil, 0, 0
-	if m := tb.match; m != nil && i < len(m.Players) && m.Players[i] == player {
-		s.Hand, s.Cards, s.Score = slices.Clone(m.Hands[i]), uint8(len(m.Hands[i])), uint16(m.Scores[i])
-	}
-}
-
-// save keeps the match, behind the back of the tick: one save at a time, and then what has come of
-// it since.
-func (tb *table) save(t *netloop.Tick) {
-	if !tb.unsaved || tb.saving {
+	if !tb.anybody() {
+		tb.begin(t)
 		return
 	}
-	tb.unsaved, tb.saving = false, true
-	b, err := json.Marshal(tb.match) // The work must not touch the room.
-	store, name := tb.g.store, tb.name
-	netloop.Go(t, func(ctx context.Context) (struct{}, error) {
-		if err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, store.save(ctx, name, b)
-	}, func(t *netloop.Tick, _ struct{}, err error) {
-		tb.saving = false
-		if err != nil {
-			t.Log().Error("a table was not kept", "error", err)
-		}
-		tb.save(t)
-	})
+	if tb.match.draw(tb.match.Turn, t.Rand()) == nil {
+		tb.went(t)
+	}
 }
 
-// close keeps the table as it is at the end.
-func (tb *table) close(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, tb.g.store.close()) }()
-	if tb.match == nil || tb.match.Phase == Over || !tb.loaded {
-		return nil
-	}
-	b, err := json.Marshal(tb.match)
-	if err != nil {
-		return err
-	}
-	return tb.g.store.save(ctx, tb.name, b)
+// present reports whether a player is in the room, and connected.
+func (tb *table) present(player string) bool { g := tb.here[player]; return g != nil && !g.away }
+
+// anybody reports whether any player is.
+func (tb *table) anybody() bool {
+	return slices.ContainsFunc(tb.match.Players, tb.present)
 }

@@ -1,74 +1,106 @@
-// Package bot plays cards: for tests, and to fill a table.
+// Package bot plays cards: for tests, for load tests, and to fill the tables of those who wait.
+//
+//	bot.go    one bot: from the lobby to a table, through a match, and back
+//	host.go   bots of the server's own, which play in its process
+//	load.go   bots of a load test
 package bot
 
 import (
-	"slices"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/player"
 )
 
-// Player plays at a table with the hand that its client can read.
-type Player struct {
-	Table cards.Table
-	Seats []cards.Seat // as the client sees them, by place
-	Plays bool         // makes its turns by itself
+// Bot plays with the hand that its client can read. It belongs to the goroutine of the client's
+// frames.
+type Bot struct {
+	*player.Player
+	Plays bool                 // makes its turns by itself
+	Roams bool                 // goes to a table by itself, and after a match to the next one
+	Think func() time.Duration // before it does anything
+	Turn  func() func(error)   // is told of a turn, and how it went
+	Match func()               // is told that a match has ended
 
-	c     *client.Client
-	asked bool
+	now  time.Duration // game time
+	at   time.Duration // when it goes on
+	seen step
 }
 
-// New lets a client play. It belongs to the goroutine of the client's frames.
-func New(c *client.Client) *Player {
-	p := &Player{c: c, Plays: true}
-	c.On(netloop.Update, "bot.play", p.look)
-	return p
+// step is what a bot thinks about.
+type step struct {
+	atTable bool
+	phase   cards.Phase
+	round   uint16
+	turns   uint16
+	failed  int
 }
 
-// Hand returns the player's own cards, and its place; -1 without one.
-func (p *Player) Hand() (hand []cards.Card, place int) {
-	for i, s := range p.Seats {
-		if len(s.Hand) > 0 {
-			return s.Hand, i
+// New lets a client play.
+func New(c *client.Client) *Bot {
+	b := &Bot{
+		Player: player.New(c), Plays: true,
+		Think: func() time.Duration { return 0 }, Turn: func() func(error) { return func(error) {} }, Match: func() {},
+	}
+	c.On(netloop.Update, "bot.play", b.play)
+	return b
+}
+
+// play is the system bot.play.
+func (b *Bot) play(t *netloop.Tick) {
+	v := &b.View
+	if b.Busy() {
+		return
+	}
+	now := step{v.AtTable, v.Table.Phase, v.Table.Round, v.Table.Turns, b.seen.failed}
+	// Another room has another clock.
+	if b.now = t.GameTime(); now != b.seen || b.at > b.now+time.Minute {
+		b.seen, b.at = now, b.now+b.Think()
+	}
+	if b.now < b.at {
+		return
+	}
+	switch {
+	case !v.AtTable && b.Roams:
+		b.Sit(cards.SitDown{}, b.gone)
+	case v.AtTable && v.Table.Phase == cards.Over && b.Roams:
+		b.Match()
+		b.Leave(b.gone)
+	case b.Plays && v.MyTurn() && len(v.Hand()) > 0:
+		b.turn(v)
+	}
+}
+
+// gone thinks again about a way that was refused.
+func (b *Bot) gone(err error) {
+	if err != nil {
+		b.seen.failed++
+		b.at = b.now + time.Second
+	}
+}
+
+// turn plays a card that fits, an eight last, or draws one.
+func (b *Bot) turn(v *player.View) {
+	done := b.Turn()
+	choice, found := cards.Card(0), false
+	var held [4]int
+	for _, c := range v.Hand() {
+		held[c.Suit()&3]++
+		if v.Fits(c) && (!found || choice.Eight()) {
+			choice, found = c, true
 		}
 	}
-	return nil, -1
-}
-
-// Waits reports whether a move of the player is under way.
-func (p *Player) Waits() bool { return p.asked }
-
-func (p *Player) look(t *netloop.Tick) {
-	for o := range cards.Tables.All(t) {
-		p.Table = o.State()
+	if !found {
+		b.Draw(done)
+		return
 	}
-	p.Seats = p.Seats[:0]
-	mine := -1
-	for o := range cards.Seats.All(t) {
-		s := o.State()
-		s.Hand = slices.Clone(s.Hand)
-		p.Seats = append(p.Seats, s)
-		if o.Owner() == p.c.ID() {
-			mine = int(s.Place)
+	suit := cards.Clubs
+	for s, n := range held {
+		if n > held[suit] {
+			suit = cards.Suit(s)
 		}
 	}
-	slices.SortFunc(p.Seats, func(a, b cards.Seat) int { return int(a.Place) - int(b.Place) })
-	if p.Plays && !p.asked && p.Table.Phase == cards.Playing && mine == int(p.Table.Turn) && mine < len(p.Seats) {
-		p.turn(p.Seats[mine].Hand)
-	}
-}
-
-// turn plays the first card that fits, or draws one.
-func (p *Player) turn(hand []cards.Card) {
-	p.asked = true
-	done := func(*netloop.Tick, cards.Done, error) { p.asked = false }
-	top := p.Table.Top
-	for _, c := range hand {
-		if c.Eight() || c.Suit() == p.Table.Suit || c.Rank() == top.Rank() {
-			client.Ask(p.c, cards.Play, cards.Move{Card: c, Suit: hand[0].Suit()}, done)
-			return
-		}
-	}
-	client.Ask(p.c, cards.Draw, cards.DrawOne{}, done)
+	b.Play(choice, suit, done)
 }

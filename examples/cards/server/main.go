@@ -4,6 +4,7 @@ package main
 import (
 	"github.com/netloop/netloop/app"
 	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/bot"
 )
 
-func main() { app.Main(cards.New()) }
+func main() { app.Main(cards.New(bot.Host)) }

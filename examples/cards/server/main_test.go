@@ -86,16 +86,17 @@ type player struct {
 	stop  func()
 }
 
-// watch notes in each frame what the player sees.
-func (p *player) watch(c *client.Client) {
+// watch lets the player sit down at a table, and notes in each frame what it sees.
+func (p *player) watch(c *client.Client, table string) {
 	b := bot.New(c)
 	b.Plays = false
 	c.On(netloop.PostLateUpdate, "test.watch", func(*netloop.Tick) {
+		if !b.View.AtTable && !b.Busy() {
+			b.Sit(cards.SitDown{Table: table}, func(error) {}) // It is asked again.
+		}
 		b.Plays = p.plays.Load()
-		s := &seen{table: b.Table}
-		s.hand, s.place = b.Hand()
-		s.hand = slices.Clone(s.hand)
-		if was := p.now.Load(); was != nil && !b.Waits() && slices.Equal(was.hand, s.hand) && was.table == s.table {
+		s := &seen{table: b.View.Table, hand: slices.Clone(b.View.Hand()), place: b.View.Place}
+		if was := p.now.Load(); was != nil && !b.Busy() && slices.Equal(was.hand, s.hand) && was.table == s.table {
 			s.calm = was.calm + 1
 		}
 		p.now.Store(s)
@@ -110,47 +111,26 @@ func seats(ctx context.Context, t *testing.T, addr string, tables int) []*player
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	run := func(cfg client.Config, p *player) *client.Client {
-		cfg.Schema = cards.Schema
-		c, err := d.Dial(ctx, addr, cfg)
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		if p != nil {
-			p.watch(c)
-		}
-		live, stop := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = c.Run(live) }()
-		ended := sync.OnceFunc(func() { stop(); <-done; _ = c.Close() })
-		t.Cleanup(ended)
-		if p != nil {
-			p.stop = ended
-		}
-		return c
-	}
-	lobby := run(client.Config{Token: "host"}, nil)
-	if lobby == nil {
-		t.FailNow()
-	}
 	all := make([]*player, 2*tables)
 	var wait sync.WaitGroup
-	places := make(chan struct{}, 8) // Who asks at once.
+	dials := make(chan struct{}, 8) // Who dials at once.
 	for i := range all {
 		all[i] = new(player)
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			places <- struct{}{}
-			defer func() { <-places }()
-			at, err := client.Await(ctx, lobby, cards.Sit, cards.SitDown{Table: fmt.Sprint(i / 2)})
+		wait.Go(func() {
+			dials <- struct{}{}
+			defer func() { <-dials }()
+			c, err := d.Dial(ctx, addr, client.Config{Schema: cards.Schema, Token: fmt.Sprint("player ", i)})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			run(client.Config{Token: fmt.Sprint("player ", i), Room: at.Room, Ticket: at.Ticket}, all[i])
-		}()
+			all[i].watch(c, fmt.Sprint("table ", i/2))
+			live, stop := context.WithCancel(context.Background())
+			done := make(chan struct{})
+			go func() { defer close(done); _ = c.Run(live) }()
+			all[i].stop = sync.OnceFunc(func() { stop(); <-done; _ = c.Close() })
+			t.Cleanup(all[i].stop)
+		})
 	}
 	wait.Wait()
 	if t.Failed() {
@@ -189,7 +169,7 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	for _, p := range all {
 		p.plays.Store(true)
 	}
-	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Pile < 40 || s.table.Round > 1 })
+	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Turns > 2 })
 	for _, p := range all {
 		p.plays.Store(false)
 	}

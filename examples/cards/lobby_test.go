@@ -1,0 +1,114 @@
+package cards_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/bot"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// The lobby's list follows the tables: one is opened, fills, is played at, and goes.
+func TestTheLobbyListsTables(t *testing.T) {
+	w := world(t, game("", 2, time.Hour))
+	_, looker := guest(t, w, "eve", netlooptest.Link{})
+	listed := func(want cards.Listing) func() bool {
+		return func() bool {
+			l := looker.View.Listings
+			return len(l) == 1 && l[0].Phase == want.Phase && l[0].Taken == want.Taken && slices.Equal(l[0].Players, want.Players) && l[0].Table == "oak" && l[0].Seats == 2
+		}
+	}
+	ann, _ := seat(t, w, "ann", "oak", false, netlooptest.Link{})
+	until(t, w, "one waits", listed(cards.Listing{Phase: cards.Waiting, Taken: 1, Players: []string{"ann"}}))
+	bob, _ := seat(t, w, "bob", "", false, netlooptest.Link{}) // Wherever somebody waits.
+	until(t, w, "two play", listed(cards.Listing{Phase: cards.Playing, Taken: 2, Players: []string{"ann", "bob"}}))
+	_ = ann.Close()
+	until(t, w, "her seat is kept", listed(cards.Listing{Phase: cards.Playing, Taken: 1, Players: []string{"ann", "bob"}}))
+	_ = bob.Close()
+	until(t, w, "the table goes", func() bool { return len(looker.View.Listings) == 0 })
+}
+
+// Everybody who wants to play anywhere finds a seat, at as few tables as it takes, however many
+// come at once.
+func TestWhoPlaysAnywhereSitsTogether(t *testing.T) {
+	w := world(t, game("", 4, time.Hour))
+	var all []*bot.Bot
+	for i := range 22 {
+		_, b := guest(t, w, fmt.Sprint("player ", i), netlooptest.Link{})
+		all = append(all, b)
+	}
+	for _, b := range all {
+		b.Plays = false
+		b.Sit(cards.SitDown{}, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until(t, w, "all sit", func() bool {
+		return !slices.ContainsFunc(all, func(b *bot.Bot) bool { return b.Busy() || b.View.Place < 0 })
+	})
+	at := map[string]int{}
+	for _, b := range all {
+		at[b.View.Table.Name]++
+	}
+	if len(at) != 6 {
+		t.Errorf("22 players sit at the tables %v", at)
+	}
+}
+
+// A private table is not listed, and opens to whoever is told its code; a code that is none ends
+// the way there.
+func TestAPrivateTableOpensByItsCode(t *testing.T) {
+	w := world(t, game("", 2, time.Hour))
+	_, ann := guest(t, w, "ann", netlooptest.Link{})
+	_, bob := guest(t, w, "bob", netlooptest.Link{})
+	eve, wrong := guest(t, w, "eve", netlooptest.Link{})
+	ann.Plays, bob.Plays = false, false
+	sit(t, w, ann, cards.SitDown{Private: true})
+	until(t, w, "the table", func() bool { return ann.View.Place == 0 })
+	code := ann.View.Table.Code
+	w.Step(20)
+	if len(code) != 6 || len(bob.View.Listings) != 0 {
+		t.Errorf("its code is %q, and the lobby lists %v", code, bob.View.Listings)
+	}
+	if err := bob.Enter(code); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "cards", func() bool { return len(bob.View.Hand()) > 0 })
+	if err := wrong.Enter("NOCODE"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "the refusal", func() bool { return eve.Closed() != nil })
+	if why := eve.Closed(); why.Code.String() != "ticket" && why.Text == "" {
+		t.Errorf("it was told %v", why)
+	}
+}
+
+// Who watches sees the table, but no hand; takes nobody's seat, cannot play, and can go back.
+func TestWatchersSeeNoHands(t *testing.T) {
+	w := world(t, game("", 2, time.Hour))
+	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
+	c, eve := guest(t, w, "eve", netlooptest.Link{})
+	until(t, w, "the list", func() bool { return len(eve.View.Listings) == 1 })
+	sit(t, w, eve, cards.SitDown{Table: "oak", Watch: true})
+	_, bob := seat(t, w, "bob", "oak", false, netlooptest.Link{})
+	until(t, w, "cards", func() bool { return len(ann.View.Hand())*len(bob.View.Hand()) > 0 && len(eve.View.Seats) == 2 })
+	ann.Plays, bob.Plays = true, true
+	until(t, w, "some turns", func() bool { return eve.View.Table.Turns > 6 })
+	if eve.View.Place >= 0 || slices.ContainsFunc(eve.View.Seats, func(s cards.Seat) bool { return len(s.Hand) > 0 || s.Cards == 0 }) {
+		t.Errorf("who watches sees %+v", eve.View.Seats)
+	}
+	if err := try(t, w, func(then func(error)) { eve.Draw(then) }); err == nil {
+		t.Error("who watches has drawn a card")
+	}
+	if err := try(t, w, eve.Leave); err != nil {
+		t.Error(err)
+	}
+	until(t, w, "the lobby", func() bool { return !eve.Busy() && !eve.View.AtTable && c.State().Phase == client.Playing })
+	refused(t, try(t, w, func(then func(error)) { eve.Sit(cards.SitDown{Table: "elm", Watch: true}, then) }), "there is no such table")
+}
