@@ -36,7 +36,7 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/quicnet", "internal/transport/socknet", "internal/transport/webnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/nettest", "internal/transport/quicnet", "internal/transport/socknet", "internal/transport/webnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
@@ -197,7 +197,7 @@ func TestGamesImportNoInternalPackage(t *testing.T) {
 }
 
 // inTests lists the packages that no production code may import.
-var inTests = []string{"internal/golden", "internal/nodetest", "internal/plain", "internal/proctest", "internal/seeds"}
+var inTests = []string{"internal/golden", "internal/nodetest", "internal/plain", "internal/proctest", "internal/seeds", "internal/transport/nettest"}
 
 func TestProductionImportsNothingMadeForTests(t *testing.T) {
 	for _, s := range parsed(t) {

@@ -42,7 +42,7 @@ func (c change) apply(src []byte) []byte {
 }
 
 // folders returns the folders that patterns name: of one that ends in "/..." all below it with
-// sources, too.
+// sources, too, but those of packages for tests alone.
 func folders(patterns []string) (all []string, err error) {
 	for _, pattern := range patterns {
 		root, below := strings.CutSuffix(pattern, "/...")
@@ -51,7 +51,7 @@ func folders(patterns []string) (all []string, err error) {
 			continue
 		}
 		err = filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
-			if dir := path.Dir(filepath.ToSlash(name)); path.Ext(name) == ".go" && !slices.Contains(all, dir) {
+			if dir := path.Dir(filepath.ToSlash(name)); path.Ext(name) == ".go" && !strings.HasSuffix(dir, "test") && !slices.Contains(all, dir) {
 				all = append(all, dir)
 			}
 			return err

@@ -2,6 +2,7 @@ package quicnet
 
 import (
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // refusedAsFull tells whether a dial is answered with CodeFull.
 func refusedAsFull(t *testing.T, h *host) bool {
 	t.Helper()
-	_, err := dial(t, h, nil, hello())
+	_, err := dial(t, h, nil, nettest.Hello())
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Code == transport.CodeFull
 }
@@ -30,11 +31,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error(n, "handshakes counted")
 	}
 	first.Session.Close(transport.CodeLeft, "")
-	first.find(t, "the first client's end", kind(transport.Gone))
+	first.Find(t, "the first client's end", nettest.Kind(transport.Gone))
 	if n := h.stats.Joined[transport.QUIC].Load(); n != 2 {
 		t.Error(n, "connections are counted as let in")
 	}
-	eventually(t, "the place to be free again", func() bool { return !refusedAsFull(t, h) })
+	nettest.Eventually(t, "the place to be free again", func() bool { return !refusedAsFull(t, h) })
 }
 
 // A dialer that is closed says goodbye for its clients, and dials nobody any more.
@@ -53,14 +54,14 @@ func TestClosedDialerLeavesAndDialsNoMore(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(nettest.Patience):
 		t.Fatal("the dialer does not close")
 	}
-	a := h.find(t, "the server's end", kind(transport.Gone))
+	a := h.Find(t, "the server's end", nettest.Kind(transport.Gone))
 	if a.Session != s || *a.Closed != (transport.Closed{Code: transport.CodeLeft, Remote: true}) {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
-	if _, err := dial(t, h, d, hello()); !errors.Is(err, carrier.ErrDialerClosed) {
+	if _, err := dial(t, h, d, nettest.Hello()); !errors.Is(err, carrier.ErrDialerClosed) {
 		t.Error("a dial after the close says", err)
 	}
 	// Else Close would wait for links that are still to come.

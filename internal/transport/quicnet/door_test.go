@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -34,7 +35,7 @@ func dialerAt(t *testing.T, ip net.IP) *Dialer {
 // silentDial connects and says nothing.
 func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	conn, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}})
 	if err != nil {
@@ -72,13 +73,13 @@ func TestStrangersMakeRoom(t *testing.T) {
 	stranger, player := dialerAt(t, net.IPv4(127, 0, 0, 2)), dialerAt(t, net.IPv4(127, 0, 0, 3))
 	hung := make(chan error, 1)
 	go func() {
-		_, err := dial(t, h, stranger, hello())
+		_, err := dial(t, h, stranger, nettest.Hello())
 		hung <- err
 	}()
 	<-asked
 	hang.Store(false)
 	silent := silentDial(t, h, stranger)
-	eventually(t, "two strangers, connected", func() bool { return h.connected() == 2 })
+	nettest.Eventually(t, "two strangers, connected", func() bool { return h.connected() == 2 })
 
 	mustDial(t, h, player)
 	var r *transport.Refusal
@@ -89,7 +90,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		t.Error("beside a player who is in, one silent stranger may stay, but was told", err)
 	}
 	_ = silent.CloseWithError(0, "")
-	eventually(t, "no strangers", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "no strangers", func() bool { return h.stats.Strangers.Load() == 0 })
 	if n := h.stats.Dropped(transport.DropDismissed); n != 1 {
 		t.Error(n, "dismissed strangers are counted")
 	}
@@ -111,7 +112,7 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*carrier.DialPause)
 	defer cancel()
 	_, _, err := Dial(ctx, DialConfig{
-		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: hello()},
+		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()},
 		Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
 	})
 	var r *transport.Refusal
@@ -140,7 +141,7 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 	h.admitBy(func(context.Context, *netloopv1.Hello) error {
 		return transport.Refuse(transport.CodeFull, "all of them")
 	})
-	_, err := dial(t, h, nil, hello())
+	_, err := dial(t, h, nil, nettest.Hello())
 	var r *transport.Refusal
 	if !errors.As(err, &r) || r.Code != transport.CodeFull || r.Text != "all of them" {
 		t.Error("the first was told", err)
@@ -162,16 +163,16 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	h := serve(t, nil)
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
 	silent := silentDial(t, h, d)
-	eventually(t, "the handshake to be complete", func() bool { return h.stats.Handshakes[transport.QUIC].Load() == 1 && h.halfOpen() == 0 })
+	nettest.Eventually(t, "the handshake to be complete", func() bool { return h.stats.Handshakes[transport.QUIC].Load() == 1 && h.halfOpen() == 0 })
 	_ = silent.CloseWithError(0, "")
 
 	// A client that does not trust the certificate ends the handshake, half open.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{ServerName: "localhost", NextProtos: []string{ALPN}}); err == nil {
 		t.Fatal("the client trusts anybody")
 	}
-	eventually(t, "the places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "the places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
 	if n := h.halfOpen(); n != 0 {
 		t.Error(n, "handshakes are half open")
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"math/big"
 	"strings"
 	"testing"
@@ -57,16 +58,16 @@ func TestCertificateDatesAreSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cert, pool := certified(t, c.from, c.until)
 			h := serve(t, func(s *ServerConfig) { s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}} })
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 			defer cancel()
-			g := &peer{inbox: transport.NewInbox(0, nil)}
+			g := nettest.NewOwner(nil)
 			s, _, err := Dial(ctx, DialConfig{
 				Addr: h.listener.Addr().String(), TLS: &tls.Config{RootCAs: pool, ServerName: "localhost"},
-				Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: g.inbox},
+				Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals},
 			})
 			if err == nil {
 				s.Close(transport.CodeLeft, "")
-				g.find(t, "the end", kind(transport.Gone))
+				g.Find(t, "the end", nettest.Kind(transport.Gone))
 			}
 			var dates *CertificateDates
 			if errors.As(err, &dates) != c.wrong || !c.wrong && err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"os"
 	"runtime"
@@ -107,7 +108,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 	if verifying {
 		rate, players, length = 1000, 100, 3*time.Second
 	}
-	hostile := hello()
+	hostile := nettest.Hello()
 	hostile.Token = "hang"
 	hang, err := transport.AppendHello(nil, hostile)
 	if err != nil {
@@ -123,7 +124,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 				return ctx.Err()
 			})
 			stop := besiege(t, h.listener.Addr().String(), rate, say)
-			eventually(t, "all places that the flood may take to be taken", func() bool {
+			nettest.Eventually(t, "all places that the flood may take to be taken", func() bool {
 				return h.stats.Strangers.Load() >= 8 // As many as a site has places for.
 			})
 			time.Sleep(length)
@@ -133,7 +134,7 @@ func TestOneHostKeepsNobodyOut(t *testing.T) {
 				d := dialerAt(t, net.IPv4(127, 1, 1, byte(n)))
 				all.Go(func() {
 					began := time.Now()
-					if _, err := dial(t, h, d, hello()); err != nil {
+					if _, err := dial(t, h, d, nettest.Hello()); err != nil {
 						t.Error("a player is kept out: ", err)
 					}
 					took <- time.Since(began)
@@ -184,7 +185,7 @@ func firstPackets(t *testing.T, n int) [][]byte {
 			_, _ = tr.Dial(ctx, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, clientQUIC())
 		})
 	}
-	eventually(t, "the first packets", func() bool {
+	nettest.Eventually(t, "the first packets", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.packets) >= n

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -31,7 +32,7 @@ func rawDial(t *testing.T, h *host, window uint64) *raw {
 		t.Fatal(err)
 	}
 	tr := &quic.Transport{Conn: socket}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	conf := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}
 	conn, err := tr.Dial(ctx, h.listener.Addr(), conf, commonQUIC(window))
@@ -53,7 +54,7 @@ func rawDial(t *testing.T, h *host, window uint64) *raw {
 // join shakes hands by the book.
 func (r *raw) join(t *testing.T) {
 	t.Helper()
-	b, err := transport.AppendHello(nil, hello())
+	b, err := transport.AppendHello(nil, nettest.Hello())
 	if err == nil {
 		_, err = r.stream.Write(b)
 	}
@@ -73,7 +74,7 @@ func (r *raw) closedWith(t *testing.T) transport.Code {
 	t.Helper()
 	select {
 	case <-r.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(nettest.Patience):
 		t.Fatal("the server did not close")
 	}
 	var app *quic.ApplicationError
@@ -154,7 +155,8 @@ func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
 		}
 	}
 	big := make([]byte, transport.MaxDatagram+1)
-	eventually(t, "the oversize datagram", func() bool { // quic-go drops what it has no room for.
+	// What quic-go has no room for it drops.
+	nettest.Eventually(t, "the oversize datagram", func() bool {
 		if err := r.SendDatagram(big); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +188,7 @@ func TestGarbageAfterTheHandshakeHarmsNobodyElse(t *testing.T) {
 	}
 	healthy.Send(transport.Message{Method: 3, Reliable: true})
 	healthy.Flush(0)
-	h.find(t, "the healthy client's message", func(a *transport.Arrival) bool { return a.Message.Method == 3 })
+	h.Find(t, "the healthy client's message", func(a *transport.Arrival) bool { return a.Message.Method == 3 })
 }
 
 // TestClientThatStopsReading has a peer that is alive and leaves its stream unread: the
@@ -198,21 +200,21 @@ func TestClientThatStopsReading(t *testing.T) {
 	hs := h.session(healthy)
 	r := rawDial(t, h, serverWindow)
 	r.join(t)
-	rs := h.find(t, "the join", func(a *transport.Arrival) bool { return a.Kind == transport.Joined && a.Session != hs }).Session
+	rs := h.Find(t, "the join", func(a *transport.Arrival) bool { return a.Kind == transport.Joined && a.Session != hs }).Session
 	payload := make([]byte, 16<<10-1000)
 	for i := range 50 {
 		for _, s := range []*transport.Session{rs, hs} {
 			s.Send(transport.Message{Method: uint32(i), Reliable: true, Payload: payload})
 			s.Flush(0)
 		}
-		healthy.find(t, "the healthy client's message", func(a *transport.Arrival) bool {
+		healthy.Find(t, "the healthy client's message", func(a *transport.Arrival) bool {
 			return a.Kind == transport.MessageArrived && a.Message.Method == uint32(i)
 		})
 	}
 	if code := r.closedWith(t); code != transport.CodeSlow {
 		t.Error("closed with", code)
 	}
-	a := h.find(t, "the slow client's end", kind(transport.Gone))
+	a := h.Find(t, "the slow client's end", nettest.Kind(transport.Gone))
 	if a.Session != rs || a.Closed.Code != transport.CodeSlow {
 		t.Errorf("%d is gone: %v", a.Session.ID(), a.Closed)
 	}
@@ -224,11 +226,11 @@ func TestClientThatVanishes(t *testing.T) {
 	h := serve(t, nil)
 	r := rawDial(t, h, clientWindow)
 	r.join(t)
-	s := h.find(t, "the join", kind(transport.Joined)).Session
+	s := h.Find(t, "the join", nettest.Kind(transport.Joined)).Session
 	_ = r.socket.Close()
 	packet := make([]byte, transport.MaxStatePacket)
 	taken := 0
-	eventually(t, "the slot to stay taken", func() bool {
+	nettest.Eventually(t, "the slot to stay taken", func() bool {
 		for range 100 {
 			slot := s.Slot()
 			s.Send(transport.Message{Method: 1, Payload: packet[:100]})
@@ -248,7 +250,7 @@ func TestClientThatVanishes(t *testing.T) {
 		t.Error("the unreliable queue is not bounded")
 	}
 	s.Close(transport.CodeTimeout, "no sign of life")
-	if a := h.find(t, "the end", kind(transport.Gone)); a.Closed.Code != transport.CodeTimeout {
+	if a := h.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeTimeout {
 		t.Error(a.Closed)
 	}
 }
@@ -263,7 +265,7 @@ func TestKickedClientIsNotReadAnyMore(t *testing.T) {
 	h := serve(t, nil)
 	r := rawDial(t, h, clientWindow)
 	r.join(t)
-	s := h.find(t, "the join", kind(transport.Joined)).Session
+	s := h.Find(t, "the join", nettest.Kind(transport.Joined)).Session
 	s.Close(transport.CodeKicked, "cheated")
 	frame, err := transport.ReadFrame(r.stream, transport.MaxFrame)
 	if err != nil || !bytes.Contains(frame, []byte("cheated")) {

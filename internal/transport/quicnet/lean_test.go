@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"io"
 	"os"
 	"sync/atomic"
@@ -48,8 +49,8 @@ func TestConnectionsAreLean(t *testing.T) {
 	cache := new(tickets)
 	conf.ClientSessionCache = cache
 	s, _, err := Dial(t.Context(), DialConfig{
-		Addr: h.listener.Addr().String(), TLS: conf, Greeting: transport.Greeting{Hello: hello()},
-		Session: transport.SessionConfig{Inbox: g.inbox},
+		Addr: h.listener.Addr().String(), TLS: conf, Greeting: transport.Greeting{Hello: nettest.Hello()},
+		Session: transport.SessionConfig{Inbox: g.Arrivals},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestConnectionsAreLean(t *testing.T) {
 	far := h.session(&guest{Session: s})
 	far.PublishClosing(time.Second)
 	far.Flush(0)
-	g.find(t, "the server's word", kind(transport.WillClose))
+	g.Find(t, "the server's word", nettest.Kind(transport.WillClose))
 	if n := cache.Load(); n > 0 {
 		t.Errorf("the client got %d tickets", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"log/slog"
 	"strings"
 	"sync"
@@ -44,7 +45,7 @@ func TestFailedAdmissionsDoNotFillTheLog(t *testing.T) {
 	h.admitBy(func(context.Context, *netloopv1.Hello) error { return errors.New("the game's own") })
 	d := dialerAt(t, nil)
 	logged := func() string {
-		if _, err := dial(t, h, d, hello()); err == nil {
+		if _, err := dial(t, h, d, nettest.Hello()); err == nil {
 			t.Fatal("somebody was let in")
 		}
 		return lines.String()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"net/netip"
 	"os"
@@ -120,7 +121,7 @@ func TestNarrowServer(t *testing.T) {
 	_, _ = stdin.Write([]byte("go\n"))
 	ended := make(chan error, 1)
 	go func() { ended <- client.Wait() }()
-	eventually(t, "the client's end", func() bool {
+	nettest.Eventually(t, "the client's end", func() bool {
 		for _, h := range hosts {
 			h.answer()
 		}
@@ -130,7 +131,7 @@ func TestNarrowServer(t *testing.T) {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	for _, h := range hosts {
-		moved := h.moves(h.seen[0].Session)
+		moved := h.moves(h.Seen[0].Session)
 		if len(moved) != 1 || !isAfter(moved[0]) {
 			t.Error("the owner was told of the client's moves to", moved)
 		}
@@ -156,9 +157,9 @@ const narrowLarge = 15 << 10
 // answer answers each message with a large one, and a datagram that is full. Of a client of whose
 // move it knows it asks no more.
 func (h *host) answer() {
-	from := len(h.seen)
-	h.poll()
-	for _, a := range h.seen[from:] {
+	from := len(h.Seen)
+	h.Poll()
+	for _, a := range h.Seen[from:] {
 		if a.Kind == transport.MessageArrived && a.Message.Method < 99 {
 			a.Session.Send(transport.Message{Method: a.Message.Method, Reliable: true, Payload: make([]byte, narrowLarge)})
 			a.Session.Send(transport.Message{Method: a.Message.Method, Payload: make([]byte, transport.MaxDatagramPayload)})
@@ -198,10 +199,10 @@ func playNarrow(t *testing.T, n narrow) {
 		}
 	}
 	from(n.before)
-	g := &guest{peer: &peer{inbox: transport.NewInbox(0, nil)}}
+	g := &guest{Owner: nettest.NewOwner(nil)}
 	g.Session, g.welcome, err = Dial(t.Context(), DialConfig{
 		Addr: net.JoinHostPort(n.server, strconv.Itoa(narrowPort)), TLS: &tls.Config{InsecureSkipVerify: true},
-		Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: g.inbox},
+		Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,19 +213,19 @@ func playNarrow(t *testing.T, n narrow) {
 		g.Send(transport.Message{Method: method, Reliable: true, Payload: make([]byte, narrowLarge)})
 		g.Send(transport.Message{Method: method, Payload: make([]byte, transport.MaxDatagramPayload)})
 		g.Flush(0)
-		g.find(t, "a large answer", func(a *transport.Arrival) bool {
+		g.Find(t, "a large answer", func(a *transport.Arrival) bool {
 			return a.Message.Reliable && a.Message.Method == method && len(a.Message.Payload) == narrowLarge
 		})
-		g.find(t, "a full datagram", func(a *transport.Arrival) bool {
+		g.Find(t, "a full datagram", func(a *transport.Arrival) bool {
 			return !a.Message.Reliable && a.Message.Method == method && len(a.Message.Payload) == transport.MaxDatagramPayload
 		})
 	}
-	eventually(t, "the server to know where the client is", func() bool {
+	nettest.Eventually(t, "the server to know where the client is", func() bool {
 		g.Send(transport.Message{Method: 99})
 		g.Flush(0)
-		g.poll()
-		return slices.ContainsFunc(g.seen, func(a transport.Arrival) bool { return a.Message.Method == 100 })
+		g.Poll()
+		return slices.ContainsFunc(g.Seen, func(a transport.Arrival) bool { return a.Message.Method == 100 })
 	})
 	g.Session.Close(transport.CodeLeft, "")
-	g.find(t, "the end", kind(transport.Gone))
+	g.Find(t, "the end", nettest.Kind(transport.Gone))
 }

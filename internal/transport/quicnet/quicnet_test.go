@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"runtime"
 	"strings"
@@ -25,12 +26,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the waits of tests; nothing measures against it.
-const patience = 20 * time.Second
-
 // host is a server under test: it admits with a function, and collects what arrives.
 type host struct {
-	*peer
+	*nettest.Owner
 	t        *testing.T
 	listener *Listener
 	stats    *transport.Stats
@@ -47,53 +45,6 @@ type host struct {
 type admission func(context.Context, *netloopv1.Hello) error
 
 func (h *host) admitBy(a admission) { h.admit.Store(&a) }
-
-// peer is one owner of sessions.
-type peer struct {
-	inbox *transport.Inbox
-	seen  []transport.Arrival
-}
-
-// poll takes what has arrived.
-func (p *peer) poll() {
-	p.seen = append(p.seen, p.inbox.Swap(nil)...)
-}
-
-// find polls until an arrival satisfies ok.
-func (p *peer) find(t *testing.T, what string, ok func(*transport.Arrival) bool) *transport.Arrival {
-	t.Helper()
-	var found *transport.Arrival
-	eventually(t, what, func() bool {
-		p.poll()
-		for i := range p.seen {
-			if ok(&p.seen[i]) {
-				found = &p.seen[i]
-				return true
-			}
-		}
-		return false
-	})
-	return found
-}
-
-func kind(k transport.ArrivalKind) func(*transport.Arrival) bool {
-	return func(a *transport.Arrival) bool { return a.Kind == k }
-}
-
-// eventually waits until ok is true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	end := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatal("waited in vain for", what)
-		}
-	}
-}
 
 // Tables are those of the test.
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) {
@@ -112,28 +63,21 @@ func (h *host) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*tr
 	defer h.mu.Unlock()
 	h.lastID++
 	return &transport.Admission{
-		Welcome: welcomeFor(h.lastID),
-		Session: transport.SessionConfig{ID: h.lastID, Inbox: h.inbox},
+		Welcome: nettest.Welcome(h.lastID),
+		Session: transport.SessionConfig{ID: h.lastID, Inbox: h.Arrivals},
 		Joined: func(s *transport.Session) {
 			h.mu.Lock()
 			h.sessions = append(h.sessions, s)
 			h.mu.Unlock()
-			h.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: s})
+			h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s})
 		},
 	}, nil
-}
-
-func welcomeFor(id uint64) *netloopv1.Welcome {
-	return &netloopv1.Welcome{
-		Protocol: transport.ProtocolVersion, ClientId: id,
-		TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
-	}
 }
 
 func serve(t *testing.T, change func(*ServerConfig)) *host {
 	t.Helper()
 	h := &host{t: t, stats: new(transport.Stats)}
-	h.peer = &peer{inbox: transport.NewInbox(0, h.stats)}
+	h.Owner = nettest.NewOwner(h.stats)
 	cfg := ServerConfig{Listen: "127.0.0.1:0", Config: door.Config{Handler: h, Stats: h.stats}}
 	if change != nil {
 		change(&cfg)
@@ -156,13 +100,9 @@ func (h *host) close() {
 	})
 }
 
-func hello() *netloopv1.Hello {
-	return &netloopv1.Hello{Protocol: transport.ProtocolVersion, Schema: "test"}
-}
-
 // guest is a client under test.
 type guest struct {
-	*peer
+	*nettest.Owner
 	*transport.Session
 	welcome *netloopv1.Welcome
 }
@@ -173,13 +113,13 @@ func dial(t *testing.T, h *host, d *Dialer, he *netloopv1.Hello) (*guest, error)
 }
 
 func dialAt(addr string, d *Dialer, he *netloopv1.Hello) (*guest, error) {
-	g := &guest{peer: &peer{inbox: transport.NewInbox(0, nil)}}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	g := &guest{Owner: nettest.NewOwner(nil)}
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	var err error
 	g.Session, g.welcome, err = Dial(ctx, DialConfig{
 		Addr: addr, Greeting: transport.Greeting{Hello: he}, Dialer: d,
-		Session: transport.SessionConfig{Inbox: g.inbox},
+		Session: transport.SessionConfig{Inbox: g.Arrivals},
 	})
 	return g, err
 }
@@ -191,20 +131,20 @@ func mustDial(t *testing.T, h *host, d *Dialer) *guest {
 
 func mustDialAt(t *testing.T, addr string, d *Dialer) *guest {
 	t.Helper()
-	g, err := dialAt(addr, d, hello())
+	g, err := dialAt(addr, d, nettest.Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		g.Session.Close(transport.CodeLeft, "")
-		g.find(t, "the guest's end", kind(transport.Gone))
+		g.Find(t, "the guest's end", nettest.Kind(transport.Gone))
 	})
 	return g
 }
 
 // session is the server's end of a guest.
 func (h *host) session(g *guest) *transport.Session {
-	return h.find(h.t, "the join", func(a *transport.Arrival) bool {
+	return h.Find(h.t, "the join", func(a *transport.Arrival) bool {
 		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
 	}).Session
 }
@@ -241,10 +181,10 @@ func testTravel(t *testing.T, h *host) {
 	g.Send(transport.Message{Method: 99, Payload: []byte("unreliable")})
 	g.RequestTime()
 	g.Flush(0)
-	h.find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
-	h.find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
+	h.Find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
+	h.Find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
 	var order []uint32
-	for _, a := range h.seen {
+	for _, a := range h.Seen {
 		if a.Message.Reliable {
 			order = append(order, a.Message.Method)
 		}
@@ -260,16 +200,16 @@ func testTravel(t *testing.T, h *host) {
 	s.Send(transport.Message{Method: 7, Call: 3, Reply: true, Code: uint32(transport.CodeRefused), Text: "no", Reliable: true})
 	s.PublishEpoch(transport.Epoch{Tick: 5, At: 6})
 	s.Flush(0)
-	g.find(t, "the epoch", kind(transport.EpochMoved))
-	g.find(t, "the time", kind(transport.TimeSample))
-	a := g.find(t, "the reply", kind(transport.MessageArrived))
+	g.Find(t, "the epoch", nettest.Kind(transport.EpochMoved))
+	g.Find(t, "the time", nettest.Kind(transport.TimeSample))
+	a := g.Find(t, "the reply", nettest.Kind(transport.MessageArrived))
 	if a.Message.Text != "no" || a.Message.Code != uint32(transport.CodeRefused) || a.Message.Call != 3 {
 		t.Errorf("the reply is %+v", a.Message)
 	}
-	eventually(t, "the snapshot", func() bool {
-		g.poll()
+	nettest.Eventually(t, "the snapshot", func() bool {
+		g.Poll()
 		n := uint64(0)
-		for _, a := range g.seen {
+		for _, a := range g.Seen {
 			if a.Kind == transport.State {
 				n++
 				g.AckState(uint64(a.State[transport.MaxStatePacket-1]))
@@ -278,10 +218,10 @@ func testTravel(t *testing.T, h *host) {
 		return n == transport.MaxStatePackets
 	})
 	g.Flush(0)
-	if a := h.find(t, "the acks", kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
+	if a := h.Find(t, "the acks", nettest.Kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
 		t.Error("acknowledged", a.Acks)
 	}
-	eventually(t, "the slot", func() bool { return s.Slot() != nil })
+	nettest.Eventually(t, "the slot", func() bool { return s.Slot() != nil })
 }
 
 func TestCloseTellsTheOtherEndWhy(t *testing.T) {
@@ -290,19 +230,19 @@ func TestCloseTellsTheOtherEndWhy(t *testing.T) {
 	s := h.session(g)
 	s.Send(transport.Message{Method: 1, Reliable: true, Payload: []byte("last words")})
 	s.Close(transport.CodeKicked, "cheated")
-	a := g.find(t, "the client's end", kind(transport.Gone))
+	a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
 	if *a.Closed != (transport.Closed{Code: transport.CodeKicked, Text: "cheated", Remote: true}) {
 		t.Errorf("the client reads %+v", a.Closed)
 	}
-	g.find(t, "the last words", kind(transport.MessageArrived))
-	if a := h.find(t, "the server's end", kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
+	g.Find(t, "the last words", nettest.Kind(transport.MessageArrived))
+	if a := h.Find(t, "the server's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 
 	g = mustDial(t, h, nil)
 	h.session(g)
 	g.Close(transport.CodeLeft, "bye")
-	a = h.find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
+	a = h.Find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
 	if *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
@@ -322,7 +262,7 @@ func TestListenerCloseTellsEveryClient(t *testing.T) {
 	h.listener.Door().Refuse(transport.CodeClosing, "see you")
 	h.close()
 	for _, g := range guests {
-		a := g.find(t, "the client's end", kind(transport.Gone))
+		a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
 		if a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
 			t.Errorf("the client reads %+v", a.Closed)
 		}
@@ -343,15 +283,15 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 		return &transport.Refusal{Code: transport.CodeSchemaMismatch, Text: "class ship: field x"}
 	})
 
-	check("admission", hello(), transport.CodeSchemaMismatch, "class ship: field x")
+	check("admission", nettest.Hello(), transport.CodeSchemaMismatch, "class ship: field x")
 	h.admitBy(func(context.Context, *netloopv1.Hello) error { return errors.New("the database password is 1234") })
-	check("an error of the server's own", hello(), transport.CodeInternal, "internal error")
+	check("an error of the server's own", nettest.Hello(), transport.CodeInternal, "internal error")
 	h.admitBy(func(context.Context, *netloopv1.Hello) error { panic("a bug in the game") })
-	check("a panic", hello(), transport.CodeInternal, "internal error")
+	check("a panic", nettest.Hello(), transport.CodeInternal, "internal error")
 	h.admit.Store(nil)
 	check("another protocol", &netloopv1.Hello{Protocol: 9}, transport.CodeBadVersion, "the client 9")
 	h.listener.Door().Refuse(transport.CodeClosing, "closing soon")
-	check("a draining server", hello(), transport.CodeClosing, "closing soon")
+	check("a draining server", nettest.Hello(), transport.CodeClosing, "closing soon")
 	if n := h.stats.Refused.Load(); n != 5 {
 		t.Error(n, "refusals counted")
 	}
@@ -360,7 +300,7 @@ func TestRefusalsReachTheClientInWords(t *testing.T) {
 func TestAdmissionHasADeadline(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.AdmitTimeout = 10 * time.Millisecond })
 	h.admitBy(func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() })
-	_, err := dial(t, h, nil, hello())
+	_, err := dial(t, h, nil, nettest.Hello())
 	var r *transport.Refusal
 	if !errors.As(err, &r) || r.Code != transport.CodeTimeout {
 		t.Error(err)
@@ -384,7 +324,7 @@ func TestNobodyAnswers(t *testing.T) {
 	defer func() { _ = dead.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	_, _, err = Dial(ctx, DialConfig{Addr: dead.LocalAddr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nobody has answered in time") {
 		t.Error(err)
 	}
@@ -402,13 +342,13 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 		defer cancel()
-		g := &peer{inbox: transport.NewInbox(0, nil)}
-		s, _, err := Dial(ctx, DialConfig{Addr: addr, TLS: conf, Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: g.inbox}})
+		g := nettest.NewOwner(nil)
+		s, _, err := Dial(ctx, DialConfig{Addr: addr, TLS: conf, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals}})
 		if err == nil {
 			s.Close(transport.CodeLeft, "")
-			g.find(t, "the end", kind(transport.Gone))
+			g.Find(t, "the end", nettest.Kind(transport.Gone))
 		}
 		return err
 	}

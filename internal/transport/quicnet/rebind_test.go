@@ -1,6 +1,7 @@
 package quicnet
 
 import (
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"net/netip"
 	"testing"
@@ -91,12 +92,12 @@ func TestOwnerIsToldWhereAClientIs(t *testing.T) {
 		}
 		router.Rebind()
 		port := router.LocalAddr().(*net.UDPAddr).Port
-		eventually(t, "the client's new address", func() bool {
+		nettest.Eventually(t, "the client's new address", func() bool {
 			g.Send(transport.Message{Method: 99}) // It is followed once it says something.
 			g.Flush(0)
 			s.Send(transport.Message{Method: 99}) // And found out when something leaves.
 			s.Flush(0)
-			h.poll()
+			h.Poll()
 			moved := h.moves(s)
 			return len(moved) > 0 && netip.MustParseAddrPort(moved[len(moved)-1]).Port() == uint16(port)
 		})
@@ -105,8 +106,8 @@ func TestOwnerIsToldWhereAClientIs(t *testing.T) {
 
 // moves returns where a session's client has gone to.
 func (h *host) moves(s *transport.Session) (all []string) {
-	for i := range h.seen {
-		if a := &h.seen[i]; a.Session == s && a.Kind == transport.Moved {
+	for i := range h.Seen {
+		if a := &h.Seen[i]; a.Session == s && a.Kind == transport.Moved {
 			all = append(all, a.Message.Text)
 		}
 	}
@@ -129,6 +130,6 @@ func exchange(t *testing.T, h *host, g *guest, method uint32) {
 		from.Send(transport.Message{Method: method, Reliable: true})
 		from.Flush(0)
 	}
-	h.find(t, "the client's message", arrived(s))
-	g.find(t, "the server's message", arrived(g.Session))
+	h.Find(t, "the client's message", arrived(s))
+	g.Find(t, "the server's message", arrived(g.Session))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -33,10 +34,10 @@ func (h *host) tell(t *testing.T) {
 
 // adaptTo dials with an Adapt.
 func adaptTo(h *host, adapt func(*netloopv1.SchemaTables) error) (*transport.Session, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	s, _, err := Dial(ctx, DialConfig{
-		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: hello(), Adapt: adapt},
+		Addr: h.listener.Addr().String(), Greeting: transport.Greeting{Hello: nettest.Hello(), Adapt: adapt},
 		Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
 	})
 	return s, err
@@ -76,7 +77,7 @@ func TestClientThatCannotAdaptIsNeverAdmitted(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Code != transport.CodeSchemaMismatch || refusal.Text != "of two minds" {
 		t.Error(err)
 	}
-	eventually(t, "the refusal to be counted", func() bool { return h.stats.Refused.Load() == 1 })
+	nettest.Eventually(t, "the refusal to be counted", func() bool { return h.stats.Refused.Load() == 1 })
 	if n := h.stats.Dropped(transport.DropHello); n != 0 {
 		t.Error(n, "hellos counted as malformed")
 	}
@@ -86,7 +87,7 @@ func TestClientThatNeverAcceptsTimesOut(t *testing.T) {
 	h := serve(t, func(c *ServerConfig) { c.HelloTimeout = 100 * time.Millisecond })
 	h.tell(t)
 	r := rawDial(t, h, clientWindow)
-	b, err := transport.AppendHello(nil, hello())
+	b, err := transport.AppendHello(nil, nettest.Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func answered(l *quic.Listener, answer string, patience time.Duration) (told tra
 		}
 	}()
 	_, _, dialled = Dial(context.Background(), DialConfig{
-		Addr: l.Addr().String(), Greeting: transport.Greeting{Hello: hello()}, TablesTimeout: patience,
+		Addr: l.Addr().String(), Greeting: transport.Greeting{Hello: nettest.Hello()}, TablesTimeout: patience,
 		Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)},
 	})
 	return <-closed, dialled

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"io"
 	"net"
 	"net/http"
@@ -29,7 +30,7 @@ func upgrade(t *testing.T, h *host, from net.IP, headers ...string) (c net.Conn,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(nettest.Patience))
 	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n"+strings.Join(headers, "\r\n")+"\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
@@ -89,7 +90,7 @@ func TestWhatIsNoWebSocketOfOurs(t *testing.T) {
 	if got := h.stats.Dropped(transport.DropRequest); got != n {
 		t.Errorf("%d of %d are counted", got, n)
 	}
-	eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "all places to be free", func() bool { return h.stats.Strangers.Load() == 0 })
 }
 
 // raw opens a socket of ours and says nothing yet.
@@ -109,7 +110,7 @@ func raw(t *testing.T, h *host) *websocket.Conn {
 func greeted(t *testing.T, h *host) *websocket.Conn {
 	t.Helper()
 	ws := raw(t, h)
-	b, err := transport.AppendHello([]byte{streamMessage}, hello())
+	b, err := transport.AppendHello([]byte{streamMessage}, nettest.Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func greeted(t *testing.T, h *host) *websocket.Conn {
 // closedWith reads until the peer has closed, and returns how.
 func closedWith(t *testing.T, ws *websocket.Conn) (code websocket.StatusCode, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), nettest.Patience)
 	defer cancel()
 	for {
 		if _, _, err := ws.Read(ctx); err != nil {
@@ -171,7 +172,7 @@ func TestNonsenseEndsTheConnection(t *testing.T) {
 			if code, text := closedWith(t, ws); code != c.code && c.code != 0 && code != 0 {
 				t.Errorf("it is closed with %d %q", code, text)
 			}
-			a := h.find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == id })
+			a := h.Find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == id })
 			if a.Closed.Code != c.want {
 				t.Errorf("the server reads %+v", a.Closed)
 			}
@@ -199,7 +200,7 @@ func TestALargeDatagramIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all to be counted", func() bool { return h.stats.Dropped(transport.DropDatagramTooLarge) == 3 })
+	nettest.Eventually(t, "all to be counted", func() bool { return h.stats.Dropped(transport.DropDatagramTooLarge) == 3 })
 	if n := h.stats.DatagramBytesIn.Load(); n != 3*(transport.MaxDatagram+1) {
 		t.Error(n, "bytes were read of them")
 	}
@@ -209,7 +210,7 @@ func TestALargeDatagramIsDropped(t *testing.T) {
 func TestPingsAreBounded(t *testing.T) {
 	h := serve(t, nil)
 	ws := greeted(t, h)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), nettest.Patience)
 	defer cancel()
 	go func() {
 		for { // Who pings has to read.
@@ -219,7 +220,7 @@ func TestPingsAreBounded(t *testing.T) {
 			}
 		}
 	}()
-	for n := range 2*controlBurst + controlRate*int(patience.Seconds()) {
+	for n := range 2*controlBurst + controlRate*int(nettest.Patience.Seconds()) {
 		if err := ws.Ping(ctx); err != nil {
 			if n < controlBurst {
 				t.Errorf("after %d pings: %v", n, err)
@@ -227,7 +228,7 @@ func TestPingsAreBounded(t *testing.T) {
 			break
 		}
 	}
-	if a := h.find(t, "its end", kind(transport.Gone)); a.Closed.Code != transport.CodeFlood {
+	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeFlood {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 }
@@ -243,7 +244,7 @@ func TestSilence(t *testing.T) {
 	}
 	h = serve(t, func(o *settings) { o.idle = 100 * time.Millisecond })
 	greeted(t, h) // It answers no ping, because nobody reads.
-	if a := h.find(t, "its end", kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
+	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 }
@@ -276,10 +277,10 @@ func TestWhoDoesNotRead(t *testing.T) {
 	}
 	h := serve(t, nil)
 	greeted(t, h)
-	s := h.find(t, "the join", kind(transport.Joined)).Session
+	s := h.Find(t, "the join", nettest.Kind(transport.Joined)).Session
 	well := mustDial(t, h, nil)
 	sent := 0
-	eventually(t, "datagrams that are given up", func() bool {
+	nettest.Eventually(t, "datagrams that are given up", func() bool {
 		if slot := s.Slot(); slot != nil {
 			for range transport.MaxStatePackets {
 				slot.Packets = append(slot.Packets, make([]byte, transport.MaxStatePacket))
@@ -294,7 +295,7 @@ func TestWhoDoesNotRead(t *testing.T) {
 		s.Send(transport.Message{Method: 1, Reliable: true, Payload: make([]byte, transport.MaxPayload)})
 	}
 	s.Flush(0)
-	a := h.find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session == s })
+	a := h.Find(t, "its end", nettest.Of(s, transport.Gone))
 	if a.Closed.Code != transport.CodeSlow {
 		t.Errorf("after %d snapshots the server reads %+v", sent, a.Closed)
 	}
@@ -309,10 +310,10 @@ func travelBriefly(t *testing.T, h *host, g *guest) {
 	s := h.session(g)
 	s.Send(transport.Message{Method: 5, Payload: []byte("there")})
 	s.Flush(0)
-	g.find(t, "a message", kind(transport.MessageArrived))
+	g.Find(t, "a message", nettest.Kind(transport.MessageArrived))
 	g.Send(transport.Message{Method: 6, Payload: []byte("back")})
 	g.Flush(0)
-	h.find(t, "its answer", func(a *transport.Arrival) bool { return a.Message.Method == 6 })
+	h.Find(t, "its answer", func(a *transport.Arrival) bool { return a.Message.Method == 6 })
 }
 
 // A thousand sockets of one household that say no hello take its places and nobody else's.
@@ -342,11 +343,11 @@ func TestHalfAFrame(t *testing.T) {
 	}
 	// 28 KiB are to come.
 	_, _ = c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 0, 0, 0x70, 0, 1, 2, 3, 4, 0})
-	eventually(t, "the place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
+	nettest.Eventually(t, "the place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
 	c, _, _ = upgrade(t, h, loopback, good...)
 	// A length that is negative.
 	_, _ = c.Write([]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4})
-	eventually(t, "the place to be free", func() bool {
+	nettest.Eventually(t, "the place to be free", func() bool {
 		return h.stats.Strangers.Load() == 0 && h.stats.Handshakes[transport.WebSocket].Load() == 2
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,12 +28,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the waits of tests; nothing measures against it.
-const patience = 20 * time.Second
-
 // host is a server under test: pages with sockets, whose door collects what arrives.
 type host struct {
-	*peer
+	*nettest.Owner
 	t     *testing.T
 	at    string
 	door  *door.Door
@@ -40,48 +38,6 @@ type host struct {
 	admit atomic.Pointer[func(context.Context) error]
 	stop  func()
 	last  atomic.Uint64
-}
-
-// peer is one owner of sessions.
-type peer struct {
-	inbox *transport.Inbox
-	seen  []transport.Arrival
-}
-
-// find polls until an arrival satisfies ok.
-func (p *peer) find(t *testing.T, what string, ok func(*transport.Arrival) bool) *transport.Arrival {
-	t.Helper()
-	var found *transport.Arrival
-	eventually(t, what, func() bool {
-		p.seen = append(p.seen, p.inbox.Swap(nil)...)
-		for i := range p.seen {
-			if ok(&p.seen[i]) {
-				found = &p.seen[i]
-				return true
-			}
-		}
-		return false
-	})
-	return found
-}
-
-func kind(k transport.ArrivalKind) func(*transport.Arrival) bool {
-	return func(a *transport.Arrival) bool { return a.Kind == k }
-}
-
-// eventually waits until ok is true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	end := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatal("waited in vain for", what)
-		}
-	}
 }
 
 // Tables implements transport.Handler: all clients have the same.
@@ -100,8 +56,8 @@ func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transp
 			Protocol: transport.ProtocolVersion, ClientId: id,
 			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
 		},
-		Session: transport.SessionConfig{ID: id, Inbox: h.inbox, Limits: transport.DefaultLimits},
-		Joined:  func(s *transport.Session) { h.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: s}) },
+		Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Limits: transport.DefaultLimits},
+		Joined:  func(s *transport.Session) { h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s}) },
 	}, nil
 }
 
@@ -116,7 +72,7 @@ type settings struct {
 func serve(t *testing.T, change func(*settings)) *host {
 	t.Helper()
 	h := &host{t: t, stats: new(transport.Stats)}
-	h.peer = &peer{inbox: transport.NewInbox(0, h.stats)}
+	h.Owner = nettest.NewOwner(h.stats)
 	o := settings{door: door.Config{Handler: h, Stats: h.stats}}
 	if change != nil {
 		change(&o)
@@ -152,24 +108,20 @@ func serve(t *testing.T, change func(*settings)) *host {
 	return h
 }
 
-func hello() *netloopv1.Hello {
-	return &netloopv1.Hello{Protocol: transport.ProtocolVersion, Schema: "test"}
-}
-
 // guest is a client under test.
 type guest struct {
-	*peer
+	*nettest.Owner
 	*transport.Session
 	welcome *netloopv1.Welcome
 }
 
 func dial(h *host, d *Dialer, conf *tls.Config) (*guest, error) {
-	return dialFor(patience, h, d, conf)
+	return dialFor(nettest.Patience, h, d, conf)
 }
 
 // dialFor dials for so long.
 func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest, error) {
-	g := &guest{peer: &peer{inbox: transport.NewInbox(0, nil)}}
+	g := &guest{Owner: nettest.NewOwner(nil)}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	to, err := URL(h.at, conf == nil)
@@ -177,7 +129,7 @@ func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest,
 		return nil, err
 	}
 	g.Session, g.welcome, err = d.Dial(ctx, DialConfig{
-		URL: to, TLS: conf, Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: g.inbox},
+		URL: to, TLS: conf, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals},
 	})
 	return g, err
 }
@@ -195,7 +147,7 @@ func mustDial(t *testing.T, h *host, conf *tls.Config) *guest {
 
 // session is the server's end of a guest.
 func (h *host) session(g *guest) *transport.Session {
-	return h.find(h.t, "the join", func(a *transport.Arrival) bool {
+	return h.Find(h.t, "the join", func(a *transport.Arrival) bool {
 		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
 	}).Session
 }
@@ -227,10 +179,10 @@ func travel(t *testing.T, h *host, g *guest) {
 	g.Send(transport.Message{Method: 99, Payload: []byte("unreliable")})
 	g.RequestTime()
 	g.Flush(0)
-	h.find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
-	h.find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
+	h.Find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
+	h.Find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
 	var order []uint32
-	for _, a := range h.seen {
+	for _, a := range h.Seen {
 		if a.Message.Reliable {
 			order = append(order, a.Message.Method)
 		}
@@ -243,11 +195,11 @@ func travel(t *testing.T, h *host, g *guest) {
 		slot.Packets = append(slot.Packets, append(make([]byte, transport.MaxStatePacket-1), byte(i)))
 	}
 	s.Flush(0)
-	g.find(t, "the time", kind(transport.TimeSample))
-	eventually(t, "the snapshot", func() bool {
-		g.seen = append(g.seen, g.inbox.Swap(nil)...)
+	g.Find(t, "the time", nettest.Kind(transport.TimeSample))
+	nettest.Eventually(t, "the snapshot", func() bool {
+		g.Seen = append(g.Seen, g.Arrivals.Swap(nil)...)
 		n := 0
-		for _, a := range g.seen {
+		for _, a := range g.Seen {
 			if a.Kind == transport.State {
 				n++
 				g.AckState(uint64(a.State[transport.MaxStatePacket-1]))
@@ -256,11 +208,11 @@ func travel(t *testing.T, h *host, g *guest) {
 		return n == transport.MaxStatePackets
 	})
 	g.Flush(0)
-	if a := h.find(t, "the acks", kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
+	if a := h.Find(t, "the acks", nettest.Kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
 		t.Error("acknowledged", a.Acks)
 	}
-	eventually(t, "the slot", func() bool { return s.Slot() != nil })
-	eventually(t, "the round trip", func() bool {
+	nettest.Eventually(t, "the slot", func() bool { return s.Slot() != nil })
+	nettest.Eventually(t, "the round trip", func() bool {
 		s.RequestTime()
 		s.Flush(0)
 		return kernelIsMute() || s.LinkFacts().SRTT > 0
@@ -277,18 +229,18 @@ func TestCloseTellsTheOtherEndWhy(t *testing.T) {
 	s := h.session(g)
 	s.Send(transport.Message{Method: 1, Reliable: true, Payload: []byte("last words")})
 	s.Close(transport.CodeKicked, "cheated")
-	a := g.find(t, "the client's end", kind(transport.Gone))
+	a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
 	if *a.Closed != (transport.Closed{Code: transport.CodeKicked, Text: "cheated", Remote: true}) {
 		t.Errorf("the client reads %+v", a.Closed)
 	}
-	g.find(t, "the last words", kind(transport.MessageArrived))
-	if a := h.find(t, "the server's end", kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
+	g.Find(t, "the last words", nettest.Kind(transport.MessageArrived))
+	if a := h.Find(t, "the server's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
 	g = mustDial(t, h, nil)
 	h.session(g)
 	g.Close(transport.CodeLeft, "bye")
-	a = h.find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
+	a = h.Find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
 	if *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
@@ -304,7 +256,7 @@ func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
 	h.door.Refuse(transport.CodeClosing, "see you")
 	h.stop()
 	for _, g := range guests {
-		if a := g.find(t, "the client's end", kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
+		if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
 			t.Errorf("the client reads %+v", a.Closed)
 		}
 	}
@@ -319,7 +271,7 @@ func TestRefusalsAndClosedDialers(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	if a := g.find(t, "the client's end", kind(transport.Gone)); a.Closed.Code != transport.CodeLeft {
+	if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLeft {
 		t.Errorf("the client reads %+v", a.Closed)
 	}
 	if _, err := dial(h, d, nil); !errors.Is(err, carrier.ErrDialerClosed) {
@@ -429,7 +381,7 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 	d := NewDialer()
 	defer d.Close()
 	for to, want := range map[string]string{"ws://" + closed.Addr().String(): "refused", "ws://" + h.at + "/elsewhere": "is no WebSocket of this kind: 404 Not Found"} {
-		_, _, err := d.Dial(t.Context(), DialConfig{URL: to, Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+		_, _, err := d.Dial(t.Context(), DialConfig{URL: to, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -437,7 +389,7 @@ func TestDialsThatLeadNowhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := func(context.Context) error { cancel(); time.Sleep(time.Millisecond); return nil }
 	h.admit.Store(&hang)
-	_, _, err = d.Dial(ctx, DialConfig{URL: "ws://" + h.at + web.Path, Greeting: transport.Greeting{Hello: hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	_, _, err = d.Dial(ctx, DialConfig{URL: "ws://" + h.at + web.Path, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
 	if err != nil && !errors.Is(err, context.Canceled) { // The welcome may have been there first.
 		t.Error("a dial that is given up says", err)
 	}

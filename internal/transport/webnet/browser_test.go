@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,7 +100,7 @@ func (b *browser) next(t *testing.T) told {
 	select {
 	case what := <-b.told:
 		return what
-	case <-time.After(patience):
+	case <-time.After(nettest.Patience):
 		t.Fatal("the browser tells nothing")
 		return told{}
 	}
@@ -122,7 +123,7 @@ func TestARealBrowser(t *testing.T) {
 	trusted := func(c *quicnet.ServerConfig) { c.TLS = &tls.Config{Certificates: []tls.Certificate{pair}} }
 	pages := new(origin.Set)
 	h, closed := serve(t, pages, trusted), serve(t, nil, trusted)
-	say, err := transport.AppendHello(nil, hello())
+	say, err := transport.AppendHello(nil, nettest.Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestARealBrowser(t *testing.T) {
 	b.open(t, program)
 	for _, p := range []play{first, second} {
 		s := <-h.sessions
-		eventually(t, "the page's datagram", func() bool { return h.stats.DatagramsIn.Swap(0) > 0 })
+		nettest.Eventually(t, "the page's datagram", func() bool { return h.stats.DatagramsIn.Swap(0) > 0 })
 		s.Send(transport.Message{Method: 7})
 		s.Flush(0)
 		if what := b.next(t); what.Welcome == 0 || what.Datagram == 0 || what.Largest < transport.MaxDatagram {
@@ -150,7 +151,7 @@ func TestARealBrowser(t *testing.T) {
 		if what := b.next(t); what != want {
 			t.Errorf("the page tells %+v, want %+v", what, want)
 		}
-		a := h.find(t, "the end", func(a *transport.Arrival) bool { return gone(a) && a.Session == s })
+		a := h.Find(t, "the end", func(a *transport.Arrival) bool { return nettest.Kind(transport.Gone)(a) && a.Session == s })
 		if got := *a.Closed; got != (transport.Closed{Code: want.Code, Text: want.Text, Remote: p.Leaves}) {
 			t.Errorf("the server tells %+v", got)
 		}

@@ -3,6 +3,7 @@ package webnet
 import (
 	"context"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"testing"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -12,18 +13,18 @@ import (
 
 // guest is a program that plays as a browser does.
 type guest struct {
-	*owner
+	*nettest.Owner
 	*transport.Session
 }
 
 func dial(h *host) (*guest, error) {
-	g := &guest{owner: &owner{inbox: transport.NewInbox(0, nil)}}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	g := &guest{Owner: nettest.NewOwner(nil)}
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	var err error
 	g.Session, _, err = quicnet.Dial(ctx, quicnet.DialConfig{
-		Addr: h.listener.Addr().String(), Protocol: Client(), Greeting: transport.Greeting{Hello: hello()},
-		Session: transport.SessionConfig{Inbox: g.inbox},
+		Addr: h.listener.Addr().String(), Protocol: Client(), Greeting: transport.Greeting{Hello: nettest.Hello()},
+		Session: transport.SessionConfig{Inbox: g.Arrivals},
 	})
 	return g, err
 }
@@ -42,18 +43,18 @@ func TestProgramsPlayAsBrowsersDo(t *testing.T) {
 			method := uint32(2*s.ID()) + uint32(n)
 			s.Send(transport.Message{Method: method, Reliable: reliable})
 			s.Flush(0)
-			g.find(t, "the server's message", message(method))
+			g.Find(t, "the server's message", nettest.Message(method))
 			g.Session.Send(transport.Message{Method: method, Reliable: reliable})
 			g.Session.Flush(0)
-			h.find(t, "the client's message", message(method))
+			h.Find(t, "the client's message", nettest.Message(method))
 		}
-		near, far, first, other := s, g.Session, h.owner, g.owner
+		near, far, first, other := s, g.Session, h.Owner, g.Owner
 		if closes == "client" {
 			near, far, first, other = far, near, other, first
 		}
 		near.Close(1234, "bye")
-		mine := first.find(t, "the end", func(a *transport.Arrival) bool { return gone(a) && a.Session == near })
-		yours := other.find(t, "the other end", func(a *transport.Arrival) bool { return gone(a) && a.Session == far })
+		mine := first.Find(t, "the end", func(a *transport.Arrival) bool { return nettest.Kind(transport.Gone)(a) && a.Session == near })
+		yours := other.Find(t, "the other end", func(a *transport.Arrival) bool { return nettest.Kind(transport.Gone)(a) && a.Session == far })
 		if *mine.Closed != (transport.Closed{Code: 1234, Text: "bye"}) || *yours.Closed != (transport.Closed{Code: 1234, Text: "bye", Remote: true}) {
 			t.Errorf("the %s closes: %+v, and the other end reads %+v", closes, mine.Closed, yours.Closed)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,7 +32,7 @@ type raw struct {
 // rawDial connects and asks for nothing.
 func rawDial(t *testing.T, h *host) *raw {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	addr := h.listener.Addr().String()
 	conn, err := quic.DialAddr(ctx, addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, &quic.Config{
@@ -47,7 +48,7 @@ func rawDial(t *testing.T, h *host) *raw {
 // ask makes a request and returns the answer's status. Header lines go as key, value.
 func (r *raw) ask(t *testing.T, method, proto, path string, header ...string) (*http3.RequestStream, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	s, err := r.http.OpenRequestStream(ctx)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *raw) connect(t *testing.T) *http3.RequestStream {
 // open opens a stream that begins with these bytes.
 func (r *raw) open(t *testing.T, say ...byte) *quic.Stream {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	s, err := r.OpenStreamSync(ctx)
 	if err == nil {
@@ -95,7 +96,7 @@ func (r *raw) open(t *testing.T, say ...byte) *quic.Stream {
 // join opens the stream of a session and shakes hands by the book.
 func (r *raw) join(t *testing.T, h *host, id quic.StreamID) *transport.Session {
 	t.Helper()
-	say, err := transport.AppendHello(head(id), hello())
+	say, err := transport.AppendHello(head(id), nettest.Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func (r *raw) ended(t *testing.T) transport.Code {
 	t.Helper()
 	select {
 	case <-r.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(nettest.Patience):
 		t.Fatal("the server did not close")
 	}
 	var app *quic.ApplicationError
@@ -243,11 +244,11 @@ func TestOtherStreamsAreNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the datagrams to be counted", func() bool { return h.stats.Dropped(transport.DropDatagram) == 3 })
+	nettest.Eventually(t, "the datagrams to be counted", func() bool { return h.stats.Dropped(transport.DropDatagram) == 3 })
 	if err := c.SendDatagram([]byte{1 << 3, 1}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the session's datagram", func() bool { return h.stats.DatagramsIn.Load() == 4 })
+	nettest.Eventually(t, "the session's datagram", func() bool { return h.stats.DatagramsIn.Load() == 4 })
 	if why, ended := s.Cause(); ended || h.stats.Dropped(transport.DropDatagram) != 3 {
 		t.Error("the player is out: ", why)
 	}
@@ -281,7 +282,7 @@ func TestWhatACONNECTStreamCarries(t *testing.T) {
 			connect := r.connect(t)
 			s := r.join(t, h, connect.StreamID())
 			c.do(connect)
-			a := h.find(t, "the end", func(a *transport.Arrival) bool { return gone(a) && a.Session == s })
+			a := h.Find(t, "the end", func(a *transport.Arrival) bool { return nettest.Kind(transport.Gone)(a) && a.Session == s })
 			if got := *a.Closed; got.Code != c.want.Code || got.Remote != c.want.Remote || c.want.Text != "" && got.Text != c.want.Text {
 				t.Errorf("the server tells %+v, want %+v", got, c.want)
 			}
@@ -297,7 +298,7 @@ func TestAPageReadsWhyItIsTurnedAway(t *testing.T) {
 	for _, closes := range []bool{true, false} {
 		r := rawDial(t, h)
 		s := r.connect(t)
-		say, err := transport.AppendHello(head(s.StreamID()), hello())
+		say, err := transport.AppendHello(head(s.StreamID()), nettest.Hello())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,5 +316,5 @@ func TestAPageReadsWhyItIsTurnedAway(t *testing.T) {
 			t.Error("closed with", code)
 		}
 	}
-	eventually(t, "nobody to be left", func() bool { return h.stats.Strangers.Load() == 0 })
+	nettest.Eventually(t, "nobody to be left", func() bool { return h.stats.Strangers.Load() == 0 })
 }

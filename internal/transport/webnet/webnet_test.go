@@ -2,9 +2,9 @@ package webnet
 
 import (
 	"context"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -17,12 +17,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the waits of tests; nothing measures against it.
-const patience = 20 * time.Second
-
 // host is a server under test that lets everybody in and collects what arrives.
 type host struct {
-	*owner
+	*nettest.Owner
 	listener *quicnet.Listener
 	stats    *transport.Stats
 	refuse   func(*netloopv1.Hello) error
@@ -30,52 +27,6 @@ type host struct {
 
 	mu sync.Mutex
 	id uint64
-}
-
-// owner has sessions.
-type owner struct {
-	inbox *transport.Inbox
-	seen  []transport.Arrival
-}
-
-// find polls until an arrival satisfies ok.
-func (o *owner) find(t *testing.T, what string, ok func(*transport.Arrival) bool) *transport.Arrival {
-	t.Helper()
-	var found *transport.Arrival
-	eventually(t, what, func() bool {
-		o.seen = append(o.seen, o.inbox.Swap(nil)...)
-		for i := range o.seen {
-			if ok(&o.seen[i]) {
-				found = &o.seen[i]
-				return true
-			}
-		}
-		return false
-	})
-	return found
-}
-
-func gone(a *transport.Arrival) bool { return a.Kind == transport.Gone }
-
-func message(method uint32) func(*transport.Arrival) bool {
-	return func(a *transport.Arrival) bool {
-		return a.Kind == transport.MessageArrived && a.Message.Method == method
-	}
-}
-
-// eventually waits until ok is true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	end := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatal("waited in vain for", what)
-		}
-	}
 }
 
 func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return nil, nil }
@@ -94,7 +45,7 @@ func (h *host) Admit(_ context.Context, hello *netloopv1.Hello, _ string) (*tran
 			Protocol: transport.ProtocolVersion, ClientId: h.id,
 			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
 		},
-		Session: transport.SessionConfig{ID: h.id, Inbox: h.inbox},
+		Session: transport.SessionConfig{ID: h.id, Inbox: h.Arrivals},
 		Joined:  func(s *transport.Session) { h.sessions <- s },
 	}, nil
 }
@@ -103,7 +54,7 @@ func (h *host) Admit(_ context.Context, hello *netloopv1.Hello, _ string) (*tran
 func serve(t *testing.T, pages *origin.Set, change func(*quicnet.ServerConfig)) *host {
 	t.Helper()
 	h := &host{stats: new(transport.Stats), sessions: make(chan *transport.Session, 8)}
-	h.owner = &owner{inbox: transport.NewInbox(0, h.stats)}
+	h.Owner = nettest.NewOwner(h.stats)
 	cfg := quicnet.ServerConfig{
 		Listen: "127.0.0.1:0", Config: door.Config{Handler: h, Stats: h.stats},
 		Protocols: []quicnet.Protocol{Protocol(pages, h.stats)},
@@ -122,8 +73,4 @@ func serve(t *testing.T, pages *origin.Set, change func(*quicnet.ServerConfig)) 
 		}
 	})
 	return h
-}
-
-func hello() *netloopv1.Hello {
-	return &netloopv1.Hello{Protocol: transport.ProtocolVersion, Schema: "test"}
 }
