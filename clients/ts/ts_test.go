@@ -31,13 +31,30 @@ func TestTypeScript(t *testing.T) {
 // What games embed is committed, so that nobody needs npm to run one: it is what the sources make.
 func TestTypeScriptIsBuilt(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "netloop.js")
-	_ = nodetest.Node(t, "scripts/build.mjs", nodetest.Tool(t, "esbuild"), out)
+	nodetest.Tool(t, "terser")
+	_ = nodetest.Node(t, "scripts/build.mjs", out)
 	want, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile("dist/netloop.js"); err != nil || string(got) != string(want) {
 		t.Errorf("clients/ts/dist is not what clients/ts/src makes (%v): make web, and commit it", err)
+	}
+}
+
+// Names that the browser or Node reads are not made short, as internal ones are: nobody would be
+// told of an option that has another name.
+func TestTheBuiltClientKeepsNamesOfTheBrowser(t *testing.T) {
+	file, err := os.ReadFile("dist/netloop.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"abort", "bufferedAmount", "closeCode", "congestionControl", "createWritable", "requireUnreliable", "serverCertificateHashes", "unref",
+	} {
+		if !regexp.MustCompile(`[.{,]` + name + `\b`).Match(file) {
+			t.Errorf("dist/netloop.js has no property %s", name)
+		}
 	}
 }
 

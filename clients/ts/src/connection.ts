@@ -4,12 +4,12 @@
 import { check } from "./adapt.js";
 import { Code, NetloopError, type Closed, type ConnectInfo, type ConnectOptions, type Platform, type Status } from "./api.js";
 import { ServerTime } from "./clock/server.js";
-import { readSchema, SchemaError, type Schema as Served } from "./codec/index.js";
+import { readSchema, type Schema as Served } from "./codec/index.js";
 import type { Contender } from "./session/entry.js";
 import { enter, type Entered } from "./session/entry.js";
 import { Away, mayFollow } from "./session/back.js";
 import { Backlog } from "./session/backlog.js";
-import type { Arrival, Link, Traffic } from "./session/link.js";
+import { Arrived, type Arrival, type Link, type Traffic } from "./session/link.js";
 import { Reception } from "./session/reception.js";
 import { Refusals, Snapshots, Verification } from "./session/receiving.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
@@ -147,13 +147,9 @@ export abstract class Connection {
   }
 
   private adapt(tables: Uint8Array): void {
-    try {
-      const { protobuf, schema } = this.options;
-      this.entering = readSchema(tables, (name) => protobuf?.[name] ?? schema?.protobuf?.[name]);
-    } catch (error) {
-      throw new NetloopError(Code.Protocol, error instanceof SchemaError ? error.message : "the server's tables make no sense");
-    }
-    check(this.options.schema, this.entering);
+    const { protobuf, schema } = this.options;
+    this.entering = readSchema(tables, (name) => protobuf?.[name] ?? schema?.protobuf?.[name]);
+    check(schema, this.entering);
   }
 
   /** Goes on with a connection: throws a NetloopError if the welcome makes no sense. */
@@ -339,35 +335,35 @@ export abstract class Connection {
 
   private arrived(a: Arrival, link: Link): void {
     switch (a.kind) {
-      case "state":
+      case Arrived.State:
         return this.apply(a.bytes, a.at, link);
-      case "record":
+      case Arrived.Record:
         return this.applyRecord(a.bytes, link);
-      case "message":
+      case Arrived.Message:
         if (this.backlog && a.number > 0) {
           this.received = this.before + a.number;
           link.received(this.received, a.size);
         }
         return this.arrivedMessage(a.message);
-      case "accepted":
+      case Arrived.Accepted:
         return this.accepted(a.value);
-      case "received":
+      case Arrived.Received:
         if (this.backlog && !this.backlog.confirm(a.value)) link.violated("the server has had messages that were never sent");
         return;
-      case "closing":
+      case Arrived.Closing:
         return this.become({ ...this.present, closingAt: a.at + Math.min(a.value, MAX_CLOSING) / 1e6 });
-      case "time":
+      case Arrived.Time:
         return this.time.sync.sample(...a.times);
-      case "epoch":
+      case Arrived.Epoch:
         return this.epochMoved(a.epoch.tick, this.time.moved(a.epoch));
-      case "overload":
+      case Arrived.Overload:
         this.reception.period(a.sendEvery);
         return this.overloaded(a.level);
-      case "scale":
+      case Arrived.Scale:
         return this.time.rescale(a.scale);
-      case "inputs":
+      case Arrived.Inputs:
         return this.inputsTold(a.status);
-      case "gone":
+      case Arrived.Gone:
         return this.ended(a.code, a.text);
     }
   }

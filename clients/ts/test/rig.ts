@@ -53,7 +53,7 @@ export async function settle(): Promise<void> {
 
 /** The frames that a server writes. */
 export const say = {
-  tables: (tables: Uint8Array) => frameOf(Kind.SchemaPart, new Writer().number(1, tables.length).bytes(2, tables).done()),
+  tables: (tables: Uint8Array) => frameOf(Kind.SchemaPart, new Writer().number(1, tables.length).body(2, tables).done()),
   refused: (code: number, text: string) => frameOf(Kind.Refused, new Writer().number(1, code).text(2, text).done()),
   accepted: (received = 0) => frameOf(Kind.Accepted, new Writer().number(1, received).done()),
   received: (n: number) => frameOf(Kind.MessagesReceived, new Writer().number(1, n).done()),
@@ -68,10 +68,10 @@ export const say = {
         .number(3, w.id ?? 7)
         .text(4, w.instance ?? "one")
         .text(5, "lobby")
-        .bytes(6, new Writer().number(1, 60).number(2, 1).done())
-        .bytes(7, new Writer().number(1, 60).number(2, 1).done())
+        .body(6, new Writer().number(1, 60).number(2, 1).done())
+        .body(7, new Writer().number(1, 60).number(2, 1).done())
         .number(8, 1)
-        .bytes(9, new Writer().number(1, 300).number(2, 5000 * NS).done())
+        .body(9, new Writer().number(1, 300).number(2, 5000 * NS).done())
         .number(10, Math.round((w.server ?? 5000) * NS))
         .text(13, w.secret ?? "")
         .number(14, (w.keepMs ?? 0) * NS)
@@ -88,7 +88,7 @@ export function messageOf(m: Parameters<typeof say.message>[0]): Uint8Array {
     .number(4, m.reply ?? false)
     .number(5, m.code ?? 0)
     .text(6, m.text ?? "")
-    .bytes(7, m.payload ?? new Uint8Array(0))
+    .body(7, m.payload ?? new Uint8Array(0))
     .number(8, m.tick ?? 0)
     .done();
 }
@@ -106,7 +106,7 @@ export function emptyPacket(tick: number, id: number): Uint8Array {
 export function fields(b: Uint8Array): Record<number, number | Uint8Array> {
   const all: Record<number, number | Uint8Array> = {};
   const w = new Walker(b, Array(32).fill(3));
-  while (w.next()) all[w.num] = w.bytes.length > 0 && (b[w.start] & 7) === 2 ? w.bytes.slice() : (b[w.start] & 7) === 2 ? new Uint8Array(0) : w.value;
+  while (w.next()) all[w.num] = w.body.length > 0 && (b[w.start] & 7) === 2 ? w.body.slice() : (b[w.start] & 7) === 2 ? new Uint8Array(0) : w.value;
   return all;
 }
 

@@ -149,7 +149,7 @@ class Needs {
   }
 
   known(now: number): boolean {
-    return this.all.length >= LEAST && now - this.all[this.all.length - 1]!.at <= SPAN;
+    return this.all.length >= LEAST && now - this.all.at(-1)!.at <= SPAN;
   }
 
   /** What nearly all needed, and the jitter. */

@@ -3,7 +3,7 @@
 import { ByteReader } from "../wire/bytes.js";
 import type { BitReader } from "../wire/bits.js";
 import { bitLength, TWO32, TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 import { bitsOf, floatAt, floatFromBits, floatPlace, Place } from "./floats.js";
 import { Form, type Layout, type Leaf, type List } from "./layout.js";
 import { readScript } from "./list.js";
@@ -97,7 +97,7 @@ export class DeltaReader {
       left--;
     }
     if (quiet && !some) {
-      refuse("a mask of nothing behind quiet");
+      refuse("a mask of nothing");
     }
   }
 
@@ -106,7 +106,7 @@ export class DeltaReader {
       return 0;
     }
     const bits = this.r.bits(size);
-    return grouped && bits === 0 ? refuse("a group of nothing") : bits;
+    return grouped && bits === 0 ? refuse("a mask of nothing") : bits;
   }
 
   private readOwner(to: Version): void {
@@ -196,7 +196,7 @@ export class DeltaReader {
   /** The Int at a distance of any size from a place. */
   private readAround(l: Leaf, at: bigint, u: number): number {
     const v = BigInt.asIntN(64, at + this.wideDistance(u));
-    return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : refuse("a value beyond its field");
+    return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
   }
 
   private wideDistance(u: number): bigint {
@@ -235,7 +235,7 @@ export class DeltaReader {
     const u = this.distance();
     const place = u < SAFE ? at + unzigzag(u) : Infinity;
     if (place !== (place | 0)) {
-      refuse("a value beyond its field");
+      beyond();
     }
     this.run.note(bitLength(Math.abs(place - at)));
     to.n[l.at] = number(floatAt(place));
@@ -318,7 +318,7 @@ export class DeltaReader {
     const slot = this.r.rice(8);
     const generation = this.r.len();
     if (slot >= TWO32 || generation >= TWO32 || (slot === 0 && generation === 0)) {
-      refuse("no reference");
+      beyond();
     }
     const id = slot * TWO32 + generation;
     return id < TWO53 ? id : unsigned((BigInt(slot) << 32n) | BigInt(generation));
@@ -327,7 +327,7 @@ export class DeltaReader {
   private readBytes(l: Leaf, to: Version, base: Version): void {
     const size = this.r.len();
     if (size > this.bytes.length) {
-      if (size > (this.r.end - this.r.at) / 8) refuse("bits end in the middle");
+      if (size > (this.r.end - this.r.at) / 8) refuse("an end in the middle");
       this.bytes = new Uint8Array(2 * size);
     }
     this.r.copy(this.bytes, size);

@@ -249,7 +249,7 @@ export class Layout {
 
   private compile(t: Type, path: readonly (string | number)[], container: number, key: string | number): Node {
     if (this.containers > MAX_CONTAINERS) {
-      refuse("more structs than any message has");
+      refuse("tables that make no sense");
     }
     if (t.kind === Kind.Struct) {
       const here = this.containers++;

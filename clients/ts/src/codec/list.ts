@@ -2,7 +2,7 @@
 
 import type { ByteReader } from "../wire/bytes.js";
 import { TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 import { floatBits, floatFromBits, wideFromBits, wideBits } from "./floats.js";
 import { Blob, Form, isNumber, List, NO_ELEMENTS, type Layout, type Leaf } from "./layout.js";
 import { editQuat } from "./quat.js";
@@ -126,14 +126,14 @@ function readSteps(r: ByteReader, l: Leaf, base: List, b: Builder): List {
     const op = head % 4;
     const count = (head - op) / 4;
     if (count === 0 || head >= TWO53) {
-      refuse("a step of nothing");
+      refuse("a list that makes no sense");
     }
     if (op === 3) {
       readElements(r, l, b, count);
       continue;
     }
     if (count > base.count - old) {
-      refuse("a step beyond the baseline");
+      refuse("a list that makes no sense");
     }
     if (op !== 1) {
       keep(l, b, base, old, count);
@@ -155,7 +155,7 @@ function edit(r: ByteReader, b: Builder, count: number): void {
         continue;
       }
       if (k >= leaves) {
-        refuse("a bit beyond the last leaf");
+        refuse("a list that makes no sense");
       }
       editCell(r, e.leaves[k], b.n, i * e.nSize, b.x, i * e.xSize);
     }
@@ -175,7 +175,7 @@ export function editCell(r: ByteReader, l: Leaf, n: Float64Array, nb: number, x:
     case Form.Float32: {
       const d = r.zigzag();
       if (d !== (d | 0)) {
-        refuse("a difference of more than 32 bits");
+        beyond();
       }
       n[at] = number(floatFromBits((floatBits(n[at]) + d) | 0));
       break;
@@ -210,7 +210,7 @@ function editInt(r: ByteReader, l: Leaf, old: number): number {
   }
   const wide = BigInt(old) + unzigzagWide(d < TWO53 ? BigInt(d) : r.wide());
   const v = l.unsigned ? BigInt.asUintN(64, wide) : BigInt.asIntN(64, wide);
-  return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : refuse("a value beyond its field");
+  return v >= BigInt(l.low) && v <= BigInt(l.high) ? Number(v) : beyond();
 }
 
 /** Refuses keys of a map or set that do not rise. */
@@ -219,7 +219,7 @@ export function checkKeys(l: Leaf, list: List): List {
     const e = l.element!;
     for (let i = 1; i < list.count; i++) {
       if (!rises(e, list, i)) {
-        refuse("keys that do not rise");
+        refuse("a list that makes no sense");
       }
     }
   }

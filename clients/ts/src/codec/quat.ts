@@ -2,7 +2,7 @@
 // the component that is the largest, -1 for no rotation, and the steps of the others.
 
 import type { ByteReader, ByteWriter } from "../wire/bytes.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 import type { Leaf } from "./layout.js";
 
 /** What the steps leave for the square of the largest component. */
@@ -16,7 +16,7 @@ export function checkQuat(l: Leaf, n: Float64Array, at: number): void {
   for (let i = 0; i < 3; i++) {
     const s = Math.abs(n[at + 1 + i]);
     if (s > l.m || s * s > r || (i < n[at] && s * s + s >= r)) {
-      refuse("a word that is no rotation");
+      refuse("no rotation");
     }
   }
 }
@@ -58,7 +58,7 @@ export function setWord(l: Leaf, n: Float64Array, at: number, word: bigint): voi
   const part = (i: bigint) => Number((word >> (bits * i)) & ((1n << bits) - 1n));
   const largest = word >> (3n * bits);
   if (largest > 3n) {
-    refuse("a word that is too long");
+    beyond();
   }
   store(l, n, at, Number(largest), part(2n), part(1n), part(0n));
 }
@@ -117,7 +117,7 @@ export function editQuat(l: Leaf, n: Float64Array, at: number, difference: bigin
     return;
   }
   if (n[at] < 0) {
-    refuse("a difference from no rotation");
+    refuse("no rotation");
   }
   for (let k = 0; k < 3; k++) {
     let d = 0;

@@ -1,15 +1,9 @@
 // The server's schema, read from the bytes that the handshake carries (docs/WIRE.md, "Schema").
 // Everything on the wire has its layout: a client needs no code that was made from the game.
 
-import { Refusal } from "../wire/refusal.js";
 import { layoutOf, messageText, structOf, type Layout, type Leaf } from "./layout.js";
 import { containersOf, flatKind, flatLeaves, show, unflatten } from "./show.js";
 import { Kind, readTables, type Field, type Type } from "./tables.js";
-
-/** Bytes that are no tables, or tables that make no sense: the client closes with CODE_PROTOCOL. */
-export class SchemaError extends Error {
-  override name = "SchemaError";
-}
 
 /** Turns one type of protobuf messages into values and back, for a game that gives one. */
 export interface ProtoCodec {
@@ -138,27 +132,20 @@ export class Message implements MessageType {
   }
 }
 
-/** Reads the bytes of a SchemaTables. Throws a SchemaError. */
+/** Reads the bytes of a SchemaTables. Throws a Refusal of what is none, or makes no sense. */
 export function readSchema(bytes: Uint8Array, protos: ProtoCodecs = () => undefined): Schema {
-  try {
-    const t = readTables(bytes);
-    return {
-      classes: t.classes.map((c, i) => new Class(i, c.name, c.fields, protos)),
-      methods: t.methods.map((m, i) => ({
-        id: i + 1,
-        name: m.name,
-        call: m.kind === 2,
-        reliable: m.reliable,
-        stages: m.stages,
-        message: new Message(m.message!, protos),
-        reply: m.reply && new Message(m.reply, protos),
-      })),
-      input: t.input && new Message(t.input, protos),
-    };
-  } catch (e) {
-    if (e instanceof Refusal) {
-      throw new SchemaError(e.why);
-    }
-    throw e;
-  }
+  const t = readTables(bytes);
+  return {
+    classes: t.classes.map((c, i) => new Class(i, c.name, c.fields, protos)),
+    methods: t.methods.map((m, i) => ({
+      id: i + 1,
+      name: m.name,
+      call: m.kind === 2,
+      reliable: m.reliable,
+      stages: m.stages,
+      message: new Message(m.message!, protos),
+      reply: m.reply && new Message(m.reply, protos),
+    })),
+    input: t.input && new Message(t.input, protos),
+  };
 }

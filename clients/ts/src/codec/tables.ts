@@ -2,7 +2,7 @@
 
 import { ByteReader } from "../wire/bytes.js";
 import { textOf, SIZED, VARINT, Walker } from "../wire/protobuf.js";
-import { Refusal, refuse } from "../wire/refusal.js";
+import { refuse } from "../wire/refusal.js";
 
 /** The kinds of types. */
 export const enum Kind {
@@ -77,17 +77,21 @@ const MAX_DECLARATIONS = 8192;
 
 let declarations = 0;
 
+function senseless(): never {
+  refuse("tables that make no sense");
+}
+
 /** Reads the bytes of a SchemaTables, of which every type is sound. Throws a Refusal. */
 export function readTables(bytes: Uint8Array): Tables {
   declarations = 0;
   const tables: Tables = { classes: [], methods: [], input: undefined };
   walk(bytes, [0, SIZED, SIZED, SIZED], (w) => {
-    if (w.num === 1) tables.classes.push(readClass(w.bytes));
-    else if (w.num === 2) tables.methods.push(readMethod(w.bytes));
-    else tables.input = readType(w.bytes, 1);
+    if (w.num === 1) tables.classes.push(readClass(w.body));
+    else if (w.num === 2) tables.methods.push(readMethod(w.body));
+    else tables.input = readType(w.body, 1);
   });
-  unique(tables.classes, "class");
-  unique(tables.methods, "method");
+  unique(tables.classes);
+  unique(tables.methods);
   if (tables.input) {
     checkMessage("input", tables.input);
   }
@@ -98,24 +102,17 @@ function walk(bytes: Uint8Array, known: readonly number[], field: (w: Walker) =>
   const w = new Walker(bytes, known);
   while (w.next()) {
     if (++declarations > 8 * MAX_DECLARATIONS) {
-      refuse("more declarations than any game has");
+      senseless();
     }
     field(w);
   }
-  if (w.failed) {
-    refuse("bytes that are no tables");
-  }
 }
 
-function text(bytes: Uint8Array): string {
-  return textOf(bytes) ?? refuse("a text that is no UTF-8");
-}
-
-function unique(all: readonly { name: string }[], what: string): void {
+function unique(all: readonly { name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of all) {
     if (seen.has(name)) {
-      refuse(`two of the ${what} ${name}`);
+      refuse(`two of the name ${name}`);
     }
     seen.add(name);
   }
@@ -123,9 +120,9 @@ function unique(all: readonly { name: string }[], what: string): void {
 
 function checkName(bytes: Uint8Array): string {
   if (bytes.length === 0 || bytes.length > 64) {
-    refuse(`a name of ${bytes.length} bytes`);
+    senseless();
   }
-  return text(bytes);
+  return textOf(bytes);
 }
 
 const NO_NAME: Uint8Array = new Uint8Array(0);
@@ -134,8 +131,8 @@ function readClass(bytes: Uint8Array): ClassTable {
   let name: Uint8Array = NO_NAME;
   const fields: Field[] = [];
   walk(bytes, [0, SIZED, SIZED], (w) => {
-    if (w.num === 1) name = w.bytes;
-    else fields.push(readField(w.bytes, 2));
+    if (w.num === 1) name = w.body;
+    else fields.push(readField(w.body, 2));
   });
   const c = { name: checkName(name), fields };
   checkFields(c.name, fields);
@@ -148,7 +145,7 @@ function readMethod(bytes: Uint8Array): MethodTable {
   walk(bytes, [0, SIZED, VARINT, 0, 0, SIZED | VARINT, VARINT, SIZED, SIZED], (w) => {
     switch (w.num) {
       case 1:
-        name = w.bytes;
+        name = w.body;
         break;
       case 2:
         m.kind = w.value;
@@ -160,20 +157,17 @@ function readMethod(bytes: Uint8Array): MethodTable {
         m.reliable = w.value !== 0;
         break;
       case 7:
-        m.message = readType(w.bytes, 1);
+        m.message = readType(w.body, 1);
         break;
       default:
-        m.reply = readType(w.bytes, 1);
+        m.reply = readType(w.body, 1);
     }
   });
   m.name = checkName(name);
-  if (m.kind !== 1 && m.kind !== 2) {
-    refuse(`${m.name} is no kind of method`);
+  if ((m.kind !== 1 && m.kind !== 2) || m.message === undefined || (m.reply === undefined) !== (m.kind === 1)) {
+    refuse(`${m.name} is neither a message nor a call`);
   }
-  if (m.message === undefined || (m.reply === undefined) !== (m.kind === 1)) {
-    refuse(`${m.name} has not the messages of its kind`);
-  }
-  checkMessage(m.name, m.message);
+  checkMessage(m.name, m.message!);
   if (m.reply) {
     checkMessage(m.name, m.reply);
   }
@@ -187,7 +181,7 @@ function stages(w: Walker, bytes: Uint8Array, into: number[]): void {
     return;
   }
   const r = new ByteReader();
-  r.open(w.bytes, 0, w.bytes.length);
+  r.open(w.body, 0, w.body.length);
   while (r.left() > 0) {
     into.push(r.uvarint());
   }
@@ -197,19 +191,19 @@ function readField(bytes: Uint8Array, level: number): Field {
   let name: Uint8Array = NO_NAME;
   let type: Type | undefined;
   walk(bytes, [0, SIZED, 0, SIZED], (w) => {
-    if (w.num === 1) name = w.bytes;
-    else type = readType(w.bytes, level);
+    if (w.num === 1) name = w.body;
+    else type = readType(w.body, level);
   });
   const f = checkName(name);
   if (!/^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(f)) {
-    refuse(`a field that is called ${f}`);
+    senseless();
   }
-  return { name: f, type: type ?? refuse(`${f} has no type`) };
+  return { name: f, type: type ?? senseless() };
 }
 
 function readType(bytes: Uint8Array, level: number): Type {
   if (level > MAX_LEVELS) {
-    refuse("types nested too deep");
+    senseless();
   }
   const t: Type = { kind: 0 as Kind, max: 0, num: 0, den: 0, low: 0, high: 0, element: undefined, fields: [], proto: "" };
   walk(bytes, [0, VARINT, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT], (w) => {
@@ -227,13 +221,13 @@ function readType(bytes: Uint8Array, level: number): Type {
         t.den = w.value;
         break;
       case 5:
-        t.element = readType(w.bytes, level + 1);
+        t.element = readType(w.body, level + 1);
         break;
       case 6:
-        t.fields.push(readField(w.bytes, level + 1));
+        t.fields.push(readField(w.body, level + 1));
         break;
       case 7:
-        t.proto = w.bytes.length > 256 ? refuse("a long name of a message") : text(w.bytes);
+        t.proto = w.body.length > 256 ? senseless() : textOf(w.body);
         break;
       case 8:
         t.low = signed(bytes, w.start);
@@ -255,46 +249,38 @@ function signed(bytes: Uint8Array, start: number): number {
 
 /** Refuses a message that is neither a struct nor a protobuf message, or whose types are unsound. */
 function checkMessage(path: string, t: Type): void {
-  if (t.kind === Kind.Proto) {
-    need(t.max === 0 && t.proto !== "", path, "has another max");
-    checkOthers(path, t);
-    return;
+  if (t.kind === Kind.Proto) need(t.max === 0 && hasItsParts(t), path);
+  else {
+    need(t.kind === Kind.Struct, path);
+    checkType(path, t);
   }
-  need(t.kind === Kind.Struct, path, "is no message");
-  checkType(path, t);
 }
 
 function checkFields(path: string, fields: readonly Field[]): void {
-  unique(fields, `fields of ${path}`);
+  unique(fields);
   for (const f of fields) {
     checkType(`${path}.${f.name}`, f.type);
   }
 }
 
-function need(ok: boolean, path: string, what: string): void {
+function need(ok: boolean, path: string): void {
   if (!ok) {
-    throw new Refusal(`${path} ${what}`);
+    refuse(`${path} is of no type that there is`);
   }
 }
 
 /** Refuses a type without what its kind needs, or with what it has not. */
 function checkType(path: string, t: Type): void {
   const k = t.kind;
-  need(k >= Kind.Bool && k <= Kind.Map && Number.isInteger(k), path, "is no kind");
   const [least, most] = maxOf(k);
-  need(t.max >= least && t.max <= most, path, "has another max");
-  checkOthers(path, t);
+  need(k >= Kind.Bool && k <= Kind.Map && Number.isInteger(k) && t.max >= least && t.max <= most && hasItsParts(t), path);
   if (k === Kind.Struct) {
     checkFields(path, t.fields);
   } else if (t.element) {
     checkType(`${path}[]`, t.element);
-    if (k !== Kind.Array) {
-      need(hasBytes(t.element), path, "has elements of no bytes");
-    }
+    need(k === Kind.Array || hasBytes(t.element), path);
   }
-  if (k === Kind.Map) {
-    checkMap(path, t.element!);
-  }
+  need(k !== Kind.Map || isEntry(t.element!), path);
 }
 
 function maxOf(k: Kind): [number, number] {
@@ -315,34 +301,31 @@ function maxOf(k: Kind): [number, number] {
   }
 }
 
-/** Checks what all kinds share but max. */
-function checkOthers(path: string, t: Type): void {
+/** Whether a type has what its kind needs beside max, and nothing else. */
+function hasItsParts(t: Type): boolean {
   const k = t.kind;
-  need((t.element !== undefined) === (k === Kind.Array || k === Kind.Slice || k === Kind.Map), path, "and elements");
-  need(k === Kind.Struct || t.fields.length === 0, path, "and fields");
-  need((t.proto !== "") === (k === Kind.Proto), path, "and the name of a message");
   const ranged = k === Kind.Range32 || k === Kind.Range64;
-  if (t.num !== 0 || t.den !== 0) {
-    need(ranged || k === Kind.Float32 || k === Kind.Float64, path, "and a step");
-    need(t.num >= 1 && t.num < 2 ** 20 && t.den >= 1 && t.den < 2 ** 40, path, "has another step");
-    need(gcd(t.num, t.den) === 1, path, "has a step that is not in lowest terms");
-  } else {
-    need(!ranged, path, "has no step");
-  }
   const bound = k === Kind.Range64 ? 2 ** 53 : 2 ** 31 - 1;
-  if (ranged) {
-    need(t.low < t.high && t.low >= -bound && t.high <= bound, path, "has another range");
-  } else {
-    need(t.low === 0 && t.high === 0, path, "and a range");
-  }
+  return (
+    (t.element !== undefined) === (k === Kind.Array || k === Kind.Slice || k === Kind.Map) &&
+    (k === Kind.Struct || t.fields.length === 0) &&
+    (t.proto !== "") === (k === Kind.Proto) &&
+    (t.num === 0 && t.den === 0 ? !ranged : (ranged || k === Kind.Float32 || k === Kind.Float64) && isStep(t.num, t.den)) &&
+    (ranged ? t.low < t.high && t.low >= -bound && t.high <= bound : t.low === 0 && t.high === 0)
+  );
 }
 
-function checkMap(path: string, e: Type): void {
+/** Whether a step is within bounds and in lowest terms. */
+function isStep(num: number, den: number): boolean {
+  return num >= 1 && num < 2 ** 20 && den >= 1 && den < 2 ** 40 && gcd(num, den) === 1;
+}
+
+/** Whether a type is a key of a map or set, and a value. */
+function isEntry(e: Type): boolean {
   const f = e.fields;
-  need(e.kind === Kind.Struct && (f.length === 1 || f.length === 2), path, "has no entries");
-  need(f[0].name === "Key" && (f.length === 1 || f[1].name === "Value"), path, "has other entries");
+  if (e.kind !== Kind.Struct || f.length < 1 || f.length > 2 || f[0].name !== "Key" || (f.length > 1 && f[1].name !== "Value")) return false;
   const key = f[0].type.kind;
-  need((key >= Kind.Int8 && key <= Kind.Uint64) || key === Kind.Ref || key === Kind.String, path, "has another key");
+  return (key >= Kind.Int8 && key <= Kind.Uint64) || key === Kind.Ref || key === Kind.String;
 }
 
 /** Whether a value of the type takes any bytes. */

@@ -2,7 +2,7 @@
 
 import { ByteReader, type ByteWriter } from "../wire/bytes.js";
 import { TWO53, rounded, unsigned, unzigzagWide, zigzag, zigzagWide, type Unsigned } from "../wire/numbers.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 import { Blob, Form, List, NO_BYTES, type Layout, type Leaf } from "./layout.js";
 import { beginList, checkKeys, endList, readElements } from "./list.js";
 import { readQuat, writeQuat } from "./quat.js";
@@ -20,7 +20,7 @@ export function readCell(r: ByteReader, l: Leaf, n: Float64Array, nb: number, x:
   switch (l.form) {
     case Form.Bool: {
       const v = r.u8();
-      n[nb + l.at] = v <= 1 ? v : refuse("a bool of neither");
+      n[nb + l.at] = v <= 1 ? v : beyond();
       break;
     }
     case Form.Int:
@@ -77,7 +77,7 @@ function checkedProto(l: Leaf, b: Blob): Blob {
   try {
     own.shown = l.codec.decode(b.bytes);
   } catch {
-    refuse("bytes that are no such protobuf message");
+    refuse("no protobuf message");
   }
   return own;
 }
@@ -95,17 +95,17 @@ export function readList(r: ByteReader, l: Leaf): List {
 
 /** The number of bytes or elements, which may not be over the limit. */
 export function limited(l: Leaf, size: number): number {
-  return size <= l.max ? size : refuse("a length over its limit");
+  return size <= l.max ? size : refuse("too long");
 }
 
 /** A float, which is not NaN. */
 export function number(v: number): number {
-  return v === v ? v : refuse("not a number");
+  return v === v ? v : beyond();
 }
 
 /** Refuses a number that an Int cannot hold. */
 export function within(l: Leaf, v: number): number {
-  return v >= l.low && v <= l.high ? v : refuse("a value beyond its field");
+  return v >= l.low && v <= l.high ? v : beyond();
 }
 
 function readInt(r: ByteReader, l: Leaf): number {

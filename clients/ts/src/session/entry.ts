@@ -5,6 +5,7 @@
 import { Code, NetloopError } from "../api.js";
 import type { Carrier, Dial } from "../net/carrier.js";
 import { Cutter, helloFrame, MAX_FRAME, MAX_HANDSHAKE, type Hello, type Welcome } from "../wire/frames.js";
+import { Refusal } from "../wire/refusal.js";
 import { Greeting, schemaAccepted } from "./greeting.js";
 import { Link, type Traffic } from "./link.js";
 
@@ -134,9 +135,9 @@ class Race {
     const cutter = new Cutter();
     const greeting = new Greeting();
     let link: Link | undefined;
-    const refuse = (error: NetloopError, code: number) => {
+    const refuse = (error: NetloopError) => {
       this.open.delete(c);
-      carrier.close(code, code === Code.Left ? "" : error.message);
+      carrier.close(error.code, error.message);
       this.fail(error);
     };
     const frame = (f: Uint8Array): boolean => {
@@ -146,32 +147,23 @@ class Race {
       }
       this.win(c);
       if (this.winner !== c || this.done) return false;
-      const step = greeting.take(f);
-      switch (step.kind) {
-        case "tables":
-          try {
-            this.cfg.adapt(step.tables);
-          } catch (error) {
-            const e = error instanceof NetloopError ? error : new NetloopError(Code.Protocol, `the server's tables make no sense: ${(error as Error).message}`);
-            refuse(e, e.code);
-            return false;
-          }
+      try {
+        const { tables, welcome } = greeting.take(f);
+        if (tables) {
+          this.cfg.adapt(tables);
           traffic.bytesOut += schemaAccepted.length;
           carrier.stream(schemaAccepted.slice());
-          break;
-        case "welcome":
+        } else if (welcome) {
           link = new Link(carrier, this.cfg.now, this.cfg.setTimeout, traffic);
           this.finish();
-          this.resolve({ link, welcome: step.welcome, began });
-          break;
-        case "refused":
-          refuse(step.error, Code.Left);
-          return false;
-        case "broken":
-          refuse(step.error, Code.Protocol);
-          return false;
+          this.resolve({ link, welcome, began });
+        }
+        return true;
+      } catch (e) {
+        const why = e instanceof Refusal ? e.why : (e as Error).message;
+        refuse(e instanceof NetloopError ? e : new NetloopError(Code.Protocol, `the server's answer makes no sense: ${why}`));
+        return false;
       }
-      return true;
     };
     const limit = () => (link ? MAX_FRAME : MAX_HANDSHAKE);
     carrier.start({
@@ -180,7 +172,7 @@ class Race {
         if (this.done && !link) return;
         if (cutter.take(b, limit, frame)) return;
         if (link) link.violated("a frame is too long");
-        else refuse(new NetloopError(Code.Protocol, "a frame is too long"), Code.Protocol);
+        else refuse(new NetloopError(Code.Protocol, "a frame is too long"));
       },
       datagram: (b) => {
         traffic.bytesIn += b.length;

@@ -6,24 +6,41 @@ import type { Carrier } from "../net/carrier.js";
 import type { Acknowledgement } from "../state/acks.js";
 import {
   closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
-  parseClose, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseOverload, parseTimes, parseTimeScale, soundAcks,
+  parseClose, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseOverload, parseTimes, parseTimeScale, checkAcks,
   type Epoch, type InputStatus, type Message, type TimeScale,
 } from "../wire/frames.js";
 import { varintSize, Walker, Writer } from "../wire/protobuf.js";
+import { beyond, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
 import { Duplicates } from "./window.js";
 
+/** The kinds of what arrives. */
+export const enum Arrived {
+  State,
+  Record,
+  Message,
+  Accepted,
+  Received,
+  Closing,
+  Time,
+  Epoch,
+  Overload,
+  Scale,
+  Inputs,
+  Gone,
+}
+
 /** What has arrived, in the order in which it came. */
 export type Arrival =
-  | { kind: "state" | "record"; at: number; bytes: Uint8Array }
-  | { kind: "message"; message: Message; size: number; number: number }
-  | { kind: "accepted" | "received" | "closing"; at: number; value: number }
-  | { kind: "time"; times: [number, number, number, number] }
-  | { kind: "epoch"; epoch: Epoch }
-  | { kind: "overload"; level: number; sendEvery: number }
-  | { kind: "scale"; scale: TimeScale }
-  | { kind: "inputs"; status: InputStatus }
-  | { kind: "gone"; code: number; text: string };
+  | { kind: Arrived.State | Arrived.Record; at: number; bytes: Uint8Array }
+  | { kind: Arrived.Message; message: Message; size: number; number: number }
+  | { kind: Arrived.Accepted | Arrived.Received | Arrived.Closing; at: number; value: number }
+  | { kind: Arrived.Time; times: [number, number, number, number] }
+  | { kind: Arrived.Epoch; epoch: Epoch }
+  | { kind: Arrived.Overload; level: number; sendEvery: number }
+  | { kind: Arrived.Scale; scale: TimeScale }
+  | { kind: Arrived.Inputs; status: InputStatus }
+  | { kind: Arrived.Gone; code: number; text: string };
 
 /** What connections count, over all of them. */
 export interface Traffic {
@@ -92,8 +109,8 @@ export class Link {
   }
 
   private decide(a: Arrival): void {
-    if (a.kind !== "accepted" && a.kind !== "gone") return;
-    this.decided?.(a.kind === "gone" ? a : undefined);
+    if (a.kind !== Arrived.Accepted && a.kind !== Arrived.Gone) return;
+    this.decided?.(a.kind === Arrived.Gone ? a : undefined);
     this.decided = undefined;
   }
 
@@ -130,34 +147,43 @@ export class Link {
   datagram(b: Uint8Array): void {
     if (this.ending) return;
     this.traffic.datagramsIn++;
-    const at = this.now();
+    this.orDrop(() => this.open(b, this.now()));
+  }
+
+  /** Takes what breaks the rules and harms nobody: it is counted. */
+  private orDrop(take: () => void): void {
+    try {
+      take();
+    } catch (e) {
+      if (!(e instanceof Refusal)) throw e;
+      this.traffic.dropped++;
+    }
+  }
+
+  private open(b: Uint8Array, at: number): void {
     let number = 0;
     let reply: [number, number, number] | undefined;
     let state: Uint8Array | undefined;
     let status: InputStatus | undefined;
-    let messages: Uint8Array[] | undefined;
-    let bad = b.length > MAX_DATAGRAM;
+    const messages: Uint8Array[] = [];
     const w = new Walker(b, DATAGRAM);
-    while (!bad && w.next()) {
+    while (w.next()) {
       switch (w.num) {
         case Field.Number: number = w.value; break;
-        case Field.Acks: bad = !soundAcks(w.bytes); break;
-        case Field.TimeRequest: bad = !parseTimes(w.bytes); break;
-        case Field.TimeReply: bad = !(reply = parseTimes(w.bytes)); break;
-        case Field.State: state = w.bytes; break;
-        case Field.Messages: (messages ??= []).push(w.bytes); break;
-        case Field.InputStatus: bad = !(status = parseInputStatus(w.bytes)); break;
+        case Field.Acks: checkAcks(w.body); break;
+        case Field.TimeRequest: parseTimes(w.body); break;
+        case Field.TimeReply: reply = parseTimes(w.body); break;
+        case Field.State: state = w.body; break;
+        case Field.Messages: messages.push(w.body); break;
+        case Field.InputStatus: status = parseInputStatus(w.body); break;
       }
     }
-    if (bad || w.failed || number === 0 || !this.duplicates.fresh(number)) {
-      this.traffic.dropped++;
-      return;
-    }
+    if (b.length > MAX_DATAGRAM || number === 0 || !this.duplicates.fresh(number)) beyond();
     this.heard = at;
-    if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: "time", times: [...reply, at] });
-    if (state) this.lose({ kind: "state", at, bytes: state }, state.length);
-    if (status) this.lose({ kind: "inputs", status });
-    for (const m of messages ?? []) this.message(m, false);
+    if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: Arrived.Time, times: [...reply, at] });
+    if (state) this.lose({ kind: Arrived.State, at, bytes: state }, state.length);
+    if (status) this.lose({ kind: Arrived.Inputs, status });
+    for (const m of messages) this.message(m, false);
   }
 
   /** Puts in what may be lost. */
@@ -166,72 +192,56 @@ export class Link {
   }
 
   private message(body: Uint8Array, reliable: boolean): void {
-    if (reliable) this.messages++;
-    const message = parseMessage(body, reliable);
-    if (!message) {
-      this.traffic.dropped++;
-      return;
-    }
-    const a: Arrival = { kind: "message", message, size: message.payload.length, number: reliable ? this.messages : 0 };
-    if (reliable) this.must(a, body.length);
-    else this.lose(a, body.length);
+    const number = reliable ? ++this.messages : 0;
+    this.orDrop(() => {
+      const message = parseMessage(body, reliable);
+      const a: Arrival = { kind: Arrived.Message, message, size: message.payload.length, number };
+      if (reliable) this.must(a, body.length);
+      else this.lose(a, body.length);
+    });
   }
 
   /** Takes a frame of the stream. */
   frame(frame: Uint8Array): void {
     if (this.ending) return;
     const at = this.now();
-    const f = parseFrame(frame);
-    if (!f) return this.violated("a malformed frame");
-    this.heard = at;
-    if (!this.known(f.kind, f.body, at)) this.violated(`a frame of kind ${f.kind} that is malformed, or not for a client`);
+    try {
+      const { kind, body } = parseFrame(frame);
+      this.heard = at;
+      this.known(kind, body, at);
+    } catch (e) {
+      if (!(e instanceof Refusal)) throw e;
+      this.violated(`a frame that is malformed, or not for a client: ${e.why}`);
+    }
   }
 
-  private known(kind: Kind, body: Uint8Array, at: number): boolean {
+  private known(kind: Kind, body: Uint8Array, at: number): void {
     switch (kind) {
       case Kind.None:
         this.traffic.dropped++;
-        return true;
+        return;
       case Kind.Message:
-        this.message(body, true);
-        return true;
+        return this.message(body, true);
       case Kind.State:
-        this.must({ kind: "record", at, bytes: body }, body.length);
-        return true;
-      case Kind.Epoch: {
-        const epoch = parseEpoch(body);
-        if (epoch) this.must({ kind: "epoch", epoch });
-        return epoch !== undefined;
-      }
-      case Kind.Overload: {
-        const o = parseOverload(body);
-        if (o) this.must({ kind: "overload", ...o });
-        return o !== undefined;
-      }
-      case Kind.TimeScale: {
-        const scale = parseTimeScale(body);
-        if (scale) this.must({ kind: "scale", scale });
-        return scale !== undefined;
-      }
+        return this.must({ kind: Arrived.Record, at, bytes: body }, body.length);
+      case Kind.Epoch:
+        return this.must({ kind: Arrived.Epoch, epoch: parseEpoch(body) });
+      case Kind.Overload:
+        return this.must({ kind: Arrived.Overload, ...parseOverload(body) });
+      case Kind.TimeScale:
+        return this.must({ kind: Arrived.Scale, scale: parseTimeScale(body) });
       case Kind.Accepted:
-        return this.count("accepted", body, at);
+        return this.must({ kind: Arrived.Accepted, at, value: parseCount(body) });
       case Kind.MessagesReceived:
-        return this.count("received", body, at);
+        return this.must({ kind: Arrived.Received, at, value: parseCount(body) });
       case Kind.Closing:
-        return this.count("closing", body, at);
+        return this.must({ kind: Arrived.Closing, at, value: parseCount(body) });
       case Kind.Close: {
         const c = parseClose(body);
-        if (c) this.gone(c.code, c.text, true);
-        return c !== undefined;
+        return this.gone(c.code, c.text, true);
       }
     }
-    return false;
-  }
-
-  private count(kind: "accepted" | "received" | "closing", body: Uint8Array, at: number): boolean {
-    const value = parseCount(body);
-    if (value !== undefined) this.must({ kind, at, value });
-    return value !== undefined;
+    beyond();
   }
 
   /** The carrier has ended. */
@@ -259,7 +269,7 @@ export class Link {
   }
 
   private last(code: number, text: string): void {
-    const a: Arrival = { kind: "gone", code, text };
+    const a: Arrival = { kind: Arrived.Gone, code, text };
     this.inbox.push(a);
     this.decide(a);
   }
@@ -393,7 +403,7 @@ export class Link {
     }
     const missing = PAD_TO - tail - w.length - 2;
     if (now - this.heard >= PAD_AFTER && missing > -2) w.sized(Field.Padding, new Uint8Array(Math.max(missing, 0)));
-    if (this.inputs) w.bytes(Field.Inputs, this.inputs);
+    if (this.inputs) w.body(Field.Inputs, this.inputs);
     this.inputs = undefined;
     const datagram = w.done();
     this.traffic.datagramsOut++;

@@ -2,7 +2,7 @@
 
 import { TWO32, TWO53 } from "../wire/numbers.js";
 import type { ByteReader } from "../wire/bytes.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 
 export const CODER = 3;
 export const MAX_PACKETS = 64;
@@ -40,12 +40,12 @@ export class Header {
     }
     this.flags = r.u8();
     if ((this.flags & 0x10) !== 0 || (this.flags & 3) === 2) {
-      refuse("unknown flags");
+      refuse("another coder");
     }
     this.index = r.u8();
     this.count = r.u8();
     if (this.count < 1 || this.count > MAX_PACKETS || this.index >= this.count) {
-      refuse("a packet that is not of its snapshot");
+      refuse("packets that do not fit together");
     }
     this.tick = widen(r.u32(), near);
     this.behind = (this.flags & 4) !== 0 ? r.u8() : 0;
@@ -54,7 +54,7 @@ export class Header {
       this.left = r.u32();
       this.total = r.u32();
       if (this.left > this.total || this.total > MAX_SLOTS) {
-        refuse("more objects are left than there are");
+        refuse("packets that do not fit together");
       }
     }
     this.id = readNumber(r);
@@ -80,17 +80,17 @@ export class Header {
 /** The number of a packet or record, which begins at 1. */
 export function readNumber(r: ByteReader): number {
   const id = r.uvarint();
-  return id > 0 && id < TWO53 ? id : refuse("a number that none has");
+  return id > 0 && id < TWO53 ? id : beyond();
 }
 
 /** The tick of these low 32 bits that is nearest to another one. None is negative, and none is 0. */
 export function widen(low: number, near: number): number {
   const by = (low - (near % TWO32)) | 0;
   const tick = near + by < 0 ? low : near + by;
-  return tick > 0 ? tick : refuse("tick 0");
+  return tick > 0 ? tick : beyond();
 }
 
 /** The tick that is n before another one. Ticks begin at 1. */
 export function before(tick: number, n: number): number {
-  return n < tick ? tick - n : refuse("a tick before 1");
+  return n < tick ? tick - n : beyond();
 }

@@ -3,7 +3,7 @@
 
 import type { Class } from "../codec/schema.js";
 import { BitReader } from "../wire/bits.js";
-import { refuse } from "../wire/refusal.js";
+import { beyond, refuse } from "../wire/refusal.js";
 import { DeltaReader, type Version } from "../codec/delta.js";
 import { before, MAX_SLOTS } from "./header.js";
 import { ReplicatedObject, type Memory } from "./object.js";
@@ -73,7 +73,7 @@ export class Records {
     this.readContext(tick);
     this.readRecord(-1);
     if (this.at !== 0 || !this.pending[0].fresh || this.r.at < this.r.end) {
-      refuse("not one full record");
+      refuse("records out of order");
     }
     this.checkMemory();
   }
@@ -100,7 +100,7 @@ export class Records {
     }
     this.span = this.r.len();
     if (this.span > MAX_SPAN || (this.span > 0 && this.at > MAX_SPAN)) {
-      refuse("trends from too long ago");
+      refuse("an unknown baseline");
     }
     const from = before(before(tick, this.at), this.span);
     if (this.span > 0 && this.r.bit()) {
@@ -115,7 +115,7 @@ export class Records {
     const gap = r.bit() ? r.rice(3) + 1 : 0;
     const slot = last + 1 + gap;
     if (slot >= MAX_SLOTS) {
-      refuse("a slot beyond the last");
+      beyond();
     }
     const p = this.begin(slot);
     const old = this.slots[slot];
@@ -163,20 +163,20 @@ export class Records {
   /** Refuses a delta of what is not shown, or of an earlier version than what is. */
   private checked(old: ReplicatedObject | undefined, version: number): ReplicatedObject {
     if (old === undefined) {
-      return refuse("a delta of what is not shown");
+      return refuse("an unknown baseline");
     }
-    return version < old.newest.tick ? refuse("a version before the newest") : old;
+    return version < old.newest.tick ? refuse("an object before the one shown") : old;
   }
 
   private readDelta(p: Pending, old: ReplicatedObject | undefined, version: number): void {
     if (this.at === 0) {
-      refuse("a delta before anything is acknowledged");
+      refuse("an unknown baseline");
     }
     const o = this.checked(old, version);
     const since = this.tick - this.at;
-    const base = o.upTo(since) ?? refuse("a baseline that is not stored");
+    const base = o.upTo(since) ?? refuse("an unknown baseline");
     if (version <= since) {
-      refuse("a version not later than the base tick");
+      refuse("an object before the one shown");
     }
     const older = this.span > 0 ? o.upTo(since - this.span) : undefined;
     const oldest = this.bent && older !== undefined ? o.upTo(since - 2 * this.span) : undefined;
@@ -192,7 +192,7 @@ export class Records {
     const o = this.checked(old, version);
     const base = o.upTo(from);
     if (base === undefined || base.tick !== from) {
-      return refuse("a baseline that is not stored");
+      return refuse("an unknown baseline");
     }
     p.mask = o.mask;
     const v = this.take(p, o, base, version);
@@ -203,19 +203,19 @@ export class Records {
     const { r } = this;
     const lifetime = before(this.tick, r.len());
     const version = before(this.tick, r.len());
-    const c = this.classes[r.rice(2)] ?? refuse("a class that is not declared");
+    const c = this.classes[r.rice(2)] ?? refuse("an unknown class");
     const generation = r.len() + 1;
     if (generation >= 2 ** 32) {
-      refuse("a generation that none has");
+      beyond();
     }
     const id = p.slot * 2 ** 32 + generation;
     let o = old;
     if (o === undefined || lifetime > o.lifetime) {
       o = new ReplicatedObject(id, c, lifetime, this.memory);
     } else if (lifetime < o.lifetime) {
-      refuse("a lifetime before the one that is shown");
+      refuse("an object before the one shown");
     } else if (o.id !== id || o.class !== c) {
-      refuse("another object of the same lifetime");
+      refuse("an object before the one shown");
     } else {
       this.checked(o, version);
     }

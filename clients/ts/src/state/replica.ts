@@ -186,7 +186,7 @@ export class Replica {
 
   private open(bytes: Uint8Array): ByteReader {
     if (bytes.length > MAX_BYTES) {
-      refuse("more bytes than anything carries");
+      refuse("too long");
     }
     this.r.open(bytes, 0, bytes.length);
     return this.r;
@@ -209,7 +209,7 @@ export class Replica {
     }
     const same = this.applied && h.tick === this.newest;
     if (same && this.arrivals > 0 && !h.fits(this.now)) {
-      refuse("packets of one snapshot that do not fit together");
+      refuse("packets that do not fit together");
     }
     if (same && this.arrived[h.index] === 1) {
       this.acks.add(h.id);
@@ -247,12 +247,12 @@ export class Replica {
     }
     const padding = r.u8();
     if (padding > 7) {
-      refuse("more padding than there may be");
+      refuse("too much padding");
     }
     result.tick = widen(r.u32(), this.newest);
     result.id = readNumber(r);
     if (result.id !== this.recordsApplied + 1) {
-      refuse("records that do not follow each other");
+      refuse("records out of order");
     }
     this.records.readLarge(record, r.at, padding, result.tick);
     this.recordsApplied = result.id;

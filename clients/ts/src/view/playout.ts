@@ -44,7 +44,7 @@ export class Playout {
 
   /** A whole snapshot. Their ticks grow. */
   arrived(tick: number, game: number, at: number): void {
-    const last = this.snapshots[this.snapshots.length - 1];
+    const last = this.snapshots.at(-1);
     if (last && tick <= last.tick) return;
     const s = { tick, game, at, gap: last ? game - last.game : 0 };
     if (last) this.meter.add(s);
@@ -83,7 +83,7 @@ export class Playout {
     const passed = this.frames.step(now, length, before);
     if (this.snapshots.length === 0) return;
     const first = this.snapshots[0];
-    const newest = this.snapshots[this.snapshots.length - 1].game;
+    const newest = this.snapshots.at(-1)!.game;
     if (!this.started || now - this.asked >= RECONSIDER) {
       this.asked = now;
       const d = this.meter.count > 0 ? this.meter.delay(now, game, this.period) : game - (now - first.at) - first.game + this.period + SPARE;

@@ -1,7 +1,7 @@
 // Bits among which numbers stand (docs/WIRE.md, "Numbers of bits").
 
 import { join, TWO32, TWO53 } from "./numbers.js";
-import { refuse } from "./refusal.js";
+import { beyond, refuse } from "./refusal.js";
 
 const SPARE = 8; // zeros behind the bytes, so that no read looks whether it has reached the end
 
@@ -22,7 +22,7 @@ export class BitReader {
   open(bytes: Uint8Array, from: number, padding: number): void {
     const n = bytes.length - from;
     if (padding > n * 8) {
-      refuse("more padding than bits");
+      refuse("too much padding");
     }
     if (n + SPARE > this.bytes.length) {
       this.bytes = new Uint8Array(2 * (n + SPARE));
@@ -55,7 +55,7 @@ export class BitReader {
   private skip(n: number): void {
     this.at += n;
     if (this.at > this.end) {
-      refuse("bits end in the middle");
+      refuse("an end in the middle");
     }
   }
 
@@ -104,7 +104,7 @@ export class BitReader {
       const more = v === 0 ? 30 : 31 - Math.clz32(v & -v);
       zeros += more;
       if (zeros > 63) {
-        refuse("a number of more than 64 bits");
+        beyond();
       }
       if (more < 30) {
         this.skip(more + 1);
@@ -122,7 +122,7 @@ export class BitReader {
       return 0;
     }
     if (n > 64) {
-      refuse("a number of more than 64 bits");
+      beyond();
     }
     return this.withTop(n - 1);
   }
@@ -148,7 +148,7 @@ export class BitReader {
     const high = above < TWO53 ? BigInt(above) : exact;
     const v = ((high + 2n) << BigInt(k)) + BigInt(low);
     if (v >> 64n !== 0n) {
-      refuse("a number of more than 64 bits");
+      beyond();
     }
     this.hi = Number(v >> 32n);
     this.lo = Number(v & 0xffff_ffffn);
@@ -158,7 +158,7 @@ export class BitReader {
   /** Copies n bytes that stand among the bits. */
   copy(into: Uint8Array, n: number): void {
     if (n > (this.end - this.at) / 8) {
-      refuse("bits end in the middle");
+      refuse("an end in the middle");
     }
     for (let i = 0; i < n; i++) {
       into[i] = this.peek();

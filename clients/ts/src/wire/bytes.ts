@@ -1,7 +1,7 @@
 // Numbers in whole bytes (docs/WIRE.md, "Conventions").
 
 import { join, rounded, TWO32, TWO53, unzigzag, unzigzagWide } from "./numbers.js";
-import { refuse } from "./refusal.js";
+import { beyond, refuse } from "./refusal.js";
 
 const float = new DataView(new ArrayBuffer(8));
 
@@ -86,7 +86,7 @@ export class ByteReader {
         return this.hi * TWO32 + this.lo;
       }
     }
-    return refuse("a uvarint of more than 64 bits");
+    return beyond();
   }
 
   /** A signed number up to 2^53 either way; another one is refused. */
@@ -96,7 +96,7 @@ export class ByteReader {
       return unzigzag(n);
     }
     const wide = rounded(unzigzagWide(this.wide()));
-    return Math.abs(wide) <= TWO53 ? wide : refuse("a number of more than 53 bits");
+    return Math.abs(wide) <= TWO53 ? wide : beyond();
   }
 
   /** A copy of n bytes. */
@@ -108,11 +108,16 @@ export class ByteReader {
 
 /** Writes bytes, into memory that is used again after reset. */
 export class ByteWriter {
-  bytes: Uint8Array = new Uint8Array(256);
+  bytes: Uint8Array;
   length = 0;
 
-  reset(): void {
+  constructor(capacity = 256) {
+    this.bytes = new Uint8Array(capacity);
+  }
+
+  reset(): this {
     this.length = 0;
+    return this;
   }
 
   /** A copy of what has been written. */

@@ -1,7 +1,8 @@
 // Frames: how they are cut from the stream, and what is in each of them.
 
+import { ByteReader } from "./bytes.js";
+import { beyond } from "./refusal.js";
 import { clip, MAX_TEXT, ONCE, SIZED, STRICT, textOf, VARINT, Walker, Writer } from "./protobuf.js";
-
 export const PROTOCOL = 1;
 export const MAX_FRAME = 16 << 10;
 export const MAX_HANDSHAKE = 32 << 10;
@@ -34,17 +35,19 @@ export const enum Kind {
 
 const FRAME: readonly number[] = [0, ...Array(16).fill(SIZED)];
 
-/** The only known field of a frame, Kind.None if there is none, or undefined if it breaks the rules. */
-export function parseFrame(frame: Uint8Array): { kind: Kind; body: Uint8Array } | undefined {
+// What is read here of bytes that break the rules throws a Refusal.
+
+/** The only known field of a frame, or Kind.None if there is none. */
+export function parseFrame(frame: Uint8Array): { kind: Kind; body: Uint8Array } {
   let kind = Kind.None;
   let body = frame;
   const w = new Walker(frame, FRAME);
   while (w.next()) {
-    if (kind !== Kind.None) return undefined;
+    if (kind !== Kind.None) beyond();
     kind = w.num;
-    body = w.bytes;
+    body = w.body;
   }
-  return w.failed ? undefined : { kind, body };
+  return { kind, body };
 }
 
 /** Cuts a stream into frames. A frame that arrives whole is not copied. */
@@ -129,12 +132,12 @@ export function helloFrame(h: Hello): Uint8Array {
     .number(3, h.major)
     .number(4, h.minor)
     .text(7, h.room)
-    .bytes(8, h.params)
+    .body(8, h.params)
     .text(9, h.token)
     .text(10, h.build);
   if (h.resume) {
     const r = h.resume;
-    w.sized(11, new Writer().bytes(1, r.token).number(2, r.received).number(3, r.kept).number(4, r.attempt).peek());
+    w.sized(11, new Writer().body(1, r.token).number(2, r.received).number(3, r.kept).number(4, r.attempt).peek());
   }
   w.text(13, h.ticket).number(14, h.spectate);
   return frameOf(Kind.Hello, w.peek());
@@ -189,16 +192,16 @@ export interface Welcome {
 const NS = 1e6; // nanoseconds of a millisecond
 const MAX_TIME = 2 ** 63;
 
-function time(w: Walker): number {
-  if (w.value >= MAX_TIME) w.fail();
-  return w.value / NS;
+/** A time of the wire in milliseconds. */
+function time(ns: number): number {
+  return ns < MAX_TIME ? ns / NS : beyond();
 }
 
 const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT];
-const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT, VARINT];
+const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT];
 const CLOSE = [0, VARINT, SIZED];
 
-export function parseWelcome(body: Uint8Array): Welcome | undefined {
+export function parseWelcome(body: Uint8Array): Welcome {
   const none = { num: 0, den: 0 };
   const w: Welcome = {
     protocol: 0, minor: 0, id: 0, instance: new Uint8Array(0), room: "", tickRate: none, fixedRate: none, sendEvery: 0,
@@ -210,105 +213,81 @@ export function parseWelcome(body: Uint8Array): Welcome | undefined {
       case 1: w.protocol = f.value; break;
       case 2: w.minor = f.value; break;
       case 3: w.id = f.value; break;
-      case 4: w.instance = f.bytes.slice(); break;
-      case 5: w.room = textOf(f.bytes) ?? (f.fail(), ""); break;
-      case 6: w.tickRate = parseRate(f) ?? none; break;
-      case 7: w.fixedRate = parseRate(f) ?? none; break;
+      case 4: w.instance = f.body.slice(); break;
+      case 5: w.room = textOf(f.body); break;
+      case 6: w.tickRate = parseRate(f.body); break;
+      case 7: w.fixedRate = parseRate(f.body); break;
       case 8: w.sendEvery = f.value; break;
-      case 9: w.epoch = parseEpoch(f.bytes) ?? (f.fail(), w.epoch); break;
-      case 10: w.server = time(f); break;
-      case 12: w.scale = parseTimeScale(f.bytes) ?? (f.fail(), undefined); break;
-      case 13: w.secret = f.bytes.slice(); break;
+      case 9: w.epoch = parseEpoch(f.body); break;
+      case 10: w.server = time(f.value); break;
+      case 12: w.scale = parseTimeScale(f.body); break;
+      case 13: w.secret = f.body.slice(); break;
       case 14: w.keep = Math.min(f.value, MAX_TIME) / NS; break;
       case 15: w.resumed = f.value !== 0; break;
     }
   }
-  return f.failed || w.id === 0 || !sound(w.tickRate) || !sound(w.fixedRate) ? undefined : w;
+  return w.id === 0 || w.tickRate === none || w.fixedRate === none ? beyond() : w;
 }
 
-function parseRate(f: Walker): Rate | undefined {
-  const r = { num: 0, den: 0 };
-  const w = new Walker(f.bytes, NUMBERS);
-  while (w.next()) {
-    if (w.num === 1) r.num = w.value;
-    if (w.num === 2) r.den = w.value;
-  }
-  if (w.failed) f.fail();
-  return r;
+/** What a message of numbers says, each at the number of its field. */
+function numbers(body: Uint8Array): number[] {
+  const n = [0, 0, 0, 0, 0];
+  const w = new Walker(body, NUMBERS);
+  while (w.next()) n[w.num] = w.value;
+  return n;
 }
 
 const MOST_RATE = 2 ** 30;
 
-function sound(r: Rate): boolean {
-  return r.num > 0 && r.den > 0 && r.num <= MOST_RATE && r.den <= MOST_RATE;
+function parseRate(body: Uint8Array): Rate {
+  const [, num, den] = numbers(body);
+  return num > 0 && den > 0 && num <= MOST_RATE && den <= MOST_RATE ? { num, den } : beyond();
 }
 
-export function parseEpoch(body: Uint8Array): Epoch | undefined {
-  const e = { tick: 0, at: 0 };
-  const w = new Walker(body, NUMBERS);
-  while (w.next()) {
-    if (w.num === 1) e.tick = w.value;
-    if (w.num === 2) e.at = time(w);
-  }
-  return w.failed ? undefined : e;
+export function parseEpoch(body: Uint8Array): Epoch {
+  const [, tick, at] = numbers(body);
+  return { tick, at: time(at) };
 }
 
 /** A line of scaled time, if its speed is one. */
-export function parseTimeScale(body: Uint8Array): TimeScale | undefined {
-  const t = { num: 0, den: 0, tick: 0, at: 0 };
-  const w = new Walker(body, NUMBERS);
-  while (w.next()) {
-    if (w.num === 1) t.num = w.value;
-    if (w.num === 2) t.den = w.value;
-    if (w.num === 3) t.tick = w.value;
-    if (w.num === 4) t.at = time(w);
-  }
-  return w.failed || t.den < 1 || t.den > 1e6 || t.num > 16 * t.den ? undefined : t;
+export function parseTimeScale(body: Uint8Array): TimeScale {
+  const [, num, den, tick, at] = numbers(body);
+  return den >= 1 && den <= 1e6 && num <= 16 * den ? { num, den, tick, at: time(at) } : beyond();
 }
 
 /** A level of overload from 0 to 3, and every how many ticks a snapshot is sent. */
-export function parseOverload(body: Uint8Array): { level: number; sendEvery: number } | undefined {
-  const o = { level: 0, sendEvery: 0 };
-  const w = new Walker(body, NUMBERS);
-  while (w.next()) {
-    if (w.num === 1) o.level = Math.min(Math.max(w.value, 1) - 1, 3);
-    if (w.num === 2) o.sendEvery = w.value;
-  }
-  return w.failed ? undefined : o;
+export function parseOverload(body: Uint8Array): { level: number; sendEvery: number } {
+  const [, level, sendEvery] = numbers(body);
+  return { level: Math.min(Math.max(level, 1) - 1, 3), sendEvery };
 }
 
-export function parseCount(body: Uint8Array): number | undefined {
-  let n = 0;
-  const w = new Walker(body, [0, VARINT]);
-  while (w.next()) n = w.value;
-  return w.failed ? undefined : n;
+export function parseCount(body: Uint8Array): number {
+  return numbers(body)[1];
 }
 
 /** A code and a text, of `close` and of `refused`. */
-export function parseClose(body: Uint8Array): { code: number; text: string } | undefined {
+export function parseClose(body: Uint8Array): { code: number; text: string } {
   const c = { code: 0, text: "" };
   const w = new Walker(body, CLOSE);
   while (w.next()) {
     if (w.num === 1) c.code = w.value;
-    else c.text = shortText(w);
+    else c.text = shortText(w.body);
   }
-  return w.failed ? undefined : c;
+  return c;
 }
 
-function shortText(w: Walker): string {
-  const s = w.bytes.length > MAX_TEXT ? undefined : textOf(w.bytes);
-  if (s === undefined) w.fail();
-  return s ?? "";
+function shortText(bytes: Uint8Array): string {
+  return bytes.length > MAX_TEXT ? beyond() : textOf(bytes);
 }
 
-export function parsePart(body: Uint8Array): { size: number; data: Uint8Array } | undefined {
+export function parsePart(body: Uint8Array): { size: number; data: Uint8Array } {
   const p = { size: 0, data: new Uint8Array(0) as Uint8Array };
   const w = new Walker(body, [0, VARINT, SIZED]);
   while (w.next()) {
     if (w.num === 1) p.size = w.value;
-    else p.data = w.bytes;
+    else p.data = w.body;
   }
-  return w.failed ? undefined : p;
+  return p;
 }
 
 /** One RPC, one question or one answer. */
@@ -326,7 +305,7 @@ export interface Message {
 
 const MESSAGE = [0, VARINT, VARINT, VARINT, VARINT, VARINT, SIZED, SIZED, VARINT];
 
-export function parseMessage(body: Uint8Array, reliable: boolean): Message | undefined {
+export function parseMessage(body: Uint8Array, reliable: boolean): Message {
   const m: Message = { method: 0, stage: 0, call: 0, reply: false, code: 0, text: "", payload: new Uint8Array(0), tick: 0, reliable };
   const w = new Walker(body, MESSAGE);
   while (w.next()) {
@@ -336,16 +315,16 @@ export function parseMessage(body: Uint8Array, reliable: boolean): Message | und
       case 3: m.call = w.value; break;
       case 4: m.reply = w.value !== 0; break;
       case 5: m.code = w.value; break;
-      case 6: m.text = shortText(w); break;
-      case 7: m.payload = w.bytes; break;
+      case 6: m.text = shortText(w.body); break;
+      case 7: m.payload = w.body; break;
       case 8: m.tick = w.value; break;
     }
   }
-  return w.failed || m.stage > 70 || m.stage % 10 !== 0 ? undefined : m;
+  return m.stage > 70 || m.stage % 10 !== 0 ? beyond() : m;
 }
 
 export function encodeMessage(m: { method: number; stage: number; call: number; payload: Uint8Array }): Uint8Array {
-  return new Writer(m.payload.length + 32).number(1, m.method).number(2, m.stage).number(3, m.call).bytes(7, m.payload).peek();
+  return new Writer(m.payload.length + 32).number(1, m.method).number(2, m.stage).number(3, m.call).body(7, m.payload).peek();
 }
 
 /** The fields of a datagram. */
@@ -365,12 +344,10 @@ export const DATAGRAM = [
   0, VARINT | ONCE, SIZED | ONCE, SIZED | ONCE, SIZED | ONCE, SIZED | ONCE, SIZED, 0, SIZED | ONCE, SIZED | ONCE,
 ];
 
-/** Three times of a time reply, in ns. */
-export function parseTimes(body: Uint8Array): [number, number, number] | undefined {
-  const t: [number, number, number] = [0, 0, 0];
-  const w = new Walker(body, [0, VARINT, VARINT, VARINT]);
-  while (w.next()) t[w.num - 1] = time(w);
-  return w.failed ? undefined : t;
+/** The three times of a time reply. */
+export function parseTimes(body: Uint8Array): [number, number, number] {
+  const [, t1, t2, t3] = numbers(body);
+  return [time(t1), time(t2), time(t3)];
 }
 
 /** What has become of the inputs. */
@@ -383,48 +360,28 @@ export interface InputStatus {
 
 const HOUR_US = 3600e6;
 
-export function parseInputStatus(body: Uint8Array): InputStatus | undefined {
-  const s = { newest: 0, before: 0, early: 0, missed: 0 };
-  const w = new Walker(body, NUMBERS);
-  while (w.next()) {
-    switch (w.num) {
-      case 1: s.newest = w.value; break;
-      case 2: s.before = w.value % 65536; break;
-      case 3: {
-        const us = w.value % 2 === 0 ? w.value / 2 : -(w.value + 1) / 2;
-        s.early = Math.min(Math.max(us, -HOUR_US), HOUR_US) / 1000;
-        break;
-      }
-      case 4: s.missed = w.value; break;
-    }
-  }
-  return w.failed ? undefined : s;
+export function parseInputStatus(body: Uint8Array): InputStatus {
+  const [, newest, before, zigzag, missed] = numbers(body);
+  const us = zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
+  return { newest, before: before % 65536, early: Math.min(Math.max(us, -HOUR_US), HOUR_US) / 1000, missed };
 }
 
-/** Whether acknowledgements are well formed: a client gets none, and drops a datagram whose are not. */
-export function soundAcks(body: Uint8Array): boolean {
+/** Refuses acknowledgements that are malformed: a client gets none, and drops a datagram whose are not. */
+export function checkAcks(body: Uint8Array): void {
   let runs = new Uint8Array(0) as Uint8Array;
   let newest = 0;
   const w = new Walker(body, [0, VARINT, SIZED | ONCE | STRICT]);
   while (w.next()) {
     if (w.num === 1) newest = w.value;
-    else runs = w.bytes;
+    else runs = w.body;
   }
-  if (w.failed) return false;
+  const r = new ByteReader();
+  r.open(runs, 0, runs.length);
   let n = 0;
-  let span = 0;
-  for (let at = 0; at < runs.length; n++) {
-    let k = 0;
-    let scale = 1;
-    let more = true;
-    while (more && at < runs.length && scale < 2 ** 64) {
-      const c = runs[at++]!;
-      k += (c & 0x7f) * scale;
-      scale *= 128;
-      more = c >= 128;
-    }
+  for (let span = 0; r.left() > 0; n++) {
+    const k = r.uvarint();
     span += k;
-    if (more || k === 0 || span > 1024 || span - 1 > newest || n >= 63) return false;
+    if (k === 0 || span > 1024 || span - 1 > newest || n >= 63) beyond();
   }
-  return n % 2 === 1;
+  if (n % 2 === 0) beyond();
 }

@@ -10,3 +10,8 @@ export class Refusal {
 export function refuse(why: string): never {
   throw new Refusal(why);
 }
+
+/** Refuses a value that its field cannot have. */
+export function beyond(): never {
+  refuse("a value beyond its field");
+}

@@ -2,38 +2,53 @@ import type { Carrier } from "../net/carrier.js";
 import type { Acknowledgement } from "../state/acks.js";
 import { type Epoch, type InputStatus, type Message, type TimeScale } from "../wire/frames.js";
 import type { Backlog } from "./backlog.js";
+/** The kinds of what arrives. */
+export declare const enum Arrived {
+    State = 0,
+    Record = 1,
+    Message = 2,
+    Accepted = 3,
+    Received = 4,
+    Closing = 5,
+    Time = 6,
+    Epoch = 7,
+    Overload = 8,
+    Scale = 9,
+    Inputs = 10,
+    Gone = 11
+}
 /** What has arrived, in the order in which it came. */
 export type Arrival = {
-    kind: "state" | "record";
+    kind: Arrived.State | Arrived.Record;
     at: number;
     bytes: Uint8Array;
 } | {
-    kind: "message";
+    kind: Arrived.Message;
     message: Message;
     size: number;
     number: number;
 } | {
-    kind: "accepted" | "received" | "closing";
+    kind: Arrived.Accepted | Arrived.Received | Arrived.Closing;
     at: number;
     value: number;
 } | {
-    kind: "time";
+    kind: Arrived.Time;
     times: [number, number, number, number];
 } | {
-    kind: "epoch";
+    kind: Arrived.Epoch;
     epoch: Epoch;
 } | {
-    kind: "overload";
+    kind: Arrived.Overload;
     level: number;
     sendEvery: number;
 } | {
-    kind: "scale";
+    kind: Arrived.Scale;
     scale: TimeScale;
 } | {
-    kind: "inputs";
+    kind: Arrived.Inputs;
     status: InputStatus;
 } | {
-    kind: "gone";
+    kind: Arrived.Gone;
     code: number;
     text: string;
 };
@@ -94,13 +109,15 @@ export declare class Link {
      */
     private must;
     datagram(b: Uint8Array): void;
+    /** Takes what breaks the rules and harms nobody: it is counted. */
+    private orDrop;
+    private open;
     /** Puts in what may be lost. */
     private lose;
     private message;
     /** Takes a frame of the stream. */
     frame(frame: Uint8Array): void;
     private known;
-    private count;
     /** The carrier has ended. */
     closed(code: number, text: string): void;
     private gone;

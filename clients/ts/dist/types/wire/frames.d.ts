@@ -26,11 +26,11 @@ export declare const enum Kind {
     MessagesReceived = 15,
     Closing = 16
 }
-/** The only known field of a frame, Kind.None if there is none, or undefined if it breaks the rules. */
+/** The only known field of a frame, or Kind.None if there is none. */
 export declare function parseFrame(frame: Uint8Array): {
     kind: Kind;
     body: Uint8Array;
-} | undefined;
+};
 /** Cuts a stream into frames. A frame that arrives whole is not copied. */
 export declare class Cutter {
     private rest;
@@ -99,25 +99,25 @@ export interface Welcome {
     keep: number;
     resumed: boolean;
 }
-export declare function parseWelcome(body: Uint8Array): Welcome | undefined;
-export declare function parseEpoch(body: Uint8Array): Epoch | undefined;
+export declare function parseWelcome(body: Uint8Array): Welcome;
+export declare function parseEpoch(body: Uint8Array): Epoch;
 /** A line of scaled time, if its speed is one. */
-export declare function parseTimeScale(body: Uint8Array): TimeScale | undefined;
+export declare function parseTimeScale(body: Uint8Array): TimeScale;
 /** A level of overload from 0 to 3, and every how many ticks a snapshot is sent. */
 export declare function parseOverload(body: Uint8Array): {
     level: number;
     sendEvery: number;
-} | undefined;
-export declare function parseCount(body: Uint8Array): number | undefined;
+};
+export declare function parseCount(body: Uint8Array): number;
 /** A code and a text, of `close` and of `refused`. */
 export declare function parseClose(body: Uint8Array): {
     code: number;
     text: string;
-} | undefined;
+};
 export declare function parsePart(body: Uint8Array): {
     size: number;
     data: Uint8Array;
-} | undefined;
+};
 /** One RPC, one question or one answer. */
 export interface Message {
     method: number;
@@ -130,7 +130,7 @@ export interface Message {
     tick: number;
     reliable: boolean;
 }
-export declare function parseMessage(body: Uint8Array, reliable: boolean): Message | undefined;
+export declare function parseMessage(body: Uint8Array, reliable: boolean): Message;
 export declare function encodeMessage(m: {
     method: number;
     stage: number;
@@ -150,8 +150,8 @@ export declare const enum Field {
     InputStatus = 9
 }
 export declare const DATAGRAM: number[];
-/** Three times of a time reply, in ns. */
-export declare function parseTimes(body: Uint8Array): [number, number, number] | undefined;
+/** The three times of a time reply. */
+export declare function parseTimes(body: Uint8Array): [number, number, number];
 /** What has become of the inputs. */
 export interface InputStatus {
     newest: number;
@@ -159,6 +159,6 @@ export interface InputStatus {
     early: number;
     missed: number;
 }
-export declare function parseInputStatus(body: Uint8Array): InputStatus | undefined;
-/** Whether acknowledgements are well formed: a client gets none, and drops a datagram whose are not. */
-export declare function soundAcks(body: Uint8Array): boolean;
+export declare function parseInputStatus(body: Uint8Array): InputStatus;
+/** Refuses acknowledgements that are malformed: a client gets none, and drops a datagram whose are not. */
+export declare function checkAcks(body: Uint8Array): void;
