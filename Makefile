@@ -34,7 +34,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo frames pictures play run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help build demo frames pictures play cards run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,13 @@ pictures: build $(NODE_MODULES) ## the pictures of the README, of the arena with
 
 play: build ## the arena with 100 bots and its page on http://127.0.0.1:8000, until interrupted
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
+
+cards: ## Crazy Eights with bots on 127.0.0.1:4433, until interrupted: bin/cards plays it in another terminal
+	@mkdir -p bin
+	go build -o bin/cards-server ./examples/cards/server
+	go build -o bin/cards ./examples/cards/term
+	@echo; echo "play in another terminal: bin/cards --name $${USER:-you}"; echo
+	bin/cards-server run --cards.bots 7 $(ARGS)
 
 run: build ## serve the arena, and its page, until interrupted
 	bin/server run --web 127.0.0.1:8000 $(ARGS)

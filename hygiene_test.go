@@ -42,6 +42,7 @@ var readsClock = []string{
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet", "internal/transport/webnet", "scripts/floor"},
+	"github.com/charmbracelet/":           {"examples/cards/term"},
 	"github.com/coder/websocket":          {"internal/transport/socknet"},
 	"golang.org/x/net/":                   {"internal/transport/gate"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
@@ -487,7 +488,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 // New direct dependencies are a decision: add them here with their reason in the commit.
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/bubbletea", "github.com/charmbracelet/lipgloss", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
 		"github.com/knadh/koanf/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",

@@ -124,9 +124,14 @@ func (s Listing) keeps(player string) bool {
 	return (s.Phase == Playing || s.Phase == Pausing) && !slices.Contains(s.Players, player)
 }
 
-// anywhere lets a player sit down where somebody waits, or else at a table of its own.
+// anywhere lets a player sit down where most wait, or else at a table of its own.
 func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Reply[Place]) {
-	at := slices.IndexFunc(l.known, func(s *shown) bool { return s.free > 0 })
+	at := -1
+	for i, s := range l.known {
+		if s.free > 0 && (at < 0 || s.free < l.known[at].free) {
+			at = i
+		}
+	}
 	if at < 0 {
 		name := l.unused(t)
 		l.known = append(l.known, &shown{name: name, free: l.g.cfg.Players - 1})

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/player"
+)
+
+// What the model is told.
+type (
+	seen    struct{ view *player.View } // in another frame, which shows something else
+	trouble struct{ text string }       // there is no connection
+	refused struct{ text string }       // what the player wanted is not to be had
+	record  struct{ won cards.Won }
+)
+
+// action is what the player does.
+type action struct {
+	do   deed
+	sit  cards.SitDown
+	code string
+	card cards.Card
+	suit cards.Suit
+}
+
+type deed uint8
+
+const (
+	sit deed = iota
+	enter
+	play
+	draw
+	leave
+)
+
+// session keeps a player connected: over breaks, restarts of the server, and its absence.
+type session struct {
+	addr, name string
+	local      *netloop.Server // or that of this process
+	actions    chan action     // Size 1: a player who is faster than that is not heard.
+	tell       func(tea.Msg)
+}
+
+func newSession(addr, name string) *session {
+	return &session{addr: addr, name: name, actions: make(chan action, 1)}
+}
+
+// act hands an action to the client's frames. One that nobody takes is dropped.
+func (s *session) act(a action) {
+	select {
+	case s.actions <- a:
+	default:
+	}
+}
+
+// again is how long to wait before another server is looked for.
+const again = time.Second
+
+// run connects, plays, and connects again, until ctx ends.
+func (s *session) run(ctx context.Context, tell func(tea.Msg)) {
+	s.tell = tell
+	for room := ""; ctx.Err() == nil; {
+		c, err := s.dial(ctx, room)
+		if err == nil {
+			room, err = s.play(ctx, c)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		room = s.explain(room, err)
+		pause(ctx, again)
+	}
+}
+
+// patience is how long a server may take to answer.
+const patience = 3 * time.Second
+
+func (s *session) dial(ctx context.Context, room string) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return client.Dial(ctx, s.addr, client.Config{Schema: cards.Schema, Local: s.local, Token: s.name, Room: room})
+}
+
+// explain tells the player why there is no connection, and returns the room to come back to.
+func (s *session) explain(room string, err error) string {
+	code, text := netloop.Code(0), err.Error()
+	if r := (*netloop.Refusal)(nil); errors.As(err, &r) {
+		code, text = r.Code, r.Text
+	}
+	if c := (*netloop.Closed)(nil); errors.As(err, &c) {
+		code, text = c.Code, c.Text
+	}
+	switch code {
+	case netloop.CodeTicket:
+		s.tell(refused{"No table opens with that code."})
+		return ""
+	case netloop.CodeRefused, netloop.CodeFull, netloop.CodeRoomUnknown:
+		if room != "" {
+			s.tell(refused{"The table is not to be had: " + text})
+			return ""
+		}
+		s.tell(trouble{"The server does not let you in: " + text})
+	case netloop.CodeReplaced:
+		s.tell(trouble{"You play in another window now. Quit one of them (q)."})
+	case netloop.CodeClosing:
+		s.tell(trouble{fmt.Sprintf("The server at %s is closing. Looking for it again…", s.addr)})
+	case netloop.CodeSchemaMismatch, netloop.CodeBadVersion:
+		s.tell(trouble{"The server is of another version: " + text})
+	default:
+		s.tell(trouble{fmt.Sprintf("Nobody answers at %s. Is the server running? Trying again…", s.addr)})
+	}
+	return room
+}
+
+// play runs the client's frames until it ends, and returns where it was.
+func (s *session) play(ctx context.Context, c *client.Client) (room string, err error) {
+	p := player.New(c)
+	var last *player.View
+	atTable := true
+	c.On(netloop.Update, "term.act", func(*netloop.Tick) {
+		select {
+		case a := <-s.actions:
+			s.perform(p, a)
+		default:
+		}
+	})
+	c.On(netloop.PostLateUpdate, "term.show", func(*netloop.Tick) {
+		now := p.View
+		now.Left = now.Left.Round(time.Second)
+		now.State.Left = now.State.Left.Round(time.Second)
+		if last == nil || !reflect.DeepEqual(last, &now) {
+			last = now.Clone()
+			s.tell(seen{last})
+		}
+		if was := atTable; !p.Busy() {
+			if atTable = now.AtTable; was && !atTable {
+				s.ask(c)
+			}
+		}
+	})
+	err = c.Run(ctx)
+	room = c.Room()
+	_ = c.Close() // It has ended, or the player has.
+	return room, err
+}
+
+// ask asks what the player has won.
+func (s *session) ask(c *client.Client) {
+	client.Ask(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, w cards.Won, err error) {
+		if err == nil {
+			s.tell(record{w})
+		}
+	})
+}
+
+// perform does what the player wants, in a frame.
+func (s *session) perform(p *player.Player, a action) {
+	if p.Busy() {
+		return
+	}
+	done := func(err error) {
+		if r := (*netloop.Refusal)(nil); errors.As(err, &r) {
+			s.tell(refused{sentence(r.Text)})
+		} else if err != nil {
+			s.tell(refused{sentence(err.Error())})
+		}
+	}
+	switch a.do {
+	case sit:
+		p.Sit(a.sit, done)
+	case enter:
+		if err := p.Enter(a.code); err != nil {
+			done(err)
+		}
+	case play:
+		p.Play(a.card, a.suit, done)
+	case draw:
+		p.Draw(done)
+	case leave:
+		p.Leave(done)
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
