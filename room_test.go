@@ -19,9 +19,12 @@ func TestWhatBelongsIntoOpenIsRefusedLater(t *testing.T) {
 	room := s.room
 	late := func() { t.Error("a hook of a later tick was called") }
 	for name, register := range map[string]func(){
-		"OnStart":     func() { room.OnStart(func(*Tick) { late() }) },
-		"OnDrain":     func() { room.OnDrain(func(*Tick, time.Duration) { late() }) },
-		"NewGrid":     func() { NewGrid(room, GridSpec{Radius: 1}) },
+		"OnStart": func() { room.OnStart(func(*Tick) { late() }) },
+		"OnDrain": func() { room.OnDrain(func(*Tick, time.Duration) { late() }) },
+		"NewGrid": func() { NewGrid(room, GridSpec{Radius: 1}) },
+		"WatchRooms": func() {
+			WatchRooms(room, RoomFilter[struct{}]{}, func(*Tick, []RoomChange[struct{}]) { late() })
+		},
 		"Class.Weigh": func() { hiddenOnes.Weigh(room, func(*Client, *Object[hiddenState]) float64 { late(); return 1 }) },
 	} {
 		log.Reset()

@@ -1,0 +1,321 @@
+package room
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// benches are seats for two who play and one who watches, and what a test does with them.
+type benches struct {
+	*testing.T
+	s    seats
+	ids  uint64
+	made map[string]*ticket
+}
+
+func newBenches(t *testing.T) *benches {
+	return &benches{T: t, s: seats{playing: places{most: 2}, watching: places{most: 1}}, made: map[string]*ticket{}}
+}
+
+func (b *benches) sit(who *Join, policy SameSubject, t *ticket) (*seat, uint64, error) {
+	return b.s.sit(&request{who: who, policy: policy, ticket: t, nextID: func() uint64 { b.ids++; return b.ids }})
+}
+
+// sits lets somebody in who must get in.
+func (b *benches) sits(who *Join, t *ticket) *seat {
+	b.Helper()
+	at, conn, err := b.sit(who, TakeOver, t)
+	if err != nil || conn != 1 {
+		b.Fatalf("connection %d, %v", conn, err)
+	}
+	return at
+}
+
+// refused checks why somebody does not get in.
+func (b *benches) refused(what string, err error, want error) {
+	b.Helper()
+	got, wanted := (*transport.Refusal)(nil), (*transport.Refusal)(nil)
+	if !errors.As(err, &got) || !errors.As(want, &wanted) || *got != *wanted {
+		b.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// reserve makes tickets of these names.
+func (b *benches) reserve(now, until time.Duration, spectator bool, names ...string) error {
+	var all []*ticket
+	for _, name := range names {
+		t := &ticket{id: sha256.Sum256([]byte(name)), until: until, spectator: spectator}
+		b.made[name], all = t, append(all, t)
+	}
+	return b.s.reserve(all, now)
+}
+
+// counts checks how many play, watch and are awaited by tickets.
+func (b *benches) counts(now time.Duration, want string) {
+	b.Helper()
+	if got := fmt.Sprint(b.s.count(now)); got != want {
+		b.Errorf("at %v there are players, spectators and reserved seats: %s, want %s", now, got, want)
+	}
+}
+
+// A player's second connection gets what the policy says, and nobody gets more seats than there
+// are of a kind.
+func TestASeatForAPlayerThatIsThere(t *testing.T) {
+	b := newBenches(t)
+	first := b.sits(&Join{Subject: "ann"}, nil)
+	if at, conn, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || conn != 2 || err != nil {
+		t.Errorf("who takes over gets seat %v, connection %d: %v", at, conn, err)
+	}
+	_, _, err := b.sit(&Join{Subject: "ann"}, Refuse, nil)
+	b.refused("a second connection", err, transport.Refuse(transport.CodeRefused, "you are in the room already"))
+	b.counts(0, "1 0 0")
+	second, _, err := b.sit(&Join{Subject: "ann"}, Allow, nil)
+	if err != nil || second == first {
+		t.Errorf("who may be there twice: %v", err)
+	}
+	b.counts(0, "2 0 0")
+	_, _, err = b.sit(&Join{Subject: "bob"}, TakeOver, nil)
+	b.refused("a third of two", err, errFull(2))
+	b.s.leave(second)
+	if at, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || err != nil {
+		t.Error("the second of a player was taken for the first")
+	}
+	b.s.leave(first)
+	b.s.leave(first) // Once is enough.
+	b.counts(0, "0 0 0")
+	nobody, other := b.sits(&Join{}, nil), b.sits(&Join{}, nil)
+	if nobody == other {
+		t.Error("two of whom nobody knows who they are share a seat")
+	}
+}
+
+// Who watches and comes back to play, or the other way round, changes places, if there is one.
+func TestAPlayerThatWatchesNow(t *testing.T) {
+	b := newBenches(t)
+	at := b.sits(&Join{Subject: "ann"}, nil)
+	if again, _, err := b.sit(&Join{Subject: "ann", Spectator: true}, TakeOver, nil); again != at || err != nil {
+		t.Fatal(err)
+	}
+	b.counts(0, "0 1 0")
+	b.sits(&Join{Subject: "bob"}, nil)
+	_, _, err := b.sit(&Join{Subject: "bob", Spectator: true}, TakeOver, nil)
+	b.refused("a second spectator", err, errFull(1))
+	b.counts(0, "1 1 0")
+	b.s.leave(at)
+	b.counts(0, "1 0 0")
+	// It has left while its player was on the way to take it over.
+	if _, _, err := b.s.takeOverLocked(at, &Join{Subject: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	b.counts(0, "1 0 0")
+	b.s.regain(at)
+	b.s.regain(at)
+	b.counts(0, "2 0 0")
+	if at.spectator || at.who.Subject != "ann" || at.attempt != 0 {
+		t.Errorf("the seat is that of %+v", at.who)
+	}
+}
+
+// A ticket is a seat that is kept until its time is over, for whoever shows it, once.
+func TestATicketKeepsASeat(t *testing.T) {
+	b := newBenches(t)
+	b.refused("three of two", b.reserve(0, 9, false, "x", "y", "z"), errFull(2))
+	b.counts(0, "0 0 0")
+	if err := errors.Join(b.reserve(0, 10, false, "late"), b.reserve(0, 5, false, "soon"), b.reserve(0, 7, true, "watch")); err != nil {
+		t.Fatal(err)
+	}
+	b.counts(4, "0 0 3")
+	_, _, err := b.sit(&Join{}, TakeOver, nil)
+	b.refused("without a ticket", err, errFull(2))
+	if full, awaited := b.s.full(Refuse, 4); full || !awaited {
+		t.Error("nobody can come, or nobody is awaited, while there are tickets")
+	}
+	b.counts(5, "0 0 2") // Until is the end.
+	_, err = b.s.show("soon", 4)
+	b.refused("one that has expired", err, ErrTicket)
+
+	// Who is being admitted keeps the ticket from others, and it does not expire meanwhile.
+	late, err := b.s.show("late", 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.s.show("late", 6)
+	b.refused("one that somebody shows", err, ErrTicket)
+	b.counts(11, "0 0 1")
+	b.s.putBack(late)
+	b.s.putBack(late)
+	b.counts(9, "0 0 1")
+	b.counts(10, "0 0 0")
+	_, _, err = b.sit(&Join{}, TakeOver, late)
+	b.refused("one that expired on the way", err, ErrTicket)
+
+	b.s.lock(true)
+	_, _, err = b.sit(&Join{}, TakeOver, nil)
+	b.refused("in a locked room", err, errLocked)
+	if err := b.reserve(20, 30, false, "in"); err != nil {
+		t.Fatal(err)
+	}
+	in, err := b.s.show("in", 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := b.sits(&Join{Subject: "ann"}, in)
+	b.counts(31, "1 0 0")
+	// Its welcome may be lost: who shows it again gets the seat.
+	if _, err := b.s.show("in", 31); err != nil {
+		t.Fatal(err)
+	}
+	again, conn, err := b.sit(&Join{Subject: "eve"}, TakeOver, in)
+	if again != at || conn != 2 || err != nil || in.shown {
+		t.Errorf("it is seat %v, connection %d: %v", again, conn, err)
+	}
+	// It leaves before it was heard, so the ticket is worth a seat again, but its time is over.
+	b.s.leave(at)
+	b.counts(29, "0 0 1")
+	b.counts(30, "0 0 0")
+}
+
+// Once its client was heard, a ticket is used up; the word of an older connection is none.
+func TestATicketIsUsedUp(t *testing.T) {
+	b := newBenches(t)
+	if err := b.reserve(0, 10, false, "a"); err != nil {
+		t.Fatal(err)
+	}
+	a := b.made["a"]
+	at := b.sits(&Join{}, a)
+	b.s.heard(at, 0)
+	if _, err := b.s.show("a", 0); err != nil {
+		t.Errorf("who was not heard cannot show it again: %v", err)
+	}
+	b.s.putBack(a)
+	b.s.heard(at, 1)
+	_, err := b.s.show("a", 0)
+	b.refused("one that was used", err, ErrTicket)
+	_, _, err = b.sit(&Join{}, TakeOver, a)
+	b.refused("one that was used meanwhile", err, ErrTicket)
+	b.s.leave(at)
+	b.counts(0, "0 0 0")
+}
+
+// Who shows the secret of the newest connection comes back to its seat, or that of the one before
+// while the newest was not heard; each secret is good for one connection.
+func TestASecretIsGoodForOneConnection(t *testing.T) {
+	b := newBenches(t)
+	overtaken := transport.Refuse(transport.CodeReplaced, "a later connection was faster")
+	at := b.sits(&Join{}, nil)
+	first := b.s.issue(at)
+	if len(first) != secretLen {
+		t.Fatalf("a secret of %d bytes", len(first))
+	}
+	nothing := func(what string, secret []byte) {
+		t.Helper()
+		if got, _, err := b.s.claim(secret, 0); got != nil || err != nil {
+			t.Errorf("%s finds %v, %v", what, got, err)
+		}
+	}
+	nothing("a short secret", first[1:])
+	nothing("none", nil)
+	nothing("a wrong secret", make([]byte, secretLen))
+	back := func(secret []byte, attempt, conn uint64) {
+		t.Helper()
+		if got, n, err := b.s.claim(secret, attempt); got != at || n != conn || err != nil {
+			t.Errorf("attempt %d finds %v, connection %d, %v", attempt, got, n, err)
+		}
+	}
+	back(first, 3, 2)
+	second := b.s.issue(at)
+	_, _, err := b.s.claim(first, 3)
+	b.refused("the same attempt again", err, overtaken)
+	_, _, err = b.s.claim(first, 2)
+	b.refused("one from before", err, overtaken)
+	back(first, 4, 3) // Its welcome was lost.
+	nothing("a secret that the client does not know", second)
+	third := b.s.issue(at)
+	b.s.heard(at, 2) // That was an older one.
+	back(first, 5, 4)
+	third = b.s.issue(at)
+	b.s.heard(at, 4)
+	_, _, err = b.s.claim(first, 6)
+	b.refused("a secret that was given up", err, overtaken)
+	back(third, 0, 5)
+	fourth := b.s.issue(at)
+	b.s.heard(at, 5)
+	nothing("one that was given up long ago", first)
+	if len(b.s.secrets) != 2 {
+		t.Errorf("%d secrets are kept of one seat", len(b.s.secrets))
+	}
+	b.s.leave(at)
+	nothing("one of a seat that is free", fourth)
+	if b.s.issue(at) != nil || len(b.s.secrets) != 0 {
+		t.Errorf("a free seat has %d secrets", len(b.s.secrets))
+	}
+}
+
+// Nobody gets in any more where all seats are taken, unless somebody is awaited or may take over.
+func TestWhetherARoomIsFull(t *testing.T) {
+	b := newBenches(t)
+	full := func(what string, policy SameSubject, want, wait bool) {
+		t.Helper()
+		if full, awaited := b.s.full(policy, 0); full != want || awaited != wait {
+			t.Errorf("%s: full %v, awaited %v", what, full, awaited)
+		}
+	}
+	full("empty", TakeOver, false, false)
+	ann, watch := b.sits(&Join{}, nil), b.sits(&Join{Spectator: true}, nil)
+	full("one seat is left", TakeOver, false, false)
+	bob := b.sits(&Join{}, nil)
+	full("all are taken", TakeOver, true, false)
+	b.s.await(ann, true)
+	b.s.await(ann, true)
+	full("one has lost the connection", TakeOver, false, true)
+	b.s.await(ann, false)
+	b.s.await(ann, false)
+	full("and is back", TakeOver, true, false)
+	b.s.await(bob, true)
+	b.s.leave(bob)
+	full("who was awaited has left", TakeOver, false, false)
+	b.sits(&Join{Subject: "eve"}, nil)
+	full("eve may take over", TakeOver, false, false)
+	full("and may not", Refuse, true, false)
+	b.s.leave(watch)
+	full("a spectator may come", Refuse, false, false)
+	if err := b.reserve(0, 9, true, "watch"); err != nil {
+		t.Fatal(err)
+	}
+	full("with a ticket", Refuse, false, true)
+}
+
+// A session that comes when the room has ended is told so, as those that are there.
+func TestSessionsOfARoomThatHasEnded(t *testing.T) {
+	var s seats
+	session := func() (*transport.Session, *transport.Link) {
+		stats := new(transport.Stats)
+		return transport.NewSession(transport.SessionConfig{Inbox: transport.NewInbox(1, stats), Stats: stats, Clock: func() time.Duration { return 0 }})
+	}
+	there, told := session()
+	gone, untold := session()
+	late, toldLate := session()
+	s.enters(there)
+	s.enters(gone)
+	s.gone(gone)
+	s.close(transport.CodeGame, "over")
+	s.close(transport.CodeInternal, "again")
+	s.enters(late)
+	over := transport.Closed{Code: transport.CodeGame, Text: "over"}
+	for what, c := range map[string]struct {
+		link *transport.Link
+		want transport.Closed
+	}{"there": {told, over}, "gone": {untold, transport.Closed{}}, "late": {toldLate, over}} {
+		if why, _ := c.link.Cause(); why != c.want {
+			t.Errorf("who is %s is told %v", what, why)
+		}
+	}
+	if s.sessions != nil {
+		t.Error("sessions are kept")
+	}
+}

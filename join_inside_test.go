@@ -1,0 +1,118 @@
+package netloop
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// A role is a whole number, however a token or a game writes it.
+func TestRolesAreNumbers(t *testing.T) {
+	for _, c := range []struct {
+		claim any
+		want  int
+	}{{2, 2}, {int64(3), 3}, {4.0, 4}, {"5", 0}, {nil, 0}, {uint8(6), 0}} {
+		j := Join{Claims: map[string]any{RoleClaim: c.claim}}
+		if got := j.Role(); got != c.want {
+			t.Errorf("the claim %v (%T) is role %d, want %d", c.claim, c.claim, got, c.want)
+		}
+	}
+	if (&Join{}).Role() != 0 {
+		t.Error("somebody without claims has a role")
+	}
+}
+
+// What a reservation and a client say is read into what the game makes of it, or is an error.
+func TestJoinsAreRead(t *testing.T) {
+	var dst struct{ Team int }
+	for name, read := range map[string]func(text string) error{
+		"join parameters": func(text string) error { return (&Join{params: []byte(text)}).Params(&dst) },
+		"parameters of the reservation": func(text string) error {
+			has, err := (&Join{Ticket: true, reserved: []byte(text)}).Reservation(&dst)
+			if !has {
+				t.Error("a ticket with parameters is none")
+			}
+			return err
+		},
+	} {
+		dst.Team = 0
+		if err := read(`{"Team":4}`); err != nil || dst.Team != 4 {
+			t.Errorf("%s: team %d, %v", name, dst.Team, err)
+		}
+		if err := read(`{"Team":"red"}`); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s that are others: %v", name, err)
+		}
+		dst.Team = 9
+		if err := read(""); err != nil || dst.Team != 9 {
+			t.Errorf("no %s: team %d, %v", name, dst.Team, err)
+		}
+	}
+	for _, ticket := range []bool{false, true} {
+		if has, err := (&Join{Ticket: ticket}).Reservation(&dst); has != ticket || err != nil {
+			t.Errorf("a ticket %v is %v, %v", ticket, has, err)
+		}
+	}
+}
+
+// Rooms that publish a protobuf message are found by its type, and rooms that publish a struct by
+// any type of the same layout; what is listed belongs to whoever has asked.
+func TestRoomsAreFoundByTypesOfTheSameLayout(t *testing.T) {
+	type host struct{ Name string }
+	type owner struct{ Name string }
+	type other struct{ Level int32 }
+	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
+		switch r.Spec().Name {
+		case "text":
+			r.Publish(nil, wrapperspb.String("hi"))
+		case "host":
+			r.Publish(nil, host{"ann"})
+		case "gone":
+			r.Publish(nil, host{"bob"})
+			r.Publish(nil, nil)
+		}
+		return nil
+	}}})
+	for _, name := range []string{"text", "host", "gone"} {
+		if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	texts := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{Where: func(l Listed[*wrapperspb.StringValue]) bool { return l.Info.Value == "hi" }})
+	if len(texts) != 1 || texts[0].Name != "text" || texts[0].Info.Value != "hi" {
+		t.Fatalf("messages are listed as %v", texts)
+	}
+	texts[0].Info.Value = "changed"
+	if again := RoomsWhere(s, RoomFilter[*wrapperspb.StringValue]{}); again[0].Info.Value != "hi" {
+		t.Errorf("a list is shared: %v", again)
+	}
+	hosts := RoomsWhere(s, RoomFilter[host]{})
+	owners := RoomsWhere(s, RoomFilter[owner]{Where: func(l Listed[owner]) bool { return l.Info.Name == "ann" }})
+	if len(hosts) != 1 || len(owners) != 1 || owners[0].Info.Name != "ann" || hosts[0].Info.Name != "ann" {
+		t.Errorf("structs are listed as %v and %v", hosts, owners)
+	}
+	if others := RoomsWhere(s, RoomFilter[other]{}); len(others) != 0 {
+		t.Errorf("other structs are listed as %v", others)
+	}
+	if all := RoomsWhere(s, RoomFilter[struct{}]{Limit: 3}); len(all) != 3 {
+		t.Errorf("three of four are %d", len(all))
+	}
+	if full := (&Listed[host]{Players: 5, MaxClients: 3}); full.Free() != 0 {
+		t.Errorf("a room with more players than seats has %d left", full.Free())
+	}
+}
+
+// A list has a hundred rooms unless somebody asks for another number.
+func TestAListIsBounded(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	for i := range 101 {
+		if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: strings.Repeat("x", 1+i), Rate: Hz(1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int]int{0: 100, 1: 1, 100: 100, 101: 101, 102: 102, 200: 102, -1: 102} {
+		if got := len(RoomsWhere(s, RoomFilter[struct{}]{Limit: limit})); got != want {
+			t.Errorf("a limit of %d lists %d rooms, want %d", limit, got, want)
+		}
+	}
+}
