@@ -187,7 +187,7 @@ func TestATreeNamesWhatItHasNot(t *testing.T) {
 			}
 		}
 		tree := tick.Room().Loop()
-		tree.Move("there", netloop.Priority(5)) // It names no other place, so it goes behind the rest of its group.
+		tree.Move("there", netloop.Priority(5)) // It names no other place, and stays in its group.
 		if n, ok := tree.Find("there"); !ok || n.Priority != 5 || n.Group != "" {
 			t.Errorf("moved to nowhere it is %+v", n)
 		}

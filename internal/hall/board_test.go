@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +137,36 @@ func TestABoardWakesWhoWatches(t *testing.T) {
 	b.Post(3, new(int))
 	if woken() || !b.Tell(4*hall.BoardGap) || told != 2 {
 		t.Error("told after the end")
+	}
+}
+
+// What differs between two lists is what has gone, has come, or is another entry under the same
+// number, in the order of the numbers; what is the same is no difference.
+func TestListsAreCompared(t *testing.T) {
+	a, b, c, d := new(int), new(int), new(int), new(int)
+	*a, *b, *c, *d = 1, 2, 3, 4
+	type list = []hall.Posted[int]
+	for _, x := range []struct {
+		was, is list
+		want    string
+	}{
+		{nil, nil, ""}, {list{{1, a}}, list{{1, a}}, ""}, {list{{1, a}}, nil, "1-"}, {nil, list{{1, a}}, "1+"}, {list{{1, a}}, list{{1, b}}, "1>2"},
+		{list{{1, a}, {3, c}}, list{{2, b}, {3, d}}, "1- 2+ 3>4"}, {list{{2, b}}, list{{1, a}, {2, b}, {3, c}}, "1+ 3+"}, {list{{1, a}, {2, b}, {3, c}}, list{{2, b}}, "1- 3-"},
+	} {
+		var got []string
+		hall.Compare(x.was, x.is, func(was, is *int) {
+			switch {
+			case is == nil:
+				got = append(got, fmt.Sprint(*was, "-"))
+			case was == nil:
+				got = append(got, fmt.Sprint(*is, "+"))
+			default:
+				got = append(got, fmt.Sprint(*was, ">", *is))
+			}
+		})
+		if text := strings.ReplaceAll(strings.Join(got, ";"), " ", ""); text != strings.ReplaceAll(x.want, " ", ";") {
+			t.Errorf("%v and %v differ by %q, want %q", x.was, x.is, text, x.want)
+		}
 	}
 }
 

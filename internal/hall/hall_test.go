@@ -22,13 +22,15 @@ func TestAHallFollowsTheModel(t *testing.T) {
 		h := hall.New[int](most)
 		filling := map[string]*hall.Place[int]{}
 		open := map[string]int{}
+		codes := map[string]string{} // by the names that are taken
 		var order []int
 		closed, rooms := false, 0
 		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
+		code := rapid.SampledFrom([]string{"", "", "x", "y"})
 		t.Repeat(map[string]func(*rapid.T){
 			"reserve": func(t *rapid.T) {
-				n := name.Draw(t, "name")
-				p, err := h.Reserve(n, "")
+				n, code := name.Draw(t, "name"), code.Draw(t, "code")
+				p, err := h.Reserve(n, code)
 				_, taken := open[n]
 				var want error
 				switch {
@@ -36,6 +38,8 @@ func TestAHallFollowsTheModel(t *testing.T) {
 					want = hall.ErrClosed
 				case taken || filling[n] != nil:
 					want = hall.ErrTaken
+				case code != "" && slices.Contains(slices.Collect(maps.Values(codes)), code):
+					want = hall.ErrCode
 				case len(open)+len(filling) >= most:
 					want = hall.ErrFull
 				}
@@ -43,7 +47,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 					t.Fatalf("reserving %q: %v, want %v", n, err, want)
 				}
 				if err == nil {
-					filling[n] = p
+					filling[n], codes[n] = p, code
 				}
 			},
 			"fill": func(t *rapid.T) {
@@ -59,6 +63,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 				for _, n := range slices.Sorted(maps.Keys(filling)) {
 					filling[n].GiveUp()
 					delete(filling, n)
+					delete(codes, n)
 					return
 				}
 			},
@@ -67,6 +72,7 @@ func TestAHallFollowsTheModel(t *testing.T) {
 				if room, ok := open[n]; ok {
 					h.Leave(n)
 					delete(open, n)
+					delete(codes, n)
 					order = slices.DeleteFunc(order, func(r int) bool { return r == room })
 				}
 			},
@@ -91,6 +97,26 @@ func TestAHallFollowsTheModel(t *testing.T) {
 				got, ok := h.Find(context.Background(), n)
 				if want, there := open[n]; ok != there || got != want {
 					t.Fatalf("%q is %d, %v, want %d, %v", n, got, ok, want, there)
+				}
+				for _, c := range []string{"", "x", "y", "z"} {
+					want, there := 0, false
+					for n, of := range codes {
+						if room, is := open[n]; is && of == c && c != "" {
+							want, there = room, true
+						}
+						if filling[n] != nil && of == c {
+							want = -1
+						}
+					}
+					if want < 0 {
+						continue // Its room is about to come.
+					}
+					if got, ok := h.FindCode(context.Background(), c); ok != there || got != want {
+						t.Fatalf("the code %q opens %d, %v, want %d, %v", c, got, ok, want, there)
+					}
+				}
+				if list := h.All(); len(list) > 0 && &list[0] != &h.All()[0] {
+					t.Fatal("a list that has not changed is made again")
 				}
 			},
 		})
@@ -172,8 +198,14 @@ func TestTheTollIsPaidBySite(t *testing.T) {
 		{1, 0, hall.RoomBurst}, {1, hall.RoomGap - 1, 0}, {1, hall.RoomGap, 1}, {2, hall.RoomGap, hall.RoomBurst},
 		{1, 5 * hall.RoomGap, 4}, {1, time.Hour, hall.RoomBurst},
 	} {
+		if toll.Owes(c.site, c.at) != (c.want == 0) {
+			t.Errorf("site %d at %v may have %d, and owes: %v", c.site, c.at, c.want, toll.Owes(c.site, c.at))
+		}
 		if got := pay(c.site, c.at); got != c.want {
 			t.Errorf("site %d at %v may have %d, want %d", c.site, c.at, got, c.want)
+		}
+		if !toll.Owes(c.site, c.at) {
+			t.Errorf("site %d at %v owes nothing after it has had all", c.site, c.at)
 		}
 	}
 	var full hall.Toll[int]

@@ -256,3 +256,42 @@ func checkOrder(rt *rapid.T, accepted specs, named map[string]bool, ran []string
 		}
 	}
 }
+
+// Who is to run before itself is told so, and of nothing else.
+func TestAnAnchorOnItselfIsACycle(t *testing.T) {
+	h := newHarness(t)
+	if err := h.Check(); err != nil { // From now on an unknown anchor is an error, too.
+		t.Fatal(err)
+	}
+	for _, s := range []Spec[*Now]{{Name: "a", Before: []string{"a"}}, {Name: "a", After: []string{"a"}}} {
+		_, err := h.try(s)
+		if want := `systems "a" and "a" must each run before the other (a before a)`; err == nil || err.Error() != want {
+			t.Errorf("%+v: %v, want %s", s, err, want)
+		}
+	}
+}
+
+// However often a system is changed, a loop looks for cycles through it once.
+func TestChangesLeaveNothingBehind(t *testing.T) {
+	h := newHarness(t)
+	first, plain := h.add(Spec[*Now]{Name: "first"}), h.add(Spec[*Now]{Name: "plain"})
+	second := h.add(Spec[*Now]{Name: "second", After: []string{"first"}})
+	for n := range 10 {
+		for _, s := range []*System[*Now]{first, plain, second} {
+			spec := s.Spec()
+			spec.Priority = n
+			if err := s.Change(spec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(h.shaped) != 1 || h.shaped[0] != second {
+			t.Fatalf("after %d changes cycles are looked for through %d systems, want 1", n+1, len(h.shaped))
+		}
+		h.step()
+	}
+	spec := first.Spec()
+	spec.Before = []string{"plain"}
+	if err := first.Change(spec); err != nil || len(h.shaped) != 2 {
+		t.Errorf("cycles are looked for through %d systems, want 2: %v", len(h.shaped), err)
+	}
+}
