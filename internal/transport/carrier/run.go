@@ -40,12 +40,10 @@ type carrier struct {
 	Config
 	waits atomic.Pointer[gate.Peer] // of the peer's address
 
-	wake   chan struct{} // there may be datagrams to send: holds one signal
-	frames onDemand      // writes the stream
-	end    onDemand      // closes the connection
-
-	mu     sync.Mutex
-	remote *transport.Closed // the peer's close frame
+	wake   chan struct{}     // there may be datagrams to send: holds one signal
+	frames onDemand          // writes the stream
+	end    onDemand          // closes the connection
+	remote *transport.Closed // the peer's close frame; of the goroutine of Run
 }
 
 func (c *carrier) run() transport.Closed {
@@ -69,8 +67,6 @@ func (c *carrier) run() transport.Closed {
 	c.frames.stop()
 	c.end.stop()
 	c.Peers.Leave(c.waits.Load())
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.remote != nil {
 		return *c.remote
 	}
@@ -97,12 +93,10 @@ func (c *carrier) wakeStream() {
 func (c *carrier) close() bool {
 	why, _ := c.Link.Cause()
 	if why.Code != transport.CodeSlow { // That peer does not read: waiting is in vain.
-		linger := time.NewTimer(Linger)
-		defer linger.Stop()
 		select {
 		case <-c.Conn.Context().Done():
 			return false
-		case <-linger.C:
+		case <-time.After(Linger):
 		}
 	}
 	c.Conn.Close(why.Code, why.Text)
@@ -132,81 +126,69 @@ func (c *carrier) closing() bool {
 	}
 }
 
-// readStream reads until the stream ends, or the session wants to close.
+// readStream reads the stream. One on which nothing comes keeps no memory for it.
 func (c *carrier) readStream() {
 	var first [1]byte
-	for !c.closing() {
-		_, err := c.Conn.Peek(first[:]) // A stream on which nothing comes keeps no memory for it.
-		if err == nil {
-			var broken error
-			if err, broken = c.readChunk(); broken != nil {
-				c.streamEnded(broken)
-				return
-			}
+	c.readAll(func() error {
+		if _, err := c.Conn.Peek(first[:]); err != nil {
+			return err
 		}
-		if err != nil {
-			c.streamFailed(err)
-			return
-		}
-	}
+		return c.readChunk()
+	})
 }
 
-// readBoth reads until the connection ends, or the session wants to close, where one goroutine
-// reads both.
+// readBoth reads the stream and datagrams where they come in one order.
 func (c *carrier) readBoth(from Merged) {
-	for !c.closing() {
+	c.readAll(func() error {
 		datagram, err := from.Next()
-		if err == nil && datagram {
-			var b []byte
-			if b, err = from.ReceiveDatagram(); err == nil {
-				c.Link.ReceiveDatagram(c.Clock(), b)
-			}
-		} else if err == nil {
-			var broken error
-			if err, broken = c.readChunk(); broken != nil {
-				c.streamEnded(broken)
-				return
-			}
+		switch {
+		case err != nil:
+			return err
+		case !datagram:
+			return c.readChunk()
 		}
-		if err != nil {
-			c.streamFailed(err)
+		b, err := from.ReceiveDatagram()
+		if err == nil {
+			c.Link.ReceiveDatagram(c.Clock(), b)
+		}
+		return err
+	})
+}
+
+// readAll reads until the end, or until there is nothing more to come.
+func (c *carrier) readAll(next func() error) {
+	for !c.closing() {
+		if err := next(); err != nil {
+			c.streamEnded(err)
 			return
 		}
 	}
 }
 
-// streamFailed takes the error after which nothing can be read any more.
-func (c *carrier) streamFailed(err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// After a close of our own this is the peer's answer; otherwise the peer may not end its
-		// stream without a word. Else it is the connection that has ended, and says why itself.
-		c.Link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
-	}
-}
-
-// readChunk reads what has come. What is wrong with it is another error than what is wrong with the
-// stream.
-func (c *carrier) readChunk() (err, broken error) {
+// readChunk reads some of the stream. Its error is that of the link, if the link will not read on,
+// or of the connection.
+func (c *carrier) readChunk() error {
 	buf := c.Chunks.take()
 	defer c.Chunks.put(buf)
 	n, err := c.Conn.Read(buf[:])
-	if n > 0 {
-		broken = c.Link.ReceiveStream(c.Clock(), buf[:n])
+	if broken := c.Link.ReceiveStream(c.Clock(), buf[:n]); broken != nil {
+		return broken
 	}
-	return err, broken
+	return err
 }
 
-// streamEnded takes the error that ended the reading: the peer's close, which is answered
-// by closing the connection, or a broken protocol, for which the session is closing.
+// streamEnded takes why the stream is not read any more. A close of the peer is answered. A stream
+// that ends without one is against the rules, unless a close of our own came first. What else
+// breaks them has been answered by the link; and a connection that has ended says why itself.
 func (c *carrier) streamEnded(err error) {
 	var why *transport.Closed
-	if !errors.As(err, &why) || !why.Remote {
-		return
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		c.Link.Shutdown(transport.CodeProtocol, "the stream ended without a close")
+	case errors.As(err, &why) && why.Remote:
+		c.remote = why
+		c.Conn.Close(why.Code, "")
 	}
-	c.mu.Lock()
-	c.remote = why
-	c.mu.Unlock()
-	c.Conn.Close(why.Code, "")
 }
 
 // writeDatagrams sends until the connection ends. It waits for one channel alone, because it does

@@ -1,0 +1,215 @@
+package nettest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Wire is a connection of which the test is the other end. It is a carrier.Conn.
+type Wire struct {
+	Addr   atomic.Pointer[net.UDPAddr]
+	Trip   atomic.Int64 // the round trip
+	Grams  chan []byte
+	Stream chan []byte        // an empty piece ends it, and nil breaks it off
+	Rest   []byte             // of the piece that is being read
+	Slow   time.Duration      // takes every write, every datagram and every close
+	Inside atomic.Int64       // how many of them are under way
+	Cut    context.CancelFunc // ends the connection
+	ctx    context.Context
+
+	Mu       sync.Mutex
+	Wrote    []byte
+	Sent     [][]byte
+	Ended    bool               // the stream, by CloseWrite
+	Closes   []transport.Closed // every call of Close
+	Deadline time.Time          // of what is read
+	Until    time.Time          // of what is written
+	Fails    error              // of what is written and sent
+}
+
+// NewWire makes a connection from an address of another machine.
+func NewWire() *Wire {
+	w := &Wire{Grams: make(chan []byte, 64), Stream: make(chan []byte, 64)}
+	w.ctx, w.Cut = context.WithCancel(context.Background())
+	w.Addr.Store(&net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1})
+	return w
+}
+
+// ErrGone is the error of a wire that has been cut.
+var ErrGone = errors.New("the wire has ended")
+
+// next waits for a piece of the stream, unless there is one.
+func (w *Wire) next() error {
+	if len(w.Rest) > 0 {
+		return nil
+	}
+	w.Mu.Lock()
+	var late <-chan time.Time
+	if !w.Deadline.IsZero() {
+		late = time.After(time.Until(w.Deadline))
+	}
+	w.Mu.Unlock()
+	select {
+	case w.Rest = <-w.Stream:
+		switch {
+		case w.Rest == nil:
+			return io.ErrUnexpectedEOF
+		case len(w.Rest) == 0:
+			return io.EOF
+		}
+		return nil
+	case <-late:
+		return os.ErrDeadlineExceeded
+	case <-w.ctx.Done():
+		return ErrGone
+	}
+}
+
+// Peek implements carrier.Conn.
+func (w *Wire) Peek(b []byte) (int, error) {
+	if err := w.next(); err != nil {
+		return 0, err
+	}
+	return copy(b, w.Rest), nil
+}
+
+// Read implements carrier.Conn.
+func (w *Wire) Read(b []byte) (int, error) {
+	n, err := w.Peek(b)
+	w.Rest = w.Rest[n:]
+	return n, err
+}
+
+// takes lets something take its time.
+func (w *Wire) takes() {
+	w.Inside.Add(1)
+	time.Sleep(w.Slow)
+	w.Inside.Add(-1)
+}
+
+// Write implements carrier.Conn.
+func (w *Wire) Write(b []byte) (int, error) {
+	w.takes()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Fails != nil {
+		return 0, w.Fails
+	}
+	w.Wrote = append(w.Wrote, b...)
+	return len(b), nil
+}
+
+// SendDatagram implements carrier.Conn.
+func (w *Wire) SendDatagram(b []byte) error {
+	w.takes()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Fails != nil {
+		return w.Fails
+	}
+	w.Sent = append(w.Sent, append([]byte(nil), b...))
+	return nil
+}
+
+// ReceiveDatagram implements carrier.Conn.
+func (w *Wire) ReceiveDatagram() ([]byte, error) {
+	select {
+	case b := <-w.Grams:
+		return b, nil
+	case <-w.ctx.Done():
+		return nil, ErrGone
+	}
+}
+
+// CloseWrite implements carrier.Conn.
+func (w *Wire) CloseWrite() error {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Ended = true
+	return nil
+}
+
+// SetReadDeadline implements carrier.Conn.
+func (w *Wire) SetReadDeadline(at time.Time) error {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Deadline = at
+	return nil
+}
+
+// SetWriteDeadline implements carrier.Conn.
+func (w *Wire) SetWriteDeadline(at time.Time) error {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Until = at
+	return nil
+}
+
+// Context implements carrier.Conn.
+func (w *Wire) Context() context.Context { return w.ctx }
+
+// RTT implements carrier.Conn.
+func (w *Wire) RTT() time.Duration { return time.Duration(w.Trip.Load()) }
+
+// RemoteAddr implements carrier.Conn.
+func (w *Wire) RemoteAddr() net.Addr { return w.Addr.Load() }
+
+// Err implements carrier.Conn.
+func (w *Wire) Err() error { return ErrGone }
+
+// Closed is how the connection has ended by itself.
+func (w *Wire) Closed() transport.Closed {
+	return transport.Closed{Code: transport.CodeLost, Text: "torn"}
+}
+
+// Close implements carrier.Conn.
+func (w *Wire) Close(code transport.Code, text string) {
+	w.Mu.Lock()
+	w.Closes = append(w.Closes, transport.Closed{Code: code, Text: text})
+	w.Mu.Unlock()
+	w.Cut()
+	w.takes()
+}
+
+// Merged is a wire on which one goroutine reads both, as on a socket. It is a carrier.Merged.
+type Merged struct {
+	*Wire
+	Broken error // of a datagram that was announced
+
+	gram []byte // that was announced
+}
+
+// Next implements carrier.Merged.
+func (m *Merged) Next() (datagram bool, err error) {
+	for len(m.Rest) == 0 {
+		select {
+		case m.gram = <-m.Grams:
+			return true, nil
+		case m.Rest = <-m.Stream:
+			if len(m.Rest) == 0 {
+				return false, io.EOF
+			}
+		case <-m.ctx.Done():
+			return false, ErrGone
+		}
+	}
+	return false, nil
+}
+
+// ReceiveDatagram implements carrier.Conn.
+func (m *Merged) ReceiveDatagram() ([]byte, error) {
+	if m.gram == nil {
+		panic("a datagram is read that was not announced")
+	}
+	b := m.gram
+	m.gram = nil
+	return b, m.Broken
+}
