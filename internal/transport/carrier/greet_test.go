@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -103,29 +104,38 @@ func TestHowAGreetingEnds(t *testing.T) {
 }
 
 // A user that gives up in the very moment in which the server says welcome has given up: the
-// connection is being closed.
-func TestAUserGivesUpAtTheWelcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := nettest.NewWire()
-		ctx, cancel := context.WithCancel(context.Background())
-		tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		both, err := transport.AppendWelcome(tables, nettest.Welcome(7))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Stream <- both
-		g := transport.Greeting{Hello: nettest.Hello(), Adapt: func(*netloopv1.SchemaTables) error { cancel(); return nil }}
-		if _, err := Greet(ctx, w, &g, nil, time.Second); !errors.Is(err, context.Canceled) {
-			t.Error("it says", err)
-		}
-		synctest.Wait()
-		if len(w.Closes) == 0 || w.Closes[0].Code != transport.CodeLeft {
-			t.Errorf("it closes with %v", w.Closes)
-		}
-	})
+// connection is being closed. A refusal in that moment is one.
+func TestAUserGivesUpAtTheAnswer(t *testing.T) {
+	refusal := &transport.Refusal{Code: transport.CodeFull, Text: "all of them"}
+	welcome, err := transport.AppendWelcome(nil, nettest.Welcome(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, welcomes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := nettest.NewWire()
+			ctx, cancel := context.WithCancel(context.Background())
+			answer := transport.AppendRefused(nil, refusal)
+			if welcomes {
+				answer = welcome
+			}
+			w.Stream <- slices.Concat(tables, answer)
+			g := transport.Greeting{Hello: nettest.Hello(), Adapt: func(*netloopv1.SchemaTables) error { cancel(); return nil }}
+			_, err := Greet(ctx, w, &g, nil, time.Second)
+			var told *transport.Refusal
+			if errors.Is(err, context.Canceled) != welcomes || errors.As(err, &told) == welcomes {
+				t.Errorf("with a welcome: %v; it says %v", welcomes, err)
+			}
+			synctest.Wait()
+			if len(w.Closes) == 0 || w.Closes[0].Code != transport.CodeLeft {
+				t.Errorf("it closes with %v", w.Closes)
+			}
+		})
+	}
 }
 
 // A write that fails is told by the connection, once that has ended.

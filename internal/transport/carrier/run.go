@@ -1,6 +1,7 @@
 package carrier
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -171,10 +172,7 @@ func (c *carrier) readChunk() error {
 	buf := c.Chunks.take()
 	defer c.Chunks.put(buf)
 	n, err := c.Conn.Read(buf[:])
-	if broken := c.Link.ReceiveStream(c.Clock(), buf[:n]); broken != nil {
-		return broken
-	}
-	return err
+	return cmp.Or(c.Link.ReceiveStream(c.Clock(), buf[:n]), err)
 }
 
 // streamEnded takes why the stream is not read any more. A close of the peer is answered. A stream

@@ -328,3 +328,27 @@ func TestRatesForget(t *testing.T) {
 		t.Error("after a long time sites are remembered")
 	}
 }
+
+// A bucket that is not full goes from one generation into the next, and stays there.
+func TestABucketOutlivesItsGeneration(t *testing.T) {
+	const burst = 100
+	r := newRates(burst)
+	at := time.Unix(5000, 0)
+	site := siteOf(from(1))
+	r.take(siteOf(from(0)), at) // The generation begins.
+	at = at.Add(r.period - time.Millisecond)
+	for range burst {
+		r.take(site, at)
+	}
+	r.all.SetBurst(10 * burst)
+	at = at.Add(2 * time.Millisecond)
+	r.all.ReserveN(at, -burst) // All together have taken little.
+	for n := range 3 {
+		if r.have(site, at) {
+			t.Errorf("after the turn of the generation, at look %d, the bucket is full", n)
+		}
+	}
+	if !r.have(siteOf(from(2)), at) {
+		t.Error("another site has no rate")
+	}
+}

@@ -33,11 +33,12 @@ type Wire struct {
 	Deadline time.Time          // of what is read
 	Until    time.Time          // of what is written
 	Fails    error              // of what is written and sent
+	Why      transport.Closed   // how the connection has ended by itself
 }
 
 // NewWire makes a connection from an address of another machine.
 func NewWire() *Wire {
-	w := &Wire{Grams: make(chan []byte, 64), Stream: make(chan []byte, 64)}
+	w := &Wire{Grams: make(chan []byte, 64), Stream: make(chan []byte, 64), Why: transport.Closed{Code: transport.CodeLost, Text: "torn"}}
 	w.ctx, w.Cut = context.WithCancel(context.Background())
 	w.Addr.Store(&net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1})
 	return w
@@ -165,9 +166,11 @@ func (w *Wire) RemoteAddr() net.Addr { return w.Addr.Load() }
 // Err implements carrier.Conn.
 func (w *Wire) Err() error { return ErrGone }
 
-// Closed is how the connection has ended by itself.
+// Closed implements carrier.Conn.
 func (w *Wire) Closed() transport.Closed {
-	return transport.Closed{Code: transport.CodeLost, Text: "torn"}
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.Why
 }
 
 // Close implements carrier.Conn.

@@ -1,0 +1,510 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/nettest"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// guest is a visitor over a wire.
+type guest struct {
+	*nettest.Wire
+	opens func(context.Context) error // nil: at once
+}
+
+func (g *guest) Carrier() transport.Carrier { return transport.QUIC }
+func (g *guest) Peers() *gate.Peers         { return nil }
+func (g *guest) Open(ctx context.Context) (carrier.Conn, error) {
+	if g.opens != nil {
+		if err := g.opens(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return g.Wire, nil
+}
+
+// said is the answer that was written, and how the connection was closed.
+func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Code) {
+	t.Helper()
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	if len(g.Closes) > 0 {
+		closed = g.Closes[0].Code
+	}
+	if len(g.Wrote) == 0 {
+		return nil, closed
+	}
+	b, err := transport.ReadFrame(bytes.NewReader(g.Wrote), transport.MaxHandshake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame = new(netloopv1.Frame)
+	if err := proto.Unmarshal(b, frame); err != nil {
+		t.Fatal(err)
+	}
+	return frame, closed
+}
+
+// house is a door, and who is asked about those who come.
+type house struct {
+	*Door
+	*nettest.Owner
+	stats  *transport.Stats
+	log    bytes.Buffer
+	tables []byte
+	admits func(context.Context, *netloopv1.Hello) error // nil: everybody
+	knows  func() any                                    // who is admitted
+	says   *netloopv1.Welcome
+	last   atomic.Uint64
+}
+
+func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
+
+func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	if h.admits != nil {
+		if err := h.admits(ctx, hello); err != nil {
+			return nil, err
+		}
+	}
+	id := h.last.Add(1)
+	a := &transport.Admission{
+		Welcome: h.says, Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits},
+		Joined: func(s *transport.Session) {
+			h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s})
+		},
+	}
+	if a.Welcome == nil {
+		a.Welcome = nettest.Welcome(id)
+	}
+	if h.knows != nil {
+		a.Who = h.knows()
+	}
+	return a, nil
+}
+
+// open runs a test with a house in virtual time, whose door is closed after it.
+func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &house{stats: new(transport.Stats)}
+			h.Owner = nettest.NewOwner(h.stats)
+			h.Door = New(Config{Handler: h, Stats: h.stats, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
+			test(t, h)
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			h.Close(ctx)
+			synctest.Wait()
+			if n := h.stats.Strangers.Load(); n != 0 {
+				t.Errorf("%d strangers are left", n)
+			}
+		})
+	})
+}
+
+// comes lets a guest come who says something; the wire's other end is the test's.
+func (h *house) comes(says ...[]byte) *guest {
+	g := &guest{Wire: nettest.NewWire()}
+	h.enters(g, says...)
+	return g
+}
+
+func (h *house) enters(g *guest, says ...[]byte) {
+	for _, b := range says {
+		g.Stream <- b
+	}
+	h.Begin(g.RemoteAddr(), true).Enter(g)
+	synctest.Wait()
+}
+
+// seen counts the arrivals of a kind.
+func (h *house) seen(k transport.ArrivalKind) (n int) {
+	synctest.Wait()
+	h.Poll()
+	for _, a := range h.Seen {
+		if a.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func aHello(t *testing.T) []byte {
+	t.Helper()
+	b, err := transport.AppendHello(nil, nettest.Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Whoever comes is let in, or reads why not: in a frame, if there is a stream, and with the close.
+// What is the server's own business is logged instead, and everything is counted.
+func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
+	hang := func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		says   []byte
+		admits func(context.Context, *netloopv1.Hello) error
+		opens  func(context.Context) error
+		want   transport.Code
+		text   string
+		after  time.Duration
+		drop   string // counted
+		log    string
+		mute   bool // there is no stream to write to
+	}{
+		"silence":          {want: transport.CodeTimeout, text: "no hello within 5s", after: 5 * time.Second, drop: "handshake/timeout 1"},
+		"an end":           {says: []byte{}, want: transport.CodeProtocol, text: "no hello", drop: "handshake/malformed 1"},
+		"a huge hello":     {says: []byte{0xff, 0xff, 0xff, 0x7f}, want: transport.CodeProtocol, text: "a hello has at most 32768 bytes", drop: "handshake/malformed 1"},
+		"nonsense":         {says: []byte{1, 0xff}, want: transport.CodeProtocol, drop: "handshake/malformed 1"},
+		"no stream":        {opens: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, want: transport.CodeTimeout, after: 5 * time.Second, drop: "handshake/timeout 1", mute: true},
+		"a bad stream":     {opens: func(context.Context) error { return transport.Refuse(transport.CodeBusy, "so it is") }, want: transport.CodeBusy, text: "so it is", mute: true},
+		"a refusal":        {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }, want: transport.CodeFull, text: "all"},
+		"an own error":     {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }, want: transport.CodeInternal, text: "internal error", log: "the disk is full"},
+		"a panic":          {says: aHello(t), admits: func(context.Context, *netloopv1.Hello) error { panic("at the disco") }, want: transport.CodeInternal, text: "internal error", log: "at the disco"},
+		"a long admission": {says: aHello(t), admits: hang, want: transport.CodeTimeout, text: "the admission took too long", after: 10 * time.Second},
+		"a late but own no": {says: aHello(t), admits: func(ctx context.Context, _ *netloopv1.Hello) error {
+			time.Sleep(time.Second)
+			return transport.Refuse(transport.CodeKicked, "no")
+		}, want: transport.CodeKicked, text: "no", after: time.Second},
+	} {
+		open(t, name, func(t *testing.T, h *house) {
+			h.admits = c.admits
+			began := time.Now()
+			g := &guest{Wire: nettest.NewWire(), opens: c.opens}
+			if c.says != nil {
+				g.Stream <- c.says
+			}
+			h.enters(g)
+			<-g.Context().Done()
+			if took := time.Since(began); took != c.after {
+				t.Errorf("it took %v, want %v", took, c.after)
+			}
+			synctest.Wait()
+			frame, closed := g.said(t)
+			if closed != c.want || g.Closes[0].Text != c.text && c.text != "" {
+				t.Errorf("closed with %+v, want %v %q", g.Closes[0], c.want, c.text)
+			}
+			if r := frame.GetRefused(); (r == nil) != c.mute || !c.mute && (transport.Code(r.GetCode()) != c.want || r.GetText() != g.Closes[0].Text) {
+				t.Errorf("it reads %v", frame)
+			}
+			if !c.mute && g.Until.IsZero() {
+				t.Error("a refusal that nobody reads may take for ever")
+			}
+			if logged := h.log.String(); (logged != "") != (c.log != "") || !strings.Contains(logged, c.log) {
+				t.Errorf("the log is told %q, want %q", logged, c.log)
+			}
+			if n := h.stats.Refused.Load(); n != 1 || h.stats.Joined[transport.QUIC].Load() != 0 {
+				t.Errorf("%d refusals are counted", n)
+			}
+			dropped := ""
+			h.stats.Drops(func(queue, reason string, n uint64) {
+				if n > 0 {
+					dropped += fmt.Sprint(queue, "/", reason, " ", n)
+				}
+			})
+			if dropped != c.drop {
+				t.Errorf("%q is counted, want %q", dropped, c.drop)
+			}
+		})
+	}
+}
+
+// Who is let in has a session without deadlines, until it goes: then there is a place again.
+func TestWhoIsLetInHasAPlace(t *testing.T) {
+	open(t, "one after another", func(t *testing.T, h *house) {
+		h.SetMaxConns(1)
+		g := h.comes(aHello(t))
+		frame, _ := g.said(t)
+		if frame.GetWelcome().GetClientId() != 1 || !g.Deadline.IsZero() || !g.Until.IsZero() || h.stats.Joined[transport.QUIC].Load() != 1 {
+			t.Errorf("it reads %v, by %v and %v", frame, g.Deadline, g.Until)
+		}
+		if halfOpen, met := h.Strangers(); halfOpen+met != 0 {
+			t.Error("it is a stranger")
+		}
+		time.Sleep(time.Minute)
+		if _, closed := g.said(t); closed != 0 || h.seen(transport.Joined) != 1 || h.seen(transport.Gone) != 0 {
+			t.Error("after a minute it was closed with", closed)
+		}
+		second := h.comes(aHello(t))
+		if frame, closed := second.said(t); frame != nil || closed != transport.CodeFull || h.stats.Dropped(transport.DropFull) != 1 {
+			t.Errorf("a second one reads %v, %v", frame, closed)
+		}
+		g.Cut()
+		if h.seen(transport.Gone) != 1 {
+			t.Error("its owner is not told that it has gone")
+		}
+		stranger := h.comes()
+		stranger.Cut() // Who goes without a word gives back no place of those who were let in.
+		synctest.Wait()
+		third, fourth := h.comes(aHello(t)), h.comes(aHello(t))
+		if frame, _ := third.said(t); frame.GetWelcome() == nil {
+			t.Errorf("when it has gone another one reads %v", frame)
+		}
+		if _, closed := fourth.said(t); closed != transport.CodeFull {
+			t.Error("beside that one another one is closed with", closed)
+		}
+	})
+}
+
+// A client with another schema is told the server's. It accepts, or leaves because of it, which is
+// counted as a refusal and nothing else.
+func TestTheServersTablesAreTold(t *testing.T) {
+	tables, err := transport.AppendTables(nil, &netloopv1.SchemaTables{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := transport.AppendFrame(nil, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaAccepted{SchemaAccepted: &netloopv1.SchemaAccepted{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := func(h *house) [3]uint64 {
+		return [3]uint64{h.stats.Refused.Load(), h.stats.Dropped(transport.DropHello), h.stats.Dropped(transport.DropHelloTimeout)}
+	}
+	open(t, "it accepts", func(t *testing.T, h *house) {
+		h.tables = tables
+		g := h.comes(aHello(t))
+		if frame, _ := g.said(t); frame.GetSchemaPart() == nil {
+			t.Fatalf("it reads %v", frame)
+		}
+		g.Stream <- accepted
+		if h.seen(transport.Joined) != 1 || counted(h) != [3]uint64{} {
+			t.Error("it is not let in:", counted(h))
+		}
+	})
+	open(t, "it leaves", func(t *testing.T, h *house) {
+		h.tables = tables
+		g := h.comes(aHello(t))
+		g.Mu.Lock()
+		g.Wrote, g.Why = nil, transport.Closed{Code: transport.CodeSchemaMismatch, Remote: true}
+		g.Mu.Unlock()
+		g.Cut()
+		synctest.Wait()
+		if frame, closed := g.said(t); frame != nil || closed != 0 || counted(h) != [3]uint64{1, 0, 0} {
+			t.Errorf("it reads %v, %v; counted %v", frame, closed, counted(h))
+		}
+	})
+	open(t, "it says nothing more", func(t *testing.T, h *house) {
+		h.tables = tables
+		g := h.comes(aHello(t))
+		<-g.Context().Done()
+		if _, closed := g.said(t); closed != transport.CodeTimeout || counted(h) != [3]uint64{1, 0, 1} {
+			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
+		}
+	})
+	open(t, "it ends its stream", func(t *testing.T, h *house) {
+		h.tables = tables
+		g := h.comes(aHello(t), []byte{})
+		<-g.Context().Done()
+		if _, closed := g.said(t); closed != transport.CodeProtocol || counted(h) != [3]uint64{1, 1, 0} {
+			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
+		}
+	})
+	open(t, "it does not take them", func(t *testing.T, h *house) {
+		h.tables = tables
+		g := &guest{Wire: nettest.NewWire()}
+		g.Fails = nettest.ErrGone
+		h.enters(g, aHello(t))
+		if _, closed := g.said(t); closed != transport.CodeProtocol || counted(h) != [3]uint64{1, 1, 0} {
+			t.Errorf("it is closed with %v; counted %v", closed, counted(h))
+		}
+	})
+}
+
+// Who goes by itself while it is asked about is told nothing, and is no refusal.
+func TestWhoGoesByItselfIsToldNothing(t *testing.T) {
+	open(t, "during its admission", func(t *testing.T, h *house) {
+		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { <-ctx.Done(); return ctx.Err() }
+		g := h.comes(aHello(t))
+		g.Cut()
+		synctest.Wait()
+		if frame, closed := g.said(t); frame != nil || closed != 0 || h.stats.Refused.Load() != 0 || h.log.Len() != 0 {
+			t.Errorf("it reads %v, %v, and the log %q", frame, closed, h.log.String())
+		}
+	})
+}
+
+// Whoever was admitted has a session that ends, also where its welcome cannot be written.
+func TestAWelcomeThatCannotBeWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		welcome *netloopv1.Welcome
+		fails   error
+		log     string
+	}{
+		"it cannot be encoded": {&netloopv1.Welcome{Room: "\xff"}, nil, "could not be encoded"},
+		"it cannot be sent":    {nil, nettest.ErrGone, ""},
+	} {
+		open(t, name, func(t *testing.T, h *house) {
+			g := &guest{Wire: nettest.NewWire()}
+			h.says, g.Fails = c.welcome, c.fails
+			h.enters(g, aHello(t))
+			if _, closed := g.said(t); closed != transport.CodeInternal || h.seen(transport.Joined) != 1 || h.seen(transport.Gone) != 1 {
+				t.Errorf("it is closed with %v", closed)
+			}
+			if logged := h.log.String(); (logged != "") != (c.log != "") || !strings.Contains(logged, c.log) {
+				t.Errorf("the log is told %q", logged)
+			}
+		})
+	}
+}
+
+// Who has shown who it is is no stranger any more, however long its admission takes from there.
+func TestWhoIsApprovedIsNoStranger(t *testing.T) {
+	open(t, "a queue", func(t *testing.T, h *house) {
+		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error {
+			time.Sleep(time.Second)
+			transport.Approved(ctx)
+			time.Sleep(time.Second)
+			return nil
+		}
+		h.comes(aHello(t))
+		for _, want := range []int{1, 0} {
+			time.Sleep(time.Second / 2)
+			if _, met := h.Strangers(); met != want {
+				t.Errorf("%d are strangers, want %d", met, want)
+			}
+			time.Sleep(time.Second / 2)
+		}
+	})
+}
+
+// A client that moves is asked about anew, with what was known of it, which is what the last
+// admission has said. Who was told to move and does not is closed after a while.
+func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
+	known := make(chan any, 4)
+	moving := func(t *testing.T, h *house) (g *guest, move func(n int) *transport.Session) {
+		h.admits = func(ctx context.Context, _ *netloopv1.Hello) error { known <- transport.Who(ctx); return nil }
+		h.knows = func() any { return h.last.Load() }
+		g = h.comes(aHello(t))
+		return g, func(n int) *transport.Session {
+			t.Helper()
+			if h.seen(transport.Joined) != n {
+				t.Fatalf("it has not joined %d times", n)
+			}
+			var s *transport.Session
+			for _, a := range h.Seen {
+				if a.Kind == transport.Joined {
+					s = a.Session
+				}
+			}
+			s.Move("a ticket")
+			synctest.Wait()
+			return s
+		}
+	}
+	open(t, "twice", func(t *testing.T, h *house) {
+		g, move := moving(t, h)
+		for n, want := range []any{nil, uint64(1), uint64(2)} {
+			if got := <-known; got != want {
+				t.Errorf("at admission %d it is known as %v, want %v", n+1, got, want)
+			}
+			if n < 2 {
+				move(n + 1)
+				g.Stream <- aHello(t)
+				synctest.Wait()
+			}
+		}
+	})
+	open(t, "into a refusal", func(t *testing.T, h *house) {
+		g, move := moving(t, h)
+		move(1)
+		h.admits = func(context.Context, *netloopv1.Hello) error { return transport.Refuse(transport.CodeFull, "all") }
+		g.Stream <- aHello(t)
+		<-g.Context().Done()
+		if why := g.Closes[0]; why.Code != transport.CodeFull || why.Text != "all" || h.stats.Refused.Load() != 1 || h.log.Len() != 0 {
+			t.Errorf("it is closed with %+v, and the log reads %q", why, h.log.String())
+		}
+		<-known
+	})
+	open(t, "into an error", func(t *testing.T, h *house) {
+		g, move := moving(t, h)
+		move(1)
+		h.admits = func(context.Context, *netloopv1.Hello) error { return errors.New("the disk is full") }
+		g.Stream <- aHello(t)
+		<-g.Context().Done()
+		if why := g.Closes[0]; why.Code != transport.CodeInternal || h.stats.Refused.Load() != 1 || !strings.Contains(h.log.String(), "the disk is full") {
+			t.Errorf("it is closed with %+v, and the log reads %q", why, h.log.String())
+		}
+		<-known
+	})
+	open(t, "not at all", func(t *testing.T, h *house) {
+		g, move := moving(t, h)
+		move(1)
+		began := time.Now()
+		<-g.Context().Done()
+		if took := time.Since(began); took != 5*time.Second+carrier.Linger || g.Closes[0].Code != transport.CodeTimeout {
+			t.Errorf("after %v it is closed with %+v", took, g.Closes[0])
+		}
+		<-known
+	})
+}
+
+// At the end sessions have until ctx ends to bring out what was sent, and then all are closed, in
+// the words of Refuse.
+func TestTheEndOfADoor(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit, want time.Duration
+	}{
+		"that has time":    {time.Hour, carrier.Linger},
+		"that has less":    {carrier.Linger / 2, carrier.Linger / 2},
+		"that has no time": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &house{stats: new(transport.Stats)}
+				h.Owner = nettest.NewOwner(h.stats)
+				h.Door = New(Config{Handler: h, Stats: h.stats})
+				in, out := h.comes(aHello(t)), h.comes()
+				h.Refuse(transport.CodeKicked, "for good")
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), c.limit)
+				defer cancel()
+				h.Close(ctx)
+				if took := time.Since(began); took != c.want {
+					t.Errorf("it took %v, want %v", took, c.want)
+				}
+				want := transport.Closed{Code: transport.CodeKicked, Text: "for good"}
+				for _, g := range []*guest{in, out} {
+					if len(g.Closes) == 0 || g.Closes[0] != want {
+						t.Errorf("it was closed with %+v", g.Closes)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What goes wrong again and again is told once in ten seconds of each kind, with how often it was
+// not.
+func TestTheLogIsNotFilled(t *testing.T) {
+	open(t, "by errors", func(t *testing.T, h *house) {
+		for _, c := range []struct {
+			what string
+			want string // in the log; "": nothing is told
+			wait time.Duration
+		}{
+			{"this", "unlogged_before=0", 0}, {"this", "", time.Second}, {"that", "unlogged_before=0", 0}, {"this", "", 8 * time.Second}, {"this", "unlogged_before=2", 10 * time.Second},
+		} {
+			time.Sleep(c.wait)
+			h.log.Reset()
+			h.Failed(c.what, "of", 7)
+			if got := h.log.String(); (got != "") != (c.want != "") || c.want != "" && (!strings.Contains(got, c.want) || !strings.Contains(got, "of=7") || !strings.Contains(got, c.what)) {
+				t.Errorf("%s: the log reads %q, want %q", c.what, got, c.want)
+			}
+		}
+	})
+}
