@@ -161,8 +161,8 @@ func TestAGreetingOnALostConnection(t *testing.T) {
 }
 
 // A client that a server without a place has turned away asks again, each time after a longer
-// pause, from 25 ms to 200 ms and half of it more or less. After twelve questions, some two seconds,
-// it says what it was told. Any other end is the end.
+// pause, from 25 ms to 200 ms and half of it more or less. After twelve questions, in some two
+// seconds, it says what it was told. Any other end is the end.
 func TestAClientInsists(t *testing.T) {
 	full, broken := errors.New("full"), errors.New("broken")
 	isFull := func(err error) bool { return errors.Is(err, full) }

@@ -248,7 +248,8 @@ func TestChunksAreUsedAgain(t *testing.T) {
 	defer w.Cut()
 	_, link := transport.NewSession(transport.SessionConfig{Inbox: inbox, Limits: transport.DefaultLimits})
 	c := &carrier{Config: Config{Conn: w, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)}}
-	frame := append(binary.AppendUvarint(nil, transport.MaxFrame), make([]byte, 1000)...) // A part of it.
+	// A part of a frame.
+	frame := append(binary.AppendUvarint(nil, transport.MaxFrame), make([]byte, 1000)...)
 	for name, works := range map[string]func() error{
 		"a write": c.writeChunks,
 		"a read": func() error {
