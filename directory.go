@@ -281,8 +281,10 @@ func (s *Server) tellWatchers(ctx context.Context) {
 // tellShare is how many times as long as it took to tell nobody is told.
 const tellShare = 10
 
-// tell tells those who watch rooms in a world of tests, if there is something to tell.
+// tell tells those who watch rooms, and the program, in a world of tests, if there is something to
+// tell.
 func (s *Server) tell() {
+	s.desk.Deliver(context.Background())
 	select {
 	case <-s.board.Woken():
 		if !s.board.Tell(s.clock.Now()) {

@@ -29,7 +29,7 @@ import (
 //	the stage's queue has room                     full               CodeBusy
 //	when its stage runs: its sender is still here  client_gone        none
 //	its sender plays, or ForSpectators             forbidden          CodeRefused
-//	ServerOnly                                     forbidden          none
+//	ServerOnly, or HandleRoom                      forbidden          none
 //	MinRole                                        forbidden          CodeRefused
 //	Validate                                       invalid            CodeInvalid
 //	OwnerOnly                                      not_owner          CodeRefused
@@ -90,8 +90,8 @@ func Timeout(d time.Duration) RPCOption {
 	}
 }
 
-// ServerOnly is for an RPC that the server sends, or posts to itself, and that clients must not
-// send: one that a client sends does not run, although the server has a handler for what it posts.
+// ServerOnly is for an RPC that the server sends, to clients, from room to room or to itself, and
+// that clients must not send: one that a client sends does not run, although there is a handler.
 // A client of this build panics before it sends one.
 func ServerOnly() RPCOption {
 	return func(m *schema.Method) {

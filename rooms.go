@@ -271,6 +271,7 @@ func (s *Server) play(ctx context.Context) error {
 		defer close(telling)
 		s.tellWatchers(watching)
 	}()
+	endDesk := s.openDesk()
 	<-s.crew.over
 	s.hall.Close()
 	stop()
@@ -278,6 +279,7 @@ func (s *Server) play(ctx context.Context) error {
 	endWatch()
 	<-watched
 	<-telling
+	endDesk()
 	return errors.Join(s.crew.err, s.crew.failed)
 }
 

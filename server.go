@@ -54,6 +54,7 @@ type Server struct {
 	room      *Room    // the default one, which is there as long as the server
 	hall      *hall.Hall[*Room]
 	board     *hall.Board[poster]
+	desk      *room.Desk // what rooms send to the program
 	toll      hall.Toll[netip.Prefix]
 	guesses   hall.Toll[netip.Prefix] // tickets that opened nothing
 	crew      crew
@@ -135,7 +136,7 @@ func New(cfg Config, g Game) (*Server, error) {
 
 // openDefault opens the room that is there from the beginning to the end.
 func (s *Server) openDefault() (err error) {
-	s.hall, s.board = hall.New[*Room](s.cfg.MaxRooms), hall.NewBoard[poster]()
+	s.hall, s.board, s.desk = hall.New[*Room](s.cfg.MaxRooms), hall.NewBoard[poster](), room.NewDesk()
 	s.crew.over = make(chan struct{})
 	place, err := s.place(&s.cfg.Room)
 	if err != nil {

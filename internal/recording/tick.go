@@ -69,8 +69,12 @@ type Entrance struct {
 type Post struct {
 	Method uint32
 	Stage  uint8
-	Msg    []byte // a value
+	Msg    []byte  // a value
+	From   *Sender // the room that has sent it; nil: none has
 }
+
+// Sender is a room that has sent a message.
+type Sender struct{ Room, Kind string }
 
 // Result is what asynchronous work came to.
 type Result struct {

@@ -65,7 +65,15 @@ func queueBounds() []limits.Limit {
 			Counter: "post/full, post/closed", Full: "`ErrBusy`, `*Closed`",
 		},
 		{
-			Name: "work given to `Go`", Default: maxAsync, Unit: "under way",
+			Name: "messages that a room sends to others", Default: limits.Say("%v, and %v", maxMails, limits.Bytes(maxMailBytes)), Unit: "a tick",
+			Counter: "room_message/too_many", Full: "not sent; who asks is told `CodeBusy`",
+		},
+		{
+			Name: "messages of rooms that wait for a room, or for the program", Default: limits.Say("%v, of one room %v, and %v of all", maxLetters, lettersEach, limits.Bytes(maxWaiting)), Unit: "encoded; none once it has ended",
+			Counter: "room_message/queue_full, room_message/room_gone", Full: "not sent; who asks is told `CodeBusy`, `CodeRoomUnknown`",
+		},
+		{
+			Name: "work given to `Go`, and messages to rooms of which something waits for the end", Default: maxAsync, Unit: "under way",
 			Counter: "async/full", Full: "`ErrTooMuchWork`",
 		},
 	}

@@ -36,6 +36,11 @@ const (
 	MaxPosts      = maxPosts
 	MaxRefusals   = maxRefusals
 	MaxUnsentAcks = maxUnsentAcks
+	MaxMails      = maxMails
+	MaxMailBytes  = maxMailBytes
+	MaxLetters    = maxLetters
+	MaxWaiting    = maxWaiting
+	LettersEach   = lettersEach
 	StallNames    = stallNames
 )
 
@@ -43,7 +48,19 @@ type (
 	Result    = result
 	Penalties = penalties
 	Outgoing  = outgoing
+	Posts     = posts
+	Mailed    = mailed
 )
+
+// LetterItem is a message of another room, with so many bytes.
+func LetterItem(from string, size int) rpcqueue.Item {
+	return rpcqueue.Item{Held: 1, Holds: &letter{from: Sender{Room: from}, size: size}}
+}
+
+func (p *Posts) Add(it rpcqueue.Item) error       { return p.add(it) }
+func (p *Posts) Take() []rpcqueue.Item            { return p.take() }
+func (p *Posts) Close() []rpcqueue.Item           { return p.close() }
+func (m *Mailed) Fits(tick uint64, size int) bool { return m.fits(tick, size) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 

@@ -3,6 +3,7 @@ package room
 import (
 	"hash/crc64"
 
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -26,6 +27,7 @@ const (
 	sentRecord
 	sentTimeScale
 	sentInputStatus
+	sentMail
 )
 
 // begin starts an entry.
@@ -115,6 +117,17 @@ func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
 	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed} {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
+	o.end()
+}
+
+// mail sums up a message to another room.
+func (o *outgoing) mail(to string, method uint32, stage loop.Stage, payload []byte) {
+	if o == nil || o.stopped {
+		return
+	}
+	o.begin(sentMail, uint64(method))
+	o.buf = wire.AppendString(append(o.buf, byte(stage)), to)
+	o.buf = wire.AppendBytes(o.buf, payload)
 	o.end()
 }
 

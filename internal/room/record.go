@@ -104,7 +104,9 @@ func (f *recorder) posts() []rpcqueue.Item {
 		if err != nil {
 			f.unrecorded(fmt.Sprintf("a posted %q: %v", all[i].Method.Name, err))
 		}
-		f.tick.Posts = append(f.tick.Posts, recording.Post{Method: all[i].Method.ID, Stage: uint8(all[i].Stage), Msg: b})
+		f.tick.Posts = append(f.tick.Posts, recording.Post{
+			Method: all[i].Method.ID, Stage: uint8(all[i].Stage), Msg: b, From: (*recording.Sender)(SenderOf(&all[i])),
+		})
 	}
 	return all
 }

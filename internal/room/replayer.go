@@ -148,7 +148,11 @@ func (f *replayer) posts() []rpcqueue.Item {
 			f.fail("a posted %q: %v", m.Queue.Name, err)
 			continue
 		}
-		f.items = append(f.items, rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg})
+		it := rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg}
+		if rec.From != nil {
+			it.Holds = &letter{from: Sender(*rec.From), sender: f.r} // Nobody waits for it.
+		}
+		f.items = append(f.items, it)
 	}
 	return f.items
 }

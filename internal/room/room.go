@@ -9,7 +9,7 @@
 //	              (record.go, replayer.go)
 //	poll.go       everything that has arrived; clients come and go
 //	dispatch.go   the way of a message: the queue, its handler, its answer
-//	work.go       what other goroutines bring in
+//	work.go       what other goroutines bring in; mail.go is what other rooms send
 //	snapshot.go   what each client is sent
 //	report.go     what a tick cost
 //	sleep.go      whether there is anything to do in the next ones
@@ -207,6 +207,7 @@ type Room struct {
 	inputs    inputs
 	async     async
 	queued    posts
+	mailed    mailed
 	ctx       context.Context // of the game's work; ends with the room
 	cancel    context.CancelFunc
 	penalties penalties

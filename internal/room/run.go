@@ -178,9 +178,8 @@ func (r *Room) Finish(code transport.Code, text string) error {
 	// What OnLeave has just asked for: to save a player, mostly.
 	r.endWork(r.async.pending > waited)
 	err = errors.Join(err, r.Inspect(r.takeResults))
-	if n := r.queued.close(); n > 0 {
-		r.metrics.Drops.Add(uint64(n), "post", "closed")
-	}
+	r.closePosts()
+	r.dropLetters()
 	r.async.wait.Wait() // What the results asked for sees a context that has ended.
 	ended()
 	r.endSystems()

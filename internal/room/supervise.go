@@ -105,6 +105,7 @@ func (r *Room) GiveUp(err error) {
 	const text = "the server hangs"
 	r.EndAdmission(transport.CodeInternal, text)
 	r.seats.close(transport.CodeInternal, text)
+	r.closePosts()
 	r.over(fmt.Errorf("netloop: %w", err))
 }
 

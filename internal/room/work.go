@@ -78,11 +78,8 @@ func (r *Room) Go(w Work) bool {
 		r.metrics.Drops.Add(1, "async", "full")
 		return false
 	}
-	a.pending++
-	a.started++
-	number := a.started
+	number := a.expect(w)
 	if a.recorded != nil {
-		a.recorded[number] = w
 		return true
 	}
 	a.wait.Add(1)
@@ -91,14 +88,29 @@ func (r *Room) Go(w Work) bool {
 		v := w.New()
 		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
 		defer func() {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.done = append(a.done, result{number, v, err, w.Then, nil})
+			a.finish(result{number, v, err, w.Then, nil})
 			r.rouse()
 		}()
 		err = r.CallAside("Go", func() error { return w.Do(r.ctx, v) })
 	}()
 	return true
+}
+
+// expect numbers a piece of work that is under way from now on.
+func (a *async) expect(w Work) uint64 {
+	a.pending++
+	a.started++
+	if a.recorded != nil {
+		a.recorded[a.started] = w
+	}
+	return a.started
+}
+
+// finish hands over what a piece of work came to. Any goroutine may call it.
+func (a *async) finish(res result) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done = append(a.done, res)
 }
 
 // Stream begins work that has results again and again, which whoever does it pushes. It counts
@@ -120,10 +132,7 @@ func (s *Stream) Push(value any) bool {
 	if s.r.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
 		return false
 	}
-	a := &s.r.async
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.done = append(a.done, result{s.number, value, nil, s.work.Then, s})
+	s.r.async.finish(result{s.number, value, nil, s.work.Then, s})
 	s.r.rouse()
 	return true
 }
@@ -190,12 +199,15 @@ func (r *Room) takeResults() {
 	}
 }
 
-// posts bounds what Post hands over from other goroutines.
+// posts bounds what Post hands over from other goroutines, and what other rooms send.
 type posts struct {
-	mu     sync.Mutex
-	items  []rpcqueue.Item // under mu
-	closed bool            // under mu
-	spare  []rpcqueue.Item // the room's
+	mu      sync.Mutex
+	items   []rpcqueue.Item // under mu
+	letters int             // of them, under mu
+	bytes   int             // of the letters, encoded; under mu
+	each    map[string]int  // letters by the room that has sent them; under mu
+	closed  bool            // under mu
+	spare   []rpcqueue.Item // the room's
 }
 
 const maxPosts = 1024 // a burst of ten seconds at 100 a second
@@ -209,19 +221,46 @@ var (
 // Post queues a message of the server's own for one of the next ticks. Any goroutine may call
 // it.
 func (r *Room) Post(it rpcqueue.Item) error {
-	p := &r.queued
+	err := r.Receive(it)
+	switch {
+	case errors.Is(err, ErrEnded):
+		r.metrics.Drops.Add(1, "post", "closed")
+	case errors.Is(err, ErrFull):
+		r.metrics.Drops.Add(1, "post", "full")
+	}
+	return err
+}
+
+// Receive is Post for the message of another room, which counts it if it is not taken.
+func (r *Room) Receive(it rpcqueue.Item) error {
+	err := r.queued.add(it)
+	if err == nil {
+		r.rouse()
+	}
+	return err
+}
+
+// add queues a message, if there is room for one of its kind.
+func (p *posts) add(it rpcqueue.Item) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		r.metrics.Drops.Add(1, "post", "closed")
 		return ErrEnded
 	}
-	if len(p.items) >= maxPosts {
-		r.metrics.Drops.Add(1, "post", "full")
+	l := letterOf(&it)
+	switch {
+	case l == nil && len(p.items)-p.letters >= maxPosts,
+		l != nil && (p.letters >= maxLetters || p.bytes+l.size > maxWaiting || p.each[l.from.Room] >= lettersEach):
 		return ErrFull
+	case l != nil:
+		if p.each == nil {
+			p.each = map[string]int{}
+		}
+		p.each[l.from.Room]++
+		p.letters++
+		p.bytes += l.size
 	}
 	p.items = append(p.items, it)
-	r.rouse()
 	return nil
 }
 
@@ -231,6 +270,8 @@ func (p *posts) take() []rpcqueue.Item {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items, p.spare = p.spare[:0], p.items
+	p.letters, p.bytes = 0, 0
+	clear(p.each)
 	return p.spare
 }
 
@@ -241,19 +282,33 @@ func (p *posts) some() bool {
 	return len(p.items) > 0
 }
 
-// close drops what waits, and refuses what comes later: no tick will take it.
-func (p *posts) close() (dropped int) {
+// close returns what waits, and refuses what comes later: no tick will take it.
+func (p *posts) close() (dropped []rpcqueue.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	dropped = len(p.items)
-	p.items, p.closed = nil, true
+	dropped = p.items
+	p.items, p.letters, p.closed = nil, 0, true
 	return dropped
+}
+
+// closePosts loses what waits for a tick, because there will be none. Any goroutine may call it.
+func (r *Room) closePosts() {
+	for _, it := range r.queued.close() {
+		if l := letterOf(&it); l != nil {
+			l.gone()
+			continue
+		}
+		r.metrics.Drops.Add(1, "post", "closed")
+	}
 }
 
 // takePosts queues what other goroutines posted.
 func (r *Room) takePosts() {
 	for _, it := range r.feed.posts() {
 		r.stir()
-		r.rpcs.Push(it)
+		out := r.rpcs.Push(it)
+		if l := letterOf(&it); l != nil && !out.Queued() {
+			l.refused(&it, out)
+		}
 	}
 }

@@ -309,6 +309,15 @@ func (q *Queue[C]) Forget(from uint64) int {
 	return n
 }
 
+// Each visits what is queued, by stage and in its order.
+func (q *Queue[C]) Each(fn func(it *Item)) {
+	for s := range q.rings {
+		for i := range q.rings[s].len() {
+			fn(q.rings[s].items.At(i))
+		}
+	}
+}
+
 // Counts visits every count that is not zero, in the order in which each was
 // first used; counts only grow. The stage is the one resolved, or 0 where there
 // is none. Methods that are not in the table count as one, named UnknownName:

@@ -1,0 +1,294 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// The messages of rooms that play with each other.
+var (
+	between = netloop.NewSchema("between", 1, 0)
+	rumours = netloop.NewRPC[rumour](between, "rumour", netloop.ServerOnly(), netloop.AtStage(
+		netloop.Update, netloop.Initialization, netloop.EarlyUpdate, netloop.FixedUpdate, netloop.PreUpdate, netloop.PreLateUpdate, netloop.PostLateUpdate))
+	known = netloop.NewClass[rumour](between, "known")
+)
+
+// rumour is a message between rooms. Each has another N of its sender.
+type rumour struct {
+	From  uint32 // number of the room that has sent it; the program is 0
+	N     uint32
+	Stage uint8
+	Hops  uint8
+}
+
+// roomNumber tells rooms apart that have the same name one after another.
+type roomNumber struct{ N uint32 }
+
+// gossipBook is what rooms have told of their messages.
+type gossipBook struct {
+	t    *testing.T
+	sent map[[2]uint32]*posted // by sender and N
+	next map[uint32]uint32     // N, by sender
+	said map[uint32]string     // what each room has heard and was told, with the ticks
+	last map[string]uint32     // the newest N of a sender in a room at a stage
+}
+
+// posted is what has become of one message.
+type posted struct {
+	asked, told bool
+	ran         int
+	err         error
+}
+
+func newGossipBook(t *testing.T) *gossipBook {
+	return &gossipBook{t: t, sent: map[[2]uint32]*posted{}, next: map[uint32]uint32{}, said: map[uint32]string{}, last: map[string]uint32{}}
+}
+
+// gossips is a game of rooms that tell each other things at random.
+type gossips struct {
+	book   *gossipBook
+	server *netloop.Server
+}
+
+func (*gossips) Schema() *netloop.Schema { return between }
+
+func (g *gossips) Open(r *netloop.Room) error {
+	book, self := g.book, roomNumber{1}
+	g.server = r.Server()
+	if err := r.Params(&self); err != nil {
+		return err
+	}
+	r.OnStart(func(tick *netloop.Tick) {
+		known.Spawn(tick, rumour{From: self.N})
+		book.chat(tick, self.N)
+	})
+	rumours.HandleRoom(r, func(tick *netloop.Tick, from *netloop.Sender, m rumour) error {
+		book.ran(tick, self.N, from, m)
+		for o := range known.All(tick) {
+			o.Edit(tick).N += m.N
+		}
+		if m.Hops > 0 {
+			book.send(tick, self.N, from.Room, m.Hops-1)
+		}
+		switch tick.Rand().IntN(200) {
+		case 0:
+			panic("a rumour too many")
+		case 1:
+			return errors.New("never heard of it")
+		}
+		return nil
+	})
+	return nil
+}
+
+// chat lets a room send now and then.
+func (b *gossipBook) chat(tick *netloop.Tick, self uint32) {
+	rng := tick.Rand()
+	many := 1 + rng.IntN(4)
+	switch rng.IntN(120) {
+	case 0:
+		many = 300 // More than one room may have waiting in another.
+	case 1:
+		many = 1030 // More than it may send.
+	}
+	to := roomNames[rng.IntN(len(roomNames))]
+	for range many {
+		b.send(tick, self, to, uint8(rng.IntN(3)))
+	}
+	if tick.Room().Spec().Name != "" && rng.IntN(40) == 0 {
+		tick.Room().Close(tick, netloop.CodeGame, "enough")
+	}
+	tick.AfterFunc(time.Duration(50+rng.IntN(3000))*time.Millisecond, func(tick *netloop.Tick) { b.chat(tick, self) })
+}
+
+// send sends a message, to a room or to the program, and asks what becomes of every second.
+func (b *gossipBook) send(tick *netloop.Tick, self uint32, to string, hops uint8) {
+	b.next[self]++
+	stages := netloop.AllStages()
+	m := rumour{From: self, N: b.next[self], Stage: uint8(stages[tick.Rand().IntN(len(stages))]), Hops: hops}
+	p := &posted{asked: m.N%2 == 0}
+	b.sent[[2]uint32{self, m.N}] = p
+	var then func(*netloop.Tick, error)
+	if p.asked {
+		then = func(tick *netloop.Tick, err error) {
+			if p.told {
+				b.t.Errorf("room %d is told of %d twice", self, m.N)
+			}
+			p.told, p.err = true, err
+			b.said[self] += fmt.Sprint(tick.Number(), " of ", m.N, err, ";")
+		}
+	}
+	if tick.Rand().IntN(10) == 0 {
+		m.Stage = uint8(netloop.Update)
+		rumours.SendServer(tick, m, then)
+		return
+	}
+	rumours.SendRoom(tick, to, m, then, netloop.RunAt(netloop.Stage(m.Stage)))
+}
+
+// ran notes that a message has arrived: from whom it says, at the stage that was asked for, and
+// in the order in which they were sent.
+func (b *gossipBook) ran(tick *netloop.Tick, self uint32, from *netloop.Sender, m rumour) {
+	b.said[self] += fmt.Sprint(tick.Number(), tick.Stage(), from, m, ";")
+	b.once(m, fmt.Sprint(self, " ", m.Stage))
+	if tick.Stage() != netloop.Stage(m.Stage) {
+		b.t.Errorf("a message for %v runs at %v", netloop.Stage(m.Stage), tick.Stage())
+	}
+	if from == nil != (m.From == 0) || from != nil && (from.Kind == "table") != (m.From > 1) {
+		b.t.Errorf("room %d hears %+v from %+v", self, m, from)
+	}
+}
+
+// once notes that a message has come to where those of a sender keep their order.
+func (b *gossipBook) once(m rumour, where string) {
+	if p := b.sent[[2]uint32{m.From, m.N}]; p != nil {
+		p.ran++
+	}
+	line := fmt.Sprint(m.From, " in ", where)
+	if b.last[line] >= m.N {
+		b.t.Errorf("%d of room %d comes after %d", m.N, m.From, b.last[line])
+	}
+	b.last[line] = m.N
+}
+
+// sumOf adds up the series of a family of a server's metrics that have such a label.
+func sumOf(t *testing.T, s *netloop.Server, family, label string) (n int) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m := inside.Netloop.Server(s).Room.Metrics()
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(rec.Body.String()) {
+		series, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.HasPrefix(series, family+"{") || !strings.Contains(series, label) {
+			continue
+		}
+		one, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += one
+	}
+	return n
+}
+
+// Whatever rooms send each other and the program, while others are opened, close, drain and sleep,
+// each message runs exactly once or is counted as lost, and whoever asks is told which of both;
+// those of one sender keep their order. Each room's recording plays the same by itself.
+func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
+	ran, failed, slept := 0, map[netloop.Code]int{}, 0
+	for seed := range seeds.Of(t, 30) {
+		rng := rand.New(rand.NewPCG(seed, 18))
+		g := &gossips{book: newGossipBook(t)}
+		book := g.book
+		files := map[uint32]*bytes.Buffer{1: {}}
+		w := netlooptest.New(t, g, netlooptest.Seed(seed), netlooptest.AllowPanics(), netlooptest.Record(files[1]),
+			netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), Sleep: rng.IntN(2) == 0}),
+			netlooptest.RecordRoom(func(netloop.RoomInfo) (io.WriteCloser, error) {
+				s := new(sheet)
+				files[uint32(1+len(files))] = &s.Buffer
+				return s, nil
+			}))
+		server := g.server
+		if err := rumours.HandleServer(server, func(_ context.Context, from *netloop.Sender, m rumour) {
+			if from == nil {
+				t.Errorf("the program gets %+v from nobody", m)
+			}
+			book.once(m, "the program")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			name := roomNames[rng.IntN(len(roomNames))]
+			switch number := uint32(1 + len(files)); rng.IntN(4) {
+			case 0, 1:
+				spec := netloop.RoomSpec{
+					Name: name, Kind: "table", Rate: netloop.Hz(uint64(5 + rng.IntN(55))), FixedRate: netloop.Hz(uint64(5 + rng.IntN(55))),
+					Sleep: rng.IntN(3) > 0, Params: roomNumber{number},
+				}
+				_, _ = w.OpenRoom(spec) // It may be there.
+			case 2:
+				book.next[0]++
+				_ = rumours.PostRoom(t.Context(), server, name, rumour{N: book.next[0], Stage: uint8(netloop.Update)})
+			default:
+				if name != "" && rng.IntN(3) == 0 {
+					_ = server.CloseRoom(name, time.Duration(rng.IntN(500))*time.Millisecond, netloop.CodeGame, "over")
+				}
+			}
+			for range 10 {
+				w.Step(1)
+				if w.Room("").Asleep() {
+					slept++
+				}
+			}
+		}
+		w.Drain(0)
+		w.Step(1)
+		all := 0
+		for id, p := range book.sent {
+			var refused *netloop.Refusal
+			switch {
+			case p.ran > 1:
+				t.Errorf("message %v ran %d times", id, p.ran)
+			case p.told && (p.err == nil) != (p.ran == 1):
+				t.Errorf("message %v ran %d times, and its sender was told %v", id, p.ran, p.err)
+			case p.told && p.err != nil && !errors.As(p.err, &refused):
+				t.Errorf("message %v: %v", id, p.err)
+			}
+			if refused != nil {
+				failed[refused.Code]++
+			}
+			all += p.ran
+		}
+		if counted := sumOf(t, server, "netloop_queue_drops_total", `queue="room_message"`); all+counted != len(book.sent) {
+			t.Errorf("%d messages: %d ran, %d were counted as lost", len(book.sent), all, counted)
+		}
+		ran += all
+		replayEach(t, g, files)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if ran == 0 || slept == 0 || failed[netloop.CodeRoomUnknown] == 0 || failed[netloop.CodeBusy] == 0 {
+		t.Errorf("%d messages ran, failed %v; rooms slept %d ticks", ran, failed, slept)
+	}
+}
+
+// replayEach plays the recording of each room by itself, which hears and is told the same.
+func replayEach(t *testing.T, g *gossips, files map[uint32]*bytes.Buffer) {
+	t.Helper()
+	played := g.book.said
+	for number, file := range files {
+		g.book = newGossipBook(t)
+		p, err := netloop.NewReplay(netloop.Config{Log: slog.New(slog.DiscardHandler)}, g, file)
+		var last, tick netloop.ReplayTick
+		for err == nil {
+			if tick, err = p.Step(); err == nil {
+				last = tick
+			}
+		}
+		rest, same := strings.CutPrefix(played[number], g.book.said[number])
+		// At its end a room is told what has come of its messages after the last tick.
+		for end := range strings.SplitSeq(strings.TrimSuffix(rest, ";"), ";") {
+			same = same && (end == "" || strings.HasPrefix(end, fmt.Sprint(last.Tick, " of ")))
+		}
+		if !same || !errors.Is(err, io.EOF) {
+			t.Errorf("room %d: the replay ends with %v; beyond it was heard %.200q", number, err, rest)
+		}
+	}
+}

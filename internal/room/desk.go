@@ -1,0 +1,98 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Desk is where the program around a server gets what rooms send to it. Any goroutine may use it;
+// one delivers.
+type Desk struct {
+	posts posts
+	woken chan struct{} // of size 1: something waits
+
+	mu       sync.Mutex
+	handlers map[*rpcqueue.Method]DeskHandler
+	open     bool // it is delivered from: no handler may be added
+}
+
+// DeskHandler runs for a message of a room.
+type DeskHandler func(ctx context.Context, from *Sender, msg any) error
+
+// NewDesk makes a desk for no messages.
+func NewDesk() *Desk {
+	return &Desk{woken: make(chan struct{}, 1), handlers: map[*rpcqueue.Method]DeskHandler{}}
+}
+
+// Handle sets the function for messages of a method. It must not panic.
+func (d *Desk) Handle(m *rpcqueue.Method, fn DeskHandler) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case fn == nil:
+		return errors.New("it needs a function")
+	case d.open:
+		return errors.New("the server runs already")
+	case d.handlers[m] != nil:
+		return fmt.Errorf("method %q has a handler already", m.Name)
+	}
+	d.handlers[m] = fn
+	return nil
+}
+
+func (d *Desk) handler(m *rpcqueue.Method) DeskHandler {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.handlers[m]
+}
+
+// Receive takes a message of a room, or says why not: see Mail.Deliver.
+func (d *Desk) Receive(it rpcqueue.Item) error {
+	if d.handler(it.Method) == nil {
+		return transport.Refuse(transport.CodeUnknownMethod, "the program does not handle %s", it.Method.Name)
+	}
+	if err := d.posts.add(it); err != nil {
+		return err
+	}
+	select {
+	case d.woken <- struct{}{}:
+	default: // It is woken already.
+	}
+	return nil
+}
+
+// Deliver runs the handlers of all that waits, and returns when nothing does.
+func (d *Desk) Deliver(ctx context.Context) {
+	for all := d.posts.take(); len(all) > 0; all = d.posts.take() {
+		for i := range all {
+			_ = d.handler(all[i].Method)(ctx, SenderOf(&all[i]), all[i].Msg) // It has been told.
+			letterOf(&all[i]).settled(nil)
+		}
+	}
+}
+
+// Open reports whether there is anything to deliver ever. From now on nothing is added.
+func (d *Desk) Open() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = true
+	return len(d.handlers) > 0
+}
+
+// Serve delivers until stop is closed, and then what still waits; ctx is that of the handlers.
+func (d *Desk) Serve(ctx context.Context, stop <-chan struct{}) {
+	for {
+		select {
+		case <-d.woken:
+			d.Deliver(ctx)
+		case <-stop:
+			d.Deliver(ctx)
+			return
+		}
+	}
+}
