@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// ticketModel plays tickets, parties, moves, locks, private rooms and spectators at random, beside
-// what the rooms say of who is in.
+// ticketModel plays tickets, parties, moves, locks, private rooms, spectators, sleep and messages
+// between rooms at random, beside what the rooms say of who is in.
 type ticketModel struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -22,6 +22,9 @@ type ticketModel struct {
 	guests  []*modelTraveller
 	members map[int]map[netloop.ClientID]string // of each traveller: the rooms that have it
 	since   map[string]time.Duration            // when the room of a name was opened or has ended
+	server  *netloop.Server
+	words   []*modelWord // that rooms have sent each other, by number
+	slept   int          // rooms that slept when somebody looked
 }
 
 // modelParty is a reservation.
@@ -53,12 +56,14 @@ func newTicketModel(t *testing.T, seed uint64) *ticketModel {
 		t: t, rng: rand.New(rand.NewPCG(seed, 17)), members: map[int]map[netloop.ClientID]string{}, since: map[string]time.Duration{},
 	}
 	m.w = netlooptest.New(t, script(m.open), netlooptest.Seed(seed), netlooptest.MaxRooms(4),
-		netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), MaxClients: 3, MaxSpectators: 1}))
+		netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(30), MaxClients: 3, MaxSpectators: 1, Sleep: m.rng.IntN(2) == 0}))
 	return m
 }
 
 // open fills a room that tells the model who comes and goes.
 func (m *ticketModel) open(r *netloop.Room) {
+	m.server = r.Server()
+	echo.HandleRoom(r, m.hear)
 	of := func(c *netloop.Client) (n int, p *modelParty) {
 		var said who
 		if err := c.Join().Params(&said); err != nil {
@@ -111,9 +116,12 @@ func (m *ticketModel) open(r *netloop.Room) {
 // act does one thing at random.
 func (m *ticketModel) act() {
 	name := roomNames[m.rng.IntN(len(roomNames))]
-	switch m.rng.IntN(12) {
+	switch m.rng.IntN(14) {
 	case 0:
-		spec := netloop.RoomSpec{Name: name, Rate: netloop.Hz(uint64(10 + m.rng.IntN(50))), MaxClients: 1 + m.rng.IntN(4), MaxSpectators: m.rng.IntN(2), Private: m.rng.IntN(3) == 0}
+		spec := netloop.RoomSpec{
+			Name: name, Rate: netloop.Hz(uint64(10 + m.rng.IntN(50))), MaxClients: 1 + m.rng.IntN(4),
+			MaxSpectators: m.rng.IntN(2), Private: m.rng.IntN(3) == 0, Sleep: m.rng.IntN(2) == 0,
+		}
 		if _, err := m.w.OpenRoom(spec); err == nil {
 			m.since[name] = m.w.Now()
 		}
@@ -134,6 +142,8 @@ func (m *ticketModel) act() {
 		if p := m.party(); p != nil {
 			m.come(client.Config{Ticket: string(p.tickets[m.rng.IntN(len(p.tickets))])}, p)
 		}
+	case 12, 13:
+		m.talk(name)
 	default:
 		m.disturb()
 	}
@@ -249,6 +259,7 @@ func (m *ticketModel) sendOn(g *modelTraveller) {
 
 // check holds what must be true at any time.
 func (m *ticketModel) check() {
+	m.checkWords()
 	m.w.Tick(func(tick *netloop.Tick) {
 		for info := range tick.Room().Server().Rooms() {
 			if players := info.Clients - info.Spectators; players > info.Spec.MaxClients || info.Spectators > info.Spec.MaxSpectators {
@@ -286,10 +297,11 @@ func roomOfTicket(ticket string) string {
 	return name
 }
 
-// Whatever clients, parties and rooms do, no seat is sold twice, no ticket is good for two, a good
-// one is good, nobody is in two rooms, and everybody hears of the end.
+// Whatever clients, parties and rooms do, awake and asleep, no seat is sold twice, no ticket is good
+// for two, a good one is good, nobody is in two rooms, everybody hears of the end, and what rooms
+// tell each other is heard once, or counted.
 func TestTicketsAndMovesFollowTheModel(t *testing.T) {
-	in := 0
+	in, slept, heard := 0, 0, 0
 	for seed := range seeds.Of(t, 200) {
 		m := newTicketModel(t, seed)
 		for range 50 {
@@ -299,6 +311,7 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 		}
 		m.w.Step(60)
 		m.check()
+		m.checkSleep()
 		for _, p := range m.parties {
 			in += p.inside
 		}
@@ -313,11 +326,13 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 				t.Errorf("traveller %d has never left %v", n, fmt.Sprint(m.members[n]))
 			}
 		}
+		heard += m.checkHeard()
+		slept += m.slept
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if in == 0 {
-		t.Error("nobody ever came by a ticket")
+	if in == 0 || slept == 0 || heard == 0 {
+		t.Errorf("%d came by a ticket, %d rooms slept, %d messages were heard", in, slept, heard)
 	}
 }
