@@ -3,6 +3,7 @@ package browser_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/netloop/netloop/internal/nodetest"
@@ -34,10 +35,13 @@ func play(t *testing.T, file string, args ...string) {
 	t.Helper()
 	nodetest.Tool(t, "esbuild") // Where npm has installed nothing there may be no Node either.
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/server", "./cmd/loadclient")
-	build.Dir = nodetest.Root(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
+		args := append([]string{"build", "-o", to}, programs...)
+		build := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // They are those above.
+		build.Dir = nodetest.Root(t)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	t.Setenv("NETLOOP_BIN", bin)
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))

@@ -21,8 +21,8 @@ async function play(server, options = {}) {
 }
 
 /** on plays on a server of the test's own. */
-async function on(flags, fn) {
-  const server = await Server.start(flags);
+async function on(flags, fn, program) {
+  const server = await Server.start(flags, {}, program);
   try {
     await fn(server);
   } finally {
@@ -96,6 +96,26 @@ test("joins the server that has taken the place of the one it played on", async 
     await second.stop();
   }
 });
+
+test("moves from a lobby to a table, and back, over one connection", () => on(["--cards.players", "2"], async (server) => {
+  const { client, errors, stop } = await play(server, { token: "ann", schema: undefined });
+  const phases = [];
+  const there = (what, is) => until(what, () => client.status.phase === "playing" && is());
+  await there("it is in the lobby", () => true);
+  client.onStatus((s) => phases.push(s.phase));
+  const place = await client.call("lobby.sit", { Table: "", Private: false, Watch: false });
+  assert.ok(client.move(place.Ticket));
+  await there("it sits at the table", () => client.room === place.Room && client.class("seat").size > 0);
+  await client.verify();
+  assert.deepEqual([...client.class("listing").all()], [], "the lobby's objects are gone");
+  const back = await client.call("table.leave", {});
+  assert.ok(client.move(back.Ticket));
+  await there("it is in the lobby again", () => client.room !== place.Room && client.class("listing").size > 0);
+  await client.verify();
+  assert.deepEqual(phases, ["moving", "loading", "playing", "moving", "loading", "playing"]);
+  assert.deepEqual([client.stats.drops, client.stats.malformed, errors], [0, 0, []]);
+  stop();
+}, "cards"));
 
 test("a page of another game is refused in words", () => on([], async (server) => {
   const schema = { name: "chess", major: 1, minor: 0, classes: {}, methods: {} };

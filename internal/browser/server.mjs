@@ -23,11 +23,11 @@ export async function until(what, fn, limitMs = 20_000) {
 
 /** Server is one that runs. */
 export class Server {
-  /** start starts one. Ports are free ones, or those of a server that ran before. */
-  static async start(flags = [], ports = {}) {
+  /** start starts one. Ports are free ones, or those of a server that ran before; program is the game. */
+  static async start(flags = [], ports = {}, program = "server") {
     const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
     const file = path.join(dir, "addr.json");
-    const process_ = spawn(path.join(bin, "server"), [
+    const process_ = spawn(path.join(bin, program), [
       "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", "127.0.0.1:0", "--web", `127.0.0.1:${ports.web ?? 0}`,
       "--addr-file", file, ...flags,
     ], { stdio: ["ignore", "ignore", "pipe"] });

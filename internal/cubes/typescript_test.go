@@ -17,11 +17,10 @@ type scriptFigures struct {
 	GarbagePerPacket, Growth                 float64 // bytes
 }
 
-// playScript lets the reader in TypeScript play a crowd that rolls, which is the hardest, with a
+// record writes what a client has received of a crowd that rolls, which is the hardest, with a
 // snapshot in each tick and acknowledgements that come three ticks later.
-func playScript(tb testing.TB, ticks int) (f scriptFigures) {
+func record(tb testing.TB, ticks int) (path string) {
 	tb.Helper()
-	script := nodetest.Bundle(tb, "test/crowd.ts")
 	c := newCrowd(tb, 2, true, far)
 	var all []byte
 	for i := range ticks {
@@ -33,12 +32,19 @@ func playScript(tb testing.TB, ticks int) (f scriptFigures) {
 			all = append(binary.LittleEndian.AppendUint32(all, uint32(len(p))), p...)
 		}
 	}
-	path := filepath.Join(tb.TempDir(), "crowd")
+	path = filepath.Join(tb.TempDir(), "crowd")
 	if err := os.WriteFile(path, all, 0o600); err != nil {
 		tb.Fatal(err)
 	}
+	return path
+}
+
+// playScript lets the reader in TypeScript play a crowd in Node.
+func playScript(tb testing.TB, ticks int) (f scriptFigures) {
+	tb.Helper()
+	script := nodetest.Bundle(tb, "test/crowd.ts")
 	// With one thread code is compiled when it is warm, and not when another thread gets to it.
-	out := nodetest.Node(tb, "--expose-gc", "--single-threaded", "--max-semi-space-size=512", script, path)
+	out := nodetest.Node(tb, "--expose-gc", "--single-threaded", "--max-semi-space-size=512", script, record(tb, ticks))
 	if err := json.Unmarshal([]byte(out), &f); err != nil {
 		tb.Fatalf("%v: %s", err, out)
 	}
@@ -70,4 +76,23 @@ func BenchmarkTypeScriptReader(b *testing.B) {
 	b.ReportMetric(f.GarbagePerPacket, "garbage-B/packet")
 	b.ReportMetric(f.Growth/1024, "growth-KiB")
 	b.ReportMetric(float64(f.Packets)/float64(f.Frames), "packets/frame")
+}
+
+// BenchmarkTypeScriptReaderInChromium prints what they cost a page of a real browser that draws 60
+// frames a second, and nothing else: a minute of play.
+func BenchmarkTypeScriptReaderInChromium(b *testing.B) {
+	nodetest.Tool(b, "playwright-core")
+	out := nodetest.RunIn(b, "internal/browser", "node", "crowd.mjs", nodetest.Bundle(b, "test/crowdpage.ts"), record(b, 3720))
+	var f struct {
+		Frames, Digests                     int
+		Seconds, FrameP50, FrameP99, Growth float64
+	}
+	if err := json.Unmarshal([]byte(out), &f); err != nil || f.Digests == 0 {
+		b.Fatalf("%v: %s", err, out)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(f.FrameP50, "ms/frame-p50")
+	b.ReportMetric(f.FrameP99, "ms/frame-p99")
+	b.ReportMetric(float64(f.Frames)/f.Seconds, "frames/s")
+	b.ReportMetric(f.Growth/1024, "growth-KiB")
 }

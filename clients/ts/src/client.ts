@@ -510,6 +510,12 @@ export class ClientImpl extends Connection implements Client<any>, World, Surrou
     this.worse(how);
   }
 
+  move(ticket: string): boolean {
+    const can = this.live && this.moves && !this.closed;
+    if (can) this.link!.move(ticket);
+    return can;
+  }
+
   cut(): void {
     this.link?.cut();
   }

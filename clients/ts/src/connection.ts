@@ -9,7 +9,7 @@ import type { Contender } from "./session/entry.js";
 import { enter, type Entered } from "./session/entry.js";
 import { Away, mayFollow } from "./session/back.js";
 import { Backlog } from "./session/backlog.js";
-import { Arrived, type Arrival, type Link, type Traffic } from "./session/link.js";
+import { Arrived, type Arrival, type Link, type Onward, type Traffic } from "./session/link.js";
 import { Reception } from "./session/reception.js";
 import { Refusals, Snapshots, Verification } from "./session/receiving.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
@@ -60,8 +60,9 @@ export abstract class Connection {
   private received = 0;
   private attempts = 0;
   private lull = { heard: 0, step: 0, quiet: 0 };
-
   private ticket: string;
+  private onward: Onward | undefined;
+  protected moves = false;
 
   constructor(
     protected readonly options: ConnectOptions<any>,
@@ -112,9 +113,10 @@ export abstract class Connection {
 
   /** Makes a connection: the first, or the next one after a break. */
   async open(timeoutMs: number, signal?: AbortSignal): Promise<Entered> {
-    const { options, platform } = this;
-    const { info, contenders } = await this.route();
-    const token = await tokenOf(options.token, this.secret.length > 0);
+    const { options, platform, onward } = this;
+    this.onward = undefined;
+    const { info, contenders } = onward ? over(onward, this.info) : await this.route();
+    const token = onward ? "" : await tokenOf(options.token, this.secret.length > 0);
     this.info = info;
     const own = options.schema ?? info.schema;
     return enter(
@@ -129,6 +131,7 @@ export abstract class Connection {
           spectate: options.spectate ?? false,
           params: options.params === undefined ? NONE : new TextEncoder().encode(JSON.stringify(options.params)),
           token,
+          datagram: onward?.first ?? 0,
           build: "netloop-ts",
           ...(options.reconnect !== false && {
             resume: { token: this.secret, received: this.received, kept: this.secret.length > 0, attempt: 0 },
@@ -167,6 +170,7 @@ export abstract class Connection {
     this.link = link;
     this.secret = w.secret;
     this.keepMs = w.keep;
+    this.moves = w.moves;
     this.reception.restart(w.sendEvery);
     this.refusals = new Refusals();
     this.snapshots.restart();
@@ -209,7 +213,7 @@ export abstract class Connection {
     if (!away) return;
     this.away = undefined;
     if (away.resumed) this.counts.resumes++;
-    this.options.log?.(`connected again after ${away.attempt} attempts`);
+    if (!away.moves) this.options.log?.(`connected again after ${away.attempt} attempts`);
     this.become(away.resumed ? { ...this.back, phase: this.back.phase } : { ...CONNECTING, phase: "loading" });
   }
 
@@ -257,7 +261,8 @@ export abstract class Connection {
       (limit, signal) => this.open(limit, signal),
       (error) => this.finish(error.code, error.message),
     );
-    this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.attempt, leftMs: this.leftMs, ...a.why });
+    if (a.moves) this.setStatus({ ...CONNECTING, phase: "moving" });
+    else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.attempt, leftMs: this.leftMs, ...a.why });
   }
 
   /** Takes a connection that has arrived. */
@@ -285,6 +290,7 @@ export abstract class Connection {
       // The game sends the client on to another room: it comes there as a newcomer, by this ticket.
       this.ticket = text;
       this.secret = NONE;
+      this.failed(code, "the client has moved to another room");
     }
     if (this.options.reconnect !== false && (moved || mayFollow(code, this.away !== undefined))) return this.lose(code, text);
     this.released();
@@ -292,14 +298,18 @@ export abstract class Connection {
   }
 
   private lose(code: number, text: string): void {
+    this.onward = this.link?.onward;
     this.link?.close(Code.Timeout, text);
     const now = this.platform.now();
     if (this.away) return this.away.failed(now, { code, text });
-    this.counts.drops++;
     this.back = this.current;
     const { platform } = this;
     this.away = new Away(now, { code, text }, () => platform.now(), () => platform.random());
-    this.options.log?.(`the connection has broken: ${text}`);
+    if (this.onward) this.away.moves = true;
+    else {
+      this.counts.drops++;
+      this.options.log?.(`the connection has broken: ${text}`);
+    }
     this.reconnect(now);
   }
 
@@ -310,6 +320,7 @@ export abstract class Connection {
     this.away?.stop();
     this.away = undefined;
     this.link?.close(code === Code.Left ? Code.Left : Code.Unspecified, "");
+    this.onward?.carrier.close(Code.Left, "");
     this.verification.done(new NetloopError(code, text));
     this.failed(code, text);
     this.setStatus({ ...CONNECTING, phase: "closed", code, text });
@@ -420,6 +431,11 @@ export abstract class Connection {
     if (r.left === 0) this.become({ ...CONNECTING, phase: "playing", closingAt: now.closingAt });
     else this.become({ ...now, loaded: Math.max(r.total - r.left, now.loaded), objects: r.total });
   }
+}
+
+/** The way on over the connection that there is. */
+function over({ carrier }: Onward, info: ConnectInfo): Route {
+  return { info, contenders: [{ name: carrier.transport, afterMs: 0, dial: async () => carrier }] };
 }
 
 /** The token of an attempt. Who shows a secret needs none, unless the place is gone. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, type ConnectOptions } from "../src/api.js";
 import { Kind } from "../src/wire/frames.js";
-import { fields, Rig, say, settle } from "./rig.js";
+import { emptyPacket, fields, Rig, say, settle } from "./rig.js";
 import { tables } from "./tables.js";
 
 const SECRET = { secret: "first", keepMs: 10_000 };
@@ -243,4 +243,66 @@ test("a simulated link delays both ways and loses datagrams, never the stream", 
   client.simulate({});
   rig.step(16, 30);
   assert.ok(rig.peer.datagrams.length > before);
+});
+
+test("a client moves to another room over its connection, and what was sent before it knew does not count", async () => {
+  const { rig, client, phases } = await playing();
+  const { peer } = rig;
+  assert.ok(client.move("a@box"));
+  peer.hear();
+  assert.equal(new TextDecoder().decode(peer.last(Kind.Move)![1] as Uint8Array), "a@box");
+  const call = client.call("ask", { Text: "?" }).catch((e: { code: number }) => e.code);
+  peer.hear();
+  const sent = peer.datagrams.length;
+  peer.send(say.moved("a@box"));
+  rig.step();
+  await settle();
+  assert.equal(await call, Code.Moved);
+  assert.ok(!client.send("tell", { Text: "on the way" }) && !client.move("b@box"), "it is in no room");
+  const hello = peer.hear().last(Kind.Hello)!;
+  assert.equal(new TextDecoder().decode(hello[13] as Uint8Array), "a@box");
+  assert.deepEqual([hello[16], fields(hello[11] as Uint8Array)[1], rig.peers.length], [sent + 1, undefined, 1]);
+  rig.step(16, 3);
+  assert.equal(peer.datagrams.length, sent, "it says nothing until it is welcome");
+  peer.send(say.welcome({ id: 3, secret: "other", datagram: 50 }));
+  await settle();
+  rig.step();
+  peer.send(say.accepted());
+  peer.datagram((w) => w.sized(5, emptyPacket(400, 1)), 49);
+  rig.step();
+  assert.equal(client.status.phase, "loading", "a datagram of the session before");
+  peer.datagram((w) => w.sized(5, emptyPacket(301, 1)), 50);
+  rig.step();
+  assert.deepEqual([client.id, client.stats.drops, client.status.phase, rig.errors], [3, 0, "playing", []]);
+  assert.deepEqual(phases.slice(0, 2), ["moving", "loading"]);
+  const first = fields(peer.datagrams[sent])[1];
+  assert.equal(first, sent + 1, "datagrams are numbered on");
+  peer.client.cut();
+  rig.step();
+  await redialled(rig, 2);
+  assert.equal(rig.peer.hear().last(Kind.Hello)![16], undefined, "the next connection is a new one");
+});
+
+test("a room that refuses one who moves ends the client, and a connection that breaks on the way does not", async () => {
+  for (const refusal of [say.refused(Code.Full, "8 of 8"), say.close(Code.Full, "8 of 8")]) {
+    const { rig, client } = await playing();
+    rig.peer.send(say.moved("a@box"));
+    rig.step();
+    await settle();
+    rig.peer.send(refusal);
+    await settle();
+    rig.step();
+    assert.deepEqual(client.closed, { code: Code.Full, text: "8 of 8" });
+    assert.ok(rig.peer.hear().closed, "the connection goes, too");
+  }
+  const { rig, client } = await playing();
+  rig.peer.send(say.moved("a@box"));
+  rig.step();
+  await settle();
+  rig.peer.client.cut();
+  await settle();
+  await redialled(rig, 2);
+  const hello = rig.peer.hear().last(Kind.Hello)!;
+  assert.equal(new TextDecoder().decode(hello[13] as Uint8Array), "a@box", "the ticket is said again");
+  assert.deepEqual([hello[16], client.closed], [undefined, undefined]);
 });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { MemoryCarrier } from "../src/net/memory.js";
 import { Arrived, Link, type Arrival } from "../src/session/link.js";
 import { Duplicates } from "../src/session/window.js";
-import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, parseClose, parseFrame, parseWelcome } from "../src/wire/frames.js";
+import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, moveFrame, parseClose, parseFrame, parseWelcome } from "../src/wire/frames.js";
 import { Refusal } from "../src/wire/refusal.js";
 import { clip, Walker, Writer } from "../src/wire/protobuf.js";
 import { example } from "./page.js";
@@ -40,6 +40,7 @@ test("the frames of a server are read as the page says", () => {
   assert.deepEqual(framed("frame-received"), [{ kind: Arrived.Received, at: 1, value: 16 }]);
   assert.deepEqual(framed("frame-closing"), [{ kind: Arrived.Closing, at: 1, value: 30e9 }]);
   assert.deepEqual(framed("frame-state"), [{ kind: Arrived.Record, at: 1, bytes: Uint8Array.of(0xde, 0xad, 0xbe, 0xef) }]);
+  assert.deepEqual(framed("frame-moved"), [{ kind: Arrived.Gone, code: 22, text: "a@box" }]);
   assert.deepEqual(framed("frame-close"), [{ kind: Arrived.Gone, code: 3, text: "cheated" }]);
   const [reply] = framed("frame-reply");
   assert.deepEqual(reply.kind === Arrived.Message && { ...reply.message, payload: 0 }, {
@@ -53,7 +54,7 @@ test("a welcome and a refusal are read as the page says", () => {
     { ...welcome, instance: [...welcome.instance], secret: [...welcome.secret] },
     {
       protocol: 1, minor: 2, id: 7, instance: [1, 2], room: "", tickRate: { num: 60, den: 1 }, fixedRate: { num: 60, den: 1 }, sendEvery: 1,
-      epoch: { tick: 300, at: 5000 }, server: 5000.1, secret: [], keep: 0, resumed: false,
+      epoch: { tick: 300, at: 5000 }, server: 5000.1, secret: [], keep: 0, resumed: false, datagram: 0, moves: false,
     },
   );
   assert.deepEqual(parseClose(parseFrame(example("frame-refused").subarray(1)).body), { code: 8, text: "8 of 8" });
@@ -61,6 +62,7 @@ test("a welcome and a refusal are read as the page says", () => {
 
 test("the frames of a client are those of the page", () => {
   assert.deepEqual(closeFrame(3, "cheated"), example("frame-close"));
+  assert.deepEqual(moveFrame("a@box"), example("frame-move"));
   assert.deepEqual(countFrame(Kind.StateApplied, 9), example("frame-applied"));
   assert.deepEqual(countFrame(Kind.MessagesReceived, 16), example("frame-received"));
   assert.deepEqual(digestFrame(120, false), example("frame-digest"));

@@ -58,9 +58,10 @@ export const say = {
   accepted: (received = 0) => frameOf(Kind.Accepted, new Writer().number(1, received).done()),
   received: (n: number) => frameOf(Kind.MessagesReceived, new Writer().number(1, n).done()),
   close: (code: number, text: string) => frameOf(Kind.Close, new Writer().number(1, code).text(2, text).done()),
+  moved: (ticket: string) => frameOf(Kind.Moved, new Writer().text(1, ticket).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
-  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number }) =>
+  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number }) =>
     frameOf(
       Kind.Welcome,
       new Writer()
@@ -76,6 +77,8 @@ export const say = {
         .text(13, w.secret ?? "")
         .number(14, (w.keepMs ?? 0) * NS)
         .number(15, w.resumed ?? false)
+        .number(16, w.datagram ?? 0)
+        .number(18, true)
         .done(),
     ),
 };

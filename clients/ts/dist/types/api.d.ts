@@ -144,7 +144,7 @@ export interface Simulation {
     loss?: number;
 }
 /** Where a client is in its life. */
-export type Phase = "connecting" | "loading" | "playing" | "reconnecting" | "closed";
+export type Phase = "connecting" | "loading" | "playing" | "moving" | "reconnecting" | "closed";
 /** A client's phase, and what belongs to it. */
 export interface Status {
     readonly phase: Phase;
@@ -385,6 +385,14 @@ export interface Client<G extends Shape = Shape> {
     inputs(sample: (frame: Frame) => G["input"], options?: {
         repeat?: (last: G["input"], missed: number) => G["input"];
     }): void;
+    /**
+     * Asks the room to let the client go on to that of a ticket, or of a private room's code. The game
+     * may send a client on by itself, and both are the same from there on. The connection stays; all
+     * objects despawn, and those of the other room spawn; calls and messages under way are lost; id and
+     * room are others. The phase is moving, and then loading. If the other room does not take it, the
+     * client ends with the reason. False: it is in no room that it could leave.
+     */
+    move(ticket: string): boolean;
     /** Asks whether the state is the server's: it resolves if the digests agree. */
     verify(): Promise<void>;
     /** Makes the link worse from now on, or with {} as good as it is. */

@@ -39,6 +39,8 @@ export class Away {
   /** It goes on where it was. */
   resumed = false;
   landed: Entered | undefined;
+  /** The attempt is a move to another room, over the connection that there is. */
+  moves = false;
   private dialling: AbortController | undefined;
   private next: number;
 
@@ -60,7 +62,7 @@ export class Away {
   /** Begins an attempt, of which failed is told if it is no use to go on. */
   dial(now: number, giveUp: number, enter: (limit: number, signal: AbortSignal) => Promise<Entered>, failed: (e: NetloopError) => void): void {
     this.attempt++;
-    const limit = Math.min(doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
+    const limit = Math.min(this.moves ? MOST_LIMIT : doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
     const dialling = new AbortController();
     this.dialling = dialling;
     enter(limit, dialling.signal).then(
@@ -72,7 +74,8 @@ export class Away {
       (error: NetloopError) => {
         if (this.dialling !== dialling) return;
         this.dialling = undefined;
-        if (!passes(error.code)) return failed(error);
+        const broken = error.code === Code.Lost || error.code === Code.Timeout;
+        if (!passes(error.code) || (this.moves && !broken)) return failed(error); // The room before has let it go.
         this.failed(this.now(), { code: error.code, text: error.message });
       },
     );
@@ -81,7 +84,7 @@ export class Away {
   /** An attempt has failed: the next comes after a pause. */
   failed(now: number, why: { code: number; text: string }): void {
     this.why = why;
-    this.waits = false;
+    this.waits = this.moves = false;
     this.landed = undefined;
     const wait = doubled(FIRST_WAIT, this.attempt, MOST_WAIT);
     // Give or take half, so that the clients of a server that was away do not all come at once.

@@ -133,7 +133,7 @@ class Race {
     const { hello, traffic } = this.cfg;
     const began = this.cfg.now();
     const cutter = new Cutter();
-    const greeting = new Greeting();
+    const greeting = new Greeting(hello.datagram > 0);
     let link: Link | undefined;
     const refuse = (error: NetloopError) => {
       this.open.delete(c);
@@ -154,7 +154,7 @@ class Race {
           traffic.bytesOut += schemaAccepted.length;
           carrier.stream(schemaAccepted.slice());
         } else if (welcome) {
-          link = new Link(carrier, this.cfg.now, this.cfg.setTimeout, traffic);
+          link = new Link(carrier, this.cfg.now, this.cfg.setTimeout, traffic, hello.datagram || 1, welcome.datagram || 1);
           this.finish();
           this.resolve({ link, welcome, began });
         }

@@ -20,7 +20,9 @@ export class Greeting {
   private size = 0;
   private got = 0;
   private tables: Uint8Array = new Uint8Array(0);
-  private accepted = false;
+
+  /** accepted: the tables of this connection are known, as those of a client that moves. */
+  constructor(private accepted: boolean) {}
 
   /** Takes a frame; a refusal of the server is thrown, and so is a Refusal of what makes no sense. */
   take(frame: Uint8Array): Step {
@@ -28,6 +30,7 @@ export class Greeting {
     switch (kind) {
       case Kind.SchemaPart:
         return this.part(body);
+      case Kind.Close: // As a room says it that refuses one who moves.
       case Kind.Refused: {
         const c = parseClose(body);
         throw new NetloopError(c.code, c.text);

@@ -6,7 +6,7 @@ import type { Carrier } from "../net/carrier.js";
 import type { Acknowledgement } from "../state/acks.js";
 import {
   closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
-  parseClose, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseOverload, parseTimes, parseTimeScale, checkAcks,
+  parseClose, moveFrame, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseMoved, parseOverload, parseTimes, parseTimeScale, checkAcks,
   type Epoch, type InputStatus, type Message, type TimeScale,
 } from "../wire/frames.js";
 import { varintSize, Walker, Writer } from "../wire/protobuf.js";
@@ -61,6 +61,12 @@ export interface Outgoing {
   reliable: boolean;
 }
 
+/** Where a client goes on, and the number of its first datagram there. */
+export interface Onward {
+  carrier: Carrier;
+  first: number;
+}
+
 const MAX_ARRIVALS = 1024;
 const MAX_ARRIVED_BYTES = 1 << 20;
 const MAX_UNRELIABLE = 512;
@@ -79,11 +85,13 @@ export class Link {
   /** The end is under way or over. */
   ending = false;
   backlog: Backlog | undefined;
+  /** The server has sent the client on to another room: it goes there over this carrier. */
+  onward: Onward | undefined;
   private inbox: Arrival[] = [];
   private inboxBytes = 0;
   private duplicates = new Duplicates();
   private messages = 0;
-  private number = 0;
+  private number: number;
   private unreliable: Uint8Array[] = [];
   private unreliableBytes = 0;
   private requestDue = false;
@@ -98,7 +106,11 @@ export class Link {
     private now: () => number,
     private later: (fn: () => void, ms: number) => void,
     private traffic: Traffic,
+    /** The numbers of the first datagrams that leave, and that count. */
+    first = 1,
+    private firstIn = 1,
   ) {
+    this.number = first - 1;
     this.heard = now();
   }
 
@@ -178,7 +190,7 @@ export class Link {
         case Field.InputStatus: status = parseInputStatus(w.body); break;
       }
     }
-    if (b.length > MAX_DATAGRAM || number === 0 || !this.duplicates.fresh(number)) beyond();
+    if (b.length > MAX_DATAGRAM || number < this.firstIn || !this.duplicates.fresh(number)) beyond();
     this.heard = at;
     if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: Arrived.Time, times: [...reply, at] });
     if (state) this.lose({ kind: Arrived.State, at, bytes: state }, state.length);
@@ -240,12 +252,17 @@ export class Link {
         const c = parseClose(body);
         return this.gone(c.code, c.text, true);
       }
+      case Kind.Moved:
+        this.onward = { carrier: this.carrier, first: this.number + 1 };
+        this.backlog = undefined; // What is sent from now on reaches nobody.
+        return this.gone(Code.Moved, parseMoved(body), false);
     }
     beyond();
   }
 
   /** The carrier has ended. */
   closed(code: number, text: string): void {
+    this.onward = undefined;
     if (!this.ending) this.gone(code, text, false);
   }
 
@@ -360,6 +377,11 @@ export class Link {
 
   requestFullState(): void {
     this.control(digestFrame(0, true));
+  }
+
+  /** Asks the room to let the client go on to that of a ticket. */
+  move(ticket: string): void {
+    this.control(moveFrame(ticket));
   }
 
   requestTime(): void {

@@ -31,9 +31,11 @@ export const enum Kind {
   Accepted,
   MessagesReceived,
   Closing,
+  Move,
+  Moved,
 }
 
-const FRAME: readonly number[] = [0, ...Array(16).fill(SIZED)];
+const FRAME: readonly number[] = [0, ...Array(18).fill(SIZED)];
 
 // What is read here of bytes that break the rules throws a Refusal.
 
@@ -115,6 +117,8 @@ export interface Hello {
   resume?: Resume;
   ticket: string;
   spectate: boolean;
+  /** Of a client that moves: the number of its first datagram in the other room; else 0. */
+  datagram: number;
 }
 
 /** Where a client goes on. */
@@ -139,12 +143,24 @@ export function helloFrame(h: Hello): Uint8Array {
     const r = h.resume;
     w.sized(11, new Writer().body(1, r.token).number(2, r.received).number(3, r.kept).number(4, r.attempt).peek());
   }
-  w.text(13, h.ticket).number(14, h.spectate);
+  w.text(13, h.ticket).number(14, h.spectate).number(15, true).number(16, h.datagram);
   return frameOf(Kind.Hello, w.peek());
 }
 
 export function closeFrame(code: number, text: string): Uint8Array {
   return frameOf(Kind.Close, new Writer().number(1, code).text(2, clip(text)).peek());
+}
+
+export function moveFrame(ticket: string): Uint8Array {
+  return frameOf(Kind.Move, new Writer().text(1, ticket).peek());
+}
+
+/** The ticket of `moved`. */
+export function parseMoved(body: Uint8Array): string {
+  let ticket = "";
+  const w = new Walker(body, [0, SIZED]);
+  while (w.next()) ticket = shortText(w.body);
+  return ticket;
 }
 
 export function digestFrame(snapshots: number, full: boolean): Uint8Array {
@@ -187,6 +203,10 @@ export interface Welcome {
   secret: Uint8Array;
   keep: number;
   resumed: boolean;
+  /** To a client that moves: the number of the server's first datagram in the other room. */
+  datagram: number;
+  /** Whether the client may ask to move. */
+  moves: boolean;
 }
 
 const NS = 1e6; // nanoseconds of a millisecond
@@ -197,7 +217,7 @@ function time(ns: number): number {
   return ns < MAX_TIME ? ns / NS : beyond();
 }
 
-const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT];
+const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT];
 const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT];
 const CLOSE = [0, VARINT, SIZED];
 
@@ -205,7 +225,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
   const none = { num: 0, den: 0 };
   const w: Welcome = {
     protocol: 0, minor: 0, id: 0, instance: new Uint8Array(0), room: "", tickRate: none, fixedRate: none, sendEvery: 0,
-    epoch: { tick: 0, at: 0 }, server: 0, secret: new Uint8Array(0), keep: 0, resumed: false,
+    epoch: { tick: 0, at: 0 }, server: 0, secret: new Uint8Array(0), keep: 0, resumed: false, datagram: 0, moves: false,
   };
   const f = new Walker(body, WELCOME);
   while (f.next()) {
@@ -224,6 +244,8 @@ export function parseWelcome(body: Uint8Array): Welcome {
       case 13: w.secret = f.body.slice(); break;
       case 14: w.keep = Math.min(f.value, MAX_TIME) / NS; break;
       case 15: w.resumed = f.value !== 0; break;
+      case 16: w.datagram = f.value; break;
+      case 18: w.moves = f.value !== 0; break;
     }
   }
   return w.id === 0 || w.tickRate === none || w.fixedRate === none ? beyond() : w;

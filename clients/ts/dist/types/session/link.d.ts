@@ -69,16 +69,24 @@ export interface Outgoing {
     payload: Uint8Array;
     reliable: boolean;
 }
+/** Where a client goes on, and the number of its first datagram there. */
+export interface Onward {
+    carrier: Carrier;
+    first: number;
+}
 export declare class Link {
     private carrier;
     private now;
     private later;
     private traffic;
+    private firstIn;
     /** When anything sound arrived last. */
     heard: number;
     /** The end is under way or over. */
     ending: boolean;
     backlog: Backlog | undefined;
+    /** The server has sent the client on to another room: it goes there over this carrier. */
+    onward: Onward | undefined;
     private inbox;
     private inboxBytes;
     private duplicates;
@@ -92,7 +100,9 @@ export declare class Link {
     private toldBytes;
     private decided;
     private out;
-    constructor(carrier: Carrier, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic);
+    constructor(carrier: Carrier, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic, 
+    /** The numbers of the first datagrams that leave, and that count. */
+    first?: number, firstIn?: number);
     /** Calls fn once it is known whether the game takes the client in: with nothing, or with the end. */
     onDecided(fn: (closed?: {
         code: number;
@@ -143,6 +153,8 @@ export declare class Link {
     recordApplied(record: number): void;
     requestDigest(snapshots: number): void;
     requestFullState(): void;
+    /** Asks the room to let the client go on to that of a ticket. */
+    move(ticket: string): void;
     requestTime(): void;
     giveInputs(packet: Uint8Array): void;
     /** Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements. */

@@ -24,7 +24,9 @@ export declare const enum Kind {
     TimeScale = 13,
     Accepted = 14,
     MessagesReceived = 15,
-    Closing = 16
+    Closing = 16,
+    Move = 17,
+    Moved = 18
 }
 /** The only known field of a frame, or Kind.None if there is none. */
 export declare function parseFrame(frame: Uint8Array): {
@@ -54,6 +56,8 @@ export interface Hello {
     resume?: Resume;
     ticket: string;
     spectate: boolean;
+    /** Of a client that moves: the number of its first datagram in the other room; else 0. */
+    datagram: number;
 }
 /** Where a client goes on. */
 export interface Resume {
@@ -64,6 +68,9 @@ export interface Resume {
 }
 export declare function helloFrame(h: Hello): Uint8Array;
 export declare function closeFrame(code: number, text: string): Uint8Array;
+export declare function moveFrame(ticket: string): Uint8Array;
+/** The ticket of `moved`. */
+export declare function parseMoved(body: Uint8Array): string;
 export declare function digestFrame(snapshots: number, full: boolean): Uint8Array;
 /** A number of a second, as a rational. */
 export interface Rate {
@@ -98,6 +105,10 @@ export interface Welcome {
     secret: Uint8Array;
     keep: number;
     resumed: boolean;
+    /** To a client that moves: the number of the server's first datagram in the other room. */
+    datagram: number;
+    /** Whether the client may ask to move. */
+    moves: boolean;
 }
 export declare function parseWelcome(body: Uint8Array): Welcome;
 export declare function parseEpoch(body: Uint8Array): Epoch;

@@ -1,0 +1,48 @@
+// Plays what a client of a crowd has received in a page, a snapshot in each frame that the browser
+// draws, as a game does: internal/browser/crowd.mjs shows it to Chromium.
+
+import { packetsOf, percentile, Player } from "./player.js";
+
+declare const gc: () => void;
+
+const WARM = 120; // frames until the code is compiled
+
+/** Plays everything once, and returns what frames have taken from the warm ones on. */
+async function play(file: string) {
+  const packets = packetsOf(new Uint8Array(await (await fetch(file)).arrayBuffer()));
+  const times = new Float64Array(packets.length);
+  const player = new Player(packets);
+  const heap = () => (gc(), (performance as any).memory.usedJSHeapSize as number);
+  let [count, held, began] = [-WARM, 0, 0];
+  await new Promise<void>((done, failed) => {
+    const frame = () => {
+      if (!player.more) return done();
+      if (count === 0) {
+        held = heap();
+        began = performance.now();
+      }
+      const then = performance.now();
+      try {
+        player.frame();
+      } catch (error) {
+        return failed(error);
+      }
+      const took = performance.now() - then;
+      if (count >= 0) times[count] = took;
+      count++;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  const seconds = (performance.now() - began) / 1000;
+  return {
+    frames: count,
+    seconds,
+    digests: player.digests,
+    frameP50: percentile(times, count, 50),
+    frameP99: percentile(times, count, 99),
+    growth: heap() - held,
+  };
+}
+
+Object.assign(globalThis, { play });
