@@ -70,12 +70,16 @@ type house struct {
 	admits func(context.Context, *netloopv1.Hello) error // nil: everybody
 	knows  func() any                                    // who is admitted
 	says   *netloopv1.Welcome
+	clock  func() time.Duration // of sessions; nil: the door's
+	counts *transport.Stats     // of sessions; nil: the door's
+	asked  context.Context      // of the last admission
 	last   atomic.Uint64
 }
 
 func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
 func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	h.asked = ctx
 	if h.admits != nil {
 		if err := h.admits(ctx, hello); err != nil {
 			return nil, err
@@ -83,7 +87,7 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*t
 	}
 	id := h.last.Add(1)
 	a := &transport.Admission{
-		Welcome: h.says, Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits},
+		Welcome: h.says, Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: h.clock, Stats: h.counts},
 		Joined: func(s *transport.Session) {
 			h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s})
 		},
@@ -259,6 +263,35 @@ func TestWhoIsLetInHasAPlace(t *testing.T) {
 			t.Error("beside that one another one is closed with", closed)
 		}
 	})
+}
+
+// A session goes by the door's clock and counters, unless it has its own. The context of its
+// admission ends with that.
+func TestWhatASessionGoesBy(t *testing.T) {
+	for name, own := range map[string]bool{"the door's": false, "its own": true} {
+		open(t, name, func(t *testing.T, h *house) {
+			h.cfg.Clock = func() time.Duration { return time.Hour }
+			want := time.Hour
+			if own {
+				want = time.Minute
+				h.clock, h.counts = func() time.Duration { return time.Minute }, new(transport.Stats)
+			}
+			g := h.comes(aHello(t))
+			peer, link := transport.NewSession(transport.SessionConfig{Inbox: transport.NewInbox(0, nil), Client: true, Limits: transport.DefaultLimits})
+			peer.Send(transport.Message{Method: 3, Reliable: true})
+			peer.Flush(0)
+			g.Stream <- link.AppendStream(nil, 1000)
+			if h.seen(transport.MessageArrived) != 1 || h.Seen[len(h.Seen)-1].At != want {
+				t.Errorf("there arrive %+v", h.Seen)
+			}
+			if n := h.stats.FramesIn.Load(); (n == 0) != own || own && h.counts.FramesIn.Load() == 0 {
+				t.Errorf("%d frames are counted at the door", n)
+			}
+			if h.asked.Err() == nil {
+				t.Error("the context of its admission goes on")
+			}
+		})
+	}
 }
 
 // A client with another schema is told the server's. It accepts, or leaves because of it, which is

@@ -136,9 +136,7 @@ func (h *Host) handshake(c *conn) (*transport.Admission, error) {
 		if hello != nil {
 			return h.admit(c.Context(), c, hello)
 		}
-		if _, err := c.Write(answer); err != nil {
-			return nil, err
-		}
+		_, _ = c.Write(answer) // Where that fails there is nothing to read any more.
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,10 @@ type house struct {
 	tables []byte
 	says   *netloopv1.Welcome // nil: a good one
 	last   atomic.Uint64
-	who    []any // known of those who came
+	clock  func() time.Duration // of sessions; nil: the host's
+	stats  *transport.Stats     // of sessions; nil: the host's
+	who    []any                // known of those who came
+	ctx    context.Context      // of the last admission
 	remote string
 }
 
@@ -41,7 +45,7 @@ func newHouse() *house {
 func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
 func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
-	h.who, h.remote = append(h.who, transport.Who(ctx)), remote
+	h.who, h.ctx, h.remote = append(h.who, transport.Who(ctx)), ctx, remote
 	if h.admits != nil {
 		if err := h.admits(ctx, hello); err != nil {
 			return nil, err
@@ -54,7 +58,7 @@ func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, remote string
 	}
 	return &transport.Admission{
 		Who: id, Welcome: welcome,
-		Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits},
+		Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: h.clock, Stats: h.stats},
 		Joined:  func(s *transport.Session) { h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s}) },
 	}, nil
 }
@@ -147,6 +151,24 @@ func TestWhatSessionsSendGoesOver(t *testing.T) {
 		if h.Stats.DatagramsIn.Load() == 0 {
 			t.Error("the host counts nothing")
 		}
+		if rtt := s.LinkFacts().SRTT; rtt != 0 {
+			t.Error("the round trip, which nobody measures, is", rtt)
+		}
+		if h.ctx.Err() == nil {
+			t.Error("the context of an admission outlives it")
+		}
+	})
+	play(t, "by a clock and counters of their own", func(t *testing.T, h *house, d *Dialer) {
+		h.clock, h.stats = func() time.Duration { return time.Minute }, new(transport.Stats)
+		g := mustDial(t, d)
+		g.Send(transport.Message{Method: 99})
+		g.Flush(0)
+		if a := h.Find(t, "the message", nettest.Message(99)); a.At != time.Minute {
+			t.Errorf("a message came at %v", a.At)
+		}
+		if h.Stats.DatagramsIn.Load() != 0 || h.stats.DatagramsIn.Load() == 0 {
+			t.Error("the host counts what the session does")
+		}
 	})
 }
 
@@ -188,7 +210,7 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 		h.Find(t, "its end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == 2 })
 	})
 	play(t, "the host", func(t *testing.T, h *house, d *Dialer) {
-		g := mustDial(t, d)
+		all := []*guest{mustDial(t, d), mustDial(t, d), mustDial(t, d)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -196,8 +218,10 @@ func TestWhoeverClosesSaysWhy(t *testing.T) {
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("it waits for %v", took)
 		}
-		if a := g.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || !a.Closed.Remote {
-			t.Errorf("the client reads %+v", a.Closed)
+		for _, g := range all {
+			if a := g.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || !a.Closed.Remote {
+				t.Errorf("the client reads %+v", a.Closed)
+			}
 		}
 		var r *transport.Refusal
 		if _, _, err := dial(t.Context(), d); !errors.As(err, &r) || r.Code != transport.CodeClosing {
@@ -242,7 +266,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 		}
 	})
 	play(t, "a hello that is none", func(t *testing.T, h *house, _ *Dialer) {
-		for _, says := range [][]byte{{1, 0xff}, {0xff, 0xff, 0xff, 0xff}} {
+		for text, says := range map[string][]byte{"the first frame is malformed": {1, 0xff}, "no hello": {0xff, 0xff, 0xff, 0xff}} {
 			c, err := h.open()
 			if err != nil {
 				t.Fatal(err)
@@ -251,7 +275,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-c.Context().Done()
-			if why := c.Closed(); why.Code != transport.CodeProtocol || !why.Remote {
+			if why := c.Closed(); why.Code != transport.CodeProtocol || why.Text != text || !why.Remote {
 				t.Errorf("%x: it reads %+v", says, why)
 			}
 		}
@@ -268,7 +292,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	play(t, "a hello that cannot be encoded", func(t *testing.T, h *house, d *Dialer) {
 		bad := nettest.Hello()
 		bad.Room = "\xff"
-		if _, _, err := d.Dial(t.Context(), transport.Greeting{Hello: bad}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}); err == nil || len(h.who) != 0 {
+		if _, _, err := d.Dial(t.Context(), transport.Greeting{Hello: bad}, transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}); err == nil || !strings.HasPrefix(err.Error(), "the hello: ") || len(h.who) != 0 {
 			t.Errorf("it says %v", err)
 		}
 	})
@@ -356,11 +380,11 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 		over := make(chan error, 2)
 		go func() {
 			for {
-				if _, err := client.Write(make([]byte, 1000)); err != nil {
+				if _, err := client.Write(make([]byte, 1<<10)); err != nil {
 					over <- err
 					return
 				}
-				wrote.Add(1000)
+				wrote.Add(1 << 10)
 			}
 		}()
 		go func() {
@@ -373,20 +397,20 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if wrote.Load() != maxStream/1000*1000 || sent.Load() != maxDatagrams {
+		if wrote.Load() != maxStream || sent.Load() != maxDatagrams {
 			t.Errorf("%d bytes and %d datagrams wait", wrote.Load(), sent.Load())
 		}
 		if n, err := server.Peek(make([]byte, 10)); n != 10 || err != nil {
 			t.Errorf("of the stream are there %d bytes, %v", n, err)
 		}
-		if n, err := server.Read(make([]byte, 5000)); n != 5000 || err != nil {
+		if n, err := server.Read(make([]byte, 5<<10)); n != 5<<10 || err != nil {
 			t.Errorf("of the stream are there %d bytes, %v", n, err)
 		}
 		if b, err := server.ReceiveDatagram(); len(b) != 1 || err != nil {
 			t.Errorf("there is %x, %v", b, err)
 		}
 		synctest.Wait()
-		if wrote.Load() != maxStream/1000*1000+5000 || sent.Load() != maxDatagrams+1 {
+		if wrote.Load() != maxStream+5<<10 || sent.Load() != maxDatagrams+1 {
 			t.Errorf("%d bytes and %d datagrams have gone", wrote.Load(), sent.Load())
 		}
 		if server.Err() != nil || client.Err() != nil {
@@ -408,6 +432,27 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 	})
 }
 
+// A stream on which a single byte waits has no room for all that it may hold.
+func TestAStreamThatIsNotEmptyIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := pair()
+		_, _ = client.Write([]byte{1})
+		wrote := make(chan struct{})
+		go func() { _, _ = client.Write(make([]byte, maxStream)); close(wrote) }()
+		synctest.Wait()
+		select {
+		case <-wrote:
+			t.Error("it takes more than it may hold")
+		default:
+		}
+		if n, err := server.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		<-wrote
+		client.Close(transport.CodeLeft, "")
+	})
+}
+
 // A stream is read to the end that was written before: by its end, or by that of the connection.
 func TestAStreamIsReadToItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -423,7 +468,7 @@ func TestAStreamIsReadToItsEnd(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		c.end(client)
-		if _, err := client.Write([]byte("more")); err == nil {
+		if n, err := client.Write([]byte("more")); n != 0 || err == nil {
 			t.Errorf("%s: after it more is written", name)
 		}
 		if got, err := io.ReadAll(readOnly{server}); !bytes.Equal(got, big) || !errors.Is(err, c.want) {
