@@ -254,7 +254,7 @@ func readKnown(file string, all []change) (reasons map[string]string, err error)
 			continue
 		}
 		what, why, ok := strings.Cut(text, " # ")
-		if what = strings.TrimSpace(what); !ok {
+		if !ok {
 			return nil, fmt.Errorf("%s: no reason behind %q", file, what)
 		}
 		name, _, _ := strings.Cut(what, " | ")
