@@ -146,7 +146,6 @@ func (d *Door) admit(ctx context.Context, st *stranger, hello *netloopv1.Hello, 
 func (d *Door) decline(v Visitor, conn carrier.Conn, err error) {
 	if errors.Is(err, errLeft) {
 		d.cfg.Stats.Refused.Add(1)
-		return
 	}
 	if v.Context().Err() != nil {
 		return // It has gone by itself.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,8 +114,8 @@ func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
 			cancel()
 			h.Close(ctx)
 			synctest.Wait()
-			if n := h.stats.Strangers.Load(); n != 0 {
-				t.Errorf("%d strangers are left", n)
+			if n := h.stats.Strangers.Load(); n != 0 || len(h.visitors) != 0 {
+				t.Errorf("%d strangers and %d visitors are left", n, len(h.visitors))
 			}
 		})
 	})
@@ -232,8 +233,14 @@ func TestWhatThoseReadWhoAreNotLetIn(t *testing.T) {
 func TestWhoIsLetInHasAPlace(t *testing.T) {
 	open(t, "one after another", func(t *testing.T, h *house) {
 		h.SetMaxConns(1)
-		g := h.comes(aHello(t))
+		began := time.Now()
+		var opening context.Context
+		g := &guest{Wire: nettest.NewWire(), opens: func(ctx context.Context) error { opening = ctx; return nil }}
+		h.enters(g, aHello(t))
 		frame, _ := g.said(t)
+		if opening.Err() == nil || g.WroteBy != began.Add(5*time.Second) {
+			t.Errorf("the welcome may be written until %v", g.WroteBy)
+		}
 		if frame.GetWelcome().GetClientId() != 1 || !g.Deadline.IsZero() || !g.Until.IsZero() || h.stats.Joined[transport.QUIC].Load() != 1 {
 			t.Errorf("it reads %v, by %v and %v", frame, g.Deadline, g.Until)
 		}
@@ -311,8 +318,8 @@ func TestTheServersTablesAreTold(t *testing.T) {
 	open(t, "it accepts", func(t *testing.T, h *house) {
 		h.tables = tables
 		g := h.comes(aHello(t))
-		if frame, _ := g.said(t); frame.GetSchemaPart() == nil {
-			t.Fatalf("it reads %v", frame)
+		if frame, _ := g.said(t); frame.GetSchemaPart() == nil || g.WroteBy != g.Deadline || g.WroteBy.IsZero() {
+			t.Fatalf("it reads %v, written until %v", frame, g.WroteBy)
 		}
 		g.Stream <- accepted
 		if h.seen(transport.Joined) != 1 || counted(h) != [3]uint64{} {
@@ -539,5 +546,79 @@ func TestTheLogIsNotFilled(t *testing.T) {
 				t.Errorf("%s: the log reads %q, want %q", c.what, got, c.want)
 			}
 		}
+	})
+}
+
+// A stranger that has to make room is told so by its door, and counted once.
+func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{stats: new(transport.Stats)}
+		h.Door = New(Config{Handler: h, Stats: h.stats, MaxStrangers: 2, HelloTimeout: time.Hour})
+		var all []*guest
+		for n := range 3 {
+			g := &guest{Wire: nettest.NewWire()}
+			g.Addr.Store(&net.UDPAddr{IP: net.IPv4(10, 0, byte(n), 1), Port: 1})
+			h.enters(g)
+			all = append(all, g)
+			time.Sleep(dismissAfter)
+		}
+		if _, closed := all[0].said(t); closed != transport.CodeBusy || h.stats.Refused.Load() != 1 {
+			t.Errorf("the oldest is closed with %v, and %d are counted", closed, h.stats.Refused.Load())
+		}
+		for _, g := range all[1:] {
+			if _, closed := g.said(t); closed != 0 {
+				t.Error("another one is closed with", closed)
+			}
+		}
+		h.Close(t.Context())
+	})
+}
+
+// What a program says about its door is kept, and what it leaves out is filled in.
+func TestWhatAProgramSaysAboutItsDoor(t *testing.T) {
+	said := Config{
+		Clock: func() time.Duration { return time.Hour }, Stats: new(transport.Stats), Log: slog.New(slog.DiscardHandler),
+		HelloTimeout: 1, AdmitTimeout: 1, MaxConns: 1, MaxStrangers: 1,
+		Refusing: func() (transport.Code, bool) { return transport.CodeBusy, false },
+	}
+	c := said.complete()
+	if c.HelloTimeout != 1 || c.AdmitTimeout != 1 || c.MaxConns != 1 || c.MaxStrangers != 1 || c.Stats != said.Stats || c.Log != said.Log {
+		t.Errorf("%+v becomes %+v", said, c)
+	}
+	if code, _ := c.Refusing(); code != transport.CodeBusy || c.Clock() != time.Hour {
+		t.Error("another clock is taken, or another answer")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Config{})
+		time.Sleep(time.Minute)
+		if c := d.cfg; c.HelloTimeout != 5*time.Second || c.AdmitTimeout != 10*time.Second || c.MaxConns != 4096 || c.MaxStrangers != 1024 || c.Clock() != time.Minute {
+			t.Errorf("the defaults are %+v", c)
+		}
+		d.Failed("nobody is told")
+		for n := range 3 * heardBurst {
+			if d.Begin(from(n), true) == nil {
+				t.Fatal("somebody is turned away")
+			}
+		}
+	})
+	for conns, want := range map[int]int{1: minBurst, minBurst: minBurst, 500: 500} {
+		if got := New(Config{MaxConns: conns}).strangers.rates.burst; got != want {
+			t.Errorf("a door for %d takes %d at once, want %d", conns, got, want)
+		}
+	}
+}
+
+// Strangers are those whose handshake is half open, and those who are connected; not whose
+// handshake is half open from an address that is known.
+func TestStrangersAreTold(t *testing.T) {
+	open(t, "by their stage", func(t *testing.T, h *house) {
+		forged := h.Begin(from(1), false)
+		known := h.Begin(from(2), true)
+		h.comes()
+		if halfOpen, met := h.Strangers(); halfOpen != 1 || met != 1 {
+			t.Errorf("%d are half open, and %d connected", halfOpen, met)
+		}
+		forged.Abandon()
+		known.Abandon()
 	})
 }

@@ -323,7 +323,7 @@ func TestRatesForget(t *testing.T) {
 			t.Fatal("a bucket is forgotten before it is full")
 		}
 	}
-	at = at.Add(2 * r.period)
+	at = r.turn.Add(r.period)
 	if r.have(first, at); len(r.now)+len(r.before) != 0 {
 		t.Error("after a long time sites are remembered")
 	}
@@ -350,5 +350,81 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 	}
 	if !r.have(siteOf(from(2)), at) {
 		t.Error("another site has no rate")
+	}
+	if r.before[site] != nil {
+		t.Error("it is remembered twice")
+	}
+}
+
+// A bucket is remembered until it is full, even if all of its site and as many as are half open have
+// come at once.
+func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
+	const burst = 100
+	r := newRates(burst)
+	at := time.Unix(5000, 0)
+	site := siteOf(from(1))
+	r.take(siteOf(from(0)), at) // The generation begins.
+	at = r.turn.Add(-time.Millisecond)
+	for range burst + maxHalfOpen {
+		r.take(site, at)
+	}
+	at = at.Add((burst + maxHalfOpen) * time.Second / siteRate)
+	if r.find(site, at.Add(-time.Millisecond)) == nil {
+		t.Error("a bucket is forgotten before it is full")
+	}
+}
+
+// Who has been told to go takes no place of those who come, and whose handshake is half open does.
+func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
+	const most = 4
+	c := newCrowd(most)
+	all := c.mustCome(t, 0, most)
+	c.mustCome(t, 1, 1) // One has to go.
+	c.leave(all[most-1])
+	if c.askForProof(from(2)) {
+		t.Error("where there is a place a proof is asked for")
+	}
+	half := c.begin(from(3), false)
+	if half == nil || !c.askForProof(from(2)) {
+		t.Error("where a handshake that is half open has the last place no proof is asked for")
+	}
+	c.abandon(half)
+	if c.mustCome(t, 2, 1); len(c.gone) != 1 {
+		t.Errorf("%d had to go", len(c.gone))
+	}
+}
+
+// A newcomer counts with its site: a site makes room for its own, even beside older strangers of
+// others, and for another one only if it has two more.
+func TestANewcomerCountsWithItsSite(t *testing.T) {
+	c := newCrowd(6)
+	c.mustCome(t, 2, 3)
+	own := c.mustCome(t, 1, 3)
+	c.at = c.at.Add(dismissAfter)
+	if c.mustCome(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].who {
+		t.Error("the oldest of its site is not told to go")
+	}
+	for _, few := range []int{1, 2, 3} {
+		c := newCrowd(6)
+		c.mustCome(t, 1, few)
+		c.mustCome(t, 2, 6-few)
+		if want := 6-few >= few+2; (c.come(1) != nil) != want {
+			t.Errorf("beside %d others, of a site with %d: %v", 6-few, few, !want)
+		}
+	}
+}
+
+// A proof is asked for so often at once, and no more often.
+func TestProofsHaveARate(t *testing.T) {
+	c := newCrowd(100)
+	c.mustCome(t, 1, maxPerSite)
+	asked := 0
+	for range 2 * retryBurst {
+		if c.askForProof(from(1)) {
+			asked++
+		}
+	}
+	if asked != retryBurst {
+		t.Errorf("%d are asked for a proof, want %d", asked, retryBurst)
 	}
 }

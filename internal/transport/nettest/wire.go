@@ -32,6 +32,7 @@ type Wire struct {
 	Closes   []transport.Closed // every call of Close
 	Deadline time.Time          // of what is read
 	Until    time.Time          // of what is written
+	WroteBy  time.Time          // Until, at the last write
 	Fails    error              // of what is written and sent
 	Why      transport.Closed   // how the connection has ended by itself
 }
@@ -104,7 +105,7 @@ func (w *Wire) Write(b []byte) (int, error) {
 	if w.Fails != nil {
 		return 0, w.Fails
 	}
-	w.Wrote = append(w.Wrote, b...)
+	w.Wrote, w.WroteBy = append(w.Wrote, b...), w.Until
 	return len(b), nil
 }
 
