@@ -356,8 +356,8 @@ func TestABucketOutlivesItsGeneration(t *testing.T) {
 	}
 }
 
-// A bucket is remembered until it is full, even if all of its site and as many as are half open have
-// come at once.
+// A bucket is remembered until it is full, even if all of its site and as many as are half open
+// have come at once.
 func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
 	const burst = 100
 	r := newRates(burst)

@@ -37,7 +37,9 @@ type host struct {
 	stats *transport.Stats
 	admit atomic.Pointer[func(context.Context) error]
 	stop  func()
-	last  atomic.Uint64
+
+	sockets *Server
+	last    atomic.Uint64
 }
 
 // Tables implements transport.Handler: all clients have the same.
@@ -82,9 +84,9 @@ func serve(t *testing.T, change func(*settings)) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sockets := New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle})
+	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle})
 	pages, err := web.Listen(web.Config{
-		Listen: "127.0.0.1:0", TLS: o.tls, Socket: sockets, Origins: origins, Counts: new(web.Counts), Log: slog.New(slog.DiscardHandler),
+		Listen: "127.0.0.1:0", TLS: o.tls, Socket: h.sockets, Origins: origins, Counts: new(web.Counts), Log: slog.New(slog.DiscardHandler),
 		Facts: func() web.Facts { return web.Facts{} },
 	})
 	if err != nil {
@@ -102,7 +104,7 @@ func serve(t *testing.T, change func(*settings)) *host {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		sockets.Close()
+		h.sockets.Close()
 	})
 	t.Cleanup(h.stop)
 	return h
