@@ -85,7 +85,6 @@ func TestWhatADialSays(t *testing.T) {
 		"a close of a socket":     {t.Context(), websocket.CloseError{Code: 4004, Reason: "so"}, refused(4), nil},
 		"a refusal":               {t.Context(), refused(transport.CodeFull), refused(transport.CodeFull), nil},
 		"no time":                 {over, other, nil, context.DeadlineExceeded},
-		"no time, and a refusal":  {over, errBusy, refused(transport.CodeBusy), nil},
 		"no patience":             {given, other, nil, context.Canceled},
 		"no patience, but a word": {given, &transport.Closed{Code: transport.CodeKicked, Text: "so", Remote: true}, refused(transport.CodeKicked), nil},
 		"a cable":                 {t.Context(), other, nil, other},
@@ -98,7 +97,7 @@ func TestWhatADialSays(t *testing.T) {
 		if c.is != nil && !errors.Is(got, c.is) {
 			t.Errorf("%s: %v, want %v", name, got, c.is)
 		}
-		if late := strings.HasPrefix(got.Error(), "nobody has answered in time"); late != (c.is == context.DeadlineExceeded) { //nolint:errorlint // It is of the table.
+		if late := strings.HasPrefix(got.Error(), "nobody has answered in time"); late != (c.ctx == over) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
