@@ -3,6 +3,7 @@ package app
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -61,5 +62,46 @@ func TestEmptySchemaAsTypeScript(t *testing.T) {
 	r := command(t, &game{schema: netloop.NewSchema("nothing", 1, 0), config: &settingsStruct{}}, nil, "schema", "--ts")
 	if r.exit != 0 || !strings.Contains(r.stdout, "input: undefined;") {
 		t.Errorf("exit %d: %s%s", r.exit, r.stderr, r.stdout)
+	}
+}
+
+// A call tells what its answer is made of, a class is drawn from its birth only if it says when
+// that was, and each Go type is declared once.
+func TestSchemaOfCallsAsTypeScript(t *testing.T) {
+	type Question struct{ N uint8 }
+	type Answer struct {
+		Text string `net:"max=12"`
+		Odds []float64
+	}
+	type plain struct {
+		Born netloop.Born
+		X    float32
+	}
+	type still struct{ X float32 }
+	sc := netloop.NewSchema("calls", 2, 1)
+	netloop.NewClass[plain](sc, "plain")
+	netloop.NewClass[still](sc, "still")
+	netloop.NewCall[Question, Answer](sc, "ask", netloop.Timeout(1500*time.Millisecond))
+	netloop.NewCall[Question, Question](sc, "mirror")
+	r := command(t, &game{schema: sc, config: &settingsStruct{}}, nil, "schema", "--ts")
+	if r.exit != 0 || r.stderr != "" {
+		t.Fatalf("exit %d: %s", r.exit, r.stderr)
+	}
+	for _, want := range []string{
+		"/** What \"ask\" carries. */\nexport interface Question {\n  /** uint8 */\n  N: number;\n}\n",
+		"/** What \"ask\" carries. */\nexport interface Answer {\n  /** string max=12 */\n  Text: string;\n  /** []float64 max=64 */\n  Odds: Array<number>;\n}\n",
+		`    "ask": { question: Question; answer: Answer };` + "\n",
+		`    "mirror": { question: Question; answer: Question };` + "\n",
+		`    "ask": { stages: [50], message: "{N uint8;}", answer: "{Text string max=12;Odds []float64 max=64;}", timeoutMs: 1500 },` + "\n",
+		`      born: "Born",` + "\n", "  name: \"calls\",\n  major: 2,\n  minor: 1,\n", "  input: undefined;\n",
+	} {
+		if n := strings.Count(r.stdout, want); n != 1 {
+			t.Errorf("%d times in the schema, want it once:\n%s", n, want)
+		}
+	}
+	for _, never := range []string{"protobuf", `born: "X"`, "lerp:", "teleport:", "input: \""} {
+		if strings.Contains(r.stdout, never) {
+			t.Errorf("the schema has %s:\n%s", never, r.stdout)
+		}
 	}
 }

@@ -97,3 +97,16 @@ func TestASchemaHasOneInput(t *testing.T) {
 	}()
 	in.Schema.AddInput(in.codec)
 }
+
+// An input has at most 48 bytes, and the panic names what most of them are for.
+func TestAnInputFitsADatagramOfMany(t *testing.T) {
+	type fits struct{ Keys [input.MaxSize]uint8 }
+	type large struct{ Keys [input.MaxSize + 1]uint8 }
+	newInput[fits](t)
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "an input takes up to 49 bytes, most of them for Keys, and 48 are the most") {
+			t.Errorf("recovered %q", text)
+		}
+	}()
+	newInput[large](t)
+}

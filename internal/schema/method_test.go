@@ -3,10 +3,14 @@ package schema
 import (
 	"bytes"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -213,6 +217,53 @@ func TestOtherMethodsAreNamed(t *testing.T) {
 		var refusal *transport.Refusal
 		if !errors.As(err, &refusal) || refusal.Code != transport.CodeSchemaMismatch || !strings.HasPrefix(refusal.Text, want) {
 			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
+// A declaration is completed, or refused with what its options got wrong.
+func TestADeclarationIsSettled(t *testing.T) {
+	type one struct{ N uint8 }
+	type two struct{ N uint8 }
+	message := reflect.TypeFor[one]()
+	bucket := rpcqueue.Bucket{PerSecond: 1, Burst: 1}
+	for name, c := range map[string]struct {
+		m    Method
+		want string
+	}{
+		"nothing said":                   {},
+		"a stage":                        {m: Method{Queue: rpcqueue.Method{Stages: []loop.Stage{loop.PreUpdate, loop.PostLateUpdate}, Limit: bucket}}},
+		"a check of any message":         {m: Method{Checks: []Check{{Option: "MinRole"}}}},
+		"a check of the message":         {m: Method{Checks: []Check{{Option: "MinRole"}, {Option: "Validate", Message: message}}}},
+		"a check of another":             {Method{Checks: []Check{{Option: "Validate", Message: reflect.TypeFor[two]()}}}, "Validate takes a schema.two, but the message is a schema.one"},
+		"a limit that cannot be":         {Method{Queue: rpcqueue.Method{Limit: rpcqueue.Bucket{PerSecond: -1, Burst: 1}}}, "Limit: "},
+		"a stage that is none":           {Method{Queue: rpcqueue.Method{Stages: []loop.Stage{9}}}, "AtStage(9)"},
+		"a stage twice":                  {Method{Queue: rpcqueue.Method{Stages: []loop.Stage{loop.Update, loop.PreUpdate, loop.Update}}}, "AtStage names Update twice"},
+		"an RPC of the server":           {m: Method{ServerOnly: true}},
+		"a call of the server":           {Method{ServerOnly: true, Queue: rpcqueue.Method{Call: true, Reliable: true}}, "an RPC may be ServerOnly"},
+		"an unreliable RPC":              {m: Method{}},
+		"an unreliable call":             {Method{Queue: rpcqueue.Method{Call: true}}, "a call is always reliable"},
+		"an RPC with a time for answers": {Method{Timeout: time.Second}, "Timeout is for calls"},
+		"a call":                         {m: Method{Queue: rpcqueue.Method{Call: true, Reliable: true}}},
+		"a call with a time of its own":  {m: Method{Timeout: time.Second, Queue: rpcqueue.Method{Call: true, Reliable: true}}},
+	} {
+		m := c.m
+		err := m.Settle(message)
+		if c.want != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+			continue
+		}
+		stages, timeout := c.m.Queue.Stages, c.m.Timeout
+		if stages == nil {
+			stages = []loop.Stage{loop.Update}
+		}
+		if c.m.Queue.Call && timeout == 0 {
+			timeout = 10 * time.Second
+		}
+		if err != nil || !slices.Equal(m.Queue.Stages, stages) || m.Timeout != timeout {
+			t.Errorf("%s: %v; it runs at %v and waits for %v", name, err, m.Queue.Stages, m.Timeout)
 		}
 	}
 }
