@@ -22,6 +22,9 @@ func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
 	sent := &Object{id: makeID(3, 1), class: class, live: unsafe.Pointer(new(roundState)), owner: 7}
 	r.add(sent)
 	a := r.AddLocal(class, unsafe.Pointer(new(roundState)), 7)
+	if got := slices.Collect(r.All(class)); !slices.Equal(got, []*Object{sent, a}) {
+		t.Errorf("with a single local object there are %v", got)
+	}
 	b := r.AddLocal(class, unsafe.Pointer(new(roundState)), 8)
 	c := r.AddLocal(other, unsafe.Pointer(new(roundState)), 7)
 	check := func(of string, got []*Object, want ...*Object) {
