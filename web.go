@@ -35,6 +35,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 		TLS:     conf,
 		Files:   s.cfg.WebFiles,
 		Facts:   s.webFacts,
+		Refused: refusedBy(door),
 		Origins: s.origins,
 		Socket:  s.sockets,
 		Counts:  &s.webCounts,
@@ -49,6 +50,16 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 			"web", w.Addr().String())
 	}
 	return w, nil
+}
+
+// refusedBy tells pages what a door would.
+func refusedBy(d *door.Door) func(net.Addr) *web.Refusal {
+	return func(from net.Addr) *web.Refusal {
+		if r := d.Verdict(from); r != nil {
+			return &web.Refusal{Code: int(r.Code), Text: r.Text}
+		}
+		return nil
+	}
 }
 
 // webFacts is what a page needs to find the game.

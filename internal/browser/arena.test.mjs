@@ -130,7 +130,7 @@ describe("the arena", { concurrency: 1 }, () => {
           await tab.fly("patient");
           await server.stop();
           await tab.trouble(/closing|lost/);
-          server = await Server.start([], server.ports);
+          server = await Server.start([], { web: server.ports.web }); // Its game is on another port.
           await tab.watching();
           await tab.clean([/closed|failed|error|lost|timed|refused/i]);
         } finally {

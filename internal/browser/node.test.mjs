@@ -117,6 +117,15 @@ test("moves from a lobby to a table, and back, over one connection", () => on(["
   stop();
 }, "cards"));
 
+test("is told that the server is full, however it was refused", () => on(["--max-clients", "1"], async (server) => {
+  const { client, stop } = await play(server);
+  await until("it plays", () => client.status.phase === "playing");
+  const codes = new Set();
+  for (let i = 0; i < 30; i++) codes.add(await play(server).catch((e) => e.code));
+  assert.deepEqual([...codes], [Code.Full]);
+  stop();
+}));
+
 test("a page of another game is refused in words", () => on([], async (server) => {
   const schema = { name: "chess", major: 1, minor: 0, classes: {}, methods: {} };
   await assert.rejects(play(server, { schema }), { code: 5, message: /the server runs "arena", the client "chess"/ });

@@ -38,8 +38,15 @@ type connect struct {
 		Minor       int    `json:"minor"`
 		Fingerprint string `json:"fingerprint"`
 	} `json:"schema"`
-	Version  string `json:"version"`
-	Protocol int    `json:"protocol"`
+	Version  string   `json:"version"`
+	Protocol int      `json:"protocol"`
+	Refused  *Refusal `json:"refused,omitempty"`
+}
+
+// Refusal says why the server lets in nobody who comes from where somebody asks.
+type Refusal struct {
+	Code int    `json:"code"`
+	Text string `json:"text"`
 }
 
 // connectFor makes the page for whoever asked by a host, which may have a port.

@@ -8,7 +8,9 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -90,8 +92,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
 	game := "https:" // An IPv6 address cannot be written in such a rule.
-	if at := facts.addressFor(host); !strings.Contains(at, "[") {
-		game = "https://" + at
+	if name := hostOf(facts.addressFor(host)); !strings.Contains(name, ":") {
+		// A page outlives a server, and the next one may have another port.
+		game = "https://" + name + ":*"
 	}
 	socket := "ws: wss:"
 	if !strings.Contains(host, "[") {
@@ -139,7 +142,11 @@ func (h *handler) own(w http.ResponseWriter, r *http.Request) {
 // also connect.
 func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
-	b, err := json.Marshal(f.connectFor(r.Host, h.socketFor(r.Host)))
+	info := f.connectFor(r.Host, h.socketFor(r.Host))
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.cfg.Refused != nil {
+		info.Refused = h.cfg.Refused(net.TCPAddrFromAddrPort(from))
+	}
+	b, err := json.Marshal(info)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -51,6 +51,8 @@ type Config struct {
 	Files fs.FS
 	// Facts are what a page needs to find the game.
 	Facts func() Facts
+	// Refused is what somebody who comes from an address now is refused for; nil is nothing.
+	Refused func(from net.Addr) *Refusal
 	// Origins says which pages, of those that others serve, may read /connect.json too.
 	Origins *origin.Set
 	// Socket serves [Path], and takes the connections that it gets out of the pool; nil is none.

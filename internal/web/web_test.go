@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -187,6 +188,31 @@ func TestFilesAreCompressedAndKept(t *testing.T) {
 	}
 }
 
+// A page learns from /connect.json why the server lets in nobody, as browsers do not tell it.
+func TestPagesAreToldWhyNobodyComesIn(t *testing.T) {
+	cfg := config()
+	var asked net.Addr
+	var why *Refusal
+	cfg.Refused = func(from net.Addr) *Refusal {
+		asked = from
+		return why
+	}
+	at := start(t, cfg)
+	for _, why = range []*Refusal{nil, {Code: 18, Text: "too many"}} {
+		_, body := ask(t, "GET", "http://"+at+"/connect.json")
+		var got connect
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Refused, why) {
+			t.Errorf("the page is told %v, want %v", got.Refused, why)
+		}
+	}
+	if a, ok := asked.(*net.TCPAddr); !ok || !a.IP.IsLoopback() || a.Port == 0 {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
 // A browser may run and load what the server serves, connect to it and to the game, and nothing
 // else; and nobody may put the page into another.
 func TestBrowsersMayDoLittle(t *testing.T) {
@@ -195,8 +221,8 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 	at := start(t, cfg)
 	_, port, _ := net.SplitHostPort(at)
 	for host, connect := range map[string]string{
-		"localhost:" + port: "'self' https://127.0.0.1:4433 ws://localhost:" + port + "/netloop",
-		"game.example":      "'self' https://game.example:4433 ws://game.example/netloop",
+		"localhost:" + port: "'self' https://127.0.0.1:* ws://localhost:" + port + "/netloop",
+		"game.example":      "'self' https://game.example:* ws://game.example/netloop",
 		"[::1]:" + port:     "'self' https: ws: wss:",
 	} {
 		for _, path := range []string{"/", "/connect.json", "/nothing"} {

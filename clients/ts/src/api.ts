@@ -81,6 +81,8 @@ export interface ConnectInfo {
   schema: { name: string; major: number; minor: number; fingerprint?: string };
   version?: string;
   protocol?: number;
+  /** Why the server lets in nobody who comes from here at the moment, if it does not. */
+  refused?: Closed;
 }
 
 /** What connect needs to know. Without any of it, it asks the server that served the page. */

@@ -146,7 +146,11 @@ export abstract class Connection {
         clearTimeout: (t) => platform.clearTimeout(t),
       },
       signal,
-    );
+    ).catch((error: NetloopError) => {
+      // Browsers do not tell why a connection was refused, and the server has said it.
+      const told = error.code === Code.Lost && info.refused;
+      throw told ? new NetloopError(told.code, told.text) : error;
+    });
   }
 
   private adapt(tables: Uint8Array): void {

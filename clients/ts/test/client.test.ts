@@ -116,6 +116,20 @@ test("of two transports the one wins over which the server answers first, and on
   assert.deepEqual(fast.kinds(), [Kind.Hello, Kind.SchemaAccepted]);
 });
 
+test("who is refused without a word learns why from what the server says of itself", async () => {
+  const rig = new Rig();
+  rig.info.refused = { code: Code.Busy, text: "too many" };
+  const dialled = rig.dial();
+  await settle();
+  rig.peer.client.cut();
+  const error = await refusal(dialled);
+  assert.deepEqual([error.code, error.message], [Code.Busy, "too many"]);
+  const other = new Rig();
+  other.info.refused = rig.info.refused;
+  await other.play();
+  assert.equal(other.client.closed, undefined, "whom it lets in all the same is in");
+});
+
 test("a transport that fails makes room for the next at once, and who cannot connect learns why of all", async () => {
   const rig = new Rig(["first", "second"]);
   const dialled = rig.dial();

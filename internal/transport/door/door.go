@@ -100,6 +100,26 @@ func (d *Door) refusing() bool {
 	return true
 }
 
+// Verdict is what somebody who comes from an address now is refused for, or nil. It takes no place
+// and counts nothing: pages ask for it, because browsers tell them no reasons.
+func (d *Door) Verdict(addr net.Addr) *transport.Refusal {
+	d.mu.Lock()
+	refuse := d.refuse
+	d.mu.Unlock()
+	if refuse != nil {
+		return refuse
+	}
+	switch code, _ := d.cfg.Refusing(); {
+	case code == transport.CodeFull:
+		return &transport.Refusal{Code: code, Text: "the server is full"}
+	case code != 0:
+		return &transport.Refusal{Code: code, Text: "the server is overloaded: try again later"}
+	case d.strangers.crowded(addr):
+		return errBusy
+	}
+	return nil
+}
+
 // Enter serves a connection, on a goroutine of its own, or closes it and says why.
 func (p *Place) Enter(v Visitor) {
 	d := p.door

@@ -45,6 +45,40 @@ func (c *caller) told() transport.Code {
 	return r.Code
 }
 
+// A verdict is what somebody who comes would be told, and takes nobody's place.
+func TestAVerdictIsWhatWhoComesIsTold(t *testing.T) {
+	var code transport.Code
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return code, true }})
+	want := func(what string, want transport.Code) {
+		t.Helper()
+		for range 2 {
+			if r := d.Verdict(from(1)); (r == nil) != (want == 0) || r != nil && (r.Code != want || r.Text == "") {
+				t.Errorf("%s: %v, want code %v", what, r, want)
+			}
+		}
+	}
+	want("an open door", 0)
+	for _, code = range []transport.Code{transport.CodeFull, transport.CodeBusy} {
+		want("a server that lets in nobody", code)
+	}
+	code = 0
+	for range maxPerSite {
+		if d.Begin(from(1), true) == nil {
+			t.Fatal("a site has no place")
+		}
+	}
+	want("a site with as many strangers as it may have", transport.CodeBusy)
+	if d.Verdict(from(2)) != nil {
+		t.Error("another site pays for it")
+	}
+	d.Refuse(transport.CodeClosing, "bye")
+	want("a door that is closing", transport.CodeClosing)
+	if n := stats.Dropped(transport.DropFull) + stats.Dropped(transport.DropOverload); n != 0 {
+		t.Error(n, "refusals are counted, of nobody who came")
+	}
+}
+
 // While nobody can come in, some are heard all the same, and no more than that.
 func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
 	for _, c := range []struct {

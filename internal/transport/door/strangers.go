@@ -96,6 +96,15 @@ func (s *strangers) mustProveLocked(site netip.Prefix) bool {
 		len(s.known)-s.told+s.halfOpen >= s.max || !s.rates.have(site, s.now())
 }
 
+// crowded tells whether so many have come, from a site or from all of them, that one more from
+// there is refused.
+func (s *strangers) crowded(addr net.Addr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	site := siteOf(addr)
+	return s.sites[site] >= maxPerSite || !s.rates.have(site, s.now())
+}
+
 // begin gives a connection that begins a place, or nil.
 func (s *strangers) begin(addr net.Addr, proven bool) *stranger {
 	s.mu.Lock()

@@ -71,6 +71,8 @@ export interface ConnectInfo {
     };
     version?: string;
     protocol?: number;
+    /** Why the server lets in nobody who comes from here at the moment, if it does not. */
+    refused?: Closed;
 }
 /** What connect needs to know. Without any of it, it asks the server that served the page. */
 export interface ConnectOptions<G extends Shape = Shape> {

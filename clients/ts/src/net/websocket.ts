@@ -71,10 +71,10 @@ export function dialWebSocket(platform: Platform, url: string, signal: AbortSign
     };
     if (signal.aborted) return leave();
     signal.addEventListener("abort", leave);
-    socket.onerror = () => {}; // The close that follows says as much.
-    socket.onclose = (e) => {
+    // Node tells an error alone, and browsers a close behind it that says no more.
+    socket.onerror = socket.onclose = () => {
       signal.removeEventListener("abort", leave);
-      reject(new Error(`it was not opened (${e.code}${e.reason && ": "}${e.reason})`));
+      reject(new Error("it was not opened"));
     };
     socket.onopen = () => {
       signal.removeEventListener("abort", leave);
