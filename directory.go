@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/netloop/netloop/internal/hall"
 	"github.com/netloop/netloop/internal/room"
@@ -272,7 +273,7 @@ func (s *Server) tellWatchers(ctx context.Context) {
 		if !s.board.Tell(began) {
 			s.board.Wake()
 		}
-		if !pause(ctx, max(hall.BoardGap, tellShare*(s.clock.Now()-began))) {
+		if !pause(ctx, tellGap(s.clock.Now()-began)) {
 			return
 		}
 	}
@@ -280,6 +281,9 @@ func (s *Server) tellWatchers(ctx context.Context) {
 
 // tellShare is how many times as long as it took to tell nobody is told.
 const tellShare = 10
+
+// tellGap is for how long nobody is told after it took so long to tell.
+func tellGap(took time.Duration) time.Duration { return max(hall.BoardGap, tellShare*took) }
 
 // tell tells those who watch rooms, and the program, in a world of tests, if there is something to
 // tell.

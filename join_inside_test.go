@@ -3,8 +3,11 @@ package netloop
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // A role is a whole number, however a token or a game writes it.
@@ -113,6 +116,65 @@ func TestAListIsBounded(t *testing.T) {
 	for limit, want := range map[int]int{0: 100, 1: 1, 100: 100, 101: 101, 102: 102, 200: 102, -1: 102} {
 		if got := len(RoomsWhere(s, RoomFilter[struct{}]{Limit: limit})); got != want {
 			t.Errorf("a limit of %d lists %d rooms, want %d", limit, got, want)
+		}
+	}
+}
+
+// What a room publishes, and what it is opened with, has as many bytes as a message, and not one
+// more; to publish the same again changes nothing.
+func TestWhatARoomShowsIsBounded(t *testing.T) {
+	type show struct {
+		B []byte `net:"max=20000"`
+	}
+	bytes := func(n int) show { return show{make([]byte, n)} }
+	most := 0
+	for most = range MaxMessage {
+		if packed, err := schema.Pack(bytes(most + 1)); err != nil || len(packed) > MaxMessage {
+			break
+		}
+	}
+	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
+		if r.Spec().Kind != "shows" {
+			return nil
+		}
+		for _, same := range []bool{false, true} {
+			r.posted.changed = false
+			if r.Publish(nil, bytes(most)); r.posted.changed == same {
+				t.Errorf("published again %v, it has changed: %v", same, r.posted.changed)
+			}
+		}
+		r.Publish(nil, bytes(most+1))
+		return nil
+	}}})
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a", Kind: "shows"}); err == nil || !strings.Contains(err.Error(), "are shown") {
+		t.Errorf("one byte too many is shown: %v", err)
+	}
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a", Params: bytes(most)}); err != nil {
+		t.Errorf("the largest parameters: %v", err)
+	}
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "b", Params: bytes(most + 1)}); err == nil || !strings.Contains(err.Error(), "Room.Params: ") {
+		t.Errorf("larger ones: %v", err)
+	}
+}
+
+// A filter of what no room can publish is a mistake that Open names.
+func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
+		if r.Spec().Name == "a" {
+			WatchRooms(r, RoomFilter[chan int]{}, func(*Tick, []RoomChange[chan int]) {})
+		}
+		return nil
+	}}})
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err == nil || !strings.Contains(err.Error(), "WatchRooms: use a plain struct") {
+		t.Errorf("it watches for channels: %v", err)
+	}
+}
+
+// Telling takes a tenth of a core at most, and comes no more often than lists are made.
+func TestTellingTakesATenthOfACore(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: 50, 5: 50, 6: 60, 100: 1000} {
+		if got := tellGap(took * time.Millisecond); got != want*time.Millisecond {
+			t.Errorf("after %d ms of telling nobody is told for %v, want %d ms", took, got, want)
 		}
 	}
 }

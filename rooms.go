@@ -253,7 +253,6 @@ func (s *Server) roomEnded(r *Room, err error) {
 // side by side.
 func (s *Server) play(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	s.crew.Lock()
 	s.crew.ctx = ctx
 	s.crew.Unlock()

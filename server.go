@@ -316,9 +316,10 @@ func (s *Server) Close() error {
 // serve runs the rooms to their end, and releases everything that the server holds.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.ended.Store(true)
-	besideDone := make(chan error, 1) // Size 1: the result waits for the end of Run.
 	besideCtx, stopBeside := context.WithCancel(context.Background())
-	go func() { besideDone <- s.serveBeside(besideCtx) }()
+	var beside sync.WaitGroup
+	var besideErr error
+	beside.Go(func() { besideErr = s.serveBeside(besideCtx) })
 	s.ready.Store(ctx.Err() == nil)
 	err := s.play(ctx)
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -331,7 +332,8 @@ func (s *Server) serve(ctx context.Context) error {
 	s.closeTraces()
 	s.closeCertificate()
 	s.closeKeys()
-	return errors.Join(err, <-besideDone, s.system.Close())
+	beside.Wait()
+	return errors.Join(err, besideErr, s.system.Close())
 }
 
 // serveBeside serves the TCP ports until ctx ends.
@@ -380,7 +382,6 @@ func (s *Server) closeTraces() {
 // are told at the end.
 func (s *Server) endAdmission(code Code, text string) {
 	s.draining.Store(true)
-	s.ready.Store(false)
 	if s.listener != nil { // One that is closed before it listened has none.
 		s.listener.Door().Refuse(code, text)
 	}
