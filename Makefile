@@ -43,7 +43,7 @@ build: ## compile the server, the load client and the demo into bin/
 	@mkdir -p bin
 	go build -o bin/ ./cmd/server ./cmd/loadclient ./scripts/demo
 
-demo: build ## serve the arena, let 100 bots play it for 20 s, print the figures
+demo: build ## serve the arena and its page, let 100 bots play it for 20 s and as long as you do, print the figures
 	bin/demo $(ARGS)
 
 frames: build $(NODE_MODULES) ## what a frame of the arena costs in Chromium, with 250 objects that move: a minute

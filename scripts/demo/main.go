@@ -6,6 +6,7 @@
 //
 //	server --addr-file F     writes its real addresses to F once it is ready
 //	loadclient --addr ...    live progress on stderr, the summary on stdout
+//	again, without a report  while somebody plays beside the bots, in a browser
 //	interrupt to the server  it must say goodbye to its clients and exit 0
 package main
 
@@ -129,19 +130,28 @@ func run(ctx context.Context, o options) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	fmt.Printf("\nplay with the bots, while they do: http://%s/\n\n", at.Web)
-	load := command(ctx, o.bin, "loadclient", append([]string{
-		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,
-		"--clients", strconv.Itoa(o.clients), "--duration", o.duration.String(),
-	}, o.extra...)...)
-	if err := load.Run(); err != nil {
+	fmt.Printf("\nopen http://%s/ and fly among the bots: for %v, and as long as you play\n\n", at.Web, o.duration)
+	if err := bots(ctx, o, at, o.duration).Run(); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
 			return exit.ExitCode(), errors.New("the load client was not satisfied: see its report")
 		}
 		return 1, fmt.Errorf("load client: %w", err)
 	}
+	stay(ctx, at.Admin, o.clients, askEvery, func(ctx context.Context) {
+		more := bots(ctx, o, at, maxDuration)
+		more.Stdout, more.Stderr = nil, nil
+		_ = more.Run() // It is interrupted.
+	})
 	return 0, nil
+}
+
+// bots is the load client that plays for so long.
+func bots(ctx context.Context, o options, at addresses, duration time.Duration) *exec.Cmd {
+	return command(ctx, o.bin, "loadclient", append([]string{
+		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,
+		"--clients", strconv.Itoa(o.clients), "--duration", duration.String(),
+	}, o.extra...)...)
 }
 
 // halfTheCores leaves the other half to the bots, unless the environment says how many the

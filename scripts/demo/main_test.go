@@ -2,13 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // bins makes a folder with both programs, as far as one can see.
@@ -59,5 +64,30 @@ func TestFlagsOfTheLoadClientGoBehindTwoDashes(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := parse([]string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-clients") {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// The bots go on while the server has more players than them, and not when nobody plays.
+func TestBotsStayWhileSomebodyPlays(t *testing.T) {
+	answers := []string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "# TYPE netloop_clients gauge\nnetloop_clients_dropped 9\nnetloop_clients %s\n", answers[0])
+		answers = answers[1:]
+	}))
+	defer server.Close()
+	at := strings.TrimPrefix(server.URL, "http://")
+	plays := func(say ...string) (played bool) {
+		answers = say
+		stay(t.Context(), at, 100, time.Microsecond, func(ctx context.Context) {
+			played = true
+			<-ctx.Done()
+		})
+		return played
+	}
+	if plays("0") || plays("") {
+		t.Error("bots play on for nobody")
+	}
+	if !plays("1", "101", "102", "100") || len(answers) != 0 {
+		t.Error("bots do not play on until the last has gone:", answers)
 	}
 }
