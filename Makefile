@@ -55,12 +55,12 @@ pictures: build $(NODE_MODULES) ## the pictures of the README, of the arena with
 play: build ## the arena with 100 bots and its page on http://127.0.0.1:8000, until interrupted
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
 
-cards: ## Crazy Eights with bots on 127.0.0.1:4433, until interrupted: bin/cards plays it in another terminal
+cards: ## Crazy Eights with bots, until interrupted: its page on http://127.0.0.1:8000, and bin/cards in another terminal
 	@mkdir -p bin
 	go build -o bin/cards-server ./examples/cards/server
 	go build -o bin/cards ./examples/cards/term
-	@echo; echo "play in another terminal: bin/cards --name $${USER:-you}"; echo
-	bin/cards-server run --cards.bots 7 $(ARGS)
+	@echo; echo "play in a browser: http://127.0.0.1:8000   or in another terminal: bin/cards --name $${USER:-you}"; echo
+	bin/cards-server run --web 127.0.0.1:8000 --cards.bots 7 $(ARGS)
 
 run: build ## serve the arena, and its page, until interrupted
 	bin/server run --web 127.0.0.1:8000 $(ARGS)
@@ -101,7 +101,7 @@ endif
 # Its files are those that are there: also for somebody who has not committed yet.
 generated: # What make generate writes is there already.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'examples/arena/web/*.?s' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients -name '*.pb.go' -o -path 'docs/*.md' -o -path 'clients/ts/dist/*' -type f -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -168,11 +168,14 @@ limits: ## docs/LIMITS.md and the bounds in the tables of docs/WIRE.md, from the
 	go generate ./internal/limits
 	go test -count 1 -run '^TestTheLimitsAreThoseOfThePage$$' ./internal/transport -rewrite
 
-web: node_modules/.stamp ## what browsers run, with npm: the client in clients/ts/dist, and the arena's page
+web: node_modules/.stamp ## what browsers run, with npm: the client in clients/ts/dist, and the examples' pages
 	npm run --silent --workspace clients/ts build
 	go run ./cmd/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/arena/web/schema.ts
 	npm run --silent --workspace examples/arena/web build
+	go run ./examples/cards/server schema --ts > node_modules/schema.ts
+	mv node_modules/schema.ts examples/cards/web/schema.ts
+	node examples/cards/web/scripts/build.mjs
 
 generate: metrics limits web ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate

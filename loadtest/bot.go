@@ -80,6 +80,34 @@ func Calls[Q, R any](m *Meter, perSecond float64, k *netloop.Call[Q, R], q func(
 	})
 }
 
+// Begin measures a call that the bot makes now because its game has come so far: a turn, for
+// instance. The function that it returns takes the end of the call, and what it has come to. Its
+// latency runs from Begin, so a bot that waits for a slow server asks less often: where the game
+// leaves the choice, [Calls] keep to their schedule.
+func (m *Meter) Begin() (ended func(error)) {
+	return m.begin(m.now(), m.now)
+}
+
+func (m *Meter) begin(at time.Duration, now func() time.Duration) func(error) {
+	measured := m.worker.run.window.holds(at)
+	if measured {
+		m.worker.rec.intended++
+		m.worker.rec.sent++
+		m.pending++
+	}
+	return func(err error) { m.took(now()-at, measured, err) }
+}
+
+// Count counts what happens in the game, such as matches that have ended: the report has how often
+// it happened in the measured window, under its name. There may be 32 names.
+func (m *Meter) Count(name string) { m.count(name, m.now()) }
+
+func (m *Meter) count(name string, at time.Duration) {
+	if m.worker.run.window.holds(at) {
+		m.worker.rec.counts.add(name)
+	}
+}
+
 func (m *Meter) schedule(perSecond float64, ask func(*netloop.Tick, time.Duration, bool)) {
 	if !(perSecond > 0 && perSecond <= maxCallRate) {
 		panic(fmt.Sprintf("loadtest: Calls with %v per second: use more than 0 and at most %d", perSecond, maxCallRate))

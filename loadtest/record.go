@@ -72,13 +72,14 @@ type recorder struct {
 	intended, sent, answered uint64 // calls
 	snapshots, bytes         uint64
 	callErrors               tally
+	counts                   tally // of what happens in the game, by its name
 	feel                     *feelings
 }
 
 func newRecorder() *recorder {
 	return &recorder{
 		rtt: newHistogram(), interval: newHistogram(), age: newHistogram(), lateness: newHistogram(),
-		callErrors: tally{}, feel: newFeelings(),
+		callErrors: tally{}, counts: tally{}, feel: newFeelings(),
 	}
 }
 
@@ -94,6 +95,7 @@ func (r *recorder) merge(o *recorder) {
 	r.snapshots += o.snapshots
 	r.bytes += o.bytes
 	r.callErrors.merge(o.callErrors)
+	r.counts.merge(o.counts)
 	r.feel.merge(o.feel)
 }
 

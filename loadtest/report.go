@@ -69,6 +69,7 @@ func (r *report) fill(received []uint64) {
 	if n := len(received); n > 0 && r.length > 0 {
 		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
 	}
+	r.Counts = rec.counts
 	r.Generator = Generator{Lateness: spread(rec.lateness)}
 	r.Feel = rec.feel.result(r.Clients.Verifying, r.length)
 	r.Converged = r.converged > 0 && r.converged == r.Clients.Verifying

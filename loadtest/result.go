@@ -20,6 +20,9 @@ type Result struct {
 	Server    Server    `json:"server"`
 	Generator Generator `json:"generator"`
 	Feel      Feel      `json:"feel"`
+	// Counts is what the bots have counted by [Meter.Count], by its name. It is left out of a game
+	// whose bots count nothing.
+	Counts map[string]uint64 `json:"counts,omitempty"`
 	// Simulated is what the network of --simulate did: null without it.
 	Simulated *Simulated `json:"simulated"`
 	// Converged says that at the end every client that reads its state compared a digest
@@ -48,7 +51,7 @@ type Clients struct {
 }
 
 // RPC is about the calls that [Calls] made, by the time at which each was meant to
-// be sent.
+// be sent, and those between [Meter.Begin] and their ends.
 type RPC struct {
 	Sent     uint64 `json:"sent"`     // questions
 	Answered uint64 `json:"answered"` // of them, neither refused nor left unanswered for 10 s

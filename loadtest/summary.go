@@ -3,6 +3,8 @@ package loadtest
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -61,6 +63,9 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("clients", "%d wanted, %d connected, %d failed, %d disconnected, %d drops, %d resumed", c.Wanted, c.Connected, c.Failed, c.Disconnected, c.Drops, c.Resumes)
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
+	if len(r.Counts) > 0 {
+		line("game", "%s", happened(r.Counts))
+	}
 	writeFeel(line, &r.Feel)
 	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
 	if r.network != nil {
@@ -70,6 +75,15 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("converged", "%s (%d of %d clients%s)", yesNo(r.Converged), r.converged, c.Verifying, blind(c))
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // What w does not take is lost, as with any print.
+}
+
+// happened lists what the bots have counted, by its name.
+func happened(counts map[string]uint64) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, grouped(counts[name])+" "+name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // blind says how many clients only acknowledged.

@@ -150,6 +150,32 @@ func TestOnlyMeasuredAnswersCount(t *testing.T) {
 	}
 }
 
+// What a bot begins inside the measured window is a call with its latency, and what it counts there
+// is in the report; before and after it neither is.
+func TestBotsBeginCallsAndCount(t *testing.T) {
+	w, p := bench()
+	m := &p.meter
+	for _, c := range []struct {
+		at  time.Duration // The window is from 1 s until before 2 s.
+		err error
+	}{{at: time.Second}, {at: 1500 * time.Millisecond, err: errors.New("refused")}, {at: 2 * time.Second}} {
+		ended := m.begin(c.at, func() time.Duration { return c.at + 30*time.Millisecond })
+		m.count("matches", c.at)
+		ended(c.err)
+	}
+	if r := w.rec; r.intended != 2 || r.sent != 2 || r.answered != 1 || m.pending != 0 || r.callErrors["refused"] != 1 || !is(percentile(r.rtt, 100), 30) {
+		t.Errorf("%d intended, %d sent, %d answered, %d pending, %v", r.intended, r.sent, r.answered, m.pending, r.callErrors)
+	}
+	sum := newRecorder()
+	sum.merge(w.rec)
+	sum.counts.add("draws")
+	r := report{rec: sum}
+	r.fill(nil)
+	if got := happened(r.Counts); got != "1 draws, 2 matches" {
+		t.Errorf("the report has %q", got)
+	}
+}
+
 func TestCallsRefusesARateThatIsNone(t *testing.T) {
 	_, p := bench()
 	for _, rate := range []float64{0, -1, maxCallRate + 1} {

@@ -43,6 +43,11 @@ func play(t *testing.T, file string, args ...string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	build = exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "cards-server"), "./examples/cards/server")
+	build.Dir = nodetest.Root(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	t.Setenv("NETLOOP_BIN", bin)
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
 }
@@ -53,6 +58,14 @@ func TestTheArenaInABrowser(t *testing.T) {
 	t.Setenv("CHROMIUM", chromium(t))
 	nodetest.Tool(t, "playwright-core")
 	play(t, "arena.test.mjs")
+}
+
+// The card game is played in a real browser: lobby, table, watchers, and a server that comes back.
+func TestTheCardsInABrowser(t *testing.T) {
+	alone(t)
+	t.Setenv("CHROMIUM", chromium(t))
+	nodetest.Tool(t, "playwright-core")
+	play(t, "cards.test.mjs")
 }
 
 // The client that games embed plays in Node on the real server, over WebSocket.

@@ -8,22 +8,29 @@ import (
 	"github.com/netloop/netloop/internal/nodetest"
 )
 
-// The page's types are strict, those of the schema among them.
-func TestThePageFitsTheSchema(t *testing.T) {
-	_ = nodetest.RunIn(t, "examples/arena/web", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
+// pages are the examples' that are built.
+var pages = []string{"arena", "cards"}
+
+// The pages' types are strict, those of the schemas among them.
+func TestThePagesFitTheSchemas(t *testing.T) {
+	for _, page := range pages {
+		_ = nodetest.RunIn(t, "examples/"+page+"/web", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
+	}
 }
 
-// What the server's binary has of the page is what its sources make.
-func TestThePageIsBuilt(t *testing.T) {
+// What the servers' binaries have of the pages is what their sources make.
+func TestThePagesAreBuilt(t *testing.T) {
 	nodetest.Tool(t, "esbuild")
-	out := filepath.Join(t.TempDir(), "arena.js")
-	_ = nodetest.Node(t, "../../examples/arena/web/scripts/build.mjs", out)
-	want, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile("../../examples/arena/web/arena.js"); err != nil || string(got) != string(want) {
-		t.Errorf("examples/arena/web/arena.js is not what its sources make (%v): make web, and commit it", err)
+	for _, page := range pages {
+		web, out := "../../examples/"+page+"/web/", filepath.Join(t.TempDir(), "page.js")
+		_ = nodetest.Node(t, web+"scripts/build.mjs", out)
+		want, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(web + page + ".js"); err != nil || string(got) != string(want) {
+			t.Errorf("examples/%[1]s/web/%[1]s.js is not what its sources make (%[2]v): make web, and commit it", page, err)
+		}
 	}
 }
 

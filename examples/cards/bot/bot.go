@@ -27,6 +27,7 @@ type Bot struct {
 	now  time.Duration // game time
 	at   time.Duration // when it goes on
 	seen step
+	done bool // a turn: what has come of it is not seen yet
 }
 
 // step is what a bot thinks about.
@@ -57,7 +58,7 @@ func (b *Bot) play(t *netloop.Tick) {
 	now := step{v.AtTable, v.Table.Phase, v.Table.Round, v.Table.Turns, b.seen.failed}
 	// Another room has another clock.
 	if b.now = t.GameTime(); now != b.seen || b.at > b.now+time.Minute {
-		b.seen, b.at = now, b.now+b.Think()
+		b.seen, b.done, b.at = now, false, b.now+b.Think()
 	}
 	if b.now < b.at {
 		return
@@ -68,7 +69,7 @@ func (b *Bot) play(t *netloop.Tick) {
 	case v.AtTable && v.Table.Phase == cards.Over && b.Roams:
 		b.Match()
 		b.Leave(b.gone)
-	case b.Plays && v.MyTurn() && len(v.Hand()) > 0:
+	case b.Plays && !b.done && v.MyTurn() && len(v.Hand()) > 0:
 		b.turn(v)
 	}
 }
@@ -83,7 +84,12 @@ func (b *Bot) gone(err error) {
 
 // turn plays a card that fits, an eight last, or draws one.
 func (b *Bot) turn(v *player.View) {
-	done := b.Turn()
+	b.done = true
+	told := b.Turn()
+	done := func(err error) {
+		b.done = err == nil
+		told(err)
+	}
 	choice, found := cards.Card(0), false
 	var held [4]int
 	for _, c := range v.Hand() {

@@ -1,0 +1,200 @@
+// The player's connection: to the lobby, with a ticket to a table, and back. It comes back by itself
+// from whatever may be passing.
+
+import { Code, NetloopError, connect, type Client, type ReplicatedObject } from "@netloop/client";
+
+import { schema, type Cards, type Listing, type Seat, type SitDown, type Table, type Won } from "../schema.js";
+
+/** What the page shows of a connection that is not there. */
+export interface Trouble {
+  title: string;
+  text: string;
+  /** Whether the player has to do something: otherwise it is tried again by itself. */
+  again: boolean;
+}
+
+/** What the page is told. */
+export interface Events {
+  /** Something that is shown may be another. */
+  changed(): void;
+  /** The player did not get what was wanted. */
+  note(text: string): void;
+  trouble(t: Trouble | undefined): void;
+}
+
+const retryMs = 1500;
+
+/** Session is one player's way through the rooms of a server. */
+export class Session {
+  client: Client<Cards> | undefined;
+  won: Won = { Played: 0, Won: 0 };
+  /** Something was asked for, and there is no answer yet. */
+  busy = false;
+  private room = "";
+  private turn = 0; // Counts connections, so that an old one is not listened to.
+
+  constructor(
+    public name: string,
+    private readonly events: Events,
+  ) {}
+
+  /** go connects: to the room of a ticket, or to one by its name; the empty one is the lobby. */
+  async go(where: { ticket?: string; room?: string }): Promise<void> {
+    const turn = ++this.turn;
+    this.client?.close();
+    this.client = undefined;
+    this.busy = true;
+    this.events.changed();
+    try {
+      const client = await connect<Cards>({ schema, token: this.name, ...where, timeoutMs: 6000 });
+      if (turn !== this.turn) {
+        client.close();
+        return;
+      }
+      this.take(client, turn);
+    } catch (e) {
+      if (turn === this.turn) this.failed(e, where.room ?? "");
+    }
+  }
+
+  /** take plays on over a connection. */
+  private take(client: Client<Cards>, turn: number): void {
+    this.client = client;
+    this.room = client.room;
+    this.busy = false;
+    this.events.trouble(undefined);
+    for (const name of ["listing", "table", "seat"] as const) {
+      const all = client.class(name);
+      all.onSpawn(() => this.events.changed());
+      all.onChange(() => this.events.changed());
+      all.onDespawn(() => this.events.changed());
+    }
+    client.onStatus((s) => {
+      if (turn !== this.turn) return;
+      if (s.phase === "closed") this.ended(s.code, s.text);
+      else if (s.phase === "reconnecting") {
+        const kept = s.leftMs > 0 ? ` Your seat is kept for ${Math.ceil(s.leftMs / 1000)} s.` : "";
+        this.events.trouble({ title: "The connection is lost", text: `Coming back, attempt ${s.attempt}.${kept}`, again: false });
+      } else this.events.trouble(undefined);
+      this.events.changed();
+    });
+    if (this.room === "") {
+      client.call("lobby.record", {}).then((w) => { this.won = w; this.events.changed(); }, () => {}); // It is no more than a figure.
+    }
+    this.events.changed();
+  }
+
+  /** failed says why there is no connection, and tries again. */
+  private failed(e: unknown, room: string): void {
+    this.busy = false;
+    if (e instanceof NetloopError && e.code !== Code.Lost && e.code !== Code.Timeout) {
+      this.ended(e.code, e.message, room);
+      return;
+    }
+    this.events.trouble({ title: "Nobody answers", text: "The server is not there, or the network lets nothing through. Trying again…", again: false });
+    this.later(room);
+  }
+
+  /** ended says why a connection has, and goes on from there. */
+  private ended(code: number, text: string, room = this.room): void {
+    this.client = undefined;
+    this.events.changed();
+    switch (code) {
+      case Code.Moved: // The server has sent the player on.
+        void this.go({ ticket: text });
+        return;
+      case Code.Ticket:
+        this.events.note("No table opens with that code.");
+        void this.go({});
+        return;
+      case Code.Refused:
+      case Code.Full:
+      case Code.RoomUnknown:
+        if (room !== "") {
+          this.events.note(`The table is not to be had: ${text}.`);
+          void this.go({});
+          return;
+        }
+        this.events.trouble({ title: "The server does not let you in", text, again: true });
+        return;
+      case Code.Replaced:
+        this.events.trouble({ title: "You play in another window", text: "This one has been left.", again: true });
+        return;
+      case Code.SchemaMismatch:
+      case Code.BadVersion:
+        this.events.trouble({ title: "This page does not fit the server", text: "One of them is older. Reload the page to get the one that fits.", again: true });
+        return;
+      case Code.Closing:
+        this.events.trouble({ title: "The server is closing", text: "Looking for it again…", again: false });
+        break;
+      default:
+        this.events.trouble({ title: "The connection has ended", text: `${text} (code ${code}). Trying again…`, again: false });
+    }
+    this.later(room);
+  }
+
+  private later(room: string): void {
+    const turn = this.turn;
+    setTimeout(() => { if (turn === this.turn) void this.go(room === "" ? {} : { room }); }, retryMs);
+  }
+
+  /** sit asks the lobby for a place, and goes there. */
+  sit(wish: Partial<SitDown>): void {
+    this.ask(async (c) => {
+      const place = await c.call("lobby.sit", { Table: "", Private: false, Watch: false, ...wish });
+      void this.go({ ticket: place.Ticket });
+    });
+  }
+
+  /** leave goes back to the lobby. */
+  leave(): void {
+    this.ask(async (c) => {
+      const place = await c.call("table.leave", {});
+      void this.go({ ticket: place.Ticket });
+    });
+  }
+
+  play(card: number, suit: number): void {
+    this.ask((c) => c.call("table.play", { Card: card, Suit: suit }));
+  }
+
+  draw(): void {
+    this.ask((c) => c.call("table.draw", {}));
+  }
+
+  /** ask does one thing at a time. */
+  private ask(what: (c: Client<Cards>) => Promise<unknown>): void {
+    const { client, turn } = this;
+    if (!client || this.busy) return;
+    this.busy = true;
+    this.events.note("");
+    what(client).then(
+      () => {},
+      (e: unknown) => { if (turn === this.turn) this.events.note(sentence(e instanceof Error ? e.message : String(e))); },
+    ).finally(() => { if (turn === this.turn) { this.busy = false; this.events.changed(); } });
+  }
+
+  /** The tables of the lobby, in the order of opening. */
+  listings(): Listing[] {
+    return byId(this.client?.class("listing")).map((o) => o.state);
+  }
+
+  /** The table at which the player is, or undefined. */
+  table(): Table | undefined {
+    return byId(this.client?.class("table"))[0]?.state;
+  }
+
+  /** The seats, by place, and which is the player's own; -1 is none. */
+  seats(): { all: Seat[]; own: number } {
+    const all = byId(this.client?.class("seat")).sort((a, b) => a.state.Place - b.state.Place);
+    return { all: all.map((o) => o.state), own: all.findIndex((o) => o.owner !== 0 && o.owner === this.client?.id) };
+  }
+}
+
+function byId<S>(objects: Iterable<ReplicatedObject<S>> | undefined): ReplicatedObject<S>[] {
+  return objects ? [...objects].sort((a, b) => a.id - b.id) : [];
+}
+
+function sentence(text: string): string {
+  return text === "" ? "" : text[0]!.toUpperCase() + text.slice(1).replace(/\.$/, "") + ".";
+}

@@ -1,0 +1,86 @@
+// The card game in a real browser: from the lobby to a table, turns by click and key, a place to
+// watch from, a way back, and a server that is started again.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+
+import { browser } from "./page.mjs";
+import { Server, until } from "./server.mjs";
+
+/** Guest is a tab of somebody at the card game. */
+class Guest {
+  static async open(context, url, name) {
+    const g = new Guest();
+    g.errors = [];
+    g.page = await context.newPage();
+    g.page.on("pageerror", (e) => g.errors.push(String(e)));
+    g.page.on("console", (m) => { if (m.type() === "error" && !/ERR_|WebSocket|WebTransport|Failed to load/.test(m.text())) g.errors.push(m.text()); });
+    await g.page.goto(`${url}?name=${name}`);
+    await g.shows("#lobby");
+    return g;
+  }
+
+  shows(what) { return this.page.waitForSelector(`${what}:not([hidden])`, { timeout: 20_000 }); }
+
+  /** ask runs fn in the page, with its session. */
+  ask(fn) { return this.page.evaluate(`(${fn})(globalThis.cards)`); }
+
+  hand() { return this.ask((s) => { const { all, own } = s.seats(); return own < 0 ? [] : [...all[own].Hand]; }); }
+
+  says(pattern) { return until(`words like ${pattern}`, async () => pattern.test(await this.page.textContent("#event"))); }
+
+  /** turn makes a turn, if it is the player's. */
+  async turn() {
+    if (!/Your turn/.test(await this.page.textContent("#event"))) return;
+    const made = () => this.ask((s) => `${s.table().Round} ${s.table().Turns} ${s.table().Phase}`);
+    const before = await made();
+    if (await this.page.$("#hand .fits")) await this.page.click("#hand .fits", { position: { x: 15, y: 60 } });
+    else await this.page.keyboard.press("d");
+    if (await this.page.isVisible("#suits")) await this.page.keyboard.press("h");
+    await until("the turn is made", async () => (await made()) !== before);
+  }
+}
+
+test("two play and one watches, one comes back, and so does the server", async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), "netloop-cards-"));
+  const flags = ["--cards.players", "2", "--cards.turn", "60s", "--cards.database", path.join(dir, "cards.db")];
+  let server = await Server.start(flags, {}, "cards-server");
+  const chromium = await browser();
+  try {
+    const context = await chromium.newContext();
+    const [ann, bob, eve] = await Promise.all(["ann", "bob", "eve"].map((name) => Guest.open(context, server.url, name)));
+    await ann.page.fill("#table-name", "oak");
+    await ann.page.click("#open button");
+    await ann.says(/Waiting for 1 more player/);
+    await eve.page.click("#tables li button:text('Watch')");
+    await eve.shows("#table");
+    await bob.page.click("#tables li button:text('Sit down')");
+    await bob.says(/Your turn|ann to play/);
+    await ann.says(/Your turn|bob to play/);
+    assert.equal((await ann.hand()).length, 5);
+    await until("eve sees two hands from behind", () => eve.ask((s) => s.seats().all.length === 2 && s.seats().all.every((seat) => seat.Cards === 5 && seat.Hand.length === 0)));
+    await ann.page.bringToFront();
+    await until("turns are made", async () => {
+      await ann.turn();
+      await bob.turn();
+      return eve.ask((s) => s.table().Turns >= 4 || s.table().Round > 1);
+    });
+
+    const held = await ann.hand();
+    await ann.page.keyboard.press("Escape");
+    await ann.page.click("#tables li.own button:text('Go back')");
+    await until("the cards are there again", async () => String(await ann.hand()) === String(held));
+
+    await server.stop();
+    await ann.shows("#trouble");
+    server = await Server.start(flags, server.ports, "cards-server");
+    await until("the table goes on", async () => String(await ann.hand()) === String(held) && !(await ann.page.isVisible("#trouble")), 30_000);
+    for (const g of [ann, bob, eve]) assert.deepEqual(g.errors, []);
+  } finally {
+    await chromium.close();
+    await server.stop();
+    rmSync(dir, { recursive: true });
+  }
+});
