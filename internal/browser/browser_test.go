@@ -43,11 +43,6 @@ func play(t *testing.T, file string, args ...string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	build = exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "cards-server"), "./examples/cards/server")
-	build.Dir = nodetest.Root(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	t.Setenv("NETLOOP_BIN", bin)
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
 }

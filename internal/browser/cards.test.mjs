@@ -46,7 +46,7 @@ class Guest {
 test("two play and one watches, one comes back, and so does the server", async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "netloop-cards-"));
   const flags = ["--cards.players", "2", "--cards.turn", "60s", "--cards.database", path.join(dir, "cards.db")];
-  let server = await Server.start(flags, {}, "cards-server");
+  let server = await Server.start(flags, {}, "cards");
   const chromium = await browser();
   try {
     const context = await chromium.newContext();
@@ -75,7 +75,7 @@ test("two play and one watches, one comes back, and so does the server", async (
 
     await server.stop();
     await ann.shows("#trouble");
-    server = await Server.start(flags, server.ports, "cards-server");
+    server = await Server.start(flags, server.ports, "cards");
     await until("the table goes on", async () => String(await ann.hand()) === String(held) && !(await ann.page.isVisible("#trouble")), 30_000);
     for (const g of [ann, bob, eve]) assert.deepEqual(g.errors, []);
   } finally {

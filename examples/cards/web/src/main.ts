@@ -58,7 +58,7 @@ function frame(now: number): void {
   requestAnimationFrame(frame);
   session.client?.step(now);
   const t = session.table();
-  if (dirty) {
+  if (dirty && !session.onTheWay()) {
     dirty = false;
     find("lobby").hidden = t !== undefined;
     find("table").hidden = t === undefined;
@@ -91,7 +91,7 @@ find("private").onclick = () => session.sit({ Private: true });
 find("name").onchange = () => rename(find<HTMLInputElement>("name").value.trim());
 submit("who", "name", rename);
 submit("open", "table-name", (text) => session.sit({ Table: text }));
-submit("enter", "code", (text) => void session.go({ ticket: text.toUpperCase() }));
+submit("enter", "code", (text) => session.enter(text.toUpperCase()));
 find("trouble-again").onclick = () => location.reload();
 window.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target instanceof HTMLInputElement || !session.table()) return;

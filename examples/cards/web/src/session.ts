@@ -57,6 +57,18 @@ export class Session {
     }
   }
 
+  /** move goes on to the room of a ticket, over the connection that there is. */
+  private move(ticket: string): void {
+    if (!this.client?.move(ticket)) void this.go({ ticket });
+  }
+
+  /** arrived looks around in the room that the client is in. */
+  private arrived(client: Client<Cards>): void {
+    this.room = client.room;
+    if (this.room !== "") return;
+    client.call("lobby.record", {}).then((w) => { this.won = w; this.events.changed(); }, () => {}); // It is no more than a figure.
+  }
+
   /** take plays on over a connection. */
   private take(client: Client<Cards>, turn: number): void {
     this.client = client;
@@ -76,11 +88,10 @@ export class Session {
         const kept = s.leftMs > 0 ? ` Your seat is kept for ${Math.ceil(s.leftMs / 1000)} s.` : "";
         this.events.trouble({ title: "The connection is lost", text: `Coming back, attempt ${s.attempt}.${kept}`, again: false });
       } else this.events.trouble(undefined);
+      if (s.phase === "playing" && client.room !== this.room) this.arrived(client);
       this.events.changed();
     });
-    if (this.room === "") {
-      client.call("lobby.record", {}).then((w) => { this.won = w; this.events.changed(); }, () => {}); // It is no more than a figure.
-    }
+    this.arrived(client);
     this.events.changed();
   }
 
@@ -100,9 +111,6 @@ export class Session {
     this.client = undefined;
     this.events.changed();
     switch (code) {
-      case Code.Moved: // The server has sent the player on.
-        void this.go({ ticket: text });
-        return;
       case Code.Ticket:
         this.events.note("No table opens with that code.");
         void this.go({});
@@ -142,15 +150,20 @@ export class Session {
   sit(wish: Partial<SitDown>): void {
     this.ask(async (c) => {
       const place = await c.call("lobby.sit", { Table: "", Private: false, Watch: false, ...wish });
-      void this.go({ ticket: place.Ticket });
+      this.move(place.Ticket);
     });
+  }
+
+  /** enter goes to the private table of a code. */
+  enter(code: string): void {
+    this.move(code);
   }
 
   /** leave goes back to the lobby. */
   leave(): void {
     this.ask(async (c) => {
       const place = await c.call("table.leave", {});
-      void this.go({ ticket: place.Ticket });
+      this.move(place.Ticket);
     });
   }
 
@@ -165,13 +178,19 @@ export class Session {
   /** ask does one thing at a time. */
   private ask(what: (c: Client<Cards>) => Promise<unknown>): void {
     const { client, turn } = this;
-    if (!client || this.busy) return;
+    if (!client || this.busy || client.status.phase !== "playing") return;
     this.busy = true;
     this.events.note("");
     what(client).then(
       () => {},
       (e: unknown) => { if (turn === this.turn) this.events.note(sentence(e instanceof Error ? e.message : String(e))); },
     ).finally(() => { if (turn === this.turn) { this.busy = false; this.events.changed(); } });
+  }
+
+  /** onTheWay reports whether what is to be seen has not come yet. */
+  onTheWay(): boolean {
+    const phase = this.client?.status.phase;
+    return phase === "moving" || phase === "loading";
   }
 
   /** The tables of the lobby, in the order of opening. */
