@@ -32,6 +32,7 @@ type Peer struct {
 	turn    uint64   // tick from which on the next digest may be cut: see reserve
 	cut     cutter   // scratch of AppendSnapshot
 
+	atOnce   bool // it follows no plan: see AtOnce
 	doubtful bool // the peer is in the world's list of that name
 
 	Handle any // what the root package knows of the client
@@ -62,6 +63,10 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	}
 	return p
 }
+
+// AtOnce lets a snapshot carry all that fits into it, however far behind the client is: of one that
+// is no network away, and alone, nobody else has to wait for it.
+func (p *Peer) AtOnce() { p.atOnce = true }
 
 // ClosePeer forgets the client.
 func (w *World) ClosePeer(p *Peer) {

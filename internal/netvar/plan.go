@@ -59,7 +59,7 @@ func (c *cutter) farBehind() bool {
 	if n == 0 {
 		p.blank = p.blank[:0]
 	}
-	return n >= p.w.farBehind
+	return n >= p.w.farBehind && !p.atOnce
 }
 
 // makePlan ranks what is blank.

@@ -86,6 +86,19 @@ func (c *Class) appendMask(dst []byte, withheld Rules) []byte {
 	return dst
 }
 
+// withheldBy returns the rules whose fields a mask leaves out; without a mask everything is read.
+func (c *Class) withheldBy(mask []byte) (withheld Rules) {
+	if len(mask) == 0 {
+		return 0
+	}
+	for i, rule := range c.reads.rule {
+		if mask[i>>3]>>(i&7)&1 == 0 {
+			withheld |= 1 << rule
+		}
+	}
+	return withheld
+}
+
 // appendMasked writes a full value of which the mask alone may be read.
 func (c *Class) appendMasked(dst []byte, v *codec.Values, mask []byte) []byte {
 	dst = wire.AppendUvarint(append(dst, mask...), c.owner(v))

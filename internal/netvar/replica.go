@@ -45,6 +45,7 @@ type Replica struct {
 	stats    ReplicaStats
 
 	blind     bool
+	touched   *bitset        // what records were applied of: see Mirror; nil: nobody asks
 	inspector func(*Carried) // of tests
 }
 
@@ -303,6 +304,9 @@ func (r *Replica) stageBlobs(c *Class) [][]byte {
 func (r *Replica) apply(s *stagedRecord) {
 	if r.inspector != nil {
 		r.inspect(s)
+	}
+	if r.touched != nil {
+		r.touched.set(s.Slot)
 	}
 	switch {
 	case s.Kind == recordDespawn:

@@ -55,8 +55,9 @@ type World struct {
 	spaces    []*Space
 	positions []position // by class
 
-	holds holds
-	check *check // nil: none
+	holds   holds
+	check   *check // nil: none
+	mirrors bool   // a Mirror fills it, which says which slots its objects have
 
 	tellClamp func(class, field string)
 	clamps    []clamps // by class
@@ -94,8 +95,13 @@ func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) 
 	if w.gens[slot]++; w.gens[slot] == 0 {
 		w.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would make a nil id of slot 0
 	}
+	return w.put(makeID(slot, w.gens[slot]), c, live, owner, tick)
+}
+
+// put adds an object with an id whose slot is free.
+func (w *World) put(id ID, c *Class, live unsafe.Pointer, owner uint64, tick uint64) *Object {
 	o := &Object{
-		id: makeID(slot, w.gens[slot]), class: c, live: live, owner: owner, changed: tick,
+		id: id, class: c, live: live, owner: owner, changed: tick,
 		weight: w.kinds[c.index].weight, hist: newHistory(c), fields: make([]uint64, 1+c.plan.Leaves()),
 	}
 	w.add(o)
@@ -206,7 +212,9 @@ func (w *World) retire() {
 		}
 		w.slots[slot] = nil
 		w.open.unset(slot)
-		w.free = append(w.free, slot)
+		if !w.mirrors {
+			w.free = append(w.free, slot)
+		}
 	}
 	clear(w.gone)
 	w.gone = w.gone[:0]

@@ -1,0 +1,105 @@
+package netvar
+
+// Mirror fills a world with what a client of another world was sent. So the clients of this world
+// see what that one has, with the same ids, owners and masks, however much later it is shown:
+//
+//	World ─▶ Peer.AppendSnapshot ─▶ … ─▶ Mirror.Apply ─▶ Mirror.Show ─▶ World.Capture ─▶ its peers
+//
+// No rule of a game is asked for any of it: what the one client was not sent nobody here sees, and
+// the fields that it could not read nobody here reads. A mirror belongs to the goroutine of its
+// world.
+type Mirror struct {
+	w        *World
+	r        *Replica
+	touched  bitset    // slots of which something was applied, and that are still to be shown
+	shown    []*Object // by slot: that of the replica which the world's object is the image of
+	withheld []Rules   // by slot: what nobody reads of it
+}
+
+// NewMirror lets a mirror fill a world that has neither objects nor peers. The objects of a class
+// weigh what they do in the world whose image it is.
+func NewMirror(w, of *World) *Mirror {
+	m := &Mirror{w: w, r: NewReplica(w.table)}
+	m.r.touched = &m.touched
+	w.mirrors = true
+	// What is shown has been held back before.
+	w.holds = holds{by: make([][]uint64, len(w.table.classes))}
+	for i, c := range w.table.classes {
+		m.r.TellChanges(c, false)
+		w.SetReaders(c, m)
+		w.kinds[i].weight, w.kinds[i].every = of.kinds[i].weight, of.kinds[i].every
+	}
+	return m
+}
+
+// Apply takes a packet that the client was sent, in the order of sending and without a gap.
+func (m *Mirror) Apply(packet []byte) error {
+	_, err := m.r.Apply(packet)
+	return err
+}
+
+// ApplyLarge takes a record that the client was sent over its stream, after the packets of the
+// same snapshot.
+func (m *Mirror) ApplyLarge(record []byte) error {
+	_, err := m.r.ApplyLarge(record)
+	return err
+}
+
+// Show makes what was applied the state of the world, which the next capture of a tick takes. It
+// reports whether all of it could be shown: an object waits for another Show whose slot has one
+// that this capture takes away.
+func (m *Mirror) Show(tick uint64) (all bool) {
+	all = true
+	for slot := m.touched.next(0); slot >= 0; slot = m.touched.next(slot + 1) {
+		if m.show(slot, tick) {
+			m.touched.unset(slot)
+		} else {
+			all = false
+		}
+	}
+	m.r.Events() // Nobody wants to know: they are let go of.
+	return all
+}
+
+// show brings one slot of the world up to date.
+func (m *Mirror) show(slot int, tick uint64) (done bool) {
+	for len(m.shown) <= slot {
+		m.shown, m.withheld = append(m.shown, nil), append(m.withheld, 0)
+	}
+	var now *Object
+	if slot < len(m.r.slots) {
+		now = m.r.slots[slot]
+	}
+	var image *Object
+	if slot < len(m.w.slots) {
+		image = m.w.slots[slot]
+	}
+	if image != nil && now != m.shown[slot] {
+		m.w.Despawn(image)
+		return now == nil
+	}
+	if now == nil {
+		return true // It came and went.
+	}
+	withheld := now.class.withheldBy(m.r.masks.mask(slot))
+	if image == nil {
+		m.shown[slot], m.withheld[slot] = now, withheld
+		m.w.put(now.id, now.class, now.live, now.owner, tick)
+		return true
+	}
+	if withheld != m.withheld[slot] {
+		m.withheld[slot] = withheld
+		m.w.Judge(image)
+	}
+	if image.owner != now.owner {
+		m.w.SetOwner(image, now.owner)
+	}
+	m.w.Edit(image)
+	return true
+}
+
+// Ask implements Readers.
+func (m *Mirror) Ask(*Object) {}
+
+// Withheld implements Readers.
+func (m *Mirror) Withheld(o *Object, _ *Peer) Rules { return m.withheld[o.id.slot()] }
