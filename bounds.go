@@ -44,8 +44,12 @@ func doorBounds(c *Config) []limits.Limit {
 			Config: "RoomSpec.MaxClients, --max-clients", Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
 		},
 		{
-			Name: "spectators", Default: limits.Say("%d, at most %d", c.Room.MaxSpectators, maxMaxClients), Unit: "clients beside those", Config: "RoomSpec.MaxSpectators",
+			Name: "spectators", Default: limits.Say("%v, at most %v", c.Room.MaxSpectators, maxMaxClients), Unit: "clients beside those", Config: "RoomSpec.MaxSpectators",
 			Counter: "netloop_refusals_total", Full: "refused (`CODE_FULL`)",
+		},
+		{
+			Name: "… how long ago what they see has happened", Default: limits.Say("%v, at most %v", c.Room.SpectatorDelay, maxSpectatorDelay), Config: "RoomSpec.SpectatorDelay",
+			Full: "`New` and `OpenRoom` return an error",
 		},
 		{
 			Name: "reserved seats", Default: c.Room.MaxClients, Unit: "seats, those that are taken included; so many tickets there are",

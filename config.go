@@ -303,6 +303,9 @@ func (s RoomSpec) validate() (RoomSpec, error) {
 	if s.MaxSpectators < 0 || s.MaxSpectators > maxMaxClients {
 		return s, ConfigError("Room.MaxSpectators", s.MaxSpectators, "use 0 for none, up to %d", maxMaxClients)
 	}
+	if s.SpectatorDelay < 0 || s.SpectatorDelay > maxSpectatorDelay {
+		return s, ConfigError("Room.SpectatorDelay", s.SpectatorDelay, "use 0 for none, up to %v", maxSpectatorDelay)
+	}
 	if err := s.checkCode(); err != nil {
 		return s, err
 	}

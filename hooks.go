@@ -80,7 +80,12 @@ func (h *hooks) Admit(ctx context.Context, asked *room.Join) error {
 
 // Enter implements room.Game.
 func (h *hooks) Enter(e *room.Client) {
-	c := &Client{e: e, room: h.room, join: e.Join().Game.(*Join)}
+	join, ok := e.Join().Game.(*Join)
+	if !ok { // Nobody has let a camera in.
+		join = &Join{Spectator: true}
+		e.Join().Game = join
+	}
+	c := &Client{e: e, room: h.room, join: join}
 	e.Game = c
 	for _, p := range h.perClient {
 		p.make(c.ID())

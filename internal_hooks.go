@@ -50,11 +50,11 @@ func setHooks() bool {
 	d.Server = func(server any) inside.Server {
 		s := server.(*Server)
 		return inside.Server{
-			Public: s, Room: s.room.e, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s}, Local: &s.local,
+			Public: s, Room: s.room.e, Screening: s.room.screening, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s}, Local: &s.local,
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
 			Adopt: func(take func(inside.Room)) {
 				s.crew.opened = func(r *Room) {
-					take(inside.Room{Room: r.e, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
+					take(inside.Room{Room: r.e, Screening: r.screening, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
 				}
 			},
 			Tell:           s.tell,

@@ -46,6 +46,13 @@ type RoomSpec struct {
 	// MaxSpectators is how many may watch besides, see [Client.Spectator]: zero is nobody, at most
 	// 10 000.
 	MaxSpectators int
+	// SpectatorDelay lets them see the room as it was so long ago, so that nobody helps a player by
+	// telling what there is to see: its objects, what it sends, and its time. Zero is now; at most
+	// 5 min. They see what the room's [Client.Camera] does and are no clients of the room: OnAdmit
+	// is asked about them, but they do not join, and what they send is dropped. When the room has
+	// ended they see the rest, unless the server ends, which waits for its Config.DrainTimeout
+	// alone. It costs one client more, and what happens meanwhile is kept in memory, up to 64 MiB.
+	SpectatorDelay time.Duration
 	// Private keeps the room from everybody who has neither a [Ticket] nor its Code: its name
 	// alone opens it no more than one that is not there.
 	Private bool
@@ -125,7 +132,8 @@ type Room struct {
 
 	readers   []*readers // by class; nil for one whose fields everybody may read
 	starter   *loop.System[*Tick]
-	recording io.Closer // of the room's own recording; nil without
+	screening *room.Room // where those are who watch with a delay; nil without
+	recording io.Closer  // of the room's own recording; nil without
 	posted    posted
 	number    uint64 // of the rooms that the server has had
 	seed      uint64
@@ -175,6 +183,9 @@ func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
 	if err := errors.Join(append(r.errs, err, r.undefined(), r.systems.loop.Check())...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}
+	if err := r.screen(); err != nil {
+		return nil, err
+	}
 	filled = true
 	return r, nil
 }
@@ -185,7 +196,7 @@ func (r *Room) config(s *Server) room.Config {
 		Spec: room.Spec{
 			Name: r.spec.Name, Kind: r.spec.Kind, Rate: loop.Rate(r.spec.Rate), Fixed: loop.Rate(r.spec.FixedRate),
 			SendEvery: r.spec.SendEvery, MaxClients: r.spec.MaxClients, Budget: r.spec.Budget,
-			MaxSpectators: r.spec.MaxSpectators, Private: r.spec.Private, Code: r.spec.Code,
+			MaxSpectators: r.spec.MaxSpectators, SpectatorDelay: r.spec.SpectatorDelay, Private: r.spec.Private, Code: r.spec.Code,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.SameSubject - TakeOver), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty, Sleep: r.spec.Sleep,
 		},

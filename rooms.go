@@ -74,6 +74,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err == nil {
 		if err = s.recordRoom(r); err != nil { // What Open has opened, OnClose closes.
 			err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
+			if r.screening != nil {
+				r.screening.Discard()
+			}
 		}
 	}
 	if err != nil {
@@ -174,7 +177,7 @@ func OpenRoom(t *Tick, spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 
 // info describes the room. Any goroutine may ask.
 func (r *Room) info() RoomInfo {
-	players, spectators, reserved := r.e.Places()
+	players, spectators, reserved := r.places()
 	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Locked()}
 }
 
@@ -222,6 +225,7 @@ func (s *Server) begin(r *Room) {
 		s.crew.opened(r)
 	case s.crew.ctx != nil:
 		r.begun = true
+		s.startScreening(r)
 		r.e.Start(s.crew.ctx, func(err error) { s.roomEnded(r, err) })
 	}
 }
@@ -275,6 +279,7 @@ func (s *Server) play(ctx context.Context) error {
 	s.hall.Close()
 	stop()
 	s.hall.Wait()
+	s.crew.screenings.Wait()
 	endWatch()
 	<-watched
 	<-telling
@@ -290,6 +295,11 @@ func (s *Server) watch(ctx, run context.Context) {
 	}
 	for pause(ctx, room.WatchEvery(s.cfg.Watchdog)) {
 		for _, r := range s.hall.All() {
+			if r.screening != nil {
+				if err := r.screening.Watch(); err != nil {
+					r.screening.GiveUp(err)
+				}
+			}
 			if err := r.e.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil) {
 				r.e.GiveUp(err)
 			}
@@ -397,7 +407,11 @@ func (s *Server) refusing() (code Code, hear bool) {
 	if _, opens := s.game.(Opener); opens || s.hall.Len() > 1 {
 		return 0, true
 	}
-	return s.room.e.Refusing()
+	code, hear = s.room.e.Refusing()
+	if seats := s.room.screening; seats != nil && code == CodeFull {
+		return seats.Refusing()
+	}
+	return code, hear
 }
 
 // host is the server as one of its rooms sees it.

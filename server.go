@@ -91,7 +91,9 @@ type crew struct {
 	opened func(*Room)     // instead of Run, in a world of tests
 	over   chan struct{}   // closed at the end of the default room
 	err    error           // that it ended with
-	failed error           // what other rooms ended with while the server did
+	// screenings are those that run; one begins before its room, and ends after it.
+	screenings sync.WaitGroup
+	failed     error // what other rooms ended with while the server did
 }
 
 // clockSource is the one clock of a server and its rooms: that of the machine, unless a test or
@@ -413,7 +415,7 @@ func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote str
 	if err != nil {
 		return nil, err
 	}
-	adm, err := r.e.Admit(ctx, hello, remote)
+	adm, err := r.admits(hello).Admit(ctx, hello, remote)
 	if errors.Is(err, room.ErrTicket) {
 		a.s.chargeGuess(remote)
 	}

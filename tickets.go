@@ -81,7 +81,7 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 	if !ok {
 		return nil, public(errNoRoom(name))
 	}
-	texts, err := r.e.Reserve(res)
+	texts, err := r.seats(res.Spectator).Reserve(res)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -113,6 +113,9 @@ func public(err error) error {
 func (r *Room) Lock(t *Tick, locked bool) {
 	t.server("Room.Lock")
 	r.e.Lock(locked)
+	if r.screening != nil {
+		r.screening.Lock(locked)
+	}
 }
 
 // Locked reports whether the room is locked. Any goroutine may call it.

@@ -18,6 +18,7 @@ type PlayedRoom struct {
 	in    inside.Room
 	name  string
 	pacer loop.Pacer
+	shows loop.Schedule // of a screening, which no test names; or else nil
 
 	at      time.Duration // when its next tick is due, or the frames after one
 	frames  bool          // it is the frames of its clients, of so much
@@ -39,6 +40,10 @@ func (w *World) newRoom(in inside.Room) *PlayedRoom {
 	r.pacer.Start(r.at, loop.FirstTick)
 	w.named[r.name] = r
 	in.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
+	w.rooms = append(w.rooms, r)
+	if s := in.Screening; s != nil {
+		w.rooms = append(w.rooms, &PlayedRoom{w: w, in: inside.Room{Room: s, Ended: func(error) {}}, shows: s.Schedule(), at: r.at})
+	}
 	return r
 }
 
@@ -55,7 +60,6 @@ func (w *World) lookForRooms() {
 	defer w.opening.Unlock()
 	for _, in := range w.opened {
 		r := w.newRoom(in)
-		w.rooms = append(w.rooms, r)
 		if w.main.ended != nil { // It was on its way when the server ended.
 			r.drain(0, closing)
 		}
@@ -147,6 +151,10 @@ func (w *World) pass(to time.Duration) {
 func (r *PlayedRoom) act() {
 	w := r.w
 	w.tb.Helper()
+	if r.shows != nil {
+		r.screen()
+		return
+	}
 	if r.frames {
 		r.frames = false
 		if r == w.main {
@@ -177,6 +185,21 @@ func (r *PlayedRoom) act() {
 	}
 	w.ticked = w.net.Now()
 	r.at = max(in.Deadline+period/2, w.net.Now())
+}
+
+// screen runs the tick of a screening that is due. The frames of those who watch follow the ticks
+// of the room that they have asked for.
+func (r *PlayedRoom) screen() {
+	now := r.w.net.Now()
+	in, due, wait := r.shows.Next(now)
+	if !due {
+		r.at = min(wait, now+r.in.Room.Timeline().Rate.Period()) // Somebody may come.
+		return
+	}
+	in.Wall = r.w.clock().Wall()
+	in.Overload = r.in.Room.NextOverload()
+	r.tick(in)
+	r.w.ticked = now
 }
 
 // sleep lets the tick pass that is due, because the room sleeps. Its clients' frames follow all the

@@ -129,8 +129,8 @@ func (w *World) serve(g netloop.Game) {
 	w.server = inside.Netloop.Server(s)
 	w.opened, w.named, w.ticked = nil, map[string]*PlayedRoom{}, -1
 	w.server.Adopt(w.adopt)
-	w.main = w.newRoom(inside.Room{Room: w.server.Room, Tick: w.server.Tick, Ended: func(error) {}})
-	w.rooms = []*PlayedRoom{w.main}
+	w.rooms = nil
+	w.main = w.newRoom(inside.Room{Room: w.server.Room, Screening: w.server.Screening, Tick: w.server.Tick, Ended: func(error) {}})
 	for _, ask := range w.audits {
 		w.server.Room.OnSnapshot(ask)
 	}

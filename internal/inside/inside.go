@@ -79,11 +79,12 @@ type Tick struct {
 
 // Server is an opened server: what drives it on one goroutine, in virtual time.
 type Server struct {
-	Public  any // the *netloop.Server itself
-	Room    *room.Room
-	Tick    any               // the room's *netloop.Tick
-	Schema  any               // the game's *netloop.Schema
-	Handler transport.Handler // admits clients
+	Public    any // the *netloop.Server itself
+	Room      *room.Room
+	Screening *room.Room        // where those are who watch with a delay; nil without
+	Tick      any               // the room's *netloop.Tick
+	Schema    any               // the game's *netloop.Schema
+	Handler   transport.Handler // admits clients
 	// Local lets clients of this process in without a network.
 	Local *localnet.Host
 	// UseClock replaces the clock before the first tick.
@@ -105,9 +106,10 @@ type Server struct {
 
 // Room is an opened room of a server that is not its default one.
 type Room struct {
-	Room  *room.Room
-	Tick  any         // the room's *netloop.Tick
-	Ended func(error) // to be called when the room has come to its end
+	Room      *room.Room
+	Screening *room.Room  // nil without
+	Tick      any         // the room's *netloop.Tick
+	Ended     func(error) // to be called when the room has come to its end
 }
 
 // Clock is the clock of a client.

@@ -15,10 +15,17 @@ type Clock interface {
 	WaitUntil(ctx context.Context, at time.Duration) error
 }
 
+// Schedule decides which tick runs when: see Pacer.
+type Schedule interface {
+	// Next reports whether a tick is due at now, which the caller then runs. If none is, wait is
+	// when to ask again.
+	Next(now time.Duration) (in Input, due bool, wait time.Duration)
+}
+
 // Run calls step for every tick that p says is due, and waits in between. It
-// starts p if nobody has. It returns nil when ctx ended, which it looks at
-// between ticks only, or the first error of step or of the clock.
-func Run(ctx context.Context, c Clock, p *Pacer, step func(Input) error) error {
+// returns nil when ctx ended, which it looks at between ticks only, or the first
+// error of step or of the clock.
+func Run(ctx context.Context, c Clock, p Schedule, step func(Input) error) error {
 	for ctx.Err() == nil {
 		in, due, wait := p.Next(c.Now())
 		if !due {

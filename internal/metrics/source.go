@@ -23,6 +23,7 @@ type Room interface {
 	State() *netvar.Stats
 	Clients() int
 	Dropped() int
+	Reel() int
 	Depths(Part)
 	Drops(Part)
 	Messages(Part)

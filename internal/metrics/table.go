@@ -67,6 +67,8 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.ended = f })},
 	{"room_clients", gauge, "kind", "Clients in the rooms of a kind.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients()), p.Kind()) })},
+	{"spectator_delay_bytes", gauge, "", "What is kept for spectators who will see it later: see RoomSpec.SpectatorDelay.",
+		room(func(r Room, p Part) { p.Set(uint64(r.Reel())) })},
 	{"room_tick_duration_seconds", histogram, "kind", "Time that one tick took in a room of a kind.",
 		into(func(m *Metrics, f *Family) { m.kindDuration = f })},
 	{"room_tick_lateness_seconds", histogram, "kind", "Time from the deadline to the start of a tick, in a room of a kind.",

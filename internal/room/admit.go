@@ -59,6 +59,12 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	return r.admission(&entrance{seat: at, join: join, addr: remote}, conn, hello), nil
 }
 
+// Knows reports whether a client shows what this very room has given out: the secret of a seat, or
+// a ticket. Any goroutine may ask.
+func (r *Room) Knows(hello *netloopv1.Hello) bool {
+	return r.seats.knows(hello.GetResume().GetToken(), hello.GetTicket())
+}
+
 // ticketOf finds the ticket that somebody shows; nil is for one who has none, or the room's code.
 func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
 	text := hello.GetTicket()

@@ -145,7 +145,13 @@ func (r *Room) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
 }
 
 // Send sends a message to the client, with the flush of this tick.
-func (c *Client) Send(m transport.Message) { c.session.Send(m) }
+func (c *Client) Send(m transport.Message) {
+	if c.isCamera() {
+		c.room.camera.hear(m)
+	} else if c.session != nil { // Of a camera that has gone.
+		c.session.Send(m)
+	}
+}
 
 // StateTick is the tick whose snapshot has the state as it is now.
 func (r *Room) StateTick() uint64 {

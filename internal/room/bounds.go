@@ -46,6 +46,10 @@ func queueBounds() []limits.Limit {
 			Counter: "netloop_queue_depth", Full: "the same",
 		},
 		{
+			Name: "what waits for spectators who see a room later", Default: limits.Bytes(maxReel), Unit: "a room, and what is sent in one tick more",
+			Counter: "reel/full, reel/message", Full: "nothing is taken until there is room; then they see what has changed, and miss the messages",
+		},
+		{
 			Name: "deadlines that may wake a room which sleeps", Default: maxInstants, Unit: "of game time, and of scaled time",
 			Full: "the room stays awake until the latest",
 		},

@@ -88,7 +88,12 @@ func (c *Client) Peer() *netvar.Peer { return c.peer }
 func (c *Client) Connected() bool { return c.joined && c.kicked == nil && c.dropped == nil }
 
 // Silent returns for how long nothing has come from the client, in game time.
-func (c *Client) Silent() time.Duration { return c.room.now.GameTime - c.heard }
+func (c *Client) Silent() time.Duration {
+	if c.isCamera() {
+		return 0
+	}
+	return c.room.now.GameTime - c.heard
+}
 
 // Waits says why the client's snapshot has not left yet, if its turn has come.
 func (c *Client) Waits() Wait {
@@ -136,6 +141,9 @@ const budgetTicks = 4
 // SetBudget sets how many bytes of object records the client is sent per tick, on average.
 // 0 is what the room's Spec says.
 func (c *Client) SetBudget(perTick int) {
+	if c.session == nil { // A camera's link takes all.
+		return
+	}
 	if perTick <= 0 {
 		perTick = c.room.spec.Budget
 	}
@@ -168,8 +176,8 @@ func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
 		c.peer.Slow()
 	}
 	c.peer.Handle = c
-	c.SetBudget(0)
 	c.connect(e, s)
+	c.SetBudget(0)
 	r.game.Enter(c)
 	r.clients.add(c)
 	r.rpcs.Enter(c.id, c.join.holder())
@@ -226,17 +234,32 @@ func (r *Room) Disown(o *netvar.Object) {
 }
 
 // Client returns the client with the id, if it is in the room.
-func (r *Room) Client(id uint64) (*Client, bool) { return r.clients.get(id) }
+func (r *Room) Client(id uint64) (*Client, bool) {
+	if c := r.camera.Client; c != nil && id == CameraID {
+		return c, true
+	}
+	return r.clients.get(id)
+}
 
-// Clients returns the clients in the order of their ids. The list stays as it is while
-// clients leave.
-func (r *Room) Clients() []*Client { return r.clients.list }
+// Clients returns the clients in the order of their ids, a camera last. The list stays as it is
+// while clients leave.
+func (r *Room) Clients() []*Client {
+	cs := &r.clients
+	if r.camera.Client == nil {
+		return cs.list
+	}
+	if cs.filmed == nil {
+		cs.filmed = append(slices.Clip(cs.list), r.camera.Client)
+	}
+	return cs.filmed
+}
 
 // clients holds the clients of a room in the order of their ids. The room's
 // goroutine owns it.
 type clients struct {
-	list []*Client
-	last *Client // found: the messages of one packet have one sender
+	list   []*Client // of those who have connections: all but a camera
+	filmed []*Client // the list and the camera; nil once it has changed
+	last   *Client   // found: the messages of one packet have one sender
 }
 
 func (cs *clients) get(id uint64) (*Client, bool) {
@@ -257,11 +280,12 @@ func (cs *clients) find(id uint64) (int, bool) {
 
 func (cs *clients) add(c *Client) {
 	i, _ := cs.find(c.id)
+	cs.filmed = nil
 	cs.list = slices.Insert(cs.list, i, c)
 }
 
 func (cs *clients) remove(c *Client) {
-	cs.last = nil
+	cs.last, cs.filmed = nil, nil
 	if i, ok := cs.find(c.id); ok {
 		// A running iteration keeps its list.
 		cs.list = slices.Delete(slices.Clone(cs.list), i, i+1)

@@ -159,3 +159,9 @@ func (r *Room) Questions() int {
 	defer r.questions.mu.Unlock()
 	return len(r.questions.waiting)
 }
+
+// SetReel bounds the bytes of the room's reel.
+func (r *Room) SetReel(most int) { r.camera.reel.most = most }
+
+// Reel is how many bytes wait on it.
+func (r *Room) Reel() int { return r.camera.reel.size() }

@@ -67,4 +67,9 @@ func (n network) results() []result      { return n.r.async.take() }
 
 // slot is asked when the snapshot is cut and not at the poll: a busy machine's writer has
 // had the tick's time.
-func (network) slot(c *Client) *transport.Slot { return c.session.Slot() }
+func (n network) slot(c *Client) *transport.Slot {
+	if l := n.r.camera.reel; l != nil && c.isCamera() && !l.takes(0) {
+		return nil
+	}
+	return c.slot()
+}

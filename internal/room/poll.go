@@ -14,6 +14,7 @@ func (r *Room) poll() {
 		c.observeLink()
 	}
 	r.arrived = 0
+	r.openCamera()
 	r.feed.arrivals(r.arrive)
 	r.startAnew()
 	r.overdue()

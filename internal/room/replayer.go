@@ -179,5 +179,5 @@ func (f *replayer) slot(c *Client) *transport.Slot {
 	if slices.Contains(f.tick.Busy, c.id) {
 		return nil
 	}
-	return c.session.Slot()
+	return c.slot()
 }

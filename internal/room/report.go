@@ -32,6 +32,13 @@ func (m measured) Dropped() (n int) {
 	return n
 }
 
+func (m measured) Reel() int {
+	if m.camera.reel == nil {
+		return 0
+	}
+	return m.camera.reel.size()
+}
+
 func (m measured) Clients() int { return len(m.clients.list) }
 
 func (m measured) Depths(f metrics.Part) {

@@ -110,9 +110,11 @@ type Spec struct {
 	MaxClients  int
 	// MaxSpectators is how many may watch, beside those.
 	MaxSpectators int
-	Private       bool   // only tickets and the code let anybody in
-	Code          string // of a private room
-	Budget        int    // bytes per tick and client
+	// SpectatorDelay is how long ago what they see has happened; 0 is now.
+	SpectatorDelay time.Duration
+	Private        bool   // only tickets and the code let anybody in
+	Code           string // of a private room
+	Budget         int    // bytes per tick and client
 	// KeepDropped is for how long a client that has lost its connection may come back, in game
 	// time; 0 or less is not at all.
 	KeepDropped time.Duration
@@ -186,6 +188,7 @@ type Room struct {
 	emptySince time.Duration            // game time of the last tick in which somebody was here
 	anew       []*Client                // that wait to start anew, oldest request first
 	clients    clients
+	camera     camera // of those who watch with a delay
 	rpcs       *rpcqueue.Queue[*Room]
 	tariff     *rpcqueue.Tariff // what messages take: decides nothing but through the feed
 	prices     []rpcqueue.Price // scratch of the feed
@@ -234,7 +237,8 @@ type Room struct {
 	earliness []time.Duration               // scratch of reportMargins
 	flight    *flight.Dumper                // nil without traces
 	watchdog  *watchdog.Watchdog
-	finishAt  atomic.Pointer[time.Duration] // when finish began; nil is not yet
+	paces     func() (loop.Clock, loop.Schedule) // which tick runs when
+	finishAt  atomic.Pointer[time.Duration]      // when finish began; nil is not yet
 }
 
 // New makes a room that is still to be filled and that [Room.Open] completes.
@@ -246,10 +250,13 @@ func New(cfg Config) (*Room, error) {
 	r.life.end = func() {} // Until Start.
 	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
 	r.guarded()
-	r.feed, r.arrive = network{r}, r.takeArrival
+	r.feed, r.arrive, r.paces = network{r}, r.takeArrival, r.byClock
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
 	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
+	if r.delayed() { // They are in its screening.
+		r.seats.watching.most = 0
+	}
 	r.prepareSleep()
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {

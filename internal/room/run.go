@@ -86,13 +86,12 @@ func (r *Room) Timeline() loop.Timeline {
 // run ticks the room until ctx ends or the room closes itself, and then brings
 // it to its end.
 func (r *Room) run(ctx context.Context) error {
-	pacer := &loop.Pacer{Timeline: r.Timeline()}
-	pacer.Start(r.clock.Now(), firstTick)
-	err := loop.Run(ctx, &sleeper{r.clock, r, pacer}, pacer, r.paced)
+	clock, schedule := r.paces()
+	err := loop.Run(ctx, clock, schedule, r.paced)
 	end := r.told()
 	r.EndAdmission(end.Why.Code, end.Why.Text)
 	if err == nil {
-		err = r.drain(pacer, end.Drain)
+		err = r.drain(schedule, end.Drain)
 	}
 	why := cmp.Or(r.closing, &end.Why)
 	closeErr := r.Finish(why.Code, why.Text)
@@ -100,6 +99,19 @@ func (r *Room) run(ctx context.Context) error {
 		err = nil
 	}
 	return errors.Join(err, closeErr)
+}
+
+// byClock lets the room run the ticks of its rate, from now on.
+func (r *Room) byClock() (loop.Clock, loop.Schedule) {
+	pacer := &loop.Pacer{Timeline: r.Timeline()}
+	pacer.Start(r.clock.Now(), firstTick)
+	return &sleeper{r.clock, r, pacer}, pacer
+}
+
+// Schedule returns the schedule of a screening, for who drives it on a goroutine of its own.
+func (r *Room) Schedule() loop.Schedule {
+	_, schedule := r.paces()
+	return schedule
 }
 
 // firstTick is the number of a room's first tick.
@@ -112,7 +124,7 @@ const WorkGrace = 5 * time.Second
 var errDrained = errors.New("netloop: drained")
 
 // drain goes on ticking while clients may finish, and while work is under way.
-func (r *Room) drain(pacer *loop.Pacer, limit time.Duration) error {
+func (r *Room) drain(schedule loop.Schedule, limit time.Duration) error {
 	start := r.clock.Now()
 	if r.in.Tick == 0 {
 		return nil // Told to end before its first tick: there is nothing to finish.
@@ -120,7 +132,7 @@ func (r *Room) drain(pacer *loop.Pacer, limit time.Duration) error {
 	if err := r.Drain(limit); err != nil {
 		return err
 	}
-	err := loop.Run(context.Background(), r.clock, pacer, func(in loop.Input) error {
+	err := loop.Run(context.Background(), r.clock, schedule, func(in loop.Input) error {
 		if err := r.paced(in); err != nil {
 			return err
 		}
@@ -171,6 +183,7 @@ func (r *Room) Finish(code transport.Code, text string) error {
 			ended()
 			c.session.Close(code, text)
 		}
+		r.closeCamera(&transport.Closed{Code: code, Text: text})
 	})
 	r.seats.close(code, text)
 	r.tellStall()

@@ -172,6 +172,13 @@ func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err
 	return at, at.conns, nil
 }
 
+// knows reports whether a secret or a ticket is one of those that were given out.
+func (s *seats) knows(secret []byte, ticket string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(secret) == secretLen && s.secrets[sha256.Sum256(secret)] != nil || s.tickets[sha256.Sum256([]byte(ticket))] != nil
+}
+
 // issue makes the secret of a seat's newest connection.
 func (s *seats) issue(at *seat) []byte {
 	secret := make([]byte, secretLen)
@@ -309,6 +316,16 @@ func (s *seats) close(code transport.Code, text string) {
 		session.Abandon(code, text) // Unless its client was told already.
 	}
 	s.sessions = nil
+}
+
+// ended is what those are told who are there when the room has ended.
+func (s *seats) ended() *transport.Closed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil { // Its end has failed.
+		return &transport.Closed{Code: transport.CodeInternal, Text: "the server has failed"}
+	}
+	return s.closed
 }
 
 // full reports whether nobody who comes gets a seat, whoever it is, and whether somebody is awaited

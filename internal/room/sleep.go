@@ -111,7 +111,7 @@ func (r *Room) wake() {
 
 // settled reports whether a tick that is told nothing new would do nothing.
 func (r *Room) settled() bool {
-	if r.ending || r.closing != nil || len(r.anew) > 0 || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
+	if r.ending || r.closing != nil || len(r.anew) > 0 || !r.filmed() || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
 		return false
 	}
 	for _, stage := range loop.Stages() {

@@ -18,6 +18,7 @@ func (r *Room) snapshot() {
 			c.encode(r.now.Tick, r.in.Start)
 		}
 	}
+	r.film()
 	for _, look := range r.looks {
 		look()
 	}
@@ -91,6 +92,7 @@ func (r *Room) flush() {
 			r.depart(c)
 		}
 	}
+	r.keep()
 }
 
 // rescaled reports, once, that the scale was changed, and tells everybody but the

@@ -44,6 +44,7 @@ func (r *Room) over(err error) {
 	if r.life.over.CompareAndSwap(false, true) {
 		r.life.end() // A room that was left behind and comes back ends too.
 		r.tally.Close(transport.CodeInternal.Name())
+		r.endReel(r.seats.ended(), nil)
 		r.life.ended(err)
 	}
 }

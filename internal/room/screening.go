@@ -1,0 +1,261 @@
+package room
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A screening is the room in which those sit who watch another one with a delay. It has seats,
+// clients, snapshots and a goroutine as every room, and no game: its world is a mirror of what the
+// other room's camera was sent, and its tick n is that room's tick n, so long later. Hence clients
+// find nothing odd: they are told an epoch that lies back as far, and all that they know of time
+// follows from it.
+//
+//	camera ─▶ reel ─▶ Next: which tick ─▶ RunTimers: show ─▶ mirror ─▶ snapshot ─▶ spectators
+//
+// What happens between two ticks of the other room (somebody comes, while that room sleeps) gets a
+// tick whose number lies between theirs. Where many shots are due at once, because nobody watched
+// or the machine stood still, one tick shows all of them.
+type screening struct {
+	loop.Clock
+	r       *Room // its own engine
+	of      *Room // whose camera it shows
+	reel    *reel
+	mirror  *netvar.Mirror
+	loop    shownLoop
+	now     loop.Now
+	last    uint64     // tick that it has run last, 0 = none
+	epoch   loop.Epoch // of the other room, as of that tick
+	pending int        // shots that the tick shows which runs next
+}
+
+// shownLoop is the loop of a screening: scaled time runs as it did in the other room.
+type shownLoop struct {
+	*loop.Loop[struct{}]
+	scale loop.Scale
+}
+
+// Scale is how scaled time runs.
+func (l *shownLoop) Scale() loop.Scale { return l.scale }
+
+// Screening opens the room in which spectators see this one with a delay; nil if they do not. It
+// belongs before the first tick, and whoever starts the room starts both.
+func (r *Room) Screening() (*Room, error) {
+	if !r.delayed() {
+		return nil, nil
+	}
+	s := &screening{Clock: r.clock, of: r, reel: &reel{delay: r.spec.SpectatorDelay, most: maxReel}}
+	s.loop = shownLoop{loop.New(struct{}{}, &s.now, r.clock.Now), loop.Unscaled}
+	cfg := r.cfg
+	cfg.Spec.MaxClients, cfg.Spec.SpectatorDelay = 0, 0
+	cfg.Spec.MaxRewind, cfg.Spec.CloseEmpty = 0, 0
+	cfg.Spec.Sleep = true
+	cfg.Game, cfg.Server, cfg.Tick, cfg.Loop, cfg.Now = s, usher{cfg.Server}, nil, &s.loop, &s.now
+	cfg.Log = cfg.Log.With("screening", r.spec.SpectatorDelay)
+	cfg.Detail, cfg.CheckEdits, cfg.CheckValues = false, false, false
+	var err error
+	if s.r, err = New(cfg); err != nil {
+		return nil, err
+	}
+	s.mirror = netvar.NewMirror(s.r.world, r.world)
+	s.r.paces = func() (loop.Clock, loop.Schedule) { return s, s }
+	for _, sys := range s.r.Systems() {
+		if _, err := s.loop.Add(loop.Spec[struct{}]{
+			Name: sys.Name, Place: sys.Place, Once: sys.Stage == 0, BuiltIn: sys.Without, Critical: true,
+			Ask: func(stage loop.Stage) func(struct{}) {
+				if sys.Stage != 0 && sys.Stage != stage {
+					return nil
+				}
+				return func(struct{}) { sys.Run(stage) }
+			},
+		}); err != nil {
+			return nil, err
+		}
+	}
+	s.reel.rouse = s.r.rouse
+	r.camera.reel = s.reel
+	return s.r, nil
+}
+
+// usher is the server as a screening sees it, whose end is nobody else's.
+type usher struct{ Server }
+
+func (usher) EndAdmission(transport.Code, string) {}
+func (usher) Ticked()                             {}
+
+// unwatched is for how long what is due waits while nobody is there. Whoever comes has to wait for
+// no more than that to be shown.
+const unwatched = time.Second
+
+// Next implements loop.Schedule: the next tick is that of the oldest shot, once that is old enough,
+// or one before it in which somebody is waited for.
+func (s *screening) Next(now time.Duration) (in loop.Input, isDue bool, wait time.Duration) {
+	then := now - s.reel.delay
+	watched := len(s.r.clients.list) > 0 || s.r.roused()
+	d := s.reel.due(then, watched)
+	switch {
+	case d.count == 0:
+		return s.between(now, then, &d)
+	case !watched && !d.ended && then < d.first.at+unwatched:
+		return in, false, d.first.at + unwatched + s.reel.delay
+	case watched && d.count <= loop.DefaultBurst:
+		d.last, d.count = d.first, 1
+	}
+	s.pending = d.count
+	return s.input(max(d.last.tick, s.last+1), d.last.epoch, now), true, 0
+}
+
+// between is Next while no shot is due.
+func (s *screening) between(now, then time.Duration, d *due) (in loop.Input, isDue bool, wait time.Duration) {
+	wait = now + longestSleep
+	if d.any {
+		wait = d.first.at + s.reel.delay
+	}
+	if s.last == 0 {
+		return in, false, wait // There is nothing yet, and no time either.
+	}
+	line, next := s.r.Timeline(), s.last+1
+	tick := max(line.Due(s.epoch, then), next)
+	if s.r.sleep.asleep {
+		tick = s.r.restsUntil(tick)
+	}
+	if d.any && tick >= d.first.tick && !s.mustEnd(then, d) {
+		if tick = d.first.tick - 1; tick < next || s.r.sleep.asleep && !s.r.roused() {
+			return in, false, wait
+		}
+	}
+	if tick == loop.Never {
+		return in, false, wait
+	}
+	at := line.Deadline(s.epoch, tick)
+	if at > then {
+		return in, false, min(at+s.reel.delay, wait)
+	}
+	return s.input(tick, s.epoch, now), true, 0
+}
+
+// mustEnd reports whether the screening ends and the next shot is far away: the end does not wait
+// for it.
+func (s *screening) mustEnd(then time.Duration, d *due) bool {
+	return s.r.ending && d.first.at-then > time.Second
+}
+
+// input is that of the tick which runs next, in an epoch of the other room.
+func (s *screening) input(tick uint64, of loop.Epoch, now time.Duration) loop.Input {
+	line, epoch := s.r.Timeline(), loop.Epoch{Tick: of.Tick, At: of.At + s.reel.delay}
+	in := line.Input(tick)
+	in.Start, in.Deadline = now, line.Deadline(epoch, tick)
+	in.Epoch, in.EpochMoved = epoch, of != s.epoch
+	in.Slept = tick - s.last - 1
+	s.last, s.epoch = tick, of
+	return in
+}
+
+// WaitUntil implements loop.Clock: somebody may come.
+func (s *screening) WaitUntil(ctx context.Context, at time.Duration) error {
+	if left := at - s.Now(); s.r.sleep.asleep || left > unwatched {
+		s.r.doze(ctx, left)
+		return ctx.Err()
+	}
+	return s.Clock.WaitUntil(ctx, at)
+}
+
+// RunTimers implements Game: the shots whose time has come are shown.
+func (s *screening) RunTimers() {
+	for ; s.pending > 0; s.pending-- {
+		shot := s.reel.take()
+		if err := s.show(&shot); err != nil {
+			s.r.log.Error("what a camera was sent cannot be shown", "tick", shot.tick, "error", err)
+			s.r.Close(transport.CodeInternal, "the server has failed")
+			return
+		}
+	}
+	if !s.mirror.Show(s.r.now.Tick) {
+		s.r.stir() // The next tick shows the rest.
+	}
+}
+
+// show takes one shot: each but the last of a tick becomes a version of its own, as it was one.
+func (s *screening) show(shot *shot) error {
+	for _, packet := range shot.packets {
+		if err := s.mirror.Apply(packet); err != nil {
+			return fmt.Errorf("a packet: %w", err)
+		}
+	}
+	for _, record := range shot.large {
+		if err := s.mirror.ApplyLarge(record); err != nil {
+			return fmt.Errorf("a large record: %w", err)
+		}
+	}
+	if shot.scale != nil {
+		s.loop.scale = *shot.scale
+	}
+	for _, m := range shot.messages {
+		for _, c := range s.r.clients.list {
+			c.Send(m)
+		}
+	}
+	if shot.end != nil {
+		s.r.Close(shot.end.Code, shot.end.Text)
+		return nil
+	}
+	if r := s.r; s.pending > 1 && shot.tick > r.captured && shot.tick < r.now.Tick {
+		s.mirror.Show(shot.tick)
+		r.world.Capture(shot.tick)
+		r.captured = shot.tick
+	}
+	return nil
+}
+
+// TimersDue implements Game. When a shot is due Next knows.
+func (s *screening) TimersDue(loop.Scale) time.Duration { return math.MaxInt64 }
+
+// Admit implements Game: the other room's decides.
+func (s *screening) Admit(ctx context.Context, j *Join) error { return s.of.game.Admit(ctx, j) }
+
+// The rest of Game has nothing to do: there is none.
+
+// Start implements Game.
+func (*screening) Start() {}
+
+// Enter implements Game.
+func (*screening) Enter(*Client) {}
+
+// Join implements Game.
+func (*screening) Join(*Client) error { return nil }
+
+// Drop implements Game.
+func (*screening) Drop(*Client) {}
+
+// Resume implements Game.
+func (*screening) Resume(*Client) {}
+
+// Move implements Game.
+func (*screening) Move(*Client) {}
+
+// Leave implements Game.
+func (*screening) Leave(*Client, *transport.Closed) {}
+
+// Left implements Game.
+func (*screening) Left(*Client) {}
+
+// Keeps implements Game.
+func (*screening) Keeps(*netvar.Object) bool { return false }
+
+// Drain implements Game.
+func (*screening) Drain(time.Duration) {}
+
+// Close implements Game.
+func (*screening) Close(context.Context) error { return nil }
+
+// AppendJoin implements Game.
+func (*screening) AppendJoin(b []byte, _ *Join) ([]byte, error) { return b, nil }
+
+// ReadJoin implements Game.
+func (*screening) ReadJoin([]byte, *Join) error { return nil }
