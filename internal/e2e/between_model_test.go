@@ -168,7 +168,7 @@ func (b *gossipBook) once(m rumour, where string) {
 }
 
 // sumOf adds up the series of a family of a server's metrics that have such a label.
-func sumOf(t *testing.T, s *netloop.Server, family, label string) (n int) {
+func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	m := inside.Netloop.Server(s).Room.Metrics()

@@ -103,7 +103,7 @@ func connectTo(t *testing.T, addr string, schema *netloop.Schema) *client.Client
 }
 
 // waitFor waits until ok, for at most a minute.
-func waitFor(t *testing.T, ok func() bool) {
+func waitFor(t testing.TB, ok func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	poll := time.NewTicker(5 * time.Millisecond)

@@ -297,9 +297,9 @@ func roomOfTicket(ticket string) string {
 	return name
 }
 
-// Whatever clients, parties and rooms do, awake and asleep, no seat is sold twice, no ticket is good
-// for two, a good one is good, nobody is in two rooms, everybody hears of the end, and what rooms
-// tell each other is heard once, or counted.
+// Whatever clients, parties and rooms do, awake and asleep, no seat is sold twice, no ticket is
+// good for two, a good one is good, nobody is in two rooms, everybody hears of the end, and what
+// rooms tell each other is heard once, or counted.
 func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 	in, slept, heard := 0, 0, 0
 	for seed := range seeds.Of(t, 200) {

@@ -37,7 +37,7 @@ type blockView struct {
 type bundles struct {
 	epoch uint64
 	shares
-	all [maxBundles]bundle
+	all []bundle // as many as were needed at once
 }
 
 // findBundle returns the bundle of what is due to the client, and how many clients have asked for
@@ -65,6 +65,9 @@ func (c *cutter) findBundle() (a *bundle, asked uint32) {
 	i := s.admit(maxBundles, w.crowds.sharing(c.origin), w.stats.Snapshots)
 	if i < 0 {
 		return nil, 0
+	}
+	if i == len(s.all) {
+		s.all = append(s.all, bundle{})
 	}
 	a = &s.all[i]
 	a.origin, a.hash, a.due = c.origin, hash, append(a.due[:0], c.due...)

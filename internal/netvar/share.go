@@ -14,13 +14,17 @@ import "math"
 // It is not counted there, so that the places of others are a little safer than they need be.
 type crowds struct {
 	tick   uint64
-	count  [maxMarks][maxMarks]uint32 // by the age of the one and its distance from the other
-	newest [maxMarks]uint32           // by the age of the one
+	count  [maxMarks]*[maxMarks]uint32 // by the age of the one, and its distance from the other
+	newest [maxMarks]uint32            // by the age of the one
 }
 
 // begin forgets all clients, for a capture.
 func (s *crowds) begin(tick uint64) {
-	clear(s.count[:])
+	for age, n := range s.newest {
+		if n > 0 {
+			clear(s.count[age][:])
+		}
+	}
 	clear(s.newest[:])
 	s.tick = tick
 }
@@ -32,6 +36,9 @@ func (s *crowds) add(m *marks) {
 	}
 	if age := s.tick - m.newest; age < maxMarks {
 		s.newest[age]++
+		if s.count[age] == nil { // Few ages ever come, and of a world without clients none.
+			s.count[age] = new([maxMarks]uint32)
+		}
 		s.count[age][m.newest-m.trendFrom(m.newest, s.tick)]++
 	}
 }
@@ -40,7 +47,7 @@ func (s *crowds) add(m *marks) {
 // longer ago than marks reach back.
 func (s *crowds) sharing(from origin) uint32 {
 	age := s.tick - from.asOf
-	if age >= maxMarks {
+	if age >= maxMarks || s.newest[age] == 0 {
 		return 0
 	}
 	return s.count[age][from.asOf-from.trendFrom]

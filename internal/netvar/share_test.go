@@ -254,6 +254,10 @@ func TestVariantsGoForOthersOnlySoOften(t *testing.T) {
 	for back := range uint64(4 * maxResiduals) {
 		at := f.tick - 1 - back%32
 		from := basis{origin: origin{asOf: at, trendFrom: at - back/32}}
+		w.crowds.newest[f.tick-at]++
+		if w.crowds.count[f.tick-at] == nil {
+			w.crowds.count[f.tick-at] = new([maxMarks]uint32)
+		}
 		w.crowds.count[f.tick-at][back/32] = uint32(1 + back) // each has more than the one before
 		w.residual(o, from)
 		if back == 2*maxResiduals-1 {

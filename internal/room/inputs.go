@@ -24,9 +24,9 @@ type inputs struct {
 	reader   *input.Reader
 	counts   input.Counts // of all clients that there have been
 	views    [clampReasons]uint64
-	stepAt   time.Duration            // game time of the running step
-	times    [netvar.Horizon]tickTime // by tick
-	orphans  uint64                   // packets without a handler
+	stepAt   time.Duration // game time of the running step
+	times    []tickTime    // by tick: netvar.Horizon of them
+	orphans  uint64        // packets without a handler
 	place    guard.Place
 	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
 }
@@ -61,7 +61,7 @@ func (r *Room) prepareInputs() {
 	in := &r.inputs
 	in.place = guard.Place{Kind: guard.Handler, Name: "input"}
 	if in.declared = r.schema.Input(); in.declared != nil {
-		in.reader = input.NewReader(in.declared.Form())
+		in.reader, in.times = input.NewReader(in.declared.Form()), make([]tickTime, netvar.Horizon)
 	}
 }
 
