@@ -25,7 +25,7 @@ func TestSimulatedNetwork(t *testing.T) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { came <- j.Addr; return nil })
 		return nil
 	}
-	r := start(t, g, nil, "--simulate", "rtt=30ms,dup=100%")
+	r := start(t, g, nil, "--simulate", "rtt=30ms,dup=100%", "--web", "127.0.0.1:0")
 	text := r.banner()
 	at := regexp.MustCompile(`listen +(\S+)`).FindStringSubmatch(text)
 	admin := regexp.MustCompile(`http://(\S+)`).FindStringSubmatch(text)
@@ -56,6 +56,9 @@ func TestSimulatedNetwork(t *testing.T) {
 		t.Error(err)
 	}
 	exit, log := r.stop()
+	if !strings.Contains(log, "WebSockets are not simulated") {
+		t.Error("nobody is told that pages may come in by a WebSocket")
+	}
 	if exit != 0 || !strings.Contains(log, "the network is simulated") || !regexp.MustCompile(`the simulated network has ended.*up: [1-9]\d* passed, [1-9]\d* duplicated; down: [1-9]`).MatchString(log) {
 		t.Errorf("exit %d, logged:\n%s", exit, log)
 	}

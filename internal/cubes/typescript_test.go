@@ -84,8 +84,8 @@ func BenchmarkTypeScriptReaderInChromium(b *testing.B) {
 	nodetest.Tool(b, "playwright-core")
 	out := nodetest.RunIn(b, "internal/browser", "node", "crowd.mjs", nodetest.Bundle(b, "test/crowdpage.ts"), record(b, 3720))
 	var f struct {
-		Frames, Digests                     int
-		Seconds, FrameP50, FrameP99, Growth float64
+		Frames, Digests                                   int
+		Seconds, FrameP50, FrameP99, Growth, GrowthOfHalf float64
 	}
 	if err := json.Unmarshal([]byte(out), &f); err != nil || f.Digests == 0 {
 		b.Fatalf("%v: %s", err, out)
@@ -95,4 +95,5 @@ func BenchmarkTypeScriptReaderInChromium(b *testing.B) {
 	b.ReportMetric(f.FrameP99, "ms/frame-p99")
 	b.ReportMetric(float64(f.Frames)/f.Seconds, "frames/s")
 	b.ReportMetric(f.Growth/1024, "growth-KiB")
+	b.ReportMetric(f.GrowthOfHalf/1024, "growth-of-last-half-KiB")
 }

@@ -6,6 +6,7 @@ import { packetsOf, percentile, Player } from "./player.js";
 declare const gc: () => void;
 
 const WARM = 120; // frames until the code is compiled
+const HALF = 1800;
 
 /** Plays everything once, and returns what frames have taken from the warm ones on. */
 async function play(file: string) {
@@ -13,7 +14,7 @@ async function play(file: string) {
   const times = new Float64Array(packets.length);
   const player = new Player(packets);
   const heap = () => (gc(), (performance as any).memory.usedJSHeapSize as number);
-  let [count, held, began] = [-WARM, 0, 0];
+  let [count, held, half, began] = [-WARM, 0, 0, 0];
   await new Promise<void>((done, failed) => {
     const frame = () => {
       if (!player.more) return done();
@@ -21,6 +22,7 @@ async function play(file: string) {
         held = heap();
         began = performance.now();
       }
+      if (count === HALF) half = heap();
       const then = performance.now();
       try {
         player.frame();
@@ -42,6 +44,7 @@ async function play(file: string) {
     frameP50: percentile(times, count, 50),
     frameP99: percentile(times, count, 99),
     growth: heap() - held,
+    growthOfHalf: heap() - half,
   };
 }
 

@@ -17,6 +17,7 @@ const known: Record<number, Trouble> = {
   [Code.SchemaMismatch]: { title: "This page does not fit the server", text: "One of them is older. Reload the page to get the one that fits.", again: false },
   [Code.RoomUnknown]: { title: "There is no such room", text: "", again: false },
   [Code.Full]: { title: "The arena is full", text: "Try again when somebody has left.", again: true },
+  [Code.Busy]: { title: "The server is busy", text: "It lets nobody in at the moment.", again: true },
   [Code.Flood]: { title: "The server has hung up", text: "This page sent more than it may.", again: true },
   [Code.Slow]: { title: "The server has hung up", text: "This page did not keep up with what was sent to it.", again: true },
   [Code.Timeout]: { title: "The server does not answer", text: "It may be gone, or the network between may let nothing through.", again: true },
