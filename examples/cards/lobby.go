@@ -85,8 +85,8 @@ func (l *lobby) list(t *netloop.Tick, change *netloop.RoomChange[Listing]) {
 	}
 	s, now := l.known[at], is.Info
 	now.Taken, now.Seats = uint8(is.Players), uint8(is.MaxClients)
-	if s.free = is.Free(); now.Phase == Playing || now.Phase == Pausing {
-		s.free = 0 // They are kept for those who have left.
+	if s.free = is.Free(); now.Phase != Waiting {
+		s.free = 0 // They are kept for those who have left, or nobody plays there at once.
 	}
 	if s.object == nil {
 		s.object = Listings.Spawn(t, now)

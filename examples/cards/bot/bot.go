@@ -67,7 +67,9 @@ func (b *Bot) play(t *netloop.Tick) {
 	case !v.AtTable && b.Roams:
 		b.Sit(cards.SitDown{}, b.gone)
 	case v.AtTable && v.Table.Phase == cards.Over && b.Roams:
-		b.Match()
+		if v.Place >= 0 {
+			b.Match()
+		}
 		b.Leave(b.gone)
 	case b.Plays && !b.done && v.MyTurn() && len(v.Hand()) > 0:
 		b.turn(v)
