@@ -29,19 +29,20 @@ func TestTheCloseOfASession(t *testing.T) {
 		want transport.Closed
 		err  error
 	}{
-		"a close":                 {frame(0, bye...), transport.Closed{Code: 1234, Text: "bye"}, nil},
-		"in two frames":           {join(frame(0, bye[:3]...), frame(0, bye[3:]...)), transport.Closed{Code: 1234, Text: "bye"}, nil},
-		"behind what is unknown":  {join(frame(0x21, 1, 2), frame(0), frame(0, unknown...), frame(0, bye...)), transport.Closed{Code: 1234, Text: "bye"}, nil},
-		"the end":                 {nil, transport.Closed{}, nil},
-		"the end behind a frame":  {frame(0, unknown...), transport.Closed{}, nil},
-		"a text that is too long": {join([]byte{0, 0x42, 0x08}, long), transport.Closed{Code: 7, Text: strings.Repeat("x", transport.MaxText)}, nil},
-		"a short close":           {frame(0, 0x68, 0x43, 2, 0, 0), transport.Closed{}, io.ErrUnexpectedEOF},
-		"half a frame's head":     {[]byte{0}, transport.Closed{}, io.ErrUnexpectedEOF},
-		"half a frame":            {[]byte{0x21, 9, 1}, transport.Closed{}, io.ErrUnexpectedEOF},
-		"half a capsule":          {frame(0, 0x21, 9, 1), transport.Closed{}, io.ErrUnexpectedEOF},
-		"half a data frame":       {[]byte{0, 9, 0x21}, transport.Closed{}, io.ErrUnexpectedEOF},
-		"too much":                {join([]byte{0x21, 0x80, 0, 0xff, 0xff}, make([]byte, maxCapsules)), transport.Closed{}, errTooMuch},
-		"too many frames":         {make([]byte, 2*maxCapsules), transport.Closed{}, errTooMuch},
+		"a close":                             {frame(0, bye...), transport.Closed{Code: 1234, Text: "bye"}, nil},
+		"in two frames":                       {join(frame(0, bye[:3]...), frame(0, bye[3:]...)), transport.Closed{Code: 1234, Text: "bye"}, nil},
+		"behind what is unknown":              {join(frame(0x21, 1, 2), frame(0), frame(0, unknown...), frame(0, bye...)), transport.Closed{Code: 1234, Text: "bye"}, nil},
+		"behind a frame that looks like data": {join(frame(0x21, 0, 5), frame(0, bye...)), transport.Closed{Code: 1234, Text: "bye"}, nil},
+		"the end":                             {nil, transport.Closed{}, nil},
+		"the end behind a frame":              {frame(0, unknown...), transport.Closed{}, nil},
+		"a text that is too long":             {join([]byte{0, 0x42, 0x08}, long), transport.Closed{Code: 7, Text: strings.Repeat("x", transport.MaxText)}, nil},
+		"a short close":                       {frame(0, 0x68, 0x43, 2, 0, 0), transport.Closed{}, io.ErrUnexpectedEOF},
+		"half a frame's head":                 {[]byte{0}, transport.Closed{}, io.ErrUnexpectedEOF},
+		"half a frame":                        {[]byte{0x21, 9, 1}, transport.Closed{}, io.ErrUnexpectedEOF},
+		"half a capsule":                      {frame(0, 0x21, 9, 1), transport.Closed{}, io.ErrUnexpectedEOF},
+		"half a data frame":                   {[]byte{0, 9, 0x21}, transport.Closed{}, io.ErrUnexpectedEOF},
+		"too much":                            {join([]byte{0x21, 0x80, 0, 0xff, 0xff}, make([]byte, maxCapsules)), transport.Closed{}, errTooMuch},
+		"too many frames":                     {make([]byte, 2*maxCapsules), transport.Closed{}, errTooMuch},
 	} {
 		c.want.Remote = c.err == nil
 		got, err := readClose(&frames{r: bytes.NewReader(c.in), left: maxCapsules})
