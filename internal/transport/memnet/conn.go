@@ -106,9 +106,7 @@ func (c *Conn) Break() {
 // itself flushes still leaves.
 func (c *Conn) Stall(stall bool) {
 	c.client.stalled = stall
-	if !stall {
-		c.server.pump()
-	}
+	c.server.pump()
 }
 
 // SetClock gives the client a clock that differs from the network's: what its session is told as

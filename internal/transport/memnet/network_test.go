@@ -28,6 +28,7 @@ type world struct {
 	refuse  error
 	tables  []byte
 	greeted func(*transport.Session) // in Joined
+	clock   func() time.Duration     // of the server's sessions; nil: the network's
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -48,7 +49,7 @@ func (w *world) Admit(context.Context, *netloopv1.Hello, string) (*transport.Adm
 	id := uint64(len(w.joined) + 1)
 	return &transport.Admission{
 		Welcome: &netloopv1.Welcome{ClientId: id, TickRate: rate, FixedRate: rate},
-		Session: transport.SessionConfig{ID: id, Inbox: w.inbox, Stats: w.stats},
+		Session: transport.SessionConfig{ID: id, Inbox: w.inbox, Stats: w.stats, Clock: w.clock},
 		Joined: func(s *transport.Session) {
 			w.joined = append(w.joined, s)
 			if w.greeted != nil {

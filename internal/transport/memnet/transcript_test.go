@@ -23,7 +23,17 @@ type story struct {
 }
 
 var stories = []story{
-	{name: "nothing in between", link: Link{}},
+	{name: "nothing in between, and counters of the network", link: Link{}, does: map[int]func(*world, *player){
+		0: func(w *world, _ *player) { w.stats = nil },
+	}},
+	{name: "a server's clock of its own", link: Link{Delay: 20 * ms}, does: map[int]func(*world, *player){
+		0: func(w *world, _ *player) { w.clock = func() time.Duration { return time.Hour } },
+	}},
+	{name: "words right behind the welcome", link: Link{Delay: 20 * ms}, does: map[int]func(*world, *player){
+		0: func(w *world, _ *player) {
+			w.greeted = func(s *transport.Session) { reliable(s, []byte("welcome")); s.Flush(0) }
+		},
+	}},
 	{name: "a good line", link: Link{Delay: 30 * ms}},
 	{name: "a bad line", link: Link{Delay: 20 * ms, Jitter: 10 * ms, Loss: 0.2, Duplicate: 0.1, Reorder: 0.1}},
 	{name: "a narrow line", link: Link{Delay: 20 * ms, Bandwidth: 200_000, Buffer: 60 * ms}},
@@ -78,7 +88,14 @@ var stories = []story{
 	{name: "tables that a client cannot play by", link: Link{Delay: 20 * ms}, does: map[int]func(*world, *player){
 		0: func(w *world, _ *player) { w.tables, _ = transport.AppendTables(nil, &netloopv1.SchemaTables{}) },
 	}, wait: 2 * time.Second},
-	{name: "a snapshot as large as the queue", link: Link{Delay: 20 * ms, Bandwidth: 1_000_000}, does: map[int]func(*world, *player){
+	{name: "more than may be under way", link: Link{Delay: 50 * ms}, does: map[int]func(*world, *player){
+		30: func(w *world, p *player) {
+			for range 6 {
+				reliable(p.server, bytes.Repeat([]byte("x"), transport.MaxPayload))
+			}
+		},
+	}},
+	{name: "two large messages over a narrow line", link: Link{Delay: 20 * ms, Bandwidth: 1_000_000}, does: map[int]func(*world, *player){
 		30: func(w *world, p *player) {
 			reliable(p.server, bytes.Repeat([]byte("x"), transport.MaxPayload))
 			reliable(p.server, bytes.Repeat([]byte("x"), transport.MaxPayload))
@@ -93,12 +110,23 @@ func (s *story) play(t *testing.T) string {
 	var out strings.Builder
 	w := newWorld(t, 7)
 	p := w.dial(s.link)
+	var tapped [2]int
+	p.SetTap(func(b []byte, datagram bool) {
+		if datagram {
+			tapped[0] += len(b)
+		} else {
+			tapped[1] += len(b)
+		}
+	})
 	kinds := map[string]int{}
 	note := func(who string, as []transport.Arrival) {
 		for _, a := range as {
 			what := fmt.Sprintf("%s %d", who, a.Kind)
+			if a.Kind == transport.MessageArrived {
+				kinds[who+"'s clock"] = int(a.At)
+			}
 			if a.Kind == transport.TimeSample {
-				kinds["time"] += int(a.T[1]-a.T[0]) + int(a.T[3]-a.T[2]) // In nanoseconds, of the last one.
+				kinds["time"] += int(a.T[1]-a.T[0]) + int(a.T[3]-a.T[2])
 			}
 			if a.Kind == transport.Gone {
 				fmt.Fprintf(&out, "  %v %s has gone: %+v\n", w.net.Now(), who, *a.Closed)
@@ -149,7 +177,8 @@ func (s *story) play(t *testing.T) string {
 		w.run(time.Second - time.Second/60)
 		tick(100 + 10*n)
 	}
-	fmt.Fprintf(&out, "  dialled %d times, by %v: %v; %d refused\n", p.calls, p.at, p.err, w.net.Stats.Refused.Load())
+	fmt.Fprintf(&out, "  dialled %d times, by %v: %v; %d refused; %d bytes of datagrams and %d of the stream tapped; %d datagrams in\n",
+		p.calls, p.at, p.err, w.net.Stats.Refused.Load(), tapped[0], tapped[1], w.net.Stats.DatagramsIn.Load())
 	return out.String()
 }
 
