@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,11 @@ func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
 	}
 	if !slices.Contains(dirs, "internal/transport") || !slices.Contains(dirs, "internal/transport/quicnet") || slices.Contains(dirs, "internal/transport/nettest") {
 		t.Error("the folders are", dirs)
+	}
+	if slices.ContainsFunc(all, func(c change) bool {
+		return strings.HasSuffix(c.file, "_windows.go") || runtime.GOOS == "linux" && strings.HasSuffix(c.file, "_other.go")
+	}) {
+		t.Error("there are changes of sources for other systems")
 	}
 	for _, dir := range dirs {
 		if !slices.ContainsFunc(all, func(c change) bool { return c.dir == dir }) {

@@ -84,8 +84,8 @@ func (p *Peer) Waited(size int, now time.Time) time.Duration {
 	for i := 1; i <= peerMarks; i++ {
 		m := &p.marks[(p.next+peerMarks-i)%peerMarks]
 		if m.size >= size+sealed {
-			if d := now.Sub(m.at); d >= 0 && d <= markAge {
-				return d
+			if d := now.Sub(m.at); d <= markAge {
+				return max(d, 0)
 			}
 			break
 		}

@@ -1,6 +1,7 @@
 package socknet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/nettest"
+	"github.com/netloop/netloop/internal/web"
 )
 
 // A close frame has as much of a text as it holds, without half a letter, and nothing that is none.
@@ -188,5 +190,61 @@ func TestDatagramsOutOfTheirTime(t *testing.T) {
 	}
 	if err := new(Conn).SendDatagram(make([]byte, transport.MaxDatagram+1)); !errors.Is(err, transport.ErrDatagramTooLarge) {
 		t.Error("one that is too large says", err)
+	}
+}
+
+// Once it has ended a connection reads and writes nothing, and says so; before that what it carries
+// is read byte by byte as well as at once, and the round trip is known.
+func TestAConnectionThatHasEnded(t *testing.T) {
+	h := serve(t, nil)
+	c, err := connect(t.Context(), "ws://"+h.at+web.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say, err := transport.AppendHello(nil, nettest.Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Write(say); n != len(say) || err != nil {
+		t.Fatal(n, err)
+	}
+	one := make([]byte, 1)
+	if n, err := c.Peek(one); n != 1 || err != nil || one[0] == 0 {
+		t.Fatalf("the length of the welcome is %x, %v", one[:n], err)
+	}
+	welcome := make([]byte, 1+int(one[0]))
+	if n, err := c.Read(welcome[:1]); n != 1 || err != nil || welcome[0] != one[0] {
+		t.Fatal(n, err)
+	}
+	if n, err := io.ReadFull(c, welcome[1:]); n != len(welcome)-1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if frame, err := transport.ReadFrame(bytes.NewReader(welcome), transport.MaxHandshake); err != nil || !bytes.Equal(frame, welcome[1:]) {
+		t.Errorf("the welcome is %x, %v", welcome, err)
+	}
+	if rtt := c.RTT(); !kernelIsMute() && (rtt <= 0 || rtt%time.Microsecond != 0) {
+		t.Errorf("the kernel, which counts in microseconds, says %v", rtt)
+	}
+	c.Close(transport.CodeLeft, "bye")
+	if c.Context().Err() == nil || c.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
+		t.Errorf("it has ended with %+v", c.Closed())
+	}
+	if n, err := c.Read(welcome); n != 0 || err == nil {
+		t.Errorf("it reads %d bytes, %v", n, err)
+	}
+	if n, err := c.Peek(one); n != 0 || err == nil {
+		t.Errorf("it peeks at %d bytes, %v", n, err)
+	}
+	if datagram, err := c.Next(); datagram || err == nil {
+		t.Errorf("the next is a datagram: %v, %v", datagram, err)
+	}
+	if n, err := c.Write(say); n != 0 || err == nil {
+		t.Errorf("it writes %d bytes, %v", n, err)
+	}
+	if err := c.SendDatagram(one); err == nil {
+		t.Error("it sends a datagram")
+	}
+	if a := h.Find(t, "the end", nettest.Kind(transport.Gone)); *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
+		t.Errorf("the server reads %+v", a.Closed)
 	}
 }
