@@ -146,7 +146,7 @@ func (r *Room) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
 
 // Send sends a message to the client, with the flush of this tick.
 func (c *Client) Send(m transport.Message) {
-	if c.isCamera() {
+	if c.Camera() {
 		c.room.camera.hear(m)
 	} else if c.session != nil { // Of a camera that has gone.
 		c.session.Send(m)

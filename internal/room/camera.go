@@ -32,6 +32,7 @@ type camera struct {
 	slot    transport.Slot // scratch of its snapshots
 	large   uint64         // records that went over its stream
 	shot    shot           // of the running tick
+	said    int            // bytes of its messages
 	scale   loop.Scale     // that was filmed last
 }
 
@@ -64,16 +65,13 @@ func (r *Room) openCamera() {
 	}
 }
 
-// isCamera reports whether the client is its room's camera.
-func (c *Client) isCamera() bool { return c == c.room.camera.Client }
-
 // Camera reports whether the client is the camera of a room whose spectators see it with a delay:
 // it stands for all of them.
-func (c *Client) Camera() bool { return c.isCamera() }
+func (c *Client) Camera() bool { return c == c.room.camera.Client }
 
 // slot returns where the client's snapshot goes, as its connection says.
 func (c *Client) slot() *transport.Slot {
-	if c.isCamera() {
+	if c.Camera() {
 		return &c.room.camera.slot
 	}
 	return c.session.Slot()
@@ -114,11 +112,12 @@ func (k *camera) hear(m transport.Message) {
 	if k.reel == nil {
 		return
 	}
-	if !k.reel.takes(k.shot.size()) {
+	if !k.reel.takes(k.said) {
 		k.room.metrics.Drops.Add(1, "reel", "message")
 		return
 	}
 	m.Payload = bytes.Clone(m.Payload)
+	k.said += sizeOf(&m)
 	k.shot.messages = append(k.shot.messages, m)
 }
 
@@ -135,7 +134,7 @@ func (r *Room) keep() {
 	if k.reel != nil {
 		k.reel.add(k.shot)
 	}
-	k.shot = shot{}
+	k.shot, k.said = shot{}, 0
 	if k.kicked != nil {
 		r.leaving.closed(k.id, k.kicked)
 		r.closeCamera(k.kicked)

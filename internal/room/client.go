@@ -89,7 +89,7 @@ func (c *Client) Connected() bool { return c.joined && c.kicked == nil && c.drop
 
 // Silent returns for how long nothing has come from the client, in game time.
 func (c *Client) Silent() time.Duration {
-	if c.isCamera() {
+	if c.Camera() {
 		return 0
 	}
 	return c.room.now.GameTime - c.heard

@@ -68,7 +68,7 @@ func (n network) results() []result      { return n.r.async.take() }
 // slot is asked when the snapshot is cut and not at the poll: a busy machine's writer has
 // had the tick's time.
 func (n network) slot(c *Client) *transport.Slot {
-	if l := n.r.camera.reel; l != nil && c.isCamera() && !l.takes(0) {
+	if l := n.r.camera.reel; l != nil && c.Camera() && !l.takes(0) {
 		return nil
 	}
 	return c.slot()

@@ -59,10 +59,13 @@ func (s *shot) size() int {
 		n += len(b)
 	}
 	for i := range s.messages {
-		n += shotSize + len(s.messages[i].Payload)
+		n += sizeOf(&s.messages[i])
 	}
 	return n
 }
+
+// sizeOf is what a message counts with.
+func sizeOf(m *transport.Message) int { return shotSize + len(m.Payload) }
 
 // size is how many bytes wait.
 func (l *reel) size() int {
