@@ -19,6 +19,7 @@ type Config struct {
 	Turn     time.Duration `name:"turn" help:"time for a turn, after which a card is drawn" default:"20s"`
 	Pause    time.Duration `name:"pause" help:"time to look at the end of a round" default:"5s"`
 	Rate     int           `name:"rate" help:"ticks of a table in a second, 1 to 1000; nothing to do costs none" default:"20"`
+	Delay    time.Duration `name:"watch-delay" help:"how long ago what watchers see has happened, 0s to 5m" default:"0s"`
 	Bots     int           `name:"bots" help:"players of the server's own, who sit down with those who wait, 0 to 100" default:"0"`
 }
 
@@ -42,6 +43,9 @@ func (c *Config) check() error {
 	}
 	if c.Pause < 0 || c.Pause > time.Minute {
 		return netloop.ConfigError("cards.pause", c.Pause, "use 0s to 1m")
+	}
+	if c.Delay < 0 || c.Delay > 5*time.Minute {
+		return netloop.ConfigError("cards.watch-delay", c.Delay, "use 0s to 5m")
 	}
 	return nil
 }
@@ -87,7 +91,7 @@ const maxWatching = 32
 // for the table again.
 func (g *Game) tableSpec(name string) netloop.RoomSpec {
 	return netloop.RoomSpec{
-		Name: tablePrefix + name, Kind: tableKind, Rate: netloop.Hz(uint64(g.cfg.Rate)), MaxClients: g.cfg.Players, MaxSpectators: maxWatching,
+		Name: tablePrefix + name, Kind: tableKind, Rate: netloop.Hz(uint64(g.cfg.Rate)), MaxClients: g.cfg.Players, MaxSpectators: maxWatching, SpectatorDelay: g.cfg.Delay,
 		Sleep: true, KeepDropped: time.Minute, CloseEmpty: 2 * time.Minute,
 	}
 }

@@ -112,3 +112,41 @@ func TestWatchersSeeNoHands(t *testing.T) {
 	until(t, w, "the lobby", func() bool { return !eve.Busy() && !eve.View.AtTable && c.State().Phase == client.Playing })
 	refused(t, try(t, w, func(then func(error)) { eve.Sit(cards.SitDown{Table: "elm", Watch: true}, then) }), "there is no such table")
 }
+
+// With a delay, who watches sees each turn so much later, and none earlier.
+func TestWatchersSeeLater(t *testing.T) {
+	g := game("", 2, time.Hour)
+	const delay = 5 * time.Second
+	g.Config().(*cards.Config).Delay = delay
+	w := world(t, g)
+	_, ann := seat(t, w, "ann", "oak", true, netlooptest.Link{})
+	_, eve := guest(t, w, "eve", netlooptest.Link{})
+	until(t, w, "the list", func() bool { return len(eve.View.Listings) == 1 })
+	_, bob := seat(t, w, "bob", "oak", true, netlooptest.Link{})
+	sit(t, w, eve, cards.SitDown{Table: "oak", Watch: true})
+	if eve.View.Table.Turns > 0 {
+		t.Errorf("at once there are %d turns to be seen", eve.View.Table.Turns)
+	}
+	made := map[string]time.Duration{} // When ann saw a turn, by its round and number.
+	turn := func(b *bot.Bot) string { return fmt.Sprint(b.View.Table.Round, " ", b.View.Table.Turns) }
+	until(t, w, "turns", func() bool {
+		if _, ok := made[turn(ann)]; !ok {
+			made[turn(ann)] = w.Now()
+		}
+		return len(made) > 12
+	})
+	ann.Plays, bob.Plays = false, false
+	last := turn(ann)
+	seen := 0
+	until(t, w, "the last of them", func() bool {
+		at, ok := made[turn(eve)]
+		// Ann has seen it a snapshot and two frames after it was made, at most.
+		if seen++; ok && w.Now()-at < delay-200*time.Millisecond {
+			t.Fatalf("turn %s is seen after %v", turn(eve), w.Now()-at)
+		}
+		return turn(eve) == last
+	})
+	if seen < 10 {
+		t.Errorf("it was all seen after %d looks", seen)
+	}
+}

@@ -73,11 +73,10 @@ func (s *session) run(ctx context.Context, tell func(tea.Msg)) {
 		if err == nil {
 			room, err = s.play(ctx, c)
 		}
-		if ctx.Err() != nil {
-			return
+		if err != nil && ctx.Err() == nil {
+			room = s.explain(room, err)
+			pause(ctx, again)
 		}
-		room = s.explain(room, err)
-		pause(ctx, again)
 	}
 }
 
@@ -123,12 +122,20 @@ func (s *session) explain(room string, err error) string {
 
 // play runs the client's frames until it ends, and returns where it was.
 func (s *session) play(ctx context.Context, c *client.Client) (room string, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	p := player.New(c)
+	goesBack := false
 	var last *player.View
 	atTable := true
 	c.On(netloop.Update, "term.act", func(*netloop.Tick) {
 		select {
 		case a := <-s.actions:
+			// Nobody hears a watcher of what has happened some time ago: it just leaves.
+			if goesBack = a.do == leave && p.View.Place < 0; goesBack {
+				stop()
+				return
+			}
 			s.perform(p, a)
 		default:
 		}
@@ -148,7 +155,9 @@ func (s *session) play(ctx context.Context, c *client.Client) (room string, err 
 		}
 	})
 	err = c.Run(ctx)
-	room = c.Room()
+	if room = c.Room(); goesBack {
+		room = ""
+	}
 	_ = c.Close() // It has ended, or the player has.
 	return room, err
 }

@@ -159,8 +159,12 @@ export class Session {
     this.move(code);
   }
 
-  /** leave goes back to the lobby. */
+  /** leave goes back to the lobby. Nobody hears a watcher of what has happened some time ago: it connects anew. */
   leave(): void {
+    if (this.seats().own < 0) {
+      void this.go({});
+      return;
+    }
     this.ask(async (c) => {
       const place = await c.call("table.leave", {});
       this.move(place.Ticket);
