@@ -1,0 +1,135 @@
+// What a client and its server say to each other: messages wait for their stages, calls for their
+// answers.
+
+import { Code, NetloopError, Stage, type CallOptions, type Frame, type SendOptions, type Unsubscribe } from "./api.js";
+import { decodeMessage, encodeMessage, type Method, type Schema as Served } from "./codec/index.js";
+import { Connection } from "./connection.js";
+import { Calls } from "./rpc/calls.js";
+import { Held, StageQueues, type Queued } from "./rpc/queue.js";
+import type { Message } from "./wire/frames.js";
+
+type Handler = (message: any, frame: Frame) => void;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+const CALL_TIMEOUT = 10_000;
+
+export abstract class Conversation extends Connection {
+  readonly frame: Mutable<Frame> = {
+    now: 0, deltaMs: 0, tick: 0, gameTime: 0, scaledTime: 0, fixedStep: 0, fixedDeltaMs: 0, fraction: 0, stage: Stage.Update,
+  };
+  protected calls = new Calls();
+  protected held = new Held();
+  private methods = new Map<string, Method>();
+  private handlers = new Map<string, Handler>();
+  private queues = new StageQueues();
+
+  /** Takes the methods of a server. */
+  protected learn(served: Served): void {
+    this.methods = new Map(served.methods.map((m) => [m.name, m]));
+  }
+
+  guard(where: string, fn: () => void): void {
+    try {
+      fn();
+    } catch (error) {
+      this.counts.errors++;
+      if (this.options.onError) this.options.onError(error, where);
+      else console.error(`netloop: ${where}:`, error);
+    }
+  }
+
+  protected queue = (q: Queued): void => {
+    const m = this.served!.methods[q.message.method - 1]!;
+    if (!m.stages.includes(q.stage) || !this.queues.push(q)) this.counts.rejected++;
+  };
+
+  protected arrivedMessage(message: Message): void {
+    const m = this.served!.methods[message.method - 1];
+    if (message.reply) {
+      return this.calls.answer(message, (b) => {
+        const answer = m?.reply && decodeMessage(m.reply, b);
+        if (answer === undefined) this.traffic.dropped++;
+        return answer;
+      });
+    }
+    if (!m || m.call) {
+      this.counts.unknown++;
+      return;
+    }
+    const q = { message, stage: message.stage || m.stages[0]! };
+    if (!this.held.hold(q, this.time.tick, this.queue)) this.queue(q);
+  }
+
+  protected drain(stage: Stage): void {
+    for (const { message } of this.queues.take(stage)) {
+      const m = this.served!.methods[message.method - 1]!;
+      const handler = this.handlers.get(m.name);
+      if (!handler) {
+        if (this.options.schema && !(m.name in this.options.schema.methods)) this.counts.unknown++;
+        else this.counts.rejected++;
+        continue;
+      }
+      const decoded = decodeMessage(m.message, message.payload);
+      if (decoded === undefined) this.traffic.dropped++;
+      else this.guard(`handle ${m.name}`, () => handler(decoded, this.frame));
+    }
+  }
+
+  /** Finds a method that the server has, or undefined. */
+  private method(name: string, call: boolean, stage: Stage | undefined): Method | undefined {
+    const m = this.methods.get(name);
+    if (!m) {
+      if (this.options.schema && !(name in this.options.schema.methods)) throw new Error(`the schema has no method ${JSON.stringify(name)}`);
+      return undefined;
+    }
+    if (m.call !== call) throw new Error(`${name} is ${m.call ? "a call: use call" : "no call: use send"}`);
+    if (stage && !m.stages.includes(stage)) throw new Error(`${name} does not run at stage ${stage}: its declaration allows ${m.stages}`);
+    return m;
+  }
+
+  private encode(m: Method, message: unknown): Uint8Array | undefined {
+    try {
+      return encodeMessage(m.message, message);
+    } catch (error) {
+      this.options.log?.(`${m.name} cannot be sent: ${error}`);
+      return undefined;
+    }
+  }
+
+  send(method: string, message: unknown, options: SendOptions = {}): boolean {
+    const m = this.method(method, false, options.stage);
+    const payload = m && this.encode(m, message);
+    const out = m && payload && { method: m.id, stage: options.stage ?? 0, call: 0, payload, reliable: m.reliable };
+    if (out && !this.closed && (!this.away || m.reliable) && this.link?.send(out)) return true;
+    this.counts.unsent++;
+    return false;
+  }
+
+  call(method: string, question: unknown, options: CallOptions = {}): Promise<any> {
+    const { closed } = this;
+    const m = this.method(method, true, options.stage);
+    const payload = m && this.encode(m, question);
+    return new Promise((resolve, reject) => {
+      const refuse = (code: number, text: string) => reject(new NetloopError(code, text));
+      if (closed) return refuse(closed.code, closed.text);
+      if (!m) return refuse(Code.UnknownMethod, `the server has no method ${JSON.stringify(method)}`);
+      if (!payload) return refuse(Code.Invalid, `the question of ${method} does not fit`);
+      if (this.calls.full) return refuse(Code.Busy, "too many calls wait for their answers");
+      const deadline = this.platform.now() + (options.timeoutMs ?? this.options.schema?.methods[method]?.timeoutMs ?? CALL_TIMEOUT);
+      const call = this.calls.add({ method: m.id, deadline, resolve, reject });
+      const out = { method: m.id, stage: options.stage ?? 0, call, payload, reliable: m.reliable };
+      if (!this.link?.send(out)) this.calls.fail(call, new NetloopError(Code.Lost, "there is no connection, and the question cannot wait"));
+    });
+  }
+
+  handle(method: string, fn: Handler): Unsubscribe {
+    if (this.handlers.has(method)) throw new Error(`handle ${method} is called twice`);
+    this.method(method, false, undefined);
+    this.handlers.set(method, fn);
+    return () => void (this.handlers.get(method) === fn && this.handlers.delete(method));
+  }
+
+  protected failed(code: number, text: string): void {
+    this.calls.failAll(code, text);
+  }
+}
