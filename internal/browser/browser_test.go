@@ -37,7 +37,7 @@ func play(t *testing.T, file string, args ...string) {
 	bin := t.TempDir()
 	for to, programs := range map[string][]string{bin: {"./cmd/server", "./cmd/loadclient"}, filepath.Join(bin, "cards"): {"./examples/cards/server"}} {
 		args := append([]string{"build", "-o", to}, programs...)
-		build := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // See above.
+		build := exec.CommandContext(t.Context(), "go", args...)
 		build.Dir = nodetest.Root(t)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
