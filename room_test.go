@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/netloop/netloop/internal/loop"
 )
 
 // What belongs into Open is refused later, and the log says so: it is too late for an error.
@@ -48,4 +50,30 @@ func TestADivergenceSaysWhatDiffers(t *testing.T) {
 			t.Errorf("it says %q, want %q", got, want)
 		}
 	}
+}
+
+// What a room logs says of which room it is, but for the default one, and where in its tick it is
+// said, also with attributes and in groups.
+func TestTheLogOfARoomSaysWhereItIs(t *testing.T) {
+	var log bytes.Buffer
+	s := newStill(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})
+	says := func(write func(*slog.Logger), r *Room, want string) {
+		t.Helper()
+		log.Reset()
+		write(r.e.Log())
+		if _, text, _ := strings.Cut(log.String(), "msg="); text != want+"\n" {
+			t.Errorf("it says %q, want %q", text, want)
+		}
+	}
+	r, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(func(l *slog.Logger) { l.Info("x") }, s.room, "x")
+	says(func(l *slog.Logger) { l.Info("x") }, r, "x room=a")
+	says(func(l *slog.Logger) { l.With("k", "v").Info("x") }, r, "x k=v room=a")
+	says(func(l *slog.Logger) { l.WithGroup("g").Info("x", "k", "v") }, r, "x g.k=v g.room=a")
+	r.now.Stage, r.now.Tick, r.now.System = Update, 7, "move"
+	says(func(l *slog.Logger) { l.Info("x") }, r, "x room=a tick=7 system=move")
+	r.now = loop.Now{}
 }

@@ -3,11 +3,13 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -54,5 +56,36 @@ func TestARecordingThatFailsEndsAndTheRoomGoesOn(t *testing.T) {
 	}
 	if _, err := netloop.New(netloop.Config{Record: &failing{}}, mixed(nil)); err == nil || !strings.Contains(err.Error(), "Record: ") {
 		t.Errorf("a recording that cannot begin: %v", err)
+	}
+}
+
+// A recording in which ticks are missing, come twice, or begin with none is damaged, and its replay
+// says where.
+func TestARecordingOfTicksThatDoNotFollowIsDamaged(t *testing.T) {
+	file := recordMixed(t, 1, 30, nil)
+	for name, c := range map[string]struct {
+		change func(*loop.Input)
+		ticks  int
+	}{
+		"a tick is missing": {func(in *loop.Input) {
+			if in.Tick >= 10 {
+				in.Tick++
+			}
+		}, 9},
+		"a tick comes twice": {func(in *loop.Input) {
+			if in.Tick >= 10 {
+				in.Tick--
+			}
+		}, 9},
+		"it begins with none": {func(in *loop.Input) {
+			if in.Tick == 1 {
+				in.Tick, in.Slept = 0, math.MaxUint64
+			}
+		}, 0},
+	} {
+		ticks, err := replay(t, edit(t, file, func(tick *recording.Tick) { c.change(&tick.Input) }))
+		if !errors.Is(err, recording.ErrCorrupt) || len(ticks) != c.ticks {
+			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
+		}
 	}
 }
