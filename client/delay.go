@@ -25,6 +25,8 @@ type whole struct {
 	game time.Duration // of its tick
 	at   time.Duration // its arrival, by the client's clock
 	gap  time.Duration // game time since the one before
+
+	still bool // no object has changed since that
 }
 
 const (

@@ -18,6 +18,7 @@ type playout struct {
 	asked time.Duration // when the delay was last worked out
 
 	snapshots []whole       // the one before the moment, one more, and all after it
+	changed   time.Duration // game time of the newest in which something has changed
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool
@@ -44,6 +45,9 @@ const (
 	maxDelay = 500 * time.Millisecond
 	// reconsider is how often the delay is worked out.
 	reconsider = 100 * time.Millisecond
+	// stillAfter is for how long nothing has changed until nobody misses the next snapshot: a room
+	// that sleeps, which it may after a second of that, sends none.
+	stillAfter = 750 * time.Millisecond
 	// maxWhole bounds the snapshots that wait to be drawn: at most those of maxDelay count.
 	maxWhole = netvar.Horizon
 )
@@ -58,6 +62,9 @@ func (p *playout) arrived(s whole) {
 		p.snapshots = append(p.snapshots[:0], p.snapshots[1:]...)
 	}
 	p.snapshots = append(p.snapshots, s)
+	if !s.still {
+		p.changed = s.game
+	}
 }
 
 // moved says that the server's time was set back by so much for ticks from this one on.
@@ -89,7 +96,7 @@ func (p *playout) frame(now, game, length time.Duration) {
 	p.lead(game-late-p.delay, passed)
 	p.at = max(p.at, p.snapshots[0].game, min(p.run, newest+p.ahead))
 	p.settle()
-	if p.run > newest {
+	if p.run > newest && newest-p.changed < stillAfter {
 		p.starved++
 		if p.at > newest {
 			p.extrapolated++

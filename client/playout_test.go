@@ -397,3 +397,25 @@ func TestAnotherWorldHasItsOwnTime(t *testing.T) {
 		t.Errorf("in the new one it is %v, after %d jumps", p.at, p.jumps)
 	}
 }
+
+// Where nothing has changed for a while nobody misses the next snapshot, which a room that sleeps
+// does not send; where something has just moved, each frame without one starves.
+func TestWhatIsStillDoesNotStarve(t *testing.T) {
+	for _, c := range []struct {
+		still   uint64 // snapshots without a change, at the end
+		starves bool
+	}{{0, true}, {30, true}, {46, false}, {70, false}} {
+		p := newPlayer()
+		for tick := uint64(1); tick <= 120; tick++ {
+			p.arrived(whole{tick: tick, game: time.Duration(tick) * tick60, at: time.Duration(tick) * tick60, still: tick > 120-c.still})
+			p.frame(time.Duration(tick)*tick60, time.Duration(tick)*tick60, tick60)
+		}
+		before := p.starved
+		for tick := uint64(121); tick <= 240; tick++ {
+			p.frame(time.Duration(tick)*tick60, time.Duration(tick)*tick60, tick60)
+		}
+		if starves := p.starved-before > 100; starves != c.starves || !starves && p.starved != before {
+			t.Errorf("after %d snapshots without a change %d frames starve", c.still, p.starved-before)
+		}
+	}
+}

@@ -166,7 +166,7 @@ type Stats struct {
 	// What is shown of interpolated classes, see Interpolate.
 	ViewDelay    time.Duration // from the server's time to the moment that is shown
 	Drawn        uint64        // frames that were shown between snapshots
-	Starved      uint64        // of those: the next snapshot was not there yet
+	Starved      uint64        // of those: no next snapshot was there yet, though things moved
 	Extrapolated uint64        // of those: went on beyond the newest
 	ViewJumps    uint64        // of the moment, because it was far behind
 	Teleports    uint64        // changes of a field with the tag teleport

@@ -20,6 +20,7 @@ type views struct {
 	classes []viewClass // by the index of the class
 	any     bool        // a class is interpolated
 	state   uint64      // the tick that the state has reached
+	records uint64      // that have come with the newest snapshot that arrived whole
 }
 
 type viewClass struct {
@@ -167,7 +168,9 @@ func (c *Client) wholeSnapshot(s *Snapshot, reached uint64) {
 		c.held.reached(c.views.state, c.queue)
 		return
 	}
-	c.views.arrived(whole{tick: s.Tick, game: c.time.timeline.GameTime(s.Tick), at: s.At})
+	records := c.replica.Stats().Records + c.stats.Records
+	c.views.arrived(whole{tick: s.Tick, game: c.time.timeline.GameTime(s.Tick), at: s.At, still: records == c.views.records})
+	c.views.records = records
 }
 
 // showFrame moves on what is shown, once all that has arrived is known.

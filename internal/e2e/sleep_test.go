@@ -357,3 +357,31 @@ func TestPlayersWhoDoNothingLetARoomSleep(t *testing.T) {
 		}
 	}
 }
+
+// The clients of a room that sleeps miss nothing: what they draw stands still as it is, and no
+// frame counts as starved, on any link.
+func TestClientsOfASleepingRoomDoNotStarve(t *testing.T) {
+	s := newSleepy(t, nil)
+	var all []*client.Client
+	for _, link := range []netlooptest.Link{perfect, {Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond}} {
+		c := play(t, s.World, link)
+		client.Interpolate(c, things)
+		all = append(all, c)
+	}
+	for round := range 3 {
+		s.Tick(func(t *netloop.Tick) { s.all.Edit(t).X++ })
+		s.Step(2) // It wakes.
+		s.Until(200, s.asleep)
+		var before []client.Stats
+		for _, c := range all {
+			before = append(before, c.Stats())
+		}
+		s.Step(200)
+		for i, c := range all {
+			now := c.Stats()
+			if drawn := now.Drawn - before[i].Drawn; now.Starved != before[i].Starved || drawn < 190 {
+				t.Errorf("round %d, client %d: of %d frames %d starve", round, i, drawn, now.Starved-before[i].Starved)
+			}
+		}
+	}
+}

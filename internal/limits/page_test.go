@@ -29,6 +29,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/localnet"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/transport/webnet"
@@ -59,7 +60,7 @@ var headings = [limits.NumParts][2]string{
 func packages() []func() limits.Table {
 	return []func() limits.Table{
 		inside.Netloop.Bounds, inside.Client.Bounds,
-		gate.Bounds, quicnet.Bounds, webnet.Bounds, socknet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
+		gate.Bounds, quicnet.Bounds, webnet.Bounds, socknet.Bounds, localnet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
 		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, web.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
 		guard.Bounds, logging.Bounds, watchfile.Bounds,
 	}
