@@ -39,7 +39,9 @@ func hosted(ctx context.Context, s *netloop.Server, n int) {
 		return // The server does not run yet, or is full.
 	}
 	b := New(c)
-	b.Roams, b.Think = true, func() time.Duration { return 700*time.Millisecond + rand.N(1300*time.Millisecond) }
+	b.Roams, b.Think = true, func() time.Duration {
+		return 700*time.Millisecond + rand.N(1300*time.Millisecond) //nolint:gosec // Nobody gains by guessing it.
+	}
 	_ = c.Run(ctx) // Why it has ended makes no difference: it is tried again.
 	_ = c.Close()
 }

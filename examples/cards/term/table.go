@@ -106,13 +106,14 @@ func (m model) event() string {
 		}
 		return who(place) + " has " + rest
 	}
-	switch {
-	case t.Phase == cards.Pausing:
+	switch t.Phase {
+	case cards.Pausing:
 		return strong.Render(has(t.Winner, fmt.Sprintf("won round %d.", t.Round))) + fmt.Sprintf(" The next one begins in %d s.", left)
-	case t.Phase == cards.Over:
+	case cards.Over:
 		return gold.Render(has(t.Winner, "won the match!")) + fmt.Sprintf(" Who stays plays again in %d s.", left)
-	case t.Phase == cards.Waiting:
+	case cards.Waiting:
 		return ""
+	case cards.Playing:
 	}
 	last := "The cards are dealt. "
 	switch {

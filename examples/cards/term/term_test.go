@@ -85,7 +85,7 @@ func TestTheProgramPlays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // Its server has ended.
+	defer c.Close() // Its server has ended.
 	b := bot.New(c)
 	b.Roams = true
 	running := make(chan struct{})
