@@ -40,7 +40,8 @@ func hosted(ctx context.Context, s *netloop.Server, n int) {
 	}
 	b := New(c)
 	b.Roams, b.Think = true, func() time.Duration {
-		return 700*time.Millisecond + rand.N(1300*time.Millisecond) //nolint:gosec // It is no secret.
+		more := rand.N(1300 * time.Millisecond) //nolint:gosec // It is no secret.
+		return 700*time.Millisecond + more
 	}
 	_ = c.Run(ctx) // Why it has ended makes no difference: it is tried again.
 	_ = c.Close()
