@@ -362,7 +362,7 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 		h.joined(t, 1).Move("a ticket")
 		began := time.Now()
 		<-g.Closing()
-		if took := time.Since(began); took < moveTime || took > moveTime+time.Second {
+		if took := time.Since(began); took < 5*time.Second || took > 6*time.Second {
 			t.Errorf("it was closed after %v", took)
 		}
 		if a := g.Find(t, "the end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeTimeout {
@@ -397,7 +397,7 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if wrote.Load() != maxStream || sent.Load() != maxDatagrams {
+		if wrote.Load() != maxStream || sent.Load() != 32 {
 			t.Errorf("%d bytes and %d datagrams wait", wrote.Load(), sent.Load())
 		}
 		if n, err := server.Peek(make([]byte, 10)); n != 10 || err != nil {
@@ -410,7 +410,7 @@ func TestTheEndsWaitForEachOther(t *testing.T) {
 			t.Errorf("there is %x, %v", b, err)
 		}
 		synctest.Wait()
-		if wrote.Load() != maxStream+5<<10 || sent.Load() != maxDatagrams+1 {
+		if wrote.Load() != maxStream+5<<10 || sent.Load() != 32+1 {
 			t.Errorf("%d bytes and %d datagrams have gone", wrote.Load(), sent.Load())
 		}
 		if server.Err() != nil || client.Err() != nil {

@@ -2,12 +2,12 @@ package quicnet
 
 import (
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
 // refusedAsFull tells whether a dial is answered with CodeFull.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

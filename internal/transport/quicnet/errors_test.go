@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"math/big"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
 // certified is a certificate for localhost that is valid from and until so much from now,

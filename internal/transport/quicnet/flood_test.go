@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"os"
 	"runtime"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/netloop/netloop/internal/proctest"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
 // raw is a client that does as it likes.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"io"
 	"os"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/carrier"
+	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
 // tickets counts the session tickets that a client gets.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/transport/nettest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

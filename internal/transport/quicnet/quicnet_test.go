@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"runtime"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
 	"github.com/netloop/netloop/internal/transport/gate"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

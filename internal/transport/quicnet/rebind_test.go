@@ -1,13 +1,13 @@
 package quicnet
 
 import (
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"net/netip"
 	"testing"
 
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
 // TestClientsSurviveRebinding has clients whose addresses change six times: all of them go on,

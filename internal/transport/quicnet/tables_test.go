@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 )

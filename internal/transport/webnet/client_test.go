@@ -3,10 +3,10 @@ package webnet
 import (
 	"context"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"testing"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )

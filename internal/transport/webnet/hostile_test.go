@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"

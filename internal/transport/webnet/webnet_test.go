@@ -2,7 +2,6 @@ package webnet
 
 import (
 	"context"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"sync"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/door"
+	"github.com/netloop/netloop/internal/transport/nettest"
 	"github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/transport/quicnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
