@@ -172,8 +172,8 @@ func TestNobodyWatchesForWhatCannotBe(t *testing.T) {
 
 // Telling takes a tenth of a core at most, and comes no more often than lists are made.
 func TestTellingTakesATenthOfACore(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: 50, 5: 50, 6: 60, 100: 1000} {
-		if got := tellGap(took * time.Millisecond); got != want*time.Millisecond {
+	for took, want := range map[int]int{0: 50, 5: 50, 6: 60, 100: 1000} {
+		if got := tellGap(time.Duration(took) * time.Millisecond); got != time.Duration(want)*time.Millisecond {
 			t.Errorf("after %d ms of telling nobody is told for %v, want %d ms", took, got, want)
 		}
 	}

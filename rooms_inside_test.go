@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -69,7 +70,7 @@ func newStill(t *testing.T, c Config, g Game) *Server {
 // scraped are the metrics of a server.
 func scraped(s *Server) string {
 	w := httptest.NewRecorder()
-	s.metrics.Handler(s.log).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	s.metrics.Handler(s.log).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return w.Body.String()
 }
 

@@ -36,7 +36,6 @@ type watcher struct {
 	r        *Replica
 	down, up lossy
 	stream   pipe
-	equal    int
 }
 
 func newFilmed(s schema, seed uint64) *filmed {

@@ -235,10 +235,10 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	b.refused("one from before", err, overtaken)
 	back(first, 4, 3) // Its welcome was lost.
 	nothing("a secret that the client does not know", second)
-	third := b.s.issue(at)
+	b.s.issue(at)
 	b.s.heard(at, 2) // That was an older one.
 	back(first, 5, 4)
-	third = b.s.issue(at)
+	third := b.s.issue(at)
 	b.s.heard(at, 4)
 	_, _, err = b.s.claim(first, 6)
 	b.refused("a secret that was given up", err, overtaken)
