@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -41,9 +40,7 @@ var (
 // TestEveryBuildConvergesOverBadLinks plays random worlds with clients of three builds, and
 // compares what each can see with a mirror kept by the test.
 func TestEveryBuildConvergesOverBadLinks(t *testing.T) {
-	for seed := range seeds.Of(t, 50) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { convergeBuilds(t, seed) })
-	}
+	seeds.Each(t, 50, convergeBuilds)
 }
 
 // seen collects what a client of another build is told.

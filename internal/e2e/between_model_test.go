@@ -192,7 +192,7 @@ func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 // those of one sender keep their order. Each room's recording plays the same by itself.
 func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 	ran, failed, slept := 0, map[netloop.Code]int{}, 0
-	for seed := range seeds.Of(t, 30) {
+	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		g := &gossips{book: newGossipBook(t)}
 		book := g.book
@@ -263,7 +263,7 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
-	}
+	})
 	if ran == 0 || slept == 0 || failed[netloop.CodeRoomUnknown] == 0 || failed[netloop.CodeBusy] == 0 {
 		t.Errorf("%d messages ran, failed %v; rooms slept %d ticks", ran, failed, slept)
 	}

@@ -19,7 +19,7 @@ func TestAClientKnowsTheServersClockToAMillisecond(t *testing.T) {
 	for _, ppm := range []int{0, 200, -200} {
 		t.Run(fmt.Sprint(ppm), func(t *testing.T) {
 			var errors []time.Duration
-			for seed := range seeds.Of(t, 20) {
+			seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 				w := open(t, func(*netloop.Room) {}, netlooptest.Seed(seed))
 				c := w.Join("", nil, netlooptest.Link{Delay: 30 * time.Millisecond, Jitter: 5 * time.Millisecond},
 					netlooptest.FPS(60), netlooptest.ClientClock(time.Hour, ppm))
@@ -28,7 +28,7 @@ func TestAClientKnowsTheServersClockToAMillisecond(t *testing.T) {
 					errors = append(errors, (tick.GameTime() - w.GameTime()).Abs())
 				})
 				w.Step(900)
-			}
+			})
 			slices.Sort(errors)
 			if p99 := errors[len(errors)*99/100]; p99 > time.Millisecond {
 				t.Errorf("off by %v in the median, %v in the worst of 100", errors[len(errors)/2], p99)

@@ -42,7 +42,7 @@ func TestTheLeadHoldsInputsInTime(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(2*c.link.Delay, c.fps), func(t *testing.T) {
 			missed, made := uint64(0), uint64(0)
-			for seed := range seeds.Of(t, 10) {
+			seeds.Each(t, 10, func(t *testing.T, seed uint64) {
 				w, cl := steered(t, c.link, seed, netlooptest.FPS(c.fps), netlooptest.ClientClock(time.Hour, 200*int(seed%3)-200))
 				w.Step(600)
 				before := cl.Stats()
@@ -57,7 +57,7 @@ func TestTheLeadHoldsInputsInTime(t *testing.T) {
 				if after.LeadJumps > 0 || after.Jumped > before.Jumped || after.InputMargin < 10*ms {
 					t.Errorf("seed %d: %d jumps, %d steps left out, a margin of %v", seed, after.LeadJumps, after.Jumped-before.Jumped, after.InputMargin)
 				}
-			}
+			})
 			if missed > 1+made/700 || made < 1150 {
 				t.Errorf("%d inputs of %d are missed", missed, made)
 			}
@@ -68,7 +68,7 @@ func TestTheLeadHoldsInputsInTime(t *testing.T) {
 // A second of bad jitter lengthens the lead by little, and five seconds later the lead is back.
 func TestASpikeOfJitterIsPaidBack(t *testing.T) {
 	const ms = time.Millisecond
-	for seed := range seeds.Of(t, 20) {
+	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		l := netlooptest.Link{Delay: 20 * ms, Jitter: 2 * ms}
 		w, c := steered(t, l, seed, netlooptest.FPS(60))
 		w.Step(900)
@@ -83,7 +83,7 @@ func TestASpikeOfJitterIsPaidBack(t *testing.T) {
 		if after := c.Stats(); (after.Lead-before).Abs() > before/10 || after.LeadJumps > 0 || grown <= before {
 			t.Errorf("seed %d: the lead was %v, then %v, and after 5 s %v, with %d jumps", seed, before, grown, after.Lead, after.LeadJumps)
 		}
-	}
+	})
 }
 
 // A way that has become longer for good is followed by a jump within three seconds, and one that
@@ -176,7 +176,7 @@ func TestStepsFollowTicksThatAreLeftOut(t *testing.T) {
 // Whatever a link does, a player's steps run as fast as the server's but for the slew: over 10 s by
 // a tenth of a second, until the lead jumps.
 func TestStepsRunAsFastAsTheServers(t *testing.T) {
-	for seed := range seeds.Of(t, 10) {
+	seeds.Each(t, 10, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		w, c := steered(t, netlooptest.Link{Delay: 30 * time.Millisecond}, seed, netlooptest.FPS(100), netlooptest.ClientClock(0, 200))
 		w.Step(600)
@@ -204,7 +204,7 @@ func TestStepsRunAsFastAsTheServers(t *testing.T) {
 				t.Fatalf("seed %d: %v steps in %v, want %v at most", seed, steps, passed, most)
 			}
 		}
-	}
+	})
 }
 
 // A client that comes back, to its place or to a new one, or to another server, soon leads as

@@ -163,7 +163,7 @@ func replay(t *testing.T, file []byte) (ticks []netloop.ReplayTick, err error) {
 
 func TestReplayIsIdentical(t *testing.T) {
 	returns := map[bool]int{} // whether by another program
-	for seed := range seeds.Of(t, 10) {
+	seeds.Each(t, 10, func(t *testing.T, seed uint64) {
 		const ticks = 500
 		file := recordMixed(t, seed, ticks, nil)
 		edit(t, file, func(tick *recording.Tick) {
@@ -181,7 +181,7 @@ func TestReplayIsIdentical(t *testing.T) {
 		if err != nil || !slices.Equal(again, first) {
 			t.Fatalf("seed %d: a second replay differs, error %v", seed, err)
 		}
-	}
+	})
 	if returns[true] == 0 || returns[false] == 0 {
 		t.Errorf("%d clients came back, and %d were taken over", returns[false], returns[true])
 	}

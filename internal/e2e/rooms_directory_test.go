@@ -137,9 +137,7 @@ func TestWhatCannotBePublished(t *testing.T) {
 // A lobby that watches knows of all rooms that its filter picks, whatever happens to them in
 // which order; its replay is told the same, and finds the same by ListRooms.
 func TestALobbyWatchesTheRooms(t *testing.T) {
-	for seed := range seeds.Of(t, 60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { playLobby(t, seed) })
-	}
+	seeds.Each(t, 60, playLobby)
 }
 
 func playLobby(t *testing.T, seed uint64) {

@@ -42,7 +42,7 @@ var roomNames = []string{"", "a", "b", "c", "d"}
 // in any order. No room has more clients than seats, no client is in two, and each hears of
 // the end of its room, with the room's code and text, or why it got into none.
 func TestRoomsComeAndGo(t *testing.T) {
-	for seed := range seeds.Of(t, 200) {
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		m := &roomsModel{t: t, rng: rand.New(rand.NewPCG(seed, 16)), rooms: map[string]*modelRoom{}}
 		m.w = netlooptest.New(t, script(func(r *netloop.Room) {
 			r.On(netloop.Update, "close", func(tick *netloop.Tick) {
@@ -66,10 +66,7 @@ func TestRoomsComeAndGo(t *testing.T) {
 				t.Errorf("client %d was told nothing of the end of the server", i)
 			}
 		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+	})
 }
 
 // act does one thing at random.

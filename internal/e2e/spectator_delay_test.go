@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -83,7 +84,7 @@ func restless(seed uint64) script {
 // loses packets all that it is said to have, whenever it comes. It gets every message once, in
 // their order, and nothing before its time.
 func TestSpectatorsSeeARoomAsItWas(t *testing.T) {
-	for seed := range seeds.Of(t, 5) {
+	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		w := netlooptest.New(t, restless(seed), netlooptest.Room(delayed), netlooptest.Seed(seed))
 		player := w.Join("", nil, perfect)
 		w.Step(30)
@@ -132,7 +133,7 @@ func TestSpectatorsSeeARoomAsItWas(t *testing.T) {
 				t.Errorf("seed %d: watcher %d has heard %d messages", seed, i, len(heard[i]))
 			}
 		}
-	}
+	})
 }
 
 // The game knows a camera and none of those who watch: it lets them in by OnAdmit, says by the
@@ -320,7 +321,7 @@ func TestARoomWithACameraReplays(t *testing.T) {
 	for ; err == nil; ticks++ {
 		_, err = p.Step()
 	}
-	if err != io.EOF || ticks != 201 {
+	if !errors.Is(err, io.EOF) || ticks != 201 {
 		t.Errorf("tick %d: %v", ticks, err)
 	}
 }

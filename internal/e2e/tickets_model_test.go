@@ -302,7 +302,7 @@ func roomOfTicket(ticket string) string {
 // rooms tell each other is heard once, or counted.
 func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 	in, slept, heard := 0, 0, 0
-	for seed := range seeds.Of(t, 200) {
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		m := newTicketModel(t, seed)
 		for range 50 {
 			m.act()
@@ -328,10 +328,7 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 		}
 		heard += m.checkHeard()
 		slept += m.slept
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+	})
 	if in == 0 || slept == 0 || heard == 0 {
 		t.Errorf("%d came by a ticket, %d rooms slept, %d messages were heard", in, slept, heard)
 	}

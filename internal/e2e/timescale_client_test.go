@@ -78,7 +78,7 @@ func (w *scaledWorld) some(ticks int) (num, den int) {
 }
 
 func TestClientsSeeTheServersScaledTimeOverABadLink(t *testing.T) {
-	for seed := range seeds.Of(t, 4) {
+	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		w := newScaledWorld(t, seed)
 		clients := []*client.Client{play(t, w.World, bad), play(t, w.World, perfect)}
 		same := func(when string) {
@@ -118,7 +118,7 @@ func TestClientsSeeTheServersScaledTimeOverABadLink(t *testing.T) {
 		w.Heal(clients[0])
 		w.Step(300)
 		same("after a black hole")
-	}
+	})
 }
 
 func TestDeadlinesInScaledTimeCountDownOnClients(t *testing.T) {

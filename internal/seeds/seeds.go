@@ -34,6 +34,17 @@ func Of(tb testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
+// Each tries a property with each of its seeds, until one fails. Each is a test of its own, so what
+// it has made is let go of before the next.
+func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
+	t.Helper()
+	for seed := range Of(t, n) {
+		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { property(t, seed) }) {
+			return
+		}
+	}
+}
+
 // few is how many of n seeds are left in a short run, and under the race detector.
 func few(n uint64, short, race bool) uint64 {
 	if short {

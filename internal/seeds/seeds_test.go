@@ -1,6 +1,7 @@
 package seeds
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -44,5 +45,18 @@ func TestLongSimulationsArePlayedAFewTimes(t *testing.T) {
 		if got := Long(t, 4, 50); got != want {
 			t.Errorf("of NETLOOP_SEEDS=%s: %d", wanted, got)
 		}
+	}
+}
+
+// What a seed has made is let go of before the next one begins.
+func TestEachSeedIsATestOfItsOwn(t *testing.T) {
+	t.Setenv("NETLOOP_SEEDS", "3")
+	var order []string
+	Each(t, 200, func(t *testing.T, seed uint64) {
+		order = append(order, fmt.Sprint(seed))
+		t.Cleanup(func() { order = append(order, fmt.Sprint("end of ", seed)) })
+	})
+	if want := []string{"1", "end of 1", "2", "end of 2", "3", "end of 3"}; !slices.Equal(order, want) {
+		t.Errorf("%q", order)
 	}
 }
