@@ -45,8 +45,10 @@ describe("the arena", { concurrency: 1 }, () => {
           await until("bob reads it", () => bob.page.evaluate(() => /ann\s*hello <b>bob<\/b>/.test(document.querySelector("#chat").innerText)));
 
           for (const tab of [ann, bob]) {
+            await tab.page.bringToFront();
+            await until("it has flown for half a second", () => tab.ask((game) => game.client.stats.inputs > 30));
             await tab.ask((game) => game.client.verify());
-            assert.ok(await tab.ask((game) => game.client.stats.inputs > 30 && game.client.stats.malformed === 0 && game.client.stats.errors === 0));
+            assert.deepEqual(await tab.ask((game) => [game.client.stats.malformed, game.client.stats.errors]), [0, 0]);
             await tab.clean();
           }
         } finally {
