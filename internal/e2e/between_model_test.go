@@ -191,7 +191,7 @@ func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 // each message runs exactly once or is counted as lost, and whoever asks is told which of both;
 // those of one sender keep their order. Each room's recording plays the same by itself.
 func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
-	ran, failed, slept := 0, map[netloop.Code]int{}, 0
+	played, ran, failed, slept := 0, 0, map[netloop.Code]int{}, 0
 	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		g := &gossips{book: newGossipBook(t)}
@@ -259,11 +259,16 @@ func TestEachMessageBetweenRoomsRunsOnceOrIsCounted(t *testing.T) {
 			t.Errorf("%d messages: %d ran, %d were counted as lost", len(book.sent), all, counted)
 		}
 		ran += all
+		played++
 		replayEach(t, g, files)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	})
+	// A few seeds under the race detector need not come upon everything.
+	if played < 3 {
+		return
+	}
 	if ran == 0 || slept == 0 || failed[netloop.CodeRoomUnknown] == 0 || failed[netloop.CodeBusy] == 0 {
 		t.Errorf("%d messages ran, failed %v; rooms slept %d ticks", ran, failed, slept)
 	}

@@ -301,7 +301,7 @@ func roomOfTicket(ticket string) string {
 // good for two, a good one is good, nobody is in two rooms, everybody hears of the end, and what
 // rooms tell each other is heard once, or counted.
 func TestTicketsAndMovesFollowTheModel(t *testing.T) {
-	in, slept, heard := 0, 0, 0
+	played, in, slept, heard := 0, 0, 0, 0
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		m := newTicketModel(t, seed)
 		for range 50 {
@@ -328,8 +328,10 @@ func TestTicketsAndMovesFollowTheModel(t *testing.T) {
 		}
 		heard += m.checkHeard()
 		slept += m.slept
+		played++
 	})
-	if in == 0 || slept == 0 || heard == 0 {
+	// A few seeds under the race detector need not come upon everything.
+	if played >= 20 && (in == 0 || slept == 0 || heard == 0) {
 		t.Errorf("%d came by a ticket, %d rooms slept, %d messages were heard", in, slept, heard)
 	}
 }
