@@ -199,7 +199,7 @@ func (m *ticketModel) come(cfg client.Config, p *modelParty) {
 // show notes whether a ticket must be good: one of a party of one, whose time is not over for long
 // and that nobody has shown.
 func (m *ticketModel) show(g *modelTraveller, p *modelParty) {
-	g.sure = len(p.tickets) == 1 && p.by == nil && p.until > m.w.Now()+time.Second && p.made >= m.since[p.room]
+	g.sure = len(p.tickets) == 1 && p.by == nil && p.until > m.w.Now()+time.Second && p.made > m.since[p.room]
 	if p.by != nil {
 		p.by.sure = false // Whoever of both is faster.
 	}
