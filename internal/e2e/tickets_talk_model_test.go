@@ -60,16 +60,25 @@ func (m *ticketModel) checkWords() {
 	}
 }
 
-// checkSleep holds that a room in which nobody is and nothing happens sleeps, if it may.
+// checkSleep holds that a room in which nobody is and nothing happens sleeps, if it may: at the
+// latest in the second tick after the last one has left.
 func (m *ticketModel) checkSleep() {
-	for info := range m.server.Rooms() {
-		r := m.w.Room(info.Spec.Name)
-		if r.Asleep() {
-			m.slept++
+	awake := map[string]bool{}
+	for look := range 2 {
+		for info := range m.server.Rooms() {
+			r, name := m.w.Room(info.Spec.Name), info.Spec.Name
+			if r.Asleep() {
+				m.slept++
+			}
+			switch was := awake[name]; {
+			case r.Asleep() && !info.Spec.Sleep:
+				m.t.Errorf("room %q is asleep, and may not be", name)
+			case look == 1 && was && !r.Asleep():
+				m.t.Errorf("room %q, %+v, does not sleep", name, info)
+			}
+			awake[name] = info.Spec.Sleep && info.Clients == 0 && !r.Asleep()
 		}
-		if r.Asleep() != info.Spec.Sleep && (info.Clients == 0 || r.Asleep()) {
-			m.t.Errorf("room %q, %+v, is asleep: %v", info.Spec.Name, info.Spec, r.Asleep())
-		}
+		m.w.Step(10)
 	}
 }
 

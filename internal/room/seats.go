@@ -69,6 +69,7 @@ type seat struct {
 
 	spectator bool
 	ticket    *ticket // that it was, until its client has been heard
+	returned  *ticket // that it has become again, because its client left unheard
 	who       *Join   // by whom it was taken last
 }
 
@@ -234,10 +235,14 @@ func (s *seats) leave(at *seat) {
 func (s *seats) regain(at *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.left {
-		at.left = false
-		s.takeLocked(at)
+	if !at.left {
+		return
 	}
+	at.left = false
+	if t := at.returned; t != nil && s.tickets[t.id] == t && t.seat == nil {
+		s.seatLocked(t, at)
+	}
+	s.takeLocked(at)
 }
 
 // takeLocked counts a seat, and notes its player.

@@ -160,7 +160,7 @@ func (s *seats) returnLocked(at *seat) {
 	if t == nil {
 		return
 	}
-	at.ticket, t.seat = nil, nil
+	at.ticket, at.returned, t.seat = nil, t, nil
 	s.kindLocked(t.spectator).held++
 	s.freeLocked(t)
 }
