@@ -60,8 +60,8 @@ func (m *ticketModel) checkWords() {
 	}
 }
 
-// checkSleep holds that a room in which nobody is and nothing happens sleeps, if it may: at the
-// latest in the second tick after the last one has left.
+// checkSleep holds that a room in which nobody is and nothing happens sleeps, if it may: ten
+// ticks after the last one has left at the latest.
 func (m *ticketModel) checkSleep() {
 	awake := map[string]bool{}
 	for look := range 2 {
