@@ -67,8 +67,8 @@ func restless(seed uint64) script {
 			for range rng.IntN(3) {
 				all = append(all, things.Spawn(t, thing{X: float32(rng.IntN(99))}, netloop.OwnedBy(netloop.ClientID(rng.IntN(3)))))
 			}
-			for range rng.IntN(4) {
-				all[rng.IntN(max(len(all), 1))%max(len(all), 1)].Edit(t).Tags[0]++
+			for range min(rng.IntN(4), len(all)) {
+				all[rng.IntN(len(all))].Edit(t).Tags[0]++
 			}
 			if len(all) > 20 {
 				i := rng.IntN(len(all))
