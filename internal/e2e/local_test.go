@@ -17,8 +17,8 @@ func host(t *testing.T, g netloop.Game) (s *netloop.Server, stop func(), done <-
 	return s, cancel, done
 }
 
-// joinLocal lets a client in without a network, and runs it until it is halted.
-func joinLocal(t *testing.T, cfg client.Config) (c *client.Client, halt func()) {
+// joinLocal lets a client in without a network, prepares it, and runs it until it is halted.
+func joinLocal(t *testing.T, cfg client.Config, prepare ...func(*client.Client)) (c *client.Client, halt func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -28,6 +28,9 @@ func joinLocal(t *testing.T, cfg client.Config) (c *client.Client, halt func()) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() }) // It may have been closed.
+	for _, fn := range prepare {
+		fn(c)
+	}
 	run, stop := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() {

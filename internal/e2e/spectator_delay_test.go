@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -335,8 +336,11 @@ func TestAServerShowsItsRoomLater(t *testing.T) {
 		Room: netloop.RoomSpec{MaxSpectators: 1, SpectatorDelay: 300 * time.Millisecond},
 	}
 	s, done := supervised(ctx, t, cfg, restless(2))
-	watcher, _ := joinLocal(t, client.Config{Local: s, Spectate: true})
-	waitFor(t, func() bool { return watcher.State().Phase == client.Playing })
+	var plays atomic.Bool
+	watcher, _ := joinLocal(t, client.Config{Local: s, Spectate: true}, func(c *client.Client) {
+		c.OnState(func(s client.State) { plays.Store(plays.Load() || s.Phase == client.Playing) })
+	})
+	waitFor(t, plays.Load)
 	cancel()
 	if err := ended(t, done); err != nil {
 		t.Error(err)
