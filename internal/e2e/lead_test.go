@@ -26,6 +26,7 @@ func steered(t *testing.T, l netlooptest.Link, seed uint64, o ...netlooptest.Cli
 // At any frame rate and on any link that can be played on, the server misses at most one input of a
 // thousand, with a lead that is no longer than the way, a few steps and twice the jitter.
 func TestTheLeadHoldsInputsInTime(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		link netlooptest.Link
@@ -210,6 +211,7 @@ func TestStepsRunAsFastAsTheServers(t *testing.T) {
 // A client that comes back, to its place or to a new one, or to another server, soon leads as
 // before.
 func TestAClientThatComesBackLeadsAsBefore(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for name, breaks := range map[string]func(w *netlooptest.World, c *client.Client){
 		"its place":      func(w *netlooptest.World, c *client.Client) { w.Break(c) },
 		"a hole of 15 s": func(w *netlooptest.World, c *client.Client) { w.Cut(c); w.Step(900); w.Heal(c) },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -122,6 +123,7 @@ func TestAShotThatTheServerDoesNotFireIsWithdrawn(t *testing.T) {
 // Whatever becomes of packets and predictions, each shot is there once in the end, and none that
 // the server has not fired.
 func TestShotsAreThereOnceWhateverIsReplayed(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for seed := range uint64(3) {
 		r := newRace(t, netlooptest.Seed(seed+1))
 		g := r.gunner(playing)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -136,6 +137,7 @@ func (r *race) own(c *client.Client) (own *netloop.Object[racer]) {
 // inputs that the server has missed; also of the steps that run again when the server has left out
 // many ticks.
 func TestNothingIsPredictedWronglyButForMissedInputs(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, x := range []struct {
 		stall time.Duration
 		netlooptest.Link

@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -107,6 +108,7 @@ func TestTheBudgetOfAClientIsKept(t *testing.T) {
 // TestWeightAndDistanceOrderAShortBudget: a weight of 4 is sent four times as often, and so is
 // what is four times as near; minimum rates hold beside both.
 func TestWeightAndDistanceOrderAShortBudget(t *testing.T) {
+	seeds.OneGoroutine(t)
 	var panics bool
 	w := netlooptest.New(t, crowd{balls: 60, stars: 20, sparks: 5, open: func(r *netloop.Room) {
 		balls.Weigh(r, func(c *netloop.Client, o *netloop.Object[ball]) float64 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -70,6 +71,7 @@ func (g *shooter) Open(r *netloop.Room) error {
 // Who aims at what it sees hits it, whatever its link. In the present the target is elsewhere. No
 // view of an honest client counts as another, but over the worst link one of 1 000.
 func TestWhoAimsAtWhatItSeesHits(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, c := range []struct {
 		link    netlooptest.Link
 		fps     int
@@ -136,6 +138,7 @@ func (g *bustle) Open(r *netloop.Room) error {
 // for the places of a view, of which there are 64 between two snapshots. At most one object in 200
 // is another, because its newest change was lost on the way, or it came between two places.
 func TestTheServerSeesWhatTheClientSaw(t *testing.T) {
+	seeds.OneGoroutine(t)
 	type drawing map[netloop.Ref[runner]]runner
 	for seed := range uint64(6) {
 		g := &bustle{rng: rand.New(rand.NewPCG(seed, 7))}

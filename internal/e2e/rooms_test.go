@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -401,6 +402,7 @@ func TestEveryRoomReplays(t *testing.T) {
 
 // A hundred rooms of five clients play in one process, each to the end.
 func TestAHundredRoomsOfFive(t *testing.T) {
+	seeds.OneGoroutine(t)
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
 		r.On(netloop.Update, "move", func(tick *netloop.Tick) {
 			for o := range things.All(tick) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -135,6 +136,7 @@ func (h past) unbroken(ref netloop.Ref[train], v netloop.View) bool {
 // object and over links that delay, lose and reorder; and what comes, goes, hides and hops is never
 // in between.
 func TestWhatAFrameDrawsIsWhatTheServerHad(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for seed := range uint64(4) {
 		for _, l := range []netlooptest.Link{{Delay: 25 * time.Millisecond}, {Delay: 40 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: 0.1, Duplicate: 0.05}} {
 			for _, every := range []int{1, 3} {
