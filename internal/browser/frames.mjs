@@ -8,8 +8,8 @@ import { Server, bots, until } from "./server.mjs";
 
 const seconds = Number(process.argv[2] ?? 20);
 const server = await Server.start(["--arena.rocks", "150"]);
+const chromium = await browser(["--js-flags=--expose-gc"]); // First, or it makes the server refuse bots.
 const noBots = bots(server, 100, seconds + 40);
-const chromium = await browser(["--js-flags=--expose-gc"]);
 try {
   const page = await chromium.newPage({ viewport: { width: 1280, height: 720 } });
   await page.goto(server.url);
