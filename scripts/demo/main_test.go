@@ -84,10 +84,10 @@ func TestBotsStayWhileSomebodyPlays(t *testing.T) {
 		})
 		return played
 	}
-	if plays("0") || plays("") {
+	if plays("0") || plays("") || plays("3", "1", "1", "0") {
 		t.Error("bots play on for nobody")
 	}
-	if !plays("1", "101", "102", "100") || len(answers) != 0 {
+	if !plays("1", "1", "1", "1", "101", "102", "100") || len(answers) != 0 {
 		t.Error("bots do not play on until the last has gone:", answers)
 	}
 }

@@ -18,7 +18,7 @@ const askEvery = 2 * time.Second
 // stay lets bots play on after they have been measured, for as long as somebody plays beside them.
 // play runs them until its context ends.
 func stay(ctx context.Context, admin string, bots int, every time.Duration, play func(context.Context)) {
-	if n, err := players(ctx, admin); err != nil || n == 0 {
+	if !somebody(ctx, admin, every) {
 		return
 	}
 	fmt.Println("\nsomebody plays, so the bots go on until the page is closed; Ctrl-C ends it now")
@@ -42,6 +42,25 @@ func stay(ctx context.Context, admin string, bots int, every time.Duration, play
 			return
 		}
 	}
+}
+
+// looks is how often the server is asked whether anybody is left when the bots have gone: it hears
+// of the last ones a few ticks later.
+const looks = 4
+
+// somebody tells whether there is a client that stays when the bots have gone.
+func somebody(ctx context.Context, admin string, every time.Duration) bool {
+	for range looks {
+		if n, err := players(ctx, admin); err != nil || n == 0 {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(every / looks):
+		}
+	}
+	return true
 }
 
 // players is how many clients the server has.
