@@ -178,7 +178,7 @@ web: node_modules/.stamp ## what browsers run, with npm: the client in clients/t
 	npm run --silent --workspace examples/arena/web build
 	go run ./examples/cards/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/cards/web/schema.ts
-	node examples/cards/web/scripts/build.mjs
+	node examples/page.mjs cards
 
 generate: metrics limits web ## that, and the Go code of proto/ with buf from npm
 	npx --no-install buf generate

@@ -23,7 +23,7 @@ func TestThePagesAreBuilt(t *testing.T) {
 	nodetest.Tool(t, "esbuild")
 	for _, page := range pages {
 		web, out := "../../examples/"+page+"/web/", filepath.Join(t.TempDir(), "page.js")
-		_ = nodetest.Node(t, web+"scripts/build.mjs", out)
+		_ = nodetest.Node(t, "../../examples/page.mjs", page, out)
 		want, err := os.ReadFile(out)
 		if err != nil {
 			t.Fatal(err)
