@@ -202,6 +202,28 @@ func TestATicketIsUsedUp(t *testing.T) {
 	b.counts(0, "0 0 0")
 }
 
+// A client that came by a ticket leaves unheard, and its ticket is a seat again. Whoever takes its
+// seat over at that moment has the ticket, too, unless somebody else has sat down by it.
+func TestWhoTakesASeatOverHasItsTicket(t *testing.T) {
+	b := newBenches(t)
+	if err := b.reserve(0, 10, false, "a"); err != nil {
+		t.Fatal(err)
+	}
+	at := b.sits(&Join{Subject: "ann"}, b.made["a"])
+	b.counts(0, "1 0 0")
+	b.s.leave(at)
+	b.counts(0, "0 0 1")
+	b.s.regain(at)
+	b.counts(0, "1 0 0")
+	b.s.leave(at)
+	other := b.sits(&Join{Subject: "bob"}, b.made["a"])
+	b.s.regain(at)
+	b.counts(0, "2 0 0")
+	if at.ticket != nil || b.made["a"].seat != other {
+		t.Error("one ticket is two seats")
+	}
+}
+
 // Who shows the secret of the newest connection comes back to its seat, or that of the one before
 // while the newest was not heard; each secret is good for one connection.
 func TestASecretIsGoodForOneConnection(t *testing.T) {
