@@ -134,7 +134,7 @@ lint: $(GOLANGCI) ## golangci-lint with gosec, govulncheck where its database is
 bench: ## all benchmarks with their allocations
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
-bench-floor: ## what a client costs, beside bare quic-go of the same datagrams: two cores, four minutes
+bench-floor: ## what a client costs, beside bare quic-go of the same datagrams: two cores, five minutes
 	go run ./scripts/floor $(ARGS)
 
 cost: ## the figures of docs/COST.md, measured anew: two quiet cores, a quarter of an hour

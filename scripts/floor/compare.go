@@ -81,7 +81,7 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
-	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in), "--per-socket", strconv.Itoa(b.opts.sharing)}
+	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in), "--size", strconv.Itoa(int(ours.inBytes)), "--per-socket", strconv.Itoa(b.opts.sharing)}
 	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: up}
 }
 
@@ -114,12 +114,12 @@ var errSaturated = errors.New("the figures that are marked mean nothing: use few
 // compare measures every arrangement and prints a table.
 func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row(tab, "", "server", "µs a client", "clients'", "datagrams", "bytes of", "lateness, ms", "", "tick, ms", "over-", "memory", "to")
+	row(tab, "", "server", "µs a client", "clients'", "datagrams", "bytes of one", "lateness, ms", "", "tick, ms", "over-", "memory", "to")
 	to := "bare"
 	if !b.opts.bare {
 		to = "QUIC"
 	}
-	row(tab, "", "% of a core", "and tick", "% of a core", "out + in", "one", "p50", "p99", "p99", "runs", "kB a client", to)
+	row(tab, "", "% of a core", "and tick", "% of a core", "out + in", "out + in", "p50", "p99", "p99", "runs", "kB a client", to)
 	bad := false
 	for _, a := range b.opts.only {
 		l := b.line(a)
@@ -180,7 +180,7 @@ func (b *bench) print(w io.Writer, l *line, e *entrant) {
 		name += " (NO FIGURE: " + s.saturated + ")"
 	}
 	row(w, name, fmt.Sprintf("%.1f", 100*s.server), fmt.Sprintf("%.1f", s.perClient(b.opts.rate, l.clients)),
-		fmt.Sprintf("%.1f", 100*s.player), fmt.Sprintf("%.2f + %.2f", s.out, s.in), fmt.Sprintf("%.0f", s.outBytes),
+		fmt.Sprintf("%.1f", 100*s.player), fmt.Sprintf("%.2f + %.2f", s.out, s.in), fmt.Sprintf("%.0f + %.0f", s.outBytes, s.inBytes),
 		ms(s.ticks.Lateness.Percentile(50)), ms(s.ticks.Lateness.Percentile(99)), ms(s.ticks.Tick.Percentile(99)),
 		strconv.FormatUint(s.ticks.Overruns, 10), fmt.Sprintf("%.0f", s.resident/1000), ratio)
 }

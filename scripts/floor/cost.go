@@ -26,7 +26,7 @@ var sections = []section{
 	}},
 	{"table", func(b *bench, ctx context.Context, out *bytes.Buffer) error { return b.compare(ctx, out) }},
 	{"profile", func(b *bench, ctx context.Context, out *bytes.Buffer) error {
-		b.opts.only = []arrangement{{"peers", 50}, {"peers", 200}, {"arena", 50}}
+		b.opts.only = []arrangement{{"peers", 50}, {"peers", 200}, {"traffic", 50}, {"traffic", 200}, {"arena", 50}}
 		return b.profiles(ctx, out)
 	}},
 	{"capacity", func(b *bench, ctx context.Context, out *bytes.Buffer) error {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"math"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,11 +30,11 @@ func TestAServerIsMeasuredBesideBareQUIC(t *testing.T) {
 		t.Skip(err)
 	}
 	var out, about bytes.Buffer
-	err := run(t.Context(), strings.Fields("-only peers,4 -rounds 1 -window 200ms -warmup 50ms"), &out, &about)
+	err := run(t.Context(), []string{"-only", "peers,4 traffic,4", "-rounds=1", "-window=200ms", "-warmup=50ms"}, &out, &about)
 	if err != nil && !errors.Is(err, errSaturated) {
 		t.Fatal(err, about.String())
 	}
-	for _, name := range []string{"peers 4, netloop", "peers 4, bare quic-go"} {
+	for _, name := range []string{"peers 4, netloop", "peers 4, bare quic-go", "traffic 4, netloop", "traffic 4, bare quic-go"} {
 		if !strings.Contains(out.String(), name) {
 			t.Errorf("no line of %s:\n%s", name, out.String())
 		}
@@ -74,10 +76,10 @@ func TestAWindowIsTheDifferenceOfTwoReadings(t *testing.T) {
 	}}
 	after := reading{at: at.Add(2 * time.Second), server: 1500 * time.Millisecond, player: 1200 * time.Millisecond, ticks: ticks.Snapshot{Ticks: 220}, counters: map[string]float64{
 		`netloop_transport_packets_total{direction="out"}`: 10 + 120*5*2, `netloop_transport_bytes_total{direction="out"}`: 1000 + 120*5*2*700,
-		`netloop_transport_packets_total{direction="in"}`: 120 * 5,
+		`netloop_transport_packets_total{direction="in"}`: 120 * 5, `netloop_transport_bytes_total{direction="in"}`: 120 * 5 * 30,
 	}}
 	s, err := between(before, after, 5)
-	if err != nil || s.server != 0.25 || s.player != 0.1 || s.out != 2 || s.in != 1 || s.outBytes != 700 || s.ticks.Ticks != 120 {
+	if err != nil || s.server != 0.25 || s.player != 0.1 || s.out != 2 || s.in != 1 || s.outBytes != 700 || s.inBytes != 30 || s.ticks.Ticks != 120 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if us := s.perClient(60, 5); us < 833 || us > 834 {
@@ -132,6 +134,33 @@ func TestFlipsGoBackAndForth(t *testing.T) {
 		even, odd := circle(1, i), flip(1, i)
 		if odd.VX != -even.VX || odd.VY != -even.VY || odd.X == even.X || flip(2, i) != circle(2, i) {
 			t.Errorf("entity %d: %+v, then %+v", i, even, odd)
+		}
+	}
+}
+
+// Bare quic-go exchanges as many datagrams, of the same sizes, as netloop's did.
+func TestBareQUICHasTheSameDatagrams(t *testing.T) {
+	b := &bench{opts: options{rate: 30, sharing: 2}}
+	ours := &entrant{best: &sample{out: 1.25, outBytes: 600.4, in: 0.5, inBytes: 21}}
+	turn := b.bareTurn(&line{arrangement{"traffic", 7}, []*entrant{ours}})
+	for _, c := range []struct{ args, want []string }{
+		{turn.serverArgs, []string{"--tick-rate", "30", "--count", "1.25", "--size", "600"}},
+		{turn.playerArgs, []string{"--tick-rate", "30", "--count", "0.5", "--size", "21", "--per-socket", "2"}},
+	} {
+		if !slices.Equal(c.args, c.want) || turn.clients != 7 {
+			t.Errorf("%d clients with %v, want 7 with %v", turn.clients, c.args, c.want)
+		}
+	}
+}
+
+// The cargo of the traffic is as large as it is meant to be, and another one in each tick.
+func TestTheCargoIsAlwaysNew(t *testing.T) {
+	for clients, want := range map[int]int{0: 85, 50: 227, 200: 655, 4000: 1024} {
+		c, r := new(cargo), rand.New(rand.NewPCG(1, 2))
+		load(c, cargoBytes(clients), r)
+		before := slices.Clone(c.Bytes)
+		if load(c, cargoBytes(clients), r); len(before) != want || len(c.Bytes) != want || bytes.Equal(before, c.Bytes) {
+			t.Errorf("with %d clients it has %d bytes and then %d, want %d", clients, len(before), len(c.Bytes), want)
 		}
 	}
 }

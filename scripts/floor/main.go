@@ -6,6 +6,7 @@
 //	main       this program, which starts itself again in other roles, each pinned to a core
 //	  peers    core 0: a netloop server, whose world is 100 entities that change in every tick
 //	  arena    core 0: the example game, or
+//	  traffic  core 0: as many datagrams as the arena's without its game, or
 //	  bare     core 0: quic-go and nothing around it
 //	  play-…   core 1: the clients of that server
 //	measure    when all clients are in: processor time, ticks and counters over a window
@@ -59,6 +60,7 @@ var roles = map[string]func(){
 	"peers": servePeers, "play-peers": playPeers,
 	"flips": serveFlips, "play-flips": playPeers,
 	"arena": serveArena, "play-arena": playArena,
+	"traffic": serveTraffic, "play-traffic": playTraffic,
 	"bare": serveBare, "play-bare": playBare,
 }
 
@@ -91,7 +93,7 @@ type arrangement struct {
 func (a arrangement) String() string { return fmt.Sprintf("%s %d", a.world, a.clients) }
 
 // all is what is measured unless somebody asks for less.
-const all = "peers,50 peers,200 flips,50 flips,200 arena,50 arena,200"
+const all = "peers,50 peers,200 flips,50 flips,200 arena,50 arena,200 traffic,50 traffic,200"
 
 // parse reads the command line. The error says what is expected; help goes to out.
 func parse(args []string, out io.Writer) (o options, err error) {
@@ -102,10 +104,10 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 	}
-	only := flags.String("only", all, "what is measured: peers, flips or arena, a comma and the number of clients; several in quotation marks")
+	only := flags.String("only", all, "what is measured: peers, flips, arena or traffic, a comma and the number of clients; several in quotation marks")
 	flags.IntVar(&o.rounds, "rounds", 2, "how often each is measured: the cheapest window counts")
 	flags.DurationVar(&o.window, "window", 4*time.Second, "how long each is measured")
-	flags.DurationVar(&o.warmup, "warmup", time.Second, "how long clients play before that")
+	flags.DurationVar(&o.warmup, "warmup", 3*time.Second, "how long clients play before that: in the first two seconds they ask for the time more often")
 	flags.IntVar(&o.rate, "rate", 60, "ticks a second")
 	flags.StringVar(&o.server, "server", "", "another build of this program, measured in turn with this one: its servers and its clients")
 	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
@@ -147,7 +149,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 func parseArrangement(text string) (arrangement, error) {
 	world, number, _ := strings.Cut(text, ",")
 	clients, err := strconv.Atoi(number)
-	if err != nil || clients < 1 || clients > maxClients || !slices.Contains([]string{"peers", "flips", "arena"}, world) {
+	if err != nil || clients < 1 || clients > maxClients || !slices.Contains([]string{"peers", "flips", "arena", "traffic"}, world) {
 		return arrangement{}, fmt.Errorf("%w: -only: %q cannot be used: write it as peers,50", errUsage, text)
 	}
 	return arrangement{world, clients}, nil

@@ -31,7 +31,8 @@ type sample struct {
 	server, player float64 // of a core
 	ticks          ticks.Snapshot
 	out, in        float64 // datagrams of a client in a tick
-	outBytes       float64 // of one of them
+	outBytes       float64 // of one of those that are sent
+	inBytes        float64 // of one of those that come
 	resident       float64 // bytes of the server's memory for each client
 	snapshots      float64 // a second, of the client in the middle; 0 of bare quic-go
 	late           float64 // ms, of the clients' frames, p99
@@ -221,8 +222,10 @@ func between(before, after reading, clients int) (s sample, err error) {
 	grown := func(name string) float64 { return after.counters[name] - before.counters[name] }
 	each := float64(s.ticks.Ticks) * float64(clients)
 	out := grown(`netloop_transport_packets_total{direction="out"}`)
-	s.out, s.in = out/each, grown(`netloop_transport_packets_total{direction="in"}`)/each
+	in := grown(`netloop_transport_packets_total{direction="in"}`)
+	s.out, s.in = out/each, in/each
 	s.outBytes = grown(`netloop_transport_bytes_total{direction="out"}`) / max(out, 1)
+	s.inBytes = grown(`netloop_transport_bytes_total{direction="in"}`) / max(in, 1)
 	return s, nil
 }
 
