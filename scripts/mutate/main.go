@@ -10,7 +10,10 @@
 //	compile  lays sources over the real ones that hold all chosen changes of a package, of which
 //	         the environment lets one act (switch.go, bundle.go); no source is touched
 //	try      runs the tests of the package, then the short ones of those that use it (try.go)
-//	report   prints what went unnoticed and the share that was noticed
+//	report   prints what went unnoticed and the share that was noticed (report.go)
+//
+// An interrupt ends the run with the report once the changes under way have been tried; a second
+// one ends those, too.
 //
 // Changes that make no difference that a test could see stand in known.txt, each with its
 // reason. They are not counted. An entry that fits no line any more is an error.
@@ -26,7 +29,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -55,7 +57,7 @@ func main() {
 	if len(dirs) == 0 {
 		dirs = packages
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, enough := signals()
 	dirs, err := folders(dirs)
 	var chosen []change
 	if err == nil {
@@ -68,13 +70,28 @@ func main() {
 			fmt.Println(c)
 		}
 	default:
-		err = run(ctx, dirs, chosen, *workers)
+		r := &report{out: os.Stdout, notes: os.Stderr, chosen: len(chosen), began: time.Now()}
+		err = run(ctx, enough, dirs, chosen, *workers, r)
 	}
-	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
+}
+
+// signals returns a context that ends with the second signal, and one that ends with the first.
+func signals() (ctx, enough context.Context) {
+	ctx, kill := context.WithCancel(context.Background())
+	enough, stop := context.WithCancel(ctx)
+	got := make(chan os.Signal, 2) // Two say all that there is to say.
+	signal.Notify(got, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-got
+		stop()
+		<-got
+		kill()
+	}()
+	return ctx, enough
 }
 
 // choose returns n changes of these folders, without the known ones.
@@ -98,107 +115,13 @@ func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 	return all[:n], nil
 }
 
-// run tries the chosen changes, package by package, and prints the report.
-func run(ctx context.Context, dirs []string, chosen []change, workers int) error {
-	t, err := newTrials()
+// run tries the chosen changes until there is enough, and prints the report.
+func run(ctx, enough context.Context, dirs []string, chosen []change, workers int, r *report) error {
+	t, err := newTrials(r)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	r := &report{began: time.Now()}
-	for _, dir := range dirs {
-		changes := map[int]change{}
-		for i, c := range chosen {
-			if c.dir == dir {
-				changes[i+1] = c
-			}
-		}
-		if len(changes) == 0 {
-			continue
-		}
-		if err := t.tryPackage(ctx, dir, changes, workers, r); err != nil {
-			return err
-		}
-	}
-	return r.end()
-}
-
-// tryPackage tries the changes of a package: most in one binary, the rest one by one.
-func (t *trials) tryPackage(ctx context.Context, dir string, changes map[int]change, workers int, r *report) error {
-	b, rest, err := t.compile(ctx, dir, changes)
-	if err != nil {
-		return err
-	}
-	if err := t.unchanged(ctx, b); err != nil {
-		return err
-	}
-	each(sorted(b.changes), workers, func(number int) {
-		if got := t.notices(ctx, b, number); ctx.Err() == nil {
-			r.add(b.changes[number], got)
-		}
-	})
-	each(sorted(rest), workers, func(number int) {
-		alone, err := t.alone(ctx, b, rest[number])
-		if err != nil || ctx.Err() != nil {
-			return // It does not compile.
-		}
-		if got := t.notices(ctx, alone, number); ctx.Err() == nil {
-			r.add(rest[number], got)
-		}
-		_ = os.RemoveAll(alone.folder)
-	})
-	_ = os.RemoveAll(b.folder)
-	return ctx.Err()
-}
-
-// each calls do for all numbers, with so many calls at once.
-func each(numbers []int, workers int, do func(int)) {
-	var wg sync.WaitGroup
-	queue := make(chan int)
-	for range workers {
-		wg.Go(func() {
-			for n := range queue {
-				do(n)
-			}
-		})
-	}
-	for _, n := range numbers {
-		queue <- n
-	}
-	close(queue)
-	wg.Wait()
-}
-
-// report counts what was noticed. Any goroutine may use it.
-type report struct {
-	began time.Time
-
-	mu            sync.Mutex
-	tried, missed int
-}
-
-func (r *report) add(c change, noticed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tried++; !noticed {
-		r.missed++
-		fmt.Println("unnoticed:", c)
-	}
-	if r.tried%25 == 0 {
-		fmt.Fprintf(os.Stderr, "%d tried, %d unnoticed, %v\n", r.tried, r.missed, time.Since(r.began).Round(time.Second))
-	}
-}
-
-// end prints the figures, and returns an error if they are too low.
-func (r *report) end() error {
-	if r.tried == 0 {
-		return errors.New("no change could be tried")
-	}
-	share := 1 - float64(r.missed)/float64(r.tried)
-	fmt.Printf("%d changes tried in %v: %d noticed, %d not (%.1f %%)\n",
-		r.tried, time.Since(r.began).Round(time.Second), r.tried-r.missed, r.missed, 100*share)
-	if share < least {
-		return fmt.Errorf("at least %.0f %% should be noticed", 100*least)
-	}
-	return nil
+	err = t.try(ctx, enough, dirs, chosen, workers)
+	return errors.Join(err, r.end(enough.Err() != nil))
 }
