@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -104,10 +105,12 @@ func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 	defer r.lock.Unlock()
 	ms = ms[:min(len(ms), readBatch)]
 	for {
-		if r.drained {
-			if err := r.await(); err != nil {
-				return 0, err
-			}
+		if !r.drained {
+			// A round of many clients takes a millisecond, and a tick that falls due within it
+			// would begin late: a timer is seen only between two goroutines.
+			runtime.Gosched()
+		} else if err := r.await(); err != nil {
+			return 0, err
 		}
 		if err := r.over(); err != nil {
 			return 0, err

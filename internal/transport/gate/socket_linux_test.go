@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,6 +147,41 @@ func testBatches(t *testing.T, room int) {
 	}
 	if got := s.reader.cfg.Stats.Received.Load(); got != 20 || waits != batches {
 		t.Errorf("20 packets were read in %d batches, counted %d and %d waits", batches, got, waits)
+	}
+}
+
+// TestATickBeginsBetweenTwoBatchesOfARound: on one core others run while there is still much to
+// read.
+func TestATickBeginsBetweenTwoBatchesOfARound(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s, _ := open(t, "127.0.0.1:0")
+	client := dial(t, s.LocalAddr().(*net.UDPAddr))
+	const batches = 5
+	for range batches * readBatch {
+		send(t, client, "x")
+	}
+	ms := make([]ipv4.Message, readBatch)
+	for i := range ms {
+		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, 100)}, make([]byte, 128)
+	}
+	var began atomic.Int64
+	turns := int64(0)
+	for left := batches * readBatch; left > 0; {
+		more := !s.drained
+		before := began.Load()
+		if more {
+			go began.Add(1)
+		}
+		n, err := s.ReadBatch(ms, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left -= n; more {
+			turns += began.Load() - before
+		}
+	}
+	if turns < batches-2 { // Now and then the scheduler prefers who has yielded.
+		t.Errorf("somebody else came between %d of %d batches", turns, batches)
 	}
 }
 

@@ -15,7 +15,10 @@ import (
 const (
 	// callMessages is how many messages go to the kernel at once: the runtime cannot stop a
 	// thread meanwhile.
-	callMessages = 32
+	callMessages = 16
+	// callTime is how long the sender keeps its processor: a tick that falls due waits for it.
+	// With much less, batches would grow full, and writers wait.
+	callTime = 100 * time.Microsecond
 	// retryPause is how long the kernel gets to make room, and maxRetries how often if it
 	// says that the interface is full: then it would lose the packet anyway.
 	retryPause = time.Millisecond
@@ -136,7 +139,12 @@ func (w *writer) write(b *batch) {
 	for i := range b.messages {
 		used += w.pack(b, i, w.vectors[used:])
 	}
+	began := time.Now()
 	for at, tries := 0, 0; at < len(b.messages); {
+		if time.Since(began) > callTime {
+			runtime.Gosched()
+			began = time.Now()
+		}
 		n, err := w.call(w.headers[at:min(at+callMessages, len(b.messages))])
 		switch {
 		case err == nil:

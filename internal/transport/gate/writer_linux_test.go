@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -291,6 +292,32 @@ func TestEachMessageHasItsOwnTries(t *testing.T) {
 			t.Errorf("of %d messages %d were given up, after %d retries", messages, s.Unsent.Load(), s.Retries.Load())
 		}
 	})
+}
+
+// TestATickBeginsBetweenTwoCallsThatTakeLong: on one core others run while there is still much to
+// send.
+func TestATickBeginsBetweenTwoCallsThatTakeLong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	k := &wire{sent: make(map[string][][]byte)}
+	var began atomic.Int64
+	turns, before := int64(0), int64(0)
+	k.fail = func(m [][][]byte) (int, error) {
+		turns += began.Load() - before
+		before = began.Load()
+		go began.Add(1)
+		for called := time.Now(); time.Since(called) <= callTime; { // The kernel is busy.
+		}
+		return len(m), nil
+	}
+	w := &writer{family: unix.AF_INET, cfg: &Config{Stats: new(Stats)}, hand: k.hand}
+	b := newBatch()
+	for i := range batchPackets {
+		b.add([]byte("x"), nil, peerAddr(i), true)
+	}
+	w.write(b)
+	if most := int64(k.calls - 1); k.calls < batchPackets/callMessages || turns < most-1 {
+		t.Errorf("somebody else came between %d of %d calls", turns, k.calls)
+	}
 }
 
 // TestAFullBatchMakesWritersWait: nothing is lost while the kernel takes its time.
