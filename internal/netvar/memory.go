@@ -50,12 +50,10 @@ func (r *Replica) size() int { return r.stored + r.events.bytes + r.handed.bytes
 
 // reserve adds what the packet being checked will allocate, and refuses the packet if that is too
 // much.
-func (r *Replica) reserve(in *wire.BitReader, bytes int) bool {
-	if r.awaited += bytes; r.size()+r.awaited <= maxStored {
-		return true
+func (r *Replica) reserve(in *wire.BitReader, bytes int) {
+	if r.awaited += bytes; r.size()+r.awaited > maxStored {
+		in.Fail(ErrMemory)
 	}
-	in.Fail(ErrMemory)
-	return false
 }
 
 // draft is the draft of the next version of o, or nothing if there is no room for it. A larger
@@ -88,9 +86,6 @@ func (r *Replica) changeSize(c *Class) (bytes int) {
 // reserveBlobs reserves what a value allocates that differs from the newest one of its object, or
 // from none.
 func (r *Replica) reserveBlobs(in *wire.BitReader, c *Class, v *codec.Values, o *Object) {
-	if len(v.Blobs) == 0 || in.Err() != nil {
-		return
-	}
 	var was [][]byte
 	bytes := 0
 	if o != nil {
@@ -146,9 +141,10 @@ func (r *Replica) endCheck() {
 }
 
 // lengthen returns the scratch with n more behind it. What is full is left to those who have parts
-// of it, and not copied: the next one is twice as large, but of at most most.
-func lengthen[T any](scratch []T, n, most int) []T {
+// of it, and not copied: the next one is twice as large, but not beyond maxScratch.
+func lengthen[T any](scratch []T, n int) []T {
 	if len(scratch)+n > cap(scratch) {
+		most := maxScratch / int(unsafe.Sizeof(*new(T)))
 		scratch = make([]T, 0, max(min(2*cap(scratch), most), n))
 	}
 	return scratch[:len(scratch)+n]

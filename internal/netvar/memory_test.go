@@ -2,6 +2,7 @@ package netvar
 
 import (
 	"errors"
+	"math/bits"
 	"reflect"
 	"runtime"
 	"slices"
@@ -117,8 +118,8 @@ func (l *eventList) mustCount(tb testing.TB) {
 // mustLetGo looks for what the check of a packet, or events that are over, have left.
 func (r *Replica) mustLetGo(tb testing.TB) {
 	tb.Helper()
-	if r.awaited != 0 || headerSize*cap(r.blobs) > maxScratch {
-		tb.Fatalf("%d bytes are reserved after the packet, the scratch has room for %d blobs", r.awaited, cap(r.blobs))
+	if r.awaited != 0 || 24*cap(r.blobs) > 1<<20 || 8*cap(r.words) > 1<<20 {
+		tb.Fatalf("%d bytes are reserved after the packet, the scratch has room for %d blobs and %d words", r.awaited, cap(r.blobs), cap(r.words))
 	}
 	for _, b := range r.blobs[:cap(r.blobs)] {
 		if b != nil {
@@ -213,8 +214,86 @@ func TestOldValuesCount(t *testing.T) {
 	}
 }
 
+// A record needs the room that it takes, to the byte: its version, its place while it is checked,
+// what of it is new, and what Events tells of it.
+func TestARecordNeedsTheRoomThatItTakes(t *testing.T) {
+	type pouch struct {
+		X    int32
+		A, B []byte `net:"max=200"`
+	}
+	const version = 8*3 + 2*24 // tick, X, owner, and the headers of two slices
+	class := classOf[pouch](t, "p")
+	record := version + int(unsafe.Sizeof(stagedRecord{}))
+	value := codec.Allocated(int(unsafe.Sizeof(pouch{})))
+	object := codec.Allocated(int(unsafe.Sizeof(Object{}))) + value + 64 + 3*version
+	event := value + int(unsafe.Sizeof(Event{})) + 8
+	blob := func(n int) int {
+		return codec.Allocated(len(wire.AppendUvarint(nil, uint64(n)))+n) + codec.Allocated(n)
+	}
+	for _, watched := range []bool{false, true} {
+		w := NewWorld(NewTable(class))
+		p, r := w.NewPeer(1), NewReplica(w.table)
+		r.TellChanges(class, watched)
+		o := w.Spawn(class, unsafe.Pointer(&pouch{A: make([]byte, 200), B: make([]byte, 50)}), 0, 1)
+		tick := uint64(0)
+		must := func(what string, need, whenWatched int) {
+			t.Helper()
+			if tick++; watched {
+				need += whenWatched
+			}
+			w.Capture(tick)
+			packets, _ := snap(p, tick, wide)
+			stored := r.stored
+			r.leave(need - 1)
+			if _, err := r.Apply(packets[0]); !errors.Is(err, ErrMemory) {
+				t.Errorf("watched %v: %s is taken with room for %d bytes: %v", watched, what, need-1, err)
+			}
+			r.leave(need)
+			added := r.stored - stored
+			a, err := r.Apply(packets[0])
+			if err != nil {
+				t.Errorf("watched %v: %s is refused with room for %d bytes: %v", watched, what, need, err)
+			}
+			p.Ack([]Range{{a.Packet, a.Packet}})
+			r.stored -= added
+			r.mustCount(t)
+			r.Events()
+		}
+		must("a new object", object+record+blob(200)+blob(50), event)
+		w.Edit(o)
+		live[pouch](o).X++
+		must("a number", record, event+codec.Allocated(200)+codec.Allocated(50))
+		w.Edit(o)
+		live[pouch](o).B = make([]byte, 100)
+		must("a list", record+blob(100), event+codec.Allocated(200)+codec.Allocated(50))
+	}
+}
+
+// What is kept to check the next packet with grows twofold up to a megabyte, and beyond only for a
+// single value that needs more.
+func TestTheScratchIsBounded(t *testing.T) {
+	var words []uint64
+	var headers [][]byte
+	for n := 1; n <= 300; n++ {
+		words, headers = lengthen(words, 1000), lengthen(headers, 1000)
+		// What is full is left as it is, so the second one begins with the second value, the third
+		// one with the fourth.
+		want := min(8000<<(bits.Len(uint(n))-1), 1<<20)
+		if room := 8 * cap(words); room != want {
+			t.Fatalf("after %d values the words have room for %d bytes, want %d", n, room, want)
+		}
+	}
+	if room := 24 * cap(headers); room > 1<<20 || room < 1<<20-24 {
+		t.Errorf("the headers have room for %d bytes", room)
+	}
+	if words = lengthen(words, 1<<18); len(words) != 1<<18 || cap(words) != 1<<18 {
+		t.Errorf("a value of %d words has room for %d", 1<<18, cap(words))
+	}
+}
+
 // A full record of the version that is here replaces it, and what that has shared with the one
-// before still counts once.
+// before still counts once. What was not as it should be is healed by it: values, their memory and
+// the digest.
 func TestAReplacedVersionCountsOnce(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnShip(q.w, ship{Bag: []item{{"x", 1}}}, 0, 1)
@@ -227,13 +306,31 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 	if c.hist.n != 2 {
 		t.Fatalf("%d versions", c.hist.n)
 	}
-	q.p.RequestFull()
-	packets, _ = q.next()
-	mustApply(t, q.r, nil, packets...)
-	if c.hist.n != 2 {
-		t.Fatalf("%d versions after the full record", c.hist.n)
+	for _, fault := range []*ship{nil, {Name: "somebody"}, {Bag: []item{{"longer", 1}, {"still", 2}}}} {
+		if fault != nil {
+			q.w.Edit(o)
+			right := *live[ship](o)
+			*live[ship](o) = *fault
+			wrong, was := captured(o), c.hist.newest()
+			*live[ship](o) = right
+			q.r.restore(c, &wrong, &was)
+			q.r.stored += c.hist.replaceNewest(&wrong)
+			q.r.mustCount(t)
+			c.hashed = 0
+			q.r.compare(&header{HasDigest: true}) // which remembers the hash of the fault
+		}
+		q.p.RequestFull()
+		q.p.RequestDigest(1)
+		packets, _ = q.next()
+		mustApply(t, q.r, nil, packets...)
+		q.r.mustCount(t)
+		if d, _ := q.r.Digest(); d != DigestEqual {
+			t.Errorf("with %+v the digest state is %d afterwards", fault, d)
+		}
+		if got := live[ship](c); c.hist.n != 2 || got.X != 1 || got.Name != "" || len(got.Bag) != 1 {
+			t.Fatalf("%d versions after the full record, and %+v", c.hist.n, got)
+		}
 	}
-	q.r.mustCount(t)
 }
 
 // A history that is to grow is refused before it has, when there is room for the record but not for
@@ -249,7 +346,7 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 		live[numbered](o).A[0]++
 		w.Capture(tick)
 		packets, _ := snap(p, tick, wide)
-		if tick == 1 {
+		if tick <= 2 { // so that all further ones lead from a trend
 			mustApply(t, r, p, packets...)
 			continue
 		}

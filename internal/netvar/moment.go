@@ -3,6 +3,7 @@ package netvar
 import (
 	"iter"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
@@ -109,7 +110,7 @@ func (r *Replica) Draw(d *Drawing, o *Object, m *Moment) bool {
 		return false
 	}
 	d.Base, d.o, d.held, d.bare = o.live, o, int(o.hist.n)-1, false
-	if k := d.seen.shown(); o.hist.nb > 0 && !o.sameBlobs(k) {
+	if k := d.seen.shown(); !o.sameBlobs(k) {
 		if past := r.pastOf(o, k); past != nil {
 			d.Base, d.held = past, k
 		}
@@ -189,16 +190,13 @@ func (r *Replica) KeepForDrawing(c *Class) {
 // LookFrom says that nobody will look at moments before a tick any more.
 func (r *Replica) LookFrom(tick uint64) {
 	r.drawing.from = tick
-	kept := r.drawing.gone[:0]
-	for _, o := range r.drawing.gone {
+	r.drawing.gone = slices.DeleteFunc(r.drawing.gone, func(o *Object) bool {
 		if o.gone > tick {
-			kept = append(kept, o)
-		} else {
-			r.release(o, false)
+			return false
 		}
-	}
-	clear(r.drawing.gone[len(kept):])
-	r.drawing.gone = kept
+		r.release(o, false)
+		return true
+	})
 }
 
 // Gone iterates over the objects of a class that are gone, but not yet for those who look at an

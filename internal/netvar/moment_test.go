@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // drawnPair is a pair whose replica keeps what it takes to draw.
@@ -210,15 +212,31 @@ func TestBlobsAreDrawnAsTheyWere(t *testing.T) {
 			t.Errorf("at %d %+v", tick, s)
 		}
 	}
+	for _, m := range []struct {
+		Moment
+		want string
+	}{{Moment{2, 3, 0.99}, "ann"}, {Moment{2, 3, 1}, "bob"}, {Moment{4, 5, 1}, "cat"}, {Moment{2, 3, 1.5}, "bob"}} {
+		if s, ok := q.shipAt(c, m.From, m.To, m.Alpha); !ok || s.Name != m.want {
+			t.Errorf("at %+v the name is %q, want %q", m.Moment, s.Name, m.want)
+		}
+	}
 	m := Moment{2, 3, 0.5}
 	if n := testing.AllocsPerRun(50, func() { q.drawOnce(c, &m) }); n != 0 {
 		t.Errorf("drawing an older name allocates %v times", n)
 	}
-	q.r.stored += maxStored
-	if s := q.drawOnce(c, &Moment{3, 4, 0.5}); s.Name != "cat" || s.X != 3.5 {
-		t.Errorf("without room for an older name it is %+v, want the newest name", s)
+	need := codec.Allocated(int(unsafe.Sizeof(ship{}))) + codec.Allocated(int(unsafe.Sizeof(past{}))) +
+		codec.Allocated(len("bob")) + codec.Allocated(int(unsafe.Sizeof(item{}))) + codec.Allocated(len("axe"))
+	q.r.forgetPast(c)
+	stored := q.r.stored
+	for room, want := range map[int]string{need - 1: "cat", need: "bob"} {
+		q.r.leave(room)
+		if s := q.drawOnce(c, &Moment{3, 4, 0.5}); s.Name != want || s.X != 3.5 {
+			t.Errorf("with room for %d bytes it is %+v, want the name %s", room, s, want)
+		}
+		q.r.forgetPast(c)
+		q.r.stored = stored
 	}
-	q.r.stored -= maxStored
+	q.drawOnce(c, &m)
 	q.w.Despawn(o)
 	q.deliver()
 	q.r.Events()

@@ -10,7 +10,8 @@ import (
 )
 
 // forger writes packets that no server would send. Its replica has one rock, in slot 0: versions
-// 80, 90, 95 and 100 of the lifetime of tick 80.
+// 80, 90, 95 and 97 to 100 of the lifetime of tick 80. They fill the history, which grows before it
+// takes another one.
 type forger struct {
 	schema
 	t *testing.T
@@ -32,7 +33,12 @@ func newForger(t *testing.T) *forger {
 	f.must(80, f.head(recordHead{Kind: recordFull, Version: 80, Life: 80, Class: uint64(f.rock.index), Gen: 1}))
 	f.must(90, f.head(recordHead{Kind: recordDelta, Version: 90, Base: 80}))
 	f.must(95, f.head(recordHead{Kind: recordDelta, Version: 95, Base: 90}))
-	f.must(100, f.head(recordHead{Kind: recordDelta, Version: 100, Base: 95}))
+	for tick := uint64(97); tick <= 100; tick++ {
+		f.must(tick, f.head(recordHead{Kind: recordDelta, Version: tick, Base: 95}))
+	}
+	if c, _ := f.r.Get(makeID(0, 1)); c.hist.n != 7 || c.hist.drafts() == 0 {
+		t.Fatalf("the history has %d versions and room for more", c.hist.n)
+	}
 	return f
 }
 
@@ -100,7 +106,8 @@ func (f *forger) raw(kind uint64, numbers ...uint64) func(*wire.BitWriter, *cont
 }
 
 // A packet is refused for the first thing that is wrong with it, from the first value on that is
-// wrong; then nothing has changed. What is just not wrong is applied.
+// wrong; then nothing has changed, and no room was made for what is refused. What is just not wrong
+// is applied.
 func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	type edit = func(*forger, *forged)
 	const now = 101
@@ -136,6 +143,7 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 	delta := func(slot int, version, base uint64) edit {
 		return head(recordHead{Kind: recordDelta, Slot: slot, Version: version, Base: base})
 	}
+	despawn := head(recordHead{Kind: recordDespawn})
 	for _, c := range []struct {
 		what string
 		edit edit
@@ -158,8 +166,8 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 
 		{"the last slot", full(now, now, 1, slot(MaxSlots-1)), nil},
 		{"a slot behind it", full(now, now, 1, slot(MaxSlots)), ErrSlot},
-		{"the last slot after another", all(delta(0, now, 100), full(now, now, 1, slot(MaxSlots-1))), nil},
-		{"a slot behind it after another", all(delta(0, now, 100), full(now, now, 1, slot(MaxSlots))), ErrSlot},
+		{"the last slot after another", all(despawn, full(now, now, 1, slot(MaxSlots-1))), nil},
+		{"a slot behind it after another", all(despawn, full(now, now, 1, slot(MaxSlots))), ErrSlot},
 
 		{"a delta from the newest version", all(at(1, 0), delta(0, now, 0)), nil},
 		{"a delta from the oldest version", all(at(now-80, 0), delta(0, now, 0)), nil},
@@ -194,7 +202,7 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		{"a later lifetime of another class", full(81, 90, 2, class(0)), nil},
 		{"another class of this lifetime", full(80, now, 1, class(0)), ErrRecord},
 		{"another generation of this lifetime", full(80, now, 2, nil), ErrRecord},
-		{"a despawn", head(recordHead{Kind: recordDespawn}), nil},
+		{"a despawn", despawn, nil},
 		{"a despawn of nothing", head(recordHead{Kind: recordDespawn, Slot: 5}), nil},
 
 		{"no count", says(func(h *header) { h.Count = 0 }), ErrHeader},
@@ -217,7 +225,7 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 		}
 		switch st := f.r.Stats(); {
-		case c.want == nil && (!a.Ack || st.Refused != 0 || f.r.Tick() != now || st.Records != uint64(4+len(p.records))):
+		case c.want == nil && (!a.Ack || st.Refused != 0 || f.r.Tick() != now || st.Records != uint64(7+len(p.records))):
 			t.Errorf("%s: %+v, %+v", c.what, a, *st)
 		case c.want != nil && (a != Applied{} || st.Refused != 1 || f.r.Tick() != tick || f.r.size() != size || f.r.ids()[0] != makeID(0, 1)):
 			t.Errorf("%s: %+v, %+v: %d bytes, want %d", c.what, a, *st, f.r.size(), size)

@@ -173,8 +173,7 @@ func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	r.context.take(in, tick)
 	for !r.blind && in.Left() > 0 && len(r.staged) <= most {
 		s := r.next()
-		r.context.takeHead(in, &s.recordHead)
-		if in.Err() != nil {
+		if r.context.takeHead(in, &s.recordHead); in.Err() != nil {
 			break
 		}
 		if s.Slot < len(r.slots) {
@@ -186,9 +185,6 @@ func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 		case recordFull:
 			r.checkFull(in, s)
 		case recordDespawn:
-		}
-		if in.Err() != nil {
-			break
 		}
 	}
 	return in.Err()
@@ -228,17 +224,13 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 		return
 	}
 	s.class, s.base = o.class, i
-	if !r.reserve(in, r.changeSize(s.class)) {
-		return
-	}
+	r.reserve(in, r.changeSize(s.class))
 	if s.values.Words = r.draft(in, o); in.Err() != nil {
 		return
 	}
 	copy(s.values.Words, o.hist.words(i))
-	if o.hist.nb > 0 {
-		s.values.Blobs = r.stageBlobs(s.class)
-		copy(s.values.Blobs, o.hist.blobsOf(i))
-	}
+	s.values.Blobs = r.stageBlobs(s.class)
+	copy(s.values.Blobs, o.hist.blobsOf(i))
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.trendFrom < x.asOf {
 		if i = o.hist.floor(x.trendFrom, o.changed); i >= 0 { // or it was not there yet
@@ -272,14 +264,13 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 		in.Fail(ErrOrder)
 		return
 	}
-	if s.object == nil && !r.reserve(in, s.class.newSize()) || !r.reserve(in, r.changeSize(s.class)) {
-		return
+	r.reserve(in, r.changeSize(s.class))
+	if s.object != nil {
+		s.values.Words = r.draft(in, s.object)
+	} else {
+		s.values.Words = r.stage(in, s.class)
 	}
-	if s.values = r.stage(s.class); s.object != nil {
-		if s.values.Words = r.draft(in, s.object); in.Err() != nil {
-			return
-		}
-	}
+	s.values.Blobs = r.stageBlobs(s.class)
 	if s.Masked {
 		s.mask = r.takeMask(in, s.class)
 	}
@@ -290,14 +281,16 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 	s.class.mustWithhold(in, &s.values, s.mask)
 }
 
-// stage takes room for one value of the class, to be written whole, out of the scratch.
-func (r *Replica) stage(c *Class) codec.Values {
-	r.words = lengthen(r.words, c.words(), maxScratch/8)
-	return codec.Values{Words: last(r.words, c.words()), Blobs: r.stageBlobs(c)}
+// stage reserves a new object of the class and takes room for its words, to be written whole, out
+// of the scratch.
+func (r *Replica) stage(in *wire.BitReader, c *Class) []uint64 {
+	r.reserve(in, c.newSize())
+	r.words = lengthen(r.words, c.words())
+	return last(r.words, c.words())
 }
 
 func (r *Replica) stageBlobs(c *Class) [][]byte {
-	r.blobs = lengthen(r.blobs, c.plan.Blobs(), maxScratch/headerSize)
+	r.blobs = lengthen(r.blobs, c.plan.Blobs())
 	return last(r.blobs, c.plan.Blobs())
 }
 
