@@ -113,6 +113,9 @@ const (
 	// MaxPackets bounds one snapshot, so that 64 bits tell which of them have arrived.
 	MaxPackets = 64
 
+	// maxNumber bounds the numbers of packets: readers in every language have them exactly.
+	maxNumber = 1<<53 - 1
+
 	maxHeader = 8 + 1 + 8 + 10 + 8 + (77+11+1+7)/8 // at, span and bent
 	// Gap 36 bits, kind 3, two ages 77 each, class 40, generation 44.
 	maxRecordHead = 35
@@ -207,7 +210,7 @@ func readHeader(r *wire.Reader, near uint64, h *header) {
 	}
 	h.Padding = int(flags >> atPadding)
 	if coder != coderBits || flags&(1<<atPadding-1)&^flagsAll != 0 || h.Complete && !h.HasDigest ||
-		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 ||
+		h.Count == 0 || h.Count > MaxPackets || h.Index >= h.Count || h.Tick == 0 || h.Packet == 0 || h.Packet > maxNumber ||
 		h.Left > h.Total || h.Total > MaxSlots {
 		r.Fail(ErrHeader)
 	}

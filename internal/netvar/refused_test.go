@@ -210,6 +210,8 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		{"a larger count", says(func(h *header) { h.Count = MaxPackets + 1 }), ErrHeader},
 		{"an index behind the last", says(func(h *header) { h.Count, h.Index = 3, 3 }), ErrHeader},
 		{"packet 0", says(func(h *header) { h.Packet = 0 }), ErrHeader},
+		{"the last packet that there may be", says(func(h *header) { h.Packet = 1<<53 - 1 }), nil},
+		{"a packet behind it", says(func(h *header) { h.Packet = 1 << 53 }), ErrHeader},
 		{"complete without a digest", says(func(h *header) { h.Complete = true }), ErrHeader},
 		{"all is left", says(func(h *header) { h.HasLoading, h.Left, h.Total = true, 9, 9 }), nil},
 		{"more than all is left", says(func(h *header) { h.HasLoading, h.Left, h.Total = true, 10, 9 }), ErrHeader},

@@ -52,8 +52,8 @@ func (r *byteReader) header(near uint64) (h header, padding int) {
 			refuse("%d of %d objects are left", h.left, h.total)
 		}
 	}
-	if h.id = r.uvarint(); h.id == 0 {
-		refuse("packet 0")
+	if h.id = r.uvarint(); h.id == 0 || h.id >= 1<<53 {
+		refuse("packet %d", h.id)
 	}
 	if h.hasDigest {
 		h.digest = r.u64()
