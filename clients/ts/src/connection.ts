@@ -13,7 +13,7 @@ import { Arrived, type Arrival, type Link, type Onward, type Traffic } from "./s
 import { Reception } from "./session/reception.js";
 import { Refusals, Snapshots, Verification } from "./session/receiving.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
-import { same } from "./predict/predicted.js";
+import { same } from "./wire/bytes.js";
 import type { Message, Welcome } from "./wire/frames.js";
 
 /** What a way in needs: who may win, and what is said about the server. */

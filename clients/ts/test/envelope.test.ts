@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryCarrier } from "../src/net/memory.js";
 import { Arrived, Link, type Arrival } from "../src/session/link.js";
-import { Duplicates } from "../src/session/window.js";
+import { Window } from "../src/wire/window.js";
 import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, moveFrame, parseClose, parseFrame, parseWelcome } from "../src/wire/frames.js";
 import { Refusal } from "../src/wire/refusal.js";
 import { clip, Walker, Writer } from "../src/wire/protobuf.js";
@@ -91,11 +91,11 @@ test("the datagrams of a server are read as the page says", () => {
 });
 
 test("a datagram counts once, in whatever order it comes, and not if it is 1 024 behind", () => {
-  const seen = new Duplicates();
-  for (const n of [1, 5, 3, 2, 1000, 4, 1025]) assert.ok(seen.fresh(n), `${n} is new`);
-  for (const n of [1, 5, 3, 2, 1000, 4, 1025]) assert.ok(!seen.fresh(n), `${n} is not`);
-  assert.ok(seen.fresh(2 ** 52) && !seen.fresh(2 ** 52) && seen.fresh(2 ** 52 + 500));
-  assert.ok(!seen.fresh(2 ** 60), "a number that no double holds");
+  const seen = new Window();
+  for (const n of [1, 5, 3, 2, 1000, 4, 1025]) assert.ok(seen.add(n), `${n} is new`);
+  for (const n of [1, 5, 3, 2, 1000, 4, 1025]) assert.ok(!seen.add(n), `${n} is not`);
+  assert.ok(seen.add(2 ** 52) && !seen.add(2 ** 52) && seen.add(2 ** 52 + 500));
+  assert.ok(!seen.add(2 ** 60), "a number that no double holds");
 });
 
 test("what breaks the rules of the stream closes the connection", () => {

@@ -4,7 +4,7 @@ import { ByteReader } from "../wire/bytes.js";
 import type { BitReader } from "../wire/bits.js";
 import { bitLength, TWO32, TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
 import { beyond, refuse } from "../wire/refusal.js";
-import { bitsOf, floatAt, floatFromBits, floatPlace, Place } from "./floats.js";
+import { bitsOf, doubleOf, floatAt, floatFromBits, floatPlace, Place } from "../wire/floats.js";
 import { Form, type Layout, type Leaf, type List } from "./layout.js";
 import { readScript } from "./list.js";
 import { checkQuat, readWord, turn } from "./quat.js";
@@ -55,7 +55,8 @@ export class DeltaReader {
         this.run.begin();
       }
       if (this.changed[i + 1] === 1) {
-        this.readLeaf(l, to, base, this.moving[i + 1] === 1 ? older : undefined, oldest);
+        const moves = this.moving[i + 1] === 1;
+        this.readLeaf(l, to, base, moves ? older : undefined, moves ? oldest : undefined);
       }
     }
   }
@@ -127,7 +128,7 @@ export class DeltaReader {
         this.readInt(l, to, base, older, oldest);
         break;
       case Form.Wide:
-        to.x[l.at] = this.readWide(l.unsigned, base.x[l.at] as bigint, older?.x[l.at] as bigint, older && (oldest?.x[l.at] as bigint));
+        to.x[l.at] = this.readWide(l.unsigned, base.x[l.at] as bigint, older?.x[l.at] as bigint, oldest?.x[l.at] as bigint);
         break;
       case Form.Float32:
         this.readSingle(l, to, base, older, oldest);
@@ -155,19 +156,12 @@ export class DeltaReader {
   private readInt(l: Leaf, to: Version, base: Version, older: Version | undefined, oldest: Version | undefined): void {
     const from = base.n[l.at];
     if (Math.abs(from) > SAFE) {
-      to.n[l.at] = this.readFar(l, from, older?.n[l.at], older && oldest?.n[l.at]);
+      to.n[l.at] = this.readFar(l, from, older?.n[l.at], oldest?.n[l.at]);
       return;
     }
     const e = this.expected;
-    if (older === undefined) {
-      e.rest(from);
-    } else {
-      e.whole(from, older.n[l.at], oldest === undefined ? 0 : oldest.n[l.at], oldest !== undefined);
-      if (l.ranged) {
-        e.at = Math.min(Math.max(e.at, l.low), l.high);
-      }
-    }
-    const at = e.at;
+    e.whole(from, older?.n[l.at], oldest?.n[l.at]);
+    const at = l.ranged ? Math.min(Math.max(e.at, l.low), l.high) : e.at;
     const u = this.distance();
     if (u < SAFE) {
       const d = unzigzag(u);
@@ -180,17 +174,9 @@ export class DeltaReader {
 
   /** An Int whose places are so large that sums with them need more than a number. */
   private readFar(l: Leaf, base: number, older: number | undefined, oldest: number | undefined): number {
-    const e = this.expected;
-    let at = BigInt(base);
-    if (older === undefined) {
-      e.rest(0);
-    } else {
-      at = e.wholeWide(at, BigInt(older), oldest === undefined ? undefined : BigInt(oldest));
-      if (l.ranged) {
-        at = at < BigInt(l.low) ? BigInt(l.low) : at > BigInt(l.high) ? BigInt(l.high) : at;
-      }
-    }
-    return this.readAround(l, at, this.distance());
+    const wide = (v: number | undefined) => (v === undefined ? v : BigInt(v));
+    const at = this.expected.wholeWide(BigInt(base), wide(older), wide(oldest));
+    return this.readAround(l, clampWide(l, at), this.distance());
   }
 
   /** The Int at a distance of any size from a place. */
@@ -206,25 +192,13 @@ export class DeltaReader {
   }
 
   private readWide(isUnsigned: boolean, base: bigint, older: bigint | undefined, oldest: bigint | undefined): bigint {
-    const e = this.expected;
-    let at = base;
-    if (older === undefined) {
-      e.rest(0);
-    } else {
-      at = e.wholeWide(BigInt.asIntN(64, base), BigInt.asIntN(64, older), oldest === undefined ? undefined : BigInt.asIntN(64, oldest));
-    }
-    const v = at + this.wideDistance(this.distance());
+    const v = this.expected.wholeWide(base, older, oldest) + this.wideDistance(this.distance());
     return isUnsigned ? BigInt.asUintN(64, v) : BigInt.asIntN(64, v);
   }
 
   private readSingle(l: Leaf, to: Version, base: Version, older: Version | undefined, oldest: Version | undefined): void {
     const e = this.expected;
-    const from = base.n[l.at];
-    if (older === undefined) {
-      e.rest(floatPlace(from));
-    } else {
-      e.float(from, older.n[l.at], oldest === undefined ? 0 : oldest.n[l.at], oldest !== undefined, true);
-    }
+    e.float(true, base.n[l.at], older?.n[l.at], oldest?.n[l.at]);
     const at = e.at;
     if (this.r.bit()) {
       const v = number(floatFromBits(this.r.bits(32) | 0));
@@ -243,22 +217,11 @@ export class DeltaReader {
 
   private readDouble(l: Leaf, to: Version, base: Version, older: Version | undefined, oldest: Version | undefined): void {
     const e = this.expected;
-    const from = base.n[l.at];
-    if (older === undefined) {
-      e.rest(0);
-      e.wide.set(from);
-    } else {
-      e.float(from, older.n[l.at], oldest === undefined ? 0 : oldest.n[l.at], oldest !== undefined, false);
-    }
+    e.float(false, base.n[l.at], older?.n[l.at], oldest?.n[l.at]);
     const place = this.place;
     if (this.r.bit()) {
       const lo = this.r.bits(32);
-      place.hi = this.r.bits(32) | 0;
-      place.lo = lo;
-      if (place.hi < 0) {
-        place.hi ^= 0x7fff_ffff;
-        place.lo = ~lo >>> 0;
-      }
+      place.set(doubleOf(lo, this.r.bits(32)));
       this.run.note(place.bitsFrom(e.wide));
     } else {
       const u = this.distance();
@@ -297,13 +260,8 @@ export class DeltaReader {
     this.run.begin();
     to.n[l.at] = now;
     for (let k = 0; k < 3; k++) {
-      if (older === undefined) {
-        e.rest(turned[k]);
-      } else {
-        e.whole(turned[k], turned[3 + k], turned[6 + k], bent);
-        e.at = Math.min(Math.max(e.at, -l.m), l.m);
-      }
-      const at = e.at;
+      e.whole(turned[k], older && turned[3 + k], bent ? turned[6 + k] : undefined);
+      const at = older ? Math.min(Math.max(e.at, -l.m), l.m) : e.at;
       const d = unzigzag(Math.min(this.distance(), SAFE));
       this.run.note(bitLength(Math.abs(d)));
       to.n[l.at + 1 + k] = at + d;
@@ -341,6 +299,12 @@ export class DeltaReader {
       refuse("bytes after the end");
     }
   }
+}
+
+/** A place of an Int that is expected: of a range, within its bounds. */
+export function clampWide(l: Leaf, at: bigint): bigint {
+  const [low, high] = [BigInt(l.low), BigInt(l.high)];
+  return !l.ranged ? at : at < low ? low : at > high ? high : at;
 }
 
 /** Whether a leaf is moving. */

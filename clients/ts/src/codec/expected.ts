@@ -1,6 +1,6 @@
 // Where numbers are expected that have a trend (docs/WIRE.md, "Deltas").
 
-import { floatPlace, Place } from "./floats.js";
+import { floatPlace, Place } from "../wire/floats.js";
 import { bitLength, bitLengthWide } from "../wire/numbers.js";
 
 const TREND = 2 ** 40; // what differs by more has no trend
@@ -33,8 +33,8 @@ export class Expected {
   private readonly start = new Place();
   private readonly straight = new Place();
 
-  /** Nothing is known but where it was. */
-  rest(at: number): void {
+  /** Begins: nothing is known but where it was. */
+  private rest(at: number): void {
     this.at = at;
     this.moving = false;
     this.bent = false;
@@ -53,16 +53,19 @@ export class Expected {
   }
 
   /** A whole number that was at these places, at most 2^52 from 0. */
-  whole(base: number, older: number, oldest: number, hasOldest: boolean): void {
+  whole(base: number, older?: number, oldest?: number): void {
     const { span, ahead } = this;
+    this.rest(base);
+    if (older === undefined) {
+      return;
+    }
     const d = base - older;
     const s = this.shift(d, ahead, span);
     this.at = base + s;
     this.moving = true;
     this.v = bitLength(Math.abs(s));
-    this.u = 0;
-    const e = older - oldest;
-    this.bent = hasOldest && isTrend(e);
+    const e = oldest === undefined ? Infinity : older - oldest;
+    this.bent = isTrend(e);
     if (!this.bent) {
       return;
     }
@@ -78,7 +81,11 @@ export class Expected {
   }
 
   /** A whole number of any 64 bits, modulo 2^64. Returns where it is expected; the rest is as of whole. */
-  wholeWide(base: bigint, older: bigint, oldest: bigint | undefined): bigint {
+  wholeWide(base: bigint, older?: bigint, oldest?: bigint): bigint {
+    this.rest(0);
+    if (older === undefined) {
+      return base;
+    }
     const wrap = (n: bigint) => BigInt.asIntN(64, n);
     const span = BigInt(this.span);
     const ahead = BigInt(this.ahead);
@@ -86,7 +93,6 @@ export class Expected {
     const s = shiftWide(d, ahead, span);
     this.moving = true;
     this.v = bitLengthWide(s);
-    this.u = 0;
     const e = oldest === undefined ? 0n : wrap(older - oldest);
     this.bent = oldest !== undefined && isTrend(Number(e));
     if (!this.bent) {
@@ -106,17 +112,15 @@ export class Expected {
   }
 
   /** A float32 or float64 that was at these values. */
-  float(base: number, older: number, oldest: number, hasOldest: boolean, single: boolean): void {
-    const { span, ahead } = this;
-    const d = base - older;
-    const along = (d * ahead) / span;
-    this.moving = true;
-    this.bent = hasOldest;
+  float(single: boolean, base: number, older?: number, oldest?: number): void {
+    const along = older === undefined ? -0 : ((base - older) * this.ahead) / this.span; // -0 changes nothing
+    this.rest(0);
+    this.moving = older !== undefined;
     this.set(this.start, base, base, single);
     this.set(this.wide, base + along, base, single);
     this.v = this.wide.bitsFrom(this.start);
-    this.u = 0;
-    if (hasOldest) {
+    if (older !== undefined && oldest !== undefined) {
+      this.bent = true;
       this.bend(base, older, oldest, along, single);
     }
     this.at = this.wide.lo | 0;

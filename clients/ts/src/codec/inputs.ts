@@ -1,6 +1,7 @@
 // Inputs of a client, in packets (docs/WIRE.md, "Inputs").
 
 import { BitWriter } from "../wire/bitwriter.js";
+import { same } from "../wire/bytes.js";
 import { zigzag } from "../wire/numbers.js";
 import type { Version } from "./delta.js";
 import { cellsOf, decodeMessage, encodeMessage } from "./message.js";
@@ -101,10 +102,9 @@ export class InputWriter {
       this.deltas.write(layout, input.version!, newer?.version ?? zero, newest?.version, 1, 1);
       return;
     }
-    const was = newer?.bytes ?? new Uint8Array(0);
-    const same = was.length === input.bytes.length && was.every((b, i) => b === input.bytes[i]);
-    this.w.bit(!same);
-    if (!same) {
+    const changed = !same(input.bytes, newer?.bytes ?? new Uint8Array(0));
+    this.w.bit(changed);
+    if (changed) {
       this.w.len(input.bytes.length);
       this.w.raw(input.bytes);
     }

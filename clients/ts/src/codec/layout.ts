@@ -3,9 +3,8 @@
 // number cannot hold is in an array beside it. Both together are the cells of a value.
 
 import { TWO53 } from "../wire/numbers.js";
-import { refuse } from "../wire/refusal.js";
 import type { ProtoCodec, ProtoCodecs } from "./schema.js";
-import { Kind, MAX_LEAVES, type Field, type Type } from "./tables.js";
+import { Kind, MAX_LEAVES, senseless, type Field, type Type } from "./tables.js";
 
 /** How the values of a leaf are kept and read. */
 export const enum Form {
@@ -249,7 +248,7 @@ export class Layout {
 
   private compile(t: Type, path: readonly (string | number)[], container: number, key: string | number): Node {
     if (this.containers > MAX_CONTAINERS) {
-      refuse("tables that make no sense");
+      senseless();
     }
     if (t.kind === Kind.Struct) {
       const here = this.containers++;
@@ -261,7 +260,7 @@ export class Layout {
     }
     const leaf = new Leaf(t, path, container, key, this.protos);
     if (this.leaves.length === MAX_LEAVES) {
-      refuse(`more than ${MAX_LEAVES} leaves`);
+      senseless();
     }
     this.leaves.push(leaf);
     if (isNumber(leaf.form)) {

@@ -3,7 +3,7 @@
 import type { ByteReader } from "../wire/bytes.js";
 import { TWO53, unsigned, unzigzag, unzigzagWide, type Unsigned } from "../wire/numbers.js";
 import { beyond, refuse } from "../wire/refusal.js";
-import { floatBits, floatFromBits, wideFromBits, wideBits } from "./floats.js";
+import { floatBits, floatFromBits, wideFromBits, wideBits } from "../wire/floats.js";
 import { Blob, Form, isNumber, List, NO_ELEMENTS, type Layout, type Leaf } from "./layout.js";
 import { editQuat } from "./quat.js";
 import { exact, limited, number, readCell, readCells, readList, within } from "./value.js";

@@ -41,11 +41,16 @@ export function clearQuat(n: Float64Array, at: number): void {
   n[at + 1] = n[at + 2] = n[at + 3] = 0;
 }
 
+/** How many bytes a word takes. */
+function sizeOf(l: Leaf): number {
+  return (3 * l.bits + 2 + 7) >> 3;
+}
+
 /** Reads a word in whole bytes. */
 export function readQuat(r: ByteReader, l: Leaf, n: Float64Array, at: number): void {
-  const size = (3 * l.bits + 2 + 7) >> 3;
-  let word = 0n;
+  const size = sizeOf(l);
   const from = r.skip(size);
+  let word = 0n;
   for (let i = size - 1; i >= 0; i--) {
     word = (word << 8n) | BigInt(r.bytes[from + i]);
   }
@@ -78,23 +83,9 @@ export function readWord(r: Bits, l: Leaf, n: Float64Array, at: number): void {
 
 /** Writes the word in whole bytes, the lowest first. */
 export function writeQuat(w: ByteWriter, l: Leaf, n: Float64Array, at: number): void {
-  const size = (3 * l.bits + 2 + 7) >> 3;
-  const none = n[at] < 0;
-  const middle = l.m + 1;
-  let acc = 0;
-  let have = 0;
-  let left = size;
-  for (let i = 3; i >= 0; i--) {
-    const v = none ? 0 : i === 0 ? n[at] : n[at + i] + middle;
-    acc |= v << have; // at most 7 bits are left of those before
-    have += i === 0 ? 2 : l.bits;
-    for (; have >= 8; have -= 8, left--) {
-      w.u8(acc & 0xff);
-      acc >>>= 8;
-    }
-  }
-  for (; left > 0; left--, acc = 0) {
-    w.u8(acc);
+  let word = wordOf(l, n, at);
+  for (let left = sizeOf(l); left > 0; left--, word >>= 8n) {
+    w.u8(Number(word & 0xffn));
   }
 }
 

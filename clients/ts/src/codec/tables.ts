@@ -77,7 +77,8 @@ const MAX_DECLARATIONS = 8192;
 
 let declarations = 0;
 
-function senseless(): never {
+/** The server checks its schema itself, and says what is wrong with it. */
+export function senseless(): never {
   refuse("tables that make no sense");
 }
 
@@ -93,7 +94,7 @@ export function readTables(bytes: Uint8Array): Tables {
   unique(tables.classes);
   unique(tables.methods);
   if (tables.input) {
-    checkMessage("input", tables.input);
+    checkMessage(tables.input);
   }
   return tables;
 }
@@ -112,7 +113,7 @@ function unique(all: readonly { name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of all) {
     if (seen.has(name)) {
-      refuse(`two of the name ${name}`);
+      senseless();
     }
     seen.add(name);
   }
@@ -134,9 +135,8 @@ function readClass(bytes: Uint8Array): ClassTable {
     if (w.num === 1) name = w.body;
     else fields.push(readField(w.body, 2));
   });
-  const c = { name: checkName(name), fields };
-  checkFields(c.name, fields);
-  return c;
+  checkFields(fields);
+  return { name: checkName(name), fields };
 }
 
 function readMethod(bytes: Uint8Array): MethodTable {
@@ -164,12 +164,10 @@ function readMethod(bytes: Uint8Array): MethodTable {
     }
   });
   m.name = checkName(name);
-  if ((m.kind !== 1 && m.kind !== 2) || m.message === undefined || (m.reply === undefined) !== (m.kind === 1)) {
-    refuse(`${m.name} is neither a message nor a call`);
-  }
-  checkMessage(m.name, m.message!);
+  need((m.kind === 1 || m.kind === 2) && m.message !== undefined && (m.reply === undefined) === (m.kind === 1));
+  checkMessage(m.message!);
   if (m.reply) {
-    checkMessage(m.name, m.reply);
+    checkMessage(m.reply);
   }
   return m;
 }
@@ -248,39 +246,39 @@ function signed(bytes: Uint8Array, start: number): number {
 }
 
 /** Refuses a message that is neither a struct nor a protobuf message, or whose types are unsound. */
-function checkMessage(path: string, t: Type): void {
-  if (t.kind === Kind.Proto) need(t.max === 0 && hasItsParts(t), path);
+function checkMessage(t: Type): void {
+  if (t.kind === Kind.Proto) need(t.max === 0 && hasItsParts(t));
   else {
-    need(t.kind === Kind.Struct, path);
-    checkType(path, t);
+    need(t.kind === Kind.Struct);
+    checkType(t);
   }
 }
 
-function checkFields(path: string, fields: readonly Field[]): void {
+function checkFields(fields: readonly Field[]): void {
   unique(fields);
   for (const f of fields) {
-    checkType(`${path}.${f.name}`, f.type);
+    checkType(f.type);
   }
 }
 
-function need(ok: boolean, path: string): void {
+function need(ok: boolean): void {
   if (!ok) {
-    refuse(`${path} is of no type that there is`);
+    senseless();
   }
 }
 
 /** Refuses a type without what its kind needs, or with what it has not. */
-function checkType(path: string, t: Type): void {
+function checkType(t: Type): void {
   const k = t.kind;
   const [least, most] = maxOf(k);
-  need(k >= Kind.Bool && k <= Kind.Map && Number.isInteger(k) && t.max >= least && t.max <= most && hasItsParts(t), path);
+  need(k >= Kind.Bool && k <= Kind.Map && Number.isInteger(k) && t.max >= least && t.max <= most && hasItsParts(t));
   if (k === Kind.Struct) {
-    checkFields(path, t.fields);
+    checkFields(t.fields);
   } else if (t.element) {
-    checkType(`${path}[]`, t.element);
-    need(k === Kind.Array || hasBytes(t.element), path);
+    checkType(t.element);
+    need(k === Kind.Array || hasBytes(t.element));
   }
-  need(k !== Kind.Map || isEntry(t.element!), path);
+  need(k !== Kind.Map || isEntry(t.element!));
 }
 
 function maxOf(k: Kind): [number, number] {

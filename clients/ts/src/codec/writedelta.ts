@@ -1,11 +1,11 @@
 // Writes deltas, the other way of delta.ts: inputs travel so.
 
-import { ByteWriter } from "../wire/bytes.js";
+import { ByteWriter, same } from "../wire/bytes.js";
 import { lenSize, riceSize, type BitWriter } from "../wire/bitwriter.js";
 import { bitLengthWide, TWO32, zigzagWide, type Unsigned } from "../wire/numbers.js";
-import { isMoving, type Version } from "./delta.js";
+import { clampWide, isMoving, type Version } from "./delta.js";
 import { Expected, Run } from "./expected.js";
-import { floatBits, floatPlace, Place, wideBits } from "./floats.js";
+import { floatBits, floatPlace, Place, wideBits } from "../wire/floats.js";
 import { Form, isNumber, type Layout, type Leaf } from "./layout.js";
 import { turn, wordOf } from "./quat.js";
 import { writeCell } from "./value.js";
@@ -45,7 +45,7 @@ export class DeltaWriter {
     b.reset();
     writeCell(a, l, to.n, 0, to.x, 0);
     writeCell(b, l, base.n, 0, base.x, 0);
-    return a.length !== b.length || a.done().some((v, i) => v !== b.bytes[i]);
+    return !same(a.done(), b.done());
   }
 
   private writeMask(moving: boolean[], changed: boolean[], quiet: boolean): void {
@@ -109,29 +109,15 @@ export class DeltaWriter {
   }
 
   private writeInt(l: Leaf, to: Version, base: Version, older: Version | undefined): void {
-    const at = (v: Version) => BigInt.asIntN(64, isNumber(l.form) ? BigInt(v.n[l.at]) : (v.x[l.at] as bigint));
-    let expected = at(base);
-    if (older === undefined) {
-      this.expected.rest(0);
-    } else {
-      expected = this.expected.wholeWide(expected, at(older), undefined);
-      if (l.ranged) {
-        expected = expected < BigInt(l.low) ? BigInt(l.low) : expected > BigInt(l.high) ? BigInt(l.high) : expected;
-      }
-    }
+    const at = (v: Version) => (isNumber(l.form) ? BigInt(v.n[l.at]) : (v.x[l.at] as bigint));
+    const expected = clampWide(l, this.expected.wholeWide(at(base), older && at(older)));
     this.distance(BigInt.asIntN(64, at(to) - expected));
   }
 
   private writeFloat(l: Leaf, to: number, base: number, older: number | undefined): void {
     const single = l.form === Form.Float32;
     const e = this.expected;
-    if (older === undefined) {
-      e.rest(0);
-      e.wide.set(base);
-      e.at = floatPlace(base);
-    } else {
-      e.float(base, older, 0, false, single);
-    }
+    e.float(single, base, older);
     const place = new Place();
     place.set(to);
     const wide = (p: Place) => (BigInt(p.hi) << 32n) | BigInt(p.lo);
@@ -172,13 +158,9 @@ export class DeltaWriter {
     if (older !== undefined) turn(l, older.n, l.at, to.n[l.at], turned, 3);
     this.run.begin();
     for (let k = 0; k < 3; k++) {
-      if (older === undefined) {
-        e.rest(turned[k]);
-      } else {
-        e.whole(turned[k], turned[3 + k], 0, false);
-        e.at = Math.min(Math.max(e.at, -l.m), l.m);
-      }
-      this.distance(BigInt(to.n[l.at + 1 + k] - e.at));
+      e.whole(turned[k], older && turned[3 + k]);
+      const at = older ? Math.min(Math.max(e.at, -l.m), l.m) : e.at;
+      this.distance(BigInt(to.n[l.at + 1 + k] - at));
     }
   }
 

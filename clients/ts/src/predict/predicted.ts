@@ -2,6 +2,7 @@
 // what is drawn of it while a correction decays.
 
 import { decodeMessage, encodeMessage } from "../codec/index.js";
+import { same } from "../wire/bytes.js";
 import type { Entity } from "../view/entity.js";
 import type { Leaves } from "../view/leaves.js";
 import type { Predictor } from "./predictor.js";
@@ -173,9 +174,3 @@ export class Predicted {
 }
 
 const NONE = new Uint8Array(0);
-
-export function same(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}

@@ -8,7 +8,8 @@ import type { Frame } from "../api.js";
 import type { ServerTime } from "../clock/server.js";
 import type { ApplyResult } from "../state/replica.js";
 import type { Entity } from "../view/entity.js";
-import { KEPT_STEPS, Predicted, same, type Birth } from "./predicted.js";
+import { same } from "../wire/bytes.js";
+import { KEPT_STEPS, Predicted, type Birth } from "./predicted.js";
 import type { Predictor } from "./predictor.js";
 
 /** What predicting needs of the client. */

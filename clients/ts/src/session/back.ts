@@ -10,20 +10,11 @@ const MOST_WAIT = 5000;
 const FIRST_LIMIT = 1000;
 const MOST_LIMIT = 5000;
 
+const PASSING: readonly number[] = [Code.Unspecified, Code.Full, Code.Busy, Code.Closing, Code.Timeout, Code.Flood, Code.Lost, Code.Internal];
+
 /** Whether a server that refuses with this code may think better of it. */
 function passes(code: number): boolean {
-  switch (code) {
-    case Code.Unspecified:
-    case Code.Full:
-    case Code.Busy:
-    case Code.Closing:
-    case Code.Timeout:
-    case Code.Flood:
-    case Code.Lost:
-    case Code.Internal:
-      return true;
-  }
-  return false;
+  return PASSING.includes(code);
 }
 
 /** Whether a connection that has ended so may be followed by another; away: it is an attempt. */

@@ -60,11 +60,11 @@ class Race {
     private resolve: (e: Entered) => void,
     private reject: (e: NetloopError) => void,
   ) {
-    signal?.addEventListener("abort", () => this.fail(new NetloopError(Code.Left, "given up")));
-    this.timer(() => this.fail(new NetloopError(Code.Timeout, this.why("the server has not answered in time"))), cfg.timeoutMs);
+    signal?.addEventListener("abort", () => this.fail(Code.Left, "given up"));
+    this.timer(() => this.fail(Code.Timeout, this.why("the server has not answered in time")), cfg.timeoutMs);
     for (const c of cfg.contenders.slice(1)) this.timer(() => this.begin(c), c.afterMs);
     if (cfg.contenders.length > 0) this.begin(cfg.contenders[0]!);
-    else this.fail(new NetloopError(Code.Internal, "there is no transport to try"));
+    else this.fail(Code.Internal, "there is no transport to try");
   }
 
   private timer(fn: () => void, ms: number): void {
@@ -93,13 +93,13 @@ class Race {
   /** A contender has failed without a word of the server. */
   private lost(c: Contender, why: string): void {
     if (this.done) return;
-    if (this.winner === c) return this.fail(new NetloopError(Code.Lost, why));
+    if (this.winner === c) return this.fail(Code.Lost, why);
     if (this.winner) return;
     this.open.delete(c);
     this.failures.push(`${c.name}: ${why}`);
     const next = this.cfg.contenders.find((other) => !this.aborts.has(other));
     if (next) this.begin(next);
-    else if (this.failures.length === this.started) this.fail(new NetloopError(Code.Lost, this.why("the server cannot be reached")));
+    else if (this.failures.length === this.started) this.fail(Code.Lost, this.why("the server cannot be reached"));
   }
 
   /** The server has answered over this one: the others go. */
@@ -122,11 +122,11 @@ class Race {
     for (const t of this.timers) this.cfg.clearTimeout(t);
   }
 
-  private fail(error: NetloopError): void {
+  private fail(code: number, text: string): void {
     if (this.done) return;
     this.finish();
     this.leave();
-    this.reject(error);
+    this.reject(new NetloopError(code, text));
   }
 
   private greet(c: Contender, carrier: Carrier): void {
@@ -135,10 +135,10 @@ class Race {
     const cutter = new Cutter();
     const greeting = new Greeting(hello.datagram > 0);
     let link: Link | undefined;
-    const refuse = (error: NetloopError) => {
+    const refuse = (code: number, text: string) => {
       this.open.delete(c);
-      carrier.close(error.code, error.message);
-      this.fail(error);
+      carrier.close(code, text);
+      this.fail(code, text);
     };
     const frame = (f: Uint8Array): boolean => {
       if (link) {
@@ -160,8 +160,8 @@ class Race {
         }
         return true;
       } catch (e) {
-        const why = e instanceof Refusal ? e.why : (e as Error).message;
-        refuse(e instanceof NetloopError ? e : new NetloopError(Code.Protocol, `the server's answer makes no sense: ${why}`));
+        if (e instanceof NetloopError) refuse(e.code, e.message);
+        else refuse(Code.Protocol, `the server's answer makes no sense: ${e instanceof Refusal ? e.why : e}`);
         return false;
       }
     };
@@ -172,7 +172,7 @@ class Race {
         if (this.done && !link) return;
         if (cutter.take(b, limit, frame)) return;
         if (link) link.violated("a frame is too long");
-        else refuse(new NetloopError(Code.Protocol, "a frame is too long"));
+        else refuse(Code.Protocol, "a frame is too long");
       },
       datagram: (b) => {
         traffic.bytesIn += b.length;
@@ -183,7 +183,7 @@ class Race {
         else if (code === Code.Lost) this.lost(c, text);
         else {
           this.win(c);
-          if (this.winner === c) this.fail(new NetloopError(code, text));
+          if (this.winner === c) this.fail(code, text);
         }
       },
     });

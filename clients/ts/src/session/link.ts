@@ -6,13 +6,13 @@ import type { Carrier } from "../net/carrier.js";
 import type { Acknowledgement } from "../state/acks.js";
 import {
   closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
-  parseClose, moveFrame, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseMoved, parseOverload, parseTimes, parseTimeScale, checkAcks,
+  parseClose, moveFrame, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseMoved, parseOverload, parseTimes, parseTimeScale,
   type Epoch, type InputStatus, type Message, type TimeScale,
 } from "../wire/frames.js";
 import { varintSize, Walker, Writer } from "../wire/protobuf.js";
 import { beyond, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
-import { Duplicates } from "./window.js";
+import { Window } from "../wire/window.js";
 
 /** The kinds of what arrives. */
 export const enum Arrived {
@@ -89,7 +89,7 @@ export class Link {
   onward: Onward | undefined;
   private inbox: Arrival[] = [];
   private inboxBytes = 0;
-  private duplicates = new Duplicates();
+  private seen = new Window();
   private messages = 0;
   private number: number;
   private unreliable: Uint8Array[] = [];
@@ -182,15 +182,13 @@ export class Link {
     while (w.next()) {
       switch (w.num) {
         case Field.Number: number = w.value; break;
-        case Field.Acks: checkAcks(w.body); break;
-        case Field.TimeRequest: parseTimes(w.body); break;
         case Field.TimeReply: reply = parseTimes(w.body); break;
         case Field.State: state = w.body; break;
         case Field.Messages: messages.push(w.body); break;
         case Field.InputStatus: status = parseInputStatus(w.body); break;
       }
     }
-    if (b.length > MAX_DATAGRAM || number < this.firstIn || !this.duplicates.fresh(number)) beyond();
+    if (b.length > MAX_DATAGRAM || number < this.firstIn || !this.seen.add(number)) beyond();
     this.heard = at;
     if (reply && reply[0] <= at && reply[1] <= reply[2]) this.lose({ kind: Arrived.Time, times: [...reply, at] });
     if (state) this.lose({ kind: Arrived.State, at, bytes: state }, state.length);
@@ -274,9 +272,7 @@ export class Link {
 
   /** Ends a connection whose server breaks the protocol. */
   violated(text: string): void {
-    if (this.ending) return;
-    this.close(Code.Protocol, text);
-    this.last(Code.Protocol, text);
+    this.break(Code.Protocol, text);
   }
 
   private break(code: number, text: string): void {

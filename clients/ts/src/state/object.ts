@@ -3,6 +3,7 @@
 import type { Class } from "../codec/schema.js";
 import { Blob, Form, isNumber, List, type Layout } from "../codec/layout.js";
 import { containersOf, flatten, show, showLeaf } from "../codec/show.js";
+import { same } from "../wire/bytes.js";
 import { refuse } from "../wire/refusal.js";
 import type { Version } from "../codec/delta.js";
 import type { Replicated } from "./replica.js";
@@ -60,27 +61,15 @@ export class Memory {
     return size;
   }
 
-  /** Counts the values of a version that is stored from now on. */
-  hold(x: readonly unknown[]): void {
+  /** Counts the values of a version that is stored from now on, by 1, or that no longer is, by -1. */
+  count(x: readonly unknown[], by: 1 | -1): void {
     for (let i = 0; i < x.length; i++) {
       const v = x[i];
       if (v instanceof Blob || v instanceof List) {
-        if (v.holders++ === 0) {
-          this.used += v.size;
-          if (v instanceof List) this.hold(v.x);
-        }
-      }
-    }
-  }
-
-  /** Counts them no longer. */
-  release(x: readonly unknown[]): void {
-    for (let i = 0; i < x.length; i++) {
-      const v = x[i];
-      if (v instanceof Blob || v instanceof List) {
-        if (--v.holders === 0) {
-          this.used -= v.size;
-          if (v instanceof List) this.release(v.x);
+        v.holders += by;
+        if (v.holders === Math.max(by, 0)) {
+          this.used += by * v.size;
+          if (v instanceof List) this.count(v.x, by);
         }
       }
     }
@@ -186,7 +175,7 @@ export class ReplicatedObject implements Replicated {
 
   /** Stores a version, the newest, and drops what no delta can lead from any more. */
   store(v: Version): void {
-    this.memory.hold(v.x);
+    this.memory.count(v.x, 1);
     if (this.versions.length > 0 && this.newest.tick === v.tick) {
       this.drop(this.versions.pop()!);
       this.valueTick = -1;
@@ -214,12 +203,12 @@ export class ReplicatedObject implements Replicated {
     this.shown = false;
     this.dropBefore(Infinity);
     const v = this.newest;
-    this.memory.release(v.x);
+    this.memory.count(v.x, -1);
     this.memory.used -= Memory.sizeOf(this.class.layout);
   }
 
   private drop(v: Version): void {
-    this.memory.release(v.x);
+    this.memory.count(v.x, -1);
     this.memory.give(this.class, v);
   }
 
@@ -244,7 +233,7 @@ function isZero(layout: Layout, form: Form, at: number, v: Version): boolean {
   }
   const [value, zero] = [v.x[at], layout.zeroX[at]];
   if (value instanceof Blob && zero instanceof Blob) {
-    return value.bytes.length === zero.bytes.length && value.bytes.every((b, i) => b === zero.bytes[i]);
+    return same(value.bytes, zero.bytes);
   }
   return value instanceof List ? value.count === 0 : value === zero;
 }

@@ -144,8 +144,8 @@ export class Records {
     return p;
   }
 
-  /** A version of the object that has a baseline's values, and is to be stored. */
-  private take(p: Pending, o: ReplicatedObject, base: Version, tick: number): Version {
+  /** Reads a delta into a version of the object that is to be stored, and has the baseline's values at first. */
+  private readVersion(p: Pending, o: ReplicatedObject, tick: number, base: Version, older?: Version, oldest?: Version, ahead = 0): void {
     const v = this.memory.take(o.class);
     p.object = o;
     p.version = v;
@@ -157,7 +157,7 @@ export class Records {
     for (let i = 0; i < base.x.length; i++) {
       v.x[i] = base.x[i];
     }
-    return v;
+    this.deltas.read(o.class.layout, v, base, older, oldest, this.span, ahead);
   }
 
   /** Refuses a delta of what is not shown, or of an earlier version than what is. */
@@ -181,8 +181,7 @@ export class Records {
     const older = this.span > 0 ? o.upTo(since - this.span) : undefined;
     const oldest = this.bent && older !== undefined ? o.upTo(since - 2 * this.span) : undefined;
     p.mask = o.mask;
-    const v = this.take(p, o, base, version);
-    this.deltas.read(o.class.layout, v, base, older, oldest, this.span, version - since);
+    this.readVersion(p, o, version, base, older, oldest, version - since);
     p.dropBefore = since - 2 * this.span;
   }
 
@@ -195,8 +194,7 @@ export class Records {
       return refuse("an unknown baseline");
     }
     p.mask = o.mask;
-    const v = this.take(p, o, base, version);
-    this.deltas.read(o.class.layout, v, base, undefined, undefined, 0, 0);
+    this.readVersion(p, o, version, base);
   }
 
   private readFull(p: Pending, old: ReplicatedObject | undefined): void {
@@ -212,17 +210,14 @@ export class Records {
     let o = old;
     if (o === undefined || lifetime > o.lifetime) {
       o = new ReplicatedObject(id, c, lifetime, this.memory);
-    } else if (lifetime < o.lifetime) {
-      refuse("an object before the one shown");
-    } else if (o.id !== id || o.class !== c) {
+    } else if (lifetime < o.lifetime || o.id !== id || o.class !== c) {
       refuse("an object before the one shown");
     } else {
       this.checked(o, version);
     }
     p.fresh = true;
     p.mask = r.bit() ? this.readMask(c.layout.leaves.length) : undefined;
-    const v = this.take(p, o, c.zero, version);
-    this.deltas.read(c.layout, v, c.zero, undefined, undefined, 0, 0);
+    this.readVersion(p, o, version, c.zero);
   }
 
   private readMask(leaves: number): Uint8Array {

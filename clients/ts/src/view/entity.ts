@@ -79,64 +79,45 @@ export function before(m: Moment, tick: number): boolean {
   return tick > m.to || m.alpha * (m.to - m.from) < tick - m.from;
 }
 
-/** The versions of an object's numbers, oldest first, in a ring. */
+/** The versions of an object's numbers, oldest first, and those whose memory can be used again. */
 class History {
-  private ticks: number[] = [];
-  private flats: Float64Array[] = [];
-  private first = 0;
-  private count = 0;
+  private versions: { tick: number; flat: Float64Array }[] = [];
+  private spare: { tick: number; flat: Float64Array }[] = [];
 
   constructor(private leaves: Leaves) {}
 
-  private slot(i: number): number {
-    return (this.first + i) % this.ticks.length;
-  }
-
   /** Notes a version; one of the same tick replaces the newest. */
   push(tick: number, write: (into: Float64Array) => void): void {
-    const newest = this.count > 0 ? this.slot(this.count - 1) : -1;
-    if (newest >= 0 && tick <= this.ticks[newest]) return write(this.flats[newest]);
-    if (this.count === this.ticks.length) this.grow();
-    const at = this.slot(this.count++);
-    this.ticks[at] = tick;
-    write(this.flats[at]);
-  }
-
-  private grow(): void {
-    if (this.count >= HORIZON) {
-      this.first = this.slot(1);
-      this.count--;
-      return;
+    const { versions, spare } = this;
+    let v = versions.at(-1);
+    if (!v || tick > v.tick) {
+      if (versions.length === HORIZON) spare.push(versions.shift()!);
+      v = spare.pop() ?? { tick, flat: new Float64Array(this.leaves.size) };
+      v.tick = tick;
+      versions.push(v);
     }
-    const n = Math.max(4, 2 * this.count);
-    const ticks: number[] = [];
-    const flats: Float64Array[] = [];
-    for (let i = 0; i < n; i++) {
-      ticks.push(i < this.count ? this.ticks[this.slot(i)] : 0);
-      flats.push(i < this.count ? this.flats[this.slot(i)] : new Float64Array(this.leaves.size));
-    }
-    this.ticks = ticks;
-    this.flats = flats;
-    this.first = 0;
+    write(v.flat);
   }
 
   /** Lets go of what is older than the newest version of a tick. */
   prune(tick: number): void {
-    while (this.count > 1 && this.ticks[this.slot(1)] <= tick) {
-      this.first = this.slot(1);
-      this.count--;
-    }
+    const { versions, spare } = this;
+    while (versions.length > 1 && versions[1].tick <= tick) spare.push(versions.shift()!);
   }
 
   /** Writes what lies at a moment; new: it has appeared since, as it is. */
   at(m: Moment, isNew: boolean, out: Float64Array): boolean {
-    if (this.count === 0) return false;
-    let from = 0;
-    while (from + 1 < this.count && this.ticks[this.slot(from + 1)] <= m.from) from++;
-    let to = from;
-    while (to + 1 < this.count && this.ticks[this.slot(to + 1)] <= m.to) to++;
-    if (isNew) from = to;
-    this.leaves.between(out, this.flats[this.slot(from)], this.flats[this.slot(to)], m.alpha);
+    const { versions } = this;
+    if (versions.length === 0) return false;
+    const from = newestOf(versions, m.from, 0);
+    const to = newestOf(versions, m.to, from);
+    this.leaves.between(out, versions[isNew ? to : from].flat, versions[to].flat, m.alpha);
     return true;
   }
+}
+
+/** Which version is the newest of a tick, of those from the i-th on. */
+function newestOf(versions: readonly { tick: number }[], tick: number, i: number): number {
+  while (i + 1 < versions.length && versions[i + 1].tick <= tick) i++;
+  return i;
 }

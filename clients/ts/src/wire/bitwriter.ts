@@ -1,18 +1,16 @@
 // Writes numbers among bits (docs/WIRE.md, "Numbers of bits"). Inputs are small and few: all that may
 // have 64 bits is a bigint here.
 
-function sizeOf(v: bigint): number {
-  return v === 0n ? 0 : v.toString(2).length;
-}
+import { bitLengthWide } from "./numbers.js";
 
 /** How many bits the number takes as a len. */
 export function lenSize(v: bigint): number {
-  const n = sizeOf(v);
+  const n = bitLengthWide(v);
   return gammaSize(BigInt(n + 1)) + Math.max(0, n - 1);
 }
 
 function gammaSize(v: bigint): number {
-  return 2 * sizeOf(v) - 1;
+  return 2 * bitLengthWide(v) - 1;
 }
 
 /** How many bits the number takes as a rice of k. */
@@ -60,7 +58,7 @@ export class BitWriter {
   }
 
   private gamma(v: bigint): void {
-    const n = sizeOf(v);
+    const n = bitLengthWide(v);
     this.wide(0n, n - 1);
     this.bits(1, 1);
     this.wide(v, n - 1);
@@ -68,7 +66,7 @@ export class BitWriter {
 
   len(v: number | bigint): void {
     const w = BigInt(v);
-    const n = sizeOf(w);
+    const n = bitLengthWide(w);
     this.gamma(BigInt(n + 1));
     this.wide(w, Math.max(0, n - 1));
   }

@@ -1,9 +1,8 @@
 // Numbers in whole bytes (docs/WIRE.md, "Conventions").
 
+import { doubleOf, floatBits, floatFromBits, highHalf, lowHalf } from "./floats.js";
 import { join, rounded, TWO32, TWO53, unzigzag, unzigzagWide } from "./numbers.js";
 import { beyond, refuse } from "./refusal.js";
-
-const float = new DataView(new ArrayBuffer(8));
 
 /**
  * Reads bytes. As of BitReader, a number from 2^53 on is rounded, and wide() has the exact one.
@@ -51,14 +50,12 @@ export class ByteReader {
   }
 
   f32(): number {
-    float.setUint32(0, this.u32(), true);
-    return float.getFloat32(0, true);
+    return floatFromBits(this.u32());
   }
 
   f64(): number {
-    float.setUint32(0, this.u32(), true);
-    float.setUint32(4, this.u32(), true);
-    return float.getFloat64(0, true);
+    const lo = this.u32();
+    return doubleOf(lo, this.u32());
   }
 
   uvarint(): number {
@@ -151,14 +148,12 @@ export class ByteWriter {
   }
 
   f32(n: number): void {
-    float.setFloat32(0, n, true);
-    this.u32(float.getUint32(0, true));
+    this.u32(floatBits(n));
   }
 
   f64(n: number): void {
-    float.setFloat64(0, n, true);
-    this.u32(float.getUint32(0, true));
-    this.u32(float.getUint32(4, true));
+    this.u32(lowHalf(n));
+    this.u32(highHalf(n));
   }
 
   /** A whole number from 0 to 2^53. */
@@ -182,4 +177,11 @@ export class ByteWriter {
     const at = this.grow(bytes.length);
     this.bytes.set(bytes, at);
   }
+}
+
+/** Whether bytes are equal. */
+export function same(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

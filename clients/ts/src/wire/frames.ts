@@ -1,8 +1,7 @@
 // Frames: how they are cut from the stream, and what is in each of them.
 
-import { ByteReader } from "./bytes.js";
 import { beyond } from "./refusal.js";
-import { clip, MAX_TEXT, ONCE, SIZED, STRICT, textOf, VARINT, Walker, Writer } from "./protobuf.js";
+import { clip, MAX_TEXT, ONCE, SIZED, textOf, VARINT, Walker, Writer } from "./protobuf.js";
 export const PROTOCOL = 1;
 export const MAX_FRAME = 16 << 10;
 export const MAX_HANDSHAKE = 32 << 10;
@@ -386,24 +385,4 @@ export function parseInputStatus(body: Uint8Array): InputStatus {
   const [, newest, before, zigzag, missed] = numbers(body);
   const us = zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
   return { newest, before: before % 65536, early: Math.min(Math.max(us, -HOUR_US), HOUR_US) / 1000, missed };
-}
-
-/** Refuses acknowledgements that are malformed: a client gets none, and drops a datagram whose are not. */
-export function checkAcks(body: Uint8Array): void {
-  let runs = new Uint8Array(0) as Uint8Array;
-  let newest = 0;
-  const w = new Walker(body, [0, VARINT, SIZED | ONCE | STRICT]);
-  while (w.next()) {
-    if (w.num === 1) newest = w.value;
-    else runs = w.body;
-  }
-  const r = new ByteReader();
-  r.open(runs, 0, runs.length);
-  let n = 0;
-  for (let span = 0; r.left() > 0; n++) {
-    const k = r.uvarint();
-    span += k;
-    if (k === 0 || span > 1024 || span - 1 > newest || n >= 63) beyond();
-  }
-  if (n % 2 === 0) beyond();
 }

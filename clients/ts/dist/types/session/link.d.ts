@@ -89,7 +89,7 @@ export declare class Link {
     onward: Onward | undefined;
     private inbox;
     private inboxBytes;
-    private duplicates;
+    private seen;
     private messages;
     private number;
     private unreliable;

@@ -7,8 +7,7 @@ export interface Acknowledgement {
 }
 /** Remembers which packets are acknowledged, as far back as anybody is told. */
 export declare class Acks {
-    private newest;
-    private readonly seen;
+    private packets;
     private readonly runs;
     private readonly said;
     clear(): void;

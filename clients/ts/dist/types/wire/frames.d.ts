@@ -171,5 +171,3 @@ export interface InputStatus {
     missed: number;
 }
 export declare function parseInputStatus(body: Uint8Array): InputStatus;
-/** Refuses acknowledgements that are malformed: a client gets none, and drops a datagram whose are not. */
-export declare function checkAcks(body: Uint8Array): void;

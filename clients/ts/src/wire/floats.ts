@@ -31,6 +31,23 @@ export function wideFromBits(bits: bigint): number {
   return double[0];
 }
 
+/** The float64 of these two halves. */
+export function doubleOf(lo: number, hi: number): number {
+  halves[1 - HI] = lo;
+  halves[HI] = hi;
+  return double[0];
+}
+
+export function lowHalf(v: number): number {
+  double[0] = v;
+  return halves[1 - HI];
+}
+
+export function highHalf(v: number): number {
+  double[0] = v;
+  return halves[HI];
+}
+
 /** The place of a float32 on its line. */
 export function floatPlace(v: number): number {
   const b = floatBits(v);
@@ -49,18 +66,15 @@ export class Place {
 
   /** Goes to the place of a float64. */
   set(v: number): void {
-    double[0] = v;
-    const hi = halves[HI];
-    const lo = halves[1 - HI];
+    const lo = lowHalf(v);
+    const hi = highHalf(v);
     this.hi = hi < 0 ? hi ^ 0x7fff_ffff : hi;
     this.lo = (hi < 0 ? ~lo : lo) >>> 0;
   }
 
   /** The float64 that is here. */
   get(): number {
-    halves[HI] = this.hi < 0 ? this.hi ^ 0x7fff_ffff : this.hi;
-    halves[1 - HI] = this.hi < 0 ? ~this.lo : this.lo;
-    return double[0];
+    return this.hi < 0 ? doubleOf(~this.lo, this.hi ^ 0x7fff_ffff) : doubleOf(this.lo, this.hi);
   }
 
   /** Goes on by a signed number of 64 bits. */
