@@ -38,8 +38,12 @@ func (b *bucket) fill(tick uint64) int {
 	if b.PerTick == 0 {
 		return math.MaxInt
 	}
-	full := uint64(b.Burst-b.tokens)/uint64(b.PerTick) + 1 // ticks until it is, at most
-	b.tokens = min(b.tokens+int(min(tick-b.tick, full))*b.PerTick, b.Burst)
+	gains := tick - b.tick
+	if gains > uint64(b.Burst-b.tokens)/uint64(b.PerTick) {
+		b.tokens = b.Burst
+	} else {
+		b.tokens += int(gains) * b.PerTick
+	}
 	b.tick = tick
 	return b.tokens
 }

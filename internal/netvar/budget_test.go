@@ -71,6 +71,9 @@ func TestBudgetIsATokenBucket(t *testing.T) {
 	if got := u.bytes - before; got < 400*150-600 || got > 400*150+600 {
 		t.Errorf("%d bytes in 400 ticks, want 150 a tick", got)
 	}
+	if n := u.w.stats.WaitedLarge; n != 0 {
+		t.Errorf("%d records waited for room on the stream", n)
+	}
 	if u.w.stats.OverBudget == 0 || u.w.stats.OverBudget > u.w.stats.Waited {
 		t.Errorf("%d records waited for the budget, %d in all", u.w.stats.OverBudget, u.w.stats.Waited)
 	}
@@ -112,11 +115,13 @@ func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
 		{fill(104), 15},
 		{fill(106), 35},
 		{fill(107), 45}, // of what comes in then 5 have no room
-		{spend(30), 15},
+		{spend(35), 10},
+		{fill(110), 40}, // one tick more would fill it
+		{spend(25), 15},
 		{set(20, 0), 15}, // the burst is what a tick gives at least
-		{fill(108), 20},
+		{fill(111), 20},
 		{set(20, 100), 20},
-		{fill(109), 40},
+		{fill(112), 40},
 		{set(20, 30), 30},
 		{spend(1 << 30), 30 - 1<<30},
 		{fill(1 << 60), 30},

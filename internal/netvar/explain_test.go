@@ -46,6 +46,16 @@ func TestExplainFollowsAChange(t *testing.T) {
 	}
 }
 
+// The packets that carry an object are those with a record of its slot, not of a neighbour.
+func TestWhatCarriesAnObject(t *testing.T) {
+	r := sentRecord{block: 1, mask: 1<<3 | 1<<5}
+	for slot, want := range map[int]bool{64 + 3: true, 64 + 5: true, 64 + 4: false, 3: false, 128 + 3: false} {
+		if got := r.covers(slot); got != want {
+			t.Errorf("records of slots 67 and 69 cover slot %d: %v", slot, got)
+		}
+	}
+}
+
 // A name means a field, or all that lies in a struct or an array, and none all fields.
 func TestNamesMeanFields(t *testing.T) {
 	c := classOf[agent](t, "agent")

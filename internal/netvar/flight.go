@@ -126,7 +126,9 @@ func (p *Peer) Ack(ranges []Range) {
 			p.lost(s)
 		}
 	}
-	p.oweAgain()
+	if p.losses.any {
+		p.oweAgain()
+	}
 	p.addMark(newest)
 }
 
@@ -164,9 +166,7 @@ func (p *Peer) acked(s *sentPacket) {
 	p.receipts.acknowledged(s.tick)
 	for i := range s.records {
 		r := &s.records[i]
-		if p.losses.any {
-			p.losses.slots.remove(int(r.block), r.mask)
-		}
+		p.losses.slots.remove(int(r.block), r.mask)
 		for m := p.ackedSteady(s, r); m != 0; m &= m - 1 {
 			p.ackedSlot(s, r, int(r.block)<<6+bits.TrailingZeros64(m))
 		}
@@ -248,9 +248,6 @@ func (p *Peer) overrun(most int) {
 // now, if they have it.
 func (p *Peer) oweAgain() {
 	l, f := &p.losses, &p.flight
-	if !l.any {
-		return
-	}
 	clear(l.sent)
 	for id := f.oldest; id < f.next; id++ {
 		if s := f.packet(id); s.pending {

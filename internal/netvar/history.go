@@ -77,16 +77,14 @@ func (h *history) find(tick, newest uint64) int {
 	if last < 0 || tick > newest {
 		return -1
 	}
-	back := min(newest-tick, uint64(last))
-	for i := last - int(back); i <= last; i++ {
-		switch t := h.tick(i); {
-		case t == tick:
-			return i
-		case t > tick:
-			return -1
-		}
+	i := last - int(min(newest-tick, uint64(last)))
+	for h.tick(i) < tick { // which the newest is not
+		i++
 	}
-	return -1
+	if h.tick(i) != tick {
+		return -1
+	}
+	return i
 }
 
 // floor returns which version was the newest at a tick, or -1 if it is gone: what a reader of some

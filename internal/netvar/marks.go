@@ -26,7 +26,7 @@ type hole struct {
 // maxMarks is how many ticks the marks reach back: as many as a trend takes, and one.
 const maxMarks = codec.MaxTrend + 1
 
-// add makes a later tick the newest mark.
+// add makes a tick the newest mark, which no mark is later than.
 func (m *marks) add(tick uint64) {
 	m.made = m.made<<(tick-m.newest) | 1 // a shift by 64 or more leaves nothing
 	m.newest = tick

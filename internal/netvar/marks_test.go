@@ -194,3 +194,22 @@ func TestHolesKeepTheirMemory(t *testing.T) {
 		t.Errorf("%v allocations, room for %d holes", n, cap(m.holes))
 	}
 }
+
+// Each tick of which a packet arrives is a mark, also if several are acknowledged at once.
+func TestEachAcknowledgedTickIsAMark(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnRock(q.w, rock{}, 1)
+	var ranges []Range
+	for range 7 {
+		packets, first := q.next()
+		if q.tick != 3 && q.tick != 6 {
+			ranges = append(ranges, Range{first, first + uint64(len(packets)) - 1})
+		}
+	}
+	q.p.Ack(ranges)
+	for tick := uint64(1); tick <= q.tick; tick++ {
+		if got := q.p.marks.has(tick); got != (tick != 3 && tick != 6) {
+			t.Errorf("tick %d is a mark: %v", tick, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"testing"
+	"unsafe"
 )
 
 // newcomers is a world of many objects, and clients that have joined it in its second tick.
@@ -193,6 +194,87 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 	}
 	if s := &n.w.stats; s.Planned != 2 || s.Encoded > objects*6/5 || s.Ranked > s.InRuns/16 || s.FullFirst != 2*objects {
 		t.Errorf("%d plans, %d encodings, %d of %d ranked, %d sent", s.Planned, s.Encoded, s.Ranked, s.InRuns, s.FullFirst)
+	}
+}
+
+// Clients to whom neighbours became visible in the same tick are sent one run of them, and a client
+// that has joined later another one.
+func TestWhoJoinsTogetherIsSentTheSameRuns(t *testing.T) {
+	n := newNewcomers(t, farBehind+100, 2)
+	n.tick++
+	n.w.Capture(n.tick)
+	n.join()
+	n.play(wide)
+	first := n.peers[0].cut.list
+	if len(first) < 2 {
+		t.Fatalf("%d runs of %d objects", len(first), len(n.objects))
+	}
+	for i, p := range n.peers[1:] {
+		if len(p.cut.list) != len(first) {
+			t.Fatalf("%d runs and %d", len(p.cut.list), len(first))
+		}
+		for j, one := range p.cut.list {
+			if same := one.run == first[j].run; same != (i == 0) {
+				t.Errorf("client %d is sent the run of client 0 from slot %d on: %v", i+1, one.slot, same)
+			}
+		}
+	}
+	for k, s := range n.w.runs {
+		for i := range s.list {
+			if want := []uint32{2, 1}[i%2]; s.list[i].asked != want {
+				t.Errorf("block %d: %d snapshots have asked for run %d, want %d", k, s.list[i].asked, i, want)
+			}
+		}
+	}
+}
+
+// A lane gives turns until so many records are expected, to the record, and one turn in any case.
+func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
+	for i, c := range []struct {
+		took []uint64
+		want []bool
+	}{
+		{[]uint64{40, 60, 1}, []bool{true, true, false}},
+		{[]uint64{40, 61, 60}, []bool{true, false, true}},
+		{[]uint64{101, 1}, []bool{true, false}},
+	} {
+		l := catchUpLane{most: 100}
+		for j, took := range c.took {
+			turn := turns{took: took}
+			if got := l.grant(&turn); got != c.want[j] || turn.granted != got {
+				t.Errorf("case %d: turn %d of %v is granted: %v", i, j, c.took, got)
+			}
+		}
+	}
+}
+
+// Where full records are too large for 64 of them to be one run, those of later clients are shorter
+// at once; where they are only too large for the packets of this client, they are not.
+func TestFullRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
+	class := classOf[barge](t, "barge")
+	for _, c := range []struct {
+		logged, size, width int
+	}{{0, MaxPacket, 64}, {0, 200, 64}, {2, 200, 8}, {5, MaxPacket, 4}, {16, MaxPacket, 1}} {
+		w := NewWorld(NewTable(class))
+		for range farBehind + 64 {
+			b := new(barge)
+			for i := range c.logged {
+				b.Log[i] = 1 << 60
+			}
+			w.Spawn(class, unsafe.Pointer(b), 0, 1)
+		}
+		w.Capture(1)
+		p := w.NewPeer(2)
+		w.Capture(2)
+		snap(p, 2, Limit{Packets: 4, PacketSize: c.size})
+		if got := w.runs[0].fullWidth; got != c.width {
+			t.Errorf("%d large numbers, packets of %d bytes: runs extend over %d slots, want %d", c.logged, c.size, got, c.width)
+		}
+		for _, n := range p.cut.list {
+			if n.run.size == 0 || n.run.records > c.width {
+				t.Errorf("%d large numbers: a run of %d records takes %d bits", c.logged, n.run.records, n.run.size)
+			}
+		}
 	}
 }
 

@@ -51,6 +51,16 @@ func TestLiveValuesOfARoundedClassAreThoseOfTheWire(t *testing.T) {
 	}
 }
 
+// One field that does not fit is enough to be clamped.
+func TestASingleMisfitIsClamped(t *testing.T) {
+	w, rounded, _ := roundWorld(t)
+	s := &roundState{X: 11, N: "ok"}
+	w.Spawn(rounded, unsafe.Pointer(s), 0, 1)
+	if w.Capture(1); *s != (roundState{10, "ok"}) || w.Stats().Clamped != 1 {
+		t.Errorf("%+v, %d clamped", *s, w.Stats().Clamped)
+	}
+}
+
 // What does not fit is counted once, by its capture, and is cut or clamped from then on.
 func TestAMisfitOfARoundedClassIsCountedAndThenClamped(t *testing.T) {
 	w, rounded, _ := roundWorld(t)

@@ -60,6 +60,25 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 	}
 }
 
+// Where records were large, longer runs are tried again in each tick that is a multiple of
+// widthTicks, and in none between.
+func TestLongerRunsAreTriedAgain(t *testing.T) {
+	w := newPair(t, 0).w
+	for _, c := range []struct {
+		tick uint64
+		want int
+	}{{1, 64}, {2, 8}, {widthTicks - 1, 8}, {widthTicks, 64}, {widthTicks + 1, 8}, {3*widthTicks + 1, 8}, {4 * widthTicks, 64}} {
+		w.tick = c.tick
+		if s := w.runsOf(1); s.width != c.want || s.fullWidth != c.want || s.epoch != c.tick {
+			t.Errorf("tick %d: runs extend over %d and %d slots, want %d", c.tick, s.width, s.fullWidth, c.want)
+		}
+		w.runs[1].width, w.runs[1].fullWidth = 8, 8
+		if s := w.runsOf(1); s.width != 8 {
+			t.Errorf("tick %d: longer runs are tried twice", c.tick)
+		}
+	}
+}
+
 // A bundle fills its share of a packet at most, to the bit, and it has nothing but runs.
 func TestABundleFillsAShareOfAPacket(t *testing.T) {
 	f := newFleet(t, 512, 2, []uint64{3}, 0)

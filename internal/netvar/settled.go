@@ -8,7 +8,7 @@ func (p *Peer) Settled() bool {
 
 // Still reports whether the next capture would find nothing to do, whatever its tick.
 func (w *World) Still() bool {
-	return len(w.dirty)+len(w.gone)+len(w.holds.late)+len(w.unjudged)+len(w.doubtful)+len(w.fresh) == 0
+	return max(len(w.dirty), len(w.gone), len(w.holds.late), len(w.unjudged), len(w.doubtful), len(w.fresh)) == 0
 }
 
 // some reports whether anything is in the set.

@@ -120,7 +120,7 @@ func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	if gone < 0 {
 		return -1
 	}
-	if a := &s.list[gone]; a.rank() > 0 && a.crowd == crowd {
+	if a := &s.list[gone]; a.rank() != nobodyIsLeft && a.crowd == crowd {
 		if s.like++; s.like%oneIn != 0 {
 			return -1
 		}
@@ -129,21 +129,27 @@ func (s *shares) admit(most int, crowd uint32, snapshot uint64) int {
 	return gone
 }
 
-// rank orders the places that may go: first those that nobody is left to ask for, then those that
-// nobody has asked for again, then all others.
+// The ranks of places, in the order in which they go.
+const (
+	nobodyIsLeft = iota // everybody who may ask for it has
+	askedOnce
+	askedAgain
+)
+
+// rank is that of a place.
 func (a *share) rank() int {
 	switch {
 	case a.asked >= a.crowd:
-		return 0
+		return nobodyIsLeft
 	case a.asked == 1:
-		return 1
+		return askedOnce
 	}
-	return 2
+	return askedAgain
 }
 
 // yields reports whether a place may go for a newcomer of such a crowd.
 func (a *share) yields(crowd uint32) bool {
-	return a.crowd < crowd || a.rank() == 0 || a.crowd == crowd && a.asked == 1
+	return a.crowd < crowd || a.rank() == nobodyIsLeft || a.crowd == crowd && a.asked == 1
 }
 
 // before reports whether a place goes rather than another one.

@@ -513,7 +513,6 @@ func (c *cutter) commit() {
 			version = n.version
 		}
 		if n.packet == onStream {
-			p.sentOnce.set(int(n.slot))
 			continue
 		}
 		if p.sentOnce.has(int(n.slot)) {

@@ -63,10 +63,35 @@ func newCrowd(t *testing.T, rocks int) *pair {
 	return q
 }
 
+// A record leads from what an object was at a tick if the client has acknowledged that version, or if
+// the object was not there yet; not from a version that nobody knows.
+func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	for q.tick < 8 {
+		q.edit(o).X++
+		q.next()
+	}
+	for _, c := range []struct {
+		tick, since, acked uint64
+		want               bool
+	}{
+		{0, 0, 0, true}, // it was spawned later
+		{5, 0, 1 << (8 - 5), true},
+		{5, 0, ^uint64(1 << (8 - 5)), false},
+		{5, 6, ^uint64(0), false}, // as of then the client saw something else of it
+	} {
+		e := entry{detail: &detail{base: 8, ackedSet: c.acked}}
+		if got := leadsFrom(c.tick, o, &e, view{since: c.since, withheld: ownerRule}); got != c.want {
+			t.Errorf("from tick %d, seen alike since %d: %v, want %v", c.tick, c.since, got, c.want)
+		}
+	}
+}
+
 // A packet is full when no bit is left, and a budget used up when nothing is left of it, not
 // before.
 func TestARecordMayTakeTheLastBit(t *testing.T) {
-	packets, budgets := 0, 0
+	packets, budgets := 0, [8]int{} // budgets by the bits of a byte that are taken
 	for n := 2; n < 40; n++ {
 		q := newCrowd(t, n)
 		whole, _ := q.next()
@@ -87,20 +112,18 @@ func TestARecordMayTakeTheLastBit(t *testing.T) {
 				}
 			}
 		}
-		if bits%8 == 0 {
-			budgets++
-			for more := range 2 {
-				q := newCrowd(t, n)
-				q.p.SetBudget(Budget{PerTick: bits/8 + more, Burst: bits/8 + more})
-				q.next()
-				if went := q.w.stats.Waited == 0; went != (more == 1) {
-					t.Errorf("after records of %d bits one of %d goes on a budget of %d bytes: %v", bits, last.size, bits/8+more, went)
-				}
+		budgets[bits%8]++
+		for bytes := bits / 8; bytes <= bits/8+1; bytes++ {
+			q := newCrowd(t, n)
+			q.p.SetBudget(Budget{PerTick: bytes, Burst: bytes})
+			q.next()
+			if went := q.w.stats.Waited == 0; went != (8*bytes > bits) {
+				t.Errorf("after records of %d bits one of %d goes on a budget of %d bytes: %v", bits, last.size, bytes, went)
 			}
 		}
 	}
-	if packets == 0 || budgets == 0 {
-		t.Errorf("%d packets and %d budgets were full to the bit", packets, budgets)
+	if packets == 0 || budgets[0] == 0 || budgets[7] == 0 {
+		t.Errorf("%d packets were full to the bit, of budgets %d were used up and of %d a bit was left", packets, budgets[0], budgets[7])
 	}
 }
 

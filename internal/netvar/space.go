@@ -273,13 +273,12 @@ func (s *Space) suspectFor(slot int, t *seat) {
 	}
 }
 
-// judgeSuspects asks for the pairs that moveEyes has noted.
+// judgeSuspects asks for the pairs that moveEyes has noted. All of these objects live and are
+// published, since what has died is in no cell any more.
 func (s *Space) judgeSuspects() {
 	for _, t := range s.doubts {
 		for slot := t.suspects.next(0); slot >= 0; slot = t.suspects.next(slot + 1) {
-			if o := s.w.slots[slot]; o != nil && o.alive && o.published() {
-				s.w.judgeFor(o, t.p)
-			}
+			s.w.judgeFor(s.w.slots[slot], t.p)
 		}
 		clear(t.suspects)
 		t.doubtful = false
@@ -290,10 +289,8 @@ func (s *Space) judgeSuspects() {
 
 // close takes away the eyes of a client that goes.
 func (s *Space) close(p *Peer) {
-	if s.number < len(p.seats) && p.seats[s.number] != nil {
-		s.setEyes(p, nil)
-		p.seats[s.number].p = nil
-	}
+	s.setEyes(p, nil)
+	s.seat(p).p = nil
 }
 
 // Cost says how many cells were visited, and how many pairs suspected, since the space was made.

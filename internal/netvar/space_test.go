@@ -129,6 +129,9 @@ func TestEyesFollowTheirObject(t *testing.T) {
 		t.Errorf("moving together: %d hidden, %d shown", st.Hidden-before.Hidden, st.Shown-before.Shown)
 	}
 	p.w.Despawn(body)
+	if _, ok := p.space.index.Thing(body.id.slot()); ok {
+		t.Error("a body that is gone lies in the space")
+	}
 	p.step()
 	again := p.spawnRock(p.w, rock{X: 9000}, p.tick) // in the slot of the body
 	p.step()
@@ -184,6 +187,11 @@ func TestAClosedPeerLeavesNoEyes(t *testing.T) {
 		p.step()
 		if st := p.w.Stats(); st.Judged != before.Judged || st.Hidden != before.Hidden {
 			t.Fatalf("%d pairs are judged for who has gone", st.Judged-before.Judged)
+		}
+	}
+	for id, s := range p.space.seats {
+		if s != nil {
+			t.Errorf("the seat of a client that has gone is still at eye %d", id)
 		}
 	}
 	if n := len(p.space.seats); n != 2 || len(p.space.free) != 2 {

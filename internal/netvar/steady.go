@@ -106,15 +106,12 @@ func (p *Peer) addMark(tick uint64) {
 	if any == 0 {
 		l.missing = l.missing[:0]
 	}
-	if tick > m.newest {
-		// Some marks go, and may be all that is known.
-		if tick-m.oldest >= maxMarks {
-			for k, word := range l.missing {
-				p.makeUnsteady(k, word)
-			}
+	if tick-m.oldest >= maxMarks { // Some marks go, and may be all that is known.
+		for k, word := range l.missing {
+			p.makeUnsteady(k, word)
 		}
-		m.add(tick)
 	}
+	m.add(tick)
 	m.setMissing(l.missing)
 }
 
@@ -133,9 +130,7 @@ func (c *cutter) chooseOrigin() {
 // countMissing returns how many steady objects are due and missing as of an origin.
 func (c *cutter) countMissing(from origin) (n int) {
 	for k := range c.p.steady {
-		if missing := c.p.marks.missingIn(from, k); missing != 0 {
-			n += bits.OnesCount64(missing & c.p.steady[k] & c.isDue(k))
-		}
+		n += bits.OnesCount64(c.p.marks.missingIn(from, k) & c.p.steady[k] & c.isDue(k))
 	}
 	return n
 }

@@ -59,9 +59,22 @@ func TestHiddenChangesOweNothing(t *testing.T) {
 	if q.w.stats.FullVisible != 1 || q.w.stats.Shown != 1 || q.w.stats.Hidden != 1 {
 		t.Errorf("counted %+v", q.w.stats)
 	}
+	q.w.SetAudience(o, nobodyMay)
+	q.deliver()
+	q.w.SetAudience(o, nil)
+	q.edit(o) // it has one version, of an earlier tick
+	q.deliver()
+	q.w.SetAudience(o, nobodyMay)
+	q.deliver()
+	q.w.SetAudience(o, nil)
+	q.edit(o).X++ // and now one of this tick
+	q.deliver()
+	if q.w.stats.FullVisible != 3 || q.w.stats.Shown != 3 || q.w.stats.Hidden != 3 {
+		t.Errorf("counted %+v", q.w.stats)
+	}
 	q.edit(o).X++
 	q.deliver()
-	if q.w.stats.Deltas != 1 || q.rock(o.ID()).X != 6 {
+	if q.w.stats.Deltas != 1 || q.rock(o.ID()).X != 7 {
 		t.Errorf("%d deltas after it was shown again", q.w.stats.Deltas)
 	}
 }
@@ -179,6 +192,7 @@ func TestADoubtedPairIsAskedAboutOnce(t *testing.T) {
 	}
 	asked("doubted twice", 1, func() { q.w.JudgeFor(o, q.p); q.w.JudgeFor(o, q.p) })
 	asked("not any more", 0, func() {})
+	asked("doubted anew", 1, func() { q.w.JudgeFor(o, q.p) })
 	asked("doubted again", 1, func() { q.w.JudgeFor(o, other) })
 	asked("judged for all", 2, func() { q.w.JudgeFor(o, other); q.w.Judge(o) })
 	asked("judged for all first", 2, func() { q.w.Judge(o); q.w.JudgeFor(o, other) })
