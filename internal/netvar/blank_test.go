@@ -1,6 +1,51 @@
 package netvar
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+)
+
+// What was last sent of a steady object is the version of its newest change, unless that is later
+// than the last snapshot; then it is what was sent before.
+func TestLastSentIsNotWhatIsStillOwed(t *testing.T) {
+	class := classOf[captain](t, "captain")
+	w := NewWorld(NewTable(class))
+	v := new(captain)
+	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
+	w.SetReaders(class, ownersRead{})
+	p, tick := w.NewPeer(1), uint64(0)
+	p.Handle = -1 // nobody's owner: it reads everything of what nobody owns
+	capture := func(by float32) {
+		tick++
+		w.Edit(o)
+		v.X += by
+		w.Capture(tick)
+	}
+	send := func() {
+		_, first := snap(p, tick, wide)
+		p.Ack([]Range{{first, first}})
+	}
+	for range 10 {
+		capture(1)
+		send()
+	}
+	for range 5 { // nothing changes, and nothing is sent
+		capture(0)
+		send()
+	}
+	for _, by := range []float32{0, 1, 1} { // no snapshot is cut
+		if capture(by); !p.steady.has(0) {
+			t.Fatal("the object is not steady")
+		}
+		e := p.peek(0)
+		if e.sent != 10 || e.last != 10 {
+			t.Errorf("of tick %d: sent was %d, in tick %d, want 10", tick, e.sent, e.last)
+		}
+	}
+	if got := p.lastSent(0); got != 10 {
+		t.Errorf("the last record was sent in tick %d, want 10", got)
+	}
+}
 
 // The memory of a client that leaves serves one that comes, if it is large enough: that of so many
 // clients at most, the last one first. Nothing of the one that has left is left in it.

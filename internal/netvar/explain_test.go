@@ -56,6 +56,27 @@ func TestWhatCarriesAnObject(t *testing.T) {
 	}
 }
 
+// What is lost goes with the next snapshot: it is not shed in a world that sheds nothing, although
+// it weighs little and was sent only now.
+func TestWhatIsLostIsNotShed(t *testing.T) {
+	q := newPair(t, 0)
+	q.w.SetClassWeight(q.schema.rock, 0.5, 100)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	q.edit(o).X++
+	q.next()
+	q.next()
+	_, last := q.next() // two copies are under way, so nothing is in it
+	q.p.Ack([]Range{{last, last}})
+	if got := q.w.Explain(q.p, o, 1); got.Why != WhyNext {
+		t.Errorf("%+v, want why %d", got, WhyNext)
+	}
+	q.w.Shed(100)
+	if got := q.w.Explain(q.p, o, 1); got.Why != WhyShed {
+		t.Errorf("%+v, want why %d", got, WhyShed)
+	}
+}
+
 // A name means a field, or all that lies in a struct or an array, and none all fields.
 func TestNamesMeanFields(t *testing.T) {
 	c := classOf[agent](t, "agent")

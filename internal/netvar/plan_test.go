@@ -3,6 +3,7 @@ package netvar
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -245,6 +246,38 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 				t.Errorf("case %d: turn %d of %v is granted: %v", i, j, c.took, got)
 			}
 		}
+	}
+}
+
+// Who gives up its turn leaves the queue, and nobody else does.
+func TestWhoGivesUpItsTurnLeavesTheQueue(t *testing.T) {
+	for gone := range 4 {
+		w := NewWorld(newSchema(t).table)
+		var peers []*Peer
+		for range 3 {
+			p := w.NewPeer(1)
+			p.wait()
+			peers = append(peers, p)
+		}
+		peers = append(peers, w.NewPeer(1)) // it does not wait
+		peers[gone].turns.granted = true
+		peers[gone].giveUpTurn()
+		want := slices.DeleteFunc(slices.Clone(peers[:3]), func(p *Peer) bool { return p == peers[gone] })
+		if got := w.lanes[wideLane].queue; !slices.Equal(got, want) || peers[gone].turns != (turns{}) {
+			t.Errorf("client %d of 3 gives up: %d are left, it has %+v", gone, len(got), peers[gone].turns)
+		}
+	}
+}
+
+// A first turn is expected to take so many records, by its lane, and the plan that is made then.
+func TestAFirstTurnIsExpectedToTakeAPlan(t *testing.T) {
+	n := newNewcomers(t, 40*rankShare, 1)
+	p := n.peers[0]
+	if got := p.firstTurn(); got != firstTurn+40 {
+		t.Errorf("%d records, want %d and 40", got, firstTurn)
+	}
+	if p.Slow(); p.firstTurn() != slowTurn+40 {
+		t.Errorf("%d records in the slow lane, want %d and 40", p.firstTurn(), slowTurn)
 	}
 }
 

@@ -300,8 +300,8 @@ func (c *cutter) commitRun(n *candidate) {
 func (c *cutter) spendRun(n *candidate) {
 	r, spent := n.run, &c.p.w.spent
 	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
-	for i := 1; i < r.kinds; i++ {
-		spent.classes[r.classes[i].index] += uint64(r.classes[i].bits)
+	for _, s := range r.classes[1:r.kinds] {
+		spent.classes[s.index] += uint64(s.bits)
 	}
 	if spent.gap > uint32(r.records) {
 		spent.gap -= uint32(r.records)

@@ -54,6 +54,12 @@ func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
 			t.Errorf("client %d has other records under way", i)
 		}
 	}
+	for range 20 { // until all that was in flight has come
+		f.step(1)
+	}
+	if b := &f.w.bundles; len(b.list) != 1 || b.list[0].asked != 4 || b.all[0].run.records < 1 || len(f.clients[3].peer.cut.list) != 1 {
+		t.Errorf("%d bundles of what little moves", len(b.list))
+	}
 	f.step(512)
 	if n := len(f.w.bundles.list); f.w.bundles.epoch == f.w.tick && n != 0 {
 		t.Errorf("%d bundles of 512 records", n)
@@ -75,6 +81,56 @@ func TestLongerRunsAreTriedAgain(t *testing.T) {
 		w.runs[1].width, w.runs[1].fullWidth = 8, 8
 		if s := w.runsOf(1); s.width != 8 {
 			t.Errorf("tick %d: longer runs are tried twice", c.tick)
+		}
+	}
+}
+
+// Where there is nothing due there is no bundle; one record makes one.
+func TestABundleHasARecordAtLeast(t *testing.T) {
+	f := newFleet(t, 64, 2, []uint64{3}, 0)
+	for range 20 {
+		f.step(64)
+	}
+	p := f.clients[0].peer
+	c := &p.cut
+	for n := range 2 {
+		f.tick++
+		c.begin(nil, f.tick, wide)
+		f.w.tick = f.tick
+		clear(p.owed)
+		clear(p.sentTwice)
+		if n > 0 {
+			p.owed.set(7)
+		}
+		if all, asked := c.findBundle(); (all != nil) != (n > 0) || int(asked) != n {
+			t.Errorf("of %d records there is a bundle: %v, %d have asked", n, all != nil, asked)
+		}
+	}
+}
+
+// Where records are too large for 64 of them to be one run, the runs of later clients are shorter
+// at once; where they are only too large for the packets of this client, they are not.
+func TestRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
+	for _, set := range []struct {
+		logged, size, width int
+	}{{0, MaxPacket, 64}, {0, 100, 64}, {2, MaxPacket, 8}, {16, MaxPacket, 2}} {
+		f := newFleetOf(t, classOf[barge](t, "barge"), 64, 1, []uint64{3}, 0)
+		for f.tick%widthTicks != 0 {
+			f.step(64)
+		}
+		for _, o := range f.crates {
+			f.w.Edit(o)
+			for i := range set.logged {
+				live[barge](o).Log[i] += 1 << 60
+			}
+		}
+		f.tick++
+		f.move(64)
+		f.acknowledge()
+		f.w.Capture(f.tick)
+		snap(f.clients[0].peer, f.tick, Limit{Packets: MaxPackets, PacketSize: set.size})
+		if got := f.w.runs[0].width; got != set.width {
+			t.Errorf("%d large numbers, packets of %d bytes: runs extend over %d slots, want %d", set.logged, set.size, got, set.width)
 		}
 	}
 }
@@ -115,6 +171,9 @@ func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
 	b := &f.w.bundles
 	if len(b.list) != 2 || b.list[0].asked != 2 || b.all[0].run.size != 0 && len(f.clients[2].peer.cut.list) == 1 {
 		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.list[0].asked)
+	}
+	if whole := f.clients[2].packets[0]; len(f.clients[2].packets) != 1 || whole[atFlags]&(flagDigest|flagComplete) != flagDigest|flagComplete {
+		t.Errorf("the snapshot with a digest is not complete: flags %b", whole[atFlags])
 	}
 	if b.list[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
 		t.Errorf("the second: %d have asked, from %v as the first from %v", b.list[1].asked, b.all[1].origin, b.all[0].origin)

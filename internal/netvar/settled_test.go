@@ -22,6 +22,26 @@ func TestAWorldIsStillWhileNothingWaitsForItsCapture(t *testing.T) {
 	}
 }
 
+// A client is settled once nothing is owed to it, nor asked for, nor on its way over the stream.
+func TestAClientIsSettledWhileNothingIsOwed(t *testing.T) {
+	for what, disturb := range map[string]func(*Peer){
+		"a change":                    func(p *Peer) { p.owed.set(70) },
+		"a first record":              func(p *Peer) { p.blank.set(70) },
+		"a record on the stream":      func(p *Peer) { p.large.list = make([]largeRecord, 1) },
+		"a digest":                    func(p *Peer) { p.digests = 1 },
+		"one object of what it joins": func(p *Peer) { p.first.left = 1 },
+	} {
+		p := NewWorld(newSchema(t).table).NewPeer(1)
+		p.owed, p.blank = make(bitset, 2), make(bitset, 2)
+		if !p.Settled() {
+			t.Fatal("a client of an empty world is not settled")
+		}
+		if disturb(p); p.Settled() {
+			t.Errorf("the client is settled although %s is missing", what)
+		}
+	}
+}
+
 // A world is full when all slots are taken, and not when there are none yet.
 func TestAWorldIsFullWhenNoSlotIsLeft(t *testing.T) {
 	w := NewWorld(newSchema(t).table)

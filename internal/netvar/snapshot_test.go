@@ -63,8 +63,8 @@ func newCrowd(t *testing.T, rocks int) *pair {
 	return q
 }
 
-// A record leads from what an object was at a tick if the client has acknowledged that version, or if
-// the object was not there yet; not from a version that nobody knows.
+// A record leads from what an object was at a tick if the client has acknowledged that version, or
+// if the object was not there yet; not from a version that nobody knows.
 func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 	q := newSquad(t, 0)
 	o := q.spawn(whole(), 1)
@@ -85,6 +85,23 @@ func TestARecordLeadsFromWhatWasAcknowledged(t *testing.T) {
 		if got := leadsFrom(c.tick, o, &e, view{since: c.since, withheld: ownerRule}); got != c.want {
 			t.Errorf("from tick %d, seen alike since %d: %v, want %v", c.tick, c.since, got, c.want)
 		}
+	}
+}
+
+// The memory of a packet has room for all that it may carry and for the end of its last word; what
+// there was is used again.
+func TestAPacketGetsItsMemoryAtOnce(t *testing.T) {
+	q := newCrowd(t, 100)
+	q.tick++
+	q.w.Capture(q.tick)
+	used := make([]byte, 5, 300)
+	packets, _ := q.p.AppendSnapshot([][]byte{used, nil}[:0], q.tick, Limit{Packets: 3, PacketSize: 200})
+	if len(packets) < 2 || &packets[0][0] != &used[0] || cap(packets[1]) != 200+8 {
+		t.Errorf("%d packets, room for %d and %d bytes", len(packets), cap(packets[0]), cap(packets[1]))
+	}
+	packets, _ = q.w.NewPeer(q.tick).AppendSnapshot(nil, q.tick, Limit{Packets: 1, PacketSize: 10})
+	if cap(packets[0]) != maxHeader+8 {
+		t.Errorf("room for %d bytes, want that of a header, %d", cap(packets[0]), maxHeader+8)
 	}
 }
 

@@ -1,0 +1,133 @@
+package netvar
+
+import (
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// The readers hear of an object that is asked about, once, before its clients are.
+func TestReadersHearOfWhatIsAskedAbout(t *testing.T) {
+	q := newSquad(t, 0)
+	o := q.spawn(whole(), 1)
+	for i, do := range []func(){func() {}, func() { q.w.Judge(o) }, func() { q.w.SetOwner(o, 2) }} {
+		before := *q.rules
+		do()
+		q.deliver()
+		if asked, judged := q.rules.asked-before.asked, q.rules.judged-before.judged; asked != 1 || judged != 2 {
+			t.Errorf("case %d: they hear %d times of an object, and of %d clients", i, asked, judged)
+		}
+	}
+}
+
+// The rule of the first field counts as that of any other does.
+func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
+	type vault struct {
+		Pin  int32 `net:"read=owner"`
+		Name int32
+	}
+	class := classOf[vault](t, "vault")
+	w := NewWorld(NewTable(class))
+	w.SetReaders(class, &rules{})
+	v := new(vault)
+	o := w.Spawn(class, unsafe.Pointer(v), 1, 1)
+	owner, other := w.NewPeer(1), w.NewPeer(1)
+	owner.Handle, other.Handle = 1, 2
+	for tick, c := range []struct {
+		do                  func()
+		toOwner, toTheOther bool
+	}{1: {func() {}, true, true}, 2: {func() { v.Pin++ }, true, false}, 3: {func() { v.Name++ }, true, true}} {
+		if tick == 0 {
+			continue
+		}
+		w.Edit(o)
+		c.do()
+		w.Capture(uint64(tick))
+		if owner.owed.has(0) != c.toOwner || other.owed.has(0) != c.toTheOther {
+			t.Errorf("tick %d: owed to the owner %v, to the other %v", tick, owner.owed.has(0), other.owed.has(0))
+		}
+		for _, p := range []*Peer{owner, other} {
+			_, first := snap(p, uint64(tick), wide)
+			p.Ack([]Range{{first, first}})
+		}
+	}
+}
+
+// Of an object that has looked the same for longer than its history reaches, until now, nobody
+// knows which version that was: there is no baseline, and the newest mark counts as what was sent
+// last.
+func TestNobodyKnowsWhichVersionARestingViewHad(t *testing.T) {
+	class := classOf[captain](t, "captain")
+	w := NewWorld(NewTable(class))
+	w.SetReaders(class, ownersRead{})
+	v := new(captain)
+	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
+	p, tick := w.NewPeer(1), uint64(0)
+	p.Handle = 0
+	step := func(edit func()) {
+		tick++
+		w.Edit(o)
+		edit()
+		w.Capture(tick)
+		_, first := snap(p, tick, wide)
+		p.Ack([]Range{{first, first}})
+	}
+	for range 10 {
+		step(func() { v.X++ })
+	}
+	for range 2 * Horizon {
+		step(func() { v.Ammo++ })
+	}
+	w.Edit(o)
+	v.X++
+	w.Capture(tick + 1)
+	if !p.steady.has(0) {
+		t.Fatal("the object is not steady")
+	}
+	if e := p.peek(0); e.base != 0 || e.full != fullEvicted || e.sent != p.marks.newest || e.last != uint32(e.sent) {
+		t.Errorf("the baseline is %d, sent was %d, want none and %d: %+v", e.base, e.sent, p.marks.newest, e)
+	}
+	o.hist.dropBefore(p.marks.newest) // that version is the oldest now, and not the first
+	if e := p.peek(0); e.base != 0 || e.full != fullEvicted {
+		t.Errorf("the baseline is %d, want none: %+v", e.base, e)
+	}
+	o.hist.dropBefore(tick + 1) // and now it is gone
+	if e := p.peek(0); e.base != p.marks.newest || e.full != fullFirst {
+		t.Errorf("the baseline is %d, want that of a version that is gone, %d: %+v", e.base, p.marks.newest, e)
+	}
+}
+
+// The mask of what may be read tells which rules are withheld.
+func TestAMaskTellsWhatIsWithheld(t *testing.T) {
+	c := classOf[agent](t, "agent")
+	for withheld := Rules(0); withheld < 1<<len(c.Rules()); withheld += 1 << 1 {
+		if got := c.withheldBy(c.appendMask(nil, withheld)); got != withheld {
+			t.Errorf("the mask of %b withholds %b", withheld, got)
+		}
+	}
+	if got := c.withheldBy(nil); got != 0 {
+		t.Errorf("no mask withholds %b", got)
+	}
+}
+
+// Who iterates over what has fields with a rule gets it in id order, and may stop.
+func TestRestrictedIsInOrderAndMayBeLeft(t *testing.T) {
+	open, ruled := classOf[rock](t, "rock"), classOf[agent](t, "agent")
+	w := NewWorld(NewTable(open, ruled))
+	var want []*Object
+	for range 3 {
+		w.Spawn(open, unsafe.Pointer(new(rock)), 0, 1)
+		want = append(want, w.Spawn(ruled, unsafe.Pointer(new(agent)), 0, 1))
+	}
+	for most := range len(want) + 1 {
+		var got []*Object
+		for o := range w.Restricted {
+			if got = append(got, o); len(got) > most {
+				break
+			}
+		}
+		if !slices.Equal(got, want[:min(most+1, len(want))]) {
+			t.Errorf("%d objects of the first %d", len(got), most+1)
+		}
+	}
+}
