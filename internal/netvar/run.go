@@ -67,12 +67,12 @@ func mostBits(room, width int) int {
 	return (room - 8*maxHeader) / maxShare
 }
 
-// addRuns lists what is due of 64 slots, all of which is steady. It lists one run, or halves of it
-// where the run is too large, or halves of these.
+// addRuns lists some of 64 slots that are due, all of which are steady and none of which is missing.
+// It lists one run, or halves of it where the run is too large, or halves of these.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
 	full := c.runBits > min(c.lim.Packets*c.room, c.left) // then everything is gathered singly
-	if full || w.tick != c.header.Tick || due&c.p.marks.missingIn(c.origin, k) != 0 {
+	if full || w.tick != c.header.Tick {
 		c.addSteady(k, due)
 		return
 	}

@@ -156,23 +156,37 @@ func (c *cutter) gather(together bool) {
 		if due == 0 {
 			continue
 		}
-		steady := uint64(0)
-		if together {
-			if steady = p.makeSteady(k, due); steady == due {
-				c.addRuns(k, due)
-				continue
-			}
+		if !together {
+			c.gatherSome(k, due, 0, shedding)
+			continue
 		}
-		for ; due != 0; due &= due - 1 {
-			if bit := due & -due; bit&steady == 0 {
-				c.gatherOne(k<<6+bits.TrailingZeros64(bit), shedding)
-			} else {
-				c.addSteady(k, bit)
-			}
-		}
+		c.gatherSome(k, due, p.makeSteady(k, due), shedding)
 	}
 	if asked == 2 {
 		all.assemble(c)
+	}
+}
+
+// gatherSome lists what is due of 64 slots, of which some are steady. What is steady goes in runs,
+// as long as nothing lies in between that goes by itself.
+func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
+	missing := steady & c.p.marks.missingIn(c.origin, k)
+	for alone := due&^steady | missing; due != 0; alone &= alone - 1 {
+		between := due & (alone&-alone - 1) // which is all that is due if nothing is alone
+		switch {
+		case between == 0:
+		case between&(between-1) == 0:
+			c.addSteady(k, between)
+		default:
+			c.addRuns(k, between)
+		}
+		due &^= between
+		if bit := due & -due; bit&missing != 0 {
+			c.addSteady(k, bit)
+		} else if bit != 0 {
+			c.gatherOne(k<<6+bits.TrailingZeros64(bit), shedding)
+		}
+		due &= due - 1
 	}
 }
 
