@@ -116,7 +116,7 @@ func (a *bundle) assemble(c *cutter) {
 			putGap(b, one.first-r.last-1)
 		}
 		gap := uint32(b.Len() - start)
-		b.PutBits(one.bits, int(one.size))
+		one.put(b)
 		if b.Len() > c.room/maxShare {
 			return
 		}

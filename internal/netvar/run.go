@@ -19,6 +19,8 @@ type run struct {
 	ends        []uint16 // where each record ends, in bits: for splice
 	kinds       int      // how many classes there are
 	classes     [maxKinds]classBits
+	whole       *run    // of which it is copied but for the patches, whose bits it has; mostly nil
+	patches     []patch // in the order of their slots
 }
 
 // classBits is how many bits the records of one class take.
@@ -107,8 +109,7 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 }
 
 // findRun returns the run of some of 64 slots: one that is kept, or a new one. The new one is
-// spliced out of a kept run that differs in its views alone, if there is one, and encoded
-// otherwise.
+// made out of a kept run that differs in its views alone, if there is one, and encoded otherwise.
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
@@ -142,11 +143,19 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	r.begin()
 	r.addSlots(k, mask)
+	most := mostBits(8*MaxPacket, width)
+	if donor < 0 {
+		c.encodeRun(r, mask, most, others)
+		return r
+	}
+	from, other := &s.runs[donor], c.p.views.others(k, &s.keys[donor])
 	switch {
-	case donor < 0:
-		c.encodeRun(r, mask, mostBits(8*MaxPacket, width), others)
-	case s.runs[donor].size > 0: // or the records are too many with any views
-		c.splice(r, &s.runs[donor], &s.keys[donor], mostBits(8*MaxPacket, width))
+	case from.size == 0: // the records are too many with any views
+	case place < 0:
+		s.ask(donor, w.stats.Snapshots)
+		c.patchFrom(r, from, mask, other, most)
+	default:
+		c.splice(r, from, mask, other, most)
 	}
 	return r
 }
@@ -181,7 +190,9 @@ func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
 }
 
 // begin empties the run.
-func (r *run) begin() { *r = run{notes: r.notes[:0], bits: r.bits[:0], ends: r.ends[:0]} }
+func (r *run) begin() {
+	*r = run{notes: r.notes[:0], bits: r.bits[:0], ends: r.ends[:0], patches: r.patches[:0]}
+}
 
 // addSlots adds slots behind those that the run has.
 func (r *run) addSlots(k int, mask uint64) {
@@ -242,7 +253,7 @@ func (x *context) putNext(b *wire.BitWriter, o *Object, from basis) {
 func (r *run) finish(b *wire.BitWriter) {
 	r.size = uint32(b.Len())
 	b.Flush()
-	// putRange reads eight at once
+	// A writer takes eight at once.
 	r.bits = append(slices.Grow(r.bits, len(b.Bytes())+8), b.Bytes()...)
 }
 
@@ -272,7 +283,7 @@ func (c *cutter) putRun(n *candidate) bool {
 		return false
 	}
 	gap := c.open.Len() - before
-	c.open.PutBits(r.bits, int(r.size))
+	r.put(&c.open)
 	c.context.prev = r.last
 	n.size = uint32(gap) + r.size
 	c.left -= int(n.size)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+
+	"github.com/netloop/netloop/internal/wire"
 )
 
 // Clients with the same marks to which different sets of the same neighbours are due: the first
@@ -332,10 +334,19 @@ func (a *asker) ask(client int, mask uint64) *run {
 	var want run
 	want.addSlots(0, mask)
 	c.encodeRun(&want, mask, mostBits(8*MaxPacket, 64), false)
-	if got.size == 0 || got.size != want.size || !bytes.Equal(got.bits, want.bits) || got.classes != want.classes {
+	if got.size == 0 || got.size != want.size || !bytes.Equal(bitsOf(got), bitsOf(&want)) || got.classes != want.classes {
 		a.t.Errorf("client %d gets a run of %d bits, want %d", client, got.size, want.size)
 	}
 	return got
+}
+
+// bitsOf returns the bits of a run behind one other bit, which a packet has there as often as not.
+func bitsOf(r *run) []byte {
+	var b wire.BitWriter
+	b.Put(1, 1)
+	r.put(&b)
+	b.Flush()
+	return b.Bytes()
 }
 
 // fill takes all places but the first for runs that other clients ask for again and again, and lets
@@ -393,6 +404,26 @@ func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
 	second := a.s.keys[1]
 	if a.ask(1, but); first != &a.s.runs[0] || a.s.keys[1] != second {
 		t.Error("a run has taken a place that was asked for once")
+	}
+}
+
+// A run of which another one is copied keeps its place until the snapshot is cut, even if it is the
+// only one that may go.
+func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
+	a := newAsker(t)
+	const all, but = ^uint64(0), ^uint64(0) &^ 2
+	donor := a.ask(0, all)
+	a.fill(0)
+	copied := a.ask(3, all)
+	if copied.whole != donor {
+		t.Fatal("client 3 gets no run that is copied from that of client 0")
+	}
+	before, c := bitsOf(copied), &a.clients[3].peer.cut
+	if got := c.findRun(0, but, 64); got == donor {
+		t.Error("another run of the snapshot takes the place of the one that is copied")
+	}
+	if !bytes.Equal(bitsOf(copied), before) {
+		t.Error("a run has changed before its snapshot was cut")
 	}
 }
 

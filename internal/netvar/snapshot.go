@@ -328,7 +328,7 @@ func (c *cutter) put(n *candidate) bool {
 func (c *cutter) record(n *candidate) {
 	if n.run != nil {
 		putGap(&c.open, n.run.first-c.context.prev-1)
-		c.open.PutBits(n.run.bits, int(n.run.size))
+		n.run.put(&c.open)
 		c.context.prev = n.run.last
 		return
 	}

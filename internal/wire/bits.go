@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 )
 
 // Bits are written and read lowest first: the first bit of a stream is bit 0 of its first byte, and
@@ -166,8 +167,17 @@ func (w *BitWriter) PutBytes(b []byte) {
 
 // PutBits writes the first n bits of the bytes.
 func (w *BitWriter) PutBits(b []byte, n int) {
-	for ; n >= 64; b, n = b[8:], n-64 {
-		w.Put(binary.LittleEndian.Uint64(b), 64)
+	if words := n >> 6; words > 0 {
+		i := len(w.b)
+		to := slices.Grow(w.b, 8*words)[:i+8*words]
+		acc, at := w.acc, w.n&63
+		for from := b[:8*words]; len(from) >= 8 && i <= len(to)-8; i += 8 {
+			v := binary.LittleEndian.Uint64(from)
+			binary.LittleEndian.PutUint64(to[i:], acc|v<<at)
+			acc = v >> 1 >> (63 - at) // 0 if all of it has been written
+			from = from[8:]
+		}
+		w.b, w.acc, b, n = to, acc, b[8*words:], n&63
 	}
 	if n > 0 && len(b) >= 8 {
 		w.Put(binary.LittleEndian.Uint64(b)&(1<<n-1), uint(n))
@@ -178,6 +188,18 @@ func (w *BitWriter) PutBits(b []byte, n int) {
 	}
 	if n > 0 {
 		w.Put(uint64(b[0])&(1<<n-1), uint(n))
+	}
+}
+
+// PutRange writes some bits of the bytes.
+func (w *BitWriter) PutRange(b []byte, from, to int) {
+	if rest := from & 7; rest > 0 && from < to {
+		n := min(8-rest, to-from)
+		w.Put(uint64(b[from>>3]>>rest)&(1<<n-1), uint(n))
+		from += n
+	}
+	if from < to {
+		w.PutBits(b[from>>3:], to-from)
 	}
 }
 

@@ -137,11 +137,13 @@ func TestBitsCopyAndRewind(t *testing.T) {
 	for range 500 {
 		var w BitWriter
 		lead, n := uint(random.IntN(64)), random.IntN(8*len(from)+1)
+		start := random.IntN(n + 1)
 		w.Put(0, lead)
 		m := w.Mark()
 		w.PutBits(from, random.IntN(8*len(from)+1))
 		w.Rewind(m)
 		w.PutBits(from, n)
+		w.PutRange(from, start, n)
 		w.Put(1, 1)
 		padding := w.Flush()
 		r := NewBitReader(w.Bytes(), padding)
@@ -150,6 +152,12 @@ func TestBitsCopyAndRewind(t *testing.T) {
 		for range n {
 			if r.Bit() != want.Bit() {
 				t.Fatal("a bit differs")
+			}
+		}
+		want = NewBitReader(from, 0)
+		for i := range n {
+			if bit := want.Bit(); i >= start && r.Bit() != bit {
+				t.Fatal("a bit of a range differs")
 			}
 		}
 		if !r.Bit() || r.Left() != 0 || r.Err() != nil {
