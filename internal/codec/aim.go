@@ -69,14 +69,28 @@ func (t *Trend) draw(d int64) int64 {
 
 // draw returns d · ahead ÷ took, rounded half away from zero.
 func draw(d int64, ahead, took uint64) int64 {
-	// Both numbers are below 2^53, so the quotient of floats is rounded down to the same number,
-	// and sooner.
-	v := int64(float64(2*magnitude(uint64(d))*ahead+took) / float64(2*took))
-	if d < 0 {
-		return -v
+	v := 2*magnitude(uint64(d))*ahead + took
+	if v < 1<<24 {
+		v = v * inverses[took] >> inverseBits
+	} else {
+		// Both numbers are below 2^53, so the quotient of floats is rounded down to the same
+		// number, and sooner.
+		v = uint64(float64(v) / float64(2*took))
 	}
-	return v
+	sign := d >> 63
+	return (int64(v) ^ sign) - sign
 }
+
+// inverses are 2^inverseBits ÷ 2n, rounded up to more than that: a number below 2^24 times that has
+// the quotient by 2n above its lowest inverseBits bits. Dividing takes several times as long.
+var inverses = func() (list [2*MaxTrend + 1]uint64) {
+	for n := range list[1:] {
+		list[n+1] = 1<<inverseBits/uint64(2*(n+1)) + 1
+	}
+	return list
+}()
+
+const inverseBits = 40
 
 // aim returns that of a plain number that is moving.
 func (l *leaf) aim(base uint64, t *Trend) aim {

@@ -33,12 +33,11 @@ func (x *expected) note(distance uint64) {
 	x.sizes[0] = bits.Len64(magnitude(distance))
 }
 
-// magnitude is |v| of a two's complement number.
+// magnitude is |v| of a two's complement number. It has no branch, because a processor cannot guess
+// which way that would go.
 func magnitude(v uint64) uint64 {
-	if int64(v) < 0 {
-		return -v
-	}
-	return v
+	sign := uint64(int64(v) >> 63)
+	return (v ^ sign) - sign
 }
 
 // parameter is that of the Rice code of a distance, or false if its size is anybody's guess. The

@@ -36,12 +36,10 @@ func (p *Plan) Zero() Values {
 // has tells whether leaf i is in a mask of ⌈Leaves ÷ 8⌉ bytes.
 func has(mask []byte, i int) bool { return mask[i>>3]>>(i&7)&1 != 0 }
 
-// Withhold sets the leaves of v that are not in the mask to those of zero.
-func (p *Plan) Withhold(v *Values, mask []byte, zero *Values) {
-	for i := range p.leaves {
-		if !has(mask, i) {
-			p.leaves[i].take(v, zero)
-		}
+// Withhold sets some leaves of v to those of zero.
+func (p *Plan) Withhold(v *Values, leaves []uint16, zero *Values) {
+	for _, i := range leaves {
+		p.leaves[i].take(v, zero)
 	}
 }
 

@@ -39,6 +39,8 @@ type reads struct {
 	rules []string // by number; empty if everybody may read everything
 	rule  []uint8  // by leaf
 	first []string // by number: the first field that has it
+
+	leaves [][]uint16 // by number: those that have it
 }
 
 // setRules numbers the rules of the fields.
@@ -60,6 +62,10 @@ func (c *Class) setRules() error {
 			s.rules, s.first = append(s.rules, name), append(s.first, c.plan.LeafName(i))
 		}
 		s.rule[i] = uint8(n)
+	}
+	s.leaves = make([][]uint16, len(s.rules))
+	for i, n := range s.rule {
+		s.leaves[n] = append(s.leaves[n], uint16(i))
 	}
 	return nil
 }
@@ -145,7 +151,7 @@ type reading struct {
 	readers []Readers       // by class
 	moved   bitset          // scratch of readable
 	news    []bitset        // by rule: slots of which a field has changed in the running capture
-	mask    []byte          // of the value that permit has made last
+	mask    []byte          // scratch of digests
 	values  [4]codec.Values // scratch of permit
 }
 
@@ -225,11 +231,13 @@ func (w *World) permit(v *codec.Values, o *Object, i int, withheld Rules, which 
 	if withheld == 0 {
 		return
 	}
-	s := &w.reading
-	s.mask = o.class.appendMask(s.mask[:0], withheld)
-	to := &s.values[which]
+	to := &w.reading.values[which]
 	to.Words, to.Blobs = append(to.Words[:0], v.Words...), append(to.Blobs[:0], v.Blobs...)
-	o.class.plan.Withhold(to, s.mask, &o.class.zero)
+	for rule, leaves := range o.class.reads.leaves {
+		if withheld>>rule&1 != 0 {
+			o.class.plan.Withhold(to, leaves, &o.class.zero)
+		}
+	}
 	*v = *to
 }
 

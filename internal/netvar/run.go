@@ -69,7 +69,7 @@ func mostBits(room, width int) int {
 	return (room - 8*maxHeader) / maxShare
 }
 
-// addRuns lists some of 64 slots that are due, all of which are steady and none of which is missing.
+// addRuns lists some of 64 slots that are due. All of them are steady, and none of them is missing.
 // It lists one run, or halves of it where the run is too large, or halves of these.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
