@@ -34,7 +34,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo frames pictures play cards run load test check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
+.PHONY: help build demo frames pictures play cards run load test plain check $(CHECKS) verify bench bench-floor cost cubes links feel lateness fuzz mutate metrics limits web browser generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ load: build ## play on a running server: ADDR=host:port ADMIN=host:port ARGS="--
 test: $(NODE_MODULES) ## vet, and every test with few seeds and short simulations: two minutes
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory browser
+
+plain: $(NODE_MODULES) ## every test of make test with servers on the sockets that Go makes, without internal/transport/gate: two minutes
+	NETLOOP_PLAIN_SOCKET=true go test -short -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 
 browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
 	NETLOOP_BROWSER=1 go test -vet=off -count=1 -timeout 8m -v ./internal/browser

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/netloop/netloop/client"
 )
@@ -60,8 +61,12 @@ func (b *bench) capacity(ctx context.Context, world string, from int) (held int,
 
 // holds says why a server does not hold so many clients: empty if it does in one of the rounds.
 func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error) {
+	t := b.netloopTurn(a, b.self, client.QUIC)
+	if frames := quietFrames(a.world, b.opts.rate); frames > 0 {
+		t.playerArgs = append(t.playerArgs, "--frame-rate", strconv.Itoa(frames))
+	}
 	for range b.opts.rounds {
-		s, err := b.take(ctx, b.netloopTurn(a, b.self, client.QUIC))
+		s, err := b.take(ctx, t)
 		if err != nil {
 			return "", err
 		}
@@ -80,4 +85,16 @@ func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error
 		}
 	}
 	return why, nil
+}
+
+// quietFrames is how many frames a second those clients need that have nothing to say: as many as
+// they acknowledge on a link that is well. The others send nothing, but a full core of clients runs
+// them late, and a client that is late acknowledges in each. It is 0 for clients that play.
+func quietFrames(world string, rate int) int {
+	const snapshots, span = 3, 51 // acknowledged at once, and in ms of which: client/acking.go
+	switch world {
+	case "peers", "flips":
+		return rate / min(max(span*rate/1000, 1), snapshots)
+	}
+	return 0
 }

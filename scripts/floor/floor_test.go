@@ -67,6 +67,16 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	}
 }
 
+// Clients that have nothing to say have a frame for each of their acknowledgements, and clients
+// that play have one in each tick.
+func TestQuietClientsHaveAFrameForEachAcknowledgement(t *testing.T) {
+	for rate, want := range map[int]int{1: 1, 20: 20, 30: 30, 39: 39, 40: 20, 60: 20, 128: 42} {
+		if got := quietFrames("peers", rate); got != want || quietFrames("flips", rate) != want || quietFrames("arena", rate) != 0 || quietFrames("traffic", rate) != 0 {
+			t.Errorf("%d frames a second at %d Hz, want %d, and none are set for who plays", got, rate, want)
+		}
+	}
+}
+
 // A window is the difference of two readings: processor time as a share of a core, datagrams for
 // each client and tick.
 func TestAWindowIsTheDifferenceOfTwoReadings(t *testing.T) {
