@@ -218,3 +218,18 @@ func TestAClientCanOnlyLeaveOrHearNothing(t *testing.T) {
 		}
 	}
 }
+
+// Both writers of a driver are told that an end has begun, or is there, so that they end too.
+func TestTheWritersAreToldOfTheEnd(t *testing.T) {
+	for name, do := range map[string]func(e *end){
+		"the owner closes":   func(e *end) { e.Session.Close(CodeGame, "") },
+		"the driver closes":  func(e *end) { e.Shutdown(CodeInternal, "") },
+		"the link is gone":   func(e *end) { e.End(Closed{Code: CodeLost}) },
+		"the stream is full": func(e *end) { e.slow("full") },
+	} {
+		e := newEnd(false, SessionConfig{})
+		if do(e); *e.woken != (woken{true, true}) {
+			t.Errorf("%s: told were %+v", name, *e.woken)
+		}
+	}
+}

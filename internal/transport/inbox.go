@@ -169,12 +169,11 @@ func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 func (b *Inbox) add(a *Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true); more > 0 {
-		a.Session.usage.bytes += more
-		b.bytes += more
-		a.Held += more
-		a.Session.Held(more)
-	}
+	more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true) // than an entry
+	a.Session.usage.bytes += more
+	b.bytes += more
+	a.Held += more
+	a.Session.Held(more)
 	b.addLocked(a)
 }
 

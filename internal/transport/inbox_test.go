@@ -1,6 +1,10 @@
 package transport
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+	"weak"
+)
 
 // The bytes of an inbox are bounded as its arrivals are, over all sessions.
 func TestFullInboxIsBoundedInBytes(t *testing.T) {
@@ -53,4 +57,91 @@ func TestFullInboxLeavesEverySessionItsShare(t *testing.T) {
 	if b.Push(Arrival{Kind: MessageArrived, Session: quiet}) || stats.Dropped(DropInboxTotal) != 1 {
 		t.Error("the share is not the bound of a full inbox")
 	}
+}
+
+// An inbox keeps nothing of what its owner has taken, not even of the last arrival.
+func TestAnInboxLetsGoOfWhatWasTaken(t *testing.T) {
+	for name, take := range map[string]func(b *Inbox){
+		"each": func(b *Inbox) { b.Each(func(*Arrival) {}) },
+		"swap": func(b *Inbox) { b.Swap(b.Swap(nil)) },
+	} {
+		e := newEnd(false, SessionConfig{})
+		decoded := weak.Make(bring(e, new([1 << 10]byte)))
+		if take(e.inbox); e.inbox.Len() != 0 {
+			t.Errorf("%s: %d arrivals are left", name, e.inbox.Len())
+		}
+		if runtime.GC(); decoded.Value() != nil {
+			t.Errorf("%s: the message is still held", name)
+		}
+		runtime.KeepAlive(e)
+	}
+}
+
+// bring lets a message arrive that was decoded to v.
+func bring[T any](e *end, v *T) *T {
+	e.inbox.Push(Arrival{Kind: MessageArrived, Session: e.Session, Decoded: v})
+	return v
+}
+
+// A packet of inputs lies in a larger datagram, which is let go of at once: it is copied. One of
+// state is as large as its datagram, and is not.
+func TestAnInboxCopiesInputsOutOfTheirDatagram(t *testing.T) {
+	e := newEnd(false, SessionConfig{})
+	datagram := []byte("a datagram")
+	for kind, copied := range map[ArrivalKind]bool{Inputs: true, State: false} {
+		e.inbox.Push(Arrival{Kind: kind, Session: e.Session, State: datagram[2:]})
+		e.inbox.Each(func(a *Arrival) {
+			if string(a.State) != "datagram" || (&a.State[0] != &datagram[2]) != copied {
+				t.Errorf("%v: %q is copied: %v", kind, a.State, !copied)
+			}
+		})
+	}
+}
+
+// An owner may rest while nothing waits that it has to see. Acknowledgements and inputs rouse
+// nobody, but for inputs that mean something, while the owner rests.
+func TestAnOwnerRestsUntilItIsRoused(t *testing.T) {
+	e := newEnd(false, SessionConfig{})
+	b, roused := e.inbox, 0
+	b.Rouse = func() { roused++ }
+	b.Idle = func(inputs []byte) bool { return len(inputs) == 1 }
+	look := func(when string, calls int, rests bool) {
+		t.Helper()
+		if roused != calls || b.Roused() == rests || b.Rest() != rests {
+			t.Errorf("%s: roused %d times, want %d; it has to look: %v; may rest: %v", when, roused, calls, b.Roused(), b.Rest())
+		}
+	}
+	push := func(k ArrivalKind, inputs string, waits int) {
+		t.Helper()
+		if !b.Push(Arrival{Kind: k, Session: e.Session, State: []byte(inputs)}) || b.Len() != waits {
+			t.Errorf("%v %q: %d arrivals wait, want %d", k, inputs, b.Len(), waits)
+		}
+	}
+	push(Inputs, "go", 1)
+	push(Acks, "", 2)
+	look("awake, with inputs and acknowledgements", 0, true)
+	push(Inputs, "-", 2)
+	look("at rest, with inputs that mean nothing", 0, true)
+	push(Inputs, "go", 3)
+	if roused != 1 || !b.Roused() {
+		t.Errorf("inputs that mean something rouse %d times", roused)
+	}
+	b.Swap(nil)
+	push(Inputs, "-", 1)
+	look("awake again", 1, true)
+	b.Swap(nil)
+	push(MessageArrived, "", 1)
+	look("with a message", 2, false)
+	b.Swap(nil)
+	look("when it has looked", 2, true)
+	b.Swap(nil)
+	b.LimitJoins(1)
+	for range 2 {
+		s, _ := NewSession(SessionConfig{Inbox: b})
+		b.Push(Arrival{Kind: Joined, Session: s})
+	}
+	b.Swap(nil)
+	look("with somebody whose join waits", 4, false)
+	b.Swap(nil)
+	look("when all have joined", 4, true)
 }

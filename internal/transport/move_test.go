@@ -26,7 +26,7 @@ func newMoved(t *testing.T) *moved {
 			if m.refuse != nil {
 				return nil, m.refuse
 			}
-			m.next = &end{stats: new(Stats)}
+			m.next = &end{stats: new(Stats), woken: m.server.woken}
 			m.next.inbox = NewInbox(0, m.next.stats)
 			return &Admission{
 				Welcome: &netloopv1.Welcome{ClientId: 9, TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1}},
@@ -97,7 +97,7 @@ func TestASessionFollowsAnother(t *testing.T) {
 	if m.next.inbox.Len() != 0 {
 		t.Errorf("%d arrivals of the session before in the next", m.next.inbox.Len())
 	}
-	after := &end{Session: m.followed, Link: m.client.Link, conn: m.followed.conn}
+	after := &end{Session: m.followed, Link: m.client.Link, conn: m.followed.conn, woken: m.client.woken}
 	for _, reliable := range []bool{false, true} {
 		after.Send(Message{Method: 4, Reliable: reliable, Payload: []byte("new")})
 	}

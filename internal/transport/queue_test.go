@@ -304,3 +304,37 @@ func TestRequestsWaitForAStreamThatIsBehind(t *testing.T) {
 		}
 	}
 }
+
+// Unreliable messages of several flushes share one bound: the oldest make room, and are counted.
+func TestUnreliableMessagesOfSeveralFlushesShareABound(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	for i := range maxUnreliable + 5 {
+		server.Send(Message{Method: uint32(i)})
+		server.Flush(0)
+	}
+	if d := server.stats.Dropped(DropUnreliable); d != 5 {
+		t.Errorf("%d were dropped, want 5", d)
+	}
+	carry(t, server, client, 0)
+	if as := client.arrivals(); len(as) != maxUnreliable || as[0].Message.Method != 5 {
+		t.Errorf("%d arrive", len(as))
+	}
+}
+
+// A reliable message beyond what may arrive at once ends the session, and is told to nobody.
+func TestAReliableMessageThatDoesNotFitEndsTheSession(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	client.Send(Message{Method: 1, Reliable: true})
+	client.Send(Message{Method: 2, Reliable: true})
+	client.Flush(0)
+	b := client.AppendStream(nil, 1000)
+	_ = server.ReceiveStream(0, b[:len(b)/2])
+	server.Session.usage.bytes = server.inbox.maxBytes
+	_ = server.ReceiveStream(0, b[len(b)/2:])
+	if why, _ := server.Cause(); why.Code != CodeFlood {
+		t.Errorf("it ends with %v", why)
+	}
+	if k := kinds(server.arrivals()); len(k) != 1 || k[0] != MessageArrived {
+		t.Errorf("%v arrive", k)
+	}
+}

@@ -18,15 +18,20 @@ type end struct {
 	*conn // Else its fields would be those of either side.
 	inbox *Inbox
 	stats *Stats
+	woken *woken
 	batch []Arrival
 }
 
+// woken is which of a driver's writers have been told since they had nothing to send.
+type woken struct{ datagrams, stream bool }
+
 func newEnd(client bool, cfg SessionConfig) *end {
-	e := &end{stats: new(Stats)}
+	e := &end{stats: new(Stats), woken: new(woken)}
 	e.inbox = NewInbox(0, e.stats)
 	cfg.ID, cfg.Client, cfg.Inbox, cfg.Stats = 7, client, e.inbox, e.stats
 	e.Session, e.Link = NewSession(cfg)
 	e.conn = e.Session.conn
+	e.OnWake(func() { e.woken.datagrams = true }, func() { e.woken.stream = true })
 	return e
 }
 
@@ -59,7 +64,7 @@ func kinds(as []Arrival) (k []ArrivalKind) {
 	return k
 }
 
-// carry delivers everything that from has to send, at a time.
+// carry delivers everything that from has to send, at a time. The driver must have been told of it.
 func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 	t.Helper()
 	for {
@@ -67,20 +72,24 @@ func carry(t *testing.T, from, to *end, at time.Duration) (datagrams int) {
 		if !ok {
 			break
 		}
-		if len(b) > MaxDatagram {
-			t.Fatalf("a datagram of %d bytes", len(b))
+		if len(b) > MaxDatagram || !from.woken.datagrams {
+			t.Fatalf("a datagram of %d bytes, of which the driver was told: %v", len(b), from.woken.datagrams)
 		}
 		from.datagramSent(at, at, nil)
 		to.ReceiveDatagram(at, b)
 		datagrams++
 	}
 	for b := from.AppendStream(nil, 1000); len(b) > 0; b = from.AppendStream(nil, 1000) {
+		if !from.woken.stream {
+			t.Fatal("the driver was not told of the stream")
+		}
 		var closed *Closed
 		if errors.As(to.ReceiveStream(at, b), &closed) {
 			to.End(*closed)
 			break
 		}
 	}
+	*from.woken = woken{}
 	return datagrams
 }
 

@@ -63,7 +63,7 @@ func (w *walker) next() bool {
 		num, typ, head := protowire.ConsumeTag(w.rest)
 		if head < 0 || num > protowire.MaxValidNumber { // ConsumeTag lets larger numbers through.
 			w.err = errWire
-			return false
+			break
 		}
 		body := w.rest[head:]
 		var n int
@@ -77,7 +77,7 @@ func (w *walker) next() bool {
 		}
 		if n < 0 {
 			w.err = errWire
-			return false
+			break
 		}
 		w.num, w.field, w.rest = num, w.rest, body[n:]
 		if w.takes(typ) {
@@ -102,11 +102,10 @@ func (w *walker) takes(typ protowire.Type) bool {
 	if t&once != 0 {
 		if w.seen&(1<<w.num) != 0 {
 			w.err = errTwice
-			return false
 		}
 		w.seen |= 1 << w.num
 	}
-	return true
+	return w.err == nil
 }
 
 // time returns the field's varint as a time.
