@@ -103,12 +103,17 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 		return nil
 	}
 	who, err := s.tokens.Verify(j.Token, name, s.clock.Wall())
+	if err != nil {
+		return tokenRefusal(err)
+	}
+	j.Subject, j.Claims = who.Subject, who.Claims
+	return nil
+}
+
+// tokenRefusal is what a client hears whose token was not taken.
+func tokenRefusal(err error) *transport.Refusal {
 	var wrong *token.Error
-	switch {
-	case err == nil:
-		j.Subject, j.Claims = who.Subject, who.Claims
-		return nil
-	case errors.As(err, &wrong) && wrong.Reason == token.Busy: // Later the same token helps.
+	if errors.As(err, &wrong) && wrong.Reason == token.Busy { // Later the same token helps.
 		return &transport.Refusal{Code: CodeBusy, Text: wrong.Text}
 	}
 	return &transport.Refusal{Code: CodeUnauthenticated, Text: err.Error()}

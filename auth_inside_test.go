@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/token"
 )
 
 // The keys of tokens are read again: new ones are told and counted, and those that cannot be read
@@ -65,6 +66,9 @@ func TestKeysAreReadAgain(t *testing.T) {
 	// Of whom the server knows who it is, nobody asks again.
 	j := new(room.Join)
 	refusedWith(t, "somebody without a token", s.identify(t.Context(), j, ""), CodeUnauthenticated)
+	full := &token.Error{Reason: token.Busy, Text: "try again later"}
+	refusedWith(t, "somebody for whose token there is no memory", tokenRefusal(full), CodeBusy)
+	refusedWith(t, "somebody with a used token", tokenRefusal(&token.Error{Reason: token.Spent}), CodeUnauthenticated)
 	known := context.WithValue(t.Context(), identified{}, &room.Join{Subject: "ann", Claims: map[string]any{"role": 2}})
 	if err := s.identify(known, j, ""); err != nil || j.Subject != "ann" || j.Claims["role"] != 2 {
 		t.Errorf("somebody who is known is %q: %v", j.Subject, err)

@@ -54,6 +54,7 @@ func TestWhichPagesComeIn(t *testing.T) {
 		{"own page of this machine, served to all", &everywhere, "https://localhost", "127.0.0.1", true},
 		{"own page by a local name, played elsewhere", &everywhere, "https://localhost", "game.example", false},
 		{"own page by its address, played by a name", &lan, "http://10.0.0.7", "game.example:4433", true},
+		{"a page at no port, where another is served without one", &lan, "http://game.example:0", "game.example", false},
 		{"a local page, where none is served", &lan, "http://localhost", "127.0.0.1", false},
 	} {
 		if got := c.set.Allows(c.origin, c.host); got != c.want {
