@@ -445,3 +445,20 @@ func TestIntRunsOnAsInt64(t *testing.T) {
 		t.Errorf("%v of %d bits became %v: %v, %d left", v.Words, size, got.Words, r.Err(), r.Left())
 	}
 }
+
+// What a trend leads to is the same whether it is divided or multiplied by an inverse.
+func TestATrendIsDrawnOnExactly(t *testing.T) {
+	for took := uint64(1); took <= 2*MaxTrend; took++ {
+		for ahead := uint64(1); ahead <= MaxTrend; ahead += 31 {
+			most := (1<<24 - 1 - took) / (2 * ahead) // up to which it is multiplied
+			for _, around := range []uint64{0, took, 1000 * took, most / 2, most} {
+				for d := max(around, 2) - 2; d <= around+2; d++ {
+					want := int64((2*d*ahead + took) / (2 * took))
+					if a, b := draw(int64(d), ahead, took), draw(-int64(d), ahead, took); a != want || b != -want {
+						t.Fatalf("%d by %d in %d ticks leads to %d and %d, want ±%d", d, ahead, took, a, b, want)
+					}
+				}
+			}
+		}
+	}
+}
