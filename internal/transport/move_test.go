@@ -139,6 +139,20 @@ func TestAMoveMayBeRefused(t *testing.T) {
 	}
 }
 
+// An answer that makes no sense ends the connection of a client that moves.
+func TestAMalformedAnswerToAMoveClosesTheClient(t *testing.T) {
+	m := newMoved(t)
+	m.tell()
+	m.follow()
+	m.client.AppendStream(nil, 1000)
+	if m.client.ReceiveStream(3, []byte{4, byte(frameWelcome<<3 | 2), 2, 0xff, 0xff}) == nil {
+		t.Error("the client goes on reading")
+	}
+	if why, _ := m.client.Cause(); why.Code != CodeProtocol || m.followed != nil {
+		t.Errorf("the client closes with %v", why)
+	}
+}
+
 // A client that was told to move and does not is closed, whatever else it sends.
 func TestWhoDoesNotMoveIsClosed(t *testing.T) {
 	m := newMoved(t)
