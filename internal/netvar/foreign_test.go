@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
 )
@@ -171,6 +172,25 @@ func TestAClassOfAnotherTableHasNoObjects(t *testing.T) {
 	}
 	if q.w.Len(o.ship) != 0 || q.w.Len(q.ship) != 1 {
 		t.Errorf("the world has %d and %d", q.w.Len(o.ship), q.w.Len(q.ship))
+	}
+}
+
+// A local object is of a class of this side and coded as the server's of that name, or, if the
+// server has none, as it is declared here.
+func TestALocalObjectIsCodedAsTheServers(t *testing.T) {
+	q, o := newForeignPair(t, 100)
+	known := q.r.AddLocal(o.ship, unsafe.Pointer(new(otherShip)), 7)
+	alone := q.r.AddLocal(o.stone, unsafe.Pointer(new(rock)), 7)
+	if known.Class() != o.ship || known.Plan() != q.r.served(o.ship).plan || known.Plan() == o.ship.plan {
+		t.Error("a ship is not coded as the server's")
+	}
+	if alone.Class() != o.stone || alone.Plan() != o.stone.plan {
+		t.Error("a class of this side alone is not coded as it is declared")
+	}
+	for _, c := range []*Class{o.ship, o.stone} {
+		if n := len(slices.Collect(q.r.All(c))); n != 1 || q.r.Len(c) != 1 {
+			t.Errorf("of %s there are %d objects, Len %d", c.name, n, q.r.Len(c))
+		}
 	}
 }
 

@@ -55,6 +55,11 @@ func TestLocalObjectsComeBehindTheOthers(t *testing.T) {
 		}
 		break
 	}
+	for o := range r.All(class) {
+		if o == b {
+			break // before the last one
+		}
+	}
 	if a.Alive() || r.Len(class) != 3 {
 		t.Errorf("alive %v, %d are left", a.Alive(), r.Len(class))
 	}

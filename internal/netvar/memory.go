@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"bytes"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
@@ -60,13 +61,11 @@ func (r *Replica) reserve(in *wire.BitReader, bytes int) {
 // array counts at once: it stays, whatever becomes of the packet.
 func (r *Replica) draft(in *wire.BitReader, o *Object) []uint64 {
 	grown := o.hist.drafts() * o.class.versionSize()
-	if grown > 0 {
-		if r.size()+r.awaited+grown > maxStored {
-			in.Fail(ErrMemory)
-			return nil
-		}
-		r.stored += grown
+	if r.size()+r.awaited+grown > maxStored {
+		in.Fail(ErrMemory)
+		return nil
 	}
+	r.stored += grown
 	return o.hist.draft()
 }
 
@@ -87,19 +86,19 @@ func (r *Replica) changeSize(c *Class) (bytes int) {
 // from none.
 func (r *Replica) reserveBlobs(in *wire.BitReader, c *Class, v *codec.Values, o *Object) {
 	var was [][]byte
-	bytes := 0
+	size := 0
 	if o != nil {
 		was = o.hist.newest().Blobs
 		if !r.quiet[c.index] {
-			bytes = o.heap // of the old value
+			size = o.heap // of the old value
 		}
 	}
 	for i, b := range v.Blobs {
 		if was == nil || !same(b, was[i]) {
-			bytes += codec.Allocated(len(b)) + c.plan.Heap(i, b)
+			size += codec.Allocated(len(b)) + c.plan.Heap(i, b)
 		}
 	}
-	r.reserve(in, bytes)
+	r.reserve(in, size)
 }
 
 // restore makes v the live value of o, which has been old until now, or nothing.
@@ -110,7 +109,7 @@ func (r *Replica) restore(o *Object, v, old *codec.Values) {
 	for i, b := range v.Blobs {
 		if old == nil {
 			o.heap += plan.Heap(i, b)
-		} else if was := old.Blobs[i]; !same(b, was) && string(b) != string(was) {
+		} else if was := old.Blobs[i]; !bytes.Equal(b, was) {
 			o.heap += plan.Heap(i, b) - plan.Heap(i, was)
 		}
 	}

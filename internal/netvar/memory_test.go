@@ -291,6 +291,26 @@ func TestTheScratchIsBounded(t *testing.T) {
 	}
 }
 
+// Forget lets go of what is kept for those who draw, too: objects that are gone, and older values.
+func TestForgetLetsGoOfWhatIsDrawn(t *testing.T) {
+	q := drawnPair(t)
+	o, doomed := q.spawnShip(q.w, ship{Name: "ann"}, 0, 1), q.spawnShip(q.w, ship{}, 0, 1)
+	q.deliver()
+	q.w.Edit(o)
+	live[ship](o).Name = "bob"
+	q.w.Despawn(doomed)
+	q.deliver()
+	c, _ := q.r.Get(o.ID())
+	if s := q.drawOnce(c, &Moment{1, 2, 0}); s.Name != "ann" || c.past == nil || len(q.r.drawing.gone) != 1 {
+		t.Fatalf("drawn %+v, %d are gone", s, len(q.r.drawing.gone))
+	}
+	q.r.Forget()
+	if c.past != nil || len(q.r.drawing.gone) != 0 {
+		t.Errorf("an older value is kept: %v, and %d objects that are gone", c.past != nil, len(q.r.drawing.gone))
+	}
+	q.r.mustCount(t)
+}
+
 // A full record of the version that is here replaces it, and what that has shared with the one
 // before still counts once. What was not as it should be is healed by it: values, their memory and
 // the digest.
@@ -319,6 +339,7 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 			c.hashed = 0
 			q.r.compare(&header{HasDigest: true}) // which remembers the hash of the fault
 		}
+		q.r.Events()
 		q.p.RequestFull()
 		q.p.RequestDigest(1)
 		packets, _ = q.next()
@@ -326,6 +347,9 @@ func TestAReplacedVersionCountsOnce(t *testing.T) {
 		q.r.mustCount(t)
 		if d, _ := q.r.Digest(); d != DigestEqual {
 			t.Errorf("with %+v the digest state is %d afterwards", fault, d)
+		}
+		if got := kinds(q.r.Events()); (got == "C") != (fault != nil) || len(got) > 1 {
+			t.Errorf("with %+v the events are %q", fault, got)
 		}
 		if got := live[ship](c); c.hist.n != 2 || got.X != 1 || got.Name != "" || len(got.Bag) != 1 {
 			t.Fatalf("%d versions after the full record, and %+v", c.hist.n, got)
@@ -351,15 +375,19 @@ func TestAHistoryGrowsWithinTheBound(t *testing.T) {
 			continue
 		}
 		c, _ := r.Get(o.ID())
+		stored, room, need := r.stored, c.hist.room, class.versionSize()+int(unsafe.Sizeof(stagedRecord{}))
 		if grown := c.hist.drafts() * class.versionSize(); grown > 0 {
-			stored, room := r.stored, c.hist.room
-			r.leave(grown)
+			need += grown
+			r.leave(need - 1)
 			if _, err := r.Apply(packets[0]); !errors.Is(err, ErrMemory) || c.hist.room != room {
-				t.Errorf("with room for %d bytes a history of %d versions grew to %d: %v", grown, room, c.hist.room, err)
+				t.Errorf("with room for %d bytes a history of %d versions grew to %d: %v", need-1, room, c.hist.room, err)
 			}
 			r.stored = stored
 		}
+		r.leave(need)
+		added := r.stored - stored
 		mustApply(t, r, nil, packets...)
+		r.stored -= added
 		r.mustCount(t)
 	}
 	if c, _ := r.Get(o.ID()); c.hist.room <= firstRoom {

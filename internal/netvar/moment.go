@@ -1,6 +1,7 @@
 package netvar
 
 import (
+	"bytes"
 	"iter"
 	"reflect"
 	"slices"
@@ -120,17 +121,7 @@ func (r *Replica) Draw(d *Drawing, o *Object, m *Moment) bool {
 
 // sameBlobs tells whether version i has the blobs of the newest one.
 func (o *Object) sameBlobs(i int) bool {
-	last := int(o.hist.n) - 1
-	if i == last {
-		return true
-	}
-	now := o.hist.blobsOf(last)
-	for j, b := range o.hist.blobsOf(i) {
-		if !same(b, now[j]) && string(b) != string(now[j]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(o.hist.blobsOf(i), o.hist.newest().Blobs, bytes.Equal)
 }
 
 // past is a value that an object had, decoded for those who look back.
@@ -147,16 +138,16 @@ func (r *Replica) pastOf(o *Object, i int) unsafe.Pointer {
 		return o.past.value
 	}
 	v := o.hist.values(i)
-	bytes := codec.Allocated(int(o.class.plan.Type().Size())) + codec.Allocated(int(unsafe.Sizeof(past{})))
+	size := codec.Allocated(int(o.class.plan.Type().Size())) + codec.Allocated(int(unsafe.Sizeof(past{})))
 	for j, b := range v.Blobs {
-		bytes += o.class.plan.Heap(j, b)
+		size += o.class.plan.Heap(j, b)
 	}
 	r.forgetPast(o)
-	if r.size()+bytes > maxStored {
+	if r.size()+size > maxStored {
 		return nil
 	}
-	r.stored += bytes
-	o.past = &past{value: reflect.New(o.class.plan.Type()).UnsafePointer(), version: o.hist.tick(i), bytes: bytes}
+	r.stored += size
+	o.past = &past{value: reflect.New(o.class.plan.Type()).UnsafePointer(), version: o.hist.tick(i), bytes: size}
 	o.class.plan.Restore(o.past.value, &v, nil)
 	return o.past.value
 }

@@ -154,6 +154,35 @@ func TestAnObjectIsDrawnWithinItsLifetime(t *testing.T) {
 	}
 }
 
+// Whoever walks over what is gone may stop at any object.
+func TestAWalkOverWhatIsGoneMayStop(t *testing.T) {
+	q := drawnPair(t)
+	var all []*Object
+	for range 3 {
+		all = append(all, q.spawnShip(q.w, ship{}, 0, 1))
+	}
+	q.deliver()
+	for _, o := range all {
+		q.w.Despawn(o)
+	}
+	q.deliver()
+	for stop := range all {
+		n := 0
+		for o := range q.r.Gone(q.ship) {
+			if o.ID() != all[n].ID() {
+				t.Errorf("object %d is %v, want %v", n, o.ID(), all[n].ID())
+			}
+			if n == stop {
+				break
+			}
+			n++
+		}
+		if n != stop {
+			t.Errorf("%d objects came before the end, want %d", n, stop)
+		}
+	}
+}
+
 // Versions are kept as far back as somebody looks, though no delta leads from them any more; of
 // what is not drawn they are not. What is let go of all the same is drawn as the oldest that is
 // left.

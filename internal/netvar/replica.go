@@ -67,7 +67,7 @@ type ReplicaStats struct {
 // of a server with others see [Replica.Adapt].
 func NewReplica(t *Table) *Replica {
 	quiet := make([]bool, len(t.classes))
-	return &Replica{set: newSet(t), table: t, ours: t, eventGen: 1, silent: quiet, quiet: quiet,
+	return &Replica{set: newSet(t), table: t, ours: t, silent: quiet, quiet: quiet,
 		events: newEventList(t), handed: newEventList(t),
 		drawing: drawing{asked: make([]bool, len(t.classes)), keeps: make([]bool, len(t.classes))}}
 }
