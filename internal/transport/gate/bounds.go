@@ -12,9 +12,9 @@ const (
 	batchPackets = 128
 	batchBytes   = 160 << 10
 	// Pause is how far apart rounds of reading are while packets keep coming. It is what a
-	// packet waits at most, and a timer's inaccuracy of a millisecond: longer brings little,
-	// because less and less of the cost is in waking up.
-	Pause = 2 * time.Millisecond
+	// packet waits at most, and a timer's inaccuracy of a millisecond: no longer than 5 ms in
+	// all, whatever the ticks do.
+	Pause = 4 * time.Millisecond
 )
 
 // Bounds are the rows of this package in docs/LIMITS.md.

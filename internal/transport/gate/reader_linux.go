@@ -18,7 +18,7 @@ import (
 const (
 	// quiet is how long nothing has come when packets do not keep coming: the next is read at
 	// once, and the one after it.
-	quiet = 4 * Pause
+	quiet = 2 * Pause
 	// readBatch is how many packets one call of ReadBatch takes at most.
 	readBatch = 32
 )
