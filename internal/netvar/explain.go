@@ -176,7 +176,7 @@ func (c *cutter) why(o *Object, e *entry) Why {
 // carrying returns the ids of the packets in flight that carry what an entry was last sent.
 func (p *Peer) carrying(slot int, e *entry) (ids []uint64) {
 	f := &p.flight
-	for id := f.oldest; id < f.next; id++ {
+	for id := f.oldest; id != f.next; id++ {
 		s := f.packet(id)
 		if !s.pending || s.tick < e.life {
 			continue

@@ -64,7 +64,7 @@ func (f *flight) add(tick uint64) *sentPacket {
 	if f.next-f.oldest == uint64(len(f.ring)) {
 		old := *f
 		f.ring = make([]sentPacket, 2*len(old.ring))
-		for id := f.oldest; id < f.next; id++ {
+		for id := f.oldest; id != f.next; id++ {
 			*f.packet(id) = *old.packet(id)
 		}
 	}
@@ -91,7 +91,7 @@ func (f *flight) decided(s *sentPacket) {
 
 // drop forgets all packets; their acknowledgements will be stale.
 func (f *flight) drop() {
-	for id := f.oldest; id < f.next; id++ {
+	for id := f.oldest; id != f.next; id++ {
 		if s := f.packet(id); s.pending {
 			f.decided(s)
 		}
@@ -111,7 +111,7 @@ func (p *Peer) Ack(ranges []Range) {
 	}
 	f := &p.flight
 	some := uint64(0) // a tick of which something has arrived
-	for id := f.oldest; id < f.next && f.packet(id).tick <= newest; id++ {
+	for id := f.oldest; id != f.next && f.packet(id).tick <= newest; id++ {
 		s := f.packet(id)
 		if some > 0 && s.tick > some {
 			p.addMark(some)
@@ -249,7 +249,7 @@ func (p *Peer) overrun(most int) {
 func (p *Peer) oweAgain() {
 	l, f := &p.losses, &p.flight
 	clear(l.sent)
-	for id := f.oldest; id < f.next; id++ {
+	for id := f.oldest; id != f.next; id++ {
 		if s := f.packet(id); s.pending {
 			s.addTo(&l.sent)
 		}

@@ -213,3 +213,20 @@ func TestEachAcknowledgedTickIsAMark(t *testing.T) {
 		}
 	}
 }
+
+// What was lost after a mark is not missing as of it, although both become known at once.
+func TestWhatIsLostLaterIsNotMissingAsOfAMark(t *testing.T) {
+	q := newPair(t, 0)
+	o := q.spawnRock(q.w, rock{}, 1)
+	q.deliver()
+	_, first := q.next()
+	mark := q.tick
+	q.edit(o).X++
+	q.next()
+	q.next()
+	_, last := q.next() // two copies are under way, so nothing is in it
+	q.p.Ack([]Range{{first, first}, {last, last}})
+	if slot := o.id.slot(); q.p.marks.missing(mark).has(slot) || !q.p.marks.missing(q.tick).has(slot) {
+		t.Errorf("missing as of tick %d: %v, and of %d: %v", mark, q.p.marks.missing(mark), q.tick, q.p.marks.missing(q.tick))
+	}
+}

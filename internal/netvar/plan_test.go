@@ -222,6 +222,9 @@ func TestWhoJoinsTogetherIsSentTheSameRuns(t *testing.T) {
 	}
 	for k, s := range n.w.runs {
 		for i := range s.list {
+			if r := &s.runs[i]; r.kinds != 1 || r.classes[0].bits != r.size {
+				t.Errorf("block %d: %+v are counted for a run of %d bits", k, r.classes[:r.kinds], r.size)
+			}
 			if want := []uint32{2, 1}[i%2]; s.list[i].asked != want {
 				t.Errorf("block %d: %d snapshots have asked for run %d, want %d", k, s.list[i].asked, i, want)
 			}
@@ -245,6 +248,102 @@ func TestALaneGrantsWhatItHasRoomFor(t *testing.T) {
 			if got := l.grant(&turn); got != c.want[j] || turn.granted != got {
 				t.Errorf("case %d: turn %d of %v is granted: %v", i, j, c.took, got)
 			}
+		}
+	}
+}
+
+// In each tick a lane lets those go who have waited for longest, as far as it has room.
+func TestALaneLetsThoseGoWhoHaveWaited(t *testing.T) {
+	w := NewWorld(newSchema(t).table)
+	l := &w.lanes[wideLane]
+	l.most = 100
+	var peers []*Peer
+	for _, took := range []uint64{60, 30, 30} {
+		p := w.NewPeer(1)
+		p.turns.took = took
+		p.wait()
+		peers = append(peers, p)
+	}
+	for i, c := range []struct {
+		tick, granted uint64
+		gone          int
+	}{{7, 90, 2}, {7, 90, 2}, {8, 30, 3}, {9, 0, 3}} {
+		if c.tick != l.tick {
+			l.granted, l.served = 1000, 1000
+		}
+		l.begin(c.tick)
+		if l.tick != c.tick || l.granted != c.granted || l.served != 0 || !slices.Equal(l.queue, peers[c.gone:]) {
+			t.Errorf("step %d: of tick %d are %d records granted, %d served, %d wait", i, l.tick, l.granted, l.served, len(l.queue))
+		}
+		for j, p := range peers {
+			if p.turns.waits != (j >= c.gone) || p.turns.granted != (j < c.gone) {
+				t.Errorf("step %d: client %d has %+v", i, j, p.turns)
+			}
+		}
+	}
+}
+
+// A client gets its turn at once if nobody waits and its lane has room, and else waits. A turn that
+// was granted is served unless the tick has served twice as much as it should.
+func TestWhoMayLoad(t *testing.T) {
+	for i, c := range []struct {
+		turns           turns
+		queued          bool
+		granted, served uint64
+		may, waits      bool
+		took            uint64
+	}{
+		{turns{}, false, 0, 0, true, false, firstTurn},
+		{turns{took: 70}, false, 0, 0, true, false, 70},
+		{turns{took: 70}, true, 0, 0, false, true, 70},
+		{turns{took: 70}, false, wideRecords, 0, false, true, 70},
+		{turns{took: 70, waits: true}, false, 0, 0, false, true, 70},
+		{turns{took: 70, granted: true}, true, wideRecords, 2*wideRecords - 70, true, false, 70},
+		{turns{took: 70, granted: true}, true, wideRecords, 2*wideRecords - 69, false, false, 70},
+		{turns{took: 3 * wideRecords, granted: true}, true, wideRecords, 0, true, false, 3 * wideRecords},
+	} {
+		w := NewWorld(newSchema(t).table)
+		p, l := w.NewPeer(1), &w.lanes[wideLane]
+		if c.queued {
+			l.queue = append(l.queue, w.NewPeer(1))
+		}
+		p.turns, l.tick, l.granted, l.served, p.cut.header.Tick = c.turns, 5, c.granted, c.served, 5
+		if may := p.cut.mayLoad(); may != c.may || p.turns.waits != c.waits || p.turns.took != c.took {
+			t.Errorf("case %d: it may load: %v, and has %+v", i, may, p.turns)
+		}
+	}
+}
+
+// Blank slots go as a run if they are half of the slots that it spans, and if no other candidate
+// lies in its midst. In the midst of another run none goes.
+func TestARunSpansFewOtherSlots(t *testing.T) {
+	n := newNewcomers(t, 64, 1)
+	n.w.Capture(2)
+	c := &n.peers[0].cut
+	c.begin(nil, 2, wide)
+	for _, set := range []struct {
+		mask, taken, covered uint64
+		runs                 int // 0: one of all
+		none                 bool
+	}{
+		{mask: 1 << 9},
+		{mask: 1 | 1<<3},
+		{mask: 1 | 1<<4, runs: 2},
+		{mask: 0x5555555555555555},
+		{mask: 0x9249249249249249, runs: 22},
+		{mask: 1<<2 | 1<<4, taken: 1 << 3, runs: 2},
+		{mask: 1<<2 | 1<<4, taken: 1<<1 | 1<<5},
+		{mask: 1<<2 | 1<<4, covered: 1 << 3, none: true},
+		{mask: 1<<2 | 1<<4, covered: 1<<1 | 1<<5},
+	} {
+		c.list, c.taken, c.covered = c.list[:0], bitset{set.taken}, bitset{set.covered}
+		c.addPlanned(0, set.mask)
+		records := 0
+		for _, one := range c.list {
+			records += one.run.records
+		}
+		if want := bits.OnesCount64(set.mask); !set.none && (records != want || len(c.list) != max(set.runs, 1)) || set.none && records > 0 {
+			t.Errorf("slots %b among %b and the runs %b: %d records in %d runs", set.mask, set.taken, set.covered, records, len(c.list))
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (p *Peer) startOver(slot int) {
 
 // restart forgets all packets and numbers the next ones from 1. It returns how many were undecided.
 func (f *flight) restart() (undecided uint64) {
-	for id := f.oldest; id < f.next; id++ {
+	for id := f.oldest; id != f.next; id++ {
 		if f.packet(id).pending {
 			undecided++
 		}

@@ -95,7 +95,7 @@ func (e *entry) leftOut(tick uint64) { e.mendedAt, e.missedAt = 0, tick }
 func (p *Peer) addMark(tick uint64) {
 	m, l, f := &p.marks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
-	for id := f.oldest; id < f.next && f.packet(id).tick <= tick; id++ {
+	for id := f.oldest; id != f.next && f.packet(id).tick <= tick; id++ {
 		f.packet(id).addTo(&l.missing) // of those that are decided none has records any more
 	}
 	any := uint64(0)
