@@ -484,8 +484,8 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 		"another coder": append([]byte{99}, record[1:]...), "another id": other,
 		"a despawn": append([]byte{coderBits, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": append([]byte{coderBits}, make([]byte, 8)...),
 	} {
-		if _, err := q.r.ApplyLarge(b); err == nil {
-			t.Errorf("%s: applied", name)
+		if id, err := q.r.ApplyLarge(b); err == nil || id != 0 {
+			t.Errorf("%s: applied as %d", name, id)
 		}
 		if !bytes.Equal(before, q.r.picture()) {
 			t.Fatalf("%s: something changed", name)

@@ -432,7 +432,8 @@ func (q *pair) checkDrawn(rng *rand.Rand, had map[uint64]map[ID]rock) {
 func TestAReplicaOfAnotherBuildDraws(t *testing.T) {
 	q, other := newForeignPair(t, 0)
 	q.r.KeepForDrawing(other.ship)
-	q.r.KeepForDrawing(other.stone) // The server has none.
+	q.r.KeepForDrawing(other.stone)                  // The server has none.
+	q.r.KeepForDrawing(classOf[rock](t, "stranger")) // Of no table: nobody's wish.
 	table := q.r.table
 	for _, server := range []*Table{table, nil, table} {
 		q.r.Adapt(server)

@@ -90,10 +90,8 @@ func (x *context) take(r *wire.BitReader, tick uint64) {
 	if age == 0 {
 		return
 	}
-	span := uint64(0)
-	if x.asOf = x.before(r, age); x.asOf > 0 {
-		span = r.Len()
-	}
+	x.asOf = x.before(r, age)
+	span := r.Len() // 0 after an error
 	if span >= max(x.asOf, 1) || span > codec.MaxTrend || span > 0 && age > codec.MaxTrend {
 		r.Fail(ErrHeader)
 	}

@@ -277,8 +277,10 @@ func TestTwoPacketsOfOneSnapshotSwapped(t *testing.T) {
 		}
 		q.p.Ack([]Range{{a.Packet, a.Packet}})
 	}
-	if a, err := q.r.Apply(packets[0]); err != nil || !a.Ack || a.SnapshotComplete {
-		t.Errorf("repeated: %+v, %v", a, err)
+	for i, b := range packets {
+		if a, err := q.r.Apply(b); err != nil || !a.Ack || a.SnapshotComplete || q.r.stats.Repeated != uint64(i+1) || q.r.stats.Packets != 2 {
+			t.Errorf("repeated: %+v, %v, %+v", a, err, q.r.stats)
+		}
 	}
 	if st := q.w.stats; st.Acked != 2 || st.Lost != 0 || q.p.owed.count() != 0 {
 		t.Errorf("%+v", st)
