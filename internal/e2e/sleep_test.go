@@ -166,6 +166,7 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 			r.On(netloop.Update, "test.period", s.mark, netloop.MinGap(13*time.Second))
 		},
 	}
+	due["a period of scaled time at the usual speed"] = due["a period of scaled time"]
 	for name, ask := range due {
 		t.Run(name, func(t *testing.T) {
 			var calls [2][]uint64
@@ -174,7 +175,9 @@ func TestTimersWakeARoomInTheirTick(t *testing.T) {
 				spec.Sleep, spec.FixedRate = sleeps, netloop.Hz(7)
 				var s *sleepy
 				s = newSleepy(t, func(r *netloop.Room) {
-					r.OnStart(func(t *netloop.Tick) { t.AfterFunc(time.Second, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 3) }) })
+					if !strings.Contains(name, "usual") {
+						r.OnStart(func(t *netloop.Tick) { t.AfterFunc(time.Second, func(t *netloop.Tick) { r.SetTimeScale(t, 1, 3) }) })
+					}
 					r.OnStart(func(t *netloop.Tick) { ask(s, r, t) })
 				}, netlooptest.Room(spec))
 				s.Step(most)

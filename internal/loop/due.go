@@ -49,5 +49,5 @@ func (l *Loop[C]) tickOf(kind int, at time.Duration) uint64 {
 		return tick - min(l.dropped, tick)
 	}
 	step := Timeline{Rate: l.timeline.Fixed}.TickFrom(at)
-	return l.timeline.StepTick(step - min(l.skipped, step))
+	return l.timeline.StepTick(max(step-min(l.skipped, step), l.now.FixedStep+1))
 }

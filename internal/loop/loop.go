@@ -72,7 +72,11 @@ type Loop[C any] struct {
 // New returns a loop that hands c to its systems and writes now around their
 // calls. The clock fills the Record and nothing else.
 func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
-	return &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), named: make(map[string]bool), scale: Unscaled, coming: Unscaled}
+	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), named: make(map[string]bool), scale: Unscaled, coming: Unscaled}
+	for kind := range l.kinds {
+		l.kinds[kind].flow = Unscaled
+	}
+	return l
 }
 
 // Add registers a system or a group, which takes effect at the next

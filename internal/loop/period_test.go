@@ -133,6 +133,11 @@ func TestEveryInFixedUpdateCountsSteps(t *testing.T) {
 	if want := []string{"5:110ms", "6:10ms"}; !slices.Equal(steps, want) {
 		t.Fatalf("steps %v, want %v", steps, want)
 	}
+	steps = nil
+	h.run(hz50, 1, 1) // So does one, which is two.
+	if want := []string{"9:50ms", "10:10ms", "11:30ms"}; !slices.Equal(steps, want) {
+		t.Fatalf("steps %v, want %v", steps, want)
+	}
 	// No step, no call.
 	steps = nil
 	h2 := newHarness(t)

@@ -184,6 +184,13 @@ func (l *Loop[C]) checkKnown(fail func(string, ...any)) {
 			fail("%d is free, and %s has it", id, l.systems[id].spec.Name)
 		}
 	}
+	bound := make(map[*System[C]]bool)
+	for _, s := range l.bound {
+		if bound[s] || s.bound == nil {
+			fail("%q is bound twice, or not", s.spec.Name)
+		}
+		bound[s] = true
+	}
 	if len(l.systems) != len(all)+len(l.free) || len(l.anchored) != anchored || !maps.Equal(l.named, named) {
 		fail("%d systems and %d free, %d anchored; want %d and %d", len(l.systems), len(l.free), len(l.anchored), len(all), anchored)
 	}

@@ -139,8 +139,7 @@ func (l *Loop[C]) beginScale() {
 	}
 }
 
-// scaling is what scales the time of one kind of pass. The zero value runs at the speed of
-// game time.
+// scaling is what scales the time of one kind of pass.
 type scaling struct {
 	flow Scale // of its flow
 	even Scale // of sum

@@ -413,3 +413,22 @@ func TestWhoGetsAPeriodCountsFromTheTickBefore(t *testing.T) {
 	h.run(hz50, 0, 0)
 	h.wantRan("5:40ms/20ms")
 }
+
+// TestUntilIsTheFirstTimeAtWhichScaledTimeHasCome: not a nanosecond earlier or later, also behind a
+// change of speed in the middle of a nanosecond of scaled time.
+func TestUntilIsTheFirstTimeAtWhichScaledTimeHasCome(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		s := Scale{Num: rnd.Uint64N(16), Den: 1 + rnd.Uint64N(7), From: time.Duration(rnd.IntN(30)), To: time.Duration(rnd.IntN(30)), Frac: rnd.Uint64()}
+		at := time.Duration(rnd.IntN(100))
+		until := s.Until(at)
+		switch {
+		case until == never:
+			if s.Num > 0 || at <= s.To {
+				t.Fatalf("%+v never comes to %v", s, at)
+			}
+		case s.At(until) < at, until < s.From, until > s.From && s.At(until-1) >= at:
+			t.Fatalf("%+v comes to %d first at %d, and that is said to be %d", s, at, s.At(until), until)
+		}
+	}
+}

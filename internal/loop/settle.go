@@ -181,8 +181,7 @@ func (l *Loop[C]) enter(s *System[C]) {
 		l.anchored = append(l.anchored, s)
 	}
 	if s.spec.Context != nil && !s.watched && !s.Removed() {
-		s.watched = true
-		l.contexts = append(l.contexts, s)
+		l.contexts = append(l.contexts, s) // endContexts notes that it is there.
 	}
 }
 
