@@ -33,7 +33,8 @@ func TestDueIsTheFirstTickInWhichSomethingRuns(t *testing.T) {
 					all[n].Remove()
 				}
 			}
-			h.run(tl, pick(0, 0, 1, 5), 0, 0) // In the first of them takes effect what was asked for.
+			// In the first of these ticks takes effect what was asked for.
+			h.run(tl, pick(0, 0, 1, 5), 0, 0)
 			due := h.Due(h.tick + 1)
 			if due == Never {
 				never++
