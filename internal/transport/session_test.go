@@ -555,3 +555,16 @@ func TestAClientThatHearsNothingPads(t *testing.T) {
 		t.Errorf("a datagram of %d bytes became one of %d", padTo, len(got))
 	}
 }
+
+// Once the connection is ending a flush lets the owner know: what is sent from then on is counted
+// as what can never leave, and nothing of it waits.
+func TestAFlushAfterTheEndTakesNoMore(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	if !server.Send(Message{Method: 1, Reliable: true}) || !server.shutdown(CodeInternal, "") {
+		t.Fatal("it has ended before")
+	}
+	server.Flush(0)
+	if server.Send(Message{Method: 1, Reliable: true}) || server.stats.Dropped(DropClosed) != 1 {
+		t.Error("it takes a message that can never leave")
+	}
+}
