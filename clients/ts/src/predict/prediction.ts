@@ -41,12 +41,13 @@ export class Prediction {
   replayed = 0;
   spawnsMatched = 0;
   spawnsWithdrawn = 0;
+  /** The step that runs, or runs again; 0 between two. */
+  running = 0;
   private objects = new Map<Entity, Predicted>();
   private applied = false;
   private missed = 0;
   private lateAt = 0;
   private now = 0;
-  private running = 0;
   private turn = 0;
   private spawned = 0;
   private awaited = 0;

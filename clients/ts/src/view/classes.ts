@@ -154,12 +154,13 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
   }
 
   spawn(state: any): Entity {
-    const by = this.world.prediction.by(this.name);
-    const step = this.world.fixedStep;
+    const { prediction } = this.world;
+    const by = prediction.by(this.name);
+    const step = prediction.running || this.world.fixedStep; // A step that runs again does so before FixedUpdate.
     if (!by) throw new Error(`spawn ${this.name}: the class is not predicted`);
     if (!by.born) throw new Error(`spawn ${this.name}: the schema names no field of the type netloop.Born`);
     if (step === undefined) throw new Error(`spawn ${this.name}: it works in FixedUpdate only, where steps have inputs`);
-    return this.world.prediction.spawn(by, state, step);
+    return prediction.spawn(by, state, step);
   }
 
   predicted(o: ReplicatedObject): any {
