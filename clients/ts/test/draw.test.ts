@@ -11,6 +11,7 @@ import { Predictor } from "../src/predict/predictor.js";
 import { ServerTime } from "../src/clock/server.js";
 import { protobufCodecs } from "../src/protobuf.js";
 import { Entity } from "../src/view/entity.js";
+import { ClassObjects } from "../src/view/classes.js";
 import { Leaves } from "../src/view/leaves.js";
 import { schema } from "./everything.js";
 import { classOf, messageOf } from "./types.js";
@@ -191,4 +192,16 @@ test("states that are equal encode to equal bytes, which is what predictions are
   const type = classOf(SHIP).fields;
   const a = encodeMessage(type, { X: 1.0001, Yaw: 1, Hull: 1, Rot: [0, 0, 0, 1], Name: "x" });
   assert.deepEqual(encodeMessage(type, { X: 1, Yaw: 1, Hull: 1, Rot: [0, 0, 0, 2], Name: "x" }), a);
+});
+
+test("a step spawns in FixedUpdate, and when it runs again before it, and nobody else does", () => {
+  const prediction = { running: 0, by: () => ({ born: "Born" }), spawn: (_by: unknown, _state: unknown, step: number) => step };
+  const world: { prediction: unknown; fixedStep: number | undefined } = { prediction, fixedStep: undefined };
+  const shots = new ClassObjects("shot", undefined, world as never);
+  assert.throws(() => shots.spawn({}), /works in FixedUpdate only/);
+  world.fixedStep = 7;
+  assert.equal(shots.spawn({}), 7);
+  world.fixedStep = undefined;
+  prediction.running = 5;
+  assert.equal(shots.spawn({}), 5);
 });
