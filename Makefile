@@ -18,7 +18,7 @@ MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
 FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one it simulates
 
 # What `make check` runs, in this order.
-CHECKS := test modules proofs race lint generated systems smoke
+CHECKS := proofs modules race lint generated systems smoke
 
 # The longest tests are those of one package: it is begun first, and all others run beside it.
 LONGEST := ./internal/e2e
@@ -89,10 +89,9 @@ modules: # What go.mod names is what was built before, and what is needed.
 	go mod verify
 	go mod tidy -diff
 
-# Whatever is cut short asks testing.Short or draws seeds: other packages have run whole in make test.
-proofs: $(NODE_MODULES) ## every test that make test cuts short, with all its seeds and at full length
-	go test -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) $$(grep -rlE 'testing\.Short\(\)|internal/seeds"' --include='*_test.go' \
-		--exclude-dir=node_modules . | xargs -n1 dirname | sort -u)
+proofs: $(NODE_MODULES) ## make test with all seeds, and simulations at full length: four minutes
+	go test -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
+	@$(MAKE) --no-print-directory browser
 
 race: ## the tests with goroutines under the race detector
 ifeq ($(RACE),1)
