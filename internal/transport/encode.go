@@ -226,8 +226,8 @@ func appendInputs(dst, packet []byte) []byte {
 	return append(appendHead(dst, fieldInputs, len(packet)), packet...)
 }
 
-// maxInputStatus bounds the encoded field.
-const maxInputStatus = 2 + 11 + 4 + 11 + 11
+// maxInputStatus is the length of the longest encoded field. A duration in µs has 9 bytes at most.
+const maxInputStatus = 2 + 11 + 4 + 9 + 11
 
 func appendInputStatus(dst []byte, s InputStatus) []byte {
 	early := protowire.EncodeZigZag(s.Early.Microseconds())

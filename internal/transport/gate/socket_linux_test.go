@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"os"
@@ -352,6 +353,29 @@ func TestCloseEndsRead(t *testing.T) {
 	}
 	if err := s.Close(); !errors.Is(err, net.ErrClosed) {
 		t.Error("a second close:", err)
+	}
+}
+
+// TestAddressesAreWrittenForTheirSocket: a socket of IPv6 takes those of IPv4 as mapped ones.
+func TestAddressesAreWrittenForTheirSocket(t *testing.T) {
+	short, long := net.IPv4(10, 1, 2, 3).To4(), net.IPv4(10, 1, 2, 3).To16()
+	for _, c := range []struct {
+		family uint16
+		ip     net.IP
+		length uint32
+		bytes  net.IP
+	}{
+		{unix.AF_INET, short, unix.SizeofSockaddrInet4, short},
+		{unix.AF_INET, long, unix.SizeofSockaddrInet4, short},
+		{unix.AF_INET6, short, unix.SizeofSockaddrInet6, long},
+		{unix.AF_INET6, long, unix.SizeofSockaddrInet6, long},
+		{unix.AF_INET6, net.ParseIP("2001:db8::7"), unix.SizeofSockaddrInet6, net.ParseIP("2001:db8::7")},
+	} {
+		var s sockaddr
+		n := s.set(c.family, &net.UDPAddr{IP: c.ip, Port: 4433})
+		if a := s.addr(); n != c.length || !bytes.Equal(a.IP, c.bytes) || a.Port != 4433 {
+			t.Errorf("%v for family %d became %v, of %d bytes", c.ip, c.family, a, n)
+		}
 	}
 }
 

@@ -28,7 +28,6 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 		}
 		finished = true
 		if err != nil {
-			c.client.gone = true
 			done(nil, nil, err)
 			return
 		}

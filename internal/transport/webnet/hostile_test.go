@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -125,6 +126,14 @@ func (r *raw) ended(t *testing.T) transport.Code {
 		t.Fatal("closed by", context.Cause(r.Context()))
 	}
 	return transport.Code(app.ErrorCode)
+}
+
+// By every draft a server says yes, and that a connection has room for one session.
+func TestAServerTakesOneSession(t *testing.T) {
+	want := map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
+	if got := settings(); !maps.Equal(got, want) {
+		t.Errorf("the settings are %v, want %v", got, want)
+	}
 }
 
 // Who asks for something else than a session is told so and counted, and may ask better.
