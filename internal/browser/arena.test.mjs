@@ -30,10 +30,8 @@ describe("the arena", { concurrency: 1 }, () => {
           await bob.fly("bob");
           await until("all ships are seen", () => ann.ask((game) => game.ships.size >= 10));
 
-          const from = await ann.ask((game) => ({ x: game.own.state.X, y: game.own.state.Y }));
-          await ann.page.bringToFront();
-          await ann.page.keyboard.down("ArrowUp");
-          await until("the server has moved the ship", () => ann.ask((game, was) => Math.hypot(game.own.state.X - was.x, game.own.state.Y - was.y) > 40, from));
+          const from = await ann.position();
+          await until("the server has moved the ship", () => ann.obeys("ArrowUp", from));
           await ann.page.keyboard.press("Space");
           await ann.page.keyboard.up("ArrowUp");
           const id = await ann.ask((game) => game.own.id);
@@ -76,7 +74,7 @@ describe("the arena", { concurrency: 1 }, () => {
       });
 
       test("loses the network, says so, and comes back to its ship", async () => {
-        const server = await Server.start();
+        const server = await Server.start(["--keep-dropped", "2m"]); // A busy machine takes its time.
         const relay = transport === "webtransport" ? await udpRelay(server.ports.listen) : await tcpRelay(server.ports.web);
         const context = await chromium.newContext({ bypassCSP: true }); // The server does not know of the relay.
         try {
@@ -86,7 +84,7 @@ describe("the arena", { concurrency: 1 }, () => {
           relay.hole = true;
           await tab.trouble(/connection is lost/);
           relay.hole = false;
-          await until("it is back", async () => (await tab.phase()) === "playing", 30_000);
+          await until("it is back", async () => (await tab.phase()) === "playing", 60_000);
           assert.deepEqual(await tab.ask((game) => ({ id: game.client.id, ship: game.own?.id })), was);
           assert.equal(await tab.ask((game) => game.client.stats.resumes), 1);
           await until("nothing is wrong any more", () => tab.page.evaluate(() => document.getElementById("trouble").hidden));
@@ -112,9 +110,8 @@ describe("the arena", { concurrency: 1 }, () => {
           await control.send("Page.setWebLifecycleState", { state: "active" });
           await tab.page.bringToFront();
           await until("it plays again, at the state of now", () => tab.ask((game) => game?.client.status.phase === "playing" && game.own !== undefined && game.client.stats.ageMs < 500), 30_000);
-          const from = await tab.ask((game) => game.own.state.X + game.own.state.Y);
-          await tab.page.keyboard.down("ArrowUp");
-          await until("the ship obeys", () => tab.ask((game, was) => Math.abs(game.own.state.X + game.own.state.Y - was) > 30, from));
+          const from = await tab.position();
+          await until("the ship obeys", () => tab.obeys("ArrowUp", from));
           await tab.ask((game) => game.client.verify());
           await tab.clean([/closed|failed|error|lost|timed/i]);
         } finally {

@@ -54,6 +54,21 @@ export class Tab {
     return this.page.evaluate(`(${fn})(globalThis.arena.game, ${JSON.stringify(arg) ?? "undefined"})`);
   }
 
+  /** position is where the player's ship is. */
+  position() {
+    return this.ask((game) => ({ x: game.own.state.X, y: game.own.state.Y }));
+  }
+
+  /**
+   * obeys holds a key down and tells whether the ship has gone far from a position. Other tests take the
+   * focus, and a page that loses it lets all keys go: so it takes it anew each time.
+   */
+  async obeys(key, from) {
+    await this.page.bringToFront();
+    await this.page.keyboard.down(key);
+    return this.ask((game, was) => game.own && Math.hypot(game.own.state.X - was.x, game.own.state.Y - was.y) > 40, from);
+  }
+
   /** phase is where the client is in its life. */
   phase() {
     return this.ask((game) => game?.client.status.phase ?? "none");
