@@ -342,7 +342,8 @@ func TestEveryRoomReplays(t *testing.T) {
 		})
 		r.On(netloop.Update, "roll", func(tick *netloop.Tick) {
 			for o := range things.All(tick) {
-				o.Edit(tick).X = float32(tick.Rand().IntN(1 << 20)) // So many that no two rooms agree by chance.
+				// So many that no two rooms agree by chance.
+				o.Edit(tick).X = float32(tick.Rand().IntN(1 << 20))
 			}
 		})
 		r.OnJoin(func(tick *netloop.Tick, _ *netloop.Client) error { things.Spawn(tick, thing{N: 7}); return nil })
