@@ -62,7 +62,7 @@ func (c *cutter) sameLife(k int, mask uint64) (life uint64, same bool) {
 	life = c.p.entries[k<<6+bits.TrailingZeros64(mask)].life
 	for ; mask != 0; mask &= mask - 1 {
 		if c.p.entries[k<<6+bits.TrailingZeros64(mask)].life != life {
-			return 0, false
+			return life, false
 		}
 	}
 	return life, true
