@@ -45,6 +45,16 @@ type Conn interface {
 	RemoteAddr() net.Addr
 }
 
+// Flusher is a Conn that is told when no more datagrams follow for now, by who sends them.
+type Flusher interface {
+	Conn
+	// Flush may wait until the datagrams have left.
+	Flush()
+	// Hurry says that there are more, and ends a Flush that waits in vain. Any goroutine may call
+	// it.
+	Hurry()
+}
+
 // Merged is a Conn that brings the stream and the datagrams in one sequence, so that one goroutine
 // reads both.
 type Merged interface {

@@ -3,7 +3,7 @@
 //
 //	Run   goroutines that end when the connection ends:
 //	        datagram reader, stream reader   bytes → Link.Receive…; the caller reads the stream
-//	        datagram writer                  Link.SendDatagrams → Conn
+//	        datagram writer                  Link.SendDatagrams → Conn, and then Flush ([Flusher])
 //	        and while there is something to write,
 //	        stream writer                    Link.AppendStream → Conn
 //	      or one for both readers, where a connection brings both in one sequence ([Merged])

@@ -40,6 +40,7 @@ func Run(cfg Config) transport.Closed {
 type carrier struct {
 	Config
 	waits atomic.Pointer[gate.Peer] // of the peer's address
+	flush Flusher                   // Conn, if it is one
 
 	wake   chan struct{}     // there may be datagrams to send: holds one signal
 	frames onDemand          // writes the stream
@@ -49,6 +50,7 @@ type carrier struct {
 
 func (c *carrier) run() transport.Closed {
 	c.wake = make(chan struct{}, 1)
+	c.flush, _ = c.Conn.(Flusher)
 	c.frames.work, c.end.work = c.writeStream, c.close
 	c.Link.OnWake(c.wakeDatagrams, c.wakeStream)
 	c.wakeDatagrams() // For what was there before.
@@ -78,6 +80,9 @@ func (c *carrier) wakeDatagrams() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
+	}
+	if c.flush != nil {
+		c.flush.Hurry()
 	}
 }
 
@@ -196,6 +201,9 @@ func (c *carrier) writeDatagrams() {
 	for range c.wake {
 		if c.Conn.Context().Err() != nil || c.Link.SendDatagrams(c.Clock, c.sendDatagram) != nil {
 			return
+		}
+		if c.flush != nil {
+			c.flush.Flush()
 		}
 		if at := c.Clock(); at >= nextRTT {
 			c.Link.SetRTT(c.Conn.RTT())

@@ -26,6 +26,7 @@ type bench struct {
 	session *transport.Session // the carrier's
 	link    *transport.Link
 	clock   func() time.Duration
+	conn    *quic.Conn // the server's end
 	peer    *quic.Conn
 	stream  *quic.Stream // the peer's end
 	ended   chan transport.Closed
@@ -88,14 +89,19 @@ func (b *bench) serve(t *testing.T, l *quic.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.clock = sinceNow()
+	b.conn, b.clock = conn, sinceNow()
 	b.session, b.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: transport.NewInbox(0, b.stats), Clock: b.clock, Stats: b.stats})
-	c := &plain{Conn{&Stream{stream}, conn}}
 	go func() {
-		end := carrier.Run(carrier.Config{Conn: c, Link: b.link, Clock: b.clock, Chunks: new(carrier.Chunks)})
+		end := b.carry(conn, stream, b.link)
 		b.link.End(end)
 		b.ended <- end
 	}()
+}
+
+// carry runs a link on one end until the connection ends.
+func (b *bench) carry(conn *quic.Conn, stream *quic.Stream, link *transport.Link) transport.Closed {
+	c := &plain{Conn{Stream: &Stream{stream}, QUIC: conn}}
+	return carrier.Run(carrier.Config{Conn: c, Link: link, Clock: b.clock, Chunks: new(carrier.Chunks)})
 }
 
 // say makes the link send a datagram.

@@ -18,23 +18,32 @@ import (
 type Conn struct {
 	*Stream
 	QUIC *quic.Conn
+	acks acks
 }
 
 // plain is a QUIC connection that carries nothing but one session.
-var _ carrier.Conn = (*plain)(nil)
-
 type plain struct{ Conn }
+
+var _ carrier.Flusher = (*plain)(nil)
 
 // SendDatagram implements carrier.Conn. quic-go copies b.
 func (c *plain) SendDatagram(b []byte) error { return SendError(c.QUIC.SendDatagram(b)) }
 
-// ReceiveDatagram implements carrier.Conn. quic-go has made the datagram for whoever asks.
-func (c *plain) ReceiveDatagram() ([]byte, error) {
-	return c.QUIC.ReceiveDatagram(context.Background())
-}
-
 // Close implements carrier.Conn. It waits for nobody.
 func (c *plain) Close(code transport.Code, text string) { closeConn(c.QUIC, code, text) }
+
+// ReceiveDatagram implements carrier.Conn. quic-go has made the datagram for whoever asks.
+func (c *Conn) ReceiveDatagram() ([]byte, error) {
+	b, err := c.QUIC.ReceiveDatagram(context.Background())
+	c.acks.due.Store(true)
+	return b, err
+}
+
+// Flush implements carrier.Flusher.
+func (c *Conn) Flush() { c.acks.flush(c.QUIC) }
+
+// Hurry implements carrier.Flusher.
+func (c *Conn) Hurry() { c.acks.hurry() }
 
 // Context implements carrier.Conn.
 func (c *Conn) Context() context.Context { return c.QUIC.Context() }
@@ -113,7 +122,7 @@ func acceptPlain(ctx context.Context, conn *quic.Conn) (carrier.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plain{Conn{&Stream{s}, conn}}, nil
+	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
 }
 
 func openPlain(ctx context.Context, conn *quic.Conn, _ string) (carrier.Conn, error) {
@@ -121,7 +130,7 @@ func openPlain(ctx context.Context, conn *quic.Conn, _ string) (carrier.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return &plain{Conn{&Stream{s}, conn}}, nil
+	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
 }
 
 // visitor is a connection at the door.

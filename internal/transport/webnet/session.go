@@ -34,7 +34,7 @@ type session struct {
 	end error // what the first who closed has said; nil: nobody has
 }
 
-var _ carrier.Conn = (*session)(nil)
+var _ carrier.Flusher = (*session)(nil)
 
 // newSession begins to read the CONNECT stream, until the connection ends.
 func newSession(conn *quic.Conn, stream *quic.Stream, connect connectStream, id quic.StreamID) *session {
@@ -106,7 +106,7 @@ func (s *session) SendDatagram(b []byte) error {
 // ReceiveDatagram implements carrier.Conn. One of another session is an empty one: as such it is
 // charged to the client.
 func (s *session) ReceiveDatagram() ([]byte, error) {
-	b, err := s.QUIC.ReceiveDatagram(context.Background())
+	b, err := s.Conn.ReceiveDatagram()
 	if err != nil {
 		return nil, err
 	}
