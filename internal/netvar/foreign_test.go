@@ -243,10 +243,13 @@ func TestAdaptKeepsWhoWantsToHear(t *testing.T) {
 // then takes another server's state, of another build or its own, as if it had never had any.
 func TestAReplicaMovesToAnotherServer(t *testing.T) {
 	q, o := newForeignPair(t, 100)
+	left := q.spawnShip(q.w, ship{X: 9, Name: "eve"}, 0, 101)
 	for range 3 {
 		q.spawnShip(q.w, ship{X: 1, Name: "ann"}, 0, 101)
 		q.spawnRock(q.w, rock{X: 5}, 101) // Not known here.
 	}
+	q.deliver()
+	q.w.Despawn(left) // Its place is empty.
 	q.deliver()
 	q.r.Events()
 	var want []ID
