@@ -138,7 +138,7 @@ func rules(c *netvar.Class) map[string]string {
 	read := map[string]string{}
 	paths := wirePaths(c.Layout())
 	for i, leaf := range c.DescribeLeaves() {
-		if leaf.Read != "" && leaf.Read != "all" {
+		if leaf.Read != "" {
 			field, _, _ := strings.Cut(paths[i], ".")
 			read[field] = leaf.Read
 		}

@@ -1,11 +1,15 @@
 package schema
 
 import (
+	"maps"
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/netloop/netloop/internal/netvar"
 )
 
 // A field of a protobuf message is told to pages by its number, name, kind and type; a group, which
@@ -65,5 +69,20 @@ func TestProtobufFieldsAreToldToPages(t *testing.T) {
 	}
 	if got := ts.protoField("old.Unknown"); got != "Uint8Array" {
 		t.Errorf("a message that is not linked in is a %s", got)
+	}
+}
+
+// A page is told who may read a field where not everybody may, and only there.
+func TestPagesAreToldWhoMayRead(t *testing.T) {
+	c, err := netvar.NewClass("ship", reflect.TypeFor[struct {
+		X    int32
+		Name string `net:"read=all"`
+		Gold int32  `net:"read=owner"`
+	}]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rules(c), map[string]string{"Gold": "owner"}; !maps.Equal(got, want) {
+		t.Errorf("the rules are %v, want %v", got, want)
 	}
 }
