@@ -250,8 +250,13 @@ func TestADroppedClientLeavesInTheEnd(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{KeepDropped: 2 * time.Second}})
 	g, welcome := w.arrive("", newcomer())
 	g.End(lostLink)
-	w.step()
-	w.tick += 118 // A tick comes to two seconds.
+	for range 16 { // A room reports four times a second.
+		w.step()
+	}
+	if !w.scraped("netloop_clients_dropped 1") {
+		t.Error("a client that has been dropped is not counted")
+	}
+	w.tick += 103 // A tick comes to two seconds.
 	w.step()
 	if w.client() == nil {
 		t.Fatal("it has left before its time")
