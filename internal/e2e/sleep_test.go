@@ -222,6 +222,30 @@ func TestARoomThatSleepsKeepsItsPromises(t *testing.T) {
 	}
 }
 
+// A client that says nothing any more is dropped in its time, whether it has gone before its room
+// fell asleep or after that.
+func TestARoomThatSleepsLosesWhoIsSilent(t *testing.T) {
+	awake := 0 // for so many steps
+	for early := range 6 {
+		var dropped uint64
+		s := newSleepy(t, func(r *netloop.Room) {
+			r.OnDrop(func(t *netloop.Tick, _ *netloop.Client) { dropped = t.Number() })
+		})
+		c := play(t, s.World, perfect)
+		steps := 0
+		for ; steps < awake-early || early == 0 && !s.asleep(); steps++ {
+			s.Step(1)
+		}
+		awake = max(awake, steps)
+		s.Drop(c)
+		silent := uint64(s.GameTime() / dozing.Rate.Period())
+		s.Step(130)
+		if want := silent + 100; dropped < want-2 || dropped > want+2 { // LostAfter is 5 s.
+			t.Errorf("%d steps before the room slept: it was dropped in tick %d, want %d", early, dropped, want)
+		}
+	}
+}
+
 // What a room does that slept is in its recording: a replay does the same, tick by tick.
 func TestARoomThatSleptCanBeReplayed(t *testing.T) {
 	var file bytes.Buffer

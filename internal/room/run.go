@@ -181,7 +181,6 @@ func (r *Room) Finish(code transport.Code, text string) error {
 			ended := r.Watched("OnLeave", 0)
 			r.leave(c, &transport.Closed{Code: code, Text: text})
 			ended()
-			c.session.Close(code, text)
 		}
 		r.closeCamera(&transport.Closed{Code: code, Text: text})
 	})
