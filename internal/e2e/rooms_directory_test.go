@@ -59,6 +59,10 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	}
 	w.Step(60)
 	server := serverOf(w)
+	if _, err := server.Reserve(t.Context(), "b", netloop.Reservation{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(60)
 	check := func(what, got, want string) {
 		t.Helper()
 		if got != want {
@@ -76,7 +80,7 @@ func TestRoomsAreFoundByWhatTheyPublish(t *testing.T) {
 	check("that publish another type", names(netloop.RoomsWhere(server, netloop.RoomFilter[struct{ Host string }]{})), "other")
 
 	b := netloop.RoomsWhere(server, filter{})[1]
-	if b.Kind != "table" || b.Players != 3 || b.MaxClients != 5 || b.Free() != 2 || b.Info.Map != "b" || !slices.Equal(b.Info.Mods, []uint8{1}) {
+	if b.Kind != "table" || b.Players != 4 || b.MaxClients != 5 || b.Free() != 1 || b.Info.Map != "b" || !slices.Equal(b.Info.Mods, []uint8{1}) {
 		t.Errorf("listed %+v", b)
 	}
 	b.Info.Mods[0] = 99

@@ -36,6 +36,18 @@ func enterRoom(t *testing.T, s *netloop.Server, name string) *client.Client {
 	return c
 }
 
+// With its rooms grows how many connections a server lets in: so many as all rooms have places, and
+// a few that are about to end.
+func TestRoomsBringTheirConnections(t *testing.T) {
+	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(30), MaxClients: 1}})
+	if _, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: "big", Rate: netloop.Hz(30), MaxClients: 40}); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		enterRoom(t, s, "big")
+	}
+}
+
 // roomsOf are the names of a server's rooms.
 func roomsOf(s *netloop.Server) (names []string) {
 	for info := range s.Rooms() {
