@@ -62,6 +62,12 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Errorf("the log names no key: %s", &log)
 	}
 	counted(t, s, `netloop_auth_key_reloads_total{outcome="failed"} 1`, `netloop_auth_key_reloads_total{outcome="loaded"} 1`, "netloop_token_ids 0")
+	write(key())
+	log.Reset()
+	if s.watchKeys(); !strings.Contains(log.String(), "the keys of tokens have changed") {
+		t.Errorf("of keys that changed before the server began to look the log says %q", &log)
+	}
+	s.closeKeys()
 
 	// Of whom the server knows who it is, nobody asks again.
 	j := new(room.Join)

@@ -77,3 +77,17 @@ func TestTheLogOfARoomSaysWhereItIs(t *testing.T) {
 	says(func(l *slog.Logger) { l.Info("x") }, r, "x room=a tick=7 system=move")
 	r.now = loop.Now{}
 }
+
+// A change of a system that is rejected is logged, and one that goes well is not.
+func TestChangesThatGoWellAreNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := newStill(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, closedGame{new(opening)})
+	system := s.room.On(Update, "move", func(*Tick) {})
+	log.Reset()
+	if system.Change(Priority(1)); system.Err() != nil || log.Len() > 0 {
+		t.Errorf("%v; the log says %s", system.Err(), &log)
+	}
+	if system.Change(Every(-time.Second)); system.Err() == nil || !strings.Contains(log.String(), "registration rejected") {
+		t.Errorf("%v; the log says %s", system.Err(), &log)
+	}
+}

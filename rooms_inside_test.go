@@ -151,8 +151,9 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	}}
 	var log bytes.Buffer
 	s = newStill(t, Config{MaxRooms: 5, AdmitTimeout: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}, g)
-	ask := func(name string) (*Room, error) {
-		_, r, err := s.roomFor(t.Context(), &netloopv1.Hello{Room: name, Token: "token", Params: []byte(`{"Level":7}`)}, "[2001:db8::1]:1")
+	var goesOn context.Context // with which who asks is admitted
+	ask := func(name string) (r *Room, err error) {
+		goesOn, r, err = s.roomFor(t.Context(), &netloopv1.Hello{Room: name, Token: "token", Params: []byte(`{"Level":7}`)}, "[2001:db8::1]:1")
 		return r, err
 	}
 	for _, c := range []struct {
@@ -168,6 +169,9 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 		}
 		if during.Err() == nil {
 			t.Errorf("%s: the context of OpenFor goes on", c.name)
+		}
+		if j, ok := goesOn.Value(identified{}).(*room.Join); !ok || j.Token != "token" {
+			t.Errorf("%s: whose token has been looked at is asked again", c.name)
 		}
 	}
 	if a, err := ask("a"); err != nil || a.Spec().Name != "a" {
@@ -374,6 +378,34 @@ func TestTheHallClosesWithTheServer(t *testing.T) {
 	}
 	if _, err := s.hall.Reserve("late", ""); !errors.Is(err, hall.ErrClosed) {
 		t.Errorf("a place can be had: %v", err)
+	}
+}
+
+// Pages are of the default room, or of the one that they name.
+func TestPagesAreOfOneRoom(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := url.Values{"room": {"nowhere"}}
+	if got, err := s.ticksPage(nowhere); got != nil || err == nil {
+		t.Errorf("the ticks of no room are %v, %v", got, err)
+	}
+	if got, err := s.loopPage(t.Context(), nowhere); got != nil || err == nil {
+		t.Errorf("the loop of no room is %v, %v", got, err)
+	}
+	given, up := context.WithCancel(t.Context())
+	up()
+	if _, err := s.loopPage(given, url.Values{"room": {"a"}}); err == nil {
+		t.Error("the loop of a room that nobody runs is seen")
+	}
+	got, err := s.ticksPage(url.Values{"room": {"a"}})
+	if row, ok := got.(hall.Row); err != nil || !ok || row.Name != "a" {
+		t.Errorf("the ticks of the room are %v, %v", got, err)
+	}
+	got, err = s.ticksPage(nil)
+	if _, ok := got.(hall.Row); err != nil || got == nil || ok {
+		t.Errorf("the ticks of all rooms are %v, %v", got, err)
 	}
 }
 
