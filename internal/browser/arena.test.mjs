@@ -147,12 +147,12 @@ describe("the arena", { concurrency: 1 }, () => {
           const nobody = await Tab.open(context, server.url, transport, {
             info: () => ({ address: "127.0.0.1:9", webSocket: "ws://127.0.0.1:9/netloop" }),
           });
-          await nobody.trouble(/cannot be reached|does not answer/);
+          await nobody.trouble(/cannot be reached|does not answer/, true);
           if (transport === "webtransport") {
             const hash = await Tab.open(context, server.url, transport, {
               info: () => ({ certificateHashes: [Buffer.alloc(32).toString("base64")], webSocket: undefined }),
             });
-            await hash.trouble(/cannot be reached|does not answer/);
+            await hash.trouble(/cannot be reached|does not answer/, true);
           }
         } finally {
           await context.close();
