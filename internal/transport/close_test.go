@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -58,22 +59,24 @@ func TestPeerThatDoesNotReadIsClosedAndNobodyWaits(t *testing.T) {
 }
 
 func TestUnreliableQueueDropsTheOldest(t *testing.T) {
-	server, client := pair(SessionConfig{})
 	const n = maxUnreliable + 100
-	for i := range n {
-		server.Send(Message{Method: uint32(i)})
-		if i%10 == 0 {
-			server.Flush(0)
+	for _, flushes := range []int{10, n} { // after so many messages
+		server, client := pair(SessionConfig{})
+		for i := range n {
+			server.Send(Message{Method: uint32(i)})
+			if i%flushes == flushes-1 {
+				server.Flush(0)
+			}
 		}
-	}
-	server.Flush(0)
-	carry(t, server, client, 0)
-	as := client.arrivals()
-	if len(as) != maxUnreliable || as[0].Message.Method != 100 || as[len(as)-1].Message.Method != n-1 {
-		t.Errorf("%d arrived", len(as))
-	}
-	if d := server.stats.Dropped(DropUnreliable); d != 100 {
-		t.Error("counted", d)
+		server.Flush(0)
+		carry(t, server, client, 0)
+		as := client.arrivals()
+		if len(as) != maxUnreliable || as[0].Message.Method != 100 || as[len(as)-1].Message.Method != n-1 {
+			t.Errorf("flushed every %d: %d arrived", flushes, len(as))
+		}
+		if d := server.stats.Dropped(DropUnreliable); d != 100 {
+			t.Errorf("flushed every %d: %d are counted", flushes, d)
+		}
 	}
 }
 
@@ -231,5 +234,21 @@ func TestTheWritersAreToldOfTheEnd(t *testing.T) {
 		if do(e); *e.woken != (woken{true, true}) {
 			t.Errorf("%s: told were %+v", name, *e.woken)
 		}
+	}
+}
+
+// Of a link that has ended nothing arrives any more, whoever has ended it.
+func TestNothingArrivesAfterTheEnd(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	client.Send(Message{Method: 1})
+	client.Flush(0)
+	b, _ := client.appendDatagram(nil, 0)
+	server.End(Closed{Code: CodeLost})
+	if got := kinds(server.arrivals()); !slices.Equal(got, []ArrivalKind{Gone}) {
+		t.Fatalf("arrived %v", got)
+	}
+	server.ReceiveDatagram(1, b)
+	if got := server.arrivals(); len(got) > 0 || server.stats.Dropped(DropInboxGone) != 1 {
+		t.Errorf("arrived %v; %d are counted", got, server.stats.Dropped(DropInboxGone))
 	}
 }

@@ -16,6 +16,24 @@ func protoStatus(s InputStatus) *netloopv1.InputStatus {
 	return &netloopv1.InputStatus{Newest: s.Newest, Before: uint32(s.Before), EarlyUs: s.Early.Microseconds(), Missed: s.Missed}
 }
 
+// Inputs that have not left stay until they have, or newer ones take their place.
+func TestInputsWaitForADatagram(t *testing.T) {
+	_, client := pair(SessionConfig{})
+	for _, newer := range []string{"", "newer"} {
+		want := "packet"
+		client.Inputs([]byte(want))
+		client.Flush(0)
+		if newer != "" {
+			want = newer
+			client.Inputs([]byte(newer))
+		}
+		client.Flush(0)
+		if b, _ := client.appendDatagram(nil, 0); !bytes.Contains(b, []byte(want)) || newer != "" && bytes.Contains(b, []byte("packet")) {
+			t.Errorf("newer inputs %q: the datagram is %q", newer, b)
+		}
+	}
+}
+
 func TestInputsEqualProtoMarshalAndArrive(t *testing.T) {
 	server, client := pair(SessionConfig{})
 	m := Message{Method: 3, Payload: []byte("hi")}
