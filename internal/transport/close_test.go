@@ -80,6 +80,19 @@ func TestUnreliableQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
+// What waits unreliably never takes more bytes than it may, whatever the sizes.
+func TestUnreliableMessagesWaitWithinTheirBytes(t *testing.T) {
+	server, _ := pair(SessionConfig{})
+	most := 0
+	for i := range 3000 {
+		server.Send(Message{Method: 1, Payload: make([]byte, 100+i*7%900)})
+		most = max(most, server.out.unreliable.size())
+	}
+	if most > maxUnreliableBytes || most < maxUnreliableBytes-maxMessageHead {
+		t.Errorf("at most %d bytes wait, of %d", most, maxUnreliableBytes)
+	}
+}
+
 func TestBrokenStreamClosesWithACode(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"oversize length":      {0xff, 0xff, 0x7f},
