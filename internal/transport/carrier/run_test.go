@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/transport/gate"
 	"github.com/netloop/netloop/internal/transport/nettest"
 )
 
@@ -20,6 +21,7 @@ type rig struct {
 	own, peers *nettest.Owner
 	link, far  *transport.Link
 	peer       *transport.Session
+	waits      *gate.Peers
 	over       chan transport.Closed // how Run has ended
 }
 
@@ -31,14 +33,14 @@ func play(t *testing.T, name string, test func(*rig)) {
 	} {
 		t.Run(name+", "+of, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &rig{t: t, Wire: nettest.NewWire(), own: nettest.NewOwner(nil), peers: nettest.NewOwner(nil), over: make(chan transport.Closed, 1)}
+				r := &rig{t: t, Wire: nettest.NewWire(), own: nettest.NewOwner(nil), peers: nettest.NewOwner(nil), waits: new(gate.Peers), over: make(chan transport.Closed, 1)}
 				r.Session, r.link = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.own.Arrivals, Limits: transport.DefaultLimits})
 				r.peer, r.far = transport.NewSession(transport.SessionConfig{ID: 1, Inbox: r.peers.Arrivals, Client: true, Limits: transport.DefaultLimits})
 				began := time.Now()
 				run := func() {
 					peer := r.RemoteAddr()
 					r.over <- Run(Config{
-						Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer,
+						Conn: wrap(r.Wire), Link: r.link, Clock: func() time.Duration { return time.Since(began) }, Chunks: new(Chunks), Peer: peer, Peers: r.waits,
 					})
 				}
 				r.Send(transport.Message{Method: 1, Payload: []byte("before"), Reliable: true})
@@ -316,6 +318,36 @@ func TestTheRoundTripAndTheAddressAreFollowed(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		if flush(); r.LinkFacts().SRTT != 40*time.Millisecond || moves() != 1 {
 			r.t.Errorf("later the round trip is %v, and %d moves are told", r.LinkFacts().SRTT, moves())
+		}
+	})
+}
+
+// How long packets from the peer have waited is asked for at its address, at the next one when it
+// has moved, and at neither when the connection has ended.
+func TestNobodyIsFollowedAfterTheEnd(t *testing.T) {
+	play(t, "of a link", func(r *rig) {
+		addrs := []net.Addr{r.RemoteAddr(), &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 2}}
+		var followed []*gate.Peer
+		for i, at := range addrs {
+			if i > 0 {
+				r.Addr.Store(at.(*net.UDPAddr))
+				time.Sleep(rttPeriod)
+				r.Send(transport.Message{Method: 3})
+				r.Session.Flush(0)
+				synctest.Wait()
+			}
+			p := r.waits.Follow(at)
+			if r.waits.Leave(p); r.waits.Follow(at) != p {
+				r.t.Errorf("%v is not followed", at)
+			}
+			followed = append(followed, p)
+		}
+		r.Cut()
+		r.ended()
+		for i, p := range followed {
+			if r.waits.Leave(p); r.waits.Follow(addrs[i]) == p {
+				r.t.Errorf("%v is followed after the end", addrs[i])
+			}
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Peers are the addresses whose packets' times of arrival somebody asks for. Only they are
-// remembered, so that who forges addresses fills no memory. A nil *Peers knows nobody.
+// remembered, so that who forges addresses fills no memory. A nil *Peers knows nobody, and the zero
+// value nobody yet.
 type Peers struct {
 	mu     sync.RWMutex
 	byAddr map[key]*Peer
@@ -53,6 +54,9 @@ func (ps *Peers) Follow(addr net.Addr) *Peer {
 	defer ps.mu.Unlock()
 	p := ps.byAddr[k]
 	if p == nil {
+		if ps.byAddr == nil {
+			ps.byAddr = make(map[key]*Peer)
+		}
 		p = &Peer{addr: a, key: k}
 		ps.byAddr[k] = p
 	}

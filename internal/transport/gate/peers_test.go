@@ -9,7 +9,7 @@ import (
 // TestWaitedGoesByAPacketThatCanHoldTheDatagram: acknowledgements alone are too small for it.
 func TestWaitedGoesByAPacketThatCanHoldTheDatagram(t *testing.T) {
 	now := time.Now()
-	ps := &Peers{byAddr: make(map[key]*Peer)}
+	ps := new(Peers)
 	p := ps.Follow(&net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7})
 	ago := func(d time.Duration, size int) { p.note(now.Add(-d), size) }
 	expect := func(what string, want time.Duration) {
@@ -41,7 +41,7 @@ func TestWaitedGoesByAPacketThatCanHoldTheDatagram(t *testing.T) {
 // TestOnlyWhoIsFollowedIsRemembered: whoever forges addresses takes no memory, and an address is
 // known for as long as anybody follows it, however it is written.
 func TestOnlyWhoIsFollowedIsRemembered(t *testing.T) {
-	ps := &Peers{byAddr: make(map[key]*Peer)}
+	ps := new(Peers)
 	four := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To4(), Port: 7}
 	mapped := &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1).To16(), Port: 7}
 	a, b := ps.Follow(four), ps.Follow(mapped)

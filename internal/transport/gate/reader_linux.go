@@ -56,7 +56,7 @@ type reader struct {
 // open begins to watch the socket.
 func (r *reader) open(fd int, cfg *Config) error {
 	r.socket, r.cfg = fd, cfg
-	r.peers = &Peers{byAddr: make(map[key]*Peer)}
+	r.peers = new(Peers)
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return os.NewSyscallError("setsockopt", err)
 	}

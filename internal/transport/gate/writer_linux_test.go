@@ -262,6 +262,23 @@ func TestAnErrorCostsItsPacketAlone(t *testing.T) {
 	}
 }
 
+// TestACallThatIsInterruptedIsMadeAgain: however often, at once, and nothing of it is counted.
+func TestACallThatIsInterruptedIsMadeAgain(t *testing.T) {
+	w, k := newWriter(t, Config{})
+	left := 3 * maxRetries
+	k.fail = func(m [][][]byte) (int, error) {
+		if left--; left >= 0 {
+			return 0, unix.EINTR
+		}
+		return len(m), nil
+	}
+	mustWrite(t, w, make([]byte, 64), nil, peerAddr(1))
+	w.close()
+	if s := w.cfg.Stats; s.Sent.Load() != 1 || s.Unsent.Load() != 0 || s.Retries.Load() != 0 {
+		t.Errorf("%d sent, %d refused, %d retries", s.Sent.Load(), s.Unsent.Load(), s.Retries.Load())
+	}
+}
+
 // TestEachMessageHasItsOwnTries, and a call moves no more of them than it may.
 func TestEachMessageHasItsOwnTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -179,9 +179,7 @@ func (e *end) refuse(err error) {
 
 // handOver ends the handshake at this end: the bytes behind its frame are the session's.
 func (e *end) handOver() {
-	rest := e.begun
-	e.begun, e.read = nil, nil
-	if len(rest) > 0 {
+	if rest := e.begun; len(rest) > 0 {
 		e.deliver(rest)
 	}
 	e.pump()
