@@ -249,6 +249,15 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// Silence is found within a quarter of the time that it may last, or a second.
+func TestSilenceIsLookedForOftenEnough(t *testing.T) {
+	for idle, want := range map[time.Duration]time.Duration{100 * time.Millisecond: 25 * time.Millisecond, 10 * time.Second: time.Second} {
+		if got := (&Config{IdleTimeout: idle}).sweepPeriod(); got != want {
+			t.Errorf("of %v the server looks every %v, want %v", idle, got, want)
+		}
+	}
+}
+
 // Who answers pings and says nothing else, as a page in the background, gives a sign of life; who
 // is not waited for is not silent.
 func TestAPongIsASignOfLife(t *testing.T) {

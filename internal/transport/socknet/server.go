@@ -127,9 +127,12 @@ func (s *Server) follow(v *visitor) {
 	})
 }
 
+// sweepPeriod is how often the server sweeps: a silent peer is found within a quarter of its time.
+func (c *Config) sweepPeriod() time.Duration { return min(sweepPeriod, c.IdleTimeout/4) }
+
 // sweep asks all peers for a sign, and ends connections without one.
 func (s *Server) sweep() {
-	ticker := time.NewTicker(min(sweepPeriod, s.cfg.IdleTimeout/4))
+	ticker := time.NewTicker(s.cfg.sweepPeriod())
 	defer ticker.Stop()
 	for {
 		select {
