@@ -477,12 +477,19 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
 	record := q.sent()
 	before := q.r.picture()
-	other := bytes.Clone(record)
+	other, noTick := bytes.Clone(record), bytes.Clone(record)
 	other[6] = 2
+	clear(noTick[2:6])
+	padded := append([]byte{coderBits, 8}, record[2:]...)
+	for _, b := range [][]byte{noTick, padded, other} {
+		if _, err := q.r.ApplyLarge(b); !errors.Is(err, ErrHeader) {
+			t.Errorf("a head that cannot be: %v", err)
+		}
+	}
 	for name, b := range map[string][]byte{
-		"empty": nil, "cut": record[:len(record)-1], "longer": append(bytes.Clone(record), 0), "no record": record[:7], "more padding than a byte": append([]byte{coderBits, 8}, record[2:]...),
+		"empty": nil, "cut": record[:len(record)-1], "longer": append(bytes.Clone(record), 0), "no record": record[:7], "more padding than a byte": padded,
 		"another coder": append([]byte{99}, record[1:]...), "another id": other,
-		"a despawn": append([]byte{coderBits, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": append([]byte{coderBits}, make([]byte, 8)...),
+		"a despawn": append([]byte{coderBits, 3}, append(bytes.Clone(record[2:7]), 0b000_111_0_1)...), "no tick": noTick,
 	} {
 		if id, err := q.r.ApplyLarge(b); err == nil || id != 0 {
 			t.Errorf("%s: applied as %d", name, id)
@@ -491,8 +498,8 @@ func TestMalformedLargeRecordChangesNothing(t *testing.T) {
 			t.Fatalf("%s: something changed", name)
 		}
 	}
-	if n := q.r.stats.Refused; n != 9 {
-		t.Errorf("%d of 9 records are counted as refused", n)
+	if n := q.r.stats.Refused; n != 12 {
+		t.Errorf("%d of 12 records are counted as refused", n)
 	}
 	if id := q.apply(record); id != 1 {
 		t.Errorf("id %d", id)
