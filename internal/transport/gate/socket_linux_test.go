@@ -1,11 +1,11 @@
 package gate
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -373,7 +373,7 @@ func TestAddressesAreWrittenForTheirSocket(t *testing.T) {
 	} {
 		var s sockaddr
 		n := s.set(c.family, &net.UDPAddr{IP: c.ip, Port: 4433})
-		if a := s.addr(); n != c.length || !bytes.Equal(a.IP, c.bytes) || a.Port != 4433 {
+		if a := s.addr(); n != c.length || !slices.Equal(a.IP, c.bytes) || a.Port != 4433 {
 			t.Errorf("%v for family %d became %v, of %d bytes", c.ip, c.family, a, n)
 		}
 	}
