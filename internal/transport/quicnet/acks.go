@@ -14,6 +14,9 @@ const (
 	flushPatience = 20 * time.Millisecond
 	// flushRest is for how long nothing is flushed then.
 	flushRest = time.Second
+	// flushChances is how many flushes may fail before the first one that works. Some do while a
+	// newcomer's state fills the congestion window.
+	flushChances = 8
 )
 
 // acks lets the acknowledgement of what has come travel with the next datagram.
@@ -31,6 +34,7 @@ type acks struct {
 	opened bool          // the stream, if the peer allows one
 	stream limitedWriter // once it is open it stays
 	asked  bool          // quic-go has asked for the limit
+	failed int           // flushes, before it has
 	never  bool          // it never will
 	rests  time.Time     // no flush before
 }
@@ -78,11 +82,15 @@ func (a *acks) open(conn *quic.Conn) {
 	a.stream = s
 }
 
-// rest leaves the connection alone for a while, and for good if the peer has never let anybody send
-// on such a stream.
+// rest leaves the connection alone for a while, and in the end for good if the peer never lets
+// anybody send on such a stream.
 func (a *acks) rest(now time.Time) {
 	_ = a.stream.SetWriteDeadline(time.Time{}) // What hurry has set; it never fails.
-	a.rests, a.never = now.Add(flushRest), !a.asked
+	a.rests = now.Add(flushRest)
+	if !a.asked {
+		a.failed++
+		a.never = a.failed == flushChances
+	}
 }
 
 // hurry ends a flush that takes too long. Any goroutine may call it.

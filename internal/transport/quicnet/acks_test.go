@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -107,7 +108,7 @@ func (s *slowStream) SetWriteDeadline(at time.Time) error {
 }
 
 // What has come is flushed once. Where that takes long, or fails, the connection is left alone for
-// a second, and for good if it has never gone well.
+// a second, and for good if it has never gone well, eight times.
 func TestAConnectionThatIsBlockedIsLeftAlone(t *testing.T) {
 	type step struct {
 		takes, after time.Duration // of the write, and before the flush
@@ -123,7 +124,8 @@ func TestAConnectionThatIsBlockedIsLeftAlone(t *testing.T) {
 			{after: flushRest - 1}, {after: 1, calls: 1}, {calls: 1},
 			{fails: gone, calls: 1}, {after: flushRest - 1}, {after: 1, calls: 1},
 		},
-		"from the first on": {{fails: gone, calls: 1}, {after: time.Hour}},
+		"from the first on":   append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, flushChances), step{after: time.Hour}),
+		"but the last chance": append(slices.Repeat([]step{{fails: gone, after: flushRest, calls: 1}}, flushChances-1), step{after: flushRest, calls: 1}, step{fails: gone, calls: 1}, step{after: flushRest, calls: 1}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := new(slowStream)
