@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,31 @@ func TestSilence(t *testing.T) {
 	if a := h.Find(t, "its end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLost || !contains(a.Closed.Text, "no sign of the peer") {
 		t.Errorf("the server reads %+v", a.Closed)
 	}
+}
+
+// The end of a server waits for requests that have begun, and turns away those that come later.
+func TestACloseWaitsForRequests(t *testing.T) {
+	s := New(Config{Stats: new(transport.Stats)})
+	if !s.enter() {
+		t.Fatal("a request is turned away")
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Close()
+	}()
+	<-s.stop
+	select {
+	case <-ended:
+		t.Fatal("the server has ended while there is a request")
+	default:
+	}
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil)); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a request that comes later is answered %d", w.Code)
+	}
+	s.works.Done()
+	<-ended
 }
 
 // Silence is found within a quarter of the time that it may last, or a second.

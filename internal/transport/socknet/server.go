@@ -42,10 +42,11 @@ type Config struct {
 type Server struct {
 	cfg   Config
 	stop  chan struct{}
-	works sync.WaitGroup // the sweep, pings, and ends that wait for nobody
+	works sync.WaitGroup // the sweep, requests, pings, and ends that wait for nobody
 
-	mu    sync.Mutex
-	conns map[*visitor]struct{} // under mu
+	mu     sync.Mutex
+	conns  map[*visitor]struct{} // under mu
+	closed bool                  // under mu
 }
 
 // New makes a server. Close ends it.
@@ -64,12 +65,31 @@ func New(cfg Config) *Server {
 // Close returns when every goroutine has ended. The door has been closed before, and the HTTP
 // server too.
 func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	close(s.stop)
 	s.works.Wait()
 }
 
+// enter counts a request among the works, unless the server is closed. The HTTP server waits for
+// no request that has become a WebSocket.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.works.Add(1)
+	}
+	return !s.closed
+}
+
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.works.Done()
 	switch {
 	case !s.cfg.Origins.Allows(r.Header.Get("Origin"), r.Host):
 		s.cfg.Stats.Drop(transport.DropOrigin, 1)
