@@ -211,7 +211,12 @@ func TestAStreamAtRestHasNoWriter(t *testing.T) {
 			b.session.Flush(b.clock())
 			synctest.Wait()
 		}
-		if n := runtime.NumGoroutine(); n > before || b.stats.StreamBytesOut.Load() == 0 {
+		n := runtime.NumGoroutine()
+		for range 1000 { // Others of this process, which no bubble holds, come and go.
+			runtime.Gosched()
+			n = min(n, runtime.NumGoroutine())
+		}
+		if n > before || b.stats.StreamBytesOut.Load() == 0 {
 			t.Errorf("%d goroutines, and %d before; %d bytes have left", n, before, b.stats.StreamBytesOut.Load())
 		}
 	})
