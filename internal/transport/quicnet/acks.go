@@ -34,8 +34,7 @@ type acks struct {
 	opened bool          // the stream, if the peer allows one
 	stream limitedWriter // once it is open it stays
 	asked  bool          // quic-go has asked for the limit
-	failed int           // flushes, before it has
-	never  bool          // it never will
+	failed int           // flushes, before it has; after flushChances of them there are no more
 	rests  time.Time     // no flush before
 }
 
@@ -58,7 +57,7 @@ func (a *acks) flush(conn *quic.Conn) {
 		a.open(conn)
 	}
 	began := time.Now()
-	if a.never || began.Before(a.rests) {
+	if a.failed == flushChances || began.Before(a.rests) {
 		return
 	}
 	a.began.Store(began.UnixNano())
@@ -76,7 +75,7 @@ func (a *acks) open(conn *quic.Conn) {
 	a.opened = true
 	s, err := conn.OpenUniStream()
 	if err != nil {
-		a.never = true
+		a.failed = flushChances
 		return
 	}
 	a.stream = s
@@ -89,7 +88,6 @@ func (a *acks) rest(now time.Time) {
 	a.rests = now.Add(flushRest)
 	if !a.asked {
 		a.failed++
-		a.never = a.failed == flushChances
 	}
 }
 
