@@ -22,7 +22,9 @@
 // A few worker goroutines own the clients. Each runs the frames of its own, every
 // client once per frame period, their phases spread evenly over it, and each counts
 // into histograms of its own that are added up at the end: a frame takes no lock and
-// makes no garbage but what the game makes.
+// makes no garbage but what the game makes. Timers of the runtime let frames begin
+// together that are due within a millisecond; with --exact-frames each begins at its own
+// time, as those of players do, and the server is woken as often as by players.
 //
 //	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result
 //	                            (snapshots and answers come in inside Step)

@@ -209,6 +209,15 @@ func TestBotsMayPlayWithoutLooking(t *testing.T) {
 	}
 }
 
+// Clients whose frames begin at their own times are all taken in while others play, and play.
+func TestFramesMayBeginAtTheirOwnTimes(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, newWatched())
+	_, r, stderr := result(t, t.Context(), s, "--clients", "12", "--ramp", "300ms", "--duration", "500ms", "--exact-frames")
+	if want := (loadtest.Clients{Wanted: 12, Connected: 12, Verifying: 12}); r.Clients != want || !r.Converged {
+		t.Errorf("%+v, converged %v: %s", r.Clients, r.Converged, stderr)
+	}
+}
+
 // result runs the load client for JSON on stdout.
 func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string) (code int, r loadtest.Result, stderr string) {
 	t.Helper()

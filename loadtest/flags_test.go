@@ -75,7 +75,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 		if code != exitOK || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
 		}
-		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "admin", "out", "ca", "cert-hash", "simulate", "per-socket", "verify", "quiet"} {
+		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "exact-frames", "admin", "out", "ca", "cert-hash", "simulate", "per-socket", "verify", "quiet"} {
 			if !strings.Contains(stdout.String(), "--"+flag) {
 				t.Errorf("%s does not list --%s", args, flag)
 			}

@@ -30,6 +30,7 @@ type options struct {
 	duration  time.Duration
 	seed      uint64
 	frameRate float64
+	exact     bool // frames
 	admin     string
 	adminFile string // of tokens
 	out       string
@@ -76,6 +77,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
 	f.Uint64Var(&o.seed, "seed", 1, "of the bots' decisions: the same seed, the same bots")
 	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the server's tick rate)")
+	f.BoolVar(&o.exact, "exact-frames", false, "frames begin at their own times, as those of players do; without it those of the same millisecond begin together, which takes less processor")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
 	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
 	f.StringVar(&o.out, "out", "text", "text, json, or json=FILE: JSON into the file and text to stdout")

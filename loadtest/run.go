@@ -84,8 +84,12 @@ func newRun(o options, b Bot, stderr io.Writer) *run {
 }
 
 func (r *run) now() time.Duration { return r.clock.Now() }
-func (r *run) phase() phase       { return phase(r.at.Load()) }
-func (r *run) enter(p phase)      { r.at.Store(int32(p)) }
+
+// sleep waits exactly, whatever ends meanwhile: for a frame at most.
+func (r *run) sleep(until time.Duration) { _ = r.clock.WaitUntil(context.Background(), until) }
+
+func (r *run) phase() phase  { return phase(r.at.Load()) }
+func (r *run) enter(p phase) { r.at.Store(int32(p)) }
 
 // openSockets opens the sockets of all clients: few, or with --simulate one for each, because a
 // link that is shared is another link.

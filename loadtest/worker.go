@@ -43,6 +43,7 @@ type worker struct {
 	players []*player
 	rec     *recorder
 	timer   *time.Timer
+	sleep   func(until time.Duration) // nil unless frames are exact: see waitExactly
 
 	// The line of progress puts a clean one into spare, and takes the one with the
 	// figures from full a moment later: no lock and no garbage on this side.
@@ -54,7 +55,11 @@ type worker struct {
 }
 
 func newWorker(r *run) *worker {
-	return &worker{run: r, add: make(chan *player), rec: newRecorder(), live: newLive(), lost: tally{}, notEqual: tally{}}
+	w := &worker{run: r, add: make(chan *player), rec: newRecorder(), live: newLive(), lost: tally{}, notEqual: tally{}}
+	if r.opts.exact {
+		w.sleep = r.sleep
+	}
+	return w
 }
 
 // idle bounds a worker's wait, so that it notices the end of the run without clients.
@@ -93,11 +98,26 @@ func (w *worker) frames() time.Duration {
 // wait waits until at or for a new client. A worker that is behind does not wait, but
 // takes a new client all the same.
 func (w *worker) wait(at time.Duration) {
+	if w.sleep != nil && len(w.players) > 0 {
+		w.waitExactly(at)
+		return
+	}
 	w.timer.Reset(max(0, at-w.run.now()))
 	select {
 	case p := <-w.add:
 		w.start(p)
 	case <-w.timer.C:
+	}
+}
+
+// waitExactly waits until at as a server waits for its ticks; a timer of the runtime would be late
+// by up to a millisecond. A client that comes meanwhile begins after the next frame.
+func (w *worker) waitExactly(at time.Duration) {
+	select {
+	case p := <-w.add:
+		w.start(p)
+	default:
+		w.sleep(at)
 	}
 }
 

@@ -3,11 +3,13 @@ package loadtest
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/clock"
 )
 
 const frame = 16 * time.Millisecond
@@ -90,6 +92,25 @@ func TestFramesAndSnapshotsAllocateNothing(t *testing.T) {
 		p.meter.due(nil, at)
 	}); n != 0 {
 		t.Errorf("%v allocations per frame", n)
+	}
+}
+
+// With --exact-frames a worker that has clients sleeps until the next frame; one that has none
+// waits for the first.
+func TestExactFramesAreWaitedForByTheirTime(t *testing.T) {
+	w, p := bench()
+	if w.sleep != nil || newWorker(&run{opts: options{exact: true}, clock: clock.NewSystem()}).sleep == nil {
+		t.Error("frames are exact without --exact-frames, or with it they are not")
+	}
+	var slept []time.Duration
+	w.sleep = func(until time.Duration) { slept = append(slept, until) }
+	w.run.clock, w.timer = clock.NewSystem(), time.NewTimer(time.Hour)
+	if w.wait(w.run.now()); len(slept) != 0 {
+		t.Error("a worker without clients does not wait for one")
+	}
+	w.players = append(w.players, p)
+	if w.wait(time.Second); !slices.Equal(slept, []time.Duration{time.Second}) {
+		t.Errorf("it slept until %v, want 1s", slept)
 	}
 }
 

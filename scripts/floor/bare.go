@@ -208,10 +208,11 @@ func playBareMain() error {
 	ramp := f.Duration("ramp", time.Second, "over which they connect")
 	warmup := f.Duration("warmup", time.Second, "before lateness is measured")
 	duration := f.Duration("duration", time.Second, "for which it is")
+	exact := f.Bool("exact-frames", false, "send each datagram at its own time")
 	perSocket := f.Int("per-socket", 1, "how many share a socket")
 	file := f.String("out", "", "json=FILE")
 	_ = f.Parse(os.Args[1:]) // It exits by itself.
-	p := &barePlayers{out: out(), clock: clock.NewSystem()}
+	p := &barePlayers{out: out(), clock: clock.NewSystem(), exact: *exact}
 	if err := p.connect(*addr, *clients, *perSocket, *ramp); err != nil {
 		return err
 	}
@@ -224,6 +225,7 @@ func playBareMain() error {
 
 type barePlayers struct {
 	out   pulse
+	exact bool
 	clock *clock.System
 	peers []*peer
 	got   atomic.Uint64
@@ -269,11 +271,20 @@ func (p *barePlayers) play(warmup, duration time.Duration) {
 	for period := start; period < to; period += p.out.period {
 		for i, c := range p.peers {
 			due := period + p.out.period*time.Duration(i)/time.Duration(n)
-			time.Sleep(due - p.clock.Now()) // Not exact, and cheap.
+			p.waitUntil(due)
 			if now := p.clock.Now(); now >= from {
 				p.late.Record(now - due)
 			}
 			c.send(p.out)
 		}
 	}
+}
+
+// waitUntil waits as the load client does.
+func (p *barePlayers) waitUntil(due time.Duration) {
+	if p.exact {
+		_ = p.clock.WaitUntil(context.Background(), due) // That context never ends.
+		return
+	}
+	time.Sleep(due - p.clock.Now())
 }

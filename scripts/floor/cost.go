@@ -17,8 +17,8 @@ type section struct {
 	measure func(*bench, context.Context, *bytes.Buffer) error
 }
 
-// sections are all of them. Capacities are looked for with clients that share sockets, because
-// the clients' core is what ends the search otherwise.
+// sections are all of them. Capacities are looked for with clients that share sockets, and send
+// together, because the clients' core is what ends the search otherwise.
 var sections = []section{
 	{"machine", func(_ *bench, _ context.Context, out *bytes.Buffer) error {
 		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -30,7 +30,7 @@ var sections = []section{
 		return b.profiles(ctx, out)
 	}},
 	{"capacity", func(b *bench, ctx context.Context, out *bytes.Buffer) error {
-		b.opts.sharing = 50
+		b.opts.sharing, b.opts.exact = 50, false
 		b.opts.only = []arrangement{{"peers", 100}}
 		for _, rate := range []int{20, 30, 60, 128} {
 			b.opts.rate = rate

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
@@ -150,15 +151,32 @@ func TestFlipsGoBackAndForth(t *testing.T) {
 
 // Bare quic-go exchanges as many datagrams, of the same sizes, as netloop's did.
 func TestBareQUICHasTheSameDatagrams(t *testing.T) {
-	b := &bench{opts: options{rate: 30, sharing: 2}}
+	b := &bench{opts: options{rate: 30, sharing: 2, exact: true}}
 	ours := &entrant{best: &sample{out: 1.25, outBytes: 600.4, in: 0.5, inBytes: 21}}
 	turn := b.bareTurn(&line{arrangement{"traffic", 7}, []*entrant{ours}})
 	for _, c := range []struct{ args, want []string }{
 		{turn.serverArgs, []string{"--tick-rate", "30", "--count", "1.25", "--size", "600"}},
-		{turn.playerArgs, []string{"--tick-rate", "30", "--count", "0.5", "--size", "21", "--per-socket", "2"}},
+		{turn.playerArgs, []string{"--tick-rate", "30", "--count", "0.5", "--size", "21", "--per-socket", "2", "--exact-frames=true"}},
 	} {
 		if !slices.Equal(c.args, c.want) || turn.clients != 7 {
 			t.Errorf("%d clients with %v, want 7 with %v", turn.clients, c.args, c.want)
+		}
+	}
+}
+
+// Clients send at their own times, but bots that think do not where they are many, and nobody does
+// where it is not asked for.
+func TestClientsSendAtTheirOwnTimes(t *testing.T) {
+	for _, c := range []struct {
+		asked   bool
+		world   string
+		clients int
+		want    bool
+	}{{true, "peers", 200, true}, {true, "arena", 100, true}, {true, "arena", 101, false}, {false, "peers", 50, false}} {
+		b := &bench{opts: options{exact: c.asked}}
+		args := b.netloopTurn(arrangement{c.world, c.clients}, "", client.QUIC).playerArgs
+		if flag := exactly(c.want); !slices.Contains(args, flag) {
+			t.Errorf("%+v: %v lacks %s", c, args, flag)
 		}
 	}
 }

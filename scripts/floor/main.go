@@ -80,6 +80,7 @@ type options struct {
 	page     string
 	verify   int
 	sharing  int
+	exact    bool
 	others   []client.Transport // that netloop's clients use too, beside QUIC
 	extra    []string           // further flags of netloop's servers
 }
@@ -116,6 +117,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: a quarter of an hour")
 	others := flags.String("transport", "", "measure netloop over these too, beside QUIC: webtransport or websocket; several in quotation marks")
 	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
+	flags.BoolVar(&o.exact, "exact", true, "let every client send at its own time, as players do, and not together with those of the same millisecond")
 	flags.IntVar(&o.verify, "verify", 1, "how many clients read and check the state that they are sent")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
