@@ -247,3 +247,16 @@ func BenchmarkJoin(b *testing.B) {
 	b.ReportMetric(early, "kept-B/object")
 	b.ReportMetric(later, "later-B/object")
 }
+
+// What a client's first snapshots need, which list each object by itself, is given back once later
+// ones need little.
+func TestTheListOfCandidatesBecomesSmallAgain(t *testing.T) {
+	f := newField(t, 1000, 1, 4)
+	f.step(true)
+	first := cap(f.peers[0].cut.list)
+	f.warm(true)
+	c := &f.peers[0].cut
+	if most := max(8*len(c.list), smallList); first < 1000 || cap(c.list) > most {
+		t.Errorf("there is memory for %d candidates, at first for %d, and the last snapshot has %d: want at most %d", cap(c.list), first, len(c.list), most)
+	}
+}

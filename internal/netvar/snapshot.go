@@ -75,6 +75,7 @@ type cutter struct {
 	short   bool     // of budget: what a shortage has not tried waits for that
 	behind  uint64   // ticks that the client stays behind in what was left out
 	runBits int      // bits of the runs in the list
+	modest  int      // snapshots in a row that have used little of the list: see trim
 
 	largeRoom int    // bytes that may still go over the stream
 	crowded   uint64 // large records that found no room there
@@ -106,6 +107,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	c.finish()
 	c.commit()
 	p.before = tick
+	c.trim()
 	packets, c.packets = c.packets, nil
 	p.receipts.cut(tick, int(p.flight.next-c.first))
 	return packets, c.first
@@ -126,6 +128,25 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.beginLarge()
 	c.chooseOrigin()
 	c.packets, c.from = dst, len(dst)
+}
+
+const (
+	// modestEnough is how many snapshots in a row use little of the list before it becomes smaller.
+	modestEnough = 64
+	smallList    = 16 // candidates that are no burden
+)
+
+// trim gives memory of the list back when it is not needed any more. The first snapshots of a
+// client list each object by itself, and later ones mostly runs.
+func (c *cutter) trim() {
+	if cap(c.list) <= smallList || len(c.list) > cap(c.list)/8 {
+		c.modest = 0
+		return
+	}
+	if c.modest++; c.modest == modestEnough {
+		c.list = append(make([]candidate, 0, cap(c.list)/4), c.list...)
+		c.modest = 0
+	}
 }
 
 // records is how many it is.
