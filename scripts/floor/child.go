@@ -77,9 +77,10 @@ type child struct {
 	said  strings.Builder
 }
 
-// start starts a program in one of its roles, on one core.
-func start(program string, core int, role string, args ...string) (*child, error) {
+// start starts a program in one of its roles, on one core. Env is added to this program's own.
+func start(program string, core int, env []string, role string, args ...string) (*child, error) {
 	c := &child{cmd: exec.Command(program, append([]string{role}, args...)...), ended: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.said, &c.said
 	if err := startPinned(c.cmd, core); err != nil {
 		return nil, fmt.Errorf("start %s %s: %w", program, role, err)
@@ -131,11 +132,19 @@ func (c *child) stop() {
 	}
 }
 
+// serverEnv is what servers have in their environment besides what this program has.
+func (b *bench) serverEnv() []string {
+	if b.gogc == "" {
+		return nil
+	}
+	return []string{"GOGC=" + b.gogc}
+}
+
 // startServer starts a server and waits until it has written its addresses.
 func (b *bench) startServer(ctx context.Context, program, role string, args ...string) (*child, addresses, error) {
 	file := filepath.Join(b.dir, "addresses")
 	_ = os.Remove(file) // That of the server before.
-	c, err := start(program, b.serverCore, role, append(args, "--addr-file", file)...)
+	c, err := start(program, b.serverCore, b.serverEnv(), role, append(args, "--addr-file", file)...)
 	if err != nil {
 		return nil, addresses{}, err
 	}

@@ -23,6 +23,7 @@ type bench struct {
 	dir                    string    // for files between programs
 	serverCore, playerCore int
 	profileTo              string // of the turn that is taken; empty is none
+	gogc                   string // of the servers; empty is this program's
 }
 
 func newBench(o options, about io.Writer) (*bench, error) {

@@ -25,6 +25,7 @@ var sections = []section{
 		return nil
 	}},
 	{"table", func(b *bench, ctx context.Context, out *bytes.Buffer) error { return b.compare(ctx, out) }},
+	{"memory", func(b *bench, ctx context.Context, out *bytes.Buffer) error { return b.memories(ctx, out) }},
 	{"profile", func(b *bench, ctx context.Context, out *bytes.Buffer) error {
 		b.opts.only = []arrangement{{"peers", 50}, {"peers", 200}, {"traffic", 50}, {"traffic", 200}, {"arena", 50}}
 		return b.profiles(ctx, out)

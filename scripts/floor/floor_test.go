@@ -63,7 +63,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if _, err := parse([]string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-capacity") {
+	if _, err := parse([]string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-capacity") || !strings.Contains(out.String(), "-memory") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -178,6 +178,35 @@ func TestClientsSendAtTheirOwnTimes(t *testing.T) {
 		if flag := exactly(c.want); !slices.Contains(args, flag) {
 			t.Errorf("%+v: %v lacks %s", c, args, flag)
 		}
+	}
+}
+
+// What a client adds to the memory is the difference between many and few, and not what a server
+// has for all of them.
+func TestMemoryIsThatOfOneMoreClient(t *testing.T) {
+	few, many := sample{resident: 400e3}, sample{resident: 250e3, server: 0.4}
+	for _, want := range []string{"adds 200 kB", "200 clients take 50.0 MB", "40.0 % of a core"} {
+		if got := added(few, many); !strings.Contains(got, want) {
+			t.Errorf("%s: it lacks %q", got, want)
+		}
+	}
+}
+
+// Servers are told how to collect garbage where that is what is measured.
+func TestServersCollectGarbageAsTheyAreTold(t *testing.T) {
+	core, _, err := twoCores()
+	if err != nil {
+		t.Skip(err)
+	}
+	if env := new(bench).serverEnv(); env != nil {
+		t.Errorf("unasked a server has %v", env)
+	}
+	c, err := start("/bin/sh", core, (&bench{gogc: "50"}).serverEnv(), "-c", "echo $GOGC in $HOME")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.wait(t.Context(), startLimit); err != nil || c.said.String() != "50 in "+os.Getenv("HOME")+"\n" {
+		t.Errorf("it has GOGC=%q, %v", c.said.String(), err)
 	}
 }
 

@@ -77,6 +77,7 @@ type options struct {
 	bare     bool
 	capacity bool
 	profile  bool
+	memory   bool
 	page     string
 	verify   int
 	sharing  int
@@ -114,7 +115,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
 	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
 	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by a profile of the server")
-	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: a quarter of an hour")
+	flags.BoolVar(&o.memory, "memory", false, "print what a client adds to a server's memory, with GOGC at 100 and at 50")
+	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: twenty minutes")
 	others := flags.String("transport", "", "measure netloop over these too, beside QUIC: webtransport or websocket; several in quotation marks")
 	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
 	flags.BoolVar(&o.exact, "exact", true, "let every client send at its own time, as players do, and not together with those of the same millisecond")
@@ -174,6 +176,8 @@ func run(ctx context.Context, args []string, out, about io.Writer) error {
 		return b.cost(ctx, o.page)
 	case o.profile:
 		return b.profiles(ctx, out)
+	case o.memory:
+		return b.memories(ctx, out)
 	case o.capacity:
 		return b.capacities(ctx, out)
 	}

@@ -68,7 +68,7 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	result := filepath.Join(b.dir, "result")
 	_ = os.Remove(result) // That of the clients before.
 	ramp := time.Duration(t.clients) * 10 * time.Millisecond
-	player, err := start(t.program, b.playerCore, t.play, append([]string{
+	player, err := start(t.program, b.playerCore, nil, t.play, append([]string{
 		"--addr", cmp.Or(at.Web, at.Listen), "--clients", strconv.Itoa(t.clients), "--ramp", ramp.String(),
 		"--warmup", b.opts.warmup.String(), "--duration", (b.opts.window + time.Second/2).String(), "--out", "json=" + result,
 	}, t.playerArgs...)...)
