@@ -22,12 +22,13 @@ type bench struct {
 	self                   string    // this program
 	dir                    string    // for files between programs
 	serverCore, playerCore int
-	profileTo              string // of the turn that is taken; empty is none
-	gogc                   string // of the servers; empty is this program's
+	profileTo              string        // of the turn that is taken; empty is none
+	gogc                   string        // of the servers; empty is this program's
+	patience               time.Duration // until all clients are in
 }
 
 func newBench(o options, about io.Writer) (*bench, error) {
-	b := &bench{opts: o, about: about}
+	b := &bench{opts: o, about: about, patience: startLimit}
 	var err error
 	if b.serverCore, b.playerCore, err = twoCores(); err != nil {
 		return nil, err

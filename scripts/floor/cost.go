@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,15 +44,14 @@ var sections = []section{
 	}},
 }
 
-// cost measures all that a page shows, and writes it there, also what says of itself that it is no
-// figure.
+// cost measures the sections of a page that are asked for, and writes each of them there when it is
+// done, also what says of itself that it is no figure.
 func (b *bench) cost(ctx context.Context, page string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
 	opts, bad := b.opts, error(nil)
 	for _, s := range sections {
+		if !slices.Contains(opts.sections, s.name) {
+			continue
+		}
 		var out bytes.Buffer
 		b.opts = opts
 		if err := s.measure(b, ctx, &out); errors.Is(err, errSaturated) {
@@ -59,14 +59,23 @@ func (b *bench) cost(ctx context.Context, page string) error {
 		} else if err != nil {
 			return fmt.Errorf("%s: %w\n%s", s.name, err, out.String())
 		}
-		if text, err = replaced(text, s.name, out.String()); err != nil {
+		if err := writeSection(page, s.name, out.String()); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(page, text, 0o600); err != nil {
+	return bad
+}
+
+// writeSection writes one section anew.
+func writeSection(page, name, figures string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
 		return err
 	}
-	return bad
+	if text, err = replaced(text, name, figures); err != nil {
+		return err
+	}
+	return os.WriteFile(page, text, 0o600)
 }
 
 // replaced puts what was measured between the two marks of a section.

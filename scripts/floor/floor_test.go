@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -55,6 +57,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"-window 99ms":     "a -window of 100ms or more",
 		"-rate 1001":       "a -rate of 1 to 1000",
 		"-transport tcp":   `"tcp" cannot be used: use quic`,
+		"-sections taste":  `"taste" cannot be used`,
 		"-nope":            "-help lists the flags",
 		"foo":              `"foo" is one word too many`,
 	} {
@@ -266,6 +269,47 @@ Duration: 4s, Total samples = 720ms (18.00%)
 	}
 	if len(shares) != 8 {
 		t.Errorf("%v", shares)
+	}
+}
+
+// A window for which too few clients came is none, and no error: a search goes on with fewer.
+func TestClientsThatDoNotComeAreNoMeasure(t *testing.T) {
+	b, err := newBench(options{rate: 60}, io.Discard)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(b.close)
+	b.patience = 300 * time.Millisecond
+	s, err := b.take(t.Context(), turn{program: b.self, serve: "bare", play: "play-bare", clients: 2, playerArgs: []string{"--clients", "1"}})
+	if err != nil || !strings.Contains(s.saturated, "1 of 2 within 300ms") {
+		t.Errorf("%q, %v", s.saturated, err)
+	}
+}
+
+// What has been measured for the page stays on it, whatever comes of the next section.
+func TestEachSectionIsWrittenWhenItIsMeasured(t *testing.T) {
+	all := sections
+	t.Cleanup(func() { sections = all })
+	says := func(text string, err error) func(*bench, context.Context, *bytes.Buffer) error {
+		return func(_ *bench, _ context.Context, out *bytes.Buffer) error { out.WriteString(text); return err }
+	}
+	sections = []section{{"table", says("full", errSaturated)}, {"memory", says("unasked", nil)}, {"profile", says("lost", errors.New("no server"))}}
+	page := write(t, "")
+	for _, s := range sections {
+		text, _ := os.ReadFile(page)
+		if err := os.WriteFile(page, append(text, "<!-- "+s.name+" -->\n<!-- end of "+s.name+" -->\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bench{opts: options{sections: []string{"table", "profile"}}}
+	err := b.cost(t.Context(), page)
+	text, _ := os.ReadFile(page)
+	if err == nil || !strings.Contains(err.Error(), "no server") || !bytes.Contains(text, []byte("full")) || bytes.Contains(text, []byte("unasked")) || bytes.Contains(text, []byte("lost")) {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	b.opts.sections = []string{"table"}
+	if err := b.cost(t.Context(), page); !errors.Is(err, errSaturated) {
+		t.Errorf("figures that are none pass for some: %v", err)
 	}
 }
 

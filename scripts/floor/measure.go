@@ -82,6 +82,10 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 		s.saturated = err.Error() // A program that failed is an error, one that was slow is not.
 		return s, player.wait(ctx, stopLimit)
 	}
+	if errors.Is(err, errNotIn) {
+		s.saturated = err.Error()
+		return s, nil
+	}
 	if err != nil {
 		return s, err
 	}
@@ -120,9 +124,12 @@ func (b *bench) window(ctx context.Context, admin string, server, player *child,
 // errEnded is the error of a window for which the clients came too late.
 var errEnded = errors.New("the clients were done before they had been measured, because the machine had other work")
 
+// errNotIn is the error of clients that cannot connect as fast as they should.
+var errNotIn = errors.New("the clients did not come in in time")
+
 // allIn waits until all clients are in the server.
 func (b *bench) allIn(ctx context.Context, admin string, player *child, clients int) error {
-	limit := time.Now().Add(startLimit)
+	limit := time.Now().Add(b.patience)
 	for {
 		c, err := counters(ctx, admin)
 		if err != nil {
@@ -138,7 +145,7 @@ func (b *bench) allIn(ctx context.Context, admin string, player *child, clients 
 			return err
 		}
 		if time.Now().After(limit) {
-			return fmt.Errorf("%d of %d clients came in within %v", int(c["netloop_clients"]), clients, startLimit)
+			return fmt.Errorf("%w: %.0f of %d within %v", errNotIn, c["netloop_clients"], clients, b.patience)
 		}
 	}
 }
