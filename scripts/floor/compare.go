@@ -68,8 +68,9 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--admin-token-file", b.tokens(), "--tick-rate", strconv.Itoa(b.opts.rate),
 			"--max-clients", strconv.Itoa(maxClients), "--log-level", "warn",
 		}, b.opts.extra...),
-		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing), exactly(b.exact(a))},
+		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
 	}
+	t.playerArgs = append(t.playerArgs, b.exactly(a)...)
 	if over != client.QUIC { // Another build may not know the flag.
 		t.playerArgs = append(t.playerArgs, "--transport", over.String())
 	}
@@ -83,21 +84,22 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
-	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in), "--size", strconv.Itoa(int(ours.inBytes)), "--per-socket", strconv.Itoa(b.opts.sharing), exactly(b.exact(l.arrangement))}
-	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: up}
+	up := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.in), "--size", strconv.Itoa(int(ours.inBytes)), "--per-socket", strconv.Itoa(b.opts.sharing)}
+	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: append(up, b.exactly(l.arrangement)...)}
 }
 
 // mostThinking is how many bots of the arena may be woken one by one: they think, and more of them
 // would not fit on a core.
 const mostThinking = 100
 
-// exact tells whether each client of an arrangement sends at its own time.
-func (b *bench) exact(a arrangement) bool {
-	return b.opts.exact && (a.world != "arena" || a.clients <= mostThinking)
+// exactly is the flag of clients that send at their own times, if those of an arrangement do. Older
+// builds do not know it, so that the others have none.
+func (b *bench) exactly(a arrangement) []string {
+	if !b.opts.exact || a.world == "arena" && a.clients > mostThinking {
+		return nil
+	}
+	return []string{"--exact-frames"}
 }
-
-// exactly is the flag of both kinds of clients.
-func exactly(exact bool) string { return "--exact-frames=" + strconv.FormatBool(exact) }
 
 func (b *bench) line(a arrangement) *line {
 	l := &line{arrangement: a}
