@@ -259,4 +259,12 @@ func TestTheListOfCandidatesBecomesSmallAgain(t *testing.T) {
 	if most := max(8*len(c.list), smallList); first < 1000 || cap(c.list) > most {
 		t.Errorf("there is memory for %d candidates, at first for %d, and the last snapshot has %d: want at most %d", cap(c.list), first, len(c.list), most)
 	}
+	// Explain asks for what the last snapshot listed.
+	c.list = append(make([]candidate, 0, 1024), candidate{slot: 7})
+	for range modestEnough {
+		c.trim()
+	}
+	if cap(c.list) >= 1024 || len(c.list) != 1 || c.list[0].slot != 7 {
+		t.Errorf("%d candidates in memory for %d, want the one that was there", len(c.list), cap(c.list))
+	}
 }
