@@ -91,3 +91,13 @@ func TestBotsStayWhileSomebodyPlays(t *testing.T) {
 		t.Error("bots do not play on until the last has gone:", answers)
 	}
 }
+
+// A quarter of the bots read what they are sent, and at least one; what the user says counts more.
+func TestAQuarterOfTheBotsRead(t *testing.T) {
+	for clients, want := range map[int]string{1: "1", 4: "1", 5: "2", 100: "25"} {
+		args := bots(t.Context(), options{clients: clients, extra: []string{"--verify", "3"}}, addresses{}, time.Second).Args
+		if i := slices.Index(args, "--verify"); i < 0 || args[i+1] != want || !slices.Equal(args[len(args)-2:], []string{"--verify", "3"}) {
+			t.Errorf("%d bots: %v", clients, args)
+		}
+	}
+}
