@@ -119,11 +119,11 @@ systems: # Bytes mean the same where an int has 32 bits, and what waits has file
 	GOARCH=386 CGO_ENABLED=0 go test ./internal/wire ./internal/codec
 
 smoke: # The binaries start, play and end.
-	$(MAKE) --no-print-directory demo ARGS="-clients 20 -duration 5s"
+	$(MAKE) --no-print-directory demo ARGS="-clients 20 -duration 5s -- --verify 20"
 
 verify: build ## the long proofs: SEEDS=20000 seeds of every simulation, then a load of SOAK=10m
 	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...
-	bin/demo -duration $(SOAK)
+	bin/demo -duration $(SOAK) -- --verify 100
 
 lint: $(GOLANGCI) ## golangci-lint with gosec, govulncheck where its database is reached, buf lint where npm is there
 	$(GOLANGCI) run ./...
