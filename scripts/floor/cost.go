@@ -44,6 +44,14 @@ var sections = []section{
 	}},
 }
 
+// sectionNames are the names of all, in their order.
+func sectionNames() (names []string) {
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 // cost measures the sections of a page that are asked for, and writes each of them there when it is
 // done, also what says of itself that it is no figure.
 func (b *bench) cost(ctx context.Context, page string) error {

@@ -118,7 +118,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by a profile of the server")
 	flags.BoolVar(&o.memory, "memory", false, "print what a client adds to a server's memory, with GOGC at 100 and at 50")
 	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: twenty minutes")
-	parts := flags.String("sections", "machine table memory profile capacity", "what of that page is measured")
+	parts := flags.String("sections", strings.Join(sectionNames(), " "), "what of that page is measured")
 	others := flags.String("transport", "", "measure netloop over these too, beside QUIC: webtransport or websocket; several in quotation marks")
 	flags.IntVar(&o.sharing, "per-socket", 1, "how many clients share a UDP socket: a server may send at once what goes to one address, and players have one each")
 	flags.BoolVar(&o.exact, "exact", true, "let every client send at its own time, as players do, and not together with those of the same millisecond")
@@ -134,7 +134,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	}
 	o.sections = strings.Fields(*parts)
 	for _, name := range o.sections {
-		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+		if !slices.Contains(sectionNames(), name) {
 			return o, fmt.Errorf("%w: -sections: %q cannot be used", errUsage, name)
 		}
 	}
