@@ -50,7 +50,7 @@ const (
 const outlier = 4
 
 // The thresholds, as shares of the tick period. A window is hot if any of its means is at
-// or above hot, calm if all of them are below calm, and neither in between.
+// or above hot, calm if all of them are below calm, and warm in between.
 const (
 	// A room that uses nine tenths of its time has none left for what varies; below
 	// seven tenths there is room for what the next step down costs.
@@ -63,14 +63,21 @@ const (
 	hotLag, calmLag = 1.0, 0.5
 )
 
-// How many calm windows in a row a step down takes. When the load returns within as many
-// windows after it, the step up is taken at once as always and the next step down takes
-// twice as long: a load that only a higher level can carry is tried again ever more rarely
-// instead of flapping. Ten windows are 5 s at 60 Hz, 640 more than five minutes.
+// A step down takes holdWindows calm windows in a row (5 s at 60 Hz), or warmth times as many if
+// they are warm: a warm room may need what the level gives up, so it is tried less often, but it is
+// tried. When the load returns within as many windows after the step, the step up is taken at once
+// and the next step down takes twice as long, so that a load that only a higher level can carry
+// makes the level change ever more rarely. Recovery bounds all of it: after so long without a hot
+// window a step down is taken in any case.
 const (
-	holdWindows    = 10
-	maxHoldWindows = 640
+	holdWindows = 10
+	warmth      = 4
 )
+
+// Recovery is the longest time without a hot window before a step down. So newcomers who were
+// refused are let in again within Recovery and one window, and all is given again within three
+// times Recovery, whatever happened before.
+const Recovery = 5 * time.Minute
 
 // MinClients is from how many clients on their median counts. Of two, one alone would
 // decide, and a single client never moves the ladder.
@@ -93,15 +100,18 @@ type Ladder struct {
 	seen           int           // ticks of this window so far
 	load, lateness time.Duration // their sums
 	level          Level
-	calm           int // calm windows in a row
+	cool           int // windows in a row that were not hot
+	credit         int // of them: each warm one counts 1, each calm one warmth
 	hold           int // calm windows that the next step down takes
 	since          int // windows since the last step down
+	longest        int // windows of Recovery
 }
 
 // New returns a ladder at Normal for a room with the tick period, which is positive.
 func New(period time.Duration) *Ladder {
-	ticks := int((windowTime + period - 1) / period)
-	return &Ladder{period: period, ticks: max(ticks, windowTicks), hold: holdWindows, since: maxHoldWindows}
+	ticks := max(int((windowTime+period-1)/period), windowTicks)
+	longest := max(int(Recovery/(time.Duration(ticks)*period)), holdWindows)
+	return &Ladder{period: period, ticks: ticks, longest: longest, hold: holdWindows, since: longest}
 }
 
 // Level is the step of the moment.
@@ -131,39 +141,40 @@ func (l *Ladder) Observe(s Sample) Level {
 func (l *Ladder) judge(lag time.Duration) {
 	whole := float64(l.period) * float64(l.ticks)
 	load, late, behind := float64(l.load)/whole, float64(l.lateness)/whole, float64(lag)/float64(l.period)
-	l.since = min(l.since+1, maxHoldWindows)
+	l.since = min(l.since+1, l.longest)
 	switch {
 	case load >= hotLoad || late >= hotLateness || behind >= hotLag:
 		l.up()
 	case load < calmLoad && late < calmLateness && behind < calmLag:
-		l.down()
+		l.down(warmth)
 	default:
-		l.calm = 0
+		l.down(1)
 	}
 }
 
 // up takes a step up. A load that came back soon after a step down shows that the step was
 // taken too early.
 func (l *Ladder) up() {
-	l.calm = 0
+	l.cool, l.credit = 0, 0
 	if l.level == Highest {
 		return
 	}
 	l.level++
 	if l.since <= l.hold {
-		l.hold = min(2*l.hold, maxHoldWindows)
-		l.since = maxHoldWindows // The steps above belong to the same return.
+		l.hold = min(2*l.hold, l.longest)
+		l.since = l.longest // The steps above belong to the same return.
 	}
 }
 
-// down counts a calm window, and takes a step down after enough of them. At Normal the
+// down counts a window that was not hot, and takes a step down after enough of them. At Normal the
 // same time brings the hold back to its beginning.
-func (l *Ladder) down() {
-	l.calm++
-	if l.calm < l.hold {
+func (l *Ladder) down(credit int) {
+	l.cool++
+	l.credit += credit
+	if l.credit < warmth*l.hold && l.cool < l.longest {
 		return
 	}
-	l.calm = 0
+	l.cool, l.credit = 0, 0
 	if l.level == Normal {
 		l.hold = holdWindows
 		return

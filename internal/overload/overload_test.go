@@ -1,12 +1,15 @@
 package overload
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/netloop/netloop/internal/seeds"
 )
 
 const period = time.Second / 60
@@ -25,7 +28,11 @@ func feed(l *Ladder, n int, s Sample) []Level {
 }
 
 // busy is a tick that takes a share of its period.
-func busy(share float64) Sample { return Sample{Duration: time.Duration(share * float64(period))} }
+func busy(share float64) Sample { return busyOf(period, share) }
+
+func busyOf(p time.Duration, share float64) Sample {
+	return Sample{Duration: time.Duration(share * float64(p))}
+}
 
 func TestEachSignalClimbsOneStepAWindow(t *testing.T) {
 	for name, s := range map[string]Sample{
@@ -53,16 +60,75 @@ func TestDescendsAStepAtATime(t *testing.T) {
 	}
 }
 
-// Between the thresholds nothing happens, and what was calm before does not count.
-func TestNeitherHotNorCalmHolds(t *testing.T) {
-	l := New(period)
-	feed(l, 1, busy(1))
-	for range 5 {
-		feed(l, holdWindows-1, busy(0.1))
-		for _, got := range feed(l, 1, busy(0.8)) {
-			if got != Halved {
-				t.Fatalf("%v, want %v", got, Halved)
+// Between the thresholds a step down takes four times as long, and calm windows count in full
+// beside warm ones.
+func TestAWarmRoomDescendsSlowly(t *testing.T) {
+	for _, tt := range []struct{ calm, warm int }{{0, 40}, {9, 4}, {1, 36}, {10, 0}} {
+		l := New(period)
+		feed(l, 1, busy(1))
+		feed(l, tt.calm, busy(0.1))
+		last := l.Level()
+		for _, got := range feed(l, tt.warm, busy(0.8)) {
+			if last == Normal {
+				t.Errorf("after %d calm windows, fewer than %d warm ones are a step down", tt.calm, tt.warm)
 			}
+			last = got
+		}
+		if last != Normal {
+			t.Errorf("%v after %d calm and %d warm windows", last, tt.calm, tt.warm)
+		}
+	}
+}
+
+// Once no window is hot any more newcomers are let in within Recovery and a window, and all is
+// given again within three times that: whatever load the room had before, at every rate, at every
+// load below the thresholds, also if each level that is given back costs some.
+func TestNewcomersAreLetInAgain(t *testing.T) {
+	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 28))
+		p := time.Second / time.Duration([]int{1, 2, 5, 20, 30, 60, 128}[rng.IntN(7)])
+		l := New(p)
+		window := time.Duration(l.Window()) * p
+		for range rng.IntN(200) { // Anything at all.
+			share := 1.5 * rng.Float64()
+			for range 1 + rng.IntN(20) {
+				feed(l, 1, busyOf(p, share))
+			}
+		}
+		feed(l, 3, busyOf(p, 2))
+		if l.Level() != Refusing {
+			t.Fatalf("three hot windows make it %v", l.Level())
+		}
+		// Nine tenths is too high; a level gives back up to a third of what is left.
+		least := 0.1 + 0.799*rng.Float64()
+		most := least + (0.899-least)*rng.Float64()
+		load := func() float64 { return most - (most-least)*float64(l.Level())/float64(Highest) }
+		for left := Recovery + window; l.Level() == Refusing; left -= window {
+			if left <= 0 {
+				t.Fatalf("at %v a load of %.3f keeps newcomers out for more than %v", p, load(), Recovery+window)
+			}
+			feed(l, 1, busyOf(p, load()))
+		}
+		for left := 2 * (Recovery + window); l.Level() > Normal; left -= window {
+			if left <= 0 {
+				t.Fatalf("at %v a load of %.3f leaves it %v", p, load(), l.Level())
+			}
+			feed(l, 1, busyOf(p, load()))
+		}
+	})
+}
+
+// Without a history it takes 20 s a level at a load between the thresholds.
+func TestAfterOneSpikeAWarmRoomIsOpenSoon(t *testing.T) {
+	for _, share := range []float64{0.70, 0.72, 0.8, 0.88, 0.899} {
+		l := New(period)
+		feed(l, 3, busy(1.2))
+		windows := 0
+		for ; l.Level() == Refusing && windows < 1000; windows++ {
+			feed(l, 1, busy(share))
+		}
+		if took := time.Duration(windows*l.Window()) * period; took > 21*time.Second {
+			t.Errorf("at a load of %v newcomers are refused for %v", share, took)
 		}
 	}
 }
@@ -161,7 +227,7 @@ func TestTheThresholdsAreExact(t *testing.T) {
 			return l.Level()
 		}
 		got := between
-		for range 2 { // The second window owes nothing to the first.
+		for range 2 { // Each window is judged by itself.
 			if judge() > Normal {
 				got = hot
 			}
@@ -219,7 +285,7 @@ func TestStepsDownWaitForCalmInARowAndTwiceAsLongWhenTheLoadReturns(t *testing.T
 // A load that only the higher level can carry is tried again more and more rarely.
 func TestALoadThatComesBackIsTriedRarely(t *testing.T) {
 	l := New(period)
-	for _, want := range []int{10, 20, 40, 80, 160, 320, 640, 640, 640} {
+	for _, want := range []int{10, 20, 40, 80, 160, 320, 580, 580, 580} {
 		feed(l, 1, busy(1))
 		windows := 0
 		for l.Level() > Normal && windows < 1000 {
