@@ -89,3 +89,20 @@ func TestOneOfManyUsesAToken(t *testing.T) {
 		}
 	}
 }
+
+// A token that was used is remembered for as long as it would be accepted, which is Leeway after it
+// expires.
+func TestAUsedTokenIsRefusedWithinTheLeeway(t *testing.T) {
+	login := newIssuer(t, t.TempDir(), "login-1")
+	v := login.verifier(t)
+	exp := noon.Add(time.Minute)
+	text := login.token(t, map[string]any{"exp": exp.Unix()})
+	if _, err := v.Verify(text, "lobby", exp.Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []time.Duration{0, time.Second, 5 * time.Second, Leeway - time.Second} {
+		if _, err := v.Verify(text, "lobby", exp.Add(late)); reasonOf(t, err) != Spent {
+			t.Errorf("%v after it has expired: %v", late, err)
+		}
+	}
+}

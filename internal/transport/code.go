@@ -86,7 +86,7 @@ func (c Code) Name() string { return codeTexts[c.counter()] }
 
 // counter returns the index of the code's counter: codes that this version does not
 // know share one with the game's.
-func (c Code) counter() int { return min(int(c), numCodes-1) }
+func (c Code) counter() int { return int(min(c, Code(numCodes-1))) } // Where int has 32 bits, too.
 
 // Refusal is the error of a handshake that the server declined.
 type Refusal struct {

@@ -34,3 +34,12 @@ func TestEndsAndRefusalsInWords(t *testing.T) {
 		}
 	}
 }
+
+// Every code that a peer can send has a counter and a name, where int has 32 bits, too.
+func TestEveryCodeIsCounted(t *testing.T) {
+	for _, c := range []Code{0, CodeMoved, CodeMoved + 1, CodeGame, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
+		if n := c.counter(); n < 0 || n >= numCodes || c.Name() == "" {
+			t.Errorf("code %d has counter %d", uint32(c), n)
+		}
+	}
+}
