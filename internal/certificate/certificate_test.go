@@ -264,3 +264,35 @@ func TestACertificateOfTheCallerStays(t *testing.T) {
 		t.Error("no certificate has an end")
 	}
 }
+
+// A certificate that is not valid yet replaces the old one when it is, without another change of
+// its files; so long the log says once that it waits.
+func TestACertificateIsTriedAgainWhenItIsValid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &files{cert: filepath.Join(t.TempDir(), "cert.pem"), key: filepath.Join(t.TempDir(), "key.pem")}
+		written(t, f.cert, f.key, -day, 60*day)
+		old, err := f.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Keeper = newKeeper("files", slog.New(slog.NewTextHandler(&f.log, nil)))
+		f.keep(old)
+		before := f.Hash()
+		written(t, f.cert, f.key, 2*day, 90*day)
+		for range 2 { // A second change replaces the first wait.
+			f.reload(f.load)
+		}
+		time.Sleep(2*day - time.Minute)
+		if _, failed := f.Counts(); f.Hash() != before || failed != 2 {
+			t.Errorf("before its time: replaced %v, %d failures", f.Hash() != before, failed)
+		}
+		time.Sleep(2 * time.Minute)
+		if loaded, failed := f.Counts(); f.Hash() == before || loaded != 1 || failed != 2 {
+			t.Errorf("after it: replaced %v, loaded %d, failed %d", f.Hash() != before, loaded, failed)
+		}
+		written(t, f.cert, f.key, 99*day, 100*day)
+		f.reload(f.load)
+		f.Close()
+		f.reload(f.load) // Nothing waits for a keeper that is closed.
+	})
+}

@@ -28,6 +28,11 @@ type Keeper struct {
 	done    chan struct{}
 	once    sync.Once
 	running sync.WaitGroup
+
+	reloading sync.Mutex
+	mu        sync.Mutex
+	closed    bool        // under mu
+	retry     *time.Timer // under mu: of a new certificate that is not valid yet
 }
 
 // held is one certificate.
@@ -69,23 +74,55 @@ func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// reload replaces the certificate by what the files hold now.
-func (k *Keeper) reload(load func() (tls.Certificate, error)) {
+// reload replaces the certificate by what the files hold now. One that is not valid yet is tried
+// again when it is.
+func (k *Keeper) reload(load func() (tls.Certificate, error)) { k.replace(load, true) }
+
+func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
+	k.reloading.Lock()
+	defer k.reloading.Unlock()
 	old := k.held.Load()
 	if old == nil {
 		return // There was none that could be used, and Files has said so.
 	}
 	pair, err := load()
 	if err == nil {
-		err = newHeld(pair).replaces(old, time.Now())
+		next, now := newHeld(pair), time.Now()
+		if err = next.replaces(old, now); err != nil && now.Before(next.from) {
+			k.tryAt(next.from, load)
+		}
 	}
 	if err != nil {
-		k.refuse(err)
+		if says {
+			k.refuse(err)
+		}
 		return
 	}
 	k.keep(pair)
 	k.loaded.Add(1)
 	k.log.Info("the certificate was replaced", "cert_hash", k.hexHash(), "valid_until", k.Until().UTC().Format(time.DateTime))
+}
+
+// tryAt loads the files again at a time. The clock on the wall decides, so it is looked at every
+// renewCheck.
+func (k *Keeper) tryAt(at time.Time, load func() (tls.Certificate, error)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return
+	}
+	k.stopRetryLocked()
+	k.running.Add(1)
+	k.retry = time.AfterFunc(min(max(time.Until(at), time.Second), renewCheck), func() {
+		defer k.running.Done()
+		k.replace(load, false)
+	})
+}
+
+func (k *Keeper) stopRetryLocked() {
+	if k.retry != nil && k.retry.Stop() {
+		k.running.Done()
+	}
 }
 
 // refuse says that a new certificate cannot be used.
@@ -174,6 +211,11 @@ func (k *Keeper) Counts() (loaded, failed uint64) { return k.loaded.Load(), k.fa
 // Close ends what renews the certificate. It may be called again.
 func (k *Keeper) Close() {
 	k.once.Do(func() { close(k.done) })
+	k.mu.Lock()
+	k.closed = true
+	k.stopRetryLocked()
+	k.retry = nil
+	k.mu.Unlock()
 	if k.watch != nil {
 		k.watch.Close()
 	}
