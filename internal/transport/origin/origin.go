@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -75,11 +76,13 @@ func (s *Set) Allows(origin, host string) bool {
 	return s.any || slices.Contains(s.listed, o) || s.served(o, host)
 }
 
-// served tells whether an origin is a page of the server itself: one at the same host as the
-// connection, or, where the server serves this machine, at a name of this machine.
+// served tells whether an origin is a page of the server itself. The host that a request names
+// proves nothing alone: a page of a foreign host whose name resolves to this machine names that
+// host as well. It counts where it is an address, or where a certificate proves it. A server that
+// only this machine reaches has pages at names of this machine alone.
 func (s *Set) served(origin, host string) bool {
 	u, _ := url.Parse(origin) // It is a normal one.
-	name := hostOf(host)
+	from, name := u.Hostname(), hostOf(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.pages {
@@ -87,15 +90,28 @@ func (s *Set) served(origin, host string) bool {
 			continue
 		}
 		switch {
-		case strings.EqualFold(name, u.Hostname()):
+		case local(from) && local(name):
+			if p.host.IsLoopback() || p.host.IsUnspecified() {
+				return true
+			}
+		case p.host.IsLoopback():
+		case p.host.String() == from:
 			return true
-		case (p.host.IsLoopback() || p.host.IsUnspecified()) && local(u.Hostname()) && local(name):
-			return true
-		case p.host.String() == u.Hostname():
+		case strings.EqualFold(name, from) && (p.scheme == "https" || ownName(from)):
 			return true
 		}
 	}
 	return false
+}
+
+// ownName tells whether a host cannot be the name of a foreign one: an address, or the name that
+// this machine has.
+func ownName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	machine, err := os.Hostname()
+	return err == nil && strings.EqualFold(host, machine)
 }
 
 // local tells whether a host is this machine, for every machine.

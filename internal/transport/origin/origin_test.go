@@ -2,6 +2,7 @@ package origin
 
 import (
 	"net"
+	"os"
 	"testing"
 )
 
@@ -15,7 +16,12 @@ func TestWhichPagesComeIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var here, everywhere, lan Set
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var here, everywhere, lan, open Set
+	open.Serves("http", &net.TCPAddr{IP: net.IPv6zero, Port: 8080})
 	here.Serves("http", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
 	everywhere.Serves("https", &net.TCPAddr{IP: net.IPv6zero, Port: 443})
 	lan.Serves("http", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80})
@@ -48,6 +54,11 @@ func TestWhichPagesComeIn(t *testing.T) {
 		{"own page by IPv6", &here, "http://[::1]:8080", "[::1]:4433", true},
 		{"another page of this machine", &here, "http://localhost:3000", "localhost:4433", false},
 		{"own page, but encrypted", &here, "https://localhost:8080", "localhost:4433", false},
+		{"a page of a foreign name that resolves to this machine", &here, "http://evil:8080", "evil:8080", false},
+		{"a page of a foreign name, though served to all", &open, "http://evil:8080", "evil:8080", false},
+		{"own page by an address, served to all", &open, "http://10.0.0.7:8080", "10.0.0.7:8080", true},
+		{"own page by the name of this machine", &open, "http://" + machine + ":8080", machine + ":8080", true},
+		{"a page by the name of this machine, which others cannot reach", &here, "http://" + machine + ":8080", machine + ":8080", false},
 		{"a foreign page that says it connects here", &here, "http://evil:8080", "localhost:4433", false},
 		{"own page by the name that was asked for", &everywhere, "https://game.example", "game.example:4433", true},
 		{"own page by another name than the connection's", &everywhere, "https://evil.example", "game.example:4433", false},
