@@ -69,12 +69,12 @@ func TestTheQuietestConnectionGoesFirst(t *testing.T) {
 		t.Errorf("%v, closed are %+v", err, all)
 	}
 	busy()
-	if _ = a.Close(); p.quiet.Len() != 0 || p.open != 1 {
-		t.Errorf("%d quiet of %d", p.quiet.Len(), p.open)
+	if _ = a.Close(); p.quiet.Len() != 0 || p.busy.Len() != 1 {
+		t.Errorf("%d are quiet, %d busy", p.quiet.Len(), p.busy.Len())
 	}
 	_ = a.Close() // counts once
-	if p.quiet.Len() != 0 || p.open != 1 {
-		t.Errorf("%d quiet of %d", p.quiet.Len(), p.open)
+	if p.quiet.Len() != 0 || p.busy.Len() != 1 {
+		t.Errorf("%d are quiet, %d busy", p.quiet.Len(), p.busy.Len())
 	}
 }
 
@@ -125,11 +125,11 @@ func TestABusySiteTakesNobodysPlace(t *testing.T) {
 func TestWhoHasLeftIsNotBounded(t *testing.T) {
 	p, all, come := full(1)
 	c := p.quiet.Front().Value.(*Conn)
-	if !c.Leave() || c.Leave() || !come(2) || all[0].closed != 0 || p.open != 1 {
-		t.Errorf("%d are open, closed are %+v", p.open, all)
+	if !c.Leave() || c.Leave() || !come(2) || all[0].closed != 0 || p.quiet.Len() != 1 {
+		t.Errorf("%d are open, closed are %+v", p.quiet.Len(), all)
 	}
-	if err := c.Close(); err != nil || p.open != 1 || all[0].closed != 1 {
-		t.Errorf("%v, %d are open", err, p.open)
+	if err := c.Close(); err != nil || p.quiet.Len() != 1 || all[0].closed != 1 {
+		t.Errorf("%v, %d are open", err, p.quiet.Len())
 	}
 }
 
@@ -155,5 +155,88 @@ func TestARequestKnowsItsConnection(t *testing.T) {
 	}
 	if Of(t.Context()) != nil {
 		t.Error("a request of nowhere has a connection")
+	}
+}
+
+// work makes all connections of a site busy.
+func work(p *Pool, host byte) {
+	for e := p.quiet.Front(); e != nil; {
+		c := e.Value.(*Conn)
+		if e = e.Next(); c.site == siteOf((&bare{host: host}).RemoteAddr()) {
+			c.Work()
+		}
+	}
+}
+
+// closed are the hosts of connections that were closed, in the order in which they came.
+func closed(all []*bare) (hosts []byte) {
+	for _, b := range all {
+		for range b.closed {
+			hosts = append(hosts, b.host)
+		}
+	}
+	return hosts
+}
+
+// A site whose answers take all connections makes room for others, its oldest answer first, until
+// they have about as many; it gets none of theirs, and a quiet connection of a small site stays.
+func TestASiteWithManyAnswersMakesRoom(t *testing.T) {
+	p, all, come := full(1, 1, 2, 1, 1, 1)
+	work(p, 1)
+	if !come(3) || all[0].closed != 1 || len(closed(all)) != 1 {
+		t.Errorf("a newcomer closes %v", closed(all))
+	}
+	work(p, 3)
+	if come(1) || len(closed(all)) != 1 {
+		t.Errorf("a newcomer of the site with the most closes %v", closed(all))
+	}
+	for range 2 {
+		come(3)
+		work(p, 3)
+	}
+	if got := closed(all); string(got) != "\x01\x01" || all[1].closed != 1 {
+		t.Errorf("further ones close %v", got)
+	}
+	if come(3) {
+		t.Error("a site gets more than the one that had the most")
+	}
+}
+
+// A site has at most so many connections, however much room there is: it closes a quiet one of its
+// own for a newcomer, and none of others.
+func TestConnectionsOfASiteAreBounded(t *testing.T) {
+	p, all, come := full(2, 1, 1, 0, 0, 0)
+	p.cfg.PerSite = 3
+	if !come(1) || len(closed(all)) != 1 {
+		t.Errorf("below its bound a site closes %v", closed(all))
+	}
+	p.cfg.Max++
+	if !come(1) || all[1].closed != 1 || all[0].closed != 0 {
+		t.Errorf("at its bound a site closes %v", closed(all))
+	}
+	work(p, 1)
+	if come(1) || !come(3) || p.sites[siteOf(all[1].RemoteAddr())] != 3 {
+		t.Errorf("a site has %d connections, at most 3 are allowed", p.sites[siteOf(all[1].RemoteAddr())])
+	}
+}
+
+// The connection of a proxy is of no site until it is known for whom it asks, and then of that one,
+// which has a bound.
+func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
+	p, _, come := full(1, 1, 7, 7, 7)
+	p.cfg.Max, p.cfg.PerSite = 9, 2
+	at := func(host byte) net.Addr { return (&bare{host: host}).RemoteAddr() }
+	p.cfg.Proxy = func(from net.Addr) bool { return siteOf(from) == siteOf(at(9)) }
+	for range 3 {
+		if !come(9) || p.sites[siteOf(at(9))] != 0 {
+			t.Fatal("a proxy has a site of its own")
+		}
+	}
+	c := p.quiet.Back().Value.(*Conn)
+	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 1 || p.sites[siteOf(at(1))] != 2 {
+		t.Errorf("the sites have %v", p.sites)
+	}
+	if c.Leave(); p.sites[siteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 0 {
+		t.Errorf("when it has left they have %v", p.sites)
 	}
 }

@@ -9,11 +9,15 @@ import (
 func Bounds() limits.Table {
 	return limits.Table{limits.Operation: {
 		{
-			Name: "connections of the page server (`--web`), WebSockets aside", Default: maxConns, Unit: "connections",
-			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "the one that has been quiet for longest is closed, of the site with the most",
+			Name: "connections of the page server (`--web`), WebSockets aside", Default: MaxConns, Unit: "connections",
+			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "one of the site with the most is closed: the one that has been quiet for longest, or has its answer for longest where a site is at least two larger by such",
 		},
 		{
-			Name: "… new ones of a site, and of all", Default: door.TollRates(maxConns), Unit: "a second",
+			Name: "… of one site", Default: maxPerSite, Unit: "connections",
+			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "one of the site that is quiet is closed, or else the newcomer",
+		},
+		{
+			Name: "… new ones of a site, and of all", Default: door.TollRates(MaxConns), Unit: "a second",
 			Counter: `netloop_web_connections_refused_total{reason="rate"}`, Full: "closed before TLS",
 		},
 		{

@@ -28,9 +28,11 @@ const (
 	writeTimeout = time.Minute
 	idleTimeout  = 30 * time.Second
 	maxHeader    = 8 << 10
-	// maxConns is ample for pages, which need a connection for some seconds; who comes then takes
-	// the place of whoever has been quiet for longest.
-	maxConns = 256
+	// MaxConns is ample for pages, which need a connection for some seconds; a newcomer then takes
+	// the place of another one, of the site that has the most. maxPerSite are those of one site: a
+	// browser opens six.
+	MaxConns   = 256
+	maxPerSite = MaxConns / 2
 	// sendBuffer bounds what the kernel holds of an answer for a peer that does not read.
 	sendBuffer = 128 << 10
 	// readRate is how many bytes a second are read of a connection, at once readBurst: twice what
@@ -95,11 +97,11 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}
 	cfg.Origins.Serves(h.scheme(), ln.Addr())
-	toll := door.NewToll(maxConns)
+	toll := door.NewToll(MaxConns)
 	return &Server{
 		tls: cfg.TLS != nil,
 		listener: pool.New(narrow{ln}, pool.Config{
-			Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) },
+			Max: MaxConns, PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
 			Welcome: func(at net.Addr) bool {
 				pays := toll.Pay(at)
 				if !pays {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"reflect"
@@ -440,8 +441,39 @@ func TestNobodyKeepsPagesFromOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if n := cfg.Counts.Conns.Load() + cfg.Counts.Rate.Load(); resp.StatusCode != http.StatusOK || n < 1000-maxConns {
+	if n := cfg.Counts.Conns.Load() + cfg.Counts.Rate.Load(); resp.StatusCode != http.StatusOK || n < 1000-maxPerSite {
 		t.Errorf("%s, and %d connections were closed", resp.Status, n)
+	}
+}
+
+// A site that asks for large files and reads none of them keeps no other site out.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	large := make([]byte, 2<<20)
+	rand.NewChaCha8([32]byte{}).Read(large)
+	cfg := config()
+	cfg.Files = fstest.MapFS{"index.html": {Data: []byte("play")}, "large.bin": {Data: large}}
+	at := start(t, cfg)
+	for site := range byte(MaxConns / maxPerSite) {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, site)}}
+		for range maxPerSite {
+			c, err := from.Dial("tcp", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			_, _ = io.WriteString(c, "GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+			_, _ = c.Read(make([]byte, 1)) // It has begun, or another site made this go.
+		}
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}).DialContext,
+	}}
+	for n := range 10 {
+		resp, err := client.Get("http://" + at + "/")
+		if err != nil {
+			t.Fatalf("request %d: %v", n, err)
+		}
+		_ = resp.Body.Close()
 	}
 }
 
