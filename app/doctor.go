@@ -17,8 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/pool"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport/quicnet"
+	"github.com/netloop/netloop/internal/web"
 )
 
 // finding is one line of the doctor.
@@ -72,7 +74,7 @@ func (c *configuration) examine(ctx context.Context, environ []string) []finding
 	return []finding{
 		examineBuffers(),
 		examineProcessors(runtime.GOMAXPROCS(0), runtime.NumCPU(), cpuLimit(os.DirFS("/"))),
-		examineFiles(fileLimit()),
+		c.examineFiles(pool.Files()),
 		examineClock(clockSynchronised()),
 		c.examineCertificate(now),
 		c.examineListen(),
@@ -145,11 +147,21 @@ func cpuLimit(root fs.FS) float64 {
 	return least
 }
 
-// wantFiles is ample: clients share one socket, and the admin listener has at most 64
+// wantFiles is ample without pages: clients share one socket, and the admin listener has at most 64
 // connections.
 const wantFiles = 256
 
-func examineFiles(limit uint64, err error) finding {
+// files is how many files a server with these settings may need: with pages one for each connection
+// of a browser, and for each player who comes by a WebSocket or wants to.
+func (o *options) files() uint64 {
+	if o.Web == "" {
+		return wantFiles
+	}
+	return wantFiles + web.MaxConns + uint64(o.MaxClients+o.MaxClients/4)
+}
+
+func (c *configuration) examineFiles(limit uint64, err error) finding {
+	wantFiles := c.options.files()
 	switch {
 	case err != nil:
 		return finding{about: "open files", is: "not known on this system"}

@@ -31,13 +31,6 @@ func udpBuffers(size int) (receive, send int, err error) {
 	return receive, send, err
 }
 
-// fileLimit is how many files this process may open.
-func fileLimit() (uint64, error) {
-	var limit unix.Rlimit
-	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	return limit.Cur, err
-}
-
 // clockSynchronised reports whether the kernel holds the time of day for synchronised.
 func clockSynchronised() (bool, error) {
 	state, err := unix.Adjtimex(new(unix.Timex))

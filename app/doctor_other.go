@@ -7,6 +7,4 @@ import "errors"
 // udpBuffers is for Linux, where its remedy is.
 func udpBuffers(int) (receive, send int, err error) { return 0, 0, errors.ErrUnsupported }
 
-func fileLimit() (uint64, error) { return 0, errors.ErrUnsupported }
-
 func clockSynchronised() (bool, error) { return false, errors.ErrUnsupported }

@@ -69,6 +69,7 @@ func TestTheDoctorSaysWhatToMend(t *testing.T) {
 
 // Figures of a machine that are too low have a remedy, and others none.
 func TestTheDoctorKnowsFigures(t *testing.T) {
+	few, paged := &configuration{options: &options{}}, &configuration{options: &options{Web: ":1", MaxClients: 100}}
 	for _, c := range []struct {
 		finding
 		is, remedy string
@@ -79,9 +80,11 @@ func TestTheDoctorKnowsFigures(t *testing.T) {
 		{examineProcessors(8, 8, 3.5), "the cgroup allows 3.5", "leave GOMAXPROCS out"},
 		{examineProcessors(2, 8, 0.5), "the cgroup allows 0.5", "allow 1 or more"},
 		{examineProcessors(1, 1, 0), "1 of 1", "give it 2"},
-		{examineFiles(wantFiles, nil), "at most 256", ""},
-		{examineFiles(wantFiles-1, nil), "at most 255", "ulimit -n 256"},
-		{examineFiles(0, errors.ErrUnsupported), "not known", ""},
+		{few.examineFiles(wantFiles, nil), "at most 256", ""},
+		{few.examineFiles(wantFiles-1, nil), "at most 255", "ulimit -n 256"},
+		{paged.examineFiles(wantFiles, nil), "at most 256", "ulimit -n 637"},
+		{paged.examineFiles(637, nil), "at most 637", ""},
+		{few.examineFiles(0, errors.ErrUnsupported), "not known", ""},
 		{examineClock(true, nil), "synchronised", ""},
 		{examineClock(false, nil), "not synchronised", "timedatectl"},
 		{examineClock(false, errors.ErrUnsupported), "not known", ""},

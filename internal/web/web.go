@@ -101,7 +101,7 @@ func Listen(cfg Config) (*Server, error) {
 	return &Server{
 		tls: cfg.TLS != nil,
 		listener: pool.New(narrow{ln}, pool.Config{
-			Max: MaxConns, PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
+			Max: connsFor(pool.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
 			Welcome: func(at net.Addr) bool {
 				pays := toll.Pay(at)
 				if !pays {
@@ -122,6 +122,15 @@ func Listen(cfg Config) (*Server, error) {
 			ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 		},
 	}, nil
+}
+
+// connsFor is how many connections pages get where a process may open so many files: at most half
+// of them, so that the admin listener and the server's own files have theirs.
+func connsFor(files uint64, err error) int {
+	if err != nil {
+		return MaxConns
+	}
+	return int(min(MaxConns, max(files/2, 1)))
 }
 
 // http1 is HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
