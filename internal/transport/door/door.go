@@ -60,8 +60,13 @@ func New(cfg Config) *Door {
 	return d
 }
 
-// AskForProof tells whether a peer whose first packet has come shall prove its address first.
-func (d *Door) AskForProof(addr net.Addr) bool { return d.strangers.askForProof(addr) }
+// AskForProof tells whether a peer whose first packet has come shall prove its address first. Every
+// peer does while nobody can come in: only proven addresses use up the rate at which some are heard
+// all the same.
+func (d *Door) AskForProof(addr net.Addr) bool {
+	code, hear := d.cfg.Refusing()
+	return d.strangers.askForProof(addr, code != 0 && hear)
+}
 
 // Place is that of a connection among the strangers, from its first packet on.
 type Place struct {
@@ -72,7 +77,7 @@ type Place struct {
 // Begin gives a connection that begins a place, or nil, before it has cost anything. A proven
 // address is one that nobody can have forged. Who has a place calls Enter or Abandon.
 func (d *Door) Begin(addr net.Addr, proven bool) *Place {
-	if d.refusing() {
+	if d.refusing(proven) {
 		return nil
 	}
 	st := d.strangers.begin(addr, proven)
@@ -87,11 +92,13 @@ func (d *Door) Begin(addr net.Addr, proven bool) *Place {
 func (p *Place) Abandon() { p.door.strangers.abandon(p.stranger) }
 
 // refusing tells whether a connection is refused because the server can let in nobody.
-func (d *Door) refusing() bool {
+func (d *Door) refusing(proven bool) bool {
 	code, hear := d.cfg.Refusing()
 	switch {
-	case code == 0, hear && d.heard.Allow():
+	case code == 0, hear && proven && d.heard.Allow():
 		return false
+	case hear && !proven:
+		d.cfg.Stats.Drop(transport.DropUnproven, 1)
 	case code == transport.CodeFull:
 		d.cfg.Stats.Drop(transport.DropFull, 1)
 	default:

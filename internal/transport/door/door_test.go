@@ -143,3 +143,30 @@ func TestASiteIsThatOfItsAddress(t *testing.T) {
 		t.Error(other)
 	}
 }
+
+// While nobody can come in, every peer proves its address, and first packets from forged addresses
+// use up nothing of the rate at which players are heard who want their seats back.
+func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return transport.CodeBusy, true }})
+	d.heard.SetLimit(0)
+	for n := range 10 * heardBurst {
+		if d.Begin(from(n), false) != nil {
+			t.Fatal("an address that may be forged has a place")
+		}
+	}
+	if n := stats.Dropped(transport.DropUnproven); n != 10*heardBurst {
+		t.Errorf("%d are counted as unproven", n)
+	}
+	if !d.AskForProof(from(1)) {
+		t.Error("nobody has to prove its address")
+	}
+	for n := range heardBurst {
+		if d.Begin(from(n), true) == nil {
+			t.Fatalf("the proven address %d is not heard", n)
+		}
+	}
+	if d.Begin(from(99), true) != nil {
+		t.Error("more are heard than the rate allows")
+	}
+}

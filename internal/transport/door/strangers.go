@@ -77,12 +77,13 @@ func siteOf(addr net.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// askForProof tells whether a peer shall prove its address before it gets a place: if it must,
-// and the rate of such questions allows one more. They go to whoever the address belongs to.
-func (s *strangers) askForProof(addr net.Addr) bool {
+// askForProof tells whether a peer shall prove its address before it gets a place: if all have to,
+// or it must, and the rate of such questions allows one more. They go to whoever the address
+// belongs to.
+func (s *strangers) askForProof(addr net.Addr, all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mustProveLocked(siteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
+	if !all && !s.mustProveLocked(siteOf(addr)) || !s.retries.AllowN(s.now(), 1) {
 		return false
 	}
 	s.stats.Retries.Add(1)

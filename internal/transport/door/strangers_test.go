@@ -62,11 +62,11 @@ func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
 func TestStrangersOfASiteAreBounded(t *testing.T) {
 	c := newCrowd(100)
 	all := c.mustCome(t, 1, maxPerSite)
-	if c.come(1) != nil || !c.askForProof(from(1)) {
+	if c.come(1) != nil || !c.askForProof(from(1), false) {
 		t.Error("one more has a place")
 	}
 	c.wantDropped(t, transport.DropHandshakeSite, 1)
-	if c.askForProof(from(2)) {
+	if c.askForProof(from(2), false) {
 		t.Error("somebody else has to prove its address")
 	}
 	c.mustCome(t, 2, maxPerSite)
@@ -154,18 +154,18 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	c := newCrowd(100)
 	var forged []*stranger
 	for range maxPerSite {
-		if c.askForProof(from(1)) {
+		if c.askForProof(from(1), false) {
 			t.Fatal("a proof is asked for too early")
 		}
 		forged = append(forged, c.begin(from(1), false))
 	}
-	if !c.askForProof(from(1)) || c.askForProof(from(2)) {
+	if !c.askForProof(from(1), false) || c.askForProof(from(2), false) {
 		t.Error("a site with many unproven strangers has to prove its address, no other")
 	}
 	for n := maxPerSite; n < maxHalfOpen; n++ {
 		forged = append(forged, c.begin(from(n), false))
 	}
-	if !c.askForProof(from(99)) {
+	if !c.askForProof(from(99), false) {
 		t.Error("beside", maxHalfOpen, "handshakes that are half open a proof is not asked for")
 	}
 	if n := c.stats.Retries.Load(); n != 2 {
@@ -173,7 +173,7 @@ func TestForgedAddressesKeepNobodyOut(t *testing.T) {
 	}
 	c.mustCome(t, 1, maxPerSite)
 	c.abandon(forged[0])
-	if c.askForProof(from(99)) {
+	if c.askForProof(from(99), false) {
 		t.Error("the end of a half open handshake frees no place")
 	}
 	if c.met(forged[0], nil) {
@@ -208,7 +208,7 @@ func TestStrangersAreCounted(t *testing.T) {
 				default:
 					c.met(all[i], new(caller))
 				}
-			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0)) || rng.IntN(2) == 0); st != nil {
+			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0), false) || rng.IntN(2) == 0); st != nil {
 				all = append(all, st)
 			}
 			c.check(t, seed, all)
@@ -269,7 +269,7 @@ func TestHandshakesHaveARate(t *testing.T) {
 			t.Fatal("no rate for handshake", n)
 		}
 	}
-	if pass(1) || !c.askForProof(from(1)) || !c.crowded(from(1)) {
+	if pass(1) || !c.askForProof(from(1), false) || !c.crowded(from(1)) {
 		t.Error("a site is faster than its rate")
 	}
 	c.wantDropped(t, transport.DropHandshakeRate, 1)
@@ -381,11 +381,11 @@ func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
 	all := c.mustCome(t, 0, most)
 	c.mustCome(t, 1, 1) // One has to go.
 	c.leave(all[most-1])
-	if c.askForProof(from(2)) {
+	if c.askForProof(from(2), false) {
 		t.Error("where there is a place a proof is asked for")
 	}
 	half := c.begin(from(3), false)
-	if half == nil || !c.askForProof(from(2)) {
+	if half == nil || !c.askForProof(from(2), false) {
 		t.Error("where a handshake that is half open has the last place no proof is asked for")
 	}
 	c.abandon(half)
@@ -420,7 +420,7 @@ func TestProofsHaveARate(t *testing.T) {
 	c.mustCome(t, 1, maxPerSite)
 	asked := 0
 	for range 2 * retryBurst {
-		if c.askForProof(from(1)) {
+		if c.askForProof(from(1), false) {
 			asked++
 		}
 	}
