@@ -198,8 +198,9 @@ func (d *Door) Refuse(code transport.Code, text string) {
 
 // Close ends every session with the reason given to Refuse, or CodeClosing, and returns
 // when every goroutine of the door has ended. Sessions get until the end of ctx, and
-// at most carrier.Linger, to bring out what was sent. Whoever comes later is refused. It is
-// called once.
+// at most carrier.Linger, to bring out what was sent. An admission that ignores its context it
+// leaves behind carrier.CloseGrace after the end of ctx, which the log says. Later connections are
+// refused. It is called once.
 func (d *Door) Close(ctx context.Context) {
 	d.mu.Lock()
 	if d.refuse == nil {
@@ -219,7 +220,9 @@ func (d *Door) Close(ctx context.Context) {
 		v.Close(why.Code, why.Text)
 	}
 	stop := context.AfterFunc(ctx, func() { d.closeAll(why) })
-	d.serving.Wait() // New dials are still answered meanwhile.
+	if !carrier.WaitUntil(ctx, d.serving.Wait) { // New dials are still answered meanwhile.
+		d.cfg.Log.Error("an admission does not return: the server ends without it")
+	}
 	stop()
 }
 

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/transport/carrier"
 	"github.com/netloop/netloop/internal/transport/gate"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // caller is somebody at the door who says nothing.
@@ -169,4 +173,25 @@ func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
 	if d.Begin(from(99), true) != nil {
 		t.Error("more are heard than the rate allows")
 	}
+}
+
+// A door closes though an admission ignores its context: the admission is left behind.
+func TestADoorClosesBesideAnAdmissionThatHangs(t *testing.T) {
+	open(t, "hangs", func(t *testing.T, h *house) {
+		held := make(chan struct{})
+		h.admits = func(context.Context, *netloopv1.Hello) error { <-held; return nil }
+		h.comes(aHello(t))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		began := time.Now()
+		h.Close(ctx)
+		if took := time.Since(began); took != 2*time.Second+carrier.CloseGrace {
+			t.Errorf("it took %v", took)
+		}
+		if !strings.Contains(h.log.String(), "an admission does not return") {
+			t.Errorf("the log says %q", h.log.String())
+		}
+		close(held)
+		synctest.Wait()
+	})
 }

@@ -67,7 +67,7 @@ func (h *Host) Close(ctx context.Context) {
 		}
 	})
 	defer stop()
-	h.wait.Wait()
+	carrier.WaitUntil(ctx, h.wait.Wait) // An admission that ignores its context is left behind.
 }
 
 // serve is the life of one connection.
