@@ -74,7 +74,7 @@ func (d *Door) handshake(v Visitor, st *stranger, remote string) (carrier.Conn, 
 	defer cancel()
 	conn, err := v.Open(ctx)
 	if err != nil {
-		return nil, nil, d.noHello(err)
+		return nil, nil, d.noHello(st, err)
 	}
 	deadline, _ := ctx.Deadline()
 	setDeadline(conn, deadline)
@@ -85,7 +85,7 @@ func (d *Door) handshake(v Visitor, st *stranger, remote string) (carrier.Conn, 
 		case err != nil && r.Waits() && !errors.Is(err, os.ErrDeadlineExceeded) && carrier.Ended(conn) && conn.Closed().Remote:
 			return conn, nil, errLeft
 		case err != nil:
-			return conn, nil, d.noHello(err)
+			return conn, nil, d.noHello(st, err)
 		}
 		answer, hello, err := r.Take(frame)
 		if err != nil {
@@ -97,7 +97,7 @@ func (d *Door) handshake(v Visitor, st *stranger, remote string) (carrier.Conn, 
 			return conn, adm, err
 		}
 		if _, err := conn.Write(answer); err != nil {
-			return conn, nil, d.noHello(err)
+			return conn, nil, d.noHello(st, err)
 		}
 	}
 }
@@ -109,11 +109,13 @@ func setDeadline(conn carrier.Conn, at time.Time) {
 }
 
 // noHello says what kept the hello from arriving.
-func (d *Door) noHello(err error) error {
+func (d *Door) noHello(st *stranger, err error) error {
 	var r *transport.Refusal
 	switch {
 	case errors.As(err, &r):
 		return err
+	case d.strangers.dismisses(st): // It is counted as that.
+		return errBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		d.cfg.Stats.Drop(transport.DropHelloTimeout, 1)
 		return &transport.Refusal{Code: transport.CodeTimeout, Text: fmt.Sprintf("no hello within %v", d.cfg.HelloTimeout)}

@@ -409,7 +409,7 @@ func TestTheLogIsNotFilled(t *testing.T) {
 	})
 }
 
-// A stranger that has to make room is told so by its door, and counted once.
+// A stranger that has to make room is told so by its door, and counted once, and as nothing else.
 func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{stats: new(transport.Stats)}
@@ -424,6 +424,9 @@ func TestWhoHasToMakeRoomIsToldSo(t *testing.T) {
 		}
 		if _, closed := all[0].said(t); closed != transport.CodeBusy || h.stats.Refused.Load() != 1 {
 			t.Errorf("the oldest is closed with %v, and %d are counted", closed, h.stats.Refused.Load())
+		}
+		if dismissed, malformed := h.stats.Dropped(transport.DropDismissed), h.stats.Dropped(transport.DropHello); dismissed != 1 || malformed != 0 {
+			t.Errorf("%d are counted as dismissed and %d as malformed, want 1 and 0", dismissed, malformed)
 		}
 		for _, g := range all[1:] {
 			if _, closed := g.said(t); closed != 0 {

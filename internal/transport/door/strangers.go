@@ -149,6 +149,13 @@ func (s *strangers) met(st *stranger, who Visitor) bool {
 	return true
 }
 
+// dismisses tells whether a stranger has been told to go.
+func (s *strangers) dismisses(st *stranger) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return st.stage == dismissed
+}
+
 // leave takes a stranger out: it is a player now, or gone. Only the first time counts.
 func (s *strangers) leave(st *stranger) {
 	s.mu.Lock()
