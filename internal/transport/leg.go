@@ -1,6 +1,10 @@
 package transport
 
-import "time"
+import (
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
 
 // leg is what one session takes of a link: what the link's driver calls is for the session that it
 // carries. One goroutine calls receiveDatagram, one receiveStream, one sendDatagrams, and one
@@ -18,6 +22,20 @@ type leg struct {
 	messages                 uint64        // stream reader: that have come over the stream
 	taken                    bool          // stream reader: the room has taken the client
 	datagram, tail           []byte        // datagram writer: scratch
+}
+
+// welcome queues the server's answer to the hello as the first bytes of the session. An answer that
+// cannot be encoded ends the session.
+func (l *leg) welcome(w *netloopv1.Welcome) error {
+	b, err := AppendWelcome(nil, w)
+	if err != nil {
+		l.shutdown(CodeInternal, "the welcome could not be encoded")
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.box.reliable.append(b)
+	return nil
 }
 
 // moved tells at which address the peer is now, when that has changed, and reports whether the

@@ -3,6 +3,8 @@ package transport
 import (
 	"sync/atomic"
 	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Link is one connection after its handshake as its driver sees it: bytes that have arrived
@@ -25,6 +27,11 @@ func (l *Link) OnWake(datagrams, stream func()) {
 	l.wakers.Store(&wakers{datagrams, stream})
 	l.leg.Load().wakers.Store(l.wakers.Load())
 }
+
+// Welcome queues the server's answer to the hello in front of all that the session sends. The
+// driver calls it before [Admission.Joined]: a client that does not read its welcome has joined,
+// and leaves like every other client.
+func (l *Link) Welcome(w *netloopv1.Welcome) error { return l.leg.Load().welcome(w) }
 
 // SetRTT tells the smoothed round trip that the link measures.
 func (l *Link) SetRTT(srtt time.Duration) { l.leg.Load().srtt.Store(int64(srtt)) }

@@ -175,14 +175,10 @@ func (l *Link) moveOn(frame []byte) error {
 		return &Closed{Code: r.Code, Text: r.Text}
 	}
 	adm.Welcome.Datagram = old.lastDatagram() + 1
-	welcome, err := AppendWelcome(nil, adm.Welcome)
 	session, next := l.succeed(old, adm.Session, hello.GetDatagram())
-	next.box.reliable.append(welcome)
+	_ = next.welcome(adm.Welcome) // Its error ends the session.
 	adm.Joined(session)
 	l.begin(old, next)
-	if err != nil {
-		l.Shutdown(CodeInternal, "the welcome could not be encoded")
-	}
 	return nil
 }
 

@@ -43,13 +43,14 @@ type carrier struct {
 	flush Flusher                   // Conn, if it is one
 
 	wake   chan struct{}     // there may be datagrams to send: holds one signal
+	begun  chan struct{}     // closed once the stream's first bytes have been written
 	frames onDemand          // writes the stream
 	end    onDemand          // closes the connection
 	remote *transport.Closed // the peer's close frame; of the goroutine of Run
 }
 
 func (c *carrier) run() transport.Closed {
-	c.wake = make(chan struct{}, 1)
+	c.wake, c.begun = make(chan struct{}, 1), make(chan struct{})
 	c.flush, _ = c.Conn.(Flusher)
 	c.frames.work, c.end.work = c.writeStream, c.close
 	c.Link.OnWake(c.wakeDatagrams, c.wakeStream)
@@ -194,9 +195,16 @@ func (c *carrier) streamEnded(err error) {
 	}
 }
 
-// writeDatagrams sends until the connection ends. It waits for one channel alone, because it does
-// so in each tick, and to wait for two at once costs half as much again.
+// writeDatagrams sends until the connection ends, but nothing before the first bytes of the stream,
+// which are the server's welcome: a client that reads its welcome first loses no datagram. It waits
+// for one channel alone, because it does so in each tick, and to wait for two at once costs half as
+// much again.
 func (c *carrier) writeDatagrams() {
+	select {
+	case <-c.begun:
+	case <-c.Conn.Context().Done():
+		return
+	}
 	nextRTT := c.Clock()
 	for range c.wake {
 		if c.Conn.Context().Err() != nil || c.Link.SendDatagrams(c.Clock, c.sendDatagram) != nil {
@@ -232,13 +240,26 @@ func (c *carrier) sendDatagram(b []byte) error {
 // nothing can be written any more.
 func (c *carrier) writeStream() bool {
 	if c.writeChunks() != nil {
+		if !Ended(c.Conn) { // The peer has refused the stream alone.
+			c.Conn.Close(transport.CodeProtocol, "the stream cannot be written")
+		}
 		return false
 	}
+	c.begins()
 	why, ended := c.Link.CloseRequested()
 	if ended && why.Code != transport.CodeSlow {
 		_ = c.Conn.CloseWrite() // The peer reads up to here and closes the connection.
 	}
 	return !ended
+}
+
+// begins lets datagrams be sent. The goroutine that writes the stream calls it, after each write.
+func (c *carrier) begins() {
+	select {
+	case <-c.begun:
+	default:
+		close(c.begun)
+	}
 }
 
 // writeChunks writes all that waits.

@@ -379,3 +379,62 @@ func TestWritesThatFail(t *testing.T) {
 		}
 	})
 }
+
+// The server's welcome is the first thing that a client can read: no datagram is sent before the
+// first bytes of the stream have been written, and those that wait are sent then.
+func TestNoDatagramLeavesBeforeTheWelcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, own := nettest.NewWire(), nettest.NewOwner(nil)
+		w.Slow = time.Second
+		session, link := transport.NewSession(transport.SessionConfig{ID: 1, Inbox: own.Arrivals, Limits: transport.DefaultLimits})
+		if err := link.Welcome(nettest.Welcome(1)); err != nil {
+			t.Fatal(err)
+		}
+		session.Send(transport.Message{Method: 2})
+		session.Flush(0)
+		over := make(chan transport.Closed, 1)
+		go func() {
+			over <- Run(Config{Conn: w, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)})
+		}()
+		time.Sleep(w.Slow / 2)
+		if n := w.Inside.Load(); n != 1 {
+			t.Errorf("while the welcome is written there are %d writes", n)
+		}
+		time.Sleep(2 * w.Slow)
+		w.Mu.Lock()
+		if len(w.Sent) != 1 || len(w.Wrote) == 0 {
+			t.Errorf("after that %d datagrams and %d bytes have left", len(w.Sent), len(w.Wrote))
+		}
+		w.Mu.Unlock()
+		w.Cut()
+		<-over
+	})
+}
+
+// A connection whose welcome cannot be written ends, and with it everything that waits for it.
+func TestARunWithoutAWelcomeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			slow time.Duration
+			want transport.Code
+		}{"it is refused": {0, transport.CodeProtocol}, "the connection is cut meanwhile": {time.Second, transport.CodeLost}} {
+			w, own := nettest.NewWire(), nettest.NewOwner(nil)
+			w.Slow, w.Fails = c.slow, nettest.ErrGone
+			_, link := transport.NewSession(transport.SessionConfig{ID: 1, Inbox: own.Arrivals, Limits: transport.DefaultLimits})
+			if err := link.Welcome(nettest.Welcome(1)); err != nil {
+				t.Fatal(err)
+			}
+			if c.slow > 0 {
+				time.AfterFunc(c.slow/2, w.Cut)
+			}
+			Run(Config{Conn: w, Link: link, Clock: func() time.Duration { return 0 }, Chunks: new(Chunks)})
+			closed := w.Closed().Code
+			if len(w.Closes) > 0 {
+				closed = w.Closes[0].Code
+			}
+			if closed != c.want {
+				t.Errorf("%s: it is closed with %v, want %v", name, closed, c.want)
+			}
+		}
+	})
+}

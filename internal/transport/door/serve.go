@@ -33,12 +33,11 @@ func (d *Door) serve(v Visitor, st *stranger) {
 	}
 	session, link := transport.NewSession(adm.Session)
 	d.letMove(v, st, link, adm.Who)
-	welcomed := d.welcome(conn, adm.Welcome)
+	if err := link.Welcome(adm.Welcome); err != nil {
+		d.Failed("the welcome could not be encoded", "error", err)
+	}
 	adm.Joined(session) // In any case: whoever was admitted leaves with a Gone.
 	d.entered(v, link)
-	if welcomed != nil {
-		v.Close(transport.CodeInternal, "the welcome could not be written")
-	}
 	link.End(carrier.Run(carrier.Config{
 		Conn: conn, Link: link, Clock: adm.Session.Clock, Chunks: &d.chunks, Peer: peer, Peers: v.Peers(),
 	}))
@@ -164,18 +163,4 @@ func (d *Door) decline(v Visitor, conn carrier.Conn, err error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(carrier.Linger))
 	_, _ = conn.Write(transport.AppendRefused(nil, r)) // The close below says the same.
 	conn.Close(r.Code, r.Text)
-}
-
-// welcome writes the answer to a hello that was accepted.
-func (d *Door) welcome(conn carrier.Conn, w *netloopv1.Welcome) error {
-	b, err := transport.AppendWelcome(nil, w)
-	if err != nil {
-		d.Failed("the welcome could not be encoded", "error", err)
-		return err
-	}
-	_ = conn.SetWriteDeadline(time.Now().Add(d.cfg.HelloTimeout))
-	if _, err = conn.Write(b); err != nil {
-		return err
-	}
-	return conn.SetWriteDeadline(time.Time{})
 }

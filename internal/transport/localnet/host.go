@@ -88,14 +88,8 @@ func (h *Host) serve(c *conn) {
 	}
 	session, link := transport.NewSession(a.Session)
 	h.letMove(c, link, a.Who)
-	welcome, err := transport.AppendWelcome(nil, a.Welcome)
-	if err == nil {
-		_, err = c.Write(welcome)
-	}
-	a.Joined(session) // In any case: whoever was admitted leaves with a Gone.
-	if err != nil {
-		c.Close(transport.CodeInternal, "the welcome could not be written")
-	}
+	_ = link.Welcome(a.Welcome) // Its error ends the session.
+	a.Joined(session)           // In any case: whoever was admitted leaves with a Gone.
 	link.End(carrier.Run(carrier.Config{Conn: c, Link: link, Clock: a.Session.Clock, Chunks: &h.chunks, Peer: c.RemoteAddr()}))
 }
 

@@ -138,17 +138,13 @@ func (e *end) admit(hello *netloopv1.Hello) {
 		e.refuse(err)
 		return
 	}
-	welcome, err := transport.AppendWelcome(nil, a.Welcome)
-	e.stream.waiting = append(e.stream.waiting, welcome...)
 	if a.Session.Stats == nil {
 		a.Session.Stats = e.conn.net.Stats
 	}
 	s := e.start(a.Session)
 	e.letMove(a.Who)
+	_ = e.link.Welcome(a.Welcome) // Its error ends the session.
 	a.Joined(s)
-	if err != nil {
-		e.link.Shutdown(transport.CodeInternal, err.Error())
-	}
 	e.handOver()
 }
 
