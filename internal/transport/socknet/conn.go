@@ -81,12 +81,13 @@ type Conn struct {
 	taken    *rate.Limiter // messages
 	control  *rate.Limiter // pings and pongs
 
-	out     [1 + transport.MaxDatagram]byte // of the goroutine that sends datagrams
-	piece   []byte                          // of the goroutine that writes the stream
-	reading atomic.Bool                     // it waits for the peer
-	heard   atomic.Int64                    // when something came, in nanoseconds since began
-	rtt     atomic.Int64                    // of the last ping
-	began   time.Time
+	out   [1 + transport.MaxDatagram]byte // of the goroutine that sends datagrams
+	piece []byte                          // of the goroutine that writes the stream
+	began time.Time
+	rtt   atomic.Int64 // of the last ping
+	// Times in nanoseconds since began; 0 is none.
+	waits   atomic.Int64 // when the read of the socket that blocks now was called
+	writeBy atomic.Int64 // the write deadline
 
 	mu  sync.Mutex
 	why *transport.Closed // under mu: the first reason for its end
@@ -109,7 +110,29 @@ func newConn(socket net.Conn) *Conn {
 func (c *Conn) open(ws *websocket.Conn) {
 	c.ws = ws
 	ws.SetReadLimit(MaxMessage)
-	c.hear()
+}
+
+// watched is the socket, with TLS around it or not, as the WebSocket reads it. It notes since when
+// a read blocks: between messages, inside one, or for the answer to a close.
+type watched struct {
+	net.Conn
+	carrier *Conn
+}
+
+// Read implements net.Conn.
+func (w watched) Read(b []byte) (int, error) {
+	w.carrier.waits.Store(int64(time.Since(w.carrier.began)))
+	defer w.carrier.waits.Store(0)
+	return w.Conn.Read(b)
+}
+
+// silence is for how long the server has waited for bytes of the peer; 0: it does not read now.
+func (c *Conn) silence() time.Duration {
+	since := c.waits.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(c.began) - time.Duration(since)
 }
 
 // Next implements carrier.Merged.
@@ -136,10 +159,7 @@ func (c *Conn) Next() (datagram bool, err error) {
 
 // nextMessage waits for a message and reads what it is.
 func (c *Conn) nextMessage() error {
-	c.reading.Store(true)
 	kind, message, err := c.ws.Reader(context.Background()) // It ends with the socket.
-	c.reading.Store(false)
-	c.hear()
 	switch {
 	case err != nil:
 		return c.failed(err)
@@ -158,17 +178,6 @@ func (c *Conn) nextMessage() error {
 	}
 	c.message, c.datagram = message, c.first[0] == datagramMessage
 	return nil
-}
-
-// hear notes a sign of the peer.
-func (c *Conn) hear() { c.heard.Store(int64(time.Since(c.began))) }
-
-// silence is for how long the peer has been waited for.
-func (c *Conn) silence() time.Duration {
-	if !c.reading.Load() {
-		return 0
-	}
-	return time.Since(c.began) - time.Duration(c.heard.Load())
 }
 
 // Peek implements carrier.Conn. Datagrams that come before anybody receives any are lost.
@@ -226,8 +235,8 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 		c.piece = make([]byte, 0, 1+streamPiece)
 	}
 	for len(b) > 0 {
-		for c.kernel.unsent() > maxUnsentStream && c.ctx.Err() == nil {
-			time.Sleep(behindStep)
+		if err := c.drained(); err != nil {
+			return n, err
 		}
 		k := min(len(b), streamPiece)
 		c.piece = append(append(c.piece[:0], streamMessage), b[:k]...)
@@ -237,6 +246,18 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 		b, n = b[k:], n+k
 	}
 	return n, nil
+}
+
+// drained waits until the kernel has sent most of what was written, until the write deadline, or
+// until the connection has ended, which the next write tells.
+func (c *Conn) drained() error {
+	for c.kernel.unsent() > maxUnsentStream && c.ctx.Err() == nil {
+		if by := c.writeBy.Load(); by != 0 && int64(time.Since(c.began)) >= by {
+			return c.failed(os.ErrDeadlineExceeded)
+		}
+		time.Sleep(behindStep)
+	}
+	return nil
 }
 
 // SendDatagram implements carrier.Conn.
@@ -257,11 +278,35 @@ func (c *Conn) SendDatagram(b []byte) error {
 	return nil
 }
 
-// SetReadDeadline implements carrier.Conn.
-func (c *Conn) SetReadDeadline(at time.Time) error { return c.socket.SetReadDeadline(at) }
+// SetReadDeadline implements carrier.Conn. A connection that this end closes keeps the deadline of
+// Close.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil
+	}
+	return c.socket.SetReadDeadline(at)
+}
 
-// SetWriteDeadline implements carrier.Conn.
-func (c *Conn) SetWriteDeadline(at time.Time) error { return c.socket.SetWriteDeadline(at) }
+// SetWriteDeadline implements carrier.Conn, likewise.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil
+	}
+	return c.writeUntilLocked(at)
+}
+
+func (c *Conn) writeUntilLocked(at time.Time) error {
+	by := int64(0)
+	if !at.IsZero() {
+		by = max(1, int64(at.Sub(c.began)))
+	}
+	c.writeBy.Store(by)
+	return c.socket.SetWriteDeadline(at)
+}
 
 // CloseWrite implements carrier.Conn. The stream's last frame says that it is the last.
 func (c *Conn) CloseWrite() error { return nil }
@@ -305,9 +350,14 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // Close implements carrier.Conn: it waits for the peer's answer, carrier.Linger at most.
 func (c *Conn) Close(code transport.Code, text string) {
-	if c.because(transport.Closed{Code: code, Text: text}, nil) {
-		_ = c.socket.SetDeadline(time.Now().Add(carrier.Linger)) // An error says that it has ended.
+	c.mu.Lock()
+	if c.why == nil {
+		c.why = &transport.Closed{Code: code, Text: text}
+		until := time.Now().Add(carrier.Linger)
+		_ = c.writeUntilLocked(until)       // An error says that it has ended,
+		_ = c.socket.SetReadDeadline(until) // and so here.
 	}
+	c.mu.Unlock()
 	_ = c.ws.Close(status(code), reason(text))
 	c.cancel()
 }

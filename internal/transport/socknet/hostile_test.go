@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -284,23 +285,29 @@ func TestSilenceIsLookedForOftenEnough(t *testing.T) {
 	}
 }
 
-// Who answers pings and says nothing else, as a page in the background, gives a sign of life; who
-// is not waited for is not silent.
-func TestAPongIsASignOfLife(t *testing.T) {
-	here, there := net.Pipe()
-	defer here.Close()
-	defer there.Close()
-	c := newConn(here)
-	defer c.cancel()
-	if c.heard.Store(int64(-time.Hour)); c.silence() != 0 {
-		t.Error("who is not waited for is silent")
-	}
-	if c.reading.Store(true); c.silence() < time.Hour {
-		t.Errorf("after an hour it is silent for %v", c.silence())
-	}
-	if !c.controlled() || c.silence() >= time.Hour {
-		t.Errorf("after a pong it is silent for %v", c.silence())
-	}
+// A connection is silent for as long as a read of its socket has waited, and not while the server
+// reads nothing, such as during an admission.
+func TestSilenceIsHowLongAReadHasWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		c := newConn(here)
+		defer c.cancel()
+		for range 2 {
+			time.Sleep(time.Hour)
+			if silent := c.silence(); silent != 0 {
+				t.Errorf("a connection that is not read is silent for %v", silent)
+			}
+			go func() { _, _ = watched{here, c}.Read(make([]byte, 1)) }()
+			time.Sleep(time.Minute)
+			if silent := c.silence(); silent != time.Minute {
+				t.Errorf("after a minute without a byte it is silent for %v", silent)
+			}
+			_, _ = there.Write([]byte{1})
+			synctest.Wait()
+		}
+	})
 }
 
 // A client that does not read costs its own writers their time: what has got old is given up and

@@ -1,7 +1,9 @@
 package socknet
 
 import (
+	"bufio"
 	"context"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -108,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &visitor{Conn: newConn(socket.Conn), server: s}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	ws, err := websocket.Accept(watching{w, v.Conn}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.
 		OnPingReceived:     func(context.Context, []byte) bool { return v.controlled() },
@@ -127,6 +129,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.follow(v)
 	place.Enter(v)
+}
+
+// watching is the writer of an answer whose connection, taken over, is a [watched] one.
+type watching struct {
+	http.ResponseWriter
+	carrier *Conn
+}
+
+// Hijack implements http.Hijacker.
+func (w watching) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	return watched{c, w.carrier}, rw, err
 }
 
 // speaksOurs tells whether a request is for a WebSocket that speaks our subprotocol.
@@ -216,7 +230,6 @@ func (v *visitor) Peers() *gate.Peers { return nil }
 // controlled counts a ping or a pong, and ends who sends too many. It is called on the goroutine
 // that reads.
 func (c *Conn) controlled() bool {
-	c.hear()
 	if c.control.Allow() {
 		return true
 	}

@@ -36,14 +36,16 @@ type host struct {
 	door  *door.Door
 	stats *transport.Stats
 	admit atomic.Pointer[func(context.Context) error]
-	stop  func()
+
+	tables []byte
+	stop   func()
 
 	sockets *Server
 	last    atomic.Uint64
 }
 
-// Tables implements transport.Handler: all clients have the same.
-func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return nil, nil }
+// Tables implements transport.Handler: all clients have the same, unless a test says otherwise.
+func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
 
 // Admit implements transport.Handler.
 func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admission, error) {
