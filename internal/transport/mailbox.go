@@ -40,6 +40,7 @@ type mailbox struct {
 
 	moving  bool  // the session has said its last word, and another one may follow
 	follows *Next // on a client that moves: the one that shall
+	greeted bool  // a hello has come after moved, or the welcome to it
 }
 
 // due reports whether there is a datagram to send.

@@ -75,11 +75,12 @@ func (s *Session) Move(ticket string) {
 	}
 }
 
-// idle ends a connection whose client was told to move and has not.
+// idle ends a connection whose client was told to move and has not said hello. One whose hello is
+// being admitted has the time of the admission, which the driver bounds.
 func (s *Session) idle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.box.ended {
+	if !s.box.ended && !s.box.greeted {
 		s.shutdownLocked(Closed{Code: CodeTimeout, Text: "no hello after moved"})
 	}
 }
@@ -150,6 +151,7 @@ func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
 	l.mu.Lock()
 	b := &l.box
 	follows := kind == begins && b.moving && b.cause == nil && b.reliable.size() == 0
+	b.greeted = b.greeted || follows
 	l.mu.Unlock()
 	if follows {
 		return &handover{frame: frame}

@@ -9,6 +9,8 @@ const MOST_WAIT = 5000;
 // The first attempts are short: a server that restarts answers none that began before.
 const FIRST_LIMIT = 1000;
 const MOST_LIMIT = 5000;
+// A move waits for longer than the 10 s for which a server lets a game admit a client.
+const MOVE_LIMIT = 15000;
 
 const PASSING: readonly number[] = [Code.Unspecified, Code.Full, Code.Busy, Code.Closing, Code.Timeout, Code.Flood, Code.Lost, Code.Internal];
 
@@ -53,7 +55,7 @@ export class Away {
   /** Begins an attempt, of which failed is told if it is no use to go on. */
   dial(now: number, giveUp: number, enter: (limit: number, signal: AbortSignal) => Promise<Entered>, failed: (e: NetloopError) => void): void {
     this.attempt++;
-    const limit = Math.min(this.moves ? MOST_LIMIT : doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
+    const limit = Math.min(this.moves ? MOVE_LIMIT : doubled(FIRST_LIMIT, this.attempt, MOST_LIMIT), Math.max(this.since + giveUp - now, 1));
     const dialling = new AbortController();
     this.dialling = dialling;
     enter(limit, dialling.signal).then(
