@@ -97,7 +97,7 @@ type identified struct{}
 func (s *Server) identify(ctx context.Context, j *room.Join, name string) error {
 	if known, ok := ctx.Value(identified{}).(*room.Join); ok {
 		j.Subject, j.Claims = known.Subject, known.Claims
-		return nil
+		return s.scope(j, name)
 	}
 	if s.tokens == nil {
 		return nil
@@ -108,6 +108,15 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 	}
 	j.Subject, j.Claims = who.Subject, who.Claims
 	return nil
+}
+
+// scope refuses a client that moves by the code of a room for which its token is not. A ticket is
+// the server's own word, and opens its room whatever the token says.
+func (s *Server) scope(j *room.Join, name string) error {
+	if only, ok := j.Claims["room"]; s.tokens == nil || j.Ticket || !ok || only == name {
+		return nil
+	}
+	return &transport.Refusal{Code: CodeUnauthenticated, Text: "the token is for another room"}
 }
 
 // tokenRefusal is what a client hears whose token was not taken.

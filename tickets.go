@@ -132,6 +132,16 @@ func (c *Client) Move(t *Tick, ticket Ticket) {
 	c.e.Move(string(ticket))
 }
 
+// AllowMoves lets the room's clients go on by themselves to the room of a ticket or of a private
+// room's code, by Move of package client: such a client leaves this room as if the game had called
+// [Client.Move]. Without it a client that asks for a move breaks the protocol. It belongs into
+// [Game] Open.
+func (r *Room) AllowMoves() {
+	if r.opens("AllowMoves") {
+		r.e.AllowMoves()
+	}
+}
+
 // Spectator reports whether the client watches: its inputs are dropped, and its messages but for
 // those of methods that are [ForSpectators], and it counts in [RoomSpec] MaxSpectators. What it
 // sees is the game's to say, as for others.

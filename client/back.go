@@ -121,7 +121,7 @@ func (c *Client) dialled(a *away, now time.Duration) {
 		e.session.Close(transport.CodeProtocol, err.Error())
 		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
 	}
-	if why, final := verdict(e, err); final || a.moves && c.stays(err) {
+	if why, final := verdict(e, err); final || c.endsMove(err) {
 		c.end(why)
 		return
 	}

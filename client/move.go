@@ -10,7 +10,7 @@ import (
 // The errors of Move.
 var (
 	errNotIn  = errors.New("client: Move: the client is in no room that it could leave")
-	errNoMove = errors.New("client: Move: the server lets nobody move")
+	errNoMove = errors.New("client: Move: the game does not let clients of this room move (netloop.Room.AllowMoves)")
 )
 
 // Move asks the room to let the client go on to the room of a ticket, or of a private room's code.
@@ -44,9 +44,10 @@ func (c *Client) follow(ticket string) {
 // moving reports whether the client is on its way to another room.
 func (c *Client) moving() bool { return c.away != nil && c.away.moves }
 
-// stays reports whether a move that has failed ends the client: a room that refuses it does, a
-// connection that has broken does not.
-func (c *Client) stays(err error) bool {
+// endsMove reports whether a move that has failed ends the client. A refusal over the connection of
+// the move does, whatever its code. A connection that has broken does if the client makes no other
+// one. A refusal of a later connection is like that of any client that comes back.
+func (c *Client) endsMove(err error) bool {
 	var refused *transport.Refusal
-	return c.cfg.Reconnect.Off || errors.As(err, &refused)
+	return c.moving() && (c.cfg.Reconnect.Off || c.away.attempt == 0 && errors.As(err, &refused))
 }

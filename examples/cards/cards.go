@@ -99,6 +99,7 @@ func (g *Game) tableSpec(name string) netloop.RoomSpec {
 // Open implements netloop.Game. The lobby is opened first, and opens the database.
 func (g *Game) Open(r *netloop.Room) error {
 	r.OnAdmit(admit)
+	r.AllowMoves()
 	if r.Spec().Kind == tableKind {
 		return g.openTable(r)
 	}

@@ -18,6 +18,7 @@ import (
 // houses is a lobby with tables: a client that says the name of a table by echo is sent there.
 func houses(open func(*netloop.Room)) script {
 	return func(r *netloop.Room) {
+		r.AllowMoves()
 		r.OnStart(func(tick *netloop.Tick) {
 			for range 1 + len(r.Spec().Name) {
 				things.Spawn(tick, thing{N: 1})
@@ -116,6 +117,7 @@ func TestAMoveThatIsRefused(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			left := 0
 			w := netlooptest.New(t, script(func(r *netloop.Room) {
+				r.AllowMoves()
 				r.OnAdmit(func(context.Context, *netloop.Join) error {
 					if r.Spec().Name != "" && what == "refused" {
 						return netloop.Refuse(netloop.CodeGame, "not you")
@@ -227,6 +229,7 @@ func TestWhoIsSentOnOutlivesTheRoom(t *testing.T) {
 func TestWhoMovesIsKnown(t *testing.T) {
 	subjects := map[string]string{}
 	w := netlooptest.New(t, script(func(r *netloop.Room) {
+		r.AllowMoves()
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 			if r.Spec().Name == "" {
 				j.Subject, j.Claims = "ann", map[string]any{netloop.RoleClaim: 1}
@@ -289,6 +292,46 @@ func TestMovesReplay(t *testing.T) {
 		}
 		if !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A connection breaks in a move. A client that makes no other one ends. Any other one shows its
+// ticket again over the next connection, and a refusal there that may pass does not end it.
+func TestAConnectionBreaksInAMove(t *testing.T) {
+	for off, want := range map[bool]netloop.Code{true: netloop.CodeLost, false: 0} {
+		asked := 0
+		w := netlooptest.New(t, houses(func(r *netloop.Room) {
+			r.OnAdmit(func(context.Context, *netloop.Join) error {
+				if r.Spec().Name != "a" {
+					return nil
+				}
+				if asked++; asked == 1 {
+					return netloop.Refuse(netloop.CodeBusy, "in a moment")
+				}
+				return nil
+			})
+		}))
+		openRoom(t, w, table("a"))
+		c := w.JoinAs(client.Config{Reconnect: client.Reconnect{Off: off}}, netlooptest.Link{Delay: 50 * time.Millisecond})
+		w.Step(30)
+		if err := c.Move(seats(t, w, "a", netloop.Reservation{})[0]); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			if w.Step(1); c.State().Phase == client.Moving {
+				break
+			}
+		}
+		w.Break(c)
+		w.Step(180)
+		if off {
+			wasRefused(t, "a client that does not reconnect", c, want)
+		} else {
+			plays(t, "a client that reconnects", c, "a")
+		}
+		if off != (asked == 0) {
+			t.Errorf("without another connection %v: the room was asked %d times", off, asked)
 		}
 	}
 }

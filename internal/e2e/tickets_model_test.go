@@ -63,6 +63,7 @@ func newTicketModel(t *testing.T, seed uint64) *ticketModel {
 // open fills a room that tells the model who comes and goes.
 func (m *ticketModel) open(r *netloop.Room) {
 	m.server = r.Server()
+	r.AllowMoves()
 	echo.HandleRoom(r, m.hear)
 	of := func(c *netloop.Client) (n int, p *modelParty) {
 		var said who

@@ -182,13 +182,13 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			KeepNs:      uint64(keep),
 			Resumed:     e.join == nil,
 			Spectator:   e.seat.spectator,
-			Moves:       true,
+			Moves:       r.moves,
 		},
 		Session: transport.SessionConfig{
 			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,
 			Size: r.schema.Size, Limits: r.cfg.LinkLimits,
-			Moves: hello.GetMoves(),
-			Sent:  r.leaving.sender(id),
+			Moves: hello.GetMoves(), AskMoves: r.moves,
+			Sent: r.leaving.sender(id),
 		},
 		Who: e.seat.who,
 		Joined: func(session *transport.Session) {

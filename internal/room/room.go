@@ -175,6 +175,7 @@ type Room struct {
 	game    Game
 	schema  *schema.Schema
 	spec    Spec
+	moves   bool // its clients may ask to move
 	clock   loop.Clock
 	log     *slog.Logger
 	metrics *metrics.Metrics
@@ -284,6 +285,9 @@ func New(cfg Config) (*Room, error) {
 	r.tally = cfg.Metrics.Open(r.spec.Kind)
 	return r, nil
 }
+
+// AllowMoves lets clients ask to move to another room. It belongs before the first tick.
+func (r *Room) AllowMoves() { r.moves = true }
 
 // Discard lets go of a room that was never filled: its game's Open has failed.
 func (r *Room) Discard() {

@@ -63,6 +63,7 @@ func (r *Room) Screening() (*Room, error) {
 	if s.r, err = New(cfg); err != nil {
 		return nil, err
 	}
+	s.r.moves = r.moves
 	s.mirror = netvar.NewMirror(s.r.world, r.world)
 	s.r.paces = func() (loop.Clock, loop.Schedule) { return s, s }
 	for _, sys := range s.r.Systems() {

@@ -85,7 +85,7 @@ func TestWhatIsCarriedIsCounted(t *testing.T) {
 		"the full state":  {client: true, frames: 1, datagrams: 1, do: func(e *end) { e.RequestFullState() }},
 		"a wish to move":  {client: true, frames: 1, datagrams: 1, do: func(e *end) { e.AskMove("ticket") }},
 	} {
-		from, to := pair(SessionConfig{Moves: true})
+		from, to := pair(SessionConfig{Moves: true, AskMoves: true})
 		if c.client {
 			from, to = to, from
 		}

@@ -27,8 +27,8 @@ type Admission struct {
 	// Joined is called before anything of the session is read. The owner pushes the
 	// arrival Joined from it.
 	Joined func(*Session)
-	// Who is what the handler knows of who was admitted: when the client moves, Who of the next
-	// admission's context returns it.
+	// Who is what the handler knows of the client that was admitted: when the client moves by a
+	// ticket of the server, Who of the next admission's context returns it.
 	Who any
 }
 

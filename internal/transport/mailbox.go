@@ -38,9 +38,10 @@ type mailbox struct {
 	cause *Closed // an end is under way, and why
 	ended bool
 
-	moving  bool  // the session has said its last word, and another one may follow
-	follows *Next // on a client that moves: the one that shall
-	greeted bool  // a hello has come after moved, or the welcome to it
+	moving  bool   // the session has said its last word, and another one may follow
+	follows *Next  // on a client that moves: the one that shall
+	ticket  string // of moved, on a server
+	greeted bool   // a hello has come after moved, or the welcome to it
 }
 
 // due reports whether there is a datagram to send.

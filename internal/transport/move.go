@@ -14,7 +14,7 @@ import (
 //	client                                    server
 //	Session.AskMove  ── move ───────────────▶ MoveAsked: its room lets it leave
 //	MoveTold         ◀────────────── moved ── Session.Move, the session's last frame
-//	Session.Follow   ── hello ──────────────▶ Moves.Admit, as for a newcomer
+//	Session.Follow   ── hello ──────────────▶ Moves.Admit: known, if it has the ticket of moved
 //	Next.Done        ◀──────────── welcome ── Admission.Joined
 //
 // From its last frame on an end sends no datagram of the old session, and takes none. Datagrams are
@@ -23,9 +23,11 @@ import (
 
 // Moves is how the server's end of a link lets its client go on to another session.
 type Moves struct {
-	// Admit is asked as Handler.Admit is, by the goroutine that reads the stream.
-	Admit func(*netloopv1.Hello) (*Admission, error)
-	// Later calls fn in a while: a client that was told to move and does not is closed.
+	// Admit is asked as Handler.Admit is, by the goroutine that reads the stream. known says that
+	// the hello has the ticket of moved and nothing else to come in by: only then does what the
+	// server knows of the client count. Any other hello is checked like that of a newcomer.
+	Admit func(hello *netloopv1.Hello, known bool) (*Admission, error)
+	// Later calls fn after the time within which the client has to say hello.
 	Later func(fn func())
 }
 
@@ -70,6 +72,7 @@ func (s *Session) Move(ticket string) {
 	s.collectLocked()
 	s.out.closed = true
 	if s.box.cause == nil {
+		s.box.ticket = ticket
 		s.moveLocked(appendMoveFrame(nil, frameMoved, ticket))
 		moves.Later(s.idle)
 	}
@@ -169,7 +172,7 @@ func (l *Link) moveOn(frame []byte) error {
 	hello, err := DecodeHello(frame)
 	var adm *Admission
 	if err == nil {
-		adm, err = l.moves.Load().Admit(hello)
+		adm, err = l.moves.Load().Admit(hello, old.knows(hello))
 	}
 	if err != nil {
 		r, _ := Declined(err)
@@ -182,6 +185,14 @@ func (l *Link) moveOn(frame []byte) error {
 	adm.Joined(session)
 	l.begin(old, next)
 	return nil
+}
+
+// knows reports whether a hello comes by the ticket of moved.
+func (l *leg) knows(hello *netloopv1.Hello) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ticket := l.box.ticket
+	return ticket != "" && hello.GetTicket() == ticket && len(hello.GetResume().GetToken()) == 0
 }
 
 // followed begins the session that a client has asked for.

@@ -16,13 +16,15 @@ type moved struct {
 	failed         error
 	late           func()
 	refuse         error
+	known          bool // the server goes on with a client that it knows
 }
 
 func newMoved(t *testing.T) *moved {
 	m := &moved{t: t}
 	m.server, m.client = pair(SessionConfig{Moves: true})
 	m.server.LetMove(Moves{
-		Admit: func(hello *netloopv1.Hello) (*Admission, error) {
+		Admit: func(hello *netloopv1.Hello, known bool) (*Admission, error) {
+			m.known = known
 			if m.refuse != nil {
 				return nil, m.refuse
 			}

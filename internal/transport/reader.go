@@ -326,7 +326,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 		return l.receiveAccepted(at, body)
 	case kind == frameClosing && l.cfg.Client:
 		return l.receiveCount(at, WillClose, body)
-	case kind == frameMove && !l.cfg.Client:
+	case kind == frameMove && !l.cfg.Client && l.cfg.AskMoves:
 		return l.receiveTicket(at, MoveAsked, body)
 	case kind == frameMoved && l.cfg.Client:
 		return l.receiveTicket(at, MoveTold, body)

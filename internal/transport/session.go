@@ -30,6 +30,8 @@ type SessionConfig struct {
 	Limits Limits
 	// Moves says that the client can go on to another session over the same connection.
 	Moves bool
+	// AskMoves says that the client may ask to, on a server. Otherwise such a frame is a violation.
+	AskMoves bool
 	// Sent, if set, is told of every message that the owner gives to Send, whatever
 	// becomes of it, on the owner's goroutine.
 	Sent func(m Message)

@@ -144,9 +144,14 @@ func (h *house) seen(k transport.ArrivalKind) (n int) {
 	return n
 }
 
-func aHello(t *testing.T) []byte {
+func aHello(t *testing.T) []byte { return aHelloBy(t, "") }
+
+// aHelloBy is one with a ticket.
+func aHelloBy(t *testing.T, ticket string) []byte {
 	t.Helper()
-	b, err := transport.AppendHello(nil, nettest.Hello())
+	hello := nettest.Hello()
+	hello.Ticket = ticket
+	b, err := transport.AppendHello(nil, hello)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,12 @@ func (d *Door) serve(v Visitor, st *stranger) {
 // letMove lets a client go on to another room over its connection.
 func (d *Door) letMove(v Visitor, st *stranger, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
-			adm, err := d.admit(transport.WithWho(v.Context(), who), st, hello, v.RemoteAddr().String())
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+			ctx := v.Context()
+			if known {
+				ctx = transport.WithWho(ctx, who)
+			}
+			adm, err := d.admit(ctx, st, hello, v.RemoteAddr().String())
 			if err != nil {
 				d.cfg.Stats.Refused.Add(1)
 				if _, said := transport.Declined(err); !said {

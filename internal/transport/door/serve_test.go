@@ -309,15 +309,27 @@ func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	}
 	open(t, "twice", func(t *testing.T, h *house) {
 		g, move := moving(t, h)
-		for n, want := range []any{nil, uint64(1), uint64(2)} {
+		for n, want := range []any{nil, uint64(1), nil, uint64(3)} {
 			if got := <-known; got != want {
 				t.Errorf("at admission %d it is known as %v, want %v", n+1, got, want)
 			}
-			if n < 2 {
+			if n < 3 {
 				move(n + 1)
-				g.Stream <- aHello(t)
+				g.Stream <- aHelloBy(t, []string{"a ticket", "", "a ticket"}[n])
 				synctest.Wait()
 			}
+		}
+	})
+	open(t, "slowly", func(t *testing.T, h *house) {
+		g, move := moving(t, h)
+		<-known
+		move(1)
+		h.admits = func(context.Context, *netloopv1.Hello) error { time.Sleep(9 * time.Second); return nil }
+		time.Sleep(4 * time.Second)
+		g.Stream <- aHelloBy(t, "a ticket")
+		time.Sleep(time.Minute)
+		if n := h.seen(transport.Joined); n != 2 || g.Context().Err() != nil {
+			t.Errorf("it has joined %d times, and is closed with %+v", n, g.Closes)
 		}
 	})
 	open(t, "into a refusal", func(t *testing.T, h *house) {

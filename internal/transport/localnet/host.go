@@ -96,8 +96,12 @@ func (h *Host) serve(c *conn) {
 // letMove lets a client go on to another room over its connection.
 func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 	link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
-			a, err := h.admit(transport.WithWho(c.Context(), who), c, hello)
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+			ctx := c.Context()
+			if known {
+				ctx = transport.WithWho(ctx, who)
+			}
+			a, err := h.admit(ctx, c, hello)
 			if err != nil {
 				h.Stats.Refused.Add(1)
 				return nil, err

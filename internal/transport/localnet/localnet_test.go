@@ -323,9 +323,11 @@ func TestTheServersTablesAreTold(t *testing.T) {
 // not is closed in a while.
 func TestAClientThatMovesIsAskedAboutAnew(t *testing.T) {
 	follow := func(g *guest) (next *transport.Session, err error) {
+		hello := nettest.Hello()
+		hello.Ticket = "a ticket"
 		done := make(chan struct{})
 		g.Session.Follow(transport.Next{
-			Hello: nettest.Hello(), Session: transport.SessionConfig{Inbox: g.Arrivals, Moves: true, Limits: transport.DefaultLimits},
+			Hello: hello, Session: transport.SessionConfig{Inbox: g.Arrivals, Moves: true, Limits: transport.DefaultLimits},
 			Done: func(s *transport.Session, _ *netloopv1.Welcome, e error) { next, err = s, e; close(done) },
 		})
 		<-done

@@ -152,8 +152,12 @@ func (e *end) admit(hello *netloopv1.Hello) {
 func (e *end) letMove(who any) {
 	n := e.conn.net
 	e.link.LetMove(transport.Moves{
-		Admit: func(hello *netloopv1.Hello) (*transport.Admission, error) {
-			a, err := n.handler.Admit(transport.WithWho(context.Background(), who), hello, e.conn.remote)
+		Admit: func(hello *netloopv1.Hello, known bool) (*transport.Admission, error) {
+			ctx := context.Background()
+			if known {
+				ctx = transport.WithWho(ctx, who)
+			}
+			a, err := n.handler.Admit(ctx, hello, e.conn.remote)
 			if err != nil {
 				n.Stats.Refused.Add(1)
 				return nil, err

@@ -392,7 +392,8 @@ export interface Client<G extends Shape = Shape> {
      * may send a client on by itself, and both are the same from there on. The connection stays; all
      * objects despawn, and those of the other room spawn; calls and messages under way are lost; id and
      * room are others. The phase is moving, and then loading. If the other room does not take it, the
-     * client ends with the reason. False: it is in no room that it could leave.
+     * client ends with the reason. False: it is in no room that it could leave, or the
+     * game does not let clients of the room move.
      */
     move(ticket: string): boolean;
     /** Asks whether the state is the server's: it resolves if the digests agree. */
