@@ -47,6 +47,14 @@ type Config struct {
 	// are plain HTTP, which is for this machine: a browser lets a page use WebTransport if it
 	// came by HTTPS, or from localhost.
 	WebTLS bool
+	// WebURL is the URL at which browsers find the pages where a proxy is before Web, such as
+	// https://play.example.org: pages then find the server there, and may connect. Without a path.
+	WebURL string
+	// WebProxies are the addresses of such proxies, or prefixes such as 10.0.0.0/8: the last entry
+	// of X-Forwarded-For of their requests that is no proxy is where a player has come from, for
+	// all limits of a site. That header of others, and any other header of the kind, is ignored.
+	// They need WebURL. Without them all players behind a proxy are of one site.
+	WebProxies []string
 	// WebFiles are the pages, with index.html at their top: see [WebGame]. They are read once, by
 	// Listen. Nil is a page that says what the server is.
 	WebFiles fs.FS
@@ -188,6 +196,12 @@ func (c Config) validate() (Config, error) {
 	}
 	if c.Offline && (c.Web != "" || c.CertFile != "") {
 		return c, ConfigError("Offline", c.Offline, "a server without a port has neither Web nor CertFile")
+	}
+	if c.WebURL != "" && c.Web == "" {
+		return c, ConfigError("WebURL", c.WebURL, "set Web too, to the address of the pages")
+	}
+	if len(c.WebProxies) > 0 && c.WebURL == "" {
+		return c, ConfigError("WebProxies", c.WebProxies, "set WebURL too, to the URL at which browsers find the pages")
 	}
 	if n := len(c.Secret); n > 0 && n < minSecret {
 		return c, ConfigError("Secret", fmt.Sprintf("%d bytes", n), "use %d random bytes or more, or none", minSecret)

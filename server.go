@@ -77,6 +77,8 @@ type Server struct {
 	adminCounts admin.Counts
 	webCounts   web.Counts
 	origins     *origin.Set // of pages that may connect
+	proxies     web.Proxies
+	public      struct{ scheme, host string } // of WebURL
 
 	// nil before Listen, and where TLS of the Config decides at each handshake
 	certificate atomic.Pointer[certificate.Keeper]
@@ -117,7 +119,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	s.clock = &clockSource{s.system}
 	s.schema.s.Freeze()
 	rand.Read(s.instance[:]) // Never fails.
-	if s.origins, err = parseOrigins(cfg.Origins); err != nil {
+	if err := s.parseWeb(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
 	if s.metrics, err = metrics.New(cfg.Registerer, func() time.Duration { return s.clock.Now() }); err != nil {

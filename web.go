@@ -34,6 +34,9 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 		Listen:  s.cfg.Web,
 		TLS:     conf,
 		Files:   s.cfg.WebFiles,
+		Scheme:  s.public.scheme,
+		Host:    s.public.host,
+		Proxies: s.proxies,
 		Facts:   s.webFacts,
 		Refused: refusedBy(door),
 		Origins: s.origins,
@@ -45,7 +48,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 		s.sockets.Close()
 		return nil, fmt.Errorf("netloop: Web: %w", err)
 	}
-	if conf == nil && !quicnet.OnLoopback(s.cfg.Web) {
+	if conf == nil && s.public.scheme != "https" && !quicnet.OnLoopback(s.cfg.Web) {
 		s.log.Warn("pages are not encrypted, so browsers on other machines play over WebSocket alone, tokens in the clear: use WebTLS, or a proxy with TLS before it",
 			"web", w.Addr().String())
 	}
@@ -94,11 +97,19 @@ func (m measured) WebConnections(f *metrics.Family) {
 	f.Set(m.s.webCounts.Rate.Load(), "rate")
 }
 
-// parseOrigins reads Config.Origins.
-func parseOrigins(list []string) (*origin.Set, error) {
-	set, err := origin.Parse(list)
-	if err != nil {
-		return nil, ConfigError("Origins", list, "%s", err)
+// parseWeb reads what the Config says about pages.
+func (s *Server) parseWeb() (err error) {
+	if s.origins, err = origin.Parse(s.cfg.Origins); err != nil {
+		return ConfigError("Origins", s.cfg.Origins, "%s", err)
 	}
-	return set, nil
+	if s.proxies, err = web.ParseProxies(s.cfg.WebProxies); err != nil {
+		return ConfigError("WebProxies", s.cfg.WebProxies, "%s", err)
+	}
+	if s.cfg.WebURL == "" {
+		return nil
+	}
+	if s.public.scheme, s.public.host, err = s.origins.Public(s.cfg.WebURL); err != nil {
+		return ConfigError("WebURL", s.cfg.WebURL, "%s", err)
+	}
+	return nil
 }

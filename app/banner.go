@@ -37,8 +37,12 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 	return err
 }
 
-// page is the URL at which a browser on this machine finds the pages.
+// page is the URL at which a browser on this machine finds the pages, or, behind a proxy, any
+// browser.
 func (b *banner) page() string {
+	if b.cfg.WebURL != "" {
+		return strings.TrimSuffix(b.cfg.WebURL, "/") + "/"
+	}
 	scheme := "http"
 	if b.cfg.WebTLS {
 		scheme = "https"

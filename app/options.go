@@ -13,6 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
 	weborigin "github.com/netloop/netloop/internal/transport/origin"
+	"github.com/netloop/netloop/internal/web"
 )
 
 // options are the settings of every server, whatever its game. The order is that
@@ -27,6 +28,8 @@ type options struct {
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
 	Web          string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
 	WebTLS       bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
+	WebURL       string        `name:"web-url" help:"URL at which browsers find the pages where a proxy is before --web, such as https://play.example.org; empty is that of --web"`
+	WebProxies   proxies       `name:"web-proxies" help:"addresses of such proxies, such as 127.0.0.1,10.0.0.0/8: their X-Forwarded-For says where players come from; that of others is ignored"`
 	Origin       origins       `name:"origin" help:"pages of other servers that may connect, such as https://example.org,https://example.net; * is all"`
 	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
@@ -120,6 +123,10 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("web", o.Web, "use host:port, for instance 127.0.0.1:8000, or nothing for no pages")
 	case o.WebTLS && o.Web == "":
 		return bad("web-tls", o.WebTLS, "set web too, to the address of the pages")
+	case o.WebURL != "" && o.Web == "":
+		return bad("web-url", o.WebURL, "set web too, to the address of the pages")
+	case len(o.WebProxies) > 0 && o.WebURL == "":
+		return bad("web-proxies", o.WebProxies.text(), "set web-url too, to the URL at which browsers find the pages")
 	case o.TickRate == rate{}:
 		return bad("tick-rate", o.TickRate, remedyRate)
 	case o.SendEvery < 1 || o.SendEvery > maxSendEvery:
@@ -146,6 +153,11 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("tls-key", o.TLSKey, "set tls-cert too, to the file with its certificate")
 	case o.LogFormat != "text" && o.LogFormat != "json":
 		return bad("log-format", o.LogFormat, "use text or json")
+	}
+	if o.WebURL != "" {
+		if _, _, err := new(weborigin.Set).Public(o.WebURL); err != nil {
+			return bad("web-url", o.WebURL, "use https://host or https://host:port, without a path")
+		}
 	}
 	if err := cmp.Or(o.checkReturns(bad), o.checkAuth(bad)); err != nil {
 		return err
@@ -195,6 +207,9 @@ func (o *options) server() netloop.Config {
 		WebTLS:  o.WebTLS,
 		Origins: o.Origin,
 
+		WebURL:     o.WebURL,
+		WebProxies: o.WebProxies,
+
 		CertFile: o.TLSCert,
 		KeyFile:  o.TLSKey,
 		Room: netloop.RoomSpec{
@@ -232,6 +247,24 @@ func (o *options) server() netloop.Config {
 	}
 	return c
 }
+
+// proxies are addresses of proxies as a setting: a list with commas.
+type proxies []string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *proxies) UnmarshalText(text []byte) error {
+	list := strings.FieldsFunc(string(text), func(r rune) bool { return r == ',' || r == ' ' })
+	if _, err := web.ParseProxies(list); err != nil {
+		return err
+	}
+	*p = list
+	return nil
+}
+
+func (p proxies) text() string { return strings.Join(p, ",") }
+
+// MarshalText implements encoding.TextMarshaler.
+func (p proxies) MarshalText() ([]byte, error) { return []byte(p.text()), nil }
 
 // origins are the pages that may connect as a setting: a list with commas.
 type origins []string

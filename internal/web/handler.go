@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"compress/gzip"
+	"crypto/tls"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -32,10 +34,11 @@ type handler struct {
 	files map[string]*file
 	index string // the server's own page, as a template; empty if the game has files
 	mux   *http.ServeMux
+	pays  func(net.Addr) bool // charges a site for a request of a proxy
 }
 
-func newHandler(cfg Config) (*handler, error) {
-	h := &handler{cfg: cfg, mux: http.NewServeMux()}
+func newHandler(cfg Config, pays func(net.Addr) bool) (*handler, error) {
+	h := &handler{cfg: cfg, pays: pays, mux: http.NewServeMux()}
 	from := cfg.Files
 	if from == nil {
 		from, _ = fs.Sub(own, "page") // It is there.
@@ -61,19 +64,45 @@ func newHandler(cfg Config) (*handler, error) {
 	return h, nil
 }
 
-func (h *handler) scheme() string {
-	if h.cfg.TLS != nil {
+// scheme is that of pages with a TLS configuration, or without.
+func scheme(conf *tls.Config) string {
+	if conf != nil {
 		return "https"
 	}
 	return "http"
 }
 
-// socketFor is the URL of the WebSocket for whoever asked by a host; empty without one.
+// hostFor is the host by which a browser that has made a request finds the pages.
+func (h *handler) hostFor(r *http.Request) string { return cmp.Or(h.cfg.Host, r.Host) }
+
+// socketFor is the URL of the WebSocket for a browser that finds the pages by a host; empty without
+// one.
 func (h *handler) socketFor(host string) string {
 	if h.cfg.Socket == nil {
 		return ""
 	}
-	return "ws" + strings.TrimPrefix(h.scheme(), "http") + "://" + host + Path
+	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + Path
+}
+
+// forwarded returns the request of a proxy with the address for which it asks, whose site pays for
+// it; any other request as it is. It returns nil if the site may not ask now.
+func (h *handler) forwarded(r *http.Request) *http.Request {
+	peer := addrOf(pool.Of(r.Context()).RemoteAddr())
+	from := h.cfg.Proxies.client(peer, r.Header)
+	if from == peer {
+		return r
+	}
+	at := net.TCPAddrFromAddrPort(from)
+	if !h.pays(at) {
+		return nil
+	}
+	if !pool.Of(r.Context()).Belongs(at) {
+		h.cfg.Counts.Conns.Add(1)
+		return nil
+	}
+	r = r.WithContext(r.Context())
+	r.RemoteAddr = from.String()
+	return r
 }
 
 // ServeHTTP implements http.Handler.
@@ -83,7 +112,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is no host", http.StatusBadRequest)
 		return
 	}
-	h.protect(w.Header(), r.Host)
+	h.protect(w.Header(), h.hostFor(r))
+	if r = h.forwarded(r); r == nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many requests of your site: try again", http.StatusServiceUnavailable)
+		return
+	}
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -134,7 +168,7 @@ func (h *handler) own(w http.ResponseWriter, r *http.Request) {
 	_, _ = strings.NewReplacer( // Whoever asked may have gone.
 		"{game}", html.EscapeString(f.Schema.Name), "{version}", html.EscapeString(f.Version),
 		"{major}", strconv.Itoa(f.Schema.Major), "{minor}", strconv.Itoa(f.Schema.Minor), "{protocol}", strconv.Itoa(f.Protocol),
-		"{address}", html.EscapeString(f.addressFor(r.Host)),
+		"{address}", html.EscapeString(f.addressFor(h.hostFor(r))),
 	).WriteString(w, h.index)
 }
 
@@ -142,7 +176,7 @@ func (h *handler) own(w http.ResponseWriter, r *http.Request) {
 // also connect.
 func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
-	info := f.connectFor(r.Host, h.socketFor(r.Host))
+	info := f.connectFor(h.hostFor(r), h.socketFor(h.hostFor(r)))
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.cfg.Refused != nil {
 		info.Refused = h.cfg.Refused(net.TCPAddrFromAddrPort(from))
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -51,6 +52,11 @@ type Config struct {
 	TLS *tls.Config
 	// Files are the game's. They are read once. Nil is a page of the server's own.
 	Files fs.FS
+	// Scheme and Host are those by which browsers find the pages, if a proxy is before them. Empty:
+	// those of the request.
+	Scheme, Host string
+	// Proxies are believed from where a request has come.
+	Proxies Proxies
 	// Facts are what a page needs to find the game.
 	Facts func() Facts
 	// Refused is what somebody who comes from an address now is refused for; nil is nothing.
@@ -85,7 +91,16 @@ type Server struct {
 
 // Listen reads the files and binds the address. The error names the address and what can be done.
 func Listen(cfg Config) (*Server, error) {
-	h, err := newHandler(cfg)
+	toll := door.NewToll(MaxConns)
+	pays := func(at net.Addr) bool {
+		pays := toll.Pay(at)
+		if !pays {
+			cfg.Counts.Rate.Add(1)
+		}
+		return pays
+	}
+	proxy := func(at net.Addr) bool { return cfg.Proxies.trusts(addrOf(at).Addr()) }
+	h, err := newHandler(cfg, pays)
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +111,12 @@ func Listen(cfg Config) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %q: %w", cfg.Listen, err)
 	}
-	cfg.Origins.Serves(h.scheme(), ln.Addr())
-	toll := door.NewToll(MaxConns)
+	cfg.Origins.Serves(scheme(cfg.TLS), ln.Addr())
 	return &Server{
 		tls: cfg.TLS != nil,
 		listener: pool.New(narrow{ln}, pool.Config{
 			Max: connsFor(pool.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
-			Welcome: func(at net.Addr) bool {
-				pays := toll.Pay(at)
-				if !pays {
-					cfg.Counts.Rate.Add(1)
-				}
-				return pays
-			},
+			Proxy: proxy, Welcome: func(at net.Addr) bool { return proxy(at) || pays(at) },
 		}),
 		http: &http.Server{
 			Handler:        h,
@@ -131,6 +139,14 @@ func connsFor(files uint64, err error) int {
 		return MaxConns
 	}
 	return int(min(MaxConns, max(files/2, 1)))
+}
+
+// addrOf is the address of a TCP peer.
+func addrOf(at net.Addr) netip.AddrPort {
+	if tcp, ok := at.(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 // http1 is HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.

@@ -51,6 +51,18 @@ func Parse(list []string) (*Set, error) {
 	return s, nil
 }
 
+// Public lets in the pages that browsers find at a URL of the server, such as that of a proxy
+// before it, and returns its scheme and its host.
+func (s *Set) Public(text string) (scheme, host string, err error) {
+	o, ok := normal(text)
+	u, _ := url.Parse(text)
+	if !ok || u.Scheme != "http" && u.Scheme != "https" {
+		return "", "", fmt.Errorf("URL %q: use https://host or https://host:port, without a path", text)
+	}
+	s.listed = append(s.listed, o)
+	return u.Scheme, u.Host, nil
+}
+
 // Serves lets in the pages that the server itself serves at a TCP address.
 func (s *Set) Serves(scheme string, at net.Addr) {
 	a, ok := at.(*net.TCPAddr)

@@ -20,8 +20,12 @@ func TestWhichPagesComeIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var here, everywhere, lan, open Set
+	var here, everywhere, lan, open, proxied Set
 	open.Serves("http", &net.TCPAddr{IP: net.IPv6zero, Port: 8080})
+	proxied.Serves("http", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
+	if scheme, host, err := proxied.Public("https://play.example/"); scheme != "https" || host != "play.example" || err != nil {
+		t.Fatal(scheme, host, err)
+	}
 	here.Serves("http", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
 	everywhere.Serves("https", &net.TCPAddr{IP: net.IPv6zero, Port: 443})
 	lan.Serves("http", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80})
@@ -59,6 +63,9 @@ func TestWhichPagesComeIn(t *testing.T) {
 		{"own page by an address, served to all", &open, "http://10.0.0.7:8080", "10.0.0.7:8080", true},
 		{"own page by the name of this machine", &open, "http://" + machine + ":8080", machine + ":8080", true},
 		{"a page by the name of this machine, which others cannot reach", &here, "http://" + machine + ":8080", machine + ":8080", false},
+		{"own page behind a proxy, by WebSocket", &proxied, "https://play.example", "127.0.0.1:8080", true},
+		{"own page behind a proxy, by WebTransport", &proxied, "https://play.example", "play.example:4433", true},
+		{"another page behind the proxy", &proxied, "https://evil.example", "evil.example", false},
 		{"a foreign page that says it connects here", &here, "http://evil:8080", "localhost:4433", false},
 		{"own page by the name that was asked for", &everywhere, "https://game.example", "game.example:4433", true},
 		{"own page by another name than the connection's", &everywhere, "https://evil.example", "game.example:4433", false},
@@ -79,6 +86,9 @@ func TestWhatIsNoOrigin(t *testing.T) {
 	for _, text := range []string{"", "example.org", "https://", "https://example.org/x", "https://u@example.org", "https://a b", "ftp://example.org", "https://example.org?x", "http://[::1"} {
 		if s, err := Parse([]string{text}); err == nil {
 			t.Errorf("%q: %v", text, s)
+		}
+		if _, _, err := new(Set).Public(text); err == nil {
+			t.Errorf("%q is a URL of the server", text)
 		}
 	}
 }

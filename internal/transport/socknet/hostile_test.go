@@ -376,6 +376,25 @@ func TestSocketsOfOneSite(t *testing.T) {
 	travelBriefly(t, h, mustDial(t, h, nil))
 }
 
+// Players behind a proxy that is named have sites of their own, and the server knows them by their
+// addresses; behind another one they are of one site.
+func TestPlayersBehindAProxy(t *testing.T) {
+	for proxy, want := range map[string]int64{"127.0.0.0/8": 12, "192.0.2.1": 8} {
+		h := serve(t, func(o *settings) { o.proxies = []string{proxy} })
+		for n := range 12 {
+			upgrade(t, h, loopback, append(good, fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", n))...)
+		}
+		nettest.Eventually(t, "strangers", func() bool { return h.stats.Strangers.Load() == want })
+		h.sockets.mu.Lock()
+		for v := range h.sockets.conns {
+			if known := contains(v.RemoteAddr().String(), "203.0.113."); known != (want == 12) {
+				t.Errorf("%s: a player is known as %v", proxy, v.RemoteAddr())
+			}
+		}
+		h.sockets.mu.Unlock()
+	}
+}
+
 // Half a request, or a socket that stops in the middle of a frame, holds nobody up.
 func TestHalfAFrame(t *testing.T) {
 	h := serve(t, func(o *settings) { o.door.HelloTimeout = 100 * time.Millisecond })

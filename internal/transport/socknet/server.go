@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -103,13 +104,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	socket := pool.Of(r.Context())
-	place := s.cfg.Door.Begin(socket.RemoteAddr(), true)
+	from := socket.RemoteAddr()
+	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // A proxy asks for another one.
+		from = net.TCPAddrFromAddrPort(told)
+	}
+	place := s.cfg.Door.Begin(from, true)
 	if place == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
 		return
 	}
 	v := &visitor{Conn: newConn(socket.Conn), server: s}
+	v.remote = from
 	ws, err := websocket.Accept(watching{w, v.Conn}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.

@@ -71,6 +71,7 @@ type settings struct {
 	origins []string
 	idle    time.Duration
 	tls     *tls.Config
+	proxies []string
 }
 
 func serve(t *testing.T, change func(*settings)) *host {
@@ -87,8 +88,13 @@ func serve(t *testing.T, change func(*settings)) *host {
 		t.Fatal(err)
 	}
 	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle})
+	proxies, err := web.ParseProxies(o.proxies)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pages, err := web.Listen(web.Config{
-		Listen: "127.0.0.1:0", TLS: o.tls, Socket: h.sockets, Origins: origins, Counts: new(web.Counts), Log: slog.New(slog.DiscardHandler),
+		Proxies: proxies,
+		Listen:  "127.0.0.1:0", TLS: o.tls, Socket: h.sockets, Origins: origins, Counts: new(web.Counts), Log: slog.New(slog.DiscardHandler),
 		Facts: func() web.Facts { return web.Facts{} },
 	})
 	if err != nil {
