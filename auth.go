@@ -15,8 +15,8 @@ import (
 )
 
 // Auth says how those who join prove who they are: by tokens that a login service has signed, as
-// docs/AUTH.md describes them, or not at all. The zero Auth asks for no tokens; then [Config]
-// Listen is a loopback address, unless Insecure is set.
+// docs/AUTH.md describes them, or not at all. The zero Auth asks for no tokens; then Listen and Web
+// of the [Config] are loopback addresses, unless Insecure is set.
 //
 // A token is checked before OnAdmit runs, and gives [Join] its Subject, Role and Claims. The game
 // decides last: its OnAdmit may refuse, or change them.
@@ -32,8 +32,10 @@ type Auth struct {
 	Insecure bool
 }
 
-// validate reports a combination that cannot be meant.
-func (a Auth) validate(listen string) error {
+// validateAuth reports a combination that cannot be meant.
+func (c *Config) validateAuth() error {
+	a := c.Auth
+	key, addr, open := c.open()
 	switch {
 	case a.Keys != "" && a.Audience == "":
 		return ConfigError("Auth.Audience", `""`, "give this server the name that its tokens have as their audience")
@@ -41,15 +43,25 @@ func (a Auth) validate(listen string) error {
 		return ConfigError("Auth.Audience", a.Audience, "set Auth.Keys too, or nobody is asked for a token")
 	case a.Keys != "" && a.Insecure:
 		return ConfigError("Auth.Insecure", a.Insecure, "leave it out: with Auth.Keys everybody needs a token")
-	case a.open(listen) && !a.Insecure:
-		return ConfigError("Listen", listen, "whoever reaches this address would get in: set Auth.Keys so that players need tokens, "+
+	case open && !a.Insecure:
+		return ConfigError(key, addr, "whoever reaches this address would get in: set Auth.Keys so that players need tokens, "+
 			"or Auth.Insecure to let everybody in; without either, listen on 127.0.0.1")
 	}
 	return nil
 }
 
-// open reports whether others reach the address, and get in.
-func (a Auth) open(listen string) bool { return a.Keys == "" && !quicnet.OnLoopback(listen) }
+// open reports whether players on other machines reach the server and need no token, and the first
+// address at which they reach it, with its key.
+func (c *Config) open() (key, addr string, open bool) {
+	if c.Auth.Keys != "" {
+		return "", "", false
+	}
+	key, addr = quicnet.Exposed("Listen", c.Listen, "Web", c.Web)
+	if key == "" && c.WebURL != "" { // It is there for others.
+		key, addr = "WebURL", c.WebURL
+	}
+	return key, addr, key != ""
+}
 
 // openTokens reads the keys, if players need tokens.
 func (s *Server) openTokens() (err error) {
@@ -68,8 +80,8 @@ func (s *Server) watchKeys() {
 		s.keysWatch = watchfile.Watch(s.reloadKeys, s.cfg.Auth.Keys)
 		s.reloadKeys() // They may have changed since New.
 	}
-	if s.cfg.Auth.open(s.cfg.Listen) {
-		s.log.Warn("players need no tokens: whoever reaches this address gets in (insecure)", "listen", s.cfg.Listen)
+	if key, addr, open := s.cfg.open(); open {
+		s.log.Warn("players need no tokens: whoever reaches this address gets in (insecure)", strings.ToLower(key), addr)
 	}
 }
 

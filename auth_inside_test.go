@@ -90,7 +90,12 @@ func TestAnOpenServerWarns(t *testing.T) {
 		t.Errorf("the log says %s", &log)
 	}
 	log.Reset()
-	s.cfg.Listen = "127.0.0.1:0"
+	s.cfg.Listen, s.cfg.Web = "127.0.0.1:0", ":7"
+	if s.watchKeys(); !strings.Contains(log.String(), "web=:7") {
+		t.Errorf("the log says %s", &log)
+	}
+	log.Reset()
+	s.cfg.Web = "127.0.0.1:0"
 	if s.watchKeys(); log.Len() > 0 {
 		t.Errorf("a server of this machine alone says %s", &log)
 	}

@@ -209,7 +209,7 @@ func (c Config) validate() (Config, error) {
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return c, ConfigError("CertFile", strconv.Quote(c.CertFile), "set CertFile and KeyFile, or neither")
 	}
-	if err := c.Auth.validate(c.Listen); err != nil {
+	if err := c.validateAuth(); err != nil {
 		return c, err
 	}
 	if c.MaxRooms == 0 {

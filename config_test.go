@@ -80,7 +80,7 @@ func keys() []bounded {
 	}
 	long := func(n int) string { return strings.Repeat("x", n) }
 	return []bounded{
-		{"Offline", []Config{{Offline: true}, {Web: "x"}, {CertFile: "x", KeyFile: "x"}}, []Config{{Offline: true, Web: "x"}, {Offline: true, CertFile: "x", KeyFile: "x"}}},
+		{"Offline", []Config{{Offline: true}, {Web: "localhost:0"}, {CertFile: "x", KeyFile: "x"}}, []Config{{Offline: true, Web: "x"}, {Offline: true, CertFile: "x", KeyFile: "x"}}},
 		{"Secret", []Config{{Secret: make([]byte, 32)}}, []Config{{Secret: make([]byte, 31)}, {Secret: make([]byte, 1)}}},
 		{"CertFile", nil, []Config{{CertFile: "x"}, {KeyFile: "x"}}},
 		{"MaxRooms", []Config{{MaxRooms: 1}, {MaxRooms: 100_000}}, []Config{{MaxRooms: -1}, {MaxRooms: 100_001}}},
@@ -94,7 +94,14 @@ func keys() []bounded {
 		{"Auth.Insecure", nil, []Config{{Auth: Auth{Keys: "k", Audience: "a", Insecure: true}}}},
 		{"Listen", []Config{
 			{Listen: ":1", Auth: Auth{Insecure: true}}, {Listen: ":1", Auth: Auth{Keys: "k", Audience: "a"}}, {Listen: "127.0.0.1:1", Auth: Auth{Insecure: true}},
-		}, []Config{{Listen: ":1"}}},
+		}, []Config{{Listen: ":1"}, {Listen: ":1", Web: ":2"}}},
+		{"WebURL", []Config{
+			{Web: "127.0.0.1:1", WebURL: "https://play.example.org", Auth: Auth{Insecure: true}, WebProxies: []string{"127.0.0.1"}},
+		}, []Config{{WebURL: "https://play.example.org"}, {Web: "127.0.0.1:1", WebURL: "https://play.example.org"}}},
+		{"WebProxies", nil, []Config{{Web: "127.0.0.1:1", WebProxies: []string{"127.0.0.1"}}}},
+		{"Web", []Config{
+			{Web: ":1", Auth: Auth{Insecure: true}}, {Web: ":1", Auth: Auth{Keys: "k", Audience: "a"}}, {Web: "127.0.0.1:1"},
+		}, []Config{{Web: ":1"}, {Web: "0.0.0.0:1", WebTLS: true}, {Web: "play.example.org:1"}}},
 
 		{"Room.Rate", of(RoomSpec{Rate: Hz(1000)}), of(RoomSpec{Rate: Hz(1001)})},
 		{"Room.FixedRate", of(RoomSpec{FixedRate: Hz(1000)}), of(RoomSpec{FixedRate: Hz(1001)})},

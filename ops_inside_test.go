@@ -52,6 +52,10 @@ func TestAServerSaysWhetherItIsReady(t *testing.T) {
 	says("the server is starting")
 	s.ready.Store(true)
 	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
+	s.cfg.Listen = "127.0.0.1:1"
+	says("")
+	s.cfg.Web = ":2"
+	says("whoever reaches this server gets in: it asks for no tokens (insecure)")
 	if _, err := s.Reserve(t.Context(), "", Reservation{Seats: 255}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ const (
 // netloop checks that again; here the error names what the operator wrote.
 func (o *options) checkAuth(bad func(key string, value any, remedy string) error) error {
 	asks := o.Auth == authToken
+	exposed, addr := o.exposed()
 	switch {
 	case !asks && o.Auth != authNone:
 		return bad("auth", o.Auth, "use token, or none")
@@ -32,10 +33,24 @@ func (o *options) checkAuth(bad func(key string, value any, remedy string) error
 		return bad("auth-keys", o.AuthKeys, "set auth to token too, or nobody is asked for one")
 	case !asks && o.AuthAudience != "":
 		return bad("auth-audience", o.AuthAudience, "set auth to token too, or nobody is asked for one")
-	case !asks && !o.InsecureAuth && !quicnet.OnLoopback(o.Listen):
-		return bad("listen", o.Listen, "whoever reaches this address would get in: set --auth token (docs/AUTH.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
+	case !asks && !o.InsecureAuth && exposed != "":
+		return bad(exposed, addr, "whoever reaches this address would get in: set --auth token (docs/AUTH.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
 	}
 	return nil
+}
+
+// exposed returns the first address for players that other machines reach, and its key.
+func (o *options) exposed() (key, addr string) {
+	key, addr = quicnet.Exposed("listen", o.Listen, "web", o.Web)
+	if key == "" && o.WebURL != "" { // It is there for others.
+		return "web-url", o.WebURL
+	}
+	return key, addr
+}
+
+func (o *options) isExposed() bool {
+	key, _ := o.exposed()
+	return key != ""
 }
 
 // keysError says which keys cannot be used, under the key that the operator wrote.
@@ -47,16 +62,17 @@ func (c *configuration) keysError(err error) error {
 }
 
 // authLine says in the banner who gets in. The keys have just been read by the server.
-func authLine(a netloop.Auth, listen string) string {
-	switch {
-	case a.Keys != "":
+func authLine(c *netloop.Config) string {
+	a := c.Auth
+	if a.Keys != "" {
 		keys, err := token.LoadKeys(a.Keys)
 		if err != nil {
 			return fmt.Sprintf("tokens for %q", a.Audience)
 		}
 		return fmt.Sprintf("tokens for %q, signed with %s", a.Audience, strings.Join(keys.IDs(), " or "))
-	case quicnet.OnLoopback(listen):
-		return "none: only this machine reaches the server (other addresses need --auth token)"
 	}
-	return "none: INSECURE, whoever reaches the server gets in (--insecure-no-auth)"
+	if a.Insecure && (&options{Listen: c.Listen, Web: c.Web, WebURL: c.WebURL}).isExposed() {
+		return "none: INSECURE, whoever reaches the server gets in (--insecure-no-auth)"
+	}
+	return "none: only this machine reaches the server (other addresses need --auth token)"
 }

@@ -67,7 +67,7 @@ func (b *banner) String() string {
 	}
 	fmt.Fprintf(&w, "%s\n\n", b.title)
 	line("listen", "%s (QUIC on UDP)", b.at.Listen)
-	line("auth", "%s", authLine(b.cfg.Auth, b.at.Listen))
+	line("auth", "%s", authLine(&b.cfg))
 	if b.at.Admin == "" {
 		line("admin", "none (--admin 127.0.0.1:8080 serves metrics and health)")
 	} else {

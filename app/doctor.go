@@ -287,6 +287,7 @@ func (c *configuration) examineSecret(environ []string) finding {
 // examinePlayers says who gets in.
 func (c *configuration) examinePlayers() finding {
 	o, f := c.options, finding{about: "players", is: "this machine's alone, without tokens"}
+	exposed, _ := o.exposed()
 	switch {
 	case o.Auth == authToken:
 		keys, err := token.LoadKeys(o.AuthKeys)
@@ -294,7 +295,7 @@ func (c *configuration) examinePlayers() finding {
 			return finding{"players", err.Error(), "let --auth-keys name public keys in PEM: server token keygen makes a pair"}
 		}
 		f.is = fmt.Sprintf("with tokens for %q, signed with %s", o.AuthAudience, strings.Join(keys.IDs(), " or "))
-	case !quicnet.OnLoopback(o.Listen):
+	case exposed != "":
 		f.is, f.remedy = "everybody, as --insecure-no-auth says", "set --auth token (docs/AUTH.md)"
 	}
 	return f

@@ -23,7 +23,7 @@ type options struct {
 	Auth         string        `name:"auth" help:"how players prove who they are: token, or none, for loopback addresses alone"`
 	AuthKeys     string        `name:"auth-keys" help:"PEM file with the public key that signs tokens, or folder of such files; read again when they change"`
 	AuthAudience string        `name:"auth-audience" help:"name of this server in its tokens (aud): those for another are refused"`
-	InsecureAuth bool          `name:"insecure-no-auth" help:"let everybody in who reaches --listen, although others than this machine do"`
+	InsecureAuth bool          `name:"insecure-no-auth" help:"let everybody in who reaches --listen or --web, although others than this machine do"`
 	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it --admin is of this machine alone"`
 	Web          string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`

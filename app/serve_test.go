@@ -245,7 +245,7 @@ func TestBadStartIsOneLine(t *testing.T) {
 		{"no tokens", newGame(), []string{"--admin-token-file", folder}, []string{"server: --admin-token-file: ", "directory"}},
 		{"unknown host of admin", newGame(), []string{"--admin", "nowhere.invalid:0"}, []string{"server: --admin: \"nowhere.invalid:0\" cannot be used: no machine"}},
 		{"web port in use", newGame(), []string{"--web", adminInUse}, []string{"server: --web: ", adminInUse, " cannot be used: the port is in use: stop what listens there"}},
-		{"unknown host of web", newGame(), []string{"--web", "nowhere.invalid:0"}, []string{"server: --web: \"nowhere.invalid:0\" cannot be used: no machine"}},
+		{"unknown host of web", newGame(), []string{"--insecure-no-auth", "--web", "nowhere.invalid:0"}, []string{"server: --web: \"nowhere.invalid:0\" cannot be used: no machine"}},
 		{"web at no port", newGame(), []string{"--web", "localhost"}, []string{"server: --web: ", "use host:port, for instance 127.0.0.1:8000"}},
 		{"encrypted pages without any", newGame(), []string{"--web-tls"}, []string{"server: --web-tls: ", "set web too"}},
 		{"pages without a first one", playable{newGame(), fstest.MapFS{}}, []string{"--web", "127.0.0.1:0"}, []string{"server: --web: ", "no index.html at its top"}},

@@ -48,6 +48,12 @@ func TestWhoGetsInIsSaidBeforeTheStart(t *testing.T) {
 	}{
 		{[]string{"--listen", "0.0.0.0:0"}, []string{`server: --listen: "0.0.0.0:0" cannot be used: whoever reaches this address would get in: set --auth token`, "--insecure-no-auth"}},
 		{[]string{"--listen", ":0"}, []string{"whoever reaches this address would get in"}},
+		{[]string{"--web", "0.0.0.0:0"}, []string{`server: --web: "0.0.0.0:0" cannot be used: whoever reaches this address would get in: set --auth token`, "--insecure-no-auth"}},
+		{[]string{"--web", "127.0.0.1:0", "--web-url", "https://play.example.org"}, []string{`server: --web-url: "https://play.example.org" cannot be used: whoever reaches this address would get in`}},
+		{[]string{"--insecure-no-auth", "--web-url", "https://play.example.org"}, []string{"server: --web-url: ", "set web too"}},
+		{[]string{"--insecure-no-auth", "--web", "127.0.0.1:0", "--web-url", "https://play.example.org/game"}, []string{"server: --web-url: ", "without a path"}},
+		{[]string{"--web", "127.0.0.1:0", "--web-proxies", "127.0.0.1"}, []string{"server: --web-proxies: ", "set web-url too"}},
+		{[]string{"--web", "127.0.0.1:0", "--web-proxies", "nginx"}, []string{"server: --web-proxies", "use addresses or prefixes"}},
 		{[]string{"--auth", "basic"}, []string{`--auth: "basic" cannot be used: use token, or none`}},
 		{[]string{"--auth", "token"}, []string{"--auth:", "set auth-keys too"}},
 		{[]string{"--auth", "token", "--auth-keys", dir}, []string{"--auth:", "set auth-audience too"}},
@@ -79,6 +85,9 @@ func TestTheServerSaysWhoGetsIn(t *testing.T) {
 			[]string{"--listen", "127.0.0.1:0", "--auth", "token", "--auth-keys", dir, "--auth-audience", "arena-1"}, "ready\n", "serving", false,
 		},
 		"auth     none: only this machine": {nil, "ready\n", "", true},
+		"auth     none: INSECURE, whoever reaches": {
+			[]string{"--listen", "127.0.0.1:0", "--web", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
+		},
 		"auth     none: INSECURE, whoever": {
 			[]string{"--listen", "0.0.0.0:0", "--insecure-no-auth"}, "ready, but whoever reaches this server gets in: it asks for no tokens (insecure)\n", "WARN players need no tokens", true,
 		},

@@ -73,7 +73,7 @@ func TestPagesOfAGame(t *testing.T) {
 
 // Pages that others reach in the clear are worth a warning.
 func TestPagesInTheClearAreWarnedOf(t *testing.T) {
-	for args, warned := range map[string]bool{"--web 0.0.0.0:0": true, "--web 0.0.0.0:0 --web-tls": false, "--web localhost:0": false} {
+	for args, warned := range map[string]bool{"--insecure-no-auth --web 0.0.0.0:0": true, "--insecure-no-auth --web 0.0.0.0:0 --web-tls": false, "--web localhost:0": false} {
 		r := start(t, newGame(), nil, strings.Fields(args)...)
 		r.banner()
 		if _, log := r.stop(); strings.Contains(log, "pages are not encrypted") != warned {

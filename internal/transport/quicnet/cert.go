@@ -81,3 +81,14 @@ func OnLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && loopback(host)
 }
+
+// Exposed returns the first address that other machines reach, and its key: keys and addresses
+// alternate, and an empty address is none. It returns nothing if there is no such address.
+func Exposed(keysAndAddrs ...string) (key, addr string) {
+	for i := 0; i+1 < len(keysAndAddrs); i += 2 {
+		if key, addr = keysAndAddrs[i], keysAndAddrs[i+1]; addr != "" && !OnLoopback(addr) {
+			return key, addr
+		}
+	}
+	return "", ""
+}
