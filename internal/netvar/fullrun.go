@@ -8,12 +8,15 @@ import (
 )
 
 // Full records of neighbours of which the client has nothing yet go as a run, as the differences of
-// steady objects do: see run.go. What they lead from is nothing, and so they are the same for every
-// client to whom these objects became visible in the same tick.
+// steady objects do: see run.go. No two clients share such a run, because its records name the
+// versions of one client: the tick at which its view of an object has changed is in them.
 
 // addFullRun lists full records as one run, or in halves where it is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
-	r := c.findFullRun(k, mask, width)
+	r := c.p.w.unsharedRun()
+	r.begin()
+	r.addSlots(k, mask)
+	c.encodeFullRun(r, mask, width)
 	if width == 1 || r.size > 0 && int(r.size) <= mostBits(c.room, width) {
 		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced, full: true})
 		c.runBits += int(r.size)
@@ -28,44 +31,6 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 		c.addFullRun(k, some, half)
 		rest &^= some
 	}
-}
-
-// findFullRun returns the full records of some of 64 slots. It is shared with others to whom all of
-// them became visible in the same tick.
-func (c *cutter) findFullRun(k int, mask uint64, width int) *run {
-	w, r := c.p.w, (*run)(nil)
-	life, same := c.sameLife(k, mask)
-	views, few := c.p.views.among(k, mask)
-	if width > 1 && same && few && w.tick == c.header.Tick {
-		s, key := w.runsOf(k), runKey{mask: mask, views: views, life: life}
-		for i := range s.list {
-			if s.keys[i] == key {
-				s.ask(i, w.stats.Snapshots)
-				return &s.runs[i]
-			}
-		}
-		if place := s.admit(maxRuns, 0, w.stats.Snapshots); place >= 0 {
-			r, s.keys[place] = &s.runs[place], key
-		}
-	}
-	if r == nil {
-		r = w.unsharedRun()
-	}
-	r.begin()
-	r.addSlots(k, mask)
-	c.encodeFullRun(r, mask, width)
-	return r
-}
-
-// sameLife reports whether the lifetimes of some of 64 slots began in the same tick, and when.
-func (c *cutter) sameLife(k int, mask uint64) (life uint64, same bool) {
-	life = c.p.entries[k<<6+bits.TrailingZeros64(mask)].life
-	for ; mask != 0; mask &= mask - 1 {
-		if c.p.entries[k<<6+bits.TrailingZeros64(mask)].life != life {
-			return life, false
-		}
-	}
-	return life, true
 }
 
 // encodeFullRun encodes the full records of some of 64 slots. A run of one slot may be of any size.

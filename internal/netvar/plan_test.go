@@ -185,7 +185,8 @@ func TestAPlanNoticesWhatBecomesOverdue(t *testing.T) {
 }
 
 // What a snapshot costs depends on what it carries, not on what its client lacks: all of it is
-// ranked once, neighbours are one candidate, and who joins in the same tick gets the same bits.
+// ranked once, neighbours are one candidate, and each object is encoded once for all clients that
+// join in the same tick.
 func TestAPlanCostsWhatIsSent(t *testing.T) {
 	const objects = 6000
 	n := newNewcomers(t, objects, 2)
@@ -195,40 +196,6 @@ func TestAPlanCostsWhatIsSent(t *testing.T) {
 	}
 	if s := &n.w.stats; s.Planned != 2 || s.Encoded > objects*6/5 || s.Ranked > s.InRuns/16 || s.FullFirst != 2*objects {
 		t.Errorf("%d plans, %d encodings, %d of %d ranked, %d sent", s.Planned, s.Encoded, s.Ranked, s.InRuns, s.FullFirst)
-	}
-}
-
-// Clients to whom neighbours became visible in the same tick are sent one run of them, and a client
-// that has joined later another one.
-func TestWhoJoinsTogetherIsSentTheSameRuns(t *testing.T) {
-	n := newNewcomers(t, farBehind+100, 2)
-	n.tick++
-	n.w.Capture(n.tick)
-	n.join()
-	n.play(wide)
-	first := n.peers[0].cut.list
-	if len(first) < 2 {
-		t.Fatalf("%d runs of %d objects", len(first), len(n.objects))
-	}
-	for i, p := range n.peers[1:] {
-		if len(p.cut.list) != len(first) {
-			t.Fatalf("%d runs and %d", len(p.cut.list), len(first))
-		}
-		for j, one := range p.cut.list {
-			if same := one.run == first[j].run; same != (i == 0) {
-				t.Errorf("client %d is sent the run of client 0 from slot %d on: %v", i+1, one.slot, same)
-			}
-		}
-	}
-	for k, s := range n.w.runs {
-		for i := range s.list {
-			if r := &s.runs[i]; r.kinds != 1 || r.classes[0].bits != r.size {
-				t.Errorf("block %d: %+v are counted for a run of %d bits", k, r.classes[:r.kinds], r.size)
-			}
-			if want := []uint32{2, 1}[i%2]; s.list[i].asked != want {
-				t.Errorf("block %d: %d snapshots have asked for run %d, want %d", k, s.list[i].asked, i, want)
-			}
-		}
 	}
 }
 

@@ -32,7 +32,6 @@ type runKey struct {
 	mask uint64
 	origin
 	views [maxViews]masked
-	life  uint64 // of full records, that of all of them: see plan.go
 }
 
 const (
