@@ -58,16 +58,17 @@ func (c *cutter) commitFullRun(n *candidate) {
 	p.w.stats.Records += uint64(r.records)
 	p.w.stats.InRuns += uint64(r.records)
 	c.spendRun(n)
+	s := p.flight.packet(c.first + uint64(n.packet))
 	for m := mask; m != 0; m &= m - 1 {
 		slot := k<<6 + bits.TrailingZeros64(m)
 		e := p.detailed(slot)
 		c.countFull(e)
 		e.sent, e.last, e.known = p.version(slot, e), uint32(c.header.Tick), true
+		// When the packet is acknowledged, the history may not tell this version any more.
+		s.note(uint32(slot), 1<<(slot&63), e.sent)
 	}
 	p.blank.remove(k, mask)
 	p.sentOnce.add(k, mask)
-	s := p.flight.packet(c.first + uint64(n.packet))
-	s.records = append(s.records, r.notes...)
 }
 
 // putFull writes a full record. The first of a run has no gap before it, which depends on the

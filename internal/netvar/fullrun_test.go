@@ -86,3 +86,93 @@ func TestAChangedViewDuringTheJoinDoesNotReachAnotherClient(t *testing.T) {
 		}
 	}
 }
+
+// A client has its first state although objects change between the snapshot that carried them and
+// its acknowledgement, in a field that it may read, and in another one all the time.
+func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *testing.T) {
+	g := newGuards(t, 1224)
+	hidden := func() {
+		for _, o := range g.objects {
+			g.edit(o).Ammo++
+		}
+	}
+	for range Horizon + 2 { // The version of the spawn is gone.
+		hidden()
+		g.tick++
+		g.w.Capture(g.tick)
+	}
+	packets := g.next(wide)
+	for range 3 {
+		hidden()
+		for _, o := range g.objects[:3] {
+			g.edit(o).X++
+		}
+		g.next(wide) // It is lost.
+	}
+	for i := range g.p {
+		mustApply(t, g.r[i], g.p[i], packets[i]...)
+	}
+	for range 20 {
+		hidden()
+		for _, o := range g.objects[:3] {
+			g.edit(o).X++
+		}
+		g.deliver(wide)
+	}
+	hidden()
+	g.deliver(wide)
+	for i, p := range g.p {
+		if p.first.left > 0 || !p.Settled() {
+			t.Errorf("client %d has everything, and still lacks %d objects of the first state; %d are owed", i, p.first.left, p.owed.count())
+		}
+	}
+}
+
+// The end of an object that a client never saw costs that client nothing.
+func TestTheEndOfAHiddenObjectKeepsNothing(t *testing.T) {
+	s := newSchema(t)
+	w := NewWorld(s.table)
+	p := w.NewPeer(1)
+	p.Handle = 1
+	hidden, seen := s.spawnRock(w, rock{X: 1}, 1), s.spawnRock(w, rock{X: 2}, 1)
+	w.SetAudience(hidden, clientSet(0))
+	w.Capture(1)
+	snap(p, 1, wide)
+	w.Despawn(hidden)
+	w.Despawn(seen)
+	w.Capture(2)
+	if len(p.entries) > 0 && p.entries[0].detail != nil {
+		t.Error("the client's peer keeps a detail of an object that it never saw")
+	}
+	if p.entries[1].phase != ended {
+		t.Error("the client is not told the end of the object that it saw")
+	}
+}
+
+// Whether a record fits a packet is asked with the mask that it carries.
+func TestARecordWithAMaskIsLargeAsSoonAsTheMaskFindsNoRoom(t *testing.T) {
+	q := newSquad(t, 1)
+	o := q.spawn(whole(), 0)
+	q.deliver()
+	q.tick++
+	q.w.Capture(q.tick)
+	c, e := &q.p[1].cut, q.p[1].detailed(0)
+	e.base = 0
+	for _, withheld := range []Rules{0, teamRule} {
+		q.p[1].views.set(0, withheld)
+		full := int(q.w.residual(o, basis{withheld: withheld}).n)
+		if withheld != 0 {
+			full += o.class.plan.Leaves()
+		}
+		for _, room := range []int{full - 1, full} {
+			c.room = room + 8*(maxHeader+maxRecordHead)
+			n := candidate{version: o.changed}
+			if c.findLarge(&n, o, e); n.large != (room < full) {
+				t.Errorf("withheld %b: %d bits in a room of %d: large is %v", withheld, full, room, n.large)
+			}
+			if n.large && n.size != uint32(8*maxLargeHead+full) {
+				t.Errorf("withheld %b: the record is to take %d bits, want %d", withheld, n.size, full)
+			}
+		}
+	}
+}

@@ -102,7 +102,11 @@ func (c *cutter) findLarge(n *candidate, o *Object, e *entry) {
 	if delta != nil && int(delta.n) <= most {
 		return // mostly: nobody needs to know how large all of it is
 	}
-	full := c.p.w.residual(o, basis{withheld: c.p.view(int(n.slot)).withheld}).n
+	withheld := c.p.view(int(n.slot)).withheld
+	full := c.p.w.residual(o, basis{withheld: withheld}).n
+	if withheld != 0 {
+		full += uint32(o.class.plan.Leaves()) // the mask
+	}
 	if delta == nil && int(full) <= most {
 		return
 	}

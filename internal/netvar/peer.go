@@ -85,14 +85,6 @@ func (w *World) ClosePeer(p *Peer) {
 	}
 }
 
-// entry returns the entry of a slot, which may be beyond all others, with its detail.
-func (p *Peer) entry(slot int) *entry {
-	for len(p.entries) <= slot {
-		p.entries = append(p.entries, entry{})
-	}
-	return p.detailed(slot)
-}
-
 // publish begins the lifetime of an object for the client.
 func (p *Peer) publish(slot int, tick uint64) {
 	for len(p.entries) <= slot {
@@ -109,10 +101,10 @@ func (p *Peer) publish(slot int, tick uint64) {
 func (p *Peer) retire(slot int, tick uint64) {
 	p.hidden.unset(slot)
 	p.views.end(slot)
-	e := p.entry(slot)
-	if e.phase != shown {
+	if slot >= len(p.entries) || p.entries[slot].phase != shown {
 		return
 	}
+	e := p.detailed(slot)
 	p.endFirst(e)
 	p.blank.unset(slot)
 	p.forgetCopies(slot>>6, 1<<(slot&63))
