@@ -80,14 +80,14 @@ import (
 // quat is for four float32, as an array or a struct of them, in any order. What arrives is
 // of length 1 and has its largest component positive; all zeros stay zeros.
 //
-// interval and threshold hold changes back, from all clients alike; they are not for messages. A
-// field with an interval, in game time and up to a minute, is sent again when that has passed since
-// its last change was, edited meanwhile or not; what lies in a struct or array with an interval
-// goes together. A threshold is in the field's own unit, for a quaternion in degrees; on a struct
-// or array it holds for each number inside but not for booleans and what else has no size. A change
-// is measured from what was sent last, so that a slow drift is sent when it adds up; what never
-// gets that far is never sent, and then clients differ from the server by less than the threshold
-// for good.
+// interval and threshold hold changes back, from all clients alike; they are not for messages.
+// A field with an interval, in game time and up to a minute, is sent again when that has
+// passed since its last change was, edited meanwhile or not; what lies in a struct or array
+// with an interval goes together, as far as the same clients may read it. A threshold is in
+// the field's own unit, for a quaternion in degrees; on a struct or array it holds for each
+// number inside but not for booleans and what else has no size. A change is measured from what
+// was sent last, so that a slow drift is sent when it adds up; what never gets that far is
+// never sent, and then clients differ from the server by less than the threshold for good.
 //
 // weight, from 1/64 to 64 and 1 without it, says how much a change of the field is needed when not
 // everything fits what a client may be sent: see [Weight]. Of an object the largest counts among

@@ -165,15 +165,16 @@ func chord(a, b uint64, n int) float64 {
 	return math.Sqrt(min(minus, plus))
 }
 
-// group is the leaves under one interval.
+// group is the leaves under one interval that the same clients may read. Leaves of another rule are
+// another group: or a change that a client may not read would delay one that it may, and tell it.
 type group struct {
 	at       int // its place among the plan's
 	interval time.Duration
 	leaves   []int
 }
 
-// group makes one of the leaves from the given one on, if the node has an interval. What has a
-// group further in keeps it.
+// group makes groups of the leaves from the given one on, if the node has an interval: one for each
+// rule by which they are read. Leaves that have a group of a field further in keep it.
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
@@ -185,13 +186,18 @@ func (w *walker) group(p *Plan, n *node, path string, from int) {
 	if n.hold.interval == 0 {
 		return
 	}
-	g := group{at: len(p.groups), interval: n.hold.interval}
 	for i := from; i < len(p.leaves); i++ {
-		if !p.leaves[i].absent && p.groupOf(i) == nil {
-			g.leaves = append(g.leaves, i)
+		if p.leaves[i].absent || p.groupOf(i) != nil {
+			continue
 		}
+		g := group{at: len(p.groups), interval: n.hold.interval}
+		for k := i; k < len(p.leaves); k++ {
+			if l := &p.leaves[k]; !l.absent && l.read == p.leaves[i].read && p.groupOf(k) == nil {
+				g.leaves = append(g.leaves, k)
+			}
+		}
+		p.groups = append(p.groups, g)
 	}
-	p.groups = append(p.groups, g)
 }
 
 // groupOf returns the group that leaf i is in, or nil.
