@@ -50,8 +50,9 @@ func (o *Object[S]) Despawn(t *Tick) { t.server("Object.Despawn").e.World().Desp
 func (o *Object[S]) Alive() bool { return o.o.Alive() }
 
 // ChangedTick returns the server's tick of the value: that in which it was captured. On a client
-// that is the tick to which what [Object.State] returns belongs; on a server that of the newest
-// capture which found a change.
+// that is the tick to which what [Object.State] returns belongs, and of an object that was hidden
+// at least the tick in which it was shown; on a server that of the newest capture which found a
+// change.
 func (o *Object[S]) ChangedTick() uint64 { return o.o.Changed() }
 
 // At returns the state that the object had at a view, out of its history: between the two snapshots

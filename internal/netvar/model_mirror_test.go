@@ -27,7 +27,7 @@ type mirrored struct {
 type mirroredView struct {
 	since  uint64  // since when it may see the object without a break, 0 = it may not
 	reads  [3]bool // which parts
-	masked uint64  // since when it reads just those, if that changed after since
+	masked uint64  // since when it reads just those, or sees an object that was hidden
 }
 
 // version is the one that the client of a view shall have.
@@ -77,6 +77,10 @@ func (m *model) remember() {
 		for i, c := range m.clients {
 			if c != nil {
 				e.views[i] = m.viewOf(o, i, b.views[i])
+				// The version of an object that was hidden says nothing of that time.
+				if _, guarded := m.may[o]; e.views[i].since == m.tick && e.spawned < m.tick && (guarded || c.joined < m.tick) {
+					e.views[i].masked = m.tick
+				}
 			}
 		}
 		now[o.id.slot()] = e

@@ -109,6 +109,7 @@ type modelClient struct {
 	lives    map[string]bool // spawned already
 	newest   map[int]uint64  // by slot: version shown
 	complete uint64          // tick of the last whole snapshot
+	joined   uint64          // tick of its first capture
 	equal    uint64
 	leak     error // a record carried what may not be read
 }
@@ -410,7 +411,7 @@ func (m *model) join(i int, tick uint64) {
 	p := m.w.NewPeer(tick)
 	p.SetBudget(m.budget)
 	late := 1 + rng.IntN(40) // how many ticks a stream may be behind datagrams
-	c := &modelClient{index: i, p: p, down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late}}
+	c := &modelClient{index: i, p: p, joined: tick, down: link, up: link, stream: pipe{rng: rng, late: late}, applied: pipe{rng: rng, late: late}}
 	c.p.Handle = i
 	m.empty(c, tick)
 	m.clients[i] = c

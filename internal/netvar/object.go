@@ -36,6 +36,8 @@ type Object struct {
 	alive   bool
 	Shown   bool // on a client, and for package client: it was drawn as somebody else's
 
+	began []uint64 // on a server, by rule: since when the oldest version looks so; nil: since born
+
 	born uint64 // tick of its first version; on a client that of its lifetime
 
 	// On a client, for drawing: see moment.go.
@@ -249,7 +251,7 @@ func (d *delta) find(w *World, o *Object, from basis) bool {
 		d.then = o.class.zero
 		return true
 	}
-	i := o.hist.floor(from.asOf, o.changed)
+	i := o.floor(from.asOf, from.withheld)
 	if i < 0 {
 		return false
 	}

@@ -21,6 +21,7 @@ type Peer struct {
 	losses    losses // scratch of Ack
 	marks     marks
 	receipts  receipts
+	joined    uint64 // tick of the newest capture before the client joined
 	tick      uint64 // tick of the last snapshot
 	// Tick of the last snapshot that is cut: that before tick while one is being cut.
 	before  uint64
@@ -42,7 +43,7 @@ type Peer struct {
 // snapshots as their limits make it take. What the client sees begins at tick, which is the current
 // one. Audiences are asked at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
-	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries()}
+	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries(), joined: w.tick}
 	p.cut.p = p
 	tick = max(tick, w.tick, 1)
 	p.tick = tick - 1
@@ -50,7 +51,7 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	for slot, o := range w.slots {
 		switch {
 		case p.blank.has(slot), o == nil || !o.published():
-		case w.Audience(o) == nil && !w.inSpace(o.class) && !w.restricted(o):
+		case !w.mayBeHidden(o) && !w.restricted(o):
 			p.publish(slot, tick)
 		default:
 			p.hidden.set(slot)

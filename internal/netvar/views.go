@@ -13,7 +13,7 @@ import (
 // view is what a client has of an object, where that is not simply everything since its lifetime
 // began.
 type view struct {
-	since    uint64 // tick at which it changed within the lifetime; 0 = it did not
+	since    uint64 // tick at which it changed, or a hidden object was shown; 0 = it did not
 	withheld Rules
 }
 
@@ -168,7 +168,7 @@ func (v view) asOf(o *Object, tick uint64) uint64 {
 	if newest := v.version(o); newest <= tick {
 		return newest
 	}
-	i := o.hist.floor(tick, o.changed)
+	i := o.floor(tick, v.withheld)
 	if i < 0 {
 		return 0
 	}
@@ -176,11 +176,61 @@ func (v view) asOf(o *Object, tick uint64) uint64 {
 		for i > 0 && o.class.looksSame(&o.hist, i, i-1, v.withheld) {
 			i--
 		}
-		if first := o.hist.tick(0); i == 0 && first != o.born && first > v.since {
+		if first := o.hist.tick(0); i == 0 && o.hist.evicted && first != o.born && first > v.since {
 			return 0
+		}
+		if i == 0 {
+			return max(v.since, o.oldest(v.withheld))
 		}
 	}
 	return max(v.since, o.hist.tick(i))
+}
+
+// noteDropped compares the versions that the capture of a tick is about to drop with those after
+// them, so that oldest knows since when the oldest kept version looks as it does.
+func (o *Object) noteDropped(tick uint64) {
+	if o.began == nil {
+		o.began = make([]uint64, len(o.class.reads.rules))
+		for rule := range o.began {
+			o.began[rule] = o.born
+		}
+	}
+	h, c := &o.hist, o.class
+	for i := 1; i < int(h.n) && h.tick(i)+Horizon <= tick; i++ {
+		a, b := h.values(i-1), h.values(i)
+		if c.owner(&a) != c.owner(&b) {
+			o.began[0] = h.tick(i)
+		}
+		for leaf, rule := range c.reads.rule {
+			if !c.plan.Same(leaf, &a, &b) {
+				o.began[rule] = h.tick(i)
+			}
+		}
+	}
+}
+
+// oldest returns the tick since which the oldest kept version looks to a client as it does. Changes
+// that the client may not read do not count, so they do not drop a baseline of the client.
+func (o *Object) oldest(withheld Rules) (tick uint64) {
+	if o.began == nil {
+		return o.born
+	}
+	for rule, began := range o.began {
+		if withheld>>rule&1 == 0 {
+			tick = max(tick, began)
+		}
+	}
+	return tick
+}
+
+// floor returns which version was the newest at a tick, as history.floor does. If that is dropped,
+// it is the oldest one for a client to which the object has looked like that since the tick.
+func (o *Object) floor(tick uint64, withheld Rules) int {
+	i := o.hist.floor(tick, o.changed)
+	if i < 0 && withheld != 0 && !o.hist.evicted && tick >= o.oldest(withheld) {
+		return 0
+	}
+	return i
 }
 
 // readable returns the members of moved, objects with a new version, in which the client may read

@@ -158,6 +158,10 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 		if born := o.hist.n == 1 && o.changed == w.tick; born {
 			return
 		}
+		if w.mayBeHidden(o) || p.joined != w.previous {
+			// An older version would tell when the object changed while it was hidden.
+			p.views.turn(slot, w.tick)
+		}
 		if !p.fresh {
 			p.entries[slot].full = fullVisible
 		}
@@ -171,6 +175,9 @@ func (w *World) judgeFor(o *Object, p *Peer) {
 		p.hidden.set(slot)
 	}
 }
+
+// mayBeHidden reports whether an audience or a space decides which clients have the object.
+func (w *World) mayBeHidden(o *Object) bool { return w.Audience(o) != nil || w.inSpace(o.class) }
 
 // publish makes the object known to those who may see it. What lies in a space is judged once the
 // eyes are where they shall be, and then for those who are near.

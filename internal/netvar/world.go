@@ -11,16 +11,17 @@ import (
 // World is the server's side: all objects of a room, and a Peer for each client.
 type World struct {
 	set
-	table   *Table
-	tick    uint64 // of the newest capture
-	cut     uint64 // of the newest snapshot of any peer
-	gens    []uint32
-	free    []int // slots, last freed first used
-	dirty   []*Object
-	gone    []*Object // despawned since the last capture; their slots are still theirs
-	moved   bitset    // slots with a new version in the running capture
-	changes changeLog // and in those before it
-	peers   []*Peer
+	table    *Table
+	tick     uint64 // of the newest capture
+	previous uint64 // of the capture before it
+	cut      uint64 // of the newest snapshot of any peer
+	gens     []uint32
+	free     []int // slots, last freed first used
+	dirty    []*Object
+	gone     []*Object // despawned since the last capture; their slots are still theirs
+	moved    bitset    // slots with a new version in the running capture
+	changes  changeLog // and in those before it
+	peers    []*Peer
 
 	audiences []Audience // by slot; nil and what is beyond the last: everybody
 	guarded   bitset     // slots of living objects with an audience
@@ -171,7 +172,7 @@ func (w *World) Capture(tick uint64) {
 	if tick <= w.tick || tick <= w.cut {
 		panic(fmt.Sprintf("netvar: Capture(%d) after Capture(%d) and AppendSnapshot(%d); ticks start at 1 and grow", tick, w.tick, w.cut))
 	}
-	w.tick = tick
+	w.previous, w.tick = w.tick, tick
 	w.arena = w.arena[:0]
 	w.retire()
 	w.wake()
@@ -248,6 +249,9 @@ func (w *World) capture(o *Object) {
 		}
 	default:
 		return
+	}
+	if w.restricted(o) && o.hist.n > 0 && o.hist.oldest+Horizon < w.tick {
+		o.noteDropped(w.tick)
 	}
 	o.hist.commit(w.tick, now.Blobs)
 	if c.heavy {
