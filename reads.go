@@ -133,13 +133,3 @@ func (rd *readers) reads(n int, o *netvar.Object, c *Client) bool {
 	defer rd.room.e.Guard().Recover(&rd.at, nil)
 	return (*o.Handle.(interface{ readBy() *[]Target }).readBy())[n].includes(c)
 }
-
-// readableBy reports whether a rule of the object names a group.
-func readableBy(o *netvar.Object, g *ClientGroup) bool {
-	for _, to := range *o.Handle.(interface{ readBy() *[]Target }).readBy() {
-		if slices.Contains(to.groups, g) {
-			return true
-		}
-	}
-	return false
-}

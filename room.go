@@ -135,7 +135,8 @@ type Room struct {
 	screening *room.Room // where those are who watch with a delay; nil without
 	recording io.Closer  // of the room's own recording; nil without
 	posted    posted
-	number    uint64 // of the rooms that the server has had
+	namedAt   uint64 // 1 + the tick of the newest capture before nameGroups
+	number    uint64 // of the rooms that the server has had, from 1
 	seed      uint64
 	opened    time.Duration // by the server's clock
 	begun     bool          // under the mutex of the server's crew

@@ -68,8 +68,8 @@ func peerOf(p *netvar.Peer) *Client { return clientOf(p.Handle.(*room.Client)) }
 // a building. It belongs to the goroutine of the room whose clients are in it. A
 // client that leaves the room leaves its groups, after the OnLeave functions have run.
 type ClientGroup struct {
-	named   []*netvar.Object // that name it, as of the last change of its members
-	namedAt uint64           // 1 + the tick of the capture before that
+	named   []*netvar.Object // objects whose targets name the group, as of namedAt
+	namedAt uint64           // 1 + the tick of the newest capture before Room.nameGroups
 }
 
 // NewClientGroup makes a group without members.
@@ -122,23 +122,44 @@ func (r *Room) moved(g *ClientGroup, c *Client) {
 	}
 }
 
-// naming returns the objects that name a group. They are looked for at most once per group and
-// capture: what is spawned after that, or gets another target, is judged for everybody anyway.
+// naming returns the objects whose targets name a group. Objects that are spawned or get another
+// target after the list was made are not in it: the next capture judges them for all clients.
 func (r *Room) naming(g *ClientGroup) []*netvar.Object {
-	if g.namedAt == r.e.Captured()+1 {
-		return g.named
+	if now := r.e.Captured() + 1; r.namedAt != now {
+		r.namedAt = now
+		r.nameGroups()
 	}
-	clear(g.named)
-	g.named, g.namedAt = g.named[:0], r.e.Captured()+1
-	for o := range r.e.World().Guarded {
-		if a, ok := r.e.World().Audience(o).(*audience); ok && slices.Contains(a.to.groups, g) {
-			g.named = append(g.named, o)
-		}
-	}
-	for o := range r.e.World().Restricted {
-		if readableBy(o, g) {
-			g.named = append(g.named, o)
-		}
+	if g.namedAt != r.namedAt {
+		return nil
 	}
 	return g.named
+}
+
+// nameGroups lists for all groups at once which objects name them, so that a tick looks at each
+// object once, however many groups change.
+func (r *Room) nameGroups() {
+	w := r.e.World()
+	for o := range w.Guarded {
+		if a, ok := w.Audience(o).(*audience); ok {
+			r.nameIn(a.to.groups, o)
+		}
+	}
+	for o := range w.Restricted {
+		for _, to := range *o.Handle.(interface{ readBy() *[]Target }).readBy() {
+			r.nameIn(to.groups, o)
+		}
+	}
+}
+
+// nameIn adds an object to the lists of some groups.
+func (r *Room) nameIn(groups []*ClientGroup, o *netvar.Object) {
+	for _, g := range groups {
+		if g.namedAt != r.namedAt {
+			clear(g.named)
+			g.named, g.namedAt = g.named[:0], r.namedAt
+		}
+		if n := len(g.named); n == 0 || g.named[n-1] != o { // A target may name a group twice.
+			g.named = append(g.named, o)
+		}
+	}
 }
