@@ -14,10 +14,11 @@ var ErrTooMuchWork = errors.New("netloop: too much asynchronous work is under wa
 
 // Go runs work on another goroutine and then, in EarlyUpdate of a later tick, hands its result to
 // then. The context is the room's: it ends when the room does, and a client that leaves cancels
-// nothing. A room that ends waits for it for 5 s, also for what OnLeave asks for at the very end,
-// and hands over its result before OnClose; work that ignores its context keeps Run from returning,
-// until the watchdog ([Config]) gives up on it. work must not touch the room; a panic in it becomes
-// its error.
+// nothing. However a room ends, it waits for its work for 5 s after the last client has left, also
+// for work that OnLeave or a result asks for then, and hands over the results before OnClose. Then
+// the context ends. Work that ignores that for a second is left behind: its result is an error,
+// netloop_left_behind_total counts it, and the room goes on to OnClose. work must not touch the
+// room; a panic in it becomes its error.
 //
 // At most 1 024 works of a room are under way at once; then gets [ErrTooMuchWork]
 // for one beyond. Results come in the order in which works end. It panics on a

@@ -93,15 +93,16 @@ type Config struct {
 	// counts as lost, though QUIC may still keep it up: a program that hangs. Default 5 s; at
 	// least 1 s.
 	LostAfter time.Duration
-	// DrainTimeout is how long the room goes on ticking after Run's context has
+	// DrainTimeout is how long each room goes on ticking after Run's context has
 	// ended while clients are still in it: time to finish a round. They are told how
-	// long, and newcomers are refused. Default 0:
-	// clients are told at once. Work given to Go has 5 s at least.
+	// long, and newcomers are refused. A longer drain of [Server.CloseRoom] that runs
+	// then is shortened. Default 0: clients are told at once. Work given to Go has 5 s
+	// after that.
 	DrainTimeout time.Duration
 	// Watchdog is how long a tick may take before it counts as hung: the log then
 	// says where, with the stacks of all goroutines, and /readyz and /healthz fail. At
-	// the end it holds for OnDrain and each OnLeave too, and, beyond the time that they
-	// have anyway, for work given to Go and for OnClose. Default 10 s, longer than any
+	// the end it holds for OnDrain, each OnLeave and the results of work given to Go too, and,
+	// beyond the 60 s that it has anyway, for OnClose. Default 10 s, longer than any
 	// garbage collection, swapping or lock that a server gets over; at least 100 ms.
 	// Negative is never.
 	Watchdog time.Duration

@@ -182,8 +182,9 @@ func (h *hooks) Keeps(o *netvar.Object) bool {
 	return ok && typed.kept()
 }
 
-// OnDrain adds what happens when the server has been told to end: left is the
-// time until it does.
+// OnDrain adds what happens when the room has been told to end: left is the time until it does.
+// It is called again when that time becomes shorter: a room that an operator drains for an hour
+// has [Config] DrainTimeout left once the server is told to end.
 func (r *Room) OnDrain(fn func(t *Tick, left time.Duration)) {
 	if r.opens("OnDrain") {
 		r.hooks.onDrain = append(r.hooks.onDrain, fn)
@@ -201,7 +202,7 @@ func (h *hooks) Drain(left time.Duration) {
 }
 
 // OnClose adds what happens after the last tick, when all systems have been removed
-// (see [OnRemove]): save here. The error of Run reports what it returns.
+// (see [OnRemove]): save here. [Room.Ended] says why. The error of Run reports what it returns.
 // The context ends 60 s after the first of them was called, for all of them together.
 func (r *Room) OnClose(fn func(ctx context.Context) error) {
 	if r.opens("OnClose") {

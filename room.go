@@ -163,10 +163,11 @@ func (c *Closed) Error() string {
 func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
 	r := &Room{server: s, schema: s.schema, spec: spec, seed: seed, opened: s.clock.Now(), opening: true}
 	r.hooks.room = r
-	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return s.clock.Now() }), r.reject}
+	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return r.e.LoopClock() }), r.reject}
 	if r.e, err = room.New(r.config(s)); err != nil {
 		return nil, err
 	}
+	r.timers.Halt = r.e.GivenUp
 	filled := false
 	defer func() {
 		if !filled {
@@ -260,6 +261,17 @@ func (r *Room) Server() *Server { return r.server }
 func (r *Room) Close(t *Tick, c Code, why string) {
 	t.server("Room.Close")
 	r.e.Close(c, why)
+}
+
+// Ended returns why the room has ended, for OnLeave, OnRemove and OnClose, and nil while it ticks:
+// the code and text of [Room.Close] or [Server.CloseRoom], [CodeClosing] for a room that was empty
+// or whose server ends, and [CodeInternal] for a room that has failed, whose state may be half
+// changed. Any goroutine may call it.
+func (r *Room) Ended() *Closed {
+	if why := r.e.Ended(); why != nil {
+		return &Closed{why.Code, why.Text}
+	}
+	return nil
 }
 
 // Quarantined returns how many systems do not run at present because they

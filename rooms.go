@@ -200,9 +200,9 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 }
 
 // CloseRoom ends a room from outside, as [Room.Close] does from within: its clients may go on for
-// as long as drain says, and then they are told the code and the text. It returns at once, and an
-// error if there is no room of the name. The end of the default room is that of the server. Any
-// goroutine may call it.
+// as long as drain says, and then they are told the code and the text. A second call, or the end of
+// the server, can only shorten the drain. It returns at once, and an error if there is no room of
+// the name. The end of the default room is that of the server. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
 	r, ok := s.hall.Get(name)
 	if !ok {
@@ -243,7 +243,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 		close(s.crew.over)
 	} else if !ordinary {
 		s.log.Error("a room has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
-		if s.draining.Load() {
+		if s.draining.Load() || s.crew.ctx != nil && s.crew.ctx.Err() != nil { // It may end before the default room does.
 			s.crew.failed = errors.Join(s.crew.failed, fmt.Errorf("room %q: %w", r.spec.Name, err))
 		}
 	}
@@ -288,7 +288,8 @@ func (s *Server) play(ctx context.Context) error {
 }
 
 // watch looks for rooms that hang, until its own context ends. The default room is given up if the
-// configuration says so, or once run has ended; each other at once: nobody can play there.
+// configuration says so, or once it ends or run has ended; each other room at once: nobody can play
+// there.
 func (s *Server) watch(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
@@ -300,7 +301,7 @@ func (s *Server) watch(ctx, run context.Context) {
 					r.screening.GiveUp(err)
 				}
 			}
-			if err := r.e.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil) {
+			if err := r.e.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Closing()) {
 				r.e.GiveUp(err)
 			}
 		}

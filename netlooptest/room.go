@@ -9,6 +9,8 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // PlayedRoom is one of the rooms of a world. It ticks at its own rate, while [World.Step] counts
@@ -25,14 +27,8 @@ type PlayedRoom struct {
 	elapsed time.Duration
 	running bool // its tick is: it may spend time, in which other rooms act
 
-	draining *draining
+	draining *room.End // that it has been told; nil: it goes on
 	ended    *netloop.Closed
-}
-
-// draining is a room on its way to its end.
-type draining struct {
-	start, limit time.Duration
-	why          netloop.Closed
 }
 
 func (w *World) newRoom(in inside.Room) *PlayedRoom {
@@ -229,9 +225,7 @@ func (w *World) roomOf(s *seat) *PlayedRoom {
 func (r *PlayedRoom) tick(in loop.Input) {
 	w := r.w
 	w.tb.Helper()
-	if e := r.in.Room.Ending(); e != nil {
-		r.drain(e.Drain, netloop.Closed{Code: e.Why.Code, Text: e.Why.Text})
-	}
+	r.hearEnd()
 	r.running = true
 	err := r.in.Room.Step(in)
 	r.running = false
@@ -241,20 +235,28 @@ func (r *PlayedRoom) tick(in loop.Input) {
 		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
 	case err != nil:
 		r.end(*closed)
-	case r.draining != nil && !r.in.Room.Lingers(in.Start-r.draining.start, r.draining.limit):
-		r.end(r.draining.why)
+	case r.draining != nil && !r.in.Room.Lingers(in.Start):
+		r.end(netloop.Closed{Code: r.draining.Why.Code, Text: r.draining.Why.Text})
 	}
 }
 
-// drain begins the room's end.
+// drain begins the room's end, or leaves less time until then.
 func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 	r.w.tb.Helper()
-	if r.ended != nil || r.draining != nil {
+	r.in.Room.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
+	r.hearEnd()
+}
+
+// hearEnd lets the room drain if it was told to end, or to end earlier.
+func (r *PlayedRoom) hearEnd() {
+	r.w.tb.Helper()
+	e := r.in.Room.Ending()
+	if r.ended != nil || e == nil || e == r.draining {
 		return
 	}
-	r.draining = &draining{r.w.net.Now(), limit, why}
-	r.in.Room.EndAdmission(why.Code, why.Text)
-	if err := r.in.Room.Drain(limit); err != nil {
+	r.draining = e
+	r.in.Room.EndAdmission(e.Why.Code, e.Why.Text)
+	if err := r.in.Room.Drain(max(e.By-r.w.net.Now(), 0)); err != nil {
 		r.w.tb.Fatalf("netlooptest: %v", err)
 	}
 }
@@ -279,7 +281,7 @@ func (r *PlayedRoom) end(why netloop.Closed) {
 	}
 	for _, other := range w.rooms {
 		if other != r {
-			other.drain(0, closing)
+			other.drain(w.drains, closing)
 		}
 	}
 }

@@ -37,7 +37,8 @@ type World struct {
 	ticked  time.Duration          // when the last tick ran, if nothing else has happened since
 	steps   int                    // ticks of the default room, with the frames that follow
 	clients []*seat
-	audits  []func() // at each snapshot
+	audits  []func()      // at each snapshot
+	drains  time.Duration // the DrainTimeout
 
 	opening sync.Mutex
 	opened  []inside.Room // since the last look, by any goroutine
@@ -245,13 +246,13 @@ func (w *World) end(why netloop.Closed) {
 
 // Drain ends the server as the end of Run's context does, with d as the DrainTimeout: new clients
 // are refused, OnDrain runs in every room, and ticks go on while clients are in it, for d at most.
-// Then everybody leaves, and OnClose runs. Work given to [netloop.Go] has 5 s at least, but of
-// virtual time: call [World.Settle] before if the game waits for its results.
+// Then everybody leaves, work given to [netloop.Go] has 5 s of real time, and OnClose runs.
 func (w *World) Drain(d time.Duration) {
 	w.tb.Helper()
 	if w.main.ended != nil {
 		return
 	}
+	w.drains = d
 	w.server.EndAdmission(netloop.CodeClosing, "the server is closing")
 	w.lookForRooms()
 	for _, r := range w.rooms {

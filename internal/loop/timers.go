@@ -18,6 +18,9 @@ const (
 // Timers holds the calls that are put off: a heap for each clock, in the order (time,
 // registration). The goroutine of the loop owns it.
 type Timers[C any] struct {
+	// Halt ends a Run before its next call; nil never does.
+	Halt func() bool
+
 	heaps [numTimerClocks]timerHeap[C]
 	seq   uint64
 }
@@ -77,7 +80,7 @@ func (ts *Timers[C]) Due(scale Scale) time.Duration {
 // tick.
 func (ts *Timers[C]) Run(c C, n *Now) {
 	for clock, now := range [numTimerClocks]time.Duration{n.GameTime, n.ScaledTime} {
-		for h := &ts.heaps[clock]; len(*h) > 0 && (*h)[0].at <= now; {
+		for h := &ts.heaps[clock]; len(*h) > 0 && (*h)[0].at <= now && (ts.Halt == nil || !ts.Halt()); {
 			heap.Pop(h).(*Timer[C]).fn(c)
 		}
 	}

@@ -47,6 +47,7 @@ type Metrics struct {
 	Drops           *Family // entries that a queue dropped, by queue and reason
 	Misuses         *Family // what a check found a game do with its state, by kind
 	Hangs           *Family // that a watchdog has reported
+	LeftBehind      *Family // functions that the end waited for no longer, by hook
 	OverloadedTicks *Family
 	Resumes         *Family // of clients that came back, by what they had kept
 	Panics          *Family // isolated ones, by system or hook

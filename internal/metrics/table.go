@@ -45,6 +45,8 @@ var table = []row{
 		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
 		into(func(m *Metrics, f *Family) { m.Hangs = f })},
+	{"left_behind_total", counter, "hook", "Functions of the game, or of the program, that the end of a room or of the server waited for no longer: they ignored the end of their context.",
+		into(func(m *Metrics, f *Family) { m.LeftBehind = f })},
 	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by what became of their execution trace: written, skipped because there was one just before, failed.",
 		server(Server.Traces)},
 	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs in the default room: 0 is a pause.",

@@ -91,11 +91,11 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 		return err
 	}
 	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
-		if it.From == 0 {
+		if it.From == 0 && !r.life.givenUp.Load() {
 			return fn(nil, it)
 		}
 		from, ok := r.clients.get(it.From)
-		if !ok {
+		if !ok || r.life.givenUp.Load() {
 			return errSenderLeft
 		}
 		r.from = from

@@ -44,6 +44,8 @@ const (
 	StallNames    = stallNames
 )
 
+var ErrLeftBehind = errLeftBehind
+
 type (
 	Result    = result
 	Penalties = penalties
@@ -64,7 +66,7 @@ func (m *Mailed) Fits(tick uint64, size int) bool { return m.fits(tick, size) }
 
 func OutcomeCode(o rpcqueue.Outcome) transport.Code { return outcomeCode(o) }
 
-func (r *Room) DrainWith(p *loop.Pacer) error { return r.drain(p, r.cfg.DrainTimeout) }
+func (r *Room) DrainWith(p *loop.Pacer) error { r.told(); return r.drain(p) }
 func (r *Room) Inbox() *transport.Inbox       { return r.inbox }
 func (r *Room) Penalties() *Penalties         { return &r.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[*Room] { return r.rpcs }
@@ -73,7 +75,7 @@ func (r *Room) Report()                       { r.report() }
 // Sessions is how many the room remembers.
 func (r *Room) Sessions() int { return len(r.seats.sessions) }
 
-func (r *Room) WaitForWork()                   { r.async.wait.Wait() }
+func (r *Room) WaitForWork()                   { r.async.quiet(time.Minute) }
 func (r *Room) Arrived() int                   { return r.arrived }
 func (r *Room) SetDry()                        { r.cfg.Limits.Dry = true }
 func (r *Room) SetMaxClients(n int)            { r.spec.MaxClients, r.seats.playing.most = n, n }

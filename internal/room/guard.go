@@ -22,8 +22,16 @@ func (r *Room) guarded() {
 }
 
 // Call runs a hook of the game on the room's goroutine, and turns its panic into an error: one
-// client that upsets a hook costs nobody else the tick.
-func (r *Room) Call(hook string, fn func() error) error { return called(&r.guard, hook, fn) }
+// client that upsets a hook costs nobody else the tick. A room that was given up calls nothing.
+func (r *Room) Call(hook string, fn func() error) error {
+	if r.life.givenUp.Load() {
+		return errGivenUp
+	}
+	return called(&r.guard, hook, fn)
+}
+
+// errGivenUp is the error of a hook that is not called, because its room was given up.
+var errGivenUp = errors.New("netloop: the room was given up, because it hung")
 
 // CallAside is Call for a hook on any other goroutine.
 func (r *Room) CallAside(hook string, fn func() error) error { return called(&r.aside, hook, fn) }

@@ -37,8 +37,8 @@ func TestTheWatchdogSeesTheHooksOfTheEnd(t *testing.T) {
 			r.OnDrain(func(*netloop.Tick, time.Duration) { look(0) })
 			r.OnLeave(func(tick *netloop.Tick, _ *netloop.Client, _ *netloop.Closed) {
 				look(0)
-				if results++; results == 1 { // They have their time together.
-					netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) { look(room.WorkGrace) })
+				if results++; results == 1 {
+					netloop.Go(tick, func(context.Context) (int, error) { return 1, nil }, func(*netloop.Tick, int, error) { look(0) })
 				}
 			})
 			r.OnClose(func(context.Context) error { look(room.SaveTimeout); return nil })

@@ -112,6 +112,10 @@ func (r *Room) Mail(m Mail) bool {
 	if r.async.recorded != nil {
 		return true // What has become of it is recorded.
 	}
+	if r.life.givenUp.Load() {
+		r.metrics.Drops.Add(1, "room_message", "sender_gone")
+		return true // Nobody hears of it: its sender has ended.
+	}
 	if !fits {
 		r.metrics.Drops.Add(1, "room_message", "too_many")
 		l.settled(errMails)
@@ -186,8 +190,11 @@ func (r *Room) HandleRoom(m *schema.Method, fn RoomHandler) error {
 		return err
 	}
 	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
-		if it.From != 0 {
+		switch {
+		case it.From != 0:
 			return errForRooms
+		case r.life.givenUp.Load():
+			return errSenderLeft
 		}
 		return fn(SenderOf(it), it)
 	})

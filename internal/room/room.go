@@ -4,7 +4,8 @@
 //
 // The files in the order in which a tick goes through them:
 //
-//	run.go        a room from its first tick to its end; step is one tick
+//	run.go        a room from its first tick to its last; step is one tick
+//	finish.go     its end, from then on
 //	feed.go       where the outside facts of a tick come from: the network, or a recording
 //	              (record.go, replayer.go)
 //	poll.go       everything that has arrived; clients come and go
@@ -224,7 +225,9 @@ type Room struct {
 	life     life
 	closing  *transport.Closed // by Close or a critical panic
 	ending   bool              // nobody comes back any more
+	closesIn time.Duration     // a drain that was told after the last tick; 0: none
 	closesAt time.Duration     // the room ends then at the latest, once ending
+	finished int               // steps of the end that have begun: see Finish
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions
@@ -239,6 +242,7 @@ type Room struct {
 	flight    *flight.Dumper                // nil without traces
 	watchdog  *watchdog.Watchdog
 	paces     func() (loop.Clock, loop.Schedule) // which tick runs when
+	ended     atomic.Pointer[transport.Closed]   // why, from the beginning of its end
 	finishAt  atomic.Pointer[time.Duration]      // when finish began; nil is not yet
 }
 
@@ -248,7 +252,7 @@ func New(cfg Config) (*Room, error) {
 		cfg: cfg, game: cfg.Game, schema: cfg.Schema, spec: cfg.Spec, clock: cfg.Clock, metrics: cfg.Metrics,
 		loop: cfg.Loop, now: cfg.Now,
 	}
-	r.life.end = func() {} // Until Start.
+	r.life.ctx, r.life.end = context.WithCancel(context.Background())
 	r.log = slog.New(&tickHandler{Handler: cfg.Log.Handler(), room: r})
 	r.guarded()
 	r.feed, r.arrive, r.paces = network{r}, r.takeArrival, r.byClock
@@ -292,6 +296,7 @@ func (r *Room) AllowMoves() { r.moves = true }
 // Discard lets go of a room that was never filled: its game's Open has failed.
 func (r *Room) Discard() {
 	r.cancel()
+	r.life.end()
 	r.tally.Close(transport.CodeInternal.Name())
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -41,6 +42,9 @@ func (r *Room) begin(in loop.Input) {
 	r.wake()
 	r.observeStall(&in, r.in.Start)
 	r.in = in
+	if r.closesIn > 0 {
+		r.closesIn, r.closesAt = 0, in.Start+r.closesIn
+	}
 	r.feed.begin(&r.in)
 	if in.Epoch != *r.epoch.Load() {
 		r.epoch.Store(new(in.Epoch))
@@ -91,7 +95,7 @@ func (r *Room) run(ctx context.Context) error {
 	end := r.told()
 	r.EndAdmission(end.Why.Code, end.Why.Text)
 	if err == nil {
-		err = r.drain(schedule, end.Drain)
+		err = r.drain(schedule)
 	}
 	why := cmp.Or(r.closing, &end.Why)
 	closeErr := r.Finish(why.Code, why.Text)
@@ -117,26 +121,35 @@ func (r *Room) Schedule() loop.Schedule {
 // firstTick is the number of a room's first tick.
 const firstTick = 1
 
-// WorkGrace is how long a drain waits for work given to Go, at least.
-const WorkGrace = 5 * time.Second
-
 // errDrained ends the last ticks of a room.
 var errDrained = errors.New("netloop: drained")
 
-// drain goes on ticking while clients may finish, and while work is under way.
-func (r *Room) drain(schedule loop.Schedule, limit time.Duration) error {
-	start := r.clock.Now()
+// drain goes on ticking while clients or work are there, until the time of the End is over. When
+// another End shortens that time, game and clients are told again.
+func (r *Room) drain(schedule loop.Schedule) error {
 	if r.in.Tick == 0 {
 		return nil // Told to end before its first tick: there is nothing to finish.
 	}
-	if err := r.Drain(limit); err != nil {
+	by := time.Duration(math.MaxInt64)
+	tell := func() error {
+		e := r.end.Load()
+		if e.By >= by {
+			return nil
+		}
+		by = e.By
+		return r.Drain(max(by-r.clock.Now(), 0))
+	}
+	if err := tell(); err != nil {
 		return err
 	}
 	err := loop.Run(context.Background(), r.clock, schedule, func(in loop.Input) error {
+		if err := tell(); err != nil {
+			return err
+		}
 		if err := r.paced(in); err != nil {
 			return err
 		}
-		if r.Lingers(in.Start-start, limit) {
+		if r.Lingers(in.Start) {
 			return nil
 		}
 		return errDrained
@@ -147,15 +160,17 @@ func (r *Room) drain(schedule loop.Schedule, limit time.Duration) error {
 	return err
 }
 
-// Lingers reports whether a drain has something to wait for.
-func (r *Room) Lingers(elapsed, limit time.Duration) bool {
-	return len(r.clients.list) > 0 && elapsed < limit || r.async.pending > 0 && elapsed < max(limit, WorkGrace)
+// Lingers reports whether a drain has something to wait for at a time. Work that is under way then
+// is waited for by Finish, too.
+func (r *Room) Lingers(now time.Duration) bool {
+	return now < r.end.Load().By && (len(r.clients.list) > 0 || r.async.pending > 0)
 }
 
-// Drain tells the game and the clients that the room ends, within a time at the latest.
+// Drain tells the game and the clients that the room ends, within a time at the latest. It may be
+// called again with a shorter time.
 func (r *Room) Drain(limit time.Duration) error {
 	r.feed.drain(limit)
-	r.ending, r.closesAt = true, r.in.Start+limit
+	r.ending, r.closesIn, r.closesAt = true, limit, r.in.Start+limit
 	return r.Inspect(func() {
 		for _, c := range slices.Clone(r.clients.list) {
 			switch {
@@ -167,81 +182,6 @@ func (r *Room) Drain(limit time.Duration) error {
 		}
 		r.game.Drain(limit)
 	})
-}
-
-// Finish lets every client leave, tells it why, removes all systems, and lets the game save.
-func (r *Room) Finish(code transport.Code, text string) error {
-	r.ending = true
-	r.refuse(code, text)
-	r.finishAt.Store(new(r.clock.Now()))
-	waited := r.async.pending
-	err := r.Inspect(func() {
-		for len(r.clients.list) > 0 {
-			c := r.clients.list[0]
-			ended := r.Watched("OnLeave", 0)
-			r.leave(c, &transport.Closed{Code: code, Text: text})
-			ended()
-		}
-		r.closeCamera(&transport.Closed{Code: code, Text: text})
-	})
-	r.seats.close(code, text)
-	r.tellStall()
-	ended := r.Watched("Go", WorkGrace)
-	// What OnLeave has just asked for: to save a player, mostly.
-	r.endWork(r.async.pending > waited)
-	err = errors.Join(err, r.Inspect(r.takeResults))
-	r.closePosts()
-	r.dropLetters()
-	r.async.wait.Wait() // What the results asked for sees a context that has ended.
-	ended()
-	r.endSystems()
-	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
-	defer cancel()
-	err = errors.Join(err, r.game.Close(ctx))
-	r.report()
-	r.tally.Close(code.Name())
-	return err
-}
-
-// endSystems tells every system that is left that it goes.
-func (r *Room) endSystems() {
-	ended := r.Watched("OnRemove", WorkGrace)
-	rec := r.loop.End()
-	ended()
-	for i := range rec.Panics {
-		r.metrics.Panics.Add(1, rec.Panics[i].System)
-	}
-	r.reportFaults(rec)
-}
-
-// endWork ends the context of the room's work, after the grace if it has any, and
-// returns when all of it is done.
-func (r *Room) endWork(grace bool) {
-	idle := r.async.idle()
-	if grace {
-		ctx, cancel := context.WithTimeout(context.Background(), WorkGrace)
-		defer cancel()
-		select {
-		case <-idle:
-		case <-ctx.Done():
-		}
-	}
-	r.cancel()
-	<-idle
-}
-
-// SaveTimeout bounds OnClose: as long as service managers wait before they kill.
-const SaveTimeout = 60 * time.Second
-
-// Watched lets the watchdog report a hook of the end that does not return, and that may
-// take so much longer than a tick. What it returns says that the hook has.
-func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
-	r.watchdog.BeginHook(hook, allowed, r.clock.Now())
-	return func() {
-		if h := r.watchdog.End(); h != nil {
-			r.log.Warn("a hook that hung has returned", "hook", hook)
-		}
-	}
 }
 
 // Inspect calls fn between two ticks, as if it ran in one.

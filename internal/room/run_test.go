@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -139,16 +141,41 @@ func TestARoomThatHasFailedIsNotDrained(t *testing.T) {
 	}
 }
 
-// A drain lingers while clients are in the room until its limit, and for work longer.
+// A drain lingers while clients are in the room until its limit, which a later End only shortens.
 func TestADrainLingersForClientsUntilItsLimit(t *testing.T) {
 	b := newBare(t, func(*netloop.Room) {})
-	if b.room.Lingers(0, time.Hour) {
+	b.server.UseClock(new(handClock))
+	b.room.End(room.End{Drain: time.Hour})
+	if b.room.Lingers(0) {
 		t.Error("a drain waits for nobody")
 	}
 	b.join()
 	b.step()
-	if !b.room.Lingers(time.Hour-1, time.Hour) || b.room.Lingers(time.Hour, time.Hour) || b.room.Lingers(0, 0) {
+	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
 		t.Error("a drain does not wait for a client until its limit")
+	}
+	b.room.End(room.End{Drain: 2 * time.Hour})
+	if !b.room.Lingers(time.Hour-1) || b.room.Lingers(time.Hour) {
+		t.Error("a drain becomes longer")
+	}
+	b.room.End(room.End{Drain: time.Minute, Why: transport.Closed{Text: "other"}})
+	if !b.room.Lingers(time.Minute-1) || b.room.Lingers(time.Minute) || b.room.Ending().Why.Text != "" {
+		t.Errorf("a drain that was shortened ends by %v, %q", b.room.Ending().By, b.room.Ending().Why.Text)
+	}
+	b.room.End(room.End{Drain: -1})
+	if b.room.Lingers(0) {
+		t.Error("a drain without any time waits")
+	}
+}
+
+// A drain that is as long as a duration may be does not end at once.
+func TestAnEndlessDrainLingers(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	b.join()
+	b.step()
+	b.room.End(room.End{Drain: math.MaxInt64})
+	if !b.room.Lingers(time.Hour) {
+		t.Errorf("it ends by %v", b.room.Ending().By)
 	}
 }
 

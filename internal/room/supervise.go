@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -16,46 +18,70 @@ import (
 
 // life is the goroutine of a room, from Start on.
 type life struct {
-	over  atomic.Bool
-	ended func(error)
-	end   context.CancelFunc
+	over    atomic.Bool
+	givenUp atomic.Bool // by GiveUp; its goroutine may still hang
+	ended   func(error)
+	stop    func() bool        // ends the watch of the context of Start
+	ctx     context.Context    // ends once the room is told to end
+	end     context.CancelFunc // of ctx
 }
 
 // End is how a room is brought to its end from outside.
 type End struct {
 	Why   transport.Closed
 	Drain time.Duration // for how long its clients may go on
+	By    time.Duration // when that time is over, on the room's clock; set by Room.End
 }
 
 // Start runs the room on a goroutine of its own, until ctx ends, the room closes itself, or End
 // says so, and then brings it to its end. How that went it tells ended, once, on some goroutine:
-// before the room's own has ended if the room is given up.
+// before the room's own has ended if the room is given up. The end of ctx leaves the clients
+// Config.DrainTimeout, also where a longer drain runs.
 func (r *Room) Start(ctx context.Context, ended func(error)) {
-	live, end := context.WithCancel(ctx)
-	r.life.ended, r.life.end = ended, end
-	if r.end.Load() != nil {
-		end()
+	r.life.ended = ended
+	r.life.stop = context.AfterFunc(ctx, r.endWithServer)
+	if ctx.Err() != nil {
+		r.endWithServer() // Before the first tick.
 	}
-	go r.live(live)
+	go r.live(r.life.ctx)
 }
 
 // over says how the room has ended, unless somebody has.
 func (r *Room) over(err error) {
 	if r.life.over.CompareAndSwap(false, true) {
-		r.life.end() // A room that was left behind and comes back ends too.
+		r.life.stop()
+		r.life.end()
 		r.tally.Close(transport.CodeInternal.Name())
 		r.endReel(r.seats.ended(), nil)
 		r.life.ended(err)
 	}
 }
 
-// End brings a room that was started to its end from outside: it drains, and then its clients are
-// told why. The first to say so decides. Any goroutine may call it, once Start has returned.
+// End brings a room to its end from outside: it drains, and then its clients are told why. The
+// first call decides the reason. A later one can only shorten the drain. Any goroutine may call it,
+// also before Start.
 func (r *Room) End(e End) {
-	if r.end.CompareAndSwap(nil, &e) {
-		r.rouse()
-		r.life.end()
+	e.By = r.clock.Now()
+	e.By += min(max(e.Drain, 0), math.MaxInt64-e.By)
+	for {
+		was := r.end.Load()
+		if was != nil {
+			if was.By <= e.By {
+				return
+			}
+			e.Why = was.Why
+		}
+		if r.end.CompareAndSwap(was, &e) {
+			break
+		}
 	}
+	r.rouse()
+	r.life.end()
+}
+
+// endWithServer ends the room because its server does.
+func (r *Room) endWithServer() {
+	r.End(End{Why: transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, Drain: r.cfg.DrainTimeout})
 }
 
 // Ending returns how the room shall be brought to its end from outside; nil if nobody has said so.
@@ -63,11 +89,11 @@ func (r *Room) End(e End) {
 func (r *Room) Ending() *End { return r.end.Load() }
 
 // told is how the room ends if it does not close itself.
-func (r *Room) told() End {
-	if e := r.end.Load(); e != nil {
-		return *e
+func (r *Room) told() *End {
+	if r.end.Load() == nil {
+		r.endWithServer()
 	}
-	return End{transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, r.cfg.DrainTimeout}
+	return r.end.Load()
 }
 
 // EndAdmission refuses whoever comes from now on, and tells the server. Any goroutine may call it.
@@ -100,14 +126,44 @@ func (r *Room) Watch() error {
 	return r.watchdog.Err()
 }
 
-// GiveUp leaves a room behind that hangs: its clients are told, and its goroutine, which cannot be
-// stopped, ends by itself if it ever comes back.
+// GiveUp leaves a room behind that hangs. Its clients are told at once. Work that was given to Go
+// before is finished, for WorkGrace at most; then the room is over, and its name free, so that a
+// successor loads what the room has saved. The goroutine that hangs cannot be stopped. If it ever
+// returns from the game's function it ends without calling another one, and what it asks for until
+// then (work, messages to rooms) is refused.
 func (r *Room) GiveUp(err error) {
+	if !r.life.givenUp.CompareAndSwap(false, true) {
+		return
+	}
 	const text = "the server hangs"
 	r.EndAdmission(transport.CodeInternal, text)
 	r.seats.close(transport.CodeInternal, text)
 	r.closePosts()
-	r.over(fmt.Errorf("netloop: %w", err))
+	go func() {
+		r.async.quiet(WorkGrace)
+		r.cancel()
+		r.async.quiet(cancelGrace)
+		r.leftBehind(r.async.close())
+		r.over(fmt.Errorf("netloop: %w", err))
+	}()
+}
+
+// GivenUp reports whether the room was given up. Any goroutine may ask.
+func (r *Room) GivenUp() bool { return r.life.givenUp.Load() }
+
+// goOn ends the goroutine of a room that was given up. The room calls it where no function of the
+// game is on the stack.
+func (r *Room) goOn() {
+	if r.life.givenUp.Load() {
+		runtime.Goexit()
+	}
+}
+
+// LoopClock is the clock of the room's loop, which reads it after each system: there a room that
+// was given up ends.
+func (r *Room) LoopClock() time.Duration {
+	r.goOn()
+	return r.clock.Now()
 }
 
 // live runs the room to its end, whatever that is: nothing that the room's
@@ -117,7 +173,7 @@ func (r *Room) live(ctx context.Context) {
 	defer func() { r.over(err) }()
 	alive := true
 	defer func() {
-		if alive {
+		if alive && !r.life.givenUp.Load() {
 			err = r.died(recover())
 			err = errors.Join(err, r.bury())
 		}
@@ -150,8 +206,5 @@ func (r *Room) died(panicked any) error {
 func (r *Room) bury() error {
 	_ = r.watchdog.End() // If it hung before it died, that is over.
 	r.EndAdmission(transport.CodeInternal, "the server has failed")
-	if r.finishAt.Load() != nil {
-		return nil // It died of it.
-	}
-	return r.Finish(transport.CodeInternal, "the server has failed")
+	return r.Finish(transport.CodeInternal, "the server has failed") // Or the rest of it.
 }

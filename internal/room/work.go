@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
@@ -27,11 +28,13 @@ type Work struct {
 // async is the work that a room has under way on other goroutines.
 type async struct {
 	mu      sync.Mutex
-	done    []result // in the order in which they came; under mu
-	spare   []result // the room's
-	pending int      // the room's
-	started uint64   // the room's: numbers the work
-	wait    sync.WaitGroup
+	done    []result        // in the order in which they came; under mu
+	running map[uint64]Work // that has a goroutine, by its number; under mu
+	changed chan struct{}   // closed at the next result; nil: nobody waits for one; under mu
+	closed  bool            // nothing more is begun, and no result taken; under mu
+	spare   []result        // the room's
+	pending int             // the room's
+	started uint64          // the room's: numbers the work
 
 	// recorded, in a replay, has the work whose results a recording holds, by its number:
 	// nothing is done again.
@@ -82,9 +85,15 @@ func (r *Room) Go(w Work) bool {
 	if a.recorded != nil {
 		return true
 	}
-	a.wait.Add(1)
+	switch {
+	case !a.begin(number, w): // Nobody takes the result.
+		r.metrics.Drops.Add(1, "async", "room_gone")
+		return true
+	case r.ctx.Err() != nil: // The room ends, and the time for its work is over.
+		a.finish(result{number, w.New(), r.ctx.Err(), w.Then, nil})
+		return true
+	}
 	go func() {
-		defer a.wait.Done()
 		v := w.New()
 		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
 		defer func() {
@@ -106,11 +115,99 @@ func (a *async) expect(w Work) uint64 {
 	return a.started
 }
 
+// begin notes that work gets a goroutine. It reports false once the room has ended.
+func (a *async) begin(number uint64, w Work) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	if a.running == nil {
+		a.running = map[uint64]Work{}
+	}
+	a.running[number] = w
+	return true
+}
+
 // finish hands over what a piece of work came to. Any goroutine may call it.
 func (a *async) finish(res result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	delete(a.running, res.work)
 	a.done = append(a.done, res)
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// next returns a channel that is closed when a result waits to be taken, and whether there is
+// nothing to wait for: no result, and no work with a goroutine.
+func (a *async) next() (came <-chan struct{}, idle bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.done) > 0 {
+		return closedChannel, false
+	}
+	return a.changedLocked(), len(a.running) == 0
+}
+
+// changedLocked returns a channel that is closed at the next result.
+func (a *async) changedLocked() <-chan struct{} {
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	return a.changed
+}
+
+var closedChannel = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// busy returns a channel that is closed at the next result; nil if no work has a goroutine.
+func (a *async) busy() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.running) == 0 {
+		return nil
+	}
+	return a.changedLocked()
+}
+
+// quiet waits until no work has a goroutine, for a time at most. Any goroutine may call it.
+func (a *async) quiet(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for {
+		c := a.busy()
+		if c == nil {
+			return
+		}
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// close refuses all work and results from now on. It returns results for the work that still runs,
+// in the order in which it was asked for.
+func (a *async) close() (left []result) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for number, w := range a.running {
+		left = append(left, result{number, w.New(), errLeftBehind, w.Then, nil})
+	}
+	slices.SortFunc(left, func(x, y result) int { return cmp.Compare(x.work, y.work) })
+	a.running = nil
+	return left
 }
 
 // Stream begins work that has results again and again, which whoever does it pushes. It counts
@@ -164,22 +261,13 @@ func (a *async) some() bool {
 	return len(a.done) > 0
 }
 
-// idle returns a channel that is closed when all work is done. Nothing may be
-// started meanwhile.
-func (a *async) idle() <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.wait.Wait()
-	}()
-	return done
-}
-
 // Settle waits until all work is done, and puts its results in the order in which
 // it was asked for.
 func (r *Room) Settle() {
 	a := &r.async
-	a.wait.Wait()
+	for c := a.busy(); c != nil; c = a.busy() {
+		<-c
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	slices.SortFunc(a.done, func(x, y result) int { return cmp.Compare(x.work, y.work) })
@@ -188,15 +276,19 @@ func (r *Room) Settle() {
 // takeResults hands the results that have come to the game.
 func (r *Room) takeResults() {
 	for _, res := range r.feed.results() {
-		r.stir()
-		if res.of != nil {
-			res.of.waiting.Store(false)
-		} else {
-			r.async.pending--
-		}
-		// The log knows.
-		_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
+		r.takeResult(&res)
 	}
+}
+
+func (r *Room) takeResult(res *result) {
+	r.stir()
+	if res.of != nil {
+		res.of.waiting.Store(false)
+	} else {
+		r.async.pending--
+	}
+	// The log knows.
+	_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
 }
 
 // posts bounds what Post hands over from other goroutines, and what other rooms send.

@@ -158,57 +158,6 @@ func (c *closing) finish() {
 	}
 }
 
-func TestADrainWaitsForWorkBoundedAndThenCancels(t *testing.T) {
-	var calls []string
-	c := newClosing(t, func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) {
-			netloop.Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
-				func(_ *netloop.Tick, _ int, err error) { calls = append(calls, err.Error()) })
-		})
-		r.OnClose(func(context.Context) error { calls = append(calls, "closed"); return nil })
-	})
-	c.drain()
-	if waited := c.clock.Now(); waited < 5*time.Second || waited > 5*time.Second+100*time.Millisecond {
-		t.Errorf("the drain waited for %v, want 5s", waited)
-	}
-	if err := c.room.Context().Err(); err != nil || len(calls) != 0 {
-		t.Errorf("while it waited: %v, %v", err, calls)
-	}
-	c.finish()
-	if want := []string{context.Canceled.Error(), "closed"}; !slices.Equal(calls, want) {
-		t.Errorf("called %q, want %q", calls, want)
-	}
-}
-
-// The end waits for what OnLeave has asked for, and for nothing else: work that ended no drain is
-// cancelled at once.
-func TestOnlyWorkOfTheLastLeaveGetsAGrace(t *testing.T) {
-	result := errors.New("none")
-	b := newBare(t, func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) {
-			netloop.Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
-				func(_ *netloop.Tick, _ int, err error) { result = err })
-		})
-	})
-	b.step()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := b.room.Finish(netloop.CodeClosing, "bye"); err != nil {
-			t.Error(err)
-		}
-	}()
-	select {
-	case <-ended:
-	case <-time.After(room.WorkGrace * 4 / 5):
-		t.Error("the end waits for work that no leave has asked for")
-		<-ended
-	}
-	if !errors.Is(result, context.Canceled) {
-		t.Errorf("the work came to %v", result)
-	}
-}
-
 func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 	release := make(chan struct{})
 	result := ""
@@ -225,6 +174,7 @@ func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 			}
 		})
 	})
+	c.room.End(room.End{Drain: time.Minute})
 	c.drain()
 	if waited := c.clock.Now().Round(time.Second); waited != time.Second || result != "saved <nil>" {
 		t.Errorf("the drain waited for %v, the work came to %q", waited, result)
@@ -235,14 +185,13 @@ func TestADrainEndsWhenItsWorkIsDone(t *testing.T) {
 func TestAPanicInOnDrainCostsNobodyTheDrain(t *testing.T) {
 	var calls []string
 	c := newClosing(t, func(r *netloop.Room) {
-		r.OnStart(func(tick *netloop.Tick) {
-			netloop.Go(tick, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }, func(*netloop.Tick, int, error) {})
-		})
 		r.OnDrain(func(*netloop.Tick, time.Duration) { panic("in OnDrain") })
 		r.OnDrain(func(*netloop.Tick, time.Duration) { calls = append(calls, "told") })
 	})
+	c.room.End(room.End{Drain: time.Second})
+	c.join()
 	c.drain()
-	if waited := c.clock.Now(); waited < room.WorkGrace || len(calls) != 1 {
+	if waited := c.clock.Now(); waited < time.Second || len(calls) != 1 {
 		t.Errorf("the drain waited for %v, and told %v", waited, calls)
 	}
 	c.finish()

@@ -1,0 +1,166 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// The end of a room, from its last tick on. Whatever ends it (Close, CloseEmpty, an operator, the
+// end of the server, a panic, runtime.Goexit) comes here; only a room that hangs is given up
+// instead (supervise.go). Each wait has a bound:
+//
+//	drain        ticks go on while clients are there: for the time of End
+//	closePosts   no wait: messages that no tick takes are refused, their senders told
+//	leaveAll     OnLeave of each client: the watchdog's limit for each
+//	finishWork   work given to Go and its results: WorkGrace for all of it, with a live context;
+//	             then cancelGrace for the rest to return; what is left then is left behind
+//	endSystems   OnRemove: WorkGrace, and the watchdog's limit
+//	saveAll      OnClose: SaveTimeout, and the watchdog's limit
+
+const (
+	// WorkGrace is how long the end of a room waits for work given to Go before it cancels it.
+	WorkGrace = 5 * time.Second
+	// cancelGrace is how long work may take to return once its context has ended. What takes longer
+	// ignores its context.
+	cancelGrace = time.Second
+	// SaveTimeout bounds OnClose: as long as service managers wait before they kill.
+	SaveTimeout = 60 * time.Second
+)
+
+// Ended returns why the room ends, once its last tick has run; nil before. Any goroutine may ask.
+func (r *Room) Ended() *transport.Closed { return r.ended.Load() }
+
+// Finish ends a room that runs no tick any more: every client leaves and is told why, work is
+// finished, all systems are removed, and the game saves. A second call does the steps that the
+// first one did not begin, because one of them ended its goroutine.
+func (r *Room) Finish(code transport.Code, text string) (err error) {
+	r.ending = true
+	r.refuse(code, text)
+	if r.ended.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text}) {
+		r.finishAt.Store(new(r.clock.Now()))
+	}
+	steps := [...]func() error{
+		r.refuseMessages, r.leaveAll, r.turnOut, r.finishWork, r.endSystems, r.saveAll,
+	}
+	for r.finished < len(steps) {
+		step := steps[r.finished]
+		r.finished++
+		err = errors.Join(err, step())
+		r.goOn()
+	}
+	r.report()
+	r.tally.Close(code.Name())
+	return err
+}
+
+// refuseMessages loses what waits for a tick, and refuses what comes later.
+func (r *Room) refuseMessages() error {
+	r.closePosts()
+	r.dropLetters()
+	return nil
+}
+
+// leaveAll lets every client leave.
+func (r *Room) leaveAll() error {
+	return r.Inspect(func() {
+		for len(r.clients.list) > 0 {
+			ended := r.Watched("OnLeave", 0)
+			r.leave(r.clients.list[0], r.ended.Load())
+			ended()
+		}
+	})
+}
+
+// turnOut tells all connections of the room why it ends.
+func (r *Room) turnOut() error {
+	err := r.Inspect(func() { r.closeCamera(r.ended.Load()) })
+	why := r.ended.Load()
+	r.seats.close(why.Code, why.Text)
+	r.tellStall()
+	return err
+}
+
+// finishWork waits for the work that was given to Go, and hands its results to the game, which may
+// give more work meanwhile. After WorkGrace the context of all of it ends, and work that is given
+// then fails at once. In the end each result has been handed over: that of work which ignores its
+// context is errLeftBehind.
+func (r *Room) finishWork() error {
+	err := r.resultsWithin(WorkGrace)
+	r.cancel()
+	err = errors.Join(err, r.resultsWithin(cancelGrace))
+	left := r.async.close()
+	r.leftBehind(left)
+	for _, res := range left {
+		ended := r.Watched("Go", 0)
+		err = errors.Join(err, r.Inspect(func() { r.takeResult(&res) }))
+		ended()
+	}
+	return err
+}
+
+// resultsWithin hands results to the game until no work is under way, for a time at most.
+func (r *Room) resultsWithin(limit time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for ctx.Err() == nil {
+		came, idle := r.async.next()
+		if idle {
+			break
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return err
+		}
+		ended := r.Watched("Go", 0)
+		err = errors.Join(err, r.Inspect(r.takeResults))
+		ended()
+	}
+	return err
+}
+
+// errLeftBehind is the result of work that the end of its room waits for no longer.
+var errLeftBehind = errors.New("netloop: the work ignores the end of its context: the room ends without it")
+
+// leftBehind counts work that the room does not wait for.
+func (r *Room) leftBehind(left []result) {
+	if len(left) > 0 {
+		r.metrics.LeftBehind.Add(uint64(len(left)), "Go")
+		r.log.Error("work given to Go ignores the end of its context: the room ends without it", "works", len(left))
+	}
+}
+
+// endSystems tells every system that is left that it goes.
+func (r *Room) endSystems() error {
+	ended := r.Watched("OnRemove", WorkGrace)
+	rec := r.loop.End()
+	ended()
+	for i := range rec.Panics {
+		r.metrics.Panics.Add(1, rec.Panics[i].System)
+	}
+	r.reportFaults(rec)
+	return nil
+}
+
+// saveAll lets the game save.
+func (r *Room) saveAll() error {
+	ctx, cancel := context.WithTimeout(context.Background(), SaveTimeout)
+	defer cancel()
+	return r.game.Close(ctx)
+}
+
+// Watched lets the watchdog report a hook of the end that does not return, and that may take so
+// much longer than a tick. The function that it returns says that the hook has returned; there the
+// goroutine of a room that was given up meanwhile ends.
+func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
+	r.watchdog.BeginHook(hook, allowed, r.clock.Now())
+	return func() {
+		if h := r.watchdog.End(); h != nil {
+			r.log.Warn("a hook that hung has returned", "hook", hook)
+		}
+		r.goOn()
+	}
+}
