@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"github.com/netloop/netloop/internal/clock"
@@ -79,7 +80,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
 	config.Room.packed = schema.Parcel(config.Params)
-	s, err := New(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues, recorded: true}, g)
+	s, err := newRecorded(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues, recorded: true}, g)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +93,17 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	recorded := clock.NewVirtual()
 	s.clock.Clock = recorded
 	return &Replay{room: s.room, e: room.NewReplay(s.room.e, in, recorded), notes: head.Notes}, nil
+}
+
+// newRecorded is New, and turns a panic of the game's Open into an error: the game may not be the
+// recorded one, and a program that replays several recordings goes on.
+func newRecorded(c Config, g Game) (s *Server, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s, err = nil, fmt.Errorf("netloop: replay: the game's Open panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return New(c, g)
 }
 
 // recordedConfig is the part of Config that decides what a room does.

@@ -24,7 +24,8 @@ type Opener interface {
 	// OpenFor says what room a client gets that asks for a name, or refuses it: with
 	// [CodeRoomUnknown] above all. It runs on its own goroutine and may block until ctx ends
 	// ([Config] AdmitTimeout). Of j everything is known but what OnAdmit of the room finds out. The
-	// room gets the name that was asked for; without a CloseEmpty it has one of 30 s. A site (an
+	// room gets the name that was asked for; without a CloseEmpty it has one of 30 s. The client
+	// for which a Private room is opened gets in, others need its Code or a [Ticket]. A site (an
 	// IPv4 address, an IPv6 /56) may have 32 rooms opened at once, and then one more a second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
@@ -342,8 +343,21 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from where you are: try again later")
 	}
 	ctx = context.WithValue(ctx, identified{}, asked)
-	r, err := s.openFor(ctx, opener, name, asked)
+	r, opened, err := s.openAside(ctx, opener, name, asked)
+	if err == nil && opened && r.spec.Private {
+		err = s.invite(r, hello)
+	}
 	return ctx, r, err
+}
+
+// invite reserves a seat of a private room for the client for which it was opened, which has
+// neither a ticket nor the code. Another client that asks for the same name does not get in.
+func (s *Server) invite(r *Room, hello *netloopv1.Hello) error {
+	tickets, err := r.seats(hello.GetSpectate()).Reserve(room.Reservation{Seats: 1, TTL: s.cfg.AdmitTimeout, Spectator: hello.GetSpectate()})
+	if err == nil {
+		hello.Ticket = tickets[0]
+	}
+	return err
 }
 
 // siteOf is the part of an address that pays for the rooms that are opened for it.
@@ -352,36 +366,67 @@ func siteOf(remote string) netip.Prefix {
 	return transport.Site(at.Addr())
 }
 
-// openFor lets the game open a room. Of several who ask for a name at once one opens the room.
-func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *room.Join) (*Room, error) {
+// openAside is openFor on a goroutine of its own: a game's function that ends its goroutine does
+// not take the connection's with it.
+func (s *Server) openAside(ctx context.Context, game Opener, name string, asked *room.Join) (*Room, bool, error) {
+	type answer struct {
+		r      *Room
+		opened bool
+		err    error
+	}
+	answers := make(chan answer, 1) // One sender, one value.
+	go func() {
+		a := answer{err: errOpenGone}
+		defer func() {
+			if errors.Is(a.err, errOpenGone) {
+				a.err = s.room.e.Refusal("OpenFor", a.err, asked.Addr)
+			}
+			answers <- a
+		}()
+		a.r, a.opened, a.err = s.openFor(ctx, game, name, asked)
+	}()
+	select {
+	case a := <-answers:
+		return a.r, a.opened, a.err
+	case <-ctx.Done():
+		return nil, false, s.room.e.Refusal("OpenFor", ctx.Err(), asked.Addr)
+	}
+}
+
+// errOpenGone is the error of an OpenFor, or an Open, that has ended its goroutine.
+var errOpenGone = errors.New("netloop: OpenFor or the game's Open called runtime.Goexit")
+
+// openFor lets the game open a room. Of several clients that ask for a name at once one opens it.
+func (s *Server) openFor(ctx context.Context, game Opener, name string, asked *room.Join) (r *Room, opened bool, err error) {
 	within, cancel := context.WithTimeout(ctx, s.cfg.AdmitTimeout)
 	defer cancel()
 	j := &Join{Subject: asked.Subject, Claims: asked.Claims, Token: asked.Token, Addr: asked.Addr, Minor: asked.Minor, params: asked.Params}
 	var spec RoomSpec
-	err := s.room.e.CallAside("OpenFor", func() (err error) { spec, err = game.OpenFor(within, name, j); return err })
+	err = s.room.e.CallAside("OpenFor", func() (err error) { spec, err = game.OpenFor(within, name, j); return err })
 	if err != nil {
-		return nil, s.room.e.Refusal("OpenFor", err, asked.Addr)
+		return nil, false, s.room.e.Refusal("OpenFor", err, asked.Addr)
 	}
 	spec.Name = name
 	if spec.CloseEmpty == 0 {
 		spec.CloseEmpty = emptyFor
 	}
-	r, err := s.OpenRoom(within, spec)
+	r, err = s.OpenRoom(within, spec)
 	if errors.Is(err, ErrRoomExists) {
+		s.toll.Refund(siteOf(asked.Addr)) // Another client has paid for the room.
 		if r, ok := s.hall.Find(within, name); ok {
-			return r, nil
+			return r, false, nil
 		}
-		return nil, errNoRoom(name)
+		return nil, false, errNoRoom(name)
 	}
 	switch {
 	case errors.Is(err, ErrTooManyRooms):
-		return nil, errManyRooms
+		return nil, false, errManyRooms
 	case errors.Is(err, ErrClosing):
-		return nil, errDraining
+		return nil, false, errDraining
 	case err != nil:
-		return nil, s.room.e.Refusal("OpenFor", err, asked.Addr)
+		return nil, false, s.room.e.Refusal("OpenFor", err, asked.Addr)
 	}
-	return r, nil
+	return r, true, nil
 }
 
 var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "the server has as many rooms as it may"}

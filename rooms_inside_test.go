@@ -200,7 +200,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "closing"}); !errors.Is(err, ErrClosing) {
 		t.Errorf("a server that drains: %v", err)
 	}
-	_, err = s.openFor(t.Context(), g, "ours", &room.Join{})
+	_, _, err = s.openFor(t.Context(), g, "ours", &room.Join{})
 	refusedWith(t, "a client of a server that drains", err, CodeClosing)
 }
 

@@ -37,6 +37,15 @@ func (t *Toll[S]) Pay(site S, now time.Duration) bool {
 	return true
 }
 
+// Refund gives a site back what it has paid last.
+func (t *Toll[S]) Refund(site S) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if until, known := t.paid[site]; known {
+		t.paid[site] = until - RoomGap
+	}
+}
+
 // Owes reports whether a site has used up what it may.
 func (t *Toll[S]) Owes(site S, now time.Duration) bool {
 	t.mu.Lock()

@@ -1,0 +1,135 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// privately is a game that opens a private room for each name that a client asks for.
+type privately struct{ netloop.Game }
+
+func (privately) OpenFor(context.Context, string, *netloop.Join) (netloop.RoomSpec, error) {
+	return netloop.RoomSpec{Private: true, Code: "friend", MaxSpectators: 1}, nil
+}
+
+// A client for which the game opens a private room gets in, to play or to watch; the next client
+// that asks for the name needs its code.
+func TestTheClientForWhichAPrivateRoomIsOpenedGetsIn(t *testing.T) {
+	for _, watch := range []bool{false, true} {
+		w := netlooptest.New(t, privately{script(func(*netloop.Room) {})})
+		link := netlooptest.Link{Delay: 5 * time.Millisecond}
+		first := w.JoinAs(client.Config{Room: "a", Spectate: watch}, link)
+		second := w.JoinAs(client.Config{Room: "a"}, link)
+		w.Step(30)
+		plays(t, "who asked first", first, "a")
+		wasRefused(t, "who asked next", second, netloop.CodeRoomUnknown)
+		friend := w.JoinAs(client.Config{Ticket: "friend"}, link)
+		w.Step(30)
+		plays(t, "who has the code", friend, "a")
+	}
+}
+
+// A room may be closed at any moment of its opening, before the server runs too.
+func TestARoomMayBeClosedWhileItIsOpened(t *testing.T) {
+	s, err := netloop.New(netloop.Config{Offline: true}, script(func(*netloop.Room) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseRoom("before", 0, netloop.CodeGame, "over"); err != nil {
+		t.Error(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	for i := range 20 {
+		name := fmt.Sprint("room ", i)
+		opened := make(chan error, 1)
+		go func() {
+			_, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: name})
+			opened <- err
+		}()
+		for s.CloseRoom(name, 0, netloop.CodeGame, "over") != nil { // It is not there yet.
+			runtime.Gosched()
+		}
+		if err := <-opened; err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for info := range s.Rooms() {
+		t.Errorf("room %q is still there", info.Spec.Name)
+	}
+}
+
+// OnLeave and OnClose of a game learn why their room has ended; while it ticks there is no reason.
+func TestAGameLearnsWhyItsRoomHasEnded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(w *netlooptest.World, r *netlooptest.PlayedRoom)
+		want netloop.Closed
+	}{
+		"the game": {func(_ *netlooptest.World, r *netlooptest.PlayedRoom) {
+			r.Tick(func(tick *netloop.Tick) { tick.Room().Close(tick, netloop.CodeGame+1, "won") })
+		}, netloop.Closed{Code: netloop.CodeGame + 1, Text: "won"}},
+		"the program": {func(w *netlooptest.World, _ *netlooptest.PlayedRoom) {
+			_ = serverOf(w).CloseRoom("a", 0, netloop.CodeGame, "over")
+		}, netloop.Closed{Code: netloop.CodeGame, Text: "over"}},
+		"nobody is there": {func(w *netlooptest.World, _ *netlooptest.PlayedRoom) {
+			w.Step(120)
+		}, netloop.Closed{Code: netloop.CodeClosing, Text: "nobody is in the room"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var left, closed *netloop.Closed
+			w := netlooptest.New(t, script(func(r *netloop.Room) {
+				if r.Spec().Name != "a" {
+					return
+				}
+				r.On(netloop.Update, "test.look", func(*netloop.Tick) {
+					if why := r.Ended(); why != nil {
+						t.Errorf("a room that ticks has ended: %v", why)
+					}
+				})
+				r.OnLeave(func(*netloop.Tick, *netloop.Client, *netloop.Closed) { left = r.Ended() })
+				r.OnClose(func(context.Context) error { closed = r.Ended(); return nil })
+			}))
+			spec := table("a")
+			spec.CloseEmpty = time.Second
+			room := openRoom(t, w, spec)
+			stays := name != "nobody is there"
+			if stays {
+				joinRoom(w, "a")
+				w.Step(30)
+			}
+			tt.end(w, room)
+			w.Step(30)
+			if closed == nil || *closed != tt.want || stays && (left == nil || *left != tt.want) {
+				t.Errorf("OnClose was told %v and OnLeave %v, want %v", closed, left, &tt.want)
+			}
+		})
+	}
+}
+
+// A game whose Open panics does not end a program that replays a recording of it.
+func TestAReplayReportsAPanicOfOpen(t *testing.T) {
+	var file bytes.Buffer
+	w := netlooptest.New(t, script(func(*netloop.Room) {}), netlooptest.Record(&file))
+	w.Step(3)
+	_, err := netloop.NewReplay(netloop.Config{}, script(func(*netloop.Room) { panic("no database") }), &file)
+	if err == nil || !strings.Contains(err.Error(), "Open panicked: no database") {
+		t.Errorf("the error is %v", err)
+	}
+}
