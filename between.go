@@ -102,7 +102,9 @@ func (e *RPC[M]) SendServer(t *Tick, m M, then func(*Tick, error)) {
 // HandleServer sets the function that runs for each message of this kind that a room sends to the
 // program, one at a time and in their order, on a goroutine of the server's that no tick waits for;
 // 4 096 of them may wait, 256 of one room. When all rooms have ended, ctx has DrainTimeout of the
-// [Config] left. Call it before Run, once for each RPC; a game's Open is called for each room.
+// [Config] left. A function that ignores the end of ctx for a second is left behind, and counted in
+// netloop_left_behind_total. Call it before Run, once for each RPC; a game's Open is called for
+// each room.
 func (e *RPC[M]) HandleServer(s *Server, fn func(ctx context.Context, from *Sender, m M)) error {
 	if err := e.m.Belongs(s.schema.s); err != nil {
 		return fmt.Errorf("netloop: RPC.HandleServer: %w", err)
@@ -126,7 +128,9 @@ func (s *Server) openDesk() (end func()) {
 	stop, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		s.desk.Serve(ctx, stop)
+		for !s.serveDesk(ctx, stop) { // A function has ended its goroutine: the next one goes on.
+			s.log.Error("a function of HandleServer called runtime.Goexit")
+		}
 	}()
 	return func() {
 		defer cancel()
@@ -137,7 +141,20 @@ func (s *Server) openDesk() (end func()) {
 		case <-served:
 		case <-within.Done():
 			cancel()
-			<-served
+			s.await("HandleServer", served, cancelGrace)
 		}
 	}
+}
+
+// serveDesk delivers messages on a goroutine of its own until stop is closed. It reports false if a
+// function has ended that goroutine.
+func (s *Server) serveDesk(ctx context.Context, stop <-chan struct{}) bool {
+	done := make(chan bool, 1) // One sender, one value.
+	go func() {
+		all := false
+		defer func() { done <- all }()
+		s.desk.Serve(ctx, stop)
+		all = true
+	}()
+	return <-done
 }

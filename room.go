@@ -160,8 +160,8 @@ func (c *Closed) Error() string {
 }
 
 // openRoom makes a room and lets the game fill it.
-func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
-	r := &Room{server: s, schema: s.schema, spec: spec, seed: seed, opened: s.clock.Now(), opening: true}
+func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error) {
+	r := &Room{server: s, schema: s.schema, spec: spec, number: number, seed: seed, opened: s.clock.Now(), opening: true}
 	r.hooks.room = r
 	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return r.e.LoopClock() }), r.reject}
 	if r.e, err = room.New(r.config(s)); err != nil {
@@ -171,6 +171,7 @@ func openRoom(s *Server, spec RoomSpec, seed uint64) (_ *Room, err error) {
 	filled := false
 	defer func() {
 		if !filled {
+			r.unpost() // Open may have watched other rooms.
 			r.e.Discard()
 		}
 	}()

@@ -71,20 +71,25 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.fill(spec, roomSeed(s.cfg.Seed, spec.Name, place.Number()))
-	if err == nil {
-		if err = s.recordRoom(r); err != nil { // What Open has opened, OnClose closes.
-			err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
-			if r.screening != nil {
-				r.screening.Discard()
-			}
+	filled := false
+	defer func() {
+		if !filled { // Also if the game's Open, or OnClose, ends this goroutine.
+			place.GiveUp()
 		}
-	}
+	}()
+	r, err := s.fill(spec, place.Number())
 	if err != nil {
-		place.GiveUp()
 		return nil, err
 	}
-	r.number = place.Number()
+	if err := s.recordRoom(r); err != nil { // What Open has opened, OnClose closes.
+		defer r.unpost()
+		err = errors.Join(err, r.e.Finish(CodeInternal, "the room cannot be recorded"))
+		if r.screening != nil {
+			r.screening.Discard()
+		}
+		return nil, err
+	}
+	filled = true
 	place.Fill(r)
 	r.post()
 	s.admitMore()
@@ -93,15 +98,19 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 }
 
 // fill opens a room, and turns a panic of the game's Open into an error: the other rooms go on.
-func (s *Server) fill(spec RoomSpec, seed uint64) (r *Room, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.metrics.Panics.Add(1, "Open")
-			s.log.Error("the game's Open panicked", "room", spec.Name, "kind", spec.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			r, err = nil, fmt.Errorf("netloop: the game's Open panicked: %v", v)
-		}
-	}()
-	return openRoom(s, spec, seed)
+func (s *Server) fill(spec RoomSpec, number uint64) (r *Room, err error) {
+	defer s.recovered("Open", "the game's Open", &spec, &err)
+	return openRoom(s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
+}
+
+// recovered is deferred around a function of the game, or of the program, that opens or ends a
+// room. It counts its panic and turns it into an error.
+func (s *Server) recovered(hook, what string, spec *RoomSpec, err *error) {
+	if v := recover(); v != nil {
+		s.metrics.Panics.Add(1, hook)
+		s.log.Error(what+" panicked", "room", spec.Name, "kind", spec.Kind, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		*err = fmt.Errorf("netloop: %s panicked: %v", what, v)
+	}
 }
 
 // roomSeed makes the seed of a room's random numbers: another for each room, and for each that has
@@ -120,10 +129,11 @@ func roomSeed(seed uint64, name string, number uint64) uint64 {
 }
 
 // recordRoom begins the recording of a room that is not the default one, if there shall be one.
-func (s *Server) recordRoom(r *Room) error {
+func (s *Server) recordRoom(r *Room) (err error) {
 	if s.cfg.RecordRoom == nil {
 		return nil
 	}
+	defer s.recovered("RecordRoom", "Config.RecordRoom", &r.spec, &err)
 	w, err := s.cfg.RecordRoom(r.info())
 	if err != nil {
 		return fmt.Errorf("netloop: RecordRoom: %w", err)
@@ -234,7 +244,7 @@ func (s *Server) begin(r *Room) {
 // roomEnded takes a room out that has ended, and frees its name.
 func (s *Server) roomEnded(r *Room, err error) {
 	if r.recording != nil {
-		err = errors.Join(err, r.recording.Close())
+		err = errors.Join(err, s.closeRecording(r))
 	}
 	s.crew.Lock()
 	var closed *Closed
@@ -252,6 +262,12 @@ func (s *Server) roomEnded(r *Room, err error) {
 	r.unpost()
 	s.hall.Leave(r.spec.Name)
 	s.admitMore()
+}
+
+// closeRecording closes what Config.RecordRoom has returned.
+func (s *Server) closeRecording(r *Room) (err error) {
+	defer s.recovered("RecordRoom", "the recording's Close", &r.spec, &err)
+	return r.recording.Close()
 }
 
 // play runs all rooms until ctx ends or the default room has ended, and brings them to their end
@@ -280,12 +296,29 @@ func (s *Server) play(ctx context.Context) error {
 	s.hall.Close()
 	stop()
 	s.hall.Wait()
+	s.await("Open", s.hall.Opened(), room.WorkGrace)
 	s.crew.screenings.Wait()
 	endWatch()
 	<-watched
-	<-telling
+	s.await("WatchRooms", telling, cancelGrace)
 	endDesk()
 	return errors.Join(s.crew.err, s.crew.failed)
+}
+
+// cancelGrace is how long a function of the game may take to return once its context has ended.
+const cancelGrace = time.Second
+
+// await waits for a function of the game, or of the program, to return, for a time at most: the end
+// of the server goes on without one that does not.
+func (s *Server) await(hook string, done <-chan struct{}, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.metrics.LeftBehind.Add(1, hook)
+		s.log.Error("a function does not return: the server ends without it", "hook", hook)
+	}
 }
 
 // watch looks for rooms that hang, until its own context ends. The default room is given up if the

@@ -146,10 +146,9 @@ func (s *Server) openDefault() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.room, err = openRoom(s, s.cfg.Room, s.cfg.Seed); err != nil {
+	if s.room, err = openRoom(s, s.cfg.Room, place.Number(), s.cfg.Seed); err != nil {
 		return err
 	}
-	s.room.number = place.Number()
 	place.Fill(s.room)
 	s.room.post()
 	if s.cfg.Record == nil {

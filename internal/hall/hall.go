@@ -31,13 +31,14 @@ var (
 
 // Hall holds rooms of type R by their names.
 type Hall[R any] struct {
-	most int
-	wait sync.WaitGroup // of the places that are taken
+	most   int
+	ended  chan struct{} // closed once no room is open, after Close
+	opened chan struct{} // closed once no name is taken, after Close
 
 	mu     sync.Mutex
 	places map[string]*Place[R]
 	codes  map[string]*Place[R] // of those that have a second name
-	opened uint64               // places that were ever taken: they number them
+	count  uint64               // places that were ever taken: they number them
 	list   []R                  // of All; nil once it has changed
 	closed bool
 }
@@ -55,7 +56,9 @@ type Place[R any] struct {
 
 // New makes a hall for so many rooms.
 func New[R any](most int) *Hall[R] {
-	return &Hall[R]{most: most, places: map[string]*Place[R]{}, codes: map[string]*Place[R]{}}
+	return &Hall[R]{
+		most: most, ended: make(chan struct{}), opened: make(chan struct{}), places: map[string]*Place[R]{}, codes: map[string]*Place[R]{},
+	}
 }
 
 // Reserve takes a name for a room that is about to be filled, and a code, unless that is empty, by
@@ -73,13 +76,12 @@ func (h *Hall[R]) Reserve(name, code string) (*Place[R], error) {
 	case len(h.places) >= h.most:
 		return nil, ErrFull
 	}
-	h.opened++
-	p := &Place[R]{hall: h, name: name, code: code, number: h.opened, filled: make(chan struct{})}
+	h.count++
+	p := &Place[R]{hall: h, name: name, code: code, number: h.count, filled: make(chan struct{})}
 	h.places[name] = p
 	if code != "" {
 		h.codes[code] = p
 	}
-	h.wait.Add(1)
 	return p, nil
 }
 
@@ -113,7 +115,35 @@ func (h *Hall[R]) leaveLocked(name string) {
 	delete(h.codes, h.places[name].code)
 	delete(h.places, name)
 	h.list = nil
-	h.wait.Done()
+	h.endLocked()
+}
+
+// endLocked says so if no room is open any more, or no name is taken, after Close.
+func (h *Hall[R]) endLocked() {
+	if !h.closed {
+		return
+	}
+	open := 0
+	for _, p := range h.places {
+		if p.open {
+			open++
+		}
+	}
+	if open == 0 {
+		closeOnce(h.ended)
+	}
+	if len(h.places) == 0 {
+		closeOnce(h.opened)
+	}
+}
+
+// closeOnce closes a channel unless it is closed. Nobody sends on it.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
 }
 
 // Find returns the room of a name. It waits for one that is being filled, until ctx ends.
@@ -194,7 +224,11 @@ func (h *Hall[R]) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
+	h.endLocked()
 }
 
-// Wait returns when no name is taken any more, after Close.
-func (h *Hall[R]) Wait() { h.wait.Wait() }
+// Wait returns when no room is open any more, after Close. One that is being filled may still come.
+func (h *Hall[R]) Wait() { <-h.ended }
+
+// Opened is closed when no room is being filled either.
+func (h *Hall[R]) Opened() <-chan struct{} { return h.opened }

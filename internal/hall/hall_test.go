@@ -126,7 +126,9 @@ func TestAHallFollowsTheModel(t *testing.T) {
 		for n := range open {
 			h.Leave(n)
 		}
+		h.Close()
 		h.Wait()
+		<-h.Opened()
 	})
 }
 

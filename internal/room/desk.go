@@ -14,7 +14,8 @@ import (
 // one delivers.
 type Desk struct {
 	posts posts
-	woken chan struct{} // of size 1: something waits
+	rest  []rpcqueue.Item // taken, and not delivered yet; of the goroutine that delivers
+	woken chan struct{}   // of size 1: something waits
 
 	mu       sync.Mutex
 	handlers map[*rpcqueue.Method]DeskHandler
@@ -68,12 +69,23 @@ func (d *Desk) Receive(it rpcqueue.Item) error {
 
 // Deliver runs the handlers of all that waits, and returns when nothing does.
 func (d *Desk) Deliver(ctx context.Context) {
-	for all := d.posts.take(); len(all) > 0; all = d.posts.take() {
-		for i := range all {
-			_ = d.handler(all[i].Method)(ctx, SenderOf(&all[i]), all[i].Msg) // It has been told.
-			letterOf(&all[i]).settled(nil)
+	for {
+		if len(d.rest) == 0 {
+			d.rest = d.posts.take()
 		}
+		if len(d.rest) == 0 {
+			return
+		}
+		it := d.rest[0]
+		d.rest = d.rest[1:]
+		d.deliver(ctx, &it)
 	}
+}
+
+// deliver runs the handler of one message. It is settled also if that ends its goroutine.
+func (d *Desk) deliver(ctx context.Context, it *rpcqueue.Item) {
+	defer letterOf(it).settled(nil)
+	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // It has been told.
 }
 
 // Open reports whether there is anything to deliver ever. From now on nothing is added.
@@ -86,6 +98,7 @@ func (d *Desk) Open() bool {
 
 // Serve delivers until stop is closed, and then what still waits; ctx is that of the handlers.
 func (d *Desk) Serve(ctx context.Context, stop <-chan struct{}) {
+	d.Deliver(ctx) // The goroutine before may have left some.
 	for {
 		select {
 		case <-d.woken:

@@ -1,0 +1,194 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/internal/clock"
+)
+
+// A room whose Open fails, panics or ends its goroutine after it has watched other rooms leaves
+// nothing behind: neither its memory nor its name.
+func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
+	const rooms = 200
+	var freed atomic.Int64
+	opened := 0
+	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
+		if r.Spec().Name == "" {
+			return nil
+		}
+		runtime.AddCleanup(r, func(int) { freed.Add(1) }, 0)
+		WatchRooms(r, RoomFilter[struct{}]{}, func(*Tick, []RoomChange[struct{}]) {})
+		switch opened++; opened % 3 {
+		case 0:
+			panic("ouch")
+		case 1:
+			runtime.Goexit()
+		}
+		return errors.New("the disk is full")
+	}}})
+	for range rooms {
+		done := make(chan error, 1)
+		go func() {
+			defer close(done)
+			_, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"})
+			done <- err
+		}()
+		if err, returned := <-done; returned && err == nil {
+			t.Fatal("a room is open")
+		}
+	}
+	for range 100 {
+		if runtime.GC(); freed.Load() >= rooms-1 { // The last one may be on a stack.
+			break
+		}
+		time.Sleep(time.Millisecond) // Cleanups run on a goroutine of the runtime.
+	}
+	if n := freed.Load(); n < rooms-1 {
+		t.Errorf("%d of %d rooms are freed", n, rooms)
+	}
+	if s.hall.Len() != 1 {
+		t.Errorf("%d names are taken", s.hall.Len())
+	}
+}
+
+// A client that asks for a room whose Open ends its goroutine is told so, and keeps its own.
+func TestAnOpenThatEndsItsGoroutineIsTold(t *testing.T) {
+	g := &opening{
+		fill: func(r *Room) error {
+			if r.Spec().Name != "" {
+				runtime.Goexit()
+			}
+			return nil
+		},
+		answer: func(context.Context, string, *Join) (RoomSpec, error) { return RoomSpec{}, nil },
+	}
+	s := newStill(t, Config{}, g)
+	_, _, err := s.roomFor(t.Context(), &netloopv1.Hello{Room: "a"}, "")
+	refusedWith(t, "a room whose Open ends its goroutine", err, CodeInternal)
+}
+
+// A panic of the program's RecordRoom is an error of the room that opens, and Run returns. So is
+// one of the Close of its recording.
+func TestARecordRoomThatPanicsIsTold(t *testing.T) {
+	record := func(RoomInfo) (io.WriteCloser, error) { panic("ouch") }
+	s, err := New(Config{Offline: true, RecordRoom: func(i RoomInfo) (io.WriteCloser, error) { return record(i) }}, closedGame{new(opening)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err == nil || !strings.Contains(err.Error(), "RecordRoom panicked: ouch") {
+		t.Errorf("the error is %v", err)
+	}
+	record = func(RoomInfo) (io.WriteCloser, error) { return panickyFile{}, nil }
+	if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "Close panicked") {
+		t.Errorf("Close: %v", err)
+	}
+	counted(t, s, `netloop_system_panics_total{system="RecordRoom"} 2`)
+}
+
+type panickyFile struct{}
+
+func (panickyFile) Write(b []byte) (int, error) { return len(b), nil }
+func (panickyFile) Close() error                { panic("ouch") }
+
+var reported = NewRPC[struct{ N uint64 }](openingSchema, "reported", ServerOnly())
+
+// A function of HandleServer that ends its goroutine costs its message alone, and one that ignores
+// the end of its context is left behind: Run returns, and counts it.
+func TestAHandleServerThatDoesNotReturnIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{Offline: true, Watchdog: -1}, closedGame{new(opening)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Clock = clock.NewVirtual()
+		release := make(chan struct{})
+		var heard []uint64
+		if err := reported.HandleServer(s, func(_ context.Context, _ *Sender, m struct{ N uint64 }) {
+			switch heard = append(heard, m.N); m.N {
+			case 0:
+				runtime.Goexit()
+			case 2:
+				<-release
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.room.e.Inspect(func() {
+			for n := range uint64(3) {
+				reported.SendServer(&s.room.tick, struct{ N uint64 }{n}, nil)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 2*cancelGrace {
+			t.Errorf("Run has returned after %v", took)
+		}
+		counted(t, s, `netloop_left_behind_total{hook="HandleServer"} 1`)
+		close(release)
+		synctest.Wait()
+		if len(heard) != 3 {
+			t.Errorf("heard %v", heard)
+		}
+	})
+}
+
+// An Open that never returns does not keep Run from returning.
+func TestAnOpenThatHangsIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, opens := make(chan struct{}), make(chan struct{})
+		s, err := New(Config{Offline: true, Watchdog: -1}, closedGame{&opening{fill: func(r *Room) error {
+			if r.Spec().Name != "" {
+				close(opens)
+				<-release
+			}
+			return nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = s.OpenRoom(context.Background(), RoomSpec{Name: "a"}) }()
+		<-opens
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		counted(t, s, `netloop_left_behind_total{hook="Open"} 1`)
+		close(release)
+		synctest.Wait()
+	})
+}
+
+// A locked room keeps out also those who would watch it with a delay.
+func TestALockedRoomKeepsOutDelayedSpectators(t *testing.T) {
+	s := newStill(t, Config{Room: RoomSpec{MaxSpectators: 3, SpectatorDelay: time.Second}}, closedGame{new(opening)})
+	watch := func() error {
+		hello := openingSchema.s.Hello()
+		hello.Spectate = true
+		_, err := (admission{s}).Admit(t.Context(), hello, "1.2.3.4:5")
+		return err
+	}
+	for _, locked := range []bool{false, true, false} {
+		if err := s.room.e.Inspect(func() { s.room.Lock(&s.room.tick, locked) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := watch(); (err != nil) != locked {
+			t.Errorf("locked %v: %v", locked, err)
+		}
+	}
+}
