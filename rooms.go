@@ -350,18 +350,21 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// roomFor finds the room that somebody asks for, or lets the game open it.
+// roomFor finds the room for which a hello asks, or lets the game open it. A client with a secret
+// to come back names the room that issued it. If that room is not open any more, as after a crash
+// of the server, the client is a newcomer: the game may open the room again.
 func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote string) (context.Context, *Room, error) {
-	if hello.GetTicket() != "" && len(hello.GetResume().GetToken()) == 0 {
-		r, err := s.ticketRoom(ctx, hello.GetTicket(), remote)
+	name, ticket := hello.GetRoom(), hello.GetTicket()
+	returns := len(hello.GetResume().GetToken()) > 0
+	if ticket != "" && !returns {
+		r, err := s.ticketRoom(ctx, ticket, remote)
 		return ctx, r, err
 	}
-	name := hello.GetRoom()
 	if r, ok := s.hall.Find(ctx, name); ok {
 		return ctx, r, nil
 	}
 	opener, ok := s.game.(Opener)
-	if !ok || hello.GetResume().GetToken() != nil {
+	if !ok {
 		return ctx, nil, errNoRoom(name)
 	}
 	if s.hall.Len() >= s.cfg.MaxRooms {

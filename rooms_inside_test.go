@@ -177,9 +177,7 @@ func TestTheGameOpensWhatClientsAskFor(t *testing.T) {
 	if a, err := ask("a"); err != nil || a.Spec().Name != "a" {
 		t.Errorf("a room that is there: %v", err)
 	}
-	_, _, err := s.roomFor(t.Context(), &netloopv1.Hello{Room: "back", Resume: &netloopv1.Resume{Token: []byte("x")}}, "")
-	refusedWith(t, "who comes back to a room that has gone", err, CodeRoomUnknown)
-	_, err = ask("bad")
+	_, err := ask("bad")
 	refusedWith(t, "a room that cannot be", err, CodeInternal)
 	_, err = ask("slow")
 	refusedWith(t, "a game that takes too long", err, CodeTimeout)

@@ -65,13 +65,19 @@ func (r *Room) Knows(hello *netloopv1.Hello) bool {
 	return r.seats.knows(hello.GetResume().GetToken(), hello.GetTicket())
 }
 
-// ticketOf finds the ticket that somebody shows; nil is for one who has none, or the room's code.
+// ticketOf finds the ticket of a hello; nil is for one without a ticket, or with the room's code.
+// A hello with a secret to come back may have the code of a room that was private before a crash of
+// the server: where everybody may come in, a ticket that is not known counts as none then.
 func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
 	text := hello.GetTicket()
 	if text == "" || r.spec.Code != "" && text == r.spec.Code {
 		return nil, nil
 	}
-	return r.seats.show(text, r.clock.Now())
+	t, err := r.seats.show(text, r.clock.Now())
+	if errors.Is(err, ErrTicket) && !r.spec.Private && len(hello.GetResume().GetToken()) > 0 {
+		return nil, nil
+	}
+	return t, err
 }
 
 // Refusing says why nobody who comes now gets in, whoever it is, and 0 if that is still to be
