@@ -54,7 +54,8 @@ type RoomSpec struct {
 	// alone. It costs one client more, and what happens meanwhile is kept in memory, up to 64 MiB.
 	SpectatorDelay time.Duration
 	// Private keeps the room from everybody who has neither a [Ticket] nor its Code: its name
-	// alone opens it no more than one that is not there.
+	// alone opens it no more than one that is not there, unless its player has a client in it,
+	// which is taken over then (SameSubject).
 	Private bool
 	// Code is what people tell each other to meet in a private room: whoever has it as
 	// client.Config Ticket gets in. Empty lets the server make one, which [Room.Spec] says: six
@@ -107,9 +108,14 @@ type SameSubject uint8
 
 // The policies for a player's second connection.
 const (
-	// TakeOver gives the newcomer the client that is there, with its id and objects, whatever
-	// room there is for others: OnResume is called, and not OnJoin. The older connection is closed
-	// with [CodeReplaced]. What the older program had sent and what it was owed is dropped.
+	// TakeOver gives the newcomer the client that is there, with its id and objects, also in a
+	// room that is full, locked or private: OnResume is called, and not OnJoin. The older
+	// connection is closed with [CodeReplaced]. Messages of the older program that have not run,
+	// and messages to it that were not sent, are dropped. A ticket that the newcomer shows is used.
+	//
+	// A client plays or watches for all of its life. A player that plays and comes again to watch,
+	// or the other way round, needs a free seat of that kind, or a ticket for one; the client that
+	// is there leaves with CodeReplaced, and the newcomer joins with the same id: OnLeave, OnJoin.
 	TakeOver = 1 + SameSubject(room.TakeOver)
 	// RefuseSecond refuses the newcomer with [CodeRefused].
 	RefuseSecond = 1 + SameSubject(room.Refuse)

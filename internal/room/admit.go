@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -25,7 +26,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		if err != nil {
 			return nil, err
 		}
-		return r.admission(&entrance{seat: at, addr: remote}, conn, hello), nil
+		return r.admission(&entrance{seat: at, who: r.seats.player(at), addr: remote}, conn, hello), nil
 	}
 	shown, err := r.ticketOf(hello)
 	if err != nil {
@@ -35,28 +36,34 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 		Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(),
 		Minor: r.minor(hello), Spectator: hello.GetSpectate(),
 	}
+	var otherwise error
 	if shown != nil {
 		defer r.seats.putBack(shown) // Unless it becomes a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.params, shown.spectator
-	} else if err := r.turnAway(hello); err != nil {
+	} else if otherwise, err = r.turnAway(hello); err != nil {
 		return nil, err
 	}
+	if err := r.vet(ctx, join); err != nil {
+		return nil, cmp.Or(otherwise, err)
+	}
+	at, conn, err := r.seats.sit(&request{who: join, policy: r.spec.SameSubject, ticket: shown, otherwise: otherwise, nextID: r.cfg.Server.NextID})
+	if err != nil {
+		return nil, cmp.Or(otherwise, err)
+	}
+	return r.admission(&entrance{seat: at, join: join, who: join, addr: remote}, conn, hello), nil
+}
+
+// vet checks the token of a newcomer, asks the game, and lets penalties act.
+func (r *Room) vet(ctx context.Context, join *Join) error {
 	if err := r.cfg.Identify(ctx, join); err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.AdmitTimeout)
 	defer cancel()
 	if err := r.askToAdmit(ctx, join); err != nil {
-		return nil, r.Refusal("OnAdmit", err, remote)
+		return r.Refusal("OnAdmit", err, join.Addr)
 	}
-	if err := r.letIn(ctx, join); err != nil {
-		return nil, err
-	}
-	at, conn, err := r.seats.sit(&request{who: join, policy: r.spec.SameSubject, ticket: shown, nextID: r.cfg.Server.NextID})
-	if err != nil {
-		return nil, err
-	}
-	return r.admission(&entrance{seat: at, join: join, addr: remote}, conn, hello), nil
+	return r.letIn(ctx, join)
 }
 
 // Knows reports whether a client shows what this very room has given out: the secret of a seat, or
@@ -94,20 +101,30 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// turnAway refuses who has no ticket, unless the room is open to everybody.
-func (r *Room) turnAway(hello *netloopv1.Hello) error {
+// turnAway refuses a client without a ticket, unless the room is open to everybody. Only admission
+// can find out whether a newcomer has a seat in the room as a player. Where one may, turnAway
+// returns no error, and in otherwise the answer to a newcomer that turns out to have no seat.
+func (r *Room) turnAway(hello *netloopv1.Hello) (otherwise, err error) {
+	players, dropped := r.seats.returning(r.spec.SameSubject)
 	if r.spec.Private && hello.GetTicket() == "" {
-		return ErrUnknown(r.spec.Name) // Nobody learns that it is there.
+		err = ErrUnknown(r.spec.Name) // Nobody learns that it is there.
+		if players {
+			return err, nil
+		}
+		return nil, err
 	}
-	switch code, _ := r.Refusing(); code {
-	case 0:
-		return nil
-	case transport.CodeFull:
-		return errFull(r.spec.MaxClients)
-	default:
-		return transport.Refuse(code, "the server is overloaded: try again later")
+	switch code, _ := r.Refusing(); {
+	case code == 0:
+		return nil, nil
+	case code == transport.CodeFull:
+		return nil, errFull(r.spec.MaxClients)
+	case dropped:
+		return errOverloaded, nil
 	}
+	return nil, errOverloaded
 }
+
+var errOverloaded = transport.Refuse(transport.CodeBusy, "the server is overloaded: try again later")
 
 // ErrUnknown is the error of a room that is not there.
 func ErrUnknown(name string) error {
@@ -187,7 +204,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			ResumeToken: secret,
 			KeepNs:      uint64(keep),
 			Resumed:     e.join == nil,
-			Spectator:   e.seat.spectator,
+			Spectator:   e.who.Spectator,
 			Moves:       r.moves,
 		},
 		Session: transport.SessionConfig{
@@ -196,7 +213,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			Moves: hello.GetMoves(), AskMoves: r.moves,
 			Sent: r.leaving.sender(id),
 		},
-		Who: e.seat.who,
+		Who: e.who,
 		Joined: func(session *transport.Session) {
 			r.inbox.Push(transport.Arrival{Kind: transport.Joined, Session: session, At: r.clock.Now(), Decoded: e})
 			r.seats.enters(session)

@@ -170,6 +170,7 @@ func (c *Client) observeLink() {
 
 // join brings a client in, or closes its connection when the game refuses it.
 func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
+	r.seats.take(c.seat, c.join.Spectator)
 	c.peer = r.world.NewPeer(r.now.Tick)
 	c.came = r.now.GameTime
 	if r.visits.often(c.join.holder().Key, c.came) {

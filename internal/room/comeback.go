@@ -34,21 +34,36 @@ type presence struct {
 	until   time.Duration     // game time at which a dropped client leaves
 }
 
-// enter takes in whom admission has let through: as a client of its own, or back.
+// enter takes in an admitted connection: as a new client, or as another connection of its client.
+// A client keeps its player and its role for life: a connection with another one makes it leave,
+// and joins as a new client with the same id.
 func (r *Room) enter(e *entrance, s *transport.Session) {
+	defer r.seats.entered(e.seat)
 	c, ok := r.clients.get(s.ID())
 	switch {
 	case !ok && e.join == nil: // Its time has passed while it was on its way.
 		s.Close(transport.CodeLost, "the place was given up: join again")
 	case !ok:
-		r.seats.regain(e.seat)
 		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	case c.kicked != nil:
 		s.Close(c.kicked.Code, c.kicked.Text)
 	case s.Conn() < c.conn: // It has been overtaken.
 		s.Close(transport.CodeReplaced, "")
+	case e.join != nil && (e.join.Spectator != c.join.Spectator || e.join.Subject != c.join.Subject):
+		why := &transport.Closed{Code: transport.CodeReplaced}
+		c.disconnect(why)
+		r.leave(c, why)
+		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	default:
 		r.comeBack(c, e, s)
+	}
+}
+
+// disconnect closes the connection that counts, unless the client has lost it already.
+func (c *Client) disconnect(why *transport.Closed) {
+	if c.dropped == nil {
+		c.room.leaving.closed(c.id, why)
+		c.session.Close(why.Code, why.Text)
 	}
 }
 
@@ -72,10 +87,7 @@ func (c *Client) connect(e *entrance, s *transport.Session) {
 // comeBack lets a client go on over another connection: the program that it was, or another one
 // of the same player, which has nothing of what the first one had.
 func (r *Room) comeBack(c *Client, e *entrance, s *transport.Session) {
-	if old := c.session; c.dropped == nil {
-		r.leaving.closed(c.id, &transport.Closed{Code: transport.CodeReplaced})
-		old.Close(transport.CodeReplaced, "")
-	}
+	c.disconnect(&transport.Closed{Code: transport.CodeReplaced})
 	if e.join != nil {
 		c.startOver(e.join)
 	}
@@ -174,8 +186,7 @@ func (r *Room) overdue() {
 			r.leave(c, c.dropped)
 		case c.dropped == nil && c.kicked == nil && now-c.heard >= r.spec.LostAfter:
 			why := &transport.Closed{Code: transport.CodeTimeout, Text: "nothing was heard for " + r.spec.LostAfter.String()}
-			r.leaving.closed(c.id, why)
-			c.session.Close(why.Code, why.Text)
+			c.disconnect(why)
 			r.lost(c, why)
 		}
 	}

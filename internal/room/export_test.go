@@ -10,7 +10,6 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // What the tests of this package see of it. They stand outside, because they play whole games
@@ -132,11 +131,6 @@ func (o *outgoing) Record(id uint64, record []byte)                { o.record(id
 func (o *outgoing) Closed(id uint64, why *transport.Closed)        { o.closed(id, why) }
 func (o *outgoing) TimeScale(s transport.TimeScale)                { o.timeScale(s) }
 func (o *outgoing) InputStatus(id uint64, s transport.InputStatus) { o.inputStatus(id, &s) }
-
-// ComesBack is the entrance of a client that has shown its secret.
-func ComesBack(w *netloopv1.Welcome) any {
-	return &entrance{seat: &seat{id: w.GetClientId()}, resumable: true, kept: true}
-}
 
 func (p *penalties) Add(holder string, now time.Duration) { p.add(holder, now) }
 func (p *penalties) Turn(h rpcqueue.Holder, now time.Duration) (time.Duration, bool) {

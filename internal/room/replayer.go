@@ -106,10 +106,11 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 			return false
 		}
 	}
-	e.seat = &seat{id: rec.Client, left: true}
+	e.seat = &seat{id: rec.Client}
 	if c, ok := f.r.clients.get(rec.Client); ok {
 		e.seat = c.seat
 	}
+	f.r.seats.replayed(e)
 	a.Decoded = e
 	session, link := transport.NewSession(transport.SessionConfig{
 		ID: rec.Client, Conn: rec.Conn, Inbox: f.r.inbox, Clock: f.r.clock.Now, Stats: f.r.cfg.Stats, Sent: f.r.leaving.sender(rec.Client),

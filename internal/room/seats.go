@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -34,6 +35,39 @@ type seats struct {
 	players  map[string]*seat                // by subject; under Allow the first of each
 	sessions map[*transport.Session]struct{} // that have not gone
 	closed   *transport.Closed               // the room has ended
+	ending   *transport.Closed               // it ends because it was empty: no seat is given
+	changed  atomic.Bool                     // a count has changed since the last tick
+	rouse    func()                          // of the room, which shows others the change
+}
+
+// changedLocked lets the room run a tick, in which it shows others how many seats are free, and
+// notes when the next ticket expires.
+func (s *seats) changedLocked() {
+	s.changed.Store(true)
+	if s.rouse != nil {
+		s.rouse()
+	}
+}
+
+// vacate ends the seats of a room in which none is taken and none reserved, and reports whether
+// that is so.
+func (s *seats) vacate(now time.Duration, why *transport.Closed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked(now)
+	if s.playing.taken+s.playing.held+s.watching.taken+s.watching.held > 0 {
+		return false
+	}
+	s.ending = why
+	return true
+}
+
+// refusedLocked is the answer to all who ask for a seat of a room that ends; nil: it does not.
+func (s *seats) refusedLocked() error {
+	if s.ending == nil {
+		return nil
+	}
+	return &transport.Refusal{Code: s.ending.Code, Text: s.ending.Text}
 }
 
 // places are the seats of one kind: of those who play, or of those who watch.
@@ -54,6 +88,9 @@ func (s *seats) kindLocked(spectator bool) *places {
 }
 
 // seat is the place of one client. But for its id it belongs to the mutex of its seats.
+//
+// A seat has owners: the client that the room has in it, and each connection that was admitted to
+// it and has not entered the room yet. The last owner to go releases it.
 type seat struct {
 	id      uint64
 	subject string
@@ -64,13 +101,15 @@ type seat struct {
 	secret, before secretID
 	// The one that was given up last. Whoever shows it has been overtaken on the way, or stole it.
 	spent   secretID
-	left    bool
 	awaited bool // its client has lost its connection
 
-	spectator bool
-	ticket    *ticket // that it was, until its client has been heard
-	returned  *ticket // that it has become again, because its client left unheard
-	who       *Join   // by whom it was taken last
+	coming   int     // admitted connections that have not entered
+	taken    bool    // the room has a client in it
+	plays    bool    // it is counted among the playing seats
+	watches  bool    // it is counted among the watching seats; both while the role changes
+	watching bool    // the client in it is a spectator; valid while taken
+	ticket   *ticket // that it was, until its client has been heard
+	who      *Join   // of the newest admission that was not by secret
 }
 
 // secretLen is the length of the secret with which a client comes back.
@@ -85,14 +124,20 @@ type request struct {
 	who    *Join
 	policy SameSubject
 	ticket *ticket // nil: it has none
-	nextID func() uint64
+	// otherwise is the answer to a client that has neither a ticket nor a seat; nil lets it take a
+	// free seat.
+	otherwise error
+	nextID    func() uint64
 }
 
 // sit gives a client its seat: that of its player, if the policy says so, that of its ticket, or
-// one of its own. It counts the connection.
+// one of its own. It counts the connection, which enters the room later.
 func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.refusedLocked(); err != nil {
+		return nil, 0, err
+	}
 	subject, spectator := q.who.Subject, q.who.Spectator
 	own := s.players[subject]
 	switch {
@@ -100,46 +145,89 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	case q.policy == Refuse:
 		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
 	default:
-		return s.takeOverLocked(own, q.who)
+		return s.takeOverLocked(own, q)
 	}
 	switch t, kind := q.ticket, s.kindLocked(spectator); {
 	case t != nil && s.tickets[t.id] != t: // Its client has been heard meanwhile.
 		return nil, 0, ErrTicket
 	case t != nil && t.seat != nil:
-		t.shown = false
-		return s.takeOverLocked(t.seat, q.who)
+		return s.takeOverLocked(t.seat, q)
+	case t == nil && q.otherwise != nil:
+		return nil, 0, q.otherwise
 	case t == nil && s.locked:
 		return nil, 0, errLocked
 	case t == nil && kind.full():
 		return nil, 0, errFull(kind.most)
 	}
-	at = &seat{id: q.nextID(), subject: subject, conns: 1, spectator: spectator, who: q.who}
-	if q.ticket != nil {
+	return s.comeLocked(&seat{id: q.nextID()}, q)
+}
+
+// takeOverLocked gives a seat to another connection of its player. With another role the
+// connection needs a free seat of that kind, or a ticket for one.
+func (s *seats) takeOverLocked(own *seat, q *request) (at *seat, conn uint64, err error) {
+	if kind := s.kindLocked(q.who.Spectator); !*own.counted(q.who.Spectator) && !s.redeemsLocked(q.ticket) && kind.full() {
+		return nil, 0, errFull(kind.most)
+	}
+	s.forgetLocked(own)
+	return s.comeLocked(own, q)
+}
+
+// comeLocked admits a connection to a seat, and makes its ticket that seat.
+func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
+	redeems := s.redeemsLocked(q.ticket)
+	if redeems || at.ticket != nil && at.ticket.spectator != q.who.Spectator {
+		s.usedLocked(at) // Its player does not go back to an older ticket.
+	}
+	if redeems {
 		s.seatLocked(q.ticket, at)
 	}
-	s.takeLocked(at)
+	if q.ticket != nil {
+		q.ticket.shown = false
+	}
+	s.nameLocked(at, q.who.Subject)
+	s.countLocked(at, q.who.Spectator, true)
+	at.who, at.attempt = q.who, 0
+	at.conns++
+	at.coming++
 	return at, at.conns, nil
 }
 
-// takeOverLocked gives a seat to another connection of the one whose seat it is, who may want to
-// watch now, or to play.
-func (s *seats) takeOverLocked(own *seat, who *Join) (at *seat, conn uint64, err error) {
-	spectator := who.Spectator
-	if own.spectator != spectator {
-		from, to := s.kindLocked(own.spectator), s.kindLocked(spectator)
-		if to.full() {
-			return nil, 0, errFull(to.most)
-		}
-		if !own.left {
-			from.taken--
-			to.taken++
-		}
-		own.spectator = spectator
+// nameLocked notes the player of a seat: the newest connection's. A player with several seats is
+// found at the first.
+func (s *seats) nameLocked(at *seat, subject string) {
+	if at.subject != subject && s.players[at.subject] == at {
+		delete(s.players, at.subject)
 	}
-	s.forgetLocked(own)
-	own.who, own.attempt = who, 0
-	own.conns++
-	return own, own.conns, nil
+	at.subject = subject
+	if subject == "" || s.players[subject] != nil {
+		return
+	}
+	if s.players == nil {
+		s.players = map[string]*seat{}
+	}
+	s.players[subject] = at
+}
+
+// counted is where a seat notes that it is counted among the seats of a kind.
+func (at *seat) counted(spectator bool) *bool {
+	if spectator {
+		return &at.watches
+	}
+	return &at.plays
+}
+
+// countLocked counts a seat among those of a kind, or does so no more.
+func (s *seats) countLocked(at *seat, spectator, counts bool) {
+	switch is := at.counted(spectator); {
+	case counts && !*is:
+		*is = true
+		s.kindLocked(spectator).taken++
+		s.changedLocked()
+	case !counts && *is:
+		*is = false
+		s.kindLocked(spectator).taken--
+		s.changedLocked()
+	}
 }
 
 var errLocked = transport.Refuse(transport.CodeRefused, "the room is locked")
@@ -170,6 +258,7 @@ func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err
 	at.secret = secretID{}
 	at.attempt = attempt
 	at.conns++
+	at.coming++
 	return at, at.conns, nil
 }
 
@@ -186,9 +275,6 @@ func (s *seats) issue(at *seat) []byte {
 	_, _ = rand.Read(secret) // It never fails.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.left {
-		return nil
-	}
 	if s.secrets == nil {
 		s.secrets = map[secretID]*seat{}
 	}
@@ -213,48 +299,64 @@ func (s *seats) heard(at *seat, conn uint64) {
 	}
 }
 
-// leave frees a seat.
+// take notes that the room has a client in a seat.
+func (s *seats) take(at *seat, spectator bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at.taken, at.watching = true, spectator
+}
+
+// leave notes that the client of a seat has left. While another connection is on its way to the
+// seat, the seat is kept for it.
 func (s *seats) leave(at *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.left {
+	if !at.taken {
 		return
 	}
-	at.left = true
+	at.taken = false
 	s.awaitLocked(at, false)
-	s.kindLocked(at.spectator).taken--
-	s.returnLocked(at)
-	s.forgetLocked(at)
-	if s.players[at.subject] == at {
-		delete(s.players, at.subject)
-	}
+	s.settleLocked(at)
 }
 
-// regain takes a seat again whose client has left while its player was on the way to take it over:
-// who says goodbye and comes at once. It may be one more than there are, until somebody leaves.
-func (s *seats) regain(at *seat) {
+// replayed notes that a recorded connection was admitted.
+func (s *seats) replayed(e *entrance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !at.left {
-		return
+	e.seat.coming++
+	if e.join != nil {
+		s.countLocked(e.seat, e.join.Spectator, true)
 	}
-	at.left = false
-	if t := at.returned; t != nil && s.tickets[t.id] == t && t.seat == nil {
-		s.seatLocked(t, at)
-	}
-	s.takeLocked(at)
 }
 
-// takeLocked counts a seat, and notes its player.
-func (s *seats) takeLocked(at *seat) {
-	s.kindLocked(at.spectator).taken++
-	if at.subject == "" || s.players[at.subject] != nil {
-		return
+// entered notes that a connection that was admitted to a seat has entered the room, or was turned
+// away there.
+func (s *seats) entered(at *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at.coming--
+	s.settleLocked(at)
+}
+
+// settleLocked releases a seat without an owner. A seat that waits for no connection stops counting
+// for the role that its client does not have.
+func (s *seats) settleLocked(at *seat) {
+	switch {
+	case at.coming > 0:
+	case at.taken:
+		s.countLocked(at, !at.watching, false)
+		if at.ticket != nil && at.ticket.spectator != at.watching {
+			s.returnLocked(at) // The connection that showed it was turned away.
+		}
+	default:
+		s.countLocked(at, true, false)
+		s.countLocked(at, false, false)
+		s.returnLocked(at)
+		s.forgetLocked(at)
+		if s.players[at.subject] == at {
+			delete(s.players, at.subject)
+		}
 	}
-	if s.players == nil {
-		s.players = map[string]*seat{}
-	}
-	s.players[at.subject] = at
 }
 
 // forgetLocked ends the secrets of a seat.
@@ -263,6 +365,13 @@ func (s *seats) forgetLocked(at *seat) {
 	delete(s.secrets, at.before)
 	delete(s.secrets, at.spent)
 	at.secret, at.before, at.spent = secretID{}, secretID{}, secretID{}
+}
+
+// player returns the join of the newest admission to a seat.
+func (s *seats) player(at *seat) *Join {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return at.who
 }
 
 // count returns how many seats are taken, by those who play and by those who watch, and how many
@@ -287,52 +396,6 @@ func (s *seats) isLocked() bool {
 	return s.locked
 }
 
-// enters notes a session that begins. One that comes too late is told how the room has ended: no
-// tick will ever take it.
-func (s *seats) enters(session *transport.Session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed != nil {
-		session.Abandon(s.closed.Code, s.closed.Text)
-		return
-	}
-	if s.sessions == nil {
-		s.sessions = map[*transport.Session]struct{}{}
-	}
-	s.sessions[session] = struct{}{}
-}
-
-// gone forgets a session.
-func (s *seats) gone(session *transport.Session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, session)
-}
-
-// close ends all sessions of a room that has ended, those of clients that were on their way in
-// among them.
-func (s *seats) close(code transport.Code, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed == nil {
-		s.closed = &transport.Closed{Code: code, Text: text}
-	}
-	for session := range s.sessions {
-		session.Abandon(code, text) // Unless its client was told already.
-	}
-	s.sessions = nil
-}
-
-// ended is what those are told who are there when the room has ended.
-func (s *seats) ended() *transport.Closed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed == nil { // Its end has failed.
-		return &transport.Closed{Code: transport.CodeInternal, Text: "the server has failed"}
-	}
-	return s.closed
-}
-
 // full reports whether nobody who comes gets a seat, whoever it is, and whether somebody is awaited
 // who has one: a client that has lost its connection, or the holder of a ticket.
 func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool) {
@@ -342,6 +405,15 @@ func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool)
 	awaited = s.awaiting+s.playing.held+s.watching.held > 0
 	takenOver := policy == TakeOver && len(s.players) > 0
 	return s.playing.full() && s.watching.full() && !awaited && !takenOver, awaited
+}
+
+// returning reports whether a newcomer may take over the client of its player, and whether a client
+// of the room has lost its connection then.
+func (s *seats) returning(policy SameSubject) (players, dropped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	players = policy == TakeOver && len(s.players) > 0
+	return players, players && s.awaiting > 0
 }
 
 // await notes whether the client of a seat has lost its connection.
@@ -366,6 +438,7 @@ func (s *seats) awaitLocked(at *seat, awaited bool) {
 type entrance struct {
 	seat *seat
 	join *Join // nil: it has shown the secret of its seat, and nobody was asked
+	who  *Join // the same, or that of the connection before
 	// What the hello said of coming back.
 	resumable bool   // it may want to
 	received  uint64 // reliable messages of the room's that it has had

@@ -26,13 +26,20 @@ func (b *benches) sit(who *Join, policy SameSubject, t *ticket) (*seat, uint64, 
 	return b.s.sit(&request{who: who, policy: policy, ticket: t, nextID: func() uint64 { b.ids++; return b.ids }})
 }
 
-// sits lets somebody in who must get in.
+// enter lets the connection of a seat enter the room, as a client of a role.
+func (b *benches) enter(at *seat) {
+	b.s.take(at, at.who.Spectator)
+	b.s.entered(at)
+}
+
+// sits lets somebody in who must get in, as a client.
 func (b *benches) sits(who *Join, t *ticket) *seat {
 	b.Helper()
 	at, conn, err := b.sit(who, TakeOver, t)
 	if err != nil || conn != 1 {
 		b.Fatalf("connection %d, %v", conn, err)
 	}
+	b.enter(at)
 	return at
 }
 
@@ -71,6 +78,7 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	if at, conn, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || conn != 2 || err != nil {
 		t.Errorf("who takes over gets seat %v, connection %d: %v", at, conn, err)
 	}
+	b.enter(first)
 	_, _, err := b.sit(&Join{Subject: "ann"}, Refuse, nil)
 	b.refused("a second connection", err, transport.Refuse(transport.CodeRefused, "you are in the room already"))
 	b.counts(0, "1 0 0")
@@ -78,6 +86,7 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	if err != nil || second == first {
 		t.Errorf("who may be there twice: %v", err)
 	}
+	b.enter(second)
 	b.counts(0, "2 0 0")
 	_, _, err = b.sit(&Join{Subject: "bob"}, TakeOver, nil)
 	b.refused("a third of two", err, errFull(2))
@@ -85,6 +94,7 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	if at, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); at != first || err != nil {
 		t.Error("the second of a player was taken for the first")
 	}
+	b.enter(first)
 	b.s.leave(first)
 	b.s.leave(first) // Once is enough.
 	b.counts(0, "0 0 0")
@@ -94,31 +104,36 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	}
 }
 
-// Who watches and comes back to play, or the other way round, changes places, if there is one.
+// A player that wants to watch now, or to play, needs a free seat of that kind, and keeps the
+// other one until the connection has entered the room.
 func TestAPlayerThatWatchesNow(t *testing.T) {
 	b := newBenches(t)
 	at := b.sits(&Join{Subject: "ann"}, nil)
 	if again, _, err := b.sit(&Join{Subject: "ann", Spectator: true}, TakeOver, nil); again != at || err != nil {
 		t.Fatal(err)
 	}
+	b.counts(0, "1 1 0")
+	b.enter(at)
 	b.counts(0, "0 1 0")
 	b.sits(&Join{Subject: "bob"}, nil)
 	_, _, err := b.sit(&Join{Subject: "bob", Spectator: true}, TakeOver, nil)
 	b.refused("a second spectator", err, errFull(1))
 	b.counts(0, "1 1 0")
-	b.s.leave(at)
-	b.counts(0, "1 0 0")
-	// It has left while its player was on the way to take it over.
-	if _, _, err := b.s.takeOverLocked(at, &Join{Subject: "ann"}); err != nil {
+	// It leaves while its player is on the way to play again: no stranger gets the seat.
+	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.counts(0, "1 0 0")
-	b.s.regain(at)
-	b.s.regain(at)
-	b.counts(0, "2 0 0")
-	if at.spectator || at.who.Subject != "ann" || at.attempt != 0 {
-		t.Errorf("the seat is that of %+v", at.who)
+	b.s.leave(at)
+	b.counts(0, "2 1 0")
+	if again, conn, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); again != at || conn != 4 || err != nil {
+		t.Errorf("the next connection gets seat %v, connection %d: %v", again, conn, err)
 	}
+	b.enter(at)
+	b.counts(0, "2 1 0")
+	b.enter(at) // It was the last one on the way.
+	b.counts(0, "2 0 0")
+	b.s.leave(at)
+	b.counts(0, "1 0 0")
 }
 
 // A ticket is a seat that is kept until its time is over, for whoever shows it, once.
@@ -145,7 +160,7 @@ func TestATicketKeepsASeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = b.s.show("late", 6)
-	b.refused("one that somebody shows", err, ErrTicket)
+	b.refused("one that is being shown", err, errShown)
 	b.counts(11, "0 0 1")
 	b.s.putBack(late)
 	b.s.putBack(late)
@@ -173,6 +188,10 @@ func TestATicketKeepsASeat(t *testing.T) {
 	again, conn, err := b.sit(&Join{Subject: "eve"}, TakeOver, in)
 	if again != at || conn != 2 || err != nil || in.shown {
 		t.Errorf("it is seat %v, connection %d: %v", again, conn, err)
+	}
+	b.enter(at)
+	if b.s.players["ann"] != nil || b.s.players["eve"] != at {
+		t.Errorf("the seat is found by the name of its player before: %v", b.s.players)
 	}
 	// It leaves before it was heard, so the ticket is worth a seat again, but its time is over.
 	b.s.leave(at)
@@ -202,26 +221,64 @@ func TestATicketIsUsedUp(t *testing.T) {
 	b.counts(0, "0 0 0")
 }
 
-// A client that came by a ticket leaves unheard, and its ticket is a seat again. Whoever takes its
-// seat over at that moment has the ticket, too, unless somebody else has sat down by it.
-func TestWhoTakesASeatOverHasItsTicket(t *testing.T) {
+// A client that came by a ticket leaves unheard, and its ticket is a seat again, unless its player
+// is on the way to take the seat over.
+func TestATicketComesBackWithItsSeat(t *testing.T) {
 	b := newBenches(t)
 	if err := b.reserve(0, 10, false, "a"); err != nil {
 		t.Fatal(err)
 	}
 	at := b.sits(&Join{Subject: "ann"}, b.made["a"])
 	b.counts(0, "1 0 0")
+	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.s.leave(at)
+	b.counts(0, "1 0 0")
+	b.enter(at)
 	b.s.leave(at)
 	b.counts(0, "0 0 1")
-	b.s.regain(at)
-	b.counts(0, "1 0 0")
-	b.s.leave(at)
-	other := b.sits(&Join{Subject: "bob"}, b.made["a"])
-	b.s.regain(at)
-	b.counts(0, "2 0 0")
-	if at.ticket != nil || b.made["a"].seat != other {
-		t.Error("one ticket is two seats")
+	if other := b.sits(&Join{Subject: "bob"}, b.made["a"]); other == at || b.made["a"].seat != other {
+		t.Error("the ticket is still another seat")
 	}
+}
+
+// A player that is in the room and shows a ticket uses it: the seat that it held is free. The
+// ticket counts as the seat of its own player, who may change the role with it in a full room.
+func TestATicketIsUsedInATakeOver(t *testing.T) {
+	b := newBenches(t)
+	at := b.sits(&Join{Subject: "ann"}, nil)
+	b.sits(&Join{Subject: "bob", Spectator: true}, nil)
+	if err := b.reserve(0, 10, false, "a"); err != nil {
+		t.Fatal(err)
+	}
+	b.counts(0, "1 1 1")
+	if again, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, b.made["a"]); again != at || err != nil {
+		t.Fatalf("seat %v: %v", again, err)
+	}
+	b.enter(at)
+	b.counts(0, "1 1 0")
+	b.s.heard(at, 2)
+	_, err := b.s.show("a", 0)
+	b.refused("a ticket that was used in a take-over", err, ErrTicket)
+
+	if err := b.reserve(0, 10, false, "b", "c"); err == nil {
+		t.Error("three of two seats")
+	}
+	if err := b.reserve(0, 10, false, "b"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = b.sit(&Join{Subject: "bob"}, TakeOver, nil)
+	b.refused("a spectator without a ticket to play in a full room", err, errFull(2))
+	bob, _, err := b.sit(&Join{Subject: "bob"}, TakeOver, b.made["b"])
+	if err != nil {
+		t.Fatalf("a spectator whose seat to play is reserved: %v", err)
+	}
+	b.counts(0, "2 1 0")
+	b.enter(bob)
+	b.counts(0, "2 0 0")
+	b.s.leave(bob)
+	b.counts(0, "1 0 1") // It was not heard.
 }
 
 // Who shows the secret of the newest connection comes back to its seat, or that of the one before
@@ -248,6 +305,7 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 		if got, n, err := b.s.claim(secret, attempt); got != at || n != conn || err != nil {
 			t.Errorf("attempt %d finds %v, connection %d, %v", attempt, got, n, err)
 		}
+		b.enter(at)
 	}
 	back(first, 3, 2)
 	second := b.s.issue(at)
@@ -273,7 +331,7 @@ func TestASecretIsGoodForOneConnection(t *testing.T) {
 	}
 	b.s.leave(at)
 	nothing("one of a seat that is free", fourth)
-	if b.s.issue(at) != nil || len(b.s.secrets) != 0 {
+	if len(b.s.secrets) != 0 {
 		t.Errorf("a free seat has %d secrets", len(b.s.secrets))
 	}
 }

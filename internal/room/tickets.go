@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"math"
 	"strings"
 	"time"
 
@@ -72,11 +73,18 @@ func (r *Room) Reserve(res Reservation) ([]string, error) {
 // ErrTicket is for every ticket that opens nothing, so that a guess learns nothing.
 var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known, has expired, or was used")
 
+// errShown is for a ticket that is shown again before its first admission has ended, as by a client
+// whose connection has broken meanwhile: it may try again.
+var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
+
 // reserve takes seats for tickets, if there are as many.
 func (s *seats) reserve(all []*ticket, now time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
+	if err := s.refusedLocked(); err != nil {
+		return err
+	}
 	kind := s.kindLocked(all[0].spectator)
 	if kind.taken+kind.held+len(all) > kind.most {
 		return errFull(kind.most)
@@ -91,6 +99,7 @@ func (s *seats) reserve(all []*ticket, now time.Duration) error {
 		}
 	}
 	kind.held += len(all)
+	s.changedLocked()
 	return nil
 }
 
@@ -119,14 +128,18 @@ func (s *seats) dropLocked(t *ticket) {
 	s.kindLocked(t.spectator).held--
 }
 
-// show finds the ticket that somebody shows, and keeps it from everybody else.
+// show finds the ticket that a client shows, and keeps it from all others until its admission has
+// ended.
 func (s *seats) show(text string, now time.Duration) (*ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
 	t := s.tickets[sha256.Sum256([]byte(text))]
-	if t == nil || t.shown {
+	switch {
+	case t == nil:
 		return nil, ErrTicket
+	case t.shown:
+		return nil, errShown
 	}
 	t.shown = true
 	return t, nil
@@ -143,14 +156,30 @@ func (s *seats) putBack(t *ticket) {
 }
 
 // freeLocked lets a ticket expire again.
-func (s *seats) freeLocked(t *ticket) { s.expires = min(s.expires, t.until) }
+func (s *seats) freeLocked(t *ticket) {
+	s.expires = min(s.expires, t.until)
+	s.changedLocked()
+}
+
+// expiry is when the next ticket expires, or the end of time.
+func (s *seats) expiry() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.tickets) == 0 {
+		return math.MaxInt64
+	}
+	return s.expires
+}
+
+// redeemsLocked reports whether a ticket is a place that is still held; nil is none.
+func (s *seats) redeemsLocked(t *ticket) bool {
+	return t != nil && s.tickets[t.id] == t && t.seat == nil
+}
 
 // seatLocked makes a ticket a seat.
 func (s *seats) seatLocked(t *ticket, at *seat) {
-	if t.seat == nil {
-		s.kindLocked(t.spectator).held--
-	}
-	t.shown, t.seat, at.ticket = false, at, t
+	s.kindLocked(t.spectator).held--
+	t.seat, at.ticket = at, t
 }
 
 // returnLocked gives a ticket back whose client has left before anything was heard of it: it may
@@ -160,7 +189,7 @@ func (s *seats) returnLocked(at *seat) {
 	if t == nil {
 		return
 	}
-	at.ticket, at.returned, t.seat = nil, t, nil
+	at.ticket, t.seat = nil, nil
 	s.kindLocked(t.spectator).held++
 	s.freeLocked(t)
 }
