@@ -80,7 +80,8 @@ type RoomSpec struct {
 	// nobody looks back further than twice MaxRewind.
 	MaxRewind time.Duration
 	// CloseEmpty is for how long nobody is in the room, in game time, until it closes by itself.
-	// Zero or less is never; at most an hour.
+	// If a seat is reserved then, or a client on its way in, that time begins anew. Zero or less is
+	// never; at most an hour.
 	CloseEmpty time.Duration
 	// Sleep lets the room run no ticks while there is nothing to do: nothing has come from its
 	// clients or was posted, no work has returned, no timer, no Deadline and no system with a

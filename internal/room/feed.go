@@ -31,6 +31,9 @@ type feed interface {
 	// slices are valid until the next call.
 	posts() []rpcqueue.Item
 	results() []result
+	// vacate ends the seats of a room that closes because it is empty, and reports whether none is
+	// taken or reserved. A recording ends with that tick, so in a replay it is never so.
+	vacate(why *transport.Closed) bool
 	// slot returns where a client's snapshot goes, nil while the last one is there.
 	slot(c *Client) *transport.Slot
 	// end comes after a tick.
@@ -60,6 +63,15 @@ func (n network) prices() []rpcqueue.Price {
 func (n network) arrivals(fn func(*transport.Arrival)) {
 	n.r.inbox.LimitJoins(entering(n.r.world.Slots()))
 	n.r.inbox.Each(fn)
+}
+
+func (n network) vacate(why *transport.Closed) bool {
+	if shown := n.r.shown; shown != nil {
+		if _, _, reserved := shown.Places(); reserved > 0 {
+			return false
+		}
+	}
+	return n.r.seats.vacate(n.r.clock.Now(), why)
 }
 
 func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }

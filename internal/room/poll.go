@@ -23,17 +23,22 @@ func (r *Room) poll() {
 	r.closeEmpty()
 }
 
-// closeEmpty closes a room that nobody has been in for as long as its spec says. It goes by who has
-// joined, which a recording has: somebody who is on the way in at that very moment is told of the
-// end.
+// closeEmpty closes a room that nobody has been in for as long as its spec says. While a seat is
+// reserved, or a client is on its way in, the time begins anew.
 func (r *Room) closeEmpty() {
 	if r.spec.CloseEmpty <= 0 || len(r.clients.list) > 0 {
 		r.emptySince = r.now.GameTime
 		return
 	}
-	if r.now.GameTime-r.emptySince >= r.spec.CloseEmpty {
-		r.Close(transport.CodeClosing, "nobody is in the room")
+	if r.now.GameTime-r.emptySince < r.spec.CloseEmpty {
+		return
 	}
+	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
+	if !r.feed.vacate(why) {
+		r.emptySince = r.now.GameTime
+		return
+	}
+	r.Close(why.Code, why.Text)
 }
 
 // takeArrival handles one arrival.

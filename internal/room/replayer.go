@@ -176,6 +176,8 @@ func (f *replayer) results() []result {
 	return f.done
 }
 
+func (f *replayer) vacate(*transport.Closed) bool { return false }
+
 func (f *replayer) slot(c *Client) *transport.Slot {
 	if slices.Contains(f.tick.Busy, c.id) {
 		return nil

@@ -217,6 +217,7 @@ type Room struct {
 	cancel    context.CancelFunc
 	penalties penalties
 	seats     seats
+	shown     *Room // its screening; nil without
 	// of the newest tick, for admissions; zero before the first
 	epoch    atomic.Pointer[loop.Epoch]
 	scale    atomic.Pointer[loop.Scale]       // that clients have been told, for admissions too
@@ -262,6 +263,7 @@ func New(cfg Config) (*Room, error) {
 	if r.delayed() { // They are in its screening.
 		r.seats.watching.most = 0
 	}
+	r.seats.rouse = r.rouse
 	r.prepareSleep()
 	r.world = netvar.NewWorld(r.schema.Classes())
 	r.world.OnClamp(func(class, field string) {

@@ -68,6 +68,7 @@ func (r *Room) account(rec *loop.Record) {
 	r.observeLoad(rec)
 	r.observeTick(rec)
 	r.reportFaults(rec)
+	r.seats.changed.Store(false)
 	r.cfg.Server.Ticked()
 	r.answer(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {

@@ -80,7 +80,7 @@ func (r *Room) Screening() (*Room, error) {
 		}
 	}
 	s.reel.rouse = s.r.rouse
-	r.camera.reel = s.reel
+	r.camera.reel, r.shown = s.reel, s.r
 	return s.r, nil
 }
 

@@ -126,7 +126,7 @@ func (r *Room) settled() bool {
 
 // roused reports whether somebody has something for the room.
 func (r *Room) roused() bool {
-	return r.sleep.looked || r.ending || r.end.Load() != nil || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
+	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.changed.Load() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
 }
 
 // restsUntil returns the first tick from next on that is to run.
@@ -146,6 +146,9 @@ func (r *Room) restsUntil(next uint64) uint64 {
 	by(r.loop.Scale().Until(r.sleep.awaits[loop.ScaledClock].next()))
 	if r.spec.CloseEmpty > 0 && len(r.clients.list) == 0 {
 		by(r.emptySince + r.spec.CloseEmpty)
+	}
+	if at := r.seats.expiry(); at < math.MaxInt64 { // Others are shown that its seat is free.
+		due = min(due, line.Due(r.in.Epoch, at)+1)
 	}
 	for _, c := range r.clients.list {
 		switch last := c.lastArrival(); {

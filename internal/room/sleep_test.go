@@ -1,0 +1,154 @@
+package room_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// sleeper is a room that sleeps when nothing happens, in a bubble of virtual time.
+func sleeper(t *testing.T, spec netloop.RoomSpec, g bareGame) (*bare, <-chan error) {
+	t.Helper()
+	spec.Sleep, spec.Rate = true, netloop.Hz(100)
+	b := newBareAs(t, netloop.Config{Room: spec}, g)
+	ends := b.started(t.Context())
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	if !b.room.Asleep() {
+		t.Fatal("it does not sleep")
+	}
+	return b, ends
+}
+
+// listed is how many seats of the room others see as taken.
+func (b *bare) listed() int {
+	b.t.Helper()
+	time.Sleep(100 * time.Millisecond)
+	synctest.Wait()
+	for _, l := range netloop.RoomsWhere(b.s, netloop.RoomFilter[struct{}]{}) {
+		return l.Players
+	}
+	b.t.Error("the room is not listed")
+	return -1
+}
+
+// end brings the room to its end.
+func (b *bare) end(ends <-chan error) {
+	b.t.Helper()
+	b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+	if err := <-ends; err != nil {
+		b.t.Error(err)
+	}
+}
+
+// A reservation that is made while a room sleeps is listed, and so is its seat when it expires.
+func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
+		if n := b.listed(); n != 0 {
+			t.Fatalf("%d seats are listed as taken", n)
+		}
+		for i, ttl := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			if _, err := b.room.Reserve(room.Reservation{Seats: 2, TTL: ttl}); err != nil {
+				t.Fatal(err)
+			}
+			if n := b.listed(); n != 2*(i+1) {
+				t.Errorf("%d seats are listed as taken, want %d", n, 2*(i+1))
+			}
+		}
+		for _, want := range []int{2, 0} {
+			time.Sleep(10 * time.Second)
+			if n := b.listed(); n != want {
+				t.Errorf("%d seats are listed as taken, want %d", n, want)
+			}
+		}
+		if !b.room.Asleep() {
+			t.Error("the room does not sleep after the last ticket has expired")
+		}
+		b.end(ends)
+	})
+}
+
+// A room that sleeps and is told to end runs its last tick at the game time of then, and counts the
+// ticks that it has slept through as slept and not as dropped.
+func TestARoomThatSleepsEndsInItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var drained, last time.Duration
+		b, ends := sleeper(t, netloop.RoomSpec{}, func(r *netloop.Room) {
+			r.On(netloop.Update, "test.time", func(tick *netloop.Tick) { last = tick.GameTime() })
+			r.OnDrain(func(tick *netloop.Tick, _ time.Duration) { drained = tick.GameTime() })
+		})
+		time.Sleep(50 * time.Second)
+		slept := last
+		b.end(ends)
+		if slept > 2*time.Second || last < 59*time.Second || last > 61*time.Second {
+			t.Errorf("it slept from %v on, was drained at %v, and ran its last tick at %v, want 60s", slept, drained, last)
+		}
+		if !b.scraped("netloop_dropped_ticks_total 0") {
+			t.Error("it counts ticks as dropped")
+		}
+	})
+}
+
+// CloseEmpty waits for reserved seats: the room closes so long after the last of them has expired.
+func TestARoomWithReservedSeatsIsNotEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var closed atomic.Bool
+		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Sleep: true, CloseEmpty: 20 * time.Second}}, func(r *netloop.Room) {
+			r.OnClose(func(context.Context) error { closed.Store(true); return nil })
+		})
+		ends := b.started(t.Context())
+		time.Sleep(10 * time.Second)
+		if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: 50 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(49 * time.Second)
+		if closed.Load() {
+			t.Error("it has closed while a seat was reserved")
+		}
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < time.Minute || took > 90*time.Second {
+			t.Errorf("it has closed after %v", took)
+		}
+		if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
+			t.Error("a seat of a room that has ended is reserved")
+		}
+	})
+}
+
+// A message that waits for a tick of a room that ends is answered: its sender hears that it is
+// lost, and may send as many as before.
+func TestAMessageToARoomThatEndsIsAnswered(t *testing.T) {
+	heard := 0
+	b := newBare(t, func(r *netloop.Room) {
+		bareWords.HandleRoom(r, func(*netloop.Tick, *netloop.Sender, struct{ N uint64 }) error { return nil })
+	})
+	if _, err := b.s.OpenRoom(t.Context(), netloop.RoomSpec{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	if err := b.inspect(func(tick *netloop.Tick) {
+		bareWords.SendRoom(tick, "", struct{ N uint64 }{}, func(_ *netloop.Tick, err error) {
+			if heard++; err == nil {
+				t.Error("it has run")
+			}
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.room.Finish(netloop.CodeClosing, "bye"); err != nil {
+		t.Fatal(err)
+	}
+	if heard != 1 || !b.scraped(`netloop_queue_drops_total{queue="room_message",reason="room_gone"} 1`) {
+		t.Errorf("its sender has heard %d answers", heard)
+	}
+}
