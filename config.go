@@ -77,6 +77,11 @@ type Config struct {
 	// start, and is another for every server: whoever has two servers' packets could
 	// otherwise end connections of one by asking the other. Empty draws one.
 	Secret []byte
+	// Incarnation is the number of the default room, and each room that is opened later has a
+	// larger one: see [Room.Incarnation]. 0 takes the microseconds of the wall clock since 1970. A
+	// program that keeps files passes a number above all that its earlier processes have used, as
+	// the server command does with --state-dir. At most 1<<62.
+	Incarnation uint64
 	// Room describes the default room. What it leaves zero a game may propose: see [Proposer].
 	Room RoomSpec
 	// MaxRooms is how many rooms there may be, the default one included. Default 1024; at most
@@ -186,7 +191,8 @@ const (
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
 	minSecret           = 32
-	maxRoomName         = 256 // as much as a client can ask for
+	maxIncarnation      = 1 << 62 // so that no number of a room exceeds an int64
+	maxRoomName         = 256     // as much as a client can ask for
 )
 
 // validate returns the config with its defaults filled in, or an error that
@@ -206,6 +212,9 @@ func (c Config) validate() (Config, error) {
 	}
 	if n := len(c.Secret); n > 0 && n < minSecret {
 		return c, ConfigError("Secret", fmt.Sprintf("%d bytes", n), "use %d random bytes or more, or none", minSecret)
+	}
+	if c.Incarnation > maxIncarnation {
+		return c, ConfigError("Incarnation", c.Incarnation, "use 0 for the wall clock, up to %d", uint64(maxIncarnation))
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return c, ConfigError("CertFile", strconv.Quote(c.CertFile), "set CertFile and KeyFile, or neither")

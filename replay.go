@@ -80,7 +80,10 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 		return nil, fmt.Errorf("netloop: replay: the recorded configuration: %w", err)
 	}
 	config.Room.packed = schema.Parcel(config.Params)
-	s, err := newRecorded(Config{Log: cfg.Log, Seed: head.Seed, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter, CheckValues: config.CheckValues, recorded: true}, g)
+	s, err := newRecorded(Config{
+		Log: cfg.Log, Seed: head.Seed, Incarnation: config.Incarnation, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter,
+		CheckValues: config.CheckValues, recorded: true,
+	}, g)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +113,7 @@ func newRecorded(c Config, g Game) (s *Server, err error) {
 type recordedConfig struct {
 	Room        RoomSpec
 	Params      []byte // of the room
+	Incarnation uint64 // of the room
 	RPC         RPCLimits
 	LostAfter   time.Duration
 	CheckValues bool
@@ -118,7 +122,7 @@ type recordedConfig struct {
 // record begins a recording of the room, before its first tick.
 func (r *Room) record(w io.Writer) error {
 	cfg := &r.server.cfg
-	config, err := json.Marshal(recordedConfig{r.spec, []byte(r.spec.packed), cfg.RPC, cfg.LostAfter, cfg.CheckValues})
+	config, err := json.Marshal(recordedConfig{r.spec, []byte(r.spec.packed), r.Incarnation(), cfg.RPC, cfg.LostAfter, cfg.CheckValues})
 	if err != nil {
 		return err
 	}

@@ -256,6 +256,21 @@ func (r *Room) reseed(seed uint64) {
 // Spec returns the room's description with the defaults filled in.
 func (r *Room) Spec() RoomSpec { return r.spec }
 
+// Incarnation returns the number by which a store tells apart the rooms that have had one name: a
+// fencing token. A room that the watchdog has given up may still have a save under way while its
+// successor of the same name loads. The game passes the number with each load and save, and the
+// store refuses a save whose number is less than one that it has seen for the name. Any goroutine
+// may call it; a replay returns the recorded number.
+//
+// Each room of a server has a larger number than all rooms that the server opened before. Across
+// processes it depends on [Config] Incarnation. By default the first number is the wall clock in
+// microseconds: then the rooms of a process have larger numbers than those of each process that
+// started earlier, unless the wall clock was set back in between. The server command with
+// --state-dir keeps a bound in that directory: then they are larger than all numbers of earlier
+// processes with this directory, whatever the clock does. Of two processes that run at the same
+// time, the rooms of the one that started later have the larger numbers.
+func (r *Room) Incarnation() uint64 { return r.server.incarnation + r.number - 1 }
+
 // Log returns the server's logger, for code that runs outside of ticks, such as
 // OnAdmit functions and work given to [Go]. Any goroutine may use it.
 func (r *Room) Log() *slog.Logger { return r.server.log }

@@ -51,18 +51,20 @@ type Server struct {
 	transport *transport.Stats
 	socket    gate.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
-	room      *Room    // the default one, which is there as long as the server
-	hall      *hall.Hall[*Room]
-	board     *hall.Board[poster]
-	desk      *room.Desk // what rooms send to the program
-	toll      hall.Toll[netip.Prefix]
-	guesses   hall.Toll[netip.Prefix] // tickets that opened nothing
-	crew      crew
-	lastID    atomic.Uint64
-	draining  atomic.Bool
-	ready     atomic.Bool // clients may come
-	used      atomic.Bool // Run or Close has begun
-	ended     atomic.Bool // and is over
+	// incarnation is the number of the default room: see Room.Incarnation.
+	incarnation uint64
+	room        *Room // the default one, which is there as long as the server
+	hall        *hall.Hall[*Room]
+	board       *hall.Board[poster]
+	desk        *room.Desk // what rooms send to the program
+	toll        hall.Toll[netip.Prefix]
+	guesses     hall.Toll[netip.Prefix] // tickets that opened nothing
+	crew        crew
+	lastID      atomic.Uint64
+	draining    atomic.Bool
+	ready       atomic.Bool // clients may come
+	used        atomic.Bool // Run or Close has begun
+	ended       atomic.Bool // and is over
 
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
@@ -117,6 +119,9 @@ func New(cfg Config, g Game) (*Server, error) {
 	s := &Server{cfg: cfg, game: g, schema: g.Schema(), log: cfg.Log, transport: new(transport.Stats)}
 	s.system = clock.NewSystem()
 	s.clock = &clockSource{s.system}
+	if s.incarnation = cfg.Incarnation; s.incarnation == 0 {
+		s.incarnation = uint64(s.clock.Wall().UnixMicro())
+	}
 	s.schema.s.Freeze()
 	rand.Read(s.instance[:]) // Never fails.
 	if err := s.parseWeb(); err != nil {

@@ -79,9 +79,8 @@ func readSecret(path string) ([]byte, error) {
 // keptSecret reads the secret in a directory, after it has made both if need be. Nobody else
 // may read it: who knows it can end other people's connections.
 func keptSecret(dir string) ([]byte, error) {
-	const whoOwnsIt = 0o700
-	if err := os.MkdirAll(dir, whoOwnsIt); err != nil {
-		return nil, fmt.Errorf("use a directory that may be made: %w", err)
+	if err := makeStateDir(dir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, "secret")
 	if err := makeSecret(dir, path); err != nil {
@@ -91,6 +90,15 @@ func keptSecret(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("others may read %s: chmod 600 it, or remove it for a new one", path)
 	}
 	return readSecret(path)
+}
+
+// makeStateDir makes the state directory, unless it is there.
+func makeStateDir(dir string) error {
+	const whoOwnsIt = 0o700
+	if err := os.MkdirAll(dir, whoOwnsIt); err != nil {
+		return fmt.Errorf("use a directory that may be made: %w", err)
+	}
+	return nil
 }
 
 // exposed reports whether others than its owner may read or write a file.

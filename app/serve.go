@@ -99,6 +99,9 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if cfg.Secret, err = c.secret(p.env); err != nil {
 		return nil, err
 	}
+	if cfg.Incarnation, err = c.incarnation(p.env, time.Now()); err != nil {
+		return nil, err
+	}
 	if g, ok := p.game.(netloop.WebGame); ok {
 		cfg.WebFiles = g.Web()
 	}

@@ -97,6 +97,7 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	tb.Helper()
 	opt := options{seed: seedFromEnvironment(tb)}
 	opt.cfg.CheckEdits, opt.cfg.CheckValues = true, true
+	opt.cfg.Incarnation = 1 // Not the wall clock: a world repeats.
 	for _, apply := range o {
 		apply(&opt)
 	}
@@ -148,6 +149,7 @@ func (w *World) Restart(g netloop.Game) {
 	if w.cfg.Record != nil {
 		w.tb.Fatalf("netlooptest: Restart: a recording is of one server")
 	}
+	w.cfg.Incarnation += incarnations
 	w.serve(g)
 	for _, s := range w.clients {
 		if s.audit != nil {
@@ -156,6 +158,10 @@ func (w *World) Restart(g netloop.Game) {
 		s.conn.Break()
 	}
 }
+
+// incarnations is how many rooms a server may open before [World.Restart], so that the rooms of the
+// next one have larger numbers.
+const incarnations = 1 << 32
 
 func seedFromEnvironment(tb testing.TB) uint64 {
 	text := os.Getenv("NETLOOP_SEED")
