@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -20,6 +21,7 @@ type Config struct {
 	Pause    time.Duration `name:"pause" help:"time to look at the end of a round" default:"5s"`
 	Rate     int           `name:"rate" help:"ticks of a table in a second, 1 to 1000; nothing to do costs none" default:"20"`
 	Delay    time.Duration `name:"watch-delay" help:"how long ago what watchers see has happened, 0s to 5m" default:"0s"`
+	Keep     time.Duration `name:"keep" help:"how long a match is kept that nobody goes on with, 1h or more" default:"720h"`
 	Bots     int           `name:"bots" help:"players of the server's own, who sit down with those who wait, 0 to 100" default:"0"`
 }
 
@@ -44,6 +46,9 @@ func (c *Config) check() error {
 	if c.Pause < 0 || c.Pause > time.Minute {
 		return netloop.ConfigError("cards.pause", c.Pause, "use 0s to 1m")
 	}
+	if c.Keep < time.Hour {
+		return netloop.ConfigError("cards.keep", c.Keep, "use 1h or more")
+	}
 	if c.Delay < 0 || c.Delay > 5*time.Minute {
 		return netloop.ConfigError("cards.watch-delay", c.Delay, "use 0s to 5m")
 	}
@@ -55,6 +60,8 @@ type Game struct {
 	cfg   Config
 	store *store
 	host  Host
+
+	failing atomic.Bool // the last save of any table has failed
 }
 
 // Host lets n players of the server's own play until ctx ends, and returns when all have left.
@@ -63,7 +70,7 @@ type Host func(ctx context.Context, s *netloop.Server, n int)
 // New makes the game with its default configuration. The host is asked for the players that the
 // configuration wants; without one there are none.
 func New(host Host) *Game {
-	return &Game{host: host, cfg: Config{Players: MaxPlayers, Goal: 100, Turn: 20 * time.Second, Pause: 5 * time.Second, Rate: 20}}
+	return &Game{host: host, cfg: Config{Players: MaxPlayers, Goal: 100, Turn: 20 * time.Second, Pause: 5 * time.Second, Rate: 20, Keep: 720 * time.Hour}}
 }
 
 // Config returns the configuration to be filled in before the server opens.

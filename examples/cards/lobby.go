@@ -38,6 +38,7 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 		return fmt.Errorf("the database: %w", err)
 	}
 	r.OnClose(func(context.Context) error { return g.store.close() })
+	r.OnStart(g.forget)
 	l := &lobby{g: g, opened: map[netloop.ClientID]int{}}
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { delete(l.opened, c.ID()) })
 	netloop.WatchRooms(r, netloop.RoomFilter[Listing]{Kind: tableKind}, func(t *netloop.Tick, changes []netloop.RoomChange[Listing]) {
@@ -48,7 +49,10 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 	Sit.HandleLater(r, l.sit)
 	Record.HandleLater(r, func(t *netloop.Tick, from *netloop.Client, _ RecordQuery, reply netloop.Reply[Won]) {
 		player := from.Join().Subject
-		netloop.Go(t, func(ctx context.Context) (Won, error) { return g.store.record(ctx, player) }, func(t *netloop.Tick, w Won, err error) {
+		netloop.Go(t, func(ctx context.Context) (Won, error) {
+			w, err := g.store.record(ctx, player)
+			return w, plain(err)
+		}, func(t *netloop.Tick, w Won, err error) {
 			reply.Send(t, w, err)
 		})
 	})
@@ -56,6 +60,20 @@ func (g *Game) openLobby(r *netloop.Room) (err error) {
 		g.invite(r)
 	}
 	return nil
+}
+
+// forgetEvery is how often the lobby deletes matches that nobody goes on with.
+const forgetEvery = time.Hour
+
+// forget deletes matches that nobody goes on with, now and again and again.
+func (g *Game) forget(t *netloop.Tick) {
+	store, after := g.store, g.cfg.Keep
+	netloop.Go(t, func(ctx context.Context) (struct{}, error) { return struct{}{}, plain(store.forget(ctx, after)) }, func(t *netloop.Tick, _ struct{}, err error) {
+		if err != nil {
+			t.Log().Error("abandoned matches cannot be deleted", "error", err)
+		}
+		t.AfterFunc(forgetEvery, g.forget)
+	})
 }
 
 // invite lets the server's own players play for as long as the lobby is there.

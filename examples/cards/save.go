@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/netloop/netloop"
 )
@@ -11,43 +12,104 @@ import (
 // kept is a table as the database has it: JSON, or nothing.
 type kept struct{ Match []byte }
 
-// save keeps the match, behind the back of the tick: one save at a time, and then what has come of
-// it since, so that the newest state is the last to arrive.
+// The time until a save that has failed is tried again: twice as long after each failure, up to
+// retryMost, and a little different for each table.
+const (
+	retryLeast = 250 * time.Millisecond
+	retryMost  = 30 * time.Second
+)
+
+// save stores the match on another goroutine. One save is under way at a time, or waits to be tried
+// again; changes meanwhile are stored together by the next one, so the newest state is stored last.
 func (tb *table) save(t *netloop.Tick) {
 	if !tb.unsaved || tb.saving {
 		return
 	}
+	keep := tb.keep() // The work must not touch the room. If this panics, nothing is under way.
 	tb.unsaved, tb.saving = false, true
-	keep := tb.keep() // The work must not touch the room.
-	netloop.Go(t, func(ctx context.Context) (struct{}, error) { return struct{}{}, keep(ctx) }, func(t *netloop.Tick, _ struct{}, err error) {
+	work := func(ctx context.Context) (outcome, error) {
+		err := keep(ctx)
+		return outcome{Superseded: errors.Is(err, errSuperseded)}, plain(err)
+	}
+	netloop.Go(t, work, tb.saved)
+}
+
+// outcome is what a recording keeps of a save, beside the text of its error.
+type outcome struct{ Superseded bool }
+
+// plain is an error that a recording can keep: its text. An error of the database holds more.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+// saved takes the outcome of a save.
+func (tb *table) saved(t *netloop.Tick, o outcome, err error) {
+	if o.Superseded {
+		t.Log().Error("a table goes on elsewhere", "error", err)
+		t.Room().Close(t, netloop.CodeInternal, "the table goes on elsewhere")
+		return
+	}
+	tb.g.report(t, err)
+	if err == nil {
+		tb.failures, tb.saving = 0, false
+		tb.save(t)
+		return
+	}
+	tb.unsaved = true
+	wait := min(retryLeast<<min(tb.failures, 10), retryMost)
+	tb.failures++
+	t.AfterFunc(wait+time.Duration(t.Rand().Int64N(int64(wait))), func(t *netloop.Tick) {
 		tb.saving = false
-		if err != nil {
-			t.Log().Error("a table was not kept", "error", err)
-		}
 		tb.save(t)
 	})
+}
+
+// report logs the first failure of the database and the first success after it, not the failures of
+// each table.
+func (g *Game) report(t *netloop.Tick, err error) {
+	switch failed := err != nil; {
+	case g.failing.Swap(failed) == failed:
+	case failed:
+		t.Log().Error("tables cannot be saved: each is tried again until it is", "error", err)
+	default:
+		t.Log().Info("tables can be saved again")
+	}
 }
 
 // keep returns what writes the match as it is now. One that has ended is let go of, once its result
 // is written.
 func (tb *table) keep() func(context.Context) error {
-	store, name := tb.g.store, tb.spec.Name
+	store, key := tb.g.store, tb.key
 	if m := *tb.match; m.Phase == Over {
-		return func(ctx context.Context) error { return store.ended(ctx, name, &m) }
+		return func(ctx context.Context) error { return store.ended(ctx, key, &m) }
 	}
 	b, err := json.Marshal(tb.match)
 	return func(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return store.save(ctx, name, b)
+		return store.save(ctx, key, b)
 	}
 }
 
-// close keeps the table as it is at the end.
+// closeAttempts is how often the end of a room tries to store its table, within about 8 s.
+const closeAttempts = 6
+
+// close stores the table as it is at the end.
 func (tb *table) close(ctx context.Context) (err error) {
 	if tb.unsaved && tb.match != nil {
-		err = tb.keep()(ctx)
+		keep := tb.keep()
+		for n := range closeAttempts {
+			if err = keep(ctx); err == nil || errors.Is(err, errSuperseded) {
+				break
+			}
+			wait, cancel := context.WithTimeout(ctx, retryLeast<<n)
+			<-wait.Done()
+			cancel()
+		}
 	}
 	return errors.Join(err, tb.g.store.close())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server stays one static program.
 )
@@ -22,6 +23,10 @@ type store struct {
 var migrations = []string{
 	`CREATE TABLE tables (name TEXT PRIMARY KEY, match BLOB NOT NULL) STRICT`,
 	`CREATE TABLE players (name TEXT PRIMARY KEY, played INTEGER NOT NULL, won INTEGER NOT NULL) STRICT`,
+	`CREATE TABLE owners (name TEXT PRIMARY KEY, incarnation INTEGER NOT NULL) STRICT`,
+	// When each was written last, in seconds since 1970.
+	`ALTER TABLE tables ADD COLUMN saved INTEGER NOT NULL DEFAULT 0; UPDATE tables SET saved = unixepoch();
+		ALTER TABLE owners ADD COLUMN used INTEGER NOT NULL DEFAULT 0; UPDATE owners SET used = unixepoch()`,
 }
 
 // openStore opens a file, or a database in memory without one, and brings it up to date.
@@ -72,6 +77,16 @@ func (s *store) migrate() error {
 	return nil
 }
 
+// forget deletes matches that nobody has gone on with for a time, and who owned their tables.
+func (s *store) forget(ctx context.Context, after time.Duration) error {
+	seconds := int64(after / time.Second)
+	_, err := s.db.ExecContext(ctx, `DELETE FROM tables WHERE saved < unixepoch() - ?`, seconds)
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, `DELETE FROM owners WHERE used < unixepoch() - ? AND name NOT IN (SELECT name FROM tables)`, seconds)
+	}
+	return err
+}
+
 // close is called once for the room that has opened it, and once for each that has called use.
 func (s *store) close() error {
 	if s.users.Add(-1) > 0 {
@@ -80,54 +95,98 @@ func (s *store) close() error {
 	return s.db.Close()
 }
 
-func (s *store) use() { s.users.Add(1) }
-
-// save keeps a table: a Match as JSON.
-func (s *store) save(ctx context.Context, table string, match []byte) error {
-	_, err := s.db.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?) ON CONFLICT DO UPDATE SET match = excluded.match`, table, match)
-	return err
+// use keeps the store open for another room. The replay of a table has no lobby and so no store:
+// its saves do not run again.
+func (s *store) use() {
+	if s != nil {
+		s.users.Add(1)
+	}
 }
 
-// load returns a table as it was left, or nil if there was none.
-func (s *store) load(ctx context.Context, table string) (*Match, error) {
-	var b []byte
-	err := s.db.QueryRowContext(ctx, `SELECT match FROM tables WHERE name = ?`, table).Scan(&b)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	m := new(Match)
-	if err == nil {
-		err = json.Unmarshal(b, m)
-	}
-	if err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", table, err)
-	}
-	return m, nil
+// tableKey is the name of a table, and the incarnation of the room that reads and writes it: see
+// netloop.Room.Incarnation.
+type tableKey struct {
+	name        string
+	incarnation uint64
 }
 
-// ended notes that a match has ended, and lets go of it.
-func (s *store) ended(ctx context.Context, table string, m *Match) error {
+// errSuperseded is the error of a room whose table a newer room has loaded. What the older one
+// still writes, after the watchdog gave it up or in another process, must not replace it.
+var errSuperseded = errors.New("a newer room has loaded this table")
+
+// own runs fn in a transaction in which the table belongs to the incarnation of the key, or fails
+// with errSuperseded if it belongs to a newer one. A row of owners outlives its table: it refuses
+// an older room also after the match has ended.
+func (s *store) own(ctx context.Context, table tableKey, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // After Commit it does nothing.
-	for i, p := range m.Players {
-		won := 0
-		if i == m.Winner {
-			won = 1
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO players VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET played = played + 1, won = won + excluded.won`, p, won); err != nil {
-			return err
-		}
+	done, err := tx.ExecContext(ctx, `INSERT INTO owners VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET incarnation = excluded.incarnation, used = excluded.used
+		WHERE incarnation <= excluded.incarnation`, table.name, int64(table.incarnation))
+	if err != nil {
+		return err
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM tables WHERE name = ?`, table); err != nil {
+	switch changed, err := done.RowsAffected(); {
+	case err != nil:
+		return err
+	case changed == 0:
+		return fmt.Errorf("table %q: %w", table.name, errSuperseded)
+	}
+	if err := fn(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
+}
+
+// save keeps a table: a Match as JSON.
+func (s *store) save(ctx context.Context, table tableKey, match []byte) error {
+	return s.own(ctx, table, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO tables VALUES (?, ?, unixepoch()) ON CONFLICT DO UPDATE SET match = excluded.match, saved = excluded.saved`, table.name, match)
+		return err
+	})
+}
+
+// load returns a table as it was left, or nil if there was none. From now on it refuses what rooms
+// with smaller incarnations save.
+func (s *store) load(ctx context.Context, table tableKey) (*Match, error) {
+	var b []byte
+	err := s.own(ctx, table, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `SELECT match FROM tables WHERE name = ?`, table.name).Scan(&b)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || b == nil {
+		return nil, err
+	}
+	m := new(Match)
+	if err = json.Unmarshal(b, m); err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", table.name, err)
+	}
+	return m, nil
+}
+
+// ended notes that a match has ended, and lets go of it.
+func (s *store) ended(ctx context.Context, table tableKey, m *Match) error {
+	return s.own(ctx, table, func(tx *sql.Tx) error {
+		for i, p := range m.Players {
+			won := 0
+			if i == m.Winner {
+				won = 1
+			}
+			if _, err := tx.ExecContext(ctx, `INSERT INTO players VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET played = played + 1, won = won + excluded.won`, p, won); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM tables WHERE name = ?`, table.name)
+		return err
+	})
 }
 
 // record returns what a player has won.

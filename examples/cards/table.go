@@ -15,6 +15,7 @@ import (
 type table struct {
 	g      *Game
 	spec   netloop.RoomSpec
+	key    tableKey
 	match  *Match            // nil before the first cards are dealt
 	wait   []string          // players that wait for a match, in the order of coming
 	here   map[string]*guest // players who have joined and not left
@@ -24,7 +25,9 @@ type table struct {
 	timer  netloop.Timer // of the turn, of the pause, or of the end
 	until  netloop.Deadline
 
-	unsaved, saving bool
+	unsaved  bool // the match has changed since the last save began, or that has failed
+	saving   bool // a save is under way, or waits to be tried again
+	failures int  // of saves in a row
 }
 
 // guest is a player in the room.
@@ -41,7 +44,7 @@ const awayTurn = 3 * time.Second
 
 // openTable fills the room of a table.
 func (g *Game) openTable(r *netloop.Room) error {
-	tb := &table{g: g, spec: r.Spec(), here: map[string]*guest{}}
+	tb := &table{g: g, spec: r.Spec(), key: tableKey{r.Spec().Name, r.Incarnation()}, here: map[string]*guest{}}
 	g.store.use()
 	r.OnStart(tb.start)
 	r.OnJoin(tb.join)
@@ -66,13 +69,13 @@ func (tb *table) start(t *netloop.Tick) {
 	tb.table = Tables.Spawn(t, Table{
 		Name: tb.name(), Code: tb.spec.Code, Players: uint8(tb.g.cfg.Players), Goal: uint16(tb.g.cfg.Goal),
 	})
-	store, name := tb.g.store, tb.spec.Name
+	store, key := tb.g.store, tb.key
 	netloop.Go(t, func(ctx context.Context) (k kept, err error) {
-		m, err := store.load(ctx, name)
+		m, err := store.load(ctx, key)
 		if m != nil {
 			k.Match, err = json.Marshal(m)
 		}
-		return k, err
+		return k, plain(err)
 	}, func(t *netloop.Tick, k kept, err error) {
 		if err == nil && k.Match != nil {
 			err = json.Unmarshal(k.Match, &tb.match)
@@ -229,6 +232,10 @@ func (tb *table) remind(t *netloop.Tick) {
 func (tb *table) due(t *netloop.Tick) {
 	switch tb.match.Phase {
 	case Over:
+		if tb.unsaved || tb.saving { // The result is stored before the next match begins.
+			tb.begin(t)
+			return
+		}
 		tb.match = nil
 		tb.begin(t)
 		tb.proceed(t)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // launch starts a server with a database, and returns where it listens.
-func launch(t *testing.T, database string) (server *exec.Cmd, addr string) {
+func launch(t *testing.T, database, listen string, flags ...string) (server *exec.Cmd, addr string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be signalled here")
@@ -46,7 +46,8 @@ func launch(t *testing.T, database string) (server *exec.Cmd, addr string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
-	server = exec.CommandContext(ctx, self, "run", "--listen", "127.0.0.1:0", "--cards.database", database, "--cards.players", "2", "--cards.turn", "1h")
+	flags = append([]string{"run", "--listen", listen, "--cards.database", database, "--cards.players", "2", "--cards.turn", "1h"}, flags...)
+	server = exec.CommandContext(ctx, self, flags...)
 	server.Env = append(os.Environ(), serves+"=1")
 	log, err := server.StderrPipe()
 	if err != nil {
@@ -83,6 +84,8 @@ type seen struct {
 type player struct {
 	now   atomic.Pointer[seen]
 	plays atomic.Bool
+	anew  atomic.Uint64 // connections after the first one
+	ends  atomic.Pointer[netloop.Closed]
 	stop  func()
 }
 
@@ -90,6 +93,11 @@ type player struct {
 func (p *player) watch(c *client.Client, table string) {
 	b := bot.New(c)
 	b.Plays = false
+	c.OnState(func(s client.State) {
+		if s.Phase == client.Reconnecting && s.Attempt == 1 {
+			p.anew.Add(1)
+		}
+	})
 	c.On(netloop.PostLateUpdate, "test.watch", func(*netloop.Tick) {
 		if !b.View.AtTable && !b.Busy() {
 			b.Sit(cards.SitDown{Table: table}, func(error) {}) // It is asked again.
@@ -103,8 +111,9 @@ func (p *player) watch(c *client.Client, table string) {
 	})
 }
 
-// seats lets two players sit down at each table.
-func seats(ctx context.Context, t *testing.T, addr string, tables int) []*player {
+// seats lets two players sit down at each table. A connection is lost after so long a silence, or
+// after the default one.
+func seats(ctx context.Context, t *testing.T, addr string, tables int, lost time.Duration) []*player {
 	t.Helper()
 	d, err := client.NewDialer()
 	if err != nil {
@@ -119,7 +128,7 @@ func seats(ctx context.Context, t *testing.T, addr string, tables int) []*player
 		wait.Go(func() {
 			dials <- struct{}{}
 			defer func() { <-dials }()
-			c, err := d.Dial(ctx, addr, client.Config{Schema: cards.Schema, Token: fmt.Sprint("player ", i)})
+			c, err := d.Dial(ctx, addr, client.Config{Schema: cards.Schema, Token: fmt.Sprint("player ", i), LostAfter: lost})
 			if err != nil {
 				t.Error(err)
 				return
@@ -127,7 +136,12 @@ func seats(ctx context.Context, t *testing.T, addr string, tables int) []*player
 			all[i].watch(c, fmt.Sprint("table ", i/2))
 			live, stop := context.WithCancel(context.Background())
 			done := make(chan struct{})
-			go func() { defer close(done); _ = c.Run(live) }()
+			go func() {
+				defer close(done)
+				if _ = c.Run(live); live.Err() == nil {
+					all[i].ends.Store(c.Closed())
+				}
+			}()
 			all[i].stop = sync.OnceFunc(func() { stop(); <-done; _ = c.Close() })
 			t.Cleanup(all[i].stop)
 		})
@@ -153,6 +167,24 @@ func until(ctx context.Context, t *testing.T, all []*player, what string, holds 
 	}
 }
 
+// playTurns lets the players play a few turns, and returns what they see in a quiet moment then.
+func playTurns(ctx context.Context, t *testing.T, all []*player) (before []*seen) {
+	t.Helper()
+	until(ctx, t, all, "cards", func(s *seen) bool { return s.place >= 0 })
+	for _, p := range all {
+		p.plays.Store(true)
+	}
+	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Turns > 2 })
+	for _, p := range all {
+		p.plays.Store(false)
+	}
+	until(ctx, t, all, "a quiet moment", func(s *seen) bool { return s.calm > 60 && len(s.hand) > 0 })
+	for _, p := range all {
+		before = append(before, p.now.Load())
+	}
+	return before
+}
+
 // A server with many tables is told to end in the middle of their matches, and started again: every
 // table goes on, with every hand as it was.
 func TestEveryTableGoesOnAfterASignal(t *testing.T) {
@@ -163,21 +195,9 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	database := filepath.Join(t.TempDir(), "cards.db")
-	server, addr := launch(t, database)
-	all := seats(ctx, t, addr, tables)
-	until(ctx, t, all, "cards", func(s *seen) bool { return s.place >= 0 })
-	for _, p := range all {
-		p.plays.Store(true)
-	}
-	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Turns > 2 })
-	for _, p := range all {
-		p.plays.Store(false)
-	}
-	until(ctx, t, all, "a quiet moment", func(s *seen) bool { return s.calm > 60 && len(s.hand) > 0 })
-	var before []*seen
-	for _, p := range all {
-		before = append(before, p.now.Load())
-	}
+	server, addr := launch(t, database, "127.0.0.1:0")
+	all := seats(ctx, t, addr, tables, 0)
+	before := playTurns(ctx, t, all)
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -188,8 +208,8 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 		p.stop()
 	}
 
-	server, addr = launch(t, database)
-	again := seats(ctx, t, addr, tables)
+	server, addr = launch(t, database, "127.0.0.1:0")
+	again := seats(ctx, t, addr, tables, 0)
 	until(ctx, t, again, "cards", func(s *seen) bool { return s.place >= 0 && s.calm > 10 })
 	for i, p := range again {
 		was, now := before[i], p.now.Load()
@@ -198,6 +218,44 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 			t.Errorf("player %d had %v at %+v, and has %v at %+v", i, was.hand, was.table, now.hand, now.table)
 		}
 	}
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server is killed in the middle of matches, and started again. The same clients come back to
+// their tables without the lobby: the first client of each lets the server open the table again,
+// and every hand is as it was.
+func TestPlayersComeBackToTheirTablesAfterACrash(t *testing.T) {
+	const tables = 4
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	database, state := filepath.Join(dir, "cards.db"), filepath.Join(dir, "state")
+	server, addr := launch(t, database, "127.0.0.1:0", "--state-dir", state)
+	all := seats(ctx, t, addr, tables, 2*time.Second)
+	before := playTurns(ctx, t, all)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait() // It was killed.
+
+	server, _ = launch(t, database, addr, "--state-dir", state)
+	began := time.Now()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for i, p := range all {
+		for was := before[i]; ; <-tick.C {
+			now := p.now.Load()
+			if p.anew.Load() > 0 && now.place == was.place && slices.Equal(now.hand, was.hand) && now.table.Turns == was.table.Turns && now.calm > 5 {
+				break
+			}
+			if why := p.ends.Load(); why != nil || ctx.Err() != nil {
+				t.Fatalf("player %d had %v, and after %v has %v; its client has ended: %v", i, was.hand, time.Since(began), now.hand, why)
+			}
+		}
+	}
+	t.Logf("all %d players sit at their tables after %v", len(all), time.Since(began).Round(100*time.Millisecond))
 	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,100 @@
+package cards_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/examples/cards/bot"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// recordings keeps the recording of each table.
+type recordings map[string]*bytes.Buffer
+
+func (r recordings) open(info netloop.RoomInfo) (io.WriteCloser, error) {
+	r[info.Spec.Name] = new(bytes.Buffer)
+	return unclosed{r[info.Spec.Name]}, nil
+}
+
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// A database that refuses to write for a while loses nothing: the table goes on, the result of its
+// match is stored once that is possible, and no other match begins before. The recording of the
+// table replays, without a lobby and a database.
+func TestAFailedSaveIsTriedAgain(t *testing.T) {
+	g, files := game("", 2, 5*time.Second), recordings{}
+	g.Config().(*cards.Config).Goal = 1
+	w := netlooptest.New(t, g, netlooptest.Room(g.Spec()), netlooptest.RecordRoom(files.open))
+	link := netlooptest.Link{Delay: 10 * time.Millisecond}
+	annClient, ann := seat(t, w, "ann", "oak", true, link)
+	if err := g.BreakStore(true); err != nil {
+		t.Fatal(err)
+	}
+	bobClient, bob := seat(t, w, "bob", "oak", true, link)
+	over := func() bool { return ann.View.AtTable && ann.View.Table.Phase == cards.Over }
+	until(t, w, "the end of the match", over)
+	for range 100 { // Twice as long as the scores are shown.
+		w.Step(6)
+		w.Settle()
+		if !over() {
+			t.Fatal("the next match begins before the result is stored")
+		}
+	}
+	if err := g.BreakStore(false); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "the next match", func() bool { return !over() })
+	var won cards.Won
+	for c, b := range map[*client.Client]*bot.Bot{annClient: ann, bobClient: bob} {
+		if err := try(t, w, b.Leave); err != nil {
+			t.Fatal(err)
+		}
+		until(t, w, "the lobby", func() bool { return !b.Busy() && !b.View.AtTable })
+		_ = try(t, w, func(then func(error)) {
+			client.Ask(c, cards.Record, cards.RecordQuery{}, func(_ *netloop.Tick, r cards.Won, err error) {
+				won.Played, won.Won = won.Played+r.Played, won.Won+r.Won
+				then(err)
+			})
+		})
+	}
+	if won.Played < 2 || won.Played != 2*won.Won {
+		t.Errorf("both together have won %d of %d", won.Won, won.Played)
+	}
+	p, err := netloop.NewReplay(netloop.Config{}, replayed(2, 1), bytes.NewReader(files["table/oak"].Bytes()))
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error("the replay of the table:", err)
+	}
+}
+
+// replayed is a new game as a replay opens it.
+func replayed(players, goal int) *cards.Game {
+	g := game("", players, 5*time.Second)
+	g.Config().(*cards.Config).Goal = goal
+	return g
+}
+
+// A player who waits for a match and comes again to watch does not wait any more: no match is
+// dealt to a player who has no seat.
+func TestAPlayerWhoWatchesIsDealtNoCards(t *testing.T) {
+	w := world(t, game("", 2, 5*time.Second))
+	link := netlooptest.Link{Delay: 10 * time.Millisecond}
+	seat(t, w, "ann", "oak", false, link)
+	_, again := guest(t, w, "ann", link)
+	sit(t, w, again, cards.SitDown{Table: "oak", Watch: true})
+	_, bob := seat(t, w, "bob", "oak", false, link)
+	w.Step(60)
+	if v := bob.View.Table; v.Phase != cards.Waiting || len(bob.View.Seats) != 1 {
+		t.Errorf("the table is in phase %d with %+v", v.Phase, bob.View.Seats)
+	}
+}
