@@ -142,6 +142,23 @@ func (f *flagValue) Set(text string) error {
 	return f.s.parse(text)
 }
 
+// commandWith returns the path of a command that has a flag: run, or else the first one; "" is
+// none.
+func commandWith(cmd *cobra.Command, flag string) (path string) {
+	if !cmd.HasParent() && cmd.Flags().Lookup(flag) != nil {
+		return cmd.CommandPath() + " run" // The root's flags are those of run.
+	}
+	if cmd.Flags().Lookup(flag) != nil {
+		return cmd.CommandPath()
+	}
+	for _, sub := range cmd.Commands() {
+		if path = commandWith(sub, flag); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
 // flagError puts pflag's errors in words that name the flag and the remedy. Only
 // the flags that the command has are suggested: not each takes the settings.
 func (c *configuration) flagError(cmd *cobra.Command, err error) error {
@@ -157,8 +174,8 @@ func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		if c.find(name) != nil { // But not of this command.
-			return fmt.Errorf("--%s is not a flag of %s (%s --help lists them)", name, cmd.CommandPath(), cmd.CommandPath())
+		if has := commandWith(cmd.Root(), name); has != "" { // But not this one.
+			return fmt.Errorf("--%s is not a flag of %s, but of %s (%s --help lists them)", name, cmd.CommandPath(), has, cmd.CommandPath())
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

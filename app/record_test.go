@@ -126,7 +126,7 @@ func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
 		{[]string{"replay", there}, "there.rec\": not a recording of this version of netloop"},
 		{[]string{"replay", write(t, "empty.rec", "")}, "it is empty"},
 		{[]string{"replay", t.TempDir()}, "is a directory"},
-		{[]string{"replay", "--tick-rate", "30", there}, "--tick-rate is not a flag of server replay (server replay --help lists them)"},
+		{[]string{"replay", "--tick-rate", "30", there}, "--tick-rate is not a flag of server replay, but of server run (server replay --help lists them)"},
 		{[]string{"replay", "--tikcs", there}, "did you mean --ticks?"},
 		{[]string{"replay", write(t, "chess.rec", chess.String())}, `it is of the game "chess", and this program is "shooter"`},
 		{[]string{"replay", write(t, "foreign.rec", foreign.String())}, `recorded with shooter.lasers="5"`},

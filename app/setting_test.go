@@ -120,14 +120,3 @@ func TestDurationsAreShort(t *testing.T) {
 		}
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"rocks", "rokcs", 1}, {"run", "rnu", 1}, {"same", "same", 0}} {
-		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != got {
-			t.Errorf("%q, %q: got %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}

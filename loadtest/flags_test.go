@@ -21,8 +21,9 @@ func (nobody) Start(*client.Client, *Meter) {}
 
 func TestBadFlagsAreNamed(t *testing.T) {
 	for _, c := range []struct{ args, names string }{
-		{"--clinets 5", "--clinets"},
-		{"run --clinets 5", "--clinets"},
+		{"--clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
+		{"run --clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
+		{"--nonsense 5", "--nonsense: loadclient --help"},
 		{"walk", `"walk" is not a command (there is run)`},
 		{"run extra", `"extra" is one word too many: loadclient run takes only flags`},
 		{"--clients many", `--clients: "many" cannot be used: loadclient --help`},

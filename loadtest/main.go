@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop/internal/spelling"
 )
 
 // Exit statuses.
@@ -85,7 +87,11 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	cmd.SetFlagErrorFunc(func(of *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			return fmt.Errorf("%w%s: %s --help lists the flags", err, suggest(unknown.GetSpecifiedName(), of.Flags()), name)
+		}
 		var bad *pflag.InvalidValueError
 		if errors.As(err, &bad) { // What strconv says of it helps nobody.
 			return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), name+" --help says what it takes")
@@ -93,6 +99,16 @@ func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, 
 		return fmt.Errorf("%w: %s --help lists the flags", err, name)
 	})
 	return cmd, code
+}
+
+// suggest returns ", did you mean --NAME?" for the flag that is nearest to a mistyped one.
+func suggest(wrote string, flags *pflag.FlagSet) string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if best := spelling.Nearest(wrote, names); best != "" {
+		return ", did you mean --" + best + "?"
+	}
+	return ""
 }
 
 // noArgs refuses words that are no flags.

@@ -1,0 +1,6 @@
+// Package spelling finds the name that a user meant who has mistyped one.
+//
+// The flow:
+//
+//	a flag, key or command that is not known ──▶ Nearest(wrote, names) ──▶ the error suggests it
+package spelling

@@ -1,0 +1,26 @@
+package spelling
+
+import "testing"
+
+func TestTheNearestNameIsFound(t *testing.T) {
+	names := []string{"clients", "client", "duration", "addr", "port"}
+	for wrote, want := range map[string]string{
+		"clinets": "clients", "client": "client", "CLIENTS": "clients", "duraton": "duration", "adr": "addr", "ddar": "",
+		"for": "", "": "", "something-else-that-is-long": "",
+	} {
+		if got := Nearest(wrote, names); got != want {
+			t.Errorf("%q is taken for %q, want %q", wrote, got, want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"rocks", "rokcs", 1}, {"run", "rnu", 1}, {"same", "same", 0}} {
+		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != got {
+			t.Errorf("%q, %q: got %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}
