@@ -76,7 +76,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "how long they play before anything is counted, 0 to 10m")
 	f.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
 	f.Uint64Var(&o.seed, "seed", 1, "of the bots' decisions: the same seed, the same bots")
-	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the server's tick rate)")
+	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the tick rate of the room that it is in)")
 	f.BoolVar(&o.exact, "exact-frames", false, "frames begin at their own times, as those of players do; without it those of the same millisecond begin together, which takes less processor")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
 	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
@@ -107,7 +107,7 @@ func (o *options) validate() error {
 		{o.ramp >= 0 && o.ramp <= maxPhase, "ramp", "use 0s to 10m", o.ramp},
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
 		{o.duration >= minDuration && o.duration <= maxDuration, "duration", "use 100ms to 24h", o.duration},
-		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the server's tick rate", o.frameRate},
+		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the tick rate of each bot's room", o.frameRate},
 		{o.perSocket >= 1 && o.perSocket <= maxPerSocket, "per-socket", "use 1 to 1000", o.perSocket},
 		{o.verify >= 0, "verify", "use 1 or more, or leave it out for all", o.verify},
 		{o.ca == "" || o.certHash == "", "cert-hash", "use either --ca or --cert-hash", o.certHash},

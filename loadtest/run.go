@@ -45,8 +45,7 @@ type run struct {
 	screen *screen
 	admin  *adminPage // nil without --admin
 
-	tick    time.Duration // the server's period
-	period  time.Duration // of frames
+	tick    time.Duration // the period of the room that the first bot joins
 	window  window
 	workers []*worker
 	ended   sync.WaitGroup // workers
@@ -137,7 +136,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, r.unreachable(err)
 	}
-	r.rates(first.client.TickRate())
+	r.tick = first.client.TickRate().Period()
 	r.startWorkers()
 	stopProgress := r.startProgress(ctx)
 	defer stopProgress()
@@ -279,14 +278,13 @@ func (r *run) ramp(ctx context.Context, first *player) {
 	dials.Wait()
 }
 
-// rates takes the server's tick period, and makes the frames' of it unless --frame-rate
-// says another.
-func (r *run) rates(tick netloop.Rate) {
-	r.tick = tick.Period()
-	r.period = r.tick
+// framePeriod is the time between two frames of a bot in a room of a tick rate: as --frame-rate
+// says, or that of the room's ticks.
+func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	if r.opts.frameRate > 0 {
-		r.period = time.Duration(float64(time.Second) / r.opts.frameRate)
+		return time.Duration(float64(time.Second) / r.opts.frameRate)
 	}
+	return tick.Period()
 }
 
 // readTicks reads the server's account of its ticks. A failure costs the figures, not

@@ -7,12 +7,24 @@ import (
 	"github.com/netloop/netloop"
 )
 
-func TestFramesFollowTheServersRate(t *testing.T) {
-	for frameRate, period := range map[float64]time.Duration{0: netloop.Hz(30).Period(), 100: 10 * time.Millisecond} {
-		r := &run{opts: options{frameRate: frameRate}}
-		r.rates(netloop.Hz(30))
-		if r.tick != netloop.Hz(30).Period() || r.period != period {
-			t.Errorf("--frame-rate %v: tick %v and frames %v, want frames of %v", frameRate, r.tick, r.period, period)
+// A bot makes as many frames as --frame-rate says, or as the room that it is in has ticks: also
+// after it has moved from a lobby of 20 Hz to a room of 60.
+func TestFramesFollowTheRoomsRate(t *testing.T) {
+	for frameRate, fixed := range map[float64]time.Duration{0: 0, 100: 10 * time.Millisecond} {
+		r, p := &run{opts: options{frameRate: frameRate}}, new(player)
+		for _, rate := range []netloop.Rate{netloop.Hz(20), netloop.Hz(60), {}, netloop.Hz(60), netloop.Hz(30)} {
+			before := p.period
+			p.follow(r, rate)
+			want := fixed
+			switch {
+			case fixed == 0 && rate.Num > 0:
+				want = rate.Period()
+			case fixed == 0:
+				want = before // It is between two rooms.
+			}
+			if p.period != want {
+				t.Errorf("--frame-rate %v in a room of %v: frames of %v, want %v", frameRate, rate, p.period, want)
+			}
 		}
 	}
 }

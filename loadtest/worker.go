@@ -4,11 +4,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 )
 
 // player is one client of the load test. Its worker's goroutine owns it.
 type player struct {
+	rate   netloop.Rate  // of its room
+	period time.Duration // of its frames
 	client *client.Client
 	meter  Meter
 
@@ -126,7 +129,8 @@ func (w *worker) start(p *player) {
 	r, m := w.run, &p.meter
 	now := r.now()
 	m.client, m.worker, m.offset = p.client, w, p.client.Now()-now
-	period := r.period
+	p.follow(r, p.client.TickRate())
+	period := p.period
 	phase := time.Duration(int64(period) * int64(m.n) / int64(r.opts.clients))
 	p.last = now
 	p.deadline = now - now%period + phase
@@ -181,6 +185,7 @@ func (w *worker) frame(p *player, now time.Duration) {
 	w.late(p, now)
 	p.client.Step(now - p.last)
 	p.last = now
+	p.follow(w.run, p.client.TickRate())
 	if closed := p.client.Closed(); closed != nil {
 		w.leave(p, closed)
 		return
@@ -205,11 +210,18 @@ func (w *worker) look(p *player, now time.Duration) {
 	p.stats = s
 }
 
+// follow makes the frames of a bot as frequent as its room wants, which may be another than before.
+func (p *player) follow(r *run, tick netloop.Rate) {
+	if tick.Num > 0 && tick != p.rate {
+		p.rate, p.period = tick, r.framePeriod(tick)
+	}
+}
+
 // late counts how late a frame is, and sets the next one's deadline. Frames that a
 // stall has swallowed count too, each from its own deadline, or a stall of a second
 // would pass for one late frame.
 func (w *worker) late(p *player, now time.Duration) {
-	for ; p.deadline <= now; p.deadline += w.run.period {
+	for ; p.deadline <= now; p.deadline += p.period {
 		if w.run.window.holds(p.deadline) {
 			record(w.rec.lateness, now-p.deadline)
 		}

@@ -16,10 +16,10 @@ const frame = 16 * time.Millisecond
 
 // bench is a worker with one player and a measured window from 1 s to 2 s.
 func bench() (*worker, *player) {
-	r := &run{opts: options{clients: 1}, period: frame, tick: frame}
+	r := &run{opts: options{clients: 1}, tick: frame}
 	r.window.open(time.Second, 2*time.Second)
 	w := newWorker(r)
-	p := &player{meter: Meter{worker: w, rand: rand.New(rand.NewPCG(1, 2))}}
+	p := &player{period: frame, meter: Meter{worker: w, rand: rand.New(rand.NewPCG(1, 2))}}
 	return w, p
 }
 
