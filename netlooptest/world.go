@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,9 @@ func AllowPanics() Option { return func(o *options) { o.panics = true } }
 // NETLOOP_SEED.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
-// Room sets the room's rates and limits.
+// Room sets the default room's rates and limits. As at a server, a field that is zero is what the
+// game proposes, if it is a [netloop.Proposer], and else the default; a test that fails logs which
+// fields the game has proposed.
 func Room(s netloop.RoomSpec) Option { return func(o *options) { o.cfg.Room = s } }
 
 // Limits sets what the messages of clients may cost the room.
@@ -101,11 +104,8 @@ func New(tb testing.TB, g netloop.Game, o ...Option) *World {
 	for _, apply := range o {
 		apply(&opt)
 	}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("seed %d: rerun with NETLOOP_SEED=%d go test -run '^%s$'", opt.seed, opt.seed, tb.Name())
-		}
-	})
+	tellSeed(tb, opt.seed)
+	tellProposal(tb, opt.cfg.Room, g)
 	opt.cfg.Seed = opt.seed
 	opt.cfg.Log = logger(tb, opt.panics)
 	w := &World{tb: tb, cfg: opt.cfg, net: memnet.New(opt.seed)}
@@ -162,6 +162,51 @@ func (w *World) Restart(g netloop.Game) {
 // incarnations is how many rooms a server may open before [World.Restart], so that the rooms of the
 // next one have larger numbers.
 const incarnations = 1 << 32
+
+// told are the seeds of the tests that run: a test may make many worlds of one seed.
+var told sync.Map
+
+// tellSeed logs how to repeat a test that has failed, once for each test and seed.
+func tellSeed(tb testing.TB, seed uint64) {
+	type key struct {
+		tb   testing.TB
+		seed uint64
+	}
+	if _, again := told.LoadOrStore(key{tb, seed}, nil); again {
+		return
+	}
+	tb.Cleanup(func() {
+		told.Delete(key{tb, seed})
+		if tb.Failed() {
+			tb.Logf("seed %d: rerun with NETLOOP_SEED=%d go test -run '^%s$'", seed, seed, tb.Name())
+		}
+	})
+}
+
+// tellProposal logs, if the test has failed, which fields of the room the game has proposed beside
+// those of the option Room.
+func tellProposal(tb testing.TB, room netloop.RoomSpec, g netloop.Game) {
+	p, proposes := g.(netloop.Proposer)
+	asked := reflect.ValueOf(room)
+	if !proposes || asked.IsZero() {
+		return
+	}
+	var names []string
+	proposal := reflect.ValueOf(p.Spec())
+	for i := range asked.NumField() {
+		if f := asked.Type().Field(i); f.IsExported() && asked.Field(i).IsZero() && !proposal.Field(i).IsZero() {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("netlooptest: Room leaves %s to the game's Spec", strings.Join(names, ", "))
+		}
+	})
+}
 
 func seedFromEnvironment(tb testing.TB) uint64 {
 	text := os.Getenv("NETLOOP_SEED")

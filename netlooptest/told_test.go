@@ -1,0 +1,45 @@
+package netlooptest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/netloop/netloop"
+)
+
+// failing is a test that has failed, with what it logs.
+type failing struct {
+	testing.TB
+	logged []string
+	ends   []func()
+}
+
+func (f *failing) Failed() bool               { return true }
+func (f *failing) Cleanup(fn func())          { f.ends = append(f.ends, fn) }
+func (f *failing) Logf(text string, a ...any) { f.logged = append(f.logged, fmt.Sprintf(text, a...)) }
+
+// proposing is a game that proposes the rates of its room.
+type proposing struct{ netloop.Game }
+
+func (proposing) Spec() netloop.RoomSpec {
+	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 7}
+}
+
+// A test that has failed prints each of its seeds once, however many worlds it has made of them,
+// and the fields of its room that the game has proposed.
+func TestAFailedTestSaysItsSeedOnce(t *testing.T) {
+	f := &failing{TB: t}
+	for _, seed := range []uint64{5, 5, 6, 5} {
+		tellSeed(f, seed)
+	}
+	tellProposal(f, netloop.RoomSpec{MaxClients: 3}, proposing{})
+	tellProposal(f, netloop.RoomSpec{}, proposing{})
+	for _, end := range f.ends {
+		end()
+	}
+	if len(f.logged) != 3 || !strings.HasPrefix(f.logged[0], "seed 5:") || !strings.HasPrefix(f.logged[1], "seed 6:") ||
+		f.logged[2] != "netlooptest: Room leaves Rate to the game's Spec" {
+		t.Errorf("it logs %q", f.logged)
+	}
+}
