@@ -269,6 +269,15 @@ func (s *Server) simulated() func(net.PacketConn) net.PacketConn {
 	return func(socket net.PacketConn) net.PacketConn { return netem.Listen(socket, *s.network) }
 }
 
+// simulatedStream is the same for a WebSocket, which is delayed as a stream.
+func (s *Server) simulatedStream() func(net.Conn) net.Conn {
+	if s.network == nil {
+		return nil
+	}
+	var opened atomic.Uint64
+	return func(c net.Conn) net.Conn { return netem.NewStream(c, *s.network, opened.Add(1)) }
+}
+
 // Addr returns the UDP address that clients connect to, once Listen has
 // succeeded, and nil before.
 func (s *Server) Addr() net.Addr {

@@ -29,7 +29,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 	} else {
 		conf = nil
 	}
-	s.sockets = socknet.New(socknet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle})
+	s.sockets = socknet.New(socknet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Through: s.simulatedStream()})
 	w, err := web.Listen(web.Config{
 		Listen:  s.cfg.Web,
 		TLS:     conf,

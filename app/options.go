@@ -53,7 +53,7 @@ type options struct {
 	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
 	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest"`
 	PlainSocket  bool          `name:"plain-socket" help:"leave the UDP socket as Go makes it, instead of collecting what is sent and reading in rounds"`
-	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client but those over a WebSocket, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
+	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
 	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
 	StateDir     string        `name:"state-dir" help:"directory for what must outlive the process, made if need be: clients then notice a restart at once; empty is systemd's StateDirectory, or none"`

@@ -127,7 +127,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if err := file.publish(at); err != nil {
 		return nil, errors.Join(c.bad("addr-file", o.AddrFile, "use a file that may be written: "+err.Error()), s.Close())
 	}
-	network.begins(log.Slog(), cfg.Seed, cfg.Web)
+	network.begins(log.Slog(), cfg.Seed)
 	log.Slog().Info("serving", "listen", at.Listen, "admin", at.Admin, "web", at.Web, "cert_hash", at.CertHash, "seed", cfg.Seed)
 	return s, nil
 }

@@ -37,15 +37,10 @@ func (s *simulation) install(to *netloop.Server, seed uint64) {
 	}
 }
 
-// begins says that what players will feel is not the real network, and that who comes over a
-// WebSocket of the pages feels it all the same.
-func (s *simulation) begins(log *slog.Logger, seed uint64, web string) {
-	if s == nil {
-		return
-	}
-	log.Warn("the network is simulated: every client address gets this one before its own", "simulate", s.String(), "seed", seed)
-	if web != "" {
-		log.Warn("WebSockets are not simulated: --simulate is of datagrams, and a page has client.simulate", "web", web)
+// begins says that players do not feel the real network.
+func (s *simulation) begins(log *slog.Logger, seed uint64) {
+	if s != nil {
+		log.Warn("the network is simulated: every client address gets this one before its own", "simulate", s.String(), "seed", seed)
 	}
 }
 

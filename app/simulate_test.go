@@ -20,7 +20,7 @@ import (
 func TestSimulatedNetwork(t *testing.T) {
 	const rtt = 30 * time.Millisecond
 	g := newGame()
-	came := make(chan string, 1) // one client
+	came := make(chan string, 2) // two clients
 	g.open = func(r *netloop.Room) error {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { came <- j.Addr; return nil })
 		return nil
@@ -46,6 +46,21 @@ func TestSimulatedNetwork(t *testing.T) {
 	if took := time.Since(began); took < 2*rtt { // The cryptographic handshake, and ours.
 		t.Error("the client is in after", took)
 	}
+	began = time.Now()
+	web := regexp.MustCompile(`page +http://(\S+?)/`).FindStringSubmatch(text)
+	if web == nil {
+		t.Fatalf("the banner names no pages:\n%s", text)
+	}
+	over, err := client.Dial(ctx, web[1], client.Config{Schema: g.schema, Transport: client.WebSocket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 3*rtt { // TCP, the request, hello and welcome.
+		t.Error("the client over a WebSocket is in after", took)
+	}
+	if err := over.Close(); err != nil {
+		t.Error(err)
+	}
 	if addr := <-came; addr != socket.LocalAddr().String() {
 		t.Errorf("a client at %v is said to come from %s", socket.LocalAddr(), addr)
 	}
@@ -56,9 +71,6 @@ func TestSimulatedNetwork(t *testing.T) {
 		t.Error(err)
 	}
 	exit, log := r.stop()
-	if !strings.Contains(log, "WebSockets are not simulated") {
-		t.Error("nobody is told that pages may come in by a WebSocket")
-	}
 	if exit != 0 || !strings.Contains(log, "the network is simulated") || !regexp.MustCompile(`the simulated network has ended.*up: [1-9]\d* passed, [1-9]\d* duplicated; down: [1-9]`).MatchString(log) {
 		t.Errorf("exit %d, logged:\n%s", exit, log)
 	}

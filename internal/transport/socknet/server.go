@@ -39,6 +39,9 @@ type Config struct {
 	// IdleTimeout is after how long without a sign of the peer a connection counts as lost; 0 is
 	// 10 s.
 	IdleTimeout time.Duration
+	// Through puts something, such as a simulated network, between the server and each connection
+	// that has become a WebSocket; nil is nothing.
+	Through func(net.Conn) net.Conn
 }
 
 // Server takes WebSockets out of an HTTP server whose listener is a [pool.Pool].
@@ -116,7 +119,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := &visitor{Conn: newConn(socket.Conn), server: s}
 	v.remote = from
-	ws, err := websocket.Accept(watching{w, v.Conn}, r, &websocket.AcceptOptions{
+	through := s.cfg.Through
+	if through != nil {
+		v.kernel = kernel{} // It knows nothing of the simulated link: pings measure it.
+	}
+	ws, err := websocket.Accept(watching{w, v.Conn, through}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.
 		OnPingReceived:     func(context.Context, []byte) bool { return v.controlled() },
@@ -141,11 +148,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type watching struct {
 	http.ResponseWriter
 	carrier *Conn
+	through func(net.Conn) net.Conn
 }
 
 // Hijack implements http.Hijacker.
 func (w watching) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.through != nil {
+		c = w.through(c)
+		rw.Writer.Reset(c) // The WebSocket writes by it.
+	}
 	return watched{c, w.carrier}, rw, err
 }
 

@@ -72,6 +72,7 @@ type settings struct {
 	idle    time.Duration
 	tls     *tls.Config
 	proxies []string
+	through func(net.Conn) net.Conn
 }
 
 func serve(t *testing.T, change func(*settings)) *host {
@@ -87,7 +88,7 @@ func serve(t *testing.T, change func(*settings)) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle})
+	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Through: o.through})
 	proxies, err := web.ParseProxies(o.proxies)
 	if err != nil {
 		t.Fatal(err)
@@ -178,6 +179,35 @@ func TestMessagesStateAndTimeTravel(t *testing.T) {
 			}
 			travel(t, h, mustDial(t, h, trust))
 		})
+	}
+}
+
+// counted counts the bytes that a connection has carried.
+type counted struct {
+	net.Conn
+	in, out *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.in.Add(int64(n))
+	return n, err
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	c.out.Add(int64(len(b)))
+	return c.Conn.Write(b)
+}
+
+// A simulated network has all bytes of a WebSocket, in both directions.
+func TestAWebSocketGoesThroughAnotherConnection(t *testing.T) {
+	var in, out atomic.Int64
+	h := serve(t, func(o *settings) {
+		o.through = func(c net.Conn) net.Conn { return counted{c, &in, &out} }
+	})
+	_ = mustDial(t, h, nil)
+	if in.Load() == 0 || out.Load() == 0 {
+		t.Errorf("%d bytes in and %d out", in.Load(), out.Load())
 	}
 }
 
