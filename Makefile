@@ -18,7 +18,7 @@ MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
 FILE      ?=# the capture that `make cubes` encodes, plain or .xz; without one it simulates
 
 # What `make check` runs, in this order.
-CHECKS := proofs modules race lint generated systems smoke
+CHECKS := proofs modules race lint generated systems smoke image
 
 # The longest tests are those of one package: it is begun first, and all others run beside it.
 LONGEST := ./internal/e2e
@@ -120,6 +120,9 @@ systems: # Bytes mean the same where an int has 32 bits, and what waits has file
 
 smoke: # The binaries start, play and end.
 	$(MAKE) --no-print-directory demo ARGS="-clients 20 -duration 5s -- --verify 20"
+
+image: build ## build the container image with Debian's buildah, run it, and let bots play on it: needs root
+	deploy/image.sh bin
 
 verify: build ## the long proofs: SEEDS=20000 seeds of every simulation, then a load of SOAK=10m
 	NETLOOP_VERIFY=1 NETLOOP_SEEDS=$(SEEDS) go test -count=1 -timeout 3h $(TESTFLAGS) ./...
