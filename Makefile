@@ -166,7 +166,7 @@ fuzz: ## every fuzz target for FUZZTIME=30s
 		done; \
 	done
 
-mutate: ## change 300 lines, one at a time, and list what no test notices: an hour on two cores
+mutate: ## change 300 lines of all packages, one at a time, and list the changes that no test notices: two hours
 	go run ./scripts/mutate $(MUTATE)
 
 metrics: ## the table of docs/METRICS.md, made of internal/metrics/table.go

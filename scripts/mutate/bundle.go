@@ -33,6 +33,11 @@ type binary struct {
 // users are the packages whose tests play what lies below them, the quick ones first. Those of
 // internal/limits know the constants of the packages whose bounds they list.
 var users = map[string][]string{
+	"app":                         {"internal/e2e"},
+	"internal/admin":              {"app"},
+	"internal/codec":              {"internal/netvar", "internal/e2e"},
+	"internal/grid":               {"internal/netvar"},
+	"internal/guard":              {"internal/loop", "internal/room"},
 	"internal/hall":               {"internal/limits", "internal/e2e"},
 	"internal/input":              {"internal/limits", "internal/room", "internal/e2e"},
 	"internal/loop":               {"internal/limits", "internal/e2e"},
@@ -40,6 +45,9 @@ var users = map[string][]string{
 	"internal/netem":              {"internal/transport/memnet", "internal/transport/quicnet"},
 	"internal/netvar":             {"internal/limits", "internal/e2e"},
 	"internal/room":               {"internal/limits", "internal/e2e"},
+	"internal/overload":           {"internal/room"},
+	"internal/pool":               {"internal/web", "internal/transport/socknet"},
+	"internal/recording":          {"internal/room", "internal/e2e"},
 	"internal/rpcqueue":           {"internal/limits", "internal/e2e"},
 	"internal/schema":             {"internal/room", "app", "internal/e2e"},
 	"internal/transport":          {"internal/limits", "internal/transport/memnet", "internal/transport/quicnet", "internal/e2e"},
@@ -52,6 +60,10 @@ var users = map[string][]string{
 	"internal/transport/quicnet":  {"internal/limits", "internal/transport/webnet", "internal/e2e"},
 	"internal/transport/socknet":  {"internal/limits", "internal/e2e"},
 	"internal/transport/webnet":   {"internal/limits", "internal/e2e"},
+	"internal/token":              {"internal/e2e"},
+	"internal/watchdog":           {"internal/e2e"},
+	"internal/web":                {"app", "internal/e2e"},
+	"internal/wire":               {"internal/codec", "internal/transport"},
 	".":                           {"internal/limits", "internal/room", "app", "client", "netlooptest", "internal/e2e"},
 	"client":                      {"internal/limits", "internal/e2e"},
 }

@@ -42,8 +42,8 @@ func (c change) apply(src []byte) []byte {
 	return slices.Concat(src[:c.from], []byte(c.with), src[c.to:])
 }
 
-// folders returns the folders that patterns name: of one that ends in "/..." all below it with
-// sources, too, but those of packages for tests alone.
+// folders returns the folders that patterns name. A pattern that ends in "/..." names all folders
+// below it that have sources, except packages for tests and those that unchanged lists.
 func folders(patterns []string) (all []string, err error) {
 	for _, pattern := range patterns {
 		root, below := strings.CutSuffix(pattern, "/...")
@@ -52,7 +52,7 @@ func folders(patterns []string) (all []string, err error) {
 			continue
 		}
 		err = filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
-			if dir := path.Dir(filepath.ToSlash(name)); path.Ext(name) == ".go" && !strings.HasSuffix(dir, "test") && !slices.Contains(all, dir) {
+			if dir := path.Dir(filepath.ToSlash(name)); path.Ext(name) == ".go" && !strings.HasSuffix(dir, "test") && !slices.Contains(unchanged, dir) && !slices.Contains(all, dir) {
 				all = append(all, dir)
 			}
 			return err
@@ -234,6 +234,26 @@ func order(all []change, seed uint64) {
 		}
 		return 1
 	})
+}
+
+// evenly returns the first n changes that a draw from each package in turn takes. A package without
+// further changes is skipped.
+func evenly(all []change, n int) []change {
+	turns := make(map[string]int) // changes of the package so far
+	turn := make([]int, len(all))
+	for i, c := range all {
+		turn[i] = turns[c.dir]
+		turns[c.dir]++
+	}
+	chosen := make([]change, 0, n)
+	for round := 0; len(chosen) < n; round++ {
+		for i, c := range all {
+			if turn[i] == round && len(chosen) < n {
+				chosen = append(chosen, c)
+			}
+		}
+	}
+	return chosen
 }
 
 // readKnown reads the changes that no test can notice. A line is a change as it is printed, with

@@ -86,6 +86,26 @@ func TestTheChoiceDoesNotDependOnOtherChanges(t *testing.T) {
 	}
 }
 
+// TestThePackagesAreDrawnEvenly draws from packages of different sizes: as many changes from each,
+// and more from the large one only when the small one has no more.
+func TestThePackagesAreDrawnEvenly(t *testing.T) {
+	all := make([]change, 0, 12)
+	for i := range 10 {
+		all = append(all, change{dir: "large", line: i})
+	}
+	all = append(all, change{dir: "small", line: 0}, change{dir: "small", line: 1})
+	for _, c := range []struct{ n, small int }{{1, 0}, {2, 1}, {4, 2}, {9, 2}, {12, 2}} {
+		got := evenly(all, c.n)
+		small := len(slices.DeleteFunc(slices.Clone(got), func(c change) bool { return c.dir == "large" }))
+		if len(got) != c.n || small != c.small {
+			t.Errorf("of %d changes %d are of the small package, want %d: %v", len(got), small, c.small, got)
+		}
+	}
+	if got := evenly(all, 3); got[2].line != 1 {
+		t.Errorf("the third change is %v, want the second one of the large package", got[2])
+	}
+}
+
 // TestKnownChangesHaveAReasonAndALine refuses an entry without a reason, and one of a line that
 // is no longer there; entries of folders that are not looked at stay.
 func TestKnownChangesHaveAReasonAndALine(t *testing.T) {

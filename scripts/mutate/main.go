@@ -5,8 +5,8 @@
 // The flow:
 //
 //	find     reads the sources and lists every change that it knows how to make (find.go)
-//	choose   takes some of them by a hash of file, line and change, so that an edit elsewhere
-//	         does not choose others
+//	choose   takes some of them, as many from each package as from every other one, by a hash of
+//	         file, line and change, so that an edit does not choose others elsewhere
 //	compile  lays sources over the real ones that hold all chosen changes of a package, of which
 //	         the environment lets one act (switch.go, bundle.go); no source is touched
 //	try      runs the tests of the package, then the short ones of those that use it (try.go)
@@ -33,11 +33,15 @@ import (
 	"time"
 )
 
-// packages are what is changed unless the command line names others: the core, the engine
-// above it and the transport with its carriers. As in Go, "/..." stands for all folders below.
-var packages = []string{
-	"internal/loop", "internal/rpcqueue", "internal/transport/...", "internal/netvar",
-	"internal/input", "internal/schema", "internal/room", ".",
+// packages are changed unless the command line names others: all packages that a server or a client
+// runs. As in Go, "/..." includes all folders below.
+var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlooptest"}
+
+// unchanged are folders below those that no server and no client runs: references, generators,
+// tests, and declarations without code.
+var unchanged = []string{
+	"internal/browser", "internal/build", "internal/cubes", "internal/cubes/cmd", "internal/cubes/rigid", "internal/e2e",
+	"internal/golden", "internal/inside", "internal/limits", "internal/plain", "internal/seeds",
 }
 
 // defaults of the flags, and how low the share may be.
@@ -111,8 +115,9 @@ func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 	if n == 0 || n > len(all) {
 		n = len(all)
 	}
+	chosen := evenly(all, n)
 	fmt.Fprintf(os.Stderr, "%d changes are possible, %d more are known to make no difference; %d are chosen\n", len(all), len(known), n)
-	return all[:n], nil
+	return chosen, nil
 }
 
 // run tries the chosen changes until there is enough, and prints the report.
