@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 )
@@ -21,7 +22,8 @@ import (
 //	Controls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in Control) { … }) // server
 //	client.Inputs(c, Controls, func(t *netloop.Tick) Control { … })                   // client
 //
-// Each datagram repeats the inputs that the server has not confirmed yet, up to 16, as differences:
+// Each datagram repeats the inputs that the server has not confirmed yet, those of the last quarter
+// of a second (at least 16), as differences:
 // a key that is held costs bits. So an input takes at most 48 bytes, and what is no input (chat,
 // orders, purchases) is an [RPC].
 type Input[M any] struct {
@@ -30,9 +32,16 @@ type Input[M any] struct {
 }
 
 // NewInput declares the input of a schema, which has one at most. repeat makes up the input of a
-// step for which none has come: last is the last one that came, and missed counts the steps since,
-// from 1. Nil repeats the last one as it is. NewInput panics if M cannot travel or takes
-// more than 48 bytes, and when it is called twice for a schema.
+// step for which none has come: last is the input that ran last, and missed counts the steps since,
+// from 1. Nil repeats the last one as it is.
+//
+// An input that comes too late for its step is not lost. The newest late input runs as it is in the
+// next step without an input of its own. Of older ones the presses count: a field that repeat
+// changes is a press, such as Fire above, and the next input that runs is given it if it has none
+// of its own. So presses are late on a slow path, but each runs.
+//
+// NewInput panics if M cannot travel or takes more than 48 bytes, and when it is called twice for a
+// schema.
 func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 	c, err := schema.NewCodec[M]()
 	if err != nil {
@@ -53,14 +62,17 @@ var repeatPlace = guard.Place{Name: "NewInput.repeat"}
 // is isolated, and costs the one input. It belongs into [Game] Open; a second handler fails it.
 func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 	scratch := new(M)
-	r.handled(r.e.HandleInput(i.in, func(from *room.Client, message []byte, missed int) {
-		m, err := schema.ReadInput(&i.in.InputCodec, message, scratch)
+	r.handled(r.e.HandleInput(i.in, func(from *room.Client, due *input.Due) {
+		m, err := schema.ReadInput(&i.in.InputCodec, due.Message, scratch)
 		if err != nil {
 			r.e.Log().Debug("an input cannot be read", "error", err)
 			return
 		}
-		if missed > 0 && i.repeat != nil {
-			m = i.repeated(r, m, missed)
+		if due.Missed > 0 && i.repeat != nil {
+			m = i.repeated(r, m, due.Missed)
+		}
+		for _, late := range due.Late {
+			m = i.press(r, m, late)
 		}
 		fn(&r.tick, clientOf(from), m)
 	}))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/netvar"
 )
@@ -25,7 +26,7 @@ func bounds() limits.Table {
 			Full: "they run early; `Stats` counts them",
 		},
 		{
-			Name: "fixed steps of one frame", Default: maxSteps, Unit: "steps", Full: "the rest is left out, and counted",
+			Name: "fixed steps of one frame", Default: limits.Say("those of %v, at least %v", mostSteps, leastSteps), Unit: "steps", Full: "the rest is left out, and counted",
 		},
 		{
 			Name: "how long numbers go on as they went without a newer snapshot", Default: limits.Say("not at all, %v at most", mostExtrapolated),
@@ -40,7 +41,7 @@ func bounds() limits.Table {
 			Unit: "snapshots", Full: "the oldest goes",
 		},
 		{
-			Name: "fixed steps of which a prediction is kept", Default: keptSteps, Unit: "steps",
+			Name: "fixed steps of which a prediction is kept", Default: limits.Say("those of %v, from %v to %v", input.Span, input.LeastWindow, input.MostWindow), Unit: "steps",
 			Full: "what the server says of older ones is taken unseen, and a `Spawn` that has waited for so long is withdrawn",
 		},
 		{

@@ -218,8 +218,9 @@ func (c *Client) Loop() *netloop.Loop {
 }
 
 // Step runs one frame, of any length: the seven stages once, and as many fixed steps as the
-// server's clock has gone on, at most 8 and often none, each with its own number and time. frame is
-// the time since the last one, which systems see as Delta. It never waits for the network.
+// server's clock has gone on, at most those of 125 ms or 8 and often none, each with its own number
+// and time. frame is the time since the last one, which systems see as Delta. It never waits for
+// the network.
 func (c *Client) Step(frame time.Duration) {
 	if c.closed { // What was asked for in callbacks of the end fails.
 		c.inspect(func(t any) { c.runForeign(t.(*netloop.Tick)) })

@@ -200,6 +200,7 @@ func (c *Client) join(t *netloop.Tick, e *entry) {
 		c.away.state = State{Phase: Loading}
 		c.forget(t, lost)
 	}
+	c.prediction.keep(&c.time.timeline)
 	c.stats.Teleports += c.replica.Stats().Teleports
 	if e.served != nil {
 		c.replica.Adapt(e.served.Classes())

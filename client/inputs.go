@@ -25,6 +25,7 @@ type inputs struct {
 	packet []byte // scratch
 	told   transport.InputStatus
 	made   uint64
+	backs  uint64 // times that the ring has followed steps that were set back
 	bytes  uint64 // of packets that have left
 	sent   uint64 // packets
 }
@@ -33,9 +34,10 @@ type inputs struct {
 // does at this moment. It runs first in FixedUpdate; what it returns is rounded as it travels,
 // and sent with the next flush. [netloop.Tick.FixedStep] is the step of the server that the input
 // is meant for, which lies ahead of what the client has seen of the server: see [netloop.Input].
-// Each step is asked for once, also when the server leaves out so many ticks that it runs again.
-// While there is no connection nothing is asked, and neither while 128 inputs wait for a server in
-// which no step runs. A sample that panics makes no input for its step.
+// Each step is asked for once. When the server has stood still for long, the steps are set back:
+// the inputs made for the time that it has left out are discarded, and the same steps are asked for
+// again. While there is no connection nothing is asked. A sample that panics makes no input for its
+// step.
 //
 // Inputs panics when it is called twice, and with an input of another schema.
 func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
@@ -70,11 +72,11 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 
 var samplePlace = guard.Place{Name: "Inputs"}
 
-// makeInput is the system input.sample. A step that was set back and runs again keeps its input:
-// that has left, and the server takes the first that it gets.
+// makeInput is the system input.sample. A frame in which the steps were set back runs steps that
+// are no more due: they have no input.
 func (c *Client) makeInput(t *netloop.Tick) {
 	in, step := &c.inputs, c.now.FixedStep
-	if !c.live() || !c.time.lead.on || !c.adaptInputs() {
+	if !c.live() || !c.time.lead.on || !c.adaptInputs() || step > c.time.steps.done {
 		return
 	}
 	in.ring.Done(c.time.timeline.FixedSteps(c.replica.Tick()))
@@ -101,15 +103,15 @@ func (c *Client) adaptInputs() bool {
 		now = &own.InputCodec
 	}
 	if in.ring == nil && now != nil {
-		in.ring = input.NewRing(now.Form())
+		in.ring, in.backs = input.NewRing(now.Form(), c.time.timeline.Fixed.Period()), c.time.lead.backs
+	}
+	if l := &c.time.lead; in.backs != l.backs {
+		in.backs, in.told.Newest = l.backs, 0
+		in.ring.SetBack(l.back)
 	}
 	in.codec = now
 	return now != nil
 }
-
-// newestInput is the newest step of which the input is to be sent: that of the newest step, also of
-// one that runs again.
-func (c *Client) newestInput() uint64 { return min(c.inputs.ring.Newest(), c.time.steps.done) }
 
 // flushEarly is by how much before its time a flush may come. A new input leaves in the frame that
 // made it, and the frames around that one wait for it.
@@ -118,7 +120,7 @@ func (c *Client) flushEarly() time.Duration {
 	switch {
 	case in.ring == nil || !c.time.lead.on:
 		return c.pace.period / 4
-	case c.newestInput() > c.time.lead.left:
+	case in.ring.Newest() > c.time.lead.left:
 		return c.pace.period / 2
 	}
 	return -c.pace.period / 2
@@ -130,21 +132,19 @@ func (c *Client) flushInputs() {
 	if in.ring == nil {
 		return
 	}
-	newest := c.newestInput()
-	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs, newest)
+	in.packet = in.ring.AppendPacket(in.packet[:0], transport.MaxInputs)
 	in.bytes += uint64(len(in.packet))
 	in.sent++
 	c.session.Inputs(in.packet)
-	c.time.lead.flush(c.clock.Now(), newest)
+	c.time.lead.flush(c.clock.Now(), in.ring.Newest())
 }
 
 // inputsTold takes what the server says of the inputs. What was overtaken on the way says less.
 func (c *Client) inputsTold(s *transport.InputStatus) {
 	in := &c.inputs
-	if in.ring == nil {
+	if in.ring == nil || !in.ring.Confirm(s.Newest, s.Before, s.Generation) {
 		return
 	}
-	in.ring.Confirm(s.Newest, s.Before)
 	c.time.lead.take(c.clock.Now(), c.time.timeline, s.Newest, s.Early)
 	if s.Newest >= in.told.Newest && s.Missed >= in.told.Missed {
 		in.told = *s

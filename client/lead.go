@@ -30,9 +30,11 @@ type lead struct {
 	begun  bool          // it was measured once on this connection
 	jumps  uint64
 	backs  uint64 // how often the steps were set back
+	back   uint64 // the step to which they were set back last
+	late   int    // inputs in a row that came too late for their steps
 
 	frame    time.Duration // from one to the next, on average
-	steps    [leadKept]madeStep
+	steps    []madeStep    // by step, as many as a window has
 	left     uint64        // the newest step whose input has left
 	flushed  time.Duration // then
 	interval time.Duration // between two such flushes, on average
@@ -49,11 +51,16 @@ type madeStep struct {
 }
 
 const (
-	// leadKept is of how many of the newest steps this is known: all that a server can speak of.
-	leadKept = 128
 	// leadSlew is the part of the passing time by which the lead is corrected at most: 1/100, which
 	// nobody sees.
 	leadSlew = 100
+	// starvedSlew is the same while inputs starve, which is felt: the last leadStarved inputs, or
+	// more, came too late. Bad jitter alone seldom delays so many in a row.
+	starvedSlew = 20
+	leadStarved = 4
+	// leadStill is for how long steps stand still at most when the server's time has moved back. By
+	// more they are set back, so that the player waits no longer for his controls.
+	leadStill = 100 * time.Millisecond
 	// leadFar is by how much the lead may be too long, and leadPatience for how long; or for how
 	// long too short for half of the inputs. Then it jumps. A second of bad jitter does not last
 	// so long, and what jumps forth would have to come back.
@@ -67,14 +74,19 @@ const (
 	mostEarly = 10 * time.Second
 )
 
-// begin lets the steps lead from a frame on, and returns where they stand then.
-func (l *lead) begin(now, game, rtt, interval time.Duration) time.Duration {
-	*l = lead{on: true, last: now, interval: interval, keep: rtt/2 + leadStart*interval, jumps: l.jumps, backs: l.backs}
+// begin lets the steps, each of so long, lead from a frame on, and returns where they stand then.
+func (l *lead) begin(now, game, rtt, interval, step time.Duration) time.Duration {
+	*l = lead{
+		on: true, last: now, interval: interval, keep: rtt/2 + leadStart*interval, jumps: l.jumps, backs: l.backs, back: l.back,
+		steps: make([]madeStep, input.Window(step)),
+	}
 	return game + l.keep
 }
 
+func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
+
 // restart measures anew, because the path to the server may be another.
-func (l *lead) restart() { l.needs, l.begun, l.far = needs{}, false, 0 }
+func (l *lead) restart() { l.needs, l.begun, l.far, l.late = needs{}, false, 0, 0 }
 
 // follow returns where the steps stand in the frame at now, in game time, that stood at a time in
 // the frame before; the server's present is game. It is never earlier.
@@ -96,9 +108,13 @@ func (l *lead) follow(now, at, game, step time.Duration) time.Duration {
 		l.owed = max(-off, 0)
 		return at + max(off, 0)
 	}
+	slew := time.Duration(leadSlew)
+	if off > 0 && l.late >= leadStarved && l.begun {
+		slew = starvedSlew
+	}
 	l.credit += passed
-	most := l.credit / leadSlew
-	l.credit -= most * leadSlew
+	most := l.credit / slew
+	l.credit -= most * slew
 	return at + min(max(off, -most), most)
 }
 
@@ -124,17 +140,17 @@ func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 
 // made notes that the input of a step was made.
 func (l *lead) made(now time.Duration, step uint64) {
-	l.steps[step%leadKept] = madeStep{step: step, epochs: l.epochs, at: now}
+	*l.slot(step) = madeStep{step: step, epochs: l.epochs, at: now}
 }
 
 // flush notes that the inputs up to a step have left.
 func (l *lead) flush(now time.Duration, newest uint64) {
-	s := &l.steps[newest%leadKept]
-	if newest <= l.left || s.step != newest {
+	if !l.on || newest <= l.left || l.slot(newest).step != newest {
 		return
 	}
+	s := l.slot(newest)
 	s.first = s.at
-	if oldest := &l.steps[(l.left+1)%leadKept]; oldest.step == l.left+1 {
+	if oldest := l.slot(l.left + 1); oldest.step == l.left+1 {
 		s.first = oldest.at
 		l.interval += (min(now-l.flushed, mostInterval) - l.interval) / 8
 	}
@@ -147,26 +163,37 @@ const mostInterval = 100 * time.Millisecond
 // take takes how early the input of a step came, from the server, when no newer one had come. Those
 // that were made before an epoch moved were for other times.
 func (l *lead) take(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
-	s := &l.steps[step%leadKept]
-	if !l.on || step <= l.told || s.step != step || s.first == 0 || s.epochs != l.epochs || early.Abs() > mostEarly {
+	if !l.on || step <= l.told || early.Abs() > mostEarly {
+		return
+	}
+	s := l.slot(step)
+	if s.step != step || s.first == 0 || s.epochs != l.epochs {
 		return
 	}
 	l.told = step
+	if l.late++; early >= 0 {
+		l.late = 0
+	}
 	l.needs.add(now, line.GameTime(line.StepTick(step))-early-s.first)
 }
 
-// moved follows an epoch by which the server's time has moved back. Up to input.Still steps stand
-// still for as long as the server did; by more it reports that they are to be set back.
-func (l *lead) moved(by time.Duration, line loop.Timeline) (back bool) {
+// moved follows an epoch by which the server's time has moved back. The steps stand still for a
+// short time; of a longer one it reports that they are to be set back.
+func (l *lead) moved(by time.Duration) (back bool) {
 	l.epochs++
 	l.needs.shift(-by)
-	if by <= input.Still*line.Fixed.Period() {
+	if by <= leadStill {
 		l.owed += max(by, 0)
 		return false
 	}
 	l.owed = 0
 	l.backs++
 	return true
+}
+
+// setBack notes the step to which the steps were set back. Inputs of later ones are made again.
+func (l *lead) setBack(step uint64) {
+	l.back, l.left, l.told = step, min(l.left, step), min(l.told, step)
 }
 
 // stats returns how far steps that stand at a time are ahead of the server's present, and how early

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -38,7 +37,7 @@ func TestNeedsAreOfTheLastSecond(t *testing.T) {
 // Only what the server says of the epoch in which an input was made counts, once, in the order of
 // the steps, and within reason.
 func TestWhatTheServerSaysIsJudged(t *testing.T) {
-	l := lead{on: true}
+	l := lead{on: true, steps: make([]madeStep, 128)}
 	make := func(step uint64) {
 		l.made(time.Duration(step)*10*ms, step)
 		l.flush(time.Duration(step)*10*ms+ms, step)
@@ -74,21 +73,21 @@ func TestWhatTheServerSaysIsJudged(t *testing.T) {
 		t.Errorf("step 42 needed %v, want %v", got, want)
 	}
 	make(43)
-	l.moved(100*ms, lead60)
+	l.moved(100 * ms)
 	if l.take(500*ms, lead60, 43, ms); l.needs.n != 3 {
 		t.Error("what was made before the epoch moved counts")
 	}
-	l.moved(-50*ms, lead60)
+	l.moved(-50 * ms)
 	if make(44); l.owed != 100*ms {
 		t.Errorf("it stands still for %v", l.owed)
 	}
 	if l.take(500*ms, lead60, 44, ms); l.needs.n != 4 {
 		t.Error("what was made after the epoch moved does not count")
 	}
-	if back := l.moved(input.Still*lead60.Fixed.Period(), lead60); back || l.backs != 0 {
-		t.Error("it is set back by 16 steps")
+	if back := l.moved(leadStill); back || l.backs != 0 {
+		t.Error("it is set back by 100 ms")
 	}
-	if back := l.moved(input.Still*lead60.Fixed.Period()+1, lead60); !back || l.backs != 1 || l.owed != 0 {
+	if back := l.moved(leadStill + 1); !back || l.backs != 1 || l.owed != 0 {
 		t.Errorf("it is set back: %v, owes %v", back, l.owed)
 	}
 }
@@ -125,7 +124,7 @@ func TestTheLeadIsFarOffForHalfOfTheInputs(t *testing.T) {
 func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 	for _, off := range []time.Duration{-300 * ms, -249 * ms, 0, 249 * ms, 300 * ms} {
 		var l lead
-		at := l.begin(0, time.Second, 40*ms, 20*ms)
+		at := l.begin(0, time.Second, 40*ms, 20*ms, 20*ms)
 		if at != time.Second+80*ms {
 			t.Fatalf("it begins at %v", at)
 		}

@@ -122,7 +122,9 @@ func (p *prediction) add(c *Client, one *predictor) {
 		}
 	}
 	p.byClass[one.class.State.Index()] = one
-	p.classes = append(p.classes, one)
+	if p.classes = append(p.classes, one); p.kept == 0 {
+		p.keep(&c.time.timeline)
+	}
 	c.adoptOwned(c.replica.Tick())
 }
 

@@ -56,7 +56,7 @@ func loneShip(tb testing.TB) (*Client, *predicted) {
 		tb.Fatal("nobody reads inputs")
 	}
 	ship := c.replica.AddLocal(c.prediction.classes[0].class.State, unsafe.Pointer(new(vessel)), 1)
-	d := newPredicted(c.prediction.classes[0], ship)
+	d := newPredicted(c.prediction.classes[0], ship, c.prediction.kept)
 	d.by.insert(d)
 	c.prediction.objects[ship] = d
 	d.shown = true
@@ -138,21 +138,26 @@ func TestCorrectionsAddUpAndDecay(t *testing.T) {
 	at(999, 10)
 }
 
-// The prediction of 64 steps is kept: what the server says of a step before is not compared.
-func TestWhatIsPredictedIsKeptFor64Steps(t *testing.T) {
-	_, d := loneShip(t)
-	for step, want := range map[uint64]bool{199: true, 136: true, 135: false, 200: false, 0: false} {
+// The prediction of the steps of two seconds is kept: what the server says of a step before is not
+// compared.
+func TestAPredictionIsKeptForTwoSeconds(t *testing.T) {
+	c, d := loneShip(t)
+	for step := uint64(200); step < 300; step++ {
+		c.prediction.last = step
+		c.run(c.tick.Tick.(*netloop.Tick), step)
+	}
+	for step, want := range map[uint64]bool{299: true, 300 - 128: true, 299 - 128: false, 300: false, 0: false} {
 		if d.has(step) != want {
 			t.Errorf("step %d: %v, want %v", step, !want, want)
 		}
 	}
-	now := d.values(199)
-	d.put(300, &now)
-	if d.has(199) || !d.has(300) {
+	now := d.values(299)
+	d.put(400, &now)
+	if d.has(299) || !d.has(400) {
 		t.Error("what lies before a gap is still there")
 	}
-	d.put(301, &now)
-	if d.back(300); d.has(301) || !d.has(300) || d.held != 300 {
+	d.put(401, &now)
+	if d.back(400); d.has(401) || !d.has(400) || d.held != 400 {
 		t.Error("what lies after the step to which it goes back is still there")
 	}
 }
@@ -163,7 +168,7 @@ func TestGoingBackComesToTheSame(t *testing.T) {
 	c, d := loneShip(t)
 	before := *(*vessel)(d.live)
 	c.replay(100)
-	if after := *(*vessel)(d.live); after != before || c.prediction.stats.Replayed != keptSteps-1 {
+	if after := *(*vessel)(d.live); after != before || c.prediction.stats.Replayed != 99 {
 		t.Errorf("%d steps are replayed to %+v, want %+v", c.prediction.stats.Replayed, after, before)
 	}
 	c.predictFrom(150)
@@ -205,12 +210,12 @@ func TestWhatIsToldOfInputsIsTheNewest(t *testing.T) {
 // as for the server.
 func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
 	c, _ := loneShip(t)
-	for step, want := range map[uint64]int{150: 0, 199: 0, 203: 4, 199 + 63: 63} {
+	for step, want := range map[uint64]int{150: 0, 199: 0, 203: 4, 199 + 127: 127} {
 		if in, missed := c.inputOf(step); in == nil || missed != want {
 			t.Errorf("step %d: %v, missed %d, want %d", step, in, missed, want)
 		}
 	}
-	if in, _ := c.inputOf(199 + 64); in != nil {
+	if in, _ := c.inputOf(199 + 128); in != nil {
 		t.Error("an input is repeated for ever")
 	}
 	if in, _ := c.inputOf(3); in != nil {

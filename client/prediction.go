@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 )
@@ -23,23 +24,22 @@ import (
 //	              ▼
 //	            View: between the two newest steps, and an offset that decays (smooth.go)
 
-// keptSteps is how many steps back a prediction is kept: as many as an input may be ahead of its
-// server. What comes later than that cannot be compared, and prediction starts anew from it.
-const keptSteps = 64
-
 // prediction is all that is predicted. It belongs to Step's goroutine.
 type prediction struct {
 	classes []*predictor // in the order in which they run
 	byClass []*predictor // nil: not predicted
 	objects map[*netvar.Object]*predicted
 
-	last    uint64              // the newest step that was predicted, 0 before the first
-	shown   [keptSteps]loop.Now // what the tick showed in each step
-	running uint64              // the step whose functions run, 0 is none
-	turn    int                 // and the class whose turn it is
-	spawned uint8               // so many objects has the newest step spawned so far
-	awaited int                 // objects of Spawn for which the server's have not come
-	lost    []*predicted        // which are somebody else's of late
+	// kept is how many steps back a prediction is kept: as many as an input may be ahead of its
+	// server. A later state cannot be compared, and prediction starts anew from it.
+	kept    uint64
+	last    uint64       // the newest step that was predicted, 0 before the first
+	shown   []loop.Now   // what the tick showed in each step
+	running uint64       // the step whose functions run, 0 is none
+	turn    int          // and the class whose turn it is
+	spawned uint8        // so many objects has the newest step spawned so far
+	awaited int          // objects of Spawn for which the server's have not come
+	lost    []*predicted // which are somebody else's of late
 
 	applied bool   // a packet, since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has told
@@ -71,6 +71,7 @@ type predicted struct {
 
 	// What was predicted, by step: that of the steps from first to newest is there, 0 for none. Up
 	// to the step base it is the server's word.
+	kept   uint64 // steps
 	words  []uint64
 	blobs  [][]byte
 	first  uint64
@@ -96,10 +97,10 @@ type predicted struct {
 // predict is the system state.predict.
 func (c *Client) predict(t *netloop.Tick) {
 	p, step := &c.prediction, c.now.FixedStep
-	if !c.live() {
-		return
+	if !c.live() || step > c.time.steps.done {
+		return // In this frame the steps were set back.
 	}
-	if step <= p.last || step > p.last+keptSteps { // The clock was set back, or all is too old.
+	if step <= p.last || step > p.last+p.kept { // The clock was set back, or all is too old.
 		c.predictFrom(step - 1)
 	}
 	for p.last < step { // Steps that a frame has left out run too: the server runs them.
@@ -112,7 +113,7 @@ func (c *Client) predict(t *netloop.Tick) {
 // would have shown in one that was left out.
 func (c *Client) shows(step uint64) *loop.Now {
 	p := &c.prediction
-	now := &p.shown[step%keptSteps]
+	now := &p.shown[step%p.kept]
 	switch {
 	case now.FixedStep == step:
 	case c.now.Stage == netloop.FixedUpdate && c.now.FixedStep == step:
@@ -168,7 +169,7 @@ func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
 	if ring == nil {
 		return nil, 0
 	}
-	for ; missed < keptSteps && uint64(missed) < step; missed++ {
+	for ; uint64(missed) < min(step, c.prediction.kept); missed++ {
 		if v, ok := ring.At(step - uint64(missed)); ok {
 			return v, missed
 		}
@@ -178,7 +179,7 @@ func (c *Client) inputOf(step uint64) (in *codec.Values, missed int) {
 
 // values is what was predicted for a step.
 func (d *predicted) values(step uint64) codec.Values {
-	i, nw, nb := int(step%keptSteps), d.plan.Words(), d.plan.Blobs()
+	i, nw, nb := int(step%d.kept), d.plan.Words(), d.plan.Blobs()
 	return codec.Values{Words: d.words[i*nw : (i+1)*nw : (i+1)*nw], Blobs: d.blobs[i*nb : (i+1)*nb : (i+1)*nb]}
 }
 
@@ -213,8 +214,8 @@ func (d *predicted) note(step uint64) {
 		d.first = step
 	}
 	d.held, d.newest = step, step
-	if step >= keptSteps {
-		d.first = max(d.first, step-keptSteps+1)
+	if step >= d.kept {
+		d.first = max(d.first, step-d.kept+1)
 	}
 }
 
@@ -235,11 +236,20 @@ func (d *predicted) back(step uint64) {
 	d.load(min(step, d.newest))
 }
 
+// keep sets of how many steps a prediction is kept, by the server's rate, if there is anything to
+// predict. No object is predicted yet.
+func (p *prediction) keep(line *loop.Timeline) {
+	if len(p.classes) > 0 && line.Fixed.Num > 0 {
+		p.kept = uint64(input.Window(line.Fixed.Period()))
+		p.shown = make([]loop.Now, p.kept)
+	}
+}
+
 // newPredicted is an object of which nothing is predicted yet.
-func newPredicted(by *predictor, o *netvar.Object) *predicted {
-	d := &predicted{by: by, o: o, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
-	d.words = make([]uint64, keptSteps*d.plan.Words())
-	d.blobs = make([][]byte, keptSteps*d.plan.Blobs())
+func newPredicted(by *predictor, o *netvar.Object, kept uint64) *predicted {
+	d := &predicted{by: by, o: o, kept: kept, plan: o.Plan(), live: newState(by.class.State), was: newState(by.class.State)}
+	d.words = make([]uint64, int(kept)*d.plan.Words())
+	d.blobs = make([][]byte, int(kept)*d.plan.Blobs())
 	d.before = make([]uint64, d.plan.Words())
 	d.offset = make([]float64, d.plan.Offsets())
 	return d

@@ -62,7 +62,7 @@ func (c *Client) adoptOwned(tick uint64) {
 
 // adopt begins to predict an object that the server has as it is here as of a tick.
 func (c *Client) adopt(by *predictor, o *netvar.Object, known uint64) *predicted {
-	d := newPredicted(by, o)
+	d := newPredicted(by, o, c.prediction.kept)
 	d.version, d.known = o.Changed(), known
 	d.shown, d.handed = o.Shown, o.Shown
 	by.insert(d)
@@ -118,7 +118,7 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 			p.stats.MispredictedLate++
 		}
 		d.by.count(d.plan, &was, &now)
-	} else if step+keptSteps <= p.last && d.newest > 0 {
+	} else if step+p.kept <= p.last && d.newest > 0 {
 		return false // It is too old to go on from. Newer word will come.
 	}
 	d.wrong, d.base = true, step
@@ -129,8 +129,8 @@ func (c *Client) judge(d *predicted, step uint64) (wrong bool) {
 // and runs the steps after it again.
 func (c *Client) replay(from uint64) {
 	p := &c.prediction
-	if from+keptSteps <= p.last {
-		from = p.last - keptSteps + 1
+	if from+p.kept <= p.last {
+		from = p.last - p.kept + 1
 	}
 	for _, by := range p.classes {
 		for _, d := range by.objects {

@@ -90,7 +90,7 @@ func (c *Client) spawn(by *predictor, b birth, init unsafe.Pointer) *predicted {
 		}
 		live := newState(by.class.State)
 		by.copy(live, init)
-		d = newPredicted(by, c.replica.AddLocal(by.class.State, live, uint64(c.id)))
+		d = newPredicted(by, c.replica.AddLocal(by.class.State, live, uint64(c.id)), c.prediction.kept)
 		d.birth = b
 		by.insert(d)
 		p.objects[d.o] = d
@@ -165,8 +165,8 @@ func (c *Client) withdraw(upTo uint64) {
 // timeOut despawns what has been awaited for so long that nothing can be said of it any more, and
 // what was spawned in steps that are not there any more.
 func (c *Client) timeOut() {
-	last := c.prediction.last
-	c.withdrawIf(func(b *birth) bool { return b.step > last || b.step+keptSteps <= last })
+	last, kept := c.prediction.last, c.prediction.kept
+	c.withdrawIf(func(b *birth) bool { return b.step > last || b.step+kept <= last })
 }
 
 func (c *Client) withdrawIf(gone func(*birth) bool) {

@@ -15,20 +15,30 @@ type stepClock struct {
 	jumped  uint64        // steps left out
 }
 
-// maxSteps bounds the fixed steps of one frame. More would make a slow client
-// slower; the rest is left out, and counted.
-const maxSteps = 8
+// A frame runs the fixed steps of mostSteps, or leastSteps if these are more. A longer frame would
+// make a slow client slower: its other steps are left out, and counted.
+const (
+	mostSteps  = 125 * time.Millisecond
+	leastSteps = 8
+)
+
+func maxSteps(step time.Duration) uint64 { return uint64(max(mostSteps/max(step, 1), leastSteps)) }
+
+// start lets a clock that has not advanced yet begin behind a step.
+func (c *stepClock) start(done uint64) {
+	if !c.started {
+		c.started, c.done = true, done
+	}
+}
 
 // advance moves on to a game time, and notes in the input the steps that a frame runs by then. The
-// steps before the first frame are nobody's.
+// steps before the first frame are skipped.
 func (c *stepClock) advance(in *loop.Input, line loop.Timeline, to time.Duration) {
 	c.at = max(c.at, to)
 	target, fraction := line.StepAt(c.at)
-	if !c.started {
-		c.started, c.done = true, target
-	}
+	c.start(target)
 	behind := target - c.done
-	left := behind - min(behind, maxSteps)
+	left := behind - min(behind, maxSteps(line.Fixed.Period()))
 	c.jumped += left
 	in.FixedSteps, in.FirstFixedStep = int(behind-left), c.done+left+1
 	in.FixedDelta, in.Fraction = line.Fixed.Period(), fraction

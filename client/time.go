@@ -58,9 +58,9 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same
 // moved takes an epoch that the server has published.
 func (s *serverTime) moved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
-	if s.known && s.lead.on && by != 0 && s.lead.moved(by, s.timeline) {
+	if s.known && s.lead.on && by != 0 && s.lead.moved(by) {
 		s.steps.setBack(s.timeline, by)
-		s.lead.left = min(s.lead.left, s.steps.done) // Those of later steps leave again.
+		s.lead.setBack(s.steps.done)
 	}
 	s.epoch, s.known = e, true
 }
@@ -154,8 +154,9 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 func (s *serverTime) leads(now time.Duration) bool {
 	if !s.lead.on && s.known && s.sync.Ready() {
 		interval := max(s.timeline.Rate.Period(), s.timeline.Fixed.Period())
-		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval))
+		s.steps.at = max(s.steps.at, s.lead.begin(now, s.gameTime(now), s.sync.RTT(), interval, s.timeline.Fixed.Period()))
 		s.lead.first, _ = s.timeline.StepAt(s.steps.at)
+		s.steps.start(max(s.lead.first, 1) - 1) // This frame already makes an input.
 	}
 	return s.lead.on
 }

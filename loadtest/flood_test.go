@@ -123,15 +123,15 @@ func (f *flooder) connect(ctx context.Context) error {
 // the server waits for. Noise is what cannot be read, or not to its end.
 func floodInputs(s *transport.Session, attack string, clock func() time.Duration) {
 	in := inside.Netloop.Input(arena.Controls)
-	ring := input.NewRing(in.Form())
+	ring := input.NewRing(in.Form(), time.Second/60)
 	first := 1 + rand.Uint64N(1<<16)
-	for step := first; step < first+input.Repeats; step++ {
+	for step := first; step < first+input.LeastRepeats; step++ {
 		view := input.View{From: rand.Uint64N(1 << 20), Alpha: rand.Float32()}
 		view.To = view.From + rand.Uint64N(100)
 		c := arena.Control{Thrust: step%2 == 0, Fire: true, Turn: int8(rand.IntN(3)) - 1}
 		_ = schema.CaptureInput(&in.InputCodec, &c, ring.Add(step, view))
 	}
-	packet := ring.AppendPacket(nil, transport.MaxInputs, ring.Newest())
+	packet := ring.AppendPacket(nil, transport.MaxInputs)
 	if attack == "noise" {
 		packet = append(packet[:2+rand.IntN(len(packet)-2)], make([]byte, 800)...)
 		for i := range packet {

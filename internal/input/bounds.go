@@ -1,6 +1,10 @@
 package input
 
-import "github.com/netloop/netloop/internal/limits"
+import (
+	"time"
+
+	"github.com/netloop/netloop/internal/limits"
+)
 
 // Bounds are the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
@@ -8,17 +12,18 @@ func Bounds() limits.Table {
 		limits.Queues: {
 			{
 				Name:    "inputs that wait for their step, per client",
-				Default: limits.Say("%v steps after the newest that has run, %v each, %v in all", Window, limits.Bytes(MaxSize), limits.Bytes(MaxMemory)),
-				Unit:    "one a step", Counter: "netloop_inputs_total", Full: "for steps beyond, and for one that has its input, or has run: dropped",
+				Default: limits.Say("those of %v: at 60 Hz %v steps after the newest that has run and %v, at 1000 Hz %v and %v", Span, Window(time.Second/60), limits.Bytes(MaxMemory), MostWindow, limits.Bytes(MostMemory)),
+				Unit:    "one a step, of 48 bytes", Counter: "netloop_inputs_total", Full: "for steps beyond, and for one that has its input: dropped",
 			},
 		},
 		limits.Client: {
 			{
-				Name: "inputs in a datagram", Default: limits.Say("%v, in %v", Repeats, limits.Bytes(MaxPacket)), Unit: "inputs",
+				Name: "inputs in a datagram", Default: limits.Say("those of %v, from %v to %v, in %v", repeated, LeastRepeats, MostRepeats, limits.Bytes(MaxPacket)), Unit: "inputs",
 				Full: "the older ones are left out",
 			},
 			{
-				Name: "inputs that are kept", Default: Kept, Unit: "those whose step is not known to have run", Full: "none is made",
+				Name: "inputs that are kept", Default: limits.Say("those of %v, from %v to %v", 2*Span, 2*LeastWindow, 2*MostWindow), Unit: "the newest",
+				Full: "the oldest go",
 			},
 		},
 	}

@@ -20,34 +20,49 @@ func (c *Counts) Add(o Counts) {
 	c.Malformed += o.Malformed
 }
 
-// Buffer holds the inputs of one client that wait for their steps. The zero value is empty.
+// Buffer holds the inputs of one client that wait for their steps, and the late ones until the next
+// step runs.
 type Buffer struct {
-	slots  [Window]waiting // by step; step 0 is none
-	last   waiting         // that came for a step which has run; step 0 before the first
-	missed int             // steps in a row that have run without theirs since
-	newest uint64          // step for which an input has come; 0 before the first
-	came   uint64          // bit n: one has come for the step newest - n
-	counts Counts
-	older  uint64 // of those missed: of programs that have gone
+	slots      []waiting // by step; step 0 is none
+	last       waiting   // that ran last; step 0 before the first
+	missed     int       // steps in a row that have run without a newer input since
+	newest     uint64    // step for which an input has come; 0 before the first
+	late       uint64    // the oldest step whose late input has not run; 0 is none
+	generation uint8
+	turned     uint64 // the step after which it began
+	counts     Counts
+	older      uint64 // of those missed: of programs that have gone
 }
 
 // waiting is an input in the form of a message, which takes less than its values.
 type waiting struct {
 	step    uint64
 	view    View
+	ran     bool
 	size    uint8
 	message [MaxSize]byte
 }
 
 func (w *waiting) bytes() []byte { return w.message[:w.size] }
 
+// NewBuffer makes a buffer that holds inputs of as many steps: see [Window].
+func NewBuffer(window int) *Buffer { return &Buffer{slots: make([]waiting, window)} }
+
+func (b *Buffer) window() uint64 { return uint64(len(b.slots)) }
+
+func (b *Buffer) slot(step uint64) *waiting { return &b.slots[step%b.window()] }
+
 // Take takes a packet that came when the steps up to done had run. It stops at the first input that
-// it has, because it has the older ones then as well, or they came too late. fresh reports whether
-// the packet's newest input is newer than all that came before.
+// it has, because it has the older ones then as well. fresh reports whether the packet's newest
+// input is newer than all that came before.
 func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fresh bool) {
 	r.Begin(packet, done+1)
 	for first := true; r.Next(); first = false {
 		step := r.Step()
+		if first && !b.follow(r.Generation(), done) {
+			counts.Late++
+			break
+		}
 		if b.has(step) {
 			if first {
 				counts.Duplicate++
@@ -58,17 +73,23 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 		switch {
 		case !ok:
 			continue // There is no next.
-		case step > done+Window:
+		case step > done+b.window():
 			counts.Ahead++
 			continue
 		}
-		fresh = b.note(step) || fresh
+		fresh = fresh || step > b.newest
+		b.newest = max(b.newest, step)
 		if step <= done {
 			counts.Late++
-			continue
+			if done-step >= b.window() {
+				continue
+			}
+			if b.late == 0 || step < b.late {
+				b.late = step
+			}
 		}
-		s := &b.slots[step%Window]
-		s.step, s.view, s.size = step, view, uint8(copy(s.message[:], r.message(v)))
+		s := b.slot(step)
+		s.step, s.view, s.ran, s.size = step, view, false, uint8(copy(s.message[:], r.message(v)))
 	}
 	if r.Err() != nil {
 		counts.Malformed++
@@ -77,57 +98,129 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 	return counts, fresh
 }
 
-// has reports whether the input of a step has come, or its step is so old that nobody knows.
-func (b *Buffer) has(step uint64) bool {
-	behind := b.newest - step
-	return step <= b.newest && (behind >= 64 || b.came>>behind&1 != 0)
-}
-
-// note notes that the input of a step has come, and reports whether it is the newest.
-func (b *Buffer) note(step uint64) bool {
-	if step < b.newest {
-		b.came |= 1 << (b.newest - step)
+// follow takes the generation of a packet. Another generation than the present one is newer, and
+// the inputs of the older one that wait are discarded: the client makes new ones for their steps.
+// Only the generation just before the present one is older, while its packets may still be under
+// way: then follow reports false.
+func (b *Buffer) follow(generation uint8, done uint64) bool {
+	by := (generation - b.generation) % generations
+	switch {
+	case by == 0:
+		return true
+	case by == generations-1 && b.newest > 0 && done < b.turned+b.window():
 		return false
 	}
-	b.came = b.came<<min(step-b.newest, 64) | 1
-	b.newest = step
+	b.generation, b.turned, b.newest = generation, done, min(b.newest, done)
+	for i := range b.slots {
+		if s := &b.slots[i]; s.step > done {
+			s.step = 0
+		}
+	}
 	return true
 }
 
-// Next returns the input of a step that is about to run, in the form of a message. missed is 0 if
-// it has come, and otherwise counts the steps in a row without theirs: then the input is the last
-// one that came. It reports false before the first.
-func (b *Buffer) Next(step uint64) (message []byte, missed int, ok bool) {
-	if s := &b.slots[step%Window]; s.step == step {
-		b.last, s.step = *s, 0
-		b.missed = 0
-		b.counts.Applied++
-		return b.last.bytes(), 0, true
-	}
-	if b.last.step == 0 {
-		return nil, 0, false
-	}
-	b.missed++
-	b.counts.Missed++
-	return b.last.bytes(), b.missed, true
+// has reports whether the input of a step has come, or its step is so old that this is unknown.
+func (b *Buffer) has(step uint64) bool {
+	return step <= b.newest && (b.newest-step >= b.window() || b.slot(step).step == step)
 }
 
-// View returns what the client saw when it made the input that Next returned last: that of an older
-// step, if its own is missed.
+// Due is the input of a client that runs in a step.
+type Due struct {
+	// Message is the input: that of the step (Own), or a late one that has not run yet (Missed is
+	// 0), or the one that ran last.
+	Message []byte
+	Own     bool
+	Missed  int // steps in a row that ran without a newer input, this one included
+	// Late are other inputs that came too late for their steps and have not run, oldest first.
+	Late [][]byte
+}
+
+// Next takes the input of a step that is about to run. If that has not come, the newest late input
+// runs in its place, once; without one it is the input that ran last. It reports false before the
+// first. What it stores in d is valid until the next call of Take.
+func (b *Buffer) Next(step uint64, d *Due) bool {
+	late := b.takeLate(step, d)
+	s := b.slot(step)
+	switch d.Own = s.step == step; {
+	case d.Own:
+		b.run(s)
+	case late != nil && late.step > b.last.step:
+		d.Late = d.Late[:len(d.Late)-1]
+		b.run(late)
+	case b.last.step == 0:
+		return false
+	default:
+		b.missed++
+	}
+	if d.Own {
+		b.counts.Applied++
+	} else {
+		b.counts.Missed++
+	}
+	d.Message, d.Missed = b.last.bytes(), b.missed
+	return true
+}
+
+func (b *Buffer) run(s *waiting) {
+	s.ran = true
+	b.last, b.missed = *s, 0
+}
+
+// takeLate collects the late inputs for steps before this one that have not run, and returns the
+// newest of them.
+func (b *Buffer) takeLate(step uint64, d *Due) (newest *waiting) {
+	d.Late = d.Late[:0]
+	if b.late == 0 {
+		return nil
+	}
+	for at := max(b.late, step-min(step, b.window()-1)); at < step; at++ {
+		if s := b.slot(at); s.step == at && !s.ran {
+			s.ran, newest = true, s
+			d.Late = append(d.Late, s.bytes())
+		}
+	}
+	b.late = 0
+	return newest
+}
+
+// View returns what the client saw when it made the input that Next returned last, and for how many
+// steps in a row there was no newer one.
 func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
 
 // Forget forgets all but the counts: the inputs are of a program that has gone, and the next one
 // begins with its first.
-func (b *Buffer) Forget() { *b = Buffer{counts: b.counts, older: b.counts.Missed} }
+func (b *Buffer) Forget() {
+	clear(b.slots)
+	*b = Buffer{slots: b.slots, counts: b.counts, older: b.counts.Missed}
+}
 
 // Missed counts the steps that have run without their input since the program's first.
 func (b *Buffer) Missed() uint64 { return b.counts.Missed - b.older }
 
+// Still reports whether all inputs that wait for steps after done are as none, which is what a
+// player makes who does nothing.
+func (b *Buffer) Still(done uint64, none []byte) bool {
+	for step := done + 1; step <= b.newest; step++ {
+		if s := b.slot(step); s.step == step && string(s.bytes()) != string(none) {
+			return false
+		}
+	}
+	return b.late == 0
+}
+
 // Status returns the newest step for which an input has come, and which of the 16 before it: bit
 // n is that of newest - 1 - n. It reports false before the first.
 func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
-	return b.newest, uint16(b.came >> 1), b.newest > 0
+	for i := range uint64(16) {
+		if step := b.newest - 1 - i; b.newest > i+1 && b.slot(step).step == step {
+			before |= 1 << i
+		}
+	}
+	return b.newest, before, b.newest > 0
 }
+
+// Generation is that of the inputs that Status speaks of.
+func (b *Buffer) Generation() uint8 { return b.generation }
 
 // Counts returns what became of the inputs of this client.
 func (b *Buffer) Counts() Counts { return b.counts }

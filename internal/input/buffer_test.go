@@ -1,31 +1,59 @@
 package input
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/seeds"
 	"github.com/netloop/netloop/internal/wire"
 )
 
+// hz60 is the length of a step in most tests, and window is for how many of them inputs are held.
+const (
+	hz60   = time.Second / 60
+	window = 128
+)
+
 // plainBuffer does what Buffer does in the plainest way.
 type plainBuffer struct {
-	came   map[uint64]bool
-	waits  map[uint64]string
-	newest uint64
-	last   *string
-	missed int
-	counts Counts
-	older  uint64 // of those missed
+	came       map[uint64]bool
+	waits      map[uint64]string
+	newest     uint64
+	last       string
+	lastStep   uint64
+	missed     int
+	generation uint8
+	turned     uint64
+	counts     Counts
+	older      uint64 // of those missed
+}
+
+func newPlain(counts Counts) *plainBuffer {
+	return &plainBuffer{came: map[uint64]bool{}, waits: map[uint64]string{}, counts: counts, older: counts.Missed}
 }
 
 func (p *plainBuffer) has(step uint64) bool {
-	return step <= p.newest && (p.newest-step >= 64 || p.came[step])
+	return step <= p.newest && (p.newest-step >= window || p.came[step])
 }
 
-func (p *plainBuffer) take(steps []uint64, texts []string, done uint64) (c Counts, fresh bool) {
+func (p *plainBuffer) take(steps []uint64, texts []string, generation uint8, done uint64) (c Counts, fresh bool) {
+	if generation != p.generation {
+		if (generation+1)%4 == p.generation && p.newest > 0 && done < p.turned+window {
+			c.Late++
+			return c, false
+		}
+		p.generation, p.turned, p.newest = generation, done, min(p.newest, done)
+		for step := range p.came {
+			if step > done {
+				delete(p.came, step)
+				delete(p.waits, step)
+			}
+		}
+	}
 	for i, step := range steps {
 		if p.has(step) {
 			if i == 0 {
@@ -33,36 +61,59 @@ func (p *plainBuffer) take(steps []uint64, texts []string, done uint64) (c Count
 			}
 			break
 		}
-		if step > done+Window {
+		if step > done+window {
 			c.Ahead++
 			continue
 		}
-		p.came[step] = true
 		if step > p.newest {
 			p.newest, fresh = step, true
 		}
 		if step <= done {
 			c.Late++
-		} else {
-			p.waits[step] = texts[i]
+		}
+		if step+window > done {
+			p.came[step], p.waits[step] = true, texts[i]
+			delete(p.waits, step-min(step, window)) // It has the same place.
+			delete(p.came, step-min(step, window))
 		}
 	}
 	return c, fresh
 }
 
-func (p *plainBuffer) next(step uint64) (text string, missed int, ok bool) {
-	if text, ok = p.waits[step]; ok {
-		p.last, p.missed = &text, 0
-		p.counts.Applied++
+func (p *plainBuffer) next(step uint64) (text string, d Due, ok bool) {
+	var late []uint64
+	for at := range p.waits {
+		if at < step && at+window > step {
+			late = append(late, at)
+		}
+		if at < step {
+			defer delete(p.waits, at)
+		}
+	}
+	slices.Sort(late)
+	own, ok := p.waits[step]
+	switch newest := len(late) - 1; {
+	case ok:
+		p.last, p.lastStep, p.missed, d.Own = own, step, 0, true
 		delete(p.waits, step)
-		return text, 0, true
+	case newest >= 0 && late[newest] > p.lastStep:
+		p.last, p.lastStep, p.missed = p.waits[late[newest]], late[newest], 0
+		late = late[:newest]
+	case p.lastStep == 0:
+		return "", Due{}, false
+	default:
+		p.missed++
 	}
-	if p.last == nil {
-		return "", 0, false
+	if d.Own {
+		p.counts.Applied++
+	} else {
+		p.counts.Missed++
 	}
-	p.missed++
-	p.counts.Missed++
-	return *p.last, p.missed, true
+	for _, at := range late {
+		d.Late = append(d.Late, []byte(p.waits[at]))
+	}
+	d.Missed = p.missed
+	return p.last, d, true
 }
 
 func (p *plainBuffer) status() (newest uint64, before uint16) {
@@ -79,21 +130,26 @@ func TestABufferFollowsTheModel(t *testing.T) {
 	for seed := range seeds.Of(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		f := opaque()
-		b, r := new(Buffer), NewReader(f)
-		model := &plainBuffer{came: map[uint64]bool{}, waits: map[uint64]string{}}
-		done := rng.Uint64N(100)
+		b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+		model := newPlain(Counts{})
+		var got Due
+		done, generation := rng.Uint64N(100), uint8(rng.IntN(4))
 		for n := range 300 {
 			if rng.IntN(60) == 0 {
 				b.Forget()
-				model = &plainBuffer{came: map[uint64]bool{}, waits: map[uint64]string{}, counts: model.counts, older: model.counts.Missed}
+				model = newPlain(model.counts)
 			}
+			if rng.IntN(30) == 0 {
+				generation = (generation + 1) % 4
+			}
+			of := (generation + uint8(max(rng.IntN(12)-8, 0))) % 4
 			var steps []uint64
 			var texts []string
 			step := done + 1 + rng.Uint64N(8)
 			if rng.IntN(6) == 0 {
-				step = done - min(done, rng.Uint64N(90)) + rng.Uint64N(160)
+				step = done - min(done, rng.Uint64N(180)) + rng.Uint64N(320)
 			}
-			for len(steps) < 1+rng.IntN(Repeats) && step > 0 {
+			for len(steps) < 1+rng.IntN(LeastRepeats) && step > 0 {
 				steps, texts = append(steps, step), append(texts, string(rune('a'+n%26))+string(rune('0'+step%64)))
 				gap := uint64(0)
 				if rng.IntN(5) == 0 {
@@ -102,28 +158,27 @@ func TestABufferFollowsTheModel(t *testing.T) {
 				step -= min(step, 1+gap)
 			}
 			if rng.IntN(3) > 0 && len(steps) > 0 {
-				counts, fresh := b.Take(r, packetOf(f, steps, texts), done)
-				want, wantFresh := model.take(steps, texts, done)
-				model.counts.Late += want.Late
-				model.counts.Duplicate += want.Duplicate
-				model.counts.Ahead += want.Ahead
+				counts, fresh := b.Take(r, packetOf(f, of, steps, texts), done)
+				want, wantFresh := model.take(steps, texts, of, done)
+				model.counts.Add(want)
 				if counts != want || fresh != wantFresh {
 					t.Fatalf("seed %d, %d: steps %d with %d done: %+v, %t, want %+v, %t", seed, n, steps, done, counts, fresh, want, wantFresh)
 				}
 			}
 			for range rng.IntN(3) {
 				done++
-				got, missed, ok := b.Next(done)
-				want, wantMissed, wantOK := model.next(done)
-				if string(got) != want || missed != wantMissed || ok != wantOK {
-					t.Fatalf("seed %d, %d: step %d: %q, %d, %t, want %q, %d, %t", seed, n, done, got, missed, ok, want, wantMissed, wantOK)
+				ok := b.Next(done, &got)
+				text, want, wantOK := model.next(done)
+				if ok != wantOK || ok && string(got.Message) != text || ok && got.Missed != want.Missed || ok && got.Own != want.Own ||
+					!slices.EqualFunc(got.Late, want.Late, bytes.Equal) {
+					t.Fatalf("seed %d, %d: step %d: %q, %+v, %t, want %q, %+v, %t", seed, n, done, got.Message, got, ok, text, want, wantOK)
 				}
-				if view, of := b.View(); ok && (of != missed || view.From != uint64(want[1])) {
-					t.Fatalf("seed %d, %d: step %d: view %+v, %d missed, want that of %q", seed, n, done, view, of, want)
+				if view, of := b.View(); ok && (of != want.Missed || view.From != uint64(text[1])) {
+					t.Fatalf("seed %d, %d: step %d: view %+v, %d missed, want that of %q", seed, n, done, view, of, text)
 				}
 			}
 			newest, before, ok := b.Status()
-			if wantNewest, want := model.status(); newest != wantNewest || before != want || ok != (newest > 0) || b.Counts() != model.counts || b.Missed() != model.counts.Missed-model.older {
+			if wantNewest, want := model.status(); newest != wantNewest || before != want || ok != (newest > 0) || b.Counts() != model.counts || b.Missed() != model.counts.Missed-model.older || b.Generation() != model.generation {
 				t.Fatalf("seed %d, %d: status %d %b %t, %+v, want %d %b, %+v", seed, n, newest, before, ok, b.Counts(), wantNewest, want, model.counts)
 			}
 		}
@@ -131,14 +186,14 @@ func TestABufferFollowsTheModel(t *testing.T) {
 }
 
 // packetOf writes a packet of messages, newest first. The view of each says which it is.
-func packetOf(f *Form, steps []uint64, texts []string) []byte {
+func packetOf(f *Form, generation uint8, steps []uint64, texts []string) []byte {
 	list := make([]*item, len(steps))
 	for i := range steps {
 		from := uint64(texts[i][1])
 		list[i] = &item{steps[i], View{From: from, To: from + 1}, codec.Values{Blobs: [][]byte{[]byte(texts[i])}}}
 	}
 	w := writer{form: f}
-	return w.append(nil, MaxPacket, list)
+	return w.append(nil, MaxPacket, generation, list)
 }
 
 // bitsOf writes numbers of so many bits each; 0 bits is a len.
@@ -159,7 +214,9 @@ func bitsOf(parts ...[2]uint64) []byte {
 // that cannot be read, and a leaf that belongs to nobody.
 func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 	plain, message := formOf(t, control{}), opaque()
-	head := func(step, older, gaps uint64) [][2]uint64 { return [][2]uint64{{step, 16}, {older, 4}, {gaps, 1}} }
+	head := func(step, older, gaps uint64) [][2]uint64 {
+		return [][2]uint64{{step, 16}, {older, 8}, {gaps, 1}, {0, 2}}
+	}
 	packet := func(head [][2]uint64, rest ...[2]uint64) []byte { return bitsOf(slices.Concat(head, rest)...) }
 	none, same := [2]uint64{0, 1}, [2]uint64{0, 1}
 	view := func(back, span, alpha uint64) [][2]uint64 {
@@ -209,7 +266,7 @@ func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 		"nothing":              {message, nil, 0, false},
 		"half a head":          {message, []byte{9, 0}, 0, false},
 	} {
-		b, r := new(Buffer), NewReader(c.form)
+		b, r := NewBuffer(window), NewReader(c.form, LeastRepeats)
 		counts, _ := b.Take(r, c.packet, 0)
 		read := 0
 		for i := range b.slots {
@@ -226,10 +283,10 @@ func TestWhatNoWriterWritesIsMalformed(t *testing.T) {
 // A ring sends what may still have to come, and keeps what prediction asks for.
 func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	f := opaque()
-	r := NewRing(f)
-	reader := NewReader(f)
+	r := NewRing(f, hz60)
+	reader := NewReader(f, LeastRepeats)
 	sent := func() (steps []uint64) {
-		packet := r.AppendPacket(nil, MaxPacket, r.Newest())
+		packet := r.AppendPacket(nil, MaxPacket)
 		if len(packet) == 0 {
 			return nil
 		}
@@ -252,11 +309,11 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 		r.Add(step, View{})
 	}
 	want("three", 3, 2, 1)
-	r.Confirm(2, 0)
+	r.Confirm(2, 0, 0)
 	want("2 has come", 3, 2, 1)
-	r.Confirm(2, 1)
+	r.Confirm(2, 1, 0)
 	want("1 has come", 3)
-	r.Confirm(3, 0xffff)
+	r.Confirm(3, 0xffff, 0)
 	want("all have come")
 	r.Add(4, View{})
 	r.Add(6, View{})
@@ -271,7 +328,7 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 	for step := uint64(8); step <= 30; step++ {
 		r.Add(step, View{})
 	}
-	if got := sent(); len(got) != Repeats || got[0] != 30 || got[Repeats-1] != 15 {
+	if got := sent(); len(got) != LeastRepeats || got[0] != 30 || got[LeastRepeats-1] != 15 {
 		t.Errorf("steps %d are sent, want the 16 newest", got)
 	}
 	for _, c := range []struct {
@@ -282,71 +339,191 @@ func TestARingSendsWhatMayHaveToCome(t *testing.T) {
 			t.Errorf("the input of step %d is kept: %t", c.step, kept)
 		}
 	}
-	r.Add(30+Kept, View{})
-	want("beyond all that is kept", 30+Kept)
+	r.Add(30+2*window, View{})
+	want("beyond all that is kept", 30+2*window)
 }
 
-// An input is made once, and while there is room: so one that has not run can always be sent again.
+// An input is made once for each step, in rising order, however long the server says nothing: a
+// room that sleeps says nothing and hears the first key.
 func TestARingWantsEachInputOnce(t *testing.T) {
-	r := NewRing(opaque())
+	r := NewRing(opaque(), hz60)
+	r.Done(100)
 	for _, x := range []struct {
-		done, step uint64
-		wants      bool
-	}{
-		{100, 100 + Kept + 1, false}, {100, 100 + Kept, true}, {100, 100 + Kept, false}, {100, 150, false}, {101, 101 + Kept, true},
-		{101, 102, false}, {102, 102 + Kept, true},
-	} {
-		r.Done(x.done)
+		step  uint64
+		wants bool
+	}{{101, true}, {101, false}, {100, false}, {99, false}, {150, true}, {150 + 1<<20, true}, {151, false}} {
 		if r.Wants(x.step) != x.wants {
-			t.Errorf("when step %d has run, the input of step %d is wanted: %t", x.done, x.step, !x.wants)
+			t.Errorf("the input of step %d is wanted: %t", x.step, !x.wants)
 		}
 		if x.wants {
 			r.Add(x.step, View{})
 		}
 	}
-	if r.Withdraw(102 + Kept); r.Wants(102 + Kept) {
+	if r.Withdraw(150 + 1<<20); r.Wants(150 + 1<<20) {
 		t.Error("what cannot travel is made again")
 	}
 }
 
-// A step that runs again sends its input again, and those before it; what was made for later steps
-// waits for them, and is as it was.
-func TestAStepThatRunsAgainSendsItsInputAgain(t *testing.T) {
+// When the steps are set back, the inputs of the steps after that are made again, those before are
+// sent again, and the server runs the new ones. It discards those of the older generation that
+// wait, and those that are still under way.
+func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 	f := opaque()
-	r, reader, again := NewRing(f), NewReader(f), new(Buffer)
-	r.Done(100)
-	for step := uint64(101); r.Wants(step); step++ {
-		f.store(t, r.Add(step, View{}), []byte{byte(step)})
+	r, reader, b := NewRing(f, hz60), NewReader(f, LeastRepeats), NewBuffer(window)
+	add := func(step uint64, text string) { f.store(t, r.Add(step, View{}), []byte(text)) }
+	for step := uint64(1); step <= 12; step++ {
+		add(step, "old")
 	}
-	for step := uint64(101); step <= 100+Kept; step++ {
-		again.Take(reader, r.AppendPacket(nil, MaxPacket, step), step-1)
-		if got, missed, ok := again.Next(step); !ok || missed > 0 || got[0] != byte(step) {
-			t.Errorf("step %d: %v, missed %d, want its input", step, got, missed)
+	under := r.AppendPacket(nil, MaxPacket)
+	b.Take(reader, under, 0)
+	r.Confirm(12, 0xffff, 0)
+	r.SetBack(4)
+	if r.Confirm(12, 0xffff, 0) {
+		t.Error("the older generation is confirmed")
+	}
+	if _, kept := r.At(5); kept || r.Wants(4) || !r.Wants(5) {
+		t.Error("the input of step 5 is not made again, or that of step 4 is")
+	}
+	add(5, "new")
+	add(6, "new")
+	if counts, fresh := b.Take(reader, r.AppendPacket(nil, MaxPacket), 2); counts != (Counts{}) || !fresh {
+		t.Errorf("of the new inputs %+v, fresh: %t", counts, fresh)
+	}
+	if counts, fresh := b.Take(reader, under, 2); counts != (Counts{Late: 1}) || fresh {
+		t.Errorf("of an older packet %+v, fresh: %t", counts, fresh)
+	}
+	var d Due
+	for step, want := range []string{3: "old", 4: "old", 5: "new", 6: "new", 7: "new"} {
+		if b.Next(uint64(step), &d); step > 2 && (string(d.Message) != want || d.Own != (step < 7)) {
+			t.Errorf("step %d: %q runs, its own: %t", step, d.Message, d.Own)
 		}
+	}
+	if counts, _ := b.Take(reader, packetOf(f, 0, []uint64{140}, []string{"x0"}), 2+window); counts != (Counts{}) || b.Generation() != 0 {
+		t.Error("the generation before the present one is older for ever")
+	}
+}
+
+// Of the inputs that come too late the newest runs as it is in the next step that has none, once,
+// and then counts as the last one; the others are handed over with the input that runs.
+func TestALateInputRunsInTheNextStep(t *testing.T) {
+	f := opaque()
+	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	take := func(done uint64, steps ...uint64) {
+		texts := make([]string, len(steps))
+		for i, step := range steps {
+			texts[i] = string(rune('a'+step)) + "0"
+		}
+		b.Take(r, packetOf(f, 0, steps, texts), done)
+	}
+	next := func(step uint64, message string, own bool, missed int, late ...string) {
+		t.Helper()
+		var d Due
+		b.Next(step, &d)
+		got := make([]string, len(d.Late))
+		for i := range d.Late {
+			got[i] = string(d.Late[i][:1])
+		}
+		if string(d.Message[:1]) != message || d.Own != own || d.Missed != missed || !slices.Equal(got, late) {
+			t.Errorf("step %d: %q, own %t, missed %d, late %q; want %q, %t, %d, %q", step, d.Message, d.Own, d.Missed, got, message, own, missed, late)
+		}
+	}
+	take(0, 1)
+	next(1, "b", true, 0)
+	next(2, "b", false, 1)
+	next(3, "b", false, 2)
+	take(3, 3, 2)
+	next(4, "d", false, 0, "c")
+	next(5, "d", false, 1)
+	take(5, 6, 5, 4)
+	next(6, "g", true, 0, "e", "f")
+	take(6, 8, 7)
+	next(7, "h", true, 0)
+	next(8, "i", true, 0)
+	next(9, "i", false, 1)
+	take(9, 11, 10) // 9 is lost
+	next(10, "k", true, 0)
+	take(10, 12, 9)
+	next(11, "l", true, 0, "j")
+	next(12, "m", true, 0)
+	if c := b.Counts(); c.Late != 5 || c.Missed != 5 || c.Applied != 7 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Before the first input that runs there is none, and the first may be a late one.
+func TestTheFirstInputMayBeLate(t *testing.T) {
+	f := opaque()
+	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	var d Due
+	if b.Next(500, &d) {
+		t.Error("there is an input before the first")
+	}
+	b.Take(r, packetOf(f, 0, []uint64{500 - window}, []string{"a0"}), 500)
+	if b.Next(501, &d) {
+		t.Error("an input runs that is as old as a window")
+	}
+	b.Take(r, packetOf(f, 0, []uint64{501}, []string{"b0"}), 501)
+	if ok := b.Next(502, &d); !ok || string(d.Message) != "b0" || d.Own || d.Missed != 0 {
+		t.Errorf("%+v, %t", d, ok)
+	}
+}
+
+// A room may sleep while all inputs that wait, or came late, are those of players who do nothing.
+func TestAnInputThatWaitsIsNotStill(t *testing.T) {
+	f := opaque()
+	for text, want := range map[string]bool{"": true, "x": false} {
+		b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+		w := writer{form: f}
+		b.Take(r, w.append(nil, MaxPacket, 0, []*item{{7, View{}, codec.Values{Blobs: [][]byte{[]byte(text)}}}}), 3)
+		if b.Still(3, nil) != want || b.Still(6, nil) != want || !b.Still(7, nil) {
+			t.Errorf("%q: still after 3: %t, 6: %t, 7: %t", text, b.Still(3, nil), b.Still(6, nil), b.Still(7, nil))
+		}
+	}
+	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	b.Take(r, packetOf(f, 0, []uint64{7}, []string{"x0"}), 9)
+	if b.Still(9, nil) {
+		t.Error("a late input is still")
+	}
+}
+
+// Windows cover two seconds, and packets a quarter of one, at every rate.
+func TestWindowsCoverTwoSeconds(t *testing.T) {
+	for hz := 1; hz <= 1000; hz++ {
+		step := time.Second / time.Duration(hz)
+		n, repeats := Window(step), Repeats(step)
+		if time.Duration(n)*step < Span-step || n > LeastWindow && time.Duration(n)*step > 2*Span || n&(n-1) != 0 {
+			t.Errorf("%d Hz: a window of %d steps", hz, n)
+		}
+		if time.Duration(repeats+1)*step < repeated || repeats > LeastRepeats && time.Duration(repeats)*step > repeated {
+			t.Errorf("%d Hz: %d inputs in a packet", hz, repeats)
+		}
+	}
+	if n, repeats := Window(1), Repeats(0); n != MostWindow || repeats != MostRepeats {
+		t.Errorf("of a server that announces any rate: %d, %d", n, repeats)
 	}
 }
 
 // A packet that would be too large has as many of the newest inputs as fit.
 func TestAPacketKeepsToItsLimit(t *testing.T) {
 	f := opaque()
-	r, reader := NewRing(f), NewReader(f)
-	for step := uint64(1); step <= Repeats; step++ {
+	r, reader := NewRing(f, hz60), NewReader(f, LeastRepeats)
+	for step := uint64(1); step <= LeastRepeats; step++ {
 		v := r.Add(step, View{From: step * step, To: step*step + 9})
 		v.Blobs[0] = slices.Repeat([]byte{byte(step)}, 40)
 	}
-	whole := len(r.AppendPacket(nil, MaxPacket, r.Newest()))
+	whole := len(r.AppendPacket(nil, MaxPacket))
 	for limit := range whole + 2 {
 		head := []byte("head")
-		packet := r.AppendPacket(head, limit, r.Newest())[len(head):]
+		packet := r.AppendPacket(head, limit)[len(head):]
 		n := 0
 		if len(packet) > 0 {
 			for reader.Begin(packet, 1); reader.Next(); n++ {
-				if v, _, ok := reader.Read(); !ok || reader.Step() != Repeats-uint64(n) || v.Blobs[0][39] != byte(Repeats-n) {
+				if v, _, ok := reader.Read(); !ok || reader.Step() != LeastRepeats-uint64(n) || v.Blobs[0][39] != byte(LeastRepeats-n) {
 					t.Fatalf("limit %d: input %d of step %d", limit, n, reader.Step())
 				}
 			}
 		}
-		if len(packet) > limit || reader.Err() != nil || (n < Repeats) != (limit < whole) || n < limit/48-1 {
+		if len(packet) > limit || reader.Err() != nil || (n < LeastRepeats) != (limit < whole) || n < limit/48-1 {
 			t.Fatalf("limit %d of %d: %d bytes, %d inputs, %v", limit, whole, len(packet), n, reader.Err())
 		}
 	}
@@ -394,9 +571,9 @@ func TestViewsFarApartAreWrittenWhole(t *testing.T) {
 			if forth {
 				newer, older = older, newer
 			}
-			w, r := writer{form: f}, NewReader(f)
+			w, r := writer{form: f}, NewReader(f, LeastRepeats)
 			values := codec.Values{Blobs: [][]byte{nil}}
-			r.Begin(w.append(nil, MaxPacket, []*item{{2, newer, values}, {1, older, values}}), 2)
+			r.Begin(w.append(nil, MaxPacket, 0, []*item{{2, newer, values}, {1, older, values}}), 2)
 			for _, want := range []View{newer, older} {
 				if !r.Next() {
 					t.Fatalf("%d ticks apart: %v", ticks, r.Err())
@@ -412,11 +589,11 @@ func TestViewsFarApartAreWrittenWhole(t *testing.T) {
 // The status of a buffer says whether anything has come.
 func TestTheFirstInputIsTold(t *testing.T) {
 	f := opaque()
-	b := new(Buffer)
+	b := NewBuffer(window)
 	if _, _, ok := b.Status(); ok {
 		t.Error("an empty buffer has a status")
 	}
-	b.Take(NewReader(f), packetOf(f, []uint64{1}, []string{"a0"}), 0)
+	b.Take(NewReader(f, LeastRepeats), packetOf(f, 0, []uint64{1}, []string{"a0"}), 0)
 	if newest, before, ok := b.Status(); newest != 1 || before != 0 || !ok {
 		t.Errorf("step %d, %b, %t", newest, before, ok)
 	}

@@ -13,7 +13,7 @@
 //
 // A packet is bits (package wire), newest input first:
 //
-//	packet = step:16 older:4 gaps:1 view input (gap view input)^older
+//	packet = step:16 older:8 gaps:1 generation:2 view input (gap view input)^older
 //	gap    = nothing unless gaps is set; then len(the steps that are left out)
 //	input  = a delta (package codec) from the zeros of the layout for the newest;
 //	         from the newer one for the next;
@@ -31,22 +31,14 @@
 // newer input, and b is what a was for that one; 64 for the first.
 package input
 
-// Bounds of the input stream.
+// Bounds of the input stream. Those that depend on the rate of fixed steps are in window.go.
 const (
-	// Repeats is the most inputs in a packet: a quarter of a second at 60 Hz. What has not come by
-	// then comes too late for any step.
-	Repeats = 16
-	// Window is how many steps ahead of the newest that has run an input may be: at 60 Hz a second,
-	// the longest delay with which anybody plays.
-	Window = 64
-	// Still is for how many fixed steps those of clients stand still when a room leaves out as
-	// many: a quarter of a second at 60 Hz. When it leaves out more at once, clients set theirs
-	// back.
-	Still = 16
-	// MaxSize is the most bytes that an input may take, so that Repeats of them fit a datagram.
+	// MaxSize is the most bytes of an input, so that LeastRepeats of them fit a datagram.
 	MaxSize = 48
 	// MaxPacket is the most bytes of a packet.
 	MaxPacket = 900
-	// MaxMemory is the most that a Buffer takes, whatever the inputs are made of.
-	MaxMemory = 8 << 10
+	// MaxMemory is the most that a Buffer takes for a window of 128 steps, which is that of 60 Hz,
+	// whatever the inputs are made of, and MostMemory for MostWindow.
+	MaxMemory  = 12 << 10
+	MostMemory = 184 << 10
 )

@@ -1,9 +1,10 @@
 package input
 
 // Idle reports whether all inputs of a packet are the zero value, which is what a player makes who
-// does nothing. A packet that cannot be read is not idle. Any goroutine may call it.
-func (f *Form) Idle(packet []byte) bool {
-	r := NewReader(f)
+// does nothing. A packet that cannot be read, or has more inputs than a packet may have, is not
+// idle. Any goroutine may call it.
+func (f *Form) Idle(packet []byte, repeats int) bool {
+	r := NewReader(f, repeats)
 	none := f.None()
 	for r.Begin(packet, 1<<stepBits); r.Next(); {
 		if v, _, ok := r.Read(); !ok || string(r.message(v)) != string(none) {

@@ -116,7 +116,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f := forms[rng.IntN(len(forms))]
 		p := player{rng: rng}
-		ring, reader := NewRing(f), NewReader(f)
+		ring, reader := NewRing(f, hz60), NewReader(f, LeastRepeats)
 		step, view := rng.Uint64N(1<<uint(1+rng.IntN(40))), View{}
 		for range 60 {
 			step++
@@ -125,8 +125,8 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 			}
 			view = randomView(rng, view)
 			p.next(f, ring.Add(step, view))
-			ring.Confirm(step-min(step, rng.Uint64N(20)), uint16(rng.Uint32()))
-			packet := ring.AppendPacket(nil, MaxPacket, ring.Newest())
+			ring.Confirm(step-min(step, rng.Uint64N(20)), uint16(rng.Uint32()), ring.generation)
+			packet := ring.AppendPacket(nil, MaxPacket)
 			near := step + rng.Uint64N(200) - min(step, 100)
 			reader.Begin(packet, near)
 			n, last := 0, step+1
@@ -137,7 +137,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 					break
 				}
 				n++
-				made := &ring.slots[at%Kept]
+				made := ring.slot(at)
 				if at >= last || made.step != at || !f.equal(v, &made.v) || seen != made.view {
 					t.Fatalf("seed %d: input %d of step %d: read as of step %d, %v, %+v, want %v, %+v", seed, n, step, at, v, seen, made.v, made.view)
 				}
@@ -146,7 +146,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 			if err := reader.Err(); err != nil && len(packet) > 0 {
 				t.Fatalf("seed %d, step %d: after %d inputs: %v", seed, step, n, err)
 			}
-			if len(packet) > 0 && reader.left != 0 || n > Repeats {
+			if len(packet) > 0 && reader.left != 0 || n > LeastRepeats {
 				t.Fatalf("seed %d: %d inputs, %d left", seed, n, reader.left)
 			}
 		}
@@ -186,7 +186,7 @@ func (p *shooter) next() control {
 func TestInputsCostFewBytes(t *testing.T) {
 	f := formOf(t, control{})
 	rng := rand.New(rand.NewPCG(7, 7))
-	p, ring := shooter{rng: rng}, NewRing(f)
+	p, ring := shooter{rng: rng}, NewRing(f, hz60)
 	bytes, from := 0, 1000.0
 	const steps, head = 5000, 3 // tag and length of the field
 	confirmed := uint64(0)
@@ -199,9 +199,9 @@ func TestInputsCostFewBytes(t *testing.T) {
 		// confirmed.
 		if rng.Float64() > 0.05 {
 			confirmed = max(confirmed, step-9-rng.Uint64N(3))
-			ring.Confirm(confirmed, 0xffff)
+			ring.Confirm(confirmed, 0xffff, 0)
 		}
-		bytes += len(ring.AppendPacket(nil, MaxPacket, ring.Newest())) + head
+		bytes += len(ring.AppendPacket(nil, MaxPacket)) + head
 	}
 	mean := float64(bytes) / steps
 	t.Logf("%.1f bytes in a datagram", mean)
@@ -212,19 +212,22 @@ func TestInputsCostFewBytes(t *testing.T) {
 
 // Neither a buffer nor what reads packets into it takes more the more there are.
 func TestABufferTakesLittleMemory(t *testing.T) {
-	if n := unsafe.Sizeof(Buffer{}); n > MaxMemory {
-		t.Errorf("a buffer takes %d bytes", n)
+	for steps, most := range map[uintptr]uintptr{window: MaxMemory, MostWindow: MostMemory} {
+		if n := unsafe.Sizeof(Buffer{}) + steps*unsafe.Sizeof(waiting{}); n > most {
+			t.Errorf("a buffer of %d steps takes %d bytes", steps, n)
+		}
 	}
 	f := opaque()
-	b, reader, ring := new(Buffer), NewReader(f), NewRing(f)
+	var due Due
+	b, reader, ring := NewBuffer(window), NewReader(f, LeastRepeats), NewRing(f, hz60)
 	for step := uint64(1); step <= 1000; step++ {
 		in := ring.Add(step, View{})
 		in.Blobs[0] = append(in.Blobs[0][:0], make([]byte, MaxSize)...)
 		in.Blobs[0][0] = byte(step % 100)
-		b.Take(reader, ring.AppendPacket(nil, 1000, step), step-1)
-		b.Next(step)
+		b.Take(reader, ring.AppendPacket(nil, 1000), step-1)
+		b.Next(step, &due)
 	}
-	if n := cap(reader.scratch) + cap(reader.encoded); b.Counts().Applied != 1000 || n > 4*Repeats*MaxSize {
+	if n := cap(reader.scratch) + cap(reader.encoded); b.Counts().Applied != 1000 || n > 4*LeastRepeats*MaxSize {
 		t.Errorf("after %d inputs a reader keeps %d bytes", b.Counts().Applied, n)
 	}
 }
@@ -234,9 +237,9 @@ func TestABufferTakesLittleMemory(t *testing.T) {
 func TestStepsAreThoseNearestToWhatIsDue(t *testing.T) {
 	const done, half = 100_000, 1 << 15
 	for step, want := range map[uint64]Counts{done + half: {Ahead: 1}, done + 1 - half: {Late: 1}, done + 1: {}, done: {Late: 1}} {
-		ring := NewRing(opaque())
+		ring := NewRing(opaque(), hz60)
 		ring.Add(step, View{})
-		if counts, _ := new(Buffer).Take(NewReader(opaque()), ring.AppendPacket(nil, 100, step), done); counts != want {
+		if counts, _ := NewBuffer(window).Take(NewReader(opaque(), LeastRepeats), ring.AppendPacket(nil, 100), done); counts != want {
 			t.Errorf("step %d, when %d has run: %+v, want %+v", step, done, counts, want)
 		}
 	}

@@ -6,9 +6,11 @@ import (
 )
 
 const (
-	stepBits  = 16
-	olderBits = 4
-	headBits  = stepBits + olderBits + 1
+	stepBits       = 16
+	olderBits      = 8
+	generationBits = 2
+	// generations is how many there are before the first one comes again.
+	generations = 1 << generationBits
 )
 
 // widen returns the step nearest to near with these lowest bits.
@@ -23,20 +25,22 @@ func widen(near, low uint64) uint64 {
 // Reader reads packets, one after the other. It belongs to one goroutine.
 type Reader struct {
 	form *Form
+	most int // inputs in a packet
 	bits wire.BitReader
 	left int // inputs
 	read int
 	gaps bool
 	step uint64
+	turn uint8 // the generation
 	line viewLine
 	// The input that was read last, the one before it, and room for the next.
 	now, newer, spare codec.Values
 	scratch, encoded  []byte
 }
 
-// NewReader makes a reader of packets in this form.
-func NewReader(f *Form) *Reader {
-	return &Reader{form: f, now: f.values(), newer: f.values(), spare: f.values()}
+// NewReader makes a reader of packets in this form, of so many inputs at most.
+func NewReader(f *Form, repeats int) *Reader {
+	return &Reader{form: f, most: repeats, now: f.values(), newer: f.values(), spare: f.values()}
 }
 
 // Begin begins a packet of a sender that is about at the step near.
@@ -45,7 +49,8 @@ func (r *Reader) Begin(packet []byte, near uint64) {
 	r.step = widen(near, r.bits.Take(stepBits))
 	r.left = 1 + int(r.bits.Take(olderBits))
 	r.gaps = r.bits.Bit()
-	if r.read = 0; r.step == 0 {
+	r.turn = uint8(r.bits.Take(generationBits))
+	if r.read = 0; r.step == 0 || r.left > r.most {
 		r.bits.Fail(ErrPacket)
 	}
 	r.line = viewLine{advance: places}
@@ -67,6 +72,9 @@ func (r *Reader) Next() bool {
 
 // Step is the step of the input that Next has come to.
 func (r *Reader) Step() uint64 { return r.step }
+
+// Generation is that of the packet's inputs.
+func (r *Reader) Generation() uint8 { return r.turn }
 
 // Read reads that input, without which there is no older one. It reports false if it makes no
 // sense. The values are valid until the next call.
@@ -121,8 +129,8 @@ type item struct {
 	v    codec.Values
 }
 
-// append writes inputs, the newest first, as many of the newest as fit limit.
-func (w *writer) append(dst []byte, limit int, list []*item) []byte {
+// append writes inputs of a generation, the newest first, as many of the newest as fit limit.
+func (w *writer) append(dst []byte, limit int, generation uint8, list []*item) []byte {
 	if len(list) == 0 {
 		return dst
 	}
@@ -132,6 +140,7 @@ func (w *writer) append(dst []byte, limit int, list []*item) []byte {
 	w.bits.Put(newest&(1<<stepBits-1), stepBits)
 	w.bits.Put(0, olderBits) // filled in below
 	w.bits.Bit(gaps)
+	w.bits.Put(uint64(generation), generationBits)
 	line := viewLine{advance: places}
 	written := 0
 	base, newer := &w.form.zero, (*codec.Values)(nil)

@@ -1,20 +1,22 @@
 package input
 
-import "github.com/netloop/netloop/internal/codec"
+import (
+	"time"
 
-// Kept is how many inputs a client keeps: as many as a server may hold, and those that have run and
+	"github.com/netloop/netloop/internal/codec"
+)
+
+// Ring holds the newest inputs that a client has made, by their steps, so that an input can be sent
+// again: those of two windows, which are as many as a server may hold, and those that have run and
 // of which the client has not heard yet.
-const Kept = 2 * Window
-
-// Ring holds the newest inputs that a client has made, by their steps. None goes before its step is
-// known to have run, so that an input can be sent again, and none has to be made twice.
 type Ring struct {
-	form   *Form
-	slots  [Kept]made
-	newest uint64 // step; 0 before the first
-	done   uint64 // the server has run the steps up to this one
-	w      writer
-	list   [Repeats]*item // scratch
+	form       *Form
+	slots      []made
+	newest     uint64 // step; 0 before the first
+	done       uint64 // the server has run the steps up to this one
+	generation uint8
+	w          writer
+	list       []*item // scratch, as long as a packet may be
 }
 
 // made is an input, and whether the server is known to have it. Step 0 is none.
@@ -23,25 +25,41 @@ type made struct {
 	came bool
 }
 
-// NewRing makes an empty ring.
-func NewRing(f *Form) *Ring {
-	r := &Ring{form: f, w: writer{form: f}}
+// NewRing makes an empty ring for fixed steps of a length.
+func NewRing(f *Form, step time.Duration) *Ring {
+	r := &Ring{form: f, slots: make([]made, 2*Window(step)), w: writer{form: f}, list: make([]*item, Repeats(step))}
 	for i := range r.slots {
 		r.slots[i].v = f.values()
 	}
 	return r
 }
 
+func (r *Ring) slot(step uint64) *made { return &r.slots[step%uint64(len(r.slots))] }
+
 // Wants reports whether the input of a step is to be made: none was made for the step or a later
-// one, and there is room. A server in which no step runs for long would not take it either.
-func (r *Ring) Wants(step uint64) bool { return step > r.newest && step <= r.done+Kept }
+// one. It does not depend on what the server has run, because a room that sleeps says nothing.
+func (r *Ring) Wants(step uint64) bool { return step > r.newest }
 
 // Add makes room for the input of a step that the ring wants and returns it, to be filled in.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
-	s := &r.slots[step%Kept]
+	s := r.slot(step)
 	s.step, s.view, s.came = step, view.rounded(), false
 	r.newest = step
 	return &s.v
+}
+
+// SetBack discards the inputs of steps after this one and begins another generation: the server has
+// left out the time in which they were to run, and takes new ones for these steps.
+func (r *Ring) SetBack(step uint64) {
+	r.generation = (r.generation + 1) % generations
+	r.newest = min(r.newest, step)
+	for i := range r.slots {
+		s := &r.slots[i]
+		s.came = false // The server discards what waits.
+		if s.step > step {
+			s.step = 0
+		}
+	}
 }
 
 // Newest is the step of the newest input, 0 before the first.
@@ -49,27 +67,32 @@ func (r *Ring) Newest() uint64 { return r.newest }
 
 // At returns the input of a step, while it is kept.
 func (r *Ring) At(step uint64) (*codec.Values, bool) {
-	s := &r.slots[step%Kept]
+	s := r.slot(step)
 	return &s.v, step > 0 && s.step == step
 }
 
 // Withdraw takes back the input of the newest step: it cannot travel.
 func (r *Ring) Withdraw(step uint64) {
-	r.slots[step%Kept].step = 0
+	r.slot(step).step = 0
 }
 
-// Confirm takes which inputs the server has, as Buffer.Status said.
-func (r *Ring) Confirm(newest uint64, before uint16) {
+// Confirm takes which inputs of a generation the server has, as Buffer.Status said. It reports
+// false for another generation than the present one.
+func (r *Ring) Confirm(newest uint64, before uint16, generation uint8) bool {
+	if generation != r.generation {
+		return false
+	}
 	r.confirm(newest)
-	for i := range uint64(Repeats) {
+	for i := range uint64(16) {
 		if before>>i&1 != 0 && newest > i+1 {
 			r.confirm(newest - 1 - i)
 		}
 	}
+	return true
 }
 
 func (r *Ring) confirm(step uint64) {
-	if s := &r.slots[step%Kept]; s.step == step {
+	if s := r.slot(step); s.step == step {
 		s.came = true
 	}
 }
@@ -77,12 +100,12 @@ func (r *Ring) confirm(step uint64) {
 // Done says that the server has run the steps up to this one.
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
-// AppendPacket appends a packet of at most limit bytes: the input of a step, and those before it
-// down to the oldest that may still have to come. Without any it appends nothing.
-func (r *Ring) AppendPacket(dst []byte, limit int, newest uint64) []byte {
+// AppendPacket appends a packet of at most limit bytes: the newest input, and those before it down
+// to the oldest that may still have to come. Without any it appends nothing.
+func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
-	for step := newest; step > r.done && n < Repeats && newest-step < Kept; step-- {
-		s := &r.slots[step%Kept]
+	for step := r.newest; step > r.done && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {
+		s := r.slot(step)
 		if s.step != step {
 			continue
 		}
@@ -92,5 +115,5 @@ func (r *Ring) AppendPacket(dst []byte, limit int, newest uint64) []byte {
 			open = n
 		}
 	}
-	return r.w.append(dst, limit, r.list[:open])
+	return r.w.append(dst, limit, r.generation, r.list[:open])
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // magic begins every file; its last byte is the version of the format.
-const magic = "netloop recording\n\x01"
+const magic = "netloop recording\n\x02"
 
 const (
 	// MaxHead bounds the head: room and settings are a few kilobytes.

@@ -27,6 +27,7 @@ type inputs struct {
 	stepAt   time.Duration // game time of the running step
 	times    []tickTime    // by tick: netvar.Horizon of them
 	orphans  uint64        // packets without a handler
+	running  input.Due     // scratch
 	place    guard.Place
 	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
 }
@@ -38,9 +39,8 @@ type dueStep struct {
 	at    time.Duration
 }
 
-// InputHandler runs the game's handler of an input. missed is 0 if it has come for its step, and
-// otherwise counts the steps in a row without theirs: then the message is the last one that came.
-type InputHandler func(from *Client, message []byte, missed int)
+// InputHandler runs the game's handler of the input that is due.
+type InputHandler func(from *Client, due *input.Due)
 
 var errInputTwice = errors.New("Input.Handle is called twice in a room")
 
@@ -61,9 +61,12 @@ func (r *Room) prepareInputs() {
 	in := &r.inputs
 	in.place = guard.Place{Kind: guard.Handler, Name: "input"}
 	if in.declared = r.schema.Input(); in.declared != nil {
-		in.reader, in.times = input.NewReader(in.declared.Form()), make([]tickTime, netvar.Horizon)
+		in.reader, in.times = input.NewReader(in.declared.Form(), r.inputRepeats()), make([]tickTime, netvar.Horizon)
 	}
 }
+
+// inputRepeats is the most inputs in a packet of this room's clients.
+func (r *Room) inputRepeats() int { return input.Repeats(r.spec.Fixed.Period()) }
 
 // takeInputs takes a packet of inputs.
 func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
@@ -72,7 +75,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 		return
 	}
 	if c.inputs == nil {
-		c.inputs, c.margins = new(input.Buffer), new(margins)
+		c.inputs, c.margins = input.NewBuffer(input.Window(r.spec.Fixed.Period())), new(margins)
 	}
 	before, _, ok := c.inputs.Status()
 	counts, fresh := c.inputs.Take(r.inputs.reader, a.State, r.now.FixedStep)
@@ -82,7 +85,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 		c.early = r.stepDue(newest) - a.At
 		c.sight.arrived(c.early)
 		if ok { // All since then came now.
-			newest = max(before+1, newest-min(newest, input.Repeats-1))
+			newest = max(before+1, newest-min(newest, uint64(r.inputRepeats()-1)))
 		}
 		c.margins.add(a.At, r.stepDue(newest)-a.At)
 	}
@@ -107,30 +110,30 @@ func (r *Room) applyInputs() {
 		if c.inputs == nil || c.kicked != nil {
 			continue
 		}
-		message, missed, ok := c.inputs.Next(r.now.FixedStep)
-		if !ok {
+		due := &r.inputs.running
+		if !c.inputs.Next(r.now.FixedStep, due) {
 			continue
 		}
-		if missed > 0 {
+		if due.Own {
+			r.inputs.counts.Applied++
+		} else {
 			r.inputs.counts.Missed++
 			c.toTell = true
-		} else {
-			r.inputs.counts.Applied++
 		}
-		if string(message) != string(r.sleep.none) {
+		if string(due.Message) != string(r.sleep.none) || len(due.Late) > 0 {
 			r.stir()
 		}
 		c.look()
-		r.applyInput(c, message, missed)
+		r.applyInput(c, due)
 	}
 	r.from = nil
 }
 
 // applyInput runs one input. A panic costs this one alone.
-func (r *Room) applyInput(c *Client, message []byte, missed int) {
+func (r *Room) applyInput(c *Client, due *input.Due) {
 	defer r.guard.Recover(&r.inputs.place, nil)
 	r.from = c
-	r.inputs.apply(c, message, missed)
+	r.inputs.apply(c, due)
 }
 
 // tellInputs tells a client what became of its inputs, if that has changed.
@@ -143,7 +146,7 @@ func (c *Client) tellInputs() {
 	if !ok {
 		return
 	}
-	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Missed()}
+	st := transport.InputStatus{Newest: newest, Before: before, Early: c.early, Missed: c.inputs.Missed(), Generation: c.inputs.Generation()}
 	c.session.TellInputs(st)
 	c.room.leaving.inputStatus(c.id, &st)
 }

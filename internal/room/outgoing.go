@@ -114,7 +114,7 @@ func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
 		return
 	}
 	o.begin(sentInputStatus, id)
-	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed} {
+	for _, v := range [...]uint64{s.Newest, uint64(s.Before), uint64(s.Early), s.Missed, uint64(s.Generation)} {
 		o.buf = wire.AppendUvarint(o.buf, v)
 	}
 	o.end()

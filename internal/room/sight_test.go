@@ -68,7 +68,7 @@ func (a *aimer) see(v input.View) netloop.View {
 	a.ring.Done(a.tick)
 	a.ring.Add(step, v)
 	at := a.room.Timeline().GameTime(a.tick) - a.early
-	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs, a.ring.Newest())})
+	a.push(a.guest, transport.Arrival{Kind: transport.Inputs, At: at, State: a.ring.AppendPacket(nil, transport.MaxInputs)})
 	n := len(a.views)
 	if a.silent(); len(a.views) != n+1 {
 		a.t.Fatalf("%d inputs ran in a step", len(a.views)-n)

@@ -45,7 +45,8 @@ func (r *Room) prepareSleep() {
 	r.inbox.Rouse = r.rouse
 	r.inbox.Idle = func([]byte) bool { return true } // Nobody takes inputs that were not declared.
 	if in := r.schema.Input(); in != nil {
-		r.inbox.Idle, r.sleep.none = in.Form().Idle, in.Form().None()
+		form, repeats := in.Form(), r.inputRepeats()
+		r.inbox.Idle, r.sleep.none = func(packet []byte) bool { return form.Idle(packet, repeats) }, form.None()
 	}
 }
 
@@ -120,7 +121,8 @@ func (r *Room) settled() bool {
 		}
 	}
 	return !slices.ContainsFunc(r.clients.list, func(c *Client) bool {
-		return c.kicked != nil || c.dropped == nil && (c.due || c.toTell || !c.peer.Settled())
+		inputs := c.inputs != nil && !c.inputs.Still(r.now.FixedStep, r.sleep.none)
+		return c.kicked != nil || inputs || c.dropped == nil && (c.due || c.toTell || !c.peer.Settled())
 	})
 }
 

@@ -30,7 +30,7 @@ func (s *Schema) AddInput(c Codec) *Input {
 	if c.plan != nil {
 		if size, largest := c.plan.MaxSize(); size > input.MaxSize {
 			panic(fmt.Sprintf("netloop: NewInput: an input takes up to %d bytes, most of them for %s, and %d are the most, because a datagram repeats up to %d of them: use quant, range and max, or send by an RPC what is not done in every step",
-				size, largest, input.MaxSize, input.Repeats))
+				size, largest, input.MaxSize, input.LeastRepeats))
 		}
 	}
 	s.input = &Input{Schema: s, InputCodec: newInputCodec(c)}

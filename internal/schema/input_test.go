@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -19,7 +20,7 @@ func newInput[M any](t *testing.T) (*Input, *codec.Values) {
 		t.Fatal(err)
 	}
 	in := New("controls", 1, 0).AddInput(c)
-	return in, input.NewRing(in.Form()).Add(1, input.View{})
+	return in, input.NewRing(in.Form(), time.Second/60).Add(1, input.View{})
 }
 
 func mustAppend(t *testing.T, c Codec, m any) []byte {

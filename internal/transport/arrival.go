@@ -94,12 +94,13 @@ type Arrival struct {
 
 // InputStatus says which inputs of a client have come: that of the fixed step Newest, and those of
 // the 16 before it, of which bit n is Newest - 1 - n. Early is how long before its deadline that of
-// Newest came, Missed how many steps have run without theirs.
+// Newest came, Missed how many steps have run without theirs. Generation is that of the inputs.
 type InputStatus struct {
-	Newest uint64
-	Before uint16
-	Early  time.Duration
-	Missed uint64
+	Newest     uint64
+	Before     uint16
+	Early      time.Duration
+	Missed     uint64
+	Generation uint8
 }
 
 // Range is a range of state packet ids, both ends included.

@@ -38,7 +38,7 @@ var (
 	closeFields     = layout{1: varint, 2: sized}
 	timeScaleFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 	overloadFields  = layout{1: varint, 2: varint}
-	statusFields    = layout{1: varint, 2: varint, 3: varint, 4: varint}
+	statusFields    = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 )
 
 // datagram is a datagram whose envelope is sound. Its slices point into the bytes.
@@ -114,6 +114,8 @@ func parseInputStatus(b []byte) (*InputStatus, error) {
 			s.Early = time.Duration(min(max(us, -maxEarly), maxEarly)) * time.Microsecond
 		case 4:
 			s.Missed = w.value
+		case 5:
+			s.Generation = uint8(w.value % 4)
 		}
 	}
 	return s, w.err

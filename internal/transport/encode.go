@@ -227,16 +227,17 @@ func appendInputs(dst, packet []byte) []byte {
 }
 
 // maxInputStatus is the length of the longest encoded field. A duration in µs has 9 bytes at most.
-const maxInputStatus = 2 + 11 + 4 + 9 + 11
+const maxInputStatus = 2 + 11 + 4 + 9 + 11 + 2
 
 func appendInputStatus(dst []byte, s InputStatus) []byte {
 	early := protowire.EncodeZigZag(s.Early.Microseconds())
-	size := sizeField(s.Newest) + sizeField(uint64(s.Before)) + sizeField(early) + sizeField(s.Missed)
+	size := sizeField(s.Newest) + sizeField(uint64(s.Before)) + sizeField(early) + sizeField(s.Missed) + sizeField(uint64(s.Generation))
 	dst = appendHead(dst, fieldInputStatus, size)
 	dst = appendField(dst, 1, s.Newest)
 	dst = appendField(dst, 2, uint64(s.Before))
 	dst = appendField(dst, 3, early)
-	return appendField(dst, 4, s.Missed)
+	dst = appendField(dst, 4, s.Missed)
+	return appendField(dst, 5, uint64(s.Generation))
 }
 
 func appendState(dst, packet []byte) []byte {

@@ -70,7 +70,7 @@ func goldens(t *testing.T) map[string][]byte {
 	server.Flush(0)
 	vectors["datagram-server"], _ = server.appendDatagram(nil, 2_000_300)
 	server.datagramSent(0, 0, nil)
-	server.TellInputs(InputStatus{Newest: 300, Before: 0b101, Early: -1500 * time.Microsecond, Missed: 7})
+	server.TellInputs(InputStatus{Newest: 300, Before: 0b101, Early: -1500 * time.Microsecond, Missed: 7, Generation: 1})
 	server.Slot().Packets = [][]byte{{0xde, 0xad, 0xbe, 0xef}}
 	server.Flush(0)
 	vectors["datagram-input-status"], _ = server.appendDatagram(nil, 0)

@@ -13,7 +13,7 @@ import (
 var status = InputStatus{Newest: 300, Before: 0x8001, Early: -1500 * time.Microsecond, Missed: 7}
 
 func protoStatus(s InputStatus) *netloopv1.InputStatus {
-	return &netloopv1.InputStatus{Newest: s.Newest, Before: uint32(s.Before), EarlyUs: s.Early.Microseconds(), Missed: s.Missed}
+	return &netloopv1.InputStatus{Newest: s.Newest, Before: uint32(s.Before), EarlyUs: s.Early.Microseconds(), Missed: s.Missed, Generation: uint32(s.Generation)}
 }
 
 // Inputs that have not left stay until they have, or newer ones take their place.
@@ -60,7 +60,7 @@ func TestInputsEqualProtoMarshalAndArrive(t *testing.T) {
 		t.Error("a packet of inputs leaves twice")
 	}
 
-	for i, s := range []InputStatus{status, {}, {Newest: math.MaxUint64, Before: math.MaxUint16, Early: -time.Hour, Missed: math.MaxUint64}} {
+	for i, s := range []InputStatus{status, {}, {Newest: math.MaxUint64, Before: math.MaxUint16, Early: -time.Hour, Missed: math.MaxUint64, Generation: 3}} {
 		server.TellInputs(s)
 		server.Slot().Packets = [][]byte{{1}}
 		server.Flush(0)
@@ -75,7 +75,7 @@ func TestInputsEqualProtoMarshalAndArrive(t *testing.T) {
 			t.Errorf("%+v", as)
 		}
 	}
-	longest := InputStatus{Newest: math.MaxUint64, Before: math.MaxUint16, Early: math.MinInt64, Missed: math.MaxUint64}
+	longest := InputStatus{Newest: math.MaxUint64, Before: math.MaxUint16, Early: math.MinInt64, Missed: math.MaxUint64, Generation: 3}
 	if n := len(appendInputStatus(nil, longest)); n != maxInputStatus {
 		t.Errorf("the longest status of inputs takes %d bytes, want %d", n, maxInputStatus)
 	}

@@ -14,6 +14,7 @@ import { Prediction, type Surroundings } from "./predict/prediction.js";
 import { Acking } from "./session/reception.js";
 import { statsOf } from "./stats.js";
 import type { ApplyResult, Replicated } from "./state/replica.js";
+import type { InputStatus } from "./wire/frames.js";
 import { ClassObjects, Listeners, type World } from "./view/classes.js";
 import { Entity } from "./view/entity.js";
 import { Playout } from "./view/playout.js";
@@ -41,6 +42,8 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   private sample: ((f: Frame) => unknown) | undefined;
   private repeat: ((last: any, missed: number) => unknown) | undefined;
   private ring: InputRing | undefined;
+  /** Times that the ring has followed steps that were set back. */
+  private backs = 0;
   private told = { newest: 0, missed: 0, early: 0 };
   private stepping = false;
   private stepped = -Infinity;
@@ -116,8 +119,10 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     for (let step = first; step < first + count; step++) {
       this.fixedStep = step;
       this.frameOf(step);
-      this.makeInput(step);
-      if (this.live && this.prediction.classes.length > 0) this.prediction.step(step);
+      // A frame in which the steps were set back runs steps that are no more due.
+      const due = this.live && step <= this.time.steps.done;
+      if (due) this.makeInput(step);
+      if (due && this.prediction.classes.length > 0) this.prediction.step(step);
       this.tell(systems);
     }
     this.fixedStep = undefined;
@@ -154,12 +159,12 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   private flush(now: number): void {
     const { link } = this;
     if (!link || !this.live || this.closed) return;
-    const { line, lead, steps } = this.time;
-    const newest = this.ring ? Math.min(this.ring.newest, steps.done) : 0;
+    const { line, lead } = this.time;
+    const newest = this.ring?.newest ?? 0;
     const early = !this.ring || !lead.on ? line.tickMs / 4 : newest > lead.left ? line.tickMs / 2 : -line.tickMs / 2;
     let beat = false;
     if (this.pace.due(now, link.heard, early, line.tickMs)) {
-      const packet = this.ring?.packet(newest);
+      const packet = this.ring?.packet();
       if (packet) {
         link.giveInputs(packet);
         lead.flush(now, newest);
@@ -307,8 +312,16 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   private makeInput(step: number): void {
     const { lead, line } = this.time;
     const type = this.served?.input;
-    if (!this.sample || !this.live || !lead.on || !type) return;
-    this.ring ??= new InputRing(new InputWriter(type));
+    if (!this.sample || !lead.on || !type) return;
+    if (!this.ring) {
+      this.ring = new InputRing(new InputWriter(type), line.window, line.repeats);
+      this.backs = lead.backs;
+    }
+    if (this.backs !== lead.backs) {
+      this.backs = lead.backs;
+      this.told.newest = 0;
+      this.ring.setBack(lead.back);
+    }
     this.ring.ran(line.fixedSteps(this.replica!.tick));
     if (step < lead.first || !this.ring.wants(step)) return;
     const tick = this.replica!.tick;
@@ -320,9 +333,8 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     });
   }
 
-  protected inputsTold(s: { newest: number; before: number; early: number; missed: number }): void {
-    if (!this.ring) return;
-    this.ring.confirm(s.newest, s.before);
+  protected inputsTold(s: InputStatus): void {
+    if (!this.ring?.confirm(s.newest, s.before, s.generation)) return;
     this.time.lead.take(this.frame.now, this.time.line, s.newest, s.early);
     if (s.newest < this.told.newest || s.missed < this.told.missed) return;
     this.told = s;
@@ -332,7 +344,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   /** The input that the server has for a step: that of the step, or what it makes of the last one before. */
   inputOf(step: number): { input: unknown } | undefined {
     if (!this.ring) return undefined;
-    for (let missed = 0; missed < 64 && missed < step; missed++) {
+    for (let missed = 0; missed < this.time.line.window && missed < step; missed++) {
       const input = this.ring.at(step - missed);
       if (input !== undefined) return { input: missed > 0 && this.repeat ? this.repeat(input, missed) : input };
     }

@@ -14,7 +14,7 @@ import { Reception } from "./session/reception.js";
 import { Refusals, Snapshots, Verification } from "./session/receiving.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
 import { same } from "./wire/bytes.js";
-import type { Message, Welcome } from "./wire/frames.js";
+import type { InputStatus, Message, Welcome } from "./wire/frames.js";
 
 /** What a way in needs: who may win, and what is said about the server. */
 export interface Route {
@@ -81,7 +81,7 @@ export abstract class Connection {
   protected abstract appliedState(result: ApplyResult | undefined): void;
   protected abstract wholeSnapshot(result: ApplyResult, at: number, bytes: number): void;
   protected abstract epochMoved(tick: number, by: number): void;
-  protected abstract inputsTold(s: { newest: number; before: number; early: number; missed: number }): void;
+  protected abstract inputsTold(s: InputStatus): void;
   protected abstract overloaded(level: number): void;
   /** Another connection: what is counted per connection begins anew. */
   protected abstract connectedAgain(): void;

@@ -107,22 +107,26 @@ test("protobuf messages of the schema travel as protobuf has them", () => {
 
 test("inputs are repeated until the server has them, and none is made twice", () => {
   const type = messageOf("{Turn int8}") as MessageType;
-  const ring = new InputRing(new InputWriter(type));
+  const ring = new InputRing(new InputWriter(type), 128, 16);
   for (let step = 1; step <= 5; step++) {
     assert.ok(ring.wants(step));
     ring.add(step, { Turn: step }, undefined);
   }
-  assert.ok(!ring.wants(5) && ring.wants(6) && !ring.wants(200));
-  const older = (p: Uint8Array | undefined) => p && p[2]! & 15;
-  assert.equal(older(ring.packet(5)), 4);
-  ring.confirm(2, 0b1);
-  assert.equal(older(ring.packet(5)), 2, "what it has at the end is left out");
-  ring.confirm(5, 0b11);
-  assert.equal(ring.packet(5), undefined);
+  assert.ok(!ring.wants(5) && ring.wants(6) && ring.wants(100_000));
+  const older = (p: Uint8Array | undefined) => p && p[2]!;
+  assert.equal(older(ring.packet()), 4);
+  ring.confirm(2, 0b1, 0);
+  assert.equal(older(ring.packet()), 2, "what it has at the end is left out");
+  ring.confirm(5, 0b11, 0);
+  assert.equal(ring.packet(), undefined);
   ring.ran(4);
   ring.add(6, { Turn: 6 }, undefined);
-  assert.equal(older(ring.packet(6)), 0);
+  assert.equal(older(ring.packet()), 0);
   assert.deepEqual([ring.at(6), ring.at(7)], [{ Turn: 6 }, undefined]);
+  ring.setBack(5);
+  assert.ok(ring.wants(6) && !ring.wants(5) && ring.at(6) === undefined && !ring.confirm(5, 0, 0));
+  ring.add(6, { Turn: 7 }, undefined);
+  assert.equal(older(ring.packet()), 1, "the server discards what waits, so it is sent again");
   assert.deepEqual(viewOf({ from: 8, to: 10, alpha: 0.51 }), { from: 8, to: 10, alpha: 32 });
   assert.deepEqual(viewOf({ from: 8, to: 10, alpha: 1.2 }), { from: 10, to: 10, alpha: 0 });
 });

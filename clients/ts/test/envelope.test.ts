@@ -87,7 +87,7 @@ test("the datagrams of a server are read as the page says", () => {
   assert.deepEqual(all[0], { kind: Arrived.Time, times: [1, 2, 2.0003, 3] });
   assert.deepEqual(all[1], { kind: Arrived.State, at: 3, bytes: Uint8Array.of(0xde, 0xad, 0xbe, 0xef) });
   assert.equal(all[2].kind === Arrived.Message && all[2].message.method, 5);
-  assert.deepEqual(all[4], { kind: Arrived.Inputs, status: { newest: 300, before: 5, early: -1.5, missed: 7 } });
+  assert.deepEqual(all[4], { kind: Arrived.Inputs, status: { newest: 300, before: 5, early: -1.5, missed: 7, generation: 1 } });
 });
 
 test("a datagram counts once, in whatever order it comes, and not if it is 1 024 behind", () => {

@@ -2710,7 +2710,9 @@ type InputStatus struct {
 	// negative if it was late.
 	EarlyUs int64 `protobuf:"zigzag64,3,opt,name=early_us,json=earlyUs,proto3" json:"early_us,omitempty"`
 	// How many fixed steps have run without their input, over all connections.
-	Missed        uint64 `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"`
+	Missed uint64 `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"`
+	// The generation of the inputs that newest and before speak of, modulo 4.
+	Generation    uint32 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2769,6 +2771,13 @@ func (x *InputStatus) GetEarlyUs() int64 {
 func (x *InputStatus) GetMissed() uint64 {
 	if x != nil {
 		return x.Missed
+	}
+	return 0
+}
+
+func (x *InputStatus) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -3055,12 +3064,15 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"request_ns\x18\x01 \x01(\x04R\trequestNs\x12\x1f\n" +
 	"\vreceived_ns\x18\x02 \x01(\x04R\n" +
 	"receivedNs\x12\x17\n" +
-	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"p\n" +
+	"\asent_ns\x18\x03 \x01(\x04R\x06sentNs\"\x90\x01\n" +
 	"\vInputStatus\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x04R\x06newest\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\rR\x06before\x12\x19\n" +
 	"\bearly_us\x18\x03 \x01(\x12R\aearlyUs\x12\x16\n" +
-	"\x06missed\x18\x04 \x01(\x04R\x06missed\"\xf4\x02\n" +
+	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\rR\n" +
+	"generation\"\xf4\x02\n" +
 	"\bDatagram\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04acks\x18\x02 \x01(\v2\x15.netloop.v1.AckRangesR\x04acks\x12:\n" +

@@ -3,16 +3,20 @@
 
 import type { Timeline } from "./timeline.js";
 
-const KEPT = 128;
+/** Measures of the last second. */
+const NEEDS = 128;
 const SLEW = 1 / 100;
+/** While the last STARVED inputs came too late, the lead grows faster, which is felt. */
+const STARVED_SLEW = 1 / 20;
+const STARVED = 4;
 const FAR = 250;
 const PATIENCE = 1500;
 const START = 3;
 const BEGUN = 16;
 const MOST_EARLY = 10_000;
 export const MOST_INTERVAL = 100;
-/** By how many steps an epoch may move until the steps are set back rather than stand still. */
-const STILL = 16;
+/** For how many ms steps stand still at most when the server's time moves back: by more they are set back. */
+const STILL = 100;
 
 interface Made {
   step: number;
@@ -30,13 +34,16 @@ export class Lead {
   left = 0;
   jumps = 0;
   backs = 0;
+  /** The step to which the steps were set back last. */
+  back = 0;
+  private late = 0;
   private last = 0;
   private keep = 0;
   private owed = 0;
   private far = 0;
   private begun = false;
   private frame = 0;
-  private steps: Made[] = Array.from({ length: KEPT }, () => ({ step: 0, epochs: 0, at: 0, first: -1 }));
+  private steps: (Made | undefined)[] = [];
   private flushed = 0;
   private interval = 0;
   private told = 0;
@@ -44,7 +51,8 @@ export class Lead {
   private needs = new Needs();
 
   /** Begins, and returns where the steps stand then. */
-  begin(now: number, game: number, rtt: number, interval: number): number {
+  begin(now: number, game: number, rtt: number, interval: number, window: number): number {
+    this.steps = new Array(window);
     this.on = true;
     this.last = now;
     this.interval = interval;
@@ -58,7 +66,7 @@ export class Lead {
   restart(): void {
     this.needs = new Needs();
     this.begun = false;
-    this.far = 0;
+    this.far = this.late = 0;
   }
 
   /** Where the steps stand in a frame, in game time, that stood at a time before. It is never earlier. */
@@ -76,7 +84,7 @@ export class Lead {
       this.owed = Math.max(-off, 0);
       return at + Math.max(off, 0);
     }
-    const most = passed * SLEW;
+    const most = passed * (off > 0 && this.late >= STARVED && this.begun ? STARVED_SLEW : SLEW);
     return at + Math.min(Math.max(off, -most), most);
   }
 
@@ -95,16 +103,16 @@ export class Lead {
 
   /** The input of a step was made. */
   made(now: number, step: number): void {
-    this.steps[step % KEPT] = { step, epochs: this.epochs, at: now, first: -1 };
+    this.steps[step % this.steps.length] = { step, epochs: this.epochs, at: now, first: -1 };
   }
 
   /** The inputs up to a step have left. */
   flush(now: number, newest: number): void {
-    const s = this.steps[newest % KEPT]!;
-    if (newest <= this.left || s.step !== newest) return;
+    const s = this.steps[newest % this.steps.length];
+    if (newest <= this.left || s?.step !== newest) return;
     s.first = s.at;
-    const oldest = this.steps[(this.left + 1) % KEPT]!;
-    if (oldest.step === this.left + 1) {
+    const oldest = this.steps[(this.left + 1) % this.steps.length];
+    if (oldest?.step === this.left + 1) {
       s.first = oldest.at;
       this.interval += (Math.min(now - this.flushed, MOST_INTERVAL) - this.interval) / 8;
     }
@@ -114,23 +122,31 @@ export class Lead {
 
   /** Takes how early the input of a step came, when no newer one had come. */
   take(now: number, line: Timeline, step: number, early: number): void {
-    const s = this.steps[step % KEPT]!;
-    if (!this.on || step <= this.told || s.step !== step || s.first < 0 || s.epochs !== this.epochs || Math.abs(early) > MOST_EARLY) return;
+    const s = this.steps[step % this.steps.length];
+    if (!this.on || step <= this.told || s?.step !== step || s.first < 0 || s.epochs !== this.epochs || Math.abs(early) > MOST_EARLY) return;
     this.told = step;
+    this.late = early < 0 ? this.late + 1 : 0;
     this.needs.add(now, line.gameTime(line.stepTick(step)) - early - s.first);
   }
 
   /** Follows an epoch by which the server's time has moved back; true: the steps are to be set back. */
-  moved(by: number, line: Timeline): boolean {
+  moved(by: number): boolean {
     this.epochs++;
     this.needs.shift(-by);
-    if (by <= STILL * line.stepMs) {
+    if (by <= STILL) {
       this.owed += Math.max(by, 0);
       return false;
     }
     this.owed = 0;
     this.backs++;
     return true;
+  }
+
+  /** The steps were set back to this one: inputs of later ones are made again. */
+  setBack(step: number): void {
+    this.back = step;
+    this.left = Math.min(this.left, step);
+    this.told = Math.min(this.told, step);
   }
 }
 
@@ -159,7 +175,7 @@ class Needs {
 
   add(at: number, ahead: number): void {
     this.all.push({ at, ahead });
-    while (this.all.length > KEPT || at - this.all[0]!.at > SPAN) this.all.shift();
+    while (this.all.length > NEEDS || at - this.all[0]!.at > SPAN) this.all.shift();
     const sorted = this.all.map((n) => n.ahead).sort((a, b) => a - b);
     const n = sorted.length;
     this.few = sorted[Math.floor((n * 5) / 100)]!;

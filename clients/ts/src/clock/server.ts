@@ -57,9 +57,9 @@ export class ServerTime {
   /** Takes an epoch that the server has published, and returns by how much its time moved back. */
   moved(e: Epoch): number {
     const by = this.known ? e.at - this.line.deadline(this.epoch, e.tick) : 0;
-    if (this.known && this.lead.on && by !== 0 && this.lead.moved(by, this.line)) {
+    if (this.known && this.lead.on && by !== 0 && this.lead.moved(by)) {
       this.steps.setBack(this.line, by);
-      this.lead.left = Math.min(this.lead.left, this.steps.done); // Those of later steps leave again.
+      this.lead.setBack(this.steps.done);
     }
     this.epoch = e;
     this.known = true;
@@ -107,8 +107,9 @@ export class ServerTime {
   leads(now: number): void {
     if (this.lead.on || !this.known || !this.sync.ready) return;
     const interval = Math.max(this.line.tickMs, this.line.stepMs);
-    this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, interval));
+    this.steps.at = Math.max(this.steps.at, this.lead.begin(now, this.gameTime(now), this.sync.rtt, interval, this.line.window));
     this.lead.first = this.line.stepAt(this.steps.at).step;
+    this.steps.start(this.lead.first - 1); // This frame already makes an input.
   }
 
   /** How long ago a tick was due. */

@@ -1,9 +1,9 @@
 import type { Timeline } from "./timeline.js";
 
-/** More fixed steps in a frame would make a slow page slower: the rest is left out, and counted. */
-export const MAX_STEPS = 8;
-
-/** Says which fixed steps a frame runs, by game time, so that they are evenly spaced at all rates. */
+/**
+ * Says which fixed steps a frame runs, by game time, so that they are evenly spaced at all rates. More
+ * than line.mostSteps would make a slow page slower: the rest is left out, and counted.
+ */
 export class StepClock {
   /** The game time that the steps have come to. */
   at = 0;
@@ -15,16 +15,20 @@ export class StepClock {
   fraction = 0;
   private started = false;
 
+  /** Lets a clock that has not advanced yet begin behind a step. */
+  start(done: number): void {
+    if (this.started) return;
+    this.started = true;
+    this.done = Math.max(done, 0);
+  }
+
   /** Moves on to a game time: the frame runs count steps from first on. */
   advance(line: Timeline, to: number): void {
     this.at = Math.max(this.at, to);
     const { step, fraction } = line.stepAt(this.at);
-    if (!this.started) {
-      this.started = true;
-      this.done = step;
-    }
+    this.start(step);
     const behind = Math.max(step - this.done, 0);
-    const left = behind - Math.min(behind, MAX_STEPS);
+    const left = behind - Math.min(behind, line.mostSteps);
     this.jumped += left;
     this.first = this.done + left + 1;
     this.count = behind - left;

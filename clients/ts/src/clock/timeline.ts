@@ -17,12 +17,22 @@ export class Timeline {
   readonly tickMs: number;
   readonly stepMs: number;
 
+  /** For how many fixed steps inputs and predictions are kept: those of 2 s, as a power of two. */
+  readonly window: number;
+  /** The most inputs of a packet, those of 250 ms, and the most steps of a frame, those of 125 ms. */
+  readonly repeats: number;
+  readonly mostSteps: number;
+
   constructor(
     readonly tick: Rate,
     readonly fixed: Rate,
   ) {
     this.tickMs = (1000 * tick.den) / tick.num;
     this.stepMs = (1000 * fixed.den) / fixed.num;
+    const steps = (ms: number) => Math.floor((ms * 1e6) / Math.round(this.stepMs * 1e6));
+    this.window = Math.min(Math.max(2 ** Math.ceil(Math.log2(2000 / this.stepMs)), 64), 2048);
+    this.repeats = Math.min(Math.max(steps(250), 16), 256);
+    this.mostSteps = Math.max(steps(125), 8);
   }
 
   /** The game time of a tick, in ms. */

@@ -33,7 +33,6 @@ export interface EncodedInput {
 }
 
 const MAX_INPUT = 48;
-const MAX_INPUTS = 16;
 const MAX_PACKET = 900;
 const PLACES = 64;
 const MAX_ADVANCE = 2 ** 20;
@@ -64,28 +63,29 @@ export class InputWriter {
   }
 
   /**
-   * Writes one packet of the newest input and those before it, newest first: at most 16, of which
-   * those that do not fit into 900 bytes are left out. Views are as docs/WIRE.md has them: without
+   * Writes one packet of the newest input and those before it, newest first, of a generation: of
+   * them those that do not fit into 900 bytes are left out. Views are as docs/WIRE.md has them: without
    * one a player has looked on.
    */
-  write(inputs: readonly StepInput[]): Uint8Array {
-    for (let n = Math.min(inputs.length, MAX_INPUTS); ; n--) {
-      this.writeSome(inputs.slice(0, n));
+  write(inputs: readonly StepInput[], generation = 0): Uint8Array {
+    for (let n = inputs.length; ; n--) {
+      this.writeSome(inputs.slice(0, n), generation);
       if (n <= 1 || this.w.length <= 8 * MAX_PACKET) {
         return this.w.done();
       }
     }
   }
 
-  private writeSome(inputs: readonly StepInput[]): void {
+  private writeSome(inputs: readonly StepInput[], generation: number): void {
     const { w } = this;
     const gap = (i: number) => inputs[i - 1].step - inputs[i].step - 1;
     const gaps = inputs.some((_, i) => i > 0 && gap(i) > 0);
     const line = new ViewLine();
     w.reset();
     w.bits(inputs[0].step % 2 ** 16, 16);
-    w.bits(inputs.length - 1, 4);
+    w.bits(inputs.length - 1, 8);
     w.bit(gaps);
+    w.bits(generation, 2);
     for (let i = 0; i < inputs.length; i++) {
       if (gaps && i > 0) {
         w.len(gap(i));

@@ -1,12 +1,10 @@
-// The newest inputs that a client has made, by their steps. None goes before its step is known to
-// have run, so that an input can be sent again, and none has to be made twice.
+// The newest inputs that a client has made, by their steps, so that an input can be sent again.
 
 import type { EncodedInput, InputWriter, StepInput, View } from "../codec/index.js";
 import type { Moment } from "../view/playout.js";
 
-/** As many as a server may hold, and those that have run and of which the client has not heard yet. */
-const KEPT = 128;
-const REPEATS = 16;
+/** Of how many inputs before the newest the server says whether they have come. */
+const TOLD = 16;
 
 interface Slot extends StepInput {
   step: number;
@@ -17,36 +15,56 @@ interface Slot extends StepInput {
 
 export class InputRing {
   newest = 0;
-  private slots: (Slot | undefined)[] = new Array(KEPT);
+  /** Inputs of two windows: those that a server may hold, and those that have run unknown to the client. */
+  private slots: (Slot | undefined)[];
   private done = 0;
+  private generation = 0;
 
-  constructor(readonly writer: InputWriter) {}
+  constructor(
+    readonly writer: InputWriter,
+    window: number,
+    private repeats: number,
+  ) {
+    this.slots = new Array(2 * window);
+  }
 
-  /** Whether the input of a step is to be made: none was made for it or a later one, and there is room. */
+  /** Whether the input of a step is to be made. It does not depend on the server: a room that sleeps says nothing. */
   wants(step: number): boolean {
-    return step > this.newest && step <= this.done + KEPT;
+    return step > this.newest;
+  }
+
+  /** Discards the inputs of steps after this one: the server takes new ones, of another generation. */
+  setBack(step: number): void {
+    this.generation = (this.generation + 1) % 4;
+    this.newest = Math.min(this.newest, step);
+    this.slots.forEach((s, i) => {
+      if (s) s.came = false; // The server discards what waits.
+      if (s && s.step > step) this.slots[i] = undefined;
+    });
   }
 
   /** Keeps the input of a step; throws a RangeError for one that cannot travel. */
   add(step: number, value: unknown, view: View | undefined): void {
-    this.slots[step % KEPT] = { step, input: this.writer.encode(value), view, came: false };
+    this.slots[step % this.slots.length] = { step, input: this.writer.encode(value), view, came: false };
     this.newest = step;
   }
 
   /** The input of a step as the server reads it, while it is kept. */
   at(step: number): unknown {
-    const s = this.slots[step % KEPT];
+    const s = this.slots[step % this.slots.length];
     return step > 0 && s?.step === step ? this.writer.decode(s.input) : undefined;
   }
 
-  /** Takes which inputs the server has. */
-  confirm(newest: number, before: number): void {
+  /** Takes which inputs of a generation the server has; false: it is another generation than the present one. */
+  confirm(newest: number, before: number, generation: number): boolean {
+    if (generation !== this.generation) return false;
     this.came(newest);
-    for (let i = 0; i < REPEATS; i++) if ((before >> i) & 1 && newest > i + 1) this.came(newest - 1 - i);
+    for (let i = 0; i < TOLD; i++) if ((before >> i) & 1 && newest > i + 1) this.came(newest - 1 - i);
+    return true;
   }
 
   private came(step: number): void {
-    const s = this.slots[step % KEPT];
+    const s = this.slots[step % this.slots.length];
     if (s?.step === step) s.came = true;
   }
 
@@ -55,17 +73,17 @@ export class InputRing {
     this.done = Math.max(this.done, step);
   }
 
-  /** A packet of the input of a step and those before it down to the oldest that may still have to come. */
-  packet(newest: number): Uint8Array | undefined {
+  /** A packet of the newest input and those before it down to the oldest that may still have to come. */
+  packet(): Uint8Array | undefined {
     const list: Slot[] = [];
     let open = 0;
-    for (let step = newest; step > this.done && list.length < REPEATS && newest - step < KEPT; step--) {
-      const s = this.slots[step % KEPT];
+    for (let step = this.newest; step > this.done && list.length < this.repeats && this.newest - step < this.slots.length; step--) {
+      const s = this.slots[step % this.slots.length];
       if (s?.step !== step) continue;
       list.push(s);
       if (!s.came) open = list.length;
     }
-    return open > 0 ? this.writer.write(list.slice(0, open)) : undefined;
+    return open > 0 ? this.writer.write(list.slice(0, open), this.generation) : undefined;
   }
 }
 

@@ -7,9 +7,6 @@ import type { Entity } from "../view/entity.js";
 import type { Leaves } from "../view/leaves.js";
 import type { Predictor } from "./predictor.js";
 
-/** How many steps back a prediction is kept: as many as an input may be ahead of its server. */
-export const KEPT_STEPS = 64;
-
 /** Where an object of spawn comes from; step 0 is that of all others. */
 export interface Birth {
   step: number;
@@ -39,8 +36,8 @@ export class Predicted {
   wrong = false;
   birth: Birth = { step: 0, n: 0, awaited: false, inStep: false, unborn: false };
   shown = false;
-  private bytes: Uint8Array[] = new Array(KEPT_STEPS);
-  private flats: Float64Array[] = new Array(KEPT_STEPS);
+  private bytes: Uint8Array[];
+  private flats: Float64Array[];
   private leaves: Leaves;
   private was: Float64Array;
   private wasBytes: Uint8Array = NONE;
@@ -52,7 +49,11 @@ export class Predicted {
     readonly by: Predictor,
     readonly entity: Entity,
     known: number,
+    /** How many steps back the prediction is kept. */
+    private kept: number,
   ) {
+    this.bytes = new Array(kept);
+    this.flats = new Array(kept);
     this.leaves = entity.of.leaves;
     this.was = new Float64Array(this.leaves.size);
     this.offset = new Float64Array(this.leaves.size);
@@ -76,7 +77,7 @@ export class Predicted {
   }
 
   at(step: number): Uint8Array {
-    return this.bytes[step % KEPT_STEPS];
+    return this.bytes[step % this.kept];
   }
 
   /** Rounds the live state to what the wire carries, and makes it what is predicted for a step. */
@@ -87,12 +88,12 @@ export class Predicted {
   /** Makes bytes what is predicted for a step, and what the object goes on from. */
   put(step: number, bytes: Uint8Array): void {
     this.live = this.decode(bytes);
-    const i = step % KEPT_STEPS;
+    const i = step % this.kept;
     this.bytes[i] = bytes;
     this.leaves.flatten(this.live, (this.flats[i] ??= new Float64Array(this.leaves.size)));
     if (this.newest === 0 || step < this.first || step > this.newest + 1) this.first = step;
     this.held = this.newest = step;
-    this.first = Math.max(this.first, step - KEPT_STEPS + 1);
+    this.first = Math.max(this.first, step - this.kept + 1);
   }
 
   /** Makes the live state that of a step, if it is there. */
@@ -122,7 +123,7 @@ export class Predicted {
   remember(now: number): void {
     this.wasBytes = NONE;
     if (!this.has(this.held)) return;
-    this.was.set(this.flats[this.held % KEPT_STEPS]);
+    this.was.set(this.flats[this.held % this.kept]);
     this.wasBytes = this.at(this.held);
     this.move(this.was, now);
   }
@@ -138,7 +139,7 @@ export class Predicted {
   smoothen(now: number): void {
     const bytes = this.at(this.held);
     if (this.wasBytes === NONE || same(bytes, this.wasBytes)) return;
-    const is = this.flats[this.held % KEPT_STEPS];
+    const is = this.flats[this.held % this.kept];
     this.offside = false;
     const before = new Float64Array(this.leaves.size);
     this.leaves.flatten(this.decode(this.wasBytes), before);
@@ -162,10 +163,10 @@ export class Predicted {
 
   /** Writes what is to be drawn: what lies between the two newest steps, and what is left of a correction. */
   draw(out: Float64Array, last: number, fraction: number, now: number): void {
-    const to = this.flats[this.held % KEPT_STEPS];
+    const to = this.flats[this.held % this.kept];
     if (!to) this.leaves.flatten(this.live, out);
     else if (this.held > 0 && this.has(this.held - 1)) {
-      const from = this.flats[(this.held - 1) % KEPT_STEPS];
+      const from = this.flats[(this.held - 1) % this.kept];
       this.leaves.between(out, from, to, fraction + Math.max(last, this.held) - this.held);
     } else out.set(to);
     this.move(out, now);

@@ -9,7 +9,7 @@ import type { ServerTime } from "../clock/server.js";
 import type { ApplyResult } from "../state/replica.js";
 import type { Entity } from "../view/entity.js";
 import { same } from "../wire/bytes.js";
-import { KEPT_STEPS, Predicted, type Birth } from "./predicted.js";
+import { Predicted, type Birth } from "./predicted.js";
 import type { Predictor } from "./predictor.js";
 
 /** What predicting needs of the client. */
@@ -54,6 +54,11 @@ export class Prediction {
 
   constructor(private s: Surroundings) {}
 
+  /** How many steps back a prediction is kept: as many as an input may be ahead of its server. */
+  private get kept(): number {
+    return this.s.time.line.window;
+  }
+
   of(e: Entity): Predicted | undefined {
     return this.objects.get(e);
   }
@@ -66,7 +71,7 @@ export class Prediction {
 
   /** Runs a fixed step, and those that a frame has left out: the server runs them. */
   step(step: number): void {
-    if (step <= this.last || step > this.last + KEPT_STEPS) this.predictFrom(step - 1);
+    if (step <= this.last || step > this.last + this.kept) this.predictFrom(step - 1);
     while (this.last < step) this.run(++this.last);
   }
 
@@ -145,7 +150,7 @@ export class Prediction {
     for (const by of this.classes) {
       for (const e of this.s.owned(by.className)) {
         if (this.objects.has(e)) continue;
-        const d = new Predicted(by, e, tick);
+        const d = new Predicted(by, e, tick, this.kept);
         by.insert(d);
         this.objects.set(e, d);
       }
@@ -194,7 +199,7 @@ export class Prediction {
       this.mispredicted++;
       if (this.lateAt > d.base) this.mispredictedLate++;
       d.by.count(was, now);
-    } else if (step + KEPT_STEPS <= this.last && d.newest > 0) return false; // Too old to go on from.
+    } else if (step + this.kept <= this.last && d.newest > 0) return false; // Too old to go on from.
     d.wrong = true;
     d.base = step;
     return true;
@@ -202,7 +207,7 @@ export class Prediction {
 
   /** Goes back to a step, takes the server's word where it was another, and runs the steps after it again. */
   private replay(from: number): void {
-    from = Math.max(from, this.last - KEPT_STEPS + 1);
+    from = Math.max(from, this.last - this.kept + 1);
     for (const by of this.classes) {
       for (const d of by.objects) {
         d.remember(this.now);
@@ -253,7 +258,7 @@ export class Prediction {
     if (!d) {
       if (this.awaited >= MAX_AWAITED) throw new Error(`${this.awaited} objects of spawn wait for the server's: is netloop.FromInput stored there?`);
       const e = this.s.addLocal(by.className, own);
-      d = new Predicted(by, e, 0);
+      d = new Predicted(by, e, 0, this.kept);
       d.birth = birth;
       by.insert(d);
       this.objects.set(e, d);
@@ -291,7 +296,7 @@ export class Prediction {
 
   /** Despawns what has been awaited for so long that nothing can be said of it any more. */
   private timeOut(): void {
-    this.withdraw((b) => b.step > this.last || b.step + KEPT_STEPS <= this.last);
+    this.withdraw((b) => b.step > this.last || b.step + this.kept <= this.last);
   }
 
   private withdraw(gone: (b: Birth) => boolean): void {

@@ -217,7 +217,7 @@ function time(ns: number): number {
 }
 
 const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT];
-const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT];
+const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT, VARINT];
 const CLOSE = [0, VARINT, SIZED];
 
 export function parseWelcome(body: Uint8Array): Welcome {
@@ -252,7 +252,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
 
 /** What a message of numbers says, each at the number of its field. */
 function numbers(body: Uint8Array): number[] {
-  const n = [0, 0, 0, 0, 0];
+  const n = [0, 0, 0, 0, 0, 0];
   const w = new Walker(body, NUMBERS);
   while (w.next()) n[w.num] = w.value;
   return n;
@@ -377,12 +377,14 @@ export interface InputStatus {
   before: number;
   early: number;
   missed: number;
+  /** Of the inputs, modulo 4. */
+  generation: number;
 }
 
 const HOUR_US = 3600e6;
 
 export function parseInputStatus(body: Uint8Array): InputStatus {
-  const [, newest, before, zigzag, missed] = numbers(body);
+  const [, newest, before, zigzag, missed, generation] = numbers(body);
   const us = zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
-  return { newest, before: before % 65536, early: Math.min(Math.max(us, -HOUR_US), HOUR_US) / 1000, missed };
+  return { newest, before: before % 65536, early: Math.min(Math.max(us, -HOUR_US), HOUR_US) / 1000, missed, generation: generation % 4 };
 }

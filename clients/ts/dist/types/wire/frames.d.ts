@@ -169,5 +169,7 @@ export interface InputStatus {
     before: number;
     early: number;
     missed: number;
+    /** Of the inputs, modulo 4. */
+    generation: number;
 }
 export declare function parseInputStatus(body: Uint8Array): InputStatus;
