@@ -135,17 +135,22 @@ func (c *Client) arrive(e *entry) error {
 	if e.resumed() && netloop.ClientID(w.GetClientId()) != c.id {
 		return errors.New("the server says that this client is another")
 	}
-	// The time of another room has nothing to do with that of this one.
-	same := len(c.instance) > 0 && bytes.Equal(c.instance, w.GetInstanceId()) && !c.moving()
+	at := newServer
+	if len(c.instance) > 0 && bytes.Equal(c.instance, w.GetInstanceId()) {
+		at = newRoom // Also for a room of the same name: another one may have taken its place.
+		if e.resumed() {
+			at = sameRoom
+		}
+	}
 	now := c.clock.Now()
-	err := c.time.welcome(now, now-e.began, w, same)
+	err := c.time.welcome(now, now-e.began, w, at)
 	if err == nil {
 		err = c.joinScale(w.GetTimeScale())
 	}
 	if err != nil {
 		return err
 	}
-	if c.session != nil && !same {
+	if c.session != nil && at != sameRoom {
 		game := time.Duration(0)
 		if c.time.known {
 			game = c.time.gameTime(now)

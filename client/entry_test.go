@@ -277,24 +277,26 @@ func TestCountsGoOnOverConnections(t *testing.T) {
 	}
 }
 
-// The clock of the same server is known, unless this end's has stood still; of another server
-// nothing is.
+// A returning client keeps all of its time, unless its own clock stood still; in another room of
+// the same server it keeps the server's clock alone, and at another server nothing.
 func TestTimeAfterABreak(t *testing.T) {
 	for name, c := range map[string]struct {
 		said  time.Duration // the server's time, 10 s by the client's clock after a welcome at 0
-		same  bool
+		at    place
 		ready bool
 	}{
-		"the same":         {said: 109 * time.Second, same: true, ready: true},
-		"a slow handshake": {said: 108 * time.Second, same: true, ready: true},
-		"it was asleep":    {said: 200 * time.Second, same: true},
-		"it runs too fast": {said: 100 * time.Second, same: true},
-		"another server":   {said: 110 * time.Second},
+		"the same":          {said: 109 * time.Second, at: sameRoom, ready: true},
+		"a slow handshake":  {said: 108 * time.Second, at: sameRoom, ready: true},
+		"another room":      {said: 109 * time.Second, at: newRoom, ready: true},
+		"and it was asleep": {said: 200 * time.Second, at: newRoom},
+		"it was asleep":     {said: 200 * time.Second, at: sameRoom},
+		"it runs too fast":  {said: 100 * time.Second, at: sameRoom},
+		"another server":    {said: 110 * time.Second},
 	} {
 		hz := &netloopv1.Rate{Num: 10, Den: 1}
 		w := &netloopv1.Welcome{TickRate: hz, FixedRate: hz, Epoch: &netloopv1.Epoch{Tick: 1}, ServerNs: uint64(100 * time.Second)}
 		var s serverTime
-		if err := s.welcome(0, 0, w, false); err != nil {
+		if err := s.welcome(0, 0, w, newServer); err != nil {
 			t.Fatal(err)
 		}
 		for range clock.SyncReady {
@@ -304,14 +306,14 @@ func TestTimeAfterABreak(t *testing.T) {
 		was := s.tick
 		s.steps.jumped, s.requests = 3, 40
 		w.ServerNs = uint64(c.said)
-		if err := s.welcome(10*time.Second, 2*time.Second, w, c.same); err != nil {
+		if err := s.welcome(10*time.Second, 2*time.Second, w, c.at); err != nil {
 			t.Fatal(err)
 		}
 		want := 110 * time.Second
 		if !c.ready {
 			want = c.said
 		}
-		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.steps.jumped != 3 || (s.tick == was) != c.same {
+		if s.sync.Ready() != c.ready || s.server(10*time.Second) != want || s.requests != 0 || s.steps.jumped != 3 || (s.tick == was) != (c.at == sameRoom) {
 			t.Errorf("%s: ready %v, it is %v, %+v", name, s.sync.Ready(), s.server(10*time.Second), s)
 		}
 	}

@@ -197,7 +197,8 @@ func (c *Client) flush() {
 		return
 	}
 	now := c.clock.Now()
-	if c.pace.due(now, c.session.LinkFacts().LastArrival, c.flushEarly()) {
+	heard := max(c.session.LinkFacts().LastArrival, c.since) // The welcome came before the session.
+	if c.pace.due(now, heard, c.flushEarly()) {
 		c.flushInputs()
 		if !c.acking.due(now, &c.reception, c.pace.period) {
 			c.session.AckLater()

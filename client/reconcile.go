@@ -186,7 +186,7 @@ func (c *Client) forgetPrediction() {
 	for _, by := range p.classes {
 		by.prune(c)
 	}
-	p.last = 0
+	p.last, p.missed, p.lateAt = 0, 0, 0
 	c.timeOut()
 }
 

@@ -28,10 +28,18 @@ type serverTime struct {
 	requests uint64
 }
 
-// welcome takes what a handshake said that took so long: of the server that was there before, or of
-// another, whose time has nothing to do with what was known. An error means that the server's rates
-// are no rates.
-func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same bool) error {
+// place says how much of a client's time outlives a new connection or a move.
+type place int
+
+const (
+	newServer place = iota // nothing
+	newRoom                // offset and drift of the server's clock: the rest belongs to a room
+	sameRoom               // all
+)
+
+// welcome takes the time that a welcome carries; took is the duration of its handshake. It returns
+// an error if the server's rates are invalid.
+func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, at place) error {
 	line := loop.Timeline{
 		Rate:  loop.Rate{Num: w.GetTickRate().GetNum(), Den: w.GetTickRate().GetDen()},
 		Fixed: loop.Rate{Num: w.GetFixedRate().GetNum(), Den: w.GetFixedRate().GetDen()},
@@ -40,11 +48,13 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, same
 		return err
 	}
 	said := time.Duration(w.GetServerNs())
-	if !same {
-		*s = serverTime{steps: stepClock{jumped: s.steps.jumped}, lead: lead{jumps: s.lead.jumps, backs: s.lead.backs}}
-	} else if ahead := s.server(now) - said; ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
-		// This end's clock stood still, for instance, as its machine slept.
+	ahead := s.server(now) - said
+	if at == newServer || ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
+		// Another clock, or this end's clock stood still, for instance while its machine slept.
 		s.sync, s.lead.on = clock.Sync{}, false
+	}
+	if at != sameRoom {
+		*s = serverTime{sync: s.sync, steps: stepClock{jumped: s.steps.jumped}, lead: lead{jumps: s.lead.jumps, backs: s.lead.backs, back: s.lead.back}}
 	}
 	s.timeline, s.offset = line, said-now
 	s.requests = 0 // The path may be another: its round trips are asked for anew.

@@ -120,7 +120,7 @@ func TestTheHandshakeSaysTheServersTime(t *testing.T) {
 		TickRate: &netloopv1.Rate{Num: 10, Den: 1}, FixedRate: &netloopv1.Rate{Num: 20, Den: 1}, ServerNs: uint64(10 * time.Second),
 	}
 	var s serverTime
-	if err := s.welcome(3*time.Second, 0, welcome, false); err != nil || s.server(4*time.Second) != 11*time.Second {
+	if err := s.welcome(3*time.Second, 0, welcome, newServer); err != nil || s.server(4*time.Second) != 11*time.Second {
 		t.Fatalf("%v, at 4 s the server has %v", err, s.server(4*time.Second))
 	}
 	in := s.input(4*time.Second, time.Time{}, 16*ms)
@@ -131,7 +131,7 @@ func TestTheHandshakeSaysTheServersTime(t *testing.T) {
 		t.Errorf("without an epoch a tick has the age %v", age)
 	}
 	welcome.Epoch = &netloopv1.Epoch{Tick: 1, ServerNs: uint64(9 * time.Second)}
-	if err := s.welcome(3*time.Second, 0, welcome, false); err != nil || s.input(4*time.Second, time.Time{}, 16*ms).Tick != 21 {
+	if err := s.welcome(3*time.Second, 0, welcome, newServer); err != nil || s.input(4*time.Second, time.Time{}, 16*ms).Tick != 21 {
 		t.Errorf("%v, 2 s after the first tick it is tick %d", err, s.tick)
 	}
 	for range clock.SyncReady { // What has been measured replaces what the handshake said.
@@ -141,7 +141,7 @@ func TestTheHandshakeSaysTheServersTime(t *testing.T) {
 		t.Errorf("the server's time was measured as 9 s, and is %v", now)
 	}
 	welcome.FixedRate.Num = 0
-	if err := s.welcome(0, 0, welcome, false); err == nil {
+	if err := s.welcome(0, 0, welcome, newServer); err == nil {
 		t.Error("a rate of 0 is a rate")
 	}
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 
 import { browser } from "./page.mjs";
 import { Server, until } from "./server.mjs";
@@ -42,6 +42,10 @@ class Guest {
     await until("the turn is made", async () => (await made()) !== before);
   }
 }
+
+/** Begins with the file, so that its lobby is a minute old when the test below comes to it. */
+const elder = Server.start(["--cards.players", "2", "--cards.turn", "60s"], {}, "cards");
+after(async () => (await elder).stop());
 
 test("two play and one watches, one comes back, and so does the server", async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "netloop-cards-"));
@@ -82,5 +86,36 @@ test("two play and one watches, one comes back, and so does the server", async (
     await chromium.close();
     await server.stop();
     rmSync(dir, { recursive: true });
+  }
+});
+
+test("from a lobby that is a minute old to a new table and back, clocks are those of the room", async () => {
+  const server = await elder;
+  const chromium = await browser();
+  try {
+    const context = await chromium.newContext();
+    const [ann, bob] = await Promise.all(["ann", "bob"].map((name) => Guest.open(context, server.url, name)));
+    /** age is the game time of the room in seconds, once the tick of the clock is that of the state. */
+    const age = (g) => until("the clock is that of the room", () => g.ask((s) => {
+      const { clock, stats, status } = s.client;
+      return status.phase === "playing" && stats.appliedTick > 0 && Math.abs(clock.tick - stats.appliedTick) < 60 && clock.gameTime / 1000;
+    }), 5000);
+    await until("the lobby is a minute old", async () => (await age(ann)) >= 60, 70_000);
+    await ann.page.fill("#table-name", "elm");
+    await ann.page.click("#open button");
+    await ann.says(/Waiting for 1 more player/);
+    assert.ok((await age(ann)) < 50, "the table is young");
+    await bob.page.click("#tables li button:text('Sit down')");
+    for (const g of [ann, bob]) {
+      await g.says(/Your turn|to play/);
+      const left = Number(/: (\d+) s/.exec(await g.page.textContent("#event"))[1]);
+      assert.ok(left >= 40, `${left} s of 60 are left at the beginning of a turn`);
+    }
+    await ann.page.keyboard.press("Escape");
+    await ann.shows("#lobby");
+    assert.ok((await age(ann)) >= 60, "the lobby is as old as before");
+    for (const g of [ann, bob]) assert.deepEqual(g.errors, []);
+  } finally {
+    await chromium.close();
   }
 });

@@ -85,6 +85,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
       this.stepped = now;
       if (this.closed) return this.runLater();
       this.tend(now);
+      this.land(); // Before the frame's time is worked out: it may be that of another room.
       if (this.live && time.asks(now)) this.link!.requestTime();
       if (this.sample) time.leads(now);
       time.frame(now);
@@ -136,7 +137,6 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   /** Takes what has arrived, and works out what this frame shows. */
   private poll(): void {
     this.runLater();
-    this.land();
     this.receive();
     const { now, deltaMs } = this.frame;
     this.prediction.reconcile(now);

@@ -169,7 +169,8 @@ export abstract class Connection {
       throw new NetloopError(Code.Protocol, "the server says that this client is another");
     }
     const known = this.instance.length > 0 && same(this.instance, w.instance);
-    this.time.welcome(now, now - e.began, w, known);
+    // A newcomer is in another room, also if its name is the same: another may have taken its place.
+    this.time.welcome(now, now - e.began, w, known, known && resumed);
     this.instance = w.instance;
     this.link = link;
     this.secret = w.secret;

@@ -61,7 +61,7 @@ export const say = {
   moved: (ticket: string) => frameOf(Kind.Moved, new Writer().text(1, ticket).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
-  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number }) =>
+  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number } }) =>
     frameOf(
       Kind.Welcome,
       new Writer()
@@ -72,7 +72,7 @@ export const say = {
         .body(6, new Writer().number(1, 60).number(2, 1).done())
         .body(7, new Writer().number(1, 60).number(2, 1).done())
         .number(8, 1)
-        .body(9, new Writer().number(1, 300).number(2, 5000 * NS).done())
+        .body(9, new Writer().number(1, w.epoch?.tick ?? 300).number(2, Math.round((w.epoch?.at ?? 5000) * NS)).done())
         .number(10, Math.round((w.server ?? 5000) * NS))
         .text(13, w.secret ?? "")
         .number(14, (w.keepMs ?? 0) * NS)

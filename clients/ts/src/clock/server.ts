@@ -26,25 +26,24 @@ export class ServerTime {
   private asked = 0;
   private requests = 0;
 
-  /** Takes what a handshake said that took so long; same: it is the server that was there before. */
-  welcome(now: number, took: number, w: Welcome, same: boolean): void {
-    if (!same) {
+  /**
+   * Takes the time that a welcome carries; took is how long its handshake was. Offset and drift belong to
+   * the server and outlive a move. Game time, steps and lead belong to a room.
+   */
+  welcome(now: number, took: number, w: Welcome, sameServer: boolean, sameRoom: boolean): void {
+    const ahead = this.server(now) - w.server;
+    if (!sameServer || ahead < -SYNC_JUMP || ahead > took + SYNC_JUMP) {
+      // Another clock, or this end's clock stood still, for instance because its machine slept.
       this.sync = new Sync();
+      this.lead.on = false;
+    }
+    if (!sameRoom) {
       this.known = false;
       this.game = this.tick = 0;
-      const jumped = this.steps.jumped;
-      const { jumps, backs } = this.lead;
-      this.steps = new StepClock();
-      this.lead = new Lead();
-      this.steps.jumped = jumped;
-      Object.assign(this.lead, { jumps, backs });
-    } else {
-      const ahead = this.server(now) - w.server;
-      if (ahead < -SYNC_JUMP || ahead > took + SYNC_JUMP) {
-        // This end's clock stood still, for instance because its machine slept.
-        this.sync = new Sync();
-        this.lead.on = false;
-      }
+      const { jumped } = this.steps;
+      const { jumps, backs, back } = this.lead;
+      this.steps = Object.assign(new StepClock(), { jumped });
+      this.lead = Object.assign(new Lead(), { jumps, backs, back });
     }
     this.line = new Timeline(w.tickRate, w.fixedRate);
     this.offset = w.server - now;

@@ -244,7 +244,7 @@ export class Prediction {
     this.withdraw(() => true);
     for (const by of this.classes) by.objects = [];
     this.objects.clear();
-    this.last = 0;
+    this.last = this.missed = this.lateAt = 0;
     this.applied = false;
   }
 
