@@ -50,7 +50,8 @@ func TestTheBuiltClientKeepsNamesOfTheBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"abort", "bufferedAmount", "closeCode", "congestionControl", "createWritable", "requireUnreliable", "serverCertificateHashes", "unref",
+		"abort", "bufferedAmount", "closeCode", "congestionControl", "createWritable", "incomingHighWaterMark", "requireUnreliable",
+		"serverCertificateHashes", "unref",
 	} {
 		if !regexp.MustCompile(`[.{,]` + name + `\b`).Match(file) {
 			t.Errorf("dist/netloop.js has no property %s", name)

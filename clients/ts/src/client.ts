@@ -39,6 +39,8 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   private waiting: (() => void)[] = [];
   private interpolates = false;
   private reached = 0;
+  /** No object has changed since the last whole snapshot. */
+  private still = true;
   private sample: ((f: Frame) => unknown) | undefined;
   private repeat: ((last: any, missed: number) => unknown) | undefined;
   private ring: InputRing | undefined;
@@ -243,6 +245,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
   protected appliedState(result: ApplyResult | undefined): void {
     const tick = result?.tick ?? 0;
     for (const change of this.replica!.changes()) {
+      this.still = false;
       const c = this.classes.get(change.object.class.name);
       if (!c?.served) continue;
       if (change.kind === "spawned") this.spawned(c, change.object, tick);
@@ -266,8 +269,9 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
 
   protected wholeSnapshot(r: ApplyResult, at: number, bytes: number): void {
     this.reached = Math.max(this.reached, r.tick - r.behind);
-    if (this.interpolates) this.playout.arrived(r.tick, this.time.line.gameTime(r.tick), at);
+    if (this.interpolates) this.playout.arrived(r.tick, this.time.line.gameTime(r.tick), at, this.still);
     else this.held.reached(this.reached, this.queue);
+    this.still = true;
     this.snapshotHeard.tell((fn) => this.guard("onSnapshot", fn), r.tick, bytes);
   }
 

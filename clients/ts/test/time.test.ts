@@ -136,6 +136,29 @@ test("what is drawn lies behind by what the link has done, and goes on evenly", 
   assert.ok(playout.starved < playout.drawn / 50, `${playout.starved} of ${playout.drawn} frames had no neighbour`);
 });
 
+test("a page that is busy for a while between two frames draws no further behind", () => {
+  for (const busy of [0, 60]) {
+    const playout = new Playout();
+    playout.period = playout.tickMs = 1000 / 60;
+    let now = 100;
+    let tick = 0;
+    let starved = 0;
+    for (let i = 0; i < 1200; i++) {
+      // Every second the page is busy, and reads all that has come meanwhile right before the next frame.
+      const length = 1000 / 60 + (i % 60 === 0 ? busy : 0);
+      now += length;
+      for (; ((tick + 1) * 1000) / 60 + 3 <= now; tick++) {
+        const came = ((tick + 1) * 1000) / 60 + 3;
+        playout.arrived(tick + 1, ((tick + 1) * 1000) / 60, length > 20 ? now - 1 : came);
+      }
+      playout.frame(now, now, length);
+      if (i === 600) starved = playout.starved;
+    }
+    assert.ok(playout.delay < 40, `busy for ${busy} ms: ${playout.delay} ms behind`);
+    assert.ok(playout.starved - starved < 8, `busy for ${busy} ms: ${playout.starved - starved} frames had no neighbour`);
+  }
+});
+
 test("an outage is no jitter", () => {
   const meter = new DelayMeter();
   for (let i = 1; i <= 100; i++) meter.add({ tick: i, game: i * 16, at: i * 16 + 20, gap: i === 50 ? 3000 : 16 });

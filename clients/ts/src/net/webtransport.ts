@@ -10,11 +10,13 @@ type Writable = WritableStream<Uint8Array>;
 interface Session {
   readonly ready: Promise<void>;
   readonly closed: Promise<{ closeCode?: number; reason?: string }>;
-  readonly datagrams: { readonly readable: Readable; readonly writable?: Writable; createWritable?(): Writable };
+  readonly datagrams: { readonly readable: Readable; readonly writable?: Writable; createWritable?(): Writable; incomingHighWaterMark?: number };
   createBidirectionalStream(): Promise<{ readable: Readable; writable: Writable }>;
   close(info?: { closeCode?: number; reason?: string }): void;
 }
 
+/** So many datagrams may wait for the page, which is busy: about a second of them. */
+const MAX_ARRIVED = 128;
 /** So many datagrams may wait for the browser: more would be late when they leave. */
 const MAX_WAITING = 8;
 
@@ -30,6 +32,7 @@ class WebTransportCarrier extends Base {
   ) {
     super();
     const d = session.datagrams;
+    d.incomingHighWaterMark = MAX_ARRIVED; // The browser drops more than a few by default.
     this.frames = stream.writable.getWriter();
     this.datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter();
     void this.read(stream.readable, (b) => this.tell(b.length, (e) => e.stream(b)));

@@ -17,6 +17,10 @@ const SLEW_OVER = 1000;
 const VIEW_JUMP = 250;
 const MAX_DELAY = 500;
 const RECONSIDER = 100;
+/** A page that draws no frame for longer is in the background. */
+const MOST_BUSY = 100;
+/** While nothing has changed for so long no frame lacks the next snapshot: a room that sleeps sends none. */
+const STILL_AFTER = 750;
 /** Ticks back to which versions are kept at most. */
 export const HORIZON = 128;
 
@@ -38,18 +42,26 @@ export class Playout {
   /** The one before the moment, one more, and all after it. */
   private snapshots: Whole[] = [];
   private started = false;
+  /** The last frame. */
+  private framed = Infinity;
+  /** The game time of the newest snapshot with a change. */
+  private changed = 0;
   /** Game time that would be drawn: where snapshots end it waits for more. */
   private run = 0;
   private frames = new FrameClock();
 
   /** A whole snapshot. Their ticks grow. */
-  arrived(tick: number, game: number, at: number): void {
+  arrived(tick: number, game: number, at: number, still = false): void {
     const last = this.snapshots.at(-1);
     if (last && tick <= last.tick) return;
+    // Only frames draw: while the page is busy no frame lacks the snapshots that wait for it. So one counts
+    // as arrived with the last frame before it.
+    at = Math.min(Math.max(this.framed, at - MOST_BUSY), at);
     const s = { tick, game, at, gap: last ? game - last.game : 0 };
     if (last) this.meter.add(s);
     if (this.snapshots.length >= HORIZON) this.snapshots.shift();
     this.snapshots.push(s);
+    if (!still) this.changed = game;
   }
 
   /** The server's time was set back by so much for ticks from this one on. */
@@ -67,7 +79,7 @@ export class Playout {
   /** Begins in another world, where time is another. */
   forget(): void {
     this.anew();
-    this.at = this.run = 0;
+    this.at = this.run = this.changed = 0;
     this.moment = { from: 0, to: 0, alpha: 0 };
   }
 
@@ -79,6 +91,7 @@ export class Playout {
 
   /** Moves on to a frame of that length at now, when the server's game time is game. */
   frame(now: number, game: number, length: number): void {
+    this.framed = now;
     const before = this.frames.at;
     const passed = this.frames.step(now, length, before);
     if (this.snapshots.length === 0) return;
@@ -92,7 +105,7 @@ export class Playout {
     this.lead(game - (now - this.frames.at) - this.delay, passed);
     this.at = Math.max(this.at, first.game, Math.min(this.run, newest + this.ahead));
     this.settle();
-    if (this.run > newest) {
+    if (this.run > newest && newest - this.changed < STILL_AFTER) {
       this.starved++;
       if (this.at > newest) this.extrapolated++;
     }
