@@ -129,7 +129,7 @@ func NewClass[S any](sc *Schema, name string, o ...ClassOption) *Class[S] {
 	for _, apply := range o {
 		apply(c)
 	}
-	sc.s.AddClass(nv)
+	sc.s.AddClass(nv, c.predicted)
 	sc.classes = append(sc.classes, c)
 	return &Class[S]{c}
 }

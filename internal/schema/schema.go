@@ -39,6 +39,9 @@ type Schema struct {
 	Major, Minor int
 
 	classes []*netvar.Class
+	// predicted are the classes of which clients may predict their own objects.
+	predicted []*netvar.Class
+
 	methods []*Method
 	input   *Input
 	names   map[string]bool // "class x", "method x": taken
@@ -76,7 +79,12 @@ func (s *Schema) Claim(kind, name string) {
 }
 
 // AddClass appends a class whose name is claimed.
-func (s *Schema) AddClass(c *netvar.Class) { s.classes = append(s.classes, c) }
+func (s *Schema) AddClass(c *netvar.Class, predicted bool) {
+	s.classes = append(s.classes, c)
+	if predicted {
+		s.predicted = append(s.predicted, c)
+	}
+}
 
 // AddMethod appends a method whose name is claimed.
 func (s *Schema) AddMethod(m *Method) { s.methods = append(s.methods, m) }

@@ -263,7 +263,7 @@ func (t *typeScript) value() string {
 	fmt.Fprintf(&b, "/** What connect takes as its schema. */\nexport const schema: Schema<%s> = {\n", t.name("the game", s.Name))
 	fmt.Fprintf(&b, "  name: %q,\n  major: %d,\n  minor: %d,\n  classes: {\n", s.Name, s.Major, s.Minor)
 	for _, c := range s.classes {
-		writeClass(&b, c)
+		writeClass(&b, c, slices.Contains(t.schema.predicted, c))
 	}
 	b.WriteString("  },\n  methods: {\n")
 	for _, m := range s.methods {
@@ -293,7 +293,7 @@ func stages(m *Method) string {
 }
 
 // writeClass writes a class with how it is drawn, where that does not follow from the kinds.
-func writeClass(b *strings.Builder, c *netvar.Class) {
+func writeClass(b *strings.Builder, c *netvar.Class, predicted bool) {
 	layout := c.Layout()
 	fmt.Fprintf(b, "    %q: {\n      fields: {\n", c.Name())
 	born := ""
@@ -320,6 +320,9 @@ func writeClass(b *strings.Builder, c *netvar.Class) {
 	}
 	if len(teleports) > 0 {
 		fmt.Fprintf(b, "      teleport: [%s],\n", strings.Join(teleports, ", "))
+	}
+	if predicted {
+		b.WriteString("      predicted: true,\n")
 	}
 	if born != "" {
 		fmt.Fprintf(b, "      born: %q,\n", born)

@@ -400,7 +400,9 @@ export interface Client<G extends Shape = Shape> {
 
   /**
    * Sends a message with the next flush. It reports false for one that cannot be sent, which is counted:
-   * the server's build does not have the method, it exceeds a limit, or there is no connection.
+   * the server's build lacks a method of the schema, the message exceeds a limit, or there is no connection.
+   * It throws for a method or a field that nothing declares, with the nearest name, as call, handle and
+   * class do.
    */
   send<K extends keyof G["rpcs"] & string>(method: K, message: G["rpcs"][K], options?: SendOptions): boolean;
   /** Asks the server. The promise is settled inside a step, or fails with a NetloopError. */

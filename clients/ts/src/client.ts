@@ -10,6 +10,7 @@ import { InputWriter, type Schema as Served } from "./codec/index.js";
 import type { Route } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { InputRing, viewOf } from "./input/ring.js";
+import { fieldsKnown, known as nameKnown } from "./names.js";
 import { Prediction, type Surroundings } from "./predict/prediction.js";
 import { Acking } from "./session/reception.js";
 import { statsOf } from "./stats.js";
@@ -220,7 +221,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     if (!c) {
       const known = this.options.schema?.classes[name];
       const served = this.served?.classes.find((k) => k.name === name);
-      if (this.options.schema && !known) throw new Error(`the schema has no class ${JSON.stringify(name)}`);
+      nameKnown("class", name, this.options.schema ? Object.keys(this.options.schema.classes) : this.served!.classes.map((k) => k.name));
       c = new ClassObjects(name, known, this);
       c.bind(served);
       this.classes.set(name, c);
@@ -331,7 +332,9 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     const tick = this.replica!.tick;
     const view = viewOf(this.interpolates ? this.playout.moment : { from: tick, to: tick, alpha: 0 });
     this.guard("inputs", () => {
-      this.ring!.add(step, this.sample!(this.frame), view);
+      const input = this.sample!(this.frame);
+      if (this.ring!.newest === 0) fieldsKnown(this.options.schema?.input ?? type.text, input, "the input");
+      this.ring!.add(step, input, view);
       this.counts.inputs++;
       lead.made(this.frame.now, step);
     });

@@ -4,6 +4,7 @@
 import { Code, NetloopError, type Client, type ConnectInfo, type ConnectOptions, type Platform, type Simulation } from "./api.js";
 import { ClientImpl } from "./client.js";
 import type { Route } from "./connection.js";
+import { known } from "./names.js";
 import type { Carrier, Dial } from "./net/carrier.js";
 import { dialWebSocket } from "./net/websocket.js";
 import { dialWebTransport } from "./net/webtransport.js";
@@ -12,6 +13,7 @@ import type { Contender } from "./session/entry.js";
 import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
+const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
 /** WebSocket is tried as well when WebTransport has had so long. */
 const HEAD_START = 500;
 
@@ -33,6 +35,7 @@ export async function join<G extends Shape>(
   ask: () => Promise<ConnectInfo>,
   contenders: (info: ConnectInfo) => readonly Contender[],
 ): Promise<Client<G>> {
+  for (const name of Object.keys(options)) known("option of connect", name, OPTIONS.split(" "));
   let worse: Simulation = options.simulate ?? {};
   const worsened = (dial: Dial): Dial => {
     const carrier = (c: Carrier) => new WorseCarrier(c, platform, () => worse);

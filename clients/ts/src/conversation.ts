@@ -3,6 +3,7 @@
 
 import { Code, NetloopError, Stage, type CallOptions, type Frame, type SendOptions, type Unsubscribe } from "./api.js";
 import { decodeMessage, encodeMessage, type Method, type Schema as Served } from "./codec/index.js";
+import { fieldsKnown, known } from "./names.js";
 import { Connection } from "./connection.js";
 import { Calls } from "./rpc/calls.js";
 import { Held, StageQueues, type Queued } from "./rpc/queue.js";
@@ -79,7 +80,7 @@ export abstract class Conversation extends Connection {
   private method(name: string, call: boolean, stage: Stage | undefined): Method | undefined {
     const m = this.methods.get(name);
     if (!m) {
-      if (this.options.schema && !(name in this.options.schema.methods)) throw new Error(`the schema has no method ${JSON.stringify(name)}`);
+      if (this.options.schema || !call) known("method", name, Object.keys(this.options.schema?.methods ?? Object.fromEntries(this.methods)));
       return undefined;
     }
     if (m.call !== call) throw new Error(`${name} is ${m.call ? "a call: use call" : "no call: use send"}`);
@@ -88,6 +89,7 @@ export abstract class Conversation extends Connection {
   }
 
   private encode(m: Method, message: unknown): Uint8Array | undefined {
+    fieldsKnown(this.options.schema?.methods[m.name]?.message ?? m.message.text, message, m.name);
     try {
       return encodeMessage(m.message, message);
     } catch (error) {

@@ -21,6 +21,8 @@ export interface ClassSchema {
   readonly lerp?: Record<string, Lerp>;
   /** A change of one of these leaves says that the whole object is elsewhere. */
   readonly teleport?: readonly string[];
+  /** Clients may predict the objects that they own. */
+  readonly predicted?: boolean;
   /** The field by which an object of spawn is known again. */
   readonly born?: string;
 }

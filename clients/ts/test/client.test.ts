@@ -179,8 +179,8 @@ test("what is sent leaves with the next step, and what cannot is counted", async
   assert.deepEqual({ ...rig.peer.last(Kind.Message) }, { 1: 1, 2: 30, 7: Uint8Array.of(2, 0x68, 0x69) });
   assert.ok(rig.peer.datagrams.some((d) => new TextDecoder().decode(d).includes("hoo")), "an unreliable one in a datagram");
   assert.equal(client.send("tell", { Text: "x".repeat(200) }), false, "over its limit");
-  assert.equal(client.send("whisper", {}), false, "the server has no such method");
-  assert.equal(client.stats.unsent, 2);
+  assert.throws(() => client.send("whisper", {}), /there is no method "whisper"/);
+  assert.equal(client.stats.unsent, 1);
   assert.throws(() => client.send("ask", { Text: "?" }), /ask is a call/);
   assert.throws(() => client.send("tell", { Text: "" }, { stage: Stage.Initialization }), /does not run at stage 10/);
 });

@@ -171,6 +171,7 @@ export const schema: Schema<Arena> = {
       },
       lerp: { "Heading": "angle" },
       teleport: ["Leaps"],
+      predicted: true,
     },
     "rock": {
       fields: {
@@ -189,6 +190,7 @@ export const schema: Schema<Arena> = {
         End: "instant",
         Born: "{Step uint64; N uint8}",
       },
+      predicted: true,
       born: "Born",
     },
     "pickup": {

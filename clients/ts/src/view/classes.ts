@@ -142,6 +142,7 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
 
   predict(step: Predictor["step"], options: PredictOptions = {}): this {
     const { prediction, inputsMade } = this.world;
+    if (this.known && !this.known.predicted) throw new Error(`predict ${this.name}: declare the class with netloop.Predicted()`);
     if (!inputsMade) throw new Error(`predict ${this.name}: call inputs before`);
     this.pending = { step, options };
     if (!this.served) return this;

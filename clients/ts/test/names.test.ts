@@ -1,0 +1,43 @@
+// A page that writes a name wrongly is told the right one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fieldsKnown, known } from "../src/names.js";
+import { Rig } from "./rig.js";
+import { tables } from "./tables.js";
+
+const schema: any = {
+  name: "wire", major: 3, minor: 0, input: "{Turn int8; Fire bool}",
+  classes: { ship: { fields: { X: "float32 quant=1/256" }, predicted: true }, rock: { fields: {} } },
+  methods: { tell: { stages: [50], message: "{Text string max=128}" }, ask: { stages: [50], message: "{Text string max=128}", answer: "{Text string max=128}" } },
+};
+
+test("a name that is none is answered with the nearest, or with all that there are", () => {
+  assert.throws(() => known("class", "plyer", ["table", "player"]), /^Error: there is no class "plyer": did you mean "player"\?$/);
+  assert.throws(() => known("class", "SHIP", ["ship"]), /did you mean "ship"\?/);
+  assert.throws(() => known("class", "zzz", ["ship", "rock"]), /there is no class "zzz", only ship, rock$/);
+  assert.throws(() => known("class", "zzz", []), /there is no class "zzz"$/);
+  const type = "{At {X int8; Y int8}; All []{N int8} max=3; Any map[int8]bool max=3}";
+  fieldsKnown(type, { At: { X: 1 }, All: [{ N: 1 }, {}], Any: new Map() }, "go");
+  fieldsKnown(type, undefined, "go");
+  assert.throws(() => fieldsKnown(type, { at: {} }, "go"), /no field of go "at": did you mean "At"\?/);
+  assert.throws(() => fieldsKnown(type, { At: { Z: 1 } }, "go"), /no field of go "Z"/);
+  assert.throws(() => fieldsKnown(type, { All: [{ N: 1 }, { M: 1 }] }, "go"), /no field of go "M": did you mean "N"/);
+});
+
+test("each function of a page refuses a name that is wrong, with and without a schema", async () => {
+  for (const own of [schema, undefined]) {
+    const rig = new Rig();
+    const client = await rig.play({ schema: own }, {}, tables);
+    assert.throws(() => client.class("shp"), /there is no class "shp": did you mean "ship"\?/);
+    assert.throws(() => client.send("tel", {}), /there is no method "tel": did you mean "tell"\?/);
+    assert.throws(() => client.handle("tll", () => {}), /there is no method "tll": did you mean "tell"\?/);
+    assert.throws(() => client.send("tell", { Txt: "a" }), /there is no field of tell "Txt": did you mean "Text"\?/);
+    assert.throws(() => client.call("ask", { text: "a" }), /there is no field of ask "text": did you mean "Text"\?/);
+    assert.ok(client.send("tell", { Text: "a" }));
+    client.inputs(() => ({ turn: 1 }));
+    client.class("ship").predict(() => {});
+    if (own) assert.throws(() => client.class("rock").predict(() => {}), /predict rock: declare the class with netloop\.Predicted\(\)/);
+  }
+  await assert.rejects(new Rig().dial({ rooom: "a" } as never), /there is no option of connect "rooom": did you mean "room"\?/);
+});
