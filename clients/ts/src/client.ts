@@ -143,6 +143,7 @@ export class ClientImpl extends Conversation implements Client<any>, World, Surr
     this.receive();
     const { now, deltaMs } = this.frame;
     this.prediction.reconcile(now);
+    this.present_(); // Steps that ran again had the frames of theirs.
     this.show(now, deltaMs);
     this.held.expire(this.time.tick, this.queue);
     this.calls.expire(now);

@@ -21,7 +21,7 @@ type Tables = Readonly<Record<string, readonly ProtobufField[]>>;
 
 /** As deep as the server reads. */
 const MAX_DEPTH = 32;
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /** Codecs of messages, by their full names. */

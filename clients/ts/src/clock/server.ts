@@ -10,6 +10,8 @@ import { Timeline } from "./timeline.js";
 const ASK_FIRST = 53;
 const ASK_LATER = 293;
 const FIRST_ASKS = 40;
+/** A game changes the speed less often in the seconds that steps run again for. */
+const MOST_SCALES = 16;
 
 export class ServerTime {
   line = new Timeline({ num: 60, den: 1 }, { num: 60, den: 1 });
@@ -22,7 +24,8 @@ export class ServerTime {
   game = 0;
   tick = 0;
   private offset = 0;
-  private scale: TimeScale | undefined;
+  /** The newest lines of scaled time: a step that runs again has the scaled time that it had. */
+  private scales: TimeScale[] = [];
   private asked = 0;
   private requests = 0;
 
@@ -49,7 +52,7 @@ export class ServerTime {
     this.offset = w.server - now;
     this.requests = 0;
     this.lead.restart();
-    this.scale = w.scale;
+    this.scales = [w.scale ?? { tick: 0, at: 0, num: 1, den: 1 }];
     if (w.epoch.tick !== 0) this.moved(w.epoch);
   }
 
@@ -66,7 +69,7 @@ export class ServerTime {
   }
 
   rescale(s: TimeScale): void {
-    this.scale = s;
+    this.scales = [...this.scales.filter((o) => o.tick < s.tick).slice(1 - MOST_SCALES), s];
   }
 
   /** The server's monotonic time at a time of the client. */
@@ -87,8 +90,9 @@ export class ServerTime {
   }
 
   scaled(game: number): number {
-    const s = this.scale;
-    return s ? s.at + (Math.max(game - this.line.gameTime(s.tick), 0) * s.num) / s.den : game;
+    const since = (s: TimeScale) => game - this.line.gameTime(s.tick);
+    const s = this.scales.filter((o) => since(o) >= 0).at(-1) ?? this.scales[0];
+    return s ? s.at + (Math.max(since(s), 0) * s.num) / s.den : game;
   }
 
   /** Moves on to the frame at now. Neither time nor steps go back. */

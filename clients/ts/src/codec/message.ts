@@ -7,7 +7,7 @@ import { budget } from "./list.js";
 import type { Message, MessageType } from "./schema.js";
 import { show } from "./show.js";
 import { readCells } from "./value.js";
-import { writeValue } from "./write.js";
+import { mode, writeValue } from "./write.js";
 
 const writer = new ByteWriter();
 const reader = new ByteReader();
@@ -15,14 +15,15 @@ const reader = new ByteReader();
 /**
  * Encodes a message. Fields that the value lacks are zero, and what the type lacks is left out;
  * quantised values are rounded and clamped. Throws a RangeError for what the type cannot hold
- * otherwise, with the path of the field.
+ * otherwise, with the path of the field. With wraps whole numbers wrap, as they do on the server.
  */
-export function encodeMessage(type: MessageType, value: unknown): Uint8Array {
+export function encodeMessage(type: MessageType, value: unknown, wraps = false): Uint8Array {
   const { layout, codec } = type as Message;
   if (layout === undefined) {
     return codec === undefined ? (value as Uint8Array) : codec.encode(value);
   }
   writer.reset();
+  mode.wraps = wraps;
   writeValue(writer, layout.root, value, "");
   return writer.done();
 }

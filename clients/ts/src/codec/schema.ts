@@ -55,6 +55,8 @@ export interface ObjectClass {
 
 /** A number in the flat layout. */
 export interface FlatLeaf {
+  /** Its place in a mask. */
+  readonly index: number;
   /** Where it is in a state: field names, and indices of arrays. */
   readonly path: readonly (string | number)[];
   readonly kind: "integer" | "float" | "quat" | "bool";
@@ -102,7 +104,7 @@ export class Class implements ObjectClass {
     this.fields = new Message(structOf(fields), protos);
     this.layout = this.fields.layout!;
     this.flatLeaves = flatLeaves(this.layout);
-    this.flat = this.flatLeaves.map((l) => ({ path: l.path, kind: flatKind(l), at: l.at }));
+    this.flat = this.flatLeaves.map((l) => ({ path: l.path, kind: flatKind(l), at: l.at, index: this.layout.leaves.indexOf(l) }));
     this.zero = { tick: 0, owner: 0, n: this.layout.zeroN, x: this.layout.zeroX.slice() };
   }
 

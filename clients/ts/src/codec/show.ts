@@ -5,7 +5,14 @@ import { Blob, Form, isNumber, Leaf, List, type Branch, type Layout, type Node }
 import type { Unsigned } from "../wire/numbers.js";
 import { Kind } from "./tables.js";
 
-const utf8 = new TextDecoder();
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Text of bytes. Text in place of invalid UTF-8 encodes to no more bytes than there were, so that it fits its field. */
+function textOf(bytes: Uint8Array): string {
+  const s = utf8.decode(bytes);
+  return s.includes("\ufffd") && encoder.encode(s).length > bytes.length ? s.replaceAll("\ufffd", "?") : s;
+}
 
 /** The number that steps stand for. */
 export function stepped(l: Leaf, steps: number): number {
@@ -45,7 +52,7 @@ function showBlob(l: Leaf, b: Blob | null): unknown {
   }
   switch (l.form) {
     case Form.Text:
-      return (b.shown ??= utf8.decode(b.bytes));
+      return (b.shown ??= textOf(b.bytes));
     case Form.Proto:
       return l.codec === undefined ? b.bytes.slice() : (b.shown ??= l.codec.decode(b.bytes));
     default:

@@ -17,6 +17,9 @@ function fail(path: string, what: string): never {
   throw new RangeError(`${path || "the message"} ${what}`);
 }
 
+/** Whether whole numbers beyond their type wrap, as they do on the server, instead of being refused. */
+export const mode = { wraps: false };
+
 /** Writes a value; undefined is the zero value. Throws a RangeError with the path of the field. */
 export function writeValue(w: ByteWriter, node: Node, value: unknown, path: string): void {
   if (node instanceof Leaf) {
@@ -78,6 +81,10 @@ function whole(v: unknown, low: number, high: number, path: string): number {
 }
 
 function integer(l: Leaf, v: unknown, path: string): number {
+  if (mode.wraps && Number.isSafeInteger(v)) {
+    const span = l.high - l.low + 1;
+    v = l.low + (((((v as number) - l.low) % span) + span) % span);
+  }
   return whole(v, l.low, l.high, path);
 }
 
@@ -86,7 +93,8 @@ function wide(l: Leaf, v: unknown, path: string): bigint {
     fail(path, `cannot be ${String(v)}`);
   }
   const n = BigInt(v);
-  return (l.unsigned ? BigInt.asUintN(64, n) : BigInt.asIntN(64, n)) === n ? n : fail(path, `cannot be ${n}`);
+  const fits = l.unsigned ? BigInt.asUintN(64, n) : BigInt.asIntN(64, n);
+  return mode.wraps || fits === n ? fits : fail(path, `cannot be ${n}`);
 }
 
 /** A float as a writer sends it: NaN is 0. */

@@ -82,7 +82,7 @@ export class Predicted {
 
   /** Rounds the live state to what the wire carries, and makes it what is predicted for a step. */
   keep(step: number): void {
-    this.put(step, encodeMessage(this.by.type, this.live));
+    this.put(step, encodeMessage(this.by.type, this.live, true));
   }
 
   /** Makes bytes what is predicted for a step, and what the object goes on from. */
@@ -129,7 +129,7 @@ export class Predicted {
   }
 
   /** Moves numbers by what is left of the offset. */
-  private move(v: Float64Array, now: number): void {
+  move(v: Float64Array, now: number): void {
     const left = 1 - (now - this.since) / Math.max(this.by.smoothingMs, 1e-6);
     this.offside = this.offside && left > 0;
     if (this.offside) this.leaves.shift(v, this.offset, left);

@@ -150,9 +150,11 @@ export class Prediction {
     for (const by of this.classes) {
       for (const e of this.s.owned(by.className)) {
         if (this.objects.has(e)) continue;
-        const d = new Predicted(by, e, tick, this.kept);
-        by.insert(d);
-        this.objects.set(e, d);
+        this.s.guard(`predict ${by.className}`, () => {
+          const d = new Predicted(by, e, tick, this.kept);
+          by.insert(d);
+          this.objects.set(e, d);
+        });
       }
     }
   }

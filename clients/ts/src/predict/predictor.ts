@@ -20,7 +20,7 @@ export class Predictor {
 
   /** A state as the wire carries it. */
   round(state: Record<string, unknown>): Record<string, unknown> {
-    return decodeMessage(this.type, encodeMessage(this.type, state)) as Record<string, unknown>;
+    return decodeMessage(this.type, encodeMessage(this.type, state, true)) as Record<string, unknown>;
   }
 
   insert(d: Predicted): void {

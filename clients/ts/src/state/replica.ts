@@ -65,6 +65,8 @@ export interface Replicated {
   readonly tick: number;
   /** The client that owns it, 0 for none. */
   readonly owner: number;
+  /** Which leaves may be read; undefined is all. */
+  readonly mask: Uint8Array | undefined;
   /** False once it is gone. What it was last can still be read. */
   readonly shown: boolean;
   /**

@@ -183,11 +183,19 @@ export class ClassObjects implements ObjectClass<any, any>, EntityClass {
       }
       own.draw(this.out, prediction.last, frame.fraction, frame.now);
       e.drawnAs = "own";
+      e.own = own;
       return e.draw(this.out, own.live);
     }
     if (!e.alive && e.drawnAs === "own") return undefined;
     if (!this.interpolating) return e.alive ? e.state : undefined;
     if (!this.drawnOfOthers(e, this.out)) return undefined;
+    if (e.drawnAs === "own" && e.drawn) {
+      // It was the client's own: the picture goes over from what was drawn.
+      this.leaves.flatten(e.drawn, this.spare);
+      if (this.leaves.teleported(this.spare, this.out)) e.own = undefined;
+      e.own?.goOver(this.spare, this.out, this.world.frame.now);
+    }
+    e.own?.move(this.out, this.world.frame.now);
     e.drawnAs = "other";
     return e.draw(this.out, e.state);
   }

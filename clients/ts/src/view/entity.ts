@@ -2,6 +2,7 @@
 // was at the moments that may still be drawn.
 
 import type { ReplicatedObject } from "../api.js";
+import type { Predicted } from "../predict/predicted.js";
 import type { Replicated } from "../state/replica.js";
 import type { Leaves } from "./leaves.js";
 import { HORIZON, type Moment } from "./playout.js";
@@ -18,8 +19,10 @@ export class Entity implements ReplicatedObject {
   gone = 0;
   /** It was drawn as somebody else's. */
   drawnAs: "other" | "own" | "" = "";
-  /** What is drawn of it, once it is. */
-  private drawn: Record<string, unknown> | undefined;
+  /** Its prediction, while it is the client's own, and for the correction after that. */
+  own: Predicted | undefined;
+  /** The state that was drawn last. */
+  drawn: Record<string, unknown> | undefined;
 
   constructor(
     readonly of: EntityClass,
@@ -53,7 +56,7 @@ export class Entity implements ReplicatedObject {
 
   /** Notes the newest version, for drawing. */
   remember(): void {
-    if (this.nv) this.history.push(this.nv.tick, (into) => this.nv!.flat(into));
+    if (this.nv) this.history.push(this.nv.tick, this.nv.mask, (into) => this.nv!.flat(into));
   }
 
   /** Writes what is to be drawn, with these numbers, and returns it. */
@@ -84,10 +87,12 @@ class History {
   private versions: { tick: number; flat: Float64Array }[] = [];
   private spare: { tick: number; flat: Float64Array }[] = [];
 
+  private mask: Uint8Array | undefined;
+
   constructor(private leaves: Leaves) {}
 
   /** Notes a version; one of the same tick replaces the newest. */
-  push(tick: number, write: (into: Float64Array) => void): void {
+  push(tick: number, mask: Uint8Array | undefined, write: (into: Float64Array) => void): void {
     const { versions, spare } = this;
     let v = versions.at(-1);
     if (!v || tick > v.tick) {
@@ -97,6 +102,9 @@ class History {
       versions.push(v);
     }
     write(v.flat);
+    // A field that could not be read before had no value: it is drawn as it is now.
+    if (this.mask && this.mask !== mask) for (const older of versions) this.leaves.reveal(older.flat, v.flat, this.mask, mask);
+    this.mask = mask;
   }
 
   /** Lets go of what is older than the newest version of a tick. */

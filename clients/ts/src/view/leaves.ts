@@ -76,6 +76,13 @@ export class Leaves {
     }
   }
 
+  /** Writes the leaves that a mask has and one before had not. */
+  reveal(to: Float64Array, from: Float64Array, before: Uint8Array, mask: Uint8Array | undefined): void {
+    for (const { at, index, kind } of this.of.flat) {
+      if (before[index] === 0 && (!mask || mask[index] !== 0)) to.set(from.subarray(at, at + (kind === "quat" ? 4 : 1)), at);
+    }
+  }
+
   /** Whether a leaf with the tag teleport differs. */
   teleported(a: Float64Array, b: Float64Array): boolean {
     for (const i of this.teleports) if (a[i] !== b[i]) return true;

@@ -12,7 +12,7 @@ export const SIZED = 2;
 export const ONCE = 4;
 export const STRICT = 8;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /** The text that bytes are. */
