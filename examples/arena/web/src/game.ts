@@ -36,10 +36,13 @@ export class Game {
     this.rocks = client.class("rock").interpolate();
     this.shots = client.class("shot").interpolate();
     this.pickups = client.class("pickup");
-    client.inputs(() => {
-      const wish = controls.wish();
-      return { Thrust: wish.thrust, Fire: wish.fire, Turn: wish.turn };
-    });
+    client.inputs(
+      () => {
+        const wish = controls.wish();
+        return { Thrust: wish.thrust, Fire: wish.fire, Turn: wish.turn };
+      },
+      { repeat: (last) => ({ ...last, Fire: false }) }, // As NewInput of schema.go does.
+    );
     this.predict();
     this.ships.onSpawn((o) => {
       if (o.owner === client.id) this.own = o;
