@@ -254,7 +254,8 @@ func (s *Server) roomEnded(r *Room, err error) {
 		close(s.crew.over)
 	} else if !ordinary {
 		s.log.Error("a room has failed", "room", r.spec.Name, "kind", r.spec.Kind, "error", err)
-		if s.draining.Load() || s.crew.ctx != nil && s.crew.ctx.Err() != nil { // It may end before the default room does.
+		// A room may end before the default one does, which says that the server drains.
+		if s.draining.Load() || s.crew.ctx != nil && s.crew.ctx.Err() != nil {
 			s.crew.failed = errors.Join(s.crew.failed, fmt.Errorf("room %q: %w", r.spec.Name, err))
 		}
 	}
