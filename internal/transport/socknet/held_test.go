@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,15 +35,7 @@ const (
 // pongs fill the socket, and a hello.
 func deaf(t *testing.T, h *host) *net.TCPConn {
 	t.Helper()
-	small := func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048) })
-	}
-	c, err := (&net.Dialer{Control: small}).Dial("tcp", h.at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(nettest.Patience))
+	c := dialSmall(t, h.at)
 	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: "+h.at+"\r\n")
 	for _, header := range good {
 		_, _ = io.WriteString(c, header+"\r\n")
@@ -62,6 +56,21 @@ func deaf(t *testing.T, h *host) *net.TCPConn {
 		t.Fatal(err)
 	}
 	_, _ = c.Write(frame(binaryFrame, say))
+	return c
+}
+
+// dialSmall opens a socket that takes 2 KiB.
+func dialSmall(t *testing.T, at string) *net.TCPConn {
+	t.Helper()
+	small := func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048) })
+	}
+	c, err := (&net.Dialer{Control: small}).Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(nettest.Patience))
 	return c.(*net.TCPConn)
 }
 
@@ -254,4 +263,38 @@ func TestASocketThatIsTakenBackDuringTheUpgrade(t *testing.T) {
 	if n := stats.Handshakes[transport.WebSocket].Load(); n != 0 {
 		t.Errorf("%d handshakes are counted", n)
 	}
+}
+
+// A client that has not read the answer before fills its socket: the upgrade does not wait for it
+// for long, and its place is free again.
+func TestAnUpgradeIntoAFullSocket(t *testing.T) {
+	stats := new(transport.Stats)
+	d := door.New(door.Config{Handler: &host{}, Stats: stats, HelloTimeout: 100 * time.Millisecond})
+	s := New(Config{Door: d, Stats: stats})
+	var began atomic.Bool
+	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		socket := pool.Of(r.Context())
+		for size := 64 << 10; size > 0; size /= 2 { // Until not even a byte has room.
+			_ = socket.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+			for err := error(nil); err == nil; {
+				_, err = socket.Write(make([]byte, size))
+			}
+		}
+		_ = socket.SetWriteDeadline(time.Time{})
+		began.Store(true)
+		s.ServeHTTP(w, r)
+	}))
+	pages.Listener = pool.New(pages.Listener, pool.Config{Max: 4, Closed: func() {}})
+	pages.Config.ConnContext = pool.With
+	pages.Start()
+	c := dialSmall(t, pages.Listener.Addr().String())
+	t.Cleanup(func() {
+		_ = c.Close() // Without a deadline the upgrade ends here.
+		pages.Close()
+		d.Close(t.Context())
+		s.Close()
+	})
+	_, _ = io.WriteString(c, "GET "+web.Path+" HTTP/1.1\r\nHost: a\r\n"+strings.Join(good, "\r\n")+"\r\n\r\n")
+	nettest.Eventually(t, "the socket to be full", began.Load)
+	nettest.Eventually(t, "its place to be free", func() bool { return stats.Refused.Load() == 1 && stats.Strangers.Load() == 0 })
 }

@@ -123,6 +123,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if through != nil {
 		v.kernel = kernel{} // It knows nothing of the simulated link: pings measure it.
 	}
+	// An answer before this one may have filled the socket. The hijack ends the deadline.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(carrier.Linger))
 	ws, err := websocket.Accept(watching{w, v.Conn, through}, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{Protocol},
 		InsecureSkipVerify: true, // The origin was checked above.
