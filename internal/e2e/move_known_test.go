@@ -23,6 +23,7 @@ type gated struct {
 	t       *testing.T
 	server  *netloop.Server
 	service *token.Signer
+	scope   string // the room for which the tokens of enters are; empty: all
 
 	mu    sync.Mutex
 	asked []string          // names for which the game was asked to open a room
@@ -30,7 +31,7 @@ type gated struct {
 }
 
 func newGated(t *testing.T) *gated {
-	g := &gated{t: t, in: map[string]string{}}
+	g := &gated{t: t, scope: "a", in: map[string]string{}}
 	var auth netloop.Auth
 	g.service, auth = login(t)
 	game := house{script: func(r *netloop.Room) {
@@ -69,14 +70,14 @@ func (g *gated) ticket(room string, v netloop.Reservation) string {
 	return string(all[0])
 }
 
-// enters is a client in room a with a token for that room.
+// enters is a client in room a.
 func (g *gated) enters() (*nettest.Owner, *transport.Session, *netloopv1.Welcome) {
 	g.t.Helper()
 	d := &localnet.Dialer{Host: inside.Netloop.Server(g.server).Local}
 	g.t.Cleanup(d.Close)
 	owner := nettest.NewOwner(nil)
 	hello := inside.Netloop.Schema(schema).Hello()
-	hello.Room, hello.Token, hello.Moves, hello.Resume = "a", g.token("a"), true, &netloopv1.Resume{}
+	hello.Room, hello.Token, hello.Moves, hello.Resume = "a", g.token(g.scope), true, &netloopv1.Resume{}
 	s, w, err := d.Dial(g.t.Context(), transport.Greeting{Hello: hello}, transport.SessionConfig{
 		Inbox: owner.Arrivals, Limits: transport.DefaultLimits, Clock: func() time.Duration { return 0 },
 	})
@@ -152,6 +153,27 @@ func TestATokenForOneRoomOpensNoOther(t *testing.T) {
 	defer g.mu.Unlock()
 	if len(g.asked) > 0 || len(g.in) != 1 {
 		t.Errorf("the game was asked to open %q, and the rooms have %v: want nobody outside of a", g.asked, g.in)
+	}
+}
+
+// A token for all rooms opens one: a client that moves needs the ticket of moved, and nothing
+// beside it to come in by, or another token.
+func TestATokenForAllRoomsIsUsedOnce(t *testing.T) {
+	g := newGated(t)
+	g.scope = ""
+	for what, say := range map[string]func(*netloopv1.Hello){
+		"another room by its name":          func(h *netloopv1.Hello) { h.Room = "b" },
+		"a room that the game would open":   func(h *netloopv1.Hello) { h.Room = "made up" },
+		"the ticket of moved, and a secret": func(h *netloopv1.Hello) { h.Ticket, h.Resume = "anything", &netloopv1.Resume{Token: make([]byte, 32)} },
+		"such a secret and another room": func(h *netloopv1.Hello) {
+			h.Room, h.Ticket, h.Resume = "b", "anything", &netloopv1.Resume{Token: make([]byte, 32)}
+		},
+	} {
+		var refused *transport.Refusal
+		err := g.moves("anything", func(h *netloopv1.Hello, _ *netloopv1.Welcome) { say(h) })
+		if !errors.As(err, &refused) || refused.Code != netloop.CodeUnauthenticated {
+			t.Errorf("%s: %v, want a refusal for want of a token", what, err)
+		}
 	}
 }
 
