@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -84,6 +86,40 @@ func TestSitesBehindAProxyPayForThemselves(t *testing.T) {
 			t.Errorf("%s: %s", from, a.Status)
 		}
 	}
+}
+
+// A proxy's connections count for the sites of its clients: it may have more than one site may, and
+// none of its sites has more than others.
+func TestConnectionsBehindAProxyAreBoundedForEachSite(t *testing.T) {
+	cfg := config()
+	cfg.Proxies, _ = ParseProxies([]string{"127.0.0.1"})
+	at := start(t, cfg)
+	var conns []net.Conn
+	for range maxPerSite + 2 {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		conns = append(conns, c)
+	}
+	asks := func(c net.Conn, from string, want int) {
+		t.Helper()
+		_, _ = io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: "+from+"\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: "HEAD"})
+		if err != nil {
+			t.Fatalf("%s: %v", from, err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Fatalf("%s: %s, want %d", from, resp.Status, want)
+		}
+	}
+	asks(conns[maxPerSite+1], "203.0.113.8", 200) // The newest: the server has all of them.
+	for _, c := range conns[:maxPerSite] {
+		asks(c, "203.0.113.7", 200)
+	}
+	asks(conns[maxPerSite], "203.0.113.7", 503)
 }
 
 // Pages leave half of the files that a process may open to everything else, the admin listener
