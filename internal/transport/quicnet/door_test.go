@@ -130,6 +130,35 @@ func TestRefusalBeforeTheHandshake(t *testing.T) {
 	}
 }
 
+// While nobody can come in, first packets whose addresses nobody proves take no place and use up
+// nothing of what lets players back in.
+func TestForgedFirstPacketsKeepNobodyFromComingBack(t *testing.T) {
+	packets := firstPackets(t, 60)
+	h := serve(t, func(c *ServerConfig) {
+		c.Refusing = func() (transport.Code, bool) { return transport.CodeBusy, true }
+	})
+	socket, err := net.DialUDP("udp", nil, h.listener.Addr().(*net.UDPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for _, packet := range packets {
+		if _, err := socket.Write(packet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nettest.Eventually(t, "an answer to each", func() bool {
+		return h.stats.Retries.Load()+h.stats.Dropped(transport.DropUnproven) >= uint64(len(packets))
+	})
+	if n := h.stats.Strangers.Load(); n != 0 {
+		t.Errorf("%d of them have a place", n)
+	}
+	mustDial(t, h, nil)
+	if n := h.stats.Dropped(transport.DropOverload); n != 0 {
+		t.Errorf("%d connections were refused for want of a turn", n)
+	}
+}
+
 // A full server tells some newcomers so in words, so that players know, and refuses the others
 // before their handshakes.
 func TestFullServerTellsSomeInWords(t *testing.T) {
