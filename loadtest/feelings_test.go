@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestFeelingsOutOfRange(t *testing.T) {
 	w := &worker{run: new(run), rec: &recorder{feel: f}}
 	w.run.window.open(0, time.Second)
 	m := Meter{worker: w}
-	m.reacted(0, 1<<40)
+	m.reacted(0, math.MaxInt)
 	m.corrected(0, 1e12)
 	got := f.result(1, time.Minute)
 	if !is(got.Reaction.Max, highestMicros) || !is(got.Correction.Max, highestMicros/1000.) {

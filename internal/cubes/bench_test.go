@@ -44,7 +44,7 @@ func BenchmarkCubes(b *testing.B) {
 
 // BenchmarkSimulation is the cost of a frame of the field.
 func BenchmarkSimulation(b *testing.B) {
-	f := NewField(DefaultSeed, 1<<40)
+	f := NewField(DefaultSeed, 1<<30)
 	var frame Frame
 	next := func() {
 		if err := f.Next(&frame); err != nil {

@@ -133,7 +133,7 @@ func TestABucketHoldsWhatComesInUpToItsBurst(t *testing.T) {
 			t.Errorf("step %d: %d bytes, want %d", i, got, step.want)
 		}
 	}
-	p.SetBudget(Budget{1 << 30, 1 << 40})
+	p.SetBudget(Budget{1 << 30, math.MaxInt})
 	if got := p.Budget(); got != (Budget{1 << 20, math.MaxInt32}) {
 		t.Errorf("the largest budget is %+v", got)
 	}

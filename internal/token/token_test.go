@@ -169,7 +169,7 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 		"a room that is a number":       {map[string]any{"room": 1}, Claims},
 		"a role in words":               {map[string]any{"role": "admin"}, Claims},
 		"half a role":                   {map[string]any{"role": 0.5}, Claims},
-		"a role beyond all whole roles": {map[string]any{"role": 1 << 31}, Claims},
+		"a role beyond all whole roles": {map[string]any{"role": int64(1) << 31}, Claims},
 	} {
 		who, err := v.Verify(login.token(t, c.change), "lobby", noon)
 		if got := reasonOf(t, err); got != c.want || (who == nil) != (err != nil) {
