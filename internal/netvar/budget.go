@@ -48,6 +48,10 @@ func (b *bucket) fill(tick uint64) int {
 	return b.tokens
 }
 
+// inBits is a number of bytes in bits, as far as an int of 32 bits goes: that is more than any
+// snapshot takes.
+func inBits(bytes int) int { return 8 * min(bytes, math.MaxInt32/8) }
+
 // spend takes what was sent.
 func (b *bucket) spend(bytes int) {
 	if b.PerTick > 0 {

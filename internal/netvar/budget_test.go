@@ -358,3 +358,12 @@ func TestWeightsAreClamped(t *testing.T) {
 		t.Error("what is no number counts as something")
 	}
 }
+
+// Where an int has 32 bits a client without a budget is sent as much as elsewhere.
+func TestNoBudgetFitsAnInt(t *testing.T) {
+	for bytes, want := range map[int]int{0: 0, 1000: 8000, math.MaxInt32 / 8: math.MaxInt32 - 7, math.MaxInt: math.MaxInt32 - 7} {
+		if got := inBits(bytes); got != want {
+			t.Errorf("%d bytes are %d bits, want %d", bytes, got, want)
+		}
+	}
+}

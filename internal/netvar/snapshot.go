@@ -123,7 +123,7 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 	c.header = header{Tick: tick, Packet: c.first}
 	c.header.HasLoading, c.header.Total = p.first.left > 0, uint32(p.first.total)
 	c.digest()
-	c.budget = 8 * min(p.bucket.fill(tick), math.MaxInt32) // which is more than any snapshot takes
+	c.budget = inBits(p.bucket.fill(tick))
 	c.left, c.room = c.budget, 8*c.lim.PacketSize
 	c.beginLarge()
 	c.chooseOrigin()
