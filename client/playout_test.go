@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -28,7 +29,7 @@ func newPlayer() *player {
 func (p *player) sends(tick uint64, takes time.Duration) {
 	game := time.Duration(tick) * tick60
 	p.coming = append(p.coming, whole{tick: tick, game: game, at: game + p.behind + takes})
-	slices.SortStableFunc(p.coming, func(a, b whole) int { return int(a.at - b.at) })
+	slices.SortStableFunc(p.coming, func(a, b whole) int { return cmp.Compare(a.at, b.at) })
 }
 
 // frames runs frames of a length until a time, and tells of each how far the moment has moved.
