@@ -44,10 +44,9 @@ func stateBounds() []limits.Limit {
 			Counter: `netloop_snapshot_records_waited_total{reason="stream"}`, Full: "they stay owed",
 		},
 		{
-			Name: "bits that are shared in a tick",
-			Default: limits.Say("%v variants of an object, %v runs of 64 neighbours, %v whole snapshots",
-				maxResiduals, maxRuns, maxBundles),
-			Full: "places go to those that the most clients may ask for; encoded anew for whoever has none",
+			Name:    "bits that are shared in a tick",
+			Default: limits.Say("%v variants of an object, %v runs of 64 neighbours", maxResiduals, maxRuns),
+			Full:    "places go to those that the most clients may ask for; encoded anew for whoever has none",
 		},
 		{
 			Name:    "objects that clients far behind are sent, all clients",

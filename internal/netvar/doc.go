@@ -64,7 +64,7 @@
 //     arrived (marks.go, steady.go). It keeps a baseline only of an object to which something
 //     happened alone (entry.go).
 //   - The bits of a record depend on the object and on the ticks that the record leads from. They
-//     are encoded once a tick for all clients that are owed the same (run.go, bundle.go, share.go).
+//     are encoded once a tick for all clients that are owed the same (run.go, share.go).
 //   - An acknowledgement moves baselines and shows which packets are lost (flight.go).
 //
 // # Rules that everything here serves

@@ -14,8 +14,7 @@ import (
 // addFullRun lists full records as one run, or in halves where it is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r := c.p.w.unsharedRun()
-	r.begin()
-	r.addSlots(k, mask)
+	r.begin(k, mask)
 	c.encodeFullRun(r, mask, width)
 	if width == 1 || r.size > 0 && int(r.size) <= mostBits(c.room, width) {
 		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankOwed, packet: unplaced, full: true})
@@ -54,7 +53,7 @@ func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 // commitFullRun notes that blank slots were sent.
 func (c *cutter) commitFullRun(n *candidate) {
 	p, r := c.p, n.run
-	k, mask := int(r.notes[0].block), r.notes[0].mask
+	k, mask := int(r.note.block), r.note.mask
 	p.w.stats.Records += uint64(r.records)
 	p.w.stats.InRuns += uint64(r.records)
 	c.spendRun(n)

@@ -47,8 +47,8 @@ func (c *cutter) missing() int {
 
 // countFirst counts those of the slots of a run that are of the first state.
 func (p *Peer) countFirst(r *run) (n int) {
-	k := int(r.notes[0].block)
-	for m := r.notes[0].mask; m != 0; m &= m - 1 {
+	k := int(r.note.block)
+	for m := r.note.mask; m != 0; m &= m - 1 {
 		if p.entries[k<<6+bits.TrailingZeros64(m)].first {
 			n++
 		}

@@ -11,9 +11,9 @@ import (
 // the same for every client to whom the same of these slots are due and who leads from the same
 // marks.
 type run struct {
-	notes       []sentRecord // the slots, as packets note them
-	records     int          // how many there are
-	first, last int          // the first and the last slot
+	note        sentRecord // the slots, as packets note them
+	records     int        // how many there are
+	first, last int        // the first and the last slot
 	bits        []byte
 	size        uint32   // how many bits there are; 0 if the records are too many for one run
 	ends        []uint16 // where each record ends, in bits: for splice
@@ -140,8 +140,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	} else {
 		r, s.keys[place], s.lastViews[place] = &s.runs[place], key, [maxViews]masked{}
 	}
-	r.begin()
-	r.addSlots(k, mask)
+	r.begin(k, mask)
 	most := mostBits(8*MaxPacket, width)
 	if donor < 0 {
 		c.encodeRun(r, mask, most, others)
@@ -188,19 +187,12 @@ func (s *blockRuns) askedAgain(donor int, views *[maxViews]masked) bool {
 	return false
 }
 
-// begin empties the run.
-func (r *run) begin() {
-	*r = run{notes: r.notes[:0], bits: r.bits[:0], ends: r.ends[:0], patches: r.patches[:0]}
-}
-
-// addSlots adds slots behind those that the run has.
-func (r *run) addSlots(k int, mask uint64) {
-	if len(r.notes) == 0 {
-		r.first = k<<6 + bits.TrailingZeros64(mask)
-	}
-	r.notes = append(r.notes, sentRecord{version: newestThen, mask: mask, block: uint32(k)})
-	r.records += bits.OnesCount64(mask)
-	r.last = k<<6 + bits.Len64(mask) - 1
+// begin empties the run, for some of 64 slots.
+func (r *run) begin(k int, mask uint64) {
+	*r = run{bits: r.bits[:0], ends: r.ends[:0], patches: r.patches[:0]}
+	r.note = sentRecord{version: newestThen, mask: mask, block: uint32(k)}
+	r.records = bits.OnesCount64(mask)
+	r.first, r.last = k<<6+bits.TrailingZeros64(mask), k<<6+bits.Len64(mask)-1
 }
 
 // encodeRun encodes a run. If there are other runs of the same origin, each object is encoded by
@@ -296,13 +288,11 @@ func (c *cutter) commitRun(n *candidate) {
 	st.Records += uint64(r.records)
 	st.Deltas += uint64(r.records)
 	st.InRuns += uint64(r.records)
-	for i := range r.notes {
-		k, mask := int(r.notes[i].block), r.notes[i].mask
-		p.sentTwice.add(k, mask&p.sentOnce.word(k))
-		p.sentOnce.add(k, mask)
-	}
+	k, mask := int(r.note.block), r.note.mask
+	p.sentTwice.add(k, mask&p.sentOnce.word(k))
+	p.sentOnce.add(k, mask)
 	s := p.flight.packet(c.first + uint64(n.packet))
-	s.records = append(s.records, r.notes...)
+	s.records = append(s.records, r.note)
 	c.spendRun(n)
 }
 
@@ -322,16 +312,9 @@ func (c *cutter) spendRun(n *candidate) {
 
 // slot returns the slot of the n-th record.
 func (r *run) slot(n int) int {
-	for i := range r.notes {
-		m := r.notes[i].mask
-		if some := bits.OnesCount64(m); n >= some {
-			n -= some
-			continue
-		}
-		for range n {
-			m &= m - 1
-		}
-		return int(r.notes[i].block)<<6 + bits.TrailingZeros64(m)
+	m := r.note.mask
+	for range n {
+		m &= m - 1
 	}
-	return r.last
+	return int(r.note.block)<<6 + bits.TrailingZeros64(m)
 }

@@ -2,7 +2,6 @@ package netvar
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"github.com/netloop/netloop/internal/wire"
@@ -33,41 +32,6 @@ func TestRunsOfDifferentSetsShareTheirObjects(t *testing.T) {
 	}
 }
 
-// From the third client alike on the records of a world in which little moves are copied as one;
-// what leaves is the same.
-func TestTheThirdClientAlikeGetsABundle(t *testing.T) {
-	f := newFleet(t, 512, 4, []uint64{3}, 0)
-	for range 20 {
-		f.step(8)
-	}
-	f.step(8)
-	if b := &f.w.bundles; len(b.list) != 1 || b.list[0].asked != 4 || b.all[0].run.size == 0 {
-		t.Fatalf("%d bundles, of the first %d clients have asked, %d bits", len(b.list), b.list[0].asked, b.all[0].run.size)
-	}
-	for i := range f.clients {
-		c := &f.clients[i]
-		if n := len(c.peer.cut.list); (n == 1) != (i >= 2) {
-			t.Errorf("client %d is sent %d runs", i, n)
-		}
-		if !bytes.Equal(c.packets[0], f.clients[0].packets[0]) {
-			t.Errorf("client %d is sent other bytes", i)
-		}
-		if c.peer.sentOnce.count() != f.clients[0].peer.sentOnce.count() || c.peer.sentTwice.count() != f.clients[0].peer.sentTwice.count() {
-			t.Errorf("client %d has other records under way", i)
-		}
-	}
-	for range 20 { // until all that was in flight has come
-		f.step(1)
-	}
-	if b := &f.w.bundles; len(b.list) != 1 || b.list[0].asked != 4 || b.all[0].run.records < 1 || len(f.clients[3].peer.cut.list) != 1 {
-		t.Errorf("%d bundles of what little moves", len(b.list))
-	}
-	f.step(512)
-	if n := len(f.w.bundles.list); f.w.bundles.epoch == f.w.tick && n != 0 {
-		t.Errorf("%d bundles of 512 records", n)
-	}
-}
-
 // Where records were large, longer runs are tried again in each tick that is a multiple of
 // widthTicks, and in none between.
 func TestLongerRunsAreTriedAgain(t *testing.T) {
@@ -83,29 +47,6 @@ func TestLongerRunsAreTriedAgain(t *testing.T) {
 		w.runs[1].width, w.runs[1].fullWidth = 8, 8
 		if s := w.runsOf(1); s.width != 8 {
 			t.Errorf("tick %d: longer runs are tried twice", c.tick)
-		}
-	}
-}
-
-// Where there is nothing due there is no bundle; one record makes one.
-func TestABundleHasARecordAtLeast(t *testing.T) {
-	f := newFleet(t, 64, 2, []uint64{3}, 0)
-	for range 20 {
-		f.step(64)
-	}
-	p := f.clients[0].peer
-	c := &p.cut
-	for n := range 2 {
-		f.tick++
-		c.begin(nil, f.tick, wide)
-		f.w.tick = f.tick
-		clear(p.owed)
-		clear(p.sentTwice)
-		if n > 0 {
-			p.owed.set(7)
-		}
-		if all, asked := c.findBundle(); (all != nil) != (n > 0) || int(asked) != n {
-			t.Errorf("of %d records there is a bundle: %v, %d have asked", n, all != nil, asked)
 		}
 	}
 }
@@ -137,138 +78,16 @@ func TestRecordsThatAreLargeGoInShorterRuns(t *testing.T) {
 	}
 }
 
-// A bundle fills its share of a packet at most, to the bit, and it has nothing but runs.
-func TestABundleFillsAShareOfAPacket(t *testing.T) {
-	f := newFleet(t, 512, 2, []uint64{3}, 0)
-	for range 20 {
-		f.step(8)
-	}
-	size := int(f.w.bundles.all[0].run.size)
-	c := &f.clients[1].peer.cut // its snapshot has the runs of which the bundle was put together
-	if len(c.list) < 2 || size == 0 {
-		t.Fatalf("%d runs of %d bits", len(c.list), size)
-	}
-	for _, set := range []struct{ room, want int }{{maxShare * size, size}, {maxShare*size - 1, 0}, {8 * MaxPacket, size}} {
-		var a bundle
-		c.room = set.room
-		if a.assemble(c); int(a.run.size) != set.want {
-			t.Errorf("in packets of %d bits the bundle has %d, want %d", set.room, a.run.size, set.want)
-		}
-	}
-	c.list = append(c.list, candidate{slot: 511, steady: true})
-	var a bundle
-	if a.assemble(c); a.run.size != 0 {
-		t.Error("a bundle was put together of runs and something else")
-	}
-}
-
-// A snapshot with a digest has everything, and so no bundle; nor is there one of another origin.
-func TestDigestsAndOtherMarksGetNoBundle(t *testing.T) {
-	f := newFleet(t, 512, 6, []uint64{3, 3, 3, 6, 6, 6}, 0)
-	for range 20 {
-		f.step(8)
-	}
-	f.clients[2].peer.RequestDigest(1)
-	f.step(8)
-	b := &f.w.bundles
-	if len(b.list) != 2 || b.list[0].asked != 2 || b.all[0].run.size != 0 && len(f.clients[2].peer.cut.list) == 1 {
-		t.Errorf("%d bundles, of the first %d have asked", len(b.list), b.list[0].asked)
-	}
-	if whole := f.clients[2].packets[0]; len(f.clients[2].packets) != 1 || whole[atFlags]&(flagDigest|flagComplete) != flagDigest|flagComplete {
-		t.Errorf("the snapshot with a digest is not complete: flags %b", whole[atFlags])
-	}
-	if b.list[1].asked != 3 || b.all[1].run.size == 0 || b.all[1].origin == b.all[0].origin {
-		t.Errorf("the second: %d have asked, from %v as the first from %v", b.list[1].asked, b.all[1].origin, b.all[0].origin)
-	}
-}
-
-// A client that lacks something gets no bundle, even if the same is due to it as to others: what it
-// lacks leads from a version that it has.
-func TestHolesGetNoBundle(t *testing.T) {
-	f := newFleet(t, 512, 4, []uint64{3}, 0)
-	for range 20 {
-		f.step(8)
-	}
-	f.tick++
-	f.move(8)
-	f.acknowledge()
-	f.w.Capture(f.tick)
-	last := f.clients[3].peer
-	moved := last.owed.next(0)
-	for last.sentTwice.has(moved) {
-		moved = last.owed.next(moved + 1)
-	}
-	var lacks bitset
-	lacks.set(moved)
-	last.marks.setMissing(lacks)
-	for i := range f.clients {
-		snap(f.clients[i].peer, f.tick, wide)
-		list := f.clients[i].peer.cut.list
-		alone := slices.ContainsFunc(list, func(n candidate) bool { return n.run == nil && int(n.slot) == moved })
-		if bundled := len(list) == 1; bundled != (i == 2) || alone != (i == 3) {
-			t.Errorf("client %d gets a bundle: %v, and slot %d alone: %v", i, bundled, moved, alone)
-		}
-	}
-}
-
-// There are bundles of so many sets, and what is beyond that goes as runs.
-func TestBundlesAreBounded(t *testing.T) {
-	const clients = maxBundles + 4
-	f := newFleet(t, 256, 3*clients, []uint64{3}, 0)
-	for i := range f.clients {
-		f.clients[i].peer.Handle = i % clients
-	}
-	for i := range clients {
-		f.w.SetAudience(f.crates[8*i], allBut(i))
-	}
-	for range 30 {
-		f.step(32)
-	}
-	for f.tick%8 != 7 {
-		f.step(32)
-	}
-	f.begin()
-	f.step(32) // each eighth crate: all sets differ
-	if n := len(f.w.bundles.list); n != maxBundles {
-		t.Errorf("%d bundles for %d sets", n, clients)
-	}
-	whole := 0
-	for i := range f.clients {
-		c := &f.clients[i]
-		if n := len(c.peer.cut.list); n == 1 && i < 2*clients {
-			t.Errorf("client %d is sent %d runs", i, n)
-		} else if n == 1 {
-			whole++
-		}
-		if i >= clients && !bytes.Equal(c.packets[0], f.clients[i%clients].packets[0]) {
-			t.Errorf("client %d is sent other bytes", i)
-		}
-	}
-	if whole < maxBundles*3/4 || whole > maxBundles {
-		t.Errorf("%d snapshots are whole, of %d sets", whole, clients)
-	}
-	if st := f.w.Stats(); st.Records-f.counts.Records != st.Deltas-f.counts.Deltas {
-		t.Errorf("%d records, %d deltas", st.Records-f.counts.Records, st.Deltas-f.counts.Deltas)
-	}
-}
-
-// allBut is an audience without those whose handle is this number.
-type allBut int
-
-func (n allBut) Includes(p *Peer) bool { return p.Handle.(int) != int(n) }
-
-// The records of a run are counted through all of its words.
+// The records of a run are those of its slots, in their order.
 func TestSlotsOfARun(t *testing.T) {
 	var r run
-	r.begin()
-	r.addSlots(1, 1<<3|1<<5|1<<63)
-	r.addSlots(4, 1<<0|1<<7)
-	for n, want := range []int{67, 69, 127, 256, 263} {
+	r.begin(1, 1<<3|1<<5|1<<63)
+	for n, want := range []int{67, 69, 127} {
 		if got := r.slot(n); got != want {
 			t.Errorf("record %d is of slot %d, want %d", n, got, want)
 		}
 	}
-	if r.first != 67 || r.last != 263 || r.records != 5 {
+	if r.first != 67 || r.last != 127 || r.records != 3 {
 		t.Errorf("slots %d to %d, %d records", r.first, r.last, r.records)
 	}
 }
@@ -332,7 +151,7 @@ func (a *asker) ask(client int, mask uint64) *run {
 	}
 	got := c.findRun(0, mask, 64)
 	var want run
-	want.addSlots(0, mask)
+	want.begin(0, mask)
 	c.encodeRun(&want, mask, mostBits(8*MaxPacket, 64), false)
 	if got.size == 0 || got.size != want.size || !bytes.Equal(bitsOf(got), bitsOf(&want)) || got.classes != want.classes {
 		a.t.Errorf("client %d gets a run of %d bits, want %d", client, got.size, want.size)
@@ -442,25 +261,6 @@ func TestNothingIsSplicedOutOfWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// The bits of a bundle are counted by class, each of them once and the gaps too.
-func TestTheClassesOfABundle(t *testing.T) {
-	c := &cutter{p: &Peer{w: &World{}}, room: 1000}
-	for k := range 3 {
-		r := &run{bits: make([]byte, 8), size: 20, kinds: 2, classes: [maxKinds]classBits{{4, 13}, {uint32(5 + k%2), 7}}}
-		r.addSlots(9*k, 1<<3|1<<7)
-		c.list = append(c.list, candidate{run: r})
-	}
-	var a bundle
-	a.assemble(c)
-	sum := uint32(0)
-	for _, s := range a.run.classes[:a.run.kinds] {
-		sum += s.bits
-	}
-	if a.run.kinds != 3 || sum != a.run.size || sum <= 60 || a.run.records != 6 {
-		t.Errorf("%d records of %d bits, %d of them counted for %d classes", a.run.records, a.run.size, sum, a.run.kinds)
-	}
-}
-
 // The runs of a packet fill it, behind its header: maxShare of the largest, or twice as many of
 // those that are narrower.
 func TestTheLargestRunsFillAPacket(t *testing.T) {
@@ -484,52 +284,6 @@ func TestNeighboursAreABlock(t *testing.T) {
 				if same, in := other/width == slot/width, mask&(1<<other) != 0; same != in {
 					t.Fatalf("width %d: slot %d is a neighbour of %d: %v", width, other, slot, in)
 				}
-			}
-		}
-	}
-}
-
-// What is due is gathered with what of it the client may not read, if it is little.
-func TestABundleKnowsWhatOfItMayNotBeRead(t *testing.T) {
-	f := newFleetOf(t, classOf[captain](t, "captain"), 128, 3, []uint64{3}, 0)
-	for range 20 {
-		f.step(128)
-	}
-	for range 10 { // all of it is acknowledged
-		f.step(1)
-	}
-	for i, c := range []struct {
-		due   bitset
-		count int
-		views [3][]uint64 // by client: the slots of each block that it may not read
-	}{
-		{bitset{1, 0}, 1, [3][]uint64{{0, 0}, {1, 0}, {1, 0}}}, // its owner is the first client
-		{bitset{1 << 1, 1 << 1}, 2, [3][]uint64{{1 << 1, 1 << 1}, {0, 1 << 1}, {1 << 1, 0}}},
-		{bitset{^uint64(0) >> 1, 1}, 64, [3][]uint64{nil, nil, nil}},
-		{bitset{^uint64(0), 1}, 65, [3][]uint64{nil, nil, nil}},
-	} {
-		f.tick++
-		for _, client := range f.clients {
-			p := client.peer
-			p.cut.begin(nil, f.tick, wide)
-			copy(p.owed, c.due)
-			clear(p.sentTwice)
-			hash := uint64(fnvStart)
-			var want []blockView
-			for k, due := range c.due {
-				if due == 0 {
-					continue
-				}
-				if hash = (hash ^ due ^ uint64(k)) * fnvPrime; c.views[0] != nil && c.views[p.Handle.(int)][k] != 0 {
-					want = append(want, blockView{k, masked{c.views[p.Handle.(int)][k], 1 << 1}})
-				}
-			}
-			count, got := p.cut.gatherDue()
-			if count != c.count || count <= 64 && (got != hash || !slices.Equal(p.cut.due, c.due)) {
-				t.Errorf("set %d: %d records are due in %x, hash %x, want %d in %x, %x", i, count, p.cut.due, got, c.count, c.due, hash)
-			}
-			if c.views[0] != nil && !slices.Equal(p.cut.views, want) {
-				t.Errorf("set %d: client %d may not read %+v, want %+v", i, p.Handle, p.cut.views, want)
 			}
 		}
 	}

@@ -3,8 +3,8 @@ package netvar
 import "math"
 
 // What is encoded for one client serves all clients that need the same in this tick: the variants
-// of an object (residual), the runs of 64 neighbours (run) and whole snapshots (bundle). Each of
-// these has a bounded number of places, and what gets none is encoded for its client alone. While
+// of an object (residual) and the runs of 64 neighbours (run). Each of these has a bounded number
+// of places, and what gets none is encoded for its client alone. While
 // there are places, whoever asks gets one. After that the place goes for which the fewest clients
 // come back. Otherwise a few clients that acknowledge like nobody else could keep all others from
 // sharing, if only they had joined first.

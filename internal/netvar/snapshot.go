@@ -55,8 +55,6 @@ type cutter struct {
 	header  header
 	lim     Limit
 	list    []candidate
-	due     bitset // scratch of bundle
-	views   []blockView
 	packets [][]byte
 	from    int            // packets that were there before
 	open    wire.BitWriter // the open packet
@@ -164,27 +162,16 @@ func (c *cutter) gather(together bool) {
 	// A digest snapshot that sheds would never be complete.
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	together = together && !shedding
-	var all *bundle
-	asked := uint32(0)
-	if together {
-		if all, asked = c.findBundle(); all != nil && all.run.size > 0 {
-			c.addRun(&all.run)
-			return
-		}
-	}
 	for k := range p.owed {
 		due := c.isDue(k)
 		if due == 0 {
 			continue
 		}
-		if !together {
-			c.gatherSome(k, due, 0, shedding)
-			continue
+		steady := uint64(0)
+		if together {
+			steady = p.makeSteady(k, due)
 		}
-		c.gatherSome(k, due, p.makeSteady(k, due), shedding)
-	}
-	if asked == 2 {
-		all.assemble(c)
+		c.gatherSome(k, due, steady, shedding)
 	}
 }
 

@@ -248,10 +248,10 @@ func (h *herd) carry(c *herdClient) {
 func (h *herd) tally(p *Peer) {
 	block := ^uint32(0)
 	for _, n := range p.cut.list {
-		if n.run == nil || len(n.run.notes) != 1 {
+		if n.run == nil {
 			continue
 		}
-		note := &n.run.notes[0]
+		note := &n.run.note
 		if _, ok := p.views.among(int(note.block), note.mask); ok && len(p.views.block(int(note.block))) > 0 {
 			h.reached.masked++
 		}

@@ -43,7 +43,6 @@ type World struct {
 	shed         uint64         // see Shed
 	large        bool           // a class has values that may not fit a packet
 	spent        spent
-	bundles      bundles
 	crowds       crowds
 	farBehind    int            // from how many blank objects on a client follows a plan
 	lanes        [2]catchUpLane // in which clients catch up: see lane.go
