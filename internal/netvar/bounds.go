@@ -46,7 +46,7 @@ func stateBounds() []limits.Limit {
 		{
 			Name:    "bits that are shared in a tick",
 			Default: limits.Say("%v variants of an object, %v runs of 64 neighbours", maxResiduals, maxRuns),
-			Full:    "places go to those that the most clients may ask for; encoded anew for whoever has none",
+			Full:    "a newcomer takes a random place; what has none is encoded for one client",
 		},
 		{
 			Name:    "objects that clients far behind are sent, all clients",

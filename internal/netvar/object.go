@@ -183,8 +183,7 @@ type residuals struct {
 	n     int
 	list  []residual // at most maxResiduals; one behind is not kept
 
-	crowds []uint32 // of those that are kept: see admit
-	gone   int      // how often one has gone for another
+	gone int // how often one has gone for another
 }
 
 // residual encodes o's newest version. It returns nil when a version of the basis is gone. The bits
@@ -207,7 +206,7 @@ func (w *World) residual(o *Object, from basis) *residual {
 	if !d.find(w, o, from) {
 		return nil
 	}
-	i := c.admit(w, o, from)
+	i := c.admit(w)
 	kept := i >= 0
 	if !kept {
 		i = c.n

@@ -53,7 +53,7 @@ type blockRuns struct {
 	width int // over how many slots a run may extend: over fewer where records are large
 	// The same of runs of full records.
 	fullWidth int
-	shares
+	places
 	keys      [maxRuns]runKey
 	lastViews [maxRuns][maxViews]masked // with what views each run was spliced last: see askedAgain
 	runs      [maxRuns]run
@@ -114,7 +114,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	s := w.runsOf(k)
 	views, few := c.p.views.among(k, mask)
 	key, donor, others := runKey{mask: mask, origin: c.origin, views: views}, -1, false
-	for i := range s.list {
+	for i := range s.by {
 		if s.keys[i].origin != key.origin {
 			continue
 		}
@@ -129,7 +129,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	place := -1
 	if few && (donor < 0 || s.askedAgain(donor, &views)) {
-		place = s.admit(maxRuns, w.crowds.sharing(c.origin), w.stats.Snapshots)
+		place = s.admit(maxRuns, w.stats.Snapshots)
 	}
 	if place == donor {
 		donor = -1 // the donor has made room for the new run

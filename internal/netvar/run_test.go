@@ -168,16 +168,31 @@ func bitsOf(r *run) []byte {
 	return b.Bytes()
 }
 
-// fill takes all places but the first for runs that other clients ask for again and again, and lets
-// the first go. free more of them may go.
-func (a *asker) fill(free int) {
-	for len(a.s.list) < maxRuns {
-		a.s.list = append(a.s.list, share{crowd: 1 << 20, asked: 2})
-		a.s.keys[len(a.s.list)-1] = runKey{}
+// fill takes all places for runs that nobody needs any more. The next one that goes is the first.
+func (a *asker) fill() {
+	for len(a.s.by) < maxRuns {
+		a.s.by = append(a.s.by, 0)
+		a.s.keys[len(a.s.by)-1] = runKey{}
 	}
-	for i := range 1 + free {
-		a.s.list[i].crowd = 1
+	for a.next() != 0 {
+		a.s.dice++
 	}
+}
+
+// next returns the place that goes next.
+func (a *asker) next() int {
+	d := a.s.dice
+	return d.below(maxRuns)
+}
+
+// kept reports whether a run has a place.
+func (a *asker) kept(r *run) bool {
+	for i := range a.s.by {
+		if r == &a.s.runs[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // A run that differs from another one in its views alone takes a place once two clients in a row
@@ -187,12 +202,9 @@ func TestARunWithOtherViewsHasToBeAskedForTwiceInARow(t *testing.T) {
 	const all = ^uint64(0)
 	for _, step := range []struct{ client, places int }{{0, 1}, {3, 1}, {1, 1}, {4, 1}, {5, 2}, {0, 2}, {3, 2}} {
 		got := a.ask(step.client, all)
-		kept := false
-		for i := range a.s.list {
-			kept = kept || got == &a.s.runs[i]
-		}
-		if want := step.client == 0 || step.places == 2; len(a.s.list) != step.places || kept != want {
-			t.Errorf("client %d gets a run with a place: %v, want %v; there are %d, want %d", step.client, kept, want, len(a.s.list), step.places)
+		kept := a.kept(got)
+		if want := step.client == 0 || step.places == 2; len(a.s.by) != step.places || kept != want {
+			t.Errorf("client %d gets a run with a place: %v, want %v; there are %d, want %d", step.client, kept, want, len(a.s.by), step.places)
 		}
 	}
 }
@@ -203,7 +215,7 @@ func TestARunTakesThePlaceOfItsDonor(t *testing.T) {
 	const all = ^uint64(0)
 	donor := a.ask(0, all)
 	a.ask(3, all)
-	a.fill(0)
+	a.fill()
 	if got := a.ask(4, all); got != donor {
 		t.Error("the run has another place than the one that goes")
 	}
@@ -218,26 +230,26 @@ func TestAPlaceForgetsWithWhatViewsItsRunWasAskedFor(t *testing.T) {
 	const all, but = ^uint64(0), ^uint64(0) &^ (1 << 1) // client 1 owns the object in slot 1
 	a.ask(0, all)
 	a.ask(1, all)
-	a.fill(1)
+	a.fill()
 	first := a.ask(0, but)
-	second := a.s.keys[1]
-	if a.ask(1, but); first != &a.s.runs[0] || a.s.keys[1] != second {
+	if second := a.ask(1, but); first != &a.s.runs[0] || a.kept(second) {
 		t.Error("a run has taken a place that was asked for once")
 	}
 }
 
 // A run of which another one is copied keeps its place until the snapshot is cut, even if it is the
-// only one that may go.
+// next one that would go.
 func TestARunStaysWhileAnotherIsCopiedFromIt(t *testing.T) {
 	a := newAsker(t)
 	const all, but = ^uint64(0), ^uint64(0) &^ 2
 	donor := a.ask(0, all)
-	a.fill(0)
+	a.fill()
 	copied := a.ask(3, all)
 	if copied.whole != donor {
 		t.Fatal("client 3 gets no run that is copied from that of client 0")
 	}
 	before, c := bitsOf(copied), &a.clients[3].peer.cut
+	a.fill()
 	if got := c.findRun(0, but, 64); got == donor {
 		t.Error("another run of the snapshot takes the place of the one that is copied")
 	}

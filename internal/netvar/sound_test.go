@@ -237,12 +237,16 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 	w.Capture(f.tick + 1)
 	f.move(64)
 	w.Capture(f.tick + 2)
-	one := maxResiduals * (MaxPacket / 4)
+	const most = maxResiduals + maxGone
+	one := most * (MaxPacket / 4)
 	var full int
-	for back := range uint64(100) {
-		from := basis{origin: origin{asOf: f.tick - back}, exact: true}
+	for n := range uint64(2 * 100) {
+		back, from := n/2, basis{origin: origin{asOf: f.tick - n/2}, exact: true}
+		if n%2 > 0 { // another variant of the same bits
+			from = basis{origin: origin{asOf: from.asOf, trendFrom: from.asOf}}
+		}
 		r := w.residual(o, from)
-		if back == maxResiduals {
+		if n == most {
 			full = len(w.arena)
 		}
 		got, n := w.bitsOf(r)
@@ -269,8 +273,8 @@ func TestEncodingsOfATickAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if runs < maxRuns || len(w.runs[0].list) != maxRuns {
-		t.Errorf("%d runs, and %d are kept", runs, len(w.runs[0].list))
+	if runs < maxRuns || len(w.runs[0].by) != maxRuns {
+		t.Errorf("%d runs, and %d are kept", runs, len(w.runs[0].by))
 	}
 	if c.begin(nil, f.tick+3, wide); w.unsharedUsed != 0 {
 		t.Error("a run that has no place outlives its snapshot")

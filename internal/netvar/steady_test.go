@@ -3,6 +3,7 @@ package netvar
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -111,16 +112,12 @@ func (h *herd) order() {
 	}
 }
 
-// crowdOut gives all places of what is shared to nobody.
+// crowdOut lets the next snapshot find no place for a run.
 func (w *World) crowdOut() {
 	for k := range w.runs {
 		s := w.runsOf(k)
-		for i := range maxRuns {
-			if s.admit(maxRuns, 1, ^uint64(0)) == i {
-				s.keys[i], s.runs[i].size = runKey{}, 0
-				s.list[i].asked = 0
-			}
-		}
+		s.by = slices.Repeat([]uint64{w.stats.Snapshots}, maxRuns)
+		clear(s.keys[:])
 	}
 }
 

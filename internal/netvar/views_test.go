@@ -42,7 +42,7 @@ func TestAnOwnersFieldKeepsObjectsSteady(t *testing.T) {
 	for _, moving := range []int{crates, 8} {
 		f := captains(t, crates, clients)
 		open, own := play(newFleet(t, crates, clients, twoBaselines, 0), moving), play(f, moving)
-		if n := len(f.w.runs[0].list); moving == crates && n > 4 {
+		if n := len(f.w.runs[0].by); moving == crates && n > 4 {
 			t.Errorf("%d runs of 64 slots have a place, though nobody asks for most of them again", n)
 		}
 		t.Logf("%d move: %d records, %d in runs, %d encoded, %d bytes; with a field for owners %d, %d, %d, %d", moving, open.Records, open.InRuns, open.Encoded, open.Bytes,

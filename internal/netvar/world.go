@@ -43,7 +43,7 @@ type World struct {
 	shed         uint64         // see Shed
 	large        bool           // a class has values that may not fit a packet
 	spent        spent
-	crowds       crowds
+	dice         dice           // draws which variants go: see share.go
 	farBehind    int            // from how many blank objects on a client follows a plan
 	lanes        [2]catchUpLane // in which clients catch up: see lane.go
 	spareEntries [][]entry      // of peers that have left
@@ -193,10 +193,8 @@ func (w *World) Capture(tick uint64) {
 	w.changes.add(tick, w.moved, w.reading.news)
 	w.details.most = len(w.slots) + moreDetails
 	w.judge()
-	w.crowds.begin(tick)
 	for _, p := range w.peers {
 		p.owe(w.moved)
-		w.crowds.add(&p.marks)
 	}
 }
 

@@ -86,23 +86,3 @@ func TestTheFirstOfTheLastChangedFieldsIsNamed(t *testing.T) {
 		}
 	}
 }
-
-// A place goes for a larger crowd, when its own has been served, or for as large a one when nobody
-// has asked for it again.
-func TestPlacesYield(t *testing.T) {
-	for _, c := range []struct {
-		place share
-		want  bool
-	}{
-		{share{crowd: 4, asked: 2}, true},
-		{share{crowd: 5, asked: 1}, true},
-		{share{crowd: 5, asked: 2}, false},
-		{share{crowd: 5, asked: 5}, true},
-		{share{crowd: 6, asked: 1}, false},
-		{share{crowd: 6, asked: 6}, true},
-	} {
-		if got := c.place.yields(5); got != c.want {
-			t.Errorf("%+v yields to a crowd of 5: %v", c.place, got)
-		}
-	}
-}
