@@ -154,7 +154,6 @@ type spawn struct {
 	owner   ClientID
 	keep    bool
 	visible Target
-	guarded bool // by visible
 }
 
 // Spawn adds an object with the given state. Clients learn of it with the
@@ -165,7 +164,7 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	if err := k.c.belongs(r.schema.s); err != nil {
 		panic("netloop: Class.Spawn: " + err.Error())
 	}
-	var opt spawn
+	opt := spawn{visible: Everyone()}
 	for _, apply := range o {
 		apply(&opt)
 	}
@@ -174,12 +173,9 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	}
 	live := new(S)
 	*live = init
-	obj := wrap[S](r.e.World().Spawn(k.c.nv, unsafe.Pointer(live), 0, t.now.Tick))
+	obj := wrap[S](r.e.World().SpawnFor(k.c.nv, unsafe.Pointer(live), r.audience(k.c.nv, opt.visible), 0, t.now.Tick))
 	obj.keep = opt.keep
 	r.setOwner(obj.o, opt.owner)
-	if opt.guarded {
-		r.setVisible(obj.o, opt.visible)
-	}
 	return obj
 }
 

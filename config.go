@@ -135,7 +135,8 @@ type Config struct {
 	// what it sends and reads in rounds two milliseconds apart while much arrives, which
 	// takes a third less of a processor; elsewhere it makes no difference.
 	PlainSocket bool
-	// Seed seeds the rooms' random numbers. 0 draws one.
+	// Seed seeds the rooms' random numbers, and with them the ids of objects that not all clients
+	// have: whoever knows it can tell from ids how many there are. 0 draws one.
 	Seed uint64
 	// Record takes a recording of the default room, from which [NewReplay] runs it again:
 	// a head, and then one Write per tick on the tick's goroutine, so it should not

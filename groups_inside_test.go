@@ -48,3 +48,35 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 	}
 	check(0, r.naming(teams[0]))
 }
+
+// An object that is spawned with a target has an id that does not count others, and is not counted
+// by theirs. Rooms of one seed have the same ids, so that a replay has those of its recording.
+func TestASpawnWithATargetHasAVeiledId(t *testing.T) {
+	ids := func(seed uint64) (plain, veiled [4]string) {
+		s, err := New(Config{Seed: seed}, new(judgedGame))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tick := &s.room.tick
+		spawn := func() {
+			for i := range plain {
+				veiled[i] = hiddenOnes.Spawn(tick, hiddenState{}, VisibleTo(InGroup(NewClientGroup()))).Ref().String()
+				plain[i] = hiddenOnes.Spawn(tick, hiddenState{}, VisibleTo(Everyone())).Ref().String()
+			}
+		}
+		if err := s.room.e.Inspect(spawn); err != nil {
+			t.Fatal(err)
+		}
+		return plain, veiled
+	}
+	plain, veiled := ids(1)
+	if want := [4]string{"0.1", "1.1", "2.1", "3.1"}; plain != want {
+		t.Errorf("the ids of objects for all are %v, want %v", plain, want)
+	}
+	if _, again := ids(1); again != veiled {
+		t.Errorf("the ids are %v, and %v with the same seed", veiled, again)
+	}
+	if _, other := ids(2); other == veiled {
+		t.Errorf("the ids are %v with another seed too", veiled)
+	}
+}

@@ -251,6 +251,7 @@ func (r *Room) builtins() {
 func (r *Room) reseed(seed uint64) {
 	// The golden ratio: any other stream.
 	r.tick.rand = rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
+	r.e.World().Seed(seed)
 }
 
 // Spec returns the room's description with the defaults filled in.

@@ -10,15 +10,19 @@ import (
 )
 
 // VisibleTo lets only the clients of the target have the object. Without it
-// everybody has it. See [Object.SetVisible] for when the target is asked.
+// everybody has it. See [Object.SetVisible] for when the target is asked. The ids of other objects
+// do not tell a client that there is one which it has not.
 func VisibleTo(to Target) SpawnOption {
-	return func(s *spawn) { s.visible, s.guarded = to, true }
+	return func(s *spawn) { s.visible = to }
 }
 
 // SetVisible lets only the clients of the target have the object from the end of
 // this tick on; [Everyone] is everybody. A client for which that makes the object
 // appear sees a spawn, one that loses it a despawn; hiding it and showing it in one
 // tick is nothing. It panics on a client.
+//
+// The object keeps its id. Only with [VisibleTo] is that one which does not count other objects, so
+// spawn an object with it if its existence is secret from the start.
 //
 // The target stays with the object. It is asked at the end of the tick for every
 // client, or on a [Grid] for those near enough, and then again
@@ -40,11 +44,15 @@ func (o *Object[S]) SetVisible(t *Tick, to Target) {
 func (o *Object[S]) Invalidate(t *Tick) { t.server("Object.Invalidate").e.World().Judge(o.o) }
 
 func (r *Room) setVisible(o *netvar.Object, to Target) {
+	r.e.World().SetAudience(o, r.audience(o.Class(), to))
+}
+
+// audience returns a target as the audience of an object; nil is everybody.
+func (r *Room) audience(c *netvar.Class, to Target) netvar.Audience {
 	if to.everyone() {
-		r.e.World().SetAudience(o, nil)
-		return
+		return nil
 	}
-	r.e.World().SetAudience(o, &audience{r, o.Class(), to})
+	return &audience{r, c, to}
 }
 
 // audience is the target of an object, as package netvar asks for it.

@@ -48,8 +48,8 @@ func (u *rush) run(ticks int) {
 			readHeader(&in, u.tick, &h)
 			u.bytes += in.Len()
 			for _, s := range u.r.staged {
-				u.sent[s.Slot]++
-				u.last[s.Slot] = u.tick
+				u.sent[nth(s.Slot)]++
+				u.last[nth(s.Slot)] = u.tick
 			}
 		}
 		for i := range len(u.rocks) + len(u.ships) {

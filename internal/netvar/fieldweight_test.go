@@ -204,7 +204,7 @@ func TestPrioritiesOfFieldsAreSharesAndStarveNothing(t *testing.T) {
 				b.editRock(60 + i).X = int32(i + n*7919%1000)
 			}
 			for _, slot := range b.step() {
-				sent[slot]++
+				sent[nth(slot)]++
 			}
 		}
 		return sent

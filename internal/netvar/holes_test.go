@@ -272,7 +272,7 @@ func TestHolesAreBounded(t *testing.T) {
 	for i := range f.clients {
 		m := &f.clients[i].peer.marks
 		for _, h := range m.holes[:cap(m.holes)] {
-			if len(h.slots) > 640/64 {
+			if len(h.slots) > (f.w.Slots()+63)/64 {
 				t.Errorf("a hole of %d words", len(h.slots))
 			}
 		}
@@ -313,9 +313,9 @@ func TestAFullRequestForgetsNoTicks(t *testing.T) {
 		s.apply(s.cut())
 	}
 	s.p.RequestFull()
-	for slot := range s.all {
-		if e := s.p.peek(slot); e.reached(s.tick)+1 < s.tick {
-			t.Fatalf("slot %d is behind since %d, now is %d", slot, e.reached(s.tick), s.tick)
+	for _, o := range s.all {
+		if e := s.p.peek(o.id.slot()); e.reached(s.tick)+1 < s.tick {
+			t.Fatalf("%v is behind since %d, now is %d", o.id, e.reached(s.tick), s.tick)
 		}
 	}
 }
@@ -349,7 +349,7 @@ func TestAnEntryOfASteadyObjectHasNoMore(t *testing.T) {
 	s.apply(s.cut()[1:])
 	at := s.tick
 	lost := s.p.marks.missing(at)
-	slot, other := lost.next(0), 99
+	slot, other := lost.next(0), s.all[99].id.slot()
 	s.apply(s.cut())
 	s.p.marks.setOldest(at)
 	if e := s.p.peek(slot); e.hasAcked(at) || e.base != s.tick {

@@ -169,7 +169,7 @@ func TestReceipts(t *testing.T) {
 	ids := map[uint64]uint64{} // of the first packet, by tick
 	for range 10 {
 		q.tick++
-		for _, o := range q.w.slots {
+		for o := range q.w.All(q.schema.rock) {
 			q.edit(o).X += 12345
 		}
 		q.w.Capture(q.tick)

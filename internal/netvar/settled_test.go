@@ -49,7 +49,7 @@ func TestAWorldIsFullWhenNoSlotIsLeft(t *testing.T) {
 		made, free int
 		want       bool
 	}{{0, 0, false}, {5, 0, false}, {MaxSlots - 1, 0, false}, {MaxSlots, 1, false}, {MaxSlots, 0, true}} {
-		w.gens, w.free = make([]uint32, c.made), make([]int, c.free)
+		w.ids.used = c.made - c.free
 		if got := w.Full(); got != c.want {
 			t.Errorf("of %d slots %d are free: full is %v", c.made, c.free, got)
 		}

@@ -97,8 +97,8 @@ func newFleetOf(tb testing.TB, class *Class, crates, clients int, delays []uint6
 		f.step(crates)
 	}
 	for i := range f.clients {
-		for slot := range f.clients[i].peer.entries {
-			if f.clients[i].peer.peek(slot).base == 0 {
+		for _, o := range f.crates {
+			if f.clients[i].peer.peek(o.id.slot()).base == 0 {
 				tb.Fatal("a client lacks a crate after its first 256 ticks")
 			}
 		}
@@ -373,6 +373,8 @@ func TestTheFleetKeepsItsLimits(t *testing.T) {
 // alone gives each object an entry, as if each had to be looked at alone.
 func (p *Peer) alone() {
 	for slot := range p.entries {
-		p.detailed(slot).leftOut(p.w.tick + 1)
+		if p.entries[slot].phase != absent {
+			p.detailed(slot).leftOut(p.w.tick + 1)
+		}
 	}
 }

@@ -15,8 +15,7 @@ type World struct {
 	tick     uint64 // of the newest capture
 	previous uint64 // of the capture before it
 	cut      uint64 // of the newest snapshot of any peer
-	gens     []uint32
-	free     []int // slots, last freed first used
+	ids      slots
 	dirty    []*Object
 	gone     []*Object // despawned since the last capture; their slots are still theirs
 	moved    bitset    // slots with a new version in the running capture
@@ -66,6 +65,7 @@ type World struct {
 // NewWorld makes an empty world with these classes.
 func NewWorld(t *Table) *World {
 	w := &World{set: newSet(t), table: t, buf: make([]codec.Values, len(t.classes)), kinds: make([]kind, len(t.classes)), farBehind: farBehind, lanes: newLanes(), spent: newSpent(t), holds: newHolds(t), positions: make([]position, len(t.classes))}
+	w.Seed(0)
 	for i, c := range t.classes {
 		w.kinds[i].weight = weightOne
 		w.large = w.large || c.large
@@ -81,21 +81,21 @@ func (w *World) Stats() *Stats { return &w.stats }
 // It panics when the world is full or the class is not in its table: the game must bound what
 // it spawns.
 func (w *World) Spawn(c *Class, live unsafe.Pointer, owner uint64, tick uint64) *Object {
+	return w.SpawnFor(c, live, nil, owner, tick)
+}
+
+// SpawnFor adds an object that an audience alone has; nil is everybody. To other clients the ids
+// that they see do not tell of it: see slots.go.
+func (w *World) SpawnFor(c *Class, live unsafe.Pointer, a Audience, owner uint64, tick uint64) *Object {
 	if !w.table.has(c) || live == nil {
 		panic("netvar: Spawn needs a class of this world's table and a value")
 	}
-	slot := len(w.gens)
-	if n := len(w.free); n > 0 {
-		slot, w.free = w.free[n-1], w.free[:n-1]
-	} else if slot == MaxSlots {
+	if w.Full() {
 		panic(fmt.Sprintf("netvar: %d objects are the most that a world holds; despawn some before spawning a %s", MaxSlots, c.name))
-	} else {
-		w.gens = append(w.gens, 0)
 	}
-	if w.gens[slot]++; w.gens[slot] == 0 {
-		w.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would make a nil id of slot 0
-	}
-	return w.put(makeID(slot, w.gens[slot]), c, live, owner, tick)
+	o := w.put(w.ids.give(a != nil || w.inSpace(c), len(w.spaces) > 0), c, live, owner, tick)
+	w.SetAudience(o, a)
+	return o
 }
 
 // put adds an object with an id whose slot is free.
@@ -122,7 +122,11 @@ func (w *World) Len(c *Class) int {
 func (w *World) Slots() int { return len(w.slots) }
 
 // Full reports whether Spawn would find no place.
-func (w *World) Full() bool { return len(w.free) == 0 && len(w.gens) == MaxSlots }
+func (w *World) Full() bool { return w.ids.full() }
+
+// Seed makes the ids of objects that clients may not see unpredictable to whoever does not know the
+// seed, and the same in a world with the same seed. It belongs before the first object.
+func (w *World) Seed(seed uint64) { w.ids.seed(seed) }
 
 // Edit notes that the live value of o may change before the next capture. For a despawned
 // object it does nothing.
@@ -211,7 +215,7 @@ func (w *World) retire() {
 		w.slots[slot] = nil
 		w.open.unset(slot)
 		if !w.mirrors {
-			w.free = append(w.free, slot)
+			w.ids.release(slot)
 		}
 	}
 	clear(w.gone)

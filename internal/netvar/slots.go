@@ -1,0 +1,208 @@
+package netvar
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// A client learns the ids of the objects that it has. From them it shall learn neither that there
+// are objects which it has not, nor how many. So there are two kinds of blocks of 64 slots:
+//
+//	open    for objects that all clients have as they are spawned. The slot that was freed last
+//	        is used first, and the generations of a slot count up: these ids tell of objects
+//	        alone that all clients had.
+//	veiled  for objects with an audience or in a space. A slot is any free one of all veiled
+//	        blocks. The generations of a slot seem random, so a client does not notice objects
+//	        that had the slot meanwhile. Some slots of each block are closed, that is never used:
+//	        a slot that a client never sees need not have an object.
+//
+// Each kind has its blocks at places of its own, so neither kind counts the other. Another veiled
+// block is opened when a random share of the slots is used, so the highest slot that a client sees
+// bounds the number of veiled objects only roughly: see docs/adr/0059.
+const (
+	// blocksPer is of how many blocks one is of the less frequent kind: a veiled one, or in a world
+	// with a space an open one. Each of its slots takes an entry of each peer, used or not.
+	blocksPer = 4
+	// mostClosed is how many slots of a veiled block are closed at most.
+	mostClosed = 15
+	// opaqueBits is the size of the first generations of a veiled slot, each of which is used once.
+	// On the wire it takes 23 bits more than generation 1 does.
+	opaqueBits = 16
+)
+
+// slots gives out the slots of a world and their generations.
+type slots struct {
+	gens   []uint32 // by slot: how many objects it has had
+	taken  bitset
+	used   int   // taken slots
+	free   []int // open slots that were given back, in that order
+	next   int   // no open slot from here on was ever given
+	spaces bool  // veiled blocks are the frequent kind; it is decided with the first slot
+
+	blocks []int  // the veiled ones that are in use
+	closed bitset // slots of theirs that are never used
+	usable int    // slots of theirs that are not closed
+	veiled int    // taken slots of theirs
+	spare  int    // with fewer free slots than these there is another block
+
+	random *rand.Rand
+	cipher cipher.Block // of generations
+	buf    [2][aes.BlockSize]byte
+}
+
+// seed makes ids unpredictable to whoever does not know the seed. It belongs before the first slot.
+func (s *slots) seed(seed uint64) {
+	key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("netvar slots"), seed))
+	s.random = rand.New(rand.NewChaCha8(key))
+	s.cipher, _ = aes.NewCipher(key[:]) // A key of this size is never refused.
+}
+
+// full reports whether no slot is left.
+func (s *slots) full() bool { return s.used == MaxSlots }
+
+// give returns an id for an object. There is a slot left.
+func (s *slots) give(veiled, spaces bool) ID {
+	if s.next == 0 && len(s.blocks) == 0 {
+		s.spaces = spaces
+	}
+	slot := -1
+	if veiled {
+		slot = s.veiledSlot()
+	} else {
+		slot = s.openSlot()
+	}
+	for k := 0; slot < 0; k++ { // No slot of the kind is left.
+		if left := ^s.taken.word(k); left != 0 {
+			slot = k<<6 + bits.TrailingZeros64(left)
+		}
+	}
+	for len(s.gens) <= slot {
+		s.gens = append(s.gens, 0)
+	}
+	if s.gens[slot]++; s.gens[slot] == 0 {
+		s.gens[slot] = 1 // after 2^32 lifetimes of one slot; 0 would make a nil id of slot 0
+	}
+	s.taken.set(slot)
+	s.used++
+	if !s.isVeiled(slot >> 6) {
+		return makeID(slot, s.gens[slot])
+	}
+	s.veiled++
+	return makeID(slot, s.opaque(slot, s.gens[slot]))
+}
+
+// release takes a slot back.
+func (s *slots) release(slot int) {
+	s.taken.unset(slot)
+	s.used--
+	if s.isVeiled(slot >> 6) {
+		s.veiled--
+	} else {
+		s.free = append(s.free, slot)
+	}
+}
+
+// isVeiled reports of which kind a block is.
+func (s *slots) isVeiled(block int) bool { return block%blocksPer == 1 != s.spaces }
+
+// openSlot returns an open slot, or -1.
+func (s *slots) openSlot() int {
+	for n := len(s.free); n > 0; n = len(s.free) {
+		slot := s.free[n-1]
+		if s.free = s.free[:n-1]; !s.taken.has(slot) {
+			return slot
+		}
+	}
+	for ; s.next < MaxSlots; s.next++ {
+		if s.isVeiled(s.next >> 6) {
+			s.next |= 63
+		} else if !s.taken.has(s.next) {
+			s.next++
+			return s.next - 1
+		}
+	}
+	return -1
+}
+
+// veiledSlot returns any of the free veiled slots, each as likely as the others, or -1.
+func (s *slots) veiledSlot() int {
+	for s.usable-s.veiled <= s.spare && s.openBlock() {
+	}
+	free := 0
+	for _, k := range s.blocks {
+		free += 64 - bits.OnesCount64(s.taken.word(k)|s.closed.word(k))
+	}
+	if free == 0 {
+		return -1
+	}
+	n := s.random.IntN(free)
+	for _, k := range s.blocks {
+		m := ^(s.taken.word(k) | s.closed.word(k))
+		if some := bits.OnesCount64(m); n >= some {
+			n -= some
+			continue
+		}
+		for range n {
+			m &= m - 1
+		}
+		return k<<6 + bits.TrailingZeros64(m)
+	}
+	panic("unreachable")
+}
+
+// openBlock puts another veiled block into use, unless there is none.
+func (s *slots) openBlock() bool {
+	k := 0
+	if n := len(s.blocks); n > 0 {
+		k = s.blocks[n-1] + 1
+	}
+	for !s.isVeiled(k) {
+		k++
+	}
+	if k >= MaxSlots>>6 {
+		return false
+	}
+	s.blocks = append(s.blocks, k)
+	closed := s.random.IntN(mostClosed + 1)
+	for range closed {
+		s.closed.set(k<<6 + s.random.IntN(64)) // one may come twice
+	}
+	s.usable += 64 - bits.OnesCount64(s.closed.word(k))
+	s.spare = s.usable/8 + s.random.IntN(s.usable*3/8)
+	return true
+}
+
+// opaque returns the generation of the n-th object of a veiled slot. All of a slot differ.
+func (s *slots) opaque(slot int, n uint32) uint32 {
+	half := opaqueBits / 2
+	if n >= 1<<opaqueBits {
+		half = 16
+	}
+	for {
+		n = s.permute(uint32(slot), n, half)
+		// 0 is no generation, and those of the first size are used up when the others begin.
+		if half == 16 && n >= 1<<opaqueBits || half < 16 && n > 0 {
+			return n
+		}
+	}
+}
+
+// permute is a permutation of the numbers of 2*half bits, another one for each slot: the network of
+// Feistel, with AES as the function of a round.
+func (s *slots) permute(slot, n uint32, half int) uint32 {
+	mask := uint32(1)<<half - 1
+	left, right := n>>half, n&mask
+	for round := range uint32(8) {
+		in, out := s.buf[0][:], s.buf[1][:]
+		binary.LittleEndian.PutUint32(in, slot)
+		binary.LittleEndian.PutUint32(in[4:], right)
+		binary.LittleEndian.PutUint32(in[8:], round<<8|uint32(half))
+		s.cipher.Encrypt(out, in)
+		left, right = right, left^binary.LittleEndian.Uint32(out)&mask
+	}
+	return left<<half | right
+}
