@@ -43,6 +43,9 @@ func (r *Room) OnStart(fn func(*Tick)) {
 func (h *hooks) Start() {
 	for _, fn := range h.onStart {
 		fn(&h.room.tick)
+		if h.room.e.GivenUp() {
+			return
+		}
 	}
 	h.room.starter.Remove()
 }

@@ -74,7 +74,9 @@ func (i *Input[M]) Handle(r *Room, fn func(t *Tick, from *Client, in M)) {
 		for _, late := range due.Late {
 			m = i.press(r, m, late)
 		}
-		fn(&r.tick, clientOf(from), m)
+		if !r.e.GivenUp() { // While repeat ran.
+			fn(&r.tick, clientOf(from), m)
+		}
 	}))
 }
 

@@ -174,7 +174,7 @@ func openRoom(s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error
 	if r.e, err = room.New(r.config(s)); err != nil {
 		return nil, err
 	}
-	r.timers.Halt = r.e.GivenUp
+	r.timers.Halt, r.systems.loop.Halt = r.e.GivenUp, r.e.GivenUp
 	filled := false
 	defer func() {
 		if !filled {

@@ -16,6 +16,10 @@ const MaxSystems = 1 << 16
 // Loop runs systems in stages. One goroutine owns it, the one that calls Step;
 // before the first Step it may be another.
 type Loop[C any] struct {
+	// Halt reports that no other function is called, though one has returned; nil never does. The
+	// clock ends the goroutine of such a loop at the end of the system.
+	Halt func() bool
+
 	c     C
 	now   *Now
 	clock func() time.Duration

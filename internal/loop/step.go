@@ -270,7 +270,7 @@ func (l *Loop[C]) met(s *System[C]) (yes bool) {
 	stage := l.now.Stage
 	l.now.System = s.spec.Name
 	l.guard(s, func() {
-		yes = s.cond.ask(l.c)
+		yes = s.cond.ask(l.c) && !l.halted()
 		if s.spec.IsGroup {
 			s.succeeded(stage)
 		}
@@ -280,6 +280,8 @@ func (l *Loop[C]) met(s *System[C]) (yes bool) {
 	}
 	return yes
 }
+
+func (l *Loop[C]) halted() bool { return l.Halt != nil && l.Halt() }
 
 // tickPasses and stepPasses move the time of periods. With a timeline it is the
 // time of the ticks that ran and of those that were dropped, so it is exact;

@@ -276,7 +276,7 @@ func (s *System[C]) forget() {
 	if l.names[s.spec.Name] == s {
 		delete(l.names, s.spec.Name)
 	}
-	if s.spec.OnRemove != nil {
+	if s.spec.OnRemove != nil && !l.halted() {
 		s.spec.OnRemove()
 	}
 }

@@ -106,6 +106,9 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 			}
 			return err
 		}
+		if r.life.givenUp.Load() { // While a check ran.
+			return errSenderLeft
+		}
 		return fn(from, it)
 	})
 }

@@ -352,26 +352,39 @@ func TestARoomThatWasGivenUpRunsNothingMore(t *testing.T) {
 }
 
 // The name of a room that was given up is free once its saves are finished, so that its successor
-// loads them; at the latest when the time that Go promises is over.
+// loads them; at the latest when the time that Go promises is over. That holds also if its
+// goroutine returns before, which saves nothing more.
 func TestARoomThatIsGivenUpFinishesItsSaves(t *testing.T) {
 	for _, takes := range []time.Duration{3 * time.Second, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			h := newHung(t, takes)
-			began := time.Now()
-			h.room.GiveUp(h.room.Watchdog().Err())
-			<-h.ends
-			if took := time.Since(began); took > room.WorkGrace+time.Second {
-				t.Errorf("its name was free after %v", took)
-			}
-			select {
-			case err := <-h.save:
-				if (err == nil) != (takes < room.WorkGrace) {
-					t.Errorf("the save has ended with %v", err)
+		for _, back := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHung(t, takes)
+				began := time.Now()
+				h.room.GiveUp(h.room.Watchdog().Err())
+				if back {
+					close(h.may)
 				}
-			default:
-				t.Error("the save is under way")
-			}
-			close(h.may)
-		})
+				if err := <-h.ends; err == nil || !strings.Contains(err.Error(), "hangs") {
+					t.Errorf("the room has ended with %v", err)
+				}
+				if took := time.Since(began); took > room.WorkGrace+time.Second {
+					t.Errorf("its name was free after %v", took)
+				}
+				select {
+				case err := <-h.save:
+					if (err == nil) != (takes < room.WorkGrace) {
+						t.Errorf("the save has ended with %v", err)
+					}
+				default:
+					t.Error("its name is free, and the save is under way")
+				}
+				if h.asks > 0 || len(h.ends) > 0 {
+					t.Errorf("it has begun %d saves since, and ended again %d times", h.asks, len(h.ends))
+				}
+				if !back {
+					close(h.may)
+				}
+			})
+		}
 	}
 }

@@ -125,6 +125,7 @@ func (r *Room) applyInputs() {
 		}
 		c.look()
 		r.applyInput(c, due)
+		r.goOn()
 	}
 	r.from = nil
 }

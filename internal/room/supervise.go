@@ -170,7 +170,11 @@ func (r *Room) LoopClock() time.Duration {
 // goroutine can do, short of crashing the process, keeps it from saying so.
 func (r *Room) live(ctx context.Context) {
 	err := errGone
-	defer func() { r.over(err) }()
+	defer func() {
+		if !r.life.givenUp.Load() { // Else GiveUp says so, once the saves are finished.
+			r.over(err)
+		}
+	}()
 	alive := true
 	defer func() {
 		if alive && !r.life.givenUp.Load() {

@@ -86,7 +86,7 @@ func (r *Room) Go(w Work) bool {
 		return true
 	}
 	switch {
-	case !a.begin(number, w): // Nobody takes the result.
+	case !r.begins(number, w): // Nobody takes the result.
 		r.metrics.Drops.Add(1, "async", "room_gone")
 		return true
 	case r.ctx.Err() != nil: // The room ends, and the time for its work is over.
@@ -115,11 +115,13 @@ func (a *async) expect(w Work) uint64 {
 	return a.started
 }
 
-// begin notes that work gets a goroutine. It reports false once the room has ended.
-func (a *async) begin(number uint64, w Work) bool {
+// begins notes that work gets a goroutine. It reports false once the room has ended or was given
+// up.
+func (r *Room) begins(number uint64, w Work) bool {
+	a := &r.async
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.closed || r.life.givenUp.Load() {
 		return false
 	}
 	if a.running == nil {

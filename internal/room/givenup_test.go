@@ -1,0 +1,145 @@
+package room_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+var (
+	hangSchema = netloop.NewSchema("hang", 1, 0)
+	hangRepeat func() // what repeat and Validate do in the test that runs
+	hangInput  = netloop.NewInput(hangSchema, func(last steer, _ int) steer { hangRepeat(); return last })
+	hangWords  = netloop.NewRPC[word](hangSchema, "words", netloop.Validate(func(word) error { hangRepeat(); return nil }))
+)
+
+type hangGame func(*netloop.Room)
+
+func (hangGame) Schema() *netloop.Schema      { return hangSchema }
+func (g hangGame) Open(r *netloop.Room) error { g(r); return nil }
+
+// hangs are the functions of a game after which others would follow on the same stack: open
+// registers one that hangs, and one that would be next; act lets two clients do something.
+type hangs struct {
+	open func(r *netloop.Room, hang, next func())
+	act  func(b *bare, guests [2]*guest)
+}
+
+var allHangs = map[string]hangs{
+	"OnStart": {open: func(r *netloop.Room, hang, next func()) {
+		r.OnStart(func(*netloop.Tick) { hang() })
+		r.OnStart(func(*netloop.Tick) { next() })
+	}},
+	"OnJoin": {open: func(r *netloop.Room, hang, next func()) {
+		r.OnJoin(func(*netloop.Tick, *netloop.Client) error { next(); hang(); return nil })
+	}},
+	"OnClose": {open: func(r *netloop.Room, hang, next func()) {
+		r.OnClose(func(context.Context) error { hang(); return nil })
+		r.OnClose(func(context.Context) error { next(); return nil })
+	}},
+	"RunIf": {open: func(r *netloop.Room, hang, next func()) {
+		r.On(netloop.Update, "test.system", func(*netloop.Tick) { next() },
+			netloop.RunIf(func(*netloop.Tick) bool { hang(); return true }))
+	}},
+	"OnRemove": {open: func(r *netloop.Room, hang, next func()) {
+		r.On(netloop.Update, "test.first", func(*netloop.Tick) {}, netloop.OnRemove(hang))
+		r.On(netloop.Update, "test.second", func(*netloop.Tick) {}, netloop.OnRemove(next))
+	}},
+	"Validate": {
+		open: func(r *netloop.Room, hang, next func()) {
+			hangRepeat = hang
+			hangWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { next(); return nil })
+		},
+		act: func(b *bare, guests [2]*guest) {
+			b.push(guests[0], transport.Arrival{
+				Kind: transport.MessageArrived, Decoded: new(word), Message: transport.Message{Method: idOf(hangWords), Reliable: true},
+			})
+		},
+	},
+	"an input": {
+		open: func(r *netloop.Room, hang, next func()) {
+			hangRepeat = func() {}
+			hangInput.Handle(r, func(*netloop.Tick, *netloop.Client, steer) { next(); hang() })
+		},
+		act: steerBoth,
+	},
+	"repeat": {
+		open: func(r *netloop.Room, hang, next func()) {
+			hangRepeat = hang
+			hangInput.Handle(r, func(*netloop.Tick, *netloop.Client, steer) { next() })
+		},
+		act: steerBoth,
+	},
+}
+
+// steerBoth brings the server an input of each client for a step that comes soon.
+func steerBoth(b *bare, guests [2]*guest) {
+	codec := &inside.Netloop.Input(hangInput).InputCodec
+	for _, g := range guests {
+		ring := input.NewRing(codec.Form(), time.Second/60)
+		_ = schema.CaptureInput(codec, &steer{Turn: 1}, ring.Add(100, input.View{From: 100, To: 101}))
+		b.push(g, transport.Arrival{Kind: transport.Inputs, State: ring.AppendPacket(nil, transport.MaxInputs)})
+	}
+}
+
+// When the function that hung returns after its room was given up, no other function of the game
+// runs, wherever it was called.
+func TestNothingFollowsAFunctionThatHung(t *testing.T) {
+	for name, place := range allHangs {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { nothingFollows(t, place) })
+		})
+	}
+}
+
+func nothingFollows(t *testing.T, place hangs) {
+	may := make(chan struct{})
+	hung, followed := false, 0
+	hang := func() {
+		if !hung {
+			hung = true
+			<-may
+		}
+	}
+	next := func() {
+		if hung {
+			followed++
+		}
+	}
+	b := newBareOf(t, netloop.Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
+		hangGame(func(r *netloop.Room) { place.open(r, hang, next) }))
+	var guests [2]*guest
+	for i := range guests {
+		adm, err := b.server.Handler.Admit(context.Background(), hello(hangSchema), "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		guests[i] = newGuest(adm)
+	}
+	ends := b.started(t.Context())
+	time.Sleep(time.Second)
+	if place.act != nil {
+		place.act(b, guests)
+	}
+	time.Sleep(10 * time.Second)
+	b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+	time.Sleep(10 * time.Second)
+	b.room.Watchdog().Check(time.Hour)
+	b.room.GiveUp(b.room.Watchdog().Err())
+	<-ends
+	close(may)
+	synctest.Wait()
+	if !hung || followed > 0 {
+		t.Errorf("it hangs: %v; functions that are called afterwards: %d", hung, followed)
+	}
+}
