@@ -93,22 +93,22 @@ func (r *Room) Publish(t *Tick, info any) {
 
 // repost shows what has changed in a tick.
 func (r *Room) repost() {
-	players, _, reserved := r.e.Places()
+	players := r.e.Players()
 	p := &r.posted
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if up := r.findable(); up == p.up && !p.changed && p.shown.players == players+reserved {
+	if up := r.findable(); up == p.up && !p.changed && p.shown.players == players {
 		return
 	}
-	r.postLocked(players + reserved)
+	r.postLocked(players)
 }
 
 // post shows the room for the first time.
 func (r *Room) post() {
-	players, _, reserved := r.e.Places()
+	players := r.e.Players()
 	r.posted.mu.Lock()
 	defer r.posted.mu.Unlock()
-	r.postLocked(players + reserved)
+	r.postLocked(players)
 }
 
 // findable reports whether others find the room.

@@ -193,10 +193,7 @@ func (r *Room) info() RoomInfo {
 }
 
 // full reports whether nobody else may play in the room.
-func (r *Room) full() bool {
-	players, _, reserved := r.e.Places()
-	return players+reserved >= r.spec.MaxClients
-}
+func (r *Room) full() bool { return r.e.Players() >= r.spec.MaxClients }
 
 // Rooms iterates over the server's rooms, in the order in which they were opened. It may be called
 // from any goroutine.

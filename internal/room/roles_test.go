@@ -119,6 +119,25 @@ func TestTheNewestConnectionDecidesTheRole(t *testing.T) {
 	}
 }
 
+// A client that the game has kicked does not come back in the tick that takes it out: the
+// connection is told why, and the game nothing.
+func TestAClientThatWasKickedDoesNotComeBack(t *testing.T) {
+	w := newReturns(t, netloop.Config{})
+	_, welcome := w.arrive("ann", newcomer())
+	w.wantTold("join")
+	w.client().Kick(netloop.CodeGame, "cheats")
+	back, _, err := w.ask("ann", with(welcome, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	wasTold(t, "the connection that comes back", back, netloop.CodeGame, "cheats")
+	w.wantTold()
+	if w.scraped(`netloop_resumes_total{kind="kept"} 1`) {
+		t.Error("it is counted as a return")
+	}
+}
+
 // A ticket that a player shows who is in the room already is used up by it.
 func TestATicketOfATakeOverIsUsedUp(t *testing.T) {
 	w := newReturns(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 2, MaxSpectators: 1}})

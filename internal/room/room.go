@@ -353,6 +353,9 @@ func (r *Room) Seats() int {
 // goroutine may ask.
 func (r *Room) Places() (players, spectators, reserved int) { return r.seats.count(r.clock.Now()) }
 
+// Players returns how many seats of players are taken or reserved. Any goroutine may ask.
+func (r *Room) Players() int { return r.seats.playersAt(r.clock.Now()) }
+
 // Closing reports whether nobody else comes in, because the room ends. Any goroutine may ask.
 func (r *Room) Closing() bool { return r.refusing.Load() != nil }
 

@@ -69,6 +69,7 @@ func (r *Room) account(rec *loop.Record) {
 	r.observeTick(rec)
 	r.reportFaults(rec)
 	r.seats.changed.Store(false)
+	r.seats.expire(r.clock.Now())
 	r.cfg.Server.Ticked()
 	r.answer(rec.Tick)
 	if rec.Tick%r.reportEvery() == 0 {

@@ -383,6 +383,14 @@ func (s *seats) count(now time.Duration) (players, spectators, reserved int) {
 	return s.playing.taken, s.watching.taken, s.playing.held + s.watching.held
 }
 
+// playersAt returns how many seats of players are taken or reserved.
+func (s *seats) playersAt(now time.Duration) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked(now)
+	return s.playing.taken + s.playing.held
+}
+
 // lock keeps everybody out who has neither a ticket nor a seat, or lets them in again.
 func (s *seats) lock(locked bool) {
 	s.mu.Lock()

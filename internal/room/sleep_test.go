@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,42 @@ func TestReservationsOfARoomThatSleepsAreListed(t *testing.T) {
 	})
 }
 
+// A ticket that expires while its client is being admitted, and opens nothing after all, gives its
+// seat back: the room wakes and lists it as free.
+func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, ends := sleeper(t, netloop.RoomSpec{}, func(r *netloop.Room) {
+			r.OnAdmit(func(context.Context, *netloop.Join) error {
+				time.Sleep(5 * time.Second)
+				return errors.New("not today")
+			})
+		})
+		tickets, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		done := make(chan error, 1)
+		go func() {
+			h := hello(bareSchema)
+			h.Ticket = tickets[0]
+			_, err := b.server.Handler.Admit(t.Context(), h, "here")
+			done <- err
+		}()
+		time.Sleep(3 * time.Second)
+		if n := b.listed(); n != 1 || !b.room.Asleep() {
+			t.Errorf("%d seats are listed as taken while the client is being admitted; asleep: %v", n, b.room.Asleep())
+		}
+		if err := <-done; err == nil {
+			t.Error("the client is admitted")
+		}
+		if n := b.listed(); n != 0 {
+			t.Errorf("%d seats are listed as taken", n)
+		}
+		b.end(ends)
+	})
+}
+
 // A room that sleeps and is told to end runs its last tick at the game time of then, and counts the
 // ticks that it has slept through as slept and not as dropped.
 func TestARoomThatSleepsEndsInItsTime(t *testing.T) {
@@ -121,6 +158,82 @@ func TestARoomWithReservedSeatsIsNotEmpty(t *testing.T) {
 		}
 		if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
 			t.Error("a seat of a room that has ended is reserved")
+		}
+	})
+}
+
+// A reservation to watch takes no seat of the players, and no tick once it has expired, also where
+// spectators have a room of their own because they watch with a delay.
+func TestAReservationToWatchIsNoPlayer(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"at once": 0, "with a delay": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, ends := sleeper(t, netloop.RoomSpec{MaxClients: 1, MaxSpectators: 2, SpectatorDelay: delay}, func(*netloop.Room) {})
+				clock := &countedClock{bubbleClock: bubbleClock{time.Now()}}
+				shown := make(chan error, 1)
+				if shows := b.server.Screening; shows != nil {
+					b.server.UseClock(clock)
+					shows.Start(t.Context(), func(err error) { shown <- err })
+				} else {
+					shown <- nil
+				}
+				if _, err := b.s.Reserve(t.Context(), "", netloop.Reservation{Spectator: true, Seats: 2, TTL: time.Minute}); err != nil {
+					t.Fatal(err)
+				}
+				if n := b.listed(); n != 0 {
+					t.Errorf("%d seats of players are listed as taken", n)
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				before := clock.reads.Load()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if n := clock.reads.Load() - before; n > 100 {
+					t.Errorf("the clock is read %d times in ten minutes in which nothing happens", n)
+				}
+				b.end(ends)
+				<-shown
+			})
+		})
+	}
+}
+
+// countedClock counts how often it is read.
+type countedClock struct {
+	bubbleClock
+	reads atomic.Int64
+}
+
+func (c *countedClock) Now() time.Duration {
+	c.reads.Add(1)
+	return c.bubbleClock.Now()
+}
+
+// A client that was let in before a room was told to end, and comes when it drains, is told how
+// much time is left: also in a room that had slept for longer than that.
+func TestAClientThatComesInADrainIsToldItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, ends := sleeper(t, netloop.RoomSpec{}, func(*netloop.Room) {})
+		adm, err := b.server.Handler.Admit(t.Context(), hello(bareSchema), "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}, Drain: 10 * time.Second})
+		g := newGuest(adm)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		var left []time.Duration
+		for _, a := range heard(t, g) {
+			if a.Kind == transport.WillClose {
+				left = append(left, time.Duration(a.Value))
+			}
+		}
+		if len(left) != 1 || left[0] < 9*time.Second || left[0] > 10*time.Second {
+			t.Errorf("it is told of an end in %v", left)
+		}
+		if err := <-ends; err != nil {
+			t.Error(err)
 		}
 	})
 }

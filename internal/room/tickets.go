@@ -103,6 +103,13 @@ func (s *seats) reserve(all []*ticket, now time.Duration) error {
 	return nil
 }
 
+// expire is expireLocked for a caller without the lock.
+func (s *seats) expire(now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked(now)
+}
+
 // expireLocked gives the seats back whose tickets have expired. It walks at most once for each
 // time at which one may.
 func (s *seats) expireLocked(now time.Duration) {
