@@ -91,11 +91,14 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 		return err
 	}
 	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
-		if it.From == 0 && !r.life.givenUp.Load() {
+		if r.life.givenUp.Load() {
+			return errSenderLeft
+		}
+		if it.From == 0 {
 			return fn(nil, it)
 		}
 		from, ok := r.clients.get(it.From)
-		if !ok || r.life.givenUp.Load() {
+		if !ok {
 			return errSenderLeft
 		}
 		r.from = from

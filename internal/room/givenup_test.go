@@ -21,6 +21,7 @@ var (
 	hangRepeat func() // what repeat and Validate do in the test that runs
 	hangInput  = netloop.NewInput(hangSchema, func(last steer, _ int) steer { hangRepeat(); return last })
 	hangWords  = netloop.NewRPC[word](hangSchema, "words", netloop.Validate(func(word) error { hangRepeat(); return nil }))
+	hangRooms  = netloop.NewRPC[word](hangSchema, "rooms", netloop.ServerOnly())
 )
 
 type hangGame func(*netloop.Room)
@@ -64,6 +65,31 @@ var allHangs = map[string]hangs{
 			b.push(guests[0], transport.Arrival{
 				Kind: transport.MessageArrived, Decoded: new(word), Message: transport.Message{Method: idOf(hangWords), Reliable: true},
 			})
+		},
+	},
+	"a message": {
+		open: func(r *netloop.Room, hang, next func()) {
+			hangRepeat = func() {}
+			hangWords.Handle(r, func(*netloop.Tick, *netloop.Client, word) error { next(); hang(); return nil })
+		},
+		act: func(b *bare, _ [2]*guest) {
+			for range 2 {
+				if err := hangWords.Post(b.played, word{}); err != nil {
+					b.t.Error(err)
+				}
+			}
+		},
+	},
+	"a message of a room": {
+		open: func(r *netloop.Room, hang, next func()) {
+			hangRooms.HandleRoom(r, func(*netloop.Tick, *netloop.Sender, word) error { next(); hang(); return nil })
+		},
+		act: func(b *bare, _ [2]*guest) {
+			for range 2 {
+				if err := hangRooms.Post(b.played, word{}); err != nil {
+					b.t.Error(err)
+				}
+			}
 		},
 	},
 	"an input": {
