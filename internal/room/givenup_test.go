@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,6 +127,40 @@ func TestNothingFollowsAFunctionThatHung(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { nothingFollows(t, place) })
 		})
 	}
+}
+
+// A panic on the goroutine of a room that was given up ends that goroutine alone.
+func TestAPanicAfterTheHangIsRecovered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		may := make(chan struct{})
+		log := slog.New(panickyLog{slog.DiscardHandler})
+		b := newBareAs(t, netloop.Config{Log: log}, func(r *netloop.Room) {
+			r.On(netloop.Update, "test.system", func(*netloop.Tick) {}, netloop.OnRemove(func() { <-may }))
+		})
+		ends := b.started(t.Context())
+		time.Sleep(time.Second)
+		b.room.End(room.End{Why: transport.Closed{Code: netloop.CodeClosing}})
+		time.Sleep(time.Second)
+		b.room.Watchdog().Check(time.Hour)
+		b.room.GiveUp(b.room.Watchdog().Err())
+		if err := <-ends; err == nil || !strings.Contains(err.Error(), "hangs") {
+			t.Errorf("the room has ended with %v", err)
+		}
+		close(may)
+		synctest.Wait()
+	})
+}
+
+// panickyLog panics when it is told that a hook has returned.
+type panickyLog struct{ slog.Handler }
+
+func (panickyLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (panickyLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "a hook that hung has returned" {
+		panic("the log is full")
+	}
+	return nil
 }
 
 func nothingFollows(t *testing.T, place hangs) {

@@ -177,8 +177,11 @@ func (r *Room) live(ctx context.Context) {
 	}()
 	alive := true
 	defer func() {
-		if alive && !r.life.givenUp.Load() {
-			err = r.died(recover())
+		if !alive {
+			return
+		}
+		err = r.died(recover())
+		if !r.life.givenUp.Load() {
 			err = errors.Join(err, r.bury())
 		}
 	}()
