@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -221,6 +224,68 @@ func TestEveryTableGoesOnAfterASignal(t *testing.T) {
 	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A server is told to end, and players play on for as long as it drains: the row of each table has
+// all that any of its players has seen.
+func TestEveryTableIsStoredAfterADrain(t *testing.T) {
+	tables := 52
+	if testing.Short() {
+		tables = 8
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	database := filepath.Join(t.TempDir(), "cards.db")
+	server, addr := launch(t, database, "127.0.0.1:0", "--drain", "5s", "--cards.goal", "1000", "--cards.pause", "0s")
+	all := seats(ctx, t, addr, tables, 0)
+	for _, p := range all {
+		p.plays.Store(true)
+	}
+	until(ctx, t, all, "some turns", func(s *seen) bool { return s.table.Turns > 2 })
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	rows := matches(t, database)
+	turns := 0
+	for i, p := range all {
+		p.stop()
+		s := p.now.Load()
+		row := rows[fmt.Sprint("table ", i/2)]
+		if row == nil || row.Round < int(s.table.Round) || row.Round == int(s.table.Round) && row.Turns < int(s.table.Turns) {
+			t.Errorf("player %d has seen turn %d of round %d, and the row has %+v", i, s.table.Turns, s.table.Round, row)
+		}
+		turns += int(s.table.Turns)
+	}
+	t.Logf("the %d tables were in turn %d on average", tables, turns/len(all))
+}
+
+// matches returns the tables of a database that no server uses, by their names.
+func matches(t *testing.T, database string) map[string]*cards.Match {
+	t.Helper()
+	db, err := sql.Open("sqlite", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT name, match FROM tables")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string]*cards.Match{}
+	for rows.Next() {
+		var name string
+		var b []byte
+		m := new(cards.Match)
+		if err := errors.Join(rows.Scan(&name, &b), json.Unmarshal(b, m)); err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimPrefix(name, "table/")] = m
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // A server is killed in the middle of matches, and started again. The same clients come back to
