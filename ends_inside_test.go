@@ -16,25 +16,28 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// A room whose Open fails, panics or ends its goroutine after it has watched other rooms leaves
-// nothing behind: neither its memory nor its name.
+// A room whose Open fails, panics or ends its goroutine after it has watched other rooms, or that
+// cannot be recorded, leaves nothing behind: neither its memory nor its name.
 func TestAFailedOpenLeavesNothingBehind(t *testing.T) {
 	const rooms = 200
 	var freed atomic.Int64
 	opened := 0
-	s := newStill(t, Config{}, closedGame{&opening{fill: func(r *Room) error {
+	record := func(RoomInfo) (io.WriteCloser, error) { return nil, errors.New("the disk is full") }
+	s := newStill(t, Config{RecordRoom: record}, closedGame{&opening{fill: func(r *Room) error {
 		if r.Spec().Name == "" {
 			return nil
 		}
 		runtime.AddCleanup(r, func(int) { freed.Add(1) }, 0)
 		WatchRooms(r, RoomFilter[struct{}]{}, func(*Tick, []RoomChange[struct{}]) {})
-		switch opened++; opened % 3 {
+		switch opened++; opened % 4 {
 		case 0:
 			panic("ouch")
 		case 1:
 			runtime.Goexit()
+		case 2:
+			return errors.New("the disk is full")
 		}
-		return errors.New("the disk is full")
+		return nil
 	}}})
 	for range rooms {
 		done := make(chan error, 1)

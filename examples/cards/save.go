@@ -103,12 +103,14 @@ func (tb *table) close(ctx context.Context) (err error) {
 	if tb.unsaved && tb.match != nil {
 		keep := tb.keep()
 		for n := range closeAttempts {
+			if n > 0 {
+				wait, cancel := context.WithTimeout(ctx, retryLeast<<(n-1))
+				<-wait.Done()
+				cancel()
+			}
 			if err = keep(ctx); err == nil || errors.Is(err, errSuperseded) {
 				break
 			}
-			wait, cancel := context.WithTimeout(ctx, retryLeast<<n)
-			<-wait.Done()
-			cancel()
 		}
 	}
 	return errors.Join(err, tb.g.store.close())

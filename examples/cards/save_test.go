@@ -3,7 +3,9 @@ package cards_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,29 @@ func (r recordings) open(info netloop.RoomInfo) (io.WriteCloser, error) {
 	return unclosed{r[info.Spec.Name]}, nil
 }
 
+// logged keeps the errors of a server, which netlooptest writes into the log of the test.
+type logged struct {
+	testing.TB
+	lines []string
+}
+
+func (l *logged) Logf(format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// The room of a table owns its row by its incarnation: one that is opened later has a larger one.
+func TestATableIsOwnedByItsRoom(t *testing.T) {
+	g := game("", 2, 5*time.Second)
+	w := world(t, g)
+	seat(t, w, "ann", "oak", false, netlooptest.Link{Delay: 10 * time.Millisecond})
+	w.Settle()
+	var room uint64
+	w.Room("table/oak").Tick(func(tick *netloop.Tick) { room = tick.Room().Incarnation() })
+	if owner, err := g.Owner("table/oak"); owner != room || room < 2 || err != nil {
+		t.Errorf("the owner is %d, and the room %d: %v", owner, room, err)
+	}
+}
+
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
@@ -32,7 +57,8 @@ func (unclosed) Close() error { return nil }
 func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	g, files := game("", 2, 5*time.Second), recordings{}
 	g.Config().(*cards.Config).Goal = 1
-	w := netlooptest.New(t, g, netlooptest.Room(g.Spec()), netlooptest.RecordRoom(files.open))
+	log := &logged{TB: t}
+	w := netlooptest.New(log, g, netlooptest.Room(g.Spec()), netlooptest.RecordRoom(files.open))
 	link := netlooptest.Link{Delay: 10 * time.Millisecond}
 	annClient, ann := seat(t, w, "ann", "oak", true, link)
 	if err := g.BreakStore(true); err != nil {
@@ -47,6 +73,9 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 		if !over() {
 			t.Fatal("the next match begins before the result is stored")
 		}
+	}
+	if len(log.lines) != 1 || !strings.Contains(log.lines[0], "tables cannot be saved") {
+		t.Errorf("the log has %q", log.lines)
 	}
 	if err := g.BreakStore(false); err != nil {
 		t.Fatal(err)

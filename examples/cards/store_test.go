@@ -88,24 +88,51 @@ func TestAbandonedMatchesAreDeleted(t *testing.T) {
 	}
 }
 
-// A table that fails at the end of its room is tried again, until its store is superseded.
+// A table that cannot be stored at the end of its room is tried again for 8 s, and not at all once
+// a newer room has loaded it.
 func TestTheEndOfATableTriesAgain(t *testing.T) {
-	g := New(nil)
-	s, err := openStore("")
-	if err != nil {
-		t.Fatal(err)
+	for name, tt := range map[string]struct {
+		mended      time.Duration // when the database works again; 0 is never
+		newer       bool          // the table has a newer room, and the database works
+		least, most time.Duration
+		stored      bool
+	}{
+		"a database that fails for good": {least: 7 * time.Second, most: 8 * time.Second},
+		"one that works again":           {mended: 2 * time.Second, least: 2 * time.Second, most: 4 * time.Second, stored: true},
+		"a newer room":                   {newer: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := New(nil)
+			s, err := openStore("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.close() })
+			g.store = s
+			if tt.newer {
+				if _, err := s.load(t.Context(), tableKey{"table/oak", 2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := g.BreakStore(!tt.newer); err != nil {
+				t.Fatal(err)
+			}
+			s.use()
+			synctest.Test(t, func(t *testing.T) {
+				if tt.mended > 0 {
+					time.AfterFunc(tt.mended, func() { _ = g.BreakStore(false) })
+				}
+				tb := &table{g: g, key: tableKey{"table/oak", 1}, match: &Match{}, unsaved: true}
+				began := time.Now()
+				err := tb.close(t.Context())
+				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.stored || errors.Is(err, errSuperseded) != tt.newer {
+					t.Errorf("it has ended after %v: %v", took, err)
+				}
+			})
+			var b []byte
+			if err := s.db.QueryRow("SELECT match FROM tables").Scan(&b); (err == nil) != tt.stored {
+				t.Errorf("the database has %q: %v", b, err)
+			}
+		})
 	}
-	t.Cleanup(func() { _ = s.close() })
-	g.store = s
-	if err := g.BreakStore(true); err != nil {
-		t.Fatal(err)
-	}
-	s.use()
-	synctest.Test(t, func(t *testing.T) {
-		tb := &table{g: g, key: tableKey{"table/oak", 1}, match: &Match{}, unsaved: true}
-		began := time.Now()
-		if err := tb.close(t.Context()); err == nil || time.Since(began) < 5*time.Second {
-			t.Errorf("gave up after %v: %v", time.Since(began), err)
-		}
-	})
 }
