@@ -101,6 +101,46 @@ func TestARecordRoomThatPanicsIsTold(t *testing.T) {
 	counted(t, s, `netloop_system_panics_total{system="RecordRoom"} 2`)
 }
 
+// A recording whose Close ends its goroutine, or never returns, does not keep Run from returning.
+func TestARecordingThatDoesNotCloseIsLeftBehind(t *testing.T) {
+	release := make(chan struct{})
+	for name, tt := range map[string]struct {
+		close func()
+		want  string
+	}{
+		"Goexit": {runtime.Goexit, "called runtime.Goexit"},
+		"hangs":  {func() { <-release }, "does not return"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release = make(chan struct{})
+				s, err := New(Config{Offline: true, RecordRoom: func(RoomInfo) (io.WriteCloser, error) {
+					return stubbornFile{io.Discard, tt.close}, nil
+				}}, closedGame{new(opening)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.clock.Clock = clock.NewVirtual()
+				if _, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("Close: %v", err)
+				}
+				close(release)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+type stubbornFile struct {
+	io.Writer
+	close func()
+}
+
+func (f stubbornFile) Close() error { f.close(); return nil }
+
 type panickyFile struct{}
 
 func (panickyFile) Write(b []byte) (int, error) { return len(b), nil }

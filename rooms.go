@@ -262,8 +262,33 @@ func (s *Server) roomEnded(r *Room, err error) {
 	s.admitMore()
 }
 
-// closeRecording closes what Config.RecordRoom has returned.
-func (s *Server) closeRecording(r *Room) (err error) {
+// closeRecording closes what Config.RecordRoom has returned, on a goroutine of its own: the end of
+// the room waits room.SaveTimeout for it.
+func (s *Server) closeRecording(r *Room) error {
+	done := make(chan struct{})
+	answer := make(chan error, 1) // One sender, one value.
+	go func() {
+		defer close(done)
+		err := errCloseGone
+		defer func() { answer <- err }()
+		err = s.closed(r)
+	}()
+	s.await("RecordRoom", done, room.SaveTimeout)
+	select {
+	case err := <-answer:
+		return err
+	default:
+		return errCloseHangs
+	}
+}
+
+var (
+	errCloseGone  = errors.New("netloop: the recording's Close called runtime.Goexit")
+	errCloseHangs = errors.New("netloop: the recording's Close does not return")
+)
+
+// closed closes the recording of a room, and turns a panic into an error.
+func (s *Server) closed(r *Room) (err error) {
 	defer s.recovered("RecordRoom", "the recording's Close", &r.spec, &err)
 	return r.recording.Close()
 }
