@@ -35,6 +35,7 @@ type prediction struct {
 	kept    uint64
 	last    uint64       // the newest step that was predicted, 0 before the first
 	shown   []loop.Now   // what the tick showed in each step
+	again   uint64       // the first step that ran before its time scale was known, 0 is none
 	running uint64       // the step whose functions run, 0 is none
 	turn    int          // and the class whose turn it is
 	spawned uint8        // so many objects has the newest step spawned so far
@@ -118,6 +119,7 @@ func (c *Client) shows(step uint64) *loop.Now {
 	case now.FixedStep == step:
 	case c.now.Stage == netloop.FixedUpdate && c.now.FixedStep == step:
 		*now = c.now
+		rescaleStep(now, c.loop.Scale()) // The frame began with that of before.
 	default:
 		*now = c.now
 		line, scale := &c.time.timeline, c.loop.Scale()
@@ -128,6 +130,29 @@ func (c *Client) shows(step uint64) *loop.Now {
 		now.Stage, now.System = netloop.FixedUpdate, predictSystem
 	}
 	return now
+}
+
+// rescale gives the steps that have run ahead of a change of the time scale that of the server, and
+// lets them run again.
+func (p *prediction) rescale(s loop.Scale) {
+	for i := range p.shown {
+		now := &p.shown[i]
+		if rescaleStep(now, s) && (p.again == 0 || now.FixedStep < p.again) {
+			p.again = now.FixedStep
+		}
+	}
+}
+
+// rescaleStep gives a step the scaled time of a line, and reports whether it had another. The line
+// is that of the steps after its beginning.
+func rescaleStep(now *loop.Now, s loop.Scale) bool {
+	to := s.At(now.GameTime)
+	if now.GameTime <= s.From || now.ScaleNum == s.Num && now.ScaleDen == s.Den && now.ScaledTime == to {
+		return false
+	}
+	now.ScaleNum, now.ScaleDen = s.Num, s.Den
+	now.ScaledTime, now.ScaledDelta = to, s.At(now.GameTime+now.Delta)-to
+	return true
 }
 
 // run runs a step, for the first time or again, for all objects of which the server's word is not

@@ -77,8 +77,15 @@ func (c *Client) reconcile() {
 	p := &c.prediction
 	p.frame = c.clock.Now()
 	p.forgetLost()
-	if !p.applied {
+	if !p.applied && p.again == 0 {
 		return
+	}
+	for _, by := range p.classes {
+		by.prune(c)
+	}
+	if p.again > 0 { // Before they are compared.
+		c.replay(min(p.again-1, p.last))
+		p.again = 0
 	}
 	p.applied = false
 	if told := &c.inputs.told; told.Missed != p.missed || told.Early < 0 {
@@ -86,7 +93,6 @@ func (c *Client) reconcile() {
 	}
 	from, any := p.last, false
 	for _, by := range p.classes {
-		by.prune(c)
 		for _, d := range by.objects {
 			if !d.birth.awaited && d.known > d.judged {
 				if step := c.time.timeline.FixedSteps(d.known); c.judge(d, step) {
@@ -186,7 +192,7 @@ func (c *Client) forgetPrediction() {
 	for _, by := range p.classes {
 		by.prune(c)
 	}
-	p.last, p.missed, p.lateAt = 0, 0, 0
+	p.last, p.again, p.missed, p.lateAt = 0, 0, 0, 0
 	c.timeOut()
 }
 

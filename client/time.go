@@ -86,7 +86,9 @@ func (c *Client) rescale(t transport.TimeScale) {
 }
 
 func (c *Client) setScale(t transport.TimeScale) {
-	c.loop.SetScale(loop.Scale{Num: t.Num, Den: t.Den, From: c.time.timeline.GameTime(t.Tick), To: t.At, Frac: t.Fraction})
+	s := loop.Scale{Num: t.Num, Den: t.Den, From: c.time.timeline.GameTime(t.Tick), To: t.At, Frac: t.Fraction}
+	c.loop.SetScale(s)
+	c.prediction.rescale(s)
 }
 
 // joinScale takes the line that the handshake said, if it did.
