@@ -149,3 +149,58 @@ func TestWithoutMeasuresTheLeadIsKept(t *testing.T) {
 		}
 	}
 }
+
+// ledFor lets steps lead for a while of frames of 10 ms, in which each input needs to be so far
+// ahead of the client's clock, and returns the time and where the steps stand.
+func ledFor(l *lead, now, at, game, need, span time.Duration) (end, to time.Duration) {
+	for end = now + span; now < end; {
+		now += 10 * ms
+		l.needs.add(now, need)
+		at = l.follow(now, at, game+now, 10*ms)
+	}
+	return now, at
+}
+
+// The first measure of another connection is taken at once, and is no jump.
+func TestAnotherConnectionIsMeasuredAtOnce(t *testing.T) {
+	var l lead
+	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, 10*ms, 10*ms), time.Second, time.Second+20*ms, 3*time.Second)
+	was := at - now
+	for _, need := range []time.Duration{time.Second + 120*ms, time.Second + 30*ms} {
+		l.restart()
+		now, at = ledFor(&l, now, at, time.Second, need, 300*ms)
+		if ahead := at - now - l.owed; (ahead-was-(need-time.Second-20*ms)).Abs() > 5*ms || l.jumps > 0 {
+			t.Errorf("an input needs %v, and 300 ms later steps are ahead by %v, with %d jumps; at first it was %v", need, ahead, l.jumps, was)
+		}
+	}
+}
+
+// After a short stall of the server the measures of before count: they move with its time.
+func TestMeasuresFollowTheServersTime(t *testing.T) {
+	var l lead
+	now, at := ledFor(&l, 0, l.begin(0, time.Second, 40*ms, 10*ms, 10*ms), time.Second, time.Second+20*ms, 3*time.Second)
+	keep := l.keep
+	for _, by := range []time.Duration{leadStill, leadStill + 50*ms} {
+		l.moved(by)
+		l.follow(now+10*ms, at-by, time.Second-by+now+10*ms, 10*ms)
+		if (l.keep - keep).Abs() > ms {
+			t.Errorf("the lead was %v, and is %v after a stall of %v", keep, l.keep, by)
+		}
+		now, at = ledFor(&l, now+10*ms, at-by, time.Second-by, time.Second-by+20*ms, 2*time.Second)
+		l.moved(-by)
+		now, at = ledFor(&l, now, at, time.Second, time.Second+20*ms, 2*time.Second)
+	}
+}
+
+// A flush without a new input says nothing of when the oldest was made that left with the newest.
+func TestAFlushWithoutANewInputIsNone(t *testing.T) {
+	l := lead{on: true, steps: make([]madeStep, 128)}
+	for step := uint64(1); step <= 3; step++ {
+		l.made(time.Duration(step)*10*ms, step)
+	}
+	l.flush(31*ms, 3)
+	l.flush(45*ms, 3)
+	if s := l.slot(3); s.first != 10*ms || l.flushed != 31*ms || l.left != 3 {
+		t.Errorf("the oldest was made at %v, and left at %v", s.first, l.flushed)
+	}
+}

@@ -235,3 +235,34 @@ func TestObjectsRunInTheOrderOfTheirIds(t *testing.T) {
 		t.Errorf("%v", by.objects)
 	}
 }
+
+// When another object is corrected at an older step, an object goes on from the newest state that
+// the server has told of it.
+func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
+	c, d := loneShip(t)
+	before := *(*vessel)(d.live)
+	d.base = 180
+	c.replay(150)
+	if after := *(*vessel)(d.live); after != before || d.newest != c.prediction.last {
+		t.Errorf("after a correction at step 150 it is at %+v, want %+v", after, before)
+	}
+	d.base = d.newest
+	c.replay(150)
+	if after := *(*vessel)(d.live); after != before {
+		t.Errorf("known up to now it is at %+v, want %+v", after, before)
+	}
+}
+
+// An object of Spawn for which the server's does not come is withdrawn after the steps for which a
+// prediction is kept, also while no snapshot says that it will not come.
+func TestASpawnIsNotAwaitedForever(t *testing.T) {
+	c, d := loneShip(t)
+	kept, last := c.prediction.kept, c.prediction.last
+	old := c.spawn(d.by, birth{step: last - kept, awaited: true}, d.live)
+	young := c.spawn(d.by, birth{step: last - kept + 1, awaited: true}, d.live)
+	c.learn(&netvar.Applied{Tick: 150, Reached: 150})
+	c.reconcile()
+	if old.o.Alive() || !young.o.Alive() || c.prediction.awaited != 1 || c.prediction.stats.SpawnsWithdrawn != 1 {
+		t.Errorf("of two objects %d are awaited, the older one: %v", c.prediction.awaited, old.o.Alive())
+	}
+}

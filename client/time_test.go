@@ -239,3 +239,22 @@ func TestFlushesHaveTheirPace(t *testing.T) {
 		}
 	}
 }
+
+// The frame in which the steps begin to lead runs the first of them.
+func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
+	hz := &netloopv1.Rate{Num: 60, Den: 1}
+	var s serverTime
+	w := &netloopv1.Welcome{TickRate: hz, FixedRate: hz, Epoch: &netloopv1.Epoch{Tick: 1}, ServerNs: uint64(10 * time.Second)}
+	if err := s.welcome(0, 0, w, newServer); err != nil {
+		t.Fatal(err)
+	}
+	for range clock.SyncReady {
+		s.sync.Sample(0, 10*time.Second, 10*time.Second, 0)
+	}
+	if !s.leads(time.Second) {
+		t.Fatal("it does not lead")
+	}
+	if in := s.input(time.Second, time.Time{}, 16*ms); in.FixedSteps != 1 || in.FirstFixedStep != s.lead.first {
+		t.Errorf("the frame runs %d steps from %d on, want that of %d", in.FixedSteps, in.FirstFixedStep, s.lead.first)
+	}
+}

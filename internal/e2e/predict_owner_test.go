@@ -90,3 +90,43 @@ func TestAnObjectThatChangesHandsIsDrawnEvenly(t *testing.T) {
 		}
 	}
 }
+
+// The objects of a class run in the order of their ids, as on the server, in whatever order they
+// have become the client's.
+func TestPredictedObjectsRunInTheServersOrder(t *testing.T) {
+	const many = 6
+	var ships []*netloop.Object[racer]
+	r := newRace(t)
+	c := r.Join("", nil, netlooptest.Link{})
+	client.Inputs(c, helm, func(*netloop.Tick) rudder { return rudder{} })
+	var ran []float32 // of a step, as Angle says
+	step := uint64(0)
+	client.Predict(c, racers, helm, func(s *racer, t *netloop.Tick, _ rudder) {
+		if t.FixedStep() != step {
+			step, ran = t.FixedStep(), ran[:0]
+		}
+		ran = append(ran, s.Angle)
+	})
+	r.Step(60)
+	r.Tick(func(tick *netloop.Tick) {
+		r.mine[c.ID()].Despawn(tick)
+		for range many {
+			ships = append(ships, racers.Spawn(tick, racer{}))
+		}
+	})
+	var want []float32
+	r.Tick(func(tick *netloop.Tick) {
+		for o := range racers.All(tick) {
+			want = append(want, float32(len(want)))
+			o.Edit(tick).Angle = float32(len(want) - 1)
+		}
+	})
+	for _, i := range []int{3, 5, 0, 4, 1, 2} {
+		r.Tick(func(tick *netloop.Tick) { ships[i].SetOwner(tick, c.ID()) })
+		r.Step(10)
+	}
+	r.Step(60)
+	if !slices.Equal(ran, want) {
+		t.Errorf("objects run in the order %v, on the server in %v", ran, want)
+	}
+}
