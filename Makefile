@@ -151,8 +151,8 @@ cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .
 links: ## bots play over a table of bad links: loss, jitter, holes, slow routers; four minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient
 
-feel: ## what players feel over four networks, in memory and over real sockets: four minutes
-	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$' -v $(TESTFLAGS) ./loadtest
+feel: ## what players feel over four networks, in memory and over real sockets, and over paths that change: four minutes
+	NETLOOP_VERIFY=1 go test -count=1 -run 'TestFeel$$|TestFeelOfAPathThatChanges' -v $(TESTFLAGS) ./loadtest
 
 lateness: ## how late ticks begin beside cyclictest (Debian's rt-tests), idle and busy: two minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestWakeUpBesideCyclictest -v $(TESTFLAGS) ./internal/clock
