@@ -68,7 +68,9 @@ type RoomSpec struct {
 	Budget int
 	// KeepDropped is how long a client that has lost its connection may come back, in game time:
 	// see [Room.OnDrop]. Zero means 20 s, less than zero that it leaves at once; at most an hour.
-	// A client that says goodbye, or is closed by the server, leaves at once in any case.
+	// A client that says goodbye, or is closed by the server, leaves at once in any case. So does
+	// one whose seat a newcomer needs, where its player or its address keeps more than a quarter of
+	// a full room by such clients.
 	KeepDropped time.Duration
 	// SameSubject says what becomes of a newcomer whose player ([Join] Subject) is in the room
 	// already; zero means [TakeOver].

@@ -63,6 +63,7 @@ type Entrance struct {
 	Received  uint64
 	Kept      bool
 	Addr      string
+	Instead   uint64 // the dropped client that leaves for it; 0: none
 }
 
 // Post is a message that another goroutine of the server posted.

@@ -46,11 +46,12 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	if err := r.vet(ctx, join); err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	at, conn, err := r.seats.sit(&request{who: join, policy: r.spec.SameSubject, ticket: shown, otherwise: otherwise, nextID: r.cfg.Server.NextID})
+	q := &request{who: join, policy: r.spec.SameSubject, ticket: shown, otherwise: otherwise, nextID: r.cfg.Server.NextID}
+	at, conn, err := r.seats.sit(q)
 	if err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
-	return r.admission(&entrance{seat: at, join: join, who: join, addr: remote}, conn, hello), nil
+	return r.admission(&entrance{seat: at, join: join, who: join, instead: q.instead, addr: remote}, conn, hello), nil
 }
 
 // vet checks the token of a newcomer, asks the game, and lets penalties act.

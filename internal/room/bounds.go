@@ -32,6 +32,10 @@ func doorBounds() []limits.Limit {
 			Name: "such players and addresses", Default: maxPenalties, Unit: "remembered",
 			Counter: "penalties/evicted", Full: "the oldest is let in early",
 		},
+		{
+			Name: "seats of a full room that a player, or an address without one, keeps by dropped clients", Default: limits.Say("1/%v", heldShare),
+			Unit: "of the seats of its kind, at least one", Counter: "seats/yielded", Full: "a newcomer from elsewhere gets the seat of the client that was dropped first",
+		},
 	}
 }
 

@@ -39,6 +39,10 @@ type presence struct {
 // and joins as a new client with the same id.
 func (r *Room) enter(e *entrance, s *transport.Session) {
 	defer r.seats.entered(e.seat)
+	if before, ok := r.clients.get(e.instead); ok && before.dropped != nil {
+		r.metrics.Drops.Add(1, "seats", "yielded")
+		r.leave(before, before.dropped)
+	}
 	c, ok := r.clients.get(s.ID())
 	switch {
 	case !ok && e.join == nil: // Its time has passed while it was on its way.

@@ -86,7 +86,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 
 // entrance notes how a client came in, or back.
 func (f *recorder) entrance(id uint64, e *entrance) *recording.Entrance {
-	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr}
+	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr, Instead: e.instead}
 	if e.join == nil {
 		return rec
 	}

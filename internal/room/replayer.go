@@ -98,6 +98,7 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	}
 	e := &entrance{
 		resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
+		instead: rec.Entrance.Instead,
 	}
 	if len(rec.Entrance.Join) > 0 {
 		e.join = new(Join)

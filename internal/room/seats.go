@@ -3,6 +3,7 @@ package room
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +28,8 @@ type seats struct {
 	mu       sync.Mutex
 	playing  places
 	watching places
-	locked   bool // only who has a ticket, or a seat, comes in
-	awaiting int  // seats whose clients have lost their connection
+	locked   bool    // only who has a ticket, or a seat, comes in
+	awaited  []*seat // whose clients have lost their connection, in that order
 	tickets  map[secretID]*ticket
 	expires  time.Duration // before that no ticket does
 	secrets  map[secretID]*seat
@@ -101,7 +102,8 @@ type seat struct {
 	secret, before secretID
 	// The one that was given up last. Whoever shows it has been overtaken on the way, or stole it.
 	spent   secretID
-	awaited bool // its client has lost its connection
+	awaited bool   // its client has lost its connection
+	holder  string // the player, or the address of a client without one, of the newest join
 
 	coming   int     // admitted connections that have not entered
 	taken    bool    // the room has a client in it
@@ -128,6 +130,8 @@ type request struct {
 	// free seat.
 	otherwise error
 	nextID    func() uint64
+	// instead is the client that loses its seat to this one: sit sets it; 0 is none.
+	instead uint64
 }
 
 // sit gives a client its seat: that of its player, if the policy says so, that of its ticket, or
@@ -156,7 +160,7 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 		return nil, 0, q.otherwise
 	case t == nil && s.locked:
 		return nil, 0, errLocked
-	case t == nil && kind.full():
+	case t == nil && kind.full() && !s.yieldLocked(q):
 		return nil, 0, errFull(kind.most)
 	}
 	return s.comeLocked(&seat{id: q.nextID()}, q)
@@ -186,10 +190,47 @@ func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
 	}
 	s.nameLocked(at, q.who.Subject)
 	s.countLocked(at, q.who.Spectator, true)
-	at.who, at.attempt = q.who, 0
+	at.who, at.holder, at.attempt = q.who, q.who.holder().Key, 0
 	at.conns++
 	at.coming++
 	return at, at.conns, nil
+}
+
+// heldShare is the part of a room's seats that one player or address keeps, at least one, by
+// clients that have lost their connection, when a newcomer needs a seat.
+const heldShare = 4
+
+// yieldLocked frees a seat for a newcomer to a full room, if one player or address keeps more than
+// its share by clients that have lost their connection: without that an address could fill a room by
+// connections that come and vanish. Of the holder with the most such seats the client that was lost
+// first gives up its own, to others alone. The room lets it leave when the newcomer enters.
+func (s *seats) yieldLocked(q *request) bool {
+	spectator := q.who.Spectator
+	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""
+	for _, at := range s.awaited {
+		if at.yields(spectator) {
+			if held[at.holder]++; held[at.holder] > held[most] {
+				most = at.holder
+			}
+		}
+	}
+	if held[most] <= max(kind.most/heldShare, 1) || most == q.who.holder().Key {
+		return false
+	}
+	for _, at := range s.awaited {
+		if at.holder == most && at.yields(spectator) {
+			s.forgetLocked(at)
+			s.countLocked(at, spectator, false)
+			q.instead = at.id
+			break
+		}
+	}
+	return true
+}
+
+// yields reports whether a seat of a kind waits for its client, and no connection is on its way.
+func (at *seat) yields(spectator bool) bool {
+	return at.awaited && at.coming == 0 && at.watching == spectator && *at.counted(spectator)
 }
 
 // nameLocked notes the player of a seat: the newest connection's. A player with several seats is
@@ -410,7 +451,7 @@ func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
-	awaited = s.awaiting+s.playing.held+s.watching.held > 0
+	awaited = len(s.awaited)+s.playing.held+s.watching.held > 0
 	takenOver := policy == TakeOver && len(s.players) > 0
 	return s.playing.full() && s.watching.full() && !awaited && !takenOver, awaited
 }
@@ -421,7 +462,7 @@ func (s *seats) returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	players = policy == TakeOver && len(s.players) > 0
-	return players, players && s.awaiting > 0
+	return players, players && len(s.awaited) > 0
 }
 
 // await notes whether the client of a seat has lost its connection.
@@ -434,9 +475,10 @@ func (s *seats) await(at *seat, awaited bool) {
 func (s *seats) awaitLocked(at *seat, awaited bool) {
 	switch {
 	case awaited && !at.awaited:
-		s.awaiting++
+		s.awaited = append(s.awaited, at)
 	case !awaited && at.awaited:
-		s.awaiting--
+		i := slices.Index(s.awaited, at)
+		s.awaited = slices.Delete(s.awaited, i, i+1)
 	}
 	at.awaited = awaited
 }
@@ -447,6 +489,8 @@ type entrance struct {
 	seat *seat
 	join *Join // nil: it has shown the secret of its seat, and nobody was asked
 	who  *Join // the same, or that of the connection before
+	// instead is the dropped client that leaves for this one; 0 is none.
+	instead uint64
 	// What the hello said of coming back.
 	resumable bool   // it may want to
 	received  uint64 // reliable messages of the room's that it has had

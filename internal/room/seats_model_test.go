@@ -36,9 +36,9 @@ func TestEverySeatHasAnOwner(t *testing.T) {
 			m.leave(at)
 		}
 		m.check()
-		if p, w, held := m.s.count(time.Hour); p != 0 || w != 0 || held != 0 || len(m.s.tickets) != 0 || len(m.s.players) != 0 || len(m.s.secrets) != 0 || m.s.awaiting != 0 {
+		if p, w, held := m.s.count(time.Hour); p != 0 || w != 0 || held != 0 || len(m.s.tickets) != 0 || len(m.s.players) != 0 || len(m.s.secrets) != 0 || len(m.s.awaited) != 0 {
 			t.Errorf("in the end %d play, %d watch, %d are reserved, with %d tickets, %d players, %d secrets, %d awaited",
-				p, w, held, len(m.s.tickets), len(m.s.players), len(m.s.secrets), m.s.awaiting)
+				p, w, held, len(m.s.tickets), len(m.s.players), len(m.s.secrets), len(m.s.awaited))
 		}
 		changed += m.changed
 		full += m.full
