@@ -29,6 +29,13 @@ type away struct {
 const (
 	firstWait = 100 * time.Millisecond // after the first attempt; then twice as long each time
 	mostWait  = 5 * time.Second
+	// quietWait is that in place of mostWait after an attempt to which nobody has answered: such
+	// attempts cost no server anything, and one of them is the first to find it again.
+	quietWait = 600 * time.Millisecond
+	// leastQuiet is after how long an attempt is given up to which nobody has answered at all, or
+	// after quietTrips round trips of the last connection. QUIC asks again after 0.2, 0.6 and 1.4 s.
+	leastQuiet = time.Second
+	quietTrips = 3
 	// The first attempts are short: a server that restarts answers none that began before.
 	firstLimit = time.Second
 	mostLimit  = 5 * time.Second
@@ -63,7 +70,7 @@ func (c *Client) lose(why netloop.Closed) {
 	c.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
 	now := c.clock.Now()
 	if a := c.away; a != nil {
-		a.waits, a.err, a.next = false, &why, now+c.backOff(a.attempt)
+		a.waits, a.err, a.next = false, &why, now+c.backOff(a.attempt, mostWait)
 		return
 	}
 	c.stats.Drops++
@@ -98,6 +105,7 @@ func (c *Client) redial(a *away, now time.Duration) {
 	a.attempt++
 	e := c.newEntry()
 	e.limit = min(doubled(firstLimit, a.attempt, mostLimit), a.since+c.cfg.Reconnect.GiveUp-now)
+	e.quiet = max(leastQuiet, quietTrips*c.session.LinkFacts().SRTT)
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel, a.dial = cancel, e
 	c.dial(ctx, e)
@@ -125,7 +133,11 @@ func (c *Client) dialled(a *away, now time.Duration) {
 		c.end(why)
 		return
 	}
-	a.err, a.next = err, now+c.backOff(a.attempt)
+	most := quietWait
+	if answered := (*transport.Refusal)(nil); errors.As(err, &answered) {
+		most = mostWait
+	}
+	a.err, a.next = err, now+c.backOff(a.attempt, most)
 }
 
 // land goes on with a connection that has arrived.
@@ -150,10 +162,10 @@ func verdict(e *entry, err error) (why netloop.Closed, final bool) {
 	return why, !unproven && !passes(why.Code)
 }
 
-// backOff is how long to wait after an attempt: twice as long after each, give or take half, so
-// that the clients of a server that was away do not all come at once.
-func (c *Client) backOff(attempt int) time.Duration {
-	d := doubled(firstWait, attempt, mostWait)
+// backOff is how long to wait after an attempt: twice as long after each, up to most, give or take
+// half, so that the clients of a server that was away do not all come at once.
+func (c *Client) backOff(attempt int, most time.Duration) time.Duration {
+	d := doubled(firstWait, attempt, most)
 	return d/2 + time.Duration(c.jitter.Int64N(int64(d)+1))
 }
 

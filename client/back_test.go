@@ -77,8 +77,19 @@ func (r *returner) answer(w *netloopv1.Welcome) {
 func (r *returner) fail(err error) { r.dials[len(r.dials)-1].end(nil, nil, err) }
 
 // A client whose connection breaks dials at once, and after each failure it waits about twice as
-// long as before, never the same time as others. In the end it gives up, and says why.
+// long as before, never the same time as others: up to 5 s while the server answers and refuses, and
+// less while nobody does. In the end it gives up, and says why.
 func TestABreakIsFollowedByAttempts(t *testing.T) {
+	t.Run("refused", func(t *testing.T) {
+		testAttempts(t, transport.Refuse(netloop.CodeFull, "full"), "transport: refused: full", 5*time.Second, 14, 25)
+	})
+	t.Run("unanswered", func(t *testing.T) {
+		testAttempts(t, errors.New("nobody is there"), "nobody is there", 600*ms, 70, 140)
+	})
+}
+
+// testAttempts lets all attempts fail, of which there are so many, so far apart at most.
+func testAttempts(t *testing.T, fails error, says string, most time.Duration, least, greatest int) {
 	r := newReturner(t, Config{})
 	r.breaks(netloop.CodeLost)
 	if len(r.dials) != 1 || r.dials[0].limit != time.Second || r.Closed() != nil || r.Stats().Drops != 1 {
@@ -94,7 +105,7 @@ func TestABreakIsFollowedByAttempts(t *testing.T) {
 	}
 	var limits, begins []time.Duration
 	for r.Closed() == nil {
-		r.fail(errors.New("nobody is there"))
+		r.fail(fails)
 		failed := r.clock.Now()
 		r.frame(0)
 		for n := len(r.dials); len(r.dials) == n && r.Closed() == nil; {
@@ -107,9 +118,9 @@ func TestABreakIsFollowedByAttempts(t *testing.T) {
 		if wait < want/2 || wait > want*3/2+5*ms {
 			t.Errorf("after attempt %d it waited %v, want about %v", n+1, wait, want)
 		}
-		want = min(2*want, 5*time.Second)
+		want = min(2*want, most)
 	}
-	if n := len(r.dials); n < 14 || n > 25 || !slices.Equal(limits[:4], []time.Duration{2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}) {
+	if n := len(r.dials); n < least || n > greatest || !slices.Equal(limits[:4], []time.Duration{2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}) {
 		t.Errorf("%d dials, limited to %v", n, limits)
 	}
 	for n, e := range r.dials {
@@ -118,7 +129,7 @@ func TestABreakIsFollowedByAttempts(t *testing.T) {
 		}
 	}
 	why := r.Closed()
-	if why.Code != netloop.CodeLost || !strings.HasSuffix(why.Text, fmt.Sprintf("%d attempts in 1m0s have not brought it back: nobody is there", len(r.dials))) {
+	if why.Code != netloop.CodeLost || !strings.HasSuffix(why.Text, fmt.Sprintf("%d attempts in 1m0s have not brought it back: ", len(r.dials))+says) {
 		t.Errorf("it was closed: %v", why)
 	}
 	if r.State().Phase != Closed || r.State().Left != 0 {
@@ -126,6 +137,36 @@ func TestABreakIsFollowedByAttempts(t *testing.T) {
 	}
 	if r.frame(time.Minute); r.phases[0] != "reconnecting 1" || r.phases[1] != "reconnecting 2" || len(r.phases) != len(r.dials)+1 {
 		t.Errorf("it told of %q", r.phases)
+	}
+}
+
+// An attempt that nobody answers is given up after a second, or three round trips of the connection
+// before: it does not wait for QUIC's own patience.
+func TestAnAttemptThatNobodyAnswersIsGivenUp(t *testing.T) {
+	for srtt, want := range map[time.Duration]time.Duration{50 * ms: time.Second, 600 * ms: 1800 * ms} {
+		r := newReturner(t, Config{})
+		r.link.SetRTT(srtt)
+		r.breaks(netloop.CodeLost)
+		if got := r.dials[0].quiet; got != want {
+			t.Errorf("after a round trip of %v it waits %v for an answer, want %v", srtt, got, want)
+		}
+	}
+	deaf, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = deaf.Close() }()
+	d, err := NewDialer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	r := newReturner(t, Config{})
+	e := r.newEntry()
+	e.quiet = 20 * ms
+	d.enter(t.Context(), deaf.LocalAddr().String(), &r.cfg, e)
+	if _, err := e.result(); err == nil || err.Error() != "nobody answers there" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -53,6 +53,10 @@ func bounds() limits.Table {
 			Full: "the client reconnects, or is closed (`CODE_TIMEOUT`)",
 		},
 		{
+			Name: "an attempt to reconnect that nobody answers", Default: limits.Say("%v, or %v round trips", leastQuiet, quietTrips),
+			Full: "given up; the next one follows after 0.9 s at most",
+		},
+		{
 			Name: "attempts to reconnect", Default: defaultGiveUp, Config: "client.Reconnect.GiveUp", Full: "the client is closed",
 		},
 	}}

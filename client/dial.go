@@ -118,7 +118,7 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 		e.end(d.dialSocket(ctx, addr, cfg, e))
 		return
 	}
-	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config}
+	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config, Quiet: e.quiet}
 	if cfg.Transport == WebTransport {
 		conf.Protocol = webnet.Client()
 	}

@@ -23,6 +23,7 @@ type entry struct {
 	tokens func(context.Context) (string, error)
 	began  time.Duration // on the client's clock
 	limit  time.Duration // of the dial
+	quiet  time.Duration // of a dial to which nobody answers
 	cancel context.CancelFunc
 	config transport.SessionConfig
 

@@ -24,5 +24,5 @@ func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, e *en
 		conf.ServerName = "" // The URL says it.
 	}
 	conf.NextProtos = []string{"http/1.1"}
-	return d.sockets.Dial(ctx, socknet.DialConfig{URL: to, TLS: conf, Greeting: e.greeting(), Session: e.config})
+	return d.sockets.Dial(ctx, socknet.DialConfig{URL: to, TLS: conf, Greeting: e.greeting(), Session: e.config, Quiet: e.quiet})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Dialer struct {
 	cancel    context.CancelFunc
 	links     sync.WaitGroup
 	chunks    carrier.Chunks
+	refusals  refusals
+	arrived   func() uint64 // grows when something arrives at the socket; nil: it is not known
 
 	mu     sync.Mutex // orders links.Add before links.Wait
 	closed bool
@@ -32,11 +35,15 @@ type Dialer struct {
 
 // NewDialer opens a socket on a free port.
 func NewDialer() (*Dialer, error) {
-	socket, err := net.ListenUDP("udp", nil)
+	udp, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
-	return NewDialerOn(socket), nil
+	var d *Dialer
+	s := newSocket(udp, func(addr netip.AddrPort) { d.refusals.refused(addr) })
+	d = NewDialerOn(s)
+	d.arrived = s.arrived.Load
+	return d, nil
 }
 
 // NewDialerOn makes a dialer of a socket, which belongs to it from now on.
@@ -86,6 +93,9 @@ type DialConfig struct {
 	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
 	Dialer  *Dialer // nil: a socket of its own, closed with the connection
+	// Quiet is after how long a dial gives up if nothing at all has arrived at the Dialer's socket,
+	// where that is known; 0: it does not.
+	Quiet time.Duration
 }
 
 // Dial connects and waits for the server's answer. When that is a refusal, the error is a
@@ -160,7 +170,7 @@ func named(conf *tls.Config, addr string) (*tls.Config, error) {
 
 // dial connects, shakes hands and starts the link, whose end calls release.
 func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
-	conn, err := d.connect(ctx, addr, conf)
+	conn, err := d.connect(ctx, addr, conf, cfg.Quiet)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,10 +188,12 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 		cfg.Session.Clock = sinceNow()
 	}
 	session, link := transport.NewSession(cfg.Session)
+	d.refusals.add(conn)
 	go func() {
 		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
 		end := carrier.Run(carrier.Config{Conn: c, Link: link, Clock: cfg.Session.Clock, Chunks: &d.chunks})
 		stop()
+		d.refusals.remove(conn)
 		release()
 		link.End(end)
 		d.links.Done()
@@ -189,8 +201,25 @@ func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg 
 	return session, welcome, nil
 }
 
+// errQuiet is the cause of the end of a dial to which nobody has answered in DialConfig.Quiet.
+var errQuiet = errors.New("nobody answers there")
+
 // connect opens a connection.
-func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config) (*quic.Conn, error) {
+func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config, quiet time.Duration) (*quic.Conn, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if quiet > 0 && d.arrived != nil {
+		before := d.arrived()
+		defer time.AfterFunc(quiet, func() {
+			if d.arrived() == before {
+				cancel(errQuiet)
+			}
+		}).Stop()
+	}
 	dial := func() (*quic.Conn, error) { return d.transport.Dial(ctx, addr, conf, clientQUIC()) }
-	return carrier.Insist(ctx, dial, refusedAtOnce)
+	conn, err := carrier.Insist(ctx, dial, refusedAtOnce)
+	if err != nil && errors.Is(context.Cause(ctx), errQuiet) {
+		return nil, errQuiet
+	}
+	return conn, err
 }

@@ -37,7 +37,7 @@ func silentDial(t *testing.T, h *host, d *Dialer) *quic.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
-	conn, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}})
+	conn, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestFullServerTellsSomeInWords(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), carrier.DialPause)
 	defer cancel()
 	d := dialerAt(t, net.IPv4(127, 0, 0, 1))
-	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}); !refusedAtOnce(err) {
+	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, 0); !refusedAtOnce(err) {
 		t.Error("the others were told", err)
 	}
 	if n, drops := h.stats.Handshakes[transport.QUIC].Load(), h.stats.Dropped(transport.DropFull); n != 1 || drops == 0 {
@@ -198,7 +198,7 @@ func TestHandshakesThatAreHalfOpenEnd(t *testing.T) {
 	// A client that does not trust the certificate ends the handshake, half open.
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
-	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{ServerName: "localhost", NextProtos: []string{ALPN}}); err == nil {
+	if _, err := d.connect(ctx, h.listener.Addr(), &tls.Config{ServerName: "localhost", NextProtos: []string{ALPN}}, 0); err == nil {
 		t.Fatal("the client trusts anybody")
 	}
 	nettest.Eventually(t, "the places to be free", func() bool { return h.stats.Strangers.Load() == 0 })

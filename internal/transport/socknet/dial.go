@@ -69,6 +69,8 @@ type DialConfig struct {
 	TablesTimeout time.Duration
 	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
+	// Quiet is how long the server may take to accept the socket; 0: as long as the dial.
+	Quiet time.Duration
 }
 
 // URL completes the address of a server's pages, host:port, or the URL of its WebSocket. An address
@@ -125,7 +127,7 @@ func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, 
 
 // dial connects, shakes hands and starts the link.
 func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*transport.Session, *netloopv1.Welcome, error) {
-	c, err := carrier.Insist(ctx, func() (*Conn, error) { return connect(ctx, cfg.URL, cfg.TLS) }, refusedAtOnce)
+	c, err := carrier.Insist(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,12 +156,12 @@ var errBusy = errors.New("the server has no place at the moment")
 func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }
 
 // connect opens a WebSocket.
-func connect(ctx context.Context, to string, conf *tls.Config) (*Conn, error) {
+func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
 	var c *Conn
 	dial := &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: conf,
+		DisableKeepAlives: true, TLSClientConfig: cfg.TLS,
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			socket, err := new(net.Dialer).DialContext(ctx, network, addr)
+			socket, err := (&net.Dialer{Timeout: cfg.Quiet}).DialContext(ctx, network, addr)
 			if err == nil {
 				c = newConn(socket)
 			}
@@ -167,7 +169,7 @@ func connect(ctx context.Context, to string, conf *tls.Config) (*Conn, error) {
 		},
 	}
 	//nolint:bodyclose // The library closes it.
-	ws, resp, err := websocket.Dial(ctx, to, &websocket.DialOptions{
+	ws, resp, err := websocket.Dial(ctx, cfg.URL, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: dial}, Subprotocols: []string{Protocol},
 		OnPingReceived: func(context.Context, []byte) bool { return c.controlled() },
 	})
@@ -175,7 +177,7 @@ func connect(ctx context.Context, to string, conf *tls.Config) (*Conn, error) {
 	case err != nil && resp != nil && resp.StatusCode == http.StatusServiceUnavailable:
 		return nil, errBusy
 	case err != nil && resp != nil:
-		return nil, fmt.Errorf("%s is no WebSocket of this kind: %s", to, resp.Status)
+		return nil, fmt.Errorf("%s is no WebSocket of this kind: %s", cfg.URL, resp.Status)
 	case err != nil:
 		return nil, err
 	}

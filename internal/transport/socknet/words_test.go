@@ -197,7 +197,7 @@ func TestDatagramsOutOfTheirTime(t *testing.T) {
 // is read byte by byte as well as at once, and the round trip is known.
 func TestAConnectionThatHasEnded(t *testing.T) {
 	h := serve(t, nil)
-	c, err := connect(t.Context(), "ws://"+h.at+web.Path, nil)
+	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + web.Path})
 	if err != nil {
 		t.Fatal(err)
 	}

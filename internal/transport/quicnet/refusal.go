@@ -1,0 +1,68 @@
+package quicnet
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// refusedAfter is for how long nothing may come after a refusal until a connection counts as lost.
+// Others could forge a refusal: over a connection that lives something comes meanwhile.
+const refusedAfter = 250 * time.Millisecond
+
+// refusals end the connections of a dialer whose server has ended without a word: its machine refuses
+// their packets, which is known long before the silence tells. Any goroutine may use them.
+type refusals struct {
+	mu    sync.Mutex
+	conns map[*quic.Conn]bool // whether a refusal is under examination
+}
+
+// add watches a connection.
+func (r *refusals) add(conn *quic.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conns == nil {
+		r.conns = map[*quic.Conn]bool{}
+	}
+	r.conns[conn] = false
+}
+
+// remove watches it no longer.
+func (r *refusals) remove(conn *quic.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, conn)
+}
+
+// refused takes a refusal of packets to an address.
+func (r *refusals) refused(addr netip.AddrPort) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for conn, examined := range r.conns {
+		to, ok := conn.RemoteAddr().(*net.UDPAddr)
+		if !ok || examined || to.Port != int(addr.Port()) || !to.IP.Equal(addr.Addr().AsSlice()) {
+			continue
+		}
+		r.conns[conn] = true
+		received := conn.ConnectionStats().PacketsReceived
+		time.AfterFunc(refusedAfter, func() { r.examine(conn, received) })
+	}
+}
+
+// examine closes a connection over which nothing has come since a refusal.
+func (r *refusals) examine(conn *quic.Conn, received uint64) {
+	r.mu.Lock()
+	_, open := r.conns[conn]
+	if open {
+		r.conns[conn] = false
+	}
+	r.mu.Unlock()
+	if open && conn.ConnectionStats().PacketsReceived == received {
+		closeConn(conn, transport.CodeLost, "the server's machine refuses packets: nothing listens there any more")
+	}
+}

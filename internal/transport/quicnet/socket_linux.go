@@ -1,0 +1,73 @@
+package quicnet
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// hearRefusals asks the kernel for errors of packets that were sent. A socket for IPv6 carries
+// packets of IPv4, too.
+func (s *socket) hearRefusals() {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // Without it the client notices by the silence.
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_RECVERR, 1)
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_IPV6, unix.IPV6_RECVERR, 1)
+	})
+}
+
+// takeRefusals takes the errors that the kernel keeps, tells of those that are refusals, and
+// reports whether there was one: then the call that has failed is made again.
+func (s *socket) takeRefusals() (some bool) {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		var packet [1]byte
+		var oob [512]byte
+		for {
+			_, n, _, to, err := unix.Recvmsg(int(fd), packet[:], oob[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+			if err != nil {
+				return
+			}
+			some = true
+			if addr := addrPortOf(to); addr.IsValid() && refuses(oob[:n]) {
+				s.refused(addr)
+			}
+		}
+	})
+	return some
+}
+
+// refuses reports whether an error is that nothing listens at a port, as another machine says.
+func refuses(control []byte) bool {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return false
+	}
+	for _, m := range messages {
+		of := m.Header.Level == unix.SOL_IP && m.Header.Type == unix.IP_RECVERR ||
+			m.Header.Level == unix.SOL_IPV6 && m.Header.Type == unix.IPV6_RECVERR
+		// It begins with struct sock_extended_err, whose first field is the error.
+		if of && len(m.Data) >= 4 && binary.NativeEndian.Uint32(m.Data) == uint32(unix.ECONNREFUSED) {
+			return true
+		}
+	}
+	return false
+}
+
+// addrPortOf is the address to which a packet was sent.
+func addrPortOf(to unix.Sockaddr) netip.AddrPort {
+	switch to := to.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(to.Addr), uint16(to.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(to.Addr).Unmap(), uint16(to.Port))
+	}
+	return netip.AddrPort{}
+}
