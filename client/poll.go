@@ -198,6 +198,9 @@ func (c *Client) flush() {
 	}
 	now := c.clock.Now()
 	heard := max(c.session.LinkFacts().LastArrival, c.since) // The welcome came before the session.
+	if c.time.sync.Ready() {
+		c.pace.watch(now, c.session.LinkFacts().SRTT, c.time.sync.RTT())
+	}
 	if c.pace.due(now, heard, c.flushEarly()) {
 		c.flushInputs()
 		if !c.acking.due(now, &c.reception, c.pace.period) {

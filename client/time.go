@@ -181,25 +181,51 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
-// pace lets a flush happen at most at the tick rate, and at 10 Hz while the
-// server is silent, so that a link that swallows everything is not filled.
+// pace lets a flush happen at most at the tick rate, at half of it while the flushes fill the queue of
+// a thin link, and at 10 Hz while the server is silent, so that a link that swallows everything is not
+// filled. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
 	period time.Duration
 	next   time.Duration
+	spares time.Duration // until then every second flush is left out
+	least  time.Duration // round trip of the path without a queue
 }
 
 const (
 	silence      = 500 * time.Millisecond
 	silentPeriod = 100 * time.Millisecond
+	// queued is how much longer than the least a round trip takes where packets wait in a queue.
+	queued = 100 * time.Millisecond
+	// spareFor is how long a client flushes more rarely then. If round trips still take as long
+	// spareCheck after that, the path itself is longer.
+	spareFor   = 10 * time.Second
+	spareCheck = time.Second
 )
+
+// watch takes the smoothed round trip, and the least one of the last seconds.
+func (p *pace) watch(now, srtt, least time.Duration) {
+	if p.least == 0 || least < p.least {
+		p.least = least
+	}
+	switch {
+	case now < p.spares || srtt <= p.least+queued:
+	case p.spares > 0 && now-p.spares < spareCheck:
+		p.least = least
+	default:
+		p.spares = now + spareFor
+	}
+}
 
 // due reports whether a flush's turn has come. Frames are never exactly a tick
 // apart, so one that comes early by a little counts, and one late flush is made up
 // for.
 func (p *pace) due(now, heard, early time.Duration) bool {
 	period := p.period
-	if now-heard > silence {
+	switch {
+	case now-heard > silence:
 		period = silentPeriod
+	case now < p.spares:
+		period *= 2
 	}
 	if now+early < p.next {
 		return false

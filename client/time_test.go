@@ -228,13 +228,13 @@ func TestFlushesHaveTheirPace(t *testing.T) {
 		"by more than one":         {300 * ms, 900 * ms, 900 * ms, true, 900 * ms},
 		"nothing heard for 500 ms": {900 * ms, 900 * ms, 400 * ms, true, 1000 * ms},
 	} {
-		p := pace{100 * ms, c.next}
+		p := pace{period: 100 * ms, next: c.next}
 		if due := p.due(c.now, c.heard, 25*ms); due != c.due || p.next != c.then {
 			t.Errorf("%s: due %v, the next at %v, want %v, %v", name, due, p.next, c.due, c.then)
 		}
 	}
 	for heard, want := range map[time.Duration]time.Duration{0: 520 * ms, -1: 600 * ms} {
-		if p := (pace{20 * ms, 500 * ms}); !p.due(500*ms, heard, 5*ms) || p.next != want {
+		if p := (pace{period: 20 * ms, next: 500 * ms}); !p.due(500*ms, heard, 5*ms) || p.next != want {
 			t.Errorf("of a server that was heard %v ago the next is at %v, want %v", 500*ms-heard, p.next, want)
 		}
 	}
@@ -256,5 +256,38 @@ func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
 	}
 	if in := s.input(time.Second, time.Time{}, 16*ms); in.FixedSteps != 1 || in.FirstFixedStep != s.lead.first {
 		t.Errorf("the frame runs %d steps from %d on, want that of %d", in.FixedSteps, in.FirstFixedStep, s.lead.first)
+	}
+}
+
+// While its flushes fill the queue of a thin link, a client flushes half as often, for ten seconds at
+// a time. A path that has become longer is no queue: there it goes on as before after that.
+func TestAClientSparesAThinLink(t *testing.T) {
+	flushes := func(p *pace, from time.Duration, srtt, least time.Duration) (n int) {
+		for now := from; now < from+time.Second; now += 10 * ms {
+			p.watch(now, srtt, least)
+			if p.due(now, now, 0) {
+				n++
+			}
+		}
+		return n
+	}
+	p := &pace{period: 20 * ms}
+	for n, c := range []struct {
+		at, srtt, least time.Duration
+		want            int
+	}{
+		{0, 60 * ms, 60 * ms, 50},
+		{1 * time.Second, 160 * ms, 60 * ms, 50},
+		{2 * time.Second, 161 * ms, 100 * ms, 25}, // The least of the last seconds grows with the queue.
+		{3 * time.Second, 60 * ms, 60 * ms, 25},
+		{13 * time.Second, 60 * ms, 60 * ms, 50},
+		{15 * time.Second, 200 * ms, 120 * ms, 25},
+		{25 * time.Second, 200 * ms, 195 * ms, 50},
+		{26 * time.Second, 294 * ms, 195 * ms, 50},
+		{30 * time.Second, 296 * ms, 195 * ms, 25},
+	} {
+		if got := flushes(p, c.at, c.srtt, c.least); got < c.want-1 || got > c.want+1 {
+			t.Errorf("row %d: %d flushes in a second, want %d", n, got, c.want)
+		}
 	}
 }
