@@ -37,6 +37,12 @@ func TestTheObjectsOfAllGroupsAreListedAtOnce(t *testing.T) {
 	check(0, r.naming(teams[0]))
 	check(1, teams[1].named) // before anything asks for them
 	check(2, r.naming(teams[2]))
+	kept := teams[1].named
+	teams[1].named = nil
+	if len(r.naming(teams[0])) != 1 || len(r.naming(teams[1])) != 0 {
+		t.Error("the objects are looked through again within the tick")
+	}
+	teams[1].named = kept
 	if err := r.e.Inspect(func() { of[1].SetVisible(&r.tick, Everyone()) }); err != nil {
 		t.Fatal(err)
 	}

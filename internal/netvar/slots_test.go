@@ -91,6 +91,29 @@ func TestOpaqueGenerationsOfASlotDiffer(t *testing.T) {
 	}
 }
 
+// The generations of a veiled slot do not count the objects that have had it, and those of an open
+// one do.
+func TestGenerationsOfVeiledSlotsDoNotCount(t *testing.T) {
+	for _, veiled := range []bool{false, true} {
+		s := newSlots(6)
+		last := make(map[int]uint32)
+		counted, again := 0, 0
+		for range 2000 {
+			id := s.give(veiled, false)
+			if before := last[id.slot()]; before != 0 {
+				if again++; id.gen() == before+1 {
+					counted++
+				}
+			}
+			last[id.slot()] = id.gen()
+			s.release(id.slot())
+		}
+		if again < 1000 || veiled && counted > 10 || !veiled && counted != again {
+			t.Errorf("veiled %v: of %d ids in a slot used before %d have the next generation", veiled, again, counted)
+		}
+	}
+}
+
 // A world gives all of its slots, once each, whatever the kinds of its objects.
 func TestAllSlotsAreGiven(t *testing.T) {
 	for _, veiled := range []bool{false, true} {
@@ -191,6 +214,7 @@ func TestUnusedSlotsDoNotProveAnObject(t *testing.T) {
 // could tell: the highest slot bounds the number of objects within a factor.
 func TestTheHighestSlotTellsRoughlyHowManyObjectsThereAre(t *testing.T) {
 	least, most := math.Inf(1), 0.0
+	first, last := math.MaxInt, 0 // objects as the second block is opened
 	for seed := range uint64(300) {
 		s := newSlots(seed)
 		blocks := 0
@@ -200,10 +224,16 @@ func TestTheHighestSlotTellsRoughlyHowManyObjectsThereAre(t *testing.T) {
 				share := float64(n) / float64(64*len(s.blocks))
 				least, most = min(least, share), max(most, share)
 			}
+			if blocks == 1 && len(s.blocks) == 2 {
+				first, last = min(first, n), max(last, n)
+			}
 			blocks = len(s.blocks)
 		}
 	}
-	t.Logf("as a block is opened, %.2f to %.2f of the slots are used", least, most)
+	t.Logf("as a block is opened, %.2f to %.2f of the slots are used; the second is with %d to %d objects", least, most, first, last)
+	if last < first*7/4 {
+		t.Errorf("the second block is opened with %d to %d objects", first, last)
+	}
 	if most-least < 0.2 || most > 0.9 || least < 0.3 {
 		t.Errorf("as a block is opened, %.2f to %.2f of the slots are used", least, most)
 	}

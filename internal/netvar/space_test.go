@@ -106,6 +106,33 @@ func TestASpaceShowsWhatIsNear(t *testing.T) {
 	}
 }
 
+// An object that comes near, and one that a client finds as it joins, has the tick of then as its
+// version: when it changed before is secret.
+func TestAnObjectThatComesNearDoesNotTellWhenItChanged(t *testing.T) {
+	p := newPlane(t, 10, 30, 20, false)
+	far := p.join(1)
+	p.space.SetEyes(far, Eye{X: 500})
+	o := p.spawnRock(p.w, rock{}, 1)
+	p.step()
+	p.moveTo(o, 1, 0)
+	for range 5 {
+		p.step()
+	}
+	joiner := p.join(2)
+	for _, c := range []*Peer{far, joiner} {
+		p.space.SetEyes(c, Eye{X: 5})
+	}
+	p.step()
+	for _, c := range []*Peer{far, joiner} {
+		r := NewReplica(p.table)
+		packets, _ := snap(c, p.tick, wide)
+		mustApply(t, r, c, packets...)
+		if got, ok := r.Get(o.id); !ok || got.Changed() != p.tick || o.Changed() != 2 {
+			t.Errorf("client %v has %+v at tick %d; it changed at %d", c.Handle, got, p.tick, o.Changed())
+		}
+	}
+}
+
 // TestEyesFollowTheirObject: and stay where it was last when it is gone.
 func TestEyesFollowTheirObject(t *testing.T) {
 	p := newPlane(t, 10, 30, 20, false)

@@ -261,6 +261,39 @@ func TestTheNewestReadableVersionIsKnownHoweverOld(t *testing.T) {
 	}
 }
 
+// Of versions that are dropped the object knows since when they looked to who may not read all as
+// the oldest one does that is kept: a change of what all may read, be it a field or the owner.
+func TestTheOldestVersionIsKnownByWhatMayBeRead(t *testing.T) {
+	const first, second = 5, 100
+	class := classOf[captain](t, "captain")
+	for name, change := range map[string]func(*World, *Object, *captain){
+		"a field":   func(_ *World, _ *Object, c *captain) { c.X++ },
+		"the owner": func(w *World, o *Object, _ *captain) { w.SetOwner(o, o.owner+1) },
+	} {
+		w := NewWorld(NewTable(class))
+		var value captain
+		o := w.Spawn(class, unsafe.Pointer(&value), 1, 1)
+		w.Capture(1)
+		for tick := uint64(2); tick <= 3*Horizon; tick++ {
+			w.Edit(o)
+			if value.Ammo++; tick == first || tick == second {
+				change(w, o, &value)
+			}
+			w.Capture(tick)
+			if tick < second {
+				continue
+			}
+			want := uint64(first)
+			if tick > second+Horizon {
+				want = 0 // nobody knows it any more
+			}
+			if got := (view{withheld: ownerRule}).asOf(o, second-1); got != want && tick != second+Horizon {
+				t.Fatalf("%s, tick %d: who may not read the ammunition had version %d as of %d, want %d", name, tick, got, second-1, want)
+			}
+		}
+	}
+}
+
 // Of versions that look the same to who may not read all of them the first is the version that a
 // client has as of a tick.
 func TestTheVersionAsOfATickIsTheFirstThatLooksTheSame(t *testing.T) {
