@@ -370,6 +370,31 @@ func TestWhetherARoomIsFull(t *testing.T) {
 	full("with a ticket", Refuse, false, true)
 }
 
+// Once a room ends because it is empty, seats are neither given nor reserved: its clients would
+// never enter.
+func TestNoSeatIsGivenInARoomThatEndsEmpty(t *testing.T) {
+	b := newBenches(t)
+	why := &transport.Closed{Code: transport.CodeClosing, Text: "nobody is in the room"}
+	want := transport.Refuse(transport.CodeClosing, "nobody is in the room")
+	at := b.sits(&Join{}, nil)
+	if b.s.vacate(0, why) {
+		t.Error("a room with a client is empty")
+	}
+	b.s.leave(at)
+	if err := b.reserve(0, 10, false, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if b.s.vacate(9, why) {
+		t.Error("a room with a reserved seat is empty")
+	}
+	if !b.s.vacate(10, why) {
+		t.Error("a room is not empty once its ticket has expired")
+	}
+	_, _, err := b.sit(&Join{}, TakeOver, nil)
+	b.refused("a client", err, want)
+	b.refused("a reservation", b.reserve(10, 20, false, "b"), want)
+}
+
 // A session that comes when the room has ended is told so, as those that are there.
 func TestSessionsOfARoomThatHasEnded(t *testing.T) {
 	var s seats

@@ -133,33 +133,43 @@ func TestARoomThatSleepsEndsInItsTime(t *testing.T) {
 	})
 }
 
-// CloseEmpty waits for reserved seats: the room closes so long after the last of them has expired.
+// CloseEmpty begins anew while a seat is reserved, to play or to watch, at once or with a delay.
 func TestARoomWithReservedSeatsIsNotEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		var closed atomic.Bool
-		b := newBareAs(t, netloop.Config{Room: netloop.RoomSpec{Sleep: true, CloseEmpty: 20 * time.Second}}, func(r *netloop.Room) {
-			r.OnClose(func(context.Context) error { closed.Store(true); return nil })
+	for name, spec := range map[string]netloop.RoomSpec{
+		"to play": {}, "to watch": {MaxSpectators: 1}, "to watch with a delay": {MaxSpectators: 1, SpectatorDelay: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { closesAfterReservations(t, spec) })
 		})
-		ends := b.started(t.Context())
-		time.Sleep(10 * time.Second)
-		if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: 50 * time.Second}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(49 * time.Second)
-		if closed.Load() {
-			t.Error("it has closed while a seat was reserved")
-		}
-		if err := <-ends; err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(began); took < time.Minute || took > 90*time.Second {
-			t.Errorf("it has closed after %v", took)
-		}
-		if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
-			t.Error("a seat of a room that has ended is reserved")
-		}
+	}
+}
+
+func closesAfterReservations(t *testing.T, spec netloop.RoomSpec) {
+	began := time.Now()
+	var closed atomic.Bool
+	spec.Sleep, spec.CloseEmpty = true, 20*time.Second
+	b := newBareAs(t, netloop.Config{Room: spec}, func(r *netloop.Room) {
+		r.OnClose(func(context.Context) error { closed.Store(true); return nil })
 	})
+	ends := b.started(t.Context())
+	time.Sleep(10 * time.Second)
+	if _, err := b.s.Reserve(t.Context(), "", netloop.Reservation{Spectator: spec.MaxSpectators > 0, TTL: 55 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(54 * time.Second)
+	if closed.Load() {
+		t.Error("it has closed while a seat was reserved")
+	}
+	if err := <-ends; err != nil {
+		t.Error(err)
+	}
+	// At 20, 40 and 60 s a seat was reserved.
+	if took := time.Since(began); took < 79*time.Second || took > 85*time.Second {
+		t.Errorf("it has closed after %v", took)
+	}
+	if _, err := b.room.Reserve(room.Reservation{Seats: 1, TTL: time.Second}); err == nil {
+		t.Error("a seat of a room that has ended is reserved")
+	}
 }
 
 // A reservation to watch takes no seat of the players, and no tick once it has expired, also where
