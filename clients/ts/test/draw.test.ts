@@ -103,6 +103,7 @@ test("protobuf messages of the schema travel as protobuf has them", () => {
   const all = { sint32: [-1, 2], sint64: -3n, fixed32: 4, sfixed64: -5n, float: 1.5, bytes: Uint8Array.of(1, 2), bool: true, uint32: 4294967295 };
   assert.deepEqual(kinds.m!.decode(kinds.m!.encode(all)), all);
   assert.deepEqual(kinds.m!.decode(Uint8Array.of(0x0a, 2, 1, 4)).sint32, [-1, 2], "packed");
+  assert.equal(value.decode(value.encode({ stringValue: "\ufeffa" })).stringValue, "\ufeffa", "a leading U+FEFF stays");
 });
 
 test("inputs are repeated until the server has them, and none is made twice", () => {

@@ -32,6 +32,11 @@ function framed(name: string): Arrival[] {
   return link.take();
 }
 
+test("a leading U+FEFF of a text stays", () => {
+  const text = "\ufeffbye";
+  assert.deepEqual(parseClose(new Writer().number(1, 3).text(2, text).done()), { code: 3, text });
+});
+
 test("the frames of a server are read as the page says", () => {
   assert.deepEqual(framed("frame-epoch"), [{ kind: Arrived.Epoch, epoch: { tick: 300, at: 5000 } }]);
   assert.deepEqual(framed("frame-overload"), [{ kind: Arrived.Overload, level: 1, sendEvery: 2 }]);

@@ -106,3 +106,36 @@ test("a newcomer to a room that another has replaced takes the time of the new o
   assert.deepEqual([client.id, client.clock.synced], [9, true]);
   assert.ok(client.clock.tick <= 7, `tick ${client.clock.tick}`);
 });
+
+/** The packets of inputs that have left since a datagram: the newest step, and the generation. */
+function packetsLeft(rig: Rig, since: number): { newest: number; generation: number }[] {
+  return rig.peer.datagrams.slice(since).flatMap((d) => {
+    const packet = fields(d)[8];
+    return packet instanceof Uint8Array ? [{ newest: packet[0]! | (packet[1]! << 8), generation: (packet[3]! >> 1) & 3 }] : [];
+  });
+}
+
+test("after a stall of the server the steps are set back, and inputs of their own are made for them", async () => {
+  const rig = new Rig();
+  const client = await rig.play({}, { ...SECRET, epoch: { tick: 300, at: 5000 } }, tables);
+  const asked: number[] = [];
+  client.inputs((f) => (asked.push(f.fixedStep), { Turn: 1, Fire: false }));
+  frames(rig, 240);
+  const before = client.clock.tick;
+  const lead = client.stats.leadMs;
+  assert.deepEqual(packetsLeft(rig, 0).at(-1)!.generation, 0);
+  const newest = asked.at(-1)!;
+  // The server has left out a second: its tick of now is due a second later than before.
+  rig.peer.send(say.epoch(before, rig.clock.at + OFFSET + 1000));
+  asked.length = 0;
+  const since = rig.peer.datagrams.length;
+  frames(rig, 1);
+  assert.deepEqual(asked, [], "in the frame of the news no step is due");
+  frames(rig, 20);
+  const left = packetsLeft(rig, since + 1);
+  assert.ok(left.length > 5 && left.every((p) => p.generation === 1), JSON.stringify(left));
+  assert.ok(asked.length >= 19 && asked[0]! > newest - 70 && asked[0]! < newest - 50, `${asked.length} from ${asked[0]}, after ${newest}`);
+  assert.deepEqual(asked, asked.map((_, i) => asked[0]! + i), "one for each step");
+  frames(rig, 60); // What is drawn stands still meanwhile.
+  assert.ok(Math.abs(client.stats.leadMs - lead) < 20, `a lead of ${client.stats.leadMs}, before ${lead}`);
+});

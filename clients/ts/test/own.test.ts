@@ -83,6 +83,16 @@ test("text that is no UTF-8 is text that fits its field again", () => {
   assert.equal((decodeMessage(type, Uint8Array.of(4, 0xef, 0xbb, 0xbf, 0x61)) as any).Name, "\ufeffa", "a leading U+FEFF stays");
 });
 
+test("an own object that cannot be predicted is told, and costs nothing else", () => {
+  const o = owned("{X float32; Name string max=4}", { X: 1, Name: "too long" }, () => {});
+  o.word(100, {});
+  o.prediction.step(101);
+  assert.equal(o.prediction.of(o.entity), undefined);
+  assert.match(String(o.errors[0]), /Name/);
+  o.word(102, { Name: "ok" });
+  assert.ok(o.prediction.of(o.entity), "it is predicted once it can be");
+});
+
 test("a field that becomes readable is drawn as it is, and never from zero", () => {
   const o = owned("{X float32; Y float32}", { X: 10, Y: 0 }, () => {});
   o.nv.owner = 3;

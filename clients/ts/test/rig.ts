@@ -59,6 +59,7 @@ export const say = {
   received: (n: number) => frameOf(Kind.MessagesReceived, new Writer().number(1, n).done()),
   close: (code: number, text: string) => frameOf(Kind.Close, new Writer().number(1, code).text(2, text).done()),
   moved: (ticket: string) => frameOf(Kind.Moved, new Writer().text(1, ticket).done()),
+  epoch: (tick: number, at: number) => frameOf(Kind.Epoch, new Writer().number(1, tick).number(2, Math.round(at * NS)).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
   welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number } }) =>

@@ -165,3 +165,46 @@ test("an outage is no jitter", () => {
   const d = meter.delay(1600, 1600, 16);
   assert.ok(d > 35 && d < 45, String(d));
 });
+
+test("windows cover two seconds, packets a quarter and frames an eighth of one, as the server counts them", () => {
+  for (const [hz, window, repeats, most] of [
+    [1, 64, 16, 8], [20, 64, 16, 8], [32, 64, 16, 8], [60, 128, 16, 8], [64, 128, 16, 8], [72, 256, 17, 8], [90, 256, 22, 11], [240, 512, 59, 29], [1000, 2048, 250, 125], [5000, 2048, 256, 625],
+  ] as const) {
+    const line = new Timeline({ num: 20, den: 1 }, { num: hz, den: 1 });
+    assert.deepEqual([line.window, line.repeats, line.mostSteps], [window, repeats, most], `${hz} Hz`);
+  }
+});
+
+test("the lead grows by 5 % while inputs come too late, and by 1 % otherwise", () => {
+  for (const [early, want] of [[-40, 50], [40, 10]] as const) {
+    const line = new Timeline({ num: 100, den: 1 }, { num: 100, den: 1 });
+    const lead = new Lead();
+    let at = lead.begin(0, 10_000, 0, 10, line.window);
+    let from = 0;
+    for (let now = 10, step = 0; now <= 4000; now += 10) {
+      at = lead.follow(now, at, 10_000 + now, line.stepMs);
+      if (now === 3000) from = at - now;
+      lead.made(now, ++step);
+      lead.flush(now, step);
+      // From 3 s on inputs need to be 100 ms further ahead, in time or not.
+      const need = 10_030 + (now >= 3000 ? 100 : 0);
+      (lead as any).needs.add(now, need);
+      (lead as any).late = early < 0 && now >= 3000 ? 9 : 0;
+    }
+    const grown = at - 4000 - from;
+    assert.ok(Math.abs(grown - want) < want / 10, `in a second it grew by ${grown} ms, want ${want}`);
+  }
+});
+
+test("inputs in a row that come too late are counted, and one in time ends the row", () => {
+  const line = new Timeline({ num: 100, den: 1 }, { num: 100, den: 1 });
+  const lead = new Lead();
+  lead.begin(0, 10_000, 0, 10, line.window);
+  const late = [-5, -5, -5, 5, -5].map((early, i) => {
+    lead.made(10 * i + 10, i + 1);
+    lead.flush(10 * i + 10, i + 1);
+    lead.take(10 * i + 20, line, i + 1, early);
+    return (lead as any).late;
+  });
+  assert.deepEqual(late, [1, 2, 3, 0, 1]);
+});
