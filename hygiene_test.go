@@ -44,7 +44,7 @@ var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/transport/quicnet", "internal/transport/webnet", "scripts/floor"},
 	"github.com/charmbracelet/":           {"examples/cards/term"},
 	"github.com/coder/websocket":          {"internal/transport/socknet"},
-	"golang.org/x/net/":                   {"internal/transport/gate"},
+	"golang.org/x/net/":                   {"internal/transport/gate", "internal/transport/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},

@@ -33,7 +33,8 @@ const (
 	// attempts cost no server anything, and one of them is the first to find it again.
 	quietWait = 600 * time.Millisecond
 	// leastQuiet is after how long an attempt is given up to which nobody has answered at all, or
-	// after quietTrips round trips of the last connection. QUIC asks again after 0.2, 0.6 and 1.4 s.
+	// after quietTrips round trips of the last connection. QUIC asks again after 0.2, 0.6 and 1.4
+	// s.
 	leastQuiet = time.Second
 	quietTrips = 3
 	// The first attempts are short: a server that restarts answers none that began before.

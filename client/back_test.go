@@ -77,8 +77,8 @@ func (r *returner) answer(w *netloopv1.Welcome) {
 func (r *returner) fail(err error) { r.dials[len(r.dials)-1].end(nil, nil, err) }
 
 // A client whose connection breaks dials at once, and after each failure it waits about twice as
-// long as before, never the same time as others: up to 5 s while the server answers and refuses, and
-// less while nobody does. In the end it gives up, and says why.
+// long as before, never the same time as others: up to 5 s while the server answers and refuses,
+// and less while nobody does. In the end it gives up, and says why.
 func TestABreakIsFollowedByAttempts(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		testAttempts(t, transport.Refuse(netloop.CodeFull, "full"), "transport: refused: full", 5*time.Second, 14, 25)

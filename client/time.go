@@ -181,9 +181,9 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
-// pace lets a flush happen at most at the tick rate, at half of it while the flushes fill the queue of
-// a thin link, and at 10 Hz while the server is silent, so that a link that swallows everything is not
-// filled. At 60 Hz flushes with inputs need some 45 kbit/s.
+// pace lets a flush happen at most at the tick rate, at half of it while the flushes fill the queue
+// of a thin link, and at 10 Hz while the server is silent, so that a link that swallows everything
+// is not filled. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
 	period time.Duration
 	next   time.Duration

@@ -259,8 +259,8 @@ func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
 	}
 }
 
-// While its flushes fill the queue of a thin link, a client flushes half as often, for ten seconds at
-// a time. A path that has become longer is no queue: there it goes on as before after that.
+// While its flushes fill the queue of a thin link, a client flushes half as often, for ten seconds
+// at a time. A path that has become longer is no queue: there it goes on as before after that.
 func TestAClientSparesAThinLink(t *testing.T) {
 	flushes := func(p *pace, from time.Duration, srtt, least time.Duration) (n int) {
 		for now := from; now < from+time.Second; now += 10 * ms {
@@ -278,7 +278,7 @@ func TestAClientSparesAThinLink(t *testing.T) {
 	}{
 		{0, 60 * ms, 60 * ms, 50},
 		{1 * time.Second, 160 * ms, 60 * ms, 50},
-		{2 * time.Second, 161 * ms, 100 * ms, 25}, // The least of the last seconds grows with the queue.
+		{2 * time.Second, 161 * ms, 100 * ms, 25}, // The least grows with the queue.
 		{3 * time.Second, 60 * ms, 60 * ms, 25},
 		{13 * time.Second, 60 * ms, 60 * ms, 50},
 		{15 * time.Second, 200 * ms, 120 * ms, 25},

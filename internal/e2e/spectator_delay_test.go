@@ -349,3 +349,17 @@ func TestAServerShowsItsRoomLater(t *testing.T) {
 		t.Errorf("the spectator was told %v", code)
 	}
 }
+
+// A locked room lets in no spectator either that sees it later, and when it is open again it does.
+func TestALockedRoomKeepsDelayedSpectatorsOut(t *testing.T) {
+	w := netlooptest.New(t, script(func(*netloop.Room) {}), netlooptest.Room(delayed))
+	w.Step(30)
+	w.Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, true) })
+	stranger := watch(w, perfect)
+	w.Step(30)
+	wasRefused(t, "a spectator of a locked room", stranger, netloop.CodeRefused)
+	w.Tick(func(tick *netloop.Tick) { tick.Room().Lock(tick, false) })
+	late := watch(w, perfect)
+	w.Step(delayedTicks + 30)
+	plays(t, "a spectator of a room that is open again", late, "")
+}

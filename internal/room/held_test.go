@@ -103,7 +103,8 @@ func TestSeatsThatDoNotYield(t *testing.T) {
 	for _, addr := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.1.1:1", "10.0.2.1:1"} {
 		lost = append(lost, w.vanish(addr))
 	}
-	if _, _, err := w.admits("10.0.0.1:1", with(lost[0], 0)); err != nil { // It has not entered yet.
+	// It has not entered yet.
+	if _, _, err := w.admits("10.0.0.1:1", with(lost[0], 0)); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := w.admits("10.0.9.9:1", newcomer())

@@ -201,9 +201,9 @@ func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
 const heldShare = 4
 
 // yieldLocked frees a seat for a newcomer to a full room, if one player or address keeps more than
-// its share by clients that have lost their connection: without that an address could fill a room by
-// connections that come and vanish. Of the holder with the most such seats the client that was lost
-// first gives up its own, to others alone. The room lets it leave when the newcomer enters.
+// its share by clients that have lost their connection: without that an address could fill a room
+// by connections that come and vanish. Of the holder with the most such seats the client that was
+// lost first gives up its own, to others alone. The room lets it leave when the newcomer enters.
 func (s *seats) yieldLocked(q *request) bool {
 	spectator := q.who.Spectator
 	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""

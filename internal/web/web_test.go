@@ -498,9 +498,13 @@ func TestConnectionsComeAtARate(t *testing.T) {
 		if t.Context().Err() != nil {
 			t.Fatal("nobody is too fast")
 		}
-		if c, err := net.Dial("tcp", at); err == nil {
-			_ = c.Close()
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			continue
 		}
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c) // Until the server has closed it, too.
+		_ = c.Close()
 	}
 	if n := cfg.Counts.Conns.Load(); n != 0 {
 		t.Errorf("%d have made room for others", n)

@@ -15,8 +15,8 @@ import (
 // Others could forge a refusal: over a connection that lives something comes meanwhile.
 const refusedAfter = 250 * time.Millisecond
 
-// refusals end the connections of a dialer whose server has ended without a word: its machine refuses
-// their packets, which is known long before the silence tells. Any goroutine may use them.
+// refusals end the connections of a dialer whose server has ended without a word: its machine
+// refuses their packets, which is known long before the silence tells. Any goroutine may use them.
 type refusals struct {
 	mu    sync.Mutex
 	conns map[*quic.Conn]bool // whether a refusal is under examination

@@ -48,8 +48,8 @@ func addrOfNext(t *testing.T, addr string) string {
 	return serve(t, func(c *ServerConfig) { c.Listen = addr }).listener.Addr().String()
 }
 
-// A refusal counts if nothing comes after it: others can forge one. One that is about another address
-// does not count.
+// A refusal counts if nothing comes after it: others can forge one. One that is about another
+// address does not count.
 func TestOnlySilenceMakesARefusalTrue(t *testing.T) {
 	onThin(t, netem.Link{Delay: 10 * time.Millisecond}, func(t *testing.T, n *thin, h *host) {
 		n.mu.Lock()

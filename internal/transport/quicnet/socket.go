@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// socket is the UDP socket of a dialer. It counts what arrives, and where the system tells of them it
-// hears refusals: the ICMP messages of a machine on which nothing listens at the server's port. QUIC
-// knows neither, and the system reports a refusal as an error of the next read or write, which would
-// end every connection of the socket.
+// socket is the UDP socket of a dialer. It counts what arrives, and where the system tells of them
+// it hears refusals: the ICMP messages of a machine on which nothing listens at the server's port.
+// QUIC knows neither, and the system reports a refusal as an error of the next read or write, which
+// would end every connection of the socket.
 type socket struct {
 	*net.UDPConn
 	batch   *ipv4.PacketConn

@@ -405,6 +405,9 @@ func TestHalfAFrame(t *testing.T) {
 	// 28 KiB are to come.
 	_, _ = c.Write([]byte{0x82, 0xff, 0, 0, 0, 0, 0, 0, 0x70, 0, 1, 2, 3, 4, 0})
 	nettest.Eventually(t, "the place to be free", func() bool { return h.stats.Strangers.Load() == 0 && h.stats.Refused.Load() == 1 })
+	if timeouts, malformed := h.stats.Dropped(transport.DropHelloTimeout), h.stats.Dropped(transport.DropHello); timeouts != 1 || malformed != 0 {
+		t.Errorf("%d are counted as too late and %d as malformed, want 1 and 0", timeouts, malformed)
+	}
 	c, _, _ = upgrade(t, h, loopback, good...)
 	// A length that is negative.
 	_, _ = c.Write([]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4})
