@@ -35,7 +35,8 @@ func (g pathGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// change is a path whose way takes from at first and then to: for a while, or for good if that is 0.
+// change is a path whose one-way delay is from at first and then to, for a while or, if while is 0,
+// for good.
 type change struct {
 	from, to, while time.Duration
 	dead            time.Duration // for which the controls may be dead at most
