@@ -11,23 +11,35 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// bundle is the tests of one package, and of those that use it, with some changes in it.
+// bundle holds sources that the compiler takes instead of the real ones, and the tests that were
+// compiled with them.
 type bundle struct {
-	dir     string // of the package, relative to the module
-	folder  string // of the binaries
-	tests   []binary
-	changes map[int]change // by number
+	folder  string            // of the sources and the tests
+	replace map[string]string // real path to the path in folder
+
+	mu    sync.Mutex
+	tests map[string]*binary // by the folder of the package
 }
 
-// binary is the tests of one package.
+// binary is the tests of one package, compiled when the first change needs them.
 type binary struct {
-	dir     string
-	file    string
-	changed bool          // the package itself is, and not what it uses
-	limit   time.Duration // of one run: a change may make a loop endless
+	dir, file string
+	compile   sync.Once
+	err       error
+	full      limit
+	short     limit
+}
+
+// limit is how long one run of tests may take, because a change may make a loop endless. It is
+// measured in a run in which no change acts.
+type limit struct {
+	measure sync.Once
+	is      time.Duration
+	err     error
 }
 
 // users are the packages whose tests play what lies below them, the quick ones first. Those of
@@ -68,43 +80,53 @@ var users = map[string][]string{
 	"client":                      {"internal/limits", "internal/e2e"},
 }
 
-// compile puts as many of the changes, which are those of one package, into a bundle as
-// fit together, and returns the others.
-func (t *trials) compile(ctx context.Context, dir string, changes map[int]change) (b *bundle, rest map[int]change, err error) {
-	b = &bundle{dir: dir, changes: maps.Clone(changes)}
-	if b.folder, err = os.MkdirTemp(t.temp, ""); err != nil {
-		return nil, nil, err
-	}
-	rest = map[int]change{}
+// newBundle makes a bundle that holds nothing.
+func (t *trials) newBundle() (*bundle, error) {
+	folder, err := os.MkdirTemp(t.temp, "")
+	return &bundle{folder: folder, replace: map[string]string{}, tests: map[string]*binary{}}, err
+}
+
+// put adds as many of the changes, which are those of one package, as fit together. It returns the
+// others.
+func (t *trials) put(ctx context.Context, b *bundle, dir string, changes map[int]change) (rest map[int]change, err error) {
+	rest, fit := map[int]change{}, maps.Clone(changes)
 	leave := func(numbers ...int) {
 		for _, n := range numbers {
 			rest[n] = changes[n]
-			delete(b.changes, n)
+			delete(fit, n)
 		}
 	}
 	for {
-		files, unplaced, err := t.render(b)
+		files, unplaced, err := t.render(fit)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if leave(unplaced...); len(unplaced) > 0 {
 			continue
 		}
-		overlay, err := t.lay(b, files)
+		replace, err := t.lay(b.folder, dir, files)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		out, err := t.command(ctx, t.root, nil, "go", "build", "-gcflags=-e", "-overlay", overlay, "./"+dir)
+		list, err := writeList(filepath.Join(b.folder, inOne(dir)+".json"), replace)
+		if err != nil {
+			return nil, err
+		}
+		out, err := t.command(ctx, t.root, nil, "go", "build", "-gcflags=-e", "-overlay", list, "./"+dir)
 		if err == nil {
-			return b, rest, t.compileTests(ctx, b, overlay)
+			maps.Copy(b.replace, replace)
+			return rest, nil
 		}
-		wrong := b.blamed(out, files)
+		wrong := blamed(out, dir, fit, files)
 		if len(wrong) == 0 {
-			return nil, nil, fmt.Errorf("%s does not compile: %w\n%s", dir, err, out)
+			return nil, fmt.Errorf("%s does not compile: %w\n%s", dir, err, out)
 		}
 		leave(wrong...)
 	}
 }
+
+// inOne makes one name of a path.
+func inOne(dir string) string { return strings.ReplaceAll(dir, "/", "_") }
 
 // rendered is a source with its changes.
 type rendered struct {
@@ -112,10 +134,10 @@ type rendered struct {
 	owners []int // see render
 }
 
-// render writes the sources of a bundle, by path, and returns the changes that have no place.
-func (t *trials) render(b *bundle) (files map[string]rendered, unplaced []int, err error) {
+// render writes the sources with these changes, by path, and returns those that have no place.
+func (t *trials) render(all map[int]change) (files map[string]rendered, unplaced []int, err error) {
 	byFile := map[string]map[int]change{}
-	for n, c := range b.changes {
+	for n, c := range all {
 		if byFile[c.file] == nil {
 			byFile[c.file] = map[int]change{}
 		}
@@ -142,17 +164,17 @@ var complaint = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
 
 // blamed returns the changes that the compiler complains of: the owner of the line or, where
 // that is nobody, all of the file.
-func (b *bundle) blamed(out string, files map[string]rendered) (wrong []int) {
+func blamed(out, dir string, changes map[int]change, files map[string]rendered) (wrong []int) {
 	found := map[int]bool{}
 	for _, m := range complaint.FindAllStringSubmatch(out, -1) {
-		file := path.Join(b.dir, path.Base(filepath.ToSlash(m[1])))
+		file := path.Join(dir, path.Base(filepath.ToSlash(m[1])))
 		line, _ := strconv.Atoi(m[2])
 		owners := files[file].owners
 		if line >= 1 && line <= len(owners) && owners[line-1] != 0 {
 			found[owners[line-1]] = true
 			continue
 		}
-		for n, c := range b.changes {
+		for n, c := range changes {
 			if c.file == file {
 				found[n] = true
 			}
@@ -164,69 +186,71 @@ func (b *bundle) blamed(out string, files map[string]rendered) (wrong []int) {
 	return wrong
 }
 
-// lay writes the sources and the list by which the compiler takes them instead of the real ones.
-func (t *trials) lay(b *bundle, files map[string]rendered) (overlay string, err error) {
-	replace := map[string]string{}
+// lay writes sources of a package into a folder, and returns the list of what they replace.
+func (t *trials) lay(folder, dir string, files map[string]rendered) (replace map[string]string, err error) {
+	replace = map[string]string{}
+	folder = filepath.Join(folder, inOne(dir))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
 	put := func(file, text string) error {
-		laid := filepath.Join(b.folder, path.Base(file)) // The compiler names it so.
+		laid := filepath.Join(folder, path.Base(file)) // The compiler names it so.
 		replace[filepath.Join(t.root, filepath.FromSlash(file))] = laid
 		return os.WriteFile(laid, []byte(text), 0o600)
 	}
 	for file, r := range files {
 		if err := put(file, r.text); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	name := path.Base(b.dir)
-	if b.dir == "." {
+	name := path.Base(dir)
+	if dir == "." {
 		name = "netloop"
 	}
-	if err := put(path.Join(b.dir, "acting_change.go"), "package "+name+"\n"+chooser); err != nil {
-		return "", err
-	}
+	return replace, put(path.Join(dir, "acting_change.go"), "package "+name+"\n"+chooser)
+}
+
+// writeList writes the list by which the compiler takes some files instead of the real ones.
+func writeList(name string, replace map[string]string) (string, error) {
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	overlay = filepath.Join(b.folder, "overlay.json")
-	return overlay, os.WriteFile(overlay, text, 0o600)
+	return name, os.WriteFile(name, text, 0o600)
 }
 
-// compileTests builds the tests of the package and of its users.
-func (t *trials) compileTests(ctx context.Context, b *bundle, overlay string) error {
-	b.tests = nil
-	for _, dir := range append([]string{b.dir}, users[b.dir]...) {
-		file := filepath.Join(b.folder, strings.ReplaceAll(dir, "/", "_")+".test")
-		out, err := t.command(ctx, t.root, nil, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", file, "./"+dir)
-		if err != nil {
-			return fmt.Errorf("the tests of %s do not compile: %w\n%s", dir, err, out)
-		}
-		b.tests = append(b.tests, binary{dir: dir, file: file, changed: dir == b.dir, limit: longest})
+// binary returns the tests of a package. The first call compiles them.
+func (t *trials) binary(ctx context.Context, b *bundle, dir string) (*binary, error) {
+	b.mu.Lock()
+	tests := b.tests[dir]
+	if tests == nil {
+		tests = &binary{dir: dir, file: filepath.Join(b.folder, inOne(dir)+".test")}
+		b.tests[dir] = tests
 	}
-	return nil
+	b.mu.Unlock()
+	tests.compile.Do(func() {
+		list, err := writeList(tests.file+".json", b.replace)
+		if err != nil {
+			tests.err = err
+			return
+		}
+		if out, err := t.command(ctx, t.root, nil, "go", "test", "-c", "-vet=off", "-overlay", list, "-o", tests.file, "./"+dir); err != nil {
+			tests.err = fmt.Errorf("the tests of %s do not compile: %w\n%s", dir, err, out)
+		}
+	})
+	return tests, tests.err
 }
 
-// alone puts one change into a bundle of its own, with the limits of another.
-func (t *trials) alone(ctx context.Context, like *bundle, c change) (*bundle, error) {
-	folder, err := os.MkdirTemp(t.temp, "")
+// alone makes a bundle of one change.
+func (t *trials) alone(c change) (*bundle, error) {
+	b, err := t.newBundle()
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{dir: c.dir, folder: folder}
 	src, err := os.ReadFile(filepath.Join(t.root, filepath.FromSlash(c.file)))
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := t.lay(b, map[string]rendered{c.file: {text: string(c.apply(src))}})
-	if err != nil {
-		return nil, err
-	}
-	if err := t.compileTests(ctx, b, overlay); err != nil {
-		_ = os.RemoveAll(folder)
-		return nil, err
-	}
-	for i := range b.tests {
-		b.tests[i].limit = like.tests[i].limit
-	}
-	return b, nil
+	b.replace, err = t.lay(b.folder, c.dir, map[string]rendered{c.file: {text: string(c.apply(src))}})
+	return b, err
 }

@@ -7,8 +7,8 @@
 //	find     reads the sources and lists every change that it knows how to make (find.go)
 //	choose   takes some of them, as many from each package as from every other one, by a hash of
 //	         file, line and change, so that an edit does not choose others elsewhere
-//	compile  lays sources over the real ones that hold all chosen changes of a package, of which
-//	         the environment lets one act (switch.go, bundle.go); no source is touched
+//	put      lays sources over the real ones that hold all chosen changes, of which the
+//	         environment lets one act (switch.go, bundle.go); no source is touched
 //	try      runs the tests of the package, then the short ones of those that use it (try.go)
 //	report   prints what went unnoticed and the share that was noticed (report.go)
 //
@@ -75,7 +75,7 @@ func main() {
 		}
 	default:
 		r := &report{out: os.Stdout, notes: os.Stderr, chosen: len(chosen), began: time.Now()}
-		err = run(ctx, enough, dirs, chosen, *workers, r)
+		err = run(ctx, enough, chosen, *workers, r)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -121,12 +121,12 @@ func choose(dirs []string, n int, seed uint64, match string) ([]change, error) {
 }
 
 // run tries the chosen changes until there is enough, and prints the report.
-func run(ctx, enough context.Context, dirs []string, chosen []change, workers int, r *report) error {
+func run(ctx, enough context.Context, chosen []change, workers int, r *report) error {
 	t, err := newTrials(r)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	err = t.try(ctx, enough, dirs, chosen, workers)
+	err = t.try(ctx, enough, chosen, workers)
 	return errors.Join(err, r.end(enough.Err() != nil))
 }

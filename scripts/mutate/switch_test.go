@@ -113,9 +113,9 @@ func TestEverySourceMayHoldItsChanges(t *testing.T) {
 // TestTheCompilerBlamesAChangeOrAFile finds the change that a line belongs to, and all of the
 // file for a line of the source itself.
 func TestTheCompilerBlamesAChangeOrAFile(t *testing.T) {
-	b := &bundle{dir: "internal/loop", changes: map[int]change{
+	changes := map[int]change{
 		1: {file: "internal/loop/a.go"}, 2: {file: "internal/loop/a.go"}, 3: {file: "internal/loop/b.go"},
-	}}
+	}
 	files := map[string]rendered{"internal/loop/a.go": {owners: []int{0, 2, 0}}, "internal/loop/b.go": {owners: []int{0}}}
 	for out, want := range map[string][]int{
 		"# loop\ninternal/loop/a.go:2:5: no\n": {2},
@@ -123,7 +123,7 @@ func TestTheCompilerBlamesAChangeOrAFile(t *testing.T) {
 		"./b.go:1:1: no\n./a.go:2:1: no\n":     {2, 3},
 		"ok\n":                                 nil,
 	} {
-		got := b.blamed(out, files)
+		got := blamed(out, "internal/loop", changes, files)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%q blames %v, want %v", out, got, want)

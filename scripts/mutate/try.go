@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -48,119 +50,160 @@ func newTrials(r *report) (*trials, error) {
 // close removes what was compiled; what it cannot remove lies in the system's temporary folder.
 func (t *trials) close() { _ = os.RemoveAll(t.temp) }
 
-// try tries the changes, package by package, until there is enough. A package whose tests fail
-// without any change is left out, and is an error in the end.
-func (t *trials) try(ctx, enough context.Context, dirs []string, chosen []change, workers int) (err error) {
-	for _, dir := range dirs {
-		changes := map[int]change{}
-		for i, c := range chosen {
-			if c.dir == dir {
-				changes[i+1] = c
-			}
-		}
-		if len(changes) == 0 || enough.Err() != nil {
-			continue
-		}
-		if failed := t.tryPackage(ctx, enough, dir, changes, workers); enough.Err() == nil {
-			err = errors.Join(err, failed)
-		}
-	}
-	return err
-}
-
-// tryPackage tries the changes of a package: most in one binary, the rest one by one.
-func (t *trials) tryPackage(ctx, enough context.Context, dir string, changes map[int]change, workers int) error {
-	b, rest, err := t.compile(enough, dir, changes)
+// try tries the changes until there is enough: most in one bundle, the others in one each. A
+// package whose tests fail without any change is left out, and is an error in the end.
+func (t *trials) try(ctx, enough context.Context, chosen []change, workers int) error {
+	shared, err := t.newBundle()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(b.folder) }() // See close.
-	if err := t.unchanged(enough, b); err != nil {
-		return err
+	byDir := map[string]map[int]change{}
+	for i, c := range chosen {
+		if byDir[c.dir] == nil {
+			byDir[c.dir] = map[int]change{}
+		}
+		byDir[c.dir][i+1] = c
 	}
-	each(enough, sorted(b.changes), workers, func(number int) {
-		if got := t.notices(ctx, b, number); ctx.Err() == nil {
-			t.report.add(b.changes[number], got)
+	rest := map[int]change{}
+	for dir, changes := range byDir {
+		left, err := t.put(enough, shared, dir, changes)
+		if err != nil {
+			return err
+		}
+		maps.Copy(rest, left)
+	}
+	var failed failures
+	each(enough, len(chosen), workers, func(number int) {
+		c := chosen[number-1]
+		if _, lonely := rest[number]; lonely {
+			t.tryAlone(ctx, enough, shared, number, c, &failed)
+			return
+		}
+		got, err := t.notices(ctx, enough, shared, shared, c.dir, number)
+		if failed.add(enough, err) && ctx.Err() == nil {
+			t.report.add(c, got)
 		}
 	})
-	each(enough, sorted(rest), workers, func(number int) {
-		alone, err := t.alone(ctx, b, rest[number])
-		if err != nil || ctx.Err() != nil {
-			return // It does not compile.
-		}
-		if got := t.notices(ctx, alone, number); ctx.Err() == nil {
-			t.report.add(rest[number], got)
-		}
-		_ = os.RemoveAll(alone.folder)
-	})
-	return nil
+	return failed.err()
 }
 
-// each calls do for the numbers until there is enough, with so many calls at once, and returns
-// when all calls have.
-func each(enough context.Context, numbers []int, workers int, do func(int)) {
+// tryAlone tries a change that is compiled by itself. One that does not compile is left out.
+func (t *trials) tryAlone(ctx, enough context.Context, shared *bundle, number int, c change, failed *failures) {
+	b, err := t.alone(c)
+	if err != nil {
+		return
+	}
+	defer func() { _ = os.RemoveAll(b.folder) }() // See close.
+	if _, err := t.binary(ctx, b, c.dir); err != nil {
+		return
+	}
+	got, err := t.notices(ctx, enough, b, shared, c.dir, number)
+	if failed.add(enough, err) && ctx.Err() == nil {
+		t.report.add(c, got)
+	}
+}
+
+// failures collects errors, each once. Any goroutine may use it.
+type failures struct {
+	mu   sync.Mutex
+	seen []error
+}
+
+// add reports whether there is no error. Errors after the interrupt are its own.
+func (f *failures) add(enough context.Context, err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && enough.Err() == nil && !slices.ContainsFunc(f.seen, func(known error) bool { return known.Error() == err.Error() }) {
+		f.seen = append(f.seen, err)
+	}
+	return err == nil
+}
+
+func (f *failures) err() error { return errors.Join(f.seen...) }
+
+// each calls do for the numbers from 1 to n until there is enough, with so many calls at once, and
+// returns when all calls have.
+func each(enough context.Context, n, workers int, do func(int)) {
 	var wg sync.WaitGroup
 	queue := make(chan int)
 	for range workers {
 		wg.Go(func() {
-			for n := range queue {
+			for number := range queue {
 				if enough.Err() == nil {
-					do(n)
+					do(number)
 				}
 			}
 		})
 	}
-	for _, n := range numbers {
-		queue <- n
+	for number := range n {
+		queue <- number + 1
 	}
 	close(queue)
 	wg.Wait()
 }
 
-// unchanged checks that all tests of a bundle pass while no change acts, and notes how long
-// they take. Tests that fail are run once more: a machine that is busy shall not end a long run.
-func (t *trials) unchanged(ctx context.Context, b *bundle) error {
-	for i := range b.tests {
-		tests := &b.tests[i]
+// within returns how long a run of these tests may take. The first call runs them while no change
+// acts. Tests that fail are run once more: a machine that is busy shall not end a long run.
+func (t *trials) within(ctx context.Context, tests *binary, l *limit, short bool) (time.Duration, error) {
+	l.measure.Do(func() {
 		began := time.Now()
-		out, err := t.test(ctx, tests, 0, "")
+		out, err := t.test(ctx, tests, 0, "", short, longest)
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(t.report.notes, "the tests of %s fail without any change, and are run once more: %v\n%s\n", tests.dir, err, out)
 			began = time.Now()
-			out, err = t.test(ctx, tests, 0, "")
+			out, err = t.test(ctx, tests, 0, "", short, longest)
 		}
 		if err != nil {
-			return fmt.Errorf("the tests of %s fail without any change: %w\n%s", tests.dir, err, out)
+			l.err = fmt.Errorf("the tests of %s fail without any change: %w\n%s", tests.dir, err, out)
 		}
-		tests.limit = patience*time.Since(began) + 10*time.Second
-	}
-	return nil
+		l.is = patience*time.Since(began) + 10*time.Second
+	})
+	return l.is, l.err
 }
 
-// notices tells whether a test notices the change with this number.
-func (t *trials) notices(ctx context.Context, b *bundle, number int) bool {
-	if _, err := t.test(ctx, &b.tests[0], number, fewSeeds); err != nil {
-		return true
-	}
-	for i := range b.tests {
-		if _, err := t.test(ctx, &b.tests[i], number, ""); err != nil {
-			return true
+// notices tells whether a test notices the change with this number: first those of its package with
+// few seeds, then those with all, then the short ones of the packages that use it. The limits are
+// those of the shared bundle.
+func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir string, number int) (bool, error) {
+	for i, user := range append([]string{dir}, users[dir]...) {
+		like, err := t.binary(ctx, shared, user)
+		if err != nil {
+			return false, err
+		}
+		tests, err := t.binary(ctx, b, user)
+		if err != nil {
+			return i > 0, nil // A test that does not compile any more notices the change.
+		}
+		l := &like.short
+		if i == 0 {
+			l = &like.full
+		}
+		limit, err := t.within(enough, like, l, i > 0)
+		if err != nil {
+			return false, err
+		}
+		if i == 0 {
+			if _, err := t.test(ctx, tests, number, fewSeeds, true, limit); err != nil {
+				return true, nil
+			}
+		}
+		if _, err := t.test(ctx, tests, number, "", i > 0, limit); err != nil {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
-// test runs the tests of a package: short ones, or those of the package that is changed in full.
-// Seeds is how many the properties of a short run are tried with, if not the usual number.
-func (t *trials) test(ctx context.Context, b *binary, number int, seeds string) (string, error) {
+// test runs the tests of a package: short ones, or in full. Seeds is how many the properties of a
+// run are tried with, if not the usual number.
+func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, short bool, limit time.Duration) (string, error) {
 	env := []string{actingChange + "=" + strconv.Itoa(number)}
 	if seeds != "" {
 		env = append(env, "NETLOOP_SEEDS="+seeds)
 	}
-	short := "-test.short=" + strconv.FormatBool(!b.changed || seeds != "")
 	return t.command(ctx, filepath.Join(t.root, filepath.FromSlash(b.dir)), env,
 		"sh", "-c", `ulimit -v "$1"; shift; exec "$@"`, "sh", mostMemory,
-		b.file, short, "-test.failfast", "-test.timeout", b.limit.String())
+		b.file, "-test.short="+strconv.FormatBool(short), "-test.failfast", "-test.timeout", limit.String())
 }
 
 // command runs a program in a folder and returns what it has printed. An interrupt from a terminal

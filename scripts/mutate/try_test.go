@@ -74,7 +74,7 @@ func TestARunIsInterruptedAndStillReports(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	if err := p.try(t.Context(), enough, []string{"p", "q"}, p.chosen, 2); err != nil {
+	if err := p.try(t.Context(), enough, p.chosen, 2); err != nil {
 		t.Error(err)
 	}
 	err := p.report.end(enough.Err() != nil)
@@ -95,7 +95,7 @@ func TestAnInterruptedCheckOfThePackageIsNoFailure(t *testing.T) {
 		stop()
 		return ctx.Err()
 	})
-	if err := p.try(t.Context(), enough, []string{"p", "q"}, p.chosen, 2); err != nil || runs != 1 {
+	if err := p.try(t.Context(), enough, p.chosen, 2); err != nil || runs != 1 {
 		t.Errorf("%d runs of tests end with %v", runs, err)
 	}
 	if err := p.report.end(true); err == nil || !strings.Contains(err.Error(), "interrupted when 0 of") {
@@ -116,7 +116,7 @@ func TestTestsThatFailUnchangedAreRunOnceMore(t *testing.T) {
 			}
 			return errorIf(number != "0" || dir == "p")
 		})
-		err := p.try(t.Context(), t.Context(), []string{"p", "q"}, p.chosen, 2)
+		err := p.try(t.Context(), t.Context(), p.chosen, 2)
 		if p.report.tried != tried {
 			t.Errorf("%d failures: %d changes were tried, want %d", failures, p.report.tried, tried)
 		}
