@@ -239,4 +239,7 @@ func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
 	if c.Leave(); p.sites[siteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 0 {
 		t.Errorf("when it has left they have %v", p.sites)
 	}
+	if len(p.sites) != 2 { // Those of the hosts 1 and 7.
+		t.Errorf("a site without connections is kept: %v", p.sites)
+	}
 }
