@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -215,6 +216,29 @@ func TestAnOpenThatHangsIsLeftBehind(t *testing.T) {
 		close(release)
 		synctest.Wait()
 	})
+}
+
+// A filter of WatchRooms that never returns does not keep Run from returning.
+func TestAFilterThatHangsIsLeftBehind(t *testing.T) {
+	release, asked := make(chan struct{}), make(chan struct{})
+	hangs := sync.OnceFunc(func() { close(asked); <-release })
+	s, err := New(Config{Offline: true, Watchdog: -1}, closedGame{&opening{fill: func(r *Room) error {
+		WatchRooms(r, RoomFilter[struct{}]{Where: func(Listed[struct{}]) bool { hangs(); return true }}, func(*Tick, []RoomChange[struct{}]) {})
+		return nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	<-asked
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	counted(t, s, `netloop_left_behind_total{hook="WatchRooms"} 1`)
+	close(release)
 }
 
 // A locked room keeps out also those who would watch it with a delay.

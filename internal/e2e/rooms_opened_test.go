@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,10 @@ func (privately) OpenFor(context.Context, string, *netloop.Join) (netloop.RoomSp
 // that asks for the name needs its code.
 func TestTheClientForWhichAPrivateRoomIsOpenedGetsIn(t *testing.T) {
 	for _, watch := range []bool{false, true} {
-		w := netlooptest.New(t, privately{script(func(*netloop.Room) {})})
+		var watches []bool
+		w := netlooptest.New(t, privately{script(func(r *netloop.Room) {
+			r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { watches = append(watches, c.Spectator()); return nil })
+		})})
 		link := netlooptest.Link{Delay: 5 * time.Millisecond}
 		first := w.JoinAs(client.Config{Room: "a", Spectate: watch}, link)
 		second := w.JoinAs(client.Config{Room: "a"}, link)
@@ -35,6 +39,9 @@ func TestTheClientForWhichAPrivateRoomIsOpenedGetsIn(t *testing.T) {
 		friend := w.JoinAs(client.Config{Ticket: "friend"}, link)
 		w.Step(30)
 		plays(t, "who has the code", friend, "a")
+		if !slices.Equal(watches, []bool{watch, false}) {
+			t.Errorf("the clients watch: %v", watches)
+		}
 	}
 }
 
