@@ -36,6 +36,7 @@ type Client struct {
 	ticket string // with which it asks; empty is none
 	// mayMove says that the server lets the client move over its connection.
 	mayMove bool
+	handles []byte // the methods that the room's game handles, as the welcome says
 	params  []byte // Config.Join
 	dial    dialing
 	jitter  *rand.Rand // of attempts to come back

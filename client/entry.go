@@ -170,7 +170,7 @@ func (c *Client) enter(t *netloop.Tick, e *entry) {
 	w := e.welcome
 	c.session, c.served, c.warned = e.session, e.served, nil
 	c.secret = w.GetResumeToken()
-	c.room, c.mayMove = w.GetRoom(), w.GetMoves()
+	c.room, c.mayMove, c.handles = w.GetRoom(), w.GetMoves(), w.GetHandles()
 	if strings.Contains(c.ticket, "@") { // It is used up; a code is not.
 		c.ticket = ""
 	}

@@ -36,14 +36,20 @@ func (c *Client) encode(m *schema.Method, msg any) (id uint32, payload []byte, e
 	} else {
 		err = &netloop.Refusal{Code: netloop.CodeInvalid, Text: fmt.Sprintf("the server's build cannot take this %q: %v", m.Queue.Name, err)}
 	}
-	if !c.warned[m.Queue.ID] {
-		if c.warned == nil {
-			c.warned = map[uint32]bool{}
-		}
-		c.warned[m.Queue.ID] = true
-		c.log.Warn("a message cannot be sent to a server of this build; further ones of this method are only counted", "method", m.Queue.Name, "error", err)
-	}
+	c.warn(m, err)
 	return id, nil, err
+}
+
+// warn logs, once for each method and connection, that the server cannot take its messages.
+func (c *Client) warn(m *schema.Method, err error) {
+	if c.warned[m.Queue.ID] {
+		return
+	}
+	if c.warned == nil {
+		c.warned = map[uint32]bool{}
+	}
+	c.warned[m.Queue.ID] = true
+	c.log.Warn("a message cannot be sent to this server; further ones of this method are only counted", "method", m.Queue.Name, "error", err)
 }
 
 // ErrDoesNotFit is in the error of a message that exceeds a limit of its declaration or of the

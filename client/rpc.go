@@ -18,9 +18,10 @@ import (
 // who has no player to tell may ignore: [ErrDoesNotFit] is in it when the message exceeds a limit
 // that its tags set or [netloop.MaxMessage]; it is a *netloop.Closed after the end of the
 // client, and a *netloop.Refusal if the server's build does not have the method, or allows
-// less. While a connection that has broken is not back, unreliable messages are dropped, which is
-// counted and no error, and reliable ones wait, up to 128 KiB of them, if the server keeps the
-// client's place. They come once each and in order, unless the place is gone: see [Reconnect].
+// less, or if the game of the room has no handler for it. While a connection that has broken is
+// not back, unreliable messages are dropped, which is counted and no error, and reliable ones wait,
+// up to 128 KiB of them, if the server keeps the client's place. They come once each and in order,
+// unless the place is gone: see [Reconnect].
 //
 // Send panics with what only a programmer can mend: an RPC of another schema,
 // [netloop.RunAt] of a stage that the declaration does not allow, [netloop.WithState], and an RPC
@@ -44,6 +45,11 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, send.Stage, m.Queue.Stages))
 	}
 	out.Stage = uint8(send.Stage)
+	if err == nil && call == 0 && !c.handled(id) { // A question is answered.
+		c.stats.Unsent++
+		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("the room's game does not handle %q: netloop.RPC.Handle belongs into its Open", m.Queue.Name)}
+		c.warn(m, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -56,6 +62,12 @@ func (c *Client) send(m *schema.Method, msg any, call uint64, o []netloop.SendOp
 		return c.sendError()
 	}
 	return nil
+}
+
+// handled reports whether the room handles a method, or does not say.
+func (c *Client) handled(id uint32) bool {
+	at := int(id-1) / 8
+	return len(c.handles) == 0 || at < len(c.handles) && c.handles[at]>>((id-1)%8)&1 != 0
 }
 
 // mustKnow panics for a method of another schema: its id would name another method here.

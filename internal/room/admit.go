@@ -207,6 +207,7 @@ func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *tran
 			Resumed:     e.join == nil,
 			Spectator:   e.who.Spectator,
 			Moves:       r.moves,
+			Handles:     *r.handles.Load(),
 		},
 		Session: transport.SessionConfig{
 			ID: id, Conn: conn, Inbox: r.inbox, Clock: r.clock.Now, Stats: r.cfg.Stats, Decode: r.schema.Decode,

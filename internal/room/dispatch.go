@@ -90,7 +90,7 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 	if err := m.Belongs(r.schema); err != nil {
 		return err
 	}
-	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
+	return r.handle(m, func(_ *Room, it *rpcqueue.Item) error {
 		if r.life.givenUp.Load() {
 			return errSenderLeft
 		}
@@ -114,6 +114,19 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 		}
 		return fn(from, it)
 	})
+}
+
+// handle registers a handler, and notes for the welcomes that the method has one.
+func (r *Room) handle(m *schema.Method, fn rpcqueue.Handler[*Room]) error {
+	if err := r.rpcs.Handle(&m.Queue, fn); err != nil {
+		return err
+	}
+	id, old := m.Queue.ID-1, *r.handles.Load()
+	now := make([]byte, max(len(old), int(id/8)+1))
+	copy(now, old)
+	now[id/8] |= 1 << (id % 8)
+	r.handles.Store(&now)
+	return nil
 }
 
 // permits runs the checks of a message of a client.

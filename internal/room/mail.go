@@ -189,7 +189,7 @@ func (r *Room) HandleRoom(m *schema.Method, fn RoomHandler) error {
 	if err := m.Belongs(r.schema); err != nil {
 		return err
 	}
-	return r.rpcs.Handle(&m.Queue, func(_ *Room, it *rpcqueue.Item) error {
+	return r.handle(m, func(_ *Room, it *rpcqueue.Item) error {
 		switch {
 		case it.From != 0:
 			return errForRooms

@@ -176,7 +176,8 @@ type Room struct {
 	game    Game
 	schema  *schema.Schema
 	spec    Spec
-	moves   bool // its clients may ask to move
+	moves   bool                   // its clients may ask to move
+	handles atomic.Pointer[[]byte] // the methods with a handler, as a welcome says them
 	clock   loop.Clock
 	log     *slog.Logger
 	metrics *metrics.Metrics
@@ -273,6 +274,7 @@ func New(cfg Config) (*Room, error) {
 	r.prepareInputs()
 	r.world.SetRate(r.spec.Rate.Num, r.spec.Rate.Den)
 	r.rpcs = rpcqueue.New[*Room](r.schema.RPCs())
+	r.handles.Store(&[]byte{0})
 	r.rpcs.OnPanic, r.rpcs.OnError, r.rpcs.OnLimit = r.handlerPanicked, r.handlerFailed, r.limited
 	if err := r.rpcs.SetLimits(cfg.Limits); err != nil {
 		return nil, err

@@ -63,6 +63,7 @@ export abstract class Connection {
   private ticket: string;
   private onward: Onward | undefined;
   protected moves = false;
+  protected handles: Uint8Array = new Uint8Array(0);
 
   constructor(
     protected readonly options: ConnectOptions<any>,
@@ -176,6 +177,7 @@ export abstract class Connection {
     this.secret = w.secret;
     this.keepMs = w.keep;
     this.moves = w.moves;
+    this.handles = w.handles;
     this.reception.restart(w.sendEvery);
     this.refusals = new Refusals();
     this.snapshots.restart();

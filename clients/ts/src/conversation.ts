@@ -102,7 +102,9 @@ export abstract class Conversation extends Connection {
     const m = this.method(method, false, options.stage);
     const payload = m && this.encode(m, message);
     const out = m && payload && { method: m.id, stage: options.stage ?? 0, call: 0, payload, reliable: m.reliable };
-    if (out && !this.closed && (!this.away || m.reliable) && this.link?.send(out)) return true;
+    const handled = !m || this.handles.length === 0 || (this.handles[(m.id - 1) >> 3]! >> ((m.id - 1) & 7)) & 1;
+    if (out && handled && !this.closed && (!this.away || m.reliable) && this.link?.send(out)) return true;
+    if (!handled) this.options.log?.(`the room's game does not handle ${method}`);
     this.counts.unsent++;
     return false;
   }

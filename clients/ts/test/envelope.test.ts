@@ -56,10 +56,10 @@ test("the frames of a server are read as the page says", () => {
 test("a welcome and a refusal are read as the page says", () => {
   const welcome = parseWelcome(parseFrame(example("frame-welcome").subarray(1)).body);
   assert.deepEqual(
-    { ...welcome, instance: [...welcome.instance], secret: [...welcome.secret] },
+    { ...welcome, instance: [...welcome.instance], secret: [...welcome.secret], handles: [...welcome.handles] },
     {
       protocol: 1, minor: 2, id: 7, instance: [1, 2], room: "", tickRate: { num: 60, den: 1 }, fixedRate: { num: 60, den: 1 }, sendEvery: 1,
-      epoch: { tick: 300, at: 5000 }, server: 5000.1, secret: [], keep: 0, resumed: false, datagram: 0, moves: false,
+      epoch: { tick: 300, at: 5000 }, server: 5000.1, secret: [], keep: 0, resumed: false, datagram: 0, moves: false, handles: [],
     },
   );
   assert.deepEqual(parseClose(parseFrame(example("frame-refused").subarray(1)).body), { code: 8, text: "8 of 8" });

@@ -41,3 +41,14 @@ test("each function of a page refuses a name that is wrong, with and without a s
   }
   await assert.rejects(new Rig().dial({ rooom: "a" } as never), /there is no option of connect "rooom": did you mean "room"\?/);
 });
+
+test("a message that the room's game does not handle is not sent, and counted", async () => {
+  for (const [handles, sent] of [[[], true], [[0], false], [[2], false], [[1], true], [[0, 1], false]] as const) {
+    const log: string[] = [];
+    const rig = new Rig();
+    const client = await rig.play({ schema, log: (text) => log.push(text) }, { handles: Uint8Array.from(handles) }, tables);
+    assert.equal(client.send("tell", { Text: "a" }), sent, String(handles));
+    assert.equal(client.stats.unsent, sent ? 0 : 1);
+    assert.equal(log.some((text) => /does not handle tell/.test(text)), !sent);
+  }
+});

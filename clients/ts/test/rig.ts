@@ -62,7 +62,7 @@ export const say = {
   epoch: (tick: number, at: number) => frameOf(Kind.Epoch, new Writer().number(1, tick).number(2, Math.round(at * NS)).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
-  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number } }) =>
+  welcome: (w: { id?: number; instance?: string; secret?: string; resumed?: boolean; keepMs?: number; server?: number; datagram?: number; epoch?: { tick: number; at: number }; handles?: Uint8Array }) =>
     frameOf(
       Kind.Welcome,
       new Writer()
@@ -80,6 +80,7 @@ export const say = {
         .number(15, w.resumed ?? false)
         .number(16, w.datagram ?? 0)
         .number(18, true)
+        .body(19, w.handles ?? new Uint8Array(0))
         .done(),
     ),
 };

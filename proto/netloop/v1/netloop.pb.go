@@ -1368,7 +1368,10 @@ type Welcome struct {
 	// Whether the client watches.
 	Spectator bool `protobuf:"varint,17,opt,name=spectator,proto3" json:"spectator,omitempty"`
 	// Whether the client may ask to move over this connection.
-	Moves         bool `protobuf:"varint,18,opt,name=moves,proto3" json:"moves,omitempty"`
+	Moves bool `protobuf:"varint,18,opt,name=moves,proto3" json:"moves,omitempty"`
+	// Which methods the room's game handles: method n is bit (n - 1) % 8 of byte (n - 1) / 8, and
+	// bits beyond the end are 0. Empty if the server does not say.
+	Handles       []byte `protobuf:"bytes,19,opt,name=handles,proto3" json:"handles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1527,6 +1530,13 @@ func (x *Welcome) GetMoves() bool {
 		return x.Moves
 	}
 	return false
+}
+
+func (x *Welcome) GetHandles() []byte {
+	if x != nil {
+		return x.Handles
+	}
+	return nil
 }
 
 // Refused is the server's answer to a Hello that it does not accept.
@@ -2967,7 +2977,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x03den\x18\x02 \x01(\x04R\x03den\"D\n" +
 	"\x05Epoch\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x04R\x04tick\x12\x1b\n" +
-	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xd0\x04\n" +
+	"\tserver_ns\x18\x02 \x01(\x04R\bserverNsJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\xea\x04\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\rR\x05minor\x12\x1b\n" +
@@ -2991,7 +3001,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\aresumed\x18\x0f \x01(\bR\aresumed\x12\x1a\n" +
 	"\bdatagram\x18\x10 \x01(\x04R\bdatagram\x12\x1c\n" +
 	"\tspectator\x18\x11 \x01(\bR\tspectator\x12\x14\n" +
-	"\x05moves\x18\x12 \x01(\bR\x05moves\"C\n" +
+	"\x05moves\x18\x12 \x01(\bR\x05moves\x12\x18\n" +
+	"\ahandles\x18\x13 \x01(\fR\ahandles\"C\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +

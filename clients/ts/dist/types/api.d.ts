@@ -373,7 +373,7 @@ export interface Client<G extends Shape = Shape> {
     get(id: number | bigint): ReplicatedObject | undefined;
     /**
      * Sends a message with the next flush. It reports false for one that cannot be sent, which is counted:
-     * the server's build lacks a method of the schema, the message exceeds a limit, or there is no connection.
+     * the server's build lacks a method of the schema, the room's game does not handle it, the message exceeds a limit, or there is no connection.
      * It throws for a method or a field that nothing declares, with the nearest name, as call, handle and
      * class do.
      */

@@ -206,6 +206,8 @@ export interface Welcome {
   datagram: number;
   /** Whether the client may ask to move. */
   moves: boolean;
+  /** A bit for each method that the room's game handles; empty if the server does not say. */
+  handles: Uint8Array;
 }
 
 const NS = 1e6; // nanoseconds of a millisecond
@@ -216,7 +218,7 @@ function time(ns: number): number {
   return ns < MAX_TIME ? ns / NS : beyond();
 }
 
-const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT];
+const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT, SIZED];
 const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT, VARINT];
 const CLOSE = [0, VARINT, SIZED];
 
@@ -225,6 +227,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
   const w: Welcome = {
     protocol: 0, minor: 0, id: 0, instance: new Uint8Array(0), room: "", tickRate: none, fixedRate: none, sendEvery: 0,
     epoch: { tick: 0, at: 0 }, server: 0, secret: new Uint8Array(0), keep: 0, resumed: false, datagram: 0, moves: false,
+    handles: new Uint8Array(0),
   };
   const f = new Walker(body, WELCOME);
   while (f.next()) {
@@ -245,6 +248,7 @@ export function parseWelcome(body: Uint8Array): Welcome {
       case 15: w.resumed = f.value !== 0; break;
       case 16: w.datagram = f.value; break;
       case 18: w.moves = f.value !== 0; break;
+      case 19: w.handles = f.body.slice(); break;
     }
   }
   return w.id === 0 || w.tickRate === none || w.fixedRate === none ? beyond() : w;

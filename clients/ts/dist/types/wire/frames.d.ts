@@ -109,6 +109,8 @@ export interface Welcome {
     datagram: number;
     /** Whether the client may ask to move. */
     moves: boolean;
+    /** A bit for each method that the room's game handles; empty if the server does not say. */
+    handles: Uint8Array;
 }
 export declare function parseWelcome(body: Uint8Array): Welcome;
 export declare function parseEpoch(body: Uint8Array): Epoch;
