@@ -159,6 +159,17 @@ func commandWith(cmd *cobra.Command, flag string) (path string) {
 	return ""
 }
 
+// flagNames are the names of a command's flags, and of those of the commands below it.
+func flagNames(cmd *cobra.Command, below bool) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if below {
+		for _, sub := range cmd.Commands() {
+			names = append(names, flagNames(sub, true)...)
+		}
+	}
+	return names
+}
+
 // flagError puts pflag's errors in words that name the flag and the remedy. Only
 // the flags that the command has are suggested: not each takes the settings.
 func (c *configuration) flagError(cmd *cobra.Command, err error) error {
@@ -177,9 +188,14 @@ func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 		if has := commandWith(cmd.Root(), name); has != "" { // But not this one.
 			return fmt.Errorf("--%s is not a flag of %s, but of %s (%s --help lists them)", name, cmd.CommandPath(), has, cmd.CommandPath())
 		}
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return fmt.Errorf("%s%s is not a flag%s (--help lists them)", dashes, name, strings.Replace(suggest(name, names), "mean ", "mean --", 1))
+		near := suggest(name, flagNames(cmd, false))
+		if near == "" { // Of another command.
+			if near = suggest(name, flagNames(cmd.Root(), true)); near != "" {
+				_, other, _ := strings.Cut(strings.TrimSuffix(near, "?"), "mean ")
+				near = ": did you mean " + other + " of " + commandWith(cmd.Root(), other) + "?"
+			}
+		}
+		return fmt.Errorf("%s%s is not a flag%s (--help lists them)", dashes, name, strings.Replace(near, "mean ", "mean --", 1))
 	case errors.As(err, &noValue):
 		return fmt.Errorf("--%s has no value: write --%s=VALUE", noValue.GetSpecifiedName(), noValue.GetSpecifiedName())
 	case errors.As(err, &badValue):

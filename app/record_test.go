@@ -127,6 +127,8 @@ func TestWhatCannotBeRecordedOrReplayedIsSaid(t *testing.T) {
 		{[]string{"replay", write(t, "empty.rec", "")}, "it is empty"},
 		{[]string{"replay", t.TempDir()}, "is a directory"},
 		{[]string{"replay", "--tick-rate", "30", there}, "--tick-rate is not a flag of server replay, but of server run (server replay --help lists them)"},
+		{[]string{"replay", "--tikc-rate", "30", there}, "--tikc-rate is not a flag: did you mean --tick-rate of server run? (--help lists them)"},
+		{[]string{"token", "--subjcet", "x"}, "--subjcet is not a flag: did you mean --subject of server token gen? (--help lists them)"},
 		{[]string{"replay", "--tikcs", there}, "did you mean --ticks?"},
 		{[]string{"replay", write(t, "chess.rec", chess.String())}, `it is of the game "chess", and this program is "shooter"`},
 		{[]string{"replay", write(t, "foreign.rec", foreign.String())}, `recorded with shooter.lasers="5"`},
