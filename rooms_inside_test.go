@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,45 @@ func TestTheSeedOfARoomIsItsHash(t *testing.T) {
 				seen[got] = of
 			}
 		}
+	}
+}
+
+// Of several clients that ask for a private room at once, the one for which it is opened alone gets
+// a seat, and pays for it.
+func TestOneClientOpensAPrivateRoom(t *testing.T) {
+	const clients = 4
+	var asking sync.WaitGroup
+	asking.Add(clients)
+	s := newStill(t, Config{}, &opening{answer: func(context.Context, string, *Join) (RoomSpec, error) {
+		asking.Done()
+		asking.Wait()
+		return RoomSpec{Private: true}, nil
+	}})
+	s.clock.Clock = clock.NewVirtual()
+	const from = "10.1.2.3:4"
+	var wait sync.WaitGroup
+	var invited atomic.Int64
+	for range clients {
+		wait.Go(func() {
+			hello := &netloopv1.Hello{Room: "a"}
+			if _, _, err := s.roomFor(t.Context(), hello, from); err != nil {
+				t.Error(err)
+			}
+			if hello.GetTicket() != "" {
+				invited.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	if n := invited.Load(); n != 1 {
+		t.Errorf("%d clients have a ticket", n)
+	}
+	left := 0
+	for s.toll.Pay(siteOf(from), s.clock.Now()) {
+		left++
+	}
+	if left != hall.RoomBurst-1 {
+		t.Errorf("their site may open %d rooms more, want %d", left, hall.RoomBurst-1)
 	}
 }
 

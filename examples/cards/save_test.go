@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,68 @@ type logged struct {
 
 func (l *logged) Logf(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// A table whose row belongs to a newer room closes: what is played there could not be stored.
+func TestATableThatGoesOnElsewhereCloses(t *testing.T) {
+	g := game("", 2, 5*time.Second)
+	fails := &failing{logged: logged{TB: t}}
+	w := netlooptest.New(fails, g, netlooptest.Room(g.Spec()))
+	link := netlooptest.Link{Delay: 10 * time.Millisecond}
+	_, ann := seat(t, w, "ann", "oak", false, link)
+	_, bob := seat(t, w, "bob", "oak", false, link)
+	until(t, w, "cards", func() bool { return ann.View.Table.Phase == cards.Playing })
+	if err := g.Supersede("table/oak"); err != nil {
+		t.Fatal(err)
+	}
+	ann.Plays, bob.Plays = true, true
+	func() {
+		defer func() { _ = recover() }() // Of fails.
+		until(t, w, "the end of the table", func() bool { return len(fails.said) > 0 })
+	}()
+	if want := "the table goes on elsewhere"; len(fails.said) == 0 || !strings.Contains(fails.said[0], want) {
+		t.Errorf("the world fails with %q, want %q", fails.said, want)
+	}
+}
+
+// failing is a test that notes why it fails: a world takes a room that has failed for a fault.
+type failing struct {
+	logged
+	said []string
+}
+
+func (f *failing) Errorf(format string, args ...any) {
+	f.said = append(f.said, fmt.Sprintf(format, args...))
+}
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	panic(format)
+}
+
+// The lobby deletes matches that were abandoned before the server was started.
+func TestTheLobbyDeletesAbandonedMatches(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cards.db")
+	for i, want := range []int{1, 0} {
+		g := game(file, 2, 5*time.Second)
+		g.Config().(*cards.Config).Keep = time.Hour
+		w := world(t, g)
+		w.Step(10)
+		w.Settle()
+		if i == 0 {
+			link := netlooptest.Link{Delay: 10 * time.Millisecond}
+			_, ann := seat(t, w, "ann", "oak", false, link)
+			seat(t, w, "bob", "oak", false, link)
+			until(t, w, "cards", func() bool { return ann.View.Table.Phase == cards.Playing })
+			w.Settle()
+		}
+		if n, err := g.Stored(); n != want || err != nil {
+			t.Errorf("start %d: %d tables are stored, want %d: %v", i, n, want, err)
+		}
+		if err := g.AgeStore(2 * time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // The room of a table owns its row by its incarnation: one that is opened later has a larger one.

@@ -88,6 +88,22 @@ func TestAbandonedMatchesAreDeleted(t *testing.T) {
 	}
 }
 
+// A panic before a save begins leaves no save under way: the next one is not kept from it.
+func TestAPanicBeforeASaveLeavesNone(t *testing.T) {
+	tb := &table{g: New(nil), unsaved: true} // Without a match there is nothing to store.
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it does not panic")
+			}
+		}()
+		tb.save(nil)
+	}()
+	if tb.saving || !tb.unsaved {
+		t.Errorf("a save is under way: %v; the table is unsaved: %v", tb.saving, tb.unsaved)
+	}
+}
+
 // A table that cannot be stored at the end of its room is tried again for 8 s, and not at all once
 // a newer room has loaded it.
 func TestTheEndOfATableTriesAgain(t *testing.T) {
