@@ -104,6 +104,19 @@ func TestASeatForAPlayerThatIsThere(t *testing.T) {
 	}
 }
 
+// A program that another one of its player has taken over does not come back by its secret.
+func TestATakeOverEndsTheOlderSecret(t *testing.T) {
+	b := newBenches(t)
+	at := b.sits(&Join{Subject: "ann"}, nil)
+	secret := b.s.issue(at)
+	if _, _, err := b.sit(&Join{Subject: "ann"}, TakeOver, nil); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := b.s.claim(secret, 1); again != nil || err != nil {
+		t.Errorf("the older program finds seat %v: %v", again, err)
+	}
+}
+
 // A player that wants to watch now, or to play, needs a free seat of that kind, and keeps the
 // other one until the connection has entered the room.
 func TestAPlayerThatWatchesNow(t *testing.T) {
