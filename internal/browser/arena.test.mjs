@@ -17,6 +17,27 @@ const through = {
 };
 
 describe("the arena", { concurrency: 1 }, () => {
+  test("the name panel of a narrow screen has one line, and leaves the map alone", async () => {
+    const server = await Server.start();
+    try {
+      for (const width of [320, 390]) {
+        const context = await chromium.newContext({ viewport: { width, height: 844 } });
+        const tab = await Tab.open(context, server.url, "webtransport");
+        await tab.fly("WWWWWWWWWWWWWWWWWWWWWWWW");
+        const { panel, line, map } = await tab.page.evaluate(() => {
+          const box = (id) => document.getElementById(id).getBoundingClientRect();
+          return { panel: box("me"), line: box("me-name").height, map: innerWidth - 16 - Math.max(84, 0.22 * innerWidth) };
+        });
+        assert.ok(panel.left >= 0 && panel.right < map, `at ${width} px the panel ends at ${panel.right}, and the map begins at ${map}`);
+        assert.ok(panel.height < 2 * line, `at ${width} px it is ${panel.height} px high, with lines of ${line} px`);
+        await tab.clean();
+        await context.close();
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
   for (const transport of ["webtransport", "websocket"]) {
     describe(`over ${transport}`, { concurrency: 3 }, () => {
       test("joins, moves, sees others, talks, and has the server's state", async () => {

@@ -41,7 +41,7 @@ try {
     steps.length = 0;
     globalThis.gc();
     const s = client.stats;
-    return { ...figures, heapGrowthKB: Math.round((performance.memory.usedJSHeapSize - heap) / 1000), snapshotRate: s.snapshotRate, mispredicted: s.mispredicted, transport: s.transport };
+    return { ...figures, heapGrowthKB: Math.round((performance.memory.usedJSHeapSize - heap) / 1000), snapshotRate: s.snapshotRate, viewDelayMs: Math.round(s.viewDelayMs), mispredicted: s.mispredicted, transport: s.transport };
   }, seconds * 1000);
   console.log(JSON.stringify(measured, null, 2));
 } finally {
