@@ -23,7 +23,7 @@ COPY --from=build /out/server /server
 # A number, because there is no /etc/passwd to look a name up in.
 USER 65532:65532
 # Game traffic is UDP. The admin listener stays inside: to reach it from outside, mount a file of
-# tokens and add --admin 0.0.0.0:8080 --admin-token-file /run/secrets/admin (deploy/README.md).
+# tokens and add --admin 0.0.0.0:8080 --admin-token-file /run/secrets/admin (docs/OPERATING.md).
 EXPOSE 4433/udp
 # Browsers: with --web 0.0.0.0:8443 --web-tls --tls-cert /tls/cert.pem --tls-key /tls/key.pem the
 # server serves the game's pages too, and takes in who plays on them.

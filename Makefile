@@ -142,8 +142,8 @@ bench: ## all benchmarks with their allocations
 bench-floor: ## what a client costs, beside bare quic-go of the same datagrams: two cores, five minutes
 	go run ./scripts/floor $(ARGS)
 
-cost: ## the figures of docs/COST.md, measured anew: two quiet cores, twenty minutes
-	go run ./scripts/floor -cost docs/COST.md
+cost: ## the figures of docs/PERFORMANCE.md, measured anew: two quiet cores, twenty minutes
+	go run ./scripts/floor -cost docs/PERFORMANCE.md
 
 cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
 	@go run ./internal/cubes/cmd -file "$(FILE)"

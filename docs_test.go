@@ -77,19 +77,19 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestFeelShowsTheExample keeps the listing of docs/FEEL.md equal to the example that compiles.
+// TestFeelShowsTheExample keeps the listing of docs/NETCODE.md equal to the example that compiles.
 func TestFeelShowsTheExample(t *testing.T) {
 	example, err := os.ReadFile("client/feel_example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("docs/FEEL.md")
+	page, err := os.ReadFile("docs/NETCODE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, listing, _ := strings.Cut(string(example), "\nvar (\n")
 	listing, _, found := strings.Cut(listing, "\n// All that a game needs")
 	if !found || !strings.Contains(string(page), "```go\nvar (\n"+listing+"```") {
-		t.Error("docs/FEEL.md does not show what client/feel_example_test.go has: copy it there")
+		t.Error("docs/NETCODE.md does not show what client/feel_example_test.go has: copy it there")
 	}
 }

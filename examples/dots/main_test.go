@@ -58,9 +58,9 @@ func TestReadmeShowsThisGame(t *testing.T) {
 	}
 }
 
-// TestBookShowsThisPage keeps the listings of docs/BROWSER.md equal to the page.
+// TestBookShowsThisPage keeps the listings of docs/GUIDE.md equal to the page.
 func TestBookShowsThisPage(t *testing.T) {
-	book, err := os.ReadFile("../../docs/BROWSER.md")
+	book, err := os.ReadFile("../../docs/GUIDE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestBookShowsThisPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(book), "```"+kind+"\n"+string(page)+"```") {
-			t.Errorf("docs/BROWSER.md does not show examples/dots/web/%s: copy it there", name)
+			t.Errorf("docs/GUIDE.md does not show examples/dots/web/%s: copy it there", name)
 		}
 		lines += strings.Count(string(page), "\n")
 	}

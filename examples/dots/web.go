@@ -8,7 +8,7 @@ import (
 //go:embed web
 var page embed.FS
 
-// Web is the game's page, which docs/BROWSER.md shows.
+// Web is the game's page, which docs/GUIDE.md shows.
 func (Game) Web() fs.FS {
 	files, err := fs.Sub(page, "web")
 	if err != nil {

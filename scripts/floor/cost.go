@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// section is a part of docs/COST.md that is measured.
+// section is a part of docs/PERFORMANCE.md that is measured.
 type section struct {
 	name    string
 	measure func(*bench, context.Context, *bytes.Buffer) error

@@ -315,7 +315,7 @@ func TestEachSectionIsWrittenWhenItIsMeasured(t *testing.T) {
 
 // The page of costs has a place for everything that is measured for it, and keeps the rest.
 func TestFiguresGoIntoTheirPlaceOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/COST.md")
+	page, err := os.ReadFile("../../docs/PERFORMANCE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
