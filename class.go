@@ -70,8 +70,8 @@ import (
 // encoded, is sent as nil and counted. What was stored in a field of a protobuf message may be
 // changed in place, after Edit. Without quant a float travels exactly. NaN becomes 0; where quant
 // is given, infinities and values out of range are clamped, counted, and named in the log once. A
-// range that is no whole number of steps reaches to the next one outside. docs/ARCHITECTURE.md has
-// a table of all values that do not fit.
+// range that is no whole number of steps reaches to the next one outside. docs/GUIDE.md has a
+// table of all values that do not fit.
 //
 // What a client may not read of an object is zero there, and a change of it sends that client
 // nothing. read= on a struct or array holds for what is inside, where read=all makes an exception;

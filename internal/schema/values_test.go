@@ -16,7 +16,7 @@ var (
 	inf32 = float32(math.Inf(1))
 )
 
-// badValue is a row of the table "Values that do not fit" in docs/ARCHITECTURE.md.
+// badValue is a row of the table "Values that do not fit" in docs/GUIDE.md.
 type badValue struct {
 	name    string // how its row begins
 	in      any    // a struct
@@ -88,13 +88,13 @@ func badValues() []badValue {
 
 // Each row of the table holds, for states and for messages, and the table has a row for each.
 func TestValuesThatDoNotFitAreWhatTheTableSays(t *testing.T) {
-	page, err := os.ReadFile("../../docs/ARCHITECTURE.md")
+	page, err := os.ReadFile("../../docs/GUIDE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range badValues() {
 		if !strings.Contains(string(page), "\n| "+v.name+" |") {
-			t.Errorf("../../docs/ARCHITECTURE.md has no row for %s", v.name)
+			t.Errorf("../../docs/GUIDE.md has no row for %s", v.name)
 		}
 		typ := reflect.TypeOf(v.in)
 		p, err := codec.Compile(typ, ProtoFields)
