@@ -4,7 +4,7 @@
 #   docker run --rm -p 4433:4433/udp -v ./keys:/keys:ro -e NETLOOP_AUTH_AUDIENCE=arena-1 netloop
 #
 # keys is a folder with the public keys of the login service, and the audience is the name that
-# its tokens give this server: docs/AUTH.md. To let everybody in, for a try, put
+# its tokens give this server: docs/SECURITY.md. To let everybody in, for a try, put
 # run --listen 0.0.0.0:4433 --insecure-no-auth behind the image's name, and no -v and -e.
 #
 # deploy/image.sh (make image, part of make check) builds it with buildah, runs it and lets bots play on it.

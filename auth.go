@@ -14,9 +14,9 @@ import (
 	"github.com/netloop/netloop/internal/watchfile"
 )
 
-// Auth says how those who join prove who they are: by tokens that a login service has signed, as
-// docs/AUTH.md describes them, or not at all. The zero Auth asks for no tokens; then Listen and Web
-// of the [Config] are loopback addresses, unless Insecure is set.
+// Auth configures how clients authenticate: by tokens that a login service has signed
+// (docs/SECURITY.md), or not at all. The zero Auth requires no tokens; then Listen and Web of the
+// [Config] are loopback addresses, unless Insecure is set.
 //
 // A token is checked before OnAdmit runs, and gives [Join] its Subject, Role and Claims. The game
 // decides last: its OnAdmit may refuse, or change them.

@@ -34,7 +34,7 @@ func (o *options) checkAuth(bad func(key string, value any, remedy string) error
 	case !asks && o.AuthAudience != "":
 		return bad("auth-audience", o.AuthAudience, "set auth to token too, or nobody is asked for one")
 	case !asks && !o.InsecureAuth && exposed != "":
-		return bad(exposed, addr, "whoever reaches this address would get in: set --auth token (docs/AUTH.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
+		return bad(exposed, addr, "whoever reaches this address would get in: set --auth token (docs/SECURITY.md), or --insecure-no-auth to let everybody in; 127.0.0.1 is for this machine alone")
 	}
 	return nil
 }

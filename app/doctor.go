@@ -296,7 +296,7 @@ func (c *configuration) examinePlayers() finding {
 		}
 		f.is = fmt.Sprintf("with tokens for %q, signed with %s", o.AuthAudience, strings.Join(keys.IDs(), " or "))
 	case exposed != "":
-		f.is, f.remedy = "everybody, as --insecure-no-auth says", "set --auth token (docs/AUTH.md)"
+		f.is, f.remedy = "everybody, as --insecure-no-auth says", "set --auth token (docs/SECURITY.md)"
 	}
 	return f
 }

@@ -21,7 +21,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use: "token", Short: "Make keys and tokens, and explain tokens",
 		Long: "Makes keys and tokens, and explains tokens. With --auth token a server lets in only who brings\n" +
-			"a token that your login service has signed: docs/AUTH.md says what is in one.\n\n" +
+			"a token that your login service has signed: docs/SECURITY.md says what is in one.\n\n" +
 			"To try it on this machine:\n\n" +
 			"  server token keygen login-1                    # login-1.key for who signs, login-1.pub for the server\n" +
 			"  server --auth token --auth-keys login-1.pub --auth-audience arena-1\n" +

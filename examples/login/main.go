@@ -1,5 +1,5 @@
-// Command login is a login service in its smallest form: who gives the right password gets a token,
-// with which a server that was started with --auth token lets that player in. See docs/AUTH.md.
+// Command login is the smallest login service: it exchanges a right password for a token. A server
+// that was started with --auth token admits the player with that token. See docs/SECURITY.md.
 package main
 
 import (

@@ -120,17 +120,17 @@ func TestWhoLogsInPlays(t *testing.T) {
 	}
 }
 
-// docs/AUTH.md shows this program as it is.
+// docs/SECURITY.md shows this program as it is.
 func TestTheDocsShowThisProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../docs/AUTH.md")
+	page, err := os.ReadFile("../../docs/SECURITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```go\n"+string(program)+"```\n") {
-		t.Error("docs/AUTH.md shows another program: copy main.go into it")
+		t.Error("docs/SECURITY.md shows another program: copy main.go into it")
 	}
 }

@@ -1,6 +1,6 @@
 // Package token verifies the tokens by which players prove to a server who they are, and makes
 // them for tools and tests. A token is a JSON Web Token (RFC 7519) that a login service has signed
-// with EdDSA (RFC 8037); no other algorithm is known here. docs/AUTH.md is its standard.
+// with EdDSA (RFC 8037); no other algorithm is known here. docs/SECURITY.md is its standard.
 //
 // The flow:
 //
