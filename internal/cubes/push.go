@@ -11,7 +11,7 @@ import (
 // The scene: a player's cube falls beside a field of small ones, and is then driven about in it.
 // For some seconds at a time it draws those that are near, so that they tumble along and over each
 // other, and then lets them fall and come to rest. The numbers are chosen for as many cubes to
-// move, as far, as in captures: see docs/BENCHMARKS.md.
+// move, as far, as in captures: see docs/PERFORMANCE.md.
 const (
 	fieldSide  = 30
 	smallSide  = 0.4

@@ -10,7 +10,7 @@ import (
 )
 
 // The short form of `make cubes`: every frame through server and client. The field is the same on
-// every machine, so a hash says whether it still is the one of which docs/BENCHMARKS.md has the
+// every machine, so a hash says whether it still is the one of which docs/PERFORMANCE.md has the
 // figures.
 func TestTheFieldIsDecodedExactlyAndTheSameEverywhere(t *testing.T) {
 	const frames, want = 420, 0x9cb318933b2365ed
