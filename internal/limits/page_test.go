@@ -40,19 +40,19 @@ import (
 
 const (
 	page  = "../../docs/LIMITS.md"
-	begin = "<!-- What follows is made of what each package says in bounds.go: make limits -->\n"
-	end   = "<!-- End of what is made. -->\n"
+	begin = "<!-- Generated from bounds.go of each package: make limits -->\n"
+	end   = "<!-- End of the generated part. -->\n"
 )
 
 // headings are those of the page's sections, each with what it is about.
 var headings = [limits.NumParts][2]string{
-	limits.Door:      {"The door", "Who gets in, and how many who ask."},
-	limits.Session:   {"A session", "What one client may send, and have under way."},
-	limits.Queues:    {"Queues of the tick", "What waits for the tick, and what of it one tick runs."},
-	limits.State:     {"State", "The objects, and what clients are sent of them."},
-	limits.Answers:   {"Answers", "What waits to leave for a client."},
-	limits.Operation: {"Operation", "The loop, and what looks at it: recordings, the admin listener, metrics, traces, the log."},
-	limits.Client:    {"A client of the Go package", "What a client bounds for itself. Its `Stats` count what it loses."},
+	limits.Door:      {"Admission", "Connections before and during admission."},
+	limits.Session:   {"A session", "Data that one client sends, and its pending work."},
+	limits.Queues:    {"Queues of the tick", "Data that waits for the tick, and the share that one tick runs."},
+	limits.State:     {"State", "Objects, and their records for clients."},
+	limits.Answers:   {"Answers", "Data that waits for sending to a client."},
+	limits.Operation: {"Operation", "The loop and its observers: recordings, the admin listener, metrics, traces, the log."},
+	limits.Client:    {"A client of the Go package", "Limits of a client on itself. Its `Stats` count the drops."},
 }
 
 // packages says what is on the page, and in which order within a section: first what a program

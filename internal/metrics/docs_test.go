@@ -11,8 +11,8 @@ import (
 
 const (
 	docs  = "../../docs/METRICS.md"
-	begin = "<!-- What follows is made of internal/metrics/table.go: make metrics -->\n"
-	end   = "<!-- End of what is made. -->\n"
+	begin = "<!-- Generated from internal/metrics/table.go: make metrics -->\n"
+	end   = "<!-- End of the generated part. -->\n"
 )
 
 // What docs/METRICS.md says of the series is what the table says, and "make metrics" writes it.
@@ -31,5 +31,5 @@ func markdown(rows []row) string {
 		lines = append(lines, fmt.Sprintf("| `netloop_%s` | %s | %s | %s |\n", r.name, r.kind, labels, r.help))
 	}
 	slices.Sort(lines)
-	return "| series | type | labels | what it says |\n|---|---|---|---|\n" + strings.Join(lines, "")
+	return "| series | type | labels | meaning |\n|---|---|---|---|\n" + strings.Join(lines, "")
 }
