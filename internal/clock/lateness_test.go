@@ -24,7 +24,7 @@ type waiting struct {
 	make func(s *System) (func(context.Context, time.Duration) error, func())
 }
 
-// waits are the candidates of docs/adr/0011-wait-by-two-timers.md: what System does, and what else
+// waits are the candidates of docs/adr/0011: what System does, and what else
 // it might do.
 var waits = append([]waiting{
 	{"System", func(s *System) (func(context.Context, time.Duration) error, func()) { return s.WaitUntil, func() {} }},

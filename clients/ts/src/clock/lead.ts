@@ -1,5 +1,5 @@
 // Lets the steps of a client that makes inputs run ahead of the server's present, so that each input
-// is there before its step runs: docs/adr/0031-steps-of-a-client-lead.md says how far.
+// is there before its step runs: docs/adr/0031 says how far.
 
 import type { Timeline } from "./timeline.js";
 

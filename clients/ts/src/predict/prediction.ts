@@ -2,7 +2,7 @@
 // what the server has after that step, which is known in two cases only: a packet of a tick brings a
 // version of the object, or a whole snapshot of which nothing is lost and under way says that the
 // client has everything. If it is another value, all objects go back, and the steps after it run
-// again. See docs/adr/0034-a-prediction-is-compared-with-what-is-proven.md.
+// again. See docs/adr/0034.
 
 import type { Frame } from "../api.js";
 import type { ServerTime } from "../clock/server.js";

@@ -1,5 +1,5 @@
 // How far behind the server's time a client has to draw, so that it nearly always has the snapshot
-// before and the one after the moment that it draws: see docs/adr/0036-one-pair-of-snapshots-for-all.md.
+// before and the one after the moment that it draws: see docs/adr/0036.
 
 const MAX_DELAYS = 512;
 const WINDOW = 10_000;
