@@ -13,7 +13,8 @@ import type { Contender } from "./session/entry.js";
 import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
-const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
+/** The names of ConnectOptions. */
+export const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
 /** WebSocket is tried as well when WebTransport has had so long. */
 const HEAD_START = 500;
 

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ConnectOptions } from "../src/api.js";
+import { OPTIONS } from "../src/connect.js";
 import { fieldsKnown, known } from "../src/names.js";
 import { Rig } from "./rig.js";
 import { tables } from "./tables.js";
@@ -51,4 +53,14 @@ test("a message that the room's game does not handle is not sent, and counted", 
     assert.equal(client.stats.unsent, sent ? 0 : 1);
     assert.equal(log.some((text) => /does not handle tell/.test(text)), !sent);
   }
+});
+
+// The compiler refuses this list if it lacks an option, or has one that is none.
+const options: Record<keyof ConnectOptions, 0> = {
+  url: 0, info: 0, schema: 0, room: 0, ticket: 0, spectate: 0, params: 0, token: 0, protobuf: 0, transports: 0, timeoutMs: 0, reconnect: 0,
+  lostAfterMs: 0, pump: 0, simulate: 0, onError: 0, log: 0, platform: 0,
+};
+
+test("connect knows each of its options", () => {
+  assert.deepEqual(OPTIONS.split(" "), Object.keys(options));
 });
