@@ -27,8 +27,8 @@ LONGEST := ./internal/e2e
 # with goroutines pay for it, and their simulations, which have one goroutine, are cut short.
 RACE := $(shell go env CGO_ENABLED)
 RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
-	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/guard ./internal/hall ./internal/logging ./internal/metrics \
-	./internal/netem ./internal/pool ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
+	./internal/admin ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
+	./internal/netem ./internal/connlimit ./internal/room ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
 # What tests of the TypeScript client need, where there is npm to install it: they are skipped elsewhere.
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
@@ -72,7 +72,7 @@ test: $(NODE_MODULES) ## vet, and every test with few seeds and short simulation
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@$(MAKE) --no-print-directory browser
 
-plain: $(NODE_MODULES) ## every test of make test with servers on the sockets that Go makes, without internal/transport/gate: two minutes
+plain: $(NODE_MODULES) ## every test of make test with servers on the sockets that Go makes, without internal/net/udpbatch: two minutes
 	NETLOOP_PLAIN_SOCKET=true go test -short -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 
 browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
@@ -146,7 +146,7 @@ cost: ## the figures of docs/PERFORMANCE.md, measured anew: two quiet cores, twe
 	go run ./scripts/floor -cost docs/PERFORMANCE.md
 
 cubes: ## what state takes on the wire: FILE=capture of moving cubes, plain or .xz; else it simulates
-	@go run ./internal/cubes/cmd -file "$(FILE)"
+	@go run ./internal/testing/cubes/cmd -file "$(FILE)"
 
 links: ## bots play over a table of bad links: loss, jitter, holes, slow routers; four minutes
 	NETLOOP_VERIFY=1 go test -count=1 -run TestBotsPlayOnEveryBadLink -v $(TESTFLAGS) ./cmd/loadclient

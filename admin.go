@@ -7,10 +7,10 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // listenAdmin binds the admin listener to what the server knows of itself.
@@ -102,7 +102,7 @@ func (s *Server) readiness() (note string, err error) {
 type measured struct{ s *Server }
 
 func (m measured) Traffic() *transport.Stats { return m.s.transport }
-func (m measured) Socket() *gate.Stats       { return &m.s.socket }
+func (m measured) Socket() *udpbatch.Stats   { return &m.s.socket }
 
 // Overload implements metrics.Server.
 func (m measured) Overload(f *metrics.Family) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/watchfile"
 )
 

@@ -1,8 +1,8 @@
 package netloop
 
 import (
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/grid"
-	"github.com/netloop/netloop/internal/hall"
 	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
@@ -60,7 +60,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Counter: "tickets/unknown", Full: "the seat is free, the ticket refused (`CODE_TICKET`)",
 		},
 		{
-			Name: "tickets and codes that open nothing, of a site", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
+			Name: "tickets and codes that open nothing, of a site", Default: limits.Say("%v at once, then one in %v", directory.RoomBurst, directory.RoomGap),
 			Counter: "tickets/site", Full: "refused unseen (`CODE_BUSY`)",
 		},
 		{
@@ -74,10 +74,10 @@ func doorBounds(c *Config) []limits.Limit {
 			Name: "… what one publishes", Default: limits.Bytes(MaxMessage), Unit: "encoded", Full: "`Room.Publish` panics",
 		},
 		{
-			Name: "… how often the list of rooms is made", Default: limits.Say("every %v", hall.BoardGap), Full: "seen later; who watches gets what has changed meanwhile at once",
+			Name: "… how often the list of rooms is made", Default: limits.Say("every %v", directory.BoardGap), Full: "seen later; who watches gets what has changed meanwhile at once",
 		},
 		{
-			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", hall.RoomBurst, hall.RoomGap),
+			Name: "rooms that clients of a site (IPv4 address, IPv6 /56) let a game open", Default: limits.Say("%v at once, then one in %v", directory.RoomBurst, directory.RoomGap),
 			Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
 		},
 		{
@@ -85,7 +85,7 @@ func doorBounds(c *Config) []limits.Limit {
 			Counter: "netloop_rooms_ended_total", Full: "it closes",
 		},
 		{
-			Name: "… sites that are remembered", Default: hall.MaxSites, Unit: "sites", Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
+			Name: "… sites that are remembered", Default: directory.MaxSites, Unit: "sites", Counter: "rooms/site", Full: "refused (`CODE_BUSY`)",
 		},
 		{
 			Name: "clients of all rooms", Default: c.MaxClients, Unit: "connections", Config: "Config.MaxClients",

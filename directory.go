@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 )
@@ -62,7 +62,7 @@ type posted struct {
 	shown poster // last; name and kind are the room's
 	up    bool   // it is there
 	gone  bool   // the room has ended
-	watch []*hall.Watch[poster]
+	watch []*directory.Watch[poster]
 }
 
 // Publish shows a plain struct, a pointer to one, or a protobuf message to whoever lists or
@@ -167,7 +167,7 @@ func (f *RoomFilter[I]) picks(p *poster) (l Listed[I], ok bool) {
 }
 
 // list returns the rooms that a filter picks.
-func (f *RoomFilter[I]) list(all []hall.Posted[poster]) []Listed[I] {
+func (f *RoomFilter[I]) list(all []directory.Posted[poster]) []Listed[I] {
 	var picked []Listed[I]
 	most := f.Limit
 	if most == 0 {
@@ -234,7 +234,7 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 		New:  func() any { return new([]RoomChange[I]) },
 		Then: func(changes any, _ error) { fn(&r.tick, *changes.(*[]RoomChange[I])) },
 	})
-	tell := func(was, is []hall.Posted[poster]) bool {
+	tell := func(was, is []directory.Posted[poster]) bool {
 		if !stream.Ready() {
 			return false
 		}
@@ -246,8 +246,8 @@ func WatchRooms[I any](r *Room, f RoomFilter[I], fn func(*Tick, []RoomChange[I])
 }
 
 // compare returns what has changed for a filter from one list to another.
-func (f *RoomFilter[I]) compare(was, is []hall.Posted[poster]) (changes []RoomChange[I]) {
-	hall.Compare(was, is, func(was, is *poster) {
+func (f *RoomFilter[I]) compare(was, is []directory.Posted[poster]) (changes []RoomChange[I]) {
+	directory.Compare(was, is, func(was, is *poster) {
 		before, had := f.picks(was)
 		now, has := f.picks(is)
 		switch {
@@ -283,7 +283,7 @@ func (s *Server) tellWatchers(ctx context.Context) {
 const tellShare = 10
 
 // tellGap is for how long nobody is told after it took so long to tell.
-func tellGap(took time.Duration) time.Duration { return max(hall.BoardGap, tellShare*took) }
+func tellGap(took time.Duration) time.Duration { return max(directory.BoardGap, tellShare*took) }
 
 // tell tells those who watch rooms, and the program, in a world of tests, if there is something to
 // tell.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -15,7 +15,7 @@ func BenchmarkRoomsWhere(b *testing.B) {
 		Map   string
 		Round int32
 	}
-	board := hall.NewBoard[poster]()
+	board := directory.NewBoard[poster]()
 	for i := range 10_000 {
 		info := match{Map: fmt.Sprint("map ", i%500), Round: int32(i % 7)}
 		packed, err := schema.Pack(info)

@@ -247,7 +247,7 @@ func TestALockedRoomKeepsOutDelayedSpectators(t *testing.T) {
 	watch := func() error {
 		hello := openingSchema.s.Hello()
 		hello.Spectate = true
-		_, err := (admission{s}).Admit(t.Context(), hello, "1.2.3.4:5")
+		_, err := (admitter{s}).Admit(t.Context(), hello, "1.2.3.4:5")
 		return err
 	}
 	for _, locked := range []bool{false, true, false} {

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/grid"
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 )
 
 // Grid shows to each client what is near: objects of the classes on it ([Class.PlaceOn]) spawn
@@ -88,7 +88,7 @@ func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if !r.takes(k.c, "Class.PlaceOn") || g.space == nil {
 		return
 	}
-	place := guard.Place{Name: "Class.PlaceOn", Of: k.Name(), So: "the position is a bad one"}
+	place := panicguard.Place{Name: "Class.PlaceOn", Of: k.Name(), So: "the position is a bad one"}
 	err := g.space.Hold(k.c.nv, func(live unsafe.Pointer) (x, y, z float64) {
 		//nolint:wastedassign // That remains of a panic.
 		x, y, z = math.NaN(), math.NaN(), math.NaN()

@@ -37,7 +37,7 @@ func TestAGuardedHookAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adm, err := admission{s}.Admit(t.Context(), judged.s.Hello(), "here")
+	adm, err := admitter{s}.Admit(t.Context(), judged.s.Hello(), "here")
 	if err != nil {
 		t.Fatal(err)
 	}

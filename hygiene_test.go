@@ -36,26 +36,26 @@ var notInCore = []string{
 
 // readsClock may call the clock of package time. Everything else is handed one.
 var readsClock = []string{
-	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/cubes/cmd", "internal/netem", "internal/transport/carrier", "internal/transport/door", "internal/transport/gate", "internal/transport/nettest", "internal/transport/quicnet", "internal/transport/socknet", "internal/transport/webnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
+	"app", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "scripts/",
 }
 
 // onlyIn says which packages may import a module. "" is the root package.
 var onlyIn = map[string][]string{
-	"github.com/quic-go/":                 {"internal/transport/quicnet", "internal/transport/webnet", "scripts/floor"},
+	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "scripts/floor"},
 	"github.com/charmbracelet/":           {"examples/cards/term"},
-	"github.com/coder/websocket":          {"internal/transport/socknet"},
-	"golang.org/x/net/":                   {"internal/transport/gate", "internal/transport/quicnet"},
+	"github.com/coder/websocket":          {"internal/net/wsnet"},
+	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/"},
-	"github.com/ulikunitz/xz":             {"internal/cubes"},
+	"github.com/ulikunitz/xz":             {"internal/testing/cubes"},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
 	"github.com/golang-jwt/":              {"examples/login", "internal/token"},
-	"github.com/google/go-cmp":            {"internal/golden"},
+	"github.com/google/go-cmp":            {"internal/testing/golden"},
 	"github.com/rogpeppe/go-internal":     {},
 	"google.golang.org/protobuf/testing/": {},
 }
@@ -198,7 +198,7 @@ func TestGamesImportNoInternalPackage(t *testing.T) {
 }
 
 // inTests lists the packages that no production code may import.
-var inTests = []string{"internal/golden", "internal/nodetest", "internal/plain", "internal/proctest", "internal/seeds", "internal/transport/nettest"}
+var inTests = []string{"internal/testing/golden", "internal/testing/nodetest", "internal/testing/refdecoder", "internal/testing/proctest", "internal/testing/seeds", "internal/testing/nettest"}
 
 func TestProductionImportsNothingMadeForTests(t *testing.T) {
 	for _, s := range parsed(t) {

@@ -3,8 +3,8 @@ package netloop
 import (
 	"fmt"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 )
@@ -53,7 +53,7 @@ func NewInput[M any](sc *Schema, repeat func(last M, missed int) M) *Input[M] {
 func (i *Input[M]) input() *schema.Input { return i.in }
 
 // repeatPlace is where a panic of repeat is counted.
-var repeatPlace = guard.Place{Name: "NewInput.repeat"}
+var repeatPlace = panicguard.Place{Name: "NewInput.repeat"}
 
 // Handle sets the function that runs for the inputs of clients: at the head of each fixed step, in
 // the order of the clients' ids, once for each client whose first input has come. A client that has

@@ -3,7 +3,7 @@ package netloop
 import (
 	"time"
 
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/netvar"
@@ -14,7 +14,7 @@ import (
 var _ = setHooks()
 
 func setHooks() bool {
-	d := &inside.Netloop
+	d := &bridge.Netloop
 	d.Schema = func(declared any) *schema.Schema {
 		s := declared.(*Schema).s
 		s.Freeze()
@@ -22,9 +22,9 @@ func setHooks() bool {
 	}
 	d.Method = func(descriptor any) *schema.Method { return descriptor.(interface{ method() *schema.Method }).method() }
 	d.Input = func(descriptor any) *schema.Input { return descriptor.(interface{ input() *schema.Input }).input() }
-	d.Class = func(descriptor any) inside.Class {
+	d.Class = func(descriptor any) bridge.Class {
 		c := descriptor.(interface{ class() *class }).class()
-		return inside.Class{State: c.nv, Wrap: c.wrap, Predicted: c.predicted}
+		return bridge.Class{State: c.nv, Wrap: c.wrap, Predicted: c.predicted}
 	}
 	d.Object = func(handle any) *netvar.Object { return handle.(interface{ object() *netvar.Object }).object() }
 	d.Repoint = func(handle any, to *netvar.Object) {
@@ -35,10 +35,10 @@ func setHooks() bool {
 			again(last any, missed int) any
 		}).again(last, missed)
 	}
-	d.NewTick = func(cfg inside.TickConfig) inside.Tick {
+	d.NewTick = func(cfg bridge.TickConfig) bridge.Tick {
 		timers := new(loop.Timers[*Tick])
 		t := &Tick{now: cfg.Now, store: cfg.Store, timers: timers, rand: cfg.Rand, log: cfg.Log}
-		return inside.Tick{
+		return bridge.Tick{
 			Tick: t, RunTimers: func() { timers.Run(t, t.now) },
 			ShiftTimers: func(game, scaled time.Duration) {
 				timers.Shift(loop.GameClock, game)
@@ -47,14 +47,14 @@ func setHooks() bool {
 		}
 	}
 	d.Systems = func(l any, reject func(error)) any { return &registry{l.(*loop.Loop[*Tick]), reject} }
-	d.Server = func(server any) inside.Server {
+	d.Server = func(server any) bridge.Server {
 		s := server.(*Server)
-		return inside.Server{
-			Public: s, Room: s.room.e, Screening: s.room.screening, Tick: &s.room.tick, Schema: s.schema, Handler: admission{s}, Local: &s.local,
+		return bridge.Server{
+			Public: s, Room: s.room.e, Screening: s.room.screening, Tick: &s.room.tick, Schema: s.schema, Handler: admitter{s}, Local: &s.local,
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission,
-			Adopt: func(take func(inside.Room)) {
+			Adopt: func(take func(bridge.Room)) {
 				s.crew.opened = func(r *Room) {
-					take(inside.Room{Room: r.e, Screening: r.screening, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
+					take(bridge.Room{Room: r.e, Screening: r.screening, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
 				}
 			},
 			Tell:           s.tell,

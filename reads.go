@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 )
 
 // ownerRule is the rule that every class has: read=owner.
@@ -50,7 +50,7 @@ func (k *Class[S]) Reads(r *Room, rule string, who func(o *Object[S]) Target) {
 // readers are the rules of one class, as package netvar asks for them.
 type readers struct {
 	room *Room
-	at   guard.Place
+	at   panicguard.Place
 	who  []func(*netvar.Object) Target // by rule; nil of the owner's
 }
 
@@ -61,7 +61,7 @@ func (r *Room) restrict() {
 		if rules := c.nv.Rules(); rules != nil {
 			r.readers[i] = &readers{
 				room: r, who: make([]func(*netvar.Object) Target, len(rules)),
-				at: guard.Place{Name: "Class.Reads", Of: c.nv.Name(), So: "nobody may read by the rule"},
+				at: panicguard.Place{Name: "Class.Reads", Of: c.nv.Name(), So: "nobody may read by the rule"},
 			}
 			r.e.World().SetReaders(c.nv, r.readers[i])
 		}

@@ -11,7 +11,7 @@ import (
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -46,11 +46,11 @@ type RoomInfo struct {
 // The errors of OpenRoom.
 var (
 	// ErrRoomExists is the error of a name that another room has.
-	ErrRoomExists = hall.ErrTaken
+	ErrRoomExists = directory.ErrTaken
 	// ErrTooManyRooms is the error of a server that has Config.MaxRooms.
-	ErrTooManyRooms = hall.ErrFull
+	ErrTooManyRooms = directory.ErrFull
 	// ErrClosing is the error of a server that ends.
-	ErrClosing = hall.ErrClosed
+	ErrClosing = directory.ErrClosed
 )
 
 // OpenRoom opens another room: it calls the game's Open, and, if the server runs, begins to tick it

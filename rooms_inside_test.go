@@ -21,7 +21,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -153,8 +153,8 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 	for s.toll.Pay(siteOf(from), s.clock.Now()) {
 		left++
 	}
-	if left != hall.RoomBurst-1 {
-		t.Errorf("their site may open %d rooms more, want %d", left, hall.RoomBurst-1)
+	if left != directory.RoomBurst-1 {
+		t.Errorf("their site may open %d rooms more, want %d", left, directory.RoomBurst-1)
 	}
 }
 
@@ -253,9 +253,9 @@ func TestWhatASiteMayCostIsCounted(t *testing.T) {
 		_, _, err := s.roomFor(t.Context(), hello, site+".7.7.7:1")
 		return err
 	}
-	for i := range hall.RoomBurst + 2 {
+	for i := range directory.RoomBurst + 2 {
 		err := ask(&netloopv1.Hello{Room: fmt.Sprint(i)}, "1")
-		if i < hall.RoomBurst {
+		if i < directory.RoomBurst {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,9 +266,9 @@ func TestWhatASiteMayCostIsCounted(t *testing.T) {
 	if err := ask(&netloopv1.Hello{Room: "another"}, "2"); err != nil {
 		t.Errorf("another site: %v", err)
 	}
-	for i := range hall.RoomBurst + 3 {
+	for i := range directory.RoomBurst + 3 {
 		err := ask(&netloopv1.Hello{Ticket: "guess"}, "1")
-		if i < hall.RoomBurst {
+		if i < directory.RoomBurst {
 			refusedWith(t, "a guess", err, CodeTicket)
 			continue
 		}
@@ -276,7 +276,7 @@ func TestWhatASiteMayCostIsCounted(t *testing.T) {
 	}
 	refusedWith(t, "a guess from another site", ask(&netloopv1.Hello{Ticket: "guess"}, "2"), CodeTicket)
 	counted(t, s, `netloop_queue_drops_total{queue="rooms",reason="site"} 2`,
-		`netloop_queue_drops_total{queue="tickets",reason="site"} 3`, fmt.Sprintf(`netloop_queue_drops_total{queue="tickets",reason="unknown"} %d`, hall.RoomBurst+1))
+		`netloop_queue_drops_total{queue="tickets",reason="site"} 3`, fmt.Sprintf(`netloop_queue_drops_total{queue="tickets",reason="unknown"} %d`, directory.RoomBurst+1))
 }
 
 // A room that cannot be recorded is not opened, its game closes what it has opened, and its name is
@@ -414,7 +414,7 @@ func TestTheHallClosesWithTheServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.hall.Reserve("late", ""); !errors.Is(err, hall.ErrClosed) {
+	if _, err := s.hall.Reserve("late", ""); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("a place can be had: %v", err)
 	}
 }
@@ -438,11 +438,11 @@ func TestPagesAreOfOneRoom(t *testing.T) {
 		t.Error("the loop of a room that nobody runs is seen")
 	}
 	got, err := s.ticksPage(url.Values{"room": {"a"}})
-	if row, ok := got.(hall.Row); err != nil || !ok || row.Name != "a" {
+	if row, ok := got.(directory.Row); err != nil || !ok || row.Name != "a" {
 		t.Errorf("the ticks of the room are %v, %v", got, err)
 	}
 	got, err = s.ticksPage(nil)
-	if _, ok := got.(hall.Row); err != nil || got == nil || ok {
+	if _, ok := got.(directory.Row); err != nil || got == nil || ok {
 		t.Errorf("the ticks of all rooms are %v, %v", got, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 )
 
 // What the admin listener answers of rooms.
@@ -49,12 +49,12 @@ func (s *Server) ticksPage(query url.Values) (any, error) {
 
 // roomsPage answers /rooms.
 func (s *Server) roomsPage(query url.Values) (any, error) {
-	q, err := hall.ParseQuery(query)
+	q, err := directory.ParseQuery(query)
 	if err != nil {
 		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: err.Error()}
 	}
 	all, now := s.hall.All(), s.clock.Now()
-	rows := make([]hall.Row, len(all))
+	rows := make([]directory.Row, len(all))
 	for i, r := range all {
 		rows[i] = r.row(now)
 	}
@@ -62,15 +62,15 @@ func (s *Server) roomsPage(query url.Values) (any, error) {
 }
 
 // row describes the room for operators. Any goroutine may ask.
-func (r *Room) row(now time.Duration) hall.Row {
-	f, state := r.e.Figures(), hall.StateOpen
+func (r *Room) row(now time.Duration) directory.Row {
+	f, state := r.e.Figures(), directory.StateOpen
 	switch {
 	case r.e.Watchdog().Err() != nil:
-		state = hall.StateHung
+		state = directory.StateHung
 	case r.e.Closing():
-		state = hall.StateClosing
+		state = directory.StateClosing
 	}
-	return hall.Row{
+	return directory.Row{
 		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Seats(), Max: r.spec.MaxClients,
 		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
 		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,

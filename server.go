@@ -19,21 +19,21 @@ import (
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/flight"
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/inproc"
+	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/net/wsnet"
+	"github.com/netloop/netloop/internal/net/wtnet"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/tracedump"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
-	"github.com/netloop/netloop/internal/transport/gate"
-	"github.com/netloop/netloop/internal/transport/localnet"
-	"github.com/netloop/netloop/internal/transport/origin"
-	"github.com/netloop/netloop/internal/transport/quicnet"
-	"github.com/netloop/netloop/internal/transport/socknet"
-	"github.com/netloop/netloop/internal/transport/webnet"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
 )
@@ -49,16 +49,16 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics.Metrics
 	transport *transport.Stats
-	socket    gate.Stats
+	socket    udpbatch.Stats
 	instance  [16]byte // drawn at start: clients notice a restart
 	// incarnation is the number of the default room: see Room.Incarnation.
 	incarnation uint64
 	room        *Room // the default one, which is there as long as the server
-	hall        *hall.Hall[*Room]
-	board       *hall.Board[poster]
+	hall        *directory.Hall[*Room]
+	board       *directory.Board[poster]
 	desk        *room.Desk // what rooms send to the program
-	toll        hall.Toll[netip.Prefix]
-	guesses     hall.Toll[netip.Prefix] // tickets that opened nothing
+	toll        directory.Toll[netip.Prefix]
+	guesses     directory.Toll[netip.Prefix] // tickets that opened nothing
 	crew        crew
 	lastID      atomic.Uint64
 	draining    atomic.Bool
@@ -69,12 +69,12 @@ type Server struct {
 	idle     time.Duration // of connections; 0 but in tests
 	network  *netem.Config // that is simulated; nil: none
 	listener *quicnet.Listener
-	local    localnet.Host // of clients in this process
-	alone    bool          // it listens as far as a server does that is offline
+	local    inproc.Host // of clients in this process
+	alone    bool        // it listens as far as a server does that is offline
 	admin    *admin.Server
-	web      *web.Server     // nil without Config.Web
-	sockets  *socknet.Server // that web serves
-	flight   *flight.Dumper  // nil without a TraceDir
+	web      *web.Server       // nil without Config.Web
+	sockets  *wsnet.Server     // that web serves
+	flight   *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
 	webCounts   web.Counts
@@ -131,7 +131,7 @@ func New(cfg Config, g Game) (*Server, error) {
 		return nil, fmt.Errorf("netloop: Registerer: %w", err)
 	}
 	s.transport.FlushLag = s.metrics.ObserveFlushLag
-	s.local.Handler, s.local.AdmitTimeout, s.local.Clock, s.local.Stats = admission{s}, cfg.AdmitTimeout, s.clock.Now, s.transport
+	s.local.Handler, s.local.AdmitTimeout, s.local.Clock, s.local.Stats = admitter{s}, cfg.AdmitTimeout, s.clock.Now, s.transport
 	s.socket.Lag, s.socket.Wait = s.metrics.ObserveSocketLag, s.metrics.ObserveSocketWait
 	if err := s.openTokens(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func New(cfg Config, g Game) (*Server, error) {
 
 // openDefault opens the room that is there from the beginning to the end.
 func (s *Server) openDefault() (err error) {
-	s.hall, s.board, s.desk = hall.New[*Room](s.cfg.MaxRooms), hall.NewBoard[poster](), room.NewDesk()
+	s.hall, s.board, s.desk = directory.New[*Room](s.cfg.MaxRooms), directory.NewBoard[poster](), room.NewDesk()
 	s.crew.over = make(chan struct{})
 	place, err := s.place(&s.cfg.Room)
 	if err != nil {
@@ -204,12 +204,12 @@ func (s *Server) Listen() error {
 // listen takes the ports for a server that has a certificate.
 func (s *Server) listen(conf *tls.Config) error {
 	l, err := quicnet.Listen(quicnet.ServerConfig{
-		Config: door.Config{
-			Clock: s.clock.Now, Handler: admission{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
+		Config: admission.Config{
+			Clock: s.clock.Now, Handler: admitter{s}, Stats: s.transport, Log: s.log, AdmitTimeout: s.cfg.AdmitTimeout,
 			MaxConns: s.maxClients() + spareConns, MaxStrangers: maxStrangers(s.cfg.Room.MaxClients),
 			Refusing: s.refusing,
 		},
-		Protocols: []quicnet.Protocol{webnet.Protocol(s.origins, s.transport)},
+		Protocols: []quicnet.Protocol{wtnet.Protocol(s.origins, s.transport)},
 		Listen:    s.cfg.Listen, TLS: conf, Secret: s.cfg.Secret,
 		Socket: &s.socket, PlainSocket: s.cfg.PlainSocket, IdleTimeout: s.idle, Through: s.simulated(),
 	})
@@ -228,7 +228,7 @@ func (s *Server) listen(conf *tls.Config) error {
 }
 
 // listenBeside takes the TCP ports, and opens what else must be there before clients come.
-func (s *Server) listenBeside(conf *tls.Config, door *door.Door) (err error) {
+func (s *Server) listenBeside(conf *tls.Config, door *admission.Door) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeBeside())
@@ -381,7 +381,7 @@ func (s *Server) openTraces() (err error) {
 	}
 	// Two servers may share a directory.
 	name := hex.EncodeToString(s.instance[:4])
-	if s.flight, err = flight.Open(flight.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
+	if s.flight, err = tracedump.Open(tracedump.Config{Dir: s.cfg.TraceDir, Name: name, Log: s.log}); err != nil {
 		return fmt.Errorf("netloop: TraceDir: %w", err)
 	}
 	s.room.e.Trace(s.flight)
@@ -404,11 +404,11 @@ func (s *Server) endAdmission(code Code, text string) {
 	}
 }
 
-// admission is the server as the transport sees it: it finds the room of whoever asks to come in.
-type admission struct{ s *Server }
+// admitter is the server as the transport sees it: it finds the room of whoever asks to come in.
+type admitter struct{ s *Server }
 
 // Tables implements transport.Handler.
-func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
+func (a admitter) Tables(hello *netloopv1.Hello) ([]byte, error) {
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}
@@ -419,7 +419,7 @@ func (a admission) Tables(hello *netloopv1.Hello) ([]byte, error) {
 }
 
 // Admit implements transport.Handler.
-func (a admission) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
+func (a admitter) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	if a.s.draining.Load() {
 		return nil, errDraining
 	}

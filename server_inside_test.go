@@ -12,7 +12,7 @@ import (
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 )
 
 // What a server cannot use is named by the key of its configuration, at the latest when it listens,
@@ -104,13 +104,13 @@ func TestAdmissionsAreCharged(t *testing.T) {
 	admit := func(ticket string) error {
 		hello := openingSchema.s.Hello()
 		hello.Ticket = ticket
-		if _, err := (admission{s}).Tables(hello); err != nil {
+		if _, err := (admitter{s}).Tables(hello); err != nil {
 			return err
 		}
-		_, err := (admission{s}).Admit(t.Context(), hello, "1.2.3.4:5")
+		_, err := (admitter{s}).Admit(t.Context(), hello, "1.2.3.4:5")
 		return err
 	}
-	for range hall.RoomBurst + 8 {
+	for range directory.RoomBurst + 8 {
 		if err := admit(""); err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +128,11 @@ func TestAdmissionsAreCharged(t *testing.T) {
 	refusedWith(t, "a wrong ticket", admit("wrong@"), CodeTicket)
 	counted(t, s, `netloop_queue_drops_total{queue="tickets",reason="unknown"} 1`)
 	strange := NewSchema("strange", 9, 0)
-	if _, err := (admission{s}).Tables(strange.s.Hello()); err == nil {
+	if _, err := (admitter{s}).Tables(strange.s.Hello()); err == nil {
 		t.Error("a client of another game gets tables")
 	}
 	s.draining.Store(true)
 	refusedWith(t, "the tables of a server that drains", admit(""), CodeClosing)
-	_, err = (admission{s}).Admit(t.Context(), &netloopv1.Hello{}, "1.2.3.4:5")
+	_, err = (admitter{s}).Admit(t.Context(), &netloopv1.Hello{}, "1.2.3.4:5")
 	refusedWith(t, "a place in a server that drains", err, CodeClosing)
 }

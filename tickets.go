@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -204,7 +204,7 @@ func (s *RoomSpec) checkCode() error {
 }
 
 // place takes the name of a room, and the code of a private one, which it makes up if need be.
-func (s *Server) place(spec *RoomSpec) (*hall.Place[*Room], error) {
+func (s *Server) place(spec *RoomSpec) (*directory.Place[*Room], error) {
 	if !spec.Private || spec.Code != "" {
 		return s.hall.Reserve(spec.Name, spec.Code)
 	}
@@ -215,7 +215,7 @@ func (s *Server) place(spec *RoomSpec) (*hall.Place[*Room], error) {
 			random[i] = codeLetters[int(random[i])%len(codeLetters)]
 		}
 		p, err := s.hall.Reserve(spec.Name, string(random[:]))
-		if errors.Is(err, hall.ErrCode) {
+		if errors.Is(err, directory.ErrCode) {
 			continue
 		}
 		spec.Code = string(random[:])

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/room"
 )
 
@@ -65,7 +65,7 @@ type audience struct {
 // Includes implements netvar.Audience. It runs within netvar.snapshot, which is
 // critical, so a function of the game must not get its panic through.
 func (a *audience) Includes(p *netvar.Peer) bool {
-	defer a.room.e.Guard().Recover(&guard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
+	defer a.room.e.Guard().Recover(&panicguard.Place{Name: "VisibleTo", Of: a.class.Name(), So: "the object is hidden"}, nil)
 	return a.to.includes(peerOf(p))
 }
 

@@ -8,11 +8,11 @@ import (
 
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/wsnet"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
-	"github.com/netloop/netloop/internal/transport/origin"
-	"github.com/netloop/netloop/internal/transport/quicnet"
-	"github.com/netloop/netloop/internal/transport/socknet"
 	"github.com/netloop/netloop/internal/web"
 )
 
@@ -22,14 +22,14 @@ import (
 type WebGame interface{ Web() fs.FS }
 
 // listenWeb binds the listener of pages, with the server's certificate if it is to be encrypted.
-func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, error) {
+func (s *Server) listenWeb(conf *tls.Config, door *admission.Door) (*web.Server, error) {
 	if s.cfg.WebTLS {
 		conf = conf.Clone()
 		conf.MinVersion, conf.NextProtos = tls.VersionTLS13, nil
 	} else {
 		conf = nil
 	}
-	s.sockets = socknet.New(socknet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Through: s.simulatedStream()})
+	s.sockets = wsnet.New(wsnet.Config{Door: door, Origins: s.origins, Stats: s.transport, IdleTimeout: s.idle, Through: s.simulatedStream()})
 	w, err := web.Listen(web.Config{
 		Listen:  s.cfg.Web,
 		TLS:     conf,
@@ -56,7 +56,7 @@ func (s *Server) listenWeb(conf *tls.Config, door *door.Door) (*web.Server, erro
 }
 
 // refusedBy tells pages what a door would.
-func refusedBy(d *door.Door) func(net.Addr) *web.Refusal {
+func refusedBy(d *admission.Door) func(net.Addr) *web.Refusal {
 	return func(from net.Addr) *web.Refusal {
 		if r := d.Verdict(from); r != nil {
 			return &web.Refusal{Code: int(r.Code), Text: r.Text}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -68,7 +68,7 @@ func (k *Class[S]) Weigh(r *Room, fn func(c *Client, o *Object[S]) float64) {
 	if !r.takes(k.c, "Class.Weigh") {
 		return
 	}
-	place := guard.Place{Name: "Class.Weigh", Of: k.Name(), So: "the function is not asked again"}
+	place := panicguard.Place{Name: "Class.Weigh", Of: k.Name(), So: "the function is not asked again"}
 	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
 	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *netvar.Object) (factor float64) {
 		factor = 1 //nolint:wastedassign // That remains of a panic.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/token"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
 // The values of --auth.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/build"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -31,7 +31,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 		devCert: cfg.CertFile == "",
 		cfg:     cfg,
 		network: network.String(),
-		stages:  inside.Netloop.Server(s).Room.View().Stages,
+		stages:  bridge.Netloop.Server(s).Room.View().Stages,
 	}
 	_, err := io.WriteString(p.stdout, b.String())
 	return err
@@ -147,7 +147,7 @@ func writeStages(w *strings.Builder, stages []loop.DumpStage) {
 
 // versions names what runs: game, netloop, Go.
 func versions(g netloop.Game) string {
-	hello := inside.Netloop.Schema(g.Schema()).Hello()
+	hello := bridge.Netloop.Schema(g.Schema()).Hello()
 	return fmt.Sprintf("%s %d.%d, netloop %s, wire protocol %d, %s %s/%s", hello.GetSchema(), hello.GetMajor(), hello.GetMinor(),
 		build.Version(), hello.GetProtocol(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/netloop/netloop/internal/admin"
-	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/connlimit"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/token"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/internal/web"
 )
 
@@ -74,7 +74,7 @@ func (c *configuration) examine(ctx context.Context, environ []string) []finding
 	return []finding{
 		examineBuffers(),
 		examineProcessors(runtime.GOMAXPROCS(0), runtime.NumCPU(), cpuLimit(os.DirFS("/"))),
-		c.examineFiles(pool.Files()),
+		c.examineFiles(connlimit.Files()),
 		examineClock(clockSynchronised()),
 		c.examineCertificate(now),
 		c.examineListen(),

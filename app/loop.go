@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 )
 
@@ -102,7 +102,7 @@ func (p *program) openLoop(c *configuration, flags *pflag.FlagSet) (loop.View, e
 	if err != nil {
 		return loop.View{}, c.gameError(err)
 	}
-	return inside.Netloop.Server(s).Room.View(), nil
+	return bridge.Netloop.Server(s).Room.View(), nil
 }
 
 // fetchLoop asks a running server.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // looping is a game with something of everything that loop print shows.

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
+	weborigin "github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/netem"
-	weborigin "github.com/netloop/netloop/internal/transport/origin"
 	"github.com/netloop/netloop/internal/web"
 )
 

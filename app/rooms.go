@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 )
 
 // roomsFlags are those of the commands about rooms.
@@ -47,7 +47,7 @@ func (p *program) roomsCommand() *cobra.Command {
 	}
 	list.Flags().StringVar(&f.kind, "kind", "", "rooms of this kind alone")
 	list.Flags().StringVar(&f.sort, "sort", "opened", "by name or kind, or the most first by clients, seats, rate, tick, late, overruns or age")
-	list.Flags().IntVar(&f.limit, "limit", hall.DefaultRows, "print so many; 0 is all")
+	list.Flags().IntVar(&f.limit, "limit", directory.DefaultRows, "print so many; 0 is all")
 	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	closing := &cobra.Command{
 		Use: "close NAME", Short: "Close a room at once: its clients are told why", Args: oneRoom,
@@ -89,9 +89,9 @@ func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 	if cmd.Flags().Changed("kind") {
 		query.Set("kind", f.kind)
 	}
-	all := hall.Page{Rooms: []hall.Row{}}
+	all := directory.Page{Rooms: []directory.Row{}}
 	for more := true; more; {
-		rows := hall.MaxRows
+		rows := directory.MaxRows
 		if f.limit > 0 {
 			rows = min(rows, f.limit-len(all.Rooms))
 		}
@@ -119,7 +119,7 @@ func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 }
 
 // page asks for a part of the list.
-func (f *roomsFlags) page(ctx context.Context, query url.Values) (page hall.Page, err error) {
+func (f *roomsFlags) page(ctx context.Context, query url.Values) (page directory.Page, err error) {
 	body, from, err := f.ask(ctx, http.MethodGet, "rooms", query)
 	if err != nil {
 		return page, err
@@ -132,7 +132,7 @@ func (f *roomsFlags) page(ctx context.Context, query url.Values) (page hall.Page
 
 // roomTable is the list for people. What a room's name may hold besides letters is quoted: clients
 // may have made it up.
-func roomTable(all *hall.Page) string {
+func roomTable(all *directory.Page) string {
 	var w strings.Builder
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "name\tkind\tstate\tclients\tseats\trate\ttick p50\tp99\tlate p99\toverruns\tage")

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // adminOf is where a server in this process says that its admin listener is.
@@ -40,11 +40,11 @@ func tables(names ...string) *game {
 }
 
 // listed asks a server for its rooms until there are so many.
-func listed(t *testing.T, g *game, at, tokens string, want int, args ...string) []hall.Row {
+func listed(t *testing.T, g *game, at, tokens string, want int, args ...string) []directory.Row {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		got := command(t, g, nil, append([]string{"rooms", "list", "--json", "--admin", at, "--admin-token-file", tokens}, args...)...)
-		var page hall.Page
+		var page directory.Page
 		if got.exit != 0 || json.Unmarshal([]byte(got.stdout), &page) != nil {
 			t.Fatalf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 		}
@@ -136,7 +136,7 @@ func TestARoomIsPlayedWithoutItsRecording(t *testing.T) {
 }
 
 func TestTheListOfRoomsIsForPeople(t *testing.T) {
-	page := hall.Page{Total: 1003, Rooms: []hall.Row{
+	page := directory.Page{Total: 1003, Rooms: []directory.Row{
 		{State: "open", Clients: 3, Seats: 4, Max: 256, Rate: 60, TickP50: 140 * time.Microsecond, TickP99: 1200 * time.Microsecond, LateP99: 90 * time.Microsecond, Age: 3*time.Hour + 1500*time.Millisecond},
 		{Name: "table-7", Kind: "table", State: "closing", Max: 4, Rate: 29.97, Overruns: 12},
 		{Name: "\x1b[31m\u202e", Kind: "o'clock\n", State: "hung", Max: 4, Rate: 0.5},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // schemaCommand makes the command that writes the game's schema for others.
@@ -22,7 +22,7 @@ func (p *program) schemaCommand() *cobra.Command {
 			if !ts {
 				return errors.New("schema needs --ts: TypeScript is what it writes")
 			}
-			return inside.Netloop.Schema(p.game.Schema()).TypeScript(p.stdout, from)
+			return bridge.Netloop.Schema(p.game.Schema()).TypeScript(p.stdout, from)
 		},
 	}
 	cmd.Flags().BoolVar(&ts, "ts", false, "write TypeScript")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // Everything has a field of each kind of type, and each way of drawing.

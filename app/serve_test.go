@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 func TestBanner(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netem"
 )
 
@@ -33,7 +33,7 @@ func (s *simulation) String() string {
 // install puts the network before a server that does not listen yet.
 func (s *simulation) install(to *netloop.Server, seed uint64) {
 	if s != nil {
-		inside.Netloop.Server(to).Simulate(netem.Config{Spec: s.spec, Seed: seed, Stats: &s.stats})
+		bridge.Netloop.Server(to).Simulate(netem.Config{Spec: s.spec, Seed: seed, Stats: &s.stats})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // TestSimulatedNetwork: with --simulate a client waits for the simulated network and is known by
@@ -36,7 +36,7 @@ func TestSimulatedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := inside.Client.NewDialer(socket).(*client.Dialer)
+	d := bridge.Client.NewDialer(socket).(*client.Dialer)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	began := time.Now()

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/net/driver"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/carrier"
 )
 
 // away is a client whose connection has broken, until the game has taken it back. It belongs to
@@ -155,7 +155,7 @@ func (c *Client) land(t *netloop.Tick) {
 
 // verdict says why an attempt has failed, and whether another is in vain.
 func verdict(e *entry, err error) (why netloop.Closed, final bool) {
-	if errors.Is(err, carrier.ErrDialerClosed) {
+	if errors.Is(err, driver.ErrDialerClosed) {
 		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
 	}
 	why = refusal(err)

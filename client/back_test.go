@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/net/driver"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/carrier"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -221,7 +221,7 @@ func TestRefusalsThatPass(t *testing.T) {
 		}
 	}
 	// QUIC says net.ErrClosed of an attempt that nobody has answered in time, too.
-	for err, final := range map[error]bool{carrier.ErrDialerClosed: true, net.ErrClosed: false} {
+	for err, final := range map[error]bool{driver.ErrDialerClosed: true, net.ErrClosed: false} {
 		r := newReturner(t, Config{})
 		r.breaks(netloop.CodeLost)
 		r.fail(fmt.Errorf("dial: %w", err))
@@ -276,7 +276,7 @@ func TestAClientGoesOnWhereItWas(t *testing.T) {
 	if n := messages(r.served()); n != 4 {
 		t.Errorf("%d of 4 messages were sent", n)
 	}
-	m := inside.Netloop.Method(rigAsk).Queue
+	m := bridge.Netloop.Method(rigAsk).Queue
 	r.arrives(r.reliable(transport.Arrival{
 		Kind: transport.MessageArrived, Message: transport.Message{Method: m.ID, Reply: true, Call: 1}, Decoded: schema.Erase(rigWord{7}),
 	}, 1))

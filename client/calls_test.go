@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -103,7 +103,7 @@ func TestWhatAsksAgainWaitsAgain(t *testing.T) {
 // A call's answer ends its waiting, and so does a refusal, in the server's words.
 func TestACallIsAnsweredOrRefused(t *testing.T) {
 	r := newJoined(t)
-	m := inside.Netloop.Method(rigAsk).Queue
+	m := bridge.Netloop.Method(rigAsk).Queue
 	var got []string
 	ask := func() {
 		Ask(r.Client, rigAsk, rigWord{}, func(_ *netloop.Tick, w rigWord, err error) { got = append(got, fmt.Sprint(w.N, " ", err)) })

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/guard"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -63,7 +63,7 @@ type Client struct {
 	loop     *loop.Loop[*netloop.Tick]
 	systems  registry
 	now      loop.Now
-	tick     inside.Tick
+	tick     bridge.Tick
 	payload  []byte // scratch of encode
 	pace     pace   // of flushes
 
@@ -83,7 +83,7 @@ type Client struct {
 	onSnap     []func(Snapshot)
 	overload   netloop.Overload
 	onLoad     []func(netloop.Overload)
-	guard      guard.Guard // of the game's functions that are no systems
+	guard      panicguard.Guard // of the game's functions that are no systems
 	stats      Stats
 	traffic    transport.Stats
 	snapshot   Snapshot // being received
@@ -103,7 +103,7 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	cl := &Client{cfg: cfg, clock: c, room: cfg.Room, ticket: cfg.Ticket, log: cfg.Log, done: make(chan struct{}), schema: inside.Netloop.Schema(cfg.Schema)}
+	cl := &Client{cfg: cfg, clock: c, room: cfg.Room, ticket: cfg.Ticket, log: cfg.Log, done: make(chan struct{}), schema: bridge.Netloop.Schema(cfg.Schema)}
 	if cfg.Join != nil {
 		var err error
 		if cl.params, err = json.Marshal(cfg.Join); err != nil {
@@ -115,13 +115,13 @@ func newClient(cfg Config, c loop.Clock) (*Client, error) {
 	cl.rpcs = rpcqueue.New[*netloop.Tick](cl.schema.RPCs())
 	cl.guard.Log, cl.guard.Now, cl.guard.Count = cl.log, c.Now, func(string) { cl.stats.Panics++ }
 	cl.rpcs.OnPanic = func(it *rpcqueue.Item, v any, stack []byte) {
-		cl.guard.Panicked(&guard.Place{Kind: guard.Handler, Name: it.Method.Name}, v, stack)
+		cl.guard.Panicked(&panicguard.Place{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
 	}
-	cl.tick = inside.Netloop.NewTick(inside.TickConfig{
+	cl.tick = bridge.Netloop.NewTick(bridge.TickConfig{
 		Now: &cl.now, Store: cl.replica, Log: cl.log, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	})
 	cl.loop = loop.New(cl.tick.Tick.(*netloop.Tick), &cl.now, c.Now)
-	cl.systems = inside.Netloop.Systems(cl.loop, cl.reject).(registry)
+	cl.systems = bridge.Netloop.Systems(cl.loop, cl.reject).(registry)
 	cl.views.classes = make([]viewClass, len(cl.schema.Classes().Classes()))
 	cl.watchers = make([][]*watcher, len(cl.schema.Classes().Classes()))
 	for _, class := range cl.schema.Classes().Classes() {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -243,7 +243,7 @@ func TestADialSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := inside.Client.New(Config{}, inside.Memory{Clock: clock.NewVirtual()}); err == nil || !strings.Contains(err.Error(), "Schema") {
+	if _, err := bridge.Client.New(Config{}, bridge.Memory{Clock: clock.NewVirtual()}); err == nil || !strings.Contains(err.Error(), "Schema") {
 		t.Errorf("in memory: %v", err)
 	}
 }

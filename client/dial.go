@@ -8,12 +8,12 @@ import (
 	"net"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/net/inproc"
+	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/wsnet"
+	"github.com/netloop/netloop/internal/net/wtnet"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/localnet"
-	"github.com/netloop/netloop/internal/transport/quicnet"
-	"github.com/netloop/netloop/internal/transport/socknet"
-	"github.com/netloop/netloop/internal/transport/webnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -21,11 +21,11 @@ import (
 // want. Its methods may be called from any goroutine.
 type Dialer struct {
 	d       *quicnet.Dialer
-	local   *localnet.Dialer // in the place of d: see Config.Local
-	sockets *socknet.Dialer  // for clients over WebSocket, each on a TCP socket of its own
+	local   *inproc.Dialer // in the place of d: see Config.Local
+	sockets *wsnet.Dialer  // for clients over WebSocket, each on a TCP socket of its own
 }
 
-func dialerOf(d *quicnet.Dialer) *Dialer { return &Dialer{d: d, sockets: socknet.NewDialer()} }
+func dialerOf(d *quicnet.Dialer) *Dialer { return &Dialer{d: d, sockets: wsnet.NewDialer()} }
 
 // NewDialer opens a UDP socket on a free port.
 func NewDialer() (*Dialer, error) {
@@ -55,7 +55,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, er
 	}
 	if cfg.Local != nil {
 		addr = "the server of this process"
-		d = &Dialer{local: &localnet.Dialer{Host: inside.Netloop.Server(cfg.Local).Local}}
+		d = &Dialer{local: &inproc.Dialer{Host: bridge.Netloop.Server(cfg.Local).Local}}
 		c.closer = d.local.Close
 	}
 	c.dial = func(ctx context.Context, e *entry) {
@@ -120,7 +120,7 @@ func (d *Dialer) enter(ctx context.Context, addr string, cfg *Config, e *entry) 
 	}
 	conf := quicnet.DialConfig{Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: e.greeting(), Session: e.config, Quiet: e.quiet}
 	if cfg.Transport == WebTransport {
-		conf.Protocol = webnet.Client()
+		conf.Protocol = wtnet.Client()
 	}
 	e.end(quicnet.Dial(ctx, conf))
 }
@@ -170,11 +170,11 @@ func dialError(addr string, err error) error {
 
 // The door for package netlooptest, whose clients have a link in memory.
 func init() { //nolint:gochecknoinits // The one door: see package inside.
-	inside.Client.Bounds = bounds
-	inside.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
-	inside.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
-	inside.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }
-	inside.Client.New = func(cfg any, m inside.Memory) (any, error) {
+	bridge.Client.Bounds = bounds
+	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
+	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(fn) }
+	bridge.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }
+	bridge.Client.New = func(cfg any, m bridge.Memory) (any, error) {
 		c, err := newClient(cfg.(Config), m.Clock)
 		if err != nil {
 			return nil, err
@@ -193,7 +193,7 @@ func init() { //nolint:gochecknoinits // The one door: see package inside.
 	}
 }
 
-func dialInMemory(ctx context.Context, m inside.Memory, e *entry, done func(*transport.Session, *netloopv1.Welcome, error)) {
+func dialInMemory(ctx context.Context, m bridge.Memory, e *entry, done func(*transport.Session, *netloopv1.Welcome, error)) {
 	if err := e.prove(ctx); err != nil {
 		done(nil, nil, err)
 		return

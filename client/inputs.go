@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -42,7 +42,7 @@ type inputs struct {
 // Inputs panics when it is called twice, and with an input of another schema.
 func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
 	switch {
-	case inside.Netloop.Input(of) != c.schema.Input():
+	case bridge.Netloop.Input(of) != c.schema.Input():
 		panic("client: Inputs: the input belongs to another schema than Config.Schema")
 	case c.inputs.sample != nil:
 		panic("client: Inputs is called twice")
@@ -70,7 +70,7 @@ func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M
 	}
 }
 
-var samplePlace = guard.Place{Name: "Inputs"}
+var samplePlace = panicguard.Place{Name: "Inputs"}
 
 // makeInput is the system input.sample. A frame in which the steps were set back runs steps that
 // are no more due: they have no input.

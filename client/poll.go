@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -162,7 +162,7 @@ func (c *Client) become(s State) {
 
 // call calls the game, whose panic costs nobody else what has arrived.
 func (c *Client) call(what string, fn func()) {
-	defer c.guard.Recover(&guard.Place{Name: what}, nil)
+	defer c.guard.Recover(&panicguard.Place{Name: what}, nil)
 	fn()
 }
 

@@ -7,11 +7,11 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/guard"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 )
 
@@ -36,18 +36,18 @@ import (
 // panics if it is not, if [Inputs] was not called before with the same input, and when it is called
 // twice for a class.
 func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], step func(s *S, t *netloop.Tick, in M), o ...PredictOption) {
-	class := inside.Netloop.Class(k)
+	class := bridge.Netloop.Class(k)
 	switch {
 	case !slices.Contains(c.schema.Classes().Classes(), class.State):
 		panic(fmt.Sprintf("client: Predict: class %q belongs to another schema than Config.Schema", k.Name()))
 	case !class.Predicted:
 		panic(fmt.Sprintf("client: Predict: class %q is not declared as predicted: add netloop.Predicted() to its NewClass", k.Name()))
-	case c.inputs.sample == nil || inside.Netloop.Input(in) != c.schema.Input():
+	case c.inputs.sample == nil || bridge.Netloop.Input(in) != c.schema.Input():
 		panic("client: Predict: call Inputs before, with the same input")
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: guard.Place{Name: "Predict", Of: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, born: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Place{Name: "Predict", Of: k.Name()}}
 	for _, apply := range o {
 		apply(p)
 	}
@@ -58,7 +58,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 			return
 		}
 		if missed > 0 {
-			m = inside.Netloop.Repeat(in, m, missed).(M)
+			m = bridge.Netloop.Repeat(in, m, missed).(M)
 		}
 		step((*S)(s), t, m)
 	}
@@ -87,8 +87,8 @@ func Snap[S any](when func(was, is *S) bool) PredictOption {
 
 // predictor predicts the objects of a class.
 type predictor struct {
-	class  inside.Class
-	place  guard.Place
+	class  bridge.Class
+	place  panicguard.Place
 	step   func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
 	copy   func(to, from unsafe.Pointer)
 	drawn  unsafe.Pointer // *S: what View returns
@@ -140,7 +140,7 @@ func (p *prediction) of(class *netvar.Class) *predictor {
 // function, as of the step that runs or runs again. It reports false for an object that is not
 // predicted.
 func Predicted[S any](c *Client, o *netloop.Object[S]) (S, bool) {
-	if d := c.prediction.objects[inside.Netloop.Object(o)]; d != nil {
+	if d := c.prediction.objects[bridge.Netloop.Object(o)]; d != nil {
 		return *(*S)(d.live), true
 	}
 	var none S
@@ -157,7 +157,7 @@ type Misprediction struct {
 // of the struct, and how often. A steady count of one of them is a step function that does
 // something else than the server.
 func Mispredictions[S any](c *Client, k *netloop.Class[S]) (all []Misprediction) {
-	p := c.prediction.of(inside.Netloop.Class(k).State)
+	p := c.prediction.of(bridge.Netloop.Class(k).State)
 	if p == nil {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -129,7 +129,7 @@ func (r *rig) served() []transport.Arrival {
 
 // word is a message of the server.
 func word(n uint64, tick uint64) transport.Arrival {
-	m := inside.Netloop.Method(rigWords)
+	m := bridge.Netloop.Method(rigWords)
 	return transport.Arrival{
 		Kind: transport.MessageArrived, Size: 1, Message: transport.Message{Method: m.Queue.ID, Tick: tick},
 		Decoded: schema.Erase(rigWord{n}),
@@ -150,7 +150,7 @@ func (r *rig) states(places int) *states {
 	for range places {
 		p := new(rigPlace)
 		s.places = append(s.places, p)
-		s.all = append(s.all, s.world.Spawn(inside.Netloop.Class(rigPlaces).State, unsafe.Pointer(p), 0, 1))
+		s.all = append(s.all, s.world.Spawn(bridge.Netloop.Class(rigPlaces).State, unsafe.Pointer(p), 0, 1))
 	}
 	return s
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -27,7 +27,7 @@ import (
 // [netloop.RunAt] of a stage that the declaration does not allow, [netloop.WithState], and an RPC
 // that is [netloop.ServerOnly].
 func Send[M any](c *Client, e *netloop.RPC[M], m M, o ...netloop.SendOption) error {
-	return c.send(inside.Netloop.Method(e), schema.Erase(m), 0, o)
+	return c.send(bridge.Netloop.Method(e), schema.Erase(m), 0, o)
 }
 
 // send sends a message, or says why it cannot be sent.
@@ -81,7 +81,7 @@ func (c *Client) mustKnow(m *schema.Method, doing string) {
 // inside Step, at the stage that the message names. It may be set once. It panics when it is set
 // twice, and with an RPC of another schema.
 func Handle[M any](c *Client, e *netloop.RPC[M], fn func(*netloop.Tick, M)) {
-	m := inside.Netloop.Method(e)
+	m := bridge.Netloop.Method(e)
 	c.mustKnow(m, "handling")
 	err := c.rpcs.Handle(&m.Queue, func(t *netloop.Tick, it *rpcqueue.Item) error {
 		fn(t, schema.Open[M](it.Msg))
@@ -112,7 +112,7 @@ func ask[Q, R any](c *Client, k *netloop.Call[Q, R], q Q, then func(*netloop.Tic
 		}
 		c.call("Ask", func() { then(t, r, err) })
 	}
-	m := inside.Netloop.Method(k)
+	m := bridge.Netloop.Method(k)
 	if len(c.calls.waiting) >= maxCalls {
 		if c.calls.refused++; c.calls.refused > maxCalls {
 			panic(fmt.Sprintf("client: asking %q: too many calls wait for their answers: ask again once some have come", m.Queue.Name))

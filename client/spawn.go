@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netvar"
 )
 
@@ -39,7 +39,7 @@ import (
 // Spawn panics outside of FixedUpdate, with a class that is not predicted or has no such field, and
 // when 256 of a client's objects wait for the server's.
 func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
-	p, class := &c.prediction, inside.Netloop.Class(k)
+	p, class := &c.prediction, bridge.Netloop.Class(k)
 	by := p.of(class.State)
 	switch {
 	case by == nil:
@@ -146,7 +146,7 @@ func (c *Client) met(o *netvar.Object, tick uint64) bool {
 	}
 	delete(p.objects, d.o)
 	c.replica.RemoveLocal(d.o)
-	inside.Netloop.Repoint(d.o.Handle, o)
+	bridge.Netloop.Repoint(d.o.Handle, o)
 	d.o, d.birth.awaited = o, false
 	d.version, d.known = o.Changed(), tick
 	p.objects[o] = d

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 )
@@ -52,7 +52,7 @@ const mostExtrapolated = time.Second
 // Messages sent [netloop.WithState] then run when what is shown reaches the tick of their sending.
 // Interpolate acts from the next frame on. It panics with a class of another schema.
 func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) {
-	class := inside.Netloop.Class(k).State
+	class := bridge.Netloop.Class(k).State
 	if !slices.Contains(c.schema.Classes().Classes(), class) {
 		panic(fmt.Sprintf("client: Interpolate: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
@@ -92,7 +92,7 @@ func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 // a struct that goes from call to call is copied in each. What it points to is valid until the next
 // call; nil says that there is nothing to be drawn.
 func (c *Client) view(o any) unsafe.Pointer {
-	nv := inside.Netloop.Object(o)
+	nv := bridge.Netloop.Object(o)
 	if by := c.prediction.of(nv.Class()); by != nil {
 		return c.drawn(by, nv)
 	}
@@ -121,7 +121,7 @@ func (c *Client) viewOther(nv *netvar.Object) unsafe.Pointer {
 // [View] returns of it: those that the client has, in the order of their ids, and then those that
 // have despawned but are still there at the moment that is shown.
 func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], S] {
-	class := inside.Netloop.Class(k)
+	class := bridge.Netloop.Class(k)
 	return func(yield func(*netloop.Object[S], S) bool) {
 		for _, objects := range [...]iter.Seq[*netvar.Object]{c.replica.All(class.State), c.replica.Gone(class.State)} {
 			for nv := range objects {

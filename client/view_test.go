@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -38,7 +38,7 @@ func armada(tb testing.TB, n int) (*Client, []*netloop.Object[sailing]) {
 	peer := world.NewPeer(1)
 	all, objects := make([]sailing, n), []*netvar.Object(nil)
 	for i := range all {
-		objects = append(objects, world.Spawn(inside.Netloop.Class(ships).State, unsafe.Pointer(&all[i]), 0, 1))
+		objects = append(objects, world.Spawn(bridge.Netloop.Class(ships).State, unsafe.Pointer(&all[i]), 0, 1))
 	}
 	acked := uint64(0)
 	for tick := uint64(1); tick <= 60; tick++ {

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/guard"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 )
 
 // Watcher says what happens when objects of a class come, change and go. Every
@@ -23,7 +23,7 @@ type Watcher[S any] struct {
 // watcher is a Watcher with its type erased. It belongs to Step's goroutine.
 type watcher struct {
 	tell    func(t *netloop.Tick, e *netvar.Event)
-	at      guard.Place
+	at      panicguard.Place
 	changes bool   // has a Change
 	batch   uint64 // of the events that were being told when it came: it has seen what they led to
 	stopped bool
@@ -35,12 +35,12 @@ type watcher struct {
 // added. stop may be called in any function of the game on Step's goroutine, also in those of
 // the watcher; none of these is called afterwards. Watch panics with a class of another schema.
 func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
-	class := inside.Netloop.Class(k)
+	class := bridge.Netloop.Class(k)
 	if !slices.Contains(c.schema.Classes().Classes(), class.State) {
 		panic(fmt.Sprintf("client: Watch: class %q belongs to another schema than Config.Schema", k.Name()))
 	}
 	return c.watch(class.State, &watcher{
-		at: guard.Place{Name: "Watch", Of: k.Name()}, changes: w.Change != nil,
+		at: panicguard.Place{Name: "Watch", Of: k.Name()}, changes: w.Change != nil,
 		tell: func(t *netloop.Tick, e *netvar.Event) {
 			o := class.Wrap(e.Object).(*netloop.Object[S])
 			switch {

@@ -14,9 +14,9 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/examples/arena/bot"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/loadtest"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -88,7 +88,7 @@ func overSockets(t *testing.T, n network, seed uint64, length time.Duration) loa
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := inside.Client.NewDialer(socket).(*client.Dialer)
+		d := bridge.Client.NewDialer(socket).(*client.Dialer)
 		c, err := d.Dial(ctx, s.Addr().String(), client.Config{Schema: arena.Schema, Join: bot.New().Join(i)})
 		if err != nil {
 			t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/examples/arena"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/testing/proctest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 	"github.com/netloop/netloop/loadtest"
 )
 
@@ -28,11 +28,11 @@ import (
 // as soon as it has been thrown out.
 var attacks = map[string]func() transport.Message{
 	"standings": func() transport.Message {
-		return call(inside.Netloop.Method(arena.Standings).Queue.ID, 0, 5)
+		return call(bridge.Netloop.Method(arena.Standings).Queue.ID, 0, 5)
 	},
 	"unknown method": func() transport.Message { return call(60_000, 0) },
 	"wrong stage": func() transport.Message {
-		return call(inside.Netloop.Method(arena.Standings).Queue.ID, netloop.EarlyUpdate, 5)
+		return call(bridge.Netloop.Method(arena.Standings).Queue.ID, netloop.EarlyUpdate, 5)
 	},
 	"say":   func() transport.Message { return oneWay(arena.Say) },
 	"large": func() transport.Message { return call(60_000, 0, make([]byte, 15<<10)...) },
@@ -51,7 +51,7 @@ func call(method uint32, stage netloop.Stage, payload ...byte) transport.Message
 }
 
 func oneWay(rpc any) transport.Message {
-	return transport.Message{Method: inside.Netloop.Method(rpc).Queue.ID, Reliable: true}
+	return transport.Message{Method: bridge.Netloop.Method(rpc).Queue.ID, Reliable: true}
 }
 
 // flooder is one hostile client.
@@ -77,7 +77,7 @@ func (f *flooder) run(ctx context.Context) {
 
 // connect joins and floods until it is thrown out.
 func (f *flooder) connect(ctx context.Context) error {
-	hello := inside.Netloop.Schema(arena.Schema).Hello()
+	hello := bridge.Netloop.Schema(arena.Schema).Hello()
 	inbox := transport.NewInbox(0, nil)
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
@@ -122,7 +122,7 @@ func (f *flooder) connect(ctx context.Context) error {
 // fit. Every shot claims to have seen another moment. Steps are random, so that some are those that
 // the server waits for. Noise is what cannot be read, or not to its end.
 func floodInputs(s *transport.Session, attack string, clock func() time.Duration) {
-	in := inside.Netloop.Input(arena.Controls)
+	in := bridge.Netloop.Input(arena.Controls)
 	ring := input.NewRing(in.Form(), time.Second/60)
 	first := 1 + rand.Uint64N(1<<16)
 	for step := first; step < first+input.LeastRepeats; step++ {

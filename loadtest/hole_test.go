@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/examples/arena"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/metrics/ticks"
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/testing/proctest"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/loadtest"
 )
@@ -154,7 +154,7 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 	}
 	p := build(t)
 	program := filepath.Join(p.dir, "deaf")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../internal/transport/quicnet").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "../internal/net/quicnet").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	addr, admin, stop := p.serve(t, false)
@@ -182,12 +182,12 @@ func TestWhoReadsNothingCostsNobodyASnapshot(t *testing.T) {
 // deafen starts clients that read nothing, at the lowest priority.
 func deafen(t *testing.T, program, addr string, clients int) (stop func() string) {
 	t.Helper()
-	hello, err := transport.AppendHello(nil, inside.Netloop.Schema(arena.Schema).Hello())
+	hello, err := transport.AppendHello(nil, bridge.Netloop.Schema(arena.Schema).Hello())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := proctest.Command(t, program, "TestDeaf")
 	cmd.Env = append(os.Environ(), "NETLOOP_DEAF="+addr, "NETLOOP_DEAF_HELLO="+hex.EncodeToString(hello), "NETLOOP_DEAF_COUNT="+strconv.Itoa(clients),
-		"NETLOOP_DEAF_METHOD="+strconv.FormatUint(uint64(inside.Netloop.Method(arena.Standings).Queue.ID), 10))
+		"NETLOOP_DEAF_METHOD="+strconv.FormatUint(uint64(bridge.Netloop.Method(arena.Standings).Queue.ID), 10))
 	return proctest.Start(t, cmd, "DEAF ")
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/netvar"
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/testing/proctest"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
 // What a connected client costs the server's memory is measured with a room that has little in it,
@@ -77,7 +77,7 @@ func TestCrowd(t *testing.T) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	inbox := transport.NewInbox(0, nil)
-	schema := inside.Netloop.Schema(crowdSchema)
+	schema := bridge.Netloop.Schema(crowdSchema)
 	replicas := map[*transport.Session]*netvar.Replica{}
 	var spare []transport.Arrival
 	for ctx.Err() == nil {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/wsnet"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/token"
-	"github.com/netloop/netloop/internal/transport/quicnet"
-	"github.com/netloop/netloop/internal/transport/socknet"
 )
 
 // options are the command line.
@@ -197,11 +197,11 @@ func (o *options) parseTrust() error {
 	}
 	addr := o.addr
 	if o.transport == client.WebSocket {
-		u, err := socknet.URL(addr, quicnet.OnLoopback(addr))
+		u, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
 		if err != nil {
 			return fmt.Errorf("--addr: %w", err)
 		}
-		addr = socknet.HostOf(u)
+		addr = wsnet.HostOf(u)
 	}
 	conf, err := quicnet.ClientTLS(addr, quicnet.Trust{CAFile: o.ca, CertHash: o.certHash})
 	if err != nil {

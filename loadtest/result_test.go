@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // made is a report of made-up records.

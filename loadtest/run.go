@@ -14,11 +14,11 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/transport/quicnet"
 )
 
 // phase is where a run is. Phases only go forward.
@@ -116,7 +116,7 @@ func (r *run) openSocket(n uint64) (*client.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inside.Client.NewDialer(socket).(*client.Dialer), nil
+	return bridge.Client.NewDialer(socket).(*client.Dialer), nil
 }
 
 // play runs the load test and returns what it found. An error means that there was
@@ -244,7 +244,7 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}
 	before, verifies := r.opts.verifies(n)
 	if p.order = before; !verifies {
-		inside.Client.Blind(c)
+		bridge.Client.Blind(c)
 		p.meter.blind, p.verify = true, spared
 	}
 	return p, nil

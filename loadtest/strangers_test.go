@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/testing/proctest"
 )
 
 // TestStrangersCostNobodyATick measures with real programs what a host costs that proves its
@@ -19,7 +19,7 @@ func TestStrangersCostNobodyATick(t *testing.T) {
 	}
 	p := build(t)
 	besieger := filepath.Join(p.dir, "besieger")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", besieger, "../internal/transport/quicnet").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", besieger, "../internal/net/quicnet").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	addr, admin, stop := p.serve(t, false)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/net/memnet"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -40,7 +40,7 @@ import (
 // fails. Messages are not looked at.
 func Audit[S any](w *World, c *client.Client, k *netloop.Class[S], may func(t *netloop.Tick, to *netloop.Client, o *netloop.Object[S], field string) bool) {
 	w.tb.Helper()
-	class := inside.Netloop.Class(k)
+	class := bridge.Netloop.Class(k)
 	a := w.auditOf(c)
 	if table := a.table.Classes(); class.State.Index() < 0 || class.State.Index() >= len(table) || table[class.State.Index()] != class.State {
 		w.tb.Fatalf("netlooptest: Audit: class %q is not of the server's schema", k.Name())
@@ -106,7 +106,7 @@ func (w *World) auditOf(c *client.Client) *audit {
 	if _, down := s.conn.Counts(); down.Sent > 0 {
 		w.tb.Fatalf("netlooptest: Audit belongs right after Join: the client has been sent something already")
 	}
-	table := inside.Netloop.Schema(w.server.Schema).Classes()
+	table := bridge.Netloop.Schema(w.server.Schema).Classes()
 	s.audit = &audit{w: w, who: fmt.Sprintf("client %d of the world", 1+slices.Index(w.clients, s)),
 		table: table, replica: netvar.NewReplica(table), classes: map[*netvar.Class]map[netvar.ID][]ruling{}}
 	s.audit.tap(s.conn)

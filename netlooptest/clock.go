@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/transport/memnet"
+	"github.com/netloop/netloop/internal/net/memnet"
 )
 
 // clock is the world's clock.

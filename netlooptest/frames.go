@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/transport/memnet"
+	"github.com/netloop/netloop/internal/net/memnet"
 )
 
 // ClientOption is an option of [World.Join] and [World.JoinAs].

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/net/memnet"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -17,7 +17,7 @@ import (
 // the ticks of the default one.
 type PlayedRoom struct {
 	w     *World
-	in    inside.Room
+	in    bridge.Room
 	name  string
 	pacer loop.Pacer
 	shows loop.Schedule // of a screening, which no test names; or else nil
@@ -31,20 +31,20 @@ type PlayedRoom struct {
 	ended    *netloop.Closed
 }
 
-func (w *World) newRoom(in inside.Room) *PlayedRoom {
+func (w *World) newRoom(in bridge.Room) *PlayedRoom {
 	r := &PlayedRoom{w: w, in: in, name: in.Room.Spec().Name, pacer: loop.Pacer{Timeline: in.Room.Timeline()}, at: w.net.Now()}
 	r.pacer.Start(r.at, loop.FirstTick)
 	w.named[r.name] = r
 	in.Room.OnMisuse(func(text string) { w.tb.Errorf("netlooptest: %s", text) })
 	w.rooms = append(w.rooms, r)
 	if s := in.Screening; s != nil {
-		w.rooms = append(w.rooms, &PlayedRoom{w: w, in: inside.Room{Room: s, Ended: func(error) {}}, shows: s.Schedule(), at: r.at})
+		w.rooms = append(w.rooms, &PlayedRoom{w: w, in: bridge.Room{Room: s, Ended: func(error) {}}, shows: s.Schedule(), at: r.at})
 	}
 	return r
 }
 
 // adopt takes a room that was opened.
-func (w *World) adopt(in inside.Room) {
+func (w *World) adopt(in bridge.Room) {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	w.opened = append(w.opened, in)

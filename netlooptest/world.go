@@ -19,10 +19,10 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/logging"
+	"github.com/netloop/netloop/internal/net/memnet"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -31,7 +31,7 @@ type World struct {
 	tb      testing.TB
 	cfg     netloop.Config
 	net     *memnet.Network
-	server  inside.Server
+	server  bridge.Server
 	main    *PlayedRoom            // the default one
 	rooms   []*PlayedRoom          // those that run, and the default one, as they were opened
 	named   map[string]*PlayedRoom // the newest of each name, ended or not
@@ -42,7 +42,7 @@ type World struct {
 	drains  time.Duration // the DrainTimeout
 
 	opening sync.Mutex
-	opened  []inside.Room // since the last look, by any goroutine
+	opened  []bridge.Room // since the last look, by any goroutine
 }
 
 // Option is an option of [New].
@@ -128,11 +128,11 @@ func (w *World) serve(g netloop.Game) {
 	if err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
-	w.server = inside.Netloop.Server(s)
+	w.server = bridge.Netloop.Server(s)
 	w.opened, w.named, w.ticked = nil, map[string]*PlayedRoom{}, -1
 	w.server.Adopt(w.adopt)
 	w.rooms = nil
-	w.main = w.newRoom(inside.Room{Room: w.server.Room, Screening: w.server.Screening, Tick: w.server.Tick, Ended: func(error) {}})
+	w.main = w.newRoom(bridge.Room{Room: w.server.Room, Screening: w.server.Screening, Tick: w.server.Tick, Ended: func(error) {}})
 	for _, ask := range w.audits {
 		w.server.Room.OnSnapshot(ask)
 	}
@@ -256,7 +256,7 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 		apply(s)
 	}
 	w.begin(s)
-	c, err := inside.Client.New(cfg, inside.Memory{
+	c, err := bridge.Client.New(cfg, bridge.Memory{
 		Clock: netClock{w.net, s.clock}, Seed: w.cfg.Seed + uint64(len(w.clients)),
 		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 			s.dial(w, g, cfg, done)
@@ -398,7 +398,7 @@ func (w *World) Tick(fn func(*netloop.Tick)) {
 // client sees.
 func (w *World) Look(c *client.Client, fn func(*netloop.Tick)) {
 	w.tb.Helper()
-	inside.Client.Inspect(c, func(t any) { fn(t.(*netloop.Tick)) })
+	bridge.Client.Inspect(c, func(t any) { fn(t.(*netloop.Tick)) })
 }
 
 // Now returns the virtual time since the world was made.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netloop/netloop/internal/nodetest"
+	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
 // What TypeScript says of the client and of its tests: types are strict.

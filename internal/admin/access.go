@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/connlimit"
 )
 
 // maxPages bounds the pages that are made at once, those of probes aside: below the bound on
@@ -24,7 +24,7 @@ type access struct {
 // open is a page for probes: anybody may ask, and it never waits.
 func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer pool.Of(r.Context()).Work()()
+		defer connlimit.Of(r.Context()).Work()()
 		if a.namesUs(w, r, a.roleOf(r)) {
 			page(w, r)
 		}
@@ -34,7 +34,7 @@ func (a *access) open(page http.HandlerFunc) http.HandlerFunc {
 // by is a page for those who have a role.
 func (a *access) by(need role, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer pool.Of(r.Context()).Work()()
+		defer connlimit.Of(r.Context()).Work()()
 		who := a.roleOf(r)
 		if !a.namesUs(w, r, who) || !a.may(w, who, need) {
 			return

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/connlimit"
 )
 
 // The limits on what a connection may cost. Requests here are one line and a few headers.
@@ -119,10 +119,10 @@ func listen(cfg Config) (*Server, error) {
 	name, _, _ := net.SplitHostPort(cfg.Listen) // It was bound.
 	return &Server{
 		tokens:   cfg.Tokens,
-		listener: pool.New(ln, pool.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
+		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Closed: func() { cfg.Counts.Conns.Add(1) }}),
 		http: &http.Server{
 			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}),
-			ConnContext:    pool.With,
+			ConnContext:    connlimit.With,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,

@@ -1,7 +1,7 @@
 package admin
 
 import (
-	"github.com/netloop/netloop/internal/hall"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/limits"
 )
 
@@ -26,7 +26,7 @@ func Bounds() limits.Table {
 			Full:    "refused at the start; later the old ones stay",
 		},
 		{
-			Name: "… rooms of a page", Default: hall.DefaultRows, Unit: "rooms, by `limit=` up to " + limits.Written(hall.MaxRows),
+			Name: "… rooms of a page", Default: directory.DefaultRows, Unit: "rooms, by `limit=` up to " + limits.Written(directory.MaxRows),
 			Full: "the rest on the next page",
 		},
 		{

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/netloop/netloop/internal/nodetest"
+	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
 // alone leaves a test to make browser, which runs it by itself: it takes both cores for a minute,

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/netloop/netloop/internal/nodetest"
+	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
 // pages are the examples' that are built.

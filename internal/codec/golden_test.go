@@ -3,7 +3,7 @@ package codec
 import (
 	"testing"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // The worked differences of docs/WIRE.md, as they stand in the edits of lists.

@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -323,7 +323,7 @@ func TestOtherBuildOverQUIC(t *testing.T) {
 // FuzzAdapt: whatever tables a server sends, the client adapts or has a typed error, and what
 // the tables make it decode harms nothing.
 func FuzzAdapt(f *testing.F) {
-	opened := inside.Netloop.Schema(newServerBuild().schema)
+	opened := bridge.Netloop.Schema(newServerBuild().schema)
 	f.Fuzz(func(t *testing.T, tables, payload []byte) {
 		var table netloopv1.SchemaTables
 		if (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 64}).Unmarshal(tables, &table) != nil {

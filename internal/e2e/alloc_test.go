@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // stepper runs the ticks of a server without a network.
@@ -16,7 +16,7 @@ func stepper(tb testing.TB, s script) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	in := inside.Netloop.Server(server).Room
+	in := bridge.Netloop.Server(server).Room
 	timeline, tick := in.Timeline(), uint64(0)
 	return func() {
 		tick++
@@ -73,7 +73,7 @@ func BenchmarkTickThatEditsEverything(b *testing.B) {
 
 // dropping is a stepper whose ticks come after so many dropped ones.
 func dropping(tb testing.TB, server *netloop.Server) func(dropped uint64) {
-	in := inside.Netloop.Server(server).Room
+	in := bridge.Netloop.Server(server).Room
 	tick := uint64(0)
 	return func(dropped uint64) {
 		tick++
@@ -91,7 +91,7 @@ func BenchmarkTickOfAStillRoomRecorded(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	in := inside.Netloop.Server(server).Room
+	in := bridge.Netloop.Server(server).Room
 	timeline, tick := in.Timeline(), uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {

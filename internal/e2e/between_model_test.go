@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -171,7 +171,7 @@ func (b *gossipBook) once(m rumour, where string) {
 func sumOf(t testing.TB, s *netloop.Server, family, label string) (n int) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	m := inside.Netloop.Server(s).Room.Metrics()
+	m := bridge.Netloop.Server(s).Room.Metrics()
 	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(rec.Body.String()) {
 		series, number, _ := strings.Cut(strings.TrimSpace(line), " ")

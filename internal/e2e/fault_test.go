@@ -11,7 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -29,7 +29,7 @@ func TestAFaultOfAHandlerIsLoggedEveryTenSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := inside.Netloop.Server(s).Room
+	m := bridge.Netloop.Server(s).Room
 	for tick := range uint64(11 * 60) {
 		if err := errors.Join(echo.Post(room, text{}), told.Post(room, text{})); err != nil {
 			t.Fatal(err)

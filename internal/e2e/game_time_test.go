@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -69,7 +69,7 @@ func TestWelcomeNamesTheRunningEpoch(t *testing.T) {
 		r.OnStart(func(tick *netloop.Tick) { tick.AfterFunc(0, func(*netloop.Tick) { close(ticked) }) })
 	}), 60)
 	<-ticked
-	adm, err := inside.Netloop.Server(s).Handler.Admit(context.Background(), inside.Netloop.Schema(schema).Hello(), "here")
+	adm, err := bridge.Netloop.Server(s).Handler.Admit(context.Background(), bridge.Netloop.Schema(schema).Hello(), "here")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/net/inproc"
+	"github.com/netloop/netloop/internal/testing/nettest"
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/localnet"
-	"github.com/netloop/netloop/internal/transport/nettest"
 	"github.com/netloop/netloop/netlooptest"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -73,10 +73,10 @@ func (g *gated) ticket(room string, v netloop.Reservation) string {
 // enters is a client in room a.
 func (g *gated) enters() (*nettest.Owner, *transport.Session, *netloopv1.Welcome) {
 	g.t.Helper()
-	d := &localnet.Dialer{Host: inside.Netloop.Server(g.server).Local}
+	d := &inproc.Dialer{Host: bridge.Netloop.Server(g.server).Local}
 	g.t.Cleanup(d.Close)
 	owner := nettest.NewOwner(nil)
-	hello := inside.Netloop.Schema(schema).Hello()
+	hello := bridge.Netloop.Schema(schema).Hello()
 	hello.Room, hello.Token, hello.Moves, hello.Resume = "a", g.token(g.scope), true, &netloopv1.Resume{}
 	s, w, err := d.Dial(g.t.Context(), transport.Greeting{Hello: hello}, transport.SessionConfig{
 		Inbox: owner.Arrivals, Limits: transport.DefaultLimits, Clock: func() time.Duration { return 0 },
@@ -95,7 +95,7 @@ func (g *gated) moves(ask string, say func(hello *netloopv1.Hello, w *netloopv1.
 	s.AskMove(ask)
 	s.Flush(0)
 	owner.Find(g.t, "moved", nettest.Kind(transport.MoveTold))
-	hello := inside.Netloop.Schema(schema).Hello()
+	hello := bridge.Netloop.Schema(schema).Hello()
 	hello.Moves = true
 	say(hello, w)
 	done := make(chan error, 1)
@@ -236,10 +236,10 @@ func TestClientsMoveWhereTheGameLetsThem(t *testing.T) {
 	plays(t, "a client that asks to move", c, "shut")
 
 	s, _ := supervised(t.Context(), t, netloop.Config{Offline: true}, script(func(r *netloop.Room) {}))
-	d := &localnet.Dialer{Host: inside.Netloop.Server(s).Local}
+	d := &inproc.Dialer{Host: bridge.Netloop.Server(s).Local}
 	defer d.Close()
 	owner := nettest.NewOwner(nil)
-	session, welcome, err := d.Dial(t.Context(), transport.Greeting{Hello: inside.Netloop.Schema(schema).Hello()}, transport.SessionConfig{
+	session, welcome, err := d.Dial(t.Context(), transport.Greeting{Hello: bridge.Netloop.Schema(schema).Hello()}, transport.SessionConfig{
 		Inbox: owner.Arrivals, Limits: transport.DefaultLimits, Clock: func() time.Duration { return 0 },
 	})
 	if err != nil || welcome.GetMoves() {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/logging"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -177,7 +177,7 @@ func TestOverloadIsAnInputThatIsLoggedAndMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := inside.Netloop.Server(s).Room
+	m := bridge.Netloop.Server(s).Room
 	levels := []netloop.Overload{netloop.OverloadNone, netloop.OverloadHalved, netloop.OverloadHalved, netloop.OverloadRefusing, netloop.OverloadNone}
 	for i, level := range levels {
 		in := m.Timeline().Input(uint64(i + 1))

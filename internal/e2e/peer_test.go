@@ -16,7 +16,7 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	declared "github.com/netloop/netloop/internal/schema"
@@ -27,7 +27,7 @@ import (
 // what no client would, and reads each frame that the server sends.
 type peers struct {
 	t    *testing.T
-	s    inside.Server
+	s    bridge.Server
 	tick uint64
 	logs *logtest.ObservedLogs
 	// links are the drivers' sides of the connections.
@@ -42,12 +42,12 @@ func newPeers(t *testing.T, cfg netloop.Config, g netloop.Game) *peers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &peers{t: t, s: inside.Netloop.Server(s), logs: logs, links: map[*transport.Session]*transport.Link{}}
+	return &peers{t: t, s: bridge.Netloop.Server(s), logs: logs, links: map[*transport.Session]*transport.Link{}}
 }
 
 // admit asks for admission from an address.
 func (p *peers) admit(ctx context.Context, token, addr string) (*transport.Admission, error) {
-	hello := inside.Netloop.Schema(p.s.Schema).Hello()
+	hello := bridge.Netloop.Schema(p.s.Schema).Hello()
 	hello.Token = token
 	return p.s.Handler.Admit(ctx, hello, addr)
 }
@@ -166,7 +166,7 @@ func TestAClientSendsNoAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rpc, call := inside.Netloop.Method(spawned), inside.Netloop.Method(add)
+	rpc, call := bridge.Netloop.Method(spawned), bridge.Netloop.Method(add)
 	payload := func(m any, append func([]byte, any) ([]byte, error)) []byte {
 		b, err := append(nil, m)
 		if err != nil {
@@ -272,11 +272,11 @@ func TestOnlyQuestionsOfClientsAreRefusedInWords(t *testing.T) {
 	s := p.join("", "here")
 	p.step(1)
 	p.heard(s)
-	p.say(s, inside.Netloop.Method(secret), 0, &text{})
+	p.say(s, bridge.Netloop.Method(secret), 0, &text{})
 	if p.step(1); count(p.heard(s), transport.MessageArrived) != 0 {
 		t.Error("an RPC was answered")
 	}
-	p.say(s, inside.Netloop.Method(question), 7, &text{})
+	p.say(s, bridge.Netloop.Method(question), 7, &text{})
 	p.step(1)
 	if all := p.heard(s); len(all) != 1 || all[0].Message.Call != 7 || all[0].Message.Code != uint32(netloop.CodeRefused) {
 		t.Errorf("a question was answered with %+v", all)
@@ -302,7 +302,7 @@ func TestChecksOfAKindRunInTheOrderOfTheirDeclaration(t *testing.T) {
 	s := p.join("", "here")
 	p.step(1)
 	p.heard(s)
-	p.say(s, inside.Netloop.Method(question), 7, &text{})
+	p.say(s, bridge.Netloop.Method(question), 7, &text{})
 	p.step(1)
 	if all := p.heard(s); len(all) != 1 || all[0].Message.Text != "first" {
 		t.Errorf("answered with %+v", all)
@@ -349,12 +349,12 @@ func TestTheReasonOfAnInternalErrorIsLogged(t *testing.T) {
 		}
 		return n
 	}
-	p.say(s, inside.Netloop.Method(add), 1, &pair{})
+	p.say(s, bridge.Netloop.Method(add), 1, &pair{})
 	if p.step(1); lines() != 1 {
 		t.Error("the log says nothing")
 	}
 	answer = netloop.Refuse(netloop.CodeGame, "not today")
-	p.say(s, inside.Netloop.Method(add), 2, &pair{})
+	p.say(s, bridge.Netloop.Method(add), 2, &pair{})
 	if p.step(1); lines() != 0 {
 		t.Error("the log tells what the client was told")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/rpcqueue"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 )

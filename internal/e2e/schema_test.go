@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
-	"github.com/netloop/netloop/internal/golden"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/testing/golden"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -42,7 +42,7 @@ func TestGoldenFingerprint(t *testing.T) {
 		Turn int8
 		Fire bool
 	}](s, nil)
-	got := hex.EncodeToString(inside.Netloop.Schema(s).Hello().GetFingerprint())
+	got := hex.EncodeToString(bridge.Netloop.Schema(s).Hello().GetFingerprint())
 
 	block := func(name string) string { return golden.Text(t, "../../docs/WIRE.md", name) }
 	if want := strings.Join(strings.Fields(block("schema-fingerprint")), ""); got != want {
@@ -119,7 +119,7 @@ func TestLargeSchemaGoesThroughTheHandshake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := inside.Netloop.Server(server).Handler.Tables(inside.Netloop.Schema(old).Hello())
+	tables, err := bridge.Netloop.Server(server).Handler.Tables(bridge.Netloop.Schema(old).Hello())
 	if err != nil || len(tables) > 256<<10 {
 		t.Errorf("the tables take %d bytes: %v", len(tables), err)
 	}
@@ -145,8 +145,8 @@ func TestOnlyAnotherFingerprintIsToldTheTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := inside.Netloop.Server(s).Handler
-	hello := inside.Netloop.Schema(newServerBuild().schema).Hello()
+	h := bridge.Netloop.Server(s).Handler
+	hello := bridge.Netloop.Schema(newServerBuild().schema).Hello()
 	if tables, err := h.Tables(hello); err != nil || tables != nil {
 		t.Errorf("the same schema: %d bytes, %v", len(tables), err)
 	}
@@ -172,7 +172,7 @@ func TestSchemaTooLargeForItsTablesPanics(t *testing.T) {
 			t.Errorf("it says %v", v)
 		}
 	}()
-	inside.Netloop.Schema(s)
+	bridge.Netloop.Schema(s)
 }
 
 func TestTwoServersShareASchema(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/net/memnet"
 	"github.com/netloop/netloop/internal/netvar"
 	declared "github.com/netloop/netloop/internal/schema"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -68,7 +68,7 @@ func (w *lives) fatalf(format string, a ...any) {
 // lifeGame is one instance of a server, and what it was promised.
 type lifeGame struct {
 	w      *lives
-	server inside.Server
+	server bridge.Server
 	base   time.Duration // of the network's time, at its start
 	tick   uint64
 	quiet  bool
@@ -187,7 +187,7 @@ func (w *lives) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	g.server = inside.Netloop.Server(s)
+	g.server = bridge.Netloop.Server(s)
 	g.server.UseClock(lifeClock{w.net})
 	w.net.Serve(lifeDoor{g.server.Handler, g})
 	w.game = g
@@ -256,7 +256,7 @@ func (p *program) dial(secret []byte) {
 	p.session = nil
 	p.dialled++
 	now := p.dialled
-	hello := inside.Netloop.Schema(lifeSchema).Hello()
+	hello := bridge.Netloop.Schema(lifeSchema).Hello()
 	hello.Token = p.subject
 	hello.Resume = &netloopv1.Resume{Token: secret, Received: p.had, Kept: p.replica != nil, Attempt: uint64(now)}
 	link := memnet.Link{Delay: time.Duration(p.w.rng.IntN(80)) * time.Millisecond, Loss: float64(p.w.rng.IntN(3)) / 20}
@@ -274,7 +274,7 @@ func (p *program) holds() bool {
 }
 
 func decodeNumbered(m *transport.Message) (method, decoded any, err error) {
-	decoded, err = inside.Netloop.Schema(lifeSchema).DecodeOnClient(m)
+	decoded, err = bridge.Netloop.Schema(lifeSchema).DecodeOnClient(m)
 	return nil, decoded, err
 }
 
@@ -291,7 +291,7 @@ func (p *program) welcomed(s *transport.Session, w *netloopv1.Welcome) {
 		p.thrown = false
 		p.sent, p.heard, p.had = 0, 0, 0
 		p.backlog = new(transport.Backlog)
-		p.replica = netvar.NewReplica(inside.Netloop.Schema(lifeSchema).Classes())
+		p.replica = netvar.NewReplica(bridge.Netloop.Schema(lifeSchema).Classes())
 	}
 	p.older, p.secret = p.secret, w.GetResumeToken()
 	p.id, p.game, p.before = w.GetClientId(), p.w.game, p.had
@@ -313,7 +313,7 @@ func (p *program) frame() {
 	}
 	if !p.over && p.w.rng.IntN(2) == 0 {
 		p.sent++
-		m := inside.Netloop.Method(upward)
+		m := bridge.Netloop.Method(upward)
 		payload, err := m.In.Append(nil, declared.Erase(numbered{p.number, p.life, p.sent}))
 		if err != nil || !p.session.Send(transport.Message{Method: m.Queue.ID, Reliable: true, Payload: payload}) {
 			p.w.fatalf("program %d: message %d is refused: %v", p.number, p.sent, err)

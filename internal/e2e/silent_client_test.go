@@ -10,9 +10,9 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/netem"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // gaps counts the snapshots that a client missed between the first and the last
@@ -112,7 +112,7 @@ func besideSilentClients(t *testing.T) (missed uint64, worst netloop.Overload) {
 			}
 		})
 		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) { ended <- why.Code })
-	}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}}, func(s *netloop.Server) { inside.Netloop.Server(s).SetIdleTimeout(idle) })
+	}), netloop.Config{Room: netloop.RoomSpec{Rate: netloop.Hz(rate)}}, func(s *netloop.Server) { bridge.Netloop.Server(s).SetIdleTimeout(idle) })
 
 	var healthy gaps
 	var level atomic.Uint32 // the highest level of overload
@@ -156,7 +156,7 @@ func connectToVanish(t *testing.T, addr string) (vanish func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := inside.Client.NewDialer(way).(*client.Dialer)
+	d := bridge.Client.NewDialer(way).(*client.Dialer)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/logging"
 )
 
@@ -255,7 +255,7 @@ func TestAServerThatSavesIsHealthy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside.Netloop.Server(s).UseClock(virtual)
+	bridge.Netloop.Server(s).UseClock(virtual)
 	if err := s.Run(ctx); err != nil {
 		t.Errorf("Run: %v", err)
 	}

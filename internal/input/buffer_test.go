@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // wireExample is the input of the examples in the description of the wire.

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // control is a typical input, and odd has all kinds of fields.

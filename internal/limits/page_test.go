@@ -11,28 +11,28 @@ import (
 
 	_ "github.com/netloop/netloop/client" // It fills in inside.Client, and netloop inside.Netloop.
 	"github.com/netloop/netloop/internal/admin"
-	"github.com/netloop/netloop/internal/flight"
-	"github.com/netloop/netloop/internal/golden"
-	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/limits"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/inproc"
+	"github.com/netloop/netloop/internal/net/quicnet"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/net/wsnet"
+	"github.com/netloop/netloop/internal/net/wtnet"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/testing/golden"
 	"github.com/netloop/netloop/internal/token"
+	"github.com/netloop/netloop/internal/tracedump"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/door"
-	"github.com/netloop/netloop/internal/transport/gate"
-	"github.com/netloop/netloop/internal/transport/localnet"
-	"github.com/netloop/netloop/internal/transport/quicnet"
-	"github.com/netloop/netloop/internal/transport/socknet"
-	"github.com/netloop/netloop/internal/transport/webnet"
 	"github.com/netloop/netloop/internal/watchdog"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
@@ -59,10 +59,10 @@ var headings = [limits.NumParts][2]string{
 // configures, then as a packet goes.
 func packages() []func() limits.Table {
 	return []func() limits.Table{
-		inside.Netloop.Bounds, inside.Client.Bounds,
-		gate.Bounds, quicnet.Bounds, webnet.Bounds, socknet.Bounds, localnet.Bounds, door.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
-		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, web.Bounds, metrics.Bounds, slowtick.Bounds, flight.Bounds,
-		guard.Bounds, logging.Bounds, watchfile.Bounds,
+		bridge.Netloop.Bounds, bridge.Client.Bounds,
+		udpbatch.Bounds, quicnet.Bounds, wtnet.Bounds, wsnet.Bounds, inproc.Bounds, admission.Bounds, token.Bounds, transport.Bounds, rpcqueue.Bounds, input.Bounds, netvar.Bounds, room.Bounds,
+		loop.Bounds, recording.Bounds, watchdog.Bounds, admin.Bounds, web.Bounds, metrics.Bounds, slowtick.Bounds, tracedump.Bounds,
+		panicguard.Bounds, logging.Bounds, watchfile.Bounds,
 	}
 }
 

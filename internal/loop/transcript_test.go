@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // Whole ticks of a small room: who runs when, what a call sees, what changes in

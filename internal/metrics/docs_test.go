@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 const budget = time.Second / 60
@@ -113,11 +113,11 @@ func (r *fakeRoom) Messages(f Part) {
 // fakeServer is what a scrape reads.
 type fakeServer struct {
 	traffic transport.Stats
-	socket  gate.Stats
+	socket  udpbatch.Stats
 	read    int // scrapes
 }
 
-func (s *fakeServer) Socket() *gate.Stats       { return &s.socket }
+func (s *fakeServer) Socket() *udpbatch.Stats   { return &s.socket }
 func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
 func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5); s.read++ }
 func (s *fakeServer) Overload(f *Family)        { f.Set(2) }

@@ -2,9 +2,9 @@ package metrics
 
 import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
+	"github.com/netloop/netloop/internal/net/udpbatch"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/gate"
 )
 
 // source is where the values of a family come from. Whoever counts does so at its own place, in
@@ -38,7 +38,7 @@ type Room interface {
 // Server is what any goroutine may read of a server and its rooms.
 type Server interface {
 	Traffic() *transport.Stats
-	Socket() *gate.Stats
+	Socket() *udpbatch.Stats
 	Traces(*Family)
 	TimeScale(*Family)
 	Overload(*Family)
@@ -77,7 +77,7 @@ func traffic(fn func(*transport.Stats, *Family)) source {
 	return server(func(s Server, f *Family) { fn(s.Traffic(), f) })
 }
 
-func sockets(fn func(*gate.Stats, *Family)) source {
+func sockets(fn func(*udpbatch.Stats, *Family)) source {
 	return server(func(s Server, f *Family) { fn(s.Socket(), f) })
 }
 

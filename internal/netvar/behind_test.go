@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // TestReachedIsTheStateThatTheClientHas: whatever fits into a snapshot, of everything the client

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 	"github.com/netloop/netloop/internal/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // The model test: random edits, spawns, despawns, owner changes, hiding, showing, changes of what

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/netloop/netloop/internal/plain"
+	"github.com/netloop/netloop/internal/testing/refdecoder"
 )
 
 // plainScene is a pair of readers in the middle of things, and the packets of the next ticks.
@@ -88,7 +88,7 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 }
 
 // spoil damages a copy of a packet for a reader.
-func (m *plainModel) spoil(b []byte, r *plain.Reader) []byte {
+func (m *plainModel) spoil(b []byte, r *refdecoder.Reader) []byte {
 	b = bytes.Clone(b)
 	if r != nil && m.rng.IntN(2) == 0 {
 		b = b[:min(len(b), 8+m.rng.IntN(30))]

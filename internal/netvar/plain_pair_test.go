@@ -7,18 +7,18 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/plain"
+	"github.com/netloop/netloop/internal/testing/refdecoder"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // plainTables are the bytes of the SchemaTables of a table's classes.
-func plainTables(tb testing.TB, table *Table) []plain.Class {
+func plainTables(tb testing.TB, table *Table) []refdecoder.Class {
 	tb.Helper()
 	b, err := proto.Marshal(tablesOf(table))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	classes, err := plain.ReadTables(b)
+	classes, err := refdecoder.ReadTables(b)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func plainType(t *codec.Type) *netloopv1.Type {
 // plainPair is a client twice: as it is, and as docs/WIRE.md has it.
 type plainPair struct {
 	real  *Replica
-	plain *plain.Reader
+	plain *refdecoder.Reader
 	// taken is set once both have taken something damaged. Then there may be numbers in more bytes
 	// than needed, which the real reader stores and hashes so, and steps that are no float32 of
 	// their own.
@@ -71,14 +71,14 @@ type plainPair struct {
 	logged uint32    // under which number
 }
 
-func newPlainPair(table *Table, classes []plain.Class, tick uint64) *plainPair {
-	q := &plainPair{real: NewReplica(table), plain: plain.NewReader(classes, tick)}
+func newPlainPair(table *Table, classes []refdecoder.Class, tick uint64) *plainPair {
+	q := &plainPair{real: NewReplica(table), plain: refdecoder.NewReader(classes, tick)}
 	q.real.StartAt(tick)
 	return q
 }
 
 // apply gives both a packet, and compares.
-func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
+func (q *plainPair) apply(packet []byte) (Applied, refdecoder.Result, error) {
 	a, realErr := q.real.Apply(packet)
 	res, plainErr := q.plain.Apply(packet)
 	q.log.received(q, logPacket, packet, res, plainErr)
@@ -107,7 +107,7 @@ func (q *plainPair) apply(packet []byte) (Applied, plain.Result, error) {
 func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 	id, realErr := q.real.ApplyLarge(record)
 	other, events, plainErr := q.plain.ApplyLarge(record)
-	q.log.received(q, logRecord, record, plain.Result{}, plainErr)
+	q.log.received(q, logRecord, record, refdecoder.Result{}, plainErr)
 	if (realErr == nil) != (plainErr == nil) || realErr == nil && id != other {
 		return id, fmt.Errorf("record %d: the real reader says %w, the plain one %w", id, realErr, plainErr)
 	}
@@ -115,7 +115,7 @@ func (q *plainPair) applyLarge(record []byte) (id uint64, err error) {
 }
 
 // same compares all that both have, and what has begun and ended since the last comparison.
-func (q *plainPair) same(events []plain.Event) error {
+func (q *plainPair) same(events []refdecoder.Event) error {
 	var real, want []string
 	for _, e := range q.real.Events() {
 		if e.Kind != Change {
@@ -148,7 +148,7 @@ func (q *plainPair) same(events []plain.Event) error {
 	return nil
 }
 
-func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
+func (q *plainPair) sameObject(slot int, o *Object, p *refdecoder.Object) error {
 	newest := p.Newest()
 	if uint64(o.id) != p.ID || o.class.Index() != p.Class || o.life != p.Lifetime || o.owner != newest.Owner || o.Changed() != newest.Tick {
 		return fmt.Errorf("lifetime %d, owner %d, version %d; the plain reader has %x, lifetime %d, owner %d, version %d",
@@ -160,14 +160,14 @@ func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
 	leaves := q.plain.Classes[p.Class].Leaves
 	for i, v := range p.Versions {
 		values := o.hist.values(i)
-		got, want := o.class.plan.AppendValues(nil, &values), plain.AppendFields(nil, leaves, v.Fields)
+		got, want := o.class.plan.AppendValues(nil, &values), refdecoder.AppendFields(nil, leaves, v.Fields)
 		// Lists that came with numbers longer than need be are stored so.
 		if string(got) != string(want) {
-			fields, err := plain.ReadFields(got, leaves)
+			fields, err := refdecoder.ReadFields(got, leaves)
 			if err != nil {
 				return err
 			}
-			got = plain.AppendFields(nil, leaves, fields)
+			got = refdecoder.AppendFields(nil, leaves, fields)
 		}
 		if o.hist.tick(i) != v.Tick || string(got) != string(want) {
 			return fmt.Errorf("version %d is %x; of the plain reader version %d is %x", o.hist.tick(i), got, v.Tick, want)
@@ -180,7 +180,7 @@ func (q *plainPair) sameObject(slot int, o *Object, p *plain.Object) error {
 	if err != nil {
 		return err
 	}
-	if want := plain.AppendFields(nil, leaves, newest.Fields); string(shown) != string(want) {
+	if want := refdecoder.AppendFields(nil, leaves, newest.Fields); string(shown) != string(want) {
 		return fmt.Errorf("shows %x, the plain reader %x", shown, want)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/plain"
+	"github.com/netloop/netloop/internal/testing/refdecoder"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
@@ -28,7 +28,7 @@ func TestPlainReaderAgreesOnTables(t *testing.T) {
 		}
 		spoiled := codecType(&netloopv1.Type{Kind: netloopv1.TypeKind_TYPE_KIND_STRUCT, Fields: table.GetFields()})
 		_, realErr := BindClass("c", nil, spoiled, new(codec.Budget))
-		_, plainErr := plain.ReadTables(b)
+		_, plainErr := refdecoder.ReadTables(b)
 		if (realErr == nil) != (plainErr == nil) {
 			t.Errorf("seed %d: the real reader says %v, the plain one %v", seed, realErr, plainErr)
 		}

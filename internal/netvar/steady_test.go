@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // herd is a world in which nearly everything moves in every tick, so that objects are steady, and

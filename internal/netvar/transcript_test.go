@@ -11,7 +11,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // The transcript says what some simulations send, as a sum of all bytes, and what that takes: one

@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/netloop/netloop/internal/nodetest"
-	"github.com/netloop/netloop/internal/plain"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/nodetest"
+	"github.com/netloop/netloop/internal/testing/refdecoder"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // The reader in TypeScript (clients/ts/src/state), which is written from docs/WIRE.md as well, gets
@@ -100,7 +100,7 @@ func (l *worldLog) join(q *plainPair) {
 }
 
 // received logs bytes that a client has had, and what they have made of the plain reader.
-func (l *worldLog) received(q *plainPair, entry byte, b []byte, res plain.Result, err error) {
+func (l *worldLog) received(q *plainPair, entry byte, b []byte, res refdecoder.Result, err error) {
 	if l == nil {
 		return
 	}

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/rpcqueue"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -129,7 +129,7 @@ func (b *books) question(s *guest) {
 		Kind: transport.MessageArrived, Session: s.Session, Decoded: &order{N: int32(b.calls)},
 		Message: transport.Message{Method: m, Call: b.calls, Stage: uint8(stage), Reliable: true},
 	}
-	if declared, ok := inside.Netloop.Schema(policies).Method(m); ok {
+	if declared, ok := bridge.Netloop.Schema(policies).Method(m); ok {
 		a.Method = declared
 	}
 	if !s.Inbox().Push(a) {

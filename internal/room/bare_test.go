@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -19,7 +19,7 @@ import (
 type bare struct {
 	t      testing.TB
 	s      *netloop.Server
-	server inside.Server
+	server bridge.Server
 	room   *room.Room
 	played *netloop.Room // the same, as the game sees it
 	tick   uint64
@@ -58,7 +58,7 @@ func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bare{t: t, s: s, server: inside.Netloop.Server(s)}
+	b := &bare{t: t, s: s, server: bridge.Netloop.Server(s)}
 	b.room = b.server.Room
 	if err := b.inspect(func(tick *netloop.Tick) { b.played = tick.Room() }); err != nil {
 		t.Fatal(err)
@@ -67,10 +67,10 @@ func newBareOf(t testing.TB, cfg netloop.Config, g netloop.Game) *bare {
 }
 
 // idOf and nameOf are those of an RPC or a call.
-func idOf(descriptor any) uint32   { return inside.Netloop.Method(descriptor).Queue.ID }
-func nameOf(descriptor any) string { return inside.Netloop.Method(descriptor).Queue.Name }
+func idOf(descriptor any) uint32   { return bridge.Netloop.Method(descriptor).Queue.ID }
+func nameOf(descriptor any) string { return bridge.Netloop.Method(descriptor).Queue.Name }
 
-func hello(s *netloop.Schema) *netloopv1.Hello { return inside.Netloop.Schema(s).Hello() }
+func hello(s *netloop.Schema) *netloopv1.Hello { return bridge.Netloop.Schema(s).Hello() }
 
 // inspect calls fn with a live tick between two ticks.
 func (b *bare) inspect(fn func(*netloop.Tick)) error {

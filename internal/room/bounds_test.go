@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -23,8 +23,8 @@ func TestTheEndsOfRangesAreAllowed(t *testing.T) {
 	} {
 		netloop.NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, name, o)
 	}
-	if k := netloop.NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, "none"); inside.Netloop.Method(k).Timeout != 10*time.Second {
-		t.Errorf("a call without a timeout waits for %v", inside.Netloop.Method(k).Timeout)
+	if k := netloop.NewCall[struct{ N uint64 }, struct{ N uint64 }](sc, "none"); bridge.Netloop.Method(k).Timeout != 10*time.Second {
+		t.Errorf("a call without a timeout waits for %v", bridge.Netloop.Method(k).Timeout)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/testing/proctest"
 )
 
 // Twenty hostile clients of a hundred, over 10 000 objects, move the 99th percentile of what ticks

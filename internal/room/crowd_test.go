@@ -11,7 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/room"
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
 )
 

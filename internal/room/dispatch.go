@@ -4,8 +4,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -175,8 +175,8 @@ func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
 
 var errPanicked = errors.New("netloop: the handler panicked")
 
-func handlerOf(m *rpcqueue.Method) *guard.Place {
-	return &guard.Place{Kind: guard.Handler, Name: m.Name}
+func handlerOf(m *rpcqueue.Method) *panicguard.Place {
+	return &panicguard.Place{Kind: panicguard.Handler, Name: m.Name}
 }
 
 // maxRefusals is how many calls of one client that do not reach a handler are answered in a

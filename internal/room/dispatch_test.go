@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -33,7 +33,7 @@ func newHandover(tb testing.TB, readers int) *handover {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	server := inside.Netloop.Server(s)
+	server := bridge.Netloop.Server(s)
 	h.room = server.Room
 	var sessions []*guest
 	for range readers {
@@ -56,7 +56,7 @@ func newHandover(tb testing.TB, readers int) *handover {
 			for n := range push {
 				for range n {
 					session.Inbox().Push(transport.Arrival{
-						Kind: transport.MessageArrived, Session: session.Session, Method: inside.Netloop.Method(bareWords), Decoded: message,
+						Kind: transport.MessageArrived, Session: session.Session, Method: bridge.Netloop.Method(bareWords), Decoded: message,
 						Message: transport.Message{Method: idOf(bareWords), Reliable: true},
 					})
 				}

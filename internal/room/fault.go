@@ -3,9 +3,9 @@ package room
 import (
 	"fmt"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 )
 
 // reportFaults says what went wrong in systems: a panic when it is news, and when a
@@ -34,7 +34,7 @@ func (r *Room) Quarantined() int { return int(r.quarantined.Load()) }
 // misuses is what the checks of Config have found.
 type misuses struct {
 	tell func(text string) // nil is the log
-	said guard.Throttle[misuse]
+	said panicguard.Throttle[misuse]
 }
 
 // misuse is a kind of it, of one field. There are at most two of each field of the schema.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -111,7 +111,7 @@ var allHangs = map[string]hangs{
 
 // steerBoth brings the server an input of each client for a step that comes soon.
 func steerBoth(b *bare, guests [2]*guest) {
-	codec := &inside.Netloop.Input(hangInput).InputCodec
+	codec := &bridge.Netloop.Input(hangInput).InputCodec
 	for _, g := range guests {
 		ring := input.NewRing(codec.Form(), time.Second/60)
 		_ = schema.CaptureInput(codec, &steer{Turn: 1}, ring.Add(100, input.View{From: 100, To: 101}))

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/netloop/netloop/internal/guard"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -36,8 +36,8 @@ var errGivenUp = errors.New("netloop: the room was given up, because it hung")
 // CallAside is Call for a hook on any other goroutine.
 func (r *Room) CallAside(hook string, fn func() error) error { return called(&r.aside, hook, fn) }
 
-func called(g *guard.Guard, hook string, fn func() error) (err error) {
-	defer g.Recover(&guard.Place{Name: hook}, func(panicked error) { err = &hookPanic{panicked} })
+func called(g *panicguard.Guard, hook string, fn func() error) (err error) {
+	defer g.Recover(&panicguard.Place{Name: hook}, func(panicked error) { err = &hookPanic{panicked} })
 	return fn()
 }
 
@@ -48,10 +48,10 @@ func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 
 // reason is what a client may read of a hook's error. The log is told of one that is the
 // server's own business, unless it has been.
-func (r *Room) reason(hook string, err error, g *guard.Guard, about ...any) (transport.Code, string) {
+func (r *Room) reason(hook string, err error, g *panicguard.Guard, about ...any) (transport.Code, string) {
 	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {
-		g.Failed(&guard.Place{Name: hook}, err, about...)
+		g.Failed(&panicguard.Place{Name: hook}, err, about...)
 	}
 	return declined.Code, declined.Text
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -28,7 +28,7 @@ type inputs struct {
 	times    []tickTime    // by tick: netvar.Horizon of them
 	orphans  uint64        // packets without a handler
 	running  input.Due     // scratch
-	place    guard.Place
+	place    panicguard.Place
 	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
 }
 
@@ -59,7 +59,7 @@ func (r *Room) HandleInput(in *schema.Input, fn InputHandler) error {
 // prepareInputs makes what is needed if the schema declares an input.
 func (r *Room) prepareInputs() {
 	in := &r.inputs
-	in.place = guard.Place{Kind: guard.Handler, Name: "input"}
+	in.place = panicguard.Place{Kind: panicguard.Handler, Name: "input"}
 	if in.declared = r.schema.Input(); in.declared != nil {
 		in.reader, in.times = input.NewReader(in.declared.Form(), r.inputRepeats()), make([]tickTime, netvar.Horizon)
 	}

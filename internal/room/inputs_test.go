@@ -16,9 +16,9 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/input"
-	"github.com/netloop/netloop/internal/inside"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/schema"
@@ -105,7 +105,7 @@ func (p *pilots) join() *pilot {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	c := &inside.Netloop.Input(inputControls).InputCodec
+	c := &bridge.Netloop.Input(inputControls).InputCodec
 	s := &pilot{guest: newGuest(adm), ring: input.NewRing(c.Form(), time.Second/60), codec: c}
 	p.all = append(p.all, s)
 	return s

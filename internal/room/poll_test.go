@@ -12,7 +12,7 @@ import (
 	logtest "go.uber.org/zap/zaptest/observer"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
@@ -204,7 +204,7 @@ func TestAMessageWhoseClientHasLeftCountsAsClientGone(t *testing.T) {
 	b := newBareAs(t, netloop.Config{Log: logging.Slog(zap.New(core))}, func(r *netloop.Room) {
 		bareWords.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ N uint64 }) error { ran++; return nil })
 	})
-	if err := b.room.Post(rpcqueue.Item{Method: &inside.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
+	if err := b.room.Post(rpcqueue.Item{Method: &bridge.Netloop.Method(bareWords).Queue, From: 99, Msg: &struct{ N uint64 }{}}); err != nil {
 		t.Fatal(err)
 	}
 	b.step()
@@ -226,7 +226,7 @@ func TestACallWithoutRoomIsAnswered(t *testing.T) {
 	s := b.join()
 	b.step()
 	peer, link := transport.NewSession(transport.SessionConfig{Client: true, Inbox: transport.NewInbox(0, nil)})
-	question, err := inside.Netloop.Method(bareBig).In.Append(nil, &struct{ N uint64 }{1})
+	question, err := bridge.Netloop.Method(bareBig).In.Append(nil, &struct{ N uint64 }{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,17 +383,17 @@ func TestCallThatCannotBeAnsweredSaysWhy(t *testing.T) {
 		return codes[0]
 	}
 	b.step()
-	if c := ask(inside.Netloop.Method(bareNobody), 0, 0); c != netloop.CodeUnknownMethod {
+	if c := ask(bridge.Netloop.Method(bareNobody), 0, 0); c != netloop.CodeUnknownMethod {
 		t.Errorf("a call without a handler got %v", c)
 	}
-	if c := ask(inside.Netloop.Method(bareBig), netloop.PreUpdate, 0); c != netloop.CodeStageNotAllowed {
+	if c := ask(bridge.Netloop.Method(bareBig), netloop.PreUpdate, 0); c != netloop.CodeStageNotAllowed {
 		t.Errorf("a call at another stage got %v", c)
 	}
-	if c := ask(inside.Netloop.Method(bareBig), 0, 1); c != 0 {
+	if c := ask(bridge.Netloop.Method(bareBig), 0, 1); c != 0 {
 		t.Errorf("a call got %v", c)
 	}
 	// An answer beyond what the wire carries is an error, not silence.
-	if c := ask(inside.Netloop.Method(bareBig), 0, transport.MaxPayload+1); c != netloop.CodeInternal {
+	if c := ask(bridge.Netloop.Method(bareBig), 0, transport.MaxPayload+1); c != netloop.CodeInternal {
 		t.Errorf("a call whose answer is too large got %v", c)
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"runtime/trace"
 	"strconv"
 
-	"github.com/netloop/netloop/internal/flight"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/tracedump"
 )
 
 // reportEvery is after how many ticks the room's plain counters go to the
@@ -111,7 +111,7 @@ func (r *Room) observeTick(rec *loop.Record) {
 	}
 	blame := r.slow.Observe(rec, &f)
 	if d := r.flight; d != nil && rec.Duration > r.spec.Rate.Period() {
-		d.Slow(flight.Tick{Number: rec.Tick, Start: rec.Start, Wall: r.in.Wall, Duration: rec.Duration, System: blame.Name})
+		d.Slow(tracedump.Tick{Number: rec.Tick, Start: rec.Start, Wall: r.in.Wall, Duration: rec.Duration, System: blame.Name})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
-	"github.com/netloop/netloop/internal/inside"
+	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
@@ -36,7 +36,7 @@ func TestEveryCounterOfTheRoomIsAMetric(t *testing.T) {
 	b.join()
 	b.join()
 	b.step()
-	words := &inside.Netloop.Method(bareWords).Queue
+	words := &bridge.Netloop.Method(bareWords).Queue
 	for range 2 {
 		b.room.Queue().Push(rpcqueue.Item{Method: words, Stage: loop.Update, Msg: &word{}})
 	}

@@ -25,15 +25,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/netloop/netloop/internal/flight"
-	"github.com/netloop/netloop/internal/guard"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netvar"
 	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/tracedump"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/watchdog"
 )
@@ -121,7 +121,7 @@ type Spec struct {
 	KeepDropped time.Duration
 	SameSubject SameSubject
 	LostAfter   time.Duration // of silence a connection counts as lost, in game time
-	MaxRewind   time.Duration // see sight.go; 0 or less: nobody looks back
+	MaxRewind   time.Duration // see viewcheck.go; 0 or less: no rewinds
 	CloseEmpty  time.Duration // without anybody, in game time, it closes; 0 or less is never
 	Sleep       bool          // it runs no ticks while there is nothing to do: see sleep.go
 }
@@ -198,8 +198,8 @@ type Room struct {
 	from       *Client          // whose message, join or leave is being handled
 	owing      *Answer          // what the running handler answers later
 	unsaid     uint64           // calls that reached no handler, and got no answer
-	guard      guard.Guard      // of the game's functions, on this goroutine
-	aside      guard.Guard      // of those that run on others
+	guard      panicguard.Guard // of the game's functions, on this goroutine
+	aside      panicguard.Guard // of those that run on others
 	misuses    misuses
 	loop       Loop
 	now        *loop.Now
@@ -238,10 +238,10 @@ type Room struct {
 	stall     stall
 	sleep     sleep
 	visits    visits
-	limits    guard.Throttle[rpcqueue.Rung] // of what the log is told of them
-	slow      *slowtick.Log                 // nil without Detail
-	earliness []time.Duration               // scratch of reportMargins
-	flight    *flight.Dumper                // nil without traces
+	limits    panicguard.Throttle[rpcqueue.Rung] // of what the log is told of them
+	slow      *slowtick.Log                      // nil without Detail
+	earliness []time.Duration                    // scratch of reportMargins
+	flight    *tracedump.Dumper                  // nil without traces
 	watchdog  *watchdog.Watchdog
 	paces     func() (loop.Clock, loop.Schedule) // which tick runs when
 	ended     atomic.Pointer[transport.Closed]   // why, from the beginning of its end
@@ -305,7 +305,7 @@ func (r *Room) Discard() {
 }
 
 // Trace hands slow ticks to a flight recorder, before the first tick.
-func (r *Room) Trace(d *flight.Dumper) { r.flight = d }
+func (r *Room) Trace(d *tracedump.Dumper) { r.flight = d }
 
 // The parts that the game's own view of a room works on.
 
@@ -319,7 +319,7 @@ func (r *Room) Schema() *schema.Schema { return r.schema }
 func (r *Room) World() *netvar.World { return r.world }
 
 // Guard returns what the game's functions run below, on the room's goroutine.
-func (r *Room) Guard() *guard.Guard { return &r.guard }
+func (r *Room) Guard() *panicguard.Guard { return &r.guard }
 
 // Log returns the log of the running tick.
 func (r *Room) Log() *slog.Logger { return r.log }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // Connections are admitted, enter in any order, take over, change their role, show tickets and

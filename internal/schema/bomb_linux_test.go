@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/netloop/netloop/internal/proctest"
+	"github.com/netloop/netloop/internal/testing/proctest"
 	"github.com/netloop/netloop/internal/transport"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	arenav1 "github.com/netloop/netloop/examples/arena/proto/arena/v1"
 	"github.com/netloop/netloop/internal/codec"
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // The worked state of docs/WIRE.md.

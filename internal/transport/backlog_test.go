@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/netloop/netloop/internal/seeds"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 // mate is one side of a client's life over several connections: what it sends and has had.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/golden"
+	"github.com/netloop/netloop/internal/testing/golden"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

@@ -3,8 +3,8 @@ package transport
 import (
 	"testing"
 
-	"github.com/netloop/netloop/internal/golden"
 	"github.com/netloop/netloop/internal/input"
+	"github.com/netloop/netloop/internal/testing/golden"
 )
 
 // What docs/WIRE.md says of a limit of the wire is so.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netloop/netloop/internal/seeds"
-	"github.com/netloop/netloop/internal/transport/memnet"
+	"github.com/netloop/netloop/internal/net/memnet"
+	"github.com/netloop/netloop/internal/testing/seeds"
 )
 
 const ms = time.Millisecond

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/net/memnet"
 	"github.com/netloop/netloop/internal/transport"
-	"github.com/netloop/netloop/internal/transport/memnet"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 

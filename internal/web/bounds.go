@@ -2,7 +2,7 @@ package web
 
 import (
 	"github.com/netloop/netloop/internal/limits"
-	"github.com/netloop/netloop/internal/transport/door"
+	"github.com/netloop/netloop/internal/net/admission"
 )
 
 // Bounds are the rows of this package in docs/LIMITS.md.
@@ -17,7 +17,7 @@ func Bounds() limits.Table {
 			Counter: `netloop_web_connections_refused_total{reason="full"}`, Full: "one of the site that is quiet is closed, or else the newcomer",
 		},
 		{
-			Name: "… new ones of a site, and of all", Default: door.TollRates(MaxConns), Unit: "a second",
+			Name: "… new ones of a site, and of all", Default: admission.TollRates(MaxConns), Unit: "a second",
 			Counter: `netloop_web_connections_refused_total{reason="rate"}`, Full: "closed before TLS",
 		},
 		{

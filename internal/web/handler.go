@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/netloop/netloop/clients/ts"
-	"github.com/netloop/netloop/internal/pool"
+	"github.com/netloop/netloop/internal/connlimit"
 )
 
 // clientFile is where every server with pages serves the client that fits it.
@@ -87,7 +87,7 @@ func (h *handler) socketFor(host string) string {
 // forwarded returns the request of a proxy with the address for which it asks, whose site pays for
 // it; any other request as it is. It returns nil if the site may not ask now.
 func (h *handler) forwarded(r *http.Request) *http.Request {
-	peer := addrOf(pool.Of(r.Context()).RemoteAddr())
+	peer := addrOf(connlimit.Of(r.Context()).RemoteAddr())
 	from := h.cfg.Proxies.client(peer, r.Header)
 	if from == peer {
 		return r
@@ -96,7 +96,7 @@ func (h *handler) forwarded(r *http.Request) *http.Request {
 	if !h.pays(at) {
 		return nil
 	}
-	if !pool.Of(r.Context()).Belongs(at) {
+	if !connlimit.Of(r.Context()).Belongs(at) {
 		h.cfg.Counts.Conns.Add(1)
 		return nil
 	}
@@ -107,7 +107,7 @@ func (h *handler) forwarded(r *http.Request) *http.Request {
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer pool.Of(r.Context()).Work()()
+	defer connlimit.Of(r.Context()).Work()()
 	if !plainHost(r.Host) {
 		http.Error(w, "this is no host", http.StatusBadRequest)
 		return

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/netloop/netloop/internal/pool"
-	"github.com/netloop/netloop/internal/transport/door"
-	"github.com/netloop/netloop/internal/transport/origin"
+	"github.com/netloop/netloop/internal/connlimit"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/origin"
 )
 
 // The limits on what a connection may cost. Requests here are one line and a few headers, and
@@ -91,7 +91,7 @@ type Server struct {
 
 // Listen reads the files and binds the address. The error names the address and what can be done.
 func Listen(cfg Config) (*Server, error) {
-	toll := door.NewToll(MaxConns)
+	toll := admission.NewToll(MaxConns)
 	pays := func(at net.Addr) bool {
 		pays := toll.Pay(at)
 		if !pays {
@@ -114,15 +114,15 @@ func Listen(cfg Config) (*Server, error) {
 	cfg.Origins.Serves(scheme(cfg.TLS), ln.Addr())
 	return &Server{
 		tls: cfg.TLS != nil,
-		listener: pool.New(narrow{ln}, pool.Config{
-			Max: connsFor(pool.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
+		listener: connlimit.New(narrow{ln}, connlimit.Config{
+			Max: connsFor(connlimit.Files()), PerSite: maxPerSite, Closed: func() { cfg.Counts.Conns.Add(1) },
 			Proxy: proxy, Welcome: func(at net.Addr) bool { return proxy(at) || pays(at) },
 		}),
 		http: &http.Server{
 			Handler:        h,
 			TLSConfig:      cfg.TLS,
 			Protocols:      http1(),
-			ConnContext:    pool.With,
+			ConnContext:    connlimit.With,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,

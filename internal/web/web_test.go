@@ -22,7 +22,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netloop/netloop/internal/certificate"
-	"github.com/netloop/netloop/internal/transport/origin"
+	"github.com/netloop/netloop/internal/net/origin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

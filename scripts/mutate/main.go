@@ -40,8 +40,8 @@ var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlo
 // unchanged are folders below those that no server and no client runs: references, generators,
 // tests, and declarations without code.
 var unchanged = []string{
-	"internal/browser", "internal/build", "internal/cubes", "internal/cubes/cmd", "internal/cubes/rigid", "internal/e2e",
-	"internal/golden", "internal/inside", "internal/limits", "internal/plain", "internal/seeds",
+	"internal/browser", "internal/build", "internal/testing/cubes", "internal/testing/cubes/cmd", "internal/testing/rigid", "internal/e2e",
+	"internal/testing/golden", "internal/bridge", "internal/limits", "internal/testing/refdecoder", "internal/testing/seeds",
 }
 
 // defaults of the flags, and how low the share may be.

@@ -1,0 +1,10 @@
+package connlimit
+
+import "golang.org/x/sys/unix"
+
+// Files is how many files this process may open.
+func Files() (uint64, error) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return limit.Cur, err
+}

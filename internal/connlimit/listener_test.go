@@ -1,0 +1,245 @@
+package connlimit
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"testing"
+)
+
+// bare is a connection that knows whether it is closed.
+type bare struct {
+	net.Conn
+	host   byte
+	closed int
+}
+
+func (b *bare) Close() error         { b.closed++; return nil }
+func (b *bare) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, b.host)} }
+
+// queue is a listener with some connections, and then an error.
+type queue struct {
+	net.Listener
+	all []*bare
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	if len(q.all) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := q.all[0]
+	q.all = q.all[1:]
+	return c, nil
+}
+
+// The connection that has been quiet for longest goes first; one that has just been answered is
+// the newest; one that is busy stays, and while all are busy nobody else comes in.
+func TestTheQuietestConnectionGoesFirst(t *testing.T) {
+	var all [6]bare
+	q := &queue{}
+	for i := range all {
+		q.all = append(q.all, &all[i])
+	}
+	closed := 0
+	p := New(q, Config{Max: 2, Closed: func() { closed++ }})
+	accept := func() *Conn {
+		t.Helper()
+		c, err := p.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.(*Conn)
+	}
+	a, b := accept(), accept()
+	a.Work()()    // Now b has been quiet for longer.
+	c := accept() // in the place of b
+	if all[1].closed != 1 || all[0].closed != 0 || closed != 1 {
+		t.Errorf("closed are %+v", all)
+	}
+	b.Work()() // It is gone already.
+	busy, ended := a.Work(), c.Work()
+	_ = c.Close() // while its page is made
+	ended()
+	d := accept()
+	if d.Work(); all[3].closed != 0 || closed != 1 {
+		t.Errorf("closed are %+v", all)
+	}
+	_, err := p.Accept() // All are busy: the rest of the queue is turned away.
+	if !errors.Is(err, net.ErrClosed) || all[4].closed != 1 || all[5].closed != 1 || closed != 3 {
+		t.Errorf("%v, closed are %+v", err, all)
+	}
+	busy()
+	if _ = a.Close(); p.quiet.Len() != 0 || p.busy.Len() != 1 {
+		t.Errorf("%d are quiet, %d busy", p.quiet.Len(), p.busy.Len())
+	}
+	_ = a.Close() // counts once
+	if p.quiet.Len() != 0 || p.busy.Len() != 1 {
+		t.Errorf("%d are quiet, %d busy", p.quiet.Len(), p.busy.Len())
+	}
+}
+
+// full makes a pool that is full of quiet connections, which say where they come from.
+func full(hosts ...byte) (p *Pool, all []*bare, come func(host byte) bool) {
+	p = New(nil, Config{Max: len(hosts), Closed: func() {}})
+	come = func(host byte) bool {
+		b := &bare{host: host}
+		all = append(all, b)
+		return p.admit(b) != nil
+	}
+	for _, host := range hosts {
+		come(host)
+	}
+	return p, all, come
+}
+
+// Who has many connections makes room for who has few, and for its own: a crowd from one place
+// moves nobody else.
+func TestASiteWithManyConnectionsMakesRoom(t *testing.T) {
+	_, all, come := full(1, 2, 2, 2, 1)
+	if !come(3) || all[1].closed != 1 || all[0].closed != 0 {
+		t.Errorf("a newcomer is not let in for the oldest of the most: %+v", all)
+	}
+	if !come(2) || all[2].closed != 1 || all[0].closed != 0 {
+		t.Errorf("a newcomer of the site with the most does not take a place of its own: %+v", all)
+	}
+}
+
+// A site all of whose connections are busy gets none of others that have fewer.
+func TestABusySiteTakesNobodysPlace(t *testing.T) {
+	p, all, come := full(1, 2, 2)
+	for e := p.quiet.Front(); e != nil; {
+		c := e.Value.(*Conn)
+		if e = e.Next(); c.site != siteOf(all[0].RemoteAddr()) {
+			c.Work()
+		}
+	}
+	if come(2) || all[0].closed != 0 {
+		t.Error("a site with more connections has closed one of a site with fewer")
+	}
+	if !come(3) || all[0].closed != 1 {
+		t.Error("an equal of the quiet one is not let in")
+	}
+}
+
+// A connection that has left the pool is bounded by somebody else, and counts no more.
+func TestWhoHasLeftIsNotBounded(t *testing.T) {
+	p, all, come := full(1)
+	c := p.quiet.Front().Value.(*Conn)
+	if !c.Leave() || c.Leave() || !come(2) || all[0].closed != 0 || p.quiet.Len() != 1 {
+		t.Errorf("%d are open, closed are %+v", p.quiet.Len(), all)
+	}
+	if err := c.Close(); err != nil || p.quiet.Len() != 1 || all[0].closed != 1 {
+		t.Errorf("%v, %d are open", err, p.quiet.Len())
+	}
+}
+
+// Who is not welcome costs nothing, and nobody goes for it.
+func TestWhoIsNotWelcomeGoesAtOnce(t *testing.T) {
+	p, all, come := full(1)
+	p.cfg.Welcome = func(at net.Addr) bool { return siteOf(at) != siteOf(all[0].RemoteAddr()) }
+	if come(1) || all[0].closed != 0 {
+		t.Error("somebody is let in who is not welcome")
+	}
+	if !come(2) {
+		t.Error("somebody is kept out who is welcome")
+	}
+}
+
+// A request knows its connection, with TLS around it too.
+func TestARequestKnowsItsConnection(t *testing.T) {
+	c := &Conn{}
+	for _, around := range []net.Conn{c, tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS13})} {
+		if Of(With(t.Context(), around)) != c {
+			t.Errorf("of %T there is another", around)
+		}
+	}
+	if Of(t.Context()) != nil {
+		t.Error("a request of nowhere has a connection")
+	}
+}
+
+// work makes all connections of a site busy.
+func work(p *Pool, host byte) {
+	for e := p.quiet.Front(); e != nil; {
+		c := e.Value.(*Conn)
+		if e = e.Next(); c.site == siteOf((&bare{host: host}).RemoteAddr()) {
+			c.Work()
+		}
+	}
+}
+
+// closed are the hosts of connections that were closed, in the order in which they came.
+func closed(all []*bare) (hosts []byte) {
+	for _, b := range all {
+		for range b.closed {
+			hosts = append(hosts, b.host)
+		}
+	}
+	return hosts
+}
+
+// A site whose answers take all connections makes room for others, its oldest answer first, until
+// they have about as many; it gets none of theirs, and a quiet connection of a small site stays.
+func TestASiteWithManyAnswersMakesRoom(t *testing.T) {
+	p, all, come := full(1, 1, 2, 1, 1, 1)
+	work(p, 1)
+	if !come(3) || all[0].closed != 1 || len(closed(all)) != 1 {
+		t.Errorf("a newcomer closes %v", closed(all))
+	}
+	work(p, 3)
+	if come(1) || len(closed(all)) != 1 {
+		t.Errorf("a newcomer of the site with the most closes %v", closed(all))
+	}
+	for range 2 {
+		come(3)
+		work(p, 3)
+	}
+	if got := closed(all); string(got) != "\x01\x01" || all[1].closed != 1 {
+		t.Errorf("further ones close %v", got)
+	}
+	if come(3) {
+		t.Error("a site gets more than the one that had the most")
+	}
+}
+
+// A site has at most so many connections, however much room there is: it closes a quiet one of its
+// own for a newcomer, and none of others.
+func TestConnectionsOfASiteAreBounded(t *testing.T) {
+	p, all, come := full(2, 1, 1, 0, 0, 0)
+	p.cfg.PerSite = 3
+	if !come(1) || len(closed(all)) != 1 {
+		t.Errorf("below its bound a site closes %v", closed(all))
+	}
+	p.cfg.Max++
+	if !come(1) || all[1].closed != 1 || all[0].closed != 0 {
+		t.Errorf("at its bound a site closes %v", closed(all))
+	}
+	work(p, 1)
+	if come(1) || !come(3) || p.sites[siteOf(all[1].RemoteAddr())] != 3 {
+		t.Errorf("a site has %d connections, at most 3 are allowed", p.sites[siteOf(all[1].RemoteAddr())])
+	}
+}
+
+// The connection of a proxy is of no site until it is known for whom it asks, and then of that one,
+// which has a bound.
+func TestAProxysConnectionIsOfItsClientsSite(t *testing.T) {
+	p, _, come := full(1, 1, 7, 7, 7)
+	p.cfg.Max, p.cfg.PerSite = 9, 2
+	at := func(host byte) net.Addr { return (&bare{host: host}).RemoteAddr() }
+	p.cfg.Proxy = func(from net.Addr) bool { return siteOf(from) == siteOf(at(9)) }
+	for range 3 {
+		if !come(9) || p.sites[siteOf(at(9))] != 0 {
+			t.Fatal("a proxy has a site of its own")
+		}
+	}
+	c := p.quiet.Back().Value.(*Conn)
+	if c.Belongs(at(1)) || !c.Belongs(at(5)) || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 1 || p.sites[siteOf(at(1))] != 2 {
+		t.Errorf("the sites have %v", p.sites)
+	}
+	if c.Leave(); p.sites[siteOf(at(5))] != 0 || !c.Belongs(at(5)) || p.sites[siteOf(at(5))] != 0 {
+		t.Errorf("when it has left they have %v", p.sites)
+	}
+	if len(p.sites) != 2 { // Those of the hosts 1 and 7.
+		t.Errorf("a site without connections is kept: %v", p.sites)
+	}
+}

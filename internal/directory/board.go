@@ -1,0 +1,181 @@
+package directory
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// BoardGap is the least time between two lists of a board: whoever reads or watches sees what was
+// posted so much later at most.
+const BoardGap = 50 * time.Millisecond
+
+// Board is what rooms post of themselves for others to find: entries by the numbers of the rooms,
+// which nobody changes once they are posted. Readers get a list of all as they were at one moment,
+// made anew at most once in each BoardGap, so that reading costs no room anything. Any goroutine
+// may use it.
+type Board[E any] struct {
+	list atomic.Pointer[[]Posted[E]] // in the order of the numbers; nobody changes one
+
+	mu      sync.Mutex
+	changed map[uint64]*E // since the list was made; nil takes an entry out
+	made    time.Duration
+	ever    bool // a list was made
+
+	watches  []*Watch[E]
+	watched  atomic.Bool   // there are some
+	woken    chan struct{} // of size 1: something has changed since Tell
+	telling  sync.Mutex    // one tells at a time
+	told     time.Duration // under telling
+	toldEver bool
+}
+
+// Posted is an entry of a board.
+type Posted[E any] struct {
+	Number uint64
+	Entry  *E
+}
+
+// Watch is somebody who is told of changes.
+type Watch[E any] struct {
+	seen []Posted[E]
+	tell func(was, is []Posted[E]) bool
+}
+
+// NewBoard makes an empty board.
+func NewBoard[E any]() *Board[E] {
+	b := &Board[E]{changed: map[uint64]*E{}, woken: make(chan struct{}, 1)}
+	b.list.Store(new([]Posted[E]))
+	return b
+}
+
+// Post puts up the entry of a room, instead of the one that it had; nil takes that down.
+func (b *Board[E]) Post(number uint64, e *E) {
+	b.mu.Lock()
+	b.changed[number] = e
+	b.mu.Unlock()
+	if b.watched.Load() {
+		b.Wake()
+	}
+}
+
+// List returns the entries, in the order of their rooms' numbers.
+func (b *Board[E]) List(now time.Duration) []Posted[E] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.changed) > 0 && (!b.ever || now-b.made >= BoardGap) {
+		b.made, b.ever = now, true
+		next := b.nextLocked(*b.list.Load())
+		b.list.Store(&next)
+	}
+	return *b.list.Load()
+}
+
+// nextLocked makes a list of the one before and what has changed.
+func (b *Board[E]) nextLocked(was []Posted[E]) []Posted[E] {
+	next := append(make([]Posted[E], 0, len(was)+len(b.changed)), was...)
+	var added []Posted[E]
+	gone := false
+	for number, e := range b.changed {
+		gone = gone || e == nil
+		i, known := slices.BinarySearchFunc(was, number, func(p Posted[E], n uint64) int { return cmp.Compare(p.Number, n) })
+		if known {
+			next[i].Entry = e
+		} else {
+			added = append(added, Posted[E]{number, e})
+		}
+	}
+	clear(b.changed)
+	next = append(next, added...)
+	if gone {
+		next = slices.DeleteFunc(next, func(p Posted[E]) bool { return p.Entry == nil })
+	}
+	if len(added) > 0 {
+		slices.SortFunc(next, func(a, b Posted[E]) int { return cmp.Compare(a.Number, b.Number) })
+	}
+	return next
+}
+
+// Watch lets Tell call tell with the list that it was called with last and the newest one, where
+// they differ; at first with an empty one. It is asked again later if it reports false.
+func (b *Board[E]) Watch(tell func(was, is []Posted[E]) bool) *Watch[E] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := &Watch[E]{tell: tell}
+	b.watches = append(slices.Clip(b.watches), w)
+	b.watched.Store(true)
+	b.Wake()
+	return w
+}
+
+// Unwatch ends a watch.
+func (b *Board[E]) Unwatch(w *Watch[E]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watches = slices.DeleteFunc(slices.Clone(b.watches), func(other *Watch[E]) bool { return other == w })
+	b.watched.Store(len(b.watches) > 0)
+}
+
+// Woken returns what can be received from when there may be something to tell.
+func (b *Board[E]) Woken() <-chan struct{} { return b.woken }
+
+// Wake makes Woken ready.
+func (b *Board[E]) Wake() {
+	select {
+	case b.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Tell tells those who watch what has changed. It reports false if not all could be told all:
+// because the list is too young, or because somebody is not ready.
+func (b *Board[E]) Tell(now time.Duration) (all bool) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	if b.toldEver && now-b.told < BoardGap {
+		return false
+	}
+	b.told, b.toldEver = now, true
+	list := b.List(now)
+	b.mu.Lock()
+	watches := b.watches
+	all = len(b.changed) == 0
+	b.mu.Unlock()
+	for _, w := range watches {
+		switch {
+		case same(w.seen, list):
+		case w.tell(w.seen, list):
+			w.seen = list
+		default:
+			all = false
+		}
+	}
+	return all
+}
+
+// same reports whether two are one list.
+func same[E any](a, b []Posted[E]) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// Compare calls fn with what differs between two lists, in the order of the numbers. What was not
+// there, or is not any more, is nil.
+func Compare[E any](was, is []Posted[E], fn func(was, is *E)) {
+	for len(was) > 0 || len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0].Number < is[0].Number:
+			fn(was[0].Entry, nil)
+			was = was[1:]
+		case len(was) == 0 || is[0].Number < was[0].Number:
+			fn(nil, is[0].Entry)
+			is = is[1:]
+		default:
+			if was[0].Entry != is[0].Entry {
+				fn(was[0].Entry, is[0].Entry)
+			}
+			was, is = was[1:], is[1:]
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package directory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/netloop/netloop/internal/directory"
+)
+
+// A hall does what a map of names does, with a list in the order of opening, whatever happens in
+// which order.
+func TestAHallFollowsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const most = 5
+		h := directory.New[int](most)
+		filling := map[string]*directory.Place[int]{}
+		open := map[string]int{}
+		codes := map[string]string{} // by the names that are taken
+		var order []int
+		closed, rooms := false, 0
+		name := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
+		code := rapid.SampledFrom([]string{"", "", "x", "y"})
+		t.Repeat(map[string]func(*rapid.T){
+			"reserve": func(t *rapid.T) {
+				n, code := name.Draw(t, "name"), code.Draw(t, "code")
+				p, err := h.Reserve(n, code)
+				_, taken := open[n]
+				var want error
+				switch {
+				case closed:
+					want = directory.ErrClosed
+				case taken || filling[n] != nil:
+					want = directory.ErrTaken
+				case code != "" && slices.Contains(slices.Collect(maps.Values(codes)), code):
+					want = directory.ErrCode
+				case len(open)+len(filling) >= most:
+					want = directory.ErrFull
+				}
+				if !errors.Is(err, want) {
+					t.Fatalf("reserving %q: %v, want %v", n, err, want)
+				}
+				if err == nil {
+					filling[n], codes[n] = p, code
+				}
+			},
+			"fill": func(t *rapid.T) {
+				for _, n := range slices.Sorted(maps.Keys(filling)) {
+					rooms++
+					filling[n].Fill(rooms)
+					open[n], order = rooms, append(order, rooms)
+					delete(filling, n)
+					return
+				}
+			},
+			"give up": func(t *rapid.T) {
+				for _, n := range slices.Sorted(maps.Keys(filling)) {
+					filling[n].GiveUp()
+					delete(filling, n)
+					delete(codes, n)
+					return
+				}
+			},
+			"leave": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				if room, ok := open[n]; ok {
+					h.Leave(n)
+					delete(open, n)
+					delete(codes, n)
+					order = slices.DeleteFunc(order, func(r int) bool { return r == room })
+				}
+			},
+			"close": func(t *rapid.T) {
+				if rapid.IntRange(0, 20).Draw(t, "luck") == 0 {
+					h.Close()
+					closed = true
+				}
+			},
+			"": func(t *rapid.T) {
+				all := slices.Clone(h.All())
+				inOrder := slices.Clone(order)
+				slices.Sort(all)
+				slices.Sort(inOrder)
+				if !slices.Equal(all, inOrder) || h.Len() != len(open)+len(filling) {
+					t.Fatalf("the rooms are %v of %d, want %v", all, h.Len(), inOrder)
+				}
+				n := name.Draw(t, "look for")
+				if filling[n] != nil {
+					return
+				}
+				got, ok := h.Find(context.Background(), n)
+				if want, there := open[n]; ok != there || got != want {
+					t.Fatalf("%q is %d, %v, want %d, %v", n, got, ok, want, there)
+				}
+				for _, c := range []string{"", "x", "y", "z"} {
+					want, there := 0, false
+					for n, of := range codes {
+						if room, is := open[n]; is && of == c && c != "" {
+							want, there = room, true
+						}
+						if filling[n] != nil && of == c {
+							want = -1
+						}
+					}
+					if want < 0 {
+						continue // Its room is about to come.
+					}
+					if got, ok := h.FindCode(context.Background(), c); ok != there || got != want {
+						t.Fatalf("the code %q opens %d, %v, want %d, %v", c, got, ok, want, there)
+					}
+				}
+				if list := h.All(); len(list) > 0 && &list[0] != &h.All()[0] {
+					t.Fatal("a list that has not changed is made again")
+				}
+			},
+		})
+		for _, p := range filling {
+			p.GiveUp()
+		}
+		for n := range open {
+			h.Leave(n)
+		}
+		h.Close()
+		h.Wait()
+		<-h.Opened()
+	})
+}
+
+func TestRoomsAreListedInTheOrderOfOpening(t *testing.T) {
+	h := directory.New[int](100)
+	var want []int
+	for i := range 50 {
+		p, err := h.Reserve(fmt.Sprint(i), "")
+		if err != nil || p.Number() != uint64(i+1) {
+			t.Fatal(err, p.Number())
+		}
+		p.Fill(i)
+		want = append(want, i)
+	}
+	if got := h.All(); !slices.Equal(got, want) {
+		t.Errorf("listed %v", got)
+	}
+}
+
+// Whoever asks for a room that is being filled waits for it, and for no longer than it may.
+func TestFindWaitsForARoomThatIsBeingFilled(t *testing.T) {
+	for _, fills := range []bool{true, false} {
+		h := directory.New[int](2)
+		p, err := h.Reserve("a", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, ok := h.Find(late, "a"); ok {
+			t.Error("it was found before it was there")
+		}
+		found := make(chan bool)
+		go func() {
+			room, ok := h.Find(t.Context(), "a")
+			found <- ok && room == 7
+		}()
+		if fills {
+			p.Fill(7)
+		} else {
+			p.GiveUp()
+		}
+		if got := <-found; got != fills {
+			t.Errorf("filled %v, found %v", fills, got)
+		}
+		for range 20 {
+			if _, ok := h.Find(late, "a"); ok != fills {
+				t.Error("whoever has no time left finds another than is there")
+			}
+		}
+	}
+}
+
+// A site has its burst, gets one more in each gap, and takes nothing from another; the sites that
+// are remembered are bounded, and those that may have all again make room.
+func TestTheTollIsPaidBySite(t *testing.T) {
+	var toll directory.Toll[int]
+	pay := func(site int, at time.Duration) (n int) {
+		for toll.Pay(site, at) {
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct {
+		site int
+		at   time.Duration
+		want int
+	}{
+		{1, 0, directory.RoomBurst}, {1, directory.RoomGap - 1, 0}, {1, directory.RoomGap, 1}, {2, directory.RoomGap, directory.RoomBurst},
+		{1, 5 * directory.RoomGap, 4}, {1, time.Hour, directory.RoomBurst},
+	} {
+		if toll.Owes(c.site, c.at) != (c.want == 0) {
+			t.Errorf("site %d at %v may have %d, and owes: %v", c.site, c.at, c.want, toll.Owes(c.site, c.at))
+		}
+		if got := pay(c.site, c.at); got != c.want {
+			t.Errorf("site %d at %v may have %d, want %d", c.site, c.at, got, c.want)
+		}
+		if !toll.Owes(c.site, c.at) {
+			t.Errorf("site %d at %v owes nothing after it has had all", c.site, c.at)
+		}
+	}
+	var full directory.Toll[int]
+	for site := range directory.MaxSites {
+		if !full.Pay(site, 0) {
+			t.Fatalf("site %d is refused", site)
+		}
+	}
+	if full.Pay(-1, 0) || !full.Pay(1, 0) {
+		t.Error("beyond the bound a new site gets a room, or a known one none")
+	}
+	if !full.Pay(-1, directory.RoomGap) {
+		t.Error("sites that may have all again make no room")
+	}
+}
+
+// A hall has as many rooms as it may and not one more, whether they are open or being filled; one
+// that leaves makes room.
+func TestAHallIsFullAtItsMost(t *testing.T) {
+	h := directory.New[int](2)
+	for _, name := range []string{"a", "b"} {
+		p, err := h.Reserve(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "a" {
+			p.Fill(1)
+		}
+	}
+	if _, err := h.Reserve("c", ""); !errors.Is(err, directory.ErrFull) {
+		t.Errorf("a third of two: %v", err)
+	}
+	h.Leave("a")
+	if _, err := h.Reserve("c", ""); err != nil {
+		t.Errorf("after one has left: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package directory
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Row is one room as operators see it, at /rooms of the admin listener.
+type Row struct {
+	Name    string  `json:"name"`
+	Kind    string  `json:"kind"`
+	State   string  `json:"state"`   // open, closing or hung
+	Clients int     `json:"clients"` // that have joined
+	Seats   int     `json:"seats"`   // taken: by them and by those on their way in
+	Max     int     `json:"max"`
+	Rate    float64 `json:"rate_hz"`
+	// Of the room's ticks since it was opened. The times are rounded up by a fifth at most.
+	Ticks    uint64        `json:"ticks"`
+	Overruns uint64        `json:"overruns"`
+	Dropped  uint64        `json:"dropped"`
+	TickP50  time.Duration `json:"tick_p50_ns"`
+	TickP99  time.Duration `json:"tick_p99_ns"`
+	LateP99  time.Duration `json:"late_p99_ns"`
+	Age      time.Duration `json:"age_ns"`
+}
+
+// The states of a room.
+const (
+	StateOpen    = "open"
+	StateClosing = "closing" // nobody else comes in
+	StateHung    = "hung"    // the watchdog has found that a tick does not end
+)
+
+// Page is a part of the list of rooms.
+type Page struct {
+	Rooms  []Row `json:"rooms"`
+	Total  int   `json:"total"` // rooms that were asked for, on all pages
+	Offset int   `json:"offset"`
+	// Next is the offset of the next page, 0 after the last.
+	Next int `json:"next"`
+}
+
+// The rows of a page.
+const (
+	DefaultRows = 100
+	MaxRows     = 1000
+)
+
+// orders are what rows may be sorted by: names from a to z, numbers from the largest.
+var orders = map[string]func(a, b *Row) int{
+	"opened":   func(_, _ *Row) int { return 0 }, // as they come
+	"name":     func(a, b *Row) int { return cmp.Compare(a.Name, b.Name) },
+	"kind":     func(a, b *Row) int { return cmp.Compare(a.Kind, b.Kind) },
+	"clients":  func(a, b *Row) int { return cmp.Compare(b.Clients, a.Clients) },
+	"seats":    func(a, b *Row) int { return cmp.Compare(b.Seats, a.Seats) },
+	"rate":     func(a, b *Row) int { return cmp.Compare(b.Rate, a.Rate) },
+	"tick":     func(a, b *Row) int { return cmp.Compare(b.TickP99, a.TickP99) },
+	"late":     func(a, b *Row) int { return cmp.Compare(b.LateP99, a.LateP99) },
+	"overruns": func(a, b *Row) int { return cmp.Compare(b.Overruns, a.Overruns) },
+	"age":      func(a, b *Row) int { return cmp.Compare(b.Age, a.Age) },
+}
+
+// Query is what part of the list somebody asks for.
+type Query struct {
+	Kind          string // the rooms of one kind
+	OfKind        bool   // Kind counts
+	Sort          string // a key of orders
+	Offset, Limit int
+}
+
+// ParseQuery reads a question of the admin listener. The error says what can be asked.
+func ParseQuery(v url.Values) (q Query, err error) {
+	q = Query{Kind: v.Get("kind"), OfKind: v.Has("kind"), Sort: v.Get("sort"), Limit: DefaultRows}
+	if q.Sort == "" {
+		q.Sort = "opened"
+	}
+	if orders[q.Sort] == nil {
+		return q, fmt.Errorf("sort: %.40q is none of %s", q.Sort, strings.Join(slices.Sorted(maps.Keys(orders)), ", "))
+	}
+	if v.Has("offset") {
+		if q.Offset, err = strconv.Atoi(v.Get("offset")); err != nil || q.Offset < 0 {
+			return q, fmt.Errorf("offset: %.40q is not 0 or more", v.Get("offset"))
+		}
+	}
+	if v.Has("limit") {
+		if q.Limit, err = strconv.Atoi(v.Get("limit")); err != nil || q.Limit < 1 || q.Limit > MaxRows {
+			return q, fmt.Errorf("limit: %.40q is not 1 to %d", v.Get("limit"), MaxRows)
+		}
+	}
+	return q, nil
+}
+
+// Select makes the page of a list, which it keeps the order of where rows are equal.
+func (q Query) Select(rows []Row) Page {
+	if q.OfKind {
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Kind != q.Kind })
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int { return orders[q.Sort](&a, &b) })
+	p := Page{Total: len(rows), Offset: q.Offset}
+	from := min(q.Offset, len(rows))
+	to := min(from+q.Limit, len(rows))
+	if p.Rooms = append([]Row{}, rows[from:to]...); to < len(rows) {
+		p.Next = to
+	}
+	return p
+}

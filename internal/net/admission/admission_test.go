@@ -1,0 +1,197 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// caller is somebody at the door who says nothing.
+type caller struct {
+	ctx    context.Context
+	hangUp context.CancelCauseFunc
+	addr   net.Addr
+}
+
+func call(n int) *caller {
+	ctx, hangUp := context.WithCancelCause(context.Background())
+	return &caller{ctx, hangUp, from(n)}
+}
+
+func (c *caller) Carrier() transport.Carrier { return transport.WebSocket }
+func (c *caller) Context() context.Context   { return c.ctx }
+func (c *caller) RemoteAddr() net.Addr       { return c.addr }
+func (c *caller) Peers() *udpbatch.Peers     { return nil }
+func (c *caller) Close(code transport.Code, t string) {
+	c.hangUp(&transport.Refusal{Code: code, Text: t})
+}
+func (c *caller) Open(ctx context.Context) (driver.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// told waits until somebody was told something.
+func (c *caller) told() transport.Code {
+	<-c.ctx.Done()
+	var r *transport.Refusal
+	if !errors.As(context.Cause(c.ctx), &r) {
+		return 0
+	}
+	return r.Code
+}
+
+// A verdict is what somebody who comes would be told, and takes nobody's place.
+func TestAVerdictIsWhatWhoComesIsTold(t *testing.T) {
+	var code transport.Code
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return code, true }})
+	want := func(what string, want transport.Code) {
+		t.Helper()
+		for range 2 {
+			if r := d.Verdict(from(1)); (r == nil) != (want == 0) || r != nil && (r.Code != want || r.Text == "") {
+				t.Errorf("%s: %v, want code %v", what, r, want)
+			}
+		}
+	}
+	want("an open door", 0)
+	for _, code = range []transport.Code{transport.CodeFull, transport.CodeBusy} {
+		want("a server that lets in nobody", code)
+	}
+	code = 0
+	for range maxPerSite {
+		if d.Begin(from(1), true) == nil {
+			t.Fatal("a site has no place")
+		}
+	}
+	want("a site with as many strangers as it may have", transport.CodeBusy)
+	if d.Verdict(from(2)) != nil {
+		t.Error("another site pays for it")
+	}
+	d.Refuse(transport.CodeClosing, "bye")
+	want("a door that is closing", transport.CodeClosing)
+	if n := stats.Dropped(transport.DropFull) + stats.Dropped(transport.DropOverload); n != 0 {
+		t.Error(n, "refusals are counted, of nobody who came")
+	}
+}
+
+// While nobody can come in, some are heard all the same, and no more than that.
+func TestSomeAreHeardWhileNobodyCanComeIn(t *testing.T) {
+	for _, c := range []struct {
+		code transport.Code
+		hear bool
+		want int
+		drop transport.Drop
+	}{
+		{transport.CodeFull, true, heardBurst, transport.DropFull},
+		{transport.CodeFull, false, 0, transport.DropFull},
+		{transport.CodeBusy, false, 0, transport.DropOverload},
+		{0, false, 3 * heardBurst, transport.DropFull},
+	} {
+		stats := new(transport.Stats)
+		d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return c.code, c.hear }})
+		d.heard.SetLimit(0)
+		heard := 0
+		for n := range 3 * heardBurst {
+			if p := d.Begin(from(n), true); p != nil {
+				heard++
+				p.Abandon()
+				p.Abandon()
+			}
+		}
+		if heard != c.want || stats.Dropped(c.drop) != uint64(3*heardBurst-c.want) || stats.Strangers.Load() != 0 {
+			t.Errorf("%v, %v: %d were heard, want %d; %d refusals are counted", c.code, c.hear, heard, c.want, stats.Dropped(c.drop))
+		}
+	}
+}
+
+// Who is at the door when it closes is told so, and whoever comes later too. Each is counted under
+// what carries it.
+func TestWhoIsAtTheDoorWhenItCloses(t *testing.T) {
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats})
+	early, late := call(1), call(2)
+	d.Begin(early.addr, true).Enter(early)
+	if _, n := d.Strangers(); n != 1 {
+		t.Fatal(n, "strangers are connected")
+	}
+	d.Refuse(transport.CodeKicked, "for good")
+	d.Close(context.Background())
+	d.Begin(late.addr, true).Enter(late)
+	if a, b := early.told(), late.told(); a != transport.CodeKicked || b != transport.CodeKicked {
+		t.Errorf("they were told %v and %v", a, b)
+	}
+	if n := stats.Handshakes[transport.WebSocket].Load(); n != 2 || stats.Refused.Load() != 1 || stats.Joined[transport.WebSocket].Load() != 0 {
+		t.Errorf("%d handshakes, %d refusals are counted", n, stats.Refused.Load())
+	}
+	if n := stats.Strangers.Load(); n != 0 {
+		t.Error(n, "strangers are left")
+	}
+}
+
+// A site is that of its address, whatever carries the connection.
+func TestASiteIsThatOfItsAddress(t *testing.T) {
+	ip := net.IPv4(192, 0, 2, 1)
+	if udp, tcp := siteOf(&net.UDPAddr{IP: ip}), siteOf(&net.TCPAddr{IP: ip}); udp != tcp || !udp.IsValid() {
+		t.Error(udp, tcp)
+	}
+	if other := siteOf(&net.UnixAddr{}); other.IsValid() {
+		t.Error(other)
+	}
+}
+
+// While nobody can come in, every peer proves its address, and first packets from forged addresses
+// use up nothing of the rate at which players are heard who want their seats back.
+func TestForgedAddressesKeepNobodyFromComingBack(t *testing.T) {
+	stats := new(transport.Stats)
+	d := New(Config{Stats: stats, Refusing: func() (transport.Code, bool) { return transport.CodeBusy, true }})
+	d.heard.SetLimit(0)
+	for n := range 10 * heardBurst {
+		if d.Begin(from(n), false) != nil {
+			t.Fatal("an address that may be forged has a place")
+		}
+	}
+	if n := stats.Dropped(transport.DropUnproven); n != 10*heardBurst {
+		t.Errorf("%d are counted as unproven", n)
+	}
+	if !d.AskForProof(from(1)) {
+		t.Error("nobody has to prove its address")
+	}
+	for n := range heardBurst {
+		if d.Begin(from(n), true) == nil {
+			t.Fatalf("the proven address %d is not heard", n)
+		}
+	}
+	if d.Begin(from(99), true) != nil {
+		t.Error("more are heard than the rate allows")
+	}
+}
+
+// A door closes though an admission ignores its context: the admission is left behind.
+func TestADoorClosesBesideAnAdmissionThatHangs(t *testing.T) {
+	open(t, "hangs", func(t *testing.T, h *house) {
+		held := make(chan struct{})
+		h.admits = func(context.Context, *netloopv1.Hello) error { <-held; return nil }
+		h.comes(aHello(t))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		began := time.Now()
+		h.Close(ctx)
+		if took := time.Since(began); took != 2*time.Second+driver.CloseGrace {
+			t.Errorf("it took %v", took)
+		}
+		if !strings.Contains(h.log.String(), "an admission does not return") {
+			t.Errorf("the log says %q", h.log.String())
+		}
+		close(held)
+		synctest.Wait()
+	})
+}

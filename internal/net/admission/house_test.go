@@ -1,0 +1,159 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/testing/nettest"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// guest is a visitor over a wire.
+type guest struct {
+	*nettest.Wire
+	opens func(context.Context) error // nil: at once
+}
+
+func (g *guest) Carrier() transport.Carrier { return transport.QUIC }
+func (g *guest) Peers() *udpbatch.Peers     { return nil }
+func (g *guest) Open(ctx context.Context) (driver.Conn, error) {
+	if g.opens != nil {
+		if err := g.opens(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return g.Wire, nil
+}
+
+// said is the answer that was written, and how the connection was closed.
+func (g *guest) said(t *testing.T) (frame *netloopv1.Frame, closed transport.Code) {
+	t.Helper()
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	if len(g.Closes) > 0 {
+		closed = g.Closes[0].Code
+	}
+	if len(g.Wrote) == 0 {
+		return nil, closed
+	}
+	b, err := transport.ReadFrame(bytes.NewReader(g.Wrote), transport.MaxHandshake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame = new(netloopv1.Frame)
+	if err := proto.Unmarshal(b, frame); err != nil {
+		t.Fatal(err)
+	}
+	return frame, closed
+}
+
+// house is a door, and who is asked about those who come.
+type house struct {
+	*Door
+	*nettest.Owner
+	stats  *transport.Stats
+	log    bytes.Buffer
+	tables []byte
+	admits func(context.Context, *netloopv1.Hello) error // nil: everybody
+	knows  func() any                                    // who is admitted
+	says   *netloopv1.Welcome
+	clock  func() time.Duration // of sessions; nil: the door's
+	counts *transport.Stats     // of sessions; nil: the door's
+	asked  context.Context      // of the last admission
+	last   atomic.Uint64
+}
+
+func (h *house) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
+
+func (h *house) Admit(ctx context.Context, hello *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	h.asked = ctx
+	if h.admits != nil {
+		if err := h.admits(ctx, hello); err != nil {
+			return nil, err
+		}
+	}
+	id := h.last.Add(1)
+	a := &transport.Admission{
+		Welcome: h.says, Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Moves: true, Limits: transport.DefaultLimits, Clock: h.clock, Stats: h.counts},
+		Joined: func(s *transport.Session) {
+			h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s})
+		},
+	}
+	if a.Welcome == nil {
+		a.Welcome = nettest.Welcome(id)
+	}
+	if h.knows != nil {
+		a.Who = h.knows()
+	}
+	return a, nil
+}
+
+// open runs a test with a house in virtual time, whose door is closed after it.
+func open(t *testing.T, name string, test func(t *testing.T, h *house)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &house{stats: new(transport.Stats)}
+			h.Owner = nettest.NewOwner(h.stats)
+			h.Door = New(Config{Handler: h, Stats: h.stats, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
+			test(t, h)
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			h.Close(ctx)
+			synctest.Wait()
+			if n := h.stats.Strangers.Load(); n != 0 || len(h.visitors) != 0 {
+				t.Errorf("%d strangers and %d visitors are left", n, len(h.visitors))
+			}
+		})
+	})
+}
+
+// comes lets a guest come who says something; the wire's other end is the test's.
+func (h *house) comes(says ...[]byte) *guest {
+	g := &guest{Wire: nettest.NewWire()}
+	h.enters(g, says...)
+	return g
+}
+
+func (h *house) enters(g *guest, says ...[]byte) {
+	for _, b := range says {
+		g.Stream <- b
+	}
+	h.Begin(g.RemoteAddr(), true).Enter(g)
+	synctest.Wait()
+}
+
+// seen counts the arrivals of a kind.
+func (h *house) seen(k transport.ArrivalKind) (n int) {
+	synctest.Wait()
+	h.Poll()
+	for _, a := range h.Seen {
+		if a.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func aHello(t *testing.T) []byte { return aHelloBy(t, "") }
+
+// aHelloBy is one with a ticket.
+func aHelloBy(t *testing.T, ticket string) []byte {
+	t.Helper()
+	hello := nettest.Hello()
+	hello.Ticket = ticket
+	b, err := transport.AppendHello(nil, hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,47 @@
+package admission
+
+import (
+	"net"
+	"testing"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// A site is the same whatever its connections come by.
+func TestCarriersShareASite(t *testing.T) {
+	d, ip := New(Config{}), net.IPv4(10, 0, 0, 1)
+	for n := range maxPerSite {
+		var at net.Addr = &net.UDPAddr{IP: ip, Port: n}
+		if n%2 == 0 {
+			at = &net.TCPAddr{IP: ip, Port: n}
+		}
+		if d.Begin(at, true) == nil {
+			t.Fatal("no place for", at)
+		}
+	}
+	if d.Begin(&net.TCPAddr{IP: ip}, true) != nil || d.Begin(&net.UDPAddr{IP: ip}, true) != nil {
+		t.Error("by another carrier a site has more places")
+	}
+	if n := d.cfg.Stats.Dropped(transport.DropHandshakeSite); n != 2 {
+		t.Error(n, "are counted")
+	}
+}
+
+// A toll lets in as many of a site at once as it was made for, and then at the rate of handshakes;
+// who plays pays elsewhere.
+func TestATollIsItsOwn(t *testing.T) {
+	const burst = 20
+	toll, at := NewToll(burst), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}
+	paid := 0
+	for range 3 * burst {
+		if toll.Pay(at) {
+			paid++
+		}
+	}
+	if paid < burst || paid == 3*burst {
+		t.Errorf("%d of %d are let in", paid, 3*burst)
+	}
+	if NewToll(burst).Pay(at) == false || New(Config{}).Begin(at, true) == nil {
+		t.Error("others are charged too")
+	}
+}

@@ -1,0 +1,430 @@
+package admission
+
+import (
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// crowd is a pool of strangers by itself, with a clock of its own.
+type crowd struct {
+	*strangers
+	at   time.Time
+	gone []Visitor // that were told to go
+}
+
+func newCrowd(most int) *crowd {
+	c := &crowd{strangers: newStrangers(most, 1000, new(transport.Stats)), at: time.Unix(1000, 0)}
+	c.now = func() time.Time { return c.at }
+	c.dismiss = func(v Visitor) { c.gone = append(c.gone, v) }
+	return c
+}
+
+// from is an address of site n.
+func from(n int) net.Addr { return &net.UDPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n)), Port: 1000} }
+
+// come brings a stranger of site n as far as its hello, or returns nil.
+func (c *crowd) come(n int) *stranger {
+	st := c.begin(from(n), true)
+	if st != nil && !c.met(st, new(caller)) {
+		return nil
+	}
+	return st
+}
+
+// mustCome brings some of a site, a millisecond apart.
+func (c *crowd) mustCome(t *testing.T, site, n int) (all []*stranger) {
+	t.Helper()
+	for range n {
+		c.at = c.at.Add(time.Millisecond)
+		st := c.come(site)
+		if st == nil {
+			t.Fatal("no place for a stranger of site", site)
+		}
+		all = append(all, st)
+	}
+	return all
+}
+
+// wantDropped checks a counter.
+func (c *crowd) wantDropped(t *testing.T, d transport.Drop, want uint64) {
+	t.Helper()
+	if n := c.stats.Dropped(d); n != want {
+		t.Errorf("%d are counted, want %d", n, want)
+	}
+}
+
+// One household or machine has some places, whatever else is free; a place that was left is
+// free again, once.
+func TestStrangersOfASiteAreBounded(t *testing.T) {
+	c := newCrowd(100)
+	all := c.mustCome(t, 1, maxPerSite)
+	if c.come(1) != nil || !c.askForProof(from(1), false) {
+		t.Error("one more has a place")
+	}
+	c.wantDropped(t, transport.DropHandshakeSite, 1)
+	if c.askForProof(from(2), false) {
+		t.Error("somebody else has to prove its address")
+	}
+	c.mustCome(t, 2, maxPerSite)
+	c.leave(all[0])
+	c.leave(all[0])
+	c.mustCome(t, 1, 1)
+	if c.come(1) != nil {
+		t.Error("a place was given back twice")
+	}
+	if n := c.stats.Strangers.Load(); n != 2*maxPerSite {
+		t.Error(n, "strangers are counted")
+	}
+}
+
+// Who has many strangers keeps nobody out who has few: its oldest makes room at once. Whoever
+// would have the most itself is not let in.
+func TestASiteWithManyStrangersMakesRoom(t *testing.T) {
+	c := newCrowd(8)
+	few, many := c.mustCome(t, 1, 2), c.mustCome(t, 2, 6)
+	half := many[0]
+	half.stage, half.who = proven, nil // Whose handshake is half open cannot be told anything.
+	if c.come(2) != nil {
+		t.Error("a seventh of the site with the most is let in")
+	}
+	c.wantDropped(t, transport.DropHandshakes, 1)
+	if c.mustCome(t, 3, 1); len(c.gone) != 1 || c.gone[0] != many[1].who {
+		t.Error("the oldest of the site with the most is not told to go")
+	}
+	c.wantDropped(t, transport.DropDismissed, 1)
+	if c.mustCome(t, 1, 1); len(c.gone) != 2 || c.gone[1] != many[2].who {
+		t.Error("the next oldest is not told to go")
+	}
+	if few[0].stage != connected || few[1].stage != connected {
+		t.Error("a site with few strangers has lost one")
+	}
+}
+
+// Among equals the oldest goes, but has a second to come in: a crowd does not keep itself out.
+func TestOldestStrangerGoesFirst(t *testing.T) {
+	c := newCrowd(3)
+	var all []*stranger
+	for site := range 3 {
+		all = append(all, c.mustCome(t, site, 1)...)
+	}
+	c.at = all[0].since.Add(dismissAfter - 1)
+	if c.come(3) != nil || len(c.gone) != 0 {
+		t.Error("a stranger had to go that has just come")
+	}
+	c.at = all[0].since.Add(dismissAfter)
+	if st := c.come(3); st == nil || len(c.gone) != 1 || c.gone[0] != all[0].who {
+		t.Error("the oldest stranger was not told to make room after", dismissAfter)
+	}
+	if c.come(4) != nil || len(c.gone) != 1 {
+		t.Error("another had to go before its time")
+	}
+}
+
+// Admissions that hang, whatever their strangers are told, hold the places of their own sites,
+// and of all as many as there are places, so that they are bounded.
+func TestHangingAdmissionsAreBounded(t *testing.T) {
+	const most = 4
+	c := newCrowd(most)
+	hang := c.mustCome(t, 0, most)
+	for site := 1; site <= most; site++ {
+		c.mustCome(t, site, 1)
+	}
+	if len(c.gone) != most || len(c.known) != 2*most {
+		t.Errorf("%d were told to go, and %d are known", len(c.gone), len(c.known))
+	}
+	c.at = c.at.Add(time.Hour)
+	if c.come(most+1) != nil {
+		t.Error("beside as many hanging admissions as places another stranger is let in")
+	}
+	c.abandon(hang[0]) // Its connection has ended, its admission has not.
+	if c.come(most+1) != nil {
+		t.Error("the end of its connection frees the place of an admission")
+	}
+	c.leave(hang[0])
+	c.mustCome(t, most+1, 1)
+}
+
+// An address that may be forged costs whoever it belongs to nothing but a Retry: some strangers
+// may begin without proof, then all have to prove theirs, and proof counts for a place.
+func TestForgedAddressesKeepNobodyOut(t *testing.T) {
+	c := newCrowd(100)
+	var forged []*stranger
+	for range maxPerSite {
+		if c.askForProof(from(1), false) {
+			t.Fatal("a proof is asked for too early")
+		}
+		forged = append(forged, c.begin(from(1), false))
+	}
+	if !c.askForProof(from(1), false) || c.askForProof(from(2), false) {
+		t.Error("a site with many unproven strangers has to prove its address, no other")
+	}
+	for n := maxPerSite; n < maxHalfOpen; n++ {
+		forged = append(forged, c.begin(from(n), false))
+	}
+	if !c.askForProof(from(99), false) {
+		t.Error("beside", maxHalfOpen, "handshakes that are half open a proof is not asked for")
+	}
+	if n := c.stats.Retries.Load(); n != 2 {
+		t.Error(n, "proofs are counted")
+	}
+	c.mustCome(t, 1, maxPerSite)
+	c.abandon(forged[0])
+	if c.askForProof(from(99), false) {
+		t.Error("the end of a half open handshake frees no place")
+	}
+	if c.met(forged[0], nil) {
+		t.Error("a stranger that has left is served")
+	}
+	if c.met(forged[1], nil) || c.stats.Dropped(transport.DropHandshakeSite) != 1 {
+		t.Error("with its proof a stranger goes beyond the places of its site")
+	}
+	if !c.met(forged[maxHalfOpen-1], nil) {
+		t.Error("an address that the handshake has proven has no place")
+	}
+	if n := c.halfOpen; n != maxHalfOpen-3 {
+		t.Error(n, "handshakes count as half open")
+	}
+}
+
+// Whatever happens, the counts are those of the strangers that are there.
+func TestStrangersAreCounted(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		c := newCrowd(6)
+		var all []*stranger
+		for range 2000 {
+			c.at = c.at.Add(time.Duration(rng.IntN(300)) * time.Millisecond)
+			if n := len(all); n > 0 && rng.IntN(2) == 0 {
+				i := rng.IntN(n)
+				switch rng.IntN(3) {
+				case 0:
+					c.leave(all[i])
+				case 1:
+					c.abandon(all[i])
+				default:
+					c.met(all[i], new(caller))
+				}
+			} else if st := c.begin(from(rng.IntN(9)), c.askForProof(from(0), false) || rng.IntN(2) == 0); st != nil {
+				all = append(all, st)
+			}
+			c.check(t, seed, all)
+		}
+		for _, st := range all {
+			c.leave(st)
+		}
+		if len(c.known)+len(c.sites)+len(c.unproven)+c.told+c.halfOpen != 0 || c.stats.Strangers.Load() != 0 {
+			t.Fatalf("seed %d: when all have left there is something", seed)
+		}
+	}
+}
+
+// check counts anew.
+func (c *crowd) check(t *testing.T, seed uint64, all []*stranger) {
+	t.Helper()
+	stages := map[stage]int{}
+	sites := map[any]int{}
+	for _, st := range all {
+		stages[st.stage]++
+		if st.stage != unproven && st.stage != left {
+			sites[st.site]++
+		}
+	}
+	known := stages[proven] + stages[connected] + stages[dismissed]
+	if len(c.known) != known || c.told != stages[dismissed] || c.halfOpen != stages[unproven] ||
+		c.stats.Strangers.Load() != int64(known+stages[unproven]) {
+		t.Fatalf("seed %d: %d known, %d told, %d half open, but there are %v", seed, len(c.known), c.told, c.halfOpen, stages)
+	}
+	for site, n := range sites {
+		if n > maxPerSite {
+			t.Fatalf("seed %d: %d of %v", seed, n, site)
+		}
+	}
+	if known-c.told > c.max || c.told > c.max {
+		t.Fatalf("seed %d: %d known, %d told", seed, known, c.told)
+	}
+}
+
+// The handshakes of proven addresses have a rate, for each site and over all.
+func TestHandshakesHaveARate(t *testing.T) {
+	const burst = 20
+	c := newCrowd(1000)
+	c.rates = newRates(burst)
+	pass := func(site int) bool { // in and out
+		st := c.come(site)
+		if st != nil {
+			c.leave(st)
+		}
+		return st != nil
+	}
+	var early []*stranger // They have no proof yet.
+	for n := range 3 {
+		early = append(early, c.begin(from(50+n), false))
+	}
+	for n := range burst {
+		if c.crowded(from(1)) || !pass(1) {
+			t.Fatal("no rate for handshake", n)
+		}
+	}
+	if pass(1) || !c.askForProof(from(1), false) || !c.crowded(from(1)) {
+		t.Error("a site is faster than its rate")
+	}
+	c.wantDropped(t, transport.DropHandshakeRate, 1)
+	if pass(2) {
+		t.Error("all together are faster than their rate")
+	}
+	c.at = c.at.Add(time.Second / siteRate)
+	for n := range allRate / siteRate {
+		if want := n < 1; pass(1) != want {
+			t.Errorf("after a moment handshake %d of the site: %v", n, !want)
+		}
+	}
+	for site := 2; site < 2+allRate/siteRate; site++ {
+		if want := site < 1+allRate/siteRate; pass(site) != want {
+			t.Errorf("after a moment a handshake of site %d: %v", site, !want)
+		}
+	}
+	for _, st := range early { // They count once they have given one.
+		if !c.met(st, nil) {
+			t.Fatal("no place")
+		}
+	}
+	if c.begin(from(60), false) != nil {
+		t.Error("beyond the rate there is a place without a proof")
+	}
+	c.wantDropped(t, transport.DropUnproven, 1)
+	if tokens := c.rates.all.TokensAt(c.at); tokens > -2 {
+		t.Error("after handshakes without a proof there are", tokens, "tokens left")
+	}
+}
+
+// Rates remember a site until its bucket is full again, and no longer.
+func TestRatesForget(t *testing.T) {
+	const burst = 100
+	r := newRates(burst)
+	at := time.Unix(5000, 0)
+	first := siteOf(from(0))
+	for range burst {
+		r.take(first, at)
+	}
+	for n := 1; n < 100_000; n++ {
+		at = at.Add(time.Second / allRate)
+		if !r.have(siteOf(from(n)), at) {
+			continue
+		}
+		r.take(siteOf(from(n)), at)
+		if held, most := len(r.now)+len(r.before), 2*int(allRate*r.period.Seconds()+burst+1); held > most {
+			t.Fatalf("%d sites are remembered, more than %d", held, most)
+		}
+		if l := r.now[first]; l == nil && r.before[first] == nil && at.Sub(time.Unix(5000, 0)) < burst*time.Second/siteRate {
+			t.Fatal("a bucket is forgotten before it is full")
+		}
+	}
+	at = r.turn.Add(r.period)
+	if r.have(first, at); len(r.now)+len(r.before) != 0 {
+		t.Error("after a long time sites are remembered")
+	}
+}
+
+// A bucket that is not full goes from one generation into the next, and stays there.
+func TestABucketOutlivesItsGeneration(t *testing.T) {
+	const burst = 100
+	r := newRates(burst)
+	at := time.Unix(5000, 0)
+	site := siteOf(from(1))
+	r.take(siteOf(from(0)), at) // The generation begins.
+	at = at.Add(r.period - time.Millisecond)
+	for range burst {
+		r.take(site, at)
+	}
+	r.all.SetBurst(10 * burst)
+	at = at.Add(2 * time.Millisecond)
+	r.all.ReserveN(at, -burst) // All together have taken little.
+	for n := range 3 {
+		if r.have(site, at) {
+			t.Errorf("after the turn of the generation, at look %d, the bucket is full", n)
+		}
+	}
+	if !r.have(siteOf(from(2)), at) {
+		t.Error("another site has no rate")
+	}
+	if r.before[site] != nil {
+		t.Error("it is remembered twice")
+	}
+}
+
+// A bucket is remembered until it is full, even if all of its site and as many as are half open
+// have come at once.
+func TestABucketIsRememberedUntilItIsFull(t *testing.T) {
+	const burst = 100
+	r := newRates(burst)
+	at := time.Unix(5000, 0)
+	site := siteOf(from(1))
+	r.take(siteOf(from(0)), at) // The generation begins.
+	at = r.turn.Add(-time.Millisecond)
+	for range burst + maxHalfOpen {
+		r.take(site, at)
+	}
+	at = at.Add((burst + maxHalfOpen) * time.Second / siteRate)
+	if r.find(site, at.Add(-time.Millisecond)) == nil {
+		t.Error("a bucket is forgotten before it is full")
+	}
+}
+
+// Who has been told to go takes no place of those who come, and whose handshake is half open does.
+func TestWhoWasToldToGoTakesNoPlace(t *testing.T) {
+	const most = 4
+	c := newCrowd(most)
+	all := c.mustCome(t, 0, most)
+	c.mustCome(t, 1, 1) // One has to go.
+	c.leave(all[most-1])
+	if c.askForProof(from(2), false) {
+		t.Error("where there is a place a proof is asked for")
+	}
+	half := c.begin(from(3), false)
+	if half == nil || !c.askForProof(from(2), false) {
+		t.Error("where a handshake that is half open has the last place no proof is asked for")
+	}
+	c.abandon(half)
+	if c.mustCome(t, 2, 1); len(c.gone) != 1 {
+		t.Errorf("%d had to go", len(c.gone))
+	}
+}
+
+// A newcomer counts with its site: a site makes room for its own, even beside older strangers of
+// others, and for another one only if it has two more.
+func TestANewcomerCountsWithItsSite(t *testing.T) {
+	c := newCrowd(6)
+	c.mustCome(t, 2, 3)
+	own := c.mustCome(t, 1, 3)
+	c.at = c.at.Add(dismissAfter)
+	if c.mustCome(t, 1, 1); len(c.gone) != 1 || c.gone[0] != own[0].who {
+		t.Error("the oldest of its site is not told to go")
+	}
+	for _, few := range []int{1, 2, 3} {
+		c := newCrowd(6)
+		c.mustCome(t, 1, few)
+		c.mustCome(t, 2, 6-few)
+		if want := 6-few >= few+2; (c.come(1) != nil) != want {
+			t.Errorf("beside %d others, of a site with %d: %v", 6-few, few, !want)
+		}
+	}
+}
+
+// A proof is asked for so often at once, and no more often.
+func TestProofsHaveARate(t *testing.T) {
+	c := newCrowd(100)
+	c.mustCome(t, 1, maxPerSite)
+	asked := 0
+	for range 2 * retryBurst {
+		if c.askForProof(from(1), false) {
+			asked++
+		}
+	}
+	if asked != retryBurst {
+		t.Errorf("%d are asked for a proof, want %d", asked, retryBurst)
+	}
+}

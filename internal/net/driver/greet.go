@@ -1,0 +1,74 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// DefaultTablesTimeout bounds for a client the time from the first part of the server's tables to
+// the last: the dial's own context may have no end.
+const DefaultTablesTimeout = 5 * time.Second
+
+// Greet is the client's half of the handshake: it says hello, as [transport.Greeting.Open] made it,
+// and returns the server's welcome. Once the server has begun to tell all of its tables, it may
+// take so much time for them. After an error the connection is closed with a goodbye.
+func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {
+	stop := context.AfterFunc(ctx, func() { conn.Close(transport.CodeLeft, "") })
+	w, err := greet(conn, g, hello, tables)
+	if !stop() && err == nil {
+		err = ctx.Err() // The connection is being closed.
+	}
+	if err != nil {
+		bye := g.Goodbye(err)
+		conn.Close(bye.Code, bye.Text)
+	}
+	return w, err
+}
+
+func greet(conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {
+	begun := false
+	for say := hello; ; {
+		if _, err := conn.Write(say); err != nil {
+			return nil, cause(conn, err)
+		}
+		frame, err := transport.ReadFrame(conn, transport.MaxHandshake)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &transport.Closed{Code: transport.CodeTimeout, Text: "the server's tables did not come in time"}
+		case errors.Is(err, transport.ErrFrameTooLarge):
+			return nil, err
+		case err != nil:
+			return nil, cause(conn, err)
+		}
+		var welcome *netloopv1.Welcome
+		if say, welcome, err = g.Take(frame); err != nil || welcome != nil {
+			return welcome, err
+		}
+		if reads := g.Reads(); reads != begun { // The first part, and then the last.
+			begun = reads
+			limitTables(conn, begun, tables)
+		}
+	}
+}
+
+// limitTables begins or ends the time for the server's tables.
+func limitTables(conn Conn, begin bool, limit time.Duration) {
+	var end time.Time
+	if begin {
+		end = time.Now().Add(limit)
+	}
+	_ = conn.SetReadDeadline(end) // It never fails.
+}
+
+// cause prefers what ended the connection to what ended the stream.
+func cause(conn Conn, err error) error {
+	if Ended(conn) { // The close is under way: it follows a stream's end.
+		return conn.Err()
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// ErrDialerClosed is the error of a dial after the Close of its dialer. It is not net.ErrClosed,
+// because QUIC calls every connection that has ended that, one that nobody has answered in time
+// included.
+var ErrDialerClosed = errors.New("the dialer was closed")
+
+const (
+	// dialAttempts is how often a client asks that is refused before its handshake: a
+	// server with no place for strangers has one some moments later. The pauses between
+	// begin with DialPause, double, and are at most maxDialPause: some two seconds together.
+	dialAttempts = 12
+	maxDialPause = 200 * time.Millisecond
+)
+
+// DialPause is how long Insist waits after the first attempt, give or take half.
+const DialPause = 25 * time.Millisecond
+
+// Insist dials until a server has a place: one that refuses at once is asked again some times, at
+// random moments, so that whoever was refused together does not come back together.
+func Insist[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
+	pause, refused := DialPause, error(nil)
+	for attempt := 1; ; attempt++ {
+		conn, err := dial()
+		switch {
+		case err != nil && ctx.Err() != nil && refused != nil:
+			return conn, refused // It says more than that the time is over.
+		case !refusedAtOnce(err), attempt == dialAttempts:
+			return conn, err
+		}
+		refused = err
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return conn, refused
+		}
+		pause = min(2*pause, maxDialPause)
+	}
+}

@@ -1,0 +1,30 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// CloseGrace is how long the end of a server waits, after its time, for goroutines that have been
+// told to end: an admission of a game may ignore its context.
+const CloseGrace = time.Second
+
+// WaitUntil calls wait and returns true when it has returned. It returns false if wait has not
+// returned CloseGrace after the end of ctx.
+func WaitUntil(ctx context.Context, wait func()) bool {
+	done := make(chan struct{})
+	go func() { defer close(done); wait() }()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(CloseGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return true
+	case <-grace.C:
+		return false
+	}
+}

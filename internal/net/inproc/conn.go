@@ -1,0 +1,191 @@
+package inproc
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop/internal/transport"
+)
+
+const (
+	// maxStream is how much of the stream waits in one direction until its writer waits too.
+	maxStream = 64 << 10
+	// maxDatagrams is how many datagrams wait in one direction until their sender waits too.
+	maxDatagrams = 32
+)
+
+// conn is one end of a connection in memory. It implements carrier.Conn.
+type conn struct {
+	in, out *pipe
+	got     chan []byte // datagrams for this end; a full one is what QUIC's queue is
+	peer    *conn
+	life    *life
+}
+
+// life is what both ends share.
+type life struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	by     *conn // who has closed the connection
+	closed transport.Closed
+}
+
+// pair makes a connection.
+func pair() (client, server *conn) {
+	l := &life{}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	up, down := newPipe(), newPipe()
+	client = &conn{in: down, out: up, got: make(chan []byte, maxDatagrams), life: l}
+	server = &conn{in: up, out: down, got: make(chan []byte, maxDatagrams), life: l, peer: client}
+	client.peer = server
+	return client, server
+}
+
+// Read implements carrier.Conn.
+func (c *conn) Read(b []byte) (int, error) { return c.in.read(b, true) }
+
+// Peek implements carrier.Conn.
+func (c *conn) Peek(b []byte) (int, error) { return c.in.read(b, false) }
+
+// Write implements carrier.Conn.
+func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
+
+// CloseWrite implements carrier.Conn.
+func (c *conn) CloseWrite() error { c.out.end(io.EOF); return nil }
+
+// SetReadDeadline implements carrier.Conn. The other end is of this process, and does not hang
+// alone.
+func (c *conn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements carrier.Conn.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// SendDatagram implements carrier.Conn.
+func (c *conn) SendDatagram(b []byte) error {
+	select {
+	case c.peer.got <- append([]byte(nil), b...):
+		return nil
+	case <-c.life.ctx.Done():
+		return c.Err()
+	}
+}
+
+// ReceiveDatagram implements carrier.Conn.
+func (c *conn) ReceiveDatagram() ([]byte, error) {
+	select {
+	case b := <-c.got:
+		return b, nil
+	case <-c.life.ctx.Done():
+		return nil, c.Err()
+	}
+}
+
+// Context implements carrier.Conn.
+func (c *conn) Context() context.Context { return c.life.ctx }
+
+// Err implements carrier.Conn.
+func (c *conn) Err() error {
+	if c.life.ctx.Err() == nil {
+		return nil
+	}
+	why := c.Closed()
+	return &why
+}
+
+// Closed implements carrier.Conn.
+func (c *conn) Closed() transport.Closed {
+	c.life.mu.Lock()
+	defer c.life.mu.Unlock()
+	why := c.life.closed
+	why.Remote = c.life.by != c
+	return why
+}
+
+// Close implements carrier.Conn. The first end that closes says why.
+func (c *conn) Close(code transport.Code, text string) {
+	c.life.mu.Lock()
+	if c.life.by == nil {
+		c.life.by, c.life.closed = c, transport.Closed{Code: code, Text: text}
+	}
+	c.life.mu.Unlock()
+	c.life.cancel()
+	c.in.end(net.ErrClosed)
+	c.out.end(net.ErrClosed)
+}
+
+// RTT implements carrier.Conn.
+func (*conn) RTT() time.Duration { return 0 }
+
+// RemoteAddr implements carrier.Conn.
+func (*conn) RemoteAddr() net.Addr { return address{} }
+
+// address is where all clients are that come without a network.
+type address struct{}
+
+// Network implements net.Addr.
+func (address) Network() string { return "local" }
+
+// String implements net.Addr.
+func (address) String() string { return "local" }
+
+// pipe is one direction of a stream. Any goroutine may use it.
+type pipe struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	buf     []byte
+	err     error // after what is in buf
+}
+
+func newPipe() *pipe {
+	p := new(pipe)
+	p.changed = sync.NewCond(&p.mu)
+	return p
+}
+
+// read waits until there is something, and takes it unless it shall stay.
+func (p *pipe) read(b []byte, take bool) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.buf) == 0 && p.err == nil {
+		p.changed.Wait()
+	}
+	if len(p.buf) == 0 {
+		return 0, p.err
+	}
+	n := copy(b, p.buf)
+	if take {
+		p.buf = append(p.buf[:0], p.buf[n:]...)
+		p.changed.Broadcast()
+	}
+	return n, nil
+}
+
+// write waits until there is room.
+func (p *pipe) write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.err == nil && len(p.buf) > 0 && len(p.buf)+len(b) > maxStream {
+		p.changed.Wait()
+	}
+	if p.err != nil {
+		return 0, io.ErrClosedPipe
+	}
+	p.buf = append(p.buf, b...)
+	p.changed.Broadcast()
+	return len(b), nil
+}
+
+// end ends the direction, once.
+func (p *pipe) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.changed.Broadcast()
+}

@@ -1,0 +1,155 @@
+package quicnet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// Conn is what every carrier on QUIC has in common: a QUIC connection and one of its streams.
+type Conn struct {
+	*Stream
+	QUIC *quic.Conn
+	acks acks
+}
+
+// plain is a QUIC connection that carries nothing but one session.
+type plain struct{ Conn }
+
+var _ driver.Flusher = (*plain)(nil)
+
+// SendDatagram implements carrier.Conn. quic-go copies b.
+func (c *plain) SendDatagram(b []byte) error { return SendError(c.QUIC.SendDatagram(b)) }
+
+// Close implements carrier.Conn. It waits for nobody.
+func (c *plain) Close(code transport.Code, text string) { closeConn(c.QUIC, code, text) }
+
+// ReceiveDatagram implements carrier.Conn. quic-go has made the datagram for whoever asks.
+func (c *Conn) ReceiveDatagram() ([]byte, error) {
+	b, err := c.QUIC.ReceiveDatagram(context.Background())
+	c.acks.due.Store(true)
+	return b, err
+}
+
+// Flush implements carrier.Flusher.
+func (c *Conn) Flush() { c.acks.flush(c.QUIC) }
+
+// Hurry implements carrier.Flusher.
+func (c *Conn) Hurry() { c.acks.hurry() }
+
+// Context implements carrier.Conn.
+func (c *Conn) Context() context.Context { return c.QUIC.Context() }
+
+// Err implements carrier.Conn.
+func (c *Conn) Err() error { return context.Cause(c.QUIC.Context()) }
+
+// Closed implements carrier.Conn.
+func (c *Conn) Closed() transport.Closed { return ClosedBy(c.Err()) }
+
+// RTT implements carrier.Conn.
+func (c *Conn) RTT() time.Duration { return c.QUIC.ConnectionStats().SmoothedRTT }
+
+// RemoteAddr implements carrier.Conn.
+func (c *Conn) RemoteAddr() net.Addr { return c.QUIC.RemoteAddr() }
+
+// Stream is a QUIC stream with the errors of a carrier.
+type Stream struct{ *quic.Stream }
+
+// Read implements carrier.Conn.
+func (s *Stream) Read(b []byte) (int, error) {
+	n, err := s.Stream.Read(b)
+	return n, streamError(err)
+}
+
+// Peek implements carrier.Conn.
+func (s *Stream) Peek(b []byte) (int, error) {
+	n, err := s.Stream.Peek(b)
+	return n, streamError(err)
+}
+
+// CloseWrite implements carrier.Conn.
+func (s *Stream) CloseWrite() error { return s.Stream.Close() }
+
+// streamError is what a carrier says to an error of a stream that is read.
+func streamError(err error) error {
+	var reset *quic.StreamError
+	if err != nil && errors.As(err, &reset) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// SendError is what a carrier says to an error of SendDatagram. The usual nil costs no memory.
+func SendError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var tooLarge *quic.DatagramTooLargeError
+	if errors.As(err, &tooLarge) { // The path carries less than it did.
+		return transport.ErrDatagramTooLarge
+	}
+	return err
+}
+
+// Protocol is what is spoken over a QUIC connection. The ends agree on one in TLS.
+type Protocol struct {
+	ALPN    string
+	Carrier transport.Carrier
+	// Accept returns, on the server, the stream that the client has opened for its hello. It
+	// gives up when ctx ends, but need not notice by itself: the connection is closed then.
+	Accept func(ctx context.Context, conn *quic.Conn) (driver.Conn, error)
+	// Open opens, on the client, the stream for the hello. Host is what the server is dialled as.
+	Open func(ctx context.Context, conn *quic.Conn, host string) (driver.Conn, error)
+	// Close closes a connection whose stream is not there, or that is not waited for.
+	Close func(conn *quic.Conn, code transport.Code, text string)
+}
+
+// Plain is netloop's own protocol.
+func Plain() Protocol {
+	return Protocol{ALPN: ALPN, Carrier: transport.QUIC, Accept: acceptPlain, Open: openPlain, Close: closeConn}
+}
+
+func acceptPlain(ctx context.Context, conn *quic.Conn) (driver.Conn, error) {
+	s, err := conn.AcceptStream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
+}
+
+func openPlain(ctx context.Context, conn *quic.Conn, _ string) (driver.Conn, error) {
+	s, err := conn.OpenStreamSync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &plain{Conn{Stream: &Stream{s}, QUIC: conn}}, nil
+}
+
+// visitor is a connection at the door.
+type visitor struct {
+	*quic.Conn
+	protocol Protocol
+	peers    *udpbatch.Peers // nil if the socket is a plain one
+}
+
+// Carrier implements door.Visitor.
+func (v *visitor) Carrier() transport.Carrier { return v.protocol.Carrier }
+
+// Open implements door.Visitor.
+func (v *visitor) Open(ctx context.Context) (driver.Conn, error) {
+	return v.protocol.Accept(ctx, v.Conn)
+}
+
+// Close implements door.Visitor.
+func (v *visitor) Close(code transport.Code, text string) { v.protocol.Close(v.Conn, code, text) }
+
+// Peers implements door.Visitor.
+func (v *visitor) Peers() *udpbatch.Peers { return v.peers }

@@ -1,0 +1,225 @@
+package quicnet
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Dialer is one UDP socket for any number of clients.
+type Dialer struct {
+	socket    net.PacketConn
+	transport *quic.Transport
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	links     sync.WaitGroup
+	chunks    driver.Chunks
+	refusals  refusals
+	arrived   func() uint64 // grows when something arrives at the socket; nil: it is not known
+
+	mu     sync.Mutex // orders links.Add before links.Wait
+	closed bool
+}
+
+// NewDialer opens a socket on a free port.
+func NewDialer() (*Dialer, error) {
+	udp, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	var d *Dialer
+	s := newSocket(udp, func(addr netip.AddrPort) { d.refusals.refused(addr) })
+	d = NewDialerOn(s)
+	d.arrived = s.arrived.Load
+	return d, nil
+}
+
+// NewDialerOn makes a dialer of a socket, which belongs to it from now on.
+func NewDialerOn(socket net.PacketConn) *Dialer {
+	withoutGSO()
+	d := &Dialer{socket: socket, transport: &quic.Transport{Conn: socket}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+// Close closes the socket, after every connection on it: those that are still open tell
+// their server CodeLeft.
+func (d *Dialer) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cancel()
+	d.links.Wait()
+	return d.release()
+}
+
+func (d *Dialer) release() error {
+	d.cancel()
+	return errors.Join(d.transport.Close(), d.socket.Close())
+}
+
+// enter counts a connection, unless the dialer is closed.
+func (d *Dialer) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return driver.ErrDialerClosed
+	}
+	d.links.Add(1)
+	return nil
+}
+
+// DialConfig is what a dial needs to know.
+type DialConfig struct {
+	Addr     string      // host:port of the server
+	TLS      *tls.Config // nil: ClientTLS with the zero Trust
+	Protocol *Protocol   // nil: Plain
+	Greeting transport.Greeting
+	// TablesTimeout bounds the time that a server may take to tell all of its tables
+	// once it has begun; 0: 5 s.
+	TablesTimeout time.Duration
+	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
+	Session transport.SessionConfig
+	Dialer  *Dialer // nil: a socket of its own, closed with the connection
+	// Quiet is after how long a dial gives up if nothing at all has arrived at the Dialer's socket,
+	// where that is known; 0: it does not.
+	Quiet time.Duration
+}
+
+// Dial connects and waits for the server's answer. When that is a refusal, the error is a
+// *transport.Refusal; ctx bounds the whole of it.
+func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
+	if cfg.Protocol == nil {
+		plain := Plain()
+		cfg.Protocol = &plain
+	}
+	conf, err := cfg.clientTLS()
+	if err != nil {
+		return nil, nil, err
+	}
+	addr, err := net.ResolveUDPAddr("udp", cfg.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	hello, err := cfg.Greeting.Open(nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the hello: %w", err)
+	}
+	d, release := cfg.Dialer, func() {}
+	if d == nil {
+		if d, err = NewDialer(); err != nil {
+			return nil, nil, err
+		}
+		release = func() { _ = d.release() }
+	}
+	if err := d.enter(); err != nil {
+		return nil, nil, err
+	}
+	session, welcome, err := d.dial(ctx, addr, conf, cfg, hello, release)
+	if err != nil {
+		release()
+		d.links.Done()
+		return nil, nil, dialError(ctx, err)
+	}
+	return session, welcome, nil
+}
+
+// clientTLS completes the caller's TLS configuration, or makes one.
+func (cfg *DialConfig) clientTLS() (conf *tls.Config, err error) {
+	if cfg.TLS == nil {
+		conf, err = ClientTLS(cfg.Addr, Trust{})
+	} else {
+		conf, err = named(cfg.TLS.Clone(), cfg.Addr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	conf.NextProtos = []string{cfg.Protocol.ALPN}
+	if conf.CurvePreferences == nil {
+		// Go's default adds X25519MLKEM768, whose key of 1184 bytes makes the client's first flight
+		// two full packets. On a link of 40 kbit/s the router then drops the second one again and
+		// again, until the handshake times out (docs/adr/0057).
+		conf.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
+	}
+	return conf, nil
+}
+
+// named makes sure that the server has a name.
+func named(conf *tls.Config, addr string) (*tls.Config, error) {
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, fmt.Errorf("address %q: %w", addr, err)
+		}
+		conf.ServerName = host
+	}
+	return conf, nil
+}
+
+// dial connects, shakes hands and starts the link, whose end calls release.
+func (d *Dialer) dial(ctx context.Context, addr net.Addr, conf *tls.Config, cfg DialConfig, hello []byte, release func()) (*transport.Session, *netloopv1.Welcome, error) {
+	conn, err := d.connect(ctx, addr, conf, cfg.Quiet)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := cfg.Protocol.Open(ctx, conn, cfg.Addr)
+	if err != nil {
+		cfg.Protocol.Close(conn, transport.CodeLeft, "")
+		return nil, nil, err
+	}
+	welcome, err := driver.Greet(ctx, c, &cfg.Greeting, hello, cmp.Or(cfg.TablesTimeout, driver.DefaultTablesTimeout))
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Session.Client, cfg.Session.ID = true, welcome.ClientId
+	if cfg.Session.Clock == nil {
+		cfg.Session.Clock = sinceNow()
+	}
+	session, link := transport.NewSession(cfg.Session)
+	d.refusals.add(conn)
+	go func() {
+		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
+		end := driver.Run(driver.Config{Conn: c, Link: link, Clock: cfg.Session.Clock, Chunks: &d.chunks})
+		stop()
+		d.refusals.remove(conn)
+		release()
+		link.End(end)
+		d.links.Done()
+	}()
+	return session, welcome, nil
+}
+
+// errQuiet is the cause of the end of a dial to which nobody has answered in DialConfig.Quiet.
+var errQuiet = errors.New("nobody answers there")
+
+// connect opens a connection.
+func (d *Dialer) connect(ctx context.Context, addr net.Addr, conf *tls.Config, quiet time.Duration) (*quic.Conn, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if quiet > 0 && d.arrived != nil {
+		before := d.arrived()
+		defer time.AfterFunc(quiet, func() {
+			if d.arrived() == before {
+				cancel(errQuiet)
+			}
+		}).Stop()
+	}
+	dial := func() (*quic.Conn, error) { return d.transport.Dial(ctx, addr, conf, clientQUIC()) }
+	conn, err := driver.Insist(ctx, dial, refusedAtOnce)
+	if err != nil && errors.Is(context.Cause(ctx), errQuiet) {
+		return nil, errQuiet
+	}
+	return conn, err
+}

@@ -1,0 +1,126 @@
+package udpbatch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// messageBytes bounds a message of several packets, as UDP does, and messagePackets does as
+	// every kernel that knows such messages does.
+	messageBytes   = 65000
+	messagePackets = 64
+	// lookBack is how many messages back one to the same peer is looked for. The packets
+	// that a connection sends at once are near each other.
+	lookBack = 8
+	// controlBytes holds what QUIC sends along: the local address, the mark for congestion, the
+	// size of segments.
+	controlBytes = 128
+)
+
+// batch is what is handed to the kernel at once: packets, and messages made of them. It is
+// owned by whoever has it.
+type batch struct {
+	data     []byte // of all packets; its capacity is never exceeded
+	packets  []packet
+	messages []message
+}
+
+// packet is what QUIC wrote at once. That is one packet, or several of segment bytes each.
+type packet struct {
+	data []byte
+	next int // of the same message; -1 for none
+}
+
+// message is one or more packets to one peer. All but the last have segment bytes.
+type message struct {
+	addr        *net.UDPAddr
+	first, last int // of packets
+	count       int // how many packets they are on the wire
+	size        int // how many bytes
+	segment     int
+	control     [controlBytes]byte // without the size of segments
+	controlLen  int
+}
+
+func newBatch() *batch {
+	return &batch{
+		data:     make([]byte, 0, batchBytes),
+		packets:  make([]packet, 0, batchPackets),
+		messages: make([]message, 0, batchPackets),
+	}
+}
+
+func (b *batch) empty() bool { return len(b.packets) == 0 }
+
+func (b *batch) reset() {
+	b.data, b.packets, b.messages = b.data[:0], b.packets[:0], b.messages[:0]
+}
+
+// fits tells whether there is room for a packet of so many bytes.
+func (b *batch) fits(size int) bool {
+	return len(b.packets) < batchPackets && len(b.data)+size <= batchBytes
+}
+
+// add copies what QUIC writes. With merge it becomes part of the peer's last message if that
+// is allowed.
+func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
+	start := len(b.data)
+	b.data = append(b.data, data...)
+	b.packets = append(b.packets, packet{data: b.data[start:len(b.data):len(b.data)], next: -1})
+	m := message{addr: addr, first: len(b.packets) - 1, last: len(b.packets) - 1, size: len(data)}
+	if m.segment = m.takeControl(control); m.segment == 0 || m.segment > len(data) {
+		m.segment = len(data)
+	}
+	m.count = (m.size + m.segment - 1) / m.segment
+	if merge {
+		if last := b.lastTo(addr); last != nil && last.takes(&m) {
+			b.packets[last.last].next = m.first
+			last.last, last.count, last.size = m.last, last.count+m.count, last.size+m.size
+			return
+		}
+	}
+	b.messages = append(b.messages, m)
+}
+
+// takeControl copies the control messages without the size of segments, which it returns.
+func (m *message) takeControl(control []byte) (segment int) {
+	kept := m.control[:0]
+	for rest := control; len(rest) > 0; {
+		h, body, remainder, err := unix.ParseOneSocketControlMessage(rest)
+		if err != nil {
+			break
+		}
+		if h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_SEGMENT && len(body) == 2 {
+			segment = int(binary.NativeEndian.Uint16(body))
+		} else {
+			kept = append(kept, rest[:len(rest)-len(remainder)]...)
+		}
+		rest = remainder
+	}
+	m.controlLen = len(kept)
+	return segment
+}
+
+// lastTo returns the last message to a peer, if it is not long ago.
+func (b *batch) lastTo(addr *net.UDPAddr) *message {
+	for i := len(b.messages) - 1; i >= max(0, len(b.messages)-lookBack); i-- {
+		m := &b.messages[i]
+		if m.addr == addr || m.addr.Port == addr.Port && m.addr.IP.Equal(addr.IP) {
+			return m
+		}
+	}
+	return nil
+}
+
+// takes tells whether another message may follow in this one: all packets but the last are of
+// one size, and they go the same way.
+func (m *message) takes(n *message) bool {
+	return m.size%m.segment == 0 &&
+		(n.segment == m.segment || n.count == 1 && n.size < m.segment) &&
+		m.size+n.size <= messageBytes && m.count+n.count <= messagePackets &&
+		bytes.Equal(m.control[:m.controlLen], n.control[:n.controlLen])
+}

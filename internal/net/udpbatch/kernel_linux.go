@@ -1,0 +1,135 @@
+package udpbatch
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mmsghdr is struct mmsghdr of the kernel.
+type mmsghdr struct {
+	unix.Msghdr
+	n uint32 // bytes that the kernel has moved
+}
+
+// sendmmsg hands messages to the kernel and returns how many it has taken. An error is about
+// the first of them, and none has been taken then.
+//
+// The call never waits, so the runtime is not told of it: telling it costs a change of threads
+// when the network takes its time.
+func sendmmsg(fd int, messages []mmsghdr) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// recvmmsg takes messages from the kernel and returns how many. It does not wait either.
+func recvmmsg(fd int, messages []mmsghdr) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// sockaddr is an address as the kernel has it, of either family.
+type sockaddr [unix.SizeofSockaddrInet6]byte
+
+// set writes an address for a socket of a family, and returns its length.
+func (s *sockaddr) set(family uint16, a *net.UDPAddr) uint32 {
+	*s = sockaddr{}
+	binary.NativeEndian.PutUint16(s[0:], family)
+	binary.BigEndian.PutUint16(s[2:], uint16(a.Port))
+	if family == unix.AF_INET {
+		copy(s[4:8], a.IP.To4())
+		return unix.SizeofSockaddrInet4
+	}
+	if ip := a.IP.To4(); ip != nil {
+		s[18], s[19] = 0xff, 0xff
+		copy(s[20:24], ip)
+	} else {
+		copy(s[8:24], a.IP)
+	}
+	if a.Zone != "" {
+		binary.NativeEndian.PutUint32(s[24:], zoneIndex(a.Zone))
+	}
+	return unix.SizeofSockaddrInet6
+}
+
+// addr returns what set has written, or the kernel.
+func (s *sockaddr) addr() *net.UDPAddr {
+	a := &net.UDPAddr{Port: int(binary.BigEndian.Uint16(s[2:]))}
+	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {
+		a.IP = append(make(net.IP, 0, net.IPv4len), s[4:8]...)
+		return a
+	}
+	a.IP = append(make(net.IP, 0, net.IPv6len), s[8:24]...)
+	if index := binary.NativeEndian.Uint32(s[24:]); index != 0 {
+		a.Zone = strconv.Itoa(int(index))
+	}
+	return a
+}
+
+// zoneIndex returns the interface that a zone names, by its number or its name.
+func zoneIndex(zone string) uint32 {
+	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
+		return uint32(n)
+	}
+	i, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0
+	}
+	return uint32(i.Index)
+}
+
+// appendSegment appends the control message that says how large the packets of a message are.
+func appendSegment(control []byte, size int) []byte {
+	at := len(control)
+	control = append(control, make([]byte, unix.CmsgSpace(2))...)
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&control[at]))
+	h.Level, h.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+	h.SetLen(unix.CmsgLen(2))
+	binary.NativeEndian.PutUint16(control[at+unix.CmsgLen(0):], uint16(size))
+	return control
+}
+
+// arrival returns when the kernel took a packet, in nanoseconds of the real-time clock, from
+// the control messages that came with it; 0 if they do not say.
+func arrival(control []byte) int64 {
+	for len(control) > 0 {
+		h, body, remainder, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			return 0
+		}
+		var at unix.Timespec
+		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS && len(body) >= int(unsafe.Sizeof(at)) {
+			at = *(*unix.Timespec)(unsafe.Pointer(&body[0]))
+			return at.Nano()
+		}
+		control = remainder
+	}
+	return 0
+}
+
+// handle is the socket's descriptor for those who set options, as syscall.RawConn.
+type handle int
+
+func (h handle) Control(f func(fd uintptr)) error { f(uintptr(h)); return nil }
+func (handle) Read(func(uintptr) bool) error      { return syscall.ENOTSUP }
+func (handle) Write(func(uintptr) bool) error     { return syscall.ENOTSUP }
+
+// key is how the address is looked up among peers.
+func (s *sockaddr) key() key {
+	port := binary.BigEndian.Uint16(s[2:])
+	if binary.NativeEndian.Uint16(s[0:]) == unix.AF_INET {
+		return keyOf(netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[4:8])), port))
+	}
+	return keyOf(netip.AddrPortFrom(netip.AddrFrom16([16]byte(s[8:24])), port))
+}

@@ -1,0 +1,210 @@
+package udpbatch
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// quiet is how long nothing has come when packets do not keep coming: the next is read at
+	// once, and the one after it.
+	quiet = 2 * Pause
+	// readBatch is how many packets one call of ReadBatch takes at most.
+	readBatch = 32
+)
+
+// reader reads in rounds. All but deadline and closed belongs to whoever holds the lock.
+//
+//	wait until one arrives ──▶ read until nothing is left ──▶ has it been quiet? wait again
+//	                              ▲                              │ no
+//	                              └──── something: Pause ◀───────┘ nothing: wait again
+//
+// It waits by an epoll of its own, in which the socket stands for arrivals alone and for one at
+// a time. That of the runtime would be told of each packet that arrives during a pause, and of
+// each that the network has taken.
+type reader struct {
+	peers *Peers
+
+	lock     sync.Mutex
+	socket   int
+	cfg      *Config
+	poll     *os.File // the epoll
+	pollRaw  syscall.RawConn
+	arm      func(poll uintptr)      // asks for the next arrival
+	arrived  func(poll uintptr) bool // whether it has come
+	headers  [readBatch]mmsghdr
+	names    [readBatch]sockaddr
+	vectors  [readBatch]unix.Iovec
+	drained  bool      // the round has read all there was
+	some     bool      // it has read something
+	pausing  bool      // packets keep coming
+	next     time.Time // the next round is not before
+	deadline deadline
+	closed   atomic.Bool
+}
+
+// open begins to watch the socket.
+func (r *reader) open(fd int, cfg *Config) error {
+	r.socket, r.cfg = fd, cfg
+	r.peers = new(Peers)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	_ = unix.SetNonblock(poll, true) // So that the runtime watches it.
+	r.poll = os.NewFile(uintptr(poll), "gate")
+	if r.pollRaw, err = r.poll.SyscallConn(); err == nil {
+		err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{}))
+	}
+	if err != nil {
+		return errors.Join(err, r.poll.Close())
+	}
+	r.arm = func(poll uintptr) {
+		_ = unix.EpollCtl(int(poll), unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
+	}
+	r.arrived = func(poll uintptr) bool {
+		var events [1]unix.EpollEvent
+		n, _ := unix.EpollWait(int(poll), events[:], 0)
+		return n > 0
+	}
+	r.drained = true
+	return nil
+}
+
+// close ends a call of ReadBatch and returns when it has.
+func (r *reader) close() error {
+	r.closed.Store(true)
+	err := r.poll.Close()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return err
+}
+
+// SetReadDeadline makes reads end at a time; the zero time is never.
+func (r *reader) SetReadDeadline(t time.Time) error {
+	r.deadline.set(t)
+	return r.poll.SetReadDeadline(t)
+}
+
+// ReadBatch waits for a packet and returns what has arrived.
+func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	ms = ms[:min(len(ms), readBatch)]
+	for {
+		if !r.drained {
+			// A round of many clients takes a millisecond, and a tick that falls due within it
+			// would begin late: a timer is seen only between two goroutines.
+			runtime.Gosched()
+		} else if err := r.await(); err != nil {
+			return 0, err
+		}
+		if err := r.over(); err != nil {
+			return 0, err
+		}
+		n, err := r.receive(ms)
+		r.drained = n < len(ms)
+		switch {
+		case n > 0:
+			r.some = true
+			return n, nil
+		case err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
+			return 0, os.NewSyscallError("recvmmsg", err)
+		}
+	}
+}
+
+// over returns the error of a reader that may not read any more.
+func (r *reader) over() error {
+	switch {
+	case r.closed.Load():
+		return net.ErrClosed
+	case r.deadline.passed(time.Now()):
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// await waits for the next round.
+func (r *reader) await() error {
+	now := time.Now()
+	if r.pausing && r.some {
+		r.some = false
+		r.next = r.next.Add(Pause)
+		if d := r.next.Sub(now); d > 0 {
+			time.Sleep(d)
+		} else {
+			r.next = now
+		}
+		return nil
+	}
+	r.some = false
+	if err := errors.Join(r.pollRaw.Control(r.arm), r.pollRaw.Read(r.arrived)); err != nil {
+		if r.closed.Load() {
+			return net.ErrClosed
+		}
+		return os.ErrDeadlineExceeded
+	}
+	r.next = time.Now()
+	r.pausing = r.next.Sub(now) < quiet
+	return nil
+}
+
+// receive takes from the kernel what is there, and notes when it arrived.
+func (r *reader) receive(ms []ipv4.Message) (int, error) {
+	for i := range ms {
+		h, buf := &r.headers[i].Msghdr, ms[i].Buffers[0]
+		r.vectors[i].Base = unsafe.SliceData(buf)
+		r.vectors[i].SetLen(len(buf))
+		h.Iov = &r.vectors[i]
+		h.SetIovlen(1)
+		h.Name, h.Namelen = &r.names[i][0], uint32(len(r.names[i]))
+		h.Control = unsafe.SliceData(ms[i].OOB)
+		h.SetControllen(len(ms[i].OOB))
+	}
+	n, err := recvmmsg(r.socket, r.headers[:len(ms)])
+	r.cfg.Stats.Receives.Add(1)
+	if n > 0 {
+		r.cfg.Stats.Received.Add(uint64(n))
+		r.finish(ms[:n])
+	}
+	return n, err
+}
+
+// finish fills in what the kernel told about packets.
+func (r *reader) finish(ms []ipv4.Message) {
+	now := time.Now()
+	real := now.UnixNano()
+	r.peers.mu.RLock()
+	defer r.peers.mu.RUnlock()
+	for i := range ms {
+		m, h := &ms[i], &r.headers[i]
+		m.N, m.NN, m.Flags = int(h.n), int(h.Controllen), int(h.Flags)
+		waited := time.Duration(0)
+		if at := arrival(m.OOB[:m.NN]); at != 0 {
+			waited = min(max(time.Duration(real-at), 0), markAge)
+		}
+		if p := r.peers.byAddr[r.names[i].key()]; p != nil {
+			m.Addr = p.addr
+			p.note(now.Add(-waited), m.N)
+		} else {
+			m.Addr = r.names[i].addr()
+		}
+		if i == 0 && r.cfg.Stats.Wait != nil {
+			r.cfg.Stats.Wait(waited)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package udpbatch
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// callMessages is how many messages go to the kernel at once: the runtime cannot stop a
+	// thread meanwhile.
+	callMessages = 16
+	// callTime is how long the sender keeps its processor: a tick that falls due waits for it.
+	// With much less, batches would grow full, and writers wait.
+	callTime = 100 * time.Microsecond
+	// retryPause is how long the kernel gets to make room, and maxRetries how often if it
+	// says that the interface is full: then it would lose the packet anyway.
+	retryPause = time.Millisecond
+	maxRetries = 10
+	// closeRetries is how often at most it gets it while the socket closes.
+	closeRetries = 100
+)
+
+// writer collects packets and sends them. There are two batches: one fills while the other is
+// being handed to the kernel.
+type writer struct {
+	socket int
+	family uint16
+	cfg    *Config
+	merge  atomic.Bool // packets to one peer may be one message
+	hand   func(fd int, messages []mmsghdr) (int, error)
+
+	mu    sync.Mutex
+	some  sync.Cond // there is something to send, or the end
+	room  sync.Cond // the batch that fills is another one
+	fill  *batch
+	other *batch      // empty, or being sent
+	since time.Time   // when the first packet came into fill
+	ended atomic.Bool // written under mu
+
+	done    chan struct{} // the sender has ended
+	headers [batchPackets]mmsghdr
+	names   [batchPackets]sockaddr
+	vectors [batchPackets]unix.Iovec
+	control [batchPackets][controlBytes + 32]byte
+}
+
+func (w *writer) open(fd int, family uint16, cfg *Config) {
+	w.socket, w.family, w.cfg, w.hand = fd, family, cfg, sendmmsg
+	w.some.L, w.room.L = &w.mu, &w.mu
+	w.fill, w.other, w.done = newBatch(), newBatch(), make(chan struct{})
+	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+	w.merge.Store(err == nil)
+	go w.send()
+}
+
+// close waits until all that was written has been sent, and reports false if it was called
+// before.
+func (w *writer) close() bool {
+	w.mu.Lock()
+	first := !w.ended.Swap(true)
+	w.some.Signal()
+	w.room.Broadcast()
+	w.mu.Unlock()
+	<-w.done
+	return first
+}
+
+// WriteMsgUDP takes a packet to send, and waits only for room in the batch. With a size of
+// segments among the control messages it is several packets.
+func (w *writer) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
+	switch {
+	case addr == nil, w.family == unix.AF_INET && addr.IP.To4() == nil:
+		return 0, 0, syscall.EDESTADDRREQ
+	case len(b) == 0, len(b) > messageBytes, len(oob) > controlBytes:
+		return 0, 0, syscall.EMSGSIZE
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.fill.fits(len(b)) && !w.ended.Load() {
+		w.room.Wait()
+	}
+	if w.ended.Load() {
+		return 0, 0, net.ErrClosed
+	}
+	if w.fill.empty() {
+		w.since = time.Now()
+		w.some.Signal()
+	}
+	w.fill.add(b, oob, addr, w.merge.Load())
+	return len(b), len(oob), nil
+}
+
+// send sends batches until the end.
+func (w *writer) send() {
+	defer close(w.done)
+	for {
+		b, since := w.take()
+		if b == nil {
+			return
+		}
+		w.write(b)
+		if w.cfg.Stats.Lag != nil {
+			w.cfg.Stats.Lag(time.Since(since))
+		}
+		b.reset()
+	}
+}
+
+// take returns the batch that has been filling, and when its first packet came; nil at the end.
+func (w *writer) take() (*batch, time.Time) {
+	w.mu.Lock()
+	for w.fill.empty() && !w.ended.Load() {
+		w.some.Wait()
+	}
+	w.mu.Unlock()
+	// The writer that woke this goroutine has others behind it, which were woken by the same
+	// flush. They come first, but not more than some sixty, as the scheduler has it.
+	runtime.Gosched()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fill.empty() {
+		return nil, time.Time{}
+	}
+	w.fill, w.other = w.other, w.fill
+	w.room.Broadcast()
+	return w.other, w.since
+}
+
+// write hands a batch to the kernel.
+func (w *writer) write(b *batch) {
+	used := 0
+	for i := range b.messages {
+		used += w.pack(b, i, w.vectors[used:])
+	}
+	began := time.Now()
+	for at, tries := 0, 0; at < len(b.messages); {
+		if time.Since(began) > callTime {
+			runtime.Gosched()
+			began = time.Now()
+		}
+		n, err := w.call(w.headers[at:min(at+callMessages, len(b.messages))])
+		switch {
+		case err == nil:
+			for i := range n {
+				w.cfg.Stats.Sent.Add(uint64(b.messages[at+i].count))
+			}
+			at, tries = at+n, 0
+		case w.again(err, tries):
+			tries++
+		default:
+			w.alone(b, at, err)
+			at, tries = at+1, 0
+		}
+	}
+}
+
+func (w *writer) call(messages []mmsghdr) (int, error) {
+	w.cfg.Stats.Sends.Add(1)
+	return w.hand(w.socket, messages)
+}
+
+// again tells, after a pause, whether a call is to be tried again that failed for want of room.
+func (w *writer) again(err error, tries int) bool {
+	most := maxRetries
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return true
+	case errors.Is(err, unix.EAGAIN): // The socket's own buffer is full: it drains.
+		if most = closeRetries; !w.ended.Load() {
+			tries = 0
+		}
+	case !errors.Is(err, unix.ENOBUFS):
+		return false
+	}
+	if tries >= most {
+		return false
+	}
+	w.cfg.Stats.Retries.Add(1)
+	time.Sleep(retryPause)
+	return true
+}
+
+// alone sends the packets of a message that the kernel has refused one by one: what is wrong
+// may be only that they are together. Each gets one more try, because the first call on a
+// socket may fail without a reason.
+func (w *writer) alone(b *batch, i int, why error) {
+	m := &b.messages[i]
+	if errno := syscall.Errno(0); m.count > 1 && errors.As(why, &errno) && (errno == unix.EIO || errno == unix.EINVAL) {
+		w.merge.Store(false) // The interface cannot split them.
+	}
+	h := &w.headers[i]
+	h.SetIovlen(1)
+	h.SetControllen(m.controlLen) // Without the size of segments, which is behind the rest.
+	for at := m.first; at >= 0; at = b.packets[at].next {
+		for rest := b.packets[at].data; len(rest) > 0; {
+			one := rest[:min(m.segment, len(rest))]
+			rest = rest[len(one):]
+			h.Iov.Base = &one[0]
+			h.Iov.SetLen(len(one))
+			w.last(w.headers[i : i+1])
+		}
+	}
+}
+
+// last is the last try to send a packet.
+func (w *writer) last(message []mmsghdr) {
+	_, err := w.call(message)
+	switch {
+	case err == nil:
+		w.cfg.Stats.Sent.Add(1)
+	case errors.Is(err, unix.EMSGSIZE):
+		w.cfg.Stats.TooLarge.Add(1)
+	default:
+		w.cfg.Stats.Unsent.Add(1)
+		if w.cfg.Failed != nil {
+			w.cfg.Failed(err)
+		}
+	}
+}
+
+// pack makes the kernel's header of a message and returns how many vectors it needs.
+func (w *writer) pack(b *batch, i int, vectors []unix.Iovec) (used int) {
+	m, h := &b.messages[i], &w.headers[i].Msghdr
+	h.Name, h.Namelen = &w.names[i][0], w.names[i].set(w.family, m.addr)
+	for at := m.first; at >= 0; at = b.packets[at].next {
+		data := b.packets[at].data
+		vectors[used].Base = &data[0]
+		vectors[used].SetLen(len(data))
+		used++
+	}
+	h.Iov = &vectors[0]
+	h.SetIovlen(used)
+	control := append(w.control[i][:0], m.control[:m.controlLen]...)
+	if m.count > 1 {
+		control = appendSegment(control, m.segment)
+	}
+	h.Control = &w.control[i][0]
+	h.SetControllen(len(control))
+	return used
+}

@@ -1,0 +1,436 @@
+package wsnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+// The first byte of a message.
+const (
+	streamMessage   = 0
+	datagramMessage = 1
+)
+
+const (
+	// Protocol is the subprotocol that both ends name.
+	Protocol = "netloop.1"
+	// MaxMessage bounds a message with its first byte. What is more of the stream goes into
+	// several.
+	MaxMessage = 1 + 32<<10
+	// streamPiece is how much of the stream a message of ours carries at most.
+	streamPiece = 4 << 10
+	// messageRate is how many messages a second an end takes, at once messageBurst, whatever they
+	// hold: each costs a microsecond before its bytes are counted.
+	messageRate  = 6000
+	messageBurst = 10_000
+	// controlRate is that of pings, which are answered, and of pongs.
+	controlRate  = 10
+	controlBurst = 50
+	// maxUnsent is how many bytes the kernel may have that it has not sent when a datagram is
+	// handed over, and maxUnsentStream when stream data is: the congestion window and a few
+	// packets, so that what is handed over leaves within moments.
+	maxUnsent       = 6 << 10
+	maxUnsentStream = 3 << 10
+	// maxBehind is how long a datagram waits for that. What it says is older then than what the
+	// next one will.
+	maxBehind = 100 * time.Millisecond
+	// behindStep is how often a writer that waits looks.
+	behindStep = 2 * time.Millisecond
+)
+
+// Close codes: 4000 and the code of netloop, as far as they go. The exact code and text are in the
+// stream's last frame.
+const (
+	firstStatus = 4000
+	lastStatus  = 4999
+	maxReason   = 123 // of a close frame (RFC 6455, section 5.5)
+)
+
+// Conn is a WebSocket as a carrier.
+type Conn struct {
+	ws     *websocket.Conn
+	socket net.Conn // below it, and below TLS
+	kernel kernel   // asks about the socket
+	remote net.Addr
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// Of the goroutine that reads.
+	message  io.Reader // that is being read; nil: none
+	datagram bool      // it is one
+	ahead    [1]byte   // the next of its bytes, if it is the stream's and peeked
+	peeked   bool
+	first    [1]byte
+	scratch  [transport.MaxDatagram + 1]byte
+	taken    *rate.Limiter // messages
+	control  *rate.Limiter // pings and pongs
+
+	out   [1 + transport.MaxDatagram]byte // of the goroutine that sends datagrams
+	piece []byte                          // of the goroutine that writes the stream
+	began time.Time
+	rtt   atomic.Int64 // of the last ping
+	// Times in nanoseconds since began; 0 is none.
+	waits   atomic.Int64 // when the read of the socket that blocks now was called
+	writeBy atomic.Int64 // the write deadline
+
+	mu  sync.Mutex
+	why *transport.Closed // under mu: the first reason for its end
+	err error             // under mu: what the socket said
+}
+
+var _ driver.Merged = (*Conn)(nil)
+
+// newConn makes a carrier of a socket. The WebSocket on it comes with open.
+func newConn(socket net.Conn) *Conn {
+	c := &Conn{
+		socket: socket, kernel: newKernel(socket), remote: socket.RemoteAddr(), began: time.Now(),
+		taken: rate.NewLimiter(messageRate, messageBurst), control: rate.NewLimiter(controlRate, controlBurst),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// open gives it its WebSocket.
+func (c *Conn) open(ws *websocket.Conn) {
+	c.ws = ws
+	ws.SetReadLimit(MaxMessage)
+}
+
+// watched is the socket, with TLS around it or not, as the WebSocket reads it. It notes since when
+// a read blocks: between messages, inside one, or for the answer to a close.
+type watched struct {
+	net.Conn
+	carrier *Conn
+}
+
+// Read implements net.Conn.
+func (w watched) Read(b []byte) (int, error) {
+	w.carrier.waits.Store(int64(time.Since(w.carrier.began)))
+	defer w.carrier.waits.Store(0)
+	return w.Conn.Read(b)
+}
+
+// silence is for how long the server has waited for bytes of the peer; 0: it does not read now.
+func (c *Conn) silence() time.Duration {
+	since := c.waits.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(c.began) - time.Duration(since)
+}
+
+// Next implements carrier.Merged.
+func (c *Conn) Next() (datagram bool, err error) {
+	for {
+		if c.message == nil {
+			if err := c.nextMessage(); err != nil {
+				return false, err
+			}
+		}
+		if c.datagram || c.peeked {
+			return c.datagram, nil
+		}
+		switch _, err := io.ReadFull(c.message, c.ahead[:]); {
+		case errors.Is(err, io.EOF):
+			c.message = nil
+		case err != nil:
+			return false, c.failed(err)
+		default:
+			c.peeked = true
+		}
+	}
+}
+
+// nextMessage waits for a message and reads what it is.
+func (c *Conn) nextMessage() error {
+	kind, message, err := c.ws.Reader(context.Background()) // It ends with the socket.
+	switch {
+	case err != nil:
+		return c.failed(err)
+	case !c.taken.Allow():
+		return c.refuse(transport.CodeFlood, "too many messages at once")
+	case kind != websocket.MessageBinary:
+		return c.refuse(transport.CodeProtocol, "a message of text, where all are binary")
+	}
+	switch _, err := io.ReadFull(message, c.first[:]); {
+	case errors.Is(err, io.EOF):
+		return c.refuse(transport.CodeProtocol, "a message of nothing")
+	case err != nil:
+		return c.failed(err)
+	case c.first[0] > datagramMessage:
+		return c.refuse(transport.CodeProtocol, fmt.Sprintf("a message begins with %d, where 0 and 1 mean something", c.first[0]))
+	}
+	c.message, c.datagram = message, c.first[0] == datagramMessage
+	return nil
+}
+
+// Peek implements carrier.Conn. Datagrams that come before anybody receives any are lost.
+func (c *Conn) Peek(b []byte) (int, error) {
+	for {
+		datagram, err := c.Next()
+		if err != nil {
+			return 0, err
+		}
+		if !datagram {
+			return copy(b, c.ahead[:]), nil
+		}
+		if _, err := c.ReceiveDatagram(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Read implements carrier.Conn.
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.Peek(b)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if c.peeked = false; len(b) == 1 {
+		return 1, nil
+	}
+	n, err = c.message.Read(b[1:])
+	switch {
+	case errors.Is(err, io.EOF):
+		c.message = nil
+	case err != nil:
+		return 1 + n, c.failed(err)
+	}
+	return 1 + n, nil
+}
+
+// ReceiveDatagram implements carrier.Conn: it is the one that Next has announced. One that is too
+// large is cut, and still too large.
+func (c *Conn) ReceiveDatagram() ([]byte, error) {
+	n, err := io.ReadFull(c.message, c.scratch[:])
+	if err == nil {
+		_, err = io.Copy(io.Discard, c.message)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, c.failed(err)
+	}
+	c.message = nil
+	return bytes.Clone(c.scratch[:n]), nil
+}
+
+// Write implements carrier.Conn: one goroutine writes the stream.
+func (c *Conn) Write(b []byte) (n int, err error) {
+	if c.piece == nil {
+		c.piece = make([]byte, 0, 1+streamPiece)
+	}
+	for len(b) > 0 {
+		if err := c.drained(); err != nil {
+			return n, err
+		}
+		k := min(len(b), streamPiece)
+		c.piece = append(append(c.piece[:0], streamMessage), b[:k]...)
+		if err := c.ws.Write(context.Background(), websocket.MessageBinary, c.piece); err != nil {
+			return n, c.failed(err)
+		}
+		b, n = b[k:], n+k
+	}
+	return n, nil
+}
+
+// drained waits until the kernel has sent most of what was written, until the write deadline, or
+// until the connection has ended, which the next write tells.
+func (c *Conn) drained() error {
+	for c.kernel.unsent() > maxUnsentStream && c.ctx.Err() == nil {
+		if by := c.writeBy.Load(); by != 0 && int64(time.Since(c.began)) >= by {
+			return c.failed(os.ErrDeadlineExceeded)
+		}
+		time.Sleep(behindStep)
+	}
+	return nil
+}
+
+// SendDatagram implements carrier.Conn.
+func (c *Conn) SendDatagram(b []byte) error {
+	if len(b) > transport.MaxDatagram {
+		return transport.ErrDatagramTooLarge
+	}
+	for waited := time.Duration(0); c.kernel.unsent() > maxUnsent; waited += behindStep {
+		if waited >= maxBehind || c.ctx.Err() != nil {
+			return transport.ErrBehind
+		}
+		time.Sleep(behindStep)
+	}
+	c.out[0] = datagramMessage
+	if err := c.ws.Write(context.Background(), websocket.MessageBinary, c.out[:1+copy(c.out[1:], b)]); err != nil {
+		return c.failed(err)
+	}
+	return nil
+}
+
+// SetReadDeadline implements carrier.Conn. A connection that this end closes keeps the deadline of
+// Close.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil
+	}
+	return c.socket.SetReadDeadline(at)
+}
+
+// SetWriteDeadline implements carrier.Conn, likewise.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil
+	}
+	return c.writeUntilLocked(at)
+}
+
+func (c *Conn) writeUntilLocked(at time.Time) error {
+	by := int64(0)
+	if !at.IsZero() {
+		by = max(1, int64(at.Sub(c.began)))
+	}
+	c.writeBy.Store(by)
+	return c.socket.SetWriteDeadline(at)
+}
+
+// CloseWrite implements carrier.Conn. The stream's last frame says that it is the last.
+func (c *Conn) CloseWrite() error { return nil }
+
+// Context implements carrier.Conn.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// Err implements carrier.Conn.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if c.why == nil {
+		return nil
+	}
+	return c.why
+}
+
+// Closed implements carrier.Conn.
+func (c *Conn) Closed() transport.Closed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == nil {
+		return transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}
+	}
+	return *c.why
+}
+
+// RTT implements carrier.Conn.
+func (c *Conn) RTT() time.Duration {
+	if rtt := c.kernel.rtt(); rtt > 0 {
+		return rtt
+	}
+	return time.Duration(c.rtt.Load())
+}
+
+// RemoteAddr implements carrier.Conn.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// Close implements carrier.Conn: it waits for the peer's answer, carrier.Linger at most.
+func (c *Conn) Close(code transport.Code, text string) {
+	c.mu.Lock()
+	if c.why == nil {
+		c.why = &transport.Closed{Code: code, Text: text}
+		until := time.Now().Add(driver.Linger)
+		_ = c.writeUntilLocked(until)       // An error says that it has ended,
+		_ = c.socket.SetReadDeadline(until) // and so here.
+	}
+	c.mu.Unlock()
+	_ = c.ws.Close(status(code), reason(text))
+	c.cancel()
+}
+
+// refuse ends a connection whose peer breaks the rules, on the goroutine that reads.
+func (c *Conn) refuse(code transport.Code, text string) error {
+	c.Close(code, text)
+	return &transport.Closed{Code: code, Text: text}
+}
+
+// because notes why the connection ends, and reports false if that is known.
+func (c *Conn) because(why transport.Closed, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return false
+	}
+	c.why, c.err = &why, err
+	return true
+}
+
+// failed takes an error of the socket, which has ended unless it is a deadline that is over. None
+// is io.EOF: a stream that ends does so by a frame of its own.
+func (c *Conn) failed(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.ending() {
+		return os.ErrDeadlineExceeded
+	}
+	_ = c.because(closedBy(err), err)
+	_ = c.ws.CloseNow()
+	c.cancel()
+	return fmt.Errorf("websocket: %v", err) //nolint:errorlint // See above.
+}
+
+// ending tells whether this end has begun to close.
+func (c *Conn) ending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.why != nil
+}
+
+// closedBy says in the transport's words why a socket ended. A browser whose page is left closes
+// without a word of the page: that is a connection that is lost, whose player may come back.
+func closedBy(err error) transport.Closed {
+	var said websocket.CloseError
+	switch {
+	case errors.As(err, &said) && said.Code == lastStatus:
+		return transport.Closed{Code: transport.CodeGame, Text: said.Reason, Remote: true}
+	case errors.As(err, &said) && said.Code >= firstStatus && said.Code < lastStatus:
+		return transport.Closed{Code: transport.Code(said.Code - firstStatus), Text: said.Reason, Remote: true}
+	case errors.As(err, &said):
+		return transport.Closed{Code: transport.CodeLost, Text: fmt.Sprintf("the peer closed the socket with status %d", said.Code)}
+	case errors.Is(err, websocket.ErrMessageTooBig):
+		return transport.Closed{Code: transport.CodeProtocol, Text: fmt.Sprintf("a message has at most %d bytes", MaxMessage)}
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}
+	}
+	return transport.Closed{Code: transport.CodeLost, Text: err.Error()}
+}
+
+// status is the close code of a socket for one of netloop's.
+func status(code transport.Code) websocket.StatusCode {
+	return firstStatus + websocket.StatusCode(min(code, lastStatus-firstStatus))
+}
+
+// reason is as much of a text as a close frame holds.
+func reason(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= maxReason {
+		return text
+	}
+	end := maxReason
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,207 @@
+package wsnet
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/web"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+// Dialer is what any number of clients share, so that they end together.
+type Dialer struct {
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	links  sync.WaitGroup
+	chunks driver.Chunks
+
+	mu     sync.Mutex // orders links.Add before links.Wait
+	closed bool
+}
+
+// NewDialer makes a dialer.
+func NewDialer() *Dialer {
+	d := new(Dialer)
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+// Close ends every connection, whose server is told CodeLeft, and waits for their goroutines.
+func (d *Dialer) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cancel()
+	d.links.Wait()
+}
+
+// enter counts a connection, unless the dialer is closed.
+func (d *Dialer) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return driver.ErrDialerClosed
+	}
+	d.links.Add(1)
+	return nil
+}
+
+// DialConfig is what a dial needs to know.
+type DialConfig struct {
+	URL      string      // as URL makes it
+	TLS      *tls.Config // for wss
+	Greeting transport.Greeting
+	// TablesTimeout bounds the time that a server may take to tell all of its tables
+	// once it has begun; 0: 5 s.
+	TablesTimeout time.Duration
+	// Session needs an Inbox; Dial fills in Client and ID, and a clock if there is none.
+	Session transport.SessionConfig
+	// Quiet is how long the server may take to accept the socket; 0: as long as the dial.
+	Quiet time.Duration
+}
+
+// URL completes the address of a server's pages, host:port, or the URL of its WebSocket. An address
+// alone is one with TLS unless it is local, where a server's pages have none by default.
+func URL(addr string, local bool) (string, error) {
+	if !strings.Contains(addr, "://") {
+		scheme := "wss://"
+		if local {
+			scheme = "ws://"
+		}
+		addr = scheme + addr
+	}
+	u, err := url.Parse(addr)
+	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
+		return "", fmt.Errorf("address %q: use host:port of the server's pages, or ws://host:port or wss://host:port", addr)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = web.Path
+	}
+	return u.String(), nil
+}
+
+// HostOf is the host and port of a URL that URL has made.
+func HostOf(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return ""
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "ws":
+		return net.JoinHostPort(u.Hostname(), "80")
+	}
+	return net.JoinHostPort(u.Hostname(), "443")
+}
+
+// Dial connects and waits for the server's answer. When that is a refusal, the error is a
+// *transport.Refusal; ctx bounds the whole of it.
+func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
+	hello, err := cfg.Greeting.Open(nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the hello: %w", err)
+	}
+	if err := d.enter(); err != nil {
+		return nil, nil, err
+	}
+	session, welcome, err := d.dial(ctx, cfg, hello)
+	if err != nil {
+		d.links.Done()
+		return nil, nil, dialError(ctx, err)
+	}
+	return session, welcome, nil
+}
+
+// dial connects, shakes hands and starts the link.
+func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*transport.Session, *netloopv1.Welcome, error) {
+	c, err := driver.Insist(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
+	if err != nil {
+		return nil, nil, err
+	}
+	welcome, err := driver.Greet(ctx, c, &cfg.Greeting, hello, cmp.Or(cfg.TablesTimeout, driver.DefaultTablesTimeout))
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Session.Client, cfg.Session.ID = true, welcome.ClientId
+	if cfg.Session.Clock == nil {
+		cfg.Session.Clock = func() time.Duration { return time.Since(c.began) }
+	}
+	session, link := transport.NewSession(cfg.Session)
+	go func() {
+		stop := context.AfterFunc(d.ctx, func() { link.Shutdown(transport.CodeLeft, "") })
+		end := driver.Run(driver.Config{Conn: c, Link: link, Clock: cfg.Session.Clock, Chunks: &d.chunks})
+		stop()
+		link.End(end)
+		d.links.Done()
+	}()
+	return session, welcome, nil
+}
+
+// errBusy is the error of a server that has no place at the moment.
+var errBusy = errors.New("the server has no place at the moment")
+
+func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }
+
+// connect opens a WebSocket.
+func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
+	var c *Conn
+	dial := &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: cfg.TLS,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			socket, err := (&net.Dialer{Timeout: cfg.Quiet}).DialContext(ctx, network, addr)
+			if err == nil {
+				c = newConn(socket)
+			}
+			return socket, err
+		},
+	}
+	//nolint:bodyclose // The library closes it.
+	ws, resp, err := websocket.Dial(ctx, cfg.URL, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: dial}, Subprotocols: []string{Protocol},
+		OnPingReceived: func(context.Context, []byte) bool { return c.controlled() },
+	})
+	switch {
+	case err != nil && resp != nil && resp.StatusCode == http.StatusServiceUnavailable:
+		return nil, errBusy
+	case err != nil && resp != nil:
+		return nil, fmt.Errorf("%s is no WebSocket of this kind: %s", cfg.URL, resp.Status)
+	case err != nil:
+		return nil, err
+	}
+	c.open(ws)
+	return c, nil
+}
+
+// dialError says why a dial failed: a *transport.Refusal if the server said so. The caller adds the
+// address.
+func dialError(ctx context.Context, err error) error {
+	var closed *transport.Closed
+	var said websocket.CloseError
+	switch {
+	case refusedAtOnce(err):
+		return transport.Refuse(transport.CodeBusy, "the server takes in nobody at the moment: it is full or overloaded, or too many have come at once")
+	case errors.As(err, &closed) && closed.Remote:
+		return &transport.Refusal{Code: closed.Code, Text: closed.Text}
+	case errors.As(err, &said):
+		c := closedBy(err)
+		return &transport.Refusal{Code: c.Code, Text: c.Text}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("nobody has answered in time: %w", context.Cause(ctx))
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,259 @@
+package wsnet
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/netloop/netloop/internal/connlimit"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/net/udpbatch"
+	"github.com/netloop/netloop/internal/transport"
+)
+
+const (
+	// idleTimeout is how long a connection lives without a sign of the peer.
+	idleTimeout = 10 * time.Second
+	// pingPeriod is how often a peer is asked for one. Browsers answer by themselves, also where
+	// the page sleeps.
+	pingPeriod = 3 * time.Second
+	// sweepPeriod is how often all connections are looked at.
+	sweepPeriod = time.Second
+)
+
+// Config is what a server of WebSockets needs to know.
+type Config struct {
+	Door    *admission.Door
+	Origins *origin.Set      // of pages that may connect
+	Stats   *transport.Stats // nil: not counted
+	// IdleTimeout is after how long without a sign of the peer a connection counts as lost; 0 is
+	// 10 s.
+	IdleTimeout time.Duration
+	// Through puts something, such as a simulated network, between the server and each connection
+	// that has become a WebSocket; nil is nothing.
+	Through func(net.Conn) net.Conn
+}
+
+// Server takes WebSockets out of an HTTP server whose listener is a [pool.Pool].
+type Server struct {
+	cfg   Config
+	stop  chan struct{}
+	works sync.WaitGroup // the sweep, requests, pings, and ends that wait for nobody
+
+	mu     sync.Mutex
+	conns  map[*visitor]struct{} // under mu
+	closed bool                  // under mu
+}
+
+// New makes a server. Close ends it.
+func New(cfg Config) *Server {
+	if cfg.Stats == nil {
+		cfg.Stats = new(transport.Stats)
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = idleTimeout
+	}
+	s := &Server{cfg: cfg, stop: make(chan struct{}), conns: make(map[*visitor]struct{})}
+	s.works.Go(s.sweep)
+	return s
+}
+
+// Close returns when every goroutine has ended. The door has been closed before, and the HTTP
+// server too.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stop)
+	s.works.Wait()
+}
+
+// enter counts a request among the works, unless the server is closed. The HTTP server waits for
+// no request that has become a WebSocket.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.works.Add(1)
+	}
+	return !s.closed
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.works.Done()
+	switch {
+	case !s.cfg.Origins.Allows(r.Header.Get("Origin"), r.Host):
+		s.cfg.Stats.Drop(transport.DropOrigin, 1)
+		http.Error(w, "pages of this origin may not connect: the server's operator can name it with --origin", http.StatusForbidden)
+		return
+	case !speaksOurs(r.Header):
+		s.cfg.Stats.Drop(transport.DropRequest, 1)
+		http.Error(w, "this is for WebSockets with the subprotocol "+Protocol, http.StatusBadRequest)
+		return
+	}
+	socket := connlimit.Of(r.Context())
+	from := socket.RemoteAddr()
+	if told, err := netip.ParseAddrPort(r.RemoteAddr); err == nil { // A proxy asks for another one.
+		from = net.TCPAddrFromAddrPort(told)
+	}
+	place := s.cfg.Door.Begin(from, true)
+	if place == nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many want to come in, or nobody may now: try again", http.StatusServiceUnavailable)
+		return
+	}
+	v := &visitor{Conn: newConn(socket.Conn), server: s}
+	v.remote = from
+	through := s.cfg.Through
+	if through != nil {
+		v.kernel = kernel{} // It knows nothing of the simulated link: pings measure it.
+	}
+	// An answer before this one may have filled the socket. The hijack ends the deadline.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(driver.Linger))
+	ws, err := websocket.Accept(watching{w, v.Conn, through}, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{Protocol},
+		InsecureSkipVerify: true, // The origin was checked above.
+		OnPingReceived:     func(context.Context, []byte) bool { return v.controlled() },
+		OnPongReceived:     func(context.Context, []byte) { v.controlled() },
+	})
+	if err != nil { // It has been answered.
+		s.cfg.Stats.Drop(transport.DropRequest, 1)
+		place.Abandon()
+		return
+	}
+	v.open(ws)
+	if !socket.Leave() { // It had to go for another page.
+		place.Abandon()
+		_ = v.failed(context.Canceled)
+		return
+	}
+	s.follow(v)
+	place.Enter(v)
+}
+
+// watching is the writer of an answer whose connection, taken over, is a [watched] one.
+type watching struct {
+	http.ResponseWriter
+	carrier *Conn
+	through func(net.Conn) net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (w watching) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.through != nil {
+		c = w.through(c)
+		rw.Writer.Reset(c) // The WebSocket writes by it.
+	}
+	return watched{c, w.carrier}, rw, err
+}
+
+// speaksOurs tells whether a request is for a WebSocket that speaks our subprotocol.
+func speaksOurs(h http.Header) bool {
+	names := strings.FieldsFunc(strings.Join(h.Values("Sec-WebSocket-Protocol"), ","), func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.EqualFold(h.Get("Upgrade"), "websocket") && slices.Contains(names, Protocol)
+}
+
+// follow looks after a connection until it ends.
+func (s *Server) follow(v *visitor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[v] = struct{}{}
+	context.AfterFunc(v.ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, v)
+	})
+}
+
+// sweepPeriod is how often the server sweeps: a silent peer is found within a quarter of its time.
+func (c *Config) sweepPeriod() time.Duration { return min(sweepPeriod, c.IdleTimeout/4) }
+
+// sweep asks all peers for a sign, and ends connections without one.
+func (s *Server) sweep() {
+	ticker := time.NewTicker(s.cfg.sweepPeriod())
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			s.look(now)
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *Server) look(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for v := range s.conns {
+		switch {
+		case v.ending():
+		case v.silence() > s.cfg.IdleTimeout:
+			v.Close(transport.CodeLost, "no sign of the peer for "+s.cfg.IdleTimeout.String())
+		case !v.pinging && now.Sub(v.pinged) >= min(pingPeriod, s.cfg.IdleTimeout/3):
+			v.pinged, v.pinging = now, true
+			s.works.Go(func() { s.ping(v) })
+		}
+	}
+}
+
+// ping asks a peer for a sign and measures how long it takes: until the connection ends, if there
+// is none.
+func (s *Server) ping(v *visitor) {
+	if v.ws.Ping(v.ctx) == nil {
+		v.rtt.Store(int64(time.Since(v.pinged)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v.pinging = false
+}
+
+// visitor is a WebSocket at the door.
+type visitor struct {
+	*Conn
+	server *Server
+
+	pinged  time.Time // under the server's mu, and of its ping while there is one
+	pinging bool      // under the server's mu
+}
+
+// Carrier implements door.Visitor.
+func (v *visitor) Carrier() transport.Carrier { return transport.WebSocket }
+
+// Open implements door.Visitor.
+func (v *visitor) Open(context.Context) (driver.Conn, error) { return v.Conn, nil }
+
+// Close implements door.Visitor: it waits for nobody.
+func (v *visitor) Close(code transport.Code, text string) {
+	v.server.works.Go(func() { v.Conn.Close(code, text) })
+}
+
+// Peers implements door.Visitor.
+func (v *visitor) Peers() *udpbatch.Peers { return nil }
+
+// controlled counts a ping or a pong, and ends who sends too many. It is called on the goroutine
+// that reads.
+func (c *Conn) controlled() bool {
+	if c.control.Allow() {
+		return true
+	}
+	_ = c.because(transport.Closed{Code: transport.CodeFlood, Text: "too many pings at once"}, nil)
+	_ = c.socket.Close() // What reads fails next.
+	return false
+}

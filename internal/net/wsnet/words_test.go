@@ -1,0 +1,250 @@
+package wsnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/netloop/netloop/internal/testing/nettest"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/web"
+)
+
+// A close frame has as much of a text as it holds, without half a letter, and nothing that is none.
+func TestTheReasonOfACloseFrame(t *testing.T) {
+	long := strings.Repeat("x", maxReason-1)
+	for text, want := range map[string]string{
+		"": "", "bye": "bye", "b\xffe": "b?e", long + "x": long + "x", long + "xy": long + "x", long + "öy": long, long[1:] + "ö": long[1:] + "ö", long[2:] + "€ y": long[2:] + "€", long[1:] + "€": long[1:],
+	} {
+		if got := reason(text); got != want {
+			t.Errorf("of %d bytes are left %q, want %q", len(text), got, want)
+		}
+	}
+}
+
+// A code is a status from 4000 on, and the game's own share the last one.
+func TestTheStatusOfACloseFrame(t *testing.T) {
+	for code, want := range map[transport.Code]websocket.StatusCode{0: 4000, transport.CodeMoved: 4000 + websocket.StatusCode(transport.CodeMoved), 998: 4998, 999: 4999, transport.CodeGame: 4999, 1 << 31: 4999} {
+		if got := status(code); got != want {
+			t.Errorf("%d is %d, want %d", uint32(code), got, want)
+		}
+	}
+}
+
+// Why a socket ended is told in the transport's words: by the peer, if it is a code of ours, or as
+// a connection that is lost.
+func TestWhyASocketEnded(t *testing.T) {
+	said := func(code websocket.StatusCode) error {
+		return fmt.Errorf("read: %w", websocket.CloseError{Code: code, Reason: "so it is"})
+	}
+	for _, c := range []struct {
+		err  error
+		want transport.Closed
+	}{
+		{said(4000), transport.Closed{Code: 0, Text: "so it is", Remote: true}},
+		{said(4003), transport.Closed{Code: transport.CodeKicked, Text: "so it is", Remote: true}},
+		{said(4998), transport.Closed{Code: 998, Text: "so it is", Remote: true}},
+		{said(4999), transport.Closed{Code: transport.CodeGame, Text: "so it is", Remote: true}},
+		{said(3999), transport.Closed{Code: transport.CodeLost, Text: "the peer closed the socket with status 3999"}},
+		{said(5000), transport.Closed{Code: transport.CodeLost, Text: "the peer closed the socket with status 5000"}},
+		{websocket.ErrMessageTooBig, transport.Closed{Code: transport.CodeProtocol, Text: "a message has at most 32769 bytes"}},
+		{io.EOF, transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}},
+		{fmt.Errorf("read: %w", net.ErrClosed), transport.Closed{Code: transport.CodeLost, Text: "the socket was closed"}},
+		{errors.New("a cable"), transport.Closed{Code: transport.CodeLost, Text: "a cable"}},
+	} {
+		if got := closedBy(c.err); got != c.want {
+			t.Errorf("%v is %+v, want %+v", c.err, got, c.want)
+		}
+	}
+}
+
+// What a dial says: a refusal if the server has said so, or that there was no time, or what else
+// went wrong.
+func TestWhatADialSays(t *testing.T) {
+	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	other := errors.New("a cable")
+	refused := func(code transport.Code) *transport.Refusal { return &transport.Refusal{Code: code, Text: "so"} }
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want *transport.Refusal // whose code counts
+		is   error
+	}{
+		"no place":                {t.Context(), errBusy, refused(transport.CodeBusy), nil},
+		"the peer's close":        {t.Context(), &transport.Closed{Code: transport.CodeKicked, Text: "so", Remote: true}, refused(transport.CodeKicked), nil},
+		"a close of its own":      {t.Context(), &transport.Closed{Code: transport.CodeProtocol, Text: "so"}, nil, nil},
+		"a close of a socket":     {t.Context(), websocket.CloseError{Code: 4004, Reason: "so"}, refused(4), nil},
+		"a refusal":               {t.Context(), refused(transport.CodeFull), refused(transport.CodeFull), nil},
+		"no time":                 {over, other, nil, context.DeadlineExceeded},
+		"no patience":             {given, other, nil, context.Canceled},
+		"no patience, but a word": {given, &transport.Closed{Code: transport.CodeKicked, Text: "so", Remote: true}, refused(transport.CodeKicked), nil},
+		"a cable":                 {t.Context(), other, nil, other},
+	} {
+		got := dialError(c.ctx, c.err)
+		var r *transport.Refusal
+		if errors.As(got, &r) != (c.want != nil) || c.want != nil && (r.Code != c.want.Code || r.Text != c.want.Text && c.want.Code != transport.CodeBusy) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if c.is != nil && !errors.Is(got, c.is) {
+			t.Errorf("%s: %v, want %v", name, got, c.is)
+		}
+		if late := strings.HasPrefix(got.Error(), "nobody has answered in time"); late != (c.ctx == over) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A connection says nothing about its end before it, and then the first reason alone.
+func TestTheFirstReasonCounts(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	c := newConn(here)
+	defer c.cancel()
+	if err := c.Err(); err != nil || c.ending() || c.Closed().Code != transport.CodeLost {
+		t.Errorf("an open one says %v, %+v", err, c.Closed())
+	}
+	first, later := transport.Closed{Code: transport.CodeKicked, Text: "cheated"}, transport.Closed{Code: transport.CodeLeft}
+	if !c.because(first, nil) || c.because(later, io.EOF) {
+		t.Error("a second reason is taken")
+	}
+	var closed *transport.Closed
+	if err := c.Err(); !errors.As(err, &closed) || *closed != first || c.Closed() != first || !c.ending() {
+		t.Errorf("it says %v, %+v", err, c.Closed())
+	}
+	other := newConn(here)
+	defer other.cancel()
+	if other.because(later, io.EOF); !errors.Is(other.Err(), io.EOF) || other.Closed() != later {
+		t.Errorf("with an error it says %v, %+v", other.Err(), other.Closed())
+	}
+}
+
+// A peer is asked for a sign every few seconds, and once at a time. How long that takes is its
+// round trip where the kernel does not know; who is closing is not asked.
+func TestPeersAreAskedForASign(t *testing.T) {
+	h := serve(t, nil)
+	g := mustDial(t, h, nil)
+	h.session(g)
+	var v *visitor
+	h.sockets.mu.Lock()
+	for v = range h.sockets.conns {
+	}
+	at := time.Now().Add(time.Hour) // The sweep of the server itself is before its time.
+	v.pinged = at
+	h.sockets.mu.Unlock()
+	pinged := func() (time.Time, bool) {
+		h.sockets.mu.Lock()
+		defer h.sockets.mu.Unlock()
+		return v.pinged, v.pinging
+	}
+	if h.sockets.look(at.Add(3*time.Second - 1)); v.pinged != at {
+		t.Error("a peer is asked before its time")
+	}
+	v.rtt.Store(0)
+	h.sockets.look(at.Add(3 * time.Second))
+	if last, _ := pinged(); last != at.Add(3*time.Second) {
+		t.Error("a peer is not asked after three seconds")
+	}
+	nettest.Eventually(t, "the answer", func() bool { _, busy := pinged(); return !busy && v.rtt.Load() != 0 })
+	h.sockets.mu.Lock()
+	v.pinging = true
+	h.sockets.mu.Unlock()
+	if h.sockets.look(at.Add(time.Hour)); v.pinged != at.Add(3*time.Second) {
+		t.Error("a peer is asked while it has not answered")
+	}
+	h.sockets.mu.Lock()
+	v.pinging = false
+	h.sockets.mu.Unlock()
+	v.because(transport.Closed{}, nil)
+	if h.sockets.look(at.Add(time.Hour)); v.pinged != at.Add(3*time.Second) {
+		t.Error("a peer that is closing is asked")
+	}
+}
+
+// A datagram that comes before the welcome is lost, and one that is too large is refused here.
+func TestDatagramsOutOfTheirTime(t *testing.T) {
+	h := serve(t, nil)
+	ws := raw(t, h)
+	say, err := transport.AppendHello([]byte{streamMessage}, nettest.Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range [][]byte{{datagramMessage, 1, 2, 3}, say} {
+		if err := ws.Write(t.Context(), websocket.MessageBinary, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, b, err := ws.Read(t.Context()); err != nil || len(b) < 2 || b[0] != streamMessage || h.stats.DatagramsIn.Load() != 0 {
+		t.Errorf("after a datagram the welcome is %x, %v", b, err)
+	}
+	if err := new(Conn).SendDatagram(make([]byte, transport.MaxDatagram+1)); !errors.Is(err, transport.ErrDatagramTooLarge) {
+		t.Error("one that is too large says", err)
+	}
+}
+
+// Once it has ended a connection reads and writes nothing, and says so; before that what it carries
+// is read byte by byte as well as at once, and the round trip is known.
+func TestAConnectionThatHasEnded(t *testing.T) {
+	h := serve(t, nil)
+	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + web.Path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say, err := transport.AppendHello(nil, nettest.Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Write(say); n != len(say) || err != nil {
+		t.Fatal(n, err)
+	}
+	one := make([]byte, 1)
+	if n, err := c.Peek(one); n != 1 || err != nil || one[0] == 0 {
+		t.Fatalf("the length of the welcome is %x, %v", one[:n], err)
+	}
+	welcome := make([]byte, 1+int(one[0]))
+	if n, err := c.Read(welcome[:1]); n != 1 || err != nil || welcome[0] != one[0] {
+		t.Fatal(n, err)
+	}
+	if n, err := io.ReadFull(c, welcome[1:]); n != len(welcome)-1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if frame, err := transport.ReadFrame(bytes.NewReader(welcome), transport.MaxHandshake); err != nil || !bytes.Equal(frame, welcome[1:]) {
+		t.Errorf("the welcome is %x, %v", welcome, err)
+	}
+	if rtt := c.RTT(); !kernelIsMute() && (rtt <= 0 || rtt%time.Microsecond != 0) {
+		t.Errorf("the kernel, which counts in microseconds, says %v", rtt)
+	}
+	c.Close(transport.CodeLeft, "bye")
+	if c.Context().Err() == nil || c.Closed() != (transport.Closed{Code: transport.CodeLeft, Text: "bye"}) {
+		t.Errorf("it has ended with %+v", c.Closed())
+	}
+	if n, err := c.Read(welcome); n != 0 || err == nil {
+		t.Errorf("it reads %d bytes, %v", n, err)
+	}
+	if n, err := c.Peek(one); n != 0 || err == nil {
+		t.Errorf("it peeks at %d bytes, %v", n, err)
+	}
+	if datagram, err := c.Next(); datagram || err == nil {
+		t.Errorf("the next is a datagram: %v, %v", datagram, err)
+	}
+	if n, err := c.Write(say); n != 0 || err == nil {
+		t.Errorf("it writes %d bytes, %v", n, err)
+	}
+	if err := c.SendDatagram(one); err == nil {
+		t.Error("it sends a datagram")
+	}
+	if a := h.Find(t, "the end", nettest.Kind(transport.Gone)); *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+}

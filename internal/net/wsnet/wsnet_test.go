@@ -1,0 +1,436 @@
+package wsnet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+
+	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/driver"
+	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/testing/nettest"
+	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/web"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// host is a server under test: pages with sockets, whose door collects what arrives.
+type host struct {
+	*nettest.Owner
+	t     *testing.T
+	at    string
+	door  *admission.Door
+	stats *transport.Stats
+	admit atomic.Pointer[func(context.Context) error]
+
+	tables []byte
+	stop   func()
+
+	sockets *Server
+	last    atomic.Uint64
+}
+
+// Tables implements transport.Handler: all clients have the same, unless a test says otherwise.
+func (h *host) Tables(*netloopv1.Hello) ([]byte, error) { return h.tables, nil }
+
+// Admit implements transport.Handler.
+func (h *host) Admit(ctx context.Context, _ *netloopv1.Hello, _ string) (*transport.Admission, error) {
+	if admit := h.admit.Load(); admit != nil {
+		if err := (*admit)(ctx); err != nil {
+			return nil, err
+		}
+	}
+	id := h.last.Add(1)
+	return &transport.Admission{
+		Welcome: &netloopv1.Welcome{
+			Protocol: transport.ProtocolVersion, ClientId: id,
+			TickRate: &netloopv1.Rate{Num: 60, Den: 1}, FixedRate: &netloopv1.Rate{Num: 60, Den: 1},
+		},
+		Session: transport.SessionConfig{ID: id, Inbox: h.Arrivals, Limits: transport.DefaultLimits},
+		Joined:  func(s *transport.Session) { h.Arrivals.Push(transport.Arrival{Kind: transport.Joined, Session: s}) },
+	}, nil
+}
+
+// settings are what a test may change of a host.
+type settings struct {
+	door    admission.Config
+	origins []string
+	idle    time.Duration
+	tls     *tls.Config
+	proxies []string
+	through func(net.Conn) net.Conn
+}
+
+func serve(t *testing.T, change func(*settings)) *host {
+	t.Helper()
+	h := &host{t: t, stats: new(transport.Stats)}
+	h.Owner = nettest.NewOwner(h.stats)
+	o := settings{door: admission.Config{Handler: h, Stats: h.stats}}
+	if change != nil {
+		change(&o)
+	}
+	h.door = admission.New(o.door)
+	origins, err := origin.Parse(o.origins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.sockets = New(Config{Door: h.door, Origins: origins, Stats: h.stats, IdleTimeout: o.idle, Through: o.through})
+	proxies, err := web.ParseProxies(o.proxies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := web.Listen(web.Config{
+		Proxies: proxies,
+		Listen:  "127.0.0.1:0", TLS: o.tls, Socket: h.sockets, Origins: origins, Counts: new(web.Counts), Log: slog.New(slog.DiscardHandler),
+		Facts: func() web.Facts { return web.Facts{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.at = pages.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- pages.Serve(ctx) }()
+	h.stop = sync.OnceFunc(func() {
+		closing, end := context.WithTimeout(context.Background(), time.Second)
+		defer end()
+		h.door.Close(closing)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		h.sockets.Close()
+	})
+	t.Cleanup(h.stop)
+	return h
+}
+
+// guest is a client under test.
+type guest struct {
+	*nettest.Owner
+	*transport.Session
+	welcome *netloopv1.Welcome
+}
+
+func dial(h *host, d *Dialer, conf *tls.Config) (*guest, error) {
+	return dialFor(nettest.Patience, h, d, conf)
+}
+
+// dialFor dials for so long.
+func dialFor(limit time.Duration, h *host, d *Dialer, conf *tls.Config) (*guest, error) {
+	g := &guest{Owner: nettest.NewOwner(nil)}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	to, err := URL(h.at, conf == nil)
+	if err != nil {
+		return nil, err
+	}
+	g.Session, g.welcome, err = d.Dial(ctx, DialConfig{
+		URL: to, TLS: conf, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: g.Arrivals},
+	})
+	return g, err
+}
+
+func mustDial(t *testing.T, h *host, conf *tls.Config) *guest {
+	t.Helper()
+	d := NewDialer()
+	t.Cleanup(d.Close)
+	g, err := dial(h, d, conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// session is the server's end of a guest.
+func (h *host) session(g *guest) *transport.Session {
+	return h.Find(h.t, "the join", func(a *transport.Arrival) bool {
+		return a.Kind == transport.Joined && a.Session.ID() == g.ID()
+	}).Session
+}
+
+// Messages, whole snapshots, acknowledgements and time travel as over every carrier, encrypted or
+// not.
+func TestMessagesStateAndTimeTravel(t *testing.T) {
+	pair, err := certificate.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, conf := range map[string]*tls.Config{"ws": nil, "wss": {Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t, func(o *settings) { o.tls = conf })
+			trust := conf
+			if trust != nil {
+				trust = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}
+			}
+			travel(t, h, mustDial(t, h, trust))
+		})
+	}
+}
+
+// counted counts the bytes that a connection has carried.
+type counted struct {
+	net.Conn
+	in, out *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.in.Add(int64(n))
+	return n, err
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	c.out.Add(int64(len(b)))
+	return c.Conn.Write(b)
+}
+
+// A simulated network has all bytes of a WebSocket, in both directions.
+func TestAWebSocketGoesThroughAnotherConnection(t *testing.T) {
+	var in, out atomic.Int64
+	h := serve(t, func(o *settings) {
+		o.through = func(c net.Conn) net.Conn { return counted{c, &in, &out} }
+	})
+	_ = mustDial(t, h, nil)
+	if in.Load() == 0 || out.Load() == 0 {
+		t.Errorf("%d bytes in and %d out", in.Load(), out.Load())
+	}
+}
+
+func travel(t *testing.T, h *host, g *guest) {
+	s := h.session(g)
+	for i := range 20 {
+		g.Send(transport.Message{Method: uint32(i), Stage: 3, Reliable: true, Payload: make([]byte, 3000)})
+	}
+	g.Send(transport.Message{Method: 99, Payload: []byte("unreliable")})
+	g.RequestTime()
+	g.Flush(0)
+	h.Find(t, "the unreliable message", func(a *transport.Arrival) bool { return a.Message.Method == 99 })
+	h.Find(t, "the last message", func(a *transport.Arrival) bool { return a.Message.Method == 19 })
+	var order []uint32
+	for _, a := range h.Seen {
+		if a.Message.Reliable {
+			order = append(order, a.Message.Method)
+		}
+	}
+	if fmt.Sprint(order) != "[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19]" {
+		t.Error("the order is", order)
+	}
+	slot := s.Slot()
+	for i := range transport.MaxStatePackets {
+		slot.Packets = append(slot.Packets, append(make([]byte, transport.MaxStatePacket-1), byte(i)))
+	}
+	s.Flush(0)
+	g.Find(t, "the time", nettest.Kind(transport.TimeSample))
+	nettest.Eventually(t, "the snapshot", func() bool {
+		g.Seen = append(g.Seen, g.Arrivals.Swap(nil)...)
+		n := 0
+		for _, a := range g.Seen {
+			if a.Kind == transport.State {
+				n++
+				g.AckState(uint64(a.State[transport.MaxStatePacket-1]))
+			}
+		}
+		return n == transport.MaxStatePackets
+	})
+	g.Flush(0)
+	if a := h.Find(t, "the acks", nettest.Kind(transport.Acks)); fmt.Sprint(a.Acks) != "[{0 9}]" {
+		t.Error("acknowledged", a.Acks)
+	}
+	nettest.Eventually(t, "the slot", func() bool { return s.Slot() != nil })
+	nettest.Eventually(t, "the round trip", func() bool {
+		s.RequestTime()
+		s.Flush(0)
+		return kernelIsMute() || s.LinkFacts().SRTT > 0
+	})
+	if n := h.stats.Joined[transport.WebSocket].Load(); n != 1 {
+		t.Error(n, "joins are counted")
+	}
+}
+
+// Either end says why it closes, after all that it has sent.
+func TestCloseTellsTheOtherEndWhy(t *testing.T) {
+	h := serve(t, nil)
+	g := mustDial(t, h, nil)
+	s := h.session(g)
+	s.Send(transport.Message{Method: 1, Reliable: true, Payload: []byte("last words")})
+	s.Close(transport.CodeKicked, "cheated")
+	a := g.Find(t, "the client's end", nettest.Kind(transport.Gone))
+	if *a.Closed != (transport.Closed{Code: transport.CodeKicked, Text: "cheated", Remote: true}) {
+		t.Errorf("the client reads %+v", a.Closed)
+	}
+	g.Find(t, "the last words", nettest.Kind(transport.MessageArrived))
+	if a := h.Find(t, "the server's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeKicked || a.Closed.Remote {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+	g = mustDial(t, h, nil)
+	h.session(g)
+	g.Close(transport.CodeLeft, "bye")
+	a = h.Find(t, "the server's end", func(a *transport.Arrival) bool { return a.Kind == transport.Gone && a.Session.ID() == g.ID() })
+	if *a.Closed != (transport.Closed{Code: transport.CodeLeft, Text: "bye", Remote: true}) {
+		t.Errorf("the server reads %+v", a.Closed)
+	}
+}
+
+// At the end of the server every client is told why, and nothing is left.
+func TestTheEndOfTheServerTellsEveryClient(t *testing.T) {
+	h := serve(t, nil)
+	var guests []*guest
+	for range 7 {
+		guests = append(guests, mustDial(t, h, nil))
+	}
+	h.door.Refuse(transport.CodeClosing, "see you")
+	h.stop()
+	for _, g := range guests {
+		if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeClosing || a.Closed.Text != "see you" || !a.Closed.Remote {
+			t.Errorf("the client reads %+v", a.Closed)
+		}
+	}
+}
+
+// A refusal reaches the client in words, and a dialer that is closed says goodbye and dials nobody.
+func TestRefusalsAndClosedDialers(t *testing.T) {
+	h := serve(t, nil)
+	d := NewDialer()
+	g, err := dial(h, d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if a := g.Find(t, "the client's end", nettest.Kind(transport.Gone)); a.Closed.Code != transport.CodeLeft {
+		t.Errorf("the client reads %+v", a.Closed)
+	}
+	if _, err := dial(h, d, nil); !errors.Is(err, driver.ErrDialerClosed) {
+		t.Error("a dial after the close says", err)
+	}
+	full := func(context.Context) error { return transport.Refuse(transport.CodeFull, "all of them") }
+	h.admit.Store(&full)
+	other := NewDialer()
+	defer other.Close()
+	var r *transport.Refusal
+	if _, err := dial(h, other, nil); !errors.As(err, &r) || r.Code != transport.CodeFull || r.Text != "all of them" {
+		t.Error("the refusal is", err)
+	}
+	h.door.Refuse(transport.CodeClosing, "see you")
+	if _, err := dial(h, other, nil); !errors.As(err, &r) || r.Code != transport.CodeClosing || r.Text != "see you" {
+		t.Error("a door that is closing says", err)
+	}
+}
+
+// A server that takes in nobody says so before the upgrade, and a client asks some times.
+func TestWhereThereIsNoPlaceAClientAsksAgain(t *testing.T) {
+	var asked, welcome atomic.Uint64
+	welcome.Store(3)
+	h := serve(t, func(o *settings) {
+		o.door.Refusing = func() (transport.Code, bool) {
+			if asked.Add(1) < welcome.Load() {
+				return transport.CodeBusy, false
+			}
+			return 0, false
+		}
+	})
+	mustDial(t, h, nil)
+	if n := h.stats.Dropped(transport.DropOverload); n != 2 || asked.Load() != 3 {
+		t.Errorf("%d refusals are counted of %d questions", n, asked.Load())
+	}
+	welcome.Store(1 << 40)
+	d := NewDialer()
+	defer d.Close()
+	var r *transport.Refusal
+	if _, err := dialFor(4*driver.DialPause, h, d, nil); !errors.As(err, &r) || r.Code != transport.CodeBusy {
+		t.Error("in the end it says", err)
+	}
+}
+
+// Pages of others may not connect, with a word for their author; the server's own and listed ones
+// may, and so may programs.
+func TestForeignPagesMayNotConnect(t *testing.T) {
+	h := serve(t, func(o *settings) { o.origins = []string{"https://example.org"} })
+	for from, want := range map[string]int{"": 101, "http://" + h.at: 101, "https://example.org": 101, "https://evil.example": 403, "null": 403, "http://127.0.0.1:1": 403} {
+		header := http.Header{}
+		if from != "" {
+			header.Set("Origin", from)
+		}
+		//nolint:bodyclose // The library closes it.
+		ws, resp, err := websocket.Dial(t.Context(), "ws://"+h.at+web.Path, &websocket.DialOptions{Subprotocols: []string{Protocol}, HTTPHeader: header})
+		if err == nil {
+			_ = ws.CloseNow()
+		}
+		if resp == nil || resp.StatusCode != want {
+			t.Errorf("%q: %v, %v", from, resp, err)
+		}
+	}
+	if n := h.stats.Dropped(transport.DropOrigin); n != 3 {
+		t.Error(n, "foreign pages are counted")
+	}
+}
+
+// An address alone is a server's pages, in the clear where that is the default.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct {
+		addr  string
+		local bool
+		want  string
+	}{
+		{"127.0.0.1:8000", true, "ws://127.0.0.1:8000/netloop"},
+		{"game.example:443", false, "wss://game.example:443/netloop"},
+		{"ws://game.example:80", false, "ws://game.example:80/netloop"},
+		{"wss://game.example/", true, "wss://game.example/netloop"},
+		{"wss://game.example/behind/proxy", false, "wss://game.example/behind/proxy"},
+		{"ws://[::1]", true, "ws://[::1]/netloop"}, {"http://game.example", false, ""}, {"ws://", false, ""}, {"%zz", false, ""},
+	} {
+		if got, err := URL(c.addr, c.local); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q: %q, %v", c.addr, got, err)
+		}
+	}
+}
+
+// The server that a URL names has a port, be it said or not.
+func TestHostsOfURLs(t *testing.T) {
+	for of, want := range map[string]string{
+		"ws://a:1/x": "a:1", "ws://a/x": "a:80", "wss://a/x": "a:443", "ws://[::1]/x": "[::1]:80", "wss://[::1]:5": "[::1]:5", "%zz": "",
+	} {
+		if got := HostOf(of); got != want {
+			t.Errorf("%s: %s", of, got)
+		}
+	}
+}
+
+// Nobody listens there, or somebody who speaks something else: either is said, and nothing hangs.
+func TestDialsThatLeadNowhere(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	h := serve(t, nil)
+	d := NewDialer()
+	defer d.Close()
+	for to, want := range map[string]string{"ws://" + closed.Addr().String(): "refused", "ws://" + h.at + "/elsewhere": "is no WebSocket of this kind: 404 Not Found"} {
+		_, _, err := d.Dial(t.Context(), DialConfig{URL: to, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+		if err == nil || !contains(err.Error(), want) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	hang := func(context.Context) error { cancel(); time.Sleep(time.Millisecond); return nil }
+	h.admit.Store(&hang)
+	_, _, err = d.Dial(ctx, DialConfig{URL: "ws://" + h.at + web.Path, Greeting: transport.Greeting{Hello: nettest.Hello()}, Session: transport.SessionConfig{Inbox: transport.NewInbox(0, nil)}})
+	if err != nil && !errors.Is(err, context.Canceled) { // The welcome may have been there first.
+		t.Error("a dial that is given up says", err)
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package pool
-
-import "errors"
-
-// Files is how many files this process may open: not known here.
-func Files() (uint64, error) { return 0, errors.ErrUnsupported }

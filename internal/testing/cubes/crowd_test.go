@@ -1,0 +1,193 @@
+package cubes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/testing/rigid"
+)
+
+// mover is a cube as a game would declare it that keeps its rotations as quaternions, in the steps
+// of a capture.
+type mover struct {
+	X, Y float32    `net:"quant=1/512,range=-32:32"`
+	Z    float32    `net:"quant=1/512,range=0:16"`
+	Rot  [4]float32 `net:"quat=9"`
+}
+
+// crowd is 250 cubes that are all driven about, with one client at 30 Hz whose acknowledgements
+// come some ticks later.
+type crowd struct {
+	world   rigid.World
+	random  *rand.Rand
+	goals   []rigid.Vec
+	speed   float64
+	rolls   bool // or else they glide and turn about their upright axis
+	steps   int
+	state   *netvar.World
+	peer    *netvar.Peer
+	replica *netvar.Replica
+	objects []*netvar.Object
+	packets [][]byte
+	acks    []netvar.Range // as many as ticks pass
+	tick    uint64
+	bytes   int // of whole packets
+}
+
+const (
+	crowdSize = 250
+	crowdRate = 30
+
+	near, far = 1, 3 // ticks that an acknowledgement takes: 33 and 100 ms
+)
+
+func newCrowd(tb testing.TB, speed float64, rolls bool, late int) *crowd {
+	tb.Helper()
+	class, err := netvar.NewClass("mover", reflect.TypeFor[mover]())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	table := netvar.NewTable(class)
+	c := &crowd{random: rand.New(rand.NewPCG(1, crowdSize)), speed: speed, rolls: rolls, goals: make([]rigid.Vec, crowdSize), acks: make([]netvar.Range, late),
+		state: netvar.NewWorld(table), replica: netvar.NewReplica(table)}
+	c.peer = c.state.NewPeer(1)
+	c.world.Bodies = make([]rigid.Body, 0, crowdSize)
+	for i := range crowdSize {
+		c.world.Add(smallSide, smallMass, rigid.Vec{X: 2 * float64(i%16-8), Y: 2 * float64(i/16-8), Z: smallSide / 2})
+		c.objects = append(c.objects, c.state.Spawn(class, unsafe.Pointer(new(mover)), 0, 1))
+	}
+	return c
+}
+
+// drive is a step of the simulation. Every two seconds a cube takes another direction, inwards at
+// the edge.
+func (c *crowd) drive() {
+	for i := range c.world.Bodies {
+		b, goal := &c.world.Bodies[i], &c.goals[i]
+		if (c.steps+i)%120 == 0 || c.steps == 0 {
+			way := c.random.Float64() * 2 * math.Pi
+			if math.Abs(b.Pos.X) > 20 || math.Abs(b.Pos.Y) > 20 {
+				way = math.Atan2(-b.Pos.Y, -b.Pos.X)
+			}
+			*goal = rigid.Vec{X: math.Cos(way) * c.speed, Y: math.Sin(way) * c.speed}
+		}
+		push, turn := goal.Sub(b.Vel).Scale(0.1), rigid.Vec{Z: 1}.Sub(b.Spin).Scale(0.01)
+		if c.rolls {
+			turn = rigid.Vec{X: -goal.Y, Y: goal.X}.Scale(2 / smallSide).Sub(b.Spin).Scale(0.002)
+		}
+		push.Z = 0
+		b.Push(push, turn)
+	}
+	c.world.Step()
+	c.steps++
+}
+
+// step is a tick: two steps of the simulation and a snapshot. It returns how many cubes have moved.
+func (c *crowd) step(tb testing.TB) (moved int) {
+	c.drive()
+	c.drive()
+	c.tick++
+	for i := range c.world.Bodies {
+		b, to := &c.world.Bodies[i], (*mover)(c.objects[i].Live())
+		c.state.Edit(c.objects[i])
+		*to = mover{float32(b.Pos.X), float32(b.Pos.Y), float32(b.Pos.Z), [4]float32{float32(b.Rot.X), float32(b.Rot.Y), float32(b.Rot.Z), float32(b.Rot.W)}}
+	}
+	sent := &c.acks[c.tick%uint64(len(c.acks))]
+	if sent.First > 0 {
+		c.peer.Ack([]netvar.Range{*sent})
+	}
+	c.state.Capture(c.tick)
+	var first uint64
+	c.packets, first = c.peer.AppendSnapshot(c.packets[:0], c.tick, limit)
+	*sent = netvar.Range{First: first, Last: first + uint64(len(c.packets)) - 1}
+	for _, p := range c.packets {
+		c.bytes += len(p)
+		if _, err := c.replica.Apply(p); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	c.replica.Events()
+	for _, o := range c.objects {
+		if o.Changed() == c.tick {
+			moved++
+		}
+	}
+	return moved
+}
+
+// measure plays ten seconds and returns the kB/s of whole packets and the share of cubes that move.
+func (c *crowd) measure(tb testing.TB) (kilobytes, moving float64) {
+	const ticks = 10 * crowdRate
+	for range 30 {
+		c.step(tb)
+	}
+	c.bytes = 0
+	moved := 0
+	for range ticks {
+		moved += c.step(tb)
+	}
+	return float64(c.bytes) / ticks * crowdRate / 1000, float64(moved) / ticks / crowdSize
+}
+
+// same compares what the client has with what the server has captured, which is what a capture of
+// it would be.
+func (c *crowd) same(t *testing.T) {
+	for i, o := range c.objects {
+		got, ok := c.replica.Get(o.ID())
+		if !ok {
+			t.Fatalf("the client lacks cube %d", i)
+		}
+		g, w := (*mover)(got.Live()), (*mover)(o.Live())
+		const half = 0.5/Steps + 1e-6
+		if math.Abs(float64(g.X-w.X)) > half || math.Abs(float64(g.Y-w.Y)) > half || math.Abs(float64(g.Z-w.Z)) > half {
+			t.Errorf("cube %d is at %v, want %v", i, *g, *w)
+		}
+		dot := 0.0
+		for j := range g.Rot {
+			dot += float64(g.Rot[j]) * float64(w.Rot[j])
+		}
+		if math.Abs(dot) < 0.99999 {
+			t.Errorf("cube %d is turned by %v, want %v", i, g.Rot, w.Rot)
+		}
+	}
+}
+
+// 250 cubes that all glide at 2 m/s, turn, and bump into each other.
+func TestACrowdIsSmall(t *testing.T) {
+	c := newCrowd(t, 2, false, far)
+	kilobytes, moving := c.measure(t)
+	c.same(t)
+	t.Logf("%.1f kB/s, %.3f of the cubes move", kilobytes, moving)
+	if moving < 0.97 { // Some are caught between two others for a moment.
+		t.Errorf("%.3f of the cubes move, want all", moving)
+	}
+	if kilobytes > 20 {
+		t.Errorf("%.1f kB/s, want at most 20", kilobytes)
+	}
+}
+
+// BenchmarkCrowd prints what 250 moving cubes cost a client at 30 Hz, whole packets. Published for
+// others are 10 to 185 kB/s.
+func BenchmarkCrowd(b *testing.B) {
+	for _, set := range []struct {
+		speed float64
+		rolls bool
+		late  int
+	}{{2, false, near}, {2, false, far}, {4, false, near}, {4, false, far}, {2, true, near}, {2, true, far}} {
+		b.Run(fmt.Sprintf("speed=%v/rolls=%v/ack=%dms", set.speed, set.rolls, set.late*1000/crowdRate), func(b *testing.B) {
+			c := newCrowd(b, set.speed, set.rolls, set.late)
+			kilobytes, moving := c.measure(b)
+			for b.Loop() {
+				c.step(b)
+			}
+			b.ReportMetric(kilobytes, "kB/s")
+			b.ReportMetric(kilobytes*8000/crowdRate/crowdSize, "bits/object")
+			b.ReportMetric(moving*100, "%moving")
+		})
+	}
+}

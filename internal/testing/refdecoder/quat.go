@@ -1,0 +1,102 @@
+package refdecoder
+
+import (
+	"math/big"
+)
+
+// steps takes a word apart: which of the four components is the largest, and the others.
+func (l *Leaf) steps(word uint64) (largest int, s [3]int64) {
+	n := l.Max
+	for i := range s {
+		s[2-i] = int64(word>>(n*uint64(i))&(1<<n-1)) - l.m() - 1
+	}
+	return int(word >> (3 * n)), s
+}
+
+// word is the inverse of steps.
+func (l *Leaf) word(largest int, s [3]int64) uint64 {
+	w := uint64(largest)
+	for _, s := range s {
+		if s < -l.m() || s > l.m() {
+			refuse("%s: a component of %d steps", l.Name, s)
+		}
+		w = w<<l.Max | uint64(s+l.m()+1)
+	}
+	return w
+}
+
+// m is M.
+func (l *Leaf) m() int64 { return 1<<(l.Max-1) - 1 }
+
+func (l *Leaf) wordBits() int { return int(3*l.Max + 2) }
+
+func (l *Leaf) wordSize() uint64 { return uint64(l.wordBits()+7) / 8 }
+
+// rest is R.
+func (l *Leaf) rest(s [3]int64) int64 {
+	return 2*l.m()*l.m() - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
+}
+
+// isWord tells whether a reader takes the word.
+func (l *Leaf) isWord(word uint64) bool {
+	if word == 0 {
+		return true
+	}
+	if word>>l.wordBits() != 0 {
+		return false
+	}
+	largest, s := l.steps(word)
+	r := l.rest(s)
+	for i, s := range s {
+		if s == -l.m()-1 || s*s > r || i < largest && s*s+abs(s) >= r {
+			return false
+		}
+	}
+	return true
+}
+
+// wordDifference makes a word of the difference in an edit.
+func (l *Leaf) wordDifference(base, difference uint64) uint64 {
+	if difference&1 == 1 {
+		return difference >> 1
+	}
+	if base == 0 {
+		refuse("%s: a difference from no rotation", l.Name)
+	}
+	largest, s := l.steps(base)
+	for k := range s {
+		var d uint64
+		for i := range 21 {
+			d |= difference >> 1 >> (3*i + k) & 1 << i
+		}
+		s[k] += unzigzag(d)
+	}
+	return l.word(largest, s)
+}
+
+// turned are the three components of a word when another one, or the same, is left out.
+func (l *Leaf) turned(word uint64, leftOut int) (s [3]int64) {
+	at, three := l.steps(word)
+	largest := new(big.Int)
+	if r := l.rest(three); r > 0 {
+		largest.Sqrt(big.NewInt(r))
+	}
+	var four []int64
+	four = append(four, three[:at]...)
+	four = append(four, largest.Int64())
+	four = append(four, three[at:]...)
+	invert := four[leftOut] < 0
+	for i, k := 0, 0; i < 4; i++ {
+		if i == leftOut {
+			continue
+		}
+		s[k] = four[i]
+		if invert {
+			s[k] = -s[k]
+		}
+		k++
+	}
+	return s
+}
+
+func abs(n int64) int64 { return max(n, -n) }

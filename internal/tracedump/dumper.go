@@ -1,0 +1,193 @@
+package tracedump
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// dumpEvery is the least time between two files of a dumper: whoever is always slow
+	// is slow for the same reason, and writing costs the process some milliseconds.
+	dumpEvery = 30 * time.Second
+	// maxFiles and maxBytes bound what lies in the directory, so that nobody has to clean
+	// up: ten minutes of a server that is always slow. The oldest go first.
+	maxFiles = 20
+	maxBytes = 64 << 20
+)
+
+// The names of files sort by time, and nothing else in the directory is touched.
+const (
+	prefix = "netloop-"
+	suffix = ".trace"
+	layout = "20060102T150405.000"
+)
+
+// Config is how a Dumper works.
+type Config struct {
+	// Dir takes the files. It is made if it does not exist.
+	Dir string
+	// Name tells this dumper's files from those of others in the directory.
+	Name string
+	// Log is told of every file, and of those that could not be written.
+	Log *slog.Logger
+}
+
+// Tick is a slow one.
+type Tick struct {
+	Number   uint64
+	Start    time.Duration // by a monotonic clock
+	Wall     time.Time
+	Duration time.Duration
+	System   string // that took longest
+}
+
+// Dumper writes files of one server.
+type Dumper struct {
+	cfg   Config
+	ticks chan Tick // size 1: the tick that the dumper has not begun with
+	stop  chan struct{}
+
+	started bool          // any tick was taken; the goroutine of the ticks owns it
+	last    time.Duration // when; so does it
+	done    sync.WaitGroup
+
+	written, skipped, failed atomic.Uint64
+}
+
+// Open makes a dumper, and begins to record. An error says what to do about the directory.
+func Open(cfg Config) (*Dumper, error) {
+	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
+		return nil, fmt.Errorf("use a directory that may be made: %w", err)
+	}
+	probe, err := os.CreateTemp(cfg.Dir, prefix+"probe-*")
+	if err != nil {
+		return nil, fmt.Errorf("use a directory that may be written to: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, fmt.Errorf("use a directory whose files may be deleted: %w", err)
+	}
+	if err := shared.open(); err != nil {
+		return nil, err
+	}
+	d := &Dumper{cfg: cfg, ticks: make(chan Tick, 1), stop: make(chan struct{})}
+	d.done.Go(d.run)
+	return d, nil
+}
+
+// Slow asks for a file about a tick that has just ended, unless there was one a short while
+// ago. It never waits. The goroutine of the ticks calls it.
+func (d *Dumper) Slow(t Tick) {
+	if d.started && t.Start-d.last < dumpEvery {
+		d.skipped.Add(1)
+		return
+	}
+	select {
+	case d.ticks <- t:
+		d.started, d.last = true, t.Start
+	default:
+		d.skipped.Add(1)
+	}
+}
+
+// Close returns when the last file is written. A Slow that follows asks for nothing.
+func (d *Dumper) Close() {
+	close(d.stop)
+	d.done.Wait()
+	shared.close()
+}
+
+// Counts is how many files were written, how many ticks got none because of the time
+// between files, and how many files failed.
+func (d *Dumper) Counts() (written, skipped, failed uint64) {
+	return d.written.Load(), d.skipped.Load(), d.failed.Load()
+}
+
+func (d *Dumper) run() {
+	for {
+		select {
+		case t := <-d.ticks:
+			d.dump(t)
+		case <-d.stop:
+			select {
+			case t := <-d.ticks:
+				d.dump(t)
+			default:
+			}
+			return
+		}
+	}
+}
+
+// dump writes a file, makes room for the next one, and says so.
+func (d *Dumper) dump(t Tick) {
+	path, err := d.write(t)
+	if err = errors.Join(err, prune(d.cfg.Dir)); err != nil {
+		d.failed.Add(1)
+		d.cfg.Log.Error("the trace of a slow tick could not be written", "tick", t.Number, "file", path, "error", err)
+		return
+	}
+	d.written.Add(1)
+	d.cfg.Log.Warn("a tick over budget: see its trace with go tool trace", "tick", t.Number, "took", t.Duration, "system", t.System, "file", path)
+}
+
+// write makes one file.
+func (d *Dumper) write(t Tick) (path string, err error) {
+	name := fmt.Sprintf("%s%s-%s-tick%d%s", prefix, t.Wall.UTC().Format(layout), d.cfg.Name, t.Number, suffix)
+	path = filepath.Join(d.cfg.Dir, name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return path, err
+	}
+	err = errors.Join(shared.writeTo(f), f.Close())
+	if err != nil {
+		return path, errors.Join(err, os.Remove(path)) // Half a trace is none.
+	}
+	return path, nil
+}
+
+// prune deletes the oldest files beyond the bounds.
+func prune(dir string) error {
+	type file struct {
+		name string
+		size int64
+	}
+	var files []file
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), suffix) {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // Somebody else was faster.
+		} else if err != nil {
+			return err
+		}
+		files = append(files, file{e.Name(), info.Size()})
+	}
+	// the newest first
+	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(b.name, a.name) })
+	var total int64
+	for i, f := range files {
+		if total += f.size; i == 0 || i < maxFiles && total <= maxBytes {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
