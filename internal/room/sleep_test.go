@@ -99,8 +99,8 @@ func TestATicketThatExpiresInItsAdmissionIsListedAsFree(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(3 * time.Second)
-		if n := b.listed(); n != 1 || !b.room.Asleep() {
-			t.Errorf("%d seats are listed as taken while the client is being admitted; asleep: %v", n, b.room.Asleep())
+		if n, asleep := b.listed(), b.scraped(`netloop_rooms_asleep{kind=""} 1`); n != 1 || !asleep {
+			t.Errorf("%d seats are listed as taken while the client is being admitted; asleep: %v", n, asleep)
 		}
 		if err := <-done; err == nil {
 			t.Error("the client is admitted")
