@@ -188,6 +188,7 @@ type pace struct {
 	period time.Duration
 	next   time.Duration
 	spares time.Duration // until then every second flush is left out
+	full   time.Duration // since when the round trip is long, or 0
 	least  time.Duration // round trip of the path without a queue
 }
 
@@ -196,8 +197,10 @@ const (
 	silentPeriod = 100 * time.Millisecond
 	// queued is how much longer than the least a round trip takes where packets wait in a queue.
 	queued = 100 * time.Millisecond
-	// spareFor is how long a client flushes more rarely then. If round trips still take as long
-	// spareCheck after that, the path itself is longer.
+	// fullFor is how long that lasts before a client flushes half as often: a spike does not.
+	fullFor = 2 * time.Second
+	// spareFor is how long it does. If the round trip is as long spareCheck after that, the path
+	// itself is longer.
 	spareFor   = 10 * time.Second
 	spareCheck = time.Second
 )
@@ -208,10 +211,14 @@ func (p *pace) watch(now, srtt, least time.Duration) {
 		p.least = least
 	}
 	switch {
-	case now < p.spares || srtt <= p.least+queued:
+	case srtt <= p.least+queued:
+		p.full = 0
+	case now < p.spares:
 	case p.spares > 0 && now-p.spares < spareCheck:
 		p.least = least
-	default:
+	case p.full == 0:
+		p.full = max(now, 1)
+	case now-p.full >= fullFor:
 		p.spares = now + spareFor
 	}
 }

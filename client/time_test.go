@@ -259,8 +259,8 @@ func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
 	}
 }
 
-// While its flushes fill the queue of a thin link, a client flushes half as often, for ten seconds
-// at a time. A path that has become longer is no queue: there it goes on as before after that.
+// A client whose round trip is long for two seconds flushes half as often for ten. Over a path that
+// has become longer it then flushes as before.
 func TestAClientSparesAThinLink(t *testing.T) {
 	flushes := func(p *pace, from time.Duration, srtt, least time.Duration) (n int) {
 		for now := from; now < from+time.Second; now += 10 * ms {
@@ -278,13 +278,20 @@ func TestAClientSparesAThinLink(t *testing.T) {
 	}{
 		{0, 60 * ms, 60 * ms, 50},
 		{1 * time.Second, 160 * ms, 60 * ms, 50},
-		{2 * time.Second, 161 * ms, 100 * ms, 25}, // The least grows with the queue.
-		{3 * time.Second, 60 * ms, 60 * ms, 25},
-		{13 * time.Second, 60 * ms, 60 * ms, 50},
-		{15 * time.Second, 200 * ms, 120 * ms, 25},
-		{25 * time.Second, 200 * ms, 195 * ms, 50},
-		{26 * time.Second, 294 * ms, 195 * ms, 50},
-		{30 * time.Second, 296 * ms, 195 * ms, 25},
+		{2 * time.Second, 161 * ms, 60 * ms, 50},
+		{3 * time.Second, 160 * ms, 60 * ms, 50}, // It was a spike.
+		{4 * time.Second, 161 * ms, 60 * ms, 50},
+		{5 * time.Second, 161 * ms, 100 * ms, 50}, // The least grows with the queue.
+		{6 * time.Second, 161 * ms, 100 * ms, 25},
+		{7 * time.Second, 60 * ms, 60 * ms, 25},
+		{15 * time.Second, 60 * ms, 60 * ms, 25},
+		{16 * time.Second, 60 * ms, 60 * ms, 50},
+		{18 * time.Second, 200 * ms, 120 * ms, 50},
+		{20 * time.Second, 200 * ms, 120 * ms, 25},
+		{30 * time.Second, 200 * ms, 195 * ms, 50}, // The path is longer.
+		{31 * time.Second, 294 * ms, 195 * ms, 50},
+		{35 * time.Second, 296 * ms, 195 * ms, 50},
+		{37 * time.Second, 296 * ms, 195 * ms, 25},
 	} {
 		if got := flushes(p, c.at, c.srtt, c.least); got < c.want-1 || got > c.want+1 {
 			t.Errorf("row %d: %d flushes in a second, want %d", n, got, c.want)

@@ -225,7 +225,7 @@ func (r *run) startWorkers() {
 }
 
 // dialTimeout bounds one client's way in, handshake and admission.
-const dialTimeout = 10 * time.Second
+const dialTimeout = 20 * time.Second
 
 // dial connects client n.
 func (r *run) dial(ctx context.Context, n int) (*player, error) {

@@ -160,9 +160,9 @@ func TestAGreetingOnALostConnection(t *testing.T) {
 	})
 }
 
-// A client that a server without a place has turned away asks again, each time after a longer
-// pause, from 25 ms to 200 ms and half of it more or less. After twelve questions, in some two
-// seconds, it says what it was told. Any other end is the end.
+// A client that a server without a free place has refused dials again, each time after a longer
+// pause, from 25 ms to 400 ms and half of it more or less. After 50 attempts, some 20 s, it returns
+// the refusal. It returns any other error at once.
 func TestAClientInsists(t *testing.T) {
 	full, broken := errors.New("full"), errors.New("broken")
 	isFull := func(err error) bool { return errors.Is(err, full) }
@@ -170,7 +170,7 @@ func TestAClientInsists(t *testing.T) {
 		for run := range 300 {
 			last, asked := time.Now(), 0
 			_, err := Insist(t.Context(), func() (int, error) {
-				pause, now := min(25*time.Millisecond<<max(asked-1, 0), 200*time.Millisecond), time.Now()
+				pause, now := min(25*time.Millisecond<<min(max(asked-1, 0), 8), 400*time.Millisecond), time.Now()
 				if gap := now.Sub(last); asked > 0 && (gap < pause/2 || gap >= pause/2+pause) {
 					t.Fatalf("run %d: before question %d there is a pause of %v, want about %v", run, asked, gap, pause)
 				}
@@ -178,7 +178,7 @@ func TestAClientInsists(t *testing.T) {
 				asked++
 				return 0, full
 			}, isFull)
-			if !isFull(err) || asked != 12 {
+			if !isFull(err) || asked != 50 {
 				t.Fatalf("after %d questions it says %v", asked, err)
 			}
 		}

@@ -13,11 +13,12 @@ import (
 var ErrDialerClosed = errors.New("the dialer was closed")
 
 const (
-	// dialAttempts is how often a client asks that is refused before its handshake: a
-	// server with no place for strangers has one some moments later. The pauses between
-	// begin with DialPause, double, and are at most maxDialPause: some two seconds together.
-	dialAttempts = 12
-	maxDialPause = 200 * time.Millisecond
+	// dialAttempts is how often a client dials a server that refuses it before its handshake,
+	// because all places for unadmitted connections are taken. The pauses begin with DialPause,
+	// double, and are at most maxDialPause: some 20 s together, in which 20 players behind one
+	// address join over links of 40 kbit/s. The dial's context usually ends before.
+	dialAttempts = 50
+	maxDialPause = 400 * time.Millisecond
 )
 
 // DialPause is how long Insist waits after the first attempt, give or take half.
