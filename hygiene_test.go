@@ -278,10 +278,23 @@ func TestFilesStayReadable(t *testing.T) {
 			t.Errorf("%s has %d lines, at most %d", s.name, s.lines, limit)
 		}
 	}
-	if text, err := os.ReadFile("README.md"); err != nil {
-		t.Error(err)
-	} else if n := bytes.Count(text, []byte("\n")); n > 150 {
-		t.Errorf("README.md has %d lines, at most 150", n)
+}
+
+// A new user reads README.md in minutes: its words, the listing included, and its columns, a tab
+// counting as four, are bounded.
+func TestReadmeStaysShort(t *testing.T) {
+	const maxWords, maxColumns = 700, 120
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(bytes.Fields(text)); n > maxWords {
+		t.Errorf("README.md has %d words, at most %d", n, maxWords)
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > maxColumns {
+			t.Errorf("README.md:%d: the line has %d columns, at most %d", i+1, n, maxColumns)
+		}
 	}
 }
 
