@@ -408,6 +408,28 @@ func TestFeaturesNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// docs/FEATURES.md is for users: at most 120 rows, each with one to three proofs.
+func TestFeaturesStayFew(t *testing.T) {
+	text, err := os.ReadFile("docs/FEATURES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := regexp.MustCompile("`(?:Test|Fuzz|Benchmark|Example)[A-Z_]\\w*`")
+	rows := 0
+	for _, row := range strings.Split(string(text), "\n") {
+		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| feature") {
+			continue
+		}
+		rows++
+		if n := len(proof.FindAllString(row, -1)); n < 1 || n > 3 {
+			t.Errorf("docs/FEATURES.md has a row with %d proofs, want 1 to 3: %s", n, row)
+		}
+	}
+	if rows > 120 {
+		t.Errorf("docs/FEATURES.md has %d rows, at most 120", rows)
+	}
+}
+
 // docs/FEATURES.md says which command runs a proof: without a mark it is make test. A name
 // that nobody runs there is a claim without proof, however good the test is.
 func TestFeaturesSayWhoRunsAProof(t *testing.T) {

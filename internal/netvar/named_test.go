@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Cases that have broken other replication systems, each a test of its name. Those that a rule
-// of docs/WIRE.md has of its own are in rules_test.go and visible_test.go; docs/FEATURES.md has
-// the list of them all.
+// Cases that have broken other replication systems, each in a test of its name. Cases with a rule
+// of their own in docs/WIRE.md are in rules_test.go and visible_test.go.
 
 func TestAcknowledgementLost(t *testing.T) {
 	q := newPair(t, 0)
