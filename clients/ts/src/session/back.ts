@@ -6,6 +6,8 @@ import type { Entered } from "./entry.js";
 
 const FIRST_WAIT = 100;
 const MOST_WAIT = 5000;
+// The same after an attempt without an answer, which costs a server little: one of them finds it again.
+const QUIET_WAIT = 600;
 // The first attempts are short: a server that restarts answers none that began before.
 const FIRST_LIMIT = 1000;
 const MOST_LIMIT = 5000;
@@ -19,9 +21,14 @@ function passes(code: number): boolean {
   return PASSING.includes(code);
 }
 
+/** Whether no answer has come. */
+function silent(code: number): boolean {
+  return code === Code.Lost || code === Code.Timeout;
+}
+
 /** Whether a connection that has ended so may be followed by another; away: it is an attempt. */
 export function mayFollow(code: number, away: boolean): boolean {
-  return code === Code.Lost || code === Code.Timeout || (away && passes(code));
+  return silent(code) || (away && passes(code));
 }
 
 /** A client whose connection has broken, until the game has taken it back. */
@@ -67,8 +74,7 @@ export class Away {
       (error: NetloopError) => {
         if (this.dialling !== dialling) return;
         this.dialling = undefined;
-        const broken = error.code === Code.Lost || error.code === Code.Timeout;
-        if (!passes(error.code) || (this.moves && !broken)) return failed(error); // The room before has let it go.
+        if (!passes(error.code) || (this.moves && !silent(error.code))) return failed(error); // The room before has let it go.
         this.failed(this.now(), { code: error.code, text: error.message });
       },
     );
@@ -79,7 +85,7 @@ export class Away {
     this.why = why;
     this.waits = this.moves = false;
     this.landed = undefined;
-    const wait = doubled(FIRST_WAIT, this.attempt, MOST_WAIT);
+    const wait = doubled(FIRST_WAIT, this.attempt, silent(why.code) ? QUIET_WAIT : MOST_WAIT);
     // Give or take half, so that the clients of a server that was away do not all come at once.
     this.next = now + wait / 2 + wait * this.random();
   }
