@@ -7,15 +7,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// maxUnsentAcks is how many ranges of acknowledgements a client may send that name packets
-// which were never sent to it, until it is kicked. An honest client sends none, because the
-// connection guards every byte of a datagram; one whose build is broken plays for some
-// seconds, in which it is seen in the metrics.
+// maxUnsentAcks is how many acknowledged ranges with packets that were never sent are accepted from
+// a client before it is kicked. An honest client sends none, because the connection protects each
+// byte of a datagram; a client with a broken build plays for some seconds, in which the metrics
+// show it.
 const maxUnsentAcks = 1000
 
-// acknowledged takes the acknowledgements that a poll brought. What was never sent they
-// cannot acknowledge: such a client is counted, harms its own state alone, and is kicked
-// in the end.
+// acknowledged handles the acknowledgements of a poll. Packets that were never sent cannot be
+// acknowledged: a client that tries is counted, harms only its own state, and is kicked in the end.
 func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.window.Acked(now, ranges)
 	c.ranges = c.ranges[:0]
@@ -27,14 +26,14 @@ func (c *Client) acknowledged(now time.Duration, ranges []transport.Range) {
 	c.countUnsent(before)
 }
 
-// acknowledgedRecords is the same for the records that went over the stream.
+// acknowledgedRecords does the same for records that were sent over the stream.
 func (c *Client) acknowledgedRecords(last uint64) {
 	before := c.room.world.Stats().AckUnknown
 	c.peer.AckLarge(last)
 	c.countUnsent(before)
 }
 
-// countUnsent counts the acknowledgements of what was never sent, since there were so many.
+// countUnsent counts new acknowledgements of unsent packets, given the counter's earlier value.
 func (c *Client) countUnsent(before uint64) {
 	n := c.room.world.Stats().AckUnknown - before
 	if n == 0 {

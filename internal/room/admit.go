@@ -14,9 +14,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Admit decides about one client whose schema has been found to fit. The
-// transport calls it on the connection's own goroutine, after the handshake's
-// frames and before any other byte of the client is read.
+// Admit admits or refuses a client whose schema fits. The transport calls it on the connection's
+// own goroutine, after the frames of the handshake and before it reads any other byte of the
+// client.
 func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	if why := r.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
@@ -38,7 +38,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	}
 	var otherwise error
 	if shown != nil {
-		defer r.seats.putBack(shown) // Unless it becomes a seat.
+		defer r.seats.putBack(shown) // Unless it has become a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.params, shown.spectator
 	} else if otherwise, err = r.turnAway(hello); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string)
 	return r.admission(&entrance{seat: at, join: join, who: join, instead: q.instead, addr: remote}, conn, hello), nil
 }
 
-// vet checks the token of a newcomer, asks the game, and lets penalties act.
+// vet checks the token of a newcomer, asks the game, and applies penalties.
 func (r *Room) vet(ctx context.Context, join *Join) error {
 	if err := r.cfg.Identify(ctx, join); err != nil {
 		return err
@@ -67,15 +67,15 @@ func (r *Room) vet(ctx context.Context, join *Join) error {
 	return r.letIn(ctx, join)
 }
 
-// Knows reports whether a client shows what this very room has given out: the secret of a seat, or
-// a ticket. Any goroutine may ask.
+// Knows reports whether a client has the secret of a seat, or a ticket, of this very room. Any
+// goroutine may call it.
 func (r *Room) Knows(hello *netloopv1.Hello) bool {
 	return r.seats.knows(hello.GetResume().GetToken(), hello.GetTicket())
 }
 
-// ticketOf finds the ticket of a hello; nil is for one without a ticket, or with the room's code.
-// A hello with a secret to come back may have the code of a room that was private before a crash of
-// the server: where everybody may come in, a ticket that is not known counts as none then.
+// ticketOf finds the ticket of a hello; nil if the hello has no ticket, or the room's code. A hello
+// with a resume secret may have the code of a room that was private before a crash of the server: a
+// room that is not private ignores an unknown ticket then.
 func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
 	text := hello.GetTicket()
 	if text == "" || r.spec.Code != "" && text == r.spec.Code {
@@ -88,9 +88,10 @@ func (r *Room) ticketOf(hello *netloopv1.Hello) (*ticket, error) {
 	return t, err
 }
 
-// Refusing says why nobody who comes now gets in, whoever it is, and 0 if that is still to be
-// found out. The transport asks before a connection costs anything, too. It hears some of them
-// all the same if they may belong here, or shall be told of it in words. Any goroutine may ask.
+// Refusing returns the code with which all newcomers are refused at present, and 0 if their
+// admission decides. The transport also asks before it spends resources on a connection. hear
+// reports that it still reads the hello of some of them, because they may have a seat here or are
+// to be told the reason in words. Any goroutine may call it.
 func (r *Room) Refusing() (code transport.Code, hear bool) {
 	full, awaited := r.seats.full(r.spec.SameSubject, r.clock.Now())
 	switch {
@@ -102,13 +103,13 @@ func (r *Room) Refusing() (code transport.Code, hear bool) {
 	return 0, true
 }
 
-// turnAway refuses a client without a ticket, unless the room is open to everybody. Only admission
-// can find out whether a newcomer has a seat in the room as a player. Where one may, turnAway
-// returns no error, and in otherwise the answer to a newcomer that turns out to have no seat.
+// turnAway refuses a client without a ticket, unless the room admits all clients. Only admission
+// can determine whether a newcomer has a seat in the room as a player. If it may have one, turnAway
+// returns no error, and in otherwise the error for a newcomer without a seat.
 func (r *Room) turnAway(hello *netloopv1.Hello) (otherwise, err error) {
 	players, dropped := r.seats.returning(r.spec.SameSubject)
 	if r.spec.Private && hello.GetTicket() == "" {
-		err = ErrUnknown(r.spec.Name) // Nobody learns that it is there.
+		err = ErrUnknown(r.spec.Name) // The error must not reveal that the room exists.
 		if players {
 			return err, nil
 		}
@@ -127,19 +128,19 @@ func (r *Room) turnAway(hello *netloopv1.Hello) (otherwise, err error) {
 
 var errOverloaded = transport.Refuse(transport.CodeBusy, "the server is overloaded: try again later")
 
-// ErrUnknown is the error of a room that is not there.
+// ErrUnknown returns the error for a room that does not exist.
 func ErrUnknown(name string) error {
 	return transport.Refuse(transport.CodeRoomUnknown, "there is no room %q", name)
 }
 
-// Lock keeps everybody out who has neither a ticket nor a seat, or lets them in again. Any
-// goroutine may call it, and ask with Locked.
+// Lock stops or permits the admission of clients with neither a ticket nor a seat. Any goroutine
+// may call it and Locked.
 func (r *Room) Lock(locked bool) { r.seats.lock(locked) }
 
 // Locked reports whether the room is locked.
 func (r *Room) Locked() bool { return r.seats.isLocked() }
 
-// minor is the minor version of the schema that is in force with a client.
+// minor returns the minor version of the schema that is in force with a client.
 func (r *Room) minor(hello *netloopv1.Hello) int {
 	return int(min(uint32(r.schema.Minor), hello.GetMinor()))
 }
@@ -147,8 +148,8 @@ func (r *Room) minor(hello *netloopv1.Hello) int {
 // errAdmitGone is the error of an OnAdmit function that has ended its goroutine.
 var errAdmitGone = errors.New("netloop: OnAdmit called runtime.Goexit")
 
-// askToAdmit asks the game. It gets a goroutine of its own, so that a function which ends it
-// does not take the connection's with it.
+// askToAdmit asks the game on a goroutine of its own, so that a function that ends its goroutine
+// does not end the connection's.
 func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
@@ -159,7 +160,7 @@ func (r *Room) askToAdmit(ctx context.Context, join *Join) error {
 	return <-answer
 }
 
-// Refusal turns an error of a hook of admission into what the client may read.
+// Refusal turns an error of an admission hook into the refusal that the client reads.
 func (r *Room) Refusal(hook string, err error, remote string) error {
 	code, text := r.reason(hook, err, &r.aside, "client", remote)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -168,7 +169,7 @@ func (r *Room) Refusal(hook string, err error, remote string) error {
 	return &transport.Refusal{Code: code, Text: text}
 }
 
-// admission gives a client its place in the room's inbox, and the secret of its seat. conn counts
+// admission creates a client's session config, its welcome, and the secret of its seat. conn counts
 // the client's connections.
 func (r *Room) admission(e *entrance, conn uint64, hello *netloopv1.Hello) *transport.Admission {
 	resume := hello.GetResume()

@@ -11,21 +11,20 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Answer is what a client waits for that has made a call: from the call to the one message
-// that answers it. It belongs to the room's goroutine.
+// Answer is the pending answer to a client's call. It belongs to the room's goroutine.
 type Answer struct {
 	from  *Client
 	m     *schema.Method
 	call  uint64
-	life  uint64        // of the client, when it called
-	until time.Duration // game time at which the client no longer waits
+	life  uint64        // of the client at the time of the call
+	until time.Duration // game time at which the client's call times out
 	sent  bool
 }
 
-// Asker is a [Handler] of a call that answers at once: with a result, or an error.
+// Asker handles a call and answers it at once, with a result or an error.
 type Asker func(from *Client, msg any) (result any, err error)
 
-// HandleCall registers the handler of a call that answers at once.
+// HandleCall registers the handler of a call that is answered at once.
 func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
 	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		result, err := fn(from, it.Msg)
@@ -37,7 +36,7 @@ func (r *Room) HandleCall(m *schema.Method, fn Asker) error {
 	})
 }
 
-// HandleLater registers the handler of a call that answers at once or in any later tick.
+// HandleLater registers the handler of a call that is answered at once or in a later tick.
 func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *Answer)) error {
 	return r.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		o := from.owe(m, it)
@@ -53,9 +52,8 @@ func (r *Room) HandleLater(m *schema.Method, fn func(from *Client, msg any, o *A
 	})
 }
 
-// owe notes that an answer is owed, or returns nil if too many are. What was
-// answered, or is no longer waited for, is cleared away when the room for it is
-// needed.
+// owe adds a pending answer, or returns nil if too many are pending. Answers that were sent or have
+// timed out are removed once their slots are needed.
 func (c *Client) owe(m *schema.Method, it *rpcqueue.Item) *Answer {
 	if limit := c.room.cfg.Answers; len(c.owes) >= limit {
 		c.owes = slices.DeleteFunc(c.owes, func(o *Answer) bool { return !o.Waiting() })
@@ -71,7 +69,7 @@ func (c *Client) owe(m *schema.Method, it *rpcqueue.Item) *Answer {
 // Room returns the room in which the call was made.
 func (o *Answer) Room() *Room { return o.from.room }
 
-// Method returns the name of what was called.
+// Method returns the name of the called method.
 func (o *Answer) Method() string { return o.m.Queue.Name }
 
 // Waiting reports whether the client still waits for the answer.
@@ -79,14 +77,13 @@ func (o *Answer) Waiting() bool {
 	return !o.sent && o.there() && o.from.room.now.GameTime <= o.until
 }
 
-// there reports whether the program that called is still the client, connected or not.
+// there reports whether the calling program is still the client, connected or not.
 func (o *Answer) there() bool { return o.from.joined && o.life == o.from.life }
 
 var errAnsweredTwice = errors.New("it has answered a call twice")
 
-// Send answers the call, with the flush of this tick: with a result, or with err if it is
-// not nil. A second answer is counted and logged, one that nobody waits for any more is
-// counted, and neither is sent.
+// Send answers the call with the flush of this tick: with result, or with err if it is not nil. A
+// second answer is counted and logged, an answer that came too late is counted; neither is sent.
 func (o *Answer) Send(result any, err error) {
 	r := o.from.room
 	switch {
@@ -111,7 +108,7 @@ func (o *Answer) Send(result any, err error) {
 	o.sent = true
 }
 
-// send sends a result, or says that it cannot travel.
+// send sends a result, or an error if the result cannot be encoded.
 func (c *Client) send(m *schema.Method, call uint64, result any) error {
 	payload, err := c.room.encode(&m.Out, true, result)
 	if err != nil {
@@ -122,9 +119,9 @@ func (c *Client) send(m *schema.Method, call uint64, result any) error {
 	return nil
 }
 
-// Encode makes the payload of a message, valid until the next one is made:
-// sessions copy it. It panics when the message exceeds what its declaration or
-// the wire allows, because the sender is the game itself.
+// Encode returns the payload of a message, valid until the next call: sessions copy it. It panics
+// if the message exceeds the limits of its declaration or of the wire, because the sender is the
+// game itself.
 func (r *Room) Encode(m *schema.Method, msg any) []byte {
 	payload, err := r.encode(&m.In, m.Queue.Reliable, msg)
 	if err != nil {
@@ -148,15 +145,15 @@ func (r *Room) encode(c *schema.Codec, reliable bool, msg any) ([]byte, error) {
 func (c *Client) Send(m transport.Message) {
 	if c.Camera() {
 		c.room.camera.hear(m)
-	} else if c.session != nil { // Of a camera that has gone.
+	} else if c.session != nil { // nil once the feed's client has left.
 		c.session.Send(m)
 	}
 }
 
-// StateTick is the tick whose snapshot has the state as it is now.
+// StateTick returns the tick of the first snapshot that holds the current state.
 func (r *Room) StateTick() uint64 {
 	if r.captured == r.now.Tick {
-		return r.now.Tick + 1 // What has been changed since leaves in the next.
+		return r.now.Tick + 1 // Changes after the capture are part of the next snapshot.
 	}
 	return r.now.Tick
 }

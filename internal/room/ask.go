@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	// maxQuestions is how many may wait for the room to answer at once: people, who look
-	// one at a time.
+	// maxQuestions limits the questions that wait at once: people ask them, one at a time.
 	maxQuestions = 16
-	// questionTime is what questions may take of a tick. One that takes longer is paid back:
-	// the next is answered so many ticks later that it is not more on average.
+	// questionTime limits the time for questions in a tick. A question that takes longer delays the
+	// next by so many ticks that the limit holds on average.
 	questionTime = time.Millisecond
 )
 
-// questions let other goroutines look at what belongs to the room's: they ask, and
-// the room answers when its next tick has run. Without a question it costs one lock.
+// questions let other goroutines inspect the room's state: the room runs each inspection after its
+// next tick. Without a question it costs one lock.
 type questions struct {
 	mu      sync.Mutex
-	waiting []question    // under mu
-	owed    time.Duration // what earlier questions took too much; the room's
+	waiting []question // under mu
+	// time by which earlier questions exceeded their budget; belongs to the room's goroutine
+	owed time.Duration
 }
 
-// question is what somebody wants to know. It changes nothing.
+// question is an inspection. It changes nothing.
 type question struct {
-	// look, on the room's goroutine, has the answer, or would go on after the next tick. left says
-	// whether there is time to look at more.
+	// look runs on the room's goroutine and returns the answer, or done = false to continue after
+	// the next tick. left reports whether time remains in this tick.
 	look   func(tick uint64, left func() bool) (v any, done bool)
 	answer chan<- any
 }
 
-// Ask returns what look sees after the next tick, or after a later one when many ask. Any
+// Ask returns the result of look after the next tick, or after a later one if many ask. Any
 // goroutine may call it.
 func (r *Room) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
 	return r.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
 }
 
 func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
-	answer := make(chan any, 1) // Size 1: who has given up waiting keeps no tick.
+	answer := make(chan any, 1) // Size 1: a caller that no longer waits does not block the tick.
 	q := &r.questions
 	q.mu.Lock()
 	if len(q.waiting) >= maxQuestions {
@@ -59,14 +59,14 @@ func (r *Room) ask(ctx context.Context, look func(uint64, func() bool) (any, boo
 	}
 }
 
-// some reports whether anybody asks. Any goroutine may call it.
+// some reports whether a question waits. Any goroutine may call it.
 func (q *questions) some() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting) > 0
 }
 
-// answer answers those who have asked, in their order, while the time for it lasts.
+// answer answers the waiting questions in their order, within the time budget.
 func (r *Room) answer(tick uint64) {
 	q := &r.questions
 	budget := questionTime - q.owed
@@ -93,14 +93,14 @@ func (r *Room) answer(tick uint64) {
 	q.owed = max(0, r.clock.Now()-began-budget)
 }
 
-// View describes the loop, between two ticks.
+// View returns a description of the loop between two ticks.
 func (r *Room) View() loop.View { return r.viewAt(r.in.Tick, r.loop.Dump()) }
 
-// lookAtOnce is how many systems are looked at between two looks at the clock: some 50 µs.
+// lookAtOnce is the number of systems described between two reads of the clock: some 50 µs.
 const lookAtOnce = 32
 
-// AskView describes the loop after the next tick, or over several if it has many systems. Any
-// goroutine may call it.
+// AskView returns a description of the loop after the next tick, or gathered over several ticks if
+// it has many systems. Any goroutine may call it.
 func (r *Room) AskView(ctx context.Context) (any, error) {
 	var d loop.Dumper
 	v, err := r.ask(ctx, func(tick uint64, left func() bool) (any, bool) {

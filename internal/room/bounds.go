@@ -5,7 +5,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// Bounds are the rows of this package in docs/LIMITS.md.
+// Bounds returns the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
 	return limits.Table{
 		limits.Door:      doorBounds(),

@@ -10,23 +10,23 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Join is what a client said when it asked to come in.
+// Join is a client's request to join.
 type Join struct {
-	Subject string         // who the player is, if admission has found out
-	Claims  map[string]any // what its token says besides
+	Subject string         // the player, if admission has identified one
+	Claims  map[string]any // the other claims of its token
 	Token   string
 	Addr    string
-	Minor   int    // the minor version of the schema that is in force
+	Minor   int    // the minor version of the schema in force
 	Params  []byte // JSON
 
-	Ticket    bool   // it comes with one
-	Spectator bool   // it comes to watch
-	Reserved  []byte // what its ticket says, JSON
+	Ticket    bool   // it has a ticket
+	Spectator bool   // it asks to be a spectator
+	Reserved  []byte // the data of its ticket, JSON
 	Game      any    // the game's own view of it
 }
 
-// Client is one player's record on the server. Like everything of a room it
-// belongs to the room's goroutine.
+// Client is one player's record on the server. Like the rest of the room's state it belongs to the
+// room's goroutine.
 type Client struct {
 	Game any // the game's handle of the client, from Game.Enter on
 
@@ -36,58 +36,58 @@ type Client struct {
 	room      *Room
 	join      *Join
 	session   *transport.Session
-	peer      *netvar.Peer      // what the client has acknowledged of the state
-	window    *transport.Window // how many snapshots may be under way to it
+	peer      *netvar.Peer      // the client's acknowledged copies of the state
+	window    *transport.Window // limits the snapshots under way to it
 	link      transport.LinkFacts
-	due       bool // a snapshot's turn came, and it could not be sent
-	waits     Wait // for what, the last time
-	joined    bool // the game knows of it, and is owed its leave
+	due       bool // its snapshot was due and could not be sent
+	waits     Wait // the last reason for that
+	joined    bool // the game has been told of its join, and must be told of its leave
 	kicked    *transport.Closed
-	moving    string         // the ticket by which it goes on to another room, after this tick
+	moving    string         // the ticket of its move to another room after this tick
 	ranges    []netvar.Range // scratch of acknowledged
-	owes      []*Answer      // that it waits for
+	owes      []*Answer      // pending answers
 	refused   int            // calls answered without a handler, in the tick refusedIn
 	refusedIn uint64
-	inputs    *input.Buffer // nil before the first one comes
-	margins   *margins      // how early those of the last second came; nil as inputs
-	early     time.Duration // how long before its deadline the newest input came
+	inputs    *input.Buffer // nil before the first input
+	margins   *margins      // earliness of the last second's inputs; nil as inputs
+	early     time.Duration // how long before its deadline the newest input arrived
 	sight     sight
-	toTell    bool   // something about its inputs that it has not been told
-	unsent    uint64 // ranges of acknowledgements that name packets which were never sent
+	toTell    bool   // its feedback on inputs has to be sent
+	unsent    uint64 // acknowledged ranges with packets that were never sent
 
 	came time.Duration // game time of its join
 
-	// Game time from which on it may ask again: for the full state, for digests.
+	// Game time from which on it may repeat a request: for the full state, for digests.
 	fullFrom, digestFrom time.Duration
 	fullGap              time.Duration // between its last request for the full state and the next
 }
 
-// Wait says why a client got no snapshot when its turn came.
+// Wait is the reason why a client got no snapshot when one was due.
 type Wait uint8
 
-// What a client's snapshot may wait for.
+// The reasons.
 const (
 	WaitsForNothing Wait = iota
-	WaitsForSlot         // its last snapshot is still at the server's end of the link
-	WaitsForWindow       // as many snapshots are under way to it as its link takes
+	WaitsForSlot         // its last snapshot has not left the server yet
+	WaitsForWindow       // the snapshots under way fill its window
 )
 
 // ID returns the client's id.
 func (c *Client) ID() uint64 { return c.id }
 
-// Room returns the room that the client has come to.
+// Room returns the client's room.
 func (c *Client) Room() *Room { return c.room }
 
-// Join returns what the client said when it asked to come in.
+// Join returns the client's request to join.
 func (c *Client) Join() *Join { return c.join }
 
-// Peer returns what the client has, and may see, of the room's objects.
+// Peer returns the client's copies and its view of the room's objects.
 func (c *Client) Peer() *netvar.Peer { return c.peer }
 
 // Connected reports whether the client's connection is up.
 func (c *Client) Connected() bool { return c.joined && c.kicked == nil && c.dropped == nil }
 
-// Silent returns for how long nothing has come from the client, in game time.
+// Silent returns the game time since the client's last arrival.
 func (c *Client) Silent() time.Duration {
 	if c.Camera() {
 		return 0
@@ -95,7 +95,7 @@ func (c *Client) Silent() time.Duration {
 	return c.room.now.GameTime - c.heard
 }
 
-// Waits says why the client's snapshot has not left yet, if its turn has come.
+// Waits returns why a due snapshot of the client has not been sent yet.
 func (c *Client) Waits() Wait {
 	if !c.due {
 		return WaitsForNothing
@@ -103,45 +103,44 @@ func (c *Client) Waits() Wait {
 	return c.waits
 }
 
-// Link returns the smoothed round trip of the client's connection as of the last poll, how
-// many snapshots are under way, and how many may be.
+// Link returns the smoothed round trip of the client's connection as of the last poll, the number
+// of snapshots under way, and its limit.
 func (c *Client) Link() (rtt time.Duration, inFlight, window int) {
 	return c.link.SRTT, c.window.InFlight(), c.window.Size()
 }
 
-// Kick closes the client's connection after this tick's flush. What it sends from now on is
-// dropped.
+// Kick closes the client's connection after this tick's flush. Its messages are dropped from now
+// on.
 func (c *Client) Kick(code transport.Code, text string) {
 	if c.kicked == nil {
 		c.kicked = &transport.Closed{Code: code, Text: text}
 	}
 }
 
-// Move lets the client leave at the end of this tick, and go on to the room of a ticket. One that
-// has lost its connection does when it is back.
+// Move lets the client leave at the end of this tick and move to the room of a ticket. A client
+// without a connection moves once it has resumed.
 func (c *Client) Move(ticket string) {
 	if c.kicked == nil && c.moving == "" {
 		c.moving = ticket
 	}
 }
 
-// depart takes a client out that moves, and lets its connection go on.
+// depart removes a moving client and tells its connection the ticket.
 func (r *Room) depart(c *Client) {
 	r.leaving.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	r.leave(c, &transport.Closed{Code: transport.CodeMoved})
-	r.seats.gone(c.session) // The end of this room does not concern it any more.
+	r.seats.gone(c.session) // The end of this room no longer concerns the session.
 	c.session.Move(c.moving)
 }
 
-// budgetTicks is for how many ticks a client's budget is saved up, or for the time between
-// two snapshots of an overloaded server if that is longer: not for bursts that its link could
-// not take.
+// budgetTicks is for how many ticks a client's unused budget accumulates, or twice the send
+// interval if that is longer. It is not meant for bursts that its link could not take.
 const budgetTicks = 4
 
-// SetBudget sets how many bytes of object records the client is sent per tick, on average.
-// 0 is what the room's Spec says.
+// SetBudget sets how many bytes of object records the client is sent per tick, on average. 0 is the
+// budget of the room's Spec.
 func (c *Client) SetBudget(perTick int) {
-	if c.session == nil { // A camera's link takes all.
+	if c.session == nil { // The spectator feed has no limit.
 		return
 	}
 	if perTick <= 0 {
@@ -151,7 +150,7 @@ func (c *Client) SetBudget(perTick int) {
 	c.peer.SetBudget(netvar.Budget{PerTick: perTick, Burst: perTick * max(budgetTicks, 2*c.room.spec.SendEvery)})
 }
 
-// observeLink takes the facts by which this tick decides what is sent.
+// observeLink updates the facts of the link on which this tick's sending is based.
 func (c *Client) observeLink() {
 	if c.dropped != nil {
 		return
@@ -168,7 +167,7 @@ func (c *Client) observeLink() {
 	c.link = link
 }
 
-// join brings a client in, or closes its connection when the game refuses it.
+// join adds a client, or closes its connection if the game refuses it.
 func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
 	r.seats.take(c.seat, c.join.Spectator)
 	c.peer = r.world.NewPeer(r.now.Tick)
@@ -194,15 +193,15 @@ func (r *Room) join(c *Client, e *entrance, s *transport.Session) {
 	c.tellRoom()
 }
 
-// leave takes a client out: exactly once for each that joined.
+// leave removes a client: exactly once for each that joined.
 func (r *Room) leave(c *Client, why *transport.Closed) {
 	if c.kicked != nil {
 		why = c.kicked
 	}
-	if c.dropped == nil { // Else it was counted when it was.
+	if c.dropped == nil { // Otherwise it was counted when it was dropped.
 		r.lostInStall(c, why)
 	}
-	// By the limits, by the game, or because its inbox was full.
+	// Set by the limits, by the game, or because its inbox was full.
 	if why.Code == transport.CodeFlood {
 		r.penalise(c)
 	}
@@ -224,8 +223,8 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 
 func (r *Room) forget() { r.from = nil }
 
-// Disown decides what becomes of an object whose owner is not here. Nobody leaves an object
-// behind: one that got it too late would never leave again.
+// Disown keeps or despawns an object whose owner is not in the room. An owner that leaves gets no
+// object back: an object assigned to it too late would never be removed.
 func (r *Room) Disown(o *netvar.Object) {
 	if r.game.Keeps(o) {
 		r.world.SetOwner(o, 0)
@@ -242,8 +241,8 @@ func (r *Room) Client(id uint64) (*Client, bool) {
 	return r.clients.get(id)
 }
 
-// Clients returns the clients in the order of their ids, a camera last. The list stays as it is
-// while clients leave.
+// Clients returns the clients in the order of their ids, the spectator feed last. The returned list
+// does not change while clients leave.
 func (r *Room) Clients() []*Client {
 	cs := &r.clients
 	if r.camera.Client == nil {
@@ -255,12 +254,11 @@ func (r *Room) Clients() []*Client {
 	return cs.filmed
 }
 
-// clients holds the clients of a room in the order of their ids. The room's
-// goroutine owns it.
+// clients holds the clients of a room in the order of their ids. The room's goroutine owns it.
 type clients struct {
-	list   []*Client // of those who have connections: all but a camera
-	filmed []*Client // the list and the camera; nil once it has changed
-	last   *Client   // found: the messages of one packet have one sender
+	list   []*Client // clients with connections: all but the spectator feed
+	filmed []*Client // the list and the spectator feed; nil after a change
+	last   *Client   // last result of get: the messages of one packet have one sender
 }
 
 func (cs *clients) get(id uint64) (*Client, bool) {

@@ -11,45 +11,46 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// reel is what a room's camera was sent and its screening has not shown yet. The one room's
-// goroutine adds to its end, the other's takes from its head.
+// reel is the delay buffer: data recorded for the spectator feed that the delayed spectators have
+// not been sent yet. The played room's goroutine adds to its end, the goroutine of the spectator
+// room takes from its head.
 type reel struct {
 	delay time.Duration
-	most  int    // bytes: see maxReel
-	rouse func() // of the screening
+	most  int    // in bytes: see maxReel
+	rouse func() // wakes the spectator room
 
 	mu     sync.Mutex
 	shots  fifo.Queue[shot]
 	pool   fifo.Pool[shot]
 	bytes  int
-	newest take // of the shots that were added
-	ended  bool // the last one is there
+	newest take // of the added shots
+	ended  bool // the last shot has been added
 }
 
-// shot is what a camera was sent in one tick.
+// shot holds the data of one tick for the spectator feed.
 type shot struct {
 	take
 	packets, large [][]byte
 	messages       []transport.Message
-	scale          *loop.Scale       // nil: it is that of the shot before
-	end            *transport.Closed // nil: more will come
+	scale          *loop.Scale       // nil: as in the shot before
+	end            *transport.Closed // nil: not the last shot
 }
 
-// take says which tick a shot is of.
+// take identifies the tick of a shot.
 type take struct {
 	tick  uint64
-	at    time.Duration // when it began
-	epoch loop.Epoch    // that was in force
+	at    time.Duration // begin of the tick
+	epoch loop.Epoch    // in force at that tick
 }
 
-// maxReel bounds the bytes of a reel. A camera that finds it full is sent nothing until there is
-// room again, and then what has changed meanwhile; the messages of that time are lost.
+// maxReel limits the bytes of a reel. While the reel is full, the feed gets neither snapshots nor
+// messages; the messages are lost, and the next snapshot holds all changes since.
 const maxReel = 64 << 20
 
-// shotSize is what a shot counts with besides what it carries.
+// shotSize is counted per shot and per message, beside their payload.
 const shotSize = 256
 
-// size is what the shot counts with.
+// size returns the bytes that the shot is counted as.
 func (s *shot) size() int {
 	n := shotSize
 	for _, b := range s.packets {
@@ -64,20 +65,20 @@ func (s *shot) size() int {
 	return n
 }
 
-// sizeOf is what a message counts with.
+// sizeOf returns the bytes that a message is counted as.
 func sizeOf(m *transport.Message) int { return shotSize + len(m.Payload) }
 
-// size is how many bytes wait.
+// size returns the bytes of all waiting shots.
 func (l *reel) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes
 }
 
-// takes reports whether there is room for something behind so many bytes that will come first.
+// takes reports whether the reel has room left after another first bytes.
 func (l *reel) takes(first int) bool { return l.size()+first < l.most }
 
-// add adds a shot, which is the reel's from now on. After the last one there is none.
+// add appends a shot, which belongs to the reel from now on. Shots after the last one are dropped.
 func (l *reel) add(s shot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,16 +98,16 @@ func (l *reel) add(s shot) {
 	}
 }
 
-// due is what of a reel may be shown at a moment.
+// due describes the shots that may be shown at some moment.
 type due struct {
-	any         bool // there is a shot at all, be it due or not
-	first, last take // the oldest shot, and the newest that is due
-	count       int  // of shots that are due
-	ended       bool // nothing more will be added
+	any         bool // the reel holds at least one shot, due or not
+	first, last take // the oldest shot, and the newest due shot
+	count       int  // number of due shots
+	ended       bool // no shot will be added
 }
 
-// due returns what may be shown of that which began at a time or before. Of a reel that has ended
-// nobody may be there to see the rest: then all of it is due.
+// due counts the shots whose tick began at the given time or before. After the end of the reel all
+// shots are due if watched is false: there is no spectator left to show them to.
 func (l *reel) due(at time.Duration, watched bool) (d due) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +126,7 @@ func (l *reel) due(at time.Duration, watched bool) (d due) {
 	return d
 }
 
-// countLocked counts the shots that began at a time or before. Mostly it is none, or a few.
+// countLocked counts the shots whose tick began at the given time or before: mostly none, or a few.
 func (l *reel) countLocked(at time.Duration) (n int) {
 	for n < l.shots.Len() && l.shots.At(n).at <= at {
 		n++
@@ -133,7 +134,7 @@ func (l *reel) countLocked(at time.Duration) (n int) {
 	return n
 }
 
-// take takes the oldest shot out.
+// take removes the oldest shot.
 func (l *reel) take() (s shot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +143,7 @@ func (l *reel) take() (s shot) {
 	return s
 }
 
-// clones copies packets, whose memory is used again.
+// clones copies packets, because their memory is reused.
 func clones(packets [][]byte) [][]byte {
 	all := slices.Clone(packets)
 	for i, b := range all {

@@ -11,28 +11,28 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A screening is the room in which those sit who watch another one with a delay. It has seats,
-// clients, snapshots and a goroutine as every room, and no game: its world is a mirror of what the
-// other room's camera was sent, and its tick n is that room's tick n, so long later. Hence clients
-// find nothing odd: they are told an epoch that lies back as far, and all that they know of time
-// follows from it.
+// A screening is the room of the delayed spectators of another room. It has seats, clients,
+// snapshots and a goroutine as each room, and no game: its world mirrors the data of the other
+// room's spectator feed, and its tick n is that room's tick n, after the delay. Its clients need no
+// special case: they are told an epoch that is later by the delay, from which they derive all
+// times.
 //
 //	camera ─▶ reel ─▶ Next: which tick ─▶ RunTimers: show ─▶ mirror ─▶ snapshot ─▶ spectators
 //
-// What happens between two ticks of the other room (somebody comes, while that room sleeps) gets a
-// tick whose number lies between theirs. Where many shots are due at once, because nobody watched
-// or the machine stood still, one tick shows all of them.
+// Events between two ticks of the other room (a spectator joins while that room sleeps) get a tick
+// whose number is between theirs. If many shots are due at once, because there were no spectators
+// or the machine paused, one tick shows all of them.
 type screening struct {
 	loop.Clock
 	r       *Room // its own engine
-	of      *Room // whose camera it shows
+	of      *Room // the room whose feed it shows
 	reel    *reel
 	mirror  *netvar.Mirror
 	loop    shownLoop
 	now     loop.Now
-	last    uint64     // tick that it has run last, 0 = none
+	last    uint64     // its newest tick, 0 = none
 	epoch   loop.Epoch // of the other room, as of that tick
-	pending int        // shots that the tick shows which runs next
+	pending int        // number of shots that the next tick shows
 }
 
 // shownLoop is the loop of a screening: scaled time runs as it did in the other room.
@@ -41,11 +41,11 @@ type shownLoop struct {
 	scale loop.Scale
 }
 
-// Scale is how scaled time runs.
+// Scale returns the scale of scaled time.
 func (l *shownLoop) Scale() loop.Scale { return l.scale }
 
-// Screening opens the room in which spectators see this one with a delay; nil if they do not. It
-// belongs before the first tick, and whoever starts the room starts both.
+// Screening opens the room of the delayed spectators of this one; nil if it has no delay. It is
+// called before the first tick, and both rooms have to be started.
 func (r *Room) Screening() (*Room, error) {
 	if !r.delayed() {
 		return nil, nil
@@ -84,18 +84,18 @@ func (r *Room) Screening() (*Room, error) {
 	return s.r, nil
 }
 
-// usher is the server as a screening sees it, whose end is nobody else's.
+// usher is the server of a screening, whose end does not end the admission of the played room.
 type usher struct{ Server }
 
 func (usher) EndAdmission(transport.Code, string) {}
 func (usher) Ticked()                             {}
 
-// unwatched is for how long what is due waits while nobody is there. Whoever comes has to wait for
-// no more than that to be shown.
+// unwatched is for how long due shots wait while there are no spectators. A new spectator waits no
+// longer than that to be shown.
 const unwatched = time.Second
 
 // Next implements loop.Schedule: the next tick is that of the oldest shot, once that is old enough,
-// or one before it in which somebody is waited for.
+// or an earlier one if a spectator needs a tick before.
 func (s *screening) Next(now time.Duration) (in loop.Input, isDue bool, wait time.Duration) {
 	then := now - s.reel.delay
 	watched := len(s.r.clients.list) > 0 || s.r.roused()
@@ -119,7 +119,7 @@ func (s *screening) between(now, then time.Duration, d *due) (in loop.Input, isD
 		wait = d.first.at + s.reel.delay
 	}
 	if s.last == 0 {
-		return in, false, wait // There is nothing yet, and no time either.
+		return in, false, wait // There is no shot yet, and so no time either.
 	}
 	line, next := s.r.Timeline(), s.last+1
 	tick := max(line.Due(s.epoch, then), next)
@@ -142,12 +142,12 @@ func (s *screening) between(now, then time.Duration, d *due) (in loop.Input, isD
 }
 
 // mustEnd reports whether the screening ends and the next shot is far away: the end does not wait
-// for it.
+// for that shot.
 func (s *screening) mustEnd(then time.Duration, d *due) bool {
 	return s.r.ending && d.first.at-then > time.Second
 }
 
-// input is that of the tick which runs next, in an epoch of the other room.
+// input returns the input of the next tick, in an epoch of the other room.
 func (s *screening) input(tick uint64, of loop.Epoch, now time.Duration) loop.Input {
 	line, epoch := s.r.Timeline(), loop.Epoch{Tick: of.Tick, At: of.At + s.reel.delay}
 	in := line.Input(tick)
@@ -158,7 +158,7 @@ func (s *screening) input(tick uint64, of loop.Epoch, now time.Duration) loop.In
 	return in
 }
 
-// WaitUntil implements loop.Clock: somebody may come.
+// WaitUntil implements loop.Clock: a longer wait ends if a spectator joins.
 func (s *screening) WaitUntil(ctx context.Context, at time.Duration) error {
 	if left := at - s.Now(); s.r.sleep.asleep || left > unwatched {
 		s.r.doze(ctx, left)
@@ -167,7 +167,7 @@ func (s *screening) WaitUntil(ctx context.Context, at time.Duration) error {
 	return s.Clock.WaitUntil(ctx, at)
 }
 
-// RunTimers implements Game: the shots whose time has come are shown.
+// RunTimers implements Game: it shows the due shots.
 func (s *screening) RunTimers() {
 	for ; s.pending > 0; s.pending-- {
 		shot := s.reel.take()
@@ -182,7 +182,8 @@ func (s *screening) RunTimers() {
 	}
 }
 
-// show takes one shot: each but the last of a tick becomes a version of its own, as it was one.
+// show applies one shot: each but the last of a tick becomes a version of its own, as in the other
+// room.
 func (s *screening) show(shot *shot) error {
 	for _, packet := range shot.packets {
 		if err := s.mirror.Apply(packet); err != nil {
@@ -214,13 +215,13 @@ func (s *screening) show(shot *shot) error {
 	return nil
 }
 
-// TimersDue implements Game. When a shot is due Next knows.
+// TimersDue implements Game. Next handles the times of shots.
 func (s *screening) TimersDue(loop.Scale) time.Duration { return math.MaxInt64 }
 
-// Admit implements Game: the other room's decides.
+// Admit implements Game: the game of the other room decides.
 func (s *screening) Admit(ctx context.Context, j *Join) error { return s.of.game.Admit(ctx, j) }
 
-// The rest of Game has nothing to do: there is none.
+// The rest of Game is empty: there is no game.
 
 // Start implements Game.
 func (*screening) Start() {}

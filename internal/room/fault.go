@@ -8,8 +8,7 @@ import (
 	"github.com/netloop/netloop/internal/panicguard"
 )
 
-// reportFaults says what went wrong in systems: a panic when it is news, and when a
-// system stops running because of them, and when it runs again.
+// reportFaults logs the faults of systems: new panics, and the begin and the end of a quarantine.
 func (r *Room) reportFaults(rec *loop.Record) {
 	for i := range rec.Panics {
 		p := &rec.Panics[i]
@@ -27,34 +26,34 @@ func (r *Room) reportFaults(rec *loop.Record) {
 	r.quarantined.Store(int64(r.loop.Quarantined()))
 }
 
-// Quarantined returns how many systems do not run at present because they
-// panicked again and again. Any goroutine may call it.
+// Quarantined returns how many systems are suspended at present because they panicked repeatedly.
+// Any goroutine may call it.
 func (r *Room) Quarantined() int { return int(r.quarantined.Load()) }
 
-// misuses is what the checks of Config have found.
+// misuses reports the findings of the checks of Config.
 type misuses struct {
-	tell func(text string) // nil is the log
+	tell func(text string) // nil: the log
 	said panicguard.Throttle[misuse]
 }
 
-// misuse is a kind of it, of one field. There are at most two of each field of the schema.
+// misuse is a kind of misuse of one field. There are at most two per field of the schema.
 type misuse struct {
 	class *netvar.Class
 	field string
 	what  netvar.Misuse
 }
 
-// check makes the world look for what the configuration says.
+// check enables the checks of the configuration in the world.
 func (r *Room) check() {
 	if cfg := &r.cfg; cfg.CheckEdits || cfg.CheckValues {
 		r.world.Check(cfg.CheckEdits, cfg.CheckValues, r.misused)
 	}
 }
 
-// OnMisuse sets who hears what the checks of the configuration find, instead of the log.
+// OnMisuse sets the function that is told of misuses, instead of the log.
 func (r *Room) OnMisuse(tell func(text string)) { r.misuses.tell = tell }
 
-// misused counts a misuse, and tells of the same one at most every ten seconds of game time.
+// misused counts a misuse, and reports the same one at most every ten seconds of game time.
 func (r *Room) misused(o *netvar.Object, field string, what netvar.Misuse) {
 	r.metrics.Misuses.Add(1, what.String())
 	kept, ok := r.misuses.said.News(misuse{o.Class(), field, what}, r.now.GameTime)

@@ -8,44 +8,43 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// feed is where the outside facts of a tick come from. What a room is not told
-// through its feed, or through the loop.Input, must not decide anything in it. There are
-// three:
+// feed is the source of a tick's outside facts. No other fact but those of the feed and the
+// loop.Input may affect a decision of the room. There are three feeds:
 //
-//	network    what has arrived meanwhile
-//	*recorder  the same, and writes it down (record.go)
-//	*replayer  what a recording holds (replay.go)
+//	network    the arrivals from the network
+//	*recorder  the same, and records them (record.go)
+//	*replayer  the facts of a recording (replay.go)
 //
-// The functions stand in the order of the tick. All run on the room's goroutine.
+// The functions are in the order of the tick. All run on the room's goroutine.
 type feed interface {
-	// begin comes before a tick, and knows its input.
+	// begin is called before a tick, with its input.
 	begin(in *loop.Input)
-	// prices returns what messages are taken to cost from this tick on, as far as that has
-	// changed. The slice is valid until the next call.
+	// prices returns the changed costs of messages, which hold from this tick on. The slice is
+	// valid until the next call.
 	prices() []rpcqueue.Price
-	// link returns what a client's link does; once per client and tick, in poll.
+	// link returns the facts of a client's link; it is called once per client and tick, in poll.
 	link(c *Client) transport.LinkFacts
-	// arrivals takes what has arrived. Each is valid during its call.
+	// arrivals calls fn for each arrival. An arrival is valid during its call.
 	arrivals(fn func(*transport.Arrival))
-	// posts and results take what other goroutines of the server bring in. The
+	// posts and results return the messages and results of the server's other goroutines. The
 	// slices are valid until the next call.
 	posts() []rpcqueue.Item
 	results() []result
-	// vacate ends the seats of a room that closes because it is empty, and reports whether none is
-	// taken or reserved. A recording ends with that tick, so in a replay it is never so.
+	// vacate stops a room that closes because it is empty from giving seats, and reports whether
+	// none is taken or reserved. A recording ends with that tick, so a replay returns false.
 	vacate(why *transport.Closed) bool
-	// slot returns where a client's snapshot goes, nil while the last one is there.
+	// slot returns the slot of a client's snapshot, nil while the last snapshot is in it.
 	slot(c *Client) *transport.Slot
-	// end comes after a tick.
+	// end is called after a tick.
 	end()
 
-	// drain says, between two ticks, that the room is told of its end.
+	// drain is called between two ticks when the room is told of its end.
 	drain(limit time.Duration)
-	// unrecorded names what entered the room besides.
+	// unrecorded names an effect on the room that no recording holds.
 	unrecorded(what string)
 }
 
-// network is the feed of a room that plays.
+// network is the feed of a played room.
 type network struct{ r *Room }
 
 func (network) begin(*loop.Input)   {}
@@ -77,8 +76,8 @@ func (n network) vacate(why *transport.Closed) bool {
 func (n network) posts() []rpcqueue.Item { return n.r.queued.take() }
 func (n network) results() []result      { return n.r.async.take() }
 
-// slot is asked when the snapshot is cut and not at the poll: a busy machine's writer has
-// had the tick's time.
+// slot is called when the snapshot is encoded and not at the poll, so that a busy machine's writer
+// has the tick's time to empty it.
 func (n network) slot(c *Client) *transport.Slot {
 	if l := n.r.camera.reel; l != nil && c.Camera() && !l.takes(0) {
 		return nil

@@ -8,34 +8,35 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The end of a room, from its last tick on. Whatever ends it (Close, CloseEmpty, an operator, the
-// end of the server, a panic, runtime.Goexit) comes here; only a room that hangs is given up
-// instead (supervise.go). Each wait has a bound:
+// The end of a room, from its last tick on. Each end (by Close, CloseEmpty, an operator, the end of
+// the server, a panic, runtime.Goexit) runs these steps; only a room that hangs is given up instead
+// (supervise.go). Each wait has a bound:
 //
-//	drain        ticks go on while clients are there: for the time of End
+//	drain        ticks continue while clients are there: for the time of End
 //	closePosts   no wait: messages that no tick takes are refused, their senders told
 //	leaveAll     OnLeave of each client: the watchdog's limit for each
 //	finishWork   work given to Go and its results: WorkGrace for all of it, with a live context;
-//	             then cancelGrace for the rest to return; what is left then is left behind
+//	             then cancelGrace for the rest to return; the remaining work is abandoned
 //	endSystems   OnRemove: WorkGrace, and the watchdog's limit
 //	saveAll      OnClose: SaveTimeout, and the watchdog's limit
 
 const (
 	// WorkGrace is how long the end of a room waits for work given to Go before it cancels it.
 	WorkGrace = 5 * time.Second
-	// cancelGrace is how long work may take to return once its context has ended. What takes longer
-	// ignores its context.
+	// cancelGrace is how long work may take to return once its context has ended. Work that takes
+	// longer ignores its context.
 	cancelGrace = time.Second
 	// SaveTimeout bounds OnClose: as long as service managers wait before they kill.
 	SaveTimeout = 60 * time.Second
 )
 
-// Ended returns why the room ends, once its last tick has run; nil before. Any goroutine may ask.
+// Ended returns why the room ends, once its last tick has run; nil before. Any goroutine may call
+// it.
 func (r *Room) Ended() *transport.Closed { return r.ended.Load() }
 
-// Finish ends a room that runs no tick any more: every client leaves and is told why, work is
-// finished, all systems are removed, and the game saves. A second call does the steps that the
-// first one did not begin, because one of them ended its goroutine.
+// Finish ends a room that runs no more ticks: each client leaves and is told why, work is finished,
+// all systems are removed, and the game saves. A second call runs the steps that the first did not
+// begin because a step ended its goroutine.
 func (r *Room) Finish(code transport.Code, text string) (err error) {
 	r.ending = true
 	r.refuse(code, text)
@@ -56,14 +57,14 @@ func (r *Room) Finish(code transport.Code, text string) (err error) {
 	return err
 }
 
-// refuseMessages loses what waits for a tick, and refuses what comes later.
+// refuseMessages drops the messages that wait for a tick, and refuses later ones.
 func (r *Room) refuseMessages() error {
 	r.closePosts()
 	r.dropLetters()
 	return nil
 }
 
-// leaveAll lets every client leave.
+// leaveAll lets each client leave.
 func (r *Room) leaveAll() error {
 	return r.Inspect(func() {
 		for len(r.clients.list) > 0 {
@@ -83,10 +84,10 @@ func (r *Room) turnOut() error {
 	return err
 }
 
-// finishWork waits for the work that was given to Go, and hands its results to the game, which may
-// give more work meanwhile. After WorkGrace the context of all of it ends, and work that is given
-// then fails at once. In the end each result has been handed over: that of work which ignores its
-// context is errLeftBehind.
+// finishWork waits for the work that was given to Go, and passes its results to the game, which may
+// start more work meanwhile. After WorkGrace the context of all work ends, and new work fails at
+// once. In the end each result has been passed to the game: for work that ignores its context,
+// errLeftBehind.
 func (r *Room) finishWork() error {
 	err := r.resultsWithin(WorkGrace)
 	r.cancel()
@@ -101,7 +102,7 @@ func (r *Room) finishWork() error {
 	return err
 }
 
-// resultsWithin hands results to the game until no work is under way, for a time at most.
+// resultsWithin passes results to the game until no work is running, but not longer than limit.
 func (r *Room) resultsWithin(limit time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -122,10 +123,10 @@ func (r *Room) resultsWithin(limit time.Duration) (err error) {
 	return err
 }
 
-// errLeftBehind is the result of work that the end of its room waits for no longer.
+// errLeftBehind is the result of work that the room no longer waits for at its end.
 var errLeftBehind = errors.New("netloop: the work ignores the end of its context: the room ends without it")
 
-// leftBehind counts work that the room does not wait for.
+// leftBehind counts and logs work that the room does not wait for.
 func (r *Room) leftBehind(left []result) {
 	if len(left) > 0 {
 		r.metrics.LeftBehind.Add(uint64(len(left)), "Go")
@@ -133,7 +134,7 @@ func (r *Room) leftBehind(left []result) {
 	}
 }
 
-// endSystems tells every system that is left that it goes.
+// endSystems tells each remaining system that it is removed.
 func (r *Room) endSystems() error {
 	ended := r.Watched("OnRemove", WorkGrace)
 	rec := r.loop.End()
@@ -152,9 +153,9 @@ func (r *Room) saveAll() error {
 	return r.game.Close(ctx)
 }
 
-// Watched lets the watchdog report a hook of the end that does not return, and that may take so
-// much longer than a tick. The function that it returns says that the hook has returned; there the
-// goroutine of a room that was given up meanwhile ends.
+// Watched makes the watchdog report a closing hook that does not return, and that may take longer
+// than a tick by allowed. The returned function marks the return of the hook; it ends the goroutine
+// of a room that was given up meanwhile.
 func (r *Room) Watched(hook string, allowed time.Duration) (ended func()) {
 	r.watchdog.BeginHook(hook, allowed, r.clock.Now())
 	return func() {

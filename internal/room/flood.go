@@ -10,10 +10,10 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What limits of messages do to whom: they belong to the player if admission has named it, and
-// otherwise to the address, and outlive the connection.
+// Penalties for clients that exceed the limits of messages. They apply to the player if admission
+// has named it, otherwise to the address, and outlive the connection.
 
-// holder says whom what a client sends is charged to.
+// holder returns the account that a client's messages are charged to.
 func (j *Join) holder() rpcqueue.Holder {
 	switch {
 	case j.Subject != "":
@@ -24,8 +24,8 @@ func (j *Join) holder() rpcqueue.Holder {
 	return rpcqueue.Holder{}
 }
 
-// site is the part of a host:port that stands for one household or machine. What is no
-// address stands for itself.
+// site returns the part of a host:port that identifies one household or machine. A text that is not
+// an address is returned as it is.
 func site(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -34,31 +34,32 @@ func site(addr string) string {
 	return transport.Site(at.Addr()).String()
 }
 
-// Who was thrown out with transport.CodeFlood meets a penalty when it comes again: a player whom
-// admission has named is refused until what was dropped of it is forgotten, by the usual limits. An
-// address may be that of many players, so those who come from there are let in, but slowly: each
-// waits, one after another, so that a flooder gets in about once a second. Others from there are
-// refused only while some sixty wait already.
+// A client that was closed with transport.CodeFlood has a penalty when it joins again: a player
+// whom admission has named is refused until its dropped messages are forgotten, by the usual
+// limits. An address may be that of many players, so joins from it are admitted, but slowly: each
+// waits, one after another, so that a flooder is admitted about once a second. Others from there
+// are refused only while some sixty are waiting.
 const (
 	floodPenalty = 10 * time.Second
-	floodWait    = time.Second           // of each who joins from such an address, at least
+	floodWait    = time.Second           // minimum for each join from such an address
 	floodSpacing = 50 * time.Millisecond // between two of them
-	maxFloodWait = 4 * time.Second       // who would have to wait for longer is refused
-	maxPenalties = 4096                  // that are remembered; beyond it the oldest ends early
+	maxFloodWait = 4 * time.Second       // joins that would have to wait longer are refused
+	// limit of stored penalties; beyond it the oldest ends early
+	maxPenalties = 4096
 )
 
-// penalties are the holders that have one. Any goroutine may use it.
+// penalties stores the penalties of holders. Any goroutine may use it.
 type penalties struct {
 	mu    sync.Mutex
 	doors map[string]door // by holder
-	order []penalty       // oldest first; one that was renewed stands in it twice
-	early uint64          // that ended early
+	order []penalty       // oldest first; a renewed penalty is in it twice
+	early uint64          // penalties that ended early
 }
 
-// door is where a holder comes in, by the server's clock.
+// door holds the times of a holder's penalty, by the server's clock.
 type door struct {
 	until time.Duration // when the penalty ends
-	next  time.Duration // when the next may come in who waits
+	next  time.Duration // when the next waiting join may be admitted
 }
 
 type penalty struct {
@@ -66,7 +67,7 @@ type penalty struct {
 	until  time.Duration
 }
 
-// add begins or renews a holder's penalty.
+// add starts or renews a holder's penalty.
 func (p *penalties) add(holder string, now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,12 +86,12 @@ func (p *penalties) add(holder string, now time.Duration) {
 	p.order = append(p.order, penalty{holder, d.until})
 }
 
-// dropLocked forgets the oldest.
+// dropLocked removes the oldest penalty.
 func (p *penalties) dropLocked(now time.Duration) {
 	old := p.order[0]
 	p.order = p.order[1:]
 	if p.doors[old.holder].until != old.until {
-		return // It was renewed.
+		return // The penalty was renewed.
 	}
 	delete(p.doors, old.holder)
 	if old.until > now {
@@ -98,7 +99,7 @@ func (p *penalties) dropLocked(now time.Duration) {
 	}
 }
 
-// turn is how long somebody has to wait before it may come in, and false if it may not.
+// turn returns how long a join has to wait; ok is false if it is refused.
 func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,18 +116,19 @@ func (p *penalties) turn(h rpcqueue.Holder, now time.Duration) (wait time.Durati
 	return at - now, true
 }
 
-// dropped is how many ended early.
+// dropped returns how many penalties ended early.
 func (p *penalties) dropped() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.early
 }
 
-// errFlood refuses whoever was thrown out for flooding a moment ago.
+// errFlood refuses a client that was closed for flooding recently.
 var errFlood = &transport.Refusal{Code: transport.CodeFlood, Text: "too many messages came from you: try again in some seconds"}
 
-// letIn lets a client's penalty act. Who waits has no seat yet, and no place of a stranger any
-// more: there are few of those for one address, and a flooder's neighbours would have none left.
+// letIn applies a client's penalty. While it waits, the client has no seat yet, and no longer
+// counts among the unadmitted connections: there are few of those per address, and a flooder's
+// neighbours would have none left.
 func (r *Room) letIn(ctx context.Context, j *Join) error {
 	wait, ok := r.penalties.turn(j.holder(), r.clock.Now())
 	if !ok {
@@ -146,14 +148,14 @@ func (r *Room) letIn(ctx context.Context, j *Join) error {
 	return nil
 }
 
-// penalise keeps a client that floods from coming back as if nothing had been.
+// penalise starts a penalty for a client that floods.
 func (r *Room) penalise(c *Client) {
 	r.penalties.add(c.join.holder().Key, r.clock.Now())
 }
 
-// limited takes what the queue tells of a client that exceeds its limits: once
-// per rung and episode. Of all clients the log is told once per rung in ten seconds, and
-// how often it was not: whoever connects again and again must not fill it.
+// limited handles a client that exceeds its limits; the queue calls it once per rung and episode.
+// The log has one line per rung in ten seconds for all clients, with the number of suppressed
+// lines, so that repeated connections cannot fill it.
 func (r *Room) limited(from uint64, m *rpcqueue.Method, rung rpcqueue.Rung) {
 	name := rpcqueue.UnknownName
 	if m != nil {

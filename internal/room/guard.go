@@ -8,11 +8,11 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// What a game's code does wrong, besides systems (fault.go), costs the call in which it happens.
-// The functions that a game hands over are called below a guard, which counts panics under the
-// name of the hook and tells the log of the first and of some of the others.
+// An error of the game's code outside of systems (fault.go) affects only the call in which it
+// occurs. The game's functions are called below a guard, which counts panics under the name of the
+// hook and logs the first and some of the others.
 
-// guarded makes the guards of the room's own goroutine and of all others.
+// guarded sets up the guards of the room's own goroutine and of all others.
 func (r *Room) guarded() {
 	panicked := func(hook string) { r.metrics.Panics.Add(1, hook) }
 	r.guard.Log, r.guard.Count = r.log, panicked
@@ -21,8 +21,8 @@ func (r *Room) guarded() {
 	r.aside.Now = func() time.Duration { return r.clock.Now() }
 }
 
-// Call runs a hook of the game on the room's goroutine, and turns its panic into an error: one
-// client that upsets a hook costs nobody else the tick. A room that was given up calls nothing.
+// Call runs a hook of the game on the room's goroutine, and turns its panic into an error: a client
+// that makes a hook panic does not end the tick for others. A room that was given up calls no hook.
 func (r *Room) Call(hook string, fn func() error) error {
 	if r.life.givenUp.Load() {
 		return errGivenUp
@@ -41,13 +41,13 @@ func called(g *panicguard.Guard, hook string, fn func() error) (err error) {
 	return fn()
 }
 
-// hookPanic is the error of a hook that has panicked. The log has been told of it.
+// hookPanic is the error of a hook that has panicked. The log has it already.
 type hookPanic struct{ err error }
 
 func (p *hookPanic) Error() string { return "netloop: " + p.err.Error() }
 
-// reason is what a client may read of a hook's error. The log is told of one that is the
-// server's own business, unless it has been.
+// reason returns the code and text of a hook's error that a client may read. An internal error is
+// logged, unless it has been.
 func (r *Room) reason(hook string, err error, g *panicguard.Guard, about ...any) (transport.Code, string) {
 	declined, said := transport.Declined(err)
 	if panicked := (*hookPanic)(nil); !said && !errors.As(err, &panicked) {

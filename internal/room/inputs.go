@@ -13,38 +13,38 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Inputs come in packets, which poll takes; each waits for its fixed step in the buffer of its
-// client; and at the head of each step, one of every client runs, in the order of the clients'
-// ids.
+// Inputs arrive in packets, which poll takes. Each input waits in the buffer of its client for its
+// fixed step. At the begin of each step, one input of each client runs, in the order of the
+// clients' ids.
 
-// inputs is what a room does with the inputs of its clients.
+// inputs is a room's processing of client inputs.
 type inputs struct {
-	declared *schema.Input // nil: clients make none
+	declared *schema.Input // nil: clients send none
 	apply    InputHandler
 	reader   *input.Reader
-	counts   input.Counts // of all clients that there have been
+	counts   input.Counts // of all clients so far
 	views    [clampReasons]uint64
 	stepAt   time.Duration // game time of the running step
 	times    []tickTime    // by tick: netvar.Horizon of them
 	orphans  uint64        // packets without a handler
 	running  input.Due     // scratch
 	place    panicguard.Place
-	due      [16]dueStep // by step: the newest inputs of all clients are of a few steps
+	due      [16]dueStep // by step: the newest inputs of all clients are for a few steps
 }
 
-// dueStep is when a step is due in an epoch. It takes some divisions to find out.
+// dueStep caches when a step is due in an epoch, because the conversion takes some divisions.
 type dueStep struct {
 	step  uint64
 	epoch loop.Epoch
 	at    time.Duration
 }
 
-// InputHandler runs the game's handler of the input that is due.
+// InputHandler runs the game's handler of an input that is due.
 type InputHandler func(from *Client, due *input.Due)
 
 var errInputTwice = errors.New("Input.Handle is called twice in a room")
 
-// HandleInput sets what runs for the inputs of clients.
+// HandleInput sets the handler of client inputs.
 func (r *Room) HandleInput(in *schema.Input, fn InputHandler) error {
 	if err := in.Belongs(r.schema); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *Room) HandleInput(in *schema.Input, fn InputHandler) error {
 	return nil
 }
 
-// prepareInputs makes what is needed if the schema declares an input.
+// prepareInputs allocates the reader if the schema declares an input.
 func (r *Room) prepareInputs() {
 	in := &r.inputs
 	in.place = panicguard.Place{Kind: panicguard.Handler, Name: "input"}
@@ -68,7 +68,7 @@ func (r *Room) prepareInputs() {
 // inputRepeats is the most inputs in a packet of this room's clients.
 func (r *Room) inputRepeats() int { return input.Repeats(r.spec.Fixed.Period()) }
 
-// takeInputs takes a packet of inputs.
+// takeInputs handles a packet of inputs.
 func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 	if c.kicked != nil || r.inputs.apply == nil {
 		r.inputs.orphans++
@@ -84,7 +84,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 		newest, _, _ := c.inputs.Status()
 		c.early = r.stepDue(newest) - a.At
 		c.sight.arrived(c.early)
-		if ok { // All since then came now.
+		if ok { // All inputs since then arrived now.
 			newest = max(before+1, newest-min(newest, uint64(r.inputRepeats()-1)))
 		}
 		c.margins.add(a.At, r.stepDue(newest)-a.At)
@@ -92,7 +92,7 @@ func (r *Room) takeInputs(c *Client, a *transport.Arrival) {
 	c.toTell = true
 }
 
-// stepDue is when the tick is due that runs a step.
+// stepDue returns when the tick of a step is due.
 func (r *Room) stepDue(step uint64) time.Duration {
 	d := &r.inputs.due[step%uint64(len(r.inputs.due))]
 	if d.step != step || d.epoch != r.in.Epoch {
@@ -102,8 +102,8 @@ func (r *Room) stepDue(step uint64) time.Duration {
 	return d.at
 }
 
-// applyInputs is the system input.apply: it runs one input of each client, before all else in a
-// fixed step.
+// applyInputs is the system input.apply: it runs one input of each client, at the begin of a fixed
+// step.
 func (r *Room) applyInputs() {
 	r.inputs.stepAt = r.Timeline().StepTime(r.now.FixedStep)
 	for _, c := range r.clients.list {
@@ -130,14 +130,14 @@ func (r *Room) applyInputs() {
 	r.from = nil
 }
 
-// applyInput runs one input. A panic costs this one alone.
+// applyInput runs one input. A panic affects only this input.
 func (r *Room) applyInput(c *Client, due *input.Due) {
 	defer r.guard.Recover(&r.inputs.place, nil)
 	r.from = c
 	r.inputs.apply(c, due)
 }
 
-// tellInputs tells a client what became of its inputs, if that has changed.
+// tellInputs sends a client the status of its inputs, if that has changed.
 func (c *Client) tellInputs() {
 	if !c.toTell {
 		return
@@ -152,8 +152,8 @@ func (c *Client) tellInputs() {
 	c.room.leaving.inputStatus(c.id, &st)
 }
 
-// InputStats says what became of the inputs of a client, and how long before its deadline the
-// newest one came.
+// InputStats returns the outcome of a client's inputs, and how long before its deadline the newest
+// one arrived.
 func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	if c.inputs == nil {
 		return input.Counts{}, 0
@@ -161,7 +161,7 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	return c.inputs.Counts(), c.early
 }
 
-// inputSystem is the system that runs inputs, in rooms whose clients make some.
+// inputSystem returns the system that runs inputs, in rooms whose clients send inputs.
 func (r *Room) inputSystem() []System {
 	if r.inputs.declared == nil {
 		return nil

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 )
 
-// tickHandler adds to every record of a room's log where it comes from. It reads
-// the room's state and therefore belongs to the room's goroutine, as what hands
-// it out does.
+// tickHandler adds the room, tick, system and client to each record of a room's log. It reads the
+// room's state and therefore belongs to the room's goroutine, as do the loggers that use it.
 type tickHandler struct {
 	slog.Handler
 	room *Room

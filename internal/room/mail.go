@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A letter is a message of one room to another, or to the program around the server. Its way:
+// A letter is a message of one room to another, or to the program around the server:
 //
 //	Mail ──▶ Deliver ──▶ posts of the other room ──▶ takePosts ──▶ drainRPCs ──▶ its handler
 //	  │         │                   │                    │                          │
@@ -17,64 +17,64 @@ import (
 //	  └─────────┴───────────────────┴────────────────────┴──▶ lost                  │
 //	                                                            └──▶ settled ◀──────┘
 //
-// Each comes to one of both ends, once: its handler has run, or it is lost and counted. Whoever
-// has sent it learns which, if it asks, as the result of work in one of its next ticks.
+// Each letter ends in one of two ways, once: its handler has run, or it is lost and counted. A
+// sender that has asked receives the outcome as the result of work in one of its next ticks.
 
-// Sender is a room that has sent a message.
+// Sender is the room that has sent a message.
 type Sender struct {
 	Room string // its name
 	Kind string
 }
 
-// Mail is what a room sends in a tick.
+// Mail is a message that a room sends in a tick.
 type Mail struct {
 	To     string // for the digest of a recording
 	Method *schema.Method
 	Stage  loop.Stage // 0 is the default of the method
-	Msg    any        // it is copied
-	// Deliver hands the message over, or says by one of the errors of Post why not. A replay does
-	// not call it.
+	Msg    any        // copied
+	// Deliver queues the message at its receiver, or returns one of the errors of Post. A replay
+	// does not call it.
 	Deliver func(rpcqueue.Item) error
-	// Then is told in EarlyUpdate of a later tick what has become of it. Nil: nobody asks.
+	// Then receives the outcome in EarlyUpdate of a later tick. Nil: the outcome is not reported.
 	Then func(error)
 }
 
-// letter is the envelope of a message that is under way. A queue of messages gives back to it what
-// it holds, which is when its handler has returned.
+// letter is the envelope of a message under way. Message queues call its Held once the handler has
+// returned.
 type letter struct {
 	from    Sender
-	size    int // encoded
+	size    int // encoded size
 	sender  *Room
-	number  uint64 // of the work that its sender waits for
+	number  uint64 // of the work by which the sender waits for the outcome
 	receipt func(any, error)
 }
 
 var _ rpcqueue.Holds = (*letter)(nil)
 
-// letterOf returns what a message came in, nil if no room has sent it.
+// letterOf returns the letter of a message; nil if no room has sent it.
 func letterOf(it *rpcqueue.Item) *letter {
 	l, _ := it.Holds.(*letter)
 	return l
 }
 
-// Limits of messages between rooms. What a room sends in a tick costs it the encoding; the rest is
-// paid by whoever takes it, so neither a room nor all of them together may fill another one.
+// Limits of messages between rooms. The sender's tick pays only for the encoding, the receiver for
+// the rest: neither one room nor all rooms together can fill the queue of another.
 const (
 	maxMails     = 1024    // of a room in a tick
 	maxMailBytes = 1 << 20 // the same, encoded
-	maxLetters   = 4096    // that wait for a tick of a room: one from each of as many tables
+	maxLetters   = 4096    // waiting for a tick of a room: one from each of as many tables
 	lettersEach  = 256     // of one sender
-	maxWaiting   = 4 << 20 // bytes of all that wait, encoded
+	maxWaiting   = 4 << 20 // of all waiting messages, encoded
 )
 
-// mailed is what a room has sent in a tick.
+// mailed counts the messages that a room has sent in a tick.
 type mailed struct {
 	tick     uint64
 	messages int
 	bytes    int
 }
 
-// fits counts a message in, if it may still be sent in this tick.
+// fits counts a message and reports true, if the limits of the tick permit one more.
 func (m *mailed) fits(tick uint64, size int) bool {
 	if m.tick != tick {
 		*m = mailed{tick: tick}
@@ -87,15 +87,15 @@ func (m *mailed) fits(tick uint64, size int) bool {
 	return true
 }
 
-// Why a letter is lost.
+// Reasons for a lost letter.
 var (
 	errNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room is not there, or has ended before it took the message")
 	errNoRest = transport.Refuse(transport.CodeBusy, "too many messages wait there")
 	errMails  = transport.Refuse(transport.CodeBusy, "the room has sent too many messages in this tick")
 )
 
-// Mail sends a message to where Deliver says. It panics with a message that cannot be sent, and
-// reports false, and sends nothing, if somebody asks what becomes of too many.
+// Mail sends a message through Deliver. It panics if the message cannot be encoded. It sends
+// nothing and reports false if a receipt is wanted and too much work is running.
 func (r *Room) Mail(m Mail) bool {
 	payload := r.Encode(m.Method, m.Msg)
 	if m.Then != nil && r.async.pending >= maxAsync {
@@ -110,11 +110,11 @@ func (r *Room) Mail(m Mail) bool {
 		l.number = r.async.expect(Work{New: newReceipt, Then: l.receipt})
 	}
 	if r.async.recorded != nil {
-		return true // What has become of it is recorded.
+		return true // The outcome is recorded.
 	}
 	if r.life.givenUp.Load() {
 		r.metrics.Drops.Add(1, "room_message", "sender_gone")
-		return true // Nobody hears of it: its sender has ended.
+		return true // The sender has ended: the outcome is not reported.
 	}
 	if !fits {
 		r.metrics.Drops.Add(1, "room_message", "too_many")
@@ -129,7 +129,7 @@ func (r *Room) Mail(m Mail) bool {
 	return true
 }
 
-// deliver hands a message over, or loses it.
+// deliver queues a message at its receiver, or counts it as lost.
 func (l *letter) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 	switch err := to(it); {
 	case err == nil:
@@ -138,27 +138,26 @@ func (l *letter) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 		l.settled(errNoRest)
 	case errors.Is(err, ErrEnded):
 		l.gone()
-	default: // The program says it.
+	default: // An error of the program.
 		l.sender.metrics.Drops.Add(1, "room_message", "no_handler")
 		l.settled(err)
 	}
 }
 
-// newReceipt makes what a receipt comes to, besides its error.
+// newReceipt allocates the empty value of a receipt, which is nothing but an error.
 func newReceipt() any { return new(struct{}) }
 
 // Held implements rpcqueue.Holds: the handler has returned, or panicked.
 func (l *letter) Held(int) { l.settled(nil) }
 
-// gone loses a letter to a room that is not there, or has run its last tick. Any goroutine may call
-// it.
+// gone counts a letter as lost: its receiver does not exist, or has run its last tick. Any
+// goroutine may call it.
 func (l *letter) gone() {
 	l.sender.metrics.Drops.Add(1, "room_message", "room_gone")
 	l.settled(errNoRoom)
 }
 
-// settled tells the sender what has become of its message, if it has asked. Any goroutine may call
-// it.
+// settled reports the outcome to the sender, if it has asked. Any goroutine may call it.
 func (l *letter) settled(err error) {
 	if l.receipt != nil {
 		l.sender.async.finish(result{l.number, newReceipt(), err, l.receipt, nil})
@@ -166,12 +165,12 @@ func (l *letter) settled(err error) {
 	}
 }
 
-// refused settles a message that the queue of its stage has not taken, and has counted.
+// refused settles a message that the queue of its stage has rejected and counted.
 func (l *letter) refused(it *rpcqueue.Item, out rpcqueue.Outcome) {
 	l.settled(transport.Refuse(outcomeCode(out), "%s: %s", it.Method.Name, out))
 }
 
-// dropLetters loses what waits for handlers in a room that has run its last tick.
+// dropLetters drops letters that wait for handlers after the room's last tick.
 func (r *Room) dropLetters() {
 	r.rpcs.Each(func(it *rpcqueue.Item) {
 		if l := letterOf(it); l != nil {
@@ -180,8 +179,7 @@ func (r *Room) dropLetters() {
 	})
 }
 
-// RoomHandler runs for a message that another room has sent; from is nil for one that the program
-// has posted.
+// RoomHandler handles a message of another room; from is nil for a message posted by the program.
 type RoomHandler func(from *Sender, it *rpcqueue.Item) error
 
 // HandleRoom registers the handler of a method that clients do not send.
@@ -200,7 +198,7 @@ func (r *Room) HandleRoom(m *schema.Method, fn RoomHandler) error {
 	})
 }
 
-// SenderOf returns the room that has sent a message, nil if none has.
+// SenderOf returns the room that has sent a message; nil if none has.
 func SenderOf(it *rpcqueue.Item) *Sender {
 	if l := letterOf(it); l != nil {
 		return &l.from
@@ -208,5 +206,5 @@ func SenderOf(it *rpcqueue.Item) *Sender {
 	return nil
 }
 
-// errForRooms ends a message of a client that only rooms may send.
+// errForRooms rejects a client's message of a method that is for rooms only.
 var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "it is for messages of rooms alone")}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// margins is how early the inputs of a client came, over the last second: of each packet that
-// brought new ones, that of the oldest of them, which has the least time.
+// margins holds how early the inputs of a client arrived, over the last second: per packet with new
+// inputs, the margin of the oldest new one, which has the least time.
 type margins struct {
 	all [marginsKept]margin // a ring
-	n   uint64              // that there have been
+	n   uint64              // number of margins so far
 }
 
 type margin struct{ at, early time.Duration }
@@ -24,7 +24,8 @@ func (m *margins) add(at, early time.Duration) {
 	m.n++
 }
 
-// least is how early 95 of 100 came at least. It reports false if none has come in the last second.
+// least returns the margin that 95 of 100 inputs had at least. It reports false if none arrived in
+// the last second.
 func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	if m == nil {
 		return 0, false
@@ -41,13 +42,14 @@ func (m *margins) least(now time.Duration) (time.Duration, bool) {
 	return early[n*5/100], n > 0
 }
 
-// InputMargin is how early 95 of 100 inputs of a client came at least, over the last second.
+// InputMargin returns the margin that 95 of 100 inputs of a client had at least, over the last
+// second.
 func (c *Client) InputMargin() time.Duration {
 	m, _ := c.margins.least(c.room.in.Start)
 	return m
 }
 
-// reportMargins says how early the inputs of the room's clients come.
+// reportMargins reports how early the inputs of the room's clients arrive.
 func (r *Room) reportMargins() {
 	if r.inputs.declared == nil {
 		return

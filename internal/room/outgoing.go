@@ -8,18 +8,18 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// outgoing sums up what leaves a room in a tick, in the order in which the room decides
-// it: messages as they are sent, packets as they are cut, connections as they are
-// closed. Nil sums up nothing and costs nothing.
+// outgoing digests what leaves a room in a tick, in the order of the room's decisions: messages
+// when they are sent, packets when they are encoded, connections when they are closed. A nil
+// outgoing does no work.
 type outgoing struct {
 	sum     uint64
-	stopped bool // nobody will take the sum any more
+	stopped bool // the sum will not be read any more
 	buf     []byte
 }
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
-// The tags that tell apart what is summed up.
+// The tags of the digested kinds.
 const (
 	sentMessage = 1 + iota
 	sentPacket
@@ -37,7 +37,7 @@ func (o *outgoing) begin(tag byte, id uint64) {
 
 func (o *outgoing) end() { o.sum = crc64.Update(o.sum, crcTable, o.buf) }
 
-// sender returns what a client's session tells its messages to, or nil.
+// sender returns the function that a client's session calls with its messages, or nil.
 func (o *outgoing) sender(id uint64) func(transport.Message) {
 	if o == nil {
 		return nil

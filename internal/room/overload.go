@@ -10,21 +10,20 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// overloaded is where a room stands on the ladder. The level that was decided
-// after one tick enters the next one as its input, and acts from there on.
+// overloaded is a room's overload state. The level that was decided after one tick enters the next
+// one as its input, and holds from there on.
 type overloaded struct {
 	ladder *overload.Ladder
 	lags   []time.Duration // scratch of lag
 	level  atomic.Uint32   // of the running tick; for admissions and probes
 }
 
-// Overload returns the room's level of overload. It changes between ticks only,
-// and is an input of the tick: a game may do less by it. Any goroutine may call
-// it.
+// Overload returns the room's level of overload. It changes between ticks only, and is an input of
+// the tick: a game may do less by it. Any goroutine may call it.
 func (r *Room) Overload() overload.Level { return overload.Level(r.load.level.Load()) }
 
-// shed makes the world send what an overloaded server keeps of objects that weigh less than 1:
-// as often as their class's MinRate says, or once a second.
+// shed reduces the sending of objects that weigh less than 1 while the server is overloaded: they
+// are sent as often as their class's MinRate says, or once a second.
 func (r *Room) shed() {
 	if r.Overload() >= overload.Shedding {
 		r.world.Shed(uint64(max(1, math.Floor(r.spec.Hertz()))))
@@ -33,11 +32,10 @@ func (r *Room) shed() {
 	}
 }
 
-// NextOverload is the level that enters the next tick.
+// NextOverload returns the level that enters the next tick.
 func (r *Room) NextOverload() uint8 { return uint8(r.load.ladder.Level()) }
 
-// beginOverload takes the level that entered with a tick's input. What it
-// changes, it changes before the first stage.
+// beginOverload applies the level in a tick's input. It takes effect before the first stage.
 func (r *Room) beginOverload(in *loop.Input) {
 	was, now := r.Overload(), overload.Level(in.Overload)
 	if now != overload.Normal {
@@ -59,12 +57,12 @@ func (r *Room) beginOverload(in *loop.Input) {
 	}
 }
 
-// overload is what clients are told.
+// overload returns the level as told to clients.
 func (r *Room) overload() transport.Overload {
 	return transport.Overload{Level: uint8(r.Overload()), SendEvery: uint32(r.sendEvery())}
 }
 
-// sendEvery is after how many ticks a client's next snapshot is due.
+// sendEvery returns the number of ticks between two snapshots of a client.
 func (r *Room) sendEvery() int {
 	if r.Overload() >= overload.Halved {
 		return 2 * r.spec.SendEvery
@@ -72,12 +70,12 @@ func (r *Room) sendEvery() int {
 	return r.spec.SendEvery
 }
 
-// sendPeriod is the time between two snapshots of a client.
+// sendPeriod returns the time between two snapshots of a client.
 func (r *Room) sendPeriod() time.Duration {
 	return r.spec.Rate.Period() * time.Duration(r.sendEvery())
 }
 
-// observeLoad lets the ladder see what a tick cost.
+// observeLoad passes the cost of a tick to the ladder.
 func (r *Room) observeLoad(rec *loop.Record) {
 	s := overload.Sample{Duration: rec.Duration, Lateness: rec.Start - rec.Deadline}
 	if r.load.ladder.WindowEnds() {
@@ -86,8 +84,8 @@ func (r *Room) observeLoad(rec *loop.Record) {
 	r.load.ladder.Observe(s)
 }
 
-// medianFlushLag is the median over the clients to whom anything has left lately:
-// who has vanished, or reads slowly, says nothing of the server.
+// medianFlushLag returns the median over the clients with recent flushes: a client that has
+// vanished, or reads slowly, is no measure of the server.
 func (r *Room) medianFlushLag() time.Duration {
 	r.load.lags = r.load.lags[:0]
 	for _, c := range r.clients.list {

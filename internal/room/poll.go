@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// poll is the system transport.poll: it takes everything that has arrived since
-// the last tick, in the order of arrival, and nothing that arrives meanwhile.
+// poll is the system transport.poll: it takes all arrivals since the last tick, in their order, and
+// none that arrive meanwhile.
 func (r *Room) poll() {
 	for _, c := range r.clients.list {
 		c.observeLink()
@@ -23,8 +23,8 @@ func (r *Room) poll() {
 	r.closeEmpty()
 }
 
-// closeEmpty closes a room that nobody has been in for as long as its spec says. While a seat is
-// reserved, or a client is on its way in, the time begins anew.
+// closeEmpty closes a room that has been empty for the time of its spec. The time restarts while a
+// seat is reserved or a client is being admitted.
 func (r *Room) closeEmpty() {
 	if r.spec.CloseEmpty <= 0 || len(r.clients.list) > 0 {
 		r.emptySince = r.now.GameTime
@@ -54,7 +54,7 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	}
 	c, ok := r.clients.get(a.Session.ID())
 	if !ok || c.session != a.Session || c.dropped != nil {
-		return // It has left, or been lost; what it had sent before counts with that.
+		return // The client has left or is dropped, and its earlier messages with it.
 	}
 	switch a.Kind {
 	case transport.Acks:
@@ -93,26 +93,26 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 	}
 }
 
-// Limits of what clients may ask about their state. A digest costs a pass over all
-// objects, and what is in flight goes again with it; the full state costs such a
-// pass too, and then the objects. A client that joins, or comes back, is the dearest.
+// Limits of clients' requests about their state. A digest costs a pass over all objects, and data
+// under way is sent again with it; the full state costs such a pass too, and then the objects. A
+// client that joins or resumes is the most expensive.
 const (
 	askEvery    = time.Second      // game time between two requests of one kind
-	askSeldom   = 32 * time.Second // for the full state, of who asks again and again
+	askSeldom   = 32 * time.Second // for repeated requests of the full state
 	maxDigests  = 4                // snapshots with a digest per request
-	maxFulls    = 1                // full states that begin in a tick, of all clients
-	maxEntering = 4                // clients that come in, or back, in a tick
-	// enteringSlots is how many objects the worlds of those may have, together, if it is more than
-	// one: what a join costs grows with the world.
+	maxFulls    = 1                // full states started in a tick, of all clients
+	maxEntering = 4                // clients that join or resume in a tick
+	// enteringSlots limits the objects of their worlds, together, unless it is only one client: the
+	// cost of a join grows with the world.
 	enteringSlots = 5120 * maxEntering
 )
 
-// entering is how many clients may come in, or back, in a tick of a world with so many objects.
+// entering returns how many clients may join or resume in a tick of a world with so many objects.
 func entering(slots int) int {
 	return min(max(enteringSlots/max(slots, 1), 1), maxEntering)
 }
 
-// requestDigest gives a client's next snapshots digests, unless it has just asked.
+// requestDigest adds digests to a client's next snapshots, unless it has just asked.
 func (r *Room) requestDigest(c *Client, snapshots uint64) {
 	if r.mayAsk("digest", c.digestFrom) {
 		c.digestFrom = r.now.GameTime + askEvery
@@ -120,8 +120,8 @@ func (r *Room) requestDigest(c *Client, snapshots uint64) {
 	}
 }
 
-// requestFull lets a client start anew when its turn comes, unless it has just done so. Each
-// request that follows soon doubles the time until the next.
+// requestFull queues a client for a full state, unless it has just had one. Each request that
+// follows soon doubles the time until the next.
 func (r *Room) requestFull(c *Client) {
 	if !r.mayAsk("full_state", c.fullFrom) {
 		return
@@ -136,11 +136,11 @@ func (r *Room) requestFull(c *Client) {
 	r.anew = append(r.anew, c)
 }
 
-// startAnew lets the next clients start anew, in the order in which they have asked.
+// startAnew starts full states of the next clients, in the order of their requests.
 func (r *Room) startAnew() {
 	n := 0
 	for left := maxFulls; n < len(r.anew) && left > 0; n++ {
-		if c := r.anew[n]; c.joined { // Else it has left.
+		if c := r.anew[n]; c.joined { // Otherwise it has left.
 			c.peer.RequestFull()
 			left--
 		}
@@ -148,8 +148,7 @@ func (r *Room) startAnew() {
 	r.anew = slices.Delete(r.anew, 0, n)
 }
 
-// mayAsk reports whether the game time has come from which on a client may ask for something
-// again.
+// mayAsk reports whether a client may repeat a request, the game time for which is from.
 func (r *Room) mayAsk(what string, from time.Duration) bool {
 	if r.now.GameTime < from {
 		r.metrics.Drops.Add(1, what, "too_often")

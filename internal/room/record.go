@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// recorder is the feed of a room that plays and is recorded: whatever the room takes
-// from the network it notes, and after each tick it writes a record.
+// recorder is the feed of a room that is recorded: it notes all facts of the network, and writes a
+// record after each tick.
 type recorder struct {
 	network
 	out  *recording.Writer
@@ -22,8 +22,8 @@ type recorder struct {
 	buf  []byte // scratch: the record
 }
 
-// Record begins a recording of the room, before its first tick. The head says what the room is
-// to be opened with again; the room fills in what it knows itself.
+// Record begins a recording of the room, before its first tick. The head describes how to open the
+// room again; the room fills in its schema.
 func (r *Room) Record(w io.Writer, head recording.Head) error {
 	head.Schema, head.Fingerprint, head.Layout = r.schema.Name, r.schema.Fingerprint(), recording.Layout()
 	b, err := head.Append(nil)
@@ -47,7 +47,7 @@ func (f *recorder) prices() []rpcqueue.Price {
 	return all
 }
 
-// link notes what has changed since the last tick.
+// link records changes since the last tick.
 func (f *recorder) link(c *Client) transport.LinkFacts {
 	facts := f.network.link(c)
 	if facts != c.link {
@@ -63,7 +63,7 @@ func (f *recorder) arrivals(fn func(*transport.Arrival)) {
 	})
 }
 
-// arrived notes one arrival.
+// arrived records one arrival.
 func (f *recorder) arrived(a *transport.Arrival) {
 	rec := recording.Arrival{
 		Kind: a.Kind, Client: a.Session.ID(), Conn: a.Session.Conn(), At: a.At, Message: a.Message, Acks: slices.Clone(a.Acks), Closed: a.Closed, Value: a.Value,
@@ -76,7 +76,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 		rec.Entrance = f.entrance(rec.Client, a.Decoded.(*entrance))
 	case a.Decoded != nil:
 		rec.Decoded = true
-		m := a.Method.(*schema.Method) // It has been decoded: there is one.
+		m := a.Method.(*schema.Method) // A decoded message has a method.
 		if rec.Message.Payload, err = m.In.Append(nil, a.Decoded); err != nil {
 			f.unrecorded(fmt.Sprintf("a message %q: %v", m.Queue.Name, err))
 		}
@@ -84,7 +84,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 	f.tick.Arrivals = append(f.tick.Arrivals, rec)
 }
 
-// entrance notes how a client came in, or back.
+// entrance records how a client joined or resumed.
 func (f *recorder) entrance(id uint64, e *entrance) *recording.Entrance {
 	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr, Instead: e.instead}
 	if e.join == nil {
@@ -119,7 +119,7 @@ func (f *recorder) results() []result {
 	return all
 }
 
-// result notes what a piece of work came to.
+// result records the result of a piece of work.
 func (f *recorder) result(res *result) recording.Result {
 	rec := recording.Result{Work: res.work}
 	var err error
@@ -139,7 +139,7 @@ func (f *recorder) result(res *result) recording.Result {
 	return rec
 }
 
-// recordedError is the error that a recorded piece of work ended with.
+// recordedError returns the error of a recorded piece of work.
 func recordedError(rec *recording.Result) error {
 	switch {
 	case rec.Err == nil:
@@ -164,8 +164,8 @@ func (f *recorder) unrecorded(what string) {
 	f.tick.Unrecorded = append(f.tick.Unrecorded, what)
 }
 
-// end writes the tick. What fails ends the recording: a tick that is missing in the
-// middle would make all later ones worthless.
+// end writes the tick. A failure ends the recording: without this tick all later ones would be
+// worthless.
 func (f *recorder) end() {
 	t := &f.tick
 	t.State, t.Sent = f.r.world.StateDigest(), f.r.leaving.take()
@@ -179,7 +179,7 @@ func (f *recorder) end() {
 		f.r.feed = f.network
 		f.r.leaving.stop()
 	}
-	clear(t.Arrivals) // Let go of the messages.
+	clear(t.Arrivals) // Release the messages.
 	clear(t.Posts)
 	clear(t.Results)
 	*t = recording.Tick{

@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// Replay runs a recorded room again, tick by tick: what comes from outside comes from the
-// recording, so there is no network, no clock and no other goroutine.
+// Replay runs a recorded room again, tick by tick: all outside facts come from the recording, so
+// there is no network, no clock and no other goroutine.
 type Replay struct {
 	room  *Room
 	feed  *replayer
@@ -18,23 +18,23 @@ type Replay struct {
 	buf   []byte // scratch of send
 }
 
-// Replayed says what a tick came to.
+// Replayed is the result of a replayed tick: its number, and the digests of its state and of the
+// sent data.
 type Replayed struct {
 	Tick, State, Sent uint64
 }
 
-// Divergence is the error of a replay that does not do what the recorded room did.
+// Divergence is the error of a replay that differs from the recorded room.
 type Divergence struct {
 	Tick               uint64
-	What               string // what differs
-	Recorded, Replayed uint64 // digests, if it is one
+	What               string // the difference
+	Recorded, Replayed uint64 // digests, or 0
 }
 
 // Error implements error.
 func (e *Divergence) Error() string { return fmt.Sprintf("tick %d differs: %s", e.Tick, e.What) }
 
-// Unrecorded is the error of a replay that has come to a tick into which something
-// entered that a recording cannot hold.
+// Unrecorded is the error of a replay at a tick that depends on something a recording cannot hold.
 type Unrecorded struct {
 	Tick uint64
 	What []string
@@ -43,14 +43,14 @@ type Unrecorded struct {
 // Error implements error.
 func (e *Unrecorded) Error() string { return fmt.Sprintf("tick %d: %s", e.Tick, e.What[0]) }
 
-// NewReplay replays a recording, whose head has been read, in a room that has not run and has
-// this clock.
+// NewReplay returns a replay of a recording, whose head has been read, in a room that has not run
+// and uses this clock.
 func NewReplay(r *Room, in *recording.Reader, c *clock.Virtual) *Replay {
 	return &Replay{room: r, in: in, clock: c, feed: newReplayer(r)}
 }
 
-// Step runs the next tick. The error is io.EOF after the last one, a *Divergence, an
-// *Unrecorded, or that of a file which breaks off or is damaged.
+// Step runs the next tick. The error is io.EOF after the last tick, a *Divergence, an *Unrecorded,
+// or that of a file that is cut off or damaged.
 func (p *Replay) Step() (Replayed, error) {
 	b, err := p.in.Next()
 	if err != nil {
@@ -73,14 +73,14 @@ func (p *Replay) Step() (Replayed, error) {
 			return Replayed{}, err
 		}
 	}
-	// The error says that the room closes itself, which the recorded one did too.
+	// The error reports that the room closes itself, as the recorded room did.
 	_ = p.room.Step(in)
 	p.send()
 	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.leaving.take()}
 	return done, p.compare(done)
 }
 
-// compare reports in what a tick differs from the recorded one.
+// compare returns the difference of a tick from the recorded tick.
 func (p *Replay) compare(t Replayed) error {
 	switch rec := &p.feed.tick; {
 	case p.feed.wrong != "":
@@ -93,12 +93,12 @@ func (p *Replay) compare(t Replayed) error {
 	return nil
 }
 
-// send takes what the room flushed, as the links of the recorded room did.
+// send drains the flushed data of all sessions, as the links of the recorded room did.
 func (p *Replay) send() {
 	for _, c := range p.room.clients.list {
 		link, ok := p.feed.links[c.session]
 		if !ok {
-			continue // It is dropped.
+			continue // The client is dropped.
 		}
 		_ = link.SendDatagrams(p.clock.Now, discard) // discard never fails.
 		for p.buf = link.AppendStream(p.buf[:0], maxTake); len(p.buf) > 0; {
@@ -109,5 +109,5 @@ func (p *Replay) send() {
 
 func discard([]byte) error { return nil }
 
-// maxTake is how much of a session's stream is taken at once.
+// maxTake limits the bytes taken from a session's stream at once.
 const maxTake = 1 << 16

@@ -11,20 +11,19 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// replayer is the feed of a room that is replayed. What a recording asks for and the
-// room cannot do (a message that its schema does not read, a result of work that was
-// never asked for) ends the replay.
+// replayer is the feed of a replayed room. A recorded fact that the room cannot process (a message
+// that its schema cannot decode, a result of work that it never started) ends the replay.
 type replayer struct {
 	r        *Room
 	tick     recording.Tick
-	sessions map[connection]*transport.Session // that have begun and are not over
+	sessions map[connection]*transport.Session // sessions that have begun and not ended
 	links    map[*transport.Session]*transport.Link
 	items    []rpcqueue.Item
 	done     []result
-	wrong    string // the first thing that could not be done
+	wrong    string // the first failure
 }
 
-// connection is one of those that a client has had.
+// connection identifies a connection of a client.
 type connection struct{ client, conn uint64 }
 
 func newReplayer(r *Room) *replayer {
@@ -41,7 +40,7 @@ func (*replayer) unrecorded(string)   {}
 
 func (f *replayer) prices() []rpcqueue.Price { return f.tick.Prices }
 
-// fail notes why the recording cannot be followed.
+// fail records why the recording cannot be followed.
 func (f *replayer) fail(format string, a ...any) {
 	if f.wrong == "" {
 		f.wrong = fmt.Sprintf(format, a...)
@@ -65,8 +64,8 @@ func (f *replayer) arrivals(fn func(*transport.Arrival)) {
 	}
 }
 
-// arrival makes an arrival of its record. It reports false for what concerns nobody: the
-// inbox may hold something of a client behind its end.
+// arrival builds an arrival from its record. It reports false for arrivals without a session: the
+// inbox may hold data of a client after its end.
 func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	conn := connection{rec.Client, rec.Conn}
 	a := transport.Arrival{
@@ -90,7 +89,7 @@ func (f *replayer) arrival(rec *recording.Arrival) (transport.Arrival, bool) {
 	return a, true
 }
 
-// joined makes what admission made of a client that came in, or back.
+// joined rebuilds the result of an admission.
 func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	if a.Session != nil || rec.Entrance == nil {
 		f.fail("client %d joins twice, or without a word", rec.Client)
@@ -120,8 +119,8 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 	return true
 }
 
-// decode finds the method of a message, and decodes it. What cannot be decoded is left to the
-// queue as a message of no method, as one of the network is.
+// decode finds the method of a message and decodes it. An undecodable message is left to the queue
+// as a message without a method, as one of the network is.
 func (f *replayer) decode(a *transport.Arrival) {
 	m, ok := f.r.schema.Method(a.Message.Method)
 	if !ok {
@@ -152,7 +151,7 @@ func (f *replayer) posts() []rpcqueue.Item {
 		}
 		it := rpcqueue.Item{Method: &m.Queue, Stage: loop.Stage(rec.Stage), Msg: msg}
 		if rec.From != nil {
-			it.Holds = &letter{from: Sender(*rec.From), sender: f.r} // Nobody waits for it.
+			it.Holds = &letter{from: Sender(*rec.From), sender: f.r} // It has no receipt.
 		}
 		f.items = append(f.items, it)
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/netloop/netloop/internal/tracedump"
 )
 
-// reportEvery is after how many ticks the room's plain counters go to the
-// metrics: four times a second, far more often than they are scraped.
+// reportEvery is the number of ticks between two reports of the room's plain counters to the
+// metrics: four reports a second, far more than scrapes.
 func (r *Room) reportEvery() uint64 {
 	return max(1, r.spec.Rate.Num/r.spec.Rate.Den/4)
 }
 
-// measured is a room as its goroutine reports it: see metrics.Room.
+// measured is the view of a room that its goroutine reports: see metrics.Room.
 type measured struct{ *Room }
 
 func (m measured) State() *netvar.Stats { return m.world.Stats() }
@@ -74,7 +74,7 @@ func (m measured) Bytes(f metrics.Part) {
 	f.Set(m.world.SpentOn(nil), "(despawned)")
 }
 
-// FieldBytes makes no series of a field that never took any.
+// FieldBytes sets no series for a field without any bytes.
 func (m measured) FieldBytes(f metrics.Part) {
 	for _, c := range m.schema.AllClasses() {
 		for i, bytes := range m.world.SpentOnFields(c) {
@@ -93,14 +93,14 @@ var stageQueues = func() (names [loop.NumStages]string) {
 	return names
 }()
 
-// report takes the room's plain counters to the metrics.
+// report copies the room's plain counters to the metrics.
 func (r *Room) report() {
 	r.tally.Report(measured{r})
 	r.reportMargins()
 }
 
-// observeTick remembers what a tick cost, if the room does, and asks for its trace if that was
-// more than its period.
+// observeTick records the cost of a tick, if the room has Detail, and requests its trace if the
+// tick took longer than its period.
 func (r *Room) observeTick(rec *loop.Record) {
 	if r.slow == nil {
 		return
@@ -115,8 +115,8 @@ func (r *Room) observeTick(rec *loop.Record) {
 	}
 }
 
-// traced begins a tick's region in an execution trace, and returns its end. While
-// nobody traces it costs some nanoseconds.
+// traced begins a tick's region in an execution trace, and returns its end. Without a running trace
+// it costs some nanoseconds.
 func traced(tick uint64) func() {
 	if !trace.IsEnabled() {
 		return untraced

@@ -9,34 +9,34 @@ import (
 )
 
 // A client's connection may break while its player plays on. The client is dropped then: it keeps
-// its id, its objects and what it is owed, and nothing is sent to it, until somebody comes to its
-// seat, with its secret or as the same player, or its time has passed and it leaves. Silence is as
-// good as a broken connection: a program that hangs keeps its connection up.
+// its id, its objects and its unsent messages, and is sent no packets, until a connection takes its
+// seat again, with its secret or as the same player, or its time expires and it leaves. Silence is
+// treated like a broken connection: a program that hangs keeps its connection up.
 //
 //	transport.Gone, or silent ──▶ lost ──▶ drop ──▶ overdue ──▶ leave
 //	                                         │
 //	transport.Joined ──▶ enter ──▶ join      └──▶ comeBack
 
-// presence is what a client's record says of its connections. It belongs to the room's goroutine.
+// presence holds a client's connection state. It belongs to the room's goroutine.
 type presence struct {
 	seat      *seat
-	conn      uint64             // the connection that counts, of all that the client has had
-	resumable bool               // it has a secret, and so comes back by itself
-	backlog   *transport.Backlog // nil: it never comes back by itself
-	received  uint64             // reliable messages that have arrived, over all connections
-	before    uint64             // of them those before this connection
+	conn      uint64             // number of the current connection of the client
+	resumable bool               // it has a secret, and can resume by itself
+	backlog   *transport.Backlog // nil: it never resumes by itself
+	received  uint64             // reliable messages received over all connections
+	before    uint64             // the part of them from earlier connections
 	life      uint64             // counts the programs that have been this client
 
-	heard   time.Duration     // game time at which something arrived last
-	spoke   bool              // anything has arrived over this connection
-	known   bool              // or over any
-	dropped *transport.Closed // why, while it is
+	heard   time.Duration     // game time of the last arrival
+	spoke   bool              // something has arrived over this connection
+	known   bool              // something has arrived over any connection
+	dropped *transport.Closed // why the client was dropped; nil while connected
 	until   time.Duration     // game time at which a dropped client leaves
 }
 
-// enter takes in an admitted connection: as a new client, or as another connection of its client.
-// A client keeps its player and its role for life: a connection with another one makes it leave,
-// and joins as a new client with the same id.
+// enter accepts an admitted connection: as a new client, or as another connection of its client. A
+// client keeps its player and its role for life: a connection with another player or role makes the
+// client leave, and joins as a new client with the same id.
 func (r *Room) enter(e *entrance, s *transport.Session) {
 	defer r.seats.entered(e.seat)
 	if before, ok := r.clients.get(e.instead); ok && before.dropped != nil {
@@ -45,13 +45,13 @@ func (r *Room) enter(e *entrance, s *transport.Session) {
 	}
 	c, ok := r.clients.get(s.ID())
 	switch {
-	case !ok && e.join == nil: // Its time has passed while it was on its way.
+	case !ok && e.join == nil: // Its time expired during the admission.
 		s.Close(transport.CodeLost, "the place was given up: join again")
 	case !ok:
 		r.join(&Client{id: s.ID(), room: r, join: e.join, presence: presence{seat: e.seat}}, e, s)
 	case c.kicked != nil:
 		s.Close(c.kicked.Code, c.kicked.Text)
-	case s.Conn() < c.conn: // It has been overtaken.
+	case s.Conn() < c.conn: // A newer connection has entered before.
 		s.Close(transport.CodeReplaced, "")
 	case e.join != nil && (e.join.Spectator != c.join.Spectator || e.join.Subject != c.join.Subject):
 		why := &transport.Closed{Code: transport.CodeReplaced}
@@ -63,7 +63,7 @@ func (r *Room) enter(e *entrance, s *transport.Session) {
 	}
 }
 
-// disconnect closes the connection that counts, unless the client has lost it already.
+// disconnect closes the current connection, unless the client has lost it already.
 func (c *Client) disconnect(why *transport.Closed) {
 	if c.dropped == nil {
 		c.room.leaving.closed(c.id, why)
@@ -71,7 +71,7 @@ func (c *Client) disconnect(why *transport.Closed) {
 	}
 }
 
-// connect makes a session the one of a client, which begins to be sent snapshots.
+// connect makes s the session of a client and starts its snapshots.
 func (c *Client) connect(e *entrance, s *transport.Session) {
 	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
@@ -88,8 +88,8 @@ func (c *Client) connect(e *entrance, s *transport.Session) {
 	c.observeLink()
 }
 
-// comeBack lets a client go on over another connection: the program that it was, or another one
-// of the same player, which has nothing of what the first one had.
+// comeBack resumes a client over another connection: of the same program, or of another program of
+// the same player, which starts without the state of the first.
 func (r *Room) comeBack(c *Client, e *entrance, s *transport.Session) {
 	c.disconnect(&transport.Closed{Code: transport.CodeReplaced})
 	if e.join != nil {
@@ -114,7 +114,7 @@ func (r *Room) comeBack(c *Client, e *entrance, s *transport.Session) {
 	r.game.Resume(c)
 }
 
-// resumeKind is the label under which a return is counted.
+// resumeKind returns the label under which a resume is counted.
 func resumeKind(e *entrance) string {
 	switch {
 	case e.join != nil:
@@ -125,8 +125,8 @@ func resumeKind(e *entrance) string {
 	return "bare"
 }
 
-// startOver makes a client's record that of another program of the same player: what the first
-// one had sent, and what is owed to it, concerns nobody any more.
+// startOver resets a client's record for another program of the same player: messages and inputs of
+// the first program, and pending answers to it, are dropped.
 func (c *Client) startOver(j *Join) {
 	c.join = j
 	c.life++
@@ -140,7 +140,7 @@ func (c *Client) startOver(j *Join) {
 	c.room.rpcs.Enter(c.id, j.holder())
 }
 
-// tellRoom tells a client what the room's clients know.
+// tellRoom sends a client the room's current epoch, overload, closing time and time scale.
 func (c *Client) tellRoom() {
 	r := c.room
 	c.session.PublishEpoch(transport.Epoch(r.in.Epoch))
@@ -155,8 +155,8 @@ func (c *Client) tellRoom() {
 	}
 }
 
-// lost takes the end of a client's connection: the client is dropped if it may come back, and
-// leaves if not.
+// lost handles the end of a client's connection: the client is dropped if it may resume, otherwise
+// it leaves.
 func (r *Room) lost(c *Client, why *transport.Closed) {
 	if !r.keeps(c, why) {
 		r.leave(c, why)
@@ -170,15 +170,15 @@ func (r *Room) lost(c *Client, why *transport.Closed) {
 	r.game.Drop(c)
 }
 
-// keeps reports whether a client whose connection has ended may come back.
+// keeps reports whether a client whose connection has ended may resume.
 func (r *Room) keeps(c *Client, why *transport.Closed) bool {
 	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
 	returns := c.resumable || c.join.Subject != "" && r.spec.SameSubject == TakeOver
 	return r.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !r.ending
 }
 
-// overdue lets those leave whose time has passed, and gives up connections over which nothing
-// comes. A client that hangs is told why, should it ever look.
+// overdue removes dropped clients whose time has expired, and closes silent connections. A client
+// that hangs is sent the reason, in case it reads again.
 func (r *Room) overdue() {
 	for _, c := range r.clients.list {
 		switch now := r.now.GameTime; {
@@ -196,7 +196,7 @@ func (r *Room) overdue() {
 	}
 }
 
-// arrivedReliable counts a reliable message of a client, and tells it from time to time.
+// arrivedReliable counts a client's reliable message and acknowledges it from time to time.
 func (c *Client) arrivedReliable(a *transport.Arrival) {
 	if a.Number == 0 || c.backlog == nil {
 		return

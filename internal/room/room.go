@@ -1,22 +1,22 @@
 // Package room is the engine of a room: one loop, one world of replicated objects, one queue of
-// messages, and the clients that play. It knows nothing of a game's types: it calls a [Game],
+// messages, and the clients that play. It has no access to the types of a game: it calls a [Game],
 // which package netloop implements by closures over the room's one tick.
 //
-// The files in the order in which a tick goes through them:
+// The files in the order of a tick:
 //
 //	run.go        a room from its first tick to its last; step is one tick
-//	finish.go     its end, from then on
-//	feed.go       where the outside facts of a tick come from: the network, or a recording
+//	finish.go     the end of a room
+//	feed.go       the source of a tick's outside facts: the network, or a recording
 //	              (record.go, replayer.go)
-//	poll.go       everything that has arrived; clients come and go
-//	dispatch.go   the way of a message: the queue, its handler, its answer
-//	work.go       what other goroutines bring in; mail.go is what other rooms send
-//	snapshot.go   what each client is sent
-//	report.go     what a tick cost
-//	sleep.go      whether there is anything to do in the next ones
+//	poll.go       arrivals from clients; clients join and leave
+//	dispatch.go   the path of a message: queue, handler, answer
+//	work.go       results of other goroutines; mail.go has the messages of other rooms
+//	snapshot.go   the snapshots of each client
+//	report.go     the cost of a tick
+//	sleep.go      whether the next ticks have any work to do
 //
-// Beside the tick stand admission (admit.go), the limits of who floods (flood.go), and who
-// watches over the room's goroutine (supervise.go).
+// Outside the tick are admission (admit.go), the limits on floods (flood.go), and the supervision
+// of the room's goroutine (supervise.go).
 package room
 
 import (
@@ -38,58 +38,57 @@ import (
 	"github.com/netloop/netloop/internal/watchdog"
 )
 
-// Game is what a room calls of the game that is played in it. It is called on the room's
-// goroutine, except for Admit. Whoever implements it lets each function of the game run by
-// itself, below [Room.Call], so that a panic costs the call alone.
+// Game is the interface through which a room calls its game. It is called on the room's goroutine,
+// except for Admit. An implementation runs each function of the game separately, below [Room.Call],
+// so that a panic ends that call alone.
 type Game interface {
-	// Admit judges who asks to come in, on a goroutine of its own, and may fill in the Join.
+	// Admit accepts or rejects a join, on a goroutine of its own, and may fill in the Join.
 	Admit(ctx context.Context, j *Join) error
-	// Start comes at Initialization of the first tick.
+	// Start is called at Initialization of the first tick.
 	Start()
-	// RunTimers calls what is put off until this tick.
+	// RunTimers calls the timers that are due in this tick.
 	RunTimers()
-	// TimersDue is the game time at which the next of those calls is due, given how scaled time
-	// runs.
+	// TimersDue returns the game time of the next timer, given the scale of scaled time.
 	TimersDue(loop.Scale) time.Duration
-	// Enter makes the game's handle of a client, before Join is called with it; its Join is
-	// that of an admission, or one that a recording holds.
+	// Enter creates the game's handle of a client before Join is called with it. The client's Join
+	// comes from an admission or from a recording.
 	Enter(c *Client)
-	// Join says that a client has come in. An error closes its connection.
+	// Join is called once a client has joined. An error closes its connection.
 	Join(c *Client) error
-	// Drop says that a client has lost its connection and may come back.
+	// Drop is called when a client has lost its connection and may resume.
 	Drop(c *Client)
-	// Resume says that a client is back, after a Drop or as another program of the same player,
-	// whose Join it then has.
+	// Resume is called when a client is connected again after a Drop, or has been taken over by
+	// another program of the same player, whose Join it then has.
 	Resume(c *Client)
-	// Move says that a client's Join has another address.
+	// Move is called when a client's address has changed in its Join.
 	Move(c *Client)
-	// Leave says that a client goes, while its objects still exist.
+	// Leave is called when a client leaves, while its objects still exist.
 	Leave(c *Client, why *transport.Closed)
-	// Left says that a client has gone.
+	// Left is called after a client has left.
 	Left(c *Client)
-	// Keeps says whether an object stays when its owner leaves.
+	// Keeps reports whether an object is kept when its owner leaves.
 	Keeps(o *netvar.Object) bool
-	// Drain says that the room ends in so much time.
+	// Drain is called when the room is about to end; left is the remaining time.
 	Drain(left time.Duration)
-	// Close comes after the last tick.
+	// Close is called after the last tick.
 	Close(ctx context.Context) error
 
-	// AppendJoin appends what a recording keeps of a Join, and ReadJoin fills in one from that.
+	// AppendJoin appends the recorded form of a Join, and ReadJoin decodes it.
 	AppendJoin(b []byte, j *Join) ([]byte, error)
 	ReadJoin(b []byte, j *Join) error
 }
 
-// Server is what a room needs of the server that it belongs to.
+// Server is a room's view of its server.
 type Server interface {
-	// NextID draws the id of a client.
+	// NextID allocates a client id.
 	NextID() uint64
-	// EndAdmission refuses whoever comes from now on.
+	// EndAdmission rejects all joins from now on.
 	EndAdmission(code transport.Code, text string)
-	// Ticked comes after each tick, on the room's goroutine.
+	// Ticked is called after each tick, on the room's goroutine.
 	Ticked()
 }
 
-// Loop is what a room drives of a loop.Loop, whatever its systems are handed.
+// Loop is a room's view of a loop.Loop, independent of the argument of its systems.
 type Loop interface {
 	Follow(loop.Timeline)
 	Step(loop.Input) (*loop.Record, error)
@@ -102,45 +101,46 @@ type Loop interface {
 	Dumper() loop.Dumper
 }
 
-// Spec describes a room. Its rates hold for the life of the room.
+// Spec describes a room. Its rates are fixed for the life of the room.
 type Spec struct {
 	Name        string
 	Kind        string // a label of some metrics
 	Rate, Fixed loop.Rate
 	SendEvery   int // ticks between two snapshots
 	MaxClients  int
-	// MaxSpectators is how many may watch, beside those.
+	// MaxSpectators limits the spectators, in addition to MaxClients.
 	MaxSpectators int
-	// SpectatorDelay is how long ago what they see has happened; 0 is now.
+	// SpectatorDelay is the delay with which spectators see the room; 0 is none.
 	SpectatorDelay time.Duration
-	Private        bool   // only tickets and the code let anybody in
+	Private        bool   // only tickets and the code admit a client
 	Code           string // of a private room
-	Budget         int    // bytes per tick and client
-	// KeepDropped is for how long a client that has lost its connection may come back, in game
-	// time; 0 or less is not at all.
+	Budget         int    // in bytes per tick and client
+	// KeepDropped is for how long a client that has lost its connection may resume, in game time; 0
+	// or less is not at all.
 	KeepDropped time.Duration
 	SameSubject SameSubject
-	LostAfter   time.Duration // of silence a connection counts as lost, in game time
+	LostAfter   time.Duration // silence after which a connection is lost, in game time
 	MaxRewind   time.Duration // see viewcheck.go; 0 or less: no rewinds
-	CloseEmpty  time.Duration // without anybody, in game time, it closes; 0 or less is never
-	Sleep       bool          // it runs no ticks while there is nothing to do: see sleep.go
+	CloseEmpty  time.Duration // an empty room closes after this game time; 0 or less is never
+	Sleep       bool          // the room skips idle ticks: see sleep.go
 }
 
 // Hertz returns the tick rate as a number.
 func (s *Spec) Hertz() float64 { return float64(s.Rate.Num) / float64(s.Rate.Den) }
 
-// Config is how a room runs.
+// Config is the configuration of a room.
 type Config struct {
 	Spec   Spec
 	Schema *schema.Schema
 	Game   Game
 	Server Server
-	// Identify finds out who wants to join, before the game is asked. Like the game's answer its
-	// error may be a refusal. It runs on the connection's own goroutine.
+	// Identify determines the player of a join, before the game is asked. Like the game's answer
+	// its error may be a refusal. It runs on the connection's own goroutine.
 	Identify func(context.Context, *Join) error
-	// Tick is the game's own view of the running tick: the checks of a schema.Method get it.
+	// Tick is the game's own view of the running tick; it is passed to the checks of a
+	// schema.Method.
 	Tick any
-	// Loop has the systems, and Now is where it says what runs.
+	// Loop has the systems; Now is its report of the running tick and system.
 	Loop Loop
 	Now  *loop.Now
 
@@ -148,67 +148,68 @@ type Config struct {
 	Log      *slog.Logger
 	Metrics  *metrics.Metrics
 	Stats    *transport.Stats
-	Instance []byte // of the server: clients notice a restart
+	Instance []byte // of the server: it tells clients that the server has restarted
 
 	Limits   rpcqueue.Limits // of messages
-	Answers  int             // that may be owed to a client
-	Arrivals int             // of a client that may wait for a poll
-	// LinkLimits bounds what a client sends before it is decoded.
+	Answers  int             // limit of pending answers per client
+	Arrivals int             // limit of a client's arrivals that wait for a poll
+	// LinkLimits bounds the messages of a client before they are decoded.
 	LinkLimits transport.Limits
 
 	AdmitTimeout time.Duration
 	DrainTimeout time.Duration
-	Watchdog     time.Duration // below 0 is none
+	Watchdog     time.Duration // below 0: none
 	WatchdogExit bool
 	CheckEdits   bool
 	CheckValues  bool
-	// Detail keeps ticks in detail (slowtick), which takes two MiB.
+	// Detail keeps ticks in detail (slowtick), which takes 2 MiB.
 	Detail bool
 
-	// Closed makes the error of a room that has closed itself.
+	// Closed returns the error of a room that has closed itself.
 	Closed func(transport.Code, string) error
 }
 
-// Room is one loop and one game state. Its goroutine owns all of it: what is not
-// said to be callable from elsewhere belongs to that goroutine.
+// Room is one loop and one game state. Its goroutine owns all of it: methods that are not said to
+// be callable from elsewhere are for that goroutine.
 type Room struct {
 	cfg     Config
 	game    Game
 	schema  *schema.Schema
 	spec    Spec
 	moves   bool                   // its clients may ask to move
-	handles atomic.Pointer[[]byte] // the methods with a handler, as a welcome says them
+	handles atomic.Pointer[[]byte] // the methods with a handler, as encoded in a welcome
 	clock   loop.Clock
 	log     *slog.Logger
 	metrics *metrics.Metrics
-	tally   *metrics.Account // what of them is the room's
+	tally   *metrics.Account // the room's share of the metrics
 
-	// The tick, in the order of the flow: what arrives, what runs, what leaves.
+	// The tick, in the order of the flow: arrivals, systems, departures.
 	feed       feed
 	inbox      *transport.Inbox
 	arrive     func(*transport.Arrival) // takeArrival
-	arrived    int                      // of the last poll
-	emptySince time.Duration            // game time of the last tick in which somebody was here
-	anew       []*Client                // that wait to start anew, oldest request first
+	arrived    int                      // arrivals of the last poll
+	emptySince time.Duration            // game time of the last tick with a client in the room
+	anew       []*Client                // clients that wait to start anew, oldest request first
 	clients    clients
-	camera     camera // of those who watch with a delay
+	camera     camera // of the delayed spectators
 	rpcs       *rpcqueue.Queue[*Room]
-	tariff     *rpcqueue.Tariff // what messages take: decides nothing but through the feed
-	prices     []rpcqueue.Price // scratch of the feed
-	from       *Client          // whose message, join or leave is being handled
-	owing      *Answer          // what the running handler answers later
-	unsaid     uint64           // calls that reached no handler, and got no answer
-	guard      panicguard.Guard // of the game's functions, on this goroutine
-	aside      panicguard.Guard // of those that run on others
-	misuses    misuses
-	loop       Loop
-	now        *loop.Now
-	in         loop.Input // of the running tick
-	world      *netvar.World
-	captured   uint64    // the tick whose state was captured last
-	looks      []func()  // called after each snapshot
-	payload    []byte    // scratch of Encode
-	leaving    *outgoing // sums up what leaves, while recorded or replayed
+	// measures the cost of messages: it affects decisions only through the feed
+	tariff   *rpcqueue.Tariff
+	prices   []rpcqueue.Price // scratch of the feed
+	from     *Client          // the client whose message, join or leave is being handled
+	owing    *Answer          // the answer that the running handler sends later
+	unsaid   uint64           // calls that reached no handler and got no answer
+	guard    panicguard.Guard // of the game's functions on this goroutine
+	aside    panicguard.Guard // of the game's functions on other goroutines
+	misuses  misuses
+	loop     Loop
+	now      *loop.Now
+	in       loop.Input // of the running tick
+	world    *netvar.World
+	captured uint64    // the tick whose state was captured last
+	looks    []func()  // called after each snapshot
+	payload  []byte    // scratch of Encode
+	leaving  *outgoing // digests what leaves the room while recorded or replayed
 
 	inputs    inputs
 	async     async
@@ -218,18 +219,18 @@ type Room struct {
 	cancel    context.CancelFunc
 	penalties penalties
 	seats     seats
-	shown     *Room // its screening; nil without
+	shown     *Room // its delayed spectator room; nil without
 	// of the newest tick, for admissions; zero before the first
 	epoch    atomic.Pointer[loop.Epoch]
-	scale    atomic.Pointer[loop.Scale]       // that clients have been told, for admissions too
-	refusing atomic.Pointer[transport.Closed] // since nobody comes in any more
-	end      atomic.Pointer[End]              // by who ends the room from outside
+	scale    atomic.Pointer[loop.Scale]       // last scale told to clients; read by admissions too
+	refusing atomic.Pointer[transport.Closed] // set once no client is admitted any more
+	end      atomic.Pointer[End]              // set by End from outside
 	life     life
 	closing  *transport.Closed // by Close or a critical panic
-	ending   bool              // nobody comes back any more
-	closesIn time.Duration     // a drain that was told after the last tick; 0: none
-	closesAt time.Duration     // the room ends then at the latest, once ending
-	finished int               // steps of the end that have begun: see Finish
+	ending   bool              // dropped clients can no longer resume
+	closesIn time.Duration     // a drain announced after the last tick; 0: none
+	closesAt time.Duration     // once ending, the time at which the room ends at the latest
+	finished int               // number of begun steps of the end: see Finish
 
 	quarantined atomic.Int64 // systems: see reportFaults
 	questions   questions
@@ -238,17 +239,17 @@ type Room struct {
 	stall     stall
 	sleep     sleep
 	visits    visits
-	limits    panicguard.Throttle[rpcqueue.Rung] // of what the log is told of them
+	limits    panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	slow      *slowtick.Log                      // nil without Detail
 	earliness []time.Duration                    // scratch of reportMargins
 	flight    *tracedump.Dumper                  // nil without traces
 	watchdog  *watchdog.Watchdog
-	paces     func() (loop.Clock, loop.Schedule) // which tick runs when
-	ended     atomic.Pointer[transport.Closed]   // why, from the beginning of its end
-	finishAt  atomic.Pointer[time.Duration]      // when finish began; nil is not yet
+	paces     func() (loop.Clock, loop.Schedule) // the schedule of ticks
+	ended     atomic.Pointer[transport.Closed]   // reason for the end, set when it begins
+	finishAt  atomic.Pointer[time.Duration]      // when finish began; nil: not yet
 }
 
-// New makes a room that is still to be filled and that [Room.Open] completes.
+// New returns a room that is still to be filled and then opened by [Room.Open].
 func New(cfg Config) (*Room, error) {
 	r := &Room{
 		cfg: cfg, game: cfg.Game, schema: cfg.Schema, spec: cfg.Spec, clock: cfg.Clock, metrics: cfg.Metrics,
@@ -261,7 +262,7 @@ func New(cfg Config) (*Room, error) {
 	r.inbox = transport.NewInbox(cfg.Arrivals, cfg.Stats)
 	r.inbox.MaxJoins = maxEntering
 	r.seats.playing.most, r.seats.watching.most = cfg.Spec.MaxClients, cfg.Spec.MaxSpectators
-	if r.delayed() { // They are in its screening.
+	if r.delayed() { // They are in the delayed spectator room.
 		r.seats.watching.most = 0
 	}
 	r.seats.rouse = r.rouse
@@ -294,75 +295,77 @@ func New(cfg Config) (*Room, error) {
 	return r, nil
 }
 
-// AllowMoves lets clients ask to move to another room. It belongs before the first tick.
+// AllowMoves lets clients ask to move to another room. Call it before the first tick.
 func (r *Room) AllowMoves() { r.moves = true }
 
-// Discard lets go of a room that was never filled: its game's Open has failed.
+// Discard releases a room whose game's Open has failed.
 func (r *Room) Discard() {
 	r.cancel()
 	r.life.end()
 	r.tally.Close(transport.CodeInternal.Name())
 }
 
-// Trace hands slow ticks to a flight recorder, before the first tick.
+// Trace sets the recorder of slow ticks. Call it before the first tick.
 func (r *Room) Trace(d *tracedump.Dumper) { r.flight = d }
 
-// The parts that the game's own view of a room works on.
+// Accessors for the game's own view of a room.
 
 // Spec returns the room's description.
 func (r *Room) Spec() Spec { return r.spec }
 
-// Schema returns what the room's game has declared.
+// Schema returns the schema that the room's game has declared.
 func (r *Room) Schema() *schema.Schema { return r.schema }
 
 // World returns the room's objects.
 func (r *Room) World() *netvar.World { return r.world }
 
-// Guard returns what the game's functions run below, on the room's goroutine.
+// Guard returns the guard of the game's functions on the room's goroutine.
 func (r *Room) Guard() *panicguard.Guard { return &r.guard }
 
 // Log returns the log of the running tick.
 func (r *Room) Log() *slog.Logger { return r.log }
 
-// Metrics returns where the room counts.
+// Metrics returns the room's metrics.
 func (r *Room) Metrics() *metrics.Metrics { return r.metrics }
 
-// Figures are a few numbers of the room, which any goroutine may ask for.
+// Figures returns a few numbers of the room. Any goroutine may call it.
 func (r *Room) Figures() metrics.Figures { return r.tally.Figures() }
 
-// Progress returns how long ago the newest tick ended, and the tick period. Any goroutine may ask.
+// Progress returns how long ago the newest tick ended, and the tick period. Any goroutine may call
+// it.
 func (r *Room) Progress() (since, period time.Duration) { return r.tally.Progress() }
 
-// Slow returns the record of slow ticks, which any goroutine may read; nil without Detail.
+// Slow returns the log of slow ticks; nil without Detail. Any goroutine may read it.
 func (r *Room) Slow() *slowtick.Log { return r.slow }
 
-// Watchdog returns who looks for ticks that hang, which any goroutine may ask.
+// Watchdog returns the watchdog, which detects ticks that hang. Any goroutine may call it.
 func (r *Room) Watchdog() *watchdog.Watchdog { return r.watchdog }
 
 // Captured returns the tick whose state was captured last.
 func (r *Room) Captured() uint64 { return r.captured }
 
-// Context ends with the room.
+// Context returns a context that ends with the room.
 func (r *Room) Context() context.Context { return r.ctx }
 
-// Seats returns how many clients are in the room or on their way in. Any goroutine may ask.
+// Seats returns the number of clients in the room or being admitted. Any goroutine may call it.
 func (r *Room) Seats() int {
 	players, spectators, _ := r.Places()
 	return players + spectators
 }
 
-// Places returns how many of them play and watch, and how many more seats are reserved. Any
-// goroutine may ask.
+// Places returns the number of players and spectators among them, and of reserved seats. Any
+// goroutine may call it.
 func (r *Room) Places() (players, spectators, reserved int) { return r.seats.count(r.clock.Now()) }
 
-// Players returns how many seats of players are taken or reserved. Any goroutine may ask.
+// Players returns how many seats of players are taken or reserved. Any goroutine may call it.
 func (r *Room) Players() int { return r.seats.playersAt(r.clock.Now()) }
 
-// Closing reports whether nobody else comes in, because the room ends. Any goroutine may ask.
+// Closing reports whether the room admits no more clients because it ends. Any goroutine may call
+// it.
 func (r *Room) Closing() bool { return r.refusing.Load() != nil }
 
-// Finishing returns for how long the room has been ending, by its clock, once it has run its
-// last tick. Any goroutine may ask.
+// Finishing returns for how long the room has been ending, by its clock, once it has run its last
+// tick. Any goroutine may call it.
 func (r *Room) Finishing() (since time.Duration, ends bool) {
 	at := r.finishAt.Load()
 	if at == nil {
@@ -371,14 +374,14 @@ func (r *Room) Finishing() (since time.Duration, ends bool) {
 	return r.clock.Now() - *at, true
 }
 
-// System is one of the systems that every room runs. They are ordinary systems with names, so
-// a game may place its own around them.
+// System is one of the systems that each room runs. They are ordinary systems with names, so a game
+// may place its own around them.
 type System struct {
 	Name    string
-	Stage   loop.Stage // 0 is each of the seven
+	Stage   loop.Stage // 0: each of the seven
 	Place   loop.Place
 	Run     func(loop.Stage)
-	Without string // what happens without it
+	Without string // the consequence of its absence
 }
 
 // The systems that are the game's own.
@@ -387,7 +390,7 @@ const (
 	TimersSystem = "room.timers"
 )
 
-// Systems lists what runs in every tick, in the order of the stages.
+// Systems lists the systems of each tick, in the order of the stages.
 func (r *Room) Systems() []System {
 	run := func(fn func()) func(loop.Stage) { return func(loop.Stage) { fn() } }
 	all := append([]System{

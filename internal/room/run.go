@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// One tick is Step; what comes below paces it and ends it.
+// Step runs one tick; the rest of the file paces and ends the ticks.
 
 // Step runs one tick and accounts for it.
 func (r *Room) Step(in loop.Input) error {
@@ -30,14 +30,14 @@ func (r *Room) Step(in loop.Input) error {
 	return nil
 }
 
-// Close ends the room after this tick, for the reason that comes first.
+// Close ends the room after this tick. The first reason counts.
 func (r *Room) Close(code transport.Code, text string) {
 	if r.closing == nil {
 		r.closing = &transport.Closed{Code: code, Text: text}
 	}
 }
 
-// begin tells everybody whom a tick concerns that it begins, and with what input.
+// begin passes the input of a tick to the parts of the room that depend on it.
 func (r *Room) begin(in loop.Input) {
 	r.wake()
 	r.observeStall(&in, r.in.Start)
@@ -55,7 +55,7 @@ func (r *Room) begin(in loop.Input) {
 	r.watchdog.Begin(in.Tick, in.Start)
 }
 
-// account takes what a tick cost and what went wrong in it to whoever wants to know.
+// account reports the cost and the faults of a tick.
 func (r *Room) account(rec *loop.Record) {
 	if h := r.watchdog.End(); h != nil {
 		r.log.Warn("a tick that hung has returned", "tick", h.Tick, "took", rec.Duration)
@@ -78,7 +78,7 @@ func (r *Room) account(rec *loop.Record) {
 	r.settle()
 }
 
-// paced runs a tick that the pacer found due: with what else enters it.
+// paced runs a tick that is due, with the overload level that enters it.
 func (r *Room) paced(in loop.Input) error {
 	in.Overload = r.NextOverload()
 	return r.Step(in)
@@ -89,8 +89,7 @@ func (r *Room) Timeline() loop.Timeline {
 	return loop.Timeline{Rate: r.spec.Rate, Fixed: r.spec.Fixed}
 }
 
-// run ticks the room until ctx ends or the room closes itself, and then brings
-// it to its end.
+// run ticks the room until ctx ends or the room closes itself, and then ends it.
 func (r *Room) run(ctx context.Context) error {
 	clock, schedule := r.paces()
 	err := loop.Run(ctx, clock, schedule, r.paced)
@@ -107,14 +106,14 @@ func (r *Room) run(ctx context.Context) error {
 	return errors.Join(err, closeErr)
 }
 
-// byClock lets the room run the ticks of its rate, from now on.
+// byClock starts the schedule of the room's rate.
 func (r *Room) byClock() (loop.Clock, loop.Schedule) {
 	pacer := &loop.Pacer{Timeline: r.Timeline()}
 	pacer.Start(r.clock.Now(), firstTick)
 	return &sleeper{r.clock, r, pacer}, pacer
 }
 
-// Schedule returns the schedule of a screening, for who drives it on a goroutine of its own.
+// Schedule returns the schedule of a screening, for a caller that drives it on its own goroutine.
 func (r *Room) Schedule() loop.Schedule {
 	_, schedule := r.paces()
 	return schedule
@@ -126,7 +125,7 @@ const firstTick = 1
 // errDrained ends the last ticks of a room.
 var errDrained = errors.New("netloop: drained")
 
-// drain goes on ticking while clients or work are there, until the time of the End is over. When
+// drain continues the ticks while clients or work are there, until the time of the End is over. If
 // another End shortens that time, game and clients are told again.
 func (r *Room) drain(schedule loop.Schedule) error {
 	if r.in.Tick == 0 {
@@ -162,21 +161,21 @@ func (r *Room) drain(schedule loop.Schedule) error {
 	return err
 }
 
-// Lingers reports whether a drain has something to wait for at a time. Work that is under way then
-// is waited for by Finish, too.
+// Lingers reports whether a drain still has clients or work to wait for. Finish waits for running
+// work too.
 func (r *Room) Lingers(now time.Duration) bool {
 	return now < r.end.Load().By && (len(r.clients.list) > 0 || r.async.pending > 0)
 }
 
-// Drain tells the game and the clients that the room ends, within a time at the latest. It may be
-// called again with a shorter time.
+// Drain tells the game and the clients that the room ends within limit. It may be called again with
+// a shorter time.
 func (r *Room) Drain(limit time.Duration) error {
 	r.feed.drain(limit)
 	r.ending, r.closesIn, r.closesAt = true, limit, r.in.Start+limit
 	return r.Inspect(func() {
 		for _, c := range slices.Clone(r.clients.list) {
 			switch {
-			case c.dropped != nil: // It cannot come back any more.
+			case c.dropped != nil: // It can no longer resume.
 				r.leave(c, c.dropped)
 			case limit > 0:
 				c.session.PublishClosing(limit)
@@ -193,7 +192,7 @@ func (r *Room) Inspect(fn func()) error {
 	return r.Call("room.inspect", func() error { fn(); return nil })
 }
 
-// Look is Inspect for somebody who may change the state, which a recording does not hold.
+// Look is Inspect for a caller that may change the state, which a recording does not hold.
 func (r *Room) Look(fn func()) error {
 	r.feed.unrecorded("a look between two ticks, which may change the state")
 	r.sleep.looked = true

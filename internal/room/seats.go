@@ -11,37 +11,38 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// SameSubject says what becomes of a newcomer whose player is in the room already.
+// SameSubject is the policy for a newcomer whose player is in the room already.
 type SameSubject uint8
 
 // The policies.
 const (
-	TakeOver SameSubject = iota // it gets the player's client, over its own connection
-	Refuse                      // it is refused
-	Allow                       // it is another client
+	TakeOver SameSubject = iota // the newcomer takes over the player's client
+	Refuse                      // the newcomer is refused
+	Allow                       // the newcomer is another client
 )
 
 // seats are the places of a room's clients, from their admission until they have left. Admissions
-// use it on their own goroutines. A seat outlives the connections of its client: whoever shows its
-// secret, or is the same player, comes back to it.
+// use it on their own goroutines. A seat outlives the connections of its client: a connection with
+// its secret, or of the same player, takes the seat again.
 type seats struct {
 	mu       sync.Mutex
 	playing  places
 	watching places
-	locked   bool    // only who has a ticket, or a seat, comes in
-	awaited  []*seat // whose clients have lost their connection, in that order
+	locked   bool    // only clients with a ticket or a seat are admitted
+	awaited  []*seat // seats whose clients have lost their connection, in that order
 	tickets  map[secretID]*ticket
-	expires  time.Duration // before that no ticket does
+	expires  time.Duration // no ticket expires before
 	secrets  map[secretID]*seat
-	players  map[string]*seat                // by subject; under Allow the first of each
-	sessions map[*transport.Session]struct{} // that have not gone
+	players  map[string]*seat                // by subject; under Allow each subject's first seat
+	sessions map[*transport.Session]struct{} // sessions that have not ended
 	closed   *transport.Closed               // the room has ended
-	ending   *transport.Closed               // it ends because it was empty: no seat is given
-	changed  atomic.Bool                     // a count has changed since the last tick
-	rouse    func()                          // of the room, which shows others the change
+	// set when an empty room ends: no seat is given any more
+	ending  *transport.Closed
+	changed atomic.Bool // a count has changed since the last tick
+	rouse   func()      // wakes the room, which shows others the change
 }
 
-// changedLocked lets the room run a tick, in which it shows others how many seats are free, and
+// changedLocked makes the room run a tick, in which it shows others how many seats are free, and
 // notes when the next ticket expires.
 func (s *seats) changedLocked() {
 	s.changed.Store(true)
@@ -50,8 +51,8 @@ func (s *seats) changedLocked() {
 	}
 }
 
-// vacate ends the seats of a room in which none is taken and none reserved, and reports whether
-// that is so.
+// vacate stops a room without taken or reserved seats from giving seats, and reports whether it had
+// none.
 func (s *seats) vacate(now time.Duration, why *transport.Closed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *seats) vacate(now time.Duration, why *transport.Closed) bool {
 	return true
 }
 
-// refusedLocked is the answer to all who ask for a seat of a room that ends; nil: it does not.
+// refusedLocked returns the error for seat requests of a room that ends; nil if it does not.
 func (s *seats) refusedLocked() error {
 	if s.ending == nil {
 		return nil
@@ -71,10 +72,10 @@ func (s *seats) refusedLocked() error {
 	return &transport.Refusal{Code: s.ending.Code, Text: s.ending.Text}
 }
 
-// places are the seats of one kind: of those who play, or of those who watch.
+// places counts the seats of one kind: of players, or of spectators.
 type places struct {
 	taken int
-	held  int // reserved for tickets, beside them
+	held  int // reserved for tickets, in addition
 	most  int
 }
 
@@ -88,54 +89,55 @@ func (s *seats) kindLocked(spectator bool) *places {
 	return &s.playing
 }
 
-// seat is the place of one client. But for its id it belongs to the mutex of its seats.
+// seat is the place of one client. Except for its id it belongs to the mutex of its seats.
 //
 // A seat has owners: the client that the room has in it, and each connection that was admitted to
-// it and has not entered the room yet. The last owner to go releases it.
+// it and has not entered the room yet. The last owner to leave releases it.
 type seat struct {
 	id      uint64
 	subject string
-	conns   uint64 // connections that it has had, and so the number of the newest
-	attempt uint64 // by which the newest came back, as the client counts them
-	// The secret of the newest connection; and that with which the client came to it, until
-	// something has arrived over it: it may never have told the client its own.
+	conns   uint64 // number of connections so far, and so the number of the newest
+	attempt uint64 // the client's count of attempts, of the newest connection
+	// The secret of the newest connection; and the secret that the client showed for it, until
+	// something has arrived over the connection: the newest secret may never have reached the
+	// client.
 	secret, before secretID
-	// The one that was given up last. Whoever shows it has been overtaken on the way, or stole it.
+	// The secret replaced last. A client that shows it has been overtaken, or stole it.
 	spent   secretID
 	awaited bool   // its client has lost its connection
-	holder  string // the player, or the address of a client without one, of the newest join
+	holder  string // the player of the newest join, or the address of a client without one
 
 	coming   int     // admitted connections that have not entered
 	taken    bool    // the room has a client in it
 	plays    bool    // it is counted among the playing seats
 	watches  bool    // it is counted among the watching seats; both while the role changes
 	watching bool    // the client in it is a spectator; valid while taken
-	ticket   *ticket // that it was, until its client has been heard
-	who      *Join   // of the newest admission that was not by secret
+	ticket   *ticket // the ticket of the seat, until its client has been heard
+	who      *Join   // of the newest admission without a secret
 }
 
-// secretLen is the length of the secret with which a client comes back.
+// secretLen is the length of the secret with which a client resumes.
 const secretLen = 32
 
-// secretID is what a secret is found by. It is a digest, so that how long finding takes tells
-// nothing of the secret.
+// secretID is the key of a secret. It is a digest, so that the time of a look-up reveals nothing of
+// the secret.
 type secretID [sha256.Size]byte
 
-// request is who wants a seat, once admission has let it in.
+// request is a request for a seat that admission has approved.
 type request struct {
 	who    *Join
 	policy SameSubject
-	ticket *ticket // nil: it has none
-	// otherwise is the answer to a client that has neither a ticket nor a seat; nil lets it take a
+	ticket *ticket // nil: none
+	// otherwise is the error for a client that has neither a ticket nor a seat; nil lets it take a
 	// free seat.
 	otherwise error
 	nextID    func() uint64
-	// instead is the client that loses its seat to this one: sit sets it; 0 is none.
+	// instead is the client that loses its seat to this one: set by sit; 0 is none.
 	instead uint64
 }
 
-// sit gives a client its seat: that of its player, if the policy says so, that of its ticket, or
-// one of its own. It counts the connection, which enters the room later.
+// sit gives a client its seat: that of its player, if the policy permits, that of its ticket, or a
+// free one. It counts the connection, which enters the room later.
 func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +168,8 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 	return s.comeLocked(&seat{id: q.nextID()}, q)
 }
 
-// takeOverLocked gives a seat to another connection of its player. With another role the
-// connection needs a free seat of that kind, or a ticket for one.
+// takeOverLocked gives a seat to another connection of its player. A connection with another role
+// needs a free seat of that kind, or a ticket for one.
 func (s *seats) takeOverLocked(own *seat, q *request) (at *seat, conn uint64, err error) {
 	if kind := s.kindLocked(q.who.Spectator); !*own.counted(q.who.Spectator) && !s.redeemsLocked(q.ticket) && kind.full() {
 		return nil, 0, errFull(kind.most)
@@ -176,11 +178,11 @@ func (s *seats) takeOverLocked(own *seat, q *request) (at *seat, conn uint64, er
 	return s.comeLocked(own, q)
 }
 
-// comeLocked admits a connection to a seat, and makes its ticket that seat.
+// comeLocked admits a connection to a seat, and assigns its ticket to that seat.
 func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
 	redeems := s.redeemsLocked(q.ticket)
 	if redeems || at.ticket != nil && at.ticket.spectator != q.who.Spectator {
-		s.usedLocked(at) // Its player does not go back to an older ticket.
+		s.usedLocked(at) // An older ticket of the player is void.
 	}
 	if redeems {
 		s.seatLocked(q.ticket, at)
@@ -196,14 +198,14 @@ func (s *seats) comeLocked(at *seat, q *request) (*seat, uint64, error) {
 	return at, at.conns, nil
 }
 
-// heldShare is the part of a room's seats that one player or address keeps, at least one, by
-// clients that have lost their connection, when a newcomer needs a seat.
+// heldShare is the part of a room's seats, at least one, that one player or address may hold with
+// disconnected clients when a newcomer needs a seat.
 const heldShare = 4
 
-// yieldLocked frees a seat for a newcomer to a full room, if one player or address keeps more than
-// its share by clients that have lost their connection: without that an address could fill a room
-// by connections that come and vanish. Of the holder with the most such seats the client that was
-// lost first gives up its own, to others alone. The room lets it leave when the newcomer enters.
+// yieldLocked frees a seat for a newcomer to a full room, if one player or address holds more than
+// its share with disconnected clients: otherwise an address could fill a room with connections that
+// vanish. Of the holder with the most such seats the client that was dropped first loses its seat,
+// but never to the same holder. The room removes that client when the newcomer enters.
 func (s *seats) yieldLocked(q *request) bool {
 	spectator := q.who.Spectator
 	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""
@@ -228,13 +230,13 @@ func (s *seats) yieldLocked(q *request) bool {
 	return true
 }
 
-// yields reports whether a seat of a kind waits for its client, and no connection is on its way.
+// yields reports whether a seat of a kind waits for its client, without a connection on its way.
 func (at *seat) yields(spectator bool) bool {
 	return at.awaited && at.coming == 0 && at.watching == spectator && *at.counted(spectator)
 }
 
-// nameLocked notes the player of a seat: the newest connection's. A player with several seats is
-// found at the first.
+// nameLocked sets the player of a seat to that of the newest connection. A player with several
+// seats is found at the first.
 func (s *seats) nameLocked(at *seat, subject string) {
 	if at.subject != subject && s.players[at.subject] == at {
 		delete(s.players, at.subject)
@@ -249,7 +251,7 @@ func (s *seats) nameLocked(at *seat, subject string) {
 	s.players[subject] = at
 }
 
-// counted is where a seat notes that it is counted among the seats of a kind.
+// counted returns the flag by which a seat is counted among the seats of a kind.
 func (at *seat) counted(spectator bool) *bool {
 	if spectator {
 		return &at.watches
@@ -257,7 +259,7 @@ func (at *seat) counted(spectator bool) *bool {
 	return &at.plays
 }
 
-// countLocked counts a seat among those of a kind, or does so no more.
+// countLocked counts a seat among those of a kind, or stops counting it.
 func (s *seats) countLocked(at *seat, spectator, counts bool) {
 	switch is := at.counted(spectator); {
 	case counts && !*is:
@@ -277,8 +279,8 @@ func errFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// claim finds the seat of whoever shows a secret, and counts a connection of it. An attempt that
-// a later one has overtaken on the way is refused.
+// claim finds the seat of a secret, and counts a connection of it. It refuses an attempt that a
+// later one has overtaken.
 func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err error) {
 	if len(secret) != secretLen {
 		return nil, 0, nil
@@ -295,7 +297,7 @@ func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err
 	if shown == at.secret {
 		at.before, at.secret = at.secret, at.before
 	}
-	delete(s.secrets, at.secret) // What the client does not show it may not know.
+	delete(s.secrets, at.secret) // It may never have reached the client.
 	at.secret = secretID{}
 	at.attempt = attempt
 	at.conns++
@@ -303,14 +305,14 @@ func (s *seats) claim(secret []byte, attempt uint64) (at *seat, conn uint64, err
 	return at, at.conns, nil
 }
 
-// knows reports whether a secret or a ticket is one of those that were given out.
+// knows reports whether a secret or a ticket is valid.
 func (s *seats) knows(secret []byte, ticket string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(secret) == secretLen && s.secrets[sha256.Sum256(secret)] != nil || s.tickets[sha256.Sum256([]byte(ticket))] != nil
 }
 
-// issue makes the secret of a seat's newest connection.
+// issue creates the secret of a seat's newest connection.
 func (s *seats) issue(at *seat) []byte {
 	secret := make([]byte, secretLen)
 	_, _ = rand.Read(secret) // It never fails.
@@ -325,8 +327,8 @@ func (s *seats) issue(at *seat) []byte {
 	return secret
 }
 
-// heard ends the secret of the connection before, and the ticket, once something has arrived over
-// the newest.
+// heard invalidates the secret of the connection before, and the ticket, once something has arrived
+// over the newest connection.
 func (s *seats) heard(at *seat, conn uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,15 +342,15 @@ func (s *seats) heard(at *seat, conn uint64) {
 	}
 }
 
-// take notes that the room has a client in a seat.
+// take records that the room has a client in a seat.
 func (s *seats) take(at *seat, spectator bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at.taken, at.watching = true, spectator
 }
 
-// leave notes that the client of a seat has left. While another connection is on its way to the
-// seat, the seat is kept for it.
+// leave records that the client of a seat has left. While another connection is being admitted to
+// the seat, the seat is kept for it.
 func (s *seats) leave(at *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,7 +362,7 @@ func (s *seats) leave(at *seat) {
 	s.settleLocked(at)
 }
 
-// replayed notes that a recorded connection was admitted.
+// replayed records that a recorded connection was admitted.
 func (s *seats) replayed(e *entrance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -370,8 +372,8 @@ func (s *seats) replayed(e *entrance) {
 	}
 }
 
-// entered notes that a connection that was admitted to a seat has entered the room, or was turned
-// away there.
+// entered records that a connection that was admitted to a seat has entered the room, or was
+// rejected there.
 func (s *seats) entered(at *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,15 +381,15 @@ func (s *seats) entered(at *seat) {
 	s.settleLocked(at)
 }
 
-// settleLocked releases a seat without an owner. A seat that waits for no connection stops counting
-// for the role that its client does not have.
+// settleLocked releases a seat without an owner. A seat that waits for no connection is no longer
+// counted for the role that its client does not have.
 func (s *seats) settleLocked(at *seat) {
 	switch {
 	case at.coming > 0:
 	case at.taken:
 		s.countLocked(at, !at.watching, false)
 		if at.ticket != nil && at.ticket.spectator != at.watching {
-			s.returnLocked(at) // The connection that showed it was turned away.
+			s.returnLocked(at) // The connection with the ticket was rejected.
 		}
 	default:
 		s.countLocked(at, true, false)
@@ -400,7 +402,7 @@ func (s *seats) settleLocked(at *seat) {
 	}
 }
 
-// forgetLocked ends the secrets of a seat.
+// forgetLocked invalidates the secrets of a seat.
 func (s *seats) forgetLocked(at *seat) {
 	delete(s.secrets, at.secret)
 	delete(s.secrets, at.before)
@@ -415,8 +417,7 @@ func (s *seats) player(at *seat) *Join {
 	return at.who
 }
 
-// count returns how many seats are taken, by those who play and by those who watch, and how many
-// are reserved.
+// count returns the number of taken seats of players and of spectators, and of reserved seats.
 func (s *seats) count(now time.Duration) (players, spectators, reserved int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -432,7 +433,7 @@ func (s *seats) playersAt(now time.Duration) int {
 	return s.playing.taken + s.playing.held
 }
 
-// lock keeps everybody out who has neither a ticket nor a seat, or lets them in again.
+// lock stops or permits the admission of clients with neither a ticket nor a seat.
 func (s *seats) lock(locked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -445,8 +446,8 @@ func (s *seats) isLocked() bool {
 	return s.locked
 }
 
-// full reports whether nobody who comes gets a seat, whoever it is, and whether somebody is awaited
-// who has one: a client that has lost its connection, or the holder of a ticket.
+// full reports whether no newcomer at all can get a seat, and whether a client with a seat is
+// awaited: one that has lost its connection, or the holder of a ticket.
 func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -456,8 +457,8 @@ func (s *seats) full(policy SameSubject, now time.Duration) (full, awaited bool)
 	return s.playing.full() && s.watching.full() && !awaited && !takenOver, awaited
 }
 
-// returning reports whether a newcomer may take over the client of its player, and whether a client
-// of the room has lost its connection then.
+// returning reports whether a newcomer may take over the client of its player, and whether such a
+// room has a client that has lost its connection.
 func (s *seats) returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -465,7 +466,7 @@ func (s *seats) returning(policy SameSubject) (players, dropped bool) {
 	return players, players && len(s.awaited) > 0
 }
 
-// await notes whether the client of a seat has lost its connection.
+// await records whether the client of a seat has lost its connection.
 func (s *seats) await(at *seat, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -483,17 +484,16 @@ func (s *seats) awaitLocked(at *seat, awaited bool) {
 	at.awaited = awaited
 }
 
-// entrance is how somebody comes in, or back: what admission has found out, for the tick that
-// takes it.
+// entrance is the result of an admission, new or resumed, for the tick that takes it.
 type entrance struct {
 	seat *seat
-	join *Join // nil: it has shown the secret of its seat, and nobody was asked
-	who  *Join // the same, or that of the connection before
+	join *Join // nil: admitted by the secret of its seat, without asking the game
+	who  *Join // join, or that of the connection before
 	// instead is the dropped client that leaves for this one; 0 is none.
 	instead uint64
-	// What the hello said of coming back.
-	resumable bool   // it may want to
-	received  uint64 // reliable messages of the room's that it has had
+	// The hello's data for a resume.
+	resumable bool   // it may resume later
+	received  uint64 // number of the room's reliable messages that it has received
 	kept      bool   // it has its copies of the state
 	addr      string
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Desk is where the program around a server gets what rooms send to it. Any goroutine may use it;
-// one delivers.
+// Desk is the server inbox: it holds the messages of rooms to the program around the server. Any
+// goroutine may use it; one delivers.
 type Desk struct {
 	posts posts
-	rest  []rpcqueue.Item // taken, and not delivered yet; of the goroutine that delivers
-	woken chan struct{}   // of size 1: something waits
+	rest  []rpcqueue.Item // taken and not yet delivered; belongs to the delivering goroutine
+	woken chan struct{}   // of size 1: a message waits
 
 	mu       sync.Mutex
 	handlers map[*rpcqueue.Method]DeskHandler
-	open     bool // it is delivered from: no handler may be added
+	open     bool // delivery has begun: no handler may be added
 }
 
-// DeskHandler runs for a message of a room.
+// DeskHandler handles a message of a room.
 type DeskHandler func(ctx context.Context, from *Sender, msg any) error
 
 // NewDesk makes a desk for no messages.
@@ -52,7 +52,7 @@ func (d *Desk) handler(m *rpcqueue.Method) DeskHandler {
 	return d.handlers[m]
 }
 
-// Receive takes a message of a room, or says why not: see Mail.Deliver.
+// Receive queues a message of a room, or returns the reason against it: see Mail.Deliver.
 func (d *Desk) Receive(it rpcqueue.Item) error {
 	if d.handler(it.Method) == nil {
 		return transport.Refuse(transport.CodeUnknownMethod, "the program does not handle %s", it.Method.Name)
@@ -67,7 +67,7 @@ func (d *Desk) Receive(it rpcqueue.Item) error {
 	return nil
 }
 
-// Deliver runs the handlers of all that waits, and returns when nothing does.
+// Deliver runs the handlers of all waiting messages, and returns when none is left.
 func (d *Desk) Deliver(ctx context.Context) {
 	for {
 		if len(d.rest) == 0 {
@@ -82,13 +82,14 @@ func (d *Desk) Deliver(ctx context.Context) {
 	}
 }
 
-// deliver runs the handler of one message. It is settled also if that ends its goroutine.
+// deliver runs the handler of one message. The message is settled even if the handler ends its
+// goroutine.
 func (d *Desk) deliver(ctx context.Context, it *rpcqueue.Item) {
 	defer letterOf(it).settled(nil)
-	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // It has been told.
+	_ = d.handler(it.Method)(ctx, SenderOf(it), it.Msg) // The handler reports its own error.
 }
 
-// Open reports whether there is anything to deliver ever. From now on nothing is added.
+// Open reports whether the inbox has any handlers. From now on none can be added.
 func (d *Desk) Open() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +97,8 @@ func (d *Desk) Open() bool {
 	return len(d.handlers) > 0
 }
 
-// Serve delivers until stop is closed, and then what still waits; ctx is that of the handlers.
+// Serve delivers until stop is closed, and then the remaining messages; ctx is passed to the
+// handlers.
 func (d *Desk) Serve(ctx context.Context, stop <-chan struct{}) {
 	d.Deliver(ctx) // The goroutine before may have left some.
 	for {

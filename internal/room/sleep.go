@@ -11,39 +11,38 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A room whose Spec says Sleep runs no ticks while there is nothing to do. After each tick it looks
-// whether it may fall asleep; then it sleeps until somebody rouses it, or until the first tick in
-// which something is due. The ticks in between are skipped: their numbers pass, so that game time
-// and the epoch, by which clients know the time, are those of a room that never sleeps.
+// A room with Spec.Sleep runs no ticks while there is no work to do. After each tick it checks
+// whether it may fall asleep; then it sleeps until it is roused, or until the first tick with work
+// due. The ticks in between are skipped: their numbers pass, so that game time and the epoch, by
+// which clients know the time, are those of a room that never sleeps.
 //
 //	tick ─▶ stirs? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
 //
-// What is said again and again rouses nobody: acknowledgements, and inputs of players who do
-// nothing.
+// Repeated data does not rouse the room: acknowledgements, and idle inputs.
 
-// sleep is what a room knows of its sleep. But for alarm it belongs to the room's goroutine.
+// sleep is the sleep state of a room. Except for alarm it belongs to the room's goroutine.
 type sleep struct {
-	alarm  chan struct{} // size 1, so that nobody waits who rouses the room; nil: it never sleeps
+	alarm  chan struct{} // size 1, so that rouse never blocks; nil: the room never sleeps
 	asleep bool
-	looked bool          // somebody has looked at the room, and may have changed it
-	moved  bool          // in the running tick something came that is more than an echo
-	none   []byte        // the input of a player who does nothing
-	calm   time.Duration // game time of the last tick in which something happened
+	looked bool          // the room was inspected from outside, and may have been changed
+	moved  bool          // in the running tick more than an echo arrived
+	none   []byte        // an idle input
+	calm   time.Duration // game time of the last tick with activity
 	awaits [2]instants   // in game time and in scaled time
 }
 
-// sleepAfter is for how long nothing must have happened, in game time, while clients are there. By
-// then they have drawn all that has happened, and know the server's time.
+// sleepAfter is the game time without activity after which a room with connected clients sleeps. By
+// then they have drawn all changes, and know the server's time.
 const sleepAfter = time.Second
 
-// prepareSleep lets the room sleep if its spec says so.
+// prepareSleep lets the room sleep if its spec has Sleep.
 func (r *Room) prepareSleep() {
 	if !r.spec.Sleep {
 		return
 	}
 	r.sleep.alarm = make(chan struct{}, 1)
 	r.inbox.Rouse = r.rouse
-	r.inbox.Idle = func([]byte) bool { return true } // Nobody takes inputs that were not declared.
+	r.inbox.Idle = func([]byte) bool { return true } // Undeclared inputs are not read.
 	if in := r.schema.Input(); in != nil {
 		form, repeats := in.Form(), r.inputRepeats()
 		r.inbox.Idle, r.sleep.none = func(packet []byte) bool { return form.Idle(packet, repeats) }, form.None()
@@ -58,11 +57,11 @@ func (r *Room) rouse() {
 	}
 }
 
-// stir notes that the running tick has to do with more than echoes.
+// stir records that the running tick handles more than echoes.
 func (r *Room) stir() { r.sleep.moved = true }
 
-// echo takes note of an arrival: it is none but for acknowledgements, and of inputs applyInputs
-// says so.
+// echo marks the tick as active, unless the arrival is an acknowledgement or an input: applyInputs
+// marks inputs.
 func (r *Room) echo(k transport.ArrivalKind) {
 	switch k {
 	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
@@ -71,15 +70,15 @@ func (r *Room) echo(k transport.ArrivalKind) {
 	}
 }
 
-// Await lets the room run the tick in which a moment of a clock has come, even if nothing is done
-// then but that a system looks.
+// Await makes the room run the tick of a moment of a clock, even if only a system checks the time
+// in it.
 func (r *Room) Await(clock loop.TimerClock, at time.Duration) {
 	if r.spec.Sleep {
 		r.sleep.awaits[clock].add(at)
 	}
 }
 
-// settle lets the room fall asleep after a tick, if it may.
+// settle puts the room to sleep after a tick, if permitted.
 func (r *Room) settle() {
 	s := &r.sleep
 	if s.alarm == nil {
@@ -97,11 +96,11 @@ func (r *Room) settle() {
 		return
 	}
 	s.asleep = true
-	r.report() // What else it has reported may be a quarter of a second old.
+	r.report() // The last report may be a quarter of a second old.
 	r.tally.Sleep(true)
 }
 
-// wake ends a sleep with the tick that begins.
+// wake ends a sleep at the begin of a tick.
 func (r *Room) wake() {
 	r.sleep.looked = false
 	if r.sleep.asleep {
@@ -110,7 +109,7 @@ func (r *Room) wake() {
 	}
 }
 
-// settled reports whether a tick that is told nothing new would do nothing.
+// settled reports whether a tick without new arrivals would have no work to do.
 func (r *Room) settled() bool {
 	if r.ending || r.closing != nil || len(r.anew) > 0 || !r.filmed() || r.Overload() != overload.Normal || r.NextOverload() != 0 || !r.world.Still() {
 		return false
@@ -126,12 +125,12 @@ func (r *Room) settled() bool {
 	})
 }
 
-// roused reports whether somebody has something for the room.
+// roused reports whether work waits for the room.
 func (r *Room) roused() bool {
 	return r.sleep.looked || r.ending || r.end.Load() != nil || r.seats.changed.Load() || r.inbox.Roused() || r.queued.some() || r.async.some() || r.questions.some()
 }
 
-// restsUntil returns the first tick from next on that is to run.
+// restsUntil returns the first tick from next on that has to run.
 func (r *Room) restsUntil(next uint64) uint64 {
 	if !r.sleep.asleep || r.roused() {
 		return next
@@ -158,7 +157,7 @@ func (r *Room) restsUntil(next uint64) uint64 {
 			by(c.until)
 		case last == c.link.LastArrival:
 			by(c.heard + r.spec.LostAfter)
-		default: // The tick that is then takes note of when it was heard.
+		default: // The tick that is due then records the arrival time.
 			due = min(due, line.Due(r.in.Epoch, last+r.spec.LostAfter)+1)
 		}
 	}
@@ -174,8 +173,8 @@ func (c *Client) lastArrival() time.Duration {
 	return c.session.LinkFacts().LastArrival
 }
 
-// heardAt is the game time at which something counts as heard that arrived since the last tick:
-// that of this tick, but for what came in a sleep.
+// heardAt returns the game time of an arrival since the last tick: that of this tick, except for
+// arrivals during a sleep.
 func (r *Room) heardAt(arrival time.Duration) time.Duration {
 	if r.in.Slept == 0 {
 		return r.now.GameTime
@@ -183,14 +182,15 @@ func (r *Room) heardAt(arrival time.Duration) time.Duration {
 	return r.now.GameTime - max(r.in.Start-arrival, 0)
 }
 
-// Sleeps reports whether the room sleeps through a tick, which is the next one: nothing is to be
-// done in it. It belongs to the room's goroutine.
+// Sleeps reports whether the room skips tick, which is the next one, because it has no work to do.
+// It belongs to the room's goroutine.
 func (r *Room) Sleeps(tick uint64) bool { return r.sleep.asleep && r.restsUntil(tick) > tick }
 
 // Asleep reports whether the room sleeps. It belongs to the room's goroutine.
 func (r *Room) Asleep() bool { return r.sleep.asleep }
 
-// sleeper is the clock of a room: instead of the next tick it waits for the next that is to run.
+// sleeper is the clock of a room: it waits for the next tick that has to run rather than for the
+// next tick.
 type sleeper struct {
 	loop.Clock
 	r     *Room
@@ -214,16 +214,16 @@ func (s *sleeper) WaitUntil(ctx context.Context, at time.Duration) error {
 		}
 		r.doze(ctx, max(wait, 0))
 	}
-	if r.sleep.asleep { // It was told to end: the ticks until now are not owed.
+	if r.sleep.asleep { // The room was told to end: the ticks until now are skipped.
 		s.pacer.SkipTo(s.pacer.Upcoming(s.Now()))
 	}
 	return s.Clock.WaitUntil(ctx, at)
 }
 
-// longestSleep is after how long a room looks again that has nothing else to wait for.
+// longestSleep is the interval after which a room without any deadline checks again.
 const longestSleep = time.Hour
 
-// doze waits for so long at most, or until somebody rouses the room.
+// doze waits until the room is roused, but not longer than d.
 func (r *Room) doze(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -233,11 +233,11 @@ func (r *Room) doze(ctx context.Context, d time.Duration) {
 	}
 }
 
-// instants are moments of a clock that a game waits for, without saying who does what then: at
-// most maxInstants, and of more the latest.
+// instants are the moments of a clock that a game waits for: at most maxInstants in a list, and the
+// latest of the others.
 type instants struct {
 	list []time.Duration // sorted, each once
-	last time.Duration   // of those that did not fit; until then the room stays awake
+	last time.Duration   // the latest that did not fit; until then the room stays awake
 }
 
 const maxInstants = 64
@@ -253,7 +253,7 @@ func (in *instants) add(at time.Duration) {
 	}
 }
 
-// pass forgets what has come, and reports whether there is more to come than is in the list.
+// pass removes past moments, and reports whether later ones exist that are not in the list.
 func (in *instants) pass(now time.Duration) (more bool) {
 	n, there := slices.BinarySearch(in.list, now)
 	if there {
@@ -263,7 +263,7 @@ func (in *instants) pass(now time.Duration) (more bool) {
 	return now < in.last
 }
 
-// next is the first of them, or the end of time.
+// next returns the first moment, or the maximum without any.
 func (in *instants) next() time.Duration {
 	if len(in.list) == 0 {
 		return math.MaxInt64

@@ -7,8 +7,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// snapshot is the system netvar.snapshot: it captures what was edited since the
-// last tick, and cuts for each client the packets of what it lacks.
+// snapshot is the system netvar.snapshot: it captures the edits since the last tick, and encodes
+// for each client the packets of its missing changes.
 func (r *Room) snapshot() {
 	r.world.Capture(r.now.Tick)
 	r.captured = r.now.Tick
@@ -24,19 +24,19 @@ func (r *Room) snapshot() {
 	}
 }
 
-// OnSnapshot lets fn look at the objects right after each snapshot, when it has been judged
-// who may see and read what. It must change nothing.
+// OnSnapshot calls fn right after each snapshot, once the views and read rights have been
+// evaluated. It must change nothing.
 func (r *Room) OnSnapshot(fn func()) { r.looks = append(r.looks, fn) }
 
-// Limits of one snapshot to one client. More packets would be held back by the
-// pacing of the connection; a probe only asks whether anybody is there.
+// Limits of one snapshot to one client. The connection's pacing would hold back more packets; a
+// probe only tests whether the client answers.
 var (
 	wholeSnapshot = netvar.Limit{Packets: transport.MaxStatePackets, PacketSize: transport.MaxStatePacket}
 	probe         = netvar.Limit{Packets: 1, PacketSize: 100}
 )
 
-// encode cuts the client's snapshot, if its mailbox has room and its window is
-// open. A snapshot that cannot leave stays due, and nothing is encoded for it.
+// encode encodes the client's snapshot, if its slot is free and its window is open. A snapshot that
+// cannot be sent stays due, and is not encoded.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.feed.slot(c)
@@ -67,11 +67,11 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	}
 }
 
-// flush is the system transport.flush: it hands each client's batch to its
-// writer, and never waits for the network.
+// flush is the system transport.flush: it passes each client's batch to its writer, and never waits
+// for the network.
 func (r *Room) flush() {
 	rescaled := r.rescaled()
-	now := r.clock.Now() // For the measurement of flush lag; nothing is decided by it.
+	now := r.clock.Now() // For the measurement of flush lag; no decision depends on it.
 	for _, c := range r.clients.list {
 		if c.dropped != nil {
 			continue
@@ -95,8 +95,8 @@ func (r *Room) flush() {
 	r.keep()
 }
 
-// rescaled reports, once, that the scale was changed, and tells everybody but the
-// clients. The flush asks: what comes after it in a tick is told in the next.
+// rescaled reports, once, that the scale was changed, and updates it for all but the clients. The
+// flush calls it: a later change in the tick is told in the next.
 func (r *Room) rescaled() bool {
 	now := r.loop.Scale()
 	if now == *r.scale.Load() {
@@ -107,13 +107,13 @@ func (r *Room) rescaled() bool {
 	return true
 }
 
-// timeScale is what clients are told. A line begins at the game time of a tick.
+// timeScale returns the scale as told to clients. A line begins at the game time of a tick.
 func (r *Room) timeScale() transport.TimeScale {
 	s := r.scale.Load()
 	return transport.TimeScale{Num: s.Num, Den: s.Den, Tick: r.Timeline().TickAt(s.From), At: s.To, Fraction: s.Frac}
 }
 
-// Speed is how many times as fast as game time scaled time runs. Any goroutine may call it.
+// Speed returns how many times as fast as game time scaled time runs. Any goroutine may call it.
 func (r *Room) Speed() float64 {
 	s := r.scale.Load()
 	return float64(s.Num) / float64(s.Den)

@@ -8,41 +8,41 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Who watches with a delay sees the room through its camera: a client that the room makes by
-// itself, in its first tick, and that has no connection. It is a spectator as far as the game
-// knows, so the game decides as for others what it sees, reads and hears, and decides it now. What
-// it is sent goes onto the reel, and so long later a room of its own shows it to whoever is there
+// Delayed spectators see the room through its spectator feed: a client without a connection that
+// the room creates in its first tick. To the game it is a spectator, so the game decides as for
+// others which objects, values and messages it is sent, and decides it now. Its data is stored in
+// the reel, and a room of its own shows it to the spectators after the delay
 // (delayedspectators.go):
 //
 //	room's tick:  poll ── openCamera     snapshot ── film     flush ── keep ──▶ reel
 //
-// A camera costs what one client costs, on a link that loses nothing. What it is sent follows from
-// the tick alone, but for a reel that is full, which is a fact of the feed: so a recording holds
+// The feed costs as much as one client on a link without loss. Its data follows from the tick
+// alone, except for a full reel, which is a fact of the feed of outside facts: so a recording holds
 // all of it.
 
-// CameraID is the id of a room's camera. Clients never get as far: it is the largest whole number
-// that a script in a browser tells from its neighbours.
+// CameraID is the id of the spectator feed. Clients never reach it: it is the largest integer that
+// JavaScript represents exactly.
 const CameraID = 1<<53 - 1
 
-// camera is a room's camera. It belongs to the room's goroutine.
+// camera is a room's spectator feed. It belongs to the room's goroutine.
 type camera struct {
 	*Client // nil: there is none
 	opened  bool
-	reel    *reel          // nil: nobody will ever watch, as in a replay
+	reel    *reel          // nil: no spectator will ever watch, as in a replay
 	slot    transport.Slot // scratch of its snapshots
-	large   uint64         // records that went over its stream
+	large   uint64         // records that were sent over its stream
 	shot    shot           // of the running tick
 	said    int            // bytes of its messages
-	scale   loop.Scale     // that was filmed last
+	scale   loop.Scale     // last recorded scale
 }
 
-// wholeShot is what one snapshot of a camera may take: more than any room sends in a tick.
+// wholeShot limits one snapshot of the spectator feed: to more than any room sends in a tick.
 var wholeShot = netvar.Limit{Packets: netvar.MaxPackets, PacketSize: 1 << 16, Reliable: true}
 
 // delayed reports whether spectators of the room see it with a delay.
 func (r *Room) delayed() bool { return r.spec.SpectatorDelay > 0 && r.spec.MaxSpectators > 0 }
 
-// openCamera lets the camera join in the room's first tick.
+// openCamera lets the spectator feed join in the room's first tick.
 func (r *Room) openCamera() {
 	k := &r.camera
 	if !r.delayed() || k.opened {
@@ -65,11 +65,10 @@ func (r *Room) openCamera() {
 	}
 }
 
-// Camera reports whether the client is the camera of a room whose spectators see it with a delay:
-// it stands for all of them.
+// Camera reports whether the client is the spectator feed, which represents all delayed spectators.
 func (c *Client) Camera() bool { return c == c.room.camera.Client }
 
-// slot returns where the client's snapshot goes, as its connection says.
+// slot returns the slot of the client's snapshot, of its connection.
 func (c *Client) slot() *transport.Slot {
 	if c.Camera() {
 		return &c.room.camera.slot
@@ -77,7 +76,7 @@ func (c *Client) slot() *transport.Slot {
 	return c.session.Slot()
 }
 
-// film sends the camera its snapshot, which arrives at once.
+// film sends the spectator feed its snapshot and acknowledges it at once.
 func (r *Room) film() {
 	k := &r.camera
 	if k.Client == nil || k.kicked != nil {
@@ -104,7 +103,7 @@ func (r *Room) film() {
 	}
 }
 
-// hear takes a message to the camera.
+// hear adds a message to the running tick's shot.
 func (k *camera) hear(m transport.Message) {
 	if out := k.room.leaving; out != nil {
 		out.message(k.id, &m)
@@ -121,7 +120,7 @@ func (k *camera) hear(m transport.Message) {
 	k.shot.messages = append(k.shot.messages, m)
 }
 
-// keep puts what the camera was sent in this tick onto the reel.
+// keep adds the running tick's shot to the reel.
 func (r *Room) keep() {
 	k := &r.camera
 	if k.Client == nil {
@@ -141,7 +140,7 @@ func (r *Room) keep() {
 	}
 }
 
-// closeCamera lets the camera leave, and says on the reel how it ends.
+// closeCamera lets the spectator feed leave, and ends the reel.
 func (r *Room) closeCamera(why *transport.Closed) {
 	k := &r.camera
 	c := k.Client
@@ -161,13 +160,13 @@ func (r *Room) closeCamera(why *transport.Closed) {
 	r.endReel(why, k.shot.messages)
 }
 
-// endReel says on the reel that nothing more comes, unless somebody has. Any goroutine may call it,
-// once the room's own has ended.
+// endReel adds the last shot to the reel, unless it has one. Any goroutine may call it once the
+// room's own has ended.
 func (r *Room) endReel(why *transport.Closed, messages []transport.Message) {
 	if l := r.camera.reel; l != nil {
 		l.add(shot{take: take{at: r.clock.Now()}, messages: messages, end: why})
 	}
 }
 
-// filmed reports whether the camera has all that it shall have.
+// filmed reports whether the spectator feed has all changes.
 func (r *Room) filmed() bool { return r.camera.Client == nil || r.camera.peer.Settled() }

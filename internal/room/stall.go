@@ -7,35 +7,35 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// stall is a time in which ticks were dropped, until it is told of in one line of the log:
-// a machine that stood still, or that does not keep up. It belongs to the room's goroutine.
+// stall is a period in which ticks were dropped, until it is logged in one line: the machine
+// paused, or does not keep up. It belongs to the room's goroutine.
 type stall struct {
 	dropped uint64 // ticks; 0 is no stall
 	begun   loop.Input
 	longest time.Duration // from the start of a tick to that of the next
-	until   time.Duration // game time at which it is over, unless more is dropped
-	lost    int           // clients
-	names   []uint64      // of the first of them
+	until   time.Duration // game time of its end, unless more ticks are dropped
+	lost    int           // number of clients that were lost
+	names   []uint64      // ids of the first of them
 }
 
 const (
-	// stallCalm is how long no tick may be dropped before a stall is over. By then the clients
-	// that have given up meanwhile are known to be gone.
+	// stallCalm is how long no tick may be dropped before a stall is over. By then the connections
+	// of clients that have given up meanwhile are known to have ended.
 	stallCalm = time.Second
-	// stallLoses is the wait after which clients have given the server up. The server has not:
-	// what they had sent before looks new to it, and it finds out as much later.
+	// stallLoses is the wait after which clients have given the server up. The server detects it
+	// that much later, because their earlier packets look new to it.
 	stallLoses = 10 * time.Second
-	// stallLongest is after how long a stall that does not end is told of all the same.
+	// stallLongest is the time after which an ongoing stall is logged.
 	stallLongest = 10 * time.Second
 	// stallNames bounds the clients that the line names.
 	stallNames = 16
 )
 
-// observeStall takes note of ticks that were dropped before the one that begins, the last
-// of which began at a time, and tells of a stall that is over.
+// observeStall records ticks that were dropped before the one that begins, and logs a stall that is
+// over. last is the begin of the tick before.
 func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	s := &r.stall
-	if in.Slept > 0 { // Until then nobody missed a tick.
+	if in.Slept > 0 { // No tick was missed until then.
 		last = in.Deadline - r.spec.Rate.Period()*time.Duration(1+in.Dropped)
 	}
 	if s.dropped > 0 && (in.GameTime >= s.until || in.Dropped > 0 && in.GameTime-s.begun.GameTime >= stallLongest) {
@@ -55,7 +55,7 @@ func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	}
 }
 
-// lostInStall takes note of a client whose connection broke during a stall.
+// lostInStall records a client whose connection broke during a stall.
 func (r *Room) lostInStall(c *Client, why *transport.Closed) {
 	s := &r.stall
 	if s.dropped == 0 || why.Code != transport.CodeLost {
@@ -66,7 +66,7 @@ func (r *Room) lostInStall(c *Client, why *transport.Closed) {
 	}
 }
 
-// tellStall writes the line of a stall, and forgets it.
+// tellStall logs a stall and resets it.
 func (r *Room) tellStall() {
 	s := &r.stall
 	if s.dropped == 0 {

@@ -13,30 +13,30 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A room's goroutine may die or hang, and then nobody else would say so: the server that has
-// started it looks at it now and then.
+// A room's goroutine may die or hang without reporting it: the server that has started the room
+// checks it at intervals.
 
-// life is the goroutine of a room, from Start on.
+// life is the state of a room's goroutine, from Start on.
 type life struct {
 	over    atomic.Bool
 	givenUp atomic.Bool // by GiveUp; its goroutine may still hang
 	ended   func(error)
-	stop    func() bool        // ends the watch of the context of Start
-	ctx     context.Context    // ends once the room is told to end
+	stop    func() bool        // ends the watch of Start's context
+	ctx     context.Context    // ends once the room has been told to end
 	end     context.CancelFunc // of ctx
 }
 
-// End is how a room is brought to its end from outside.
+// End describes how the room is ended from outside.
 type End struct {
 	Why   transport.Closed
-	Drain time.Duration // for how long its clients may go on
-	By    time.Duration // when that time is over, on the room's clock; set by Room.End
+	Drain time.Duration // for how long the clients may play on
+	By    time.Duration // end of the drain, on the room's clock; set by Room.End
 }
 
-// Start runs the room on a goroutine of its own, until ctx ends, the room closes itself, or End
-// says so, and then brings it to its end. How that went it tells ended, once, on some goroutine:
-// before the room's own has ended if the room is given up. The end of ctx leaves the clients
-// Config.DrainTimeout, also where a longer drain runs.
+// Start runs the room on a goroutine of its own, until ctx ends, the room closes itself, or End is
+// called; then it closes the room. It calls ended once with the result, on some goroutine: if the
+// room is given up, before the room's goroutine has ended. The end of ctx leaves the clients
+// Config.DrainTimeout, even if a longer drain is running.
 func (r *Room) Start(ctx context.Context, ended func(error)) {
 	r.life.ended = ended
 	r.life.stop = context.AfterFunc(ctx, r.endWithServer)
@@ -46,7 +46,7 @@ func (r *Room) Start(ctx context.Context, ended func(error)) {
 	go r.live(r.life.ctx)
 }
 
-// over says how the room has ended, unless somebody has.
+// over reports the end of the room, once.
 func (r *Room) over(err error) {
 	if r.life.over.CompareAndSwap(false, true) {
 		r.life.stop()
@@ -57,9 +57,9 @@ func (r *Room) over(err error) {
 	}
 }
 
-// End brings a room to its end from outside: it drains, and then its clients are told why. The
-// first call decides the reason. A later one can only shorten the drain. Any goroutine may call it,
-// also before Start.
+// End ends a room from outside: the room drains, and then tells its clients the reason. The first
+// call sets the reason. A later call can only shorten the drain. Any goroutine may call it, also
+// before Start.
 func (r *Room) End(e End) {
 	e.By = r.clock.Now()
 	e.By += min(max(e.Drain, 0), math.MaxInt64-e.By)
@@ -79,16 +79,15 @@ func (r *Room) End(e End) {
 	r.life.end()
 }
 
-// endWithServer ends the room because its server does.
+// endWithServer ends the room because its server ends.
 func (r *Room) endWithServer() {
 	r.End(End{Why: transport.Closed{Code: transport.CodeClosing, Text: "the server is closing"}, Drain: r.cfg.DrainTimeout})
 }
 
-// Ending returns how the room shall be brought to its end from outside; nil if nobody has said so.
-// Any goroutine may ask.
+// Ending returns the End that was set from outside; nil without one. Any goroutine may call it.
 func (r *Room) Ending() *End { return r.end.Load() }
 
-// told is how the room ends if it does not close itself.
+// told returns the End that was set from outside, or that of the server.
 func (r *Room) told() *End {
 	if r.end.Load() == nil {
 		r.endWithServer()
@@ -96,7 +95,7 @@ func (r *Room) told() *End {
 	return r.end.Load()
 }
 
-// EndAdmission refuses whoever comes from now on, and tells the server. Any goroutine may call it.
+// EndAdmission rejects all joins from now on, and tells the server. Any goroutine may call it.
 func (r *Room) EndAdmission(code transport.Code, text string) {
 	r.refuse(code, text)
 	r.cfg.Server.EndAdmission(code, text)
@@ -106,12 +105,12 @@ func (r *Room) refuse(code transport.Code, text string) {
 	r.refusing.CompareAndSwap(nil, &transport.Closed{Code: code, Text: text})
 }
 
-// WatchEvery is after how long the watchdog looks again: ten times within its limit, and once a
-// second at least.
+// WatchEvery returns the interval of the watchdog's checks: a tenth of its limit, and at most a
+// second.
 func WatchEvery(limit time.Duration) time.Duration { return min(limit/10, time.Second) }
 
-// Watch reports a tick or a hook at the end that hangs, and returns the error of one that does.
-// One goroutine calls it, now and then.
+// Watch logs a tick or a closing hook that hangs, and returns the watchdog's error. One goroutine
+// calls it at intervals.
 func (r *Room) Watch() error {
 	if h, hung := r.watchdog.Check(r.clock.Now()); hung {
 		r.metrics.Hangs.Add(1)
@@ -126,11 +125,11 @@ func (r *Room) Watch() error {
 	return r.watchdog.Err()
 }
 
-// GiveUp leaves a room behind that hangs. Its clients are told at once. Work that was given to Go
-// before is finished, for WorkGrace at most; then the room is over, and its name free, so that a
-// successor loads what the room has saved. The goroutine that hangs cannot be stopped. If it ever
-// returns from the game's function it ends without calling another one, and what it asks for until
-// then (work, messages to rooms) is refused.
+// GiveUp abandons a room that hangs. Its clients are told at once. Work that was started with Go is
+// given WorkGrace to finish; then the room is over and its name is free, so that a successor loads
+// the room's saved state. The goroutine that hangs cannot be stopped. If it ever returns from the
+// game's function, it ends without calling another one, and its requests until then (work, messages
+// to rooms) are rejected.
 func (r *Room) GiveUp(err error) {
 	if !r.life.givenUp.CompareAndSwap(false, true) {
 		return
@@ -148,30 +147,30 @@ func (r *Room) GiveUp(err error) {
 	}()
 }
 
-// GivenUp reports whether the room was given up. Any goroutine may ask.
+// GivenUp reports whether the room was given up. Any goroutine may call it.
 func (r *Room) GivenUp() bool { return r.life.givenUp.Load() }
 
-// goOn ends the goroutine of a room that was given up. The room calls it where no function of the
-// game is on the stack.
+// goOn ends the goroutine of a room that was given up. The room calls it only with no function of
+// the game on the stack.
 func (r *Room) goOn() {
 	if r.life.givenUp.Load() {
 		runtime.Goexit()
 	}
 }
 
-// LoopClock is the clock of the room's loop, which reads it after each system: there a room that
-// was given up ends.
+// LoopClock is the clock of the room's loop. The loop reads it after each system, and a room that
+// was given up ends there.
 func (r *Room) LoopClock() time.Duration {
 	r.goOn()
 	return r.clock.Now()
 }
 
-// live runs the room to its end, whatever that is: nothing that the room's
-// goroutine can do, short of crashing the process, keeps it from saying so.
+// live runs the room to its end, and reports that end whatever the room's goroutine does, short of
+// crashing the process.
 func (r *Room) live(ctx context.Context) {
 	err := errGone
 	defer func() {
-		if !r.life.givenUp.Load() { // Else GiveUp says so, once the saves are finished.
+		if !r.life.givenUp.Load() { // Otherwise GiveUp reports the end, after the saves.
 			r.over(err)
 		}
 	}()
@@ -190,12 +189,11 @@ func (r *Room) live(ctx context.Context) {
 	alive = false
 }
 
-// errGone is the error of a room whose goroutine has ended in the midst of its
-// end.
+// errGone is the error of a room whose goroutine has ended while the room was closing.
 var errGone = errors.New("netloop: the room's goroutine was ended by runtime.Goexit while the room was closing")
 
-// died says what ended the room's goroutine: a panic outside of every system, or
-// runtime.Goexit, which is what the FailNow of a test calls.
+// died logs and returns the cause of the goroutine's end: a panic outside of every system, or
+// runtime.Goexit, which FailNow of a test calls.
 func (r *Room) died(panicked any) error {
 	where := r.now.System
 	if panicked != nil {
@@ -208,10 +206,11 @@ func (r *Room) died(panicked any) error {
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
 }
 
-// bury is the end of a room whose goroutine has died: as after the panic of a
-// critical system clients are told and the game saves, whatever state that is.
+// bury closes a room whose goroutine has died: as after the panic of a critical system, clients are
+// told and the game saves its state, whatever its condition.
 func (r *Room) bury() error {
-	_ = r.watchdog.End() // If it hung before it died, that is over.
+	_ = r.watchdog.End() // Forget a hang before the death.
 	r.EndAdmission(transport.CodeInternal, "the server has failed")
-	return r.Finish(transport.CodeInternal, "the server has failed") // Or the rest of it.
+	// Finish continues with the steps that have not begun.
+	return r.Finish(transport.CodeInternal, "the server has failed")
 }

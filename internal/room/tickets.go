@@ -11,18 +11,18 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A ticket is one seat of a room that waits for whoever shows it: so a lobby has places before it
-// sends its players on, and a party gets all or none. It is a secret and the name of its room.
-// What becomes of one:
+// A ticket is one reserved seat of a room for the client that shows it: so a lobby has places
+// before it moves its players, and a party gets all or none. It is a secret and the name of its
+// room. Its states:
 //
 //	reserve ──▶ free ──▶ show ──▶ shown ──▶ sit ──▶ seated ──▶ heard: used up
 //	             │ ▲               │                  │
 //	      expires  └── putBack ────┘    leave ────────┘
 //
-// A client that is seated and has never been heard may not know that it is: its welcome may be
-// lost. Whoever shows the ticket again gets the seat then.
+// A seated client that has never been heard may not know of its seat: its welcome may be lost. The
+// seat is then given to the client that shows the ticket again.
 
-// Reservation is what seats are reserved for.
+// Reservation describes the seats to reserve.
 type Reservation struct {
 	Seats     int
 	TTL       time.Duration
@@ -36,24 +36,24 @@ type ticket struct {
 	until     time.Duration // on the room's clock
 	spectator bool
 	params    []byte
-	shown     bool  // whoever shows it is being admitted
-	seat      *seat // that it has become
+	shown     bool  // a client with it is being admitted
+	seat      *seat // the seat it was redeemed for
 }
 
 // ticketSecret is the length of a ticket's secret.
 const ticketSecret = 16
 
-// ticketMark stands between a ticket's secret and the name of its room.
+// ticketMark separates a ticket's secret from the name of its room.
 const ticketMark = "@"
 
-// TicketRoom returns the name of the room of a ticket; false is for a text that is none.
+// TicketRoom returns the name of the room of a ticket; false if the text is not a ticket.
 func TicketRoom(ticket string) (name string, ok bool) {
 	_, name, ok = strings.Cut(ticket, ticketMark)
 	return name, ok
 }
 
-// Reserve keeps seats for whoever shows one of the tickets that it returns, one for each: all of
-// them, or none. Any goroutine may call it.
+// Reserve reserves seats and returns one ticket for each: for all seats, or none. Any goroutine may
+// call it.
 func (r *Room) Reserve(res Reservation) ([]string, error) {
 	if why := r.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}
@@ -70,14 +70,14 @@ func (r *Room) Reserve(res Reservation) ([]string, error) {
 	return texts, r.seats.reserve(all, r.clock.Now())
 }
 
-// ErrTicket is for every ticket that opens nothing, so that a guess learns nothing.
+// ErrTicket is the error of each invalid ticket, so that a guess reveals nothing.
 var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known, has expired, or was used")
 
-// errShown is for a ticket that is shown again before its first admission has ended, as by a client
-// whose connection has broken meanwhile: it may try again.
+// errShown is the error of a ticket that is shown again before its first admission has ended, as by
+// a client whose connection has broken meanwhile: it may try again.
 var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
 
-// reserve takes seats for tickets, if there are as many.
+// reserve adds tickets, if enough seats are free.
 func (s *seats) reserve(all []*ticket, now time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *seats) expire(now time.Duration) {
 	s.expireLocked(now)
 }
 
-// expireLocked gives the seats back whose tickets have expired. It walks at most once for each
-// time at which one may.
+// expireLocked frees the seats of expired tickets. It walks over all tickets only after the next
+// expiry time has passed.
 func (s *seats) expireLocked(now time.Duration) {
 	if len(s.tickets) == 0 || now < s.expires {
 		return
@@ -119,7 +119,7 @@ func (s *seats) expireLocked(now time.Duration) {
 	next := time.Duration(1<<63 - 1)
 	for _, t := range s.tickets {
 		switch {
-		case t.shown || t.seat != nil: // It is looked at when that is over.
+		case t.shown || t.seat != nil: // freeLocked handles it once that has ended.
 		case t.until <= now:
 			s.dropLocked(t)
 		default:
@@ -129,14 +129,13 @@ func (s *seats) expireLocked(now time.Duration) {
 	s.expires = next
 }
 
-// dropLocked forgets a ticket that is no seat.
+// dropLocked removes a ticket without a seat.
 func (s *seats) dropLocked(t *ticket) {
 	delete(s.tickets, t.id)
 	s.kindLocked(t.spectator).held--
 }
 
-// show finds the ticket that a client shows, and keeps it from all others until its admission has
-// ended.
+// show finds the ticket of a client, and locks it until its admission has ended.
 func (s *seats) show(text string, now time.Duration) (*ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +151,7 @@ func (s *seats) show(text string, now time.Duration) (*ticket, error) {
 	return t, nil
 }
 
-// putBack lets a ticket be shown again whose admission has failed.
+// putBack unlocks a ticket whose admission has failed.
 func (s *seats) putBack(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,7 @@ func (s *seats) freeLocked(t *ticket) {
 	s.changedLocked()
 }
 
-// expiry is when the next ticket expires, or the end of time.
+// expiry returns the time at which the next ticket expires, the maximum without any.
 func (s *seats) expiry() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,19 +177,19 @@ func (s *seats) expiry() time.Duration {
 	return s.expires
 }
 
-// redeemsLocked reports whether a ticket is a place that is still held; nil is none.
+// redeemsLocked reports whether a ticket is valid and has no seat yet; nil is no ticket.
 func (s *seats) redeemsLocked(t *ticket) bool {
 	return t != nil && s.tickets[t.id] == t && t.seat == nil
 }
 
-// seatLocked makes a ticket a seat.
+// seatLocked redeems a ticket for a seat.
 func (s *seats) seatLocked(t *ticket, at *seat) {
 	s.kindLocked(t.spectator).held--
 	t.seat, at.ticket = at, t
 }
 
-// returnLocked gives a ticket back whose client has left before anything was heard of it: it may
-// not know that it had come in.
+// returnLocked restores the ticket of a client that has left before any packet of it arrived: the
+// client may not know that it had joined.
 func (s *seats) returnLocked(at *seat) {
 	t := at.ticket
 	if t == nil {
@@ -201,7 +200,7 @@ func (s *seats) returnLocked(at *seat) {
 	s.freeLocked(t)
 }
 
-// usedLocked forgets the ticket of a client that has been heard.
+// usedLocked removes the ticket of a client that has been heard.
 func (s *seats) usedLocked(at *seat) {
 	if at.ticket != nil {
 		delete(s.tickets, at.ticket.id)

@@ -8,53 +8,53 @@ import (
 	"github.com/netloop/netloop/internal/netvar"
 )
 
-// With each input comes the view of its client: the two snapshots between which the player saw the
-// world, who aimed at what was there. The game looks at the same moment in its objects' history. A
-// client may say anything, and would like best to aim at the past, where it knows how others have
-// moved. So a view counts as far as it can be true, and what is beyond becomes the nearest that
-// can:
+// Each input carries the view of its client: the two snapshots between which the player saw the
+// world, at which it aimed. The game looks up the same moment in its objects' history. A client may
+// send any view, and would gain most from the past, where it knows how others have moved. So a view
+// is accepted as far as it is plausible, and otherwise clamped to the nearest plausible one:
 //
 //	unseen   one of the snapshots has not been acknowledged      the newest whole one before it
-//	apart    the client has a whole one between the two          that neighbour, at the same time
-//	old      further back than Spec.MaxRewind and the way        as far back as may be
-//	jumped   further from where its views have been than a       as far as may be
-//	         client's clock and its jumps take it
+//	apart    the client has a whole snapshot between the two     that neighbour, at the same time
+//	old      further back than Spec.MaxRewind and the way        the limit
+//	jumped   further from its recent views than a client's       the limit
+//	         clock and its jumps explain
 //
-// An honest client acknowledges what it shows in the datagram of the input, at the latest, so
-// nothing of this depends on how long anything takes but the third.
+// An honest client acknowledges the snapshots it shows in the datagram of the input, at the latest,
+// so only the third check depends on time taken.
 
-// sight is what a room knows of what a client sees. It belongs to the room's goroutine.
+// sight is the checked view of a client. It belongs to the room's goroutine.
 type sight struct {
 	known   bool
-	view    netvar.Moment // when it made the input that ran last; zero is unknown
-	back    time.Duration // how far that lay before the input's step
+	view    netvar.Moment // at the input that ran last; zero: unknown
+	back    time.Duration // its distance to the input's step
 	clamped uint64
 
-	// Where the views of the last time are: how far back, the game time of the step for which that
-	// was found, and what is left for jumps.
+	// The recent views: their distance from the steps, the game time of the step for which it was
+	// last updated, and the remaining allowance for jumps.
 	mid    time.Duration
 	judged time.Duration
 	saved  time.Duration
 
 	heard bool
-	early time.Duration // before their steps inputs come, smoothed
+	early time.Duration // smoothed time by which inputs arrive before their steps
 }
 
-// Bounds of how the view of a client moves against the game time of its inputs' steps.
+// Bounds of how a client's view moves against the game time of its inputs' steps.
 const (
-	// viewSlew is how slowly it drifts, one part of so many: a client changes its delay by a
-	// twentieth of the time at most, and its lead by a hundredth.
+	// viewSlew limits its drift to one part in so many: a client changes its delay by a twentieth
+	// of the time at most, and its lead by a hundredth.
 	viewSlew = 16
-	// viewBand is how far it strays from there, to either side: inputs of one frame share one view,
-	// and a frame that waits for a snapshot shows the one before.
+	// viewBand is the tolerance to either side: inputs of one frame share one view, and a frame
+	// that waits for a snapshot shows the one before.
 	viewBand = 50 * time.Millisecond
-	// What is further costs, and comes back by one part of so many of the time: an eighth of a
-	// second in each. A client may save up for the time that its clocks take to find a new route.
+	// Distances beyond viewBand use up an allowance, which is refilled by one part in jumpShare of
+	// the time, an eighth of a second per second, up to maxJump. The maximum covers a client whose
+	// clock adapts to a new route.
 	jumpShare = 8
 	maxJump   = 250 * time.Millisecond
 )
 
-// clampReason says why a view counts as another.
+// clampReason is the reason why a view was clamped.
 type clampReason uint8
 
 const (
@@ -68,17 +68,17 @@ const (
 
 var clampNames = [clampReasons]string{"as_sent", "unseen", "apart", "old", "jumped"}
 
-// View returns what the client saw when it made the input that ran last. The zero Moment is
+// View returns the moment that the client saw at the input that ran last. The zero Moment is
 // unknown.
 func (c *Client) View() netvar.Moment { return c.sight.view }
 
-// SightStats returns how far before its step that was, and how many views have been clamped.
+// SightStats returns the distance of the last view from its step, and the number of clamped views.
 func (c *Client) SightStats() (back time.Duration, clamped uint64) {
 	return c.sight.back, c.sight.clamped
 }
 
-// arrived takes how long before its step an input came. What came late, as the first ones do until
-// the client's clock leads, has not waited.
+// arrived records how long before its step an input arrived. A late input counts as 0, as do the
+// first ones until the client's clock leads.
 func (s *sight) arrived(early time.Duration) {
 	early = max(early, 0)
 	if !s.heard {
@@ -87,8 +87,8 @@ func (s *sight) arrived(early time.Duration) {
 	s.early += (early - s.early) / 16
 }
 
-// look finds what a client saw who made the input that runs now. Without one, or without what
-// it saw, time has gone on for it as for everybody.
+// look sets the client's view for the input that runs now. Without an input, or without its view,
+// the last view moves on with time.
 func (c *Client) look() {
 	s, r := &c.sight, c.room
 	if r.spec.MaxRewind <= 0 {
@@ -104,7 +104,7 @@ func (c *Client) look() {
 	}
 }
 
-// judge takes a view for what it may be.
+// judge accepts or clamps a view.
 func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 	r, why := c.room, asSent
 	switch {
@@ -134,13 +134,13 @@ func (s *sight) judge(c *Client, v netvar.Moment, now time.Duration) {
 	}
 }
 
-// way is how long before its step an input was made, as far as that counts: half a round trip
-// before it came.
+// way returns how long before its step an input was made, within MaxRewind: half a round trip
+// before its arrival.
 func (c *Client) way() time.Duration {
 	return min(c.link.SRTT/2+c.sight.early, c.room.spec.MaxRewind)
 }
 
-// follow reports whether a view may lie so far back, and how far it may.
+// follow reports whether a view may be so far back, and returns the accepted distance.
 func (s *sight) follow(now, back time.Duration) (to time.Duration, ok bool) {
 	if !s.known {
 		s.known, s.mid, s.judged, s.saved = true, back, now, maxJump
@@ -165,8 +165,8 @@ func (s *sight) follow(now, back time.Duration) (to time.Duration, ok bool) {
 	return s.mid + viewBand, paid == over
 }
 
-// around returns the moment at a game time between two snapshots that the client has whole, next
-// to each other; the nearest one, if there is none on one side, and the zero Moment without any.
+// around returns the moment at a game time between two adjacent snapshots that the client has
+// whole; the nearest snapshot if one side has none, and the zero Moment without any.
 func (c *Client) around(at time.Duration) netvar.Moment {
 	from, to := c.peer.Around(c.room.Timeline().TickAt(at))
 	switch {
@@ -191,8 +191,8 @@ type tickTime struct {
 	at   time.Duration
 }
 
-// timeOf returns the game time of a tick. The views of all clients are of the same few, and it
-// takes a division to find out.
+// timeOf returns the game time of a tick. It caches results, because the views of all clients use
+// the same few ticks and the conversion takes a division.
 func (r *Room) timeOf(tick uint64) time.Duration {
 	k := &r.inputs.times[tick%netvar.Horizon]
 	if k.tick != tick {

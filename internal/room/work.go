@@ -13,36 +13,36 @@ import (
 	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
-// What other goroutines bring in: the results of the game's own work, and posted messages.
+// Results of the game's work on other goroutines, and posted messages.
 
 // Work is a piece of the game's work on another goroutine.
 type Work struct {
-	// New makes what the result goes into: a pointer to a value that a recording can keep.
+	// New allocates the result: a pointer to a value that a recording can store.
 	New func() any
-	// Do does the work on a goroutine of its own, and fills in the result.
+	// Do runs on a goroutine of its own and fills in the result.
 	Do func(ctx context.Context, result any) error
-	// Then hands the result to the game, in EarlyUpdate of a later tick.
+	// Then passes the result to the game, in EarlyUpdate of a later tick.
 	Then func(result any, err error)
 }
 
-// async is the work that a room has under way on other goroutines.
+// async is the room's running work on other goroutines, with its results.
 type async struct {
 	mu      sync.Mutex
-	done    []result        // in the order in which they came; under mu
-	running map[uint64]Work // that has a goroutine, by its number; under mu
-	changed chan struct{}   // closed at the next result; nil: nobody waits for one; under mu
-	closed  bool            // nothing more is begun, and no result taken; under mu
-	spare   []result        // the room's
-	pending int             // the room's
-	started uint64          // the room's: numbers the work
+	done    []result        // in the order of arrival; under mu
+	running map[uint64]Work // work with a goroutine, by its number; under mu
+	changed chan struct{}   // closed at the next result; nil: no goroutine waits for one; under mu
+	closed  bool            // no new work is started and no result is accepted; under mu
+	spare   []result        // belongs to the room's goroutine
+	pending int             // belongs to the room's goroutine
+	started uint64          // numbers the work; belongs to the room's goroutine
 
-	// recorded, in a replay, has the work whose results a recording holds, by its number:
-	// nothing is done again.
+	// recorded is set in a replay: work whose results are in the recording, by its number. A replay
+	// runs no work.
 	recorded map[uint64]Work
-	streams  map[uint64]*Stream // by its number; a replay looks for them
+	streams  map[uint64]*Stream // by number; a replay looks them up
 }
 
-// Stream is work of another goroutine that has results again and again.
+// Stream is work on another goroutine that yields many results.
 type Stream struct {
 	r       *Room
 	number  uint64
@@ -50,31 +50,31 @@ type Stream struct {
 	waiting atomic.Bool // a result waits for its tick
 }
 
-// result is what a piece of work came to.
+// result is the outcome of a piece of work.
 type result struct {
 	work  uint64 // its number, from 1
 	value any    // made by Work.New
 	err   error
 	then  func(any, error)
-	of    *Stream // nil: it is the only one
+	of    *Stream // nil: the only result of its work
 }
 
-// take empties the list of results. What it returns is valid until the next call.
+// take empties the list of results. The returned slice is valid until the next call.
 func (a *async) take() []result {
-	clear(a.spare) // Let go of the values.
+	clear(a.spare) // Release the values.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.done, a.spare = a.spare[:0], a.done
 	return a.spare
 }
 
-// maxAsync is how much work of a room may be under way at once: each is a
-// goroutine and, mostly, a connection to something.
+// maxAsync limits the work of a room that may run at once: each piece is a goroutine and, mostly, a
+// connection to another system.
 const maxAsync = 1024
 
 var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
 
-// Go does a piece of work on another goroutine. It reports false if too many are under way.
+// Go runs a piece of work on another goroutine. It reports false if too many are running.
 func (r *Room) Go(w Work) bool {
 	a := &r.async
 	if a.pending >= maxAsync {
@@ -86,16 +86,16 @@ func (r *Room) Go(w Work) bool {
 		return true
 	}
 	switch {
-	case !r.begins(number, w): // Nobody takes the result.
+	case !r.begins(number, w): // The room has ended or was given up: the result is dropped.
 		r.metrics.Drops.Add(1, "async", "room_gone")
 		return true
-	case r.ctx.Err() != nil: // The room ends, and the time for its work is over.
+	case r.ctx.Err() != nil: // The room ends, and the time for its work has expired.
 		a.finish(result{number, w.New(), r.ctx.Err(), w.Then, nil})
 		return true
 	}
 	go func() {
 		v := w.New()
-		err := errGoexit // Work that calls runtime.Goexit gets no further than its call.
+		err := errGoexit // Remains the error if the work calls runtime.Goexit.
 		defer func() {
 			a.finish(result{number, v, err, w.Then, nil})
 			r.rouse()
@@ -105,7 +105,7 @@ func (r *Room) Go(w Work) bool {
 	return true
 }
 
-// expect numbers a piece of work that is under way from now on.
+// expect counts a piece of work as running and numbers it.
 func (a *async) expect(w Work) uint64 {
 	a.pending++
 	a.started++
@@ -115,7 +115,7 @@ func (a *async) expect(w Work) uint64 {
 	return a.started
 }
 
-// begins notes that work gets a goroutine. It reports false once the room has ended or was given
+// begins records that work gets a goroutine. It reports false once the room has ended or was given
 // up.
 func (r *Room) begins(number uint64, w Work) bool {
 	a := &r.async
@@ -131,7 +131,7 @@ func (r *Room) begins(number uint64, w Work) bool {
 	return true
 }
 
-// finish hands over what a piece of work came to. Any goroutine may call it.
+// finish stores the result of a piece of work. Any goroutine may call it.
 func (a *async) finish(res result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,8 +146,8 @@ func (a *async) finish(res result) {
 	}
 }
 
-// next returns a channel that is closed when a result waits to be taken, and whether there is
-// nothing to wait for: no result, and no work with a goroutine.
+// next returns a channel that is closed when a result can be taken. idle reports that there is
+// neither a result nor work with a goroutine.
 func (a *async) next() (came <-chan struct{}, idle bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +181,7 @@ func (a *async) busy() <-chan struct{} {
 	return a.changedLocked()
 }
 
-// quiet waits until no work has a goroutine, for a time at most. Any goroutine may call it.
+// quiet waits until no work has a goroutine, but not longer than limit. Any goroutine may call it.
 func (a *async) quiet(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -198,8 +198,8 @@ func (a *async) quiet(limit time.Duration) {
 	}
 }
 
-// close refuses all work and results from now on. It returns results for the work that still runs,
-// in the order in which it was asked for.
+// close rejects all work and results from now on. It returns results for the running work, ordered
+// by number.
 func (a *async) close() (left []result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,8 +212,8 @@ func (a *async) close() (left []result) {
 	return left
 }
 
-// Stream begins work that has results again and again, which whoever does it pushes. It counts
-// among no work that is under way, and nobody waits for it. Of the work New and Then count.
+// Stream registers work that pushes many results. It is not counted as running work, and the end of
+// the room does not wait for it. Only New and Then of w are used.
 func (r *Room) Stream(w Work) *Stream {
 	a := &r.async
 	a.started++
@@ -225,8 +225,8 @@ func (r *Room) Stream(w Work) *Stream {
 	return s
 }
 
-// Push hands a result over, which is what New returns. It reports false while the one before still
-// waits for its tick, or the room has ended. Any goroutine may call it.
+// Push stores a result, a value as returned by New. It reports false while the result before still
+// waits for its tick, and after the room has ended. Any goroutine may call it.
 func (s *Stream) Push(value any) bool {
 	if s.r.ctx.Err() != nil || !s.waiting.CompareAndSwap(false, true) {
 		return false
@@ -236,16 +236,16 @@ func (s *Stream) Push(value any) bool {
 	return true
 }
 
-// Ready reports whether Push would hand over a result. Any goroutine may ask.
+// Ready reports whether Push would accept a result. Any goroutine may call it.
 func (s *Stream) Ready() bool { return s.r.ctx.Err() == nil && !s.waiting.Load() }
 
-// asked reports whether a piece of work has a result to come, in a replay.
+// asked reports whether a replay expects a result of a piece of work.
 func (a *async) asked(number uint64) bool {
 	_, once := a.recorded[number]
 	return once || a.streams[number] != nil
 }
 
-// replayed makes the result of a piece of work from its record.
+// replayed decodes the result of a piece of work from its record.
 func (a *async) replayed(rec *recording.Result, failed error) (result, error) {
 	w, s := a.recorded[rec.Work], a.streams[rec.Work]
 	if s != nil {
@@ -263,8 +263,7 @@ func (a *async) some() bool {
 	return len(a.done) > 0
 }
 
-// Settle waits until all work is done, and puts its results in the order in which
-// it was asked for.
+// Settle waits until all work is done, and sorts its results by the number of the work.
 func (r *Room) Settle() {
 	a := &r.async
 	for c := a.busy(); c != nil; c = a.busy() {
@@ -275,7 +274,7 @@ func (r *Room) Settle() {
 	slices.SortFunc(a.done, func(x, y result) int { return cmp.Compare(x.work, y.work) })
 }
 
-// takeResults hands the results that have come to the game.
+// takeResults passes finished results to the game.
 func (r *Room) takeResults() {
 	for _, res := range r.feed.results() {
 		r.takeResult(&res)
@@ -289,19 +288,19 @@ func (r *Room) takeResult(res *result) {
 	} else {
 		r.async.pending--
 	}
-	// The log knows.
+	// Call has logged the error.
 	_ = r.Call("Go", func() error { res.then(res.value, res.err); return nil })
 }
 
-// posts bounds what Post hands over from other goroutines, and what other rooms send.
+// posts queues messages of Post and of other rooms, within limits.
 type posts struct {
 	mu      sync.Mutex
 	items   []rpcqueue.Item // under mu
-	letters int             // of them, under mu
-	bytes   int             // of the letters, encoded; under mu
-	each    map[string]int  // letters by the room that has sent them; under mu
+	letters int             // messages of other rooms among items; under mu
+	bytes   int             // encoded size of these; under mu
+	each    map[string]int  // their number by sending room; under mu
 	closed  bool            // under mu
-	spare   []rpcqueue.Item // the room's
+	spare   []rpcqueue.Item // belongs to the room's goroutine
 }
 
 const maxPosts = 1024 // a burst of ten seconds at 100 a second
@@ -312,8 +311,7 @@ var (
 	ErrEnded = errors.New("netloop: the room has ended")
 )
 
-// Post queues a message of the server's own for one of the next ticks. Any goroutine may call
-// it.
+// Post queues a message of the server itself for one of the next ticks. Any goroutine may call it.
 func (r *Room) Post(it rpcqueue.Item) error {
 	err := r.Receive(it)
 	switch {
@@ -325,7 +323,7 @@ func (r *Room) Post(it rpcqueue.Item) error {
 	return err
 }
 
-// Receive is Post for the message of another room, which counts it if it is not taken.
+// Receive is Post for a message of another room, which counts a rejected message itself.
 func (r *Room) Receive(it rpcqueue.Item) error {
 	err := r.queued.add(it)
 	if err == nil {
@@ -334,7 +332,7 @@ func (r *Room) Receive(it rpcqueue.Item) error {
 	return err
 }
 
-// add queues a message, if there is room for one of its kind.
+// add queues a message, if the limit of its kind permits.
 func (p *posts) add(it rpcqueue.Item) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,9 +356,9 @@ func (p *posts) add(it rpcqueue.Item) error {
 	return nil
 }
 
-// take empties the queue. What it returns is valid until the next call.
+// take empties the queue. The returned slice is valid until the next call.
 func (p *posts) take() []rpcqueue.Item {
-	clear(p.spare) // Let go of the messages.
+	clear(p.spare) // Release the messages.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items, p.spare = p.spare[:0], p.items
@@ -369,14 +367,14 @@ func (p *posts) take() []rpcqueue.Item {
 	return p.spare
 }
 
-// some reports whether anything waits. Any goroutine may call it.
+// some reports whether a message waits. Any goroutine may call it.
 func (p *posts) some() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.items) > 0
 }
 
-// close returns what waits, and refuses what comes later: no tick will take it.
+// close returns the waiting messages, and rejects later ones: no tick would take them.
 func (p *posts) close() (dropped []rpcqueue.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +383,7 @@ func (p *posts) close() (dropped []rpcqueue.Item) {
 	return dropped
 }
 
-// closePosts loses what waits for a tick, because there will be none. Any goroutine may call it.
+// closePosts drops the waiting messages, because no tick follows. Any goroutine may call it.
 func (r *Room) closePosts() {
 	for _, it := range r.queued.close() {
 		if l := letterOf(&it); l != nil {
@@ -396,7 +394,7 @@ func (r *Room) closePosts() {
 	}
 }
 
-// takePosts queues what other goroutines posted.
+// takePosts queues messages that other goroutines have posted.
 func (r *Room) takePosts() {
 	for _, it := range r.feed.posts() {
 		r.stir()
