@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// BoardGap is the least time between two lists of a board: whoever reads or watches sees what was
-// posted so much later at most.
+// BoardGap is the minimum time between two lists of a board: readers and watchers see an entry with
+// at most this delay.
 const BoardGap = 50 * time.Millisecond
 
-// Board is what rooms post of themselves for others to find: entries by the numbers of the rooms,
-// which nobody changes once they are posted. Readers get a list of all as they were at one moment,
-// made anew at most once in each BoardGap, so that reading costs no room anything. Any goroutine
-// may use it.
+// Board holds the entries that rooms post about themselves: by the numbers of the rooms, and
+// immutable once posted. Readers get a list of all entries at one moment, built at most once in
+// each BoardGap, so that a read costs no room any time. Any goroutine may use it.
 type Board[E any] struct {
-	list atomic.Pointer[[]Posted[E]] // in the order of the numbers; nobody changes one
+	list atomic.Pointer[[]Posted[E]] // in the order of the numbers; a list is immutable
 
 	mu      sync.Mutex
-	changed map[uint64]*E // since the list was made; nil takes an entry out
+	changed map[uint64]*E // since the list was built; nil removes an entry
 	made    time.Duration
-	ever    bool // a list was made
+	ever    bool // a list was built
 
 	watches  []*Watch[E]
-	watched  atomic.Bool   // there are some
+	watched  atomic.Bool   // a watch exists
 	woken    chan struct{} // of size 1: something has changed since Tell
-	telling  sync.Mutex    // one tells at a time
+	telling  sync.Mutex    // held by the goroutine that tells
 	told     time.Duration // under telling
 	toldEver bool
 }
@@ -38,20 +37,20 @@ type Posted[E any] struct {
 	Entry  *E
 }
 
-// Watch is somebody who is told of changes.
+// Watch is a registered watcher of changes.
 type Watch[E any] struct {
 	seen []Posted[E]
 	tell func(was, is []Posted[E]) bool
 }
 
-// NewBoard makes an empty board.
+// NewBoard returns an empty board.
 func NewBoard[E any]() *Board[E] {
 	b := &Board[E]{changed: map[uint64]*E{}, woken: make(chan struct{}, 1)}
 	b.list.Store(new([]Posted[E]))
 	return b
 }
 
-// Post puts up the entry of a room, instead of the one that it had; nil takes that down.
+// Post replaces the entry of a room; nil removes it.
 func (b *Board[E]) Post(number uint64, e *E) {
 	b.mu.Lock()
 	b.changed[number] = e
@@ -73,7 +72,7 @@ func (b *Board[E]) List(now time.Duration) []Posted[E] {
 	return *b.list.Load()
 }
 
-// nextLocked makes a list of the one before and what has changed.
+// nextLocked builds a list from the one before and the changes.
 func (b *Board[E]) nextLocked(was []Posted[E]) []Posted[E] {
 	next := append(make([]Posted[E], 0, len(was)+len(b.changed)), was...)
 	var added []Posted[E]
@@ -98,8 +97,8 @@ func (b *Board[E]) nextLocked(was []Posted[E]) []Posted[E] {
 	return next
 }
 
-// Watch lets Tell call tell with the list that it was called with last and the newest one, where
-// they differ; at first with an empty one. It is asked again later if it reports false.
+// Watch registers tell: Tell calls it with the list of its last accepted call and the newest one,
+// if they differ; at first with an empty list. If tell returns false, it is called again later.
 func (b *Board[E]) Watch(tell func(was, is []Posted[E]) bool) *Watch[E] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +117,7 @@ func (b *Board[E]) Unwatch(w *Watch[E]) {
 	b.watched.Store(len(b.watches) > 0)
 }
 
-// Woken returns what can be received from when there may be something to tell.
+// Woken returns a channel that is ready after a change.
 func (b *Board[E]) Woken() <-chan struct{} { return b.woken }
 
 // Wake makes Woken ready.
@@ -129,8 +128,8 @@ func (b *Board[E]) Wake() {
 	}
 }
 
-// Tell tells those who watch what has changed. It reports false if not all could be told all:
-// because the list is too young, or because somebody is not ready.
+// Tell reports changes to all watchers. It returns false if some could not be reported: because the
+// last report is too recent, or because a watcher was not ready.
 func (b *Board[E]) Tell(now time.Duration) (all bool) {
 	b.telling.Lock()
 	defer b.telling.Unlock()
@@ -155,13 +154,13 @@ func (b *Board[E]) Tell(now time.Duration) (all bool) {
 	return all
 }
 
-// same reports whether two are one list.
+// same reports whether a and b are the same list.
 func same[E any](a, b []Posted[E]) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Compare calls fn with what differs between two lists, in the order of the numbers. What was not
-// there, or is not any more, is nil.
+// Compare calls fn with the differences between two lists, in the order of the numbers. A missing
+// entry is nil.
 func Compare[E any](was, is []Posted[E], fn func(was, is *E)) {
 	for len(was) > 0 || len(is) > 0 {
 		switch {

@@ -2,11 +2,11 @@
 //
 // The flow:
 //
-//	who opens a room     Reserve(name) ── the game fills it ──▶ Place.Fill(room), or Place.GiveUp
-//	who comes in         Find(ctx, name): waits for one that is being filled
-//	who looks on         Get(name); All(): a list that nobody changes any more
+//	opening a room       Reserve(name) ── the game fills it ──▶ Place.Fill(room), or Place.GiveUp
+//	joining a room       Find(ctx, name): waits for a room that is being filled
+//	reading              Get(name); All(): an immutable list
 //	an operator          Query.Select: a page of Rows
-//	what a room posts    Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell, who watches
+//	a room's entry       Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell, the watchers
 //	the end of a room    Leave(name)
 //	the end of a server  Close(), Wait()
 //
@@ -29,7 +29,7 @@ var (
 	ErrClosed = errors.New("netloop: the server is closing")
 )
 
-// Hall holds rooms of type R by their names.
+// Hall is the directory of rooms of type R by their names.
 type Hall[R any] struct {
 	most   int
 	ended  chan struct{} // closed once no room is open, after Close
@@ -37,32 +37,32 @@ type Hall[R any] struct {
 
 	mu     sync.Mutex
 	places map[string]*Place[R]
-	codes  map[string]*Place[R] // of those that have a second name
-	count  uint64               // places that were ever taken: they number them
-	list   []R                  // of All; nil once it has changed
+	codes  map[string]*Place[R] // of places with a second name
+	count  uint64               // places ever reserved: it numbers them
+	list   []R                  // result of All; nil after a change
 	closed bool
 }
 
-// Place is a name that is taken: by a room, or by one that is being filled.
+// Place is a taken name: of a room, or of a room that is being filled.
 type Place[R any] struct {
 	hall   *Hall[R]
 	name   string
 	code   string        // its second name; empty is none
 	number uint64        // in the order of opening
-	filled chan struct{} // closed when it is known what has become of it
-	open   bool          // there is a room; written before filled is closed
+	filled chan struct{} // closed once the room is open or given up
+	open   bool          // the room is open; written before filled is closed
 	room   R
 }
 
-// New makes a hall for so many rooms.
+// New returns a directory for at most most rooms.
 func New[R any](most int) *Hall[R] {
 	return &Hall[R]{
 		most: most, ended: make(chan struct{}), opened: make(chan struct{}), places: map[string]*Place[R]{}, codes: map[string]*Place[R]{},
 	}
 }
 
-// Reserve takes a name for a room that is about to be filled, and a code, unless that is empty, by
-// which it is found as well. Fill or GiveUp follows.
+// Reserve takes a name for a room that is about to be filled, and a code as its second name, unless
+// that is empty. Fill or GiveUp must follow.
 func (h *Hall[R]) Reserve(name, code string) (*Place[R], error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,10 +85,10 @@ func (h *Hall[R]) Reserve(name, code string) (*Place[R], error) {
 	return p, nil
 }
 
-// Number counts the places that the hall has had, this one included.
+// Number returns the number of places reserved so far, including this one.
 func (p *Place[R]) Number() uint64 { return p.number }
 
-// Fill says that the room is open.
+// Fill adds the open room.
 func (p *Place[R]) Fill(room R) {
 	p.hall.mu.Lock()
 	defer p.hall.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *Place[R]) Fill(room R) {
 	close(p.filled)
 }
 
-// GiveUp says that there will be no room.
+// GiveUp frees the name of a room that could not be filled.
 func (p *Place[R]) GiveUp() {
 	p.hall.mu.Lock()
 	defer p.hall.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *Place[R]) GiveUp() {
 	p.hall.leaveLocked(p.name)
 }
 
-// Leave takes out a room that has ended: its name is free.
+// Leave removes a room that has ended: its name is free.
 func (h *Hall[R]) Leave(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +118,7 @@ func (h *Hall[R]) leaveLocked(name string) {
 	h.endLocked()
 }
 
-// endLocked says so if no room is open any more, or no name is taken, after Close.
+// endLocked closes ended if no room is open any more, and opened if no name is taken, after Close.
 func (h *Hall[R]) endLocked() {
 	if !h.closed {
 		return
@@ -137,7 +137,7 @@ func (h *Hall[R]) endLocked() {
 	}
 }
 
-// closeOnce closes a channel unless it is closed. Nobody sends on it.
+// closeOnce closes a channel unless it is closed. No goroutine sends on it.
 func closeOnce(c chan struct{}) {
 	select {
 	case <-c:
@@ -146,7 +146,7 @@ func closeOnce(c chan struct{}) {
 	}
 }
 
-// Find returns the room of a name. It waits for one that is being filled, until ctx ends.
+// Find returns the room of a name. It waits for a room that is being filled, until ctx ends.
 func (h *Hall[R]) Find(ctx context.Context, name string) (room R, ok bool) {
 	h.mu.Lock()
 	p := h.places[name]
@@ -162,14 +162,14 @@ func (h *Hall[R]) FindCode(ctx context.Context, code string) (room R, ok bool) {
 	return p.await(ctx)
 }
 
-// await waits until it is known what has become of a place; nil is none.
+// await waits until a place is filled or given up; nil is no place.
 func (p *Place[R]) await(ctx context.Context) (room R, ok bool) {
 	if p == nil {
 		return room, false
 	}
 	select {
 	case <-p.filled:
-		return p.room, p.open // Also for somebody whose time is over.
+		return p.room, p.open // Also if ctx has ended.
 	default:
 	}
 	select {
@@ -180,7 +180,7 @@ func (p *Place[R]) await(ctx context.Context) (room R, ok bool) {
 	}
 }
 
-// Get returns the room of a name that is open.
+// Get returns the open room of a name.
 func (h *Hall[R]) Get(name string) (room R, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,7 +191,7 @@ func (h *Hall[R]) Get(name string) (room R, ok bool) {
 	return p.room, true
 }
 
-// All returns the rooms that are open, in the order of opening. Nobody may change the list.
+// All returns the open rooms, in the order of opening. Callers must not change the list.
 func (h *Hall[R]) All() []R {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,7 +219,7 @@ func (h *Hall[R]) Len() int {
 	return len(h.places)
 }
 
-// Close lets nobody reserve any more.
+// Close rejects all reservations from now on.
 func (h *Hall[R]) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,8 +227,9 @@ func (h *Hall[R]) Close() {
 	h.endLocked()
 }
 
-// Wait returns when no room is open any more, after Close. One that is being filled may still come.
+// Wait returns once no room is open any more, after Close. A room that is being filled may still
+// open.
 func (h *Hall[R]) Wait() { <-h.ended }
 
-// Opened is closed when no room is being filled either.
+// Opened returns a channel that is closed once no room is being filled either.
 func (h *Hall[R]) Opened() <-chan struct{} { return h.opened }

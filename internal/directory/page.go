@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Row is one room as operators see it, at /rooms of the admin listener.
+// Row describes one room for operators, at /rooms of the admin listener.
 type Row struct {
 	Name    string  `json:"name"`
 	Kind    string  `json:"kind"`
 	State   string  `json:"state"`   // open, closing or hung
-	Clients int     `json:"clients"` // that have joined
-	Seats   int     `json:"seats"`   // taken: by them and by those on their way in
+	Clients int     `json:"clients"` // clients that have joined
+	Seats   int     `json:"seats"`   // seats taken by these and by clients being admitted
 	Max     int     `json:"max"`
 	Rate    float64 `json:"rate_hz"`
 	// Of the room's ticks since it was opened. The times are rounded up by a fifth at most.
@@ -33,14 +33,14 @@ type Row struct {
 // The states of a room.
 const (
 	StateOpen    = "open"
-	StateClosing = "closing" // nobody else comes in
-	StateHung    = "hung"    // the watchdog has found that a tick does not end
+	StateClosing = "closing" // no client is admitted
+	StateHung    = "hung"    // the watchdog has reported a tick that does not end
 )
 
 // Page is a part of the list of rooms.
 type Page struct {
 	Rooms  []Row `json:"rooms"`
-	Total  int   `json:"total"` // rooms that were asked for, on all pages
+	Total  int   `json:"total"` // matching rooms, on all pages
 	Offset int   `json:"offset"`
 	// Next is the offset of the next page, 0 after the last.
 	Next int `json:"next"`
@@ -52,9 +52,9 @@ const (
 	MaxRows     = 1000
 )
 
-// orders are what rows may be sorted by: names from a to z, numbers from the largest.
+// orders are the sort orders of rows: names from a to z, numbers from the largest.
 var orders = map[string]func(a, b *Row) int{
-	"opened":   func(_, _ *Row) int { return 0 }, // as they come
+	"opened":   func(_, _ *Row) int { return 0 }, // in the given order
 	"name":     func(a, b *Row) int { return cmp.Compare(a.Name, b.Name) },
 	"kind":     func(a, b *Row) int { return cmp.Compare(a.Kind, b.Kind) },
 	"clients":  func(a, b *Row) int { return cmp.Compare(b.Clients, a.Clients) },
@@ -66,15 +66,15 @@ var orders = map[string]func(a, b *Row) int{
 	"age":      func(a, b *Row) int { return cmp.Compare(b.Age, a.Age) },
 }
 
-// Query is what part of the list somebody asks for.
+// Query selects a part of the list.
 type Query struct {
 	Kind          string // the rooms of one kind
-	OfKind        bool   // Kind counts
+	OfKind        bool   // filter by Kind
 	Sort          string // a key of orders
 	Offset, Limit int
 }
 
-// ParseQuery reads a question of the admin listener. The error says what can be asked.
+// ParseQuery parses a query of the admin listener. The error names the permitted values.
 func ParseQuery(v url.Values) (q Query, err error) {
 	q = Query{Kind: v.Get("kind"), OfKind: v.Has("kind"), Sort: v.Get("sort"), Limit: DefaultRows}
 	if q.Sort == "" {
@@ -96,7 +96,7 @@ func ParseQuery(v url.Values) (q Query, err error) {
 	return q, nil
 }
 
-// Select makes the page of a list, which it keeps the order of where rows are equal.
+// Select returns the page of a list. It keeps the order of equal rows.
 func (q Query) Select(rows []Row) Page {
 	if q.OfKind {
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Kind != q.Kind })

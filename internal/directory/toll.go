@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// The price of rooms that clients let the game make, and of tickets that open nothing: a site (a
-// household or a machine) may have RoomBurst of them at once, and then one more in each RoomGap.
+// The limit on rooms that clients make the game open, and on tickets that are invalid: a site (a
+// household or a machine) may use RoomBurst of them at once, and then one more in each RoomGap.
 const (
 	RoomBurst = 32
 	RoomGap   = time.Second
-	MaxSites  = 4096 // that are remembered; those beyond wait until one of them may have all again
+	// limit of stored sites; further sites wait until one of them has its full burst again
+	MaxSites = 4096
 )
 
-// Toll is what sites have used of what they may. Any goroutine may use it.
+// Toll stores how much of the limit sites have used. Any goroutine may use it.
 type Toll[S comparable] struct {
 	mu   sync.Mutex
-	paid map[S]time.Duration // until when what a site has used is not all given back
+	paid map[S]time.Duration // when the site has its full burst again
 }
 
-// Pay charges a site for one of them, and reports false if it has used up what it may.
+// Pay charges a site for one of them, and reports false if the site has reached the limit.
 func (t *Toll[S]) Pay(site S, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,7 +38,7 @@ func (t *Toll[S]) Pay(site S, now time.Duration) bool {
 	return true
 }
 
-// Refund gives a site back what it has paid last.
+// Refund takes back the last charge of a site.
 func (t *Toll[S]) Refund(site S) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,14 +47,14 @@ func (t *Toll[S]) Refund(site S) {
 	}
 }
 
-// Owes reports whether a site has used up what it may.
+// Owes reports whether a site has reached the limit.
 func (t *Toll[S]) Owes(site S, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(t.paid[site], now)+RoomGap > now+RoomBurst*RoomGap
 }
 
-// forgetLocked forgets the sites that may have all again, and reports whether there were any.
+// forgetLocked removes the sites with a full burst, and reports whether there were any.
 func (t *Toll[S]) forgetLocked(now time.Duration) bool {
 	had := len(t.paid)
 	for site, until := range t.paid {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Level is a step of the ladder. What a step gives up, all higher steps give up too.
+// Level is a step of the ladder. Each step includes the reductions of the lower steps.
 type Level uint8
 
 const (
-	// Normal gives nothing up.
+	// Normal reduces no work.
 	Normal Level = iota
-	// Halved sends every client half of the snapshots.
+	// Halved halves the snapshots of each client.
 	Halved
-	// Shedding sends what changes of low-priority objects at their minimum rate only.
+	// Shedding sends changes of low-priority objects at their minimum rate only.
 	Shedding
-	// Refusing lets nobody else in.
+	// Refusing admits no new clients.
 	Refusing
 )
 
@@ -37,71 +37,71 @@ func (l Level) String() string {
 	return "unknown"
 }
 
-// A window is judged as a whole. It is as long as the longer of the two: half a second is
-// what players put up with before somebody acts, and with 16 ticks even a stall of many
-// seconds, which makes the five ticks after it late, stays below the thresholds.
+// A window is judged as a whole. Its length is the larger of the two: players accept half a second
+// of overload, and with 16 ticks even a stall of many seconds, which makes the five ticks after it
+// late, remains below the thresholds.
 const (
 	windowTime  = 500 * time.Millisecond
 	windowTicks = 16
 )
 
-// outlier is what one tick may add to a window, in tick periods: one tick of a second is
+// outlier limits the contribution of one tick to a window, in tick periods: one tick of a second is
 // no more overload than one of 67 ms at 60 Hz.
 const outlier = 4
 
-// The thresholds, as shares of the tick period. A window is hot if any of its means is at
-// or above hot, calm if all of them are below calm, and warm in between.
+// The thresholds, as shares of the tick period. A window is hot if any of its means is at or above
+// hot, calm if all of them are below calm, and warm in between.
 const (
-	// A room that uses nine tenths of its time has none left for what varies; below
-	// seven tenths there is room for what the next step down costs.
+	// A room that uses nine tenths of its time has no reserve for variation; below seven tenths it
+	// has room for the cost of the next step down.
 	hotLoad, calmLoad = 0.9, 0.7
-	// On average a whole tick late: the machine gives the room its time too late, however
-	// little it needs. Timers and collections make up to a few hundredths.
+	// On average a whole tick late: the machine schedules the room too late, however little time it
+	// needs. Timers and collections account for a few hundredths.
 	hotLateness, calmLateness = 1.0, 0.5
-	// Snapshots of the median client leave a whole tick after their flush: the network
-	// code starves, which the tick itself does not see.
+	// Snapshots of the median client are sent a whole tick after their flush: the network code
+	// starves, which the tick itself cannot detect.
 	hotLag, calmLag = 1.0, 0.5
 )
 
 // A step down takes holdWindows calm windows in a row (5 s at 60 Hz), or warmth times as many if
-// they are warm: a warm room may need what the level gives up, so it is tried less often, but it is
-// tried. When the load returns within as many windows after the step, the step up is taken at once
-// and the next step down takes twice as long, so that a load that only a higher level can carry
-// makes the level change ever more rarely. Recovery bounds all of it: after so long without a hot
-// window a step down is taken in any case.
+// they are warm: a warm room may need the reduction, so a step down is tried less often, but it is
+// tried. If the load returns within as many windows after the step, the step up is taken at once
+// and the next step down takes twice as long, so that a load that needs the higher level makes the
+// level change ever more rarely. Recovery limits all of this: after that time without a hot window
+// a step down is taken in any case.
 const (
 	holdWindows = 10
 	warmth      = 4
 )
 
-// Recovery is the longest time without a hot window before a step down. So newcomers who were
-// refused are let in again within Recovery and one window, and all is given again within three
-// times Recovery, whatever happened before.
+// Recovery is the longest time without a hot window before a step down. So newcomers are admitted
+// again within Recovery and one window after the overload, and the level is Normal within three
+// times Recovery, whatever the history.
 const Recovery = 5 * time.Minute
 
-// MinClients is from how many clients on their median counts. Of two, one alone would
-// decide, and a single client never moves the ladder.
+// MinClients is the minimum number of clients for a median. Of two, one alone would decide, and a
+// single client never moves the ladder.
 const MinClients = 3
 
-// Sample is what one tick tells the ladder.
+// Sample is the measurement of one tick.
 type Sample struct {
-	// Duration is what the tick took, Lateness how long after its deadline it began.
+	// Duration is the time of the tick, Lateness how long after its deadline it began.
 	Duration, Lateness time.Duration
-	// FlushLag is the median over the clients. It is looked at in the tick that ends a
-	// window, see WindowEnds; 0 is no lag, and also what is said when nobody knows.
+	// FlushLag is the median over the clients. It is read in the tick that ends a window, see
+	// WindowEnds; 0 is no lag or unknown.
 	FlushLag time.Duration
 }
 
-// Ladder follows the load of one room. One goroutine owns it.
+// Ladder tracks the load of one room. One goroutine owns it.
 type Ladder struct {
 	period time.Duration
-	ticks  int // in a window
+	ticks  int // ticks of a window
 
 	seen           int           // ticks of this window so far
 	load, lateness time.Duration // their sums
 	level          Level
 	cool           int // windows in a row that were not hot
-	credit         int // of them: each warm one counts 1, each calm one warmth
+	credit         int // their credit: each warm one counts 1, each calm one warmth
 	hold           int // calm windows that the next step down takes
 	since          int // windows since the last step down
 	longest        int // windows of Recovery
@@ -114,16 +114,16 @@ func New(period time.Duration) *Ladder {
 	return &Ladder{period: period, ticks: ticks, longest: longest, hold: holdWindows, since: longest}
 }
 
-// Level is the step of the moment.
+// Level returns the current level.
 func (l *Ladder) Level() Level { return l.level }
 
-// Window is how many ticks are judged together.
+// Window returns the number of ticks in a window.
 func (l *Ladder) Window() int { return l.ticks }
 
 // WindowEnds reports whether the next sample ends a window, so that its FlushLag counts.
 func (l *Ladder) WindowEnds() bool { return l.seen+1 >= l.ticks }
 
-// Observe takes a tick and returns the level that follows from it.
+// Observe adds a tick and returns the resulting level.
 func (l *Ladder) Observe(s Sample) Level {
 	most := outlier * l.period
 	l.load += min(max(s.Duration, 0), most)
@@ -137,7 +137,7 @@ func (l *Ladder) Observe(s Sample) Level {
 	return l.level
 }
 
-// judge ends a window.
+// judge evaluates a window.
 func (l *Ladder) judge(lag time.Duration) {
 	whole := float64(l.period) * float64(l.ticks)
 	load, late, behind := float64(l.load)/whole, float64(l.lateness)/whole, float64(lag)/float64(l.period)
@@ -152,8 +152,8 @@ func (l *Ladder) judge(lag time.Duration) {
 	}
 }
 
-// up takes a step up. A load that came back soon after a step down shows that the step was
-// taken too early.
+// up takes a step up. A load that returned soon after a step down shows that the step was taken too
+// early.
 func (l *Ladder) up() {
 	l.cool, l.credit = 0, 0
 	if l.level == Highest {
@@ -162,12 +162,12 @@ func (l *Ladder) up() {
 	l.level++
 	if l.since <= l.hold {
 		l.hold = min(2*l.hold, l.longest)
-		l.since = l.longest // The steps above belong to the same return.
+		l.since = l.longest // The steps above belong to the same return of the load.
 	}
 }
 
 // down counts a window that was not hot, and takes a step down after enough of them. At Normal the
-// same time brings the hold back to its beginning.
+// same time resets the hold.
 func (l *Ladder) down(credit int) {
 	l.cool++
 	l.credit += credit
@@ -183,8 +183,8 @@ func (l *Ladder) down(credit int) {
 	l.since = 0
 }
 
-// Median returns the middle of the lags, the lower of two, and 0 when there are fewer than
-// MinClients. It sorts them.
+// Median returns the median of the lags, the lower of two, and 0 for fewer than MinClients. It
+// sorts them.
 func Median(lags []time.Duration) time.Duration {
 	if len(lags) < MinClients {
 		return 0

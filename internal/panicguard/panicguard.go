@@ -1,12 +1,12 @@
-// Package panicguard recovers panics of a game's functions, so that a panic costs only its call,
-// and logs them.
+// Package panicguard recovers panics of a game's functions, so that a panic ends only its call, and
+// logs them.
 //
 //	defer g.Recover(place, then) ──▶ count ──▶ is it news of this place? ──▶ one line, with stack
 //
-// Systems are package loop's, which knows quarantine. What a game hands over besides (handlers,
-// targets, callbacks) is guarded here. The first panic of a place is told with its stack. Others
-// of the same place are counted, and one of them is told each time that Every has passed: a client
-// that has found out what makes a function fail must not fill the log, which is bounded.
+// Systems are guarded by package loop, which has quarantine. The game's other functions (handlers,
+// targets, callbacks) are guarded here. The first panic of a place is logged with its stack.
+// Further panics of the place are counted, and one of them is logged per Every: a client that can
+// make a function fail must not fill the log, whose size is bounded.
 package panicguard
 
 import (
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// Every is the least time between two lines of the log about the same place.
+// Every is the minimum time between two lines of the log about the same place.
 const Every = 10 * time.Second
 
-// Kind is what a place is, as the log and its attribute name it.
+// Kind is the kind of a place, as named in the log and its attribute.
 type Kind uint8
 
 // The kinds of places.
@@ -31,34 +31,34 @@ const (
 
 var kinds = [...]struct{ says, attr string }{{"a hook", "hook"}, {"a handler", "method"}}
 
-// Place is where a game's function was called. There are no more places than a game declares
-// things, so what is kept of each needs no bound.
+// Place identifies a called function of a game. Their number is limited by the game's declarations,
+// so the state per place needs no bound.
 type Place struct {
 	Kind Kind
 	Name string // of the hook or the method: the label of the metric
-	Of   string // the class whose hook it is, if it is one's
-	So   string // what a panic leads to, if that is not seen by itself
+	Of   string // the class of the hook, if it is a class's
+	So   string // the consequence of a panic, if it is not obvious
 }
 
 // Guard guards the functions of one owner. Any goroutine may use it.
 type Guard struct {
 	Log   *slog.Logger
-	Now   func() time.Duration // by which Every is measured
+	Now   func() time.Duration // the clock of Every
 	Count func(name string)    // called for each panic
 
 	mu   sync.Mutex
 	told Throttle[place]
 }
 
-// place is a Place without what follows from the rest.
+// place is the comparable key of a Place.
 type place struct {
 	kind     Kind
 	name, of string
-	panics   bool // else errors
+	panics   bool // otherwise errors
 }
 
-// Recover is deferred around a call of the game's. It calls then, unless that is nil, with the
-// panic as an error. Without a panic it costs next to nothing.
+// Recover is deferred around a call of a game's function. After a panic it calls then, unless that
+// is nil, with the panic as an error. Without a panic it costs almost no time.
 func (g *Guard) Recover(at *Place, then func(error)) {
 	if v := recover(); v != nil {
 		g.Panicked(at, v, nil)
@@ -68,8 +68,8 @@ func (g *Guard) Recover(at *Place, then func(error)) {
 	}
 }
 
-// Panicked takes a panic that somebody else has recovered, on its goroutine. Without a stack it
-// takes the one that it is called with.
+// Panicked logs a panic that the caller has recovered, on the goroutine of the panic. Without a
+// stack it uses its own.
 func (g *Guard) Panicked(at *Place, v any, stack []byte, attrs ...any) {
 	g.Count(at.Name)
 	kept, ok := g.news(at, true)
@@ -82,7 +82,7 @@ func (g *Guard) Panicked(at *Place, v any, stack []byte, attrs ...any) {
 	g.tell(at, "panicked", kept, append(attrs, "panic", fmt.Sprint(v), "stack", string(stack)))
 }
 
-// Failed takes an error that a function of the game has returned, and that nobody else hears of.
+// Failed logs an error of a game's function that is reported nowhere else.
 func (g *Guard) Failed(at *Place, err error, attrs ...any) {
 	if kept, ok := g.news(at, false); ok {
 		g.tell(at, "failed", kept, append(attrs, "error", err))

@@ -6,28 +6,28 @@ import (
 	"reflect"
 )
 
-// Error is an error as a recording keeps it: its text, and of each error in its tree the
-// type and the text, so that errors.Is finds the same ones. errors.As cannot: the values
-// are not kept.
+// Error is the recorded form of an error: its text, and the type and text of each error in its
+// tree, so that errors.Is finds the same errors. errors.As does not work: the values are not
+// recorded.
 type Error struct {
 	Text string
 	Tree []ErrorName
 }
 
-// ErrorName is how an error in a tree is known again.
+// ErrorName identifies an error in a tree.
 type ErrorName struct{ Type, Text string }
 
 // maxErrors bounds the errors of one tree.
 const maxErrors = 64
 
-// exact are the types of errors of which text and identity are all there is.
+// exact are the types of errors that consist only of text and identity.
 var exact = map[string]bool{
 	"*errors.errorString": true, "*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,
 	reflect.TypeOf(context.DeadlineExceeded).String(): true,
 }
 
-// NewError keeps an error. It reports which error of the tree has more to it than a
-// recording can hold, if there is one.
+// NewError returns the recorded form of an error. It returns an error if a part of the tree has
+// more data than a recording can hold.
 func NewError(err error) (*Error, error) {
 	e := &Error{Text: err.Error()}
 	return e, e.add(err)
@@ -66,7 +66,7 @@ func nameOf(err error) ErrorName {
 // Error returns the recorded text.
 func (e *Error) Error() string { return e.Text }
 
-// Is lets errors.Is find what the recorded error was made of.
+// Is lets errors.Is find the errors in the recorded tree.
 func (e *Error) Is(target error) bool {
 	want := nameOf(target)
 	for _, have := range e.Tree {

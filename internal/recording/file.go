@@ -9,42 +9,42 @@ import (
 	"io"
 )
 
-// magic begins every file; its last byte is the version of the format.
+// magic begins each file; its last byte is the version of the format.
 const magic = "netloop recording\n\x02"
 
 const (
 	// MaxHead bounds the head: room and settings are a few kilobytes.
 	MaxHead = 1 << 20
-	// MaxRecord bounds one tick. A tick takes in what arrived since the last one: 16 MiB
-	// are a second of a thousand clients that send as much as they may.
+	// MaxRecord bounds one tick. A tick has the arrivals since the last one: 16 MiB are a second of
+	// a thousand clients that send as much as permitted.
 	MaxRecord = 16 << 20
 )
 
-// The errors of a file, wrapped with where.
+// The errors of a file, wrapped with the position.
 var (
-	// ErrNotRecording says that a file is none of ours, or of another version.
+	// ErrNotRecording is returned for a file of another kind or version.
 	ErrNotRecording = errors.New("not a recording of this version of netloop")
-	// ErrTruncated says that a file breaks off within a record. What came before is good.
+	// ErrTruncated is returned if a file ends within a record. The records before are valid.
 	ErrTruncated = errors.New("the file breaks off")
-	// ErrCorrupt says that a record is not as it was written.
+	// ErrCorrupt is returned for a record whose checksum is wrong.
 	ErrCorrupt = errors.New("the file is damaged")
-	// ErrTooLarge says that a head or a record exceeds its bound.
+	// ErrTooLarge is returned if a head or a record exceeds its limit.
 	ErrTooLarge = errors.New("a record is too large")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// prefix is the length of a record and the checksum of both.
+// prefix is the size of a record's header: its length and the checksum.
 const prefix = 8
 
-// Writer writes a recording, one Write of the underlying writer per record, so that what a
-// crash leaves behind ends with few torn records.
+// Writer writes a recording, with one Write of the underlying writer per record, so that a crash
+// leaves few torn records.
 type Writer struct {
 	w   io.Writer
 	buf []byte
 }
 
-// NewWriter begins a recording.
+// NewWriter starts a recording.
 func NewWriter(w io.Writer, head []byte) (*Writer, error) {
 	out := &Writer{w: w}
 	return out, out.write([]byte(magic), head, MaxHead)
@@ -67,7 +67,7 @@ func (w *Writer) write(before, record []byte, limit int) error {
 	return nil
 }
 
-// checksum covers the length too: a record that lost its end is noticed even if the rest
+// checksum covers the length too, so that a record that lost its end is detected even if the rest
 // is zeros.
 func checksum(record []byte) uint32 {
 	var n [4]byte
@@ -108,8 +108,8 @@ func NewReader(r io.Reader) (*Reader, []byte, error) {
 	return in, append([]byte(nil), head...), nil
 }
 
-// Next returns the next record, valid until the next call. At the end it returns io.EOF,
-// or ErrTruncated if something less than a record is left.
+// Next returns the next record, valid until the next call. At the end it returns io.EOF, or
+// ErrTruncated if less than a record is left.
 func (r *Reader) Next() ([]byte, error) {
 	record, err := r.read(MaxRecord)
 	switch {
@@ -143,8 +143,8 @@ func (r *Reader) read(limit int) ([]byte, error) {
 	return r.buf, nil
 }
 
-// fill reads size bytes, and reserves no more than the file has: a damaged length costs
-// nothing.
+// fill reads size bytes, and allocates no more than the file has, so that a damaged length does no
+// harm.
 func (r *Reader) fill(size int) error {
 	const step = 1 << 16
 	r.buf = r.buf[:0]

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Head is what a file begins with.
+// Head is the head of a file.
 type Head struct {
 	Schema      string            // its name, for people
 	Fingerprint []byte            // of the schema
@@ -15,7 +15,7 @@ type Head struct {
 	Notes       map[string]string `json:",omitempty"`
 }
 
-// Append appends the head as it stands in a file.
+// Append appends the encoded head.
 func (h *Head) Append(dst []byte) ([]byte, error) {
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -24,7 +24,7 @@ func (h *Head) Append(dst []byte) ([]byte, error) {
 	return append(dst, b...), nil
 }
 
-// ReadHead reads what Append wrote, and refuses a head of ticks with other fields.
+// ReadHead decodes a head, and rejects one of ticks with other fields.
 func ReadHead(b []byte) (Head, error) {
 	var h Head
 	if err := json.Unmarshal(b, &h); err != nil {

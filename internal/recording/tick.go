@@ -12,14 +12,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Tick is one record: every outside fact of a tick, in the order in which the room asks for
-// them, and what came of it.
+// Tick is one record: each outside fact of a tick, in the order in which the room reads them, and
+// digests of the results.
 type Tick struct {
 	Input loop.Input
-	// Drain says that the room was told, before this tick, that it ends in DrainLimit.
+	// Drain reports that the room was told before this tick that it ends in DrainLimit.
 	Drain      bool
 	DrainLimit time.Duration
-	// Prices are those of messages that have changed since the tick before.
+	// Prices are the prices of messages that have changed since the tick before.
 	Prices []rpcqueue.Price
 	// Links are the clients whose facts have changed since the tick before.
 	Links    []Link
@@ -28,16 +28,16 @@ type Tick struct {
 	Results  []Result
 	// Busy are the clients whose slot was taken when their snapshot was due.
 	Busy []uint64
-	// Unrecorded names what entered the room besides. From here on a replay may differ.
+	// Unrecorded names other effects on the room. From here on a replay may differ.
 	Unrecorded []string
-	// State is the digest of all captured objects, Sent that of all that left.
+	// State is the digest of all captured objects, Sent that of all sent data.
 	State, Sent uint64
 }
 
-// Link is what a client's link was known to do at the poll.
+// Link holds the facts of a client's link at the poll.
 type Link struct {
 	Client uint64
-	Conn   uint64 // of the client's connections: in the tick of a return there are two
+	Conn   uint64 // number of the client's connection: in the tick of a resume there are two
 	Facts  transport.LinkFacts
 }
 
@@ -45,20 +45,20 @@ type Link struct {
 type Arrival struct {
 	Kind     transport.ArrivalKind
 	Client   uint64
-	Conn     uint64 // of the client's connections
+	Conn     uint64 // number of the client's connection
 	At       time.Duration
 	Message  transport.Message // Payload is the decoded message, encoded anew
-	Decoded  bool              // Payload was decoded; otherwise it is as it came
+	Decoded  bool              // Payload was decoded; otherwise it is unchanged
 	Acks     []transport.Range
 	Closed   *transport.Closed
 	Value    uint64
-	State    []byte    // of inputs, as they came
+	State    []byte    // of inputs, unchanged
 	Entrance *Entrance // of Joined
 }
 
-// Entrance is how a client came in, or back.
+// Entrance records how a client joined or resumed.
 type Entrance struct {
-	Join      []byte // a value that the owner knows; nil: it came back by itself
+	Join      []byte // a value of the owner; nil: it resumed by itself
 	Resumable bool
 	Received  uint64
 	Kept      bool
@@ -71,24 +71,24 @@ type Post struct {
 	Method uint32
 	Stage  uint8
 	Msg    []byte  // a value
-	From   *Sender // the room that has sent it; nil: none has
+	From   *Sender // the room that has sent it; nil: none
 }
 
-// Sender is a room that has sent a message.
+// Sender is the sending room of a message.
 type Sender struct{ Room, Kind string }
 
-// Result is what asynchronous work came to.
+// Result is the result of asynchronous work.
 type Result struct {
 	Work  uint64 // its number, from 1
 	Value []byte // a value
 	Err   *Error
-	Code  uint32 // of an error that is a refusal: Err.Text is what the client may read
+	Code  uint32 // of an error that is a refusal: Err.Text is the text for the client
 }
 
 // AppendTick appends a tick's record.
 func AppendTick(dst []byte, t *Tick) ([]byte, error) { return AppendValue(dst, t) }
 
-// ReadTick reads what AppendTick wrote. It never panics.
+// ReadTick decodes a tick's record. It never panics.
 func ReadTick(b []byte, t *Tick) error {
 	*t = Tick{}
 	if err := ReadValue(b, t); err != nil {
@@ -97,8 +97,8 @@ func ReadTick(b []byte, t *Tick) error {
 	return nil
 }
 
-// Layout identifies the fields of a Tick and of all types in it: a recording of another
-// layout would be read as something else.
+// Layout identifies the fields of a Tick and of all types in it, because a recording of another
+// layout would be decoded wrongly.
 func Layout() uint64 {
 	var b strings.Builder
 	describe(&b, reflect.TypeFor[Tick](), 0)

@@ -14,26 +14,25 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// maxDepth bounds how deep a value nests. One that refers to itself exceeds it, and is
-// refused for that.
+// maxDepth limits the nesting of a value. A value that refers to itself exceeds it and is rejected.
 const maxDepth = 64
 
-// ValueError says which part of a value cannot be recorded, and why.
+// ValueError names the part of a value that cannot be recorded, and the reason.
 type ValueError struct {
 	Path string // for instance Player.Conn
 	Type reflect.Type
 	Why  string
 }
 
-// Error names the part.
+// Error describes the part and the reason.
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s of type %v %s", e.Path, e.Type, e.Why)
 }
 
-// AppendValue appends the value that v, a pointer, points to: exactly, with the fields that
-// are not exported, and nil told from empty. What stands for something in this process (a
-// function, a channel, an interface that holds more than plain data) is a *ValueError.
-// Two pointers to one thing become pointers to two things.
+// AppendValue appends the value that v, a pointer, points to: exactly, with unexported fields, and
+// nil distinct from empty. A value that is bound to this process (a function, a channel, an
+// interface with more than plain data) is a *ValueError. Two pointers to one value are decoded as
+// pointers to two values.
 //
 //	bool         0, 1
 //	int, uint    varint, zigzag for signed
@@ -63,8 +62,8 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 	return e.b, nil
 }
 
-// ReadValue reads what AppendValue wrote into the value that v, a pointer, points to, which
-// is zero. It never panics, and reserves no more memory than the input accounts for.
+// ReadValue decodes an encoded value into the zero value that v, a pointer, points to. It never
+// panics, and allocates no more memory than the input accounts for.
 func ReadValue(b []byte, v any) error {
 	d := decoder{wire.NewReader(b)}
 	if m, ok := v.(proto.Message); ok {
@@ -83,8 +82,8 @@ var (
 	bytesType = reflect.TypeFor[[]byte]()
 )
 
-// plain are the types that an any may hold; the tag is the position plus 1, so the order
-// is part of the format.
+// plain are the permitted types in an any; the tag is the position plus 1, so the order is part of
+// the format.
 var plain = []reflect.Type{
 	reflect.TypeFor[bool](), reflect.TypeFor[string](), bytesType,
 	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](), reflect.TypeFor[int64](),
@@ -94,13 +93,13 @@ var plain = []reflect.Type{
 	reflect.TypeFor[[]any](), reflect.TypeFor[[]string](), reflect.TypeFor[map[string]any](), reflect.TypeFor[map[string]string](),
 }
 
-// open returns the value as one that may be read and set whatever it is a field of. v must
-// be addressable, which is so for everything below a pointer.
+// open returns the value as readable and settable, also for an unexported field. v must be
+// addressable, as all values below a pointer are.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
 
-// copyOf returns an addressable copy: of what a map or an interface holds.
+// copyOf returns an addressable copy of a value from a map or an interface.
 func copyOf(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
@@ -193,7 +192,7 @@ func (e *encoder) composite(v reflect.Value, depth int) *ValueError {
 	return nil
 }
 
-// dict writes a map in the order of its encoded keys, so that equal maps are equal bytes.
+// dict writes a map in the order of its encoded keys, so that equal maps have equal bytes.
 func (e *encoder) dict(v reflect.Value, depth int) *ValueError {
 	if v.IsNil() {
 		e.b = append(e.b, 0)

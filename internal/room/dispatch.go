@@ -11,17 +11,17 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The way of a message, from the poll that finds it decoded to the end of its handler:
+// The path of a message, from the poll that finds it decoded to the end of its handler:
 //
 //	receive    puts it into the queue of its stage, which may refuse it
-//	drainRPCs  at that stage lets the queue run what waits
+//	drainRPCs  at that stage lets the queue run its waiting messages
 //	Handle     below the queue: its sender, the checks of its declaration, the game's function
-//	failed     what the function says against it; panicked, what upsets it
-//	refuse     tells the client that asked, if it was a call
+//	failed     the function returns an error; panicked, it panics
+//	refuse     answers with an error, if the message was a call
 
-// receive queues a message for its stage. What the queue does not accept it has
-// counted; the caller of a call learns why. Who has been kicked, or refused by
-// OnJoin, says nothing more.
+// receive queues a message for its stage. The queue counts a message that it rejects, and the
+// caller of a call is told the reason. Messages of a client that was kicked, or refused by OnJoin,
+// are dropped.
 func (r *Room) receive(c *Client, a *transport.Arrival) {
 	if c.kicked != nil {
 		r.metrics.Drops.Add(1, "rpc", "kicked")
@@ -33,7 +33,7 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 	name := rpcqueue.UnknownName
 	m, ok := a.Method.(*schema.Method)
-	if it.NoRoom { // Nobody has looked it up.
+	if it.NoRoom { // Its method was not looked up before.
 		m, ok = r.schema.Method(a.Message.Method)
 	}
 	if ok {
@@ -41,7 +41,7 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 	out := r.rpcs.Push(it)
 	if out.Queued() {
-		a.Held = 0 // Until its handler has ended.
+		a.Held = 0 // It is held until its handler has ended.
 		return
 	}
 	if it.Call != 0 && c.mayRefuse() {
@@ -49,19 +49,19 @@ func (r *Room) receive(c *Client, a *transport.Arrival) {
 	}
 }
 
-// charge counts what a client sent that meant nothing as messages of no method, so that the
-// limits of messages hold for it too.
+// charge counts a client's meaningless data as messages without a method, so that the limits of
+// messages apply.
 func (r *Room) charge(c *Client, messages uint64) {
 	if c.kicked != nil {
 		r.metrics.Drops.Add(messages, "rpc", "kicked")
 		return
 	}
-	for range messages { // At most what the inbox takes of a client.
+	for range messages { // The inbox limits their number.
 		r.rpcs.Push(rpcqueue.Item{From: c.id})
 	}
 }
 
-// outcomeCode is the code with which a call that was not queued is answered.
+// outcomeCode returns the code with which a call that was not queued is answered.
 func outcomeCode(o rpcqueue.Outcome) transport.Code {
 	switch o {
 	case rpcqueue.Full:
@@ -82,7 +82,7 @@ func (r *Room) drainRPCs(s loop.Stage) {
 	r.rpcs.Drain(s, r)
 }
 
-// Handler is what runs for a message. From is nil for one that the server itself has posted.
+// Handler handles a message. From is nil for a message that the server itself has posted.
 type Handler func(from *Client, it *rpcqueue.Item) error
 
 // Handle registers the handler of a method.
@@ -116,7 +116,7 @@ func (r *Room) Handle(m *schema.Method, fn Handler) error {
 	})
 }
 
-// handle registers a handler, and notes for the welcomes that the method has one.
+// handle registers a handler, and records for welcomes that the method has one.
 func (r *Room) handle(m *schema.Method, fn rpcqueue.Handler[*Room]) error {
 	if err := r.rpcs.Handle(&m.Queue, fn); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r *Room) handle(m *schema.Method, fn rpcqueue.Handler[*Room]) error {
 	return nil
 }
 
-// permits runs the checks of a message of a client.
+// permits runs the checks of a client's message.
 func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
 	if from.join.Spectator && !m.Spectators {
 		return errWatches
@@ -142,13 +142,13 @@ func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error 
 	return nil
 }
 
-// errWatches ends a message of a client that may not send it.
+// errWatches rejects a spectator's message of a method for players.
 var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "you only watch")}
 
-// errSenderLeft ends a message whose client has left in the very drain that runs it.
+// errSenderLeft rejects a message whose client has left in the same drain.
 var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport.Refuse(transport.CodeLeft, "its client has left")}
 
-// handlerFailed logs a handler's error. A refusal is the game's ordinary answer.
+// handlerFailed logs a handler's error. A refusal is an ordinary answer of the game.
 func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
 	if _, refused := transport.Declined(err); refused {
 		r.log.Log(r.ctx, slog.LevelDebug, "a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
@@ -157,7 +157,7 @@ func (r *Room) handlerFailed(it *rpcqueue.Item, err error) {
 	r.guard.Failed(handlerOf(it.Method), err, "from", it.From)
 }
 
-// handlerPanicked accounts for a handler's panic, and tells who asked: internal error, unless
+// handlerPanicked accounts for a handler's panic, and answers a call with an internal error, unless
 // it was answered before.
 func (r *Room) handlerPanicked(it *rpcqueue.Item, v any, stack []byte) {
 	r.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
@@ -179,9 +179,8 @@ func handlerOf(m *rpcqueue.Method) *panicguard.Place {
 	return &panicguard.Place{Kind: panicguard.Handler, Name: m.Name}
 }
 
-// maxRefusals is how many calls of one client that do not reach a handler are answered in a
-// tick. Each answer costs a microsecond or two; who asks for more gets none for the others, and
-// their calls time out.
+// maxRefusals limits the calls of one client in a tick that are answered without a handler. Each
+// answer costs a microsecond or two; further calls are not answered and time out.
 const maxRefusals = 64
 
 // mayRefuse reports whether one more call of the client may be answered without a handler.
@@ -196,7 +195,8 @@ func (c *Client) mayRefuse() bool {
 	return false
 }
 
-// refuse answers a call with an error, in words only if the game made it so.
+// refuse answers a call with an error. The client reads its text only if the game declined the
+// call.
 func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.ID, it.Call, err) }
 
 func (c *Client) refuseCall(method uint32, call uint64, err error) {

@@ -96,8 +96,8 @@ func (o *outgoing) closed(id uint64, why *transport.Closed) {
 	o.end()
 }
 
-// timeScale sums up a change of the time scale, also in a room without clients: it
-// decides what the ticks after it do.
+// timeScale digests a change of the time scale, also in a room without clients: later ticks depend
+// on it.
 func (o *outgoing) timeScale(s transport.TimeScale) {
 	if o == nil || o.stopped {
 		return
@@ -120,7 +120,7 @@ func (o *outgoing) inputStatus(id uint64, s *transport.InputStatus) {
 	o.end()
 }
 
-// mail sums up a message to another room.
+// mail digests a message to another room.
 func (o *outgoing) mail(to string, method uint32, stage loop.Stage, payload []byte) {
 	if o == nil || o.stopped {
 		return

@@ -2,20 +2,21 @@ package room
 
 import "time"
 
-// Who joins is sent the whole world, and who leaves at once and joins again gets it again. So a
-// room remembers who has left soon after it came. Beyond some such visits a client catches up in
-// the slow lane (netvar.Peer.Slow): its next join is taken like any other, and however many there
-// are of its kind, they share what is little of a tick.
+// A joining client is sent the whole world, and a client that leaves at once and joins again is
+// sent it again. So a room counts short visits. Beyond freeVisits of them a client catches up in
+// the slow lane (netvar.Peer.Slow): its next join is admitted as usual, and all such clients
+// together share a small part of a tick.
 
 const (
 	shortVisit  = 10 * time.Second // game time from joining to leaving
-	freeVisits  = 3                // short ones of a holder that make no difference
-	visitMemory = time.Minute      // after which they are forgotten, if there was no other
-	maxVisitors = 4096             // that are remembered; beyond it the oldest is forgotten early
+	freeVisits  = 3                // short visits of a holder without consequences
+	visitMemory = time.Minute      // after which they are forgotten, unless another follows
+	// limit of stored holders; beyond it the oldest is forgotten early
+	maxVisitors = 4096
 )
 
-// visits are the short visits of players, or else of addresses. The room's goroutine owns it: it
-// depends on nothing but joins, leaves and game time, so that a recording has it as well.
+// visits stores the short visits of players, or else of addresses. The room's goroutine owns it: it
+// depends only on joins, leaves and game time, so that a replay has it as well.
 type visits struct {
 	of    map[string]visit
 	order []visitor // each of them once
@@ -26,13 +27,13 @@ type visit struct {
 	until time.Duration // when it is forgotten
 }
 
-// visitor is whose visits may be forgotten at a time, if there was none since.
+// visitor is the earliest time at which the visits of a holder may be forgotten.
 type visitor struct {
 	holder string
 	until  time.Duration
 }
 
-// left notes that a client leaves that came at a game time.
+// left records the leave of a client that joined at a game time.
 func (v *visits) left(holder string, came, now time.Duration) {
 	if holder == "" || now-came >= shortVisit {
 		return
@@ -52,7 +53,7 @@ func (v *visits) left(holder string, came, now time.Duration) {
 	}
 }
 
-// forget forgets what is over.
+// forget removes expired visits.
 func (v *visits) forget(now time.Duration) {
 	for len(v.order) > 0 && v.order[0].until <= now {
 		first := v.order[0]
@@ -65,7 +66,7 @@ func (v *visits) forget(now time.Duration) {
 	}
 }
 
-// often reports whether a holder has left soon so often that it has to catch up slowly.
+// often reports whether a holder has had so many short visits that it has to catch up slowly.
 func (v *visits) often(holder string, now time.Duration) bool {
 	one := v.of[holder]
 	return one.count > freeVisits && one.until > now

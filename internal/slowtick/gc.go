@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// collector reads what the garbage collector has done: 0.1 µs and no allocation a time.
+// collector reads the work of the garbage collector: 0.1 µs and no allocation per read.
 type collector struct {
 	samples [3]metrics.Sample
 	last    GC
 }
 
-// read returns what was done since it was last called. The runtime corrects its estimates of
-// CPU time, so that a sum may be lower than before: that is nothing done.
+// read returns the work since its last call. The runtime corrects its estimates of CPU time, so
+// that a sum may be lower than before: that counts as 0.
 func (c *collector) read() GC {
 	if c.samples[0].Name == "" {
 		c.samples = [...]metrics.Sample{
@@ -28,7 +28,7 @@ func (c *collector) read() GC {
 	return GC{Cycles: now.Cycles - was.Cycles, CPU: max(now.CPU-was.CPU, 0), Pauses: max(now.Pauses-was.Pauses, 0)}
 }
 
-// count and seconds read values that a runtime to come may no longer have: nothing, then.
+// count and seconds return 0 for values that a future runtime no longer has.
 func count(v metrics.Value) uint64 {
 	if v.Kind() != metrics.KindUint64 {
 		return 0

@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	// LastTicks is how many ticks are remembered whatever they took: ten seconds at
-	// 60 Hz, with 3.4 KiB each.
+	// LastTicks is how many ticks are recorded regardless of their duration: ten seconds at 60 Hz,
+	// at 3.4 KiB each.
 	LastTicks = 600
-	// WorstTicks is how many of the slowest are kept, for WorstFor: long enough that
-	// somebody who heard of it can still look.
+	// WorstTicks is how many of the slowest ticks are kept, for WorstFor: long enough for an
+	// operator to look after a report.
 	WorstTicks = 50
 	WorstFor   = time.Hour
 )
 
-// slot holds one record. A reader locks it; the tick does not wait for that.
+// slot holds one record. A reader locks it; the tick does not wait for the lock.
 type slot struct {
 	mu     sync.Mutex
 	record Record // under mu
 }
 
-// Log remembers the ticks of one room.
+// Log records the ticks of one room.
 type Log struct {
 	budget time.Duration
-	gc     func() GC // since it was last called
+	gc     func() GC // work since its last call
 
-	// The goroutine of the ticks owns what is not in a slot.
-	last    []slot // a ring, but for slots that a reader held
+	// The goroutine of the ticks owns all fields outside of slots.
+	last    []slot // a ring, except for slots that a reader held
 	next    int
 	worst   []slot
-	kept    [WorstTicks]kept // what the slots of worst hold
-	floor   time.Duration    // up to which a tick is not among the worst
-	expires time.Duration    // when the oldest of the worst goes
+	kept    [WorstTicks]kept // the entries of the slots of worst
+	floor   time.Duration    // the duration up to which a tick is not among the worst
+	expires time.Duration    // when the oldest of the worst expires
 }
 
-// kept is what decides about a slot of the worst.
+// kept holds the sort keys of a slot of the worst.
 type kept struct {
 	used            bool
 	start, duration time.Duration
 }
 
-// New returns an empty log for ticks that may take budget.
+// New returns an empty log for ticks with this budget.
 func New(budget time.Duration) *Log {
 	return newLog(budget, new(collector).read)
 }
 
 func newLog(budget time.Duration, gc func() GC) *Log {
 	l := &Log{budget: budget, gc: gc, last: make([]slot, LastTicks), worst: make([]slot, WorstTicks)}
-	// One piece of memory for the systems of all records: none is made later.
+	// One allocation for the systems of all records.
 	systems := make([]System, (LastTicks+WorstTicks)*maxSystems)
 	for _, slots := range [...][]slot{l.last, l.worst} {
 		for i := range slots {
@@ -64,8 +64,8 @@ func newLog(budget time.Duration, gc func() GC) *Log {
 	return l
 }
 
-// Observe takes a tick that has just ended. It keeps nothing of rec.
-// It returns what took longest.
+// Observe records a tick that has just ended, without keeping a reference to rec. It returns the
+// slowest system.
 func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
 	s := l.last[l.next].lock(l)
 	l.next = (l.next + 1) % LastTicks
@@ -76,8 +76,8 @@ func (l *Log) Observe(rec *loop.Record, f *Facts) (blame System) {
 	return blame
 }
 
-// lock returns the slot, locked, or the next one that no reader holds. There are fewer
-// readers than slots.
+// lock returns the slot, locked, or the next one that no reader holds. There are fewer readers than
+// slots.
 func (s *slot) lock(l *Log) *slot {
 	for !s.mu.TryLock() {
 		l.next = (l.next + 1) % LastTicks
@@ -86,7 +86,7 @@ func (s *slot) lock(l *Log) *slot {
 	return s
 }
 
-// keep puts a tick among the worst if it is one of them.
+// keep adds a tick to the worst if it is one of them.
 func (l *Log) keep(r *Record) {
 	if r.Duration <= l.floor && r.Start < l.expires {
 		return
@@ -99,8 +99,8 @@ func (l *Log) keep(r *Record) {
 	l.bounds()
 }
 
-// victim returns the slot that a tick takes: a free one, one that is too old, or that of
-// the fastest of the worst if the tick is slower. -1 is none.
+// victim returns the slot for a tick: a free one, an expired one, or that of the fastest of the
+// worst if the tick is slower. -1 is none.
 func (l *Log) victim(r *Record) int {
 	fastest := 0
 	for i := range l.kept {
@@ -116,7 +116,7 @@ func (l *Log) victim(r *Record) int {
 	return -1
 }
 
-// bounds notes from when on, or from what duration on, the worst change.
+// bounds updates the duration and the time from which on a tick changes the worst.
 func (l *Log) bounds() {
 	l.floor, l.expires = l.kept[0].duration, l.kept[0].start+WorstFor
 	for i := range l.kept {
@@ -129,7 +129,7 @@ func (l *Log) bounds() {
 	}
 }
 
-// Report is what is remembered, for people and programs.
+// Report lists recorded ticks, for people and programs.
 type Report struct {
 	Budget time.Duration `json:"budget_ns"` // the tick period
 	Ticks  []Record      `json:"ticks"`
@@ -142,8 +142,8 @@ func (l *Log) Last() Report {
 	return r
 }
 
-// Worst returns the slowest ticks of the last WorstFor, the slowest first. Any goroutine
-// may call it.
+// Worst returns the slowest ticks of the last WorstFor, the slowest first. Any goroutine may call
+// it.
 func (l *Log) Worst() Report {
 	r := l.report(l.worst)
 	var now time.Duration
@@ -162,7 +162,7 @@ func (l *Log) Worst() Report {
 	return r
 }
 
-// report copies the slots in use.
+// report copies the used slots.
 func (l *Log) report(slots []slot) Report {
 	ticks := make([]Record, 0, len(slots))
 	for i := range slots {

@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// maxSystems is how many systems a record names. Those that took less than that part of the
-// tick are added up: they are not why it was slow, and so no record can be too small.
+// maxSystems limits the systems that a record names. Systems below that part of the tick's duration
+// are added up: they did not make it slow, and so no record is too small.
 const maxSystems = 64
 
 // Record is one tick. Times are in nanoseconds of the server's monotonic clock.
@@ -16,22 +16,22 @@ type Record struct {
 	Start    time.Duration `json:"start_ns"`
 	Lateness time.Duration `json:"lateness_ns"` // from its deadline to its start
 	Duration time.Duration `json:"duration_ns"`
-	// Blame is what took longest.
+	// Blame is the slowest system.
 	Blame System `json:"blame"`
 	// Stages are the durations of the seven stages.
 	Stages [loop.NumStages]time.Duration `json:"stages_ns"`
-	// Systems are those that took at least a sixty-fourth of the tick, in the order of
+	// Systems are those with at least a sixty-fourth of the tick's duration, in the order of
 	// running, stage by stage; Others is the sum of the rest.
 	Systems []System `json:"systems"`
 	Others  Others   `json:"others"`
-	// Dropped ticks were given up just before this one.
+	// Dropped is the number of ticks dropped just before this one.
 	Dropped    uint64 `json:"dropped"`
 	FixedSteps int    `json:"fixed_steps"`
 	Facts
 	GC GC `json:"gc"`
 }
 
-// System is what one system took at one stage.
+// System is the cost of one system at one stage.
 type System struct {
 	Name  string        `json:"name"`
 	Stage string        `json:"stage"`
@@ -39,30 +39,30 @@ type System struct {
 	Runs  int           `json:"runs"`
 }
 
-// Others is what systems took that a record does not name.
+// Others is the cost of the systems that a record does not name.
 type Others struct {
 	Systems int           `json:"systems"`
 	Cost    time.Duration `json:"cost_ns"`
 }
 
-// Facts is what the room knows of a tick besides the loop's record.
+// Facts holds the room's data of a tick, in addition to the loop's record.
 type Facts struct {
 	Overload uint8 `json:"overload"` // level
 	Clients  int   `json:"clients"`
-	Arrivals int   `json:"arrivals"` // that its poll took
-	// Queues is how many messages wait for each stage after the tick, and Work how much
-	// work given to Go is under way.
+	Arrivals int   `json:"arrivals"` // taken by its poll
+	// Queues is the number of messages that wait for each stage after the tick, and Work the number
+	// of running pieces of work given to Go.
 	Queues [loop.NumStages]int `json:"queues"`
 	Work   int                 `json:"work"`
 }
 
-// GC is what the garbage collector did from the end of the tick before to the end of this
-// one, in the whole process.
+// GC is the work of the garbage collector from the end of the tick before to the end of this one,
+// in the whole process.
 type GC struct {
-	Cycles uint64 `json:"cycles"` // that ended
-	// of all its threads; helping it counts, so a busy cycle shows that has not ended
+	Cycles uint64 `json:"cycles"` // ended cycles
+	// of all its threads, including assists, so that a busy unfinished cycle is visible
 	CPU time.Duration `json:"cpu_ns"`
-	// the time that everything stood still, times the threads that did
+	// the pause of the process, times the paused threads
 	Pauses time.Duration `json:"pause_ns"`
 }
 

@@ -11,54 +11,54 @@ import (
 )
 
 const (
-	// MaxToken bounds a token: a login service's usual kilobyte, with room for claims.
+	// MaxToken limits the size of a token: a login service's usual kilobyte, with room for claims.
 	MaxToken = 8 << 10
-	// MaxLifetime bounds how long a token may still be valid when it is used: so long is its id
-	// remembered, and so long may somebody use it who has found it.
+	// MaxLifetime limits the remaining lifetime of a token at its use: for that time its id is
+	// stored, and a stolen token remains usable.
 	MaxLifetime = time.Hour
-	// Leeway is how far the clocks of server and login service may differ.
+	// Leeway is the permitted difference between the clocks of server and login service.
 	Leeway = 10 * time.Second
-	// maxName bounds sub and jti.
+	// maxName limits sub and jti.
 	maxName = 256
 )
 
-// Want is what a server expects of a token.
+// Want describes the token that a server expects.
 type Want struct {
 	Keys     *Keys
 	Audience string
 	Room     string
-	AnyRoom  bool // whatever room it is for
+	AnyRoom  bool // accept a token of any room
 	Now      time.Time
 }
 
-// Identity is who somebody is, by a token that is in order.
+// Identity is the verified identity of a player.
 type Identity struct {
 	Subject string
-	Claims  map[string]any // all that the token says, as JSON has it: numbers are float64
+	Claims  map[string]any // all claims of the token, as decoded from JSON: numbers are float64
 
 	id    spentID
-	until time.Time // it is not accepted any more
+	until time.Time // when the token is no longer accepted
 }
 
-// Finding is what one look at a token has found.
+// Finding is the result of one check of a token.
 type Finding struct {
 	What   string // "signature", or a claim such as "aud"
 	Wrong  Reason
-	Text   string // in words, for whoever brought the token
-	Detail string // for the server's operator alone
+	Text   string // in words, for the owner of the token
+	Detail string // for the server's operator only
 }
 
-// Explain looks at every part of a token. Whether it was used before, nobody but the server knows.
+// Explain checks each part of a token. Only the server can tell whether it was used before.
 func Explain(text string, want Want) []Finding {
 	e := examine(text, want)
 	return e.found
 }
 
-// examination is one look at a token.
+// examination is the examination of one token.
 type examination struct {
 	want   Want
 	claims jwt.MapClaims
-	key    []byte // that has signed it
+	key    []byte // the key that has signed it
 	found  []Finding
 	who    Identity
 }
@@ -83,7 +83,7 @@ func examine(text string, want Want) *examination {
 	return e
 }
 
-// wrong returns the first thing that is wrong, or nil.
+// wrong returns the first failed check, or nil.
 func (e *examination) wrong() *Error {
 	for _, f := range e.found {
 		if f.Wrong != Fine {
@@ -97,7 +97,7 @@ func (e *examination) find(what string, wrong Reason, detail, format string, a .
 	e.found = append(e.found, Finding{What: what, Wrong: wrong, Text: fmt.Sprintf(format, a...), Detail: detail})
 }
 
-// parse takes a token apart. Of one that is none it returns nil.
+// parse splits and decodes a token. It returns nil for a malformed token.
 func (e *examination) parse(text string) (*jwt.Token, []string) {
 	switch {
 	case text == "":
@@ -111,7 +111,7 @@ func (e *examination) parse(text string) (*jwt.Token, []string) {
 		return nil, nil
 	}
 	t, parts, err := parser.ParseUnverified(text, jwt.MapClaims{})
-	// An algorithm that is not known is left to the method algorithm.
+	// The method algorithm handles an unknown algorithm.
 	if err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) {
 		e.find("token", Malformed, err.Error(), "it is not a JSON Web Token: a part of it is missing or damaged")
 		return nil, nil
@@ -120,19 +120,20 @@ func (e *examination) parse(text string) (*jwt.Token, []string) {
 	return t, parts
 }
 
-// notOfToken tells what no token holds.
+// notOfToken reports whether a character cannot occur in a token.
 func notOfToken(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
 }
 
-// algorithm looks at the header. It reports whether the signature can be one of ours.
+// algorithm checks the header. It reports whether the signature can be verified.
 func (e *examination) algorithm(t *jwt.Token) bool {
 	alg, _ := t.Header["alg"].(string)
 	if t.Method != jwt.SigningMethodEdDSA {
 		e.find("alg", Algorithm, fmt.Sprintf("it is %.40q", alg), "the token is not signed with EdDSA, the only algorithm that is accepted")
 		return false
 	}
-	if _, ok := t.Header["crit"]; ok { // RFC 7515, 4.1.11: what is not understood must be refused.
+	// RFC 7515, 4.1.11: extensions that are not understood must be refused.
+	if _, ok := t.Header["crit"]; ok {
 		e.find("alg", Algorithm, "", "the token's header has extensions (crit) that are not understood here")
 		return false
 	}
@@ -176,7 +177,7 @@ func (e *examination) audience() {
 	e.find("aud", Audience, fmt.Sprintf("it is %.200q, and this server is %q", []string(all), e.want.Audience), "the token is for another server (aud)")
 }
 
-// times looks at exp and nbf. A claim that is there and no time is as wrong as one that is missing.
+// times checks exp and nbf. A claim that is not a time is as wrong as a missing one.
 func (e *examination) times() {
 	now := e.want.Now
 	exp, ok := e.seconds("exp")
@@ -205,7 +206,7 @@ func (e *examination) times() {
 	}
 }
 
-// maxSeconds is the last second of the year 9999, the last year that can be written.
+// maxSeconds is the last second of the year 9999, the last year that can be formatted.
 const maxSeconds = 253402300799
 
 // seconds reads a claim that is a time.
@@ -222,7 +223,7 @@ func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second
 
 func utc(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
-// names looks at sub and jti.
+// names checks sub and jti.
 func (e *examination) names() {
 	sub, _ := e.claims["sub"].(string)
 	if sub == "" || len(sub) > maxName {
@@ -255,7 +256,7 @@ func (e *examination) room() {
 	}
 }
 
-// maxRole bounds roles, so that they are whole numbers everywhere.
+// maxRole limits roles, so that they are integers in all languages.
 const maxRole = 1 << 30
 
 func (e *examination) role() {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// maxKeys bounds the keys of a folder: two of each login service while one follows another.
+	// maxKeys limits the keys of a folder: two of each login service during a key change.
 	maxKeys = 256
-	// maxKeyFile bounds what is read of a file: a key takes 113 bytes.
+	// maxKeyFile limits the bytes read of a file: a key takes 113 bytes.
 	maxKeyFile = 16 << 10
 )
 
-// Keys are the public keys of those who may sign tokens, by the name that a token's header gives
-// as its kid. They never change.
+// Keys are the public keys of the signers of tokens, by the kid of a token's header. They are
+// immutable.
 type Keys struct{ byID map[string]ed25519.PublicKey }
 
-// IDs returns the names of the keys, in order.
+// IDs returns the names of the keys, sorted.
 func (k *Keys) IDs() []string {
 	ids := make([]string, 0, len(k.byID))
 	for id := range k.byID {
@@ -35,12 +35,13 @@ func (k *Keys) IDs() []string {
 	return ids
 }
 
-// equal reports whether both are the same keys by the same names.
+// equal reports whether both have the same keys by the same names.
 func (k *Keys) equal(other *Keys) bool {
 	return maps.EqualFunc(k.byID, other.byID, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
 }
 
-// find returns the key for a header's kid. A header without one means the only key there is.
+// find returns the key of a header's kid. A header without kid selects the key if there is only
+// one.
 func (k *Keys) find(id string) (ed25519.PublicKey, bool) {
 	if id == "" && len(k.byID) == 1 {
 		for _, key := range k.byID {
@@ -52,7 +53,7 @@ func (k *Keys) find(id string) (ed25519.PublicKey, bool) {
 }
 
 // LoadKeys reads a file with a public key in PEM, or a folder with one in each file *.pub and
-// *.pem; other files there are left alone. A key is called by its file's name without the ending.
+// *.pem; other files there are ignored. The name of a key is its file's name without the extension.
 func LoadKeys(path string) (*Keys, error) {
 	files, err := keyFiles(path)
 	if err != nil {
@@ -73,14 +74,14 @@ func LoadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// keyFiles returns the files of a folder that hold keys, or the path itself if it is a file.
+// keyFiles returns the key files of a folder, or the path itself if it is a file.
 func keyFiles(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
-	if err != nil { // It is a file, or opening it as one says what is wrong.
+	if err != nil { // It is a file, or opening it as one returns the error.
 		return []string{path}, nil
 	}
 	var files []string
-	for _, e := range entries { // The folders in a volume of Kubernetes have no such ending.
+	for _, e := range entries { // The folders in a volume of Kubernetes have no such extension.
 		if ext := filepath.Ext(e.Name()); ext == ".pub" || ext == ".pem" {
 			files = append(files, filepath.Join(path, e.Name()))
 		}
@@ -94,7 +95,7 @@ func keyFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// keyID is what a key is called: its file's name without the ending.
+// keyID returns the name of a key: its file's name without the extension.
 func keyID(file string) string {
 	base := filepath.Base(file)
 	return strings.TrimSuffix(base, filepath.Ext(base))
@@ -125,13 +126,13 @@ func readPublic(file string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// readPEM reads a file that holds one PEM block and nothing else.
+// readPEM reads a file with exactly one PEM block.
 func readPEM(file string) (*pem.Block, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, errors.Unwrap(err) // Callers name the file.
 	}
-	defer func() { _ = f.Close() }() // It was only read.
+	defer func() { _ = f.Close() }() // The file was only read.
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {
 		return nil, err

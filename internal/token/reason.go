@@ -1,9 +1,9 @@
 package token
 
-// Reason is what is wrong with a token.
+// Reason is the reason why a token is rejected.
 type Reason uint8
 
-// The reasons, in the order in which a token is looked at. Fine is none.
+// The reasons, in the order of the checks. Fine is none.
 const (
 	Fine Reason = iota
 	Missing
@@ -43,8 +43,8 @@ var reasonNames = [numReasons]string{
 // String returns the reason's name.
 func (r Reason) String() string { return reasonNames[r] }
 
-// Error says why a token is not accepted, in words for whoever brought it: they tell what the
-// token itself says, and nothing of the server.
+// Error describes why a token is rejected, in words for its owner: the text may repeat the token's
+// claims, but reveals nothing of the server.
 type Error struct {
 	Reason Reason
 	Text   string

@@ -13,14 +13,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Signer makes tokens, as a login service does.
+// Signer signs tokens, as a login service does.
 type Signer struct {
 	id  string
 	key ed25519.PrivateKey
 }
 
-// LoadSigner reads a file with a private key in PEM. The key is called by the file's name without
-// the ending, as that of the public key is.
+// LoadSigner reads a file with a private key in PEM. The name of the key is the file's name without
+// the extension, as for the public key.
 func LoadSigner(file string) (*Signer, error) {
 	block, err := readPEM(file)
 	if err != nil {
@@ -44,21 +44,21 @@ func LoadSigner(file string) (*Signer, error) {
 	return &Signer{id: keyID(file), key: private}, nil
 }
 
-// ID returns what the key is called.
+// ID returns the name of the key.
 func (s *Signer) ID() string { return s.id }
 
-// Grant is what a token says.
+// Grant describes the claims of a token.
 type Grant struct {
 	Subject  string
 	Audience string
-	Room     string // empty is every room
+	Room     string // empty is each room
 	Role     int
 	From     time.Time // not before
 	For      time.Duration
-	Claims   map[string]any // whatever else; those above win
+	Claims   map[string]any // other claims; the fields above take precedence
 }
 
-// Sign makes a token with an id of its own.
+// Sign returns a token with a unique id.
 func (s *Signer) Sign(g Grant) (string, error) {
 	claims := jwt.MapClaims{}
 	for name, value := range g.Claims {
@@ -77,7 +77,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 	return t.SignedString(s.key)
 }
 
-// GenerateKey makes a pair of keys and writes it to name.key, which only its owner may read, and
+// GenerateKey generates a key pair and writes it to name.key, which only its owner may read, and
 // name.pub. It overwrites neither.
 func GenerateKey(name string) error {
 	public, private, _ := ed25519.GenerateKey(nil) // None of these three ever fails.

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxSpent bounds the ids that are remembered: 18 joins a second for the longest lifetime that a
-// token may have, 1 000 a second for one of a minute. They take about 4 MiB.
+// maxSpent limits the stored ids: 18 joins a second for the longest lifetime of a token, 1 000 a
+// second for one of a minute. They take about 4 MiB.
 const maxSpent = 1 << 16
 
-// spent remembers the tokens that were used, until they have expired. It may be used from any
+// spent stores the ids of used tokens until the tokens have expired. It may be used from any
 // goroutine.
 type spent struct {
 	mu   sync.Mutex
@@ -19,7 +19,7 @@ type spent struct {
 	next expiries
 }
 
-// spentID stands for a token: a hash, so that its size does not depend on who chose the id.
+// spentID identifies a token by a hash, so that its size does not depend on the length of the id.
 type spentID [16]byte
 
 func newSpentID(key []byte, jti string) spentID {
@@ -27,7 +27,7 @@ func newSpentID(key []byte, jti string) spentID {
 	return spentID(sum[:16])
 }
 
-// usage is what became of the wish to use a token.
+// usage is the result of an attempt to use a token.
 type usage uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	noMemory
 )
 
-// use remembers an id until a time.
+// use stores an id until a time.
 func (s *spent) use(id spentID, until, now time.Time) usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,14 +58,14 @@ func (s *spent) use(id spentID, until, now time.Time) usage {
 	return used
 }
 
-// size returns how many ids are remembered.
+// size returns the number of stored ids.
 func (s *spent) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.held)
 }
 
-// expiry is when an id may be forgotten.
+// expiry is the time at which an id may be removed.
 type expiry struct {
 	id    spentID
 	until int64 // seconds since 1970

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Verifier is what a server knows of tokens. Its methods may be called from any goroutine.
+// Verifier verifies the tokens of a server. Its methods may be called from any goroutine.
 type Verifier struct {
 	path     string
 	audience string
@@ -17,11 +17,11 @@ type Verifier struct {
 	failed   atomic.Uint64
 
 	reloading sync.Mutex
-	failure   string // of the last reload, under reloading
+	failure   string // error of the last reload, under reloading
 }
 
-// NewVerifier reads the keys of a file or folder, see LoadKeys, for a server whose tokens name it
-// by an audience.
+// NewVerifier reads the keys of a file or folder, see LoadKeys, for a server that accepts tokens of
+// this audience.
 func NewVerifier(path, audience string) (*Verifier, error) {
 	keys, err := LoadKeys(path)
 	if err != nil {
@@ -32,9 +32,9 @@ func NewVerifier(path, audience string) (*Verifier, error) {
 	return v, nil
 }
 
-// Reload reads the keys again, and reports whether they are others now. If they cannot be read,
-// those from before stay. The same failure is an error once: what lies beside the keys, such as
-// a log, may change often.
+// Reload reads the keys again, and reports whether they have changed. If they cannot be read, the
+// current keys are kept. A repeated failure is returned only once, because other files in the
+// folder, such as a log, may change often.
 func (v *Verifier) Reload() (changed bool, err error) {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
@@ -56,11 +56,11 @@ func (v *Verifier) Reload() (changed bool, err error) {
 	return true, nil
 }
 
-// Keys returns the keys that count now.
+// Keys returns the current keys.
 func (v *Verifier) Keys() *Keys { return v.keys.Load() }
 
-// Verify says who somebody is that brings a token to a room, and uses the token up. Its error is
-// an *Error.
+// Verify returns the identity of the player with a token for a room, and marks the token as used.
+// Its error is an *Error.
 func (v *Verifier) Verify(text, room string, now time.Time) (*Identity, error) {
 	who, err := v.verify(text, room, now)
 	if err != nil {
@@ -86,15 +86,15 @@ func (v *Verifier) verify(text, room string, now time.Time) (*Identity, *Error) 
 	return &e.who, nil
 }
 
-// Outcomes calls each with what became of tokens, by name and number.
+// Outcomes calls each with the number of tokens per outcome.
 func (v *Verifier) Outcomes(each func(outcome string, n uint64)) {
 	for r := range v.counts {
 		each(reasonNames[r], v.counts[r].Load())
 	}
 }
 
-// Reloads returns how often there were other keys, and how often they could not be read.
+// Reloads returns how often changed keys were loaded, and how often they could not be read.
 func (v *Verifier) Reloads() (loaded, failed uint64) { return v.loaded.Load(), v.failed.Load() }
 
-// Remembered returns how many ids of tokens are remembered.
+// Remembered returns the number of stored ids.
 func (v *Verifier) Remembered() int { return v.spent.size() }

@@ -1,13 +1,13 @@
-// Package tracedump writes down what the process did when a tick was slow: the execution trace
-// of the seconds before, as a file for `go tool trace`.
+// Package tracedump writes the execution trace of the seconds before a slow tick, as a file for `go
+// tool trace`.
 //
 // The flow:
 //
-//	Open(config)             the process begins to remember its last seconds
-//	goroutine of the ticks   Slow(tick): at most one in a while is taken, nothing waits
+//	Open(config)             the process starts to record its last seconds
+//	goroutine of the ticks   Slow(tick): accepts at most one per interval and never waits
 //	goroutine of the dumper  writes the file, deletes the oldest ones
-//	Close()                  when the file under way is written
+//	Close()                  waits until the current file is written
 //
-// Go has one flight recorder per process. All dumpers share it: it runs while any is open,
-// and each file holds what the whole process did.
+// Go has one flight recorder per process. All dumpers share it: it runs while any is open, and each
+// file holds the trace of the whole process.
 package tracedump

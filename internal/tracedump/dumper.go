@@ -16,55 +16,56 @@ import (
 )
 
 const (
-	// dumpEvery is the least time between two files of a dumper: whoever is always slow
-	// is slow for the same reason, and writing costs the process some milliseconds.
+	// dumpEvery is the minimum time between two files of a dumper: repeated slow ticks have the
+	// same cause, and a file costs the process some milliseconds.
 	dumpEvery = 30 * time.Second
-	// maxFiles and maxBytes bound what lies in the directory, so that nobody has to clean
-	// up: ten minutes of a server that is always slow. The oldest go first.
+	// maxFiles and maxBytes bound the files in the directory, so that no clean-up is needed: ten
+	// minutes of a server that is always slow. The oldest are deleted first.
 	maxFiles = 20
 	maxBytes = 64 << 20
 )
 
-// The names of files sort by time, and nothing else in the directory is touched.
+// The names of files sort by time, and no other file in the directory is touched.
 const (
 	prefix = "netloop-"
 	suffix = ".trace"
 	layout = "20060102T150405.000"
 )
 
-// Config is how a Dumper works.
+// Config is the configuration of a Dumper.
 type Config struct {
-	// Dir takes the files. It is made if it does not exist.
+	// Dir is the directory of the files. It is made if it does not exist.
 	Dir string
-	// Name tells this dumper's files from those of others in the directory.
+	// Name distinguishes this dumper's files from those of others in the directory.
 	Name string
-	// Log is told of every file, and of those that could not be written.
+	// Log receives a line for each file, written or failed.
 	Log *slog.Logger
 }
 
-// Tick is a slow one.
+// Tick describes a slow tick.
 type Tick struct {
 	Number   uint64
 	Start    time.Duration // by a monotonic clock
 	Wall     time.Time
 	Duration time.Duration
-	System   string // that took longest
+	System   string // the slowest system
 }
 
-// Dumper writes files of one server.
+// Dumper writes the files of one server.
 type Dumper struct {
 	cfg   Config
-	ticks chan Tick // size 1: the tick that the dumper has not begun with
+	ticks chan Tick // size 1: the next tick to dump
 	stop  chan struct{}
 
-	started bool          // any tick was taken; the goroutine of the ticks owns it
-	last    time.Duration // when; so does it
+	started bool          // a tick was accepted; belongs to the goroutine of the ticks
+	last    time.Duration // when; belongs to the goroutine of the ticks
 	done    sync.WaitGroup
 
 	written, skipped, failed atomic.Uint64
 }
 
-// Open makes a dumper, and begins to record. An error says what to do about the directory.
+// Open returns a dumper and starts to record. An error names the required permission of the
+// directory.
 func Open(cfg Config) (*Dumper, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("use a directory that may be made: %w", err)
@@ -84,8 +85,8 @@ func Open(cfg Config) (*Dumper, error) {
 	return d, nil
 }
 
-// Slow asks for a file about a tick that has just ended, unless there was one a short while
-// ago. It never waits. The goroutine of the ticks calls it.
+// Slow requests a file about a tick that has just ended, unless the last one is too recent. It
+// never waits. The goroutine of the ticks calls it.
 func (d *Dumper) Slow(t Tick) {
 	if d.started && t.Start-d.last < dumpEvery {
 		d.skipped.Add(1)
@@ -99,15 +100,15 @@ func (d *Dumper) Slow(t Tick) {
 	}
 }
 
-// Close returns when the last file is written. A Slow that follows asks for nothing.
+// Close returns once the last file is written. Later calls of Slow have no effect.
 func (d *Dumper) Close() {
 	close(d.stop)
 	d.done.Wait()
 	shared.close()
 }
 
-// Counts is how many files were written, how many ticks got none because of the time
-// between files, and how many files failed.
+// Counts returns how many files were written, how many ticks got none because of the time between
+// files, and how many files failed.
 func (d *Dumper) Counts() (written, skipped, failed uint64) {
 	return d.written.Load(), d.skipped.Load(), d.failed.Load()
 }
@@ -128,7 +129,7 @@ func (d *Dumper) run() {
 	}
 }
 
-// dump writes a file, makes room for the next one, and says so.
+// dump writes a file, deletes old ones, and logs the file.
 func (d *Dumper) dump(t Tick) {
 	path, err := d.write(t)
 	if err = errors.Join(err, prune(d.cfg.Dir)); err != nil {
@@ -150,12 +151,12 @@ func (d *Dumper) write(t Tick) (path string, err error) {
 	}
 	err = errors.Join(shared.writeTo(f), f.Close())
 	if err != nil {
-		return path, errors.Join(err, os.Remove(path)) // Half a trace is none.
+		return path, errors.Join(err, os.Remove(path)) // A partial trace is useless.
 	}
 	return path, nil
 }
 
-// prune deletes the oldest files beyond the bounds.
+// prune deletes the oldest files beyond the limits.
 func prune(dir string) error {
 	type file struct {
 		name string
@@ -172,7 +173,7 @@ func prune(dir string) error {
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // Somebody else was faster.
+			continue // Another process has deleted it.
 		} else if err != nil {
 			return err
 		}

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// minAge is what the recorder remembers at least: a slow tick, and how it came to it.
+	// minAge is the minimum recorded time: a slow tick, and the seconds that led to it.
 	minAge = 3 * time.Second
-	// maxTrace bounds its memory, and about so the size of a file: a busy server of 200
-	// clients makes some MiB in that time.
+	// maxTrace bounds its memory, and roughly the size of a file: a busy server of 200 clients
+	// produces some MiB in that time.
 	maxTrace = 8 << 20
 )
 
-// recorder is the flight recorder of the process, which Go allows one of.
+// recorder is the flight recorder of the process; Go allows only one.
 type recorder struct {
 	mu    sync.Mutex
 	users int
@@ -25,8 +25,8 @@ type recorder struct {
 	writing sync.Mutex // Go lets one goroutine read it at a time
 }
 
-// shared is the one of this process. That there is one is the runtime's doing, so it is no
-// state of ours that two servers would fight about.
+// shared is the recorder of this process. The runtime has only one, so servers in one process have
+// to share it.
 var shared recorder
 
 // open starts the recorder for its first user.
@@ -44,7 +44,7 @@ func (r *recorder) open() error {
 	return nil
 }
 
-// close stops it after its last user, who no longer reads it.
+// close stops the recorder after its last user, which no longer reads it.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *recorder) close() {
 	}
 }
 
-// writeTo writes what is remembered at this moment. Only a user calls it.
+// writeTo writes the current trace. Only a user calls it.
 func (r *recorder) writeTo(w io.Writer) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()

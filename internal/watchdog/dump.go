@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// The limits of a dump. The stacks of all goroutines are read into memory at once, which
-// stops the process for some milliseconds; of a thousand clients they take 3 MiB. A log
-// line takes less: the one goroutine in question whole, of the others as many as fit.
+// The limits of a dump. The stacks of all goroutines are read into memory at once, which stops the
+// process for some milliseconds; for a thousand clients they take 3 MiB. A log line is shorter: the
+// whole stack of the hanging goroutine, and as many of the others as fit.
 const (
 	maxStacks = 8 << 20
 	maxOwn    = 16 << 10
 	maxOthers = 64 << 10
 )
 
-// Dump is what a process does at a moment.
+// Dump describes the goroutines of a process at one moment.
 type Dump struct {
-	// Own is the stack of the goroutine that runs the ticks, empty if it is gone.
+	// Own is the stack of the goroutine that runs the ticks, empty if it has ended.
 	Own string
-	// Function is what the loop has called there, with file and line: the system that
-	// hangs, or a handler or hook if it hangs in a built-in.
+	// Function is the function that the loop has called there, with file and line: the system that
+	// hangs, or a handler or hook that hangs in a built-in system.
 	Function string
-	// Others are the stacks of other goroutines, and Omitted is how many did not fit.
+	// Others are the stacks of other goroutines, and Omitted is the number of stacks that did not
+	// fit.
 	Others  string
 	Omitted int
 }
@@ -57,8 +58,8 @@ func arrange(all string, own uint64) Dump {
 	return d
 }
 
-// called finds the frame that the loop has called: in a stack the one above the first of
-// the loop's own. A frame is a line with the function and one with the place.
+// called finds the frame that the loop has called: the one above the first frame of the loop
+// itself. A frame is a line with the function and one with the place.
 func called(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i := 3; i < len(lines); i += 2 {
@@ -67,7 +68,7 @@ func called(stack string) string {
 		}
 		name := lines[i-2]
 		if at := strings.LastIndexByte(name, '('); at > 0 {
-			name = name[:at] // What follows are the arguments.
+			name = name[:at] // The arguments follow.
 		}
 		place, _, _ := strings.Cut(strings.TrimSpace(lines[i-1]), " ")
 		return name + " " + place
@@ -82,14 +83,14 @@ func cut(s string, most int) string {
 	return s[:most] + "\n..."
 }
 
-// current is the number of the calling goroutine, as stacks show it: the only place where
-// the runtime tells it.
+// current returns the number of the calling goroutine, as in stacks: the runtime reveals it only
+// there.
 func current() uint64 {
 	var buf [64]byte
 	return number(string(buf[:runtime.Stack(buf[:], false)]))
 }
 
-// number reads "goroutine 7 [running]:", 0 if it is no such line.
+// number parses "goroutine 7 [running]:" and returns 7, or 0 for any other line.
 func number(stack string) uint64 {
 	text, _ := strings.CutPrefix(stack, "goroutine ")
 	digits, _, _ := strings.Cut(text, " ")

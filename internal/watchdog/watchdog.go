@@ -8,32 +8,33 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Watchdog watches the ticks of one room, and the hooks that bring it to its end. Safe for use by
-// many goroutines, but for what says otherwise.
+// Watchdog watches the ticks of one room, and the hooks at its end. It is safe for use by many
+// goroutines, except where its methods say otherwise.
 type Watchdog struct {
 	limit     time.Duration
 	goroutine atomic.Uint64
-	tick      atomic.Uint64 // that runs, or the number of a hook with its top bit set; 0 is none
-	began     atomic.Int64  // when it did
-	allowed   atomic.Int64  // how much longer than limit it may take
-	stage     atomic.Uint32
-	hook      atomic.Pointer[string] // nil: a tick
-	hooks     uint64                 // that have begun; of the goroutine of the ticks
-	hung      atomic.Pointer[Hang]   // reported, and has not returned
-	hangs     atomic.Uint64
+	// the running tick, or the number of a hook with its top bit set; 0 is none
+	tick    atomic.Uint64
+	began   atomic.Int64 // when the tick or hook began
+	allowed atomic.Int64 // how much longer than limit it may take
+	stage   atomic.Uint32
+	hook    atomic.Pointer[string] // nil: a tick
+	hooks   uint64                 // hooks begun so far; belongs to the goroutine of the ticks
+	hung    atomic.Pointer[Hang]   // reported, and has not returned
+	hangs   atomic.Uint64
 }
 
 // Hang is a tick, or a hook, that did not return.
 type Hang struct {
 	Hook string // empty: a tick
 	Tick uint64
-	// Stage is the last one whose RPCs were drained: a system that an anchor puts before
-	// the drain of its stage counts to the stage before. 0 is before the first.
+	// Stage is the last stage whose RPCs were drained: a system that an anchor puts before the
+	// drain of its stage is counted for the stage before. 0 is before the first.
 	Stage loop.Stage
-	For   time.Duration // how long, when it was noticed
+	For   time.Duration // how long it had run when it was reported
 }
 
-// Error says what hangs and where.
+// Error describes the hang and its place.
 func (h *Hang) Error() string {
 	if h.Hook != "" {
 		return fmt.Sprintf("%s hangs: it has not returned for %v", h.Hook, h.For.Round(time.Millisecond))
@@ -41,21 +42,21 @@ func (h *Hang) Error() string {
 	return fmt.Sprintf("tick %d hangs: it has not returned for %v, stage %v", h.Tick, h.For.Round(time.Millisecond), h.Stage)
 }
 
-// New returns a watchdog for ticks that take at most limit. One of 0 or less never reports.
+// New returns a watchdog for ticks that take at most limit. With 0 or less it never reports.
 func New(limit time.Duration) *Watchdog { return &Watchdog{limit: limit} }
 
-// Adopt says that the calling goroutine runs the ticks: Dump shows it first.
+// Adopt records that the calling goroutine runs the ticks: Dump shows it first.
 func (w *Watchdog) Adopt() { w.goroutine.Store(current()) }
 
-// Begin says that a tick begins; at is the time of Check's clock.
+// Begin records the begin of a tick; at is the time of Check's clock.
 func (w *Watchdog) Begin(tick uint64, at time.Duration) {
 	w.stage.Store(0)
 	w.began.Store(int64(at))
 	w.tick.Store(tick)
 }
 
-// BeginHook says that something begins that the room calls between two ticks or after the
-// last, and for how long it may take beyond the limit. End ends it.
+// BeginHook records the begin of a hook between two ticks or after the last; allowed is how much
+// longer than the limit it may take. End ends it.
 func (w *Watchdog) BeginHook(name string, allowed, at time.Duration) {
 	w.hooks++
 	w.hook.Store(&name)
@@ -63,11 +64,11 @@ func (w *Watchdog) BeginHook(name string, allowed, at time.Duration) {
 	w.Begin(1<<63|w.hooks, at)
 }
 
-// Stage says which stage the tick has come to.
+// Stage records the stage of the tick.
 func (w *Watchdog) Stage(s loop.Stage) { w.stage.Store(uint32(s)) }
 
-// End says that the tick or hook has returned, or that its goroutine is gone. It returns the hang
-// that was reported of it, or nil.
+// End records that the tick or hook has returned, or that its goroutine has ended. It returns its
+// reported hang, or nil.
 func (w *Watchdog) End() *Hang {
 	w.tick.Store(0)
 	if w.hook.Load() != nil {
@@ -80,8 +81,7 @@ func (w *Watchdog) End() *Hang {
 	return w.hung.Swap(nil)
 }
 
-// Check looks at the tick or hook that runs, and reports a hang the first time that it sees it. One
-// goroutine calls it.
+// Check reports a hang of the running tick or hook, once. One goroutine calls it.
 func (w *Watchdog) Check(now time.Duration) (Hang, bool) {
 	tick := w.tick.Load()
 	h := Hang{Tick: tick, Stage: loop.Stage(w.stage.Load()), For: now - time.Duration(w.began.Load())}
@@ -93,14 +93,14 @@ func (w *Watchdog) Check(now time.Duration) (Hang, bool) {
 	}
 	w.hung.Store(&h)
 	if w.tick.Load() != tick {
-		w.hung.Store(nil) // It returned just now, and its End may have come too early to see this.
+		w.hung.Store(nil) // It returned just now, and its End may have run too early to see this.
 		return Hang{}, false
 	}
 	w.hangs.Add(1)
 	return h, true
 }
 
-// Err returns the *Hang of what hangs, nil if nothing does.
+// Err returns the current *Hang, nil without one.
 func (w *Watchdog) Err() error {
 	if h := w.hung.Load(); h != nil {
 		return h
@@ -108,5 +108,5 @@ func (w *Watchdog) Err() error {
 	return nil
 }
 
-// Hangs is how many were reported.
+// Hangs returns the number of reported hangs.
 func (w *Watchdog) Hangs() uint64 { return w.hangs.Load() }
