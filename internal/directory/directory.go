@@ -6,7 +6,7 @@
 //	joining a room       Find(ctx, name): waits for a room that is being filled
 //	reading              Get(name); All(): an immutable list
 //	an operator          Query.Select: a page of Rows
-//	a room's entry       Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell, the watchers
+//	a room's entry       Board.Post ── at most every 50 ms ──▶ Board.List; Board.Tell: watchers
 //	the end of a room    Leave(name)
 //	the end of a server  Close(), Wait()
 //

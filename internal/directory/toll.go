@@ -10,7 +10,7 @@ import (
 const (
 	RoomBurst = 32
 	RoomGap   = time.Second
-	// limit of stored sites; further sites wait until one of them has its full burst again
+	// limit of stored sites; a further site waits until a stored one has its full burst again
 	MaxSites = 4096
 )
 

@@ -6,7 +6,7 @@
 // Systems are guarded by package loop, which has quarantine. The game's other functions (handlers,
 // targets, callbacks) are guarded here. The first panic of a place is logged with its stack.
 // Further panics of the place are counted, and one of them is logged per Every: a client that can
-// make a function fail must not fill the log, whose size is bounded.
+// make a function fail must not fill the log, which is bounded.
 package panicguard
 
 import (

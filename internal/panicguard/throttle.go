@@ -2,17 +2,17 @@ package panicguard
 
 import "time"
 
-// Throttle says which of many like events the log is told of: the first of each kind, and then
-// one each time that Every has passed. The zero Throttle is ready. It belongs to one goroutine.
+// Throttle selects the events to log: the first of each kind, and then one per Every. The zero
+// Throttle is ready. It belongs to one goroutine.
 type Throttle[K comparable] struct{ told map[K]*told }
 
 type told struct {
-	until time.Duration // nothing is told before
-	kept  uint64        // not told since the last time
+	until time.Duration // no event is logged before
+	kept  uint64        // events not logged since the last one
 }
 
-// News reports whether the log shall be told of an event, and how many of its kind it was not
-// told of since the last time.
+// News reports whether to log an event, and how many of its kind were not logged since the last
+// one.
 func (t *Throttle[K]) News(kind K, now time.Duration) (kept uint64, ok bool) {
 	s := t.told[kind]
 	switch {

@@ -26,7 +26,7 @@ var (
 	ErrNotRecording = errors.New("not a recording of this version of netloop")
 	// ErrTruncated is returned if a file ends within a record. The records before are valid.
 	ErrTruncated = errors.New("the file breaks off")
-	// ErrCorrupt is returned for a record whose checksum is wrong.
+	// ErrCorrupt is returned for a record with a wrong checksum.
 	ErrCorrupt = errors.New("the file is damaged")
 	// ErrTooLarge is returned if a head or a record exceeds its limit.
 	ErrTooLarge = errors.New("a record is too large")
@@ -67,8 +67,8 @@ func (w *Writer) write(before, record []byte, limit int) error {
 	return nil
 }
 
-// checksum covers the length too, so that a record that lost its end is detected even if the rest
-// is zeros.
+// checksum covers the length too, so that a record that lost its end is detected even if zeros
+// follow.
 func checksum(record []byte) uint32 {
 	var n [4]byte
 	binary.LittleEndian.PutUint32(n[:], uint32(len(record)))

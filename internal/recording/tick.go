@@ -21,16 +21,16 @@ type Tick struct {
 	DrainLimit time.Duration
 	// Prices are the prices of messages that have changed since the tick before.
 	Prices []rpcqueue.Price
-	// Links are the clients whose facts have changed since the tick before.
+	// Links are the facts of clients' links that have changed since the tick before.
 	Links    []Link
 	Arrivals []Arrival
 	Posts    []Post
 	Results  []Result
-	// Busy are the clients whose slot was taken when their snapshot was due.
+	// Busy are the clients with an occupied slot when their snapshot was due.
 	Busy []uint64
 	// Unrecorded names other effects on the room. From here on a replay may differ.
 	Unrecorded []string
-	// State is the digest of all captured objects, Sent that of all sent data.
+	// State is the digest of all captured objects, Sent is that of all sent data.
 	State, Sent uint64
 }
 

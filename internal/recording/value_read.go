@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The errors of a value that nobody wrote so.
+// The errors of a value that AppendValue cannot have written.
 var (
 	errDepth = errors.New("a value nests too deep")
 	errRange = errors.New("a number does not fit its field")
@@ -89,7 +89,7 @@ func (d *decoder) unsigned(v reflect.Value) {
 	v.SetUint(n)
 }
 
-// length reads the length of a slice or a map; it reports false for nil.
+// length decodes the length of a slice or a map; it reports false for nil.
 func (d *decoder) length(least int) (int, bool) {
 	n := d.r.Uvarint()
 	if n == 0 || d.r.Err() != nil {
@@ -128,7 +128,7 @@ func (d *decoder) composite(v reflect.Value, depth int) {
 	}
 }
 
-// least is how many bytes a value of the type takes at least.
+// least returns the minimum encoded size of a value of the type.
 func least(t reflect.Type) int {
 	if t.Size() == 0 {
 		return 0
@@ -136,7 +136,7 @@ func least(t reflect.Type) int {
 	return 1
 }
 
-// slice grows element by element: what a length promises is not believed.
+// slice decodes a slice element by element, because its length is not trusted.
 func (d *decoder) slice(v reflect.Value, depth int) {
 	elem := v.Type().Elem()
 	n, ok := d.length(least(elem))
@@ -163,7 +163,7 @@ func (d *decoder) dict(v reflect.Value, depth int) {
 		d.value(value, depth+1)
 		switch {
 		case d.r.Err() != nil:
-		case !key.Comparable(): // An any may hold a slice here that no map ever did.
+		case !key.Comparable(): // A damaged any may hold a slice, which is no valid key.
 			d.r.Fail(errTag)
 		default:
 			v.SetMapIndex(key, value)
@@ -193,7 +193,7 @@ func (d *decoder) proto(v reflect.Value) {
 	}
 }
 
-// protoDepth bounds how deep a protobuf message nests, as for those of the network.
+// protoDepth limits the nesting of a protobuf message, as for messages of the network.
 const protoDepth = 32
 
 func (d *decoder) message(m proto.Message) {

@@ -14,9 +14,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Admit admits or refuses a client whose schema fits. The transport calls it on the connection's
-// own goroutine, after the frames of the handshake and before it reads any other byte of the
-// client.
+// Admit admits or refuses a client with a fitting schema. The transport calls it on the
+// connection's own goroutine, after the frames of the handshake and before it reads any other byte
+// of the client.
 func (r *Room) Admit(ctx context.Context, hello *netloopv1.Hello, remote string) (*transport.Admission, error) {
 	if why := r.refusing.Load(); why != nil {
 		return nil, &transport.Refusal{Code: why.Code, Text: why.Text}

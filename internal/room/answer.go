@@ -83,7 +83,7 @@ func (o *Answer) there() bool { return o.from.joined && o.life == o.from.life }
 var errAnsweredTwice = errors.New("it has answered a call twice")
 
 // Send answers the call with the flush of this tick: with result, or with err if it is not nil. A
-// second answer is counted and logged, an answer that came too late is counted; neither is sent.
+// second answer is counted and logged, a late answer is counted; neither is sent.
 func (o *Answer) Send(result any, err error) {
 	r := o.from.room
 	switch {

@@ -26,7 +26,7 @@ type questions struct {
 	owed time.Duration
 }
 
-// question is an inspection. It changes nothing.
+// question is an inspection. It must not change the state.
 type question struct {
 	// look runs on the room's goroutine and returns the answer, or done = false to continue after
 	// the next tick. left reports whether time remains in this tick.

@@ -223,8 +223,8 @@ func (r *Room) leave(c *Client, why *transport.Closed) {
 
 func (r *Room) forget() { r.from = nil }
 
-// Disown keeps or despawns an object whose owner is not in the room. An owner that leaves gets no
-// object back: an object assigned to it too late would never be removed.
+// Disown keeps or despawns an object of an absent owner. An owner that has left must not keep any
+// object: an object assigned to it too late would never be removed.
 func (r *Room) Disown(o *netvar.Object) {
 	if r.game.Keeps(o) {
 		r.world.SetOwner(o, 0)

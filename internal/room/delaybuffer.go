@@ -106,8 +106,8 @@ type due struct {
 	ended       bool // no shot will be added
 }
 
-// due counts the shots whose tick began at the given time or before. After the end of the reel all
-// shots are due if watched is false: there is no spectator left to show them to.
+// due counts the shots of ticks that began at the given time or before. After the end of the reel
+// all shots are due if watched is false: there is no spectator left to show them to.
 func (l *reel) due(at time.Duration, watched bool) (d due) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,8 @@ func (l *reel) due(at time.Duration, watched bool) (d due) {
 	return d
 }
 
-// countLocked counts the shots whose tick began at the given time or before: mostly none, or a few.
+// countLocked counts the shots of ticks that began at the given time or before: mostly none, or a
+// few.
 func (l *reel) countLocked(at time.Duration) (n int) {
 	for n < l.shots.Len() && l.shots.At(n).at <= at {
 		n++

@@ -20,12 +20,12 @@ import (
 //	camera ─▶ reel ─▶ Next: which tick ─▶ RunTimers: show ─▶ mirror ─▶ snapshot ─▶ spectators
 //
 // Events between two ticks of the other room (a spectator joins while that room sleeps) get a tick
-// whose number is between theirs. If many shots are due at once, because there were no spectators
-// or the machine paused, one tick shows all of them.
+// with a number between theirs. If many shots are due at once, because there were no spectators or
+// the machine paused, one tick shows all of them.
 type screening struct {
 	loop.Clock
 	r       *Room // its own engine
-	of      *Room // the room whose feed it shows
+	of      *Room // the room that it shows
 	reel    *reel
 	mirror  *netvar.Mirror
 	loop    shownLoop
@@ -84,7 +84,8 @@ func (r *Room) Screening() (*Room, error) {
 	return s.r, nil
 }
 
-// usher is the server of a screening, whose end does not end the admission of the played room.
+// usher is the server of a screening: it ignores EndAdmission and Ticked, so that the end of a
+// screening does not affect the played room.
 type usher struct{ Server }
 
 func (usher) EndAdmission(transport.Code, string) {}

@@ -145,7 +145,7 @@ func (r *Room) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error 
 // errWatches rejects a spectator's message of a method for players.
 var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "you only watch")}
 
-// errSenderLeft rejects a message whose client has left in the same drain.
+// errSenderLeft rejects a message of a client that has left in the same drain.
 var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport.Refuse(transport.CodeLeft, "its client has left")}
 
 // handlerFailed logs a handler's error. A refusal is an ordinary answer of the game.

@@ -35,7 +35,7 @@ func site(addr string) string {
 }
 
 // A client that was closed with transport.CodeFlood has a penalty when it joins again: a player
-// whom admission has named is refused until its dropped messages are forgotten, by the usual
+// with a name from admission is refused until its dropped messages are forgotten, by the usual
 // limits. An address may be that of many players, so joins from it are admitted, but slowly: each
 // waits, one after another, so that a flooder is admitted about once a second. Others from there
 // are refused only while some sixty are waiting.
@@ -143,7 +143,7 @@ func (r *Room) letIn(ctx context.Context, j *Join) error {
 	defer cancel()
 	<-turn.Done()
 	if ctx.Err() != nil {
-		return errFlood // It has given up, or its admission had taken most of the time.
+		return errFlood // The client has given up, or its admission had taken most of the time.
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (c *Client) InputStats() (counts input.Counts, early time.Duration) {
 	return c.inputs.Counts(), c.early
 }
 
-// inputSystem returns the system that runs inputs, in rooms whose clients send inputs.
+// inputSystem returns the system that runs inputs, in rooms with client inputs.
 func (r *Room) inputSystem() []System {
 	if r.inputs.declared == nil {
 		return nil

@@ -144,7 +144,7 @@ func (l *letter) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
 	}
 }
 
-// newReceipt allocates the empty value of a receipt, which is nothing but an error.
+// newReceipt allocates the empty value of a receipt, which consists only of an error.
 func newReceipt() any { return new(struct{}) }
 
 // Held implements rpcqueue.Holds: the handler has returned, or panicked.

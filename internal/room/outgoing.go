@@ -8,9 +8,9 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// outgoing digests what leaves a room in a tick, in the order of the room's decisions: messages
-// when they are sent, packets when they are encoded, connections when they are closed. A nil
-// outgoing does no work.
+// outgoing digests the data that leaves a room in a tick, in the order of the room's decisions:
+// messages when they are sent, packets when they are encoded, connections when they are closed. A
+// nil outgoing does no work.
 type outgoing struct {
 	sum     uint64
 	stopped bool // the sum will not be read any more

@@ -43,14 +43,14 @@ type Unrecorded struct {
 // Error implements error.
 func (e *Unrecorded) Error() string { return fmt.Sprintf("tick %d: %s", e.Tick, e.What[0]) }
 
-// NewReplay returns a replay of a recording, whose head has been read, in a room that has not run
-// and uses this clock.
+// NewReplay returns a replay of a recording after its head, in a room that has not run and uses
+// this clock.
 func NewReplay(r *Room, in *recording.Reader, c *clock.Virtual) *Replay {
 	return &Replay{room: r, in: in, clock: c, feed: newReplayer(r)}
 }
 
 // Step runs the next tick. The error is io.EOF after the last tick, a *Divergence, an *Unrecorded,
-// or that of a file that is cut off or damaged.
+// or the error of a damaged or cut file.
 func (p *Replay) Step() (Replayed, error) {
 	b, err := p.in.Next()
 	if err != nil {

@@ -170,15 +170,15 @@ func (r *Room) lost(c *Client, why *transport.Closed) {
 	r.game.Drop(c)
 }
 
-// keeps reports whether a client whose connection has ended may resume.
+// keeps reports whether a client may resume after the end of its connection.
 func (r *Room) keeps(c *Client, why *transport.Closed) bool {
 	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
 	returns := c.resumable || c.join.Subject != "" && r.spec.SameSubject == TakeOver
 	return r.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !r.ending
 }
 
-// overdue removes dropped clients whose time has expired, and closes silent connections. A client
-// that hangs is sent the reason, in case it reads again.
+// overdue removes dropped clients after their time, and closes silent connections. A client that
+// hangs is sent the reason, in case it reads again.
 func (r *Room) overdue() {
 	for _, c := range r.clients.list {
 		switch now := r.now.GameTime; {

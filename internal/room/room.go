@@ -58,7 +58,7 @@ type Game interface {
 	// Drop is called when a client has lost its connection and may resume.
 	Drop(c *Client)
 	// Resume is called when a client is connected again after a Drop, or has been taken over by
-	// another program of the same player, whose Join it then has.
+	// another program of the same player and has that program's Join.
 	Resume(c *Client)
 	// Move is called when a client's address has changed in its Join.
 	Move(c *Client)
@@ -196,7 +196,7 @@ type Room struct {
 	// measures the cost of messages: it affects decisions only through the feed
 	tariff   *rpcqueue.Tariff
 	prices   []rpcqueue.Price // scratch of the feed
-	from     *Client          // the client whose message, join or leave is being handled
+	from     *Client          // the client of the handled message, join or leave
 	owing    *Answer          // the answer that the running handler sends later
 	unsaid   uint64           // calls that reached no handler and got no answer
 	guard    panicguard.Guard // of the game's functions on this goroutine
@@ -206,10 +206,10 @@ type Room struct {
 	now      *loop.Now
 	in       loop.Input // of the running tick
 	world    *netvar.World
-	captured uint64    // the tick whose state was captured last
+	captured uint64    // the last tick with captured state
 	looks    []func()  // called after each snapshot
 	payload  []byte    // scratch of Encode
-	leaving  *outgoing // digests what leaves the room while recorded or replayed
+	leaving  *outgoing // digests the sent data while recorded or replayed
 
 	inputs    inputs
 	async     async
@@ -298,7 +298,7 @@ func New(cfg Config) (*Room, error) {
 // AllowMoves lets clients ask to move to another room. Call it before the first tick.
 func (r *Room) AllowMoves() { r.moves = true }
 
-// Discard releases a room whose game's Open has failed.
+// Discard releases a room after a failed Open of its game.
 func (r *Room) Discard() {
 	r.cancel()
 	r.life.end()
@@ -341,7 +341,7 @@ func (r *Room) Slow() *slowtick.Log { return r.slow }
 // Watchdog returns the watchdog, which detects ticks that hang. Any goroutine may call it.
 func (r *Room) Watchdog() *watchdog.Watchdog { return r.watchdog }
 
-// Captured returns the tick whose state was captured last.
+// Captured returns the last tick with captured state.
 func (r *Room) Captured() uint64 { return r.captured }
 
 // Context returns a context that ends with the room.

@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Step runs one tick; the rest of the file paces and ends the ticks.
+// Step runs one tick; the other functions pace and end the ticks.
 
 // Step runs one tick and accounts for it.
 func (r *Room) Step(in loop.Input) error {
@@ -129,7 +129,7 @@ var errDrained = errors.New("netloop: drained")
 // another End shortens that time, game and clients are told again.
 func (r *Room) drain(schedule loop.Schedule) error {
 	if r.in.Tick == 0 {
-		return nil // Told to end before its first tick: there is nothing to finish.
+		return nil // Told to end before its first tick: there is no work to finish.
 	}
 	by := time.Duration(math.MaxInt64)
 	tell := func() error {

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// SameSubject is the policy for a newcomer whose player is in the room already.
+// SameSubject is the policy for a second connection of a player who is in the room already.
 type SameSubject uint8
 
 // The policies.
@@ -29,7 +29,7 @@ type seats struct {
 	playing  places
 	watching places
 	locked   bool    // only clients with a ticket or a seat are admitted
-	awaited  []*seat // seats whose clients have lost their connection, in that order
+	awaited  []*seat // seats of disconnected clients, in the order of their loss
 	tickets  map[secretID]*ticket
 	expires  time.Duration // no ticket expires before
 	secrets  map[secretID]*seat
@@ -112,14 +112,14 @@ type seat struct {
 	plays    bool    // it is counted among the playing seats
 	watches  bool    // it is counted among the watching seats; both while the role changes
 	watching bool    // the client in it is a spectator; valid while taken
-	ticket   *ticket // the ticket of the seat, until its client has been heard
+	ticket   *ticket // the ticket of the seat, until its client has sent data
 	who      *Join   // of the newest admission without a secret
 }
 
 // secretLen is the length of the secret with which a client resumes.
 const secretLen = 32
 
-// secretID is the key of a secret. It is a digest, so that the time of a look-up reveals nothing of
+// secretID is the key of a secret. It is a digest, so that the time of a look-up does not reveal
 // the secret.
 type secretID [sha256.Size]byte
 
@@ -154,7 +154,7 @@ func (s *seats) sit(q *request) (at *seat, conn uint64, err error) {
 		return s.takeOverLocked(own, q)
 	}
 	switch t, kind := q.ticket, s.kindLocked(spectator); {
-	case t != nil && s.tickets[t.id] != t: // Its client has been heard meanwhile.
+	case t != nil && s.tickets[t.id] != t: // Its client has sent data meanwhile.
 		return nil, 0, ErrTicket
 	case t != nil && t.seat != nil:
 		return s.takeOverLocked(t.seat, q)

@@ -25,7 +25,7 @@ type Desk struct {
 // DeskHandler handles a message of a room.
 type DeskHandler func(ctx context.Context, from *Sender, msg any) error
 
-// NewDesk makes a desk for no messages.
+// NewDesk returns an inbox without handlers.
 func NewDesk() *Desk {
 	return &Desk{woken: make(chan struct{}, 1), handlers: map[*rpcqueue.Method]DeskHandler{}}
 }

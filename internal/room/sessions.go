@@ -2,8 +2,8 @@ package room
 
 import "github.com/netloop/netloop/internal/transport"
 
-// enters notes a session that begins. One that comes too late is told how the room has ended: no
-// tick will ever take it.
+// enters registers a new session. After the end of the room it closes the session with the reason,
+// because no tick will take it.
 func (s *seats) enters(session *transport.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -17,15 +17,14 @@ func (s *seats) enters(session *transport.Session) {
 	s.sessions[session] = struct{}{}
 }
 
-// gone forgets a session.
+// gone removes a session.
 func (s *seats) gone(session *transport.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, session)
 }
 
-// close ends all sessions of a room that has ended, those of clients that were on their way in
-// among them.
+// close ends all sessions of a room that has ended, including clients that are being admitted.
 func (s *seats) close(code transport.Code, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,11 +37,11 @@ func (s *seats) close(code transport.Code, text string) {
 	s.sessions = nil
 }
 
-// ended is what those are told who are there when the room has ended.
+// ended returns the reason that connected clients are told at the end of the room.
 func (s *seats) ended() *transport.Closed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed == nil { // Its end has failed.
+	if s.closed == nil { // The room failed while closing.
 		return &transport.Closed{Code: transport.CodeInternal, Text: "the server has failed"}
 	}
 	return s.closed

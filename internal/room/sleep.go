@@ -14,7 +14,7 @@ import (
 // A room with Spec.Sleep runs no ticks while there is no work to do. After each tick it checks
 // whether it may fall asleep; then it sleeps until it is roused, or until the first tick with work
 // due. The ticks in between are skipped: their numbers pass, so that game time and the epoch, by
-// which clients know the time, are those of a room that never sleeps.
+// which clients know the time, continue as in a room that never sleeps.
 //
 //	tick ─▶ stirs? ──no, for a second──▶ asleep ──▶ roused, or due ──▶ the next tick of the epoch
 //
@@ -164,8 +164,8 @@ func (r *Room) restsUntil(next uint64) uint64 {
 	return max(due, next)
 }
 
-// lastArrival is when something came from the client, as of now and not of the last poll: whether
-// that has been too long ago a room that sleeps has to see by itself.
+// lastArrival returns the time of the client's last arrival as of now, not as of the last poll: a
+// sleeping room has to detect silence by itself.
 func (c *Client) lastArrival() time.Duration {
 	if c.dropped != nil {
 		return 0
@@ -237,7 +237,7 @@ func (r *Room) doze(ctx context.Context, d time.Duration) {
 // latest of the others.
 type instants struct {
 	list []time.Duration // sorted, each once
-	last time.Duration   // the latest that did not fit; until then the room stays awake
+	last time.Duration   // the latest that did not fit; until then the room does not sleep
 }
 
 const maxInstants = 64

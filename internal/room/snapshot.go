@@ -25,7 +25,7 @@ func (r *Room) snapshot() {
 }
 
 // OnSnapshot calls fn right after each snapshot, once the views and read rights have been
-// evaluated. It must change nothing.
+// evaluated. It must not change the state.
 func (r *Room) OnSnapshot(fn func()) { r.looks = append(r.looks, fn) }
 
 // Limits of one snapshot to one client. The connection's pacing would hold back more packets; a
@@ -36,7 +36,7 @@ var (
 )
 
 // encode encodes the client's snapshot, if its slot is free and its window is open. A snapshot that
-// cannot be sent stays due, and is not encoded.
+// cannot be sent is not encoded, and remains due.
 func (c *Client) encode(tick uint64, now time.Duration) {
 	c.due = true
 	slot := c.room.feed.slot(c)

@@ -55,7 +55,7 @@ func (r *Room) observeStall(in *loop.Input, last time.Duration) {
 	}
 }
 
-// lostInStall records a client whose connection broke during a stall.
+// lostInStall records a client that lost its connection during a stall.
 func (r *Room) lostInStall(c *Client, why *transport.Closed) {
 	s := &r.stall
 	if s.dropped == 0 || why.Code != transport.CodeLost {

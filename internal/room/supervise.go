@@ -165,8 +165,8 @@ func (r *Room) LoopClock() time.Duration {
 	return r.clock.Now()
 }
 
-// live runs the room to its end, and reports that end whatever the room's goroutine does, short of
-// crashing the process.
+// live runs the room to its end, and reports that end even if the room's goroutine panics or exits,
+// unless the process crashes.
 func (r *Room) live(ctx context.Context) {
 	err := errGone
 	defer func() {
@@ -189,7 +189,7 @@ func (r *Room) live(ctx context.Context) {
 	alive = false
 }
 
-// errGone is the error of a room whose goroutine has ended while the room was closing.
+// errGone is the error of a room that lost its goroutine while closing.
 var errGone = errors.New("netloop: the room's goroutine was ended by runtime.Goexit while the room was closing")
 
 // died logs and returns the cause of the goroutine's end: a panic outside of every system, or
@@ -206,8 +206,8 @@ func (r *Room) died(panicked any) error {
 	return fmt.Errorf("netloop: the room's goroutine has ended: system %q called runtime.Goexit", where)
 }
 
-// bury closes a room whose goroutine has died: as after the panic of a critical system, clients are
-// told and the game saves its state, whatever its condition.
+// bury closes a room after the death of its goroutine: as after the panic of a critical system,
+// clients are told and the game saves its state in any condition.
 func (r *Room) bury() error {
 	_ = r.watchdog.End() // Forget a hang before the death.
 	r.EndAdmission(transport.CodeInternal, "the server has failed")

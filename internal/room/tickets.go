@@ -19,8 +19,8 @@ import (
 //	             │ ▲               │                  │
 //	      expires  └── putBack ────┘    leave ────────┘
 //
-// A seated client that has never been heard may not know of its seat: its welcome may be lost. The
-// seat is then given to the client that shows the ticket again.
+// A seated client that has sent no data may not know of its seat: its welcome may be lost. The seat
+// is then given to the client that shows the ticket again.
 
 // Reservation describes the seats to reserve.
 type Reservation struct {
@@ -70,11 +70,11 @@ func (r *Room) Reserve(res Reservation) ([]string, error) {
 	return texts, r.seats.reserve(all, r.clock.Now())
 }
 
-// ErrTicket is the error of each invalid ticket, so that a guess reveals nothing.
+// ErrTicket is the error of each invalid ticket, so that a guess reveals no information.
 var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known, has expired, or was used")
 
 // errShown is the error of a ticket that is shown again before its first admission has ended, as by
-// a client whose connection has broken meanwhile: it may try again.
+// a client that has lost its connection meanwhile: it may try again.
 var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
 
 // reserve adds tickets, if enough seats are free.
@@ -151,7 +151,7 @@ func (s *seats) show(text string, now time.Duration) (*ticket, error) {
 	return t, nil
 }
 
-// putBack unlocks a ticket whose admission has failed.
+// putBack unlocks a ticket after a failed admission.
 func (s *seats) putBack(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *seats) returnLocked(at *seat) {
 	s.freeLocked(t)
 }
 
-// usedLocked removes the ticket of a client that has been heard.
+// usedLocked removes the ticket of a client that has sent data.
 func (s *seats) usedLocked(at *seat) {
 	if at.ticket != nil {
 		delete(s.tickets, at.ticket.id)

@@ -48,8 +48,8 @@ const (
 	// that waits for a snapshot shows the one before.
 	viewBand = 50 * time.Millisecond
 	// Distances beyond viewBand use up an allowance, which is refilled by one part in jumpShare of
-	// the time, an eighth of a second per second, up to maxJump. The maximum covers a client whose
-	// clock adapts to a new route.
+	// the time, an eighth of a second per second, up to maxJump. The maximum covers the time in
+	// which a client's clock adapts to a new route.
 	jumpShare = 8
 	maxJump   = 250 * time.Millisecond
 )

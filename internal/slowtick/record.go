@@ -66,7 +66,7 @@ type GC struct {
 	Pauses time.Duration `json:"pause_ns"`
 }
 
-// fill writes a tick into a record, whose Systems have room for maxSystems.
+// fill writes a tick into a record. The capacity of its Systems is maxSystems.
 func (r *Record) fill(rec *loop.Record, f *Facts, gc GC) {
 	systems := r.Systems[:0]
 	*r = Record{
@@ -99,7 +99,7 @@ func system(s *loop.SystemCost) System {
 	return System{Name: s.Name, Stage: s.Stage.String(), Cost: s.Cost, Runs: s.Runs}
 }
 
-// copyFrom makes r a copy that shares nothing with from.
+// copyFrom makes r a copy that shares no memory with from.
 func (r *Record) copyFrom(from *Record) {
 	systems := append(r.Systems[:0], from.Systems...)
 	*r = *from

@@ -2,7 +2,7 @@ package token
 
 import "github.com/netloop/netloop/internal/limits"
 
-// Bounds are the rows of this package in docs/LIMITS.md.
+// Bounds returns the rows of this package in docs/LIMITS.md.
 func Bounds() limits.Table {
 	return limits.Table{limits.Door: {
 		{

@@ -44,7 +44,7 @@ var reasonNames = [numReasons]string{
 func (r Reason) String() string { return reasonNames[r] }
 
 // Error describes why a token is rejected, in words for its owner: the text may repeat the token's
-// claims, but reveals nothing of the server.
+// claims, but reveals no data of the server.
 type Error struct {
 	Reason Reason
 	Text   string

@@ -28,8 +28,8 @@ type Watchdog struct {
 type Hang struct {
 	Hook string // empty: a tick
 	Tick uint64
-	// Stage is the last stage whose RPCs were drained: a system that an anchor puts before the
-	// drain of its stage is counted for the stage before. 0 is before the first.
+	// Stage is the last stage with drained RPCs: a system that an anchor puts before the drain of
+	// its stage is counted for the stage before. 0 is before the first.
 	Stage loop.Stage
 	For   time.Duration // how long it had run when it was reported
 }
